@@ -1,0 +1,121 @@
+/* Every public function with its contract. Unless one says otherwise:
+   - it returns GEMMEPI_OK, or a status with a sentence in gemmepi_last_error(), and then has changed nothing;
+   - it may be called from any number of threads at once;
+   - pointers in structs are borrowed for the time of the call. */
+#ifndef GEMMEPI_API_FUNCTIONS_H
+#define GEMMEPI_API_FUNCTIONS_H
+
+#include "types.h"
+
+/* GEMMEPI_API decorates every public function (an export attribute, a calling convention). GEMMEPI_STATIC makes
+   them static instead: then every file that calls them defines GEMMEPI_IMPLEMENTATION too. */
+#ifndef GEMMEPI_API
+#ifdef GEMMEPI_STATIC
+#if defined(__GNUC__) || defined(__clang__)
+#define GEMMEPI_API static __attribute__((unused))
+#else
+#define GEMMEPI_API static
+#endif
+#else
+#define GEMMEPI_API extern
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* >>context */
+
+/* Opens a device. config may be NULL: all defaults. On success *context is the caller's, to be given to
+   gemmepi_destroy. On a GPU the device's primary context is used, which the CUDA runtime and PyTorch use too; the
+   calling thread's current CUDA context is left as it is. Loads the CUDA driver, nothing else.
+   Errors: INVALID_ARGUMENT, NO_DEVICE, LIBRARY_NOT_FOUND (a device was asked for and there is no driver), CUDA_ERROR,
+   OUT_OF_MEMORY. */
+GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **context);
+
+/* Waits for the device and frees everything the context holds. Plans of this context must be destroyed before, and
+   no other thread may use it any more. NULL is accepted. */
+GEMMEPI_API void gemmepi_destroy(gemmepi_context *context);
+
+/* What the context is and has done so far. */
+GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmepi_context_details *details);
+
+/* The sentence about the last call on this thread that failed: the argument, its value and what would be accepted.
+   Never NULL; "" if none failed yet. Valid until the next call on this thread. */
+GEMMEPI_API const char *gemmepi_last_error(void);
+
+/* "GEMMEPI_OK" and so on; "unknown status" for other values. */
+GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status);
+
+/* >>memory and streams: alike on a GPU and on the host, so that a whole program needs no CUDA toolkit */
+
+/* bytes of device memory, a multiple of 256 in address, to be given to gemmepi_free. Zero bytes give NULL. */
+GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes, void **pointer);
+/* Waits until the device has finished with it. NULL is accepted. */
+GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer);
+/* Copies host memory to the device, in the order of the stream; host may be reused on return. */
+GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host, size_t bytes,
+                                          gemmepi_stream stream);
+/* Copies device memory to the host, in the order of the stream; host is filled on return. */
+GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host, const void *device, size_t bytes,
+                                            gemmepi_stream stream);
+/* Waits for everything on the stream and reports what went wrong there. */
+GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi_stream stream);
+/* A stream that does not wait for the default one; on the host a token without effect. */
+GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemmepi_stream *stream);
+/* Waits for the stream, then ends it. NULL is accepted. */
+GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemmepi_stream stream);
+
+/* >>products */
+
+/* Runs desc on args in the order of stream. The first call for a problem builds a plan (milliseconds) and may
+   compile a kernel (a second; once per machine, see cache_path); later ones find it. Reserves workspace by itself,
+   except while the stream is being captured.
+   Errors: those of gemmepi_plan_matmul, gemmepi_prepare and gemmepi_plan_run. */
+GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
+                                          const gemmepi_matmul_args *args, gemmepi_stream stream);
+
+/* Prepares desc: validates it, chooses the route, compiles what it needs. *plan is the caller's, to be given to
+   gemmepi_plan_destroy before the context goes. Not to be called while a stream of the device is being captured in
+   global mode (it loads code).
+   Errors: INVALID_ARGUMENT, UNSUPPORTED, LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, CUBLAS_ERROR, OUT_OF_MEMORY. */
+GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
+                                               gemmepi_plan **plan);
+
+/* Runs the plan on args in the order of stream: one to three launches, no lock, no allocation, no compilation. May
+   be captured into a CUDA graph. Calls that run at the same time on different streams need different workspaces,
+   which the context's own are.
+   Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
+   reserved by gemmepi_prepare), CUDA_ERROR, CUBLAS_ERROR. On the first three nothing was launched. */
+GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+                                            gemmepi_stream stream);
+
+/* Reserves the workspace that runs of this plan on this stream need, until the context goes. Allocates device
+   memory, so not to be called while the stream is being captured (BUFFER_TOO_SMALL then, unless there is enough). */
+GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream);
+
+/* NULL is accepted. Runs already launched go on; graphs that captured runs of the plan stay valid until the context
+   goes. */
+GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan);
+
+/* The route taken and its properties. */
+GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details);
+
+/* In words: the problem, the route taken, and for every other route the rule that ruled it out. Writes at most size
+   bytes with the final zero (text may be NULL if size is 0), returns the length of the whole text without it, 0 for a
+   NULL plan. */
+GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *text, size_t size);
+
+/* What the epilogue of desc reads and writes and how large that is; needs no context. The desc is validated as by
+   gemmepi_plan_matmul. */
+GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc, gemmepi_epilogue_needs *needs);
+
+/* Bytes of one element; 0 for DEFAULT and unknown values. */
+GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

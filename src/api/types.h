@@ -1,0 +1,280 @@
+/* Everything a user hands over or gets back. */
+#ifndef GEMMEPI_API_TYPES_H
+#define GEMMEPI_API_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GEMMEPI_VERSION_MAJOR 0
+#define GEMMEPI_VERSION_MINOR 1
+#define GEMMEPI_VERSION_PATCH 0
+#define GEMMEPI_VERSION_STRING "0.1.0"
+
+/* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
+   (m, n, k, batch) has no default: zero is an empty size. */
+
+/* >>statuses */
+
+/* What every function that can fail returns. gemmepi_last_error() has the sentence that goes with it. */
+#define GEMMEPI_STATUS_LIST(X)                                                                               \
+    X(GEMMEPI_OK, 0, "success")                                                                              \
+    X(GEMMEPI_INVALID_ARGUMENT, 1, "an argument has a value that is never accepted")                         \
+    X(GEMMEPI_UNSUPPORTED, 2, "the problem has a meaning, but no route of this version runs it")             \
+    X(GEMMEPI_MISALIGNED, 3, "a pointer is less aligned than promised")                                      \
+    X(GEMMEPI_BUFFER_TOO_SMALL, 4, "the workspace is too small or was not reserved")                         \
+    X(GEMMEPI_OUT_OF_MEMORY, 5, "host or device memory is exhausted")                                        \
+    X(GEMMEPI_NO_DEVICE, 6, "the device that was asked for does not exist or cannot be used")                \
+    X(GEMMEPI_LIBRARY_NOT_FOUND, 7, "a CUDA library was not found, or lacks a function")                     \
+    X(GEMMEPI_COMPILE_ERROR, 8, "NVRTC did not compile a kernel")                                            \
+    X(GEMMEPI_CUDA_ERROR, 9, "the CUDA driver returned an error")                                            \
+    X(GEMMEPI_CUBLAS_ERROR, 10, "cuBLASLt returned an error")
+
+typedef enum gemmepi_status {
+#define GEMMEPI_STATUS_ENUM(name, value, text) name = value,
+    GEMMEPI_STATUS_LIST(GEMMEPI_STATUS_ENUM)
+#undef GEMMEPI_STATUS_ENUM
+    GEMMEPI_STATUS_FORCE_INT = 0x7fffffff
+} gemmepi_status;
+
+/* >>handles */
+
+typedef struct gemmepi_context gemmepi_context; /* one device; any number of threads may use it at once  */
+typedef struct gemmepi_plan gemmepi_plan;       /* one problem, prepared; immutable; share it freely     */
+typedef void *gemmepi_stream;                   /* a CUstream or cudaStream_t; NULL is the default stream */
+
+/* >>configuration */
+
+#define GEMMEPI_DEVICE_HOST (-1)      /* no GPU: the same interface in plain C on host memory */
+#define GEMMEPI_DEVICE(i) ((int)(i) + 1) /* the i-th CUDA device, counted from 0              */
+
+typedef enum gemmepi_log_level {
+    GEMMEPI_LOG_ERROR = 1,   /* something failed that the library works around */
+    GEMMEPI_LOG_WARNING = 2, /* something the user would want to change        */
+    GEMMEPI_LOG_INFO = 3,    /* choices made: device, libraries, routes        */
+    GEMMEPI_LOG_DEBUG = 4    /* compilations, cache hits and misses            */
+} gemmepi_log_level;
+
+/* message is one line without a line end, valid during the call. May be called from any thread that uses the
+   context, never while the library holds a lock that a call back into it would need. */
+typedef void (*gemmepi_log_function)(void *user, gemmepi_log_level level, const char *message);
+
+/* Host memory for the library's own bookkeeping. Both or neither are set; they must be safe to call from every
+   thread that uses the context. alloc returns memory aligned as malloc's, or NULL. */
+typedef struct gemmepi_allocator {
+    void *(*alloc)(void *user, size_t size);
+    void (*free)(void *user, void *pointer);
+    void *user;
+} gemmepi_allocator;
+
+/* Called for each function that the library takes from a CUDA library: library is "cuda", "nvrtc" or "cublasLt",
+   symbol the name, found what the library itself exports (NULL where it or the whole library is missing).
+   Returns the address to use, found to leave things as they are, NULL for "missing". */
+typedef void *(*gemmepi_symbol_resolver)(void *user, const char *library, const char *symbol, void *found);
+
+typedef struct gemmepi_config {
+    int device; /* 0: the calling thread's current CUDA device, else the first, else (none usable) the host;
+                   GEMMEPI_DEVICE(i), GEMMEPI_DEVICE_HOST                                                   */
+    gemmepi_log_function log; /* NULL: none; the library never prints                                     */
+    void *log_user;
+    gemmepi_allocator allocator; /* zero: malloc and free                                                 */
+    const char *library_path; /* folders searched for the CUDA libraries before the usual ones, separated by ':'
+                                 (';' on Windows); NULL: only the usual ones                              */
+    gemmepi_symbol_resolver resolve_symbol; /* NULL: what the libraries export                            */
+    void *resolve_user;
+    const char *cache_path; /* folder for compiled kernels; NULL: gemmepi/ in the user's cache folder; "": none.
+                               Made with mode 0700; one that others own or can write is not used (the log says) */
+    size_t cache_size;      /* bound on the cache folder in bytes; 0: 256 MiB                             */
+} gemmepi_config;
+
+/* >>problems */
+
+typedef enum gemmepi_dtype {
+    GEMMEPI_DTYPE_DEFAULT = 0, /* what it stands for is said where it is used */
+    GEMMEPI_F32 = 1,
+    GEMMEPI_F64 = 2,
+    GEMMEPI_F16 = 3, /* IEEE binary16                 */
+    GEMMEPI_BF16 = 4 /* the upper 16 bits of an F32   */
+} gemmepi_dtype;
+
+typedef enum gemmepi_order { GEMMEPI_ROW_MAJOR = 0, GEMMEPI_COLUMN_MAJOR = 1 } gemmepi_order;
+
+/* How products are multiplied and summed. The accumulator is F64 for F64 operands and F32 for all others (the
+   host accumulates in F64 always). */
+typedef enum gemmepi_compute {
+    GEMMEPI_COMPUTE_DEFAULT = 0, /* F64 for F64 operands, else F32                                */
+    GEMMEPI_COMPUTE_F32 = 1,     /* exact products of F32, F16 and BF16 operands, summed in F32   */
+    GEMMEPI_COMPUTE_TF32 = 2,    /* F32 operands rounded to 11 significant bits (tensor cores)    */
+    GEMMEPI_COMPUTE_F64 = 3      /* F64 operands                                                  */
+} gemmepi_compute;
+
+/* An epilogue is one activation, or-ed with flags. In the order in which they act, all in the accumulator type,
+   rounded once when stored:
+
+       v = alpha * sum_k op(A)[m,k] op(B)[k,n] + beta * C[m,n]        (C is not read when beta is 0)
+       BIAS       v += bias[n]
+       AUX        aux[m,n] = round(v); for RELU the bit v > 0 instead
+       forward    v = act(v)
+       BACKWARD   v = v * act'(aux[m,n]) instead; RELU selects: v or 0
+       RESIDUAL   v += residual[m,n]
+       BGRAD      bias_grad[n] = sum_m v
+       D[m,n] = round(v)
+       BGRAD_A    bias_grad[m] = sum_k op(A)[m,k];   BGRAD_B  bias_grad[n] = sum_k op(B)[k,n]
+
+   In column-major order bias and bias_grad of BGRAD run along m (length m), as in cuBLASLt. */
+typedef uint32_t gemmepi_epilogue;
+
+/* name, value, the derivative stands in the manual */
+#define GEMMEPI_NONE      0u /* x                                                      */
+#define GEMMEPI_RELU      1u /* x > 0 ? x : 0, NaN stays NaN                           */
+#define GEMMEPI_GELU_TANH 2u /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))        */
+#define GEMMEPI_GELU_ERF  3u /* x Phi(x) = 0.5 x (1 + erf(x / sqrt 2))                 */
+#define GEMMEPI_SILU      4u /* x / (1 + exp(-x))                                      */
+#define GEMMEPI_SIGMOID   5u /* 1 / (1 + exp(-x))                                      */
+#define GEMMEPI_TANH      6u /* tanh x                                                 */
+
+#define GEMMEPI_ACTIVATION_MASK 0xffu
+
+#define GEMMEPI_BIAS             0x000100u /* add bias                                                         */
+#define GEMMEPI_AUX              0x000200u /* store the pre-activation; with RELU a bit mask of v > 0          */
+#define GEMMEPI_BACKWARD         0x000400u /* multiply by act'(aux); aux as AUX with the same activation stored it */
+#define GEMMEPI_RESIDUAL         0x000800u /* add residual after the activation                                */
+#define GEMMEPI_BGRAD            0x001000u /* column sums of the result; goes with BACKWARD or the activation NONE */
+#define GEMMEPI_BGRAD_A          0x002000u /* sums of op(A) over k                                             */
+#define GEMMEPI_BGRAD_B          0x004000u /* sums of op(B) over k; one of the three BGRADs at a time          */
+#define GEMMEPI_BGRAD_ACCUMULATE 0x008000u /* add to bias_grad instead of overwriting it                       */
+#define GEMMEPI_GATED            0x010000u /* reserved: gated products are refused as UNSUPPORTED by this version */
+#define GEMMEPI_GATE_FIRST       0x020000u /* reserved: goes with GATED                                        */
+
+/* The names that cuBLASLt's users know. GELU is the tanh form here, as it is there. */
+#define GEMMEPI_EPILOGUE_DEFAULT       GEMMEPI_NONE
+#define GEMMEPI_EPILOGUE_RELU          GEMMEPI_RELU
+#define GEMMEPI_EPILOGUE_RELU_AUX      (GEMMEPI_RELU | GEMMEPI_AUX)
+#define GEMMEPI_EPILOGUE_BIAS          GEMMEPI_BIAS
+#define GEMMEPI_EPILOGUE_RELU_BIAS     (GEMMEPI_RELU | GEMMEPI_BIAS)
+#define GEMMEPI_EPILOGUE_RELU_AUX_BIAS (GEMMEPI_RELU | GEMMEPI_AUX | GEMMEPI_BIAS)
+#define GEMMEPI_EPILOGUE_DRELU         (GEMMEPI_RELU | GEMMEPI_BACKWARD)
+#define GEMMEPI_EPILOGUE_DRELU_BGRAD   (GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD)
+#define GEMMEPI_EPILOGUE_GELU          GEMMEPI_GELU_TANH
+#define GEMMEPI_EPILOGUE_GELU_AUX      (GEMMEPI_GELU_TANH | GEMMEPI_AUX)
+#define GEMMEPI_EPILOGUE_GELU_BIAS     (GEMMEPI_GELU_TANH | GEMMEPI_BIAS)
+#define GEMMEPI_EPILOGUE_GELU_AUX_BIAS (GEMMEPI_GELU_TANH | GEMMEPI_AUX | GEMMEPI_BIAS)
+#define GEMMEPI_EPILOGUE_DGELU         (GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD)
+#define GEMMEPI_EPILOGUE_DGELU_BGRAD   (GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD | GEMMEPI_BGRAD)
+#define GEMMEPI_EPILOGUE_BGRADA        GEMMEPI_BGRAD_A
+#define GEMMEPI_EPILOGUE_BGRADB        GEMMEPI_BGRAD_B
+
+/* Flags of a problem. */
+#define GEMMEPI_RELAXED 1u        /* admit cuBLASLt's epilogues where they are faster but looser than the contract;
+                                     gemmepi_explain names which and why                                     */
+#define GEMMEPI_DEVICE_SCALARS 2u /* args.alpha and args.beta are device pointers, read when the product runs */
+
+/* A matrix operand. */
+typedef struct gemmepi_matrix {
+    gemmepi_dtype dtype; /* DEFAULT: see gemmepi_matmul_desc                                                 */
+    int transposed;      /* a and b only: 1 if the matrix is stored transposed; op() transposes it back      */
+    int64_t ld; /* elements between the starts of two rows as stored (two columns in column-major order), at
+                   least the length of one; 0: that length. For RELU's mask: bits, a multiple of 128; 0: the
+                   length rounded up to one                                                                  */
+    int64_t batch_stride; /* elements (bits for RELU's mask) between two items of the batch. Inputs: 0 gives all
+                             items the same matrix. Outputs (d, aux with AUX): items must not overlap        */
+} gemmepi_matrix;
+
+/* bias or bias_grad, contiguous. */
+typedef struct gemmepi_vector {
+    gemmepi_dtype dtype;  /* DEFAULT: d's                                                                    */
+    int64_t batch_stride; /* elements between two items of the batch; 0: one for all. A bias_grad that is one
+                             for all is the sum over the batch                                               */
+} gemmepi_vector;
+
+/* D = epilogue(alpha op(A) op(B) + beta C) for every item of a batch.
+
+   Shapes: op(A) [m, k], op(B) [k, n], C, D, aux and residual [m, n], bias [n].
+   Dtypes: a and b are alike: F64, F32, F16 or BF16. Every other tensor has that dtype or F32; with F64 operands
+   all are F64. */
+typedef struct gemmepi_matmul_desc {
+    int64_t m, n, k;         /* zero m or n: an empty product; zero k: beta C and the epilogue alone          */
+    int64_t batch;           /* the number of products, 1 for a single one; zero: none, nothing is written    */
+    gemmepi_order order;     /* 0: row-major, for all matrices                                                */
+    gemmepi_compute compute; /* 0: by the operands' dtype                                                     */
+    gemmepi_epilogue epilogue;
+    uint32_t flags;
+    gemmepi_matrix a;        /* dtype 0: F32                                                                  */
+    gemmepi_matrix b;        /* dtype 0: a's                                                                  */
+    gemmepi_matrix c;        /* dtype 0: d's; all zero: d's layout (batch stride too)                         */
+    gemmepi_matrix d;        /* dtype 0: a's                                                                  */
+    gemmepi_matrix aux;      /* dtype 0: d's; read only with AUX or BACKWARD                                  */
+    gemmepi_matrix residual; /* dtype 0: d's; read only with RESIDUAL                                         */
+    gemmepi_vector bias;     /* read only with BIAS                                                           */
+    gemmepi_vector bias_grad; /* read only with one of the BGRADs                                             */
+    size_t alignment; /* bytes, a power of two up to 256, that all pointers of every run will be multiples of;
+                         0: 16 for plans, what the pointers have for gemmepi_matmul. A pointer must be a multiple
+                         of its element's size in any case                                                   */
+} gemmepi_matmul_desc;
+
+/* Pointers, on the device of the context. A pointer that the epilogue needs must be there, one that it would not
+   use must be NULL. Outputs must not overlap anything, except that c, residual and a pre-activation aux that
+   BACKWARD reads may be exactly d (same pointer, dtype, ld and batch stride). */
+typedef struct gemmepi_matmul_args {
+    const void *a;
+    const void *b;
+    const void *c;        /* needed where beta is not 0, never read where it is                              */
+    void *d;
+    const void *bias;     /* with BIAS                                                                       */
+    void *aux;            /* written with AUX, only read with BACKWARD                                       */
+    void *bias_grad;      /* with BGRAD, BGRAD_A, BGRAD_B                                                    */
+    const void *residual; /* with RESIDUAL                                                                   */
+    const double *alpha;  /* NULL: 1; on the host, or on the device with GEMMEPI_DEVICE_SCALARS              */
+    const double *beta;   /* NULL: 0; likewise                                                               */
+    void *workspace;      /* on the device, a multiple of 256; NULL: the context's own for that stream       */
+    size_t workspace_size; /* bytes; at least the plan's                                                     */
+} gemmepi_matmul_args;
+
+/* >>answers */
+
+typedef enum gemmepi_route {
+    GEMMEPI_ROUTE_EMPTY = 0, /* m, n or batch is zero: nothing runs                                */
+    GEMMEPI_ROUTE_LT = 1,    /* cuBLASLt: product and epilogue in one kernel                       */
+    GEMMEPI_ROUTE_SPLIT = 2, /* a cuBLASLt product, then one pass of ours                          */
+    GEMMEPI_ROUTE_HOST = 3   /* plain C on the host                                                */
+} gemmepi_route;
+
+typedef struct gemmepi_plan_details {
+    gemmepi_route route;
+    const char *route_name;        /* "empty", "lt", "split", "host"                                        */
+    char kernel[96];               /* the kernel of ours or the algorithm that does most of the work        */
+    int tile_m, tile_n;            /* rows and columns of D that one block computes; 0: not known           */
+    int launches;                  /* kernels of ours plus calls of cuBLASLt in one run                     */
+    size_t workspace_size;         /* bytes that one run needs                                              */
+    gemmepi_compute compute;       /* never DEFAULT                                                         */
+    gemmepi_dtype accumulator;     /* F32 or F64                                                            */
+    int deterministic;             /* 1: repeated runs on one GPU give the same bits                        */
+    int bit_stable;                /* 1: so do other processes on the same hardware and library versions    */
+    double microseconds;           /* of one run if the plan was tuned, else 0                              */
+} gemmepi_plan_details;
+
+/* What an epilogue reads and writes besides A, B, C and D, and how large. Sizes are of the whole batch. */
+typedef struct gemmepi_epilogue_needs {
+    int reads_bias, reads_aux, reads_residual; /* 1 or 0                                          */
+    int writes_aux, writes_bias_grad;
+    int accumulates_bias_grad; /* 1: bias_grad is read too                                        */
+    int aux_is_mask;           /* 1: RELU's bit mask, 0: a matrix of pre-activations              */
+    gemmepi_dtype bias_dtype, aux_dtype, residual_dtype, bias_grad_dtype; /* 0 where not used     */
+    int64_t bias_length, bias_grad_length; /* elements of one item; 0 where not used              */
+    int64_t aux_ld;                        /* elements, bits for a mask                           */
+    size_t bias_bytes, aux_bytes, residual_bytes, bias_grad_bytes; /* from the pointer to the last byte used */
+} gemmepi_epilogue_needs;
+
+typedef struct gemmepi_context_details {
+    int is_host;           /* 1: GEMMEPI_DEVICE_HOST                                               */
+    int device;            /* the CUDA device's index from 0; -1 on the host                       */
+    char name[128];        /* as the driver gives it; "host" on the host                           */
+    int compute_capability; /* 90 for 9.0; 0 on the host                                           */
+    int multiprocessors;   /* 0 on the host                                                        */
+    int driver_version, nvrtc_version, cublaslt_version; /* 13000 for CUDA 13.0, 130100 for cuBLASLt 13.1; 0: not
+                                                            loaded (NVRTC and cuBLASLt load on first use)    */
+    int64_t kernels_compiled;  /* by NVRTC, since the context was created                          */
+    int64_t kernels_from_disk; /* loaded from the cache folder                                     */
+    char cache_path[512];      /* the cache folder in use; "" if none                              */
+} gemmepi_context_details;
+
+#endif

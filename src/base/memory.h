@@ -1,0 +1,40 @@
+/* Host memory through the user's allocator. */
+#ifndef GEMMEPI_BASE_MEMORY_H
+#define GEMMEPI_BASE_MEMORY_H
+
+#include "status.h"
+
+static void *gemmepi__default_alloc(void *user, size_t size) {
+    (void)user;
+    return malloc(size);
+}
+
+static void gemmepi__default_free(void *user, void *pointer) {
+    (void)user;
+    free(pointer);
+}
+
+static gemmepi_allocator gemmepi__default_allocator(void) {
+    gemmepi_allocator allocator;
+    allocator.alloc = gemmepi__default_alloc;
+    allocator.free = gemmepi__default_free;
+    allocator.user = NULL;
+    return allocator;
+}
+
+/* Zeroed memory, or NULL with the sentence noted. */
+static void *gemmepi__new(const gemmepi_allocator *allocator, size_t size) {
+    void *pointer = allocator->alloc(allocator->user, size ? size : 1);
+    if (pointer)
+        memset(pointer, 0, size);
+    else
+        gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory", (gemmepi__ull)size);
+    return pointer;
+}
+
+static void gemmepi__delete(const gemmepi_allocator *allocator, void *pointer) {
+    if (pointer)
+        allocator->free(allocator->user, pointer);
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* What compilers and systems call the same things. Everything above speaks only these names. */
+#ifndef GEMMEPI_BASE_PLATFORM_H
+#define GEMMEPI_BASE_PLATFORM_H
+
+#include "../api/functions.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(_WIN32)
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+#define GEMMEPI__WINDOWS 1
+#else
+#define GEMMEPI__WINDOWS 0
+#endif
+
+#if defined(_MSC_VER) && !defined(__clang__)
+#define GEMMEPI__THREAD_LOCAL __declspec(thread)
+#define GEMMEPI__PRINTF(at, first)
+#else
+#define GEMMEPI__THREAD_LOCAL __thread
+#if GEMMEPI__WINDOWS && !defined(__clang__)
+#define GEMMEPI__PRINTF(at, first) __attribute__((format(gnu_printf, at, first)))
+#else
+#define GEMMEPI__PRINTF(at, first) __attribute__((format(printf, at, first)))
+#endif
+#endif
+
+/* The calling convention of the CUDA libraries' functions and of their callbacks. */
+#if GEMMEPI__WINDOWS
+#define GEMMEPI__CUDA_CALL __stdcall
+#else
+#define GEMMEPI__CUDA_CALL
+#endif
+
+/* A system function that strict C99 hides from its own header, declared privately: the linker's name is given, so
+   that a declaration the header does make cannot disagree. */
+#if !GEMMEPI__WINDOWS
+#define GEMMEPI__SYSTEM_NAME(name) __asm__(name)
+#endif
+
+#define GEMMEPI__COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* sizes are printed as unsigned long long everywhere: %zu is unknown to older Windows runtimes */
+typedef unsigned long long gemmepi__ull;
+
+#endif

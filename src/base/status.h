@@ -1,0 +1,40 @@
+/* Statuses and this thread's sentence about the last failure. */
+#ifndef GEMMEPI_BASE_STATUS_H
+#define GEMMEPI_BASE_STATUS_H
+
+#include "platform.h"
+
+#define GEMMEPI__ERROR_TEXT_SIZE 2048
+
+static GEMMEPI__THREAD_LOCAL char gemmepi__error_text[GEMMEPI__ERROR_TEXT_SIZE];
+
+/* Notes the sentence and returns the status, so that a failing function ends in `return gemmepi__fail(...)`.
+   The arguments may include the current sentence itself. */
+GEMMEPI__PRINTF(2, 3)
+static gemmepi_status gemmepi__fail(gemmepi_status status, const char *format, ...) {
+    char text[GEMMEPI__ERROR_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    memcpy(gemmepi__error_text, text, sizeof text);
+    return status;
+}
+
+GEMMEPI_API const char *gemmepi_last_error(void) {
+    return gemmepi__error_text;
+}
+
+GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status) {
+    switch (status) {
+#define GEMMEPI_STATUS_CASE(name, value, text)                                                               \
+    case name:                                                                                               \
+        return #name;
+        GEMMEPI_STATUS_LIST(GEMMEPI_STATUS_CASE)
+#undef GEMMEPI_STATUS_CASE
+    default:
+        return "unknown status";
+    }
+}
+
+#endif
