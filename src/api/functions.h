@@ -55,11 +55,11 @@ GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes,
 /* Waits until the device has finished with it. NULL is accepted. */
 GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer);
 /* Copies host memory to the device, in the order of the stream; host may be reused on return. */
-GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host, size_t bytes,
-                                          gemmepi_stream stream);
+GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host,
+                                          size_t bytes, gemmepi_stream stream);
 /* Copies device memory to the host, in the order of the stream; host is filled on return. */
-GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host, const void *device, size_t bytes,
-                                            gemmepi_stream stream);
+GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host, const void *device,
+                                            size_t bytes, gemmepi_stream stream);
 /* Waits for everything on the stream and reports what went wrong there. */
 GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi_stream stream);
 /* A stream that does not wait for the default one; on the host a token without effect. */
@@ -109,7 +109,8 @@ GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *text, size_t 
 
 /* What the epilogue of desc reads and writes and how large that is; needs no context. The desc is validated as by
    gemmepi_plan_matmul. */
-GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc, gemmepi_epilogue_needs *needs);
+GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
+                                                 gemmepi_epilogue_needs *needs);
 
 /* Bytes of one element; 0 for DEFAULT and unknown values. */
 GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);

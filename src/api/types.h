@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GEMMEPI_VERSION_MAJOR 0
-#define GEMMEPI_VERSION_MINOR 1
-#define GEMMEPI_VERSION_PATCH 0
+#define GEMMEPI_VERSION_MAJOR  0
+#define GEMMEPI_VERSION_MINOR  1
+#define GEMMEPI_VERSION_PATCH  0
 #define GEMMEPI_VERSION_STRING "0.1.0"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
@@ -16,24 +16,24 @@
 /* >>statuses */
 
 /* What every function that can fail returns. gemmepi_last_error() has the sentence that goes with it. */
-#define GEMMEPI_STATUS_LIST(X)                                                                               \
-    X(GEMMEPI_OK, 0, "success")                                                                              \
-    X(GEMMEPI_INVALID_ARGUMENT, 1, "an argument has a value that is never accepted")                         \
-    X(GEMMEPI_UNSUPPORTED, 2, "the problem has a meaning, but no route of this version runs it")             \
-    X(GEMMEPI_MISALIGNED, 3, "a pointer is less aligned than promised")                                      \
-    X(GEMMEPI_BUFFER_TOO_SMALL, 4, "the workspace is too small or was not reserved")                         \
-    X(GEMMEPI_OUT_OF_MEMORY, 5, "host or device memory is exhausted")                                        \
-    X(GEMMEPI_NO_DEVICE, 6, "the device that was asked for does not exist or cannot be used")                \
-    X(GEMMEPI_LIBRARY_NOT_FOUND, 7, "a CUDA library was not found, or lacks a function")                     \
-    X(GEMMEPI_COMPILE_ERROR, 8, "NVRTC did not compile a kernel")                                            \
-    X(GEMMEPI_CUDA_ERROR, 9, "the CUDA driver returned an error")                                            \
+#define GEMMEPI_STATUS_LIST(X)                                                                   \
+    X(GEMMEPI_OK, 0, "success")                                                                  \
+    X(GEMMEPI_INVALID_ARGUMENT, 1, "an argument has a value that is never accepted")             \
+    X(GEMMEPI_UNSUPPORTED, 2, "the problem has a meaning, but no route of this version runs it") \
+    X(GEMMEPI_MISALIGNED, 3, "a pointer is less aligned than promised")                          \
+    X(GEMMEPI_BUFFER_TOO_SMALL, 4, "the workspace is too small or was not reserved")             \
+    X(GEMMEPI_OUT_OF_MEMORY, 5, "host or device memory is exhausted")                            \
+    X(GEMMEPI_NO_DEVICE, 6, "the device that was asked for does not exist or cannot be used")    \
+    X(GEMMEPI_LIBRARY_NOT_FOUND, 7, "a CUDA library was not found, or lacks a function")         \
+    X(GEMMEPI_COMPILE_ERROR, 8, "NVRTC did not compile a kernel")                                \
+    X(GEMMEPI_CUDA_ERROR, 9, "the CUDA driver returned an error")                                \
     X(GEMMEPI_CUBLAS_ERROR, 10, "cuBLASLt returned an error")
 
 typedef enum gemmepi_status {
 #define GEMMEPI_STATUS_ENUM(name, value, text) name = value,
     GEMMEPI_STATUS_LIST(GEMMEPI_STATUS_ENUM)
 #undef GEMMEPI_STATUS_ENUM
-    GEMMEPI_STATUS_FORCE_INT = 0x7fffffff
+        GEMMEPI_STATUS_FORCE_INT = 0x7fffffff
 } gemmepi_status;
 
 /* >>handles */
@@ -44,8 +44,8 @@ typedef void *gemmepi_stream;                   /* a CUstream or cudaStream_t; N
 
 /* >>configuration */
 
-#define GEMMEPI_DEVICE_HOST (-1)      /* no GPU: the same interface in plain C on host memory */
-#define GEMMEPI_DEVICE(i) ((int)(i) + 1) /* the i-th CUDA device, counted from 0              */
+#define GEMMEPI_DEVICE_HOST (-1)           /* no GPU: the same interface in plain C on host memory */
+#define GEMMEPI_DEVICE(i)   ((int)(i) + 1) /* the i-th CUDA device, counted from 0              */
 
 typedef enum gemmepi_log_level {
     GEMMEPI_LOG_ERROR = 1,   /* something failed that the library works around */
@@ -77,13 +77,15 @@ typedef struct gemmepi_config {
     gemmepi_log_function log; /* NULL: none; the library never prints                                     */
     void *log_user;
     gemmepi_allocator allocator; /* zero: malloc and free                                                 */
-    const char *library_path; /* folders searched for the CUDA libraries before the usual ones, separated by ':'
+    const char
+        *library_path; /* folders searched for the CUDA libraries before the usual ones, separated by ':'
                                  (';' on Windows); NULL: only the usual ones                              */
     gemmepi_symbol_resolver resolve_symbol; /* NULL: what the libraries export                            */
     void *resolve_user;
-    const char *cache_path; /* folder for compiled kernels; NULL: gemmepi/ in the user's cache folder; "": none.
+    const char
+        *cache_path;   /* folder for compiled kernels; NULL: gemmepi/ in the user's cache folder; "": none.
                                Made with mode 0700; one that others own or can write is not used (the log says) */
-    size_t cache_size;      /* bound on the cache folder in bytes; 0: 256 MiB                             */
+    size_t cache_size; /* bound on the cache folder in bytes; 0: 256 MiB                             */
 } gemmepi_config;
 
 /* >>problems */
@@ -134,16 +136,17 @@ typedef uint32_t gemmepi_epilogue;
 
 #define GEMMEPI_ACTIVATION_MASK 0xffu
 
-#define GEMMEPI_BIAS             0x000100u /* add bias                                                         */
-#define GEMMEPI_AUX              0x000200u /* store the pre-activation; with RELU a bit mask of v > 0          */
-#define GEMMEPI_BACKWARD         0x000400u /* multiply by act'(aux); aux as AUX with the same activation stored it */
-#define GEMMEPI_RESIDUAL         0x000800u /* add residual after the activation                                */
-#define GEMMEPI_BGRAD            0x001000u /* column sums of the result; goes with BACKWARD or the activation NONE */
-#define GEMMEPI_BGRAD_A          0x002000u /* sums of op(A) over k                                             */
-#define GEMMEPI_BGRAD_B          0x004000u /* sums of op(B) over k; one of the three BGRADs at a time          */
-#define GEMMEPI_BGRAD_ACCUMULATE 0x008000u /* add to bias_grad instead of overwriting it                       */
-#define GEMMEPI_GATED            0x010000u /* reserved: gated products are refused as UNSUPPORTED by this version */
-#define GEMMEPI_GATE_FIRST       0x020000u /* reserved: goes with GATED                                        */
+#define GEMMEPI_BIAS     0x000100u /* add bias                                                         */
+#define GEMMEPI_AUX      0x000200u /* store the pre-activation; with RELU a bit mask of v > 0          */
+#define GEMMEPI_BACKWARD 0x000400u /* multiply by act'(aux); aux as AUX with the same activation stored it */
+#define GEMMEPI_RESIDUAL 0x000800u /* add residual after the activation                                */
+#define GEMMEPI_BGRAD    0x001000u /* column sums of the result; goes with BACKWARD or the activation NONE */
+#define GEMMEPI_BGRAD_A  0x002000u /* sums of op(A) over k                                             */
+#define GEMMEPI_BGRAD_B  0x004000u /* sums of op(B) over k; one of the three BGRADs at a time          */
+#define GEMMEPI_BGRAD_ACCUMULATE \
+    0x008000u                        /* add to bias_grad instead of overwriting it                       */
+#define GEMMEPI_GATED      0x010000u /* reserved: gated products are refused as UNSUPPORTED by this version */
+#define GEMMEPI_GATE_FIRST 0x020000u /* reserved: goes with GATED                                        */
 
 /* The names that cuBLASLt's users know. GELU is the tanh form here, as it is there. */
 #define GEMMEPI_EPILOGUE_DEFAULT       GEMMEPI_NONE
@@ -164,24 +167,28 @@ typedef uint32_t gemmepi_epilogue;
 #define GEMMEPI_EPILOGUE_BGRADB        GEMMEPI_BGRAD_B
 
 /* Flags of a problem. */
-#define GEMMEPI_RELAXED 1u        /* admit cuBLASLt's epilogues where they are faster but looser than the contract;
+#define GEMMEPI_RELAXED \
+    1u /* admit cuBLASLt's epilogues where they are faster but looser than the contract;
                                      gemmepi_explain names which and why                                     */
-#define GEMMEPI_DEVICE_SCALARS 2u /* args.alpha and args.beta are device pointers, read when the product runs */
+#define GEMMEPI_DEVICE_SCALARS \
+    2u /* args.alpha and args.beta are device pointers, read when the product runs */
 
 /* A matrix operand. */
 typedef struct gemmepi_matrix {
-    gemmepi_dtype dtype; /* DEFAULT: see gemmepi_matmul_desc                                                 */
-    int transposed;      /* a and b only: 1 if the matrix is stored transposed; op() transposes it back      */
+    gemmepi_dtype
+        dtype;      /* DEFAULT: see gemmepi_matmul_desc                                                 */
+    int transposed; /* a and b only: 1 if the matrix is stored transposed; op() transposes it back      */
     int64_t ld; /* elements between the starts of two rows as stored (two columns in column-major order), at
                    least the length of one; 0: that length. For RELU's mask: bits, a multiple of 128; 0: the
                    length rounded up to one                                                                  */
-    int64_t batch_stride; /* elements (bits for RELU's mask) between two items of the batch. Inputs: 0 gives all
+    int64_t
+        batch_stride; /* elements (bits for RELU's mask) between two items of the batch. Inputs: 0 gives all
                              items the same matrix. Outputs (d, aux with AUX): items must not overlap        */
 } gemmepi_matrix;
 
 /* bias or bias_grad, contiguous. */
 typedef struct gemmepi_vector {
-    gemmepi_dtype dtype;  /* DEFAULT: d's                                                                    */
+    gemmepi_dtype dtype; /* DEFAULT: d's                                                                    */
     int64_t batch_stride; /* elements between two items of the batch; 0: one for all. A bias_grad that is one
                              for all is the sum over the batch                                               */
 } gemmepi_vector;
@@ -192,20 +199,23 @@ typedef struct gemmepi_vector {
    Dtypes: a and b are alike: F64, F32, F16 or BF16. Every other tensor has that dtype or F32; with F64 operands
    all are F64. */
 typedef struct gemmepi_matmul_desc {
-    int64_t m, n, k;         /* zero m or n: an empty product; zero k: beta C and the epilogue alone          */
-    int64_t batch;           /* the number of products, 1 for a single one; zero: none, nothing is written    */
-    gemmepi_order order;     /* 0: row-major, for all matrices                                                */
-    gemmepi_compute compute; /* 0: by the operands' dtype                                                     */
+    int64_t m, n, k;     /* zero m or n: an empty product; zero k: beta C and the epilogue alone          */
+    int64_t batch;       /* the number of products, 1 for a single one; zero: none, nothing is written    */
+    gemmepi_order order; /* 0: row-major, for all matrices                                                */
+    gemmepi_compute
+        compute; /* 0: by the operands' dtype                                                     */
     gemmepi_epilogue epilogue;
     uint32_t flags;
-    gemmepi_matrix a;        /* dtype 0: F32                                                                  */
-    gemmepi_matrix b;        /* dtype 0: a's                                                                  */
-    gemmepi_matrix c;        /* dtype 0: d's; all zero: d's layout (batch stride too)                         */
-    gemmepi_matrix d;        /* dtype 0: a's                                                                  */
-    gemmepi_matrix aux;      /* dtype 0: d's; read only with AUX or BACKWARD                                  */
-    gemmepi_matrix residual; /* dtype 0: d's; read only with RESIDUAL                                         */
-    gemmepi_vector bias;     /* read only with BIAS                                                           */
-    gemmepi_vector bias_grad; /* read only with one of the BGRADs                                             */
+    gemmepi_matrix a;   /* dtype 0: F32                                                                  */
+    gemmepi_matrix b;   /* dtype 0: a's                                                                  */
+    gemmepi_matrix c;   /* dtype 0: d's; all zero: d's layout (batch stride too)                         */
+    gemmepi_matrix d;   /* dtype 0: a's                                                                  */
+    gemmepi_matrix aux; /* dtype 0: d's; read only with AUX or BACKWARD                                  */
+    gemmepi_matrix
+        residual;        /* dtype 0: d's; read only with RESIDUAL                                         */
+    gemmepi_vector bias; /* read only with BIAS                                                           */
+    gemmepi_vector
+        bias_grad;    /* read only with one of the BGRADs                                             */
     size_t alignment; /* bytes, a power of two up to 256, that all pointers of every run will be multiples of;
                          0: 16 for plans, what the pointers have for gemmepi_matmul. A pointer must be a multiple
                          of its element's size in any case                                                   */
@@ -217,16 +227,18 @@ typedef struct gemmepi_matmul_desc {
 typedef struct gemmepi_matmul_args {
     const void *a;
     const void *b;
-    const void *c;        /* needed where beta is not 0, never read where it is                              */
+    const void *c; /* needed where beta is not 0, never read where it is                              */
     void *d;
-    const void *bias;     /* with BIAS                                                                       */
-    void *aux;            /* written with AUX, only read with BACKWARD                                       */
-    void *bias_grad;      /* with BGRAD, BGRAD_A, BGRAD_B                                                    */
-    const void *residual; /* with RESIDUAL                                                                   */
-    const double *alpha;  /* NULL: 1; on the host, or on the device with GEMMEPI_DEVICE_SCALARS              */
-    const double *beta;   /* NULL: 0; likewise                                                               */
-    void *workspace;      /* on the device, a multiple of 256; NULL: the context's own for that stream       */
-    size_t workspace_size; /* bytes; at least the plan's                                                     */
+    const void *bias; /* with BIAS                                                                       */
+    void *aux;        /* written with AUX, only read with BACKWARD                                       */
+    void *bias_grad;  /* with BGRAD, BGRAD_A, BGRAD_B                                                    */
+    const void
+        *residual;       /* with RESIDUAL                                                                   */
+    const double *alpha; /* NULL: 1; on the host, or on the device with GEMMEPI_DEVICE_SCALARS              */
+    const double *beta;  /* NULL: 0; likewise                                                               */
+    void *workspace;     /* on the device, a multiple of 256; NULL: the context's own for that stream       */
+    size_t
+        workspace_size; /* bytes; at least the plan's                                                     */
 } gemmepi_matmul_args;
 
 /* >>answers */
@@ -240,16 +252,16 @@ typedef enum gemmepi_route {
 
 typedef struct gemmepi_plan_details {
     gemmepi_route route;
-    const char *route_name;        /* "empty", "lt", "split", "host"                                        */
-    char kernel[96];               /* the kernel of ours or the algorithm that does most of the work        */
-    int tile_m, tile_n;            /* rows and columns of D that one block computes; 0: not known           */
-    int launches;                  /* kernels of ours plus calls of cuBLASLt in one run                     */
-    size_t workspace_size;         /* bytes that one run needs                                              */
-    gemmepi_compute compute;       /* never DEFAULT                                                         */
-    gemmepi_dtype accumulator;     /* F32 or F64                                                            */
-    int deterministic;             /* 1: repeated runs on one GPU give the same bits                        */
-    int bit_stable;                /* 1: so do other processes on the same hardware and library versions    */
-    double microseconds;           /* of one run if the plan was tuned, else 0                              */
+    const char *route_name;    /* "empty", "lt", "split", "host"                                        */
+    char kernel[96];           /* the kernel of ours or the algorithm that does most of the work        */
+    int tile_m, tile_n;        /* rows and columns of D that one block computes; 0: not known           */
+    int launches;              /* kernels of ours plus calls of cuBLASLt in one run                     */
+    size_t workspace_size;     /* bytes that one run needs                                              */
+    gemmepi_compute compute;   /* never DEFAULT                                                         */
+    gemmepi_dtype accumulator; /* F32 or F64                                                            */
+    int deterministic;         /* 1: repeated runs on one GPU give the same bits                        */
+    int bit_stable;            /* 1: so do other processes on the same hardware and library versions    */
+    double microseconds;       /* of one run if the plan was tuned, else 0                              */
 } gemmepi_plan_details;
 
 /* What an epilogue reads and writes besides A, B, C and D, and how large. Sizes are of the whole batch. */
@@ -261,16 +273,18 @@ typedef struct gemmepi_epilogue_needs {
     gemmepi_dtype bias_dtype, aux_dtype, residual_dtype, bias_grad_dtype; /* 0 where not used     */
     int64_t bias_length, bias_grad_length; /* elements of one item; 0 where not used              */
     int64_t aux_ld;                        /* elements, bits for a mask                           */
-    size_t bias_bytes, aux_bytes, residual_bytes, bias_grad_bytes; /* from the pointer to the last byte used */
+    size_t bias_bytes, aux_bytes, residual_bytes,
+        bias_grad_bytes; /* from the pointer to the last byte used */
 } gemmepi_epilogue_needs;
 
 typedef struct gemmepi_context_details {
-    int is_host;           /* 1: GEMMEPI_DEVICE_HOST                                               */
-    int device;            /* the CUDA device's index from 0; -1 on the host                       */
-    char name[128];        /* as the driver gives it; "host" on the host                           */
+    int is_host;            /* 1: GEMMEPI_DEVICE_HOST                                               */
+    int device;             /* the CUDA device's index from 0; -1 on the host                       */
+    char name[128];         /* as the driver gives it; "host" on the host                           */
     int compute_capability; /* 90 for 9.0; 0 on the host                                           */
-    int multiprocessors;   /* 0 on the host                                                        */
-    int driver_version, nvrtc_version, cublaslt_version; /* 13000 for CUDA 13.0, 130100 for cuBLASLt 13.1; 0: not
+    int multiprocessors;    /* 0 on the host                                                        */
+    int driver_version, nvrtc_version,
+        cublaslt_version;      /* 13000 for CUDA 13.0, 130100 for cuBLASLt 13.1; 0: not
                                                             loaded (NVRTC and cuBLASLt load on first use)    */
     int64_t kernels_compiled;  /* by NVRTC, since the context was created                          */
     int64_t kernels_from_disk; /* loaded from the cache folder                                     */

@@ -27,8 +27,8 @@ GEMMEPI_API const char *gemmepi_last_error(void) {
 
 GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status) {
     switch (status) {
-#define GEMMEPI_STATUS_CASE(name, value, text)                                                               \
-    case name:                                                                                               \
+#define GEMMEPI_STATUS_CASE(name, value, text) \
+    case name:                                 \
         return #name;
         GEMMEPI_STATUS_LIST(GEMMEPI_STATUS_CASE)
 #undef GEMMEPI_STATUS_CASE

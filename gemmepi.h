@@ -1,0 +1,6881 @@
+#ifndef GEMMEPI_H
+#define GEMMEPI_H
+
+/* gemmepi */
+/* Everything a user hands over or gets back. */
+#ifndef GEMMEPI_API_TYPES_H
+#define GEMMEPI_API_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GEMMEPI_VERSION_MAJOR  0
+#define GEMMEPI_VERSION_MINOR  1
+#define GEMMEPI_VERSION_PATCH  0
+#define GEMMEPI_VERSION_STRING "0.1.0"
+
+/* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
+   (m, n, k, batch) has no default: zero is an empty size. */
+
+/* >>statuses */
+
+/* What every function that can fail returns. gemmepi_last_error() has the sentence that goes with it. */
+#define GEMMEPI_STATUS_LIST(X)                                                                   \
+    X(GEMMEPI_OK, 0, "success")                                                                  \
+    X(GEMMEPI_INVALID_ARGUMENT, 1, "an argument has a value that is never accepted")             \
+    X(GEMMEPI_UNSUPPORTED, 2, "the problem has a meaning, but no route of this version runs it") \
+    X(GEMMEPI_MISALIGNED, 3, "a pointer is less aligned than promised")                          \
+    X(GEMMEPI_BUFFER_TOO_SMALL, 4, "the workspace is too small or was not reserved")             \
+    X(GEMMEPI_OUT_OF_MEMORY, 5, "host or device memory is exhausted")                            \
+    X(GEMMEPI_NO_DEVICE, 6, "the device that was asked for does not exist or cannot be used")    \
+    X(GEMMEPI_LIBRARY_NOT_FOUND, 7, "a CUDA library was not found, or lacks a function")         \
+    X(GEMMEPI_COMPILE_ERROR, 8, "NVRTC did not compile a kernel")                                \
+    X(GEMMEPI_CUDA_ERROR, 9, "the CUDA driver returned an error")                                \
+    X(GEMMEPI_CUBLAS_ERROR, 10, "cuBLASLt returned an error")
+
+typedef enum gemmepi_status {
+#define GEMMEPI_STATUS_ENUM(name, value, text) name = value,
+    GEMMEPI_STATUS_LIST(GEMMEPI_STATUS_ENUM)
+#undef GEMMEPI_STATUS_ENUM
+        GEMMEPI_STATUS_FORCE_INT = 0x7fffffff
+} gemmepi_status;
+
+/* >>handles */
+
+typedef struct gemmepi_context gemmepi_context; /* one device; any number of threads may use it at once  */
+typedef struct gemmepi_plan gemmepi_plan;       /* one problem, prepared; immutable; share it freely     */
+typedef void *gemmepi_stream;                   /* a CUstream or cudaStream_t; NULL is the default stream */
+
+/* >>configuration */
+
+#define GEMMEPI_DEVICE_HOST (-1)           /* no GPU: the same interface in plain C on host memory */
+#define GEMMEPI_DEVICE(i)   ((int)(i) + 1) /* the i-th CUDA device, counted from 0              */
+
+typedef enum gemmepi_log_level {
+    GEMMEPI_LOG_ERROR = 1,   /* something failed that the library works around */
+    GEMMEPI_LOG_WARNING = 2, /* something the user would want to change        */
+    GEMMEPI_LOG_INFO = 3,    /* choices made: device, libraries, routes        */
+    GEMMEPI_LOG_DEBUG = 4    /* compilations, cache hits and misses            */
+} gemmepi_log_level;
+
+/* message is one line without a line end, valid during the call. May be called from any thread that uses the
+   context, never while the library holds a lock that a call back into it would need. */
+typedef void (*gemmepi_log_function)(void *user, gemmepi_log_level level, const char *message);
+
+/* Host memory for the library's own bookkeeping. Both or neither are set; they must be safe to call from every
+   thread that uses the context. alloc returns memory aligned as malloc's, or NULL. */
+typedef struct gemmepi_allocator {
+    void *(*alloc)(void *user, size_t size);
+    void (*free)(void *user, void *pointer);
+    void *user;
+} gemmepi_allocator;
+
+/* Called for each function that the library takes from a CUDA library: library is "cuda", "nvrtc" or "cublasLt",
+   symbol the name, found what the library itself exports (NULL where it or the whole library is missing).
+   Returns the address to use, found to leave things as they are, NULL for "missing". */
+typedef void *(*gemmepi_symbol_resolver)(void *user, const char *library, const char *symbol, void *found);
+
+typedef struct gemmepi_config {
+    int device; /* 0: the calling thread's current CUDA device, else the first, else (none usable) the host;
+                   GEMMEPI_DEVICE(i), GEMMEPI_DEVICE_HOST                                                   */
+    gemmepi_log_function log; /* NULL: none; the library never prints                                     */
+    void *log_user;
+    gemmepi_allocator allocator; /* zero: malloc and free                                                 */
+    const char
+        *library_path; /* folders searched for the CUDA libraries before the usual ones, separated by ':'
+                                 (';' on Windows); NULL: only the usual ones                              */
+    gemmepi_symbol_resolver resolve_symbol; /* NULL: what the libraries export                            */
+    void *resolve_user;
+    const char
+        *cache_path;   /* folder for compiled kernels; NULL: gemmepi/ in the user's cache folder; "": none.
+                               Made with mode 0700; one that others own or can write is not used (the log says) */
+    size_t cache_size; /* bound on the cache folder in bytes; 0: 256 MiB                             */
+} gemmepi_config;
+
+/* >>problems */
+
+typedef enum gemmepi_dtype {
+    GEMMEPI_DTYPE_DEFAULT = 0, /* what it stands for is said where it is used */
+    GEMMEPI_F32 = 1,
+    GEMMEPI_F64 = 2,
+    GEMMEPI_F16 = 3, /* IEEE binary16                 */
+    GEMMEPI_BF16 = 4 /* the upper 16 bits of an F32   */
+} gemmepi_dtype;
+
+typedef enum gemmepi_order { GEMMEPI_ROW_MAJOR = 0, GEMMEPI_COLUMN_MAJOR = 1 } gemmepi_order;
+
+/* How products are multiplied and summed. The accumulator is F64 for F64 operands and F32 for all others (the
+   host accumulates in F64 always). */
+typedef enum gemmepi_compute {
+    GEMMEPI_COMPUTE_DEFAULT = 0, /* F64 for F64 operands, else F32                                */
+    GEMMEPI_COMPUTE_F32 = 1,     /* exact products of F32, F16 and BF16 operands, summed in F32   */
+    GEMMEPI_COMPUTE_TF32 = 2,    /* F32 operands rounded to 11 significant bits (tensor cores)    */
+    GEMMEPI_COMPUTE_F64 = 3      /* F64 operands                                                  */
+} gemmepi_compute;
+
+/* An epilogue is one activation, or-ed with flags. In the order in which they act, all in the accumulator type,
+   rounded once when stored:
+
+       v = alpha * sum_k op(A)[m,k] op(B)[k,n] + beta * C[m,n]        (C is not read when beta is 0)
+       BIAS       v += bias[n]
+       AUX        aux[m,n] = round(v); for RELU the bit v > 0 instead
+       forward    v = act(v)
+       BACKWARD   v = v * act'(aux[m,n]) instead; RELU selects: v or 0
+       RESIDUAL   v += residual[m,n]
+       BGRAD      bias_grad[n] = sum_m v
+       D[m,n] = round(v)
+       BGRAD_A    bias_grad[m] = sum_k op(A)[m,k];   BGRAD_B  bias_grad[n] = sum_k op(B)[k,n]
+
+   In column-major order bias and bias_grad of BGRAD run along m (length m), as in cuBLASLt. */
+typedef uint32_t gemmepi_epilogue;
+
+/* name, value, the derivative stands in the manual */
+#define GEMMEPI_NONE      0u /* x                                                      */
+#define GEMMEPI_RELU      1u /* x > 0 ? x : 0, NaN stays NaN                           */
+#define GEMMEPI_GELU_TANH 2u /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))        */
+#define GEMMEPI_GELU_ERF  3u /* x Phi(x) = 0.5 x (1 + erf(x / sqrt 2))                 */
+#define GEMMEPI_SILU      4u /* x / (1 + exp(-x))                                      */
+#define GEMMEPI_SIGMOID   5u /* 1 / (1 + exp(-x))                                      */
+#define GEMMEPI_TANH      6u /* tanh x                                                 */
+
+#define GEMMEPI_ACTIVATION_MASK 0xffu
+
+#define GEMMEPI_BIAS     0x000100u /* add bias                                                         */
+#define GEMMEPI_AUX      0x000200u /* store the pre-activation; with RELU a bit mask of v > 0          */
+#define GEMMEPI_BACKWARD 0x000400u /* multiply by act'(aux); aux as AUX with the same activation stored it */
+#define GEMMEPI_RESIDUAL 0x000800u /* add residual after the activation                                */
+#define GEMMEPI_BGRAD    0x001000u /* column sums of the result; goes with BACKWARD or the activation NONE */
+#define GEMMEPI_BGRAD_A  0x002000u /* sums of op(A) over k                                             */
+#define GEMMEPI_BGRAD_B  0x004000u /* sums of op(B) over k; one of the three BGRADs at a time          */
+#define GEMMEPI_BGRAD_ACCUMULATE \
+    0x008000u                        /* add to bias_grad instead of overwriting it                       */
+#define GEMMEPI_GATED      0x010000u /* reserved: gated products are refused as UNSUPPORTED by this version */
+#define GEMMEPI_GATE_FIRST 0x020000u /* reserved: goes with GATED                                        */
+
+/* The names that cuBLASLt's users know. GELU is the tanh form here, as it is there. */
+#define GEMMEPI_EPILOGUE_DEFAULT       GEMMEPI_NONE
+#define GEMMEPI_EPILOGUE_RELU          GEMMEPI_RELU
+#define GEMMEPI_EPILOGUE_RELU_AUX      (GEMMEPI_RELU | GEMMEPI_AUX)
+#define GEMMEPI_EPILOGUE_BIAS          GEMMEPI_BIAS
+#define GEMMEPI_EPILOGUE_RELU_BIAS     (GEMMEPI_RELU | GEMMEPI_BIAS)
+#define GEMMEPI_EPILOGUE_RELU_AUX_BIAS (GEMMEPI_RELU | GEMMEPI_AUX | GEMMEPI_BIAS)
+#define GEMMEPI_EPILOGUE_DRELU         (GEMMEPI_RELU | GEMMEPI_BACKWARD)
+#define GEMMEPI_EPILOGUE_DRELU_BGRAD   (GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD)
+#define GEMMEPI_EPILOGUE_GELU          GEMMEPI_GELU_TANH
+#define GEMMEPI_EPILOGUE_GELU_AUX      (GEMMEPI_GELU_TANH | GEMMEPI_AUX)
+#define GEMMEPI_EPILOGUE_GELU_BIAS     (GEMMEPI_GELU_TANH | GEMMEPI_BIAS)
+#define GEMMEPI_EPILOGUE_GELU_AUX_BIAS (GEMMEPI_GELU_TANH | GEMMEPI_AUX | GEMMEPI_BIAS)
+#define GEMMEPI_EPILOGUE_DGELU         (GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD)
+#define GEMMEPI_EPILOGUE_DGELU_BGRAD   (GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD | GEMMEPI_BGRAD)
+#define GEMMEPI_EPILOGUE_BGRADA        GEMMEPI_BGRAD_A
+#define GEMMEPI_EPILOGUE_BGRADB        GEMMEPI_BGRAD_B
+
+/* Flags of a problem. */
+#define GEMMEPI_RELAXED \
+    1u /* admit cuBLASLt's epilogues where they are faster but looser than the contract;
+                                     gemmepi_explain names which and why                                     */
+#define GEMMEPI_DEVICE_SCALARS \
+    2u /* args.alpha and args.beta are device pointers, read when the product runs */
+
+/* A matrix operand. */
+typedef struct gemmepi_matrix {
+    gemmepi_dtype
+        dtype;      /* DEFAULT: see gemmepi_matmul_desc                                                 */
+    int transposed; /* a and b only: 1 if the matrix is stored transposed; op() transposes it back      */
+    int64_t ld; /* elements between the starts of two rows as stored (two columns in column-major order), at
+                   least the length of one; 0: that length. For RELU's mask: bits, a multiple of 128; 0: the
+                   length rounded up to one                                                                  */
+    int64_t
+        batch_stride; /* elements (bits for RELU's mask) between two items of the batch. Inputs: 0 gives all
+                             items the same matrix. Outputs (d, aux with AUX): items must not overlap        */
+} gemmepi_matrix;
+
+/* bias or bias_grad, contiguous. */
+typedef struct gemmepi_vector {
+    gemmepi_dtype dtype; /* DEFAULT: d's                                                                    */
+    int64_t batch_stride; /* elements between two items of the batch; 0: one for all. A bias_grad that is one
+                             for all is the sum over the batch                                               */
+} gemmepi_vector;
+
+/* D = epilogue(alpha op(A) op(B) + beta C) for every item of a batch.
+
+   Shapes: op(A) [m, k], op(B) [k, n], C, D, aux and residual [m, n], bias [n].
+   Dtypes: a and b are alike: F64, F32, F16 or BF16. Every other tensor has that dtype or F32; with F64 operands
+   all are F64. */
+typedef struct gemmepi_matmul_desc {
+    int64_t m, n, k;     /* zero m or n: an empty product; zero k: beta C and the epilogue alone          */
+    int64_t batch;       /* the number of products, 1 for a single one; zero: none, nothing is written    */
+    gemmepi_order order; /* 0: row-major, for all matrices                                                */
+    gemmepi_compute
+        compute; /* 0: by the operands' dtype                                                     */
+    gemmepi_epilogue epilogue;
+    uint32_t flags;
+    gemmepi_matrix a;   /* dtype 0: F32                                                                  */
+    gemmepi_matrix b;   /* dtype 0: a's                                                                  */
+    gemmepi_matrix c;   /* dtype 0: d's; all zero: d's layout (batch stride too)                         */
+    gemmepi_matrix d;   /* dtype 0: a's                                                                  */
+    gemmepi_matrix aux; /* dtype 0: d's; read only with AUX or BACKWARD                                  */
+    gemmepi_matrix
+        residual;        /* dtype 0: d's; read only with RESIDUAL                                         */
+    gemmepi_vector bias; /* read only with BIAS                                                           */
+    gemmepi_vector
+        bias_grad;    /* read only with one of the BGRADs                                             */
+    size_t alignment; /* bytes, a power of two up to 256, that all pointers of every run will be multiples of;
+                         0: 16 for plans, what the pointers have for gemmepi_matmul. A pointer must be a multiple
+                         of its element's size in any case                                                   */
+} gemmepi_matmul_desc;
+
+/* Pointers, on the device of the context. A pointer that the epilogue needs must be there, one that it would not
+   use must be NULL. Outputs must not overlap anything, except that c, residual and a pre-activation aux that
+   BACKWARD reads may be exactly d (same pointer, dtype, ld and batch stride). */
+typedef struct gemmepi_matmul_args {
+    const void *a;
+    const void *b;
+    const void *c; /* needed where beta is not 0, never read where it is                              */
+    void *d;
+    const void *bias; /* with BIAS                                                                       */
+    void *aux;        /* written with AUX, only read with BACKWARD                                       */
+    void *bias_grad;  /* with BGRAD, BGRAD_A, BGRAD_B                                                    */
+    const void
+        *residual;       /* with RESIDUAL                                                                   */
+    const double *alpha; /* NULL: 1; on the host, or on the device with GEMMEPI_DEVICE_SCALARS              */
+    const double *beta;  /* NULL: 0; likewise                                                               */
+    void *workspace;     /* on the device, a multiple of 256; NULL: the context's own for that stream       */
+    size_t
+        workspace_size; /* bytes; at least the plan's                                                     */
+} gemmepi_matmul_args;
+
+/* >>answers */
+
+typedef enum gemmepi_route {
+    GEMMEPI_ROUTE_EMPTY = 0, /* m, n or batch is zero: nothing runs                                */
+    GEMMEPI_ROUTE_LT = 1,    /* cuBLASLt: product and epilogue in one kernel                       */
+    GEMMEPI_ROUTE_SPLIT = 2, /* a cuBLASLt product, then one pass of ours                          */
+    GEMMEPI_ROUTE_HOST = 3   /* plain C on the host                                                */
+} gemmepi_route;
+
+typedef struct gemmepi_plan_details {
+    gemmepi_route route;
+    const char *route_name;    /* "empty", "lt", "split", "host"                                        */
+    char kernel[96];           /* the kernel of ours or the algorithm that does most of the work        */
+    int tile_m, tile_n;        /* rows and columns of D that one block computes; 0: not known           */
+    int launches;              /* kernels of ours plus calls of cuBLASLt in one run                     */
+    size_t workspace_size;     /* bytes that one run needs                                              */
+    gemmepi_compute compute;   /* never DEFAULT                                                         */
+    gemmepi_dtype accumulator; /* F32 or F64                                                            */
+    int deterministic;         /* 1: repeated runs on one GPU give the same bits                        */
+    int bit_stable;            /* 1: so do other processes on the same hardware and library versions    */
+    double microseconds;       /* of one run if the plan was tuned, else 0                              */
+} gemmepi_plan_details;
+
+/* What an epilogue reads and writes besides A, B, C and D, and how large. Sizes are of the whole batch. */
+typedef struct gemmepi_epilogue_needs {
+    int reads_bias, reads_aux, reads_residual; /* 1 or 0                                          */
+    int writes_aux, writes_bias_grad;
+    int accumulates_bias_grad; /* 1: bias_grad is read too                                        */
+    int aux_is_mask;           /* 1: RELU's bit mask, 0: a matrix of pre-activations              */
+    gemmepi_dtype bias_dtype, aux_dtype, residual_dtype, bias_grad_dtype; /* 0 where not used     */
+    int64_t bias_length, bias_grad_length; /* elements of one item; 0 where not used              */
+    int64_t aux_ld;                        /* elements, bits for a mask                           */
+    size_t bias_bytes, aux_bytes, residual_bytes,
+        bias_grad_bytes; /* from the pointer to the last byte used */
+} gemmepi_epilogue_needs;
+
+typedef struct gemmepi_context_details {
+    int is_host;            /* 1: GEMMEPI_DEVICE_HOST                                               */
+    int device;             /* the CUDA device's index from 0; -1 on the host                       */
+    char name[128];         /* as the driver gives it; "host" on the host                           */
+    int compute_capability; /* 90 for 9.0; 0 on the host                                           */
+    int multiprocessors;    /* 0 on the host                                                        */
+    int driver_version, nvrtc_version,
+        cublaslt_version;      /* 13000 for CUDA 13.0, 130100 for cuBLASLt 13.1; 0: not
+                                                            loaded (NVRTC and cuBLASLt load on first use)    */
+    int64_t kernels_compiled;  /* by NVRTC, since the context was created                          */
+    int64_t kernels_from_disk; /* loaded from the cache folder                                     */
+    char cache_path[512];      /* the cache folder in use; "" if none                              */
+} gemmepi_context_details;
+
+#endif
+/* Every public function with its contract. Unless one says otherwise:
+   - it returns GEMMEPI_OK, or a status with a sentence in gemmepi_last_error(), and then has changed nothing;
+   - it may be called from any number of threads at once;
+   - pointers in structs are borrowed for the time of the call. */
+#ifndef GEMMEPI_API_FUNCTIONS_H
+#define GEMMEPI_API_FUNCTIONS_H
+
+/* GEMMEPI_API decorates every public function (an export attribute, a calling convention). GEMMEPI_STATIC makes
+   them static instead: then every file that calls them defines GEMMEPI_IMPLEMENTATION too. */
+#ifndef GEMMEPI_API
+#ifdef GEMMEPI_STATIC
+#if defined(__GNUC__) || defined(__clang__)
+#define GEMMEPI_API static __attribute__((unused))
+#else
+#define GEMMEPI_API static
+#endif
+#else
+#define GEMMEPI_API extern
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* >>context */
+
+/* Opens a device. config may be NULL: all defaults. On success *context is the caller's, to be given to
+   gemmepi_destroy. On a GPU the device's primary context is used, which the CUDA runtime and PyTorch use too; the
+   calling thread's current CUDA context is left as it is. Loads the CUDA driver, nothing else.
+   Errors: INVALID_ARGUMENT, NO_DEVICE, LIBRARY_NOT_FOUND (a device was asked for and there is no driver), CUDA_ERROR,
+   OUT_OF_MEMORY. */
+GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **context);
+
+/* Waits for the device and frees everything the context holds. Plans of this context must be destroyed before, and
+   no other thread may use it any more. NULL is accepted. */
+GEMMEPI_API void gemmepi_destroy(gemmepi_context *context);
+
+/* What the context is and has done so far. */
+GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmepi_context_details *details);
+
+/* The sentence about the last call on this thread that failed: the argument, its value and what would be accepted.
+   Never NULL; "" if none failed yet. Valid until the next call on this thread. */
+GEMMEPI_API const char *gemmepi_last_error(void);
+
+/* "GEMMEPI_OK" and so on; "unknown status" for other values. */
+GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status);
+
+/* >>memory and streams: alike on a GPU and on the host, so that a whole program needs no CUDA toolkit */
+
+/* bytes of device memory, a multiple of 256 in address, to be given to gemmepi_free. Zero bytes give NULL. */
+GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes, void **pointer);
+/* Waits until the device has finished with it. NULL is accepted. */
+GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer);
+/* Copies host memory to the device, in the order of the stream; host may be reused on return. */
+GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host,
+                                          size_t bytes, gemmepi_stream stream);
+/* Copies device memory to the host, in the order of the stream; host is filled on return. */
+GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host, const void *device,
+                                            size_t bytes, gemmepi_stream stream);
+/* Waits for everything on the stream and reports what went wrong there. */
+GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi_stream stream);
+/* A stream that does not wait for the default one; on the host a token without effect. */
+GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemmepi_stream *stream);
+/* Waits for the stream, then ends it. NULL is accepted. */
+GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemmepi_stream stream);
+
+/* >>products */
+
+/* Runs desc on args in the order of stream. The first call for a problem builds a plan (milliseconds) and may
+   compile a kernel (a second; once per machine, see cache_path); later ones find it. Reserves workspace by itself,
+   except while the stream is being captured.
+   Errors: those of gemmepi_plan_matmul, gemmepi_prepare and gemmepi_plan_run. */
+GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
+                                          const gemmepi_matmul_args *args, gemmepi_stream stream);
+
+/* Prepares desc: validates it, chooses the route, compiles what it needs. *plan is the caller's, to be given to
+   gemmepi_plan_destroy before the context goes. Not to be called while a stream of the device is being captured in
+   global mode (it loads code).
+   Errors: INVALID_ARGUMENT, UNSUPPORTED, LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, CUBLAS_ERROR, OUT_OF_MEMORY. */
+GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
+                                               gemmepi_plan **plan);
+
+/* Runs the plan on args in the order of stream: one to three launches, no lock, no allocation, no compilation. May
+   be captured into a CUDA graph. Calls that run at the same time on different streams need different workspaces,
+   which the context's own are.
+   Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
+   reserved by gemmepi_prepare), CUDA_ERROR, CUBLAS_ERROR. On the first three nothing was launched. */
+GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+                                            gemmepi_stream stream);
+
+/* Reserves the workspace that runs of this plan on this stream need, until the context goes. Allocates device
+   memory, so not to be called while the stream is being captured (BUFFER_TOO_SMALL then, unless there is enough). */
+GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream);
+
+/* NULL is accepted. Runs already launched go on; graphs that captured runs of the plan stay valid until the context
+   goes. */
+GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan);
+
+/* The route taken and its properties. */
+GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details);
+
+/* In words: the problem, the route taken, and for every other route the rule that ruled it out. Writes at most size
+   bytes with the final zero (text may be NULL if size is 0), returns the length of the whole text without it, 0 for a
+   NULL plan. */
+GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *text, size_t size);
+
+/* What the epilogue of desc reads and writes and how large that is; needs no context. The desc is validated as by
+   gemmepi_plan_matmul. */
+GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
+                                                 gemmepi_epilogue_needs *needs);
+
+/* Bytes of one element; 0 for DEFAULT and unknown values. */
+GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+
+#endif
+
+#if defined(GEMMEPI_IMPLEMENTATION) && !defined(GEMMEPI_IMPLEMENTATION_INCLUDED)
+#define GEMMEPI_IMPLEMENTATION_INCLUDED
+
+/* Each room uses only what stands before it. */
+/* What compilers and systems call the same things. Everything above speaks only these names. */
+#ifndef GEMMEPI_BASE_PLATFORM_H
+#define GEMMEPI_BASE_PLATFORM_H
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(_WIN32)
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+#define GEMMEPI__WINDOWS 1
+#else
+#define GEMMEPI__WINDOWS 0
+#endif
+
+#if defined(_MSC_VER) && !defined(__clang__)
+#define GEMMEPI__THREAD_LOCAL __declspec(thread)
+#define GEMMEPI__PRINTF(at, first)
+#else
+#define GEMMEPI__THREAD_LOCAL __thread
+#if GEMMEPI__WINDOWS && !defined(__clang__)
+#define GEMMEPI__PRINTF(at, first) __attribute__((format(gnu_printf, at, first)))
+#else
+#define GEMMEPI__PRINTF(at, first) __attribute__((format(printf, at, first)))
+#endif
+#endif
+
+/* The calling convention of the CUDA libraries' functions and of their callbacks. */
+#if GEMMEPI__WINDOWS
+#define GEMMEPI__CUDA_CALL __stdcall
+#else
+#define GEMMEPI__CUDA_CALL
+#endif
+
+/* A system function that strict C99 hides from its own header, declared privately: the linker's name is given, so
+   that a declaration the header does make cannot disagree. */
+#if !GEMMEPI__WINDOWS
+#define GEMMEPI__SYSTEM_NAME(name) __asm__(name)
+#endif
+
+#define GEMMEPI__COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* sizes are printed as unsigned long long everywhere: %zu is unknown to older Windows runtimes */
+typedef unsigned long long gemmepi__ull;
+
+#endif
+/* Statuses and this thread's sentence about the last failure. */
+#ifndef GEMMEPI_BASE_STATUS_H
+#define GEMMEPI_BASE_STATUS_H
+
+#define GEMMEPI__ERROR_TEXT_SIZE 2048
+
+static GEMMEPI__THREAD_LOCAL char gemmepi__error_text[GEMMEPI__ERROR_TEXT_SIZE];
+
+/* Notes the sentence and returns the status, so that a failing function ends in `return gemmepi__fail(...)`.
+   The arguments may include the current sentence itself. */
+GEMMEPI__PRINTF(2, 3)
+static gemmepi_status gemmepi__fail(gemmepi_status status, const char *format, ...) {
+    char text[GEMMEPI__ERROR_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    memcpy(gemmepi__error_text, text, sizeof text);
+    return status;
+}
+
+GEMMEPI_API const char *gemmepi_last_error(void) {
+    return gemmepi__error_text;
+}
+
+GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status) {
+    switch (status) {
+#define GEMMEPI_STATUS_CASE(name, value, text) \
+    case name:                                 \
+        return #name;
+        GEMMEPI_STATUS_LIST(GEMMEPI_STATUS_CASE)
+#undef GEMMEPI_STATUS_CASE
+    default:
+        return "unknown status";
+    }
+}
+
+#endif
+/* Text built piece by piece into a buffer of fixed size. */
+#ifndef GEMMEPI_BASE_TEXT_H
+#define GEMMEPI_BASE_TEXT_H
+
+/* Appending never writes past size; length goes on counting, so that length >= size tells of a cut. */
+typedef struct gemmepi__text {
+    char *data;
+    size_t size;
+    size_t length;
+} gemmepi__text;
+
+static gemmepi__text gemmepi__text_in(char *data, size_t size) {
+    gemmepi__text text;
+    text.data = data;
+    text.size = size;
+    text.length = 0;
+    if (size != 0)
+        data[0] = 0;
+    return text;
+}
+
+GEMMEPI__PRINTF(2, 3)
+static void gemmepi__append(gemmepi__text *text, const char *format, ...) {
+    size_t left = text->length < text->size ? text->size - text->length : 0;
+    int written;
+    va_list arguments;
+    va_start(arguments, format);
+    written = vsnprintf(left ? text->data + text->length : NULL, left, format, arguments);
+    va_end(arguments);
+    if (written > 0)
+        text->length += (size_t)written;
+}
+
+static int gemmepi__text_is_cut(const gemmepi__text *text) {
+    return text->length >= text->size;
+}
+
+#endif
+/* One line to the user's log callback. */
+#ifndef GEMMEPI_BASE_LOG_H
+#define GEMMEPI_BASE_LOG_H
+
+typedef struct gemmepi__log {
+    gemmepi_log_function function; /* NULL: nobody listens */
+    void *user;
+} gemmepi__log;
+
+GEMMEPI__PRINTF(3, 4)
+static void gemmepi__say(const gemmepi__log *log, gemmepi_log_level level, const char *format, ...) {
+    char text[2048];
+    va_list arguments;
+    if (!log->function)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    log->function(log->user, level, text);
+}
+
+#endif
+/* Host memory through the user's allocator. */
+#ifndef GEMMEPI_BASE_MEMORY_H
+#define GEMMEPI_BASE_MEMORY_H
+
+static void *gemmepi__default_alloc(void *user, size_t size) {
+    (void)user;
+    return malloc(size);
+}
+
+static void gemmepi__default_free(void *user, void *pointer) {
+    (void)user;
+    free(pointer);
+}
+
+static gemmepi_allocator gemmepi__default_allocator(void) {
+    gemmepi_allocator allocator;
+    allocator.alloc = gemmepi__default_alloc;
+    allocator.free = gemmepi__default_free;
+    allocator.user = NULL;
+    return allocator;
+}
+
+/* Zeroed memory, or NULL with the sentence noted. */
+static void *gemmepi__new(const gemmepi_allocator *allocator, size_t size) {
+    void *pointer = allocator->alloc(allocator->user, size ? size : 1);
+    if (pointer)
+        memset(pointer, 0, size);
+    else
+        gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
+                      (gemmepi__ull)size);
+    return pointer;
+}
+
+static void gemmepi__delete(const gemmepi_allocator *allocator, void *pointer) {
+    if (pointer)
+        allocator->free(allocator->user, pointer);
+}
+
+#endif
+/* Mutexes, and the few atomic operations that the lock-free paths need. */
+#ifndef GEMMEPI_BASE_THREAD_H
+#define GEMMEPI_BASE_THREAD_H
+
+#if GEMMEPI__WINDOWS
+typedef SRWLOCK gemmepi__mutex;
+
+static int gemmepi__mutex_init(gemmepi__mutex *mutex) {
+    InitializeSRWLock(mutex);
+    return 1;
+}
+static void gemmepi__mutex_destroy(gemmepi__mutex *mutex) {
+    (void)mutex;
+}
+static void gemmepi__lock(gemmepi__mutex *mutex) {
+    AcquireSRWLockExclusive(mutex);
+}
+static void gemmepi__unlock(gemmepi__mutex *mutex) {
+    ReleaseSRWLockExclusive(mutex);
+}
+#else
+#include <pthread.h>
+typedef pthread_mutex_t gemmepi__mutex;
+
+static int gemmepi__mutex_init(gemmepi__mutex *mutex) {
+    return pthread_mutex_init(mutex, NULL) == 0;
+}
+static void gemmepi__mutex_destroy(gemmepi__mutex *mutex) {
+    pthread_mutex_destroy(mutex);
+}
+static void gemmepi__lock(gemmepi__mutex *mutex) {
+    pthread_mutex_lock(mutex);
+}
+static void gemmepi__unlock(gemmepi__mutex *mutex) {
+    pthread_mutex_unlock(mutex);
+}
+#endif
+
+/* A pointer that one thread publishes under a lock and others follow without one. */
+typedef void *gemmepi__atomic_pointer;
+
+#if defined(_MSC_VER) && !defined(__clang__)
+static void *gemmepi__load_pointer(gemmepi__atomic_pointer const *place) {
+    void *pointer = *(void *const volatile *)place;
+    MemoryBarrier();
+    return pointer;
+}
+static void gemmepi__publish_pointer(gemmepi__atomic_pointer *place, void *pointer) {
+    InterlockedExchangePointer(place, pointer);
+}
+static long gemmepi__add(long *counter, long amount) {
+    return InterlockedExchangeAdd((volatile LONG *)counter, amount) + amount;
+}
+#else
+static void *gemmepi__load_pointer(gemmepi__atomic_pointer const *place) {
+    return __atomic_load_n(place, __ATOMIC_ACQUIRE);
+}
+static void gemmepi__publish_pointer(gemmepi__atomic_pointer *place, void *pointer) {
+    __atomic_store_n(place, pointer, __ATOMIC_RELEASE);
+}
+static long gemmepi__add(long *counter, long amount) {
+    return __atomic_add_fetch(counter, amount, __ATOMIC_ACQ_REL);
+}
+#endif
+
+#endif
+/* SHA-256, for names and checksums on disk, and FNV-1a, for tables in memory. */
+#ifndef GEMMEPI_BASE_HASH_H
+#define GEMMEPI_BASE_HASH_H
+
+/* >>sha-256, as FIPS 180-4 defines it: https://doi.org/10.6028/NIST.FIPS.180-4 */
+
+#define GEMMEPI__SHA256_SIZE     32
+#define GEMMEPI__SHA256_HEX_SIZE 65 /* with the final zero */
+
+typedef struct gemmepi__sha256 {
+    uint32_t state[8];
+    unsigned char block[64];
+    uint64_t length; /* bytes taken so far; the last length % 64 of them wait in block */
+} gemmepi__sha256;
+
+static void gemmepi__sha256_init(gemmepi__sha256 *sha) {
+    static const uint32_t start[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
+                                      0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
+    memcpy(sha->state, start, sizeof start);
+    sha->length = 0;
+}
+
+static uint32_t gemmepi__rotate_right(uint32_t x, unsigned bits) {
+    return x >> bits | x << (32 - bits);
+}
+
+static void gemmepi__sha256_block(uint32_t state[8], const unsigned char *block) {
+    static const uint32_t constants[64] = {
+        0x428a2f98u, 0x71374491u, 0xb5c0fbcfu, 0xe9b5dba5u, 0x3956c25bu, 0x59f111f1u, 0x923f82a4u,
+        0xab1c5ed5u, 0xd807aa98u, 0x12835b01u, 0x243185beu, 0x550c7dc3u, 0x72be5d74u, 0x80deb1feu,
+        0x9bdc06a7u, 0xc19bf174u, 0xe49b69c1u, 0xefbe4786u, 0x0fc19dc6u, 0x240ca1ccu, 0x2de92c6fu,
+        0x4a7484aau, 0x5cb0a9dcu, 0x76f988dau, 0x983e5152u, 0xa831c66du, 0xb00327c8u, 0xbf597fc7u,
+        0xc6e00bf3u, 0xd5a79147u, 0x06ca6351u, 0x14292967u, 0x27b70a85u, 0x2e1b2138u, 0x4d2c6dfcu,
+        0x53380d13u, 0x650a7354u, 0x766a0abbu, 0x81c2c92eu, 0x92722c85u, 0xa2bfe8a1u, 0xa81a664bu,
+        0xc24b8b70u, 0xc76c51a3u, 0xd192e819u, 0xd6990624u, 0xf40e3585u, 0x106aa070u, 0x19a4c116u,
+        0x1e376c08u, 0x2748774cu, 0x34b0bcb5u, 0x391c0cb3u, 0x4ed8aa4au, 0x5b9cca4fu, 0x682e6ff3u,
+        0x748f82eeu, 0x78a5636fu, 0x84c87814u, 0x8cc70208u, 0x90befffau, 0xa4506cebu, 0xbef9a3f7u,
+        0xc67178f2u};
+    uint32_t w[64], v[8];
+    int i;
+    for (i = 0; i < 16; i++)
+        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
+               (uint32_t)block[4 * i + 2] << 8 | (uint32_t)block[4 * i + 3];
+    for (; i < 64; i++) {
+        uint32_t a = w[i - 15], b = w[i - 2];
+        w[i] = w[i - 16] + (gemmepi__rotate_right(a, 7) ^ gemmepi__rotate_right(a, 18) ^ a >> 3) + w[i - 7] +
+               (gemmepi__rotate_right(b, 17) ^ gemmepi__rotate_right(b, 19) ^ b >> 10);
+    }
+    memcpy(v, state, sizeof v);
+    for (i = 0; i < 64; i++) {
+        uint32_t a = v[0], e = v[4];
+        uint32_t sum_a =
+            gemmepi__rotate_right(a, 2) ^ gemmepi__rotate_right(a, 13) ^ gemmepi__rotate_right(a, 22);
+        uint32_t sum_e =
+            gemmepi__rotate_right(e, 6) ^ gemmepi__rotate_right(e, 11) ^ gemmepi__rotate_right(e, 25);
+        uint32_t choice = (e & v[5]) ^ (~e & v[6]), majority = (a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]);
+        uint32_t t = v[7] + sum_e + choice + constants[i] + w[i];
+        memmove(v + 1, v, 7 * sizeof v[0]);
+        v[4] += t; /* it was d before the shift */
+        v[0] = t + sum_a + majority;
+    }
+    for (i = 0; i < 8; i++)
+        state[i] += v[i];
+}
+
+static void gemmepi__sha256_update(gemmepi__sha256 *sha, const void *data, size_t size) {
+    const unsigned char *bytes = (const unsigned char *)data;
+    while (size != 0) {
+        size_t waiting = (size_t)(sha->length % 64);
+        size_t take = 64 - waiting < size ? 64 - waiting : size;
+        memcpy(sha->block + waiting, bytes, take);
+        sha->length += take;
+        bytes += take;
+        size -= take;
+        if (waiting + take == 64)
+            gemmepi__sha256_block(sha->state, sha->block);
+    }
+}
+
+static void gemmepi__sha256_final(gemmepi__sha256 *sha, unsigned char digest[GEMMEPI__SHA256_SIZE]) {
+    static const unsigned char padding[64] = {0x80};
+    unsigned char bits[8];
+    uint64_t length = sha->length * 8;
+    int i;
+    for (i = 0; i < 8; i++)
+        bits[i] = (unsigned char)(length >> (56 - 8 * i));
+    gemmepi__sha256_update(sha, padding, 1 + (size_t)((119 - sha->length % 64) % 64));
+    gemmepi__sha256_update(sha, bits, sizeof bits);
+    for (i = 0; i < GEMMEPI__SHA256_SIZE; i++)
+        digest[i] = (unsigned char)(sha->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+static void gemmepi__sha256_of(const void *data, size_t size, unsigned char digest[GEMMEPI__SHA256_SIZE]) {
+    gemmepi__sha256 sha;
+    gemmepi__sha256_init(&sha);
+    gemmepi__sha256_update(&sha, data, size);
+    gemmepi__sha256_final(&sha, digest);
+}
+
+static void gemmepi__sha256_hex(const unsigned char digest[GEMMEPI__SHA256_SIZE],
+                                char text[GEMMEPI__SHA256_HEX_SIZE]) {
+    int i;
+    for (i = 0; i < GEMMEPI__SHA256_SIZE; i++) {
+        text[2 * i] = "0123456789abcdef"[digest[i] >> 4];
+        text[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
+    }
+    text[2 * GEMMEPI__SHA256_SIZE] = 0;
+}
+
+/* >>fnv-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
+
+static uint64_t gemmepi__fnv1a(const void *data, size_t size) {
+    const unsigned char *bytes = (const unsigned char *)data;
+    uint64_t hash = 0xcbf29ce484222325u;
+    size_t i;
+    for (i = 0; i < size; i++)
+        hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    return hash;
+}
+
+#endif
+/* A table from keys of any bytes to pointers. It copies the keys and never looks at what the pointers point to. It
+   takes no lock: the caller does. */
+#ifndef GEMMEPI_BASE_MAP_H
+#define GEMMEPI_BASE_MAP_H
+
+/* The key's bytes follow the entry in the same block of memory. */
+typedef struct gemmepi__map_entry {
+    struct gemmepi__map_entry *next; /* in the same bucket */
+    uint64_t hash;
+    void *value;
+    size_t key_size;
+} gemmepi__map_entry;
+
+typedef struct gemmepi__map {
+    gemmepi_allocator allocator;
+    gemmepi__map_entry **buckets;
+    size_t bucket_count; /* a power of two, or 0 while nothing was inserted */
+    size_t count;
+} gemmepi__map;
+
+static void gemmepi__map_init(gemmepi__map *map, const gemmepi_allocator *allocator) {
+    memset(map, 0, sizeof *map);
+    map->allocator = *allocator;
+}
+
+static const void *gemmepi__map_key(const gemmepi__map_entry *entry) {
+    return entry + 1;
+}
+
+/* The place that holds the pointer to the key's entry, or to the NULL that ends its bucket. There are buckets. */
+static gemmepi__map_entry **gemmepi__map_place(const gemmepi__map *map, uint64_t hash, const void *key,
+                                               size_t key_size) {
+    gemmepi__map_entry **place = &map->buckets[hash & (map->bucket_count - 1)];
+    while (*place && !((*place)->hash == hash && (*place)->key_size == key_size &&
+                       (key_size == 0 || memcmp(gemmepi__map_key(*place), key, key_size) == 0)))
+        place = &(*place)->next;
+    return place;
+}
+
+/* The key's entry, whose value may be read and set, or NULL. */
+static gemmepi__map_entry *gemmepi__map_find_entry(const gemmepi__map *map, const void *key,
+                                                   size_t key_size) {
+    if (map->count == 0)
+        return NULL;
+    return *gemmepi__map_place(map, gemmepi__fnv1a(key, key_size), key, key_size);
+}
+
+/* The key's value, or NULL. */
+static void *gemmepi__map_find(const gemmepi__map *map, const void *key, size_t key_size) {
+    gemmepi__map_entry *entry = gemmepi__map_find_entry(map, key, key_size);
+    return entry ? entry->value : NULL;
+}
+
+static int gemmepi__map_grow(gemmepi__map *map) {
+    size_t count = map->bucket_count ? 2 * map->bucket_count : 16, i;
+    gemmepi__map_entry **buckets =
+        (gemmepi__map_entry **)gemmepi__new(&map->allocator, count * sizeof *buckets);
+    if (!buckets)
+        return 0;
+    for (i = 0; i < map->bucket_count; i++) {
+        while (map->buckets[i]) {
+            gemmepi__map_entry *entry = map->buckets[i];
+            gemmepi__map_entry **place = &buckets[entry->hash & (count - 1)];
+            map->buckets[i] = entry->next;
+            entry->next = *place;
+            *place = entry;
+        }
+    }
+    gemmepi__delete(&map->allocator, map->buckets);
+    map->buckets = buckets;
+    map->bucket_count = count;
+    return 1;
+}
+
+/* Gives the key this value, in place of the one it may have. 0 if memory is exhausted: nothing changed then but the
+   noted sentence. */
+static int gemmepi__map_insert(gemmepi__map *map, const void *key, size_t key_size, void *value) {
+    uint64_t hash = gemmepi__fnv1a(key, key_size);
+    gemmepi__map_entry *entry = gemmepi__map_find_entry(map, key, key_size);
+    gemmepi__map_entry **bucket;
+    if (entry) {
+        entry->value = value;
+        return 1;
+    }
+    if (map->count == map->bucket_count && !gemmepi__map_grow(map))
+        return 0;
+    entry = (gemmepi__map_entry *)gemmepi__new(&map->allocator, sizeof *entry + key_size);
+    if (!entry)
+        return 0;
+    bucket = &map->buckets[hash & (map->bucket_count - 1)];
+    entry->next = *bucket;
+    entry->hash = hash;
+    entry->value = value;
+    entry->key_size = key_size;
+    if (key_size != 0)
+        memcpy(entry + 1, key, key_size);
+    *bucket = entry;
+    map->count++;
+    return 1;
+}
+
+/* Forgets the key and returns the value it had, or NULL. */
+static void *gemmepi__map_remove(gemmepi__map *map, const void *key, size_t key_size) {
+    gemmepi__map_entry **place, *entry;
+    void *value;
+    if (map->count == 0)
+        return NULL;
+    place = gemmepi__map_place(map, gemmepi__fnv1a(key, key_size), key, key_size);
+    entry = *place;
+    if (!entry)
+        return NULL;
+    value = entry->value;
+    *place = entry->next;
+    gemmepi__delete(&map->allocator, entry);
+    map->count--;
+    return value;
+}
+
+/* Calls visit for every entry, in no order. It may set the entry's value, but neither insert nor remove. */
+static void gemmepi__map_each(const gemmepi__map *map, void (*visit)(void *user, gemmepi__map_entry *entry),
+                              void *user) {
+    gemmepi__map_entry *entry;
+    size_t i;
+    for (i = 0; i < map->bucket_count; i++)
+        for (entry = map->buckets[i]; entry; entry = entry->next)
+            visit(user, entry);
+}
+
+/* Forgets everything; the map is empty afterwards and may be used again. What the values point to is the caller's,
+   who frees it with gemmepi__map_each before. */
+static void gemmepi__map_free(gemmepi__map *map) {
+    size_t i;
+    for (i = 0; i < map->bucket_count; i++) {
+        while (map->buckets[i]) {
+            gemmepi__map_entry *entry = map->buckets[i];
+            map->buckets[i] = entry->next;
+            gemmepi__delete(&map->allocator, entry);
+        }
+    }
+    gemmepi__delete(&map->allocator, map->buckets);
+    map->buckets = NULL;
+    map->bucket_count = 0;
+    map->count = 0;
+}
+
+#endif
+/* Files and folders. A folder is opened first, and what is in it is then reached through the opened folder: so what
+   was checked is what is used, whatever happens to the path meanwhile. (On Windows an opened folder is its path.)
+
+   Functions that can fail return 0, or the system's error code (errno; GetLastError on Windows). */
+#ifndef GEMMEPI_BASE_FILE_H
+#define GEMMEPI_BASE_FILE_H
+
+#if !GEMMEPI__WINDOWS
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+#endif
+
+#define GEMMEPI__PATH_SIZE 4096 /* longer paths are refused; Linux takes no longer ones */
+
+typedef struct gemmepi__folder {
+    const char *path; /* borrowed */
+#if !GEMMEPI__WINDOWS
+    int descriptor;
+#endif
+} gemmepi__folder;
+
+typedef struct gemmepi__file_info {
+    int is_regular;
+    uint64_t size;
+    int64_t modified; /* seconds since 1970 */
+    long modified_nanoseconds;
+} gemmepi__file_info;
+
+/* One stretch of bytes of a file to be written. */
+typedef struct gemmepi__file_piece {
+    const void *data;
+    size_t size;
+} gemmepi__file_piece;
+
+#if GEMMEPI__WINDOWS
+
+#define GEMMEPI__FILE_NO_MEMORY ((int)ERROR_NOT_ENOUGH_MEMORY)
+#define GEMMEPI__FILE_TOO_LARGE ((int)ERROR_FILE_TOO_LARGE)
+#define GEMMEPI__FILE_LONG_NAME ((int)ERROR_FILENAME_EXCED_RANGE)
+
+static int gemmepi__file_is_missing(int code) {
+    return code == (int)ERROR_FILE_NOT_FOUND || code == (int)ERROR_PATH_NOT_FOUND;
+}
+
+static int gemmepi__file_exists_already(int code) {
+    return code == (int)ERROR_FILE_EXISTS || code == (int)ERROR_ALREADY_EXISTS;
+}
+
+static void gemmepi__file_error(gemmepi__text *text, int code) {
+    gemmepi__append(text, "Windows error %d", code);
+}
+
+static int gemmepi__path_is_separator(char c) {
+    return c == '/' || c == '\\';
+}
+
+static int gemmepi__path_is_absolute(const char *path) {
+    return gemmepi__path_is_separator(path[0]) || (path[0] != 0 && path[1] == ':');
+}
+
+static int gemmepi__current_folder(char *path, size_t size) {
+    DWORD length = GetCurrentDirectoryA((DWORD)size, path);
+    return length == 0 ? (int)GetLastError() : length >= size ? GEMMEPI__FILE_LONG_NAME : 0;
+}
+
+static int gemmepi__make_one_folder(const char *path) {
+    return CreateDirectoryA(path, NULL) ? 0 : (int)GetLastError();
+}
+
+static int gemmepi__folder_open(gemmepi__folder *folder, const char *path) {
+    DWORD attributes = GetFileAttributesA(path);
+    folder->path = path;
+    if (attributes == INVALID_FILE_ATTRIBUTES)
+        return (int)GetLastError();
+    return attributes & FILE_ATTRIBUTE_DIRECTORY ? 0 : (int)ERROR_DIRECTORY;
+}
+
+static void gemmepi__folder_close(gemmepi__folder *folder) {
+    folder->path = NULL;
+}
+
+/* The user's folders are private by their access lists, which are not examined. */
+static int gemmepi__folder_is_private(const gemmepi__folder *folder, gemmepi__text *why) {
+    (void)folder;
+    (void)why;
+    return 1;
+}
+
+static int gemmepi__path_join(char path[GEMMEPI__PATH_SIZE], const gemmepi__folder *folder,
+                              const char *name) {
+    gemmepi__text text = gemmepi__text_in(path, GEMMEPI__PATH_SIZE);
+    gemmepi__append(&text, "%s\\%s", folder->path, name);
+    return gemmepi__text_is_cut(&text) ? GEMMEPI__FILE_LONG_NAME : 0;
+}
+
+static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(void *user, const char *name),
+                                void *user) {
+    char pattern[GEMMEPI__PATH_SIZE];
+    WIN32_FIND_DATAA found;
+    HANDLE search;
+    int code = gemmepi__path_join(pattern, folder, "*");
+    if (code)
+        return code;
+    search = FindFirstFileA(pattern, &found);
+    if (search == INVALID_HANDLE_VALUE)
+        return (int)GetLastError();
+    do {
+        if (strcmp(found.cFileName, ".") != 0 && strcmp(found.cFileName, "..") != 0)
+            visit(user, found.cFileName);
+    } while (FindNextFileA(search, &found));
+    FindClose(search);
+    return 0;
+}
+
+static int64_t gemmepi__file_seconds(FILETIME time, long *nanoseconds) {
+    /* in units of 100 ns since 1601, which was 11644473600 seconds before 1970 */
+    uint64_t units = (uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime;
+    *nanoseconds = (long)(units % 10000000u) * 100;
+    return (int64_t)(units / 10000000u) - 11644473600;
+}
+
+static int64_t gemmepi__file_now(void) {
+    FILETIME now;
+    long nanoseconds;
+    GetSystemTimeAsFileTime(&now);
+    return gemmepi__file_seconds(now, &nanoseconds);
+}
+
+static int gemmepi__file_get_info(const gemmepi__folder *folder, const char *name, gemmepi__file_info *info) {
+    char path[GEMMEPI__PATH_SIZE];
+    WIN32_FILE_ATTRIBUTE_DATA data;
+    int code = gemmepi__path_join(path, folder, name);
+    if (code)
+        return code;
+    if (!GetFileAttributesExA(path, GetFileExInfoStandard, &data))
+        return (int)GetLastError();
+    info->is_regular = !(data.dwFileAttributes & (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_REPARSE_POINT));
+    info->size = (uint64_t)data.nFileSizeHigh << 32 | data.nFileSizeLow;
+    info->modified = gemmepi__file_seconds(data.ftLastWriteTime, &info->modified_nanoseconds);
+    return 0;
+}
+
+static int gemmepi__file_touch(const gemmepi__folder *folder, const char *name) {
+    char path[GEMMEPI__PATH_SIZE];
+    FILETIME now;
+    HANDLE file;
+    int code = gemmepi__path_join(path, folder, name);
+    if (code)
+        return code;
+    file = CreateFileA(path, FILE_WRITE_ATTRIBUTES, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                       NULL, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+    if (file == INVALID_HANDLE_VALUE)
+        return (int)GetLastError();
+    GetSystemTimeAsFileTime(&now);
+    code = SetFileTime(file, NULL, NULL, &now) ? 0 : (int)GetLastError();
+    CloseHandle(file);
+    return code;
+}
+
+static int gemmepi__file_remove(const gemmepi__folder *folder, const char *name) {
+    char path[GEMMEPI__PATH_SIZE];
+    int code = gemmepi__path_join(path, folder, name);
+    if (code)
+        return code;
+    return DeleteFileA(path) ? 0 : (int)GetLastError();
+}
+
+static int gemmepi__file_rename(const gemmepi__folder *folder, const char *from, const char *to) {
+    char from_path[GEMMEPI__PATH_SIZE], to_path[GEMMEPI__PATH_SIZE];
+    int attempt, code = gemmepi__path_join(from_path, folder, from);
+    if (!code)
+        code = gemmepi__path_join(to_path, folder, to);
+    if (code)
+        return code;
+    /* a file that someone has open, or replaces at this moment, cannot be replaced: readers take milliseconds */
+    for (attempt = 0; attempt < 50; attempt++) {
+        code = MoveFileExA(from_path, to_path, MOVEFILE_REPLACE_EXISTING) ? 0 : (int)GetLastError();
+        if (code != (int)ERROR_ACCESS_DENIED && code != (int)ERROR_SHARING_VIOLATION)
+            break;
+        Sleep(2);
+    }
+    return code;
+}
+
+static unsigned long gemmepi__process_id(void) {
+    return GetCurrentProcessId();
+}
+
+typedef HANDLE gemmepi__file;
+
+static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file,
+                              uint64_t *size) {
+    char path[GEMMEPI__PATH_SIZE];
+    LARGE_INTEGER length;
+    int code = gemmepi__path_join(path, folder, name);
+    if (code)
+        return code;
+    *file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
+                        OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+    if (*file == INVALID_HANDLE_VALUE)
+        return (int)GetLastError();
+    if (!GetFileSizeEx(*file, &length)) {
+        code = (int)GetLastError();
+        CloseHandle(*file);
+        return code;
+    }
+    *size = (uint64_t)length.QuadPart;
+    return 0;
+}
+
+static int gemmepi__file_create(const gemmepi__folder *folder, const char *name, gemmepi__file *file) {
+    char path[GEMMEPI__PATH_SIZE];
+    int code = gemmepi__path_join(path, folder, name);
+    if (code)
+        return code;
+    *file = CreateFileA(path, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
+    return *file == INVALID_HANDLE_VALUE ? (int)GetLastError() : 0;
+}
+
+static int gemmepi__file_close(gemmepi__file file) {
+    return CloseHandle(file) ? 0 : (int)GetLastError();
+}
+
+/* Reads or writes at most size bytes, and tells how many. */
+static int gemmepi__file_read_some(gemmepi__file file, void *data, size_t size, size_t *done) {
+    DWORD got = 0;
+    int code =
+        ReadFile(file, data, size < 1u << 30 ? (DWORD)size : 1u << 30, &got, NULL) ? 0 : (int)GetLastError();
+    *done = got;
+    return code;
+}
+
+static int gemmepi__file_write_some(gemmepi__file file, const void *data, size_t size, size_t *done) {
+    DWORD put = 0;
+    int code =
+        WriteFile(file, data, size < 1u << 30 ? (DWORD)size : 1u << 30, &put, NULL) ? 0 : (int)GetLastError();
+    *done = put;
+    return code;
+}
+
+/* Appends the folder where programs of this user keep what they can make again. 0 if the user has none. */
+static int gemmepi__user_cache_folder(gemmepi__text *text) {
+    char path[GEMMEPI__PATH_SIZE];
+    DWORD length = GetEnvironmentVariableA("LOCALAPPDATA", path, sizeof path);
+    if (length == 0 || length >= sizeof path || !gemmepi__path_is_absolute(path))
+        return 0;
+    gemmepi__append(text, "%s", path);
+    return 1;
+}
+
+#else
+
+#define GEMMEPI__FILE_NO_MEMORY ENOMEM
+#define GEMMEPI__FILE_TOO_LARGE EFBIG
+#define GEMMEPI__FILE_LONG_NAME ENAMETOOLONG
+
+/* What strict C99 hides. glibc has the numbers under names of its own in any mode; the last resort is Linux's own
+   numbers, which arm and powerpc keep apart from the rest. */
+#if defined(O_NOFOLLOW) && defined(O_DIRECTORY) && defined(O_CLOEXEC)
+#define GEMMEPI__O_NOFOLLOW  O_NOFOLLOW
+#define GEMMEPI__O_DIRECTORY O_DIRECTORY
+#define GEMMEPI__O_CLOEXEC   O_CLOEXEC
+#elif defined(__O_NOFOLLOW) && defined(__O_DIRECTORY) && defined(__O_CLOEXEC)
+#define GEMMEPI__O_NOFOLLOW  __O_NOFOLLOW
+#define GEMMEPI__O_DIRECTORY __O_DIRECTORY
+#define GEMMEPI__O_CLOEXEC   __O_CLOEXEC
+#elif defined(__linux__) && (defined(__arm__) || defined(__aarch64__) || defined(__powerpc__))
+#define GEMMEPI__O_NOFOLLOW  0100000
+#define GEMMEPI__O_DIRECTORY 040000
+#define GEMMEPI__O_CLOEXEC   02000000
+#elif defined(__linux__) && (defined(__i386__) || defined(__x86_64__) || defined(__riscv))
+#define GEMMEPI__O_NOFOLLOW  0400000
+#define GEMMEPI__O_DIRECTORY 0200000
+#define GEMMEPI__O_CLOEXEC   02000000
+#else
+#error "gemmepi: the numbers of O_NOFOLLOW, O_DIRECTORY and O_CLOEXEC are not known for this system"
+#endif
+
+/* These are functions in every glibc since 2.6; fstatat and lstat are not before 2.33, so they are done without. */
+extern int gemmepi__openat(int folder, const char *name, int flags, ...) GEMMEPI__SYSTEM_NAME("openat");
+extern int gemmepi__renameat(int from_folder, const char *from, int to_folder, const char *to)
+    GEMMEPI__SYSTEM_NAME("renameat");
+extern int gemmepi__unlinkat(int folder, const char *name, int flags) GEMMEPI__SYSTEM_NAME("unlinkat");
+extern int gemmepi__utimensat(int folder, const char *name, const void *times, int flags)
+    GEMMEPI__SYSTEM_NAME("utimensat");
+extern DIR *gemmepi__fdopendir(int descriptor) GEMMEPI__SYSTEM_NAME("fdopendir");
+
+static int gemmepi__file_is_missing(int code) {
+    return code == ENOENT;
+}
+
+static int gemmepi__file_exists_already(int code) {
+    return code == EEXIST;
+}
+
+static void gemmepi__file_error(gemmepi__text *text, int code) {
+    gemmepi__append(text, "%s", strerror(code));
+}
+
+static int gemmepi__path_is_separator(char c) {
+    return c == '/';
+}
+
+static int gemmepi__path_is_absolute(const char *path) {
+    return path[0] == '/';
+}
+
+static int gemmepi__current_folder(char *path, size_t size) {
+    return getcwd(path, size) ? 0 : errno;
+}
+
+static int gemmepi__make_one_folder(const char *path) {
+    return mkdir(path, 0700) == 0 ? 0 : errno;
+}
+
+static int gemmepi__folder_open(gemmepi__folder *folder, const char *path) {
+    folder->path = path;
+    folder->descriptor = open(path, O_RDONLY | GEMMEPI__O_DIRECTORY | GEMMEPI__O_CLOEXEC);
+    return folder->descriptor < 0 ? errno : 0;
+}
+
+static void gemmepi__folder_close(gemmepi__folder *folder) {
+    close(folder->descriptor);
+    folder->path = NULL;
+    folder->descriptor = -1;
+}
+
+/* 1 if this user owns the folder and nobody else can write to it, else 0 with the reason and the mend appended. It
+   is the opened folder that counts, not the path: a symbolic link may lead here, and whoever can change the link
+   can only make it lead to another private folder of this user. */
+static int gemmepi__folder_is_private(const gemmepi__folder *folder, gemmepi__text *why) {
+    struct stat status;
+    if (fstat(folder->descriptor, &status) != 0) {
+        gemmepi__file_error(why, errno);
+    } else if (status.st_uid != geteuid()) {
+        gemmepi__append(
+            why, "user %lu owns it, and this program runs as user %lu: choose a folder of that user's own",
+            (unsigned long)status.st_uid, (unsigned long)geteuid());
+    } else if (status.st_mode & 022) {
+        gemmepi__append(
+            why,
+            "others can write to it (its mode is %03lo): take that from them with 'chmod go-w', after "
+            "removing what they may have put there",
+            (unsigned long)status.st_mode & 0777);
+    } else {
+        return 1;
+    }
+    return 0;
+}
+
+static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(void *user, const char *name),
+                                void *user) {
+    struct dirent *entry;
+    DIR *listing;
+    int descriptor =
+        gemmepi__openat(folder->descriptor, ".", O_RDONLY | GEMMEPI__O_DIRECTORY | GEMMEPI__O_CLOEXEC);
+    if (descriptor < 0)
+        return errno;
+    listing = gemmepi__fdopendir(descriptor);
+    if (!listing) {
+        int code = errno;
+        close(descriptor);
+        return code;
+    }
+    while ((entry = readdir(listing)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            visit(user, entry->d_name);
+    closedir(listing);
+    return 0;
+}
+
+static int64_t gemmepi__file_now(void) {
+    return (int64_t)time(NULL);
+}
+
+/* By path, the one function here that is: it is for sizes and ages, on which no safety rests. */
+static int gemmepi__file_get_info(const gemmepi__folder *folder, const char *name, gemmepi__file_info *info) {
+    char path[GEMMEPI__PATH_SIZE];
+    struct stat status;
+    gemmepi__text text = gemmepi__text_in(path, sizeof path);
+    gemmepi__append(&text, "%s/%s", folder->path, name);
+    if (gemmepi__text_is_cut(&text))
+        return GEMMEPI__FILE_LONG_NAME;
+    if (stat(path, &status) != 0)
+        return errno;
+    info->is_regular = S_ISREG(status.st_mode);
+    info->size = (uint64_t)status.st_size;
+    info->modified = (int64_t)status.st_mtime;
+#if defined(st_mtime) && defined(__linux__)
+    info->modified_nanoseconds = (long)status.st_mtim.tv_nsec;
+#elif defined(__GLIBC__)
+    info->modified_nanoseconds = (long)status.st_mtimensec;
+#else
+    info->modified_nanoseconds = 0;
+#endif
+    return 0;
+}
+
+static int gemmepi__file_touch(const gemmepi__folder *folder, const char *name) {
+    return gemmepi__utimensat(folder->descriptor, name, NULL, 0) == 0 ? 0 : errno;
+}
+
+static int gemmepi__file_remove(const gemmepi__folder *folder, const char *name) {
+    return gemmepi__unlinkat(folder->descriptor, name, 0) == 0 ? 0 : errno;
+}
+
+static int gemmepi__file_rename(const gemmepi__folder *folder, const char *from, const char *to) {
+    return gemmepi__renameat(folder->descriptor, from, folder->descriptor, to) == 0 ? 0 : errno;
+}
+
+static unsigned long gemmepi__process_id(void) {
+    return (unsigned long)getpid();
+}
+
+typedef int gemmepi__file;
+
+/* O_NONBLOCK, because opening a pipe would wait for its other end. */
+static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file,
+                              uint64_t *size) {
+    struct stat status;
+    int code = 0;
+    *file = gemmepi__openat(folder->descriptor, name,
+                            O_RDONLY | O_NONBLOCK | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC);
+    if (*file < 0)
+        return errno;
+    if (fstat(*file, &status) != 0)
+        code = errno;
+    else if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 022))
+        code = EPERM;
+    if (code) {
+        close(*file);
+        return code;
+    }
+    *size = (uint64_t)status.st_size;
+    return 0;
+}
+
+static int gemmepi__file_create(const gemmepi__folder *folder, const char *name, gemmepi__file *file) {
+    *file = gemmepi__openat(folder->descriptor, name,
+                            O_WRONLY | O_CREAT | O_EXCL | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC, 0600);
+    return *file < 0 ? errno : 0;
+}
+
+static int gemmepi__file_close(gemmepi__file file) {
+    return close(file) == 0 ? 0 : errno;
+}
+
+/* Reads or writes at most size bytes, and tells how many. */
+static int gemmepi__file_read_some(gemmepi__file file, void *data, size_t size, size_t *done) {
+    ssize_t got;
+    do
+        got = read(file, data, size < 1u << 30 ? size : 1u << 30);
+    while (got < 0 && errno == EINTR);
+    *done = got > 0 ? (size_t)got : 0;
+    return got < 0 ? errno : 0;
+}
+
+static int gemmepi__file_write_some(gemmepi__file file, const void *data, size_t size, size_t *done) {
+    ssize_t put;
+    do
+        put = write(file, data, size < 1u << 30 ? size : 1u << 30);
+    while (put < 0 && errno == EINTR);
+    *done = put > 0 ? (size_t)put : 0;
+    return put < 0 ? errno : put == 0 ? ENOSPC : 0;
+}
+
+/* Appends the folder where programs of this user keep what they can make again, as the XDG base directory
+   specification finds it. 0 if the user has none. */
+static int gemmepi__user_cache_folder(gemmepi__text *text) {
+    const char *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    if (cache && gemmepi__path_is_absolute(cache))
+        gemmepi__append(text, "%s", cache);
+    else if (home && gemmepi__path_is_absolute(home))
+        gemmepi__append(text, "%s/.cache", home);
+    else
+        return 0;
+    return 1;
+}
+
+#endif
+
+/* Makes a folder that only this user can enter, and its parents likewise where they are missing. One that exists is
+   left as it is. */
+static int gemmepi__folder_make(const char *path) {
+    char parent[GEMMEPI__PATH_SIZE];
+    size_t length = strlen(path), i;
+    int code;
+    if (length >= sizeof parent)
+        return GEMMEPI__FILE_LONG_NAME;
+    /* what becomes of the parents does not matter: if one is missing in the end, the last step fails */
+    for (i = 1; i < length; i++) {
+        if (gemmepi__path_is_separator(path[i])) {
+            memcpy(parent, path, i);
+            parent[i] = 0;
+            gemmepi__make_one_folder(parent);
+        }
+    }
+    code = gemmepi__make_one_folder(path);
+    return gemmepi__file_exists_already(code) ? 0 : code;
+}
+
+/* Reads a whole file of at most `most` bytes. It must be a regular file (not a link to one) that this user owns and
+   nobody else can write to. *data is from the allocator and the caller's to free, not NULL even if *size is 0. A
+   file that shrinks meanwhile gives what it still had. */
+static int gemmepi__file_read(const gemmepi__folder *folder, const char *name,
+                              const gemmepi_allocator *allocator, size_t most, unsigned char **data,
+                              size_t *size) {
+    gemmepi__file file;
+    uint64_t length = 0;
+    unsigned char *bytes = NULL;
+    size_t have = 0, step = 1;
+    int code = gemmepi__file_open(folder, name, &file, &length);
+    if (code)
+        return code;
+    if (length > most)
+        code = GEMMEPI__FILE_TOO_LARGE;
+    if (!code) {
+        /* not gemmepi__new: that notes a failure, and here none may be noted that the caller recovers from */
+        bytes = (unsigned char *)allocator->alloc(allocator->user, length ? (size_t)length : 1);
+        if (!bytes)
+            code = GEMMEPI__FILE_NO_MEMORY;
+    }
+    while (!code && step != 0 && have < length) {
+        code = gemmepi__file_read_some(file, bytes + have, (size_t)length - have, &step);
+        have += step;
+    }
+    gemmepi__file_close(file);
+    if (code) {
+        gemmepi__delete(allocator, bytes);
+        return code;
+    }
+    *data = bytes;
+    *size = have;
+    return 0;
+}
+
+/* Writes a new file, one that nobody else can read. What a failing call wrote is gone again, unless the name was
+   taken. */
+static int gemmepi__file_write_new(const gemmepi__folder *folder, const char *name,
+                                   const gemmepi__file_piece *pieces, int count) {
+    gemmepi__file file;
+    int i, close_code, code = gemmepi__file_create(folder, name, &file);
+    if (code)
+        return code;
+    for (i = 0; i < count && !code; i++) {
+        const unsigned char *bytes = (const unsigned char *)pieces[i].data;
+        size_t have = 0, step;
+        while (!code && have < pieces[i].size) {
+            code = gemmepi__file_write_some(file, bytes + have, pieces[i].size - have, &step);
+            have += step;
+        }
+    }
+    close_code = gemmepi__file_close(file); /* network file systems tell of a full disk only here */
+    if (!code)
+        code = close_code;
+    if (code)
+        gemmepi__file_remove(folder, name);
+    return code;
+}
+
+static long gemmepi__file_counter; /* of files written aside by this process */
+
+/* Puts a whole file in place of the one of that name, if there is one: it is written aside, as NAME.PID-COUNT.tmp, and
+   renamed, so that nobody ever opens half of it. Not flushed to the disk: after a crash of the machine it may be
+   torn, so what reads it must check it. */
+static int gemmepi__file_store(const gemmepi__folder *folder, const char *name,
+                               const gemmepi__file_piece *pieces, int count) {
+    char aside[512];
+    int code = 0, attempt;
+    /* other machines that share the folder, and containers, have processes with the same id */
+    for (attempt = 0; attempt < 100; attempt++) {
+        gemmepi__text text = gemmepi__text_in(aside, sizeof aside);
+        gemmepi__append(&text, "%s.%lu-%lu.tmp", name, gemmepi__process_id(),
+                        (unsigned long)gemmepi__add(&gemmepi__file_counter, 1));
+        if (gemmepi__text_is_cut(&text))
+            return GEMMEPI__FILE_LONG_NAME;
+        code = gemmepi__file_write_new(folder, aside, pieces, count);
+        if (!gemmepi__file_exists_already(code))
+            break;
+    }
+    if (!code) {
+        code = gemmepi__file_rename(folder, aside, name);
+        if (code)
+            gemmepi__file_remove(folder, aside);
+    }
+    return code;
+}
+
+/* The length of NAME if this is what gemmepi__file_store calls a file while it writes NAME, else 0. */
+static size_t gemmepi__file_aside_stem(const char *name) {
+    static const char digits[] = "0123456789";
+    const char *end = name + strlen(name), *dot = end, *counter;
+    size_t length;
+    if (end - name < 4 || strcmp(end - 4, ".tmp") != 0)
+        return 0;
+    for (dot = end - 5; dot > name && *dot != '.'; dot--) {
+    }
+    if (dot <= name)
+        return 0;
+    length = strspn(dot + 1, digits);
+    if (length == 0 || dot[1 + length] != '-')
+        return 0;
+    counter = dot + 2 + length;
+    length = strspn(counter, digits);
+    return length != 0 && counter + length == end - 4 ? (size_t)(dot - name) : 0;
+}
+
+#endif
+/* Libraries opened while the program runs. */
+#ifndef GEMMEPI_BASE_DYNAMIC_LIBRARY_H
+#define GEMMEPI_BASE_DYNAMIC_LIBRARY_H
+
+#if !GEMMEPI__WINDOWS
+#include <dlfcn.h>
+#endif
+
+/* room for a path that the system gives, with its final zero: Linux's PATH_MAX, which strict C99 hides */
+#define GEMMEPI__PATH_SIZE 4096
+
+#if GEMMEPI__WINDOWS
+#define GEMMEPI__SLASH          "\\"
+#define GEMMEPI__LIST_SEPARATOR ';'
+#else
+#define GEMMEPI__SLASH          "/"
+#define GEMMEPI__LIST_SEPARATOR ':'
+
+typedef struct gemmepi__dl_info { /* Dl_info */
+    const char *file;
+    void *base;
+    const char *symbol;
+    void *address;
+} gemmepi__dl_info;
+
+extern int gemmepi__dladdr(const void *address, gemmepi__dl_info *info) GEMMEPI__SYSTEM_NAME("dladdr");
+#endif
+
+static int gemmepi__is_slash(char c) {
+    return c == '/' || (GEMMEPI__WINDOWS && c == '\\');
+}
+
+static int gemmepi__is_absolute(const char *path) {
+    if (GEMMEPI__WINDOWS && path[0] && path[1] == ':')
+        return gemmepi__is_slash(path[2]);
+    return gemmepi__is_slash(path[0]);
+}
+
+/* Opens a library by a path with a folder in it, or by its plain name where the system looks for such; a plain name
+   also finds a library that the process has already. NULL if that fails: then reason (of size bytes) says why. */
+static void *gemmepi__library_open(const char *name, char *reason, size_t size) {
+#if GEMMEPI__WINDOWS
+    /* a full path lets the library find its neighbours, which the flag forbids for other names */
+    void *library =
+        (void *)LoadLibraryExA(name, NULL, gemmepi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH : 0);
+    if (!library)
+        snprintf(reason, size, "%s: Windows error %lu", name, GetLastError());
+#else
+    /* local: the program may have its own version of the library, whose symbols must stay apart. Never unmapped:
+       CUDA's libraries leak their own memory then, and some leave threads behind */
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library) {
+        const char *text = dlerror();
+        snprintf(reason, size, "%s", text ? text : name);
+    }
+#endif
+    return library;
+}
+
+/* Two opens need two closes. NULL is accepted. */
+static void gemmepi__library_close(void *library) {
+    if (!library)
+        return;
+#if GEMMEPI__WINDOWS
+    FreeLibrary((HMODULE)library);
+#else
+    dlclose(library);
+#endif
+}
+
+/* The address of an exported symbol, or NULL. */
+static void *gemmepi__library_symbol(void *library, const char *symbol) {
+#if GEMMEPI__WINDOWS
+    FARPROC function = GetProcAddress((HMODULE)library, symbol);
+    void *address;
+    memcpy(&address, &function, sizeof address); /* ISO C has no conversion from functions to objects */
+    return address;
+#else
+    return dlsym(library, symbol);
+#endif
+}
+
+/* The file that the library was loaded from, asked for by one of its symbols. "" and 0 if that is unknown. */
+static int gemmepi__library_path(void *library, const char *symbol, char *path, size_t size) {
+    path[0] = 0;
+#if GEMMEPI__WINDOWS
+    {
+        DWORD length = GetModuleFileNameA((HMODULE)library, path, (DWORD)size);
+        (void)symbol;
+        if (length >= size)
+            path[0] = 0;
+    }
+#else
+    {
+        void *address = dlsym(library, symbol);
+        gemmepi__dl_info info;
+        if (address && gemmepi__dladdr(address, &info) && info.file && strlen(info.file) < size)
+            memcpy(path, info.file, strlen(info.file) + 1);
+    }
+#endif
+    return path[0] != 0;
+}
+
+#endif
+
+/* The table of element types. */
+#ifndef GEMMEPI_PROBLEM_DTYPE_H
+#define GEMMEPI_PROBLEM_DTYPE_H
+
+typedef struct gemmepi__dtype_row {
+    gemmepi_dtype dtype;
+    const char *name; /* as in GEMMEPI_F32, and as kernels name it */
+    size_t size;
+} gemmepi__dtype_row;
+
+static const gemmepi__dtype_row gemmepi__dtypes[] = {
+    {GEMMEPI_DTYPE_DEFAULT, "DEFAULT", 0},
+    {GEMMEPI_F32, "F32", 4},
+    {GEMMEPI_F64, "F64", 8},
+    {GEMMEPI_F16, "F16", 2},
+    {GEMMEPI_BF16, "BF16", 2},
+};
+
+/* The row of a known dtype, or that of DEFAULT. */
+static const gemmepi__dtype_row *gemmepi__dtype(gemmepi_dtype dtype) {
+    size_t i = (size_t)dtype < GEMMEPI__COUNT(gemmepi__dtypes) ? (size_t)dtype : 0;
+    return &gemmepi__dtypes[i];
+}
+
+static int gemmepi__dtype_is_known(gemmepi_dtype dtype) {
+    return gemmepi__dtype(dtype)->size != 0;
+}
+
+GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype) {
+    return gemmepi__dtype(dtype)->size;
+}
+
+#endif
+/* What an epilogue is made of, which compositions have a meaning, and how they are called. */
+#ifndef GEMMEPI_PROBLEM_EPILOGUE_H
+#define GEMMEPI_PROBLEM_EPILOGUE_H
+
+typedef struct gemmepi__name_row {
+    uint32_t value;
+    const char *name;
+} gemmepi__name_row;
+
+static const gemmepi__name_row gemmepi__activations[] = {
+    {GEMMEPI_NONE, "NONE"},         {GEMMEPI_RELU, "RELU"}, {GEMMEPI_GELU_TANH, "GELU_TANH"},
+    {GEMMEPI_GELU_ERF, "GELU_ERF"}, {GEMMEPI_SILU, "SILU"}, {GEMMEPI_SIGMOID, "SIGMOID"},
+    {GEMMEPI_TANH, "TANH"},
+};
+
+static const gemmepi__name_row gemmepi__epilogue_flags[] = {
+    {GEMMEPI_BIAS, "BIAS"},         {GEMMEPI_AUX, "AUX"},
+    {GEMMEPI_BACKWARD, "BACKWARD"}, {GEMMEPI_RESIDUAL, "RESIDUAL"},
+    {GEMMEPI_BGRAD, "BGRAD"},       {GEMMEPI_BGRAD_A, "BGRAD_A"},
+    {GEMMEPI_BGRAD_B, "BGRAD_B"},   {GEMMEPI_BGRAD_ACCUMULATE, "BGRAD_ACCUMULATE"},
+    {GEMMEPI_GATED, "GATED"},       {GEMMEPI_GATE_FIRST, "GATE_FIRST"},
+};
+
+#define GEMMEPI__ANY_BGRAD (GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)
+
+static uint32_t gemmepi__activation(gemmepi_epilogue epilogue) {
+    return epilogue & GEMMEPI_ACTIVATION_MASK;
+}
+
+/* RELU saves one bit an element, every other activation the pre-activation itself. */
+static int gemmepi__aux_is_mask(gemmepi_epilogue epilogue) {
+    return gemmepi__activation(epilogue) == GEMMEPI_RELU && (epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD)) &&
+           !(epilogue & GEMMEPI_GATED);
+}
+
+/* "GELU_TANH|BIAS|AUX" */
+static void gemmepi__append_epilogue(gemmepi__text *text, gemmepi_epilogue epilogue) {
+    uint32_t known = GEMMEPI_ACTIVATION_MASK;
+    size_t i;
+    if (gemmepi__activation(epilogue) < GEMMEPI__COUNT(gemmepi__activations))
+        gemmepi__append(text, "%s", gemmepi__activations[gemmepi__activation(epilogue)].name);
+    else
+        gemmepi__append(text, "activation %u", (unsigned)gemmepi__activation(epilogue));
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_flags); i++) {
+        known |= gemmepi__epilogue_flags[i].value;
+        if (epilogue & gemmepi__epilogue_flags[i].value)
+            gemmepi__append(text, "|%s", gemmepi__epilogue_flags[i].name);
+    }
+    if (epilogue & ~known)
+        gemmepi__append(text, "|0x%x", (unsigned)(epilogue & ~known));
+}
+
+/* A composition is refused when it has all of `all`, none of `none` and, where `any` is given, at least two or more
+   bits of `any`. */
+typedef struct gemmepi__epilogue_rule {
+    uint32_t all, none, two_of;
+    gemmepi_status status;
+    const char *sentence;
+} gemmepi__epilogue_rule;
+
+static const gemmepi__epilogue_rule gemmepi__epilogue_rules[] = {
+    {0, 0, GEMMEPI__ANY_BGRAD, GEMMEPI_INVALID_ARGUMENT,
+     "only one of BGRAD, BGRAD_A and BGRAD_B goes at a time"},
+    {GEMMEPI_AUX | GEMMEPI_BACKWARD, 0, 0, GEMMEPI_INVALID_ARGUMENT,
+     "AUX does not go with BACKWARD, which reads aux already"},
+    {GEMMEPI_BGRAD_ACCUMULATE, GEMMEPI__ANY_BGRAD, 0, GEMMEPI_INVALID_ARGUMENT,
+     "BGRAD_ACCUMULATE goes with BGRAD, BGRAD_A or BGRAD_B"},
+    {GEMMEPI_GATE_FIRST, GEMMEPI_GATED, 0, GEMMEPI_INVALID_ARGUMENT, "GATE_FIRST goes with GATED"},
+    {GEMMEPI_GATED, 0, 0, GEMMEPI_UNSUPPORTED, "GATED is not available in this version"},
+};
+
+static int gemmepi__has_two(uint32_t bits) {
+    return (bits & (bits - 1)) != 0;
+}
+
+static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
+    char name[256];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    uint32_t known = GEMMEPI_ACTIVATION_MASK;
+    size_t i;
+    gemmepi__append_epilogue(&text, epilogue);
+    if (gemmepi__activation(epilogue) >= GEMMEPI__COUNT(gemmepi__activations))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.epilogue is 0x%x: its activation is %u, accepted are 0 (NONE) to %u (TANH)",
+            (unsigned)epilogue, (unsigned)gemmepi__activation(epilogue),
+            (unsigned)GEMMEPI__COUNT(gemmepi__activations) - 1);
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_flags); i++)
+        known |= gemmepi__epilogue_flags[i].value;
+    if (epilogue & ~known)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.epilogue is 0x%x: the bits 0x%x have no meaning",
+                             (unsigned)epilogue, (unsigned)(epilogue & ~known));
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_rules); i++) {
+        const gemmepi__epilogue_rule *rule = &gemmepi__epilogue_rules[i];
+        if ((epilogue & rule->all) == rule->all && !(epilogue & rule->none) &&
+            (!rule->two_of || gemmepi__has_two(epilogue & rule->two_of)))
+            return gemmepi__fail(rule->status, "desc.epilogue is %s: %s", name, rule->sentence);
+    }
+    if ((epilogue & GEMMEPI_BGRAD) && !(epilogue & GEMMEPI_BACKWARD) &&
+        gemmepi__activation(epilogue) != GEMMEPI_NONE)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.epilogue is %s: BGRAD goes with BACKWARD or with the activation NONE",
+                             name);
+    return GEMMEPI_OK;
+}
+
+#endif
+/* A product as every route sees it: row-major, defaults filled in, every rule checked. */
+#ifndef GEMMEPI_PROBLEM_PROBLEM_H
+#define GEMMEPI_PROBLEM_PROBLEM_H
+
+/* The tensors of a product, in the order of every table below. */
+enum {
+    GEMMEPI__A,
+    GEMMEPI__B,
+    GEMMEPI__C,
+    GEMMEPI__D,
+    GEMMEPI__AUX,
+    GEMMEPI__RESIDUAL,
+    GEMMEPI__BIAS,
+    GEMMEPI__BIAS_GRAD,
+    GEMMEPI__OPERANDS
+};
+
+static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {"a",   "b",        "c",    "d",
+                                                                      "aux", "residual", "bias", "bias_grad"};
+
+/* How a tensor lies in memory: `lines` runs of `length` elements, `ld` apart. dtype 0: the problem does not have it. */
+typedef struct gemmepi__view {
+    int32_t dtype;
+    int32_t transposed;
+    int32_t bits; /* of one element: 1 for RELU's mask */
+    int32_t written;
+    int64_t lines, length, ld, batch_stride;
+    int64_t bytes; /* from the pointer to the last byte used, whole batch */
+} gemmepi__view;
+
+/* Zeroed before it is filled, so that its bytes are the key under which a plan is found again. */
+typedef struct gemmepi__problem {
+    int64_t m, n, k, batch;
+    uint32_t epilogue;
+    uint32_t flags;
+    int32_t compute;     /* never DEFAULT */
+    int32_t accumulator; /* F32 or F64 */
+    int32_t exchanged;   /* column-major: a here is the caller's b and the other way round */
+    int32_t alignment;   /* bytes, promised for every pointer */
+    gemmepi__view views[GEMMEPI__OPERANDS];
+} gemmepi__problem;
+
+static int gemmepi__has(const gemmepi__problem *problem, uint32_t flags) {
+    return (problem->epilogue & flags) != 0;
+}
+
+static int gemmepi__is_empty(const gemmepi__problem *problem) {
+    return problem->m == 0 || problem->n == 0 || problem->batch == 0;
+}
+
+/* Sizes and offsets stay below this many elements, so that no sum of products of them overflows 64 bits in bits. */
+#define GEMMEPI__MAX_ELEMENTS ((int64_t)1 << 56)
+
+/* count * stride + rest, or -1 where that passes GEMMEPI__MAX_ELEMENTS. All are at least 0. */
+static int64_t gemmepi__offset(int64_t count, int64_t stride, int64_t rest) {
+    if (rest > GEMMEPI__MAX_ELEMENTS || (stride != 0 && count > (GEMMEPI__MAX_ELEMENTS - rest) / stride))
+        return -1;
+    return count * stride + rest;
+}
+
+static gemmepi_status gemmepi__check_size(const char *name, int64_t size) {
+    if (size < 0 || size > GEMMEPI__MAX_ELEMENTS)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56", name,
+                             (long long)size);
+    return GEMMEPI_OK;
+}
+
+/* Fills in ld and checks every rule of a view that says nothing about other tensors. */
+static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name, int64_t batch) {
+    int64_t item, end;
+    int mask = view->bits == 1;
+    const char *unit = mask ? "bits" : "elements";
+    if (view->ld < 0 || view->batch_stride < 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.%s is %lld; it may not be negative", name,
+                             view->ld < 0 ? "ld" : "batch_stride",
+                             (long long)(view->ld < 0 ? view->ld : view->batch_stride));
+    if (view->ld == 0)
+        view->ld = mask ? (view->length + 127) / 128 * 128 : view->length;
+    if (view->ld == 0)
+        view->ld = 1;
+    if (mask && (view->ld % 128 || view->batch_stride % 128))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.%s.%s is %lld; for RELU's mask it counts bits and must be a multiple of 128", name,
+            view->ld % 128 ? "ld" : "batch_stride",
+            (long long)(view->ld % 128 ? view->ld : view->batch_stride));
+    if (view->ld < view->length)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
+                             (long long)view->ld, (long long)view->length, unit);
+    item = view->lines && view->length ? gemmepi__offset(view->lines - 1, view->ld, view->length) : 0;
+    end = item > 0 && batch ? gemmepi__offset(batch - 1, view->batch_stride, item) : item;
+    if (end < 0)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.%s spans more than 2^56 %s (lines %lld, ld %lld, batch %lld, batch_stride %lld)", name,
+            unit, (long long)view->lines, (long long)view->ld, (long long)batch,
+            (long long)view->batch_stride);
+    view->bytes = (end * view->bits + 7) / 8;
+    return GEMMEPI_OK;
+}
+
+/* Items of an output may follow one another or be interleaved line by line, but never share memory. */
+static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const char *name, int64_t batch) {
+    int64_t item = gemmepi__offset(view->lines - 1, view->ld, view->length);
+    int follow = view->batch_stride >= item;
+    int interleaved = view->batch_stride >= view->length &&
+                      view->ld >= gemmepi__offset(batch - 1, view->batch_stride, view->length);
+    if (batch <= 1 || view->lines == 0 || view->length == 0 || follow || interleaved)
+        return GEMMEPI_OK;
+    return gemmepi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "desc.%s.batch_stride is %lld with desc.batch %lld: items of an output would overlap; at least %lld keeps "
+        "them apart",
+        name, (long long)view->batch_stride, (long long)batch, (long long)item);
+}
+
+/* Which dtypes a side tensor (anything but a and b) may have: the operands', or F32 beside 16-bit operands. */
+static gemmepi_status gemmepi__check_side_dtype(const char *name, gemmepi_dtype dtype,
+                                                gemmepi_dtype operands) {
+    if (dtype == operands || (dtype == GEMMEPI_F32 && operands != GEMMEPI_F64))
+        return GEMMEPI_OK;
+    if (!gemmepi__dtype_is_known(dtype))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d, which is no gemmepi_dtype", name,
+                             (int)dtype);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with %s operands %s%s is accepted",
+                         name, gemmepi__dtype(dtype)->name, gemmepi__dtype(operands)->name,
+                         gemmepi__dtype(operands)->name,
+                         operands == GEMMEPI_F64 || operands == GEMMEPI_F32 ? "" : " or F32");
+}
+
+/* A matrix in the caller's order: rows x columns of op(), so exchanged here where it is stored transposed. */
+static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operand,
+                                           const gemmepi_matrix *matrix, gemmepi_dtype default_dtype,
+                                           int64_t rows, int64_t columns, gemmepi_order order) {
+    gemmepi__view *view = &problem->views[operand];
+    const char *name = gemmepi__operand_names[operand];
+    int may_transpose = operand == GEMMEPI__A || operand == GEMMEPI__B;
+    int lines_are_rows = (order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
+    if (matrix->transposed != 0 && (matrix->transposed != 1 || !may_transpose))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s", name,
+                             matrix->transposed,
+                             may_transpose ? "are 0 and 1" : "is 0: only a and b may be stored transposed");
+    view->dtype = (int32_t)(matrix->dtype ? matrix->dtype : default_dtype);
+    view->transposed = matrix->transposed;
+    view->lines = lines_are_rows ? rows : columns;
+    view->length = lines_are_rows ? columns : rows;
+    view->ld = matrix->ld;
+    view->batch_stride = matrix->batch_stride;
+    if (operand == GEMMEPI__AUX && gemmepi__aux_is_mask(problem->epilogue)) {
+        view->bits = 1;
+        if (matrix->dtype != GEMMEPI_DTYPE_DEFAULT && matrix->dtype != default_dtype)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "desc.aux.dtype is %d; RELU's aux is a bit mask and takes no dtype",
+                                 (int)matrix->dtype);
+    } else {
+        view->bits = (int32_t)(8 * gemmepi__dtype((gemmepi_dtype)view->dtype)->size);
+    }
+    if (operand != GEMMEPI__A && operand != GEMMEPI__B && view->bits != 1) {
+        gemmepi_status status = gemmepi__check_side_dtype(name, (gemmepi_dtype)view->dtype,
+                                                          (gemmepi_dtype)problem->views[GEMMEPI__A].dtype);
+        if (status)
+            return status;
+    }
+    return gemmepi__check_view(view, name, problem->batch);
+}
+
+static gemmepi_status gemmepi__take_vector(gemmepi__problem *problem, int operand,
+                                           const gemmepi_vector *vector, int64_t length) {
+    gemmepi__view *view = &problem->views[operand];
+    const char *name = gemmepi__operand_names[operand];
+    gemmepi_dtype dtype = vector->dtype ? vector->dtype : (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
+    gemmepi_status status =
+        gemmepi__check_side_dtype(name, dtype, (gemmepi_dtype)problem->views[GEMMEPI__A].dtype);
+    if (status)
+        return status;
+    view->dtype = (int32_t)dtype;
+    view->bits = (int32_t)(8 * gemmepi__dtype(dtype)->size);
+    view->lines = 1;
+    view->length = length;
+    view->batch_stride = vector->batch_stride;
+    return gemmepi__check_view(view, name, problem->batch);
+}
+
+/* a, b and the kind of arithmetic */
+static gemmepi_status gemmepi__take_operands(gemmepi__problem *problem, const gemmepi_matmul_desc *desc) {
+    gemmepi_dtype dtype = desc->a.dtype ? desc->a.dtype : GEMMEPI_F32;
+    gemmepi_compute compute = desc->compute;
+    gemmepi_status status;
+    if (!gemmepi__dtype_is_known(dtype))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.a.dtype is %d, which is no gemmepi_dtype",
+                             (int)dtype);
+    if (desc->b.dtype && desc->b.dtype != dtype)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.b.dtype is %s (%d); it must be a's, %s",
+                             gemmepi__dtype(desc->b.dtype)->name, (int)desc->b.dtype,
+                             gemmepi__dtype(dtype)->name);
+    if (compute == GEMMEPI_COMPUTE_DEFAULT)
+        compute = dtype == GEMMEPI_F64 ? GEMMEPI_COMPUTE_F64 : GEMMEPI_COMPUTE_F32;
+    if ((unsigned)compute > GEMMEPI_COMPUTE_F64)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.compute is %d, which is no gemmepi_compute",
+                             (int)compute);
+    if ((compute == GEMMEPI_COMPUTE_F64) != (dtype == GEMMEPI_F64) ||
+        (compute == GEMMEPI_COMPUTE_TF32 && dtype != GEMMEPI_F32))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.compute is %s with %s operands; F64 goes with F64, TF32 with F32, F32 with F32, F16 and BF16",
+            compute == GEMMEPI_COMPUTE_F64    ? "F64"
+            : compute == GEMMEPI_COMPUTE_TF32 ? "TF32"
+                                              : "F32",
+            gemmepi__dtype(dtype)->name);
+    problem->compute = (int32_t)compute;
+    problem->accumulator = dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+    status = gemmepi__take_matrix(problem, GEMMEPI__A, &desc->a, dtype, desc->m, desc->k, desc->order);
+    if (status)
+        return status;
+    return gemmepi__take_matrix(problem, GEMMEPI__B, &desc->b, dtype, desc->k, desc->n, desc->order);
+}
+
+static gemmepi_status gemmepi__take_epilogue(gemmepi__problem *problem, const gemmepi_matmul_desc *desc) {
+    int64_t along = desc->order == GEMMEPI_ROW_MAJOR ? desc->n : desc->m; /* the length of one bias */
+    gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
+    gemmepi_status status = GEMMEPI_OK;
+    if (gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD))
+        status = gemmepi__take_matrix(problem, GEMMEPI__AUX, &desc->aux, d, desc->m, desc->n, desc->order);
+    if (!status && gemmepi__has(problem, GEMMEPI_RESIDUAL))
+        status = gemmepi__take_matrix(problem, GEMMEPI__RESIDUAL, &desc->residual, d, desc->m, desc->n,
+                                      desc->order);
+    if (!status && gemmepi__has(problem, GEMMEPI_BIAS))
+        status = gemmepi__take_vector(problem, GEMMEPI__BIAS, &desc->bias, along);
+    if (!status && gemmepi__has(problem, GEMMEPI_BGRAD))
+        status = gemmepi__take_vector(problem, GEMMEPI__BIAS_GRAD, &desc->bias_grad, along);
+    if (!status && gemmepi__has(problem, GEMMEPI_BGRAD_A))
+        status = gemmepi__take_vector(problem, GEMMEPI__BIAS_GRAD, &desc->bias_grad, desc->m);
+    if (!status && gemmepi__has(problem, GEMMEPI_BGRAD_B))
+        status = gemmepi__take_vector(problem, GEMMEPI__BIAS_GRAD, &desc->bias_grad, desc->n);
+    return status;
+}
+
+static gemmepi_status gemmepi__check_outputs(gemmepi__problem *problem) {
+    gemmepi__view *bias_grad = &problem->views[GEMMEPI__BIAS_GRAD];
+    gemmepi_status status;
+    problem->views[GEMMEPI__D].written = 1;
+    problem->views[GEMMEPI__AUX].written = gemmepi__has(problem, GEMMEPI_AUX);
+    bias_grad->written = bias_grad->dtype != 0;
+    if (gemmepi__is_empty(problem))
+        return GEMMEPI_OK;
+    status = gemmepi__check_output(&problem->views[GEMMEPI__D], "d", problem->batch);
+    if (!status && gemmepi__has(problem, GEMMEPI_AUX))
+        status = gemmepi__check_output(&problem->views[GEMMEPI__AUX], "aux", problem->batch);
+    if (!status && bias_grad->dtype && bias_grad->batch_stride)
+        status = gemmepi__check_output(bias_grad, "bias_grad", problem->batch);
+    return status;
+}
+
+/* Column-major is the same memory read as the transposed row-major product, D^T = op(B)^T op(A)^T: the operands
+   exchange, every view stays as it lies. */
+static void gemmepi__fold_column_major(gemmepi__problem *problem) {
+    gemmepi__view a = problem->views[GEMMEPI__A];
+    int64_t m = problem->m;
+    uint32_t sums = problem->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B);
+    problem->views[GEMMEPI__A] = problem->views[GEMMEPI__B];
+    problem->views[GEMMEPI__B] = a;
+    problem->m = problem->n;
+    problem->n = m;
+    problem->exchanged = 1;
+    if (sums)
+        problem->epilogue ^= GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+}
+
+static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
+    gemmepi_status status = gemmepi__check_size("m", desc->m);
+    if (!status)
+        status = gemmepi__check_size("n", desc->n);
+    if (!status)
+        status = gemmepi__check_size("k", desc->k);
+    if (!status)
+        status = gemmepi__check_size("batch", desc->batch);
+    if (status)
+        return status;
+    if ((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order",
+                             (int)desc->order);
+    if (desc->flags & ~(GEMMEPI_RELAXED | GEMMEPI_DEVICE_SCALARS))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.flags is 0x%x; accepted are RELAXED (1) and DEVICE_SCALARS (2)",
+                             (unsigned)desc->flags);
+    if (desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.alignment is %llu; accepted are powers of two up to 256, and 0",
+                             (gemmepi__ull)desc->alignment);
+    return gemmepi__check_epilogue(desc->epilogue);
+}
+
+/* desc -> problem, or the sentence that says what is wrong with it. */
+static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, gemmepi__problem *problem) {
+    gemmepi_matrix c;
+    gemmepi_status status;
+    memset(problem, 0, sizeof *problem);
+    if (!desc)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    status = gemmepi__check_scalars_of_desc(desc);
+    if (status)
+        return status;
+    problem->m = desc->m;
+    problem->n = desc->n;
+    problem->k = desc->k;
+    problem->batch = desc->batch;
+    problem->epilogue = desc->epilogue;
+    problem->flags = desc->flags;
+    problem->alignment = desc->alignment ? (int32_t)desc->alignment : 16;
+    status = gemmepi__take_operands(problem, desc);
+    if (!status)
+        status = gemmepi__take_matrix(problem, GEMMEPI__D, &desc->d,
+                                      (gemmepi_dtype)problem->views[GEMMEPI__A].dtype, desc->m, desc->n,
+                                      desc->order);
+    if (status)
+        return status;
+    c = desc->c;
+    if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride) {
+        c.ld = problem->views[GEMMEPI__D].ld;
+        c.batch_stride = problem->views[GEMMEPI__D].batch_stride;
+    }
+    status = gemmepi__take_matrix(problem, GEMMEPI__C, &c, (gemmepi_dtype)problem->views[GEMMEPI__D].dtype,
+                                  desc->m, desc->n, desc->order);
+    if (!status)
+        status = gemmepi__take_epilogue(problem, desc);
+    if (!status)
+        status = gemmepi__check_outputs(problem);
+    if (!status && desc->order == GEMMEPI_COLUMN_MAJOR)
+        gemmepi__fold_column_major(problem);
+    return status;
+}
+
+static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogue_needs *needs) {
+    const gemmepi__view *views = problem->views;
+    memset(needs, 0, sizeof *needs);
+    needs->reads_bias = views[GEMMEPI__BIAS].dtype != 0;
+    needs->reads_aux = gemmepi__has(problem, GEMMEPI_BACKWARD);
+    needs->reads_residual = views[GEMMEPI__RESIDUAL].dtype != 0;
+    needs->writes_aux = gemmepi__has(problem, GEMMEPI_AUX);
+    needs->writes_bias_grad = views[GEMMEPI__BIAS_GRAD].dtype != 0;
+    needs->accumulates_bias_grad = gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE);
+    needs->aux_is_mask = views[GEMMEPI__AUX].bits == 1;
+    needs->bias_dtype = (gemmepi_dtype)views[GEMMEPI__BIAS].dtype;
+    needs->aux_dtype = needs->aux_is_mask ? GEMMEPI_DTYPE_DEFAULT : (gemmepi_dtype)views[GEMMEPI__AUX].dtype;
+    needs->residual_dtype = (gemmepi_dtype)views[GEMMEPI__RESIDUAL].dtype;
+    needs->bias_grad_dtype = (gemmepi_dtype)views[GEMMEPI__BIAS_GRAD].dtype;
+    needs->bias_length = views[GEMMEPI__BIAS].length;
+    needs->bias_grad_length = views[GEMMEPI__BIAS_GRAD].length;
+    needs->aux_ld = views[GEMMEPI__AUX].ld;
+    needs->bias_bytes = (size_t)views[GEMMEPI__BIAS].bytes;
+    needs->aux_bytes = (size_t)views[GEMMEPI__AUX].bytes;
+    needs->residual_bytes = (size_t)views[GEMMEPI__RESIDUAL].bytes;
+    needs->bias_grad_bytes = (size_t)views[GEMMEPI__BIAS_GRAD].bytes;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
+                                                 gemmepi_epilogue_needs *needs) {
+    gemmepi__problem problem;
+    gemmepi_status status;
+    if (!needs)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "needs is NULL");
+    status = gemmepi__normalise(desc, &problem);
+    if (!status)
+        gemmepi__fill_needs(&problem, needs);
+    return status;
+}
+
+#endif
+/* The pointers of one run, checked against the problem. On the way of every run: no allocation, no division. */
+#ifndef GEMMEPI_PROBLEM_ARGUMENTS_H
+#define GEMMEPI_PROBLEM_ARGUMENTS_H
+
+/* A run's pointers in the order of the views (so exchanged where the problem is), and its scalars. */
+typedef struct gemmepi__arguments {
+    void *pointers[GEMMEPI__OPERANDS];
+    double alpha, beta;                     /* 1 and 0 where they lie on the device */
+    const void *device_alpha, *device_beta; /* NULL where they lie on the host, or are 1 and 0 */
+    int uses_c;
+} gemmepi__arguments;
+
+/* Casts the const of inputs away: the one place where args becomes a table. */
+static void gemmepi__take_pointers(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
+                                   void **pointers) {
+    const void *inputs[4];
+    inputs[0] = problem->exchanged ? args->b : args->a;
+    inputs[1] = problem->exchanged ? args->a : args->b;
+    inputs[2] = args->c;
+    inputs[3] = args->residual;
+    memcpy(&pointers[GEMMEPI__A], &inputs[0], sizeof(void *));
+    memcpy(&pointers[GEMMEPI__B], &inputs[1], sizeof(void *));
+    memcpy(&pointers[GEMMEPI__C], &inputs[2], sizeof(void *));
+    memcpy(&pointers[GEMMEPI__RESIDUAL], &inputs[3], sizeof(void *));
+    memcpy(&pointers[GEMMEPI__BIAS], &args->bias, sizeof(void *));
+    pointers[GEMMEPI__D] = args->d;
+    pointers[GEMMEPI__AUX] = args->aux;
+    pointers[GEMMEPI__BIAS_GRAD] = args->bias_grad;
+}
+
+/* The caller's name of an operand. */
+static const char *gemmepi__argument_name(const gemmepi__problem *problem, int operand) {
+    if (problem->exchanged && operand <= GEMMEPI__B)
+        operand = operand == GEMMEPI__A ? GEMMEPI__B : GEMMEPI__A;
+    return gemmepi__operand_names[operand];
+}
+
+static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, int operand,
+                                              const void *pointer) {
+    char name[256];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    gemmepi__append_epilogue(&text, problem->epilogue);
+    if (pointer)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.%s is given (%p), but the epilogue %s does not use it",
+                             gemmepi__argument_name(problem, operand), pointer, name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it",
+                         gemmepi__argument_name(problem, operand), name);
+}
+
+static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem,
+                                              const gemmepi__arguments *arguments) {
+    int operand;
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
+        const void *pointer = arguments->pointers[operand];
+        int needed = problem->views[operand].dtype != 0;
+        int may_lack = operand == GEMMEPI__C ? !arguments->uses_c
+                                             : operand <= GEMMEPI__B && problem->views[operand].bytes == 0;
+        if (!pointer && needed && operand == GEMMEPI__C && arguments->uses_c)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.c is NULL, but args.beta is %s",
+                                 arguments->device_beta ? "given on the device" : "not 0");
+        if ((!pointer && needed && !may_lack) || (pointer && !needed))
+            return gemmepi__refuse_pointer(problem, operand, pointer);
+    }
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem,
+                                               const gemmepi__arguments *arguments) {
+    int operand;
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
+        const gemmepi__view *view = &problem->views[operand];
+        uintptr_t address = (uintptr_t)arguments->pointers[operand];
+        uintptr_t element = view->bits > 8 ? (uintptr_t)view->bits / 8 : 1;
+        uintptr_t promised = (uintptr_t)problem->alignment;
+        uintptr_t wanted = element > promised ? element : promised;
+        if (address & (wanted - 1))
+            return gemmepi__fail(
+                GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes (%s)",
+                gemmepi__argument_name(problem, operand), arguments->pointers[operand], (int)wanted,
+                wanted == element ? "the size of an element" : "desc.alignment, 16 by default");
+    }
+    return GEMMEPI_OK;
+}
+
+/* >>overlap */
+
+/* D may be read where it is written: by C, the residual and a pre-activation, if they are the very same matrix. */
+static int gemmepi__may_be_d(const gemmepi__problem *problem, int operand) {
+    return operand == GEMMEPI__C || operand == GEMMEPI__RESIDUAL ||
+           (operand == GEMMEPI__AUX && !problem->views[operand].written && problem->views[operand].bits != 1);
+}
+
+static int gemmepi__same_layout(const gemmepi__problem *problem, const gemmepi__view *p,
+                                const gemmepi__view *q) {
+    return p->dtype == q->dtype && (p->lines <= 1 || p->ld == q->ld) &&
+           (problem->batch <= 1 || p->batch_stride == q->batch_stride);
+}
+
+static int64_t gemmepi__bytes_of(const gemmepi__view *view, int64_t elements) {
+    return (elements * view->bits + 7) / 8;
+}
+
+/* Whether two views whose ranges of addresses overlap really share a byte. Exact where both have the same pitch (two
+   column slices of one matrix do not), else yes. distance: from p's first byte to q's. */
+static int gemmepi__views_share(const gemmepi__problem *problem, const gemmepi__view *p,
+                                const gemmepi__view *q, int64_t distance) {
+    int64_t pitch = gemmepi__bytes_of(p->lines > 1 ? p : q, p->lines > 1 ? p->ld : q->ld);
+    int64_t item = gemmepi__bytes_of(p, p->batch_stride);
+    int64_t p_width = gemmepi__bytes_of(p, p->length), q_width = gemmepi__bytes_of(q, q->length);
+    int64_t apart, first, line;
+    if (p->lines > 1 && q->lines > 1 && gemmepi__bytes_of(q, q->ld) != pitch)
+        return 1;
+    if (problem->batch > 1 && gemmepi__bytes_of(q, q->batch_stride) != item)
+        return 1;
+    for (apart = 1 - problem->batch; apart < problem->batch; apart++) {
+        int64_t start =
+            distance + apart * item; /* of q's item, seen from p's; its line j lies start + j pitch on */
+        first = -start / pitch;
+        for (line = first - 1; line <= first + 1; line++)
+            if (line > -p->lines && line < q->lines && start + line * pitch < p_width &&
+                start + line * pitch > -q_width)
+                return 1;
+    }
+    return 0;
+}
+
+/* Whether the output and another operand are in each other's way. The quick answer, by ranges, is the usual one. */
+static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__arguments *arguments, int output,
+                            int other) {
+    const gemmepi__view *p = &problem->views[output], *q = &problem->views[other];
+    uintptr_t p_begin = (uintptr_t)arguments->pointers[output],
+              q_begin = (uintptr_t)arguments->pointers[other];
+    if (p_begin + (uintptr_t)p->bytes <= q_begin || q_begin + (uintptr_t)q->bytes <= p_begin || !p_begin ||
+        !q_begin)
+        return 0;
+    if (other == GEMMEPI__C && !arguments->uses_c)
+        return 0;
+    if (output == GEMMEPI__D && gemmepi__may_be_d(problem, other) && p_begin == q_begin &&
+        gemmepi__same_layout(problem, p, q))
+        return 0;
+    return gemmepi__views_share(problem, p, q, (int64_t)(q_begin - p_begin));
+}
+
+static gemmepi_status gemmepi__check_overlap(const gemmepi__problem *problem,
+                                             const gemmepi__arguments *arguments) {
+    int output, other;
+    for (output = 0; output < GEMMEPI__OPERANDS; output++) {
+        if (!problem->views[output].written)
+            continue;
+        for (other = 0; other < GEMMEPI__OPERANDS; other++) {
+            if (other == output || (problem->views[other].written && other < output))
+                continue;
+            if (gemmepi__collide(problem, arguments, output, other))
+                return gemmepi__fail(
+                    GEMMEPI_INVALID_ARGUMENT,
+                    "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes); only c, residual and a "
+                    "pre-activation aux may be d, and then exactly (pointer, dtype, ld, batch stride)",
+                    gemmepi__argument_name(problem, output), arguments->pointers[output],
+                    (long long)problem->views[output].bytes, gemmepi__argument_name(problem, other),
+                    arguments->pointers[other], (long long)problem->views[other].bytes);
+        }
+    }
+    return GEMMEPI_OK;
+}
+
+/* Workspace is an output like any other, and none of the operands may lie in it. */
+static gemmepi_status gemmepi__check_workspace(const gemmepi__problem *problem,
+                                               const gemmepi__arguments *arguments, const void *workspace,
+                                               size_t given, size_t needed) {
+    uintptr_t begin = (uintptr_t)workspace;
+    int operand;
+    if (given < needed)
+        return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
+                             "args.workspace_size is %llu; this plan needs %llu bytes", (gemmepi__ull)given,
+                             (gemmepi__ull)needed);
+    if (begin & 255)
+        return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
+                             workspace);
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
+        uintptr_t other = (uintptr_t)arguments->pointers[operand];
+        if (other && other < begin + needed && begin < other + (uintptr_t)problem->views[operand].bytes)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,
+                                 (gemmepi__ull)needed, gemmepi__argument_name(problem, operand),
+                                 arguments->pointers[operand]);
+    }
+    return GEMMEPI_OK;
+}
+
+/* args -> arguments, or the sentence that says what is wrong with them. */
+static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
+                                              const gemmepi_matmul_args *args,
+                                              gemmepi__arguments *arguments) {
+    int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
+    gemmepi_status status;
+    gemmepi__take_pointers(problem, args, arguments->pointers);
+    arguments->alpha = args->alpha && !on_device ? *args->alpha : 1;
+    arguments->beta = args->beta && !on_device ? *args->beta : 0;
+    arguments->device_alpha = on_device ? args->alpha : NULL;
+    arguments->device_beta = on_device ? args->beta : NULL;
+    arguments->uses_c = arguments->beta != 0 || arguments->device_beta;
+    status = gemmepi__check_presence(problem, arguments);
+    if (!status)
+        status = gemmepi__check_alignment(problem, arguments);
+    if (!status)
+        status = gemmepi__check_overlap(problem, arguments);
+    return status;
+}
+
+/* The alignment class that the pointers of a one-shot call have: a power of two, 16 at most. A pointer less aligned
+   than its element lowers it too; gemmepi__check_alignment will refuse that one. */
+static size_t gemmepi__alignment_of(const gemmepi_matmul_args *args) {
+    uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->c | (uintptr_t)args->d |
+                     (uintptr_t)args->aux | (uintptr_t)args->residual | (uintptr_t)args->bias |
+                     (uintptr_t)args->bias_grad | 16;
+    return (size_t)(bits & (~bits + 1));
+}
+
+#endif
+
+/* The CUDA driver's interface, as far as it is used: declared by hand, because the toolkit's headers may be missing
+   and their names belong to others. tests/compile/declarations.cpp compares every line with those headers. */
+#ifndef GEMMEPI_CUDA_DRIVER_H
+#define GEMMEPI_CUDA_DRIVER_H
+
+typedef int gemmepi__cu_result;
+typedef int gemmepi__cu_device;
+typedef unsigned long long gemmepi__cu_deviceptr;
+typedef gemmepi_stream gemmepi__cu_stream;
+typedef struct gemmepi__cu_context_opaque *gemmepi__cu_context;
+typedef struct gemmepi__cu_module_opaque *gemmepi__cu_module;
+typedef struct gemmepi__cu_function_opaque *gemmepi__cu_function;
+typedef struct gemmepi__cu_event_opaque *gemmepi__cu_event;
+
+/* CUDA's name, value; ours has GEMMEPI__ before it */
+#define GEMMEPI__DRIVER_CONSTANTS(X)                             \
+    X(CUDA_SUCCESS, 0)                                           \
+    X(CUDA_ERROR_INVALID_VALUE, 1)                               \
+    X(CUDA_ERROR_OUT_OF_MEMORY, 2)                               \
+    X(CUDA_ERROR_NOT_INITIALIZED, 3)                             \
+    X(CUDA_ERROR_DEINITIALIZED, 4)                               \
+    X(CUDA_ERROR_STUB_LIBRARY, 34)                               \
+    X(CUDA_ERROR_NO_DEVICE, 100)                                 \
+    X(CUDA_ERROR_INVALID_DEVICE, 101)                            \
+    X(CUDA_ERROR_INVALID_IMAGE, 200)                             \
+    X(CUDA_ERROR_INVALID_CONTEXT, 201)                           \
+    X(CUDA_ERROR_NO_BINARY_FOR_GPU, 209)                         \
+    X(CUDA_ERROR_INVALID_HANDLE, 400)                            \
+    X(CUDA_ERROR_NOT_FOUND, 500)                                 \
+    X(CUDA_ERROR_NOT_READY, 600)                                 \
+    X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900)                \
+    X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906)                   \
+    X(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)              \
+    X(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 38)                     \
+    X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)          \
+    X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)          \
+    X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97) \
+    X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)        \
+    X(CU_STREAM_DEFAULT, 0)                                      \
+    X(CU_STREAM_NON_BLOCKING, 1)                                 \
+    X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)                         \
+    X(CU_STREAM_CAPTURE_STATUS_NONE, 0)                          \
+    X(CU_STREAM_CAPTURE_STATUS_ACTIVE, 1)                        \
+    X(CU_STREAM_CAPTURE_STATUS_INVALIDATED, 2)                   \
+    X(CU_EVENT_DEFAULT, 0)                                       \
+    X(CU_EVENT_DISABLE_TIMING, 2)
+
+enum {
+#define GEMMEPI__DRIVER_CONSTANT(name, value) GEMMEPI__##name = value,
+    GEMMEPI__DRIVER_CONSTANTS(GEMMEPI__DRIVER_CONSTANT)
+#undef GEMMEPI__DRIVER_CONSTANT
+};
+
+/* our field, the exported name (present in every driver from CUDA 12.0 on, the newest form then), result, parameters */
+#define GEMMEPI__DRIVER_FUNCTIONS(X)                                                                         \
+    X(init, cuInit, gemmepi__cu_result, (unsigned flags))                                                    \
+    X(driver_get_version, cuDriverGetVersion, gemmepi__cu_result, (int *version))                            \
+    X(device_get, cuDeviceGet, gemmepi__cu_result, (gemmepi__cu_device * device, int ordinal))               \
+    X(device_get_count, cuDeviceGetCount, gemmepi__cu_result, (int *count))                                  \
+    X(device_get_name, cuDeviceGetName, gemmepi__cu_result,                                                  \
+      (char *name, int size, gemmepi__cu_device device))                                                     \
+    X(device_get_attribute, cuDeviceGetAttribute, gemmepi__cu_result,                                        \
+      (int *value, int attribute, gemmepi__cu_device device))                                                \
+    X(device_primary_ctx_retain, cuDevicePrimaryCtxRetain, gemmepi__cu_result,                               \
+      (gemmepi__cu_context * context, gemmepi__cu_device device))                                            \
+    X(device_primary_ctx_release, cuDevicePrimaryCtxRelease_v2, gemmepi__cu_result,                          \
+      (gemmepi__cu_device device))                                                                           \
+    X(ctx_get_current, cuCtxGetCurrent, gemmepi__cu_result, (gemmepi__cu_context * context))                 \
+    X(ctx_set_current, cuCtxSetCurrent, gemmepi__cu_result, (gemmepi__cu_context context))                   \
+    X(ctx_push_current, cuCtxPushCurrent_v2, gemmepi__cu_result, (gemmepi__cu_context context))              \
+    X(ctx_pop_current, cuCtxPopCurrent_v2, gemmepi__cu_result, (gemmepi__cu_context * context))              \
+    X(ctx_get_device, cuCtxGetDevice, gemmepi__cu_result, (gemmepi__cu_device * device))                     \
+    X(ctx_synchronize, cuCtxSynchronize, gemmepi__cu_result, (void))                                         \
+    X(mem_alloc, cuMemAlloc_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr * pointer, size_t size))          \
+    X(mem_free, cuMemFree_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr pointer))                           \
+    X(memcpy_htod_async, cuMemcpyHtoDAsync_v2, gemmepi__cu_result,                                           \
+      (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream))                  \
+    X(memcpy_dtoh_async, cuMemcpyDtoHAsync_v2, gemmepi__cu_result,                                           \
+      (void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream stream))                        \
+    X(memset_d8_async, cuMemsetD8Async, gemmepi__cu_result,                                                  \
+      (gemmepi__cu_deviceptr to, unsigned char value, size_t size, gemmepi__cu_stream stream))               \
+    X(stream_create, cuStreamCreate, gemmepi__cu_result, (gemmepi__cu_stream * stream, unsigned flags))      \
+    X(stream_destroy, cuStreamDestroy_v2, gemmepi__cu_result, (gemmepi__cu_stream stream))                   \
+    X(stream_synchronize, cuStreamSynchronize, gemmepi__cu_result, (gemmepi__cu_stream stream))              \
+    X(stream_is_capturing, cuStreamIsCapturing, gemmepi__cu_result,                                          \
+      (gemmepi__cu_stream stream, int *status))                                                              \
+    X(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, gemmepi__cu_result, (int *mode)) \
+    X(stream_get_id, cuStreamGetId, gemmepi__cu_result, (gemmepi__cu_stream stream, unsigned long long *id)) \
+    X(module_load_data, cuModuleLoadData, gemmepi__cu_result,                                                \
+      (gemmepi__cu_module * module, const void *image))                                                      \
+    X(module_unload, cuModuleUnload, gemmepi__cu_result, (gemmepi__cu_module module))                        \
+    X(module_get_function, cuModuleGetFunction, gemmepi__cu_result,                                          \
+      (gemmepi__cu_function * function, gemmepi__cu_module module, const char *name))                        \
+    X(func_set_attribute, cuFuncSetAttribute, gemmepi__cu_result,                                            \
+      (gemmepi__cu_function function, int attribute, int value))                                             \
+    X(launch_kernel, cuLaunchKernel, gemmepi__cu_result,                                                     \
+      (gemmepi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,   \
+       unsigned block_y, unsigned block_z, unsigned shared_size, gemmepi__cu_stream stream,                  \
+       void **parameters, void **extra))                                                                     \
+    X(get_error_name, cuGetErrorName, gemmepi__cu_result, (gemmepi__cu_result error, const char **name))     \
+    X(get_error_string, cuGetErrorString, gemmepi__cu_result, (gemmepi__cu_result error, const char **text)) \
+    X(event_create, cuEventCreate, gemmepi__cu_result, (gemmepi__cu_event * event, unsigned flags))          \
+    X(event_record, cuEventRecord, gemmepi__cu_result, (gemmepi__cu_event event, gemmepi__cu_stream stream)) \
+    X(event_synchronize, cuEventSynchronize, gemmepi__cu_result, (gemmepi__cu_event event))                  \
+    X(event_elapsed_time, cuEventElapsedTime, gemmepi__cu_result,                                            \
+      (float *milliseconds, gemmepi__cu_event start, gemmepi__cu_event end))                                 \
+    X(event_destroy, cuEventDestroy_v2, gemmepi__cu_result, (gemmepi__cu_event event))
+
+/* Filled by gemmepi__load_driver; then every function is there. */
+typedef struct gemmepi__driver {
+    void *library; /* NULL if a resolver supplied everything */
+    int version;   /* 13000 for CUDA 13.0                    */
+#define GEMMEPI__DRIVER_FIELD(field, symbol, result, parameters) result(GEMMEPI__CUDA_CALL *field) parameters;
+    GEMMEPI__DRIVER_FUNCTIONS(GEMMEPI__DRIVER_FIELD)
+#undef GEMMEPI__DRIVER_FIELD
+} gemmepi__driver;
+
+/* The status and the sentence for an error code of the driver; what says what was being done. */
+static gemmepi_status gemmepi__cuda_failed(const gemmepi__driver *driver, gemmepi__cu_result result,
+                                           const char *what) {
+    const char *name = NULL, *text = NULL;
+    driver->get_error_name(result, &name);
+    driver->get_error_string(result, &text);
+    return gemmepi__fail(result == GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
+                                                                     : GEMMEPI_CUDA_ERROR,
+                         "%s: the CUDA driver returned %s (%d), %s", what, name ? name : "an unknown error",
+                         result, text ? text : "for which it has no text");
+}
+
+#endif
+/* NVRTC's interface, as far as it is used; declared by hand as the driver's in driver.h. */
+#ifndef GEMMEPI_CUDA_NVRTC_H
+#define GEMMEPI_CUDA_NVRTC_H
+
+typedef int gemmepi__nvrtc_result;
+typedef struct gemmepi__nvrtc_program_opaque *gemmepi__nvrtc_program;
+
+/* NVRTC's name, value; ours has GEMMEPI__ before it */
+#define GEMMEPI__NVRTC_CONSTANTS(X)             \
+    X(NVRTC_SUCCESS, 0)                         \
+    X(NVRTC_ERROR_OUT_OF_MEMORY, 1)             \
+    X(NVRTC_ERROR_INVALID_INPUT, 3)             \
+    X(NVRTC_ERROR_INVALID_OPTION, 5)            \
+    X(NVRTC_ERROR_COMPILATION, 6)               \
+    X(NVRTC_ERROR_BUILTIN_OPERATION_FAILURE, 7) \
+    X(NVRTC_ERROR_INTERNAL_ERROR, 11)
+
+enum {
+#define GEMMEPI__NVRTC_CONSTANT(name, value) GEMMEPI__##name = value,
+    GEMMEPI__NVRTC_CONSTANTS(GEMMEPI__NVRTC_CONSTANT)
+#undef GEMMEPI__NVRTC_CONSTANT
+};
+
+/* our field, the exported name (present since CUDA 12.0), result, parameters */
+#define GEMMEPI__NVRTC_FUNCTIONS(X)                                                                          \
+    X(get_version, nvrtcVersion, gemmepi__nvrtc_result, (int *major, int *minor))                            \
+    X(get_error_string, nvrtcGetErrorString, const char *, (gemmepi__nvrtc_result result))                   \
+    X(get_num_supported_archs, nvrtcGetNumSupportedArchs, gemmepi__nvrtc_result, (int *count))               \
+    X(get_supported_archs, nvrtcGetSupportedArchs, gemmepi__nvrtc_result, (int *archs))                      \
+    X(create_program, nvrtcCreateProgram, gemmepi__nvrtc_result,                                             \
+      (gemmepi__nvrtc_program * program, const char *source, const char *name, int header_count,             \
+       const char *const *headers, const char *const *header_names))                                         \
+    X(destroy_program, nvrtcDestroyProgram, gemmepi__nvrtc_result, (gemmepi__nvrtc_program * program))       \
+    X(compile_program, nvrtcCompileProgram, gemmepi__nvrtc_result,                                           \
+      (gemmepi__nvrtc_program program, int option_count, const char *const *options))                        \
+    X(get_cubin_size, nvrtcGetCUBINSize, gemmepi__nvrtc_result,                                              \
+      (gemmepi__nvrtc_program program, size_t * size))                                                       \
+    X(get_cubin, nvrtcGetCUBIN, gemmepi__nvrtc_result, (gemmepi__nvrtc_program program, char *cubin))        \
+    X(get_ptx_size, nvrtcGetPTXSize, gemmepi__nvrtc_result, (gemmepi__nvrtc_program program, size_t * size)) \
+    X(get_ptx, nvrtcGetPTX, gemmepi__nvrtc_result, (gemmepi__nvrtc_program program, char *ptx))              \
+    X(get_program_log_size, nvrtcGetProgramLogSize, gemmepi__nvrtc_result,                                   \
+      (gemmepi__nvrtc_program program, size_t * size))                                                       \
+    X(get_program_log, nvrtcGetProgramLog, gemmepi__nvrtc_result, (gemmepi__nvrtc_program program, char *log))
+
+/* Filled by gemmepi__load_nvrtc; then every function is there. */
+typedef struct gemmepi__nvrtc {
+    void *library;  /* NULL if a resolver supplied everything                                */
+    void *builtins; /* the library that NVRTC loads by name when it compiles; NULL: left to it */
+    int version;    /* 13000 for CUDA 13.0                                                   */
+#define GEMMEPI__NVRTC_FIELD(field, symbol, result, parameters) result(GEMMEPI__CUDA_CALL *field) parameters;
+    GEMMEPI__NVRTC_FUNCTIONS(GEMMEPI__NVRTC_FIELD)
+#undef GEMMEPI__NVRTC_FIELD
+} gemmepi__nvrtc;
+
+/* The status and the sentence for an error code of NVRTC; what says what was being done. */
+static gemmepi_status gemmepi__nvrtc_failed(const gemmepi__nvrtc *nvrtc, gemmepi__nvrtc_result result,
+                                            const char *what) {
+    const char *name = nvrtc->get_error_string(result);
+    return gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
+                                                                      : GEMMEPI_COMPILE_ERROR,
+                         "%s: NVRTC returned %s (%d)", what, name ? name : "an unknown error", result);
+}
+
+#endif
+/* cuBLASLt's interface, as far as it is used; declared by hand as the driver's in driver.h. */
+#ifndef GEMMEPI_CUDA_CUBLASLT_H
+#define GEMMEPI_CUDA_CUBLASLT_H
+
+typedef int gemmepi__lt_status;
+typedef struct gemmepi__lt_handle_opaque *gemmepi__lt_handle;
+
+/* Descriptors that the library builds in memory of ours, by the functions named _internal, which are told the size. A
+   later version may use more of it than an earlier one: 23 words in CUDA 12.0, 32 in 13.0. Copies by value are good. */
+typedef struct gemmepi__lt_matmul_desc {
+    uint64_t data[32];
+} gemmepi__lt_matmul_desc;
+
+typedef struct gemmepi__lt_layout {
+    uint64_t data[8];
+} gemmepi__lt_layout;
+
+typedef struct gemmepi__lt_preference {
+    uint64_t data[8];
+} gemmepi__lt_preference;
+
+typedef struct gemmepi__lt_algo {
+    uint64_t data[8];
+} gemmepi__lt_algo;
+
+typedef struct gemmepi__lt_heuristic {
+    gemmepi__lt_algo algo;
+    size_t workspace_size;
+    gemmepi__lt_status state;
+    float waves;
+    int reserved[4];
+} gemmepi__lt_heuristic;
+
+/* cuBLASLt's name, value; ours has GEMMEPI__ before it. The MATMUL_DESC attributes above 26
+   came after CUDA 12.0: a library that does not know one answers INVALID_VALUE. */
+#define GEMMEPI__CUBLASLT_CONSTANTS(X)                        \
+    X(CUBLAS_STATUS_SUCCESS, 0)                               \
+    X(CUBLAS_STATUS_NOT_INITIALIZED, 1)                       \
+    X(CUBLAS_STATUS_ALLOC_FAILED, 3)                          \
+    X(CUBLAS_STATUS_INVALID_VALUE, 7)                         \
+    X(CUBLAS_STATUS_ARCH_MISMATCH, 8)                         \
+    X(CUBLAS_STATUS_EXECUTION_FAILED, 13)                     \
+    X(CUBLAS_STATUS_INTERNAL_ERROR, 14)                       \
+    X(CUBLAS_STATUS_NOT_SUPPORTED, 15)                        \
+    X(CUDA_R_32F, 0)                                          \
+    X(CUDA_R_64F, 1)                                          \
+    X(CUDA_R_16F, 2)                                          \
+    X(CUDA_R_8I, 3)                                           \
+    X(CUDA_R_32I, 10)                                         \
+    X(CUDA_R_16BF, 14)                                        \
+    X(CUDA_R_8F_E4M3, 28)                                     \
+    X(CUDA_R_8F_E5M2, 29)                                     \
+    X(CUBLAS_COMPUTE_16F, 64)                                 \
+    X(CUBLAS_COMPUTE_32F, 68)                                 \
+    X(CUBLAS_COMPUTE_32F_PEDANTIC, 69)                        \
+    X(CUBLAS_COMPUTE_64F, 70)                                 \
+    X(CUBLAS_COMPUTE_32I, 72)                                 \
+    X(CUBLAS_COMPUTE_32F_FAST_16F, 74)                        \
+    X(CUBLAS_COMPUTE_32F_FAST_16BF, 75)                       \
+    X(CUBLAS_COMPUTE_32F_FAST_TF32, 77)                       \
+    X(CUBLAS_OP_N, 0)                                         \
+    X(CUBLAS_OP_T, 1)                                         \
+    X(CUBLASLT_POINTER_MODE_HOST, 0)                          \
+    X(CUBLASLT_POINTER_MODE_DEVICE, 1)                        \
+    X(CUBLASLT_POINTER_MODE_DEVICE_VECTOR, 2)                 \
+    X(CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_ZERO, 3) \
+    X(CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST, 4) \
+    X(CUBLASLT_ORDER_COL, 0)                                  \
+    X(CUBLASLT_ORDER_ROW, 1)                                  \
+    X(CUBLASLT_EPILOGUE_DEFAULT, 1)                           \
+    X(CUBLASLT_EPILOGUE_RELU, 2)                              \
+    X(CUBLASLT_EPILOGUE_BIAS, 4)                              \
+    X(CUBLASLT_EPILOGUE_RELU_BIAS, 6)                         \
+    X(CUBLASLT_EPILOGUE_GELU, 32)                             \
+    X(CUBLASLT_EPILOGUE_GELU_BIAS, 36)                        \
+    X(CUBLASLT_EPILOGUE_RELU_AUX, 130)                        \
+    X(CUBLASLT_EPILOGUE_RELU_AUX_BIAS, 134)                   \
+    X(CUBLASLT_EPILOGUE_DRELU, 136)                           \
+    X(CUBLASLT_EPILOGUE_DRELU_BGRAD, 152)                     \
+    X(CUBLASLT_EPILOGUE_GELU_AUX, 160)                        \
+    X(CUBLASLT_EPILOGUE_GELU_AUX_BIAS, 164)                   \
+    X(CUBLASLT_EPILOGUE_DGELU, 192)                           \
+    X(CUBLASLT_EPILOGUE_DGELU_BGRAD, 208)                     \
+    X(CUBLASLT_EPILOGUE_BGRADA, 256)                          \
+    X(CUBLASLT_EPILOGUE_BGRADB, 512)                          \
+    X(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, 0)                   \
+    X(CUBLASLT_MATMUL_DESC_SCALE_TYPE, 1)                     \
+    X(CUBLASLT_MATMUL_DESC_POINTER_MODE, 2)                   \
+    X(CUBLASLT_MATMUL_DESC_TRANSA, 3)                         \
+    X(CUBLASLT_MATMUL_DESC_TRANSB, 4)                         \
+    X(CUBLASLT_MATMUL_DESC_EPILOGUE, 7)                       \
+    X(CUBLASLT_MATMUL_DESC_BIAS_POINTER, 8)                   \
+    X(CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, 10)             \
+    X(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, 11)          \
+    X(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, 12)               \
+    X(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, 13)     \
+    X(CUBLASLT_MATMUL_DESC_ALPHA_VECTOR_BATCH_STRIDE, 14)     \
+    X(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, 15)               \
+    X(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, 17)               \
+    X(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, 18)               \
+    X(CUBLASLT_MATMUL_DESC_C_SCALE_POINTER, 19)               \
+    X(CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, 20)               \
+    X(CUBLASLT_MATMUL_DESC_AMAX_D_POINTER, 21)                \
+    X(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, 22)        \
+    X(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER, 23)    \
+    X(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER, 24)     \
+    X(CUBLASLT_MATMUL_DESC_FAST_ACCUM, 25)                    \
+    X(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, 26)                \
+    X(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, 31)                  \
+    X(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, 32)                  \
+    X(CUBLASLT_MATMUL_DESC_C_SCALE_MODE, 33)                  \
+    X(CUBLASLT_MATMUL_DESC_D_SCALE_MODE, 34)                  \
+    X(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_MODE, 35)       \
+    X(CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER, 36)           \
+    X(CUBLASLT_MATMUL_DESC_D_OUT_SCALE_MODE, 37)              \
+    X(CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F, 0)             \
+    X(CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3, 1)            \
+    X(CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0, 2)            \
+    X(CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F, 3)          \
+    X(CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F, 4)             \
+    X(CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F, 5)         \
+    X(CUBLASLT_MATRIX_LAYOUT_TYPE, 0)                         \
+    X(CUBLASLT_MATRIX_LAYOUT_ORDER, 1)                        \
+    X(CUBLASLT_MATRIX_LAYOUT_ROWS, 2)                         \
+    X(CUBLASLT_MATRIX_LAYOUT_COLS, 3)                         \
+    X(CUBLASLT_MATRIX_LAYOUT_LD, 4)                           \
+    X(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 5)                  \
+    X(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 6)         \
+    X(CUBLASLT_MATMUL_PREF_SEARCH_MODE, 0)                    \
+    X(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, 1)            \
+    X(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, 3)          \
+    X(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, 5)          \
+    X(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, 6)          \
+    X(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, 7)          \
+    X(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, 8)          \
+    X(CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT, 9)                \
+    X(CUBLASLT_REDUCTION_SCHEME_NONE, 0)                      \
+    X(CUBLASLT_REDUCTION_SCHEME_INPLACE, 1)                   \
+    X(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, 2)              \
+    X(CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE, 4)               \
+    X(CUBLASLT_REDUCTION_SCHEME_MASK, 7)                      \
+    X(CUBLASLT_ALGO_CONFIG_ID, 0)                             \
+    X(CUBLASLT_ALGO_CONFIG_TILE_ID, 1)                        \
+    X(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 2)                     \
+    X(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 3)               \
+    X(CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, 4)                  \
+    X(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, 5)                  \
+    X(CUBLASLT_ALGO_CONFIG_STAGES_ID, 6)                      \
+    X(CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, 7)                 \
+    X(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 8)
+
+enum {
+#define GEMMEPI__CUBLASLT_CONSTANT(name, value) GEMMEPI__##name = value,
+    GEMMEPI__CUBLASLT_CONSTANTS(GEMMEPI__CUBLASLT_CONSTANT)
+#undef GEMMEPI__CUBLASLT_CONSTANT
+};
+
+/* our field, the exported name (present since CUDA 12.0), result, parameters; what cuBLASLt calls an enum is an int */
+#define GEMMEPI__CUBLASLT_FUNCTIONS(X)                                                                       \
+    X(get_version, cublasLtGetVersion, size_t, (void))                                                       \
+    X(get_status_name, cublasLtGetStatusName, const char *, (gemmepi__lt_status status))                     \
+    X(get_status_string, cublasLtGetStatusString, const char *, (gemmepi__lt_status status))                 \
+    X(create, cublasLtCreate, gemmepi__lt_status, (gemmepi__lt_handle * handle))                             \
+    X(destroy, cublasLtDestroy, gemmepi__lt_status, (gemmepi__lt_handle handle))                             \
+    X(matmul, cublasLtMatmul, gemmepi__lt_status,                                                            \
+      (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, const void *alpha, const void *a,          \
+       gemmepi__lt_layout *a_layout, const void *b, gemmepi__lt_layout *b_layout, const void *beta,          \
+       const void *c, gemmepi__lt_layout *c_layout, void *d, gemmepi__lt_layout *d_layout,                   \
+       const gemmepi__lt_algo *algo, void *workspace, size_t workspace_size, gemmepi__cu_stream stream))     \
+    X(matmul_desc_init, cublasLtMatmulDescInit_internal, gemmepi__lt_status,                                 \
+      (gemmepi__lt_matmul_desc * desc, size_t size, int compute_type, int scale_type))                       \
+    X(matmul_desc_set_attribute, cublasLtMatmulDescSetAttribute, gemmepi__lt_status,                         \
+      (gemmepi__lt_matmul_desc * desc, int attribute, const void *value, size_t size))                       \
+    X(matmul_desc_get_attribute, cublasLtMatmulDescGetAttribute, gemmepi__lt_status,                         \
+      (gemmepi__lt_matmul_desc * desc, int attribute, void *value, size_t size, size_t *written))            \
+    X(layout_init, cublasLtMatrixLayoutInit_internal, gemmepi__lt_status,                                    \
+      (gemmepi__lt_layout * layout, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld))        \
+    X(layout_set_attribute, cublasLtMatrixLayoutSetAttribute, gemmepi__lt_status,                            \
+      (gemmepi__lt_layout * layout, int attribute, const void *value, size_t size))                          \
+    X(preference_init, cublasLtMatmulPreferenceInit_internal, gemmepi__lt_status,                            \
+      (gemmepi__lt_preference * preference, size_t size))                                                    \
+    X(preference_set_attribute, cublasLtMatmulPreferenceSetAttribute, gemmepi__lt_status,                    \
+      (gemmepi__lt_preference * preference, int attribute, const void *value, size_t size))                  \
+    X(algo_get_heuristic, cublasLtMatmulAlgoGetHeuristic, gemmepi__lt_status,                                \
+      (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, gemmepi__lt_layout * a,                    \
+       gemmepi__lt_layout * b, gemmepi__lt_layout * c, gemmepi__lt_layout * d,                               \
+       gemmepi__lt_preference * preference, int requested, gemmepi__lt_heuristic *results, int *returned))   \
+    X(algo_check, cublasLtMatmulAlgoCheck, gemmepi__lt_status,                                               \
+      (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, gemmepi__lt_layout * a,                    \
+       gemmepi__lt_layout * b, gemmepi__lt_layout * c, gemmepi__lt_layout * d, const gemmepi__lt_algo *algo, \
+       gemmepi__lt_heuristic *result))                                                                       \
+    X(algo_config_get_attribute, cublasLtMatmulAlgoConfigGetAttribute, gemmepi__lt_status,                   \
+      (const gemmepi__lt_algo *algo, int attribute, void *value, size_t size, size_t *written))
+
+/* Filled by gemmepi__load_cublaslt; then every function is there. */
+typedef struct gemmepi__cublaslt {
+    void *library; /* NULL if a resolver supplied everything */
+    int version;   /* 130100 for cuBLASLt 13.1.0             */
+#define GEMMEPI__CUBLASLT_FIELD(field, symbol, result, parameters) \
+    result(GEMMEPI__CUDA_CALL *field) parameters;
+    GEMMEPI__CUBLASLT_FUNCTIONS(GEMMEPI__CUBLASLT_FIELD)
+#undef GEMMEPI__CUBLASLT_FIELD
+} gemmepi__cublaslt;
+
+/* The status and the sentence for an error code of cuBLASLt; what says what was being done. */
+static gemmepi_status gemmepi__cublaslt_failed(const gemmepi__cublaslt *lt, gemmepi__lt_status result,
+                                               const char *what) {
+    const char *name = lt->get_status_name(result), *text = lt->get_status_string(result);
+    return gemmepi__fail(result == GEMMEPI__CUBLAS_STATUS_ALLOC_FAILED ? GEMMEPI_OUT_OF_MEMORY
+                                                                       : GEMMEPI_CUBLAS_ERROR,
+                         "%s: cuBLASLt returned %s (%d), %s", what, name ? name : "an unknown error", result,
+                         text ? text : "for which it has no text");
+}
+
+#endif
+/* Finds the CUDA driver, NVRTC and cuBLASLt on this machine and takes their functions.
+
+   For every file name that a library may have, newest CUDA first, the places are tried in this order: the folders
+   of the user's library_path; the system's own search, which also finds a library that the process has already;
+   the toolkit; the wheels of pip. A newer CUDA in a later place beats an older one in an earlier place, except that
+   library_path always wins. What is opened must have every function and a version that the driver takes, else the
+   search goes on. */
+#ifndef GEMMEPI_CUDA_LOAD_H
+#define GEMMEPI_CUDA_LOAD_H
+
+#if !GEMMEPI__WINDOWS
+#include <dirent.h>
+#include <unistd.h>
+
+extern char *gemmepi__secure_getenv(const char *name) GEMMEPI__SYSTEM_NAME("secure_getenv");
+extern char *gemmepi__realpath(const char *path, char *resolved) GEMMEPI__SYSTEM_NAME("realpath");
+#endif
+
+#define GEMMEPI__OLDEST_CUDA_MAJOR 12
+
+typedef struct gemmepi__loader {
+    const gemmepi__log *log;  /* not NULL                                                             */
+    const char *library_path; /* as in gemmepi_config                                                 */
+    gemmepi_symbol_resolver
+        resolve; /* NULL: what the libraries export                                      */
+    void *resolve_user;
+    int newest_major; /* of CUDA, for NVRTC and cuBLASLt: the driver's own (13.0 gives 13), since older drivers
+                         do not run what newer toolkits make; 0: any                                         */
+} gemmepi__loader;
+
+/* >>tables */
+
+typedef struct gemmepi__symbol {
+    const char *name;
+    size_t offset; /* of the function pointer in the library's struct */
+} gemmepi__symbol;
+
+typedef struct gemmepi__library_file {
+    const char *name; /* NULL ends the list                     */
+    int major;        /* of CUDA; 0: the name does not tell     */
+} gemmepi__library_file;
+
+/* Every root is tried with every folder behind it. A root may begin with $NAME, an environment variable, or with
+   $(python3), the installation that the python3 on PATH belongs to, or $(python3 resolved), the same through its
+   symbolic links, which lead out of a virtual environment. A * ends a component and stands for any end of it;
+   a folder whose own name has one is not found. */
+typedef struct gemmepi__places {
+    const char *what; /* NULL ends the list */
+    const char *const *roots;
+    const char *const *folders;
+} gemmepi__places;
+
+typedef struct gemmepi__library_row {
+    const char *name;  /* for the resolver and the log */
+    const char *title; /* for sentences                */
+    const char *advice;
+    gemmepi__library_file files[4];
+    gemmepi__places places[3];
+    const gemmepi__symbol *symbols;
+    size_t symbol_count;
+    int (*version)(const void *functions); /* 0: it does not tell; NULL: not asked                     */
+    int version_unit;                      /* what one major version counts in the version's number    */
+    int follows_driver;                    /* 1: newest_major holds                                    */
+} gemmepi__library_row;
+
+static const gemmepi__symbol gemmepi__driver_symbols[] = {
+#define GEMMEPI__DRIVER_SYMBOL(field, symbol, result, parameters) {#symbol, offsetof(gemmepi__driver, field)},
+    GEMMEPI__DRIVER_FUNCTIONS(GEMMEPI__DRIVER_SYMBOL)
+#undef GEMMEPI__DRIVER_SYMBOL
+};
+
+static const gemmepi__symbol gemmepi__nvrtc_symbols[] = {
+#define GEMMEPI__NVRTC_SYMBOL(field, symbol, result, parameters) {#symbol, offsetof(gemmepi__nvrtc, field)},
+    GEMMEPI__NVRTC_FUNCTIONS(GEMMEPI__NVRTC_SYMBOL)
+#undef GEMMEPI__NVRTC_SYMBOL
+};
+
+static const gemmepi__symbol gemmepi__cublaslt_symbols[] = {
+#define GEMMEPI__CUBLASLT_SYMBOL(field, symbol, result, parameters) \
+    {#symbol, offsetof(gemmepi__cublaslt, field)},
+    GEMMEPI__CUBLASLT_FUNCTIONS(GEMMEPI__CUBLASLT_SYMBOL)
+#undef GEMMEPI__CUBLASLT_SYMBOL
+};
+
+static int gemmepi__driver_version_of(const void *functions) {
+    int version = 0;
+    if (((const gemmepi__driver *)functions)->driver_get_version(&version) != GEMMEPI__CUDA_SUCCESS)
+        return 0;
+    return version;
+}
+
+static int gemmepi__nvrtc_version_of(const void *functions) {
+    int major = 0, minor = 0;
+    if (((const gemmepi__nvrtc *)functions)->get_version(&major, &minor) != GEMMEPI__NVRTC_SUCCESS)
+        return 0;
+    return major * 1000 + minor * 10;
+}
+
+static int gemmepi__cublaslt_version_of(const void *functions) {
+    return (int)((const gemmepi__cublaslt *)functions)->get_version();
+}
+
+#if GEMMEPI__WINDOWS
+#define GEMMEPI__FILES_CUDA \
+    {                       \
+        { "nvcuda.dll", 0 } \
+    }
+#define GEMMEPI__FILES_NVRTC         \
+    {                                \
+        {"nvrtc64_130_0.dll", 13}, { \
+            "nvrtc64_120_0.dll", 12  \
+        }                            \
+    }
+#define GEMMEPI__FILES_CUBLASLT      \
+    {                                \
+        {"cublasLt64_13.dll", 13}, { \
+            "cublasLt64_12.dll", 12  \
+        }                            \
+    }
+#define GEMMEPI__FILE_BUILTINS "nvrtc-builtins64_%d%d.dll"
+
+static const char *const gemmepi__driver_roots[] = {NULL};
+static const char *const gemmepi__driver_folders[] = {NULL};
+static const char *const gemmepi__toolkit_roots[] = {"$CUDA_PATH", "$CUDA_HOME", "$CONDA_PREFIX\\Library",
+                                                     "$ProgramFiles\\NVIDIA GPU Computing Toolkit\\CUDA\\v*",
+                                                     NULL};
+static const char *const gemmepi__toolkit_folders[] = {"\\bin\\x64", "\\bin", NULL};
+static const char *const gemmepi__python_roots[] = {"$VIRTUAL_ENV\\Lib",
+                                                    "$CONDA_PREFIX\\Lib",
+                                                    "$(python3)\\Lib",
+                                                    "$LOCALAPPDATA\\Programs\\Python\\Python3*\\Lib",
+                                                    "$APPDATA\\Python\\Python3*",
+                                                    NULL};
+static const char *const gemmepi__python_folders[] = {
+    "\\site-packages\\nvidia\\cu13\\bin\\x86_64", "\\site-packages\\nvidia\\cu13\\bin",
+    "\\site-packages\\nvidia\\cu12\\bin",         "\\site-packages\\nvidia\\cuda_nvrtc\\bin",
+    "\\site-packages\\nvidia\\cublas\\bin",       NULL};
+#else
+#define GEMMEPI__FILES_CUDA    \
+    {                          \
+        {"libcuda.so.1", 0}, { \
+            "libcuda.so", 0    \
+        }                      \
+    }
+#define GEMMEPI__FILES_NVRTC                              \
+    {                                                     \
+        {"libnvrtc.so.13", 13}, {"libnvrtc.so.12", 12}, { \
+            "libnvrtc.so", 0                              \
+        }                                                 \
+    }
+#define GEMMEPI__FILES_CUBLASLT                                 \
+    {                                                           \
+        {"libcublasLt.so.13", 13}, {"libcublasLt.so.12", 12}, { \
+            "libcublasLt.so", 0                                 \
+        }                                                       \
+    }
+#define GEMMEPI__FILE_BUILTINS "libnvrtc-builtins.so.%d.%d"
+
+/* where WSL, NixOS and Kubernetes put the driver */
+static const char *const gemmepi__driver_roots[] = {"/usr/lib/wsl/lib", "/run/opengl-driver/lib",
+                                                    "/usr/local/nvidia/lib64", NULL};
+static const char *const gemmepi__driver_folders[] = {"", NULL};
+static const char *const gemmepi__toolkit_roots[] = {
+    "$CUDA_PATH", "$CUDA_HOME", "$CONDA_PREFIX", "/usr/local/cuda", "/usr/local/cuda-*", "/opt/cuda", NULL};
+static const char *const gemmepi__toolkit_folders[] = {"/lib64", "/lib", "/targets/x86_64-linux/lib",
+                                                       "/targets/sbsa-linux/lib", NULL};
+static const char *const gemmepi__python_roots[] = {
+    "$VIRTUAL_ENV/lib/python3*", "$CONDA_PREFIX/lib/python3*",
+    "$(python3)/lib/python3*",   "$(python3 resolved)/lib/python3*",
+    "$HOME/.local/lib/python3*", "/usr/local/lib/python3*",
+    "/usr/lib/python3*",         NULL};
+static const char *const gemmepi__python_folders[] = {"/site-packages/nvidia/cu13/lib",
+                                                      "/site-packages/nvidia/cu12/lib",
+                                                      "/site-packages/nvidia/cuda_nvrtc/lib",
+                                                      "/site-packages/nvidia/cublas/lib",
+                                                      "/dist-packages/nvidia/cu13/lib",
+                                                      "/dist-packages/nvidia/cu12/lib",
+                                                      "/dist-packages/nvidia/cuda_nvrtc/lib",
+                                                      "/dist-packages/nvidia/cublas/lib",
+                                                      NULL};
+#endif
+
+#define GEMMEPI__PLACES_DRIVER                                  \
+    {                                                           \
+        {"", gemmepi__driver_roots, gemmepi__driver_folders}, { \
+            NULL, NULL, NULL                                    \
+        }                                                       \
+    }
+#define GEMMEPI__PLACES_TOOLKIT                                                               \
+    {                                                                                         \
+        {"the toolkit's folders under ", gemmepi__toolkit_roots, gemmepi__toolkit_folders},   \
+            {"pip's nvidia wheels under ", gemmepi__python_roots, gemmepi__python_folders}, { \
+            NULL, NULL, NULL                                                                  \
+        }                                                                                     \
+    }
+
+static const gemmepi__library_row gemmepi__driver_row = {
+    "cuda",
+    "the CUDA driver",
+    "It is part of NVIDIA's display driver: install that, 525 or later.",
+    GEMMEPI__FILES_CUDA,
+    GEMMEPI__PLACES_DRIVER,
+    gemmepi__driver_symbols,
+    GEMMEPI__COUNT(gemmepi__driver_symbols),
+    gemmepi__driver_version_of,
+    1000,
+    0};
+
+static const gemmepi__library_row gemmepi__nvrtc_row = {
+    "nvrtc",
+    "NVRTC, CUDA's run-time compiler,",
+    "Install the CUDA toolkit, or `pip install nvidia-cuda-nvrtc` (nvidia-cuda-nvrtc-cu12 for a driver of CUDA 12), "
+    "or NVIDIA's package cuda-nvrtc-13-0, or set library_path of gemmepi_config to its folder.",
+    GEMMEPI__FILES_NVRTC,
+    GEMMEPI__PLACES_TOOLKIT,
+    gemmepi__nvrtc_symbols,
+    GEMMEPI__COUNT(gemmepi__nvrtc_symbols),
+    gemmepi__nvrtc_version_of,
+    1000,
+    1};
+
+static const gemmepi__library_row gemmepi__cublaslt_row = {
+    "cublasLt",
+    "cuBLASLt",
+    "Install the CUDA toolkit, or `pip install nvidia-cublas` (nvidia-cublas-cu12 for a driver of CUDA 12), or NVIDIA's "
+    "package libcublas-13-0, or set library_path of gemmepi_config to its folder.",
+    GEMMEPI__FILES_CUBLASLT,
+    GEMMEPI__PLACES_TOOLKIT,
+    gemmepi__cublaslt_symbols,
+    GEMMEPI__COUNT(gemmepi__cublaslt_symbols),
+    gemmepi__cublaslt_version_of,
+    10000,
+    1};
+
+/* >>the system's answers */
+
+/* 0 if the variable is not set, or if the program runs with more rights than its user: code is loaded from where it
+   points to. */
+static int gemmepi__environment(const char *name, char *value, size_t size) {
+#if GEMMEPI__WINDOWS
+    DWORD length = GetEnvironmentVariableA(name, value, (DWORD)size);
+    return length > 0 && length < size;
+#else
+    const char *found = gemmepi__secure_getenv(name);
+    if (!found || !found[0] || strlen(found) >= size)
+        return 0;
+    memcpy(value, found, strlen(found) + 1);
+    return 1;
+#endif
+}
+
+static int gemmepi__file_exists(const char *path) {
+#if GEMMEPI__WINDOWS
+    DWORD attributes = GetFileAttributesA(path);
+    return attributes != INVALID_FILE_ATTRIBUTES && !(attributes & FILE_ATTRIBUTE_DIRECTORY);
+#else
+    return access(path, F_OK) == 0;
+#endif
+}
+
+/* The three texts in one path; 0 if they do not fit. */
+static int gemmepi__join(char *path, const char *first, const char *second, const char *third) {
+    gemmepi__text text = gemmepi__text_in(path, GEMMEPI__PATH_SIZE);
+    gemmepi__append(&text, "%s%s%s", first, second, third);
+    return !gemmepi__text_is_cut(&text);
+}
+
+/* Cuts the last component off; 0 if there is none. */
+static int gemmepi__to_folder(char *path) {
+    size_t length = strlen(path);
+    while (length > 0 && !gemmepi__is_slash(path[length - 1]))
+        length--;
+    if (length == 0)
+        return 0;
+    path[length - 1] = 0;
+    return 1;
+}
+
+/* Takes the next item off a list of folders; 0 at its end. Empty items are left out. */
+static int gemmepi__next_folder(const char **list, char *folder) {
+    while (*list && **list) {
+        const char *end = strchr(*list, GEMMEPI__LIST_SEPARATOR);
+        size_t length = end ? (size_t)(end - *list) : strlen(*list);
+        const char *item = *list;
+        *list = end ? end + 1 : NULL;
+        if (length > 0 && length < GEMMEPI__PATH_SIZE) {
+            memcpy(folder, item, length);
+            folder[length] = 0;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+#define GEMMEPI__ENTRY_SIZE 256
+
+/* Newer versions first: 3.13 before 3.9, 13.0 before 12.9. */
+static int gemmepi__comes_before(const char *a, const char *b) {
+    return strlen(a) != strlen(b) ? strlen(a) > strlen(b) : strcmp(a, b) > 0;
+}
+
+/* Keeps name in best if it comes after previous and before what best holds. */
+static void gemmepi__consider_entry(const char *name, const char *prefix, const char *previous, char *best) {
+    if (strncmp(name, prefix, strlen(prefix)) != 0 || strlen(name) >= GEMMEPI__ENTRY_SIZE)
+        return;
+    if (previous[0] && !gemmepi__comes_before(previous, name))
+        return;
+    if (!best[0] || gemmepi__comes_before(name, best))
+        memcpy(best, name, strlen(name) + 1);
+}
+
+/* Replaces entry by the one after it among those of the folder that begin with prefix ("" asks for the first); 0 after
+   the last. Reads the folder anew each time, so that nothing is to be kept. */
+static int gemmepi__next_entry(const char *folder, const char *prefix, char *entry) {
+    char best[GEMMEPI__ENTRY_SIZE] = "";
+#if GEMMEPI__WINDOWS
+    char pattern[GEMMEPI__PATH_SIZE];
+    WIN32_FIND_DATAA data;
+    HANDLE list;
+    if (!gemmepi__join(pattern, folder, "\\", "*"))
+        return 0;
+    list = FindFirstFileA(pattern, &data);
+    if (list == INVALID_HANDLE_VALUE)
+        return 0;
+    do
+        gemmepi__consider_entry(data.cFileName, prefix, entry, best);
+    while (FindNextFileA(list, &data));
+    FindClose(list);
+#else
+    struct dirent *item;
+    DIR *list = opendir(folder);
+    if (!list)
+        return 0;
+    while ((item = readdir(list)) != NULL)
+        gemmepi__consider_entry(item->d_name, prefix, entry, best);
+    closedir(list);
+#endif
+    memcpy(entry, best, sizeof best);
+    return entry[0] != 0;
+}
+
+/* The folder that holds the lib folder of the first Python on PATH. Relative items of PATH are left out: code is
+   loaded from what is found. */
+static int gemmepi__python_prefix(int resolved, char *prefix) {
+    char variable[4 * GEMMEPI__PATH_SIZE], folder[GEMMEPI__PATH_SIZE], program[GEMMEPI__PATH_SIZE];
+    const char *list = variable;
+    if (!gemmepi__environment("PATH", variable, sizeof variable))
+        return 0;
+    while (gemmepi__next_folder(&list, folder)) {
+        if (!gemmepi__is_absolute(folder))
+            continue;
+#if GEMMEPI__WINDOWS
+        (void)resolved;
+        if (!gemmepi__join(program, folder, "\\", "python.exe") || !gemmepi__file_exists(program))
+            continue;
+        /* a virtual environment keeps it in Scripts, an installation beside Lib */
+        memcpy(prefix, folder, sizeof folder);
+        if (gemmepi__join(program, folder, "\\", "activate.bat") && gemmepi__file_exists(program))
+            gemmepi__to_folder(prefix);
+        return 1;
+#else
+        if (!gemmepi__join(program, folder, "/", "python3") || !gemmepi__file_exists(program))
+            continue;
+        if (!resolved)
+            memcpy(prefix, program, sizeof program);
+        else if (!gemmepi__realpath(program, prefix))
+            return 0;
+        return gemmepi__to_folder(prefix) && gemmepi__to_folder(prefix);
+#endif
+    }
+    return 0;
+}
+
+/* Replaces what a root begins with by what it stands for; 0 if that is not set, or not an absolute path. */
+static int gemmepi__expand_root(const char *root, char *path) {
+    char name[64], value[GEMMEPI__PATH_SIZE];
+    size_t length = 0;
+    if (root[0] != '$')
+        return gemmepi__join(path, root, "", "");
+    while (root[1 + length] && !gemmepi__is_slash(root[1 + length]) && length < sizeof name - 1) {
+        name[length] = root[1 + length];
+        length++;
+    }
+    name[length] = 0;
+    if (name[0] == '(') {
+        if (!gemmepi__python_prefix(strcmp(name, "(python3 resolved)") == 0, value))
+            return 0;
+    } else if (!gemmepi__environment(name, value, sizeof value)) {
+        return 0;
+    }
+    return gemmepi__is_absolute(value) && gemmepi__join(path, value, root + 1 + length, "");
+}
+
+/* >>the search */
+
+typedef struct gemmepi__search {
+    const gemmepi__loader *loader;
+    const gemmepi__library_row *row;
+    const char *file; /* the name that is looked for now */
+    void *functions;  /* the struct to fill              */
+    void *library;    /* the answer                      */
+    int version;
+    char path[GEMMEPI__PATH_SIZE];
+    char reason[400]; /* why the first that was there was not taken; "" if nothing was there */
+} gemmepi__search;
+
+GEMMEPI__PRINTF(2, 3)
+static void gemmepi__note_reason(gemmepi__search *search, const char *format, ...) {
+    char text[sizeof search->reason];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    gemmepi__say(search->loader->log, GEMMEPI_LOG_DEBUG, "%s not taken: %s", search->row->name, text);
+    if (!search->reason[0])
+        memcpy(search->reason, text, sizeof text);
+}
+
+/* Fills in every function, from the library (NULL: none) and the resolver. Returns how many there are; *missing is
+   the first that is not. */
+static size_t gemmepi__take_symbols(gemmepi__search *search, void *library, const char **missing) {
+    const gemmepi__loader *loader = search->loader;
+    const gemmepi__library_row *row = search->row;
+    size_t i, count = 0;
+    *missing = NULL;
+    for (i = 0; i < row->symbol_count; i++) {
+        const gemmepi__symbol *symbol = &row->symbols[i];
+        void *address = library ? gemmepi__library_symbol(library, symbol->name) : NULL;
+        if (loader->resolve)
+            address = loader->resolve(loader->resolve_user, row->name, symbol->name, address);
+        if (address)
+            count++;
+        else if (!*missing)
+            *missing = symbol->name;
+        memcpy((char *)search->functions + symbol->offset, &address, sizeof address);
+    }
+    return count;
+}
+
+/* The version of what the functions belong to is asked for and noted; 0 with the reason if it is not to be used. */
+static int gemmepi__check_version(gemmepi__search *search, const char *from) {
+    const gemmepi__library_row *row = search->row;
+    int newest = row->follows_driver ? search->loader->newest_major : 0, major, minor;
+    if (!row->version)
+        return 1;
+    search->version = row->version(search->functions);
+    major = search->version / row->version_unit;
+    minor = search->version % row->version_unit / (row->version_unit / 100);
+    if (search->version <= 0)
+        gemmepi__note_reason(search, "%s does not tell its version", from);
+    else if (major < GEMMEPI__OLDEST_CUDA_MAJOR)
+        gemmepi__note_reason(search, "%s has version %d.%d, and the oldest that can be used is %d.0", from,
+                             major, minor, GEMMEPI__OLDEST_CUDA_MAJOR);
+    else if (newest && major > newest)
+        gemmepi__note_reason(search, "%s has version %d.%d, and this driver takes CUDA %d at most", from,
+                             major, minor, newest);
+    else
+        return 1;
+    return 0;
+}
+
+/* Opens a file by a path or a plain name. 1 if it is what is wanted. */
+static int gemmepi__try_library(gemmepi__search *search, const char *name, int has_folder) {
+    const char *missing;
+    char text[300];
+    void *library = gemmepi__library_open(name, text, sizeof text);
+    if (!library) {
+        if (has_folder) /* then it was there, and something else is wrong */
+            gemmepi__note_reason(search, "%s", text);
+        return 0;
+    }
+    if (has_folder ||
+        !gemmepi__library_path(library, search->row->symbols[0].name, search->path, sizeof search->path))
+        gemmepi__join(search->path, name, "", "");
+    gemmepi__take_symbols(search, library, &missing);
+    if (missing)
+        gemmepi__note_reason(search, "%.250s has no function %s", search->path, missing);
+    else if (gemmepi__check_version(search, search->path)) {
+        search->library = library;
+        return 1;
+    }
+    gemmepi__library_close(library);
+    return 0;
+}
+
+static int gemmepi__try_folder(gemmepi__search *search, const char *folder) {
+    char path[GEMMEPI__PATH_SIZE];
+    return gemmepi__join(path, folder, GEMMEPI__SLASH, search->file) && gemmepi__file_exists(path) &&
+           gemmepi__try_library(search, path, 1);
+}
+
+/* Tries every folder that done followed by rest stands for; only rest may have a *. */
+static int gemmepi__try_pattern(gemmepi__search *search, const char *done, const char *rest) {
+    const char *star = strchr(rest, '*');
+    char folder[GEMMEPI__PATH_SIZE], next[GEMMEPI__PATH_SIZE];
+    char prefix[GEMMEPI__ENTRY_SIZE], entry[GEMMEPI__ENTRY_SIZE] = "";
+    const char *last;
+    if (!gemmepi__join(folder, done, rest, ""))
+        return 0;
+    if (!star)
+        return gemmepi__try_folder(search, folder);
+    folder[strlen(done) + (size_t)(star - rest)] = 0;
+    last = strrchr(folder, GEMMEPI__SLASH[0]);
+    if (!last || strlen(last + 1) >= sizeof prefix)
+        return 0;
+    memcpy(prefix, last + 1, strlen(last + 1) + 1);
+    gemmepi__to_folder(folder);
+    while (gemmepi__next_entry(folder, prefix, entry))
+        if (gemmepi__join(next, folder, GEMMEPI__SLASH, entry) &&
+            gemmepi__try_pattern(search, next, star + 1))
+            return 1;
+    return 0;
+}
+
+static int gemmepi__try_places(gemmepi__search *search) {
+    const gemmepi__places *places;
+    size_t r, f;
+    for (places = search->row->places; places->what; places++)
+        for (r = 0; places->roots[r]; r++) {
+            char root[GEMMEPI__PATH_SIZE], pattern[GEMMEPI__PATH_SIZE];
+            if (!gemmepi__expand_root(places->roots[r], root))
+                continue;
+            for (f = 0; places->folders[f]; f++)
+                if (gemmepi__join(pattern, root, places->folders[f], "") &&
+                    gemmepi__try_pattern(search, "", pattern))
+                    return 1;
+        }
+    return 0;
+}
+
+static int gemmepi__is_wanted(const gemmepi__search *search, const gemmepi__library_file *file) {
+    int newest = search->row->follows_driver ? search->loader->newest_major : 0;
+    return newest == 0 || file->major <= newest;
+}
+
+/* The folders of library_path, each with every name before the next folder; then name by name everywhere else. */
+static int gemmepi__find_library(gemmepi__search *search) {
+    const char *list = search->loader->library_path;
+    const gemmepi__library_file *files = search->row->files;
+    char folder[GEMMEPI__PATH_SIZE];
+    size_t i;
+    while (gemmepi__next_folder(&list, folder))
+        for (i = 0; i < GEMMEPI__COUNT(search->row->files) && files[i].name; i++) {
+            search->file = files[i].name;
+            if (gemmepi__is_wanted(search, &files[i]) && gemmepi__try_folder(search, folder))
+                return 1;
+        }
+    for (i = 0; i < GEMMEPI__COUNT(search->row->files) && files[i].name; i++) {
+        search->file = files[i].name;
+        if (gemmepi__is_wanted(search, &files[i]) &&
+            (gemmepi__try_library(search, search->file, 0) || gemmepi__try_places(search)))
+            return 1;
+    }
+    return 0;
+}
+
+/* 1 if the resolver has a whole library of its own, as tests do. */
+static int gemmepi__resolve_without_library(gemmepi__search *search) {
+    const char *missing;
+    if (!search->loader->resolve)
+        return 0;
+    if (gemmepi__take_symbols(search, NULL, &missing) > 0 && missing)
+        gemmepi__note_reason(search, "the symbol resolver has no function %s", missing);
+    if (missing || !gemmepi__check_version(search, "what the symbol resolver gives"))
+        return 0;
+    gemmepi__join(search->path, "the symbol resolver", "", "");
+    return 1;
+}
+
+/* What was looked for, and where; what helps stands first, because a very long sentence loses its end. */
+static gemmepi_status gemmepi__library_not_found(const gemmepi__search *search) {
+    const gemmepi__library_row *row = search->row;
+    const gemmepi__places *places;
+    char data[GEMMEPI__ERROR_TEXT_SIZE], path[GEMMEPI__PATH_SIZE];
+    gemmepi__text text = gemmepi__text_in(data, sizeof data);
+    size_t i;
+    if (search->reason[0])
+        gemmepi__append(&text, "%s cannot be used: %s. %s Tried:", row->title, search->reason, row->advice);
+    else
+        gemmepi__append(&text, "%s was not found. %s Tried:", row->title, row->advice);
+    for (i = 0; i < GEMMEPI__COUNT(row->files) && row->files[i].name; i++)
+        if (gemmepi__is_wanted(search, &row->files[i]))
+            gemmepi__append(&text, " %s", row->files[i].name);
+    if (search->loader->library_path && search->loader->library_path[0])
+        gemmepi__append(&text, ", in library_path (%.200s)", search->loader->library_path);
+    else
+        gemmepi__append(&text, ", in library_path (not set)");
+    gemmepi__append(&text, ", the system's library search");
+    for (places = row->places; places->what; places++)
+        for (i = 0; places->roots[i]; i++)
+            gemmepi__append(&text, ", %s%s%s", i ? "" : places->what, places->roots[i],
+                            gemmepi__expand_root(places->roots[i], path) ? "" : " (not set)");
+    return gemmepi__fail(GEMMEPI_LIBRARY_NOT_FOUND, "%s", data);
+}
+
+/* Fills the struct of functions, sets *library (NULL: the resolver has it all) and *version (0: not asked). file, if
+   not NULL, has room for GEMMEPI__PATH_SIZE bytes and gets the file's path. Unless that succeeds, the functions have
+   no meaning. */
+static gemmepi_status gemmepi__load_library(const gemmepi__loader *loader, const gemmepi__library_row *row,
+                                            void *functions, void **library, int *version, char *file) {
+    gemmepi__search search;
+    memset(&search, 0, sizeof search);
+    search.loader = loader;
+    search.row = row;
+    search.functions = functions;
+    if (!gemmepi__find_library(&search) && !gemmepi__resolve_without_library(&search))
+        return gemmepi__library_not_found(&search);
+    *library = search.library;
+    *version = search.version;
+    if (file)
+        memcpy(file, search.path, sizeof search.path);
+    gemmepi__say(loader->log, GEMMEPI_LOG_INFO, "%s %d.%d from %s", row->name,
+                 search.version / row->version_unit,
+                 search.version % row->version_unit / (row->version_unit / 100), search.path);
+    return GEMMEPI_OK;
+}
+
+/* >>the three libraries */
+
+/* Each takes a struct of any content. On failure it is all zero, the status LIBRARY_NOT_FOUND. Not for two threads on
+   the same struct at once. */
+static gemmepi_status gemmepi__load_driver(const gemmepi__loader *loader, gemmepi__driver *driver) {
+    gemmepi_status status;
+    memset(driver, 0, sizeof *driver);
+    status =
+        gemmepi__load_library(loader, &gemmepi__driver_row, driver, &driver->library, &driver->version, NULL);
+    if (status != GEMMEPI_OK)
+        memset(driver, 0, sizeof *driver);
+    return status;
+}
+
+static void gemmepi__unload_driver(gemmepi__driver *driver) {
+    gemmepi__library_close(driver->library);
+    memset(driver, 0, sizeof *driver);
+}
+
+/* NVRTC opens its builtins by their plain name when it compiles, which fails where its folder is not on the system's
+   search path. Once they are in the process, that name finds them. */
+static void gemmepi__load_builtins(const gemmepi__loader *loader, gemmepi__nvrtc *nvrtc, char *file) {
+    char name[64], path[GEMMEPI__PATH_SIZE], reason[300];
+    snprintf(name, sizeof name, GEMMEPI__FILE_BUILTINS, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
+    if (!nvrtc->library || !gemmepi__to_folder(file) || !gemmepi__join(path, file, GEMMEPI__SLASH, name))
+        return;
+    nvrtc->builtins = gemmepi__library_open(path, reason, sizeof reason);
+    if (!nvrtc->builtins)
+        gemmepi__say(loader->log, GEMMEPI_LOG_DEBUG, "nvrtc's builtins are left to it: %s", reason);
+}
+
+static gemmepi_status gemmepi__load_nvrtc(const gemmepi__loader *loader, gemmepi__nvrtc *nvrtc) {
+    char file[GEMMEPI__PATH_SIZE];
+    gemmepi_status status;
+    memset(nvrtc, 0, sizeof *nvrtc);
+    status =
+        gemmepi__load_library(loader, &gemmepi__nvrtc_row, nvrtc, &nvrtc->library, &nvrtc->version, file);
+    if (status == GEMMEPI_OK)
+        gemmepi__load_builtins(loader, nvrtc, file);
+    else
+        memset(nvrtc, 0, sizeof *nvrtc);
+    return status;
+}
+
+static void gemmepi__unload_nvrtc(gemmepi__nvrtc *nvrtc) {
+    gemmepi__library_close(nvrtc->library);
+    gemmepi__library_close(nvrtc->builtins);
+    memset(nvrtc, 0, sizeof *nvrtc);
+}
+
+static gemmepi_status gemmepi__load_cublaslt(const gemmepi__loader *loader, gemmepi__cublaslt *lt) {
+    gemmepi_status status;
+    memset(lt, 0, sizeof *lt);
+    status = gemmepi__load_library(loader, &gemmepi__cublaslt_row, lt, &lt->library, &lt->version, NULL);
+    if (status != GEMMEPI_OK)
+        memset(lt, 0, sizeof *lt);
+    return status;
+}
+
+static void gemmepi__unload_cublaslt(gemmepi__cublaslt *lt) {
+    gemmepi__library_close(lt->library);
+    memset(lt, 0, sizeof *lt);
+}
+
+#endif
+
+/* The cache folder: compiled kernels and tuning answers that outlive the process.
+
+   Layout   One file for each entry, all in one folder: <SHA-256 of the key, 64 hex digits>.<kind>.gemmepi. The kind
+            ("cubin", "tune") is 1 to 8 lower-case letters. Numbers are little endian:
+
+                0   8  "gemmepi\n"                    32  32  SHA-256 of bytes 0 to 31, the key and the payload
+                8   4  format version                 64      the key
+                12  4  size of the key                        the payload
+                16  8  kind, filled up with zeros             (nothing follows)
+                24  8  size of the payload
+
+   Key      Any bytes; the caller puts everything in that the payload depends on. The name only finds the file, what
+            decides is the whole key in it.
+
+   Trust    Code is loaded from here. So the folder must be this user's and writable by nobody else, and so must a
+            file, which must be a regular one and no link; all of this is checked on what was opened, at every call.
+            Every field is checked before it is used. A file that fails is a miss, never an error; one whose content
+            is bad is removed.
+
+   Sharing  Any number of threads, processes and machines may use a folder at once, without a lock: files are written
+            aside and renamed into place, so a name has a whole file or none, and who finds it keeps it open while
+            others replace or remove it. Two that miss the same key both put it; the last stays. Nobody relies on an
+            entry being there.
+
+   Size     After a put the oldest entries go until the rest is within the bound; a hit makes an entry young again.
+            What an interrupted put left behind goes after an hour. Nothing else in the folder is touched.
+
+   Nothing here fails: without a usable folder gets miss, puts do nothing, and the log says so once. */
+#ifndef GEMMEPI_DEVICE_DISK_CACHE_H
+#define GEMMEPI_DEVICE_DISK_CACHE_H
+
+#define GEMMEPI__DISK_CACHE_VERSION 1
+#define GEMMEPI__DISK_CACHE_HEADER  64
+#define GEMMEPI__DISK_CACHE_NAME    96 /* room for an entry's name with its final zero: 64 + 1 + 8 + 8 + 1 */
+#define GEMMEPI__DISK_CACHE_KIND    8
+
+/* A specialisation's cubin is some 50 KB, so this holds about five thousand. */
+#define GEMMEPI__DISK_CACHE_BOUND ((size_t)256 << 20)
+
+/* No put takes an hour. */
+#define GEMMEPI__DISK_CACHE_STALE_SECONDS 3600
+
+typedef struct gemmepi__disk_cache {
+    gemmepi_allocator allocator;
+    gemmepi__log log;
+    char *path; /* NULL: no cache */
+    size_t bound;
+    long times_refused, times_not_stored; /* counted so that the log has each once */
+} gemmepi__disk_cache;
+
+/* >>names */
+
+static void gemmepi__disk_cache_name(char name[GEMMEPI__DISK_CACHE_NAME], const char *kind, const void *key,
+                                     size_t key_size) {
+    unsigned char digest[GEMMEPI__SHA256_SIZE];
+    char hex[GEMMEPI__SHA256_HEX_SIZE];
+    gemmepi__text text = gemmepi__text_in(name, GEMMEPI__DISK_CACHE_NAME);
+    gemmepi__sha256_of(key, key_size, digest);
+    gemmepi__sha256_hex(digest, hex);
+    gemmepi__append(&text, "%s.%s.gemmepi", hex, kind);
+}
+
+/* Whether the first length characters of name are what gemmepi__disk_cache_name makes. */
+static int gemmepi__disk_cache_is_entry(const char *name, size_t length) {
+    static const char last[] = ".gemmepi";
+    size_t hex = strspn(name, "0123456789abcdef");
+    size_t kind = name[hex] == '.' ? strspn(name + hex + 1, "abcdefghijklmnopqrstuvwxyz") : 0;
+    return hex == 64 && kind >= 1 && kind <= GEMMEPI__DISK_CACHE_KIND &&
+           length == hex + 1 + kind + strlen(last) && strncmp(name + hex + 1 + kind, last, strlen(last)) == 0;
+}
+
+/* >>opening */
+
+/* Takes copies of everything. path: NULL is gemmepi/ in the user's cache folder, "" is no cache. bound, in bytes: 0 is
+   256 MiB. Touches no disk; the folder is made by the first put. */
+static void gemmepi__disk_cache_open(gemmepi__disk_cache *cache, const gemmepi_allocator *allocator,
+                                     const gemmepi__log *log, const char *path, size_t bound) {
+    char full[GEMMEPI__PATH_SIZE];
+    gemmepi__text text = gemmepi__text_in(full, sizeof full);
+    memset(cache, 0, sizeof *cache);
+    cache->allocator = *allocator;
+    cache->log = *log;
+    cache->bound = bound ? bound : GEMMEPI__DISK_CACHE_BOUND;
+    if (path && path[0] == 0)
+        return;
+    if (!path) {
+        if (!gemmepi__user_cache_folder(&text)) {
+            gemmepi__say(
+                &cache->log, GEMMEPI_LOG_INFO,
+                "the environment names no cache folder of the user's: compiled kernels are not kept; "
+                "set gemmepi_config.cache_path to keep them");
+            return;
+        }
+        gemmepi__append(&text, "/gemmepi");
+    } else if (gemmepi__path_is_absolute(path)) {
+        gemmepi__append(&text, "%s", path);
+    } else if (gemmepi__current_folder(full, sizeof full) == 0) {
+        /* the program may change its current folder later */
+        text.length = strlen(full);
+        gemmepi__append(&text, "/%s", path);
+    } else {
+        gemmepi__append(&text, "%s", path);
+    }
+    if (!gemmepi__text_is_cut(&text))
+        cache->path = (char *)allocator->alloc(allocator->user, text.length + 1);
+    if (cache->path)
+        memcpy(cache->path, full, text.length + 1);
+    else
+        gemmepi__say(
+            &cache->log, GEMMEPI_LOG_WARNING,
+            "the cache folder's path, of %llu bytes, is too long or there is no memory for it: compiled "
+            "kernels are not kept",
+            (gemmepi__ull)text.length);
+}
+
+static void gemmepi__disk_cache_close(gemmepi__disk_cache *cache) {
+    gemmepi__delete(&cache->allocator, cache->path);
+    cache->path = NULL;
+}
+
+/* 1 with the folder opened; 0 if it does not exist, unless `make` makes it; -1 if it cannot or must not be used, which
+   the log is told once. */
+static int gemmepi__disk_cache_enter(gemmepi__disk_cache *cache, int make, gemmepi__folder *folder) {
+    char reason[512];
+    gemmepi__text why = gemmepi__text_in(reason, sizeof reason);
+    int code;
+    if (!cache->path)
+        return 0;
+    code = gemmepi__folder_open(folder, cache->path);
+    if (gemmepi__file_is_missing(code)) {
+        if (!make)
+            return 0;
+        code = gemmepi__folder_make(cache->path);
+        if (!code)
+            code = gemmepi__folder_open(folder, cache->path);
+    }
+    if (code) {
+        gemmepi__file_error(&why, code);
+    } else {
+        if (gemmepi__folder_is_private(folder, &why))
+            return 1;
+        gemmepi__folder_close(folder);
+    }
+    if (gemmepi__add(&cache->times_refused, 1) == 1)
+        gemmepi__say(
+            &cache->log, GEMMEPI_LOG_WARNING,
+            "the cache folder %s is not used, so kernels are compiled anew in each process: %s; or set "
+            "gemmepi_config.cache_path to another folder",
+            cache->path, reason);
+    return -1;
+}
+
+/* The folder in use, which need not exist yet; "" if there is none or it is refused. */
+static const char *gemmepi__disk_cache_path(gemmepi__disk_cache *cache) {
+    gemmepi__folder folder;
+    int entered = gemmepi__disk_cache_enter(cache, 0, &folder);
+    if (entered > 0)
+        gemmepi__folder_close(&folder);
+    return cache->path && entered >= 0 ? cache->path : "";
+}
+
+/* >>the file */
+
+static void gemmepi__write_little_endian(unsigned char *bytes, int count, uint64_t value) {
+    int i;
+    for (i = 0; i < count; i++)
+        bytes[i] = (unsigned char)(value >> (8 * i));
+}
+
+/* The header of the one file that this entry can be. */
+static void gemmepi__disk_cache_header(unsigned char header[GEMMEPI__DISK_CACHE_HEADER], const char *kind,
+                                       const void *key, size_t key_size, const void *payload,
+                                       size_t payload_size) {
+    gemmepi__sha256 sha;
+    memset(header, 0, GEMMEPI__DISK_CACHE_HEADER);
+    memcpy(header, "gemmepi\n", 8);
+    gemmepi__write_little_endian(header + 8, 4, GEMMEPI__DISK_CACHE_VERSION);
+    gemmepi__write_little_endian(header + 12, 4, key_size);
+    memcpy(header + 16, kind, strlen(kind));
+    gemmepi__write_little_endian(header + 24, 8, payload_size);
+    gemmepi__sha256_init(&sha);
+    gemmepi__sha256_update(&sha, header, 32);
+    gemmepi__sha256_update(&sha, key, key_size);
+    gemmepi__sha256_update(&sha, payload, payload_size);
+    gemmepi__sha256_final(&sha, header + 32);
+}
+
+/* What is wrong with the file, or NULL: then the key is exactly this one, and the payload is all that follows it.
+   The fields are not read but compared with what they have to be. */
+static const char *gemmepi__disk_cache_fault(const unsigned char *file, size_t size, const char *kind,
+                                             const void *key, size_t key_size) {
+    unsigned char header[GEMMEPI__DISK_CACHE_HEADER];
+    const unsigned char *rest = file + GEMMEPI__DISK_CACHE_HEADER;
+    if (size < GEMMEPI__DISK_CACHE_HEADER || size - GEMMEPI__DISK_CACHE_HEADER < key_size)
+        return "it is too short";
+    size -= GEMMEPI__DISK_CACHE_HEADER;
+    if (key_size != 0 && memcmp(rest, key, key_size) != 0)
+        return "it has another key";
+    gemmepi__disk_cache_header(header, kind, key, key_size, rest + key_size, size - key_size);
+    if (memcmp(file, header, 8) != 0)
+        return "it does not begin as a cache file does";
+    if (memcmp(file + 8, header + 8, 4) != 0)
+        return "it has another format version";
+    if (memcmp(file + 12, header + 12, 20) != 0)
+        return "its sizes or its kind do not fit";
+    if (memcmp(file + 32, header + 32, GEMMEPI__SHA256_SIZE) != 0)
+        return "its checksum does not fit";
+    return NULL;
+}
+
+/* >>getting and putting */
+
+/* 1 on a hit: *payload is from the allocator, aligned as its memory is, and the caller's to free. 0 on a miss. */
+static int gemmepi__disk_cache_get(gemmepi__disk_cache *cache, const char *kind, const void *key,
+                                   size_t key_size, void **payload, size_t *payload_size) {
+    char name[GEMMEPI__DISK_CACHE_NAME];
+    gemmepi__folder folder;
+    unsigned char *file = NULL;
+    size_t size = 0;
+    const char *fault = NULL;
+    *payload = NULL;
+    *payload_size = 0;
+    if (gemmepi__disk_cache_enter(cache, 0, &folder) <= 0)
+        return 0;
+    gemmepi__disk_cache_name(name, kind, key, key_size);
+    if (gemmepi__file_read(&folder, name, &cache->allocator, cache->bound, &file, &size) == 0) {
+        fault = gemmepi__disk_cache_fault(file, size, kind, key, key_size);
+        if (fault) {
+            gemmepi__file_remove(&folder, name);
+            gemmepi__say(&cache->log, GEMMEPI_LOG_DEBUG, "removed the cache file %s: %s", name, fault);
+            gemmepi__delete(&cache->allocator, file);
+            file = NULL;
+        } else {
+            gemmepi__file_touch(&folder, name);
+        }
+    }
+    gemmepi__folder_close(&folder);
+    if (!file)
+        return 0;
+    *payload_size = size - GEMMEPI__DISK_CACHE_HEADER - key_size;
+    memmove(file, file + GEMMEPI__DISK_CACHE_HEADER + key_size, *payload_size);
+    *payload = file;
+    return 1;
+}
+
+typedef struct gemmepi__disk_cache_found {
+    char name[GEMMEPI__DISK_CACHE_NAME];
+    gemmepi__file_info info;
+} gemmepi__disk_cache_found;
+
+typedef struct gemmepi__disk_cache_scan {
+    gemmepi__disk_cache *cache;
+    const gemmepi__folder *folder;
+    const char *newest;               /* the name just put: it counts, and stays whatever its time says */
+    gemmepi__disk_cache_found *found; /* the other entries */
+    size_t count, capacity;
+    uint64_t total; /* bytes of all entries */
+} gemmepi__disk_cache_scan;
+
+static int gemmepi__disk_cache_make_room(gemmepi__disk_cache_scan *scan) {
+    const gemmepi_allocator *allocator = &scan->cache->allocator;
+    size_t capacity = scan->capacity ? 2 * scan->capacity : 64;
+    gemmepi__disk_cache_found *found;
+    if (scan->count < scan->capacity)
+        return 1;
+    found = (gemmepi__disk_cache_found *)allocator->alloc(allocator->user, capacity * sizeof *found);
+    if (!found)
+        return 0;
+    if (scan->count != 0)
+        memcpy(found, scan->found, scan->count * sizeof *found);
+    gemmepi__delete(allocator, scan->found);
+    scan->found = found;
+    scan->capacity = capacity;
+    return 1;
+}
+
+static void gemmepi__disk_cache_visit(void *user, const char *name) {
+    gemmepi__disk_cache_scan *scan = (gemmepi__disk_cache_scan *)user;
+    gemmepi__file_info info;
+    size_t stem = gemmepi__file_aside_stem(name);
+    int is_entry = gemmepi__disk_cache_is_entry(name, strlen(name));
+    if (!is_entry && !(stem != 0 && gemmepi__disk_cache_is_entry(name, stem)))
+        return;
+    if (gemmepi__file_get_info(scan->folder, name, &info) != 0 || !info.is_regular)
+        return;
+    if (!is_entry) {
+        if (info.modified < gemmepi__file_now() - GEMMEPI__DISK_CACHE_STALE_SECONDS)
+            gemmepi__file_remove(scan->folder, name);
+        return;
+    }
+    scan->total += info.size;
+    /* without memory for it the entry is not a candidate this time */
+    if (strcmp(name, scan->newest) != 0 && gemmepi__disk_cache_make_room(scan)) {
+        memcpy(scan->found[scan->count].name, name, strlen(name) + 1);
+        scan->found[scan->count].info = info;
+        scan->count++;
+    }
+}
+
+static int gemmepi__disk_cache_by_age(const void *left, const void *right) {
+    const gemmepi__disk_cache_found *a = (const gemmepi__disk_cache_found *)left;
+    const gemmepi__disk_cache_found *b = (const gemmepi__disk_cache_found *)right;
+    if (a->info.modified != b->info.modified)
+        return a->info.modified < b->info.modified ? -1 : 1;
+    if (a->info.modified_nanoseconds != b->info.modified_nanoseconds)
+        return a->info.modified_nanoseconds < b->info.modified_nanoseconds ? -1 : 1;
+    return strcmp(a->name, b->name); /* so that processes that do this at once choose alike */
+}
+
+static void gemmepi__disk_cache_evict(gemmepi__disk_cache *cache, const gemmepi__folder *folder,
+                                      const char *newest) {
+    gemmepi__disk_cache_scan scan;
+    size_t i;
+    memset(&scan, 0, sizeof scan);
+    scan.cache = cache;
+    scan.folder = folder;
+    scan.newest = newest;
+    gemmepi__folder_list(folder, gemmepi__disk_cache_visit, &scan);
+    if (scan.total > cache->bound && scan.count != 0)
+        qsort(scan.found, scan.count, sizeof *scan.found, gemmepi__disk_cache_by_age);
+    for (i = 0; i < scan.count && scan.total > cache->bound; i++) {
+        int code = gemmepi__file_remove(folder, scan.found[i].name);
+        if (code == 0 || gemmepi__file_is_missing(code)) /* another process was quicker */
+            scan.total -= scan.found[i].info.size;
+    }
+    gemmepi__delete(&cache->allocator, scan.found);
+}
+
+/* Keeps the payload for later gets, in any process, until it is the oldest and there is no room. */
+static void gemmepi__disk_cache_put(gemmepi__disk_cache *cache, const char *kind, const void *key,
+                                    size_t key_size, const void *payload, size_t payload_size) {
+    char name[GEMMEPI__DISK_CACHE_NAME], reason[256];
+    unsigned char header[GEMMEPI__DISK_CACHE_HEADER];
+    gemmepi__file_piece pieces[3];
+    gemmepi__folder folder;
+    gemmepi__text why = gemmepi__text_in(reason, sizeof reason);
+    int code;
+    if (key_size > cache->bound || (uint64_t)key_size > 0xffffffffu ||
+        payload_size > cache->bound - key_size ||
+        cache->bound - key_size - payload_size < GEMMEPI__DISK_CACHE_HEADER) {
+        gemmepi__say(&cache->log, GEMMEPI_LOG_DEBUG, "%llu bytes are too many for a cache of %llu: not kept",
+                     (gemmepi__ull)payload_size, (gemmepi__ull)cache->bound);
+        return;
+    }
+    if (gemmepi__disk_cache_enter(cache, 1, &folder) <= 0)
+        return;
+    gemmepi__disk_cache_name(name, kind, key, key_size);
+    gemmepi__disk_cache_header(header, kind, key, key_size, payload, payload_size);
+    pieces[0].data = header;
+    pieces[0].size = sizeof header;
+    pieces[1].data = key;
+    pieces[1].size = key_size;
+    pieces[2].data = payload;
+    pieces[2].size = payload_size;
+    code = gemmepi__file_store(&folder, name, pieces, 3);
+    if (code == 0) {
+        gemmepi__disk_cache_evict(cache, &folder, name);
+    } else if (gemmepi__add(&cache->times_not_stored, 1) == 1) {
+        gemmepi__file_error(&why, code);
+        gemmepi__say(
+            &cache->log, GEMMEPI_LOG_WARNING,
+            "nothing can be stored in the cache folder %s, so kernels are compiled anew in each process: "
+            "%s; make room there, or set gemmepi_config.cache_path to another folder",
+            cache->path, reason);
+    }
+    gemmepi__folder_close(&folder);
+}
+
+#endif
+/* A context: one device, what was loaded for it, and what it keeps. */
+#ifndef GEMMEPI_DEVICE_CONTEXT_H
+#define GEMMEPI_DEVICE_CONTEXT_H
+
+#define GEMMEPI__BLOCK_BUCKETS 64
+
+struct gemmepi_context {
+    gemmepi_allocator allocator;
+    gemmepi__log log;
+    gemmepi__loader loader;
+    int is_host;
+
+    /* the GPU; all of it fixed once the context is created */
+    gemmepi__driver driver;
+    gemmepi__cu_device device;
+    gemmepi__cu_context primary; /* NULL: not retained */
+    int ordinal;
+    int arch; /* 90 for compute capability 9.0 */
+    int multiprocessors;
+    char name[128];
+
+    gemmepi__mutex build_lock; /* held while a plan is built: guards the libraries below and kernels */
+    gemmepi__nvrtc nvrtc;
+    gemmepi__cublaslt cublaslt;
+    gemmepi__lt_handle lt_handle; /* NULL: cuBLASLt not opened */
+    int has_nvrtc, has_cublaslt;
+    gemmepi__disk_cache disk;
+    gemmepi__map kernels; /* gemmepi__kernel by file and prologue */
+    long kernels_compiled, kernels_from_disk;
+
+    gemmepi__mutex lock; /* held for moments: guards plans, and adding to blocks */
+    gemmepi__map plans;  /* of one-shot calls, by problem */
+    long plan_clock;
+    void (*release_plan)(void *plan);
+    gemmepi__atomic_pointer
+        blocks[GEMMEPI__BLOCK_BUCKETS]; /* workspace, see workspace.h; read without a lock */
+};
+
+/* >>entering: the primary context is current while the library works, and the caller's own again afterwards */
+
+typedef struct gemmepi__entry {
+    int pushed;
+    int previous_mode;
+} gemmepi__entry;
+
+static gemmepi_status gemmepi__enter(const gemmepi_context *context, gemmepi__entry *entry) {
+    gemmepi__cu_context current = NULL;
+    int result = context->driver.ctx_get_current(&current);
+    entry->pushed = 0;
+    if (result == 0 && current == context->primary)
+        return GEMMEPI_OK;
+    result = context->driver.ctx_push_current(context->primary);
+    if (result)
+        return gemmepi__cuda_failed(&context->driver, result, "cuCtxPushCurrent");
+    entry->pushed = 1;
+    return GEMMEPI_OK;
+}
+
+static void gemmepi__leave(const gemmepi_context *context, const gemmepi__entry *entry) {
+    gemmepi__cu_context popped;
+    if (entry->pushed)
+        context->driver.ctx_pop_current(&popped);
+}
+
+/* For work that allocates or loads code: allowed also while some stream is being captured, because none of it touches
+   a captured stream. */
+static gemmepi_status gemmepi__enter_relaxed(const gemmepi_context *context, gemmepi__entry *entry) {
+    gemmepi_status status = gemmepi__enter(context, entry);
+    entry->previous_mode = GEMMEPI__CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (!status)
+        context->driver.thread_exchange_stream_capture_mode(&entry->previous_mode);
+    return status;
+}
+
+static void gemmepi__leave_relaxed(const gemmepi_context *context, gemmepi__entry *entry) {
+    context->driver.thread_exchange_stream_capture_mode(&entry->previous_mode);
+    gemmepi__leave(context, entry);
+}
+
+/* >>create */
+
+static char *gemmepi__copy_text(const gemmepi_allocator *allocator, const char *text) {
+    size_t size = strlen(text) + 1;
+    char *copy = (char *)gemmepi__new(allocator, size);
+    if (copy)
+        memcpy(copy, text, size);
+    return copy;
+}
+
+/* The CUDA device that config.device 0 stands for: the current one of the calling thread, else the first. */
+static int gemmepi__current_ordinal(const gemmepi__driver *driver) {
+    gemmepi__cu_context current = NULL;
+    gemmepi__cu_device device = 0, candidate;
+    int count = 0, i;
+    if (driver->ctx_get_current(&current) != 0 || !current || driver->ctx_get_device(&device) != 0 ||
+        driver->device_get_count(&count) != 0)
+        return 0;
+    for (i = 0; i < count; i++)
+        if (driver->device_get(&candidate, i) == 0 && candidate == device)
+            return i;
+    return 0;
+}
+
+/* Everything that can fail between the driver's library and a retained primary context. */
+static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted) {
+    gemmepi__driver *driver = &context->driver;
+    int count = 0, major = 0, minor = 0, result;
+    gemmepi_status status = gemmepi__load_driver(&context->loader, driver);
+    if (status)
+        return status;
+    context->loader.newest_major = driver->version / 1000;
+    result = driver->init(0);
+    if (result) {
+        gemmepi__cuda_failed(driver, result, "cuInit");
+        return GEMMEPI_NO_DEVICE;
+    }
+    result = driver->device_get_count(&count);
+    if (result)
+        return gemmepi__cuda_failed(driver, result, "cuDeviceGetCount");
+    context->ordinal = wanted ? wanted - 1 : gemmepi__current_ordinal(driver);
+    if (context->ordinal >= count)
+        return gemmepi__fail(GEMMEPI_NO_DEVICE, "config.device asks for CUDA device %d; this machine has %d",
+                             context->ordinal, count);
+    result = driver->device_get(&context->device, context->ordinal);
+    if (!result)
+        result = driver->device_get_name(context->name, (int)sizeof context->name, context->device);
+    if (!result)
+        result = driver->device_get_attribute(&major, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                                              context->device);
+    if (!result)
+        result = driver->device_get_attribute(&minor, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+                                              context->device);
+    if (!result)
+        result = driver->device_get_attribute(
+            &context->multiprocessors, GEMMEPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, context->device);
+    if (result)
+        return gemmepi__cuda_failed(driver, result, "reading the device's properties");
+    context->arch = 10 * major + minor;
+    result = driver->device_primary_ctx_retain(&context->primary, context->device);
+    if (result) {
+        context->primary = NULL;
+        return gemmepi__cuda_failed(driver, result, "cuDevicePrimaryCtxRetain");
+    }
+    gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "device %d: %s, compute capability %d.%d", context->ordinal,
+                 context->name, major, minor);
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__open_host(gemmepi_context *context) {
+#ifdef GEMMEPI_NO_HOST
+    (void)context;
+    return gemmepi__fail(GEMMEPI_NO_DEVICE, "the host was left out of this program (GEMMEPI_NO_HOST)");
+#else
+    context->is_host = 1;
+    context->ordinal = -1;
+    memcpy(context->name, "host", 5);
+    return GEMMEPI_OK;
+#endif
+}
+
+/* config.device 0 takes the host where no GPU can be used, and says so. */
+static gemmepi_status gemmepi__open_any(gemmepi_context *context, int wanted) {
+    gemmepi_status status;
+    if (wanted == GEMMEPI_DEVICE_HOST)
+        return gemmepi__open_host(context);
+    status = gemmepi__open_device(context, wanted);
+    if (!status || wanted != 0)
+        return status;
+#ifdef GEMMEPI_NO_HOST
+    return status;
+#else
+    gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "no GPU can be used, so the host is: %s",
+                 gemmepi__error_text);
+    return gemmepi__open_host(context);
+#endif
+}
+
+static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
+    if (config->device < GEMMEPI_DEVICE_HOST)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST",
+                             config->device);
+    if ((config->allocator.alloc == NULL) != (config->allocator.free == NULL))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT, "config.allocator has %s without %s; both or neither are set",
+            config->allocator.alloc ? "alloc" : "free", config->allocator.alloc ? "free" : "alloc");
+    return GEMMEPI_OK;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **result) {
+    gemmepi_config defaults;
+    gemmepi_allocator allocator;
+    gemmepi_context *context;
+    gemmepi_status status;
+    if (!result)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL; it receives the new context");
+    memset(&defaults, 0, sizeof defaults);
+    if (!config)
+        config = &defaults;
+    status = gemmepi__check_config(config);
+    if (status)
+        return status;
+    allocator = config->allocator.alloc ? config->allocator : gemmepi__default_allocator();
+    context = (gemmepi_context *)gemmepi__new(&allocator, sizeof *context);
+    if (!context)
+        return GEMMEPI_OUT_OF_MEMORY;
+    context->allocator = allocator;
+    context->log.function = config->log;
+    context->log.user = config->log_user;
+    context->loader.log = &context->log;
+    context->loader.resolve = config->resolve_symbol;
+    context->loader.resolve_user = config->resolve_user;
+    gemmepi__map_init(&context->kernels, &context->allocator);
+    gemmepi__map_init(&context->plans, &context->allocator);
+    if (!gemmepi__mutex_init(&context->lock)) {
+        gemmepi__delete(&allocator, context);
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+    }
+    if (!gemmepi__mutex_init(&context->build_lock)) {
+        gemmepi__mutex_destroy(&context->lock);
+        gemmepi__delete(&allocator, context);
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+    }
+    if (config->library_path) {
+        context->loader.library_path = gemmepi__copy_text(&allocator, config->library_path);
+        status = context->loader.library_path ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
+    }
+    if (!status)
+        status = gemmepi__open_any(context, config->device);
+    if (!status && !context->is_host)
+        gemmepi__disk_cache_open(&context->disk, &context->allocator, &context->log, config->cache_path,
+                                 config->cache_size);
+    if (status) {
+        gemmepi_destroy(context);
+        return status;
+    }
+    *result = context;
+    return GEMMEPI_OK;
+}
+
+/* >>info */
+
+GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmepi_context_details *details) {
+    if (!context || !details)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "details" : "context");
+    memset(details, 0, sizeof *details);
+    details->is_host = context->is_host;
+    details->device = context->ordinal;
+    memcpy(details->name, context->name, sizeof details->name);
+    details->compute_capability = context->arch;
+    details->multiprocessors = context->multiprocessors;
+    if (context->is_host)
+        return GEMMEPI_OK;
+    gemmepi__lock(&context->build_lock);
+    details->driver_version = context->driver.version;
+    details->nvrtc_version = context->has_nvrtc ? context->nvrtc.version : 0;
+    details->cublaslt_version = context->has_cublaslt ? context->cublaslt.version : 0;
+    details->kernels_compiled = context->kernels_compiled;
+    details->kernels_from_disk = context->kernels_from_disk;
+    snprintf(details->cache_path, sizeof details->cache_path, "%s", gemmepi__disk_cache_path(&context->disk));
+    gemmepi__unlock(&context->build_lock);
+    return GEMMEPI_OK;
+}
+
+#endif
+/* Device memory, copies and streams, alike on a GPU and on the host. */
+#ifndef GEMMEPI_DEVICE_MEMORY_H
+#define GEMMEPI_DEVICE_MEMORY_H
+
+#define GEMMEPI__HOST_ALIGNMENT 256
+
+/* On the host the block's own address stands just before the aligned one. */
+static gemmepi_status gemmepi__host_alloc(gemmepi_context *context, size_t bytes, void **pointer) {
+    char *block, *aligned;
+    if (bytes > (size_t)-1 - 2 * GEMMEPI__HOST_ALIGNMENT)
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "%llu bytes are more than an address space holds",
+                             (gemmepi__ull)bytes);
+    block = (char *)context->allocator.alloc(context->allocator.user,
+                                             bytes + GEMMEPI__HOST_ALIGNMENT + sizeof(char *));
+    if (!block)
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
+                             (gemmepi__ull)bytes);
+    aligned = block + sizeof(char *);
+    aligned +=
+        (GEMMEPI__HOST_ALIGNMENT - (uintptr_t)aligned % GEMMEPI__HOST_ALIGNMENT) % GEMMEPI__HOST_ALIGNMENT;
+    memcpy(aligned - sizeof(char *), &block, sizeof block);
+    *pointer = aligned;
+    return GEMMEPI_OK;
+}
+
+static void gemmepi__host_free(gemmepi_context *context, void *pointer) {
+    char *block;
+    memcpy(&block, (char *)pointer - sizeof(char *), sizeof block);
+    context->allocator.free(context->allocator.user, block);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes, void **pointer) {
+    gemmepi__entry entry;
+    gemmepi__cu_deviceptr address = 0;
+    gemmepi_status status;
+    int result;
+    if (!context || !pointer)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "pointer" : "context");
+    if (bytes == 0) {
+        *pointer = NULL;
+        return GEMMEPI_OK;
+    }
+    if (context->is_host)
+        return gemmepi__host_alloc(context, bytes, pointer);
+    status = gemmepi__enter_relaxed(context, &entry);
+    if (status)
+        return status;
+    result = context->driver.mem_alloc(&address, bytes);
+    gemmepi__leave_relaxed(context, &entry);
+    if (result) {
+        char what[64];
+        snprintf(what, sizeof what, "allocating %llu bytes", (gemmepi__ull)bytes);
+        return gemmepi__cuda_failed(&context->driver, result, what);
+    }
+    *pointer = (void *)(uintptr_t)address;
+    return GEMMEPI_OK;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer) {
+    gemmepi__entry entry;
+    gemmepi_status status;
+    int result;
+    if (!context)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (!pointer)
+        return GEMMEPI_OK;
+    if (context->is_host) {
+        gemmepi__host_free(context, pointer);
+        return GEMMEPI_OK;
+    }
+    status = gemmepi__enter_relaxed(context, &entry);
+    if (status)
+        return status;
+    result = context->driver.mem_free((gemmepi__cu_deviceptr)(uintptr_t)pointer);
+    gemmepi__leave_relaxed(context, &entry);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "freeing device memory") : GEMMEPI_OK;
+}
+
+/* A copy in either direction, complete on return. */
+static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void *host, size_t bytes, int up,
+                                    gemmepi_stream stream) {
+    gemmepi__cu_deviceptr address = (gemmepi__cu_deviceptr)(uintptr_t)device;
+    gemmepi__entry entry;
+    gemmepi_status status;
+    int result;
+    if (!context)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (bytes == 0)
+        return GEMMEPI_OK;
+    if (!device || !host)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", device ? "host" : "device");
+    if (context->is_host) {
+        memmove(up ? device : host, up ? host : device, bytes);
+        return GEMMEPI_OK;
+    }
+    status = gemmepi__enter(context, &entry);
+    if (status)
+        return status;
+    result = up ? context->driver.memcpy_htod_async(address, host, bytes, stream)
+                : context->driver.memcpy_dtoh_async(host, address, bytes, stream);
+    if (!result)
+        result = context->driver.stream_synchronize(stream);
+    gemmepi__leave(context, &entry);
+    return result ? gemmepi__cuda_failed(&context->driver, result,
+                                         up ? "copying to the device" : "copying to the host")
+                  : GEMMEPI_OK;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host,
+                                          size_t bytes, gemmepi_stream stream) {
+    void *from;
+    memcpy(&from, &host, sizeof from); /* only read, see up in gemmepi__copy */
+    return gemmepi__copy(context, device, from, bytes, 1, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host, const void *device,
+                                            size_t bytes, gemmepi_stream stream) {
+    void *from;
+    memcpy(&from, &device, sizeof from);
+    return gemmepi__copy(context, from, host, bytes, 0, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi_stream stream) {
+    gemmepi__entry entry;
+    gemmepi_status status;
+    int result;
+    if (!context)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (context->is_host)
+        return GEMMEPI_OK;
+    status = gemmepi__enter(context, &entry);
+    if (status)
+        return status;
+    result = context->driver.stream_synchronize(stream);
+    gemmepi__leave(context, &entry);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "waiting for the stream") : GEMMEPI_OK;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemmepi_stream *stream) {
+    gemmepi__entry entry;
+    gemmepi_status status;
+    int result;
+    if (!context || !stream)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "stream" : "context");
+    if (context->is_host) {
+        *stream = context;
+        return GEMMEPI_OK;
+    }
+    status = gemmepi__enter(context, &entry);
+    if (status)
+        return status;
+    result = context->driver.stream_create(stream, GEMMEPI__CU_STREAM_NON_BLOCKING);
+    gemmepi__leave(context, &entry);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "cuStreamCreate") : GEMMEPI_OK;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemmepi_stream stream) {
+    gemmepi__entry entry;
+    gemmepi_status status;
+    int result;
+    if (!context)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (context->is_host || !stream)
+        return GEMMEPI_OK;
+    status = gemmepi__enter(context, &entry);
+    if (status)
+        return status;
+    result = context->driver.stream_synchronize(stream);
+    if (!result)
+        result = context->driver.stream_destroy(stream);
+    gemmepi__leave(context, &entry);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "ending the stream") : GEMMEPI_OK;
+}
+
+#endif
+/* Workspace: a block for each stream, found without a lock.
+
+   A bucket is a list that only grows at its head: a block is published whole, and neither moved nor freed before the
+   context goes, because captured graphs keep its address. A stream is known by its id, which CUDA never gives twice
+   and which tells the per-thread default streams of different threads apart. */
+#ifndef GEMMEPI_DEVICE_WORKSPACE_H
+#define GEMMEPI_DEVICE_WORKSPACE_H
+
+typedef struct gemmepi__block {
+    struct gemmepi__block *next;
+    unsigned long long stream_id;
+    gemmepi__cu_deviceptr address;
+    size_t size;
+} gemmepi__block;
+
+/* Blocks below this double, so that growing problems do not leave a trail of them. */
+#define GEMMEPI__BLOCK_DOUBLES_BELOW ((size_t)64 << 20)
+
+static gemmepi__block *gemmepi__find_block(const gemmepi_context *context, unsigned long long stream_id,
+                                           size_t size) {
+    gemmepi__block *block =
+        (gemmepi__block *)gemmepi__load_pointer(&context->blocks[stream_id % GEMMEPI__BLOCK_BUCKETS]);
+    while (block && (block->stream_id != stream_id || block->size < size))
+        block = block->next;
+    return block;
+}
+
+/* Memory of the stream for a run, or NULL. The primary context is current. */
+static void *gemmepi__workspace_of(const gemmepi_context *context, gemmepi_stream stream, size_t size) {
+    unsigned long long stream_id = 0;
+    gemmepi__block *block;
+    if (context->driver.stream_get_id(stream, &stream_id) != 0)
+        return NULL;
+    block = gemmepi__find_block(context, stream_id, size);
+    return block ? (void *)(uintptr_t)block->address : NULL;
+}
+
+static gemmepi_status gemmepi__add_block(gemmepi_context *context, unsigned long long stream_id,
+                                         size_t size) {
+    gemmepi__atomic_pointer *bucket = &context->blocks[stream_id % GEMMEPI__BLOCK_BUCKETS];
+    gemmepi__block *older = gemmepi__find_block(context, stream_id, 0), *block;
+    int result;
+    if (older && older->size < GEMMEPI__BLOCK_DOUBLES_BELOW && size < 2 * older->size)
+        size = 2 * older->size;
+    block = (gemmepi__block *)gemmepi__new(&context->allocator, sizeof *block);
+    if (!block)
+        return GEMMEPI_OUT_OF_MEMORY;
+    result = context->driver.mem_alloc(&block->address, size);
+    if (result) {
+        char what[96];
+        gemmepi__delete(&context->allocator, block);
+        snprintf(what, sizeof what, "allocating %llu bytes of workspace", (gemmepi__ull)size);
+        return gemmepi__cuda_failed(&context->driver, result, what);
+    }
+    block->stream_id = stream_id;
+    block->size = size;
+    block->next = (gemmepi__block *)gemmepi__load_pointer(bucket);
+    gemmepi__publish_pointer(bucket, block);
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi_stream stream, size_t size) {
+    unsigned long long stream_id = 0;
+    int capture = 0, result = context->driver.stream_get_id(stream, &stream_id);
+    gemmepi_status status = GEMMEPI_OK;
+    if (result)
+        return gemmepi__cuda_failed(&context->driver, result,
+                                    "cuStreamGetId (is stream a stream of this device?)");
+    if (gemmepi__find_block(context, stream_id, size))
+        return GEMMEPI_OK;
+    result = context->driver.stream_is_capturing(stream, &capture);
+    if (result)
+        return gemmepi__cuda_failed(&context->driver, result, "cuStreamIsCapturing");
+    if (capture != GEMMEPI__CU_STREAM_CAPTURE_STATUS_NONE)
+        return gemmepi__fail(
+            GEMMEPI_BUFFER_TOO_SMALL,
+            "stream is being captured and has no %llu bytes of workspace; call gemmepi_prepare before the "
+            "capture, or give args.workspace",
+            (gemmepi__ull)size);
+    gemmepi__lock(&context->lock);
+    if (!gemmepi__find_block(context, stream_id, size))
+        status = gemmepi__add_block(context, stream_id, size);
+    gemmepi__unlock(&context->lock);
+    return status;
+}
+
+static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream stream, size_t size) {
+    gemmepi__entry entry;
+    gemmepi_status status;
+    if (size == 0)
+        return GEMMEPI_OK;
+    status = gemmepi__enter_relaxed(context, &entry);
+    if (status)
+        return status;
+    status = gemmepi__reserve_entered(context, stream, size);
+    gemmepi__leave_relaxed(context, &entry);
+    return status;
+}
+
+static void gemmepi__free_blocks(gemmepi_context *context) {
+    size_t i;
+    for (i = 0; i < GEMMEPI__BLOCK_BUCKETS; i++) {
+        gemmepi__block *block = (gemmepi__block *)gemmepi__load_pointer(&context->blocks[i]), *next;
+        for (; block; block = next) {
+            next = block->next;
+            context->driver.mem_free(block->address);
+            gemmepi__delete(&context->allocator, block);
+        }
+    }
+}
+
+#endif
+/* Our CUDA sources to machine code, by NVRTC. */
+#ifndef GEMMEPI_DEVICE_COMPILE_H
+#define GEMMEPI_DEVICE_COMPILE_H
+
+/* Made by src/embed.py from src/kernels/. Change those files, then run 'make gen'. */
+#ifndef GEMMEPI_KERNELS_SRC_H
+#define GEMMEPI_KERNELS_SRC_H
+
+#include <stddef.h>
+
+static const char *const gemmepi__source_activation_cuh[] = {
+    "// Activations and derivatives, the forms that do not cancel (the formulas stand in the manual). One source for f32 and\n"
+    "// f64. EXACT 0, for results of 16 bits, takes the hardware's exponential and reciprocal: a few units in the last place\n"
+    "// of f32, far below what 16 bits hold.\n"
+    "#pragma once\n"
+    "\n"
+    "#ifndef GEMMEPI_EXACT\n"
+    "#define GEMMEPI_EXACT 1\n"
+    "#endif\n"
+    "\n"
+    "enum { NONE, RELU, GELU_TANH, GELU_ERF, SILU, SIGMOID, TANH };\n"
+    "\n"
+    "__device__ inline double exponential(double x) {\n"
+    "    return exp(x);\n"
+    "}\n"
+    "__device__ inline double ratio(double x, double y) {\n"
+    "    return x / y;\n"
+    "}\n"
+    "__device__ inline double hyperbolic_tangent(double x) {\n"
+    "    return tanh(x);\n"
+    "}\n"
+    "__device__ inline double complementary_error(double x) {\n"
+    "    return erfc(x);\n"
+    "}\n"
+    "\n"
+    "__device__ inline float exponential(float x) {\n"
+    "#if GEMMEPI_EXACT\n"
+    "    return expf(x);\n"
+    "#else\n"
+    "    float y;\n"
+    "    asm(\"ex2.approx.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x * 1.4426950408889634f));\n"
+    "    return y;\n"
+    "#endif\n"
+    "}\n"
+    "__device__ inline float ratio(float x, float y) {\n"
+    "#if GEMMEPI_EXACT\n"
+    "    return x / y;\n"
+    "#else\n"
+    "    float r;\n"
+    "    asm(\"rcp.approx.f32 %0, %1;\" : \"=f\"(r) : \"f\"(y));\n"
+    "    return x * r;\n"
+    "#endif\n"
+    "}\n"
+    "__device__ inline float hyperbolic_tangent(float x) {\n"
+    "#if GEMMEPI_EXACT\n"
+    "    return tanhf(x);\n"
+    "#else\n"
+    "    // (1 - e) / (1 + e) loses 1 / |x| in relative terms near 0, where two terms of the series hold 22 bits\n"
+    "    float size = fabsf(x);\n"
+    "    float e = exponential(-2 * size);\n"
+    "    float y = size < 0.03125f ? size - size * size * size * (1 / 3.0f) : ratio(1 - e, 1 + e);\n"
+    "    return x != x ? x : copysignf(y, x);\n"
+    "#endif\n"
+    "}\n"
+    "__device__ inline float complementary_error(float x) {\n"
+    "    return erfcf(x);\n"
+    "}\n"
+    "\n"
+    "// 1 / (1 + exp(-x)) without overflow, accurate in both tails\n"
+    "template <class A> __device__ inline A logistic(A x) {\n"
+    "    A e = exponential(x < 0 ? x : -x);\n"
+    "    return ratio(x < 0 ? e : A(1), 1 + e);\n"
+    "}\n"
+    "\n"
+    "// 2 sqrt(2/pi) (x + 0.044715 x^3): the tanh form of GELU is x times the logistic of this\n"
+    "template <class A> __device__ inline A gelu_argument(A x) {\n"
+    "    constexpr A c = A(2 * 0.79788456080286535588);\n"
+    "    return x * (c + c * A(0.044715) * (x * x));\n"
+    "}\n"
+    "\n"
+    "template <int Activation, class A> __device__ inline A activate(A x) {\n"
+    "    if (Activation == RELU)\n"
+    "        return x > 0 || x != x ? x : A(0);\n"
+    "    if (Activation == GELU_TANH)\n"
+    "        return x * logistic(gelu_argument(x));\n"
+    "    if (Activation == GELU_ERF)\n"
+    "        return x * (A(0.5) * complementary_error(x * A(-0.70710678118654752440)));\n"
+    "    if (Activation == SILU)\n"
+    "        return x * logistic(x);\n"
+    "    if (Activation == SIGMOID)\n"
+    "        return logistic(x);\n"
+    "    if (Activation == TANH)\n"
+    "        return hyperbolic_tangent(x);\n"
+    "    return x;\n"
+    "}\n"
+    "\n"
+    "// RELU's derivative is applied by selection and is not here.\n"
+    "template <int Activation, class A> __device__ inline A derivative(A x) {\n"
+    "    if (Activation == GELU_TANH) {\n"
+    "        A argument = gelu_argument(x), q = logistic(argument);\n"
+    "        A within = x > 64 ? A(64) : x < -64 ? A(-64) : x; // beyond, the product is 0 and x * x must not overflow\n"
+    "        constexpr A c = A(0.79788456080286535588);\n"
+    "        return q + 2 * x * q * logistic(-argument) * (c + c * A(0.134145) * (within * within));\n"
+    "    }\n"
+    "    if (Activation == GELU_ERF)\n"
+    "        return A(0.5) * complementary_error(x * A(-0.70710678118654752440)) +\n"
+    "               x * (A(0.39894228040143267794) * exponential(A(-0.5) * x * x));\n"
+    "    if (Activation == SILU)\n"
+    "        return logistic(x) * (1 + x * logistic(-x));\n"
+    "    if (Activation == SIGMOID)\n"
+    "        return logistic(x) * logistic(-x);\n"
+    "    if (Activation == TANH)\n"
+    "        return 4 * logistic(2 * x) * logistic(-2 * x);\n"
+    "    return 1;\n"
+    "}\n",
+    NULL};
+
+static const char *const gemmepi__source_epilogue_cuh[] = {
+    "// The epilogue on a run of eight accumulators of one row. Written once, for every kernel that ends in one.\n"
+    "//\n"
+    "// The body knows: the accumulators v, the item of the batch, the row, the first column, how many of the eight columns\n"
+    "// exist, and the tensors in `p`. It may read and write any tensor at (item, row, column), and leaves in v what D\n"
+    "// stores. Which tensors and which activation are compile-time constants, so that what is not used costs nothing.\n"
+    "#pragma once\n"
+    "#include \"types.cuh\"\n"
+    "#include \"activation.cuh\"\n"
+    "#include \"params.h\"\n"
+    "\n"
+    "// The prologue defines these for the problem at hand; the values here let the file compile by itself.\n"
+    "#ifndef GEMMEPI_EPILOGUE\n"
+    "#define GEMMEPI_EPILOGUE     0 // the public value: activation and flags\n"
+    "#define GEMMEPI_ACC          F32\n"
+    "#define GEMMEPI_C_TYPE       F32\n"
+    "#define GEMMEPI_D_TYPE       F32\n"
+    "#define GEMMEPI_BIAS_TYPE    F32\n"
+    "#define GEMMEPI_AUX_TYPE     F32\n"
+    "#define GEMMEPI_RESIDUAL_TYPE F32\n"
+    "#define GEMMEPI_ALIGNED      0 // 1: every run of every tensor starts at a multiple of its size, 16 bytes at most\n"
+    "#define GEMMEPI_HAS_PRODUCT  1 // 0: k is 0\n"
+    "#endif\n"
+    "\n"
+    "typedef GEMMEPI_ACC Acc;\n"
+    "\n"
+    "constexpr bool HAS_BIAS = (GEMMEPI_EPILOGUE & 0x100) != 0;\n"
+    "constexpr bool WRITES_AUX = (GEMMEPI_EPILOGUE & 0x200) != 0;\n"
+    "constexpr bool BACKWARD = (GEMMEPI_EPILOGUE & 0x400) != 0;\n"
+    "constexpr bool HAS_RESIDUAL = (GEMMEPI_EPILOGUE & 0x800) != 0;\n"
+    "constexpr bool HAS_BGRAD = (GEMMEPI_EPILOGUE & 0x1000) != 0;\n"
+    "constexpr int ACTIVATION = GEMMEPI_EPILOGUE & 0xff;\n"
+    "constexpr bool ALIGNED = GEMMEPI_ALIGNED;\n"
+    "\n"
+    "__device__ inline long long offset(const gemmepi__kernel_matrix &x, long long item, long long row, long long column) {\n"
+    "    return item * x.stride + row * x.ld + column;\n"
+    "}\n"
+    "\n"
+    "template <class T>\n"
+    "__device__ inline void load(const gemmepi__kernel_matrix &x, long long item, long long row, long long column, int valid,\n"
+    "                            Acc (&values)[RUN]) {\n"
+    "    load_run<ALIGNED>((const T *)x.data + offset(x, item, row, column), valid, values);\n"
+    "}\n"
+    "\n"
+    "template <class T>\n"
+    "__device__ inline void store(const gemmepi__kernel_matrix &x, long long item, long long row, long long column, int valid,\n"
+    "                             const Acc (&values)[RUN]) {\n"
+    "    store_run<ALIGNED>((T *)x.data + offset(x, item, row, column), valid, values);\n"
+    "}\n"
+    "\n"
+    "// RELU's mask: offsets count bits, and column is a multiple of 8, so that a run is one byte. Bits past n stay.\n"
+    "__device__ inline void store_mask(const gemmepi__kernel_matrix &x, long long item, long long row, long long column,\n"
+    "                                  int valid, const Acc (&v)[RUN]) {\n"
+    "    u8 *byte = (u8 *)x.data + offset(x, item, row, column) / 8;\n"
+    "    u32 bits = 0, mine = (1u << valid) - 1;\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < RUN; i++)\n"
+    "        bits |= (u32)(v[i] > 0) << i;\n"
+    "    *byte = valid == RUN ? (u8)bits : (u8)((*byte & ~mine) | (bits & mine));\n"
+    "}\n"
+    "\n"
+    "__device__ inline void multiply_by_derivative(const gemmepi__kernel_matrix &aux, long long item, long long row,\n"
+    "                                              long long column, int valid, Acc (&v)[RUN]) {\n"
+    "    if (ACTIVATION == RELU) {\n"
+    "        u32 bits = ((const u8 *)aux.data)[offset(aux, item, row, column) / 8];\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i++)\n"
+    "            v[i] = bits >> i & 1 ? v[i] : Acc(0);\n"
+    "    } else {\n"
+    "        Acc saved[RUN];\n"
+    "        load<GEMMEPI_AUX_TYPE>(aux, item, row, column, valid, saved);\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i++)\n"
+    "            v[i] *= derivative<ACTIVATION>(saved[i]);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "__device__ inline void epilogue(const gemmepi__pass_params &p, Acc alpha, Acc beta, long long item, long long row,\n"
+    "                                long long column, int valid, Acc (&v)[RUN]) {\n"
+    "    Acc other[RUN];\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < RUN; i++)\n",
+    "        v[i] *= alpha;\n"
+    "    if (p.uses_c && beta != 0) {\n"
+    "        load<GEMMEPI_C_TYPE>(p.c, item, row, column, valid, other);\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i++)\n"
+    "            v[i] += beta * other[i];\n"
+    "    }\n"
+    "    if (HAS_BIAS) {\n"
+    "        load<GEMMEPI_BIAS_TYPE>(p.bias, item, 0, column, valid, other);\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i++)\n"
+    "            v[i] += other[i];\n"
+    "    }\n"
+    "    if (WRITES_AUX) {\n"
+    "        if (ACTIVATION == RELU)\n"
+    "            store_mask(p.aux, item, row, column, valid, v);\n"
+    "        else\n"
+    "            store<GEMMEPI_AUX_TYPE>(p.aux, item, row, column, valid, v);\n"
+    "    }\n"
+    "    if (BACKWARD) {\n"
+    "        multiply_by_derivative(p.aux, item, row, column, valid, v);\n"
+    "    } else {\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i++)\n"
+    "            v[i] = activate<ACTIVATION>(v[i]);\n"
+    "    }\n"
+    "    if (HAS_RESIDUAL) {\n"
+    "        load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column, valid, other);\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i++)\n"
+    "            v[i] += other[i];\n"
+    "    }\n"
+    "}\n",
+    NULL};
+
+static const char *const gemmepi__source_params_h[] = {
+    "/* What the host hands to the kernels. Both sides include this file: C99 on one, CUDA C++ on the other. */\n"
+    "#ifndef GEMMEPI_KERNELS_PARAMS_H\n"
+    "#define GEMMEPI_KERNELS_PARAMS_H\n"
+    "\n"
+    "/* A matrix of the batch: element (item, row, column) is data[item * stride + row * ld + column]. */\n"
+    "typedef struct gemmepi__kernel_matrix {\n"
+    "    void *data;\n"
+    "    long long ld, stride;\n"
+    "} gemmepi__kernel_matrix;\n"
+    "\n"
+    "/* pass.cu: the epilogue over a finished product. What the epilogue does not use is zero. */\n"
+    "typedef struct gemmepi__pass_params {\n"
+    "    gemmepi__kernel_matrix product, c, bias, aux, residual, d;\n"
+    "    void *partials; /* BGRAD: [batch][row_tiles][n] sums in the accumulator type */\n"
+    "    const double *device_alpha, *device_beta;\n"
+    "    double alpha, beta; /* where no device_alpha, device_beta is given */\n"
+    "    long long m, n;\n"
+    "    long long row_tiles, column_tiles;\n"
+    "    int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */\n"
+    "    int uses_c;\n"
+    "} gemmepi__pass_params;\n"
+    "\n"
+    "/* reduce.cu: out[group][column] (+)= sums of x over rows and items. One group for the batch, or one for each item. */\n"
+    "typedef struct gemmepi__reduce_params {\n"
+    "    gemmepi__kernel_matrix x;\n"
+    "    void *out;\n"
+    "    long long out_stride;\n"
+    "    long long rows, columns;\n"
+    "    long long items;          /* of the batch that one group sums          */\n"
+    "    long long part_rows;      /* sum_columns: rows that one block takes    */\n"
+    "    long long parts;          /* sum_columns: blocks over the rows         */\n"
+    "} gemmepi__reduce_params;\n"
+    "\n"
+    "#endif\n",
+    NULL};
+
+static const char *const gemmepi__source_pass_cu[] = {
+    "// One pass over a finished product: the second launch of the route split. A thread takes the same eight columns of\n"
+    "// row_steps rows; with BGRAD a block also leaves the sums of its columns, for sum_columns of reduce.cu to finish.\n"
+    "#include \"epilogue.cuh\"\n"
+    "\n"
+    "constexpr int THREADS = 256;\n"
+    "\n"
+    "// Adds the threads' sums over threadIdx.y, a halving at a time, so that the order is always the same.\n"
+    "__device__ inline void store_partials(const gemmepi__pass_params &p, long long part, long long column, int valid,\n"
+    "                                      const Acc (&sums)[RUN]) {\n"
+    "    __shared__ Acc shared[RUN][THREADS];\n"
+    "    int thread = threadIdx.y * blockDim.x + threadIdx.x;\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < RUN; i++)\n"
+    "        shared[i][thread] = sums[i];\n"
+    "    for (int half = blockDim.y / 2; half > 0; half /= 2) {\n"
+    "        __syncthreads();\n"
+    "        if (threadIdx.y < half)\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < RUN; i++)\n"
+    "                shared[i][thread] += shared[i][thread + half * blockDim.x];\n"
+    "    }\n"
+    "    if (threadIdx.y == 0)\n"
+    "        for (int i = 0; i < valid; i++)\n"
+    "            ((Acc *)p.partials)[part * p.n + column + i] = shared[i][thread];\n"
+    "}\n"
+    "\n"
+    "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_pass(const __grid_constant__ gemmepi__pass_params p) {\n"
+    "    long long tile = blockIdx.x;\n"
+    "    long long column = ((tile % p.column_tiles) * blockDim.x + threadIdx.x) * RUN;\n"
+    "    long long part = tile / p.column_tiles; // item * row_tiles + row tile\n"
+    "    long long item = part / p.row_tiles;\n"
+    "    long long row = (part % p.row_tiles) * p.row_steps * blockDim.y + threadIdx.y;\n"
+    "    int valid = column >= p.n ? 0 : p.n - column < RUN ? (int)(p.n - column) : RUN;\n"
+    "    Acc alpha = p.device_alpha ? (Acc)*p.device_alpha : (Acc)p.alpha;\n"
+    "    Acc beta = p.device_beta ? (Acc)*p.device_beta : (Acc)p.beta;\n"
+    "    Acc sums[RUN] = {};\n"
+    "    for (int step = 0; step < p.row_steps && row < p.m && valid; step++, row += blockDim.y) {\n"
+    "        Acc v[RUN] = {};\n"
+    "        if (GEMMEPI_HAS_PRODUCT)\n"
+    "            load<Acc>(p.product, item, row, column, valid, v);\n"
+    "        epilogue(p, alpha, beta, item, row, column, valid, v);\n"
+    "        store<GEMMEPI_D_TYPE>(p.d, item, row, column, valid, v);\n"
+    "        if (HAS_BGRAD)\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < RUN; i++)\n"
+    "                sums[i] += v[i];\n"
+    "    }\n"
+    "    if (HAS_BGRAD)\n"
+    "        store_partials(p, part, column, valid, sums);\n"
+    "}\n",
+    NULL};
+
+static const char *const gemmepi__source_reduce_cu[] = {
+    "// Sums of a matrix over its rows or along them, in a fixed order, into bias_grad or into partial sums.\n"
+    "#include \"types.cuh\"\n"
+    "#include \"params.h\"\n"
+    "\n"
+    "#ifndef GEMMEPI_X_TYPE\n"
+    "#define GEMMEPI_X_TYPE     F32\n"
+    "#define GEMMEPI_OUT_TYPE   F32\n"
+    "#define GEMMEPI_ACC        F32\n"
+    "#define GEMMEPI_ACCUMULATE 0 // 1: add to what out holds\n"
+    "#endif\n"
+    "\n"
+    "typedef GEMMEPI_ACC Acc;\n"
+    "\n"
+    "constexpr int COLUMNS = 32, ROWS = 8;   // sum_columns: a block\n"
+    "constexpr int LINE_THREADS = 128;       // sum_rows: a block\n"
+    "\n"
+    "__device__ inline void finish(const gemmepi__reduce_params &p, long long group, long long at, Acc sum) {\n"
+    "    GEMMEPI_OUT_TYPE *out = (GEMMEPI_OUT_TYPE *)p.out + group * p.out_stride + at;\n"
+    "    if (GEMMEPI_ACCUMULATE)\n"
+    "        sum += to_acc<Acc>(*out);\n"
+    "    *out = from_acc<GEMMEPI_OUT_TYPE>(sum);\n"
+    "}\n"
+    "\n"
+    "// out[group][column] = sum over the group's items and rows. Blocks: groups * parts * column tiles; with parts > 1\n"
+    "// out is partial sums, out[group * parts + part][column], for a second launch.\n"
+    "extern \"C\" __global__ void __launch_bounds__(COLUMNS * ROWS)\n"
+    "    gemmepi_sum_columns(const __grid_constant__ gemmepi__reduce_params p) {\n"
+    "    __shared__ Acc shared[ROWS][COLUMNS];\n"
+    "    long long column_tiles = (p.columns + COLUMNS - 1) / COLUMNS;\n"
+    "    long long part = blockIdx.x / column_tiles % p.parts, group = blockIdx.x / column_tiles / p.parts;\n"
+    "    long long column = (blockIdx.x % column_tiles) * COLUMNS + threadIdx.x;\n"
+    "    long long first = part * p.part_rows, last = first + p.part_rows < p.rows ? first + p.part_rows : p.rows;\n"
+    "    Acc sum = 0;\n"
+    "    if (column < p.columns)\n"
+    "        for (long long item = 0; item < p.items; item++) {\n"
+    "            const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + (group * p.items + item) * p.x.stride + column;\n"
+    "#pragma unroll 4\n"
+    "            for (long long row = first + threadIdx.y; row < last; row += ROWS)\n"
+    "                sum += to_acc<Acc>(x[row * p.x.ld]);\n"
+    "        }\n"
+    "    shared[threadIdx.y][threadIdx.x] = sum;\n"
+    "    for (int half = ROWS / 2; half > 0; half /= 2) {\n"
+    "        __syncthreads();\n"
+    "        if (threadIdx.y < half)\n"
+    "            shared[threadIdx.y][threadIdx.x] += shared[threadIdx.y + half][threadIdx.x];\n"
+    "    }\n"
+    "    if (threadIdx.y == 0 && column < p.columns)\n"
+    "        finish(p, group * p.parts + part, column, shared[0][threadIdx.x]);\n"
+    "}\n"
+    "\n"
+    "// out[group][row] = sum over the group's items and the row. Blocks: groups * rows.\n"
+    "extern \"C\" __global__ void __launch_bounds__(LINE_THREADS)\n"
+    "    gemmepi_sum_rows(const __grid_constant__ gemmepi__reduce_params p) {\n"
+    "    __shared__ Acc shared[LINE_THREADS];\n"
+    "    long long row = blockIdx.x % p.rows, group = blockIdx.x / p.rows;\n"
+    "    Acc sum = 0;\n"
+    "    for (long long item = 0; item < p.items; item++) {\n"
+    "        const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + (group * p.items + item) * p.x.stride + row * p.x.ld;\n"
+    "#pragma unroll 4\n"
+    "        for (long long column = threadIdx.x; column < p.columns; column += LINE_THREADS)\n"
+    "            sum += to_acc<Acc>(x[column]);\n"
+    "    }\n"
+    "    shared[threadIdx.x] = sum;\n"
+    "    for (int half = LINE_THREADS / 2; half > 0; half /= 2) {\n"
+    "        __syncthreads();\n"
+    "        if (threadIdx.x < half)\n"
+    "            shared[threadIdx.x] += shared[threadIdx.x + half];\n"
+    "    }\n"
+    "    if (threadIdx.x == 0)\n"
+    "        finish(p, group, row, shared[0]);\n"
+    "}\n",
+    NULL};
+
+static const char *const gemmepi__source_types_cuh[] = {
+    "// Element types and runs of eight of them in memory. No CUDA header: NVRTC alone compiles this.\n"
+    "#pragma once\n"
+    "\n"
+    "typedef unsigned char u8;\n"
+    "typedef unsigned short u16;\n"
+    "typedef unsigned int u32;\n"
+    "\n"
+    "typedef float F32;\n"
+    "typedef double F64;\n"
+    "struct F16 {\n"
+    "    u16 bits;\n"
+    "};\n"
+    "struct BF16 {\n"
+    "    u16 bits;\n"
+    "};\n"
+    "\n"
+    "// to_f32/from_f32 and to_acc/from_acc: without loss one way, one rounding to nearest even the other\n"
+    "__device__ inline float to_f32(F32 x) {\n"
+    "    return x;\n"
+    "}\n"
+    "__device__ inline float to_f32(F16 x) {\n"
+    "    float y;\n"
+    "    asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y) : \"h\"(x.bits));\n"
+    "    return y;\n"
+    "}\n"
+    "__device__ inline float to_f32(BF16 x) {\n"
+    "    return __uint_as_float((u32)x.bits << 16);\n"
+    "}\n"
+    "__device__ inline void from_f32(float x, F32 &y) {\n"
+    "    y = x;\n"
+    "}\n"
+    "__device__ inline void from_f32(float x, F16 &y) {\n"
+    "    asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y.bits) : \"f\"(x));\n"
+    "}\n"
+    "__device__ inline void from_f32(float x, BF16 &y) {\n"
+    "#if __CUDA_ARCH__ >= 800\n"
+    "    asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits) : \"f\"(x));\n"
+    "#else\n"
+    "    u32 bits = __float_as_uint(x);\n"
+    "    y.bits = x != x ? (u16)0x7fff : (u16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);\n"
+    "#endif\n"
+    "}\n"
+    "\n"
+    "// T to the accumulator type A and back; F64 goes with F64 alone\n"
+    "template <class A, class T> __device__ inline A to_acc(T x) {\n"
+    "    return to_f32(x);\n"
+    "}\n"
+    "template <> __device__ inline double to_acc<double, double>(double x) {\n"
+    "    return x;\n"
+    "}\n"
+    "template <class T> __device__ inline T from_acc(float x) {\n"
+    "    T y;\n"
+    "    from_f32(x, y);\n"
+    "    return y;\n"
+    "}\n"
+    "template <class T> __device__ inline T from_acc(double x) {\n"
+    "    return x;\n"
+    "}\n"
+    "\n"
+    "// Eight elements of a row, the unit of every pass of ours: one byte of RELU's mask, one 16-byte access in 16 bits.\n"
+    "constexpr int RUN = 8;\n"
+    "\n"
+    "template <class T> struct alignas(sizeof(T) * RUN > 16 ? 16 : sizeof(T) * RUN) Run {\n"
+    "    T at[RUN];\n"
+    "};\n"
+    "\n"
+    "// Loads a run of which `valid` elements exist (the others become 0). Aligned: the whole run may be read at once.\n"
+    "template <bool Aligned, class A, class T>\n"
+    "__device__ inline void load_run(const T *from, int valid, A (&values)[RUN]) {\n"
+    "    if (Aligned && valid == RUN) {\n"
+    "        Run<T> run = *reinterpret_cast<const Run<T> *>(from);\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i++)\n"
+    "            values[i] = to_acc<A>(run.at[i]);\n"
+    "    } else {\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i++)\n"
+    "            values[i] = i < valid ? to_acc<A>(from[i]) : A(0);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "template <bool Aligned, class A, class T>\n"
+    "__device__ inline void store_run(T *to, int valid, const A (&values)[RUN]) {\n"
+    "    if (Aligned && valid == RUN) {\n"
+    "        Run<T> run;\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i++)\n"
+    "            run.at[i] = from_acc<T>(values[i]);\n"
+    "        *reinterpret_cast<Run<T> *>(to) = run;\n"
+    "    } else {\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i++)\n"
+    "            if (i < valid)\n"
+    "                to[i] = from_acc<T>(values[i]);\n"
+    "    }\n"
+    "}\n",
+    NULL};
+
+/* By file name; a source is its parts one after another. */
+typedef struct gemmepi__source {
+    const char *name;
+    const char *const *parts;
+} gemmepi__source;
+
+static const gemmepi__source gemmepi__sources[] = {
+    {"activation.cuh", gemmepi__source_activation_cuh},
+    {"epilogue.cuh", gemmepi__source_epilogue_cuh},
+    {"params.h", gemmepi__source_params_h},
+    {"pass.cu", gemmepi__source_pass_cu},
+    {"reduce.cu", gemmepi__source_reduce_cu},
+    {"types.cuh", gemmepi__source_types_cuh},
+    {NULL, NULL}};
+
+#endif
+
+/* What to compile for: cubin for an architecture that NVRTC knows, or PTX that the driver of a newer chip compiles. */
+typedef struct gemmepi__target {
+    char name[24]; /* "sm_90", "sm_90a", "compute_120" */
+    int is_ptx;
+} gemmepi__target;
+
+typedef struct gemmepi__image {
+    char *data; /* cubin, or PTX with its final zero */
+    size_t size;
+} gemmepi__image;
+
+/* The best target of this NVRTC for a chip; arch is 90 for compute capability 9.0. */
+static gemmepi_status gemmepi__choose_target(const gemmepi__nvrtc *nvrtc, int arch, gemmepi__target *target) {
+    int archs[64], count = 0, best = 0, i;
+    int result = nvrtc->get_num_supported_archs(&count);
+    if (!result && count > 0 && count <= (int)GEMMEPI__COUNT(archs))
+        result = nvrtc->get_supported_archs(archs);
+    if (result || count <= 0 || count > (int)GEMMEPI__COUNT(archs))
+        return gemmepi__fail(GEMMEPI_COMPILE_ERROR,
+                             "NVRTC does not tell the architectures it knows (%s, count %d)",
+                             nvrtc->get_error_string(result), count);
+    for (i = 0; i < count; i++)
+        if (archs[i] <= arch && archs[i] > best)
+            best = archs[i];
+    if (best == 0)
+        return gemmepi__fail(
+            GEMMEPI_UNSUPPORTED,
+            "the GPU's compute capability is %d.%d, older than any that NVRTC %d.%d compiles for", arch / 10,
+            arch % 10, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
+    target->is_ptx = best != arch;
+    snprintf(target->name, sizeof target->name, "%s_%d", target->is_ptx ? "compute" : "sm", best);
+    return GEMMEPI_OK;
+}
+
+static const gemmepi__source *gemmepi__find_source(const char *name) {
+    const gemmepi__source *source = gemmepi__sources;
+    while (source->name && strcmp(source->name, name) != 0)
+        source++;
+    return source->name ? source : NULL;
+}
+
+/* prologue and the source's parts as one text from the allocator */
+static char *gemmepi__join_source(const gemmepi_allocator *allocator, const char *prologue,
+                                  const gemmepi__source *source) {
+    const char *const *part;
+    size_t length = strlen(prologue), size;
+    char *text, *at;
+    for (part = source->parts; *part; part++)
+        length += strlen(*part);
+    text = (char *)gemmepi__new(allocator, length + 1);
+    if (!text)
+        return NULL;
+    size = strlen(prologue);
+    memcpy(text, prologue, size);
+    at = text + size;
+    for (part = source->parts; *part; part++) {
+        size = strlen(*part);
+        memcpy(at, *part, size);
+        at += size;
+    }
+    return text;
+}
+
+#define GEMMEPI__MAX_SOURCES 16
+
+/* Every source by the name under which #include finds it, in memory from the allocator. */
+typedef struct gemmepi__headers {
+    int count;
+    const char *names[GEMMEPI__MAX_SOURCES];
+    char *texts[GEMMEPI__MAX_SOURCES];
+} gemmepi__headers;
+
+static void gemmepi__free_headers(const gemmepi_allocator *allocator, gemmepi__headers *headers) {
+    int i;
+    for (i = 0; i < headers->count; i++)
+        gemmepi__delete(allocator, headers->texts[i]);
+    headers->count = 0;
+}
+
+static int gemmepi__make_headers(const gemmepi_allocator *allocator, gemmepi__headers *headers) {
+    const gemmepi__source *source;
+    headers->count = 0;
+    for (source = gemmepi__sources; source->name && headers->count < GEMMEPI__MAX_SOURCES; source++) {
+        char *text;
+        if (strstr(source->name, ".cu") && !strstr(source->name, ".cuh"))
+            continue; /* a kernel file is never included */
+        text = gemmepi__join_source(allocator, "", source);
+        if (!text) {
+            gemmepi__free_headers(allocator, headers);
+            return 0;
+        }
+        headers->names[headers->count] = source->name;
+        headers->texts[headers->count++] = text;
+    }
+    return 1;
+}
+
+/* NVRTC's log from the allocator, or NULL. */
+static char *gemmepi__program_log(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
+                                  gemmepi__nvrtc_program program) {
+    size_t size = 0;
+    char *log;
+    if (nvrtc->get_program_log_size(program, &size) != 0 || size == 0)
+        return NULL;
+    log = (char *)gemmepi__new(allocator, size + 1);
+    if (log && nvrtc->get_program_log(program, log) != 0)
+        log[0] = 0;
+    return log;
+}
+
+static gemmepi_status gemmepi__take_image(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
+                                          gemmepi__nvrtc_program program, int is_ptx, gemmepi__image *image) {
+    int result =
+        is_ptx ? nvrtc->get_ptx_size(program, &image->size) : nvrtc->get_cubin_size(program, &image->size);
+    if (result)
+        return gemmepi__nvrtc_failed(nvrtc, result, "asking for the size of the machine code");
+    image->data = (char *)gemmepi__new(allocator, image->size);
+    if (!image->data)
+        return GEMMEPI_OUT_OF_MEMORY;
+    result = is_ptx ? nvrtc->get_ptx(program, image->data) : nvrtc->get_cubin(program, image->data);
+    if (!result)
+        return GEMMEPI_OK;
+    gemmepi__delete(allocator, image->data);
+    image->data = NULL;
+    return gemmepi__nvrtc_failed(nvrtc, result, "taking the machine code");
+}
+
+/* Compiles file (a name in gemmepi__sources) after prologue. image->data, and *log if log is not NULL (with ptxas's
+   report of registers and memory), are the caller's, from the allocator. */
+static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
+                                       const char *file, const char *prologue, const gemmepi__target *target,
+                                       gemmepi__image *image, char **log) {
+    const gemmepi__source *source = gemmepi__find_source(file);
+    gemmepi__nvrtc_program program = NULL;
+    gemmepi__headers headers;
+    gemmepi_status status;
+    char arch[48], *text, *messages;
+    const char *options[3];
+    int result;
+    image->data = NULL;
+    if (log)
+        *log = NULL;
+    if (!source)
+        return gemmepi__fail(GEMMEPI_COMPILE_ERROR, "there is no kernel file called %s", file);
+    text = gemmepi__join_source(allocator, prologue, source);
+    if (!text || !gemmepi__make_headers(allocator, &headers)) {
+        gemmepi__delete(allocator, text);
+        return GEMMEPI_OUT_OF_MEMORY;
+    }
+    snprintf(arch, sizeof arch, "--gpu-architecture=%s", target->name);
+    options[0] = arch;
+    options[1] = "--std=c++17";
+    options[2] = "--ptxas-options=-v";
+    result = nvrtc->create_program(&program, text, file, headers.count, (const char *const *)headers.texts,
+                                   headers.names);
+    if (!result)
+        result = nvrtc->compile_program(program, log && !target->is_ptx ? 3 : 2, options);
+    messages = program ? gemmepi__program_log(nvrtc, allocator, program) : NULL;
+    if (result)
+        status = gemmepi__fail(GEMMEPI_COMPILE_ERROR, "NVRTC did not compile %s for %s: %s\n%s", file,
+                               target->name, nvrtc->get_error_string(result), messages ? messages : "");
+    else
+        status = gemmepi__take_image(nvrtc, allocator, program, target->is_ptx, image);
+    if (log)
+        *log = messages;
+    else
+        gemmepi__delete(allocator, messages);
+    if (program)
+        nvrtc->destroy_program(&program);
+    gemmepi__free_headers(allocator, &headers);
+    gemmepi__delete(allocator, text);
+    return status;
+}
+
+#endif
+/* Kernels by file and prologue: in memory, else on disk, else compiled. The build lock is held by every caller.
+
+   On disk a kernel lies under the digest of all sources, its prologue, the target and NVRTC's version. That version is
+   not known before NVRTC is loaded, and a program whose kernels are all on disk never loads it: so a small entry for
+   the architecture remembers the version and target used last. Where a kernel is missing under those, NVRTC is loaded
+   and asked. */
+#ifndef GEMMEPI_DEVICE_KERNEL_H
+#define GEMMEPI_DEVICE_KERNEL_H
+
+typedef struct gemmepi__kernel {
+    gemmepi__cu_module module;
+    gemmepi__cu_function function;
+} gemmepi__kernel;
+
+/* What NVRTC is or was, as far as the key on disk needs it. */
+typedef struct gemmepi__compiler {
+    int32_t nvrtc_version;
+    int32_t is_ptx;
+    char target[24];
+} gemmepi__compiler;
+
+#define GEMMEPI__KERNEL_KEY_SIZE 2048
+
+static void gemmepi__digest_sources(char hex[GEMMEPI__SHA256_HEX_SIZE]) {
+    const gemmepi__source *source;
+    const char *const *part;
+    unsigned char digest[GEMMEPI__SHA256_SIZE];
+    gemmepi__sha256 sha;
+    gemmepi__sha256_init(&sha);
+    for (source = gemmepi__sources; source->name; source++) {
+        gemmepi__sha256_update(&sha, source->name, strlen(source->name) + 1);
+        for (part = source->parts; *part; part++)
+            gemmepi__sha256_update(&sha, *part, strlen(*part));
+    }
+    gemmepi__sha256_final(&sha, digest);
+    gemmepi__sha256_hex(digest, hex);
+}
+
+/* The key's length, or 0 if the prologue is too long for the disk. */
+static size_t gemmepi__kernel_key(char key[GEMMEPI__KERNEL_KEY_SIZE], const gemmepi__compiler *compiler,
+                                  const char *file, const char *prologue) {
+    char sources[GEMMEPI__SHA256_HEX_SIZE];
+    gemmepi__text text = gemmepi__text_in(key, GEMMEPI__KERNEL_KEY_SIZE);
+    gemmepi__digest_sources(sources);
+    gemmepi__append(&text, "kernel 1\nsources %s\nnvrtc %d\ntarget %s\noptions --std=c++17\nfile %s\n%s",
+                    sources, (int)compiler->nvrtc_version, compiler->target, file, prologue);
+    return gemmepi__text_is_cut(&text) ? 0 : text.length;
+}
+
+static size_t gemmepi__compiler_key(char key[64], int arch) {
+    gemmepi__text text = gemmepi__text_in(key, 64);
+    gemmepi__append(&text, "compiler 1\narch %d\n", arch);
+    return text.length;
+}
+
+static int gemmepi__recall_compiler(gemmepi_context *context, gemmepi__compiler *compiler) {
+    char key[64];
+    void *payload = NULL;
+    size_t size = 0;
+    int found = gemmepi__disk_cache_get(&context->disk, "compiler", key,
+                                        gemmepi__compiler_key(key, context->arch), &payload, &size);
+    int usable = found && size == sizeof *compiler;
+    if (usable) {
+        memcpy(compiler, payload, sizeof *compiler);
+        compiler->target[sizeof compiler->target - 1] = 0;
+    }
+    if (found)
+        gemmepi__delete(&context->allocator, payload);
+    return usable;
+}
+
+static void gemmepi__remember_compiler(gemmepi_context *context, const gemmepi__compiler *compiler) {
+    char key[64];
+    gemmepi__disk_cache_put(&context->disk, "compiler", key, gemmepi__compiler_key(key, context->arch),
+                            compiler, sizeof *compiler);
+}
+
+static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void *image, const char *entry,
+                                           gemmepi__kernel *kernel) {
+    int result = context->driver.module_load_data(&kernel->module, image);
+    if (result)
+        return gemmepi__cuda_failed(&context->driver, result, "cuModuleLoadData");
+    result = context->driver.module_get_function(&kernel->function, kernel->module, entry);
+    if (!result)
+        return GEMMEPI_OK;
+    context->driver.module_unload(kernel->module);
+    return gemmepi__cuda_failed(&context->driver, result, entry);
+}
+
+/* 1 if the kernel came from disk. A cubin that this driver does not take is a miss. */
+static int gemmepi__kernel_from_disk(gemmepi_context *context, const gemmepi__compiler *compiler,
+                                     const char *file, const char *prologue, const char *entry,
+                                     gemmepi__kernel *kernel) {
+    char key[GEMMEPI__KERNEL_KEY_SIZE];
+    size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue), size = 0;
+    void *image = NULL;
+    gemmepi_status status;
+    if (!key_size || !gemmepi__disk_cache_get(&context->disk, "cubin", key, key_size, &image, &size))
+        return 0;
+    status = gemmepi__load_module(context, image, entry, kernel);
+    gemmepi__delete(&context->allocator, image);
+    if (status)
+        return 0;
+    context->kernels_from_disk++;
+    return 1;
+}
+
+static gemmepi_status gemmepi__open_nvrtc(gemmepi_context *context) {
+    gemmepi_status status =
+        context->has_nvrtc ? GEMMEPI_OK : gemmepi__load_nvrtc(&context->loader, &context->nvrtc);
+    if (!status)
+        context->has_nvrtc = 1;
+    return status;
+}
+
+static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const gemmepi__compiler *compiler,
+                                              const char *file, const char *prologue, const char *entry,
+                                              gemmepi__kernel *kernel) {
+    char key[GEMMEPI__KERNEL_KEY_SIZE];
+    size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue);
+    gemmepi__target target;
+    gemmepi__image image;
+    gemmepi_status status;
+    memcpy(target.name, compiler->target, sizeof target.name);
+    target.is_ptx = compiler->is_ptx;
+    status = gemmepi__compile(&context->nvrtc, &context->allocator, file, prologue, &target, &image, NULL);
+    if (status)
+        return status;
+    status = gemmepi__load_module(context, image.data, entry, kernel);
+    if (!status) {
+        context->kernels_compiled++;
+        gemmepi__say(&context->log, GEMMEPI_LOG_DEBUG, "compiled %s for %s", file, target.name);
+        if (key_size) {
+            gemmepi__disk_cache_put(&context->disk, "cubin", key, key_size, image.data, image.size);
+            gemmepi__remember_compiler(context, compiler);
+        }
+    }
+    gemmepi__delete(&context->allocator, image.data);
+    return status;
+}
+
+/* Fills in kernel, whose memory is the caller's. The primary context is current. */
+static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char *file, const char *prologue,
+                                            const char *entry, gemmepi__kernel *kernel) {
+    gemmepi__compiler recalled, compiler;
+    gemmepi__target target;
+    gemmepi_status status;
+    int knows = gemmepi__recall_compiler(context, &recalled);
+    if (knows && gemmepi__kernel_from_disk(context, &recalled, file, prologue, entry, kernel))
+        return GEMMEPI_OK;
+    status = gemmepi__open_nvrtc(context);
+    if (!status)
+        status = gemmepi__choose_target(&context->nvrtc, context->arch, &target);
+    if (status)
+        return status;
+    memset(&compiler, 0, sizeof compiler);
+    compiler.nvrtc_version = context->nvrtc.version;
+    compiler.is_ptx = target.is_ptx;
+    memcpy(compiler.target, target.name, sizeof compiler.target);
+    if ((!knows || memcmp(&compiler, &recalled, sizeof compiler) != 0) &&
+        gemmepi__kernel_from_disk(context, &compiler, file, prologue, entry, kernel))
+        return GEMMEPI_OK;
+    return gemmepi__compile_kernel(context, &compiler, file, prologue, entry, kernel);
+}
+
+/* The kernel `entry` of `file` under `prologue`; stays until the context goes. */
+static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
+                                          const char *entry, gemmepi__cu_function *function) {
+    char key[GEMMEPI__KERNEL_KEY_SIZE];
+    gemmepi__text text = gemmepi__text_in(key, sizeof key);
+    gemmepi__kernel *kernel;
+    gemmepi_status status;
+    gemmepi__append(&text, "%s %s\n%s", file, entry, prologue);
+    if (gemmepi__text_is_cut(&text))
+        return gemmepi__fail(GEMMEPI_COMPILE_ERROR, "the prologue of %s is longer than %d characters", file,
+                             GEMMEPI__KERNEL_KEY_SIZE);
+    kernel = (gemmepi__kernel *)gemmepi__map_find(&context->kernels, key, text.length);
+    if (kernel) {
+        *function = kernel->function;
+        return GEMMEPI_OK;
+    }
+    kernel = (gemmepi__kernel *)gemmepi__new(&context->allocator, sizeof *kernel);
+    if (!kernel)
+        return GEMMEPI_OUT_OF_MEMORY;
+    status = gemmepi__build_kernel(context, file, prologue, entry, kernel);
+    if (!status && !gemmepi__map_insert(&context->kernels, key, text.length, kernel)) {
+        context->driver.module_unload(kernel->module);
+        status = GEMMEPI_OUT_OF_MEMORY;
+    }
+    if (status)
+        gemmepi__delete(&context->allocator, kernel);
+    else
+        *function = kernel->function;
+    return status;
+}
+
+static void gemmepi__free_kernel(void *user, gemmepi__map_entry *entry) {
+    gemmepi_context *context = (gemmepi_context *)user;
+    gemmepi__kernel *kernel = (gemmepi__kernel *)entry->value;
+    context->driver.module_unload(kernel->module);
+    gemmepi__delete(&context->allocator, kernel);
+}
+
+#endif
+/* The end of a context, last in this room because it knows all of it. Also of one whose creation failed half-way. */
+#ifndef GEMMEPI_DEVICE_DESTROY_H
+#define GEMMEPI_DEVICE_DESTROY_H
+
+static void gemmepi__release_cached_plan(void *user, gemmepi__map_entry *entry) {
+    ((gemmepi_context *)user)->release_plan(entry->value);
+}
+
+static void gemmepi__close_device(gemmepi_context *context) {
+    gemmepi__entry entry;
+    if (context->primary && gemmepi__enter(context, &entry) == GEMMEPI_OK) {
+        context->driver.ctx_synchronize();
+        gemmepi__map_each(&context->kernels, gemmepi__free_kernel, context);
+        gemmepi__free_blocks(context);
+        if (context->lt_handle)
+            context->cublaslt.destroy(context->lt_handle);
+        gemmepi__leave(context, &entry);
+    }
+    if (context->primary)
+        context->driver.device_primary_ctx_release(context->device);
+    if (context->has_cublaslt)
+        gemmepi__unload_cublaslt(&context->cublaslt);
+    if (context->has_nvrtc)
+        gemmepi__unload_nvrtc(&context->nvrtc);
+    gemmepi__disk_cache_close(&context->disk);
+}
+
+GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
+    gemmepi_allocator allocator;
+    if (!context)
+        return;
+    allocator = context->allocator;
+    gemmepi__map_each(&context->plans, gemmepi__release_cached_plan, context);
+    if (!context->is_host)
+        gemmepi__close_device(context);
+    gemmepi__unload_driver(&context->driver);
+    gemmepi__map_free(&context->plans);
+    gemmepi__map_free(&context->kernels);
+    gemmepi__mutex_destroy(&context->lock);
+    gemmepi__mutex_destroy(&context->build_lock);
+    if (context->loader.library_path) {
+        char *path;
+        memcpy(&path, &context->loader.library_path, sizeof path);
+        gemmepi__delete(&allocator, path);
+    }
+    gemmepi__delete(&allocator, context);
+}
+
+#endif
+
+#ifndef GEMMEPI_NO_HOST
+/* Element types on the host: to double without loss, from double with one rounding to nearest even. */
+#ifndef GEMMEPI_HOST_CONVERT_H
+#define GEMMEPI_HOST_CONVERT_H
+
+/* A binary float of 16 bits or fewer by the widths of its exponent and mantissa, with IEEE's infinities and NaN. */
+static uint32_t gemmepi__encode(double value, int exponent_bits, int mantissa_bits) {
+    uint64_t bits, significand, kept, rest, half;
+    int bias = (1 << (exponent_bits - 1)) - 1, exponent, shift;
+    uint32_t sign, infinity = ((1u << exponent_bits) - 1) << mantissa_bits, result;
+    memcpy(&bits, &value, sizeof bits);
+    sign = (uint32_t)(bits >> 63) << (exponent_bits + mantissa_bits);
+    exponent = (int)((bits >> 52) & 0x7ff) - 1023;
+    significand = bits & (((uint64_t)1 << 52) - 1);
+    if (exponent == 1024)
+        return sign | infinity | (significand ? 1u << (mantissa_bits - 1) : 0);
+    if (exponent == -1023) /* zero, or a double far below half the smallest result */
+        return sign;
+    significand |= (uint64_t)1 << 52;
+    shift = 52 - mantissa_bits + (exponent < 1 - bias ? 1 - bias - exponent : 0);
+    if (shift > 54)
+        return sign;
+    half = (uint64_t)1 << (shift - 1);
+    kept = significand >> shift;
+    rest = significand & (2 * half - 1);
+    kept += rest > half || (rest == half && (kept & 1));
+    /* the leading one of a normal significand counts as one step of the exponent, and so does a carry */
+    result = (uint32_t)kept + (exponent < 1 - bias ? 0 : (uint32_t)(exponent + bias - 1) << mantissa_bits);
+    return sign | (result > infinity ? infinity : result);
+}
+
+static double gemmepi__decode(uint32_t code, int exponent_bits, int mantissa_bits) {
+    int bias = (1 << (exponent_bits - 1)) - 1;
+    uint32_t exponent = (code >> mantissa_bits) & ((1u << exponent_bits) - 1);
+    uint64_t mantissa = code & ((1u << mantissa_bits) - 1), bits;
+    uint64_t sign = (uint64_t)(code >> (exponent_bits + mantissa_bits)) << 63;
+    double value, unit;
+    if (exponent == 0) { /* mantissa units of the smallest subnormal; a double holds the product exactly */
+        bits = (uint64_t)(1023 + 1 - bias - mantissa_bits) << 52;
+        memcpy(&unit, &bits, sizeof unit);
+        value = (double)mantissa * unit;
+        return sign ? -value : value;
+    }
+    bits =
+        exponent == (1u << exponent_bits) - 1 ? (uint64_t)0x7ff : (uint64_t)exponent + 1023 - (uint64_t)bias;
+    bits = sign | bits << 52 | mantissa << (52 - mantissa_bits);
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* count elements from `first` on, `step` apart, to double. */
+static void gemmepi__load_run(int dtype, const void *base, int64_t first, int64_t step, int64_t count,
+                              double *out) {
+    int64_t i;
+    if (dtype == GEMMEPI_F32)
+        for (i = 0; i < count; i++)
+            out[i] = (double)((const float *)base)[first + i * step];
+    else if (dtype == GEMMEPI_F64)
+        for (i = 0; i < count; i++)
+            out[i] = ((const double *)base)[first + i * step];
+    else if (dtype == GEMMEPI_F16)
+        for (i = 0; i < count; i++)
+            out[i] = gemmepi__decode(((const uint16_t *)base)[first + i * step], 5, 10);
+    else
+        for (i = 0; i < count; i++)
+            out[i] = gemmepi__decode(((const uint16_t *)base)[first + i * step], 8, 7);
+}
+
+static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t count, const double *values) {
+    int64_t i;
+    if (dtype == GEMMEPI_F32)
+        for (i = 0; i < count; i++)
+            ((float *)base)[first + i] = (float)values[i];
+    else if (dtype == GEMMEPI_F64)
+        for (i = 0; i < count; i++)
+            ((double *)base)[first + i] = values[i];
+    else if (dtype == GEMMEPI_F16)
+        for (i = 0; i < count; i++)
+            ((uint16_t *)base)[first + i] = (uint16_t)gemmepi__encode(values[i], 5, 10);
+    else
+        for (i = 0; i < count; i++)
+            ((uint16_t *)base)[first + i] = (uint16_t)gemmepi__encode(values[i], 8, 7);
+}
+
+#endif
+/* Activations and their derivatives in double, in the forms that do not cancel (see the manual's table). */
+#ifndef GEMMEPI_HOST_ACTIVATION_H
+#define GEMMEPI_HOST_ACTIVATION_H
+
+#include <math.h>
+
+/* 1 / (1 + exp(-x)) without overflow, accurate in both tails */
+static double gemmepi__logistic(double x) {
+    double e = exp(x < 0 ? x : -x);
+    return (x < 0 ? e : 1) / (1 + e);
+}
+
+#define GEMMEPI__SQRT_2_OVER_PI 0.79788456080286535588
+#define GEMMEPI__SQRT_HALF      0.70710678118654752440
+#define GEMMEPI__INV_SQRT_2PI   0.39894228040143267794
+
+/* 2 sqrt(2/pi) (x + 0.044715 x^3): the tanh form of GELU is x times the logistic of this */
+static double gemmepi__gelu_argument(double x) {
+    return x * (2 * GEMMEPI__SQRT_2_OVER_PI * (1 + 0.044715 * x * x));
+}
+
+static double gemmepi__activate(uint32_t activation, double x) {
+    switch (activation) {
+    case GEMMEPI_RELU:
+        return x > 0 || x != x ? x : 0;
+    case GEMMEPI_GELU_TANH:
+        return x * gemmepi__logistic(gemmepi__gelu_argument(x));
+    case GEMMEPI_GELU_ERF:
+        return x * (0.5 * erfc(-x * GEMMEPI__SQRT_HALF));
+    case GEMMEPI_SILU:
+        return x * gemmepi__logistic(x);
+    case GEMMEPI_SIGMOID:
+        return gemmepi__logistic(x);
+    case GEMMEPI_TANH:
+        return tanh(x);
+    default:
+        return x;
+    }
+}
+
+/* RELU's derivative is applied by selection and is not here. */
+static double gemmepi__derivative(uint32_t activation, double x) {
+    double argument, near_part, q;
+    switch (activation) {
+    case GEMMEPI_GELU_TANH:
+        argument = gemmepi__gelu_argument(x);
+        q = gemmepi__logistic(argument);
+        near_part = x > 64    ? 64
+                    : x < -64 ? -64
+                              : x; /* beyond, the product below is 0 and x * x must not overflow */
+        return q + 2 * x * q * gemmepi__logistic(-argument) *
+                       (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * near_part * near_part));
+    case GEMMEPI_GELU_ERF:
+        return 0.5 * erfc(-x * GEMMEPI__SQRT_HALF) + x * (GEMMEPI__INV_SQRT_2PI * exp(-0.5 * x * x));
+    case GEMMEPI_SILU:
+        return gemmepi__logistic(x) * (1 + x * gemmepi__logistic(-x));
+    case GEMMEPI_SIGMOID:
+        return gemmepi__logistic(x) * gemmepi__logistic(-x);
+    case GEMMEPI_TANH:
+        return 4 * gemmepi__logistic(2 * x) * gemmepi__logistic(-2 * x);
+    default:
+        return 1;
+    }
+}
+
+#endif
+/* The whole product in plain C: a tile of the result at a time, everything in double, rounded once. */
+#ifndef GEMMEPI_HOST_PRODUCT_H
+#define GEMMEPI_HOST_PRODUCT_H
+
+/* A tile of 32 x 32 results over 64 steps of k keeps all three blocks (40 KB of doubles) near the first-level cache
+   and off the heap. */
+#define GEMMEPI__HOST_TILE  32
+#define GEMMEPI__HOST_DEPTH 64
+
+typedef struct gemmepi__host_tile {
+    double v[GEMMEPI__HOST_TILE][GEMMEPI__HOST_TILE];
+    double a[GEMMEPI__HOST_TILE][GEMMEPI__HOST_DEPTH];
+    double b[GEMMEPI__HOST_DEPTH][GEMMEPI__HOST_TILE];
+} gemmepi__host_tile;
+
+static int64_t gemmepi__smaller(int64_t x, int64_t y) {
+    return x < y ? x : y;
+}
+
+/* The element (row, column) of op() of item `item`. */
+static int64_t gemmepi__index_of(const gemmepi__view *view, int64_t item, int64_t row, int64_t column) {
+    return item * view->batch_stride + (view->transposed ? column * view->ld + row : row * view->ld + column);
+}
+
+/* tile->v = op(A)[rows from i, :] op(B)[:, columns from j] of one item */
+static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                   gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t rows, int64_t j,
+                                   int64_t columns) {
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    int64_t k, r, c, s;
+    memset(tile->v, 0, sizeof tile->v);
+    memset(tile->b, 0, sizeof tile->b);
+    for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
+        int64_t depth = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
+        for (r = 0; r < rows; r++)
+            gemmepi__load_run(a->dtype, arguments->pointers[GEMMEPI__A], gemmepi__index_of(a, item, i + r, k),
+                              a->transposed ? a->ld : 1, depth, tile->a[r]);
+        for (s = 0; s < depth; s++)
+            gemmepi__load_run(b->dtype, arguments->pointers[GEMMEPI__B], gemmepi__index_of(b, item, k + s, j),
+                              b->transposed ? b->ld : 1, columns, tile->b[s]);
+        for (r = 0; r < rows; r++)
+            for (s = 0; s < depth; s++)
+                for (c = 0; c < GEMMEPI__HOST_TILE; c++)
+                    tile->v[r][c] += tile->a[r][s] * tile->b[s][c];
+    }
+}
+
+static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *mask, int64_t item, int64_t i,
+                                     int64_t j, int64_t columns, const double *v) {
+    int64_t c;
+    for (c = 0; c < columns; c++) {
+        int64_t bit = gemmepi__index_of(aux, item, i, j + c);
+        unsigned char *byte = &mask[bit / 8], one = (unsigned char)(1u << (bit % 8));
+        *byte = (unsigned char)(v[c] > 0 ? *byte | one : *byte & ~one);
+    }
+}
+
+/* v *= act'(aux) for a run of one row */
+static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                   int64_t item, int64_t i, int64_t j, int64_t columns, double *v) {
+    const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
+    uint32_t activation = gemmepi__activation(problem->epilogue);
+    const unsigned char *mask = (const unsigned char *)arguments->pointers[GEMMEPI__AUX];
+    double saved[GEMMEPI__HOST_TILE];
+    int64_t c;
+    if (aux->bits == 1) {
+        for (c = 0; c < columns; c++) {
+            int64_t bit = gemmepi__index_of(aux, item, i, j + c);
+            v[c] = mask[bit / 8] >> (bit % 8) & 1 ? v[c] : 0;
+        }
+        return;
+    }
+    gemmepi__load_run(aux->dtype, mask, gemmepi__index_of(aux, item, i, j), 1, columns, saved);
+    for (c = 0; c < columns; c++)
+        v[c] *= gemmepi__derivative(activation, saved[c]);
+}
+
+/* The epilogue of numerics on a run of one row: v goes in as the bare sums and comes out as what D stores. */
+static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                   int64_t item, int64_t i, int64_t j, int64_t columns, double *v) {
+    const gemmepi__view *views = problem->views;
+    void *const *pointers = arguments->pointers;
+    double other[GEMMEPI__HOST_TILE];
+    int64_t c;
+    for (c = 0; c < columns; c++)
+        v[c] *= arguments->alpha;
+    if (arguments->uses_c && arguments->beta != 0) {
+        gemmepi__load_run(views[GEMMEPI__C].dtype, pointers[GEMMEPI__C],
+                          gemmepi__index_of(&views[GEMMEPI__C], item, i, j), 1, columns, other);
+        for (c = 0; c < columns; c++)
+            v[c] += arguments->beta * other[c];
+    }
+    if (gemmepi__has(problem, GEMMEPI_BIAS)) {
+        gemmepi__load_run(views[GEMMEPI__BIAS].dtype, pointers[GEMMEPI__BIAS],
+                          gemmepi__index_of(&views[GEMMEPI__BIAS], item, 0, j), 1, columns, other);
+        for (c = 0; c < columns; c++)
+            v[c] += other[c];
+    }
+    if (gemmepi__has(problem, GEMMEPI_AUX)) {
+        if (views[GEMMEPI__AUX].bits == 1)
+            gemmepi__host_store_mask(&views[GEMMEPI__AUX], (unsigned char *)pointers[GEMMEPI__AUX], item, i,
+                                     j, columns, v);
+        else
+            gemmepi__store_run(views[GEMMEPI__AUX].dtype, pointers[GEMMEPI__AUX],
+                               gemmepi__index_of(&views[GEMMEPI__AUX], item, i, j), columns, v);
+    }
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD))
+        gemmepi__host_backward(problem, arguments, item, i, j, columns, v);
+    else
+        for (c = 0; c < columns; c++)
+            v[c] = gemmepi__activate(gemmepi__activation(problem->epilogue), v[c]);
+    if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
+        gemmepi__load_run(views[GEMMEPI__RESIDUAL].dtype, pointers[GEMMEPI__RESIDUAL],
+                          gemmepi__index_of(&views[GEMMEPI__RESIDUAL], item, i, j), 1, columns, other);
+        for (c = 0; c < columns; c++)
+            v[c] += other[c];
+    }
+}
+
+/* bias_grad[first ...] of one item (+)= sums */
+static void gemmepi__host_store_sums(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                     int64_t item, int64_t first, int64_t count, double *sums) {
+    const gemmepi__view *view = &problem->views[GEMMEPI__BIAS_GRAD];
+    void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
+    double old[GEMMEPI__HOST_TILE];
+    int64_t at = gemmepi__index_of(view, item, 0, first), c;
+    if (gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE)) {
+        gemmepi__load_run(view->dtype, bias_grad, at, 1, count, old);
+        for (c = 0; c < count; c++)
+            sums[c] += old[c];
+    }
+    gemmepi__store_run(view->dtype, bias_grad, at, count, sums);
+    memset(sums, 0, GEMMEPI__HOST_TILE * sizeof *sums);
+}
+
+static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                   gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
+                                   int64_t columns, double *sums) {
+    const gemmepi__view *d = &problem->views[GEMMEPI__D];
+    int64_t rows = gemmepi__smaller(problem->m - i, GEMMEPI__HOST_TILE), r, c;
+    gemmepi__host_multiply(problem, arguments, tile, item, i, rows, j, columns);
+    for (r = 0; r < rows; r++) {
+        gemmepi__host_epilogue(problem, arguments, item, i + r, j, columns, tile->v[r]);
+        for (c = 0; c < columns; c++)
+            sums[c] += tile->v[r][c];
+        gemmepi__store_run(d->dtype, arguments->pointers[GEMMEPI__D], gemmepi__index_of(d, item, i + r, j),
+                           columns, tile->v[r]);
+    }
+}
+
+/* bias_grad (+)= sums over k of op(A)'s rows or op(B)'s columns */
+static void gemmepi__host_sum_operand(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
+    int operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
+    const gemmepi__view *view = &problem->views[operand];
+    int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
+    int64_t length = problem->views[GEMMEPI__BIAS_GRAD].length, i, item, k;
+    double sums[GEMMEPI__HOST_TILE] = {0}, value;
+    for (i = 0; i < length; i++) {
+        for (item = 0; item < problem->batch; item++) {
+            for (k = 0; k < problem->k; k++) {
+                int64_t at = operand == GEMMEPI__A ? gemmepi__index_of(view, item, i, k)
+                                                   : gemmepi__index_of(view, item, k, i);
+                gemmepi__load_run(view->dtype, arguments->pointers[operand], at, 1, 1, &value);
+                sums[0] += value;
+            }
+            if (!shared || item + 1 == problem->batch)
+                gemmepi__host_store_sums(problem, arguments, item, i, 1, sums);
+        }
+    }
+}
+
+static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
+    int wants_sums = gemmepi__has(problem, GEMMEPI_BGRAD);
+    int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
+    double sums[GEMMEPI__HOST_TILE] = {0};
+    gemmepi__host_tile tile;
+    int64_t i, j, item;
+    for (j = 0; j < problem->n; j += GEMMEPI__HOST_TILE) {
+        int64_t columns = gemmepi__smaller(problem->n - j, GEMMEPI__HOST_TILE);
+        for (item = 0; item < problem->batch; item++) {
+            for (i = 0; i < problem->m; i += GEMMEPI__HOST_TILE)
+                gemmepi__host_tile_row(problem, arguments, &tile, item, i, j, columns, sums);
+            if (wants_sums && (!shared || item + 1 == problem->batch))
+                gemmepi__host_store_sums(problem, arguments, item, j, columns, sums);
+        }
+    }
+    if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+        gemmepi__host_sum_operand(problem, arguments);
+}
+
+#endif
+#endif
+
+/* The route lt: cuBLASLt runs product and epilogue in one kernel. Also the bare product of the route split. */
+#ifndef GEMMEPI_GEMM_LT_H
+#define GEMMEPI_GEMM_LT_H
+
+/* What one reduction over k may need; NVIDIA recommends 32 MiB for Hopper, and 4 MiB before. */
+#define GEMMEPI__LT_WORKSPACE ((size_t)32 << 20)
+
+/* From this k on the error of cuBLASLt's approximate GELU lies within the bound for 16-bit results: measured on
+   an H200, cuBLASLt 13.1, it is up to 5e-6 near x = -4.7, and the bound there is 1.13 (4 + k / 8) 2^-24 |x|. */
+#define GEMMEPI__LT_GELU_MIN_K 128
+
+/* Everything a run hands to cublasLtMatmul but pointers and scalars. */
+typedef struct gemmepi__lt_product {
+    gemmepi__lt_matmul_desc desc;
+    gemmepi__lt_layout a, b, c, d; /* ours, so cuBLASLt's A is b and its B is a */
+    gemmepi__lt_algo algo;
+    size_t workspace_size;
+    int is_f64;
+    int bias_operand; /* which of our operands BIAS_POINTER is: BIAS, BIAS_GRAD, or none (0) */
+    int sets_aux;
+} gemmepi__lt_product;
+
+/* >>what may go there */
+
+typedef struct gemmepi__lt_epilogue_row {
+    uint32_t epilogue;
+    int lt;
+} gemmepi__lt_epilogue_row;
+
+/* Row-major is folded by exchanging the operands, so that our op(B) is their A. */
+static const gemmepi__lt_epilogue_row gemmepi__lt_epilogues[] = {
+    {GEMMEPI_EPILOGUE_DEFAULT, GEMMEPI__CUBLASLT_EPILOGUE_DEFAULT},
+    {GEMMEPI_EPILOGUE_RELU, GEMMEPI__CUBLASLT_EPILOGUE_RELU},
+    {GEMMEPI_EPILOGUE_RELU_AUX, GEMMEPI__CUBLASLT_EPILOGUE_RELU_AUX},
+    {GEMMEPI_EPILOGUE_BIAS, GEMMEPI__CUBLASLT_EPILOGUE_BIAS},
+    {GEMMEPI_EPILOGUE_RELU_BIAS, GEMMEPI__CUBLASLT_EPILOGUE_RELU_BIAS},
+    {GEMMEPI_EPILOGUE_RELU_AUX_BIAS, GEMMEPI__CUBLASLT_EPILOGUE_RELU_AUX_BIAS},
+    {GEMMEPI_EPILOGUE_DRELU, GEMMEPI__CUBLASLT_EPILOGUE_DRELU},
+    {GEMMEPI_EPILOGUE_DRELU_BGRAD, GEMMEPI__CUBLASLT_EPILOGUE_DRELU_BGRAD},
+    {GEMMEPI_EPILOGUE_GELU, GEMMEPI__CUBLASLT_EPILOGUE_GELU},
+    {GEMMEPI_EPILOGUE_GELU_AUX, GEMMEPI__CUBLASLT_EPILOGUE_GELU_AUX},
+    {GEMMEPI_EPILOGUE_GELU_BIAS, GEMMEPI__CUBLASLT_EPILOGUE_GELU_BIAS},
+    {GEMMEPI_EPILOGUE_GELU_AUX_BIAS, GEMMEPI__CUBLASLT_EPILOGUE_GELU_AUX_BIAS},
+    {GEMMEPI_EPILOGUE_DGELU, GEMMEPI__CUBLASLT_EPILOGUE_DGELU},
+    {GEMMEPI_EPILOGUE_DGELU_BGRAD, GEMMEPI__CUBLASLT_EPILOGUE_DGELU_BGRAD},
+    {GEMMEPI_EPILOGUE_BGRADB, GEMMEPI__CUBLASLT_EPILOGUE_BGRADA},
+    {GEMMEPI_EPILOGUE_BGRADA, GEMMEPI__CUBLASLT_EPILOGUE_BGRADB},
+};
+
+/* cuBLASLt's number for an epilogue, 0 if it has none. */
+static int gemmepi__lt_epilogue(uint32_t epilogue) {
+    size_t i;
+    if (gemmepi__activation(epilogue) == GEMMEPI_NONE)
+        epilogue &= ~GEMMEPI_BACKWARD; /* the derivative is 1 */
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__lt_epilogues); i++)
+        if (gemmepi__lt_epilogues[i].epilogue == epilogue)
+            return gemmepi__lt_epilogues[i].lt;
+    return 0;
+}
+
+/* Where cuBLASLt's result is looser than the contract: the sentence, or NULL. Measured, see the manual. */
+static const char *gemmepi__lt_breach(const gemmepi__problem *problem) {
+    int is_16_bit = problem->views[GEMMEPI__D].bits == 16;
+    uint32_t activation = gemmepi__activation(problem->epilogue);
+    if (activation == GEMMEPI_RELU && gemmepi__has(problem, GEMMEPI_AUX))
+        return "its RELU mask has the bit for v >= 0, ours for v > 0";
+    if (activation == GEMMEPI_GELU_TANH && gemmepi__has(problem, GEMMEPI_BACKWARD))
+        return "its GELU derivative is off by up to 1.5e-5";
+    if (activation == GEMMEPI_GELU_TANH && !is_16_bit)
+        return "its GELU is off by up to 5e-6";
+    if (activation == GEMMEPI_GELU_TANH && problem->k < GEMMEPI__LT_GELU_MIN_K)
+        return "its GELU is off by up to 5e-6, which the bound for k below 128 does not cover";
+    if (gemmepi__has(problem, GEMMEPI_BGRAD) && is_16_bit)
+        return "it sums bias_grad from values already rounded to 16 bits";
+    return NULL;
+}
+
+/* The rule that keeps a problem from cuBLASLt, or NULL. */
+static const char *gemmepi__lt_rule(const gemmepi__problem *problem) {
+    const gemmepi__view *views = problem->views;
+    const gemmepi__view *aux = &views[GEMMEPI__AUX];
+    int d = views[GEMMEPI__D].dtype;
+    if (problem->flags & GEMMEPI_DEVICE_SCALARS)
+        return "alpha and beta lie on the device as doubles";
+    if (problem->k == 0)
+        return "k is 0";
+    if (!gemmepi__lt_epilogue(problem->epilogue))
+        return "cuBLASLt has no such epilogue";
+    if (views[GEMMEPI__C].dtype != d)
+        return "c and d differ in dtype";
+    if (views[GEMMEPI__BIAS].dtype && views[GEMMEPI__BIAS].dtype != d)
+        return "bias and d differ in dtype";
+    if (views[GEMMEPI__BIAS_GRAD].dtype && views[GEMMEPI__BIAS_GRAD].dtype != d)
+        return "bias_grad and d differ in dtype";
+    if (aux->dtype && aux->bits != 1 && aux->dtype != d)
+        return "aux and d differ in dtype";
+    if (aux->dtype && aux->bits != 1 && (aux->ld % 8 || aux->batch_stride % 8))
+        return "aux.ld or aux.batch_stride is no multiple of 8";
+    if (views[GEMMEPI__BIAS_GRAD].dtype && problem->batch > 1 && views[GEMMEPI__BIAS_GRAD].batch_stride == 0)
+        return "it does not sum bias_grad over the batch";
+    return problem->flags & GEMMEPI_RELAXED ? NULL : gemmepi__lt_breach(problem);
+}
+
+/* >>building */
+
+static gemmepi_status gemmepi__open_lt(gemmepi_context *context) {
+    gemmepi_status status = GEMMEPI_OK;
+    int result;
+    if (context->lt_handle)
+        return GEMMEPI_OK;
+    if (!context->has_cublaslt)
+        status = gemmepi__load_cublaslt(&context->loader, &context->cublaslt);
+    if (status)
+        return status;
+    context->has_cublaslt = 1;
+    result = context->cublaslt.create(&context->lt_handle);
+    if (result) {
+        context->lt_handle = NULL;
+        return gemmepi__cublaslt_failed(&context->cublaslt, result, "cublasLtCreate");
+    }
+    return GEMMEPI_OK;
+}
+
+static int gemmepi__lt_type(int dtype) {
+    switch (dtype) {
+    case GEMMEPI_F64:
+        return GEMMEPI__CUDA_R_64F;
+    case GEMMEPI_F16:
+        return GEMMEPI__CUDA_R_16F;
+    case GEMMEPI_BF16:
+        return GEMMEPI__CUDA_R_16BF;
+    default:
+        return GEMMEPI__CUDA_R_32F;
+    }
+}
+
+/* A view as cuBLASLt sees it: column-major, so a line of ours is a column. */
+static int gemmepi__lt_layout_of(const gemmepi__cublaslt *lt, const gemmepi__view *view, int64_t batch,
+                                 gemmepi__lt_layout *layout) {
+    int32_t count = (int32_t)batch;
+    int result = lt->layout_init(layout, sizeof *layout, gemmepi__lt_type(view->dtype),
+                                 (uint64_t)view->length, (uint64_t)view->lines, view->ld);
+    if (!result && batch > 1)
+        result = lt->layout_set_attribute(layout, GEMMEPI__CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                          sizeof count);
+    if (!result && batch > 1)
+        result = lt->layout_set_attribute(layout, GEMMEPI__CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                          &view->batch_stride, sizeof view->batch_stride);
+    return result;
+}
+
+static int gemmepi__lt_set(const gemmepi__cublaslt *lt, gemmepi__lt_product *product, int attribute,
+                           const void *value, size_t size) {
+    return lt->matmul_desc_set_attribute(&product->desc, attribute, value, size);
+}
+
+/* The attributes of an epilogue; pointers are set by each run, here only to their alignment. */
+static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                                         gemmepi__lt_product *product) {
+    const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
+    const gemmepi__view *vector;
+    int32_t epilogue = gemmepi__lt_epilogue(problem->epilogue);
+    void *aligned = (void *)(uintptr_t)problem->alignment;
+    int result =
+        gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    product->bias_operand = gemmepi__has(problem, GEMMEPI_BIAS)         ? GEMMEPI__BIAS
+                            : gemmepi__has(problem, GEMMEPI__ANY_BGRAD) ? GEMMEPI__BIAS_GRAD
+                                                                        : 0;
+    product->sets_aux = aux->dtype != 0 && epilogue != GEMMEPI__CUBLASLT_EPILOGUE_DEFAULT &&
+                        gemmepi__activation(problem->epilogue) != GEMMEPI_NONE;
+    if (!result && product->bias_operand) {
+        vector = &problem->views[product->bias_operand];
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_POINTER, &aligned,
+                                 sizeof aligned);
+        if (!result && problem->batch > 1)
+            result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE,
+                                     &vector->batch_stride, sizeof vector->batch_stride);
+    }
+    if (!result && product->sets_aux) {
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aligned,
+                                 sizeof aligned);
+        if (!result)
+            result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &aux->ld,
+                                     sizeof aux->ld);
+        if (!result && problem->batch > 1)
+            result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
+                                     &aux->batch_stride, sizeof aux->batch_stride);
+    }
+    return result;
+}
+
+static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                                const gemmepi__view *c, const gemmepi__view *d,
+                                gemmepi__lt_product *product) {
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    int compute = problem->compute == GEMMEPI_COMPUTE_F64    ? GEMMEPI__CUBLAS_COMPUTE_64F
+                  : problem->compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI__CUBLAS_COMPUTE_32F_FAST_TF32
+                                                             : GEMMEPI__CUBLAS_COMPUTE_32F;
+    int32_t transpose_a = b->transposed ? GEMMEPI__CUBLAS_OP_T : GEMMEPI__CUBLAS_OP_N;
+    int32_t transpose_b = a->transposed ? GEMMEPI__CUBLAS_OP_T : GEMMEPI__CUBLAS_OP_N;
+    int result;
+    product->is_f64 = problem->accumulator == GEMMEPI_F64;
+    result = lt->matmul_desc_init(&product->desc, sizeof product->desc, compute,
+                                  gemmepi__lt_type(problem->accumulator));
+    if (!result)
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSA, &transpose_a,
+                                 sizeof transpose_a);
+    if (!result)
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSB, &transpose_b,
+                                 sizeof transpose_b);
+    if (!result)
+        result = gemmepi__lt_layout_of(lt, b, problem->batch, &product->b);
+    if (!result)
+        result = gemmepi__lt_layout_of(lt, a, problem->batch, &product->a);
+    if (!result)
+        result = gemmepi__lt_layout_of(lt, c, problem->batch, &product->c);
+    if (!result)
+        result = gemmepi__lt_layout_of(lt, d, problem->batch, &product->d);
+    return result;
+}
+
+static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                              gemmepi__lt_preference *preference) {
+    static const int alignments[] = {GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+                                     GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                                     GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+                                     GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    size_t workspace = GEMMEPI__LT_WORKSPACE, i;
+    /* the other schemes add up in D's type or in place, which rounds more than once */
+    uint32_t schemes = GEMMEPI__CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    uint32_t alignment = (uint32_t)problem->alignment;
+    int result = lt->preference_init(preference, sizeof *preference);
+    if (!result)
+        result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                              &workspace, sizeof workspace);
+    if (!result)
+        result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                              &schemes, sizeof schemes);
+    for (i = 0; i < GEMMEPI__COUNT(alignments) && !result; i++)
+        result = lt->preference_set_attribute(preference, alignments[i], &alignment, sizeof alignment);
+    return result;
+}
+
+#define GEMMEPI__LT_ANSWERS 8
+
+/* Asks cuBLASLt for an algorithm. c and d are the problem's, or those of a bare product into a buffer of ours; the
+   epilogue is left out where bare. GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. */
+static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem, int bare,
+                                        const gemmepi__view *c, const gemmepi__view *d,
+                                        gemmepi__lt_product *product) {
+    const gemmepi__cublaslt *lt = &context->cublaslt;
+    gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
+    gemmepi__lt_preference preference;
+    int count = 0, i, result;
+    memset(product, 0, sizeof *product);
+    if (problem->batch > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
+                             (long long)problem->batch);
+    result = gemmepi__lt_describe(lt, problem, c, d, product);
+    if (!result && !bare)
+        result = gemmepi__lt_describe_epilogue(lt, problem, product);
+    if (!result)
+        result = gemmepi__lt_prefer(lt, problem, &preference);
+    if (!result)
+        result =
+            lt->algo_get_heuristic(context->lt_handle, &product->desc, &product->b, &product->a, &product->c,
+                                   &product->d, &preference, GEMMEPI__LT_ANSWERS, answers, &count);
+    for (i = 0; i < count && !result; i++) {
+        if (answers[i].state == 0) {
+            product->algo = answers[i].algo;
+            product->workspace_size = answers[i].workspace_size;
+            return GEMMEPI_OK;
+        }
+    }
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has no algorithm for it (%s)", lt->version,
+                         lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
+}
+
+/* >>running */
+
+/* The primary context is current. d is where the product goes, which split may have put elsewhere than args.d. */
+static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemmepi__lt_product *product,
+                                      const gemmepi__arguments *arguments, double alpha, double beta,
+                                      const void *c, void *d, void *workspace, gemmepi_stream stream) {
+    const gemmepi__cublaslt *lt = &context->cublaslt;
+    gemmepi__lt_product run = *product; /* the plan's own stays as it is: other threads use it */
+    float alpha_f32 = (float)alpha, beta_f32 = (float)beta;
+    int result = 0;
+    if (run.bias_operand)
+        result = gemmepi__lt_set(lt, &run, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                 &arguments->pointers[run.bias_operand], sizeof(void *));
+    if (!result && run.sets_aux)
+        result = gemmepi__lt_set(lt, &run, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+                                 &arguments->pointers[GEMMEPI__AUX], sizeof(void *));
+    if (beta == 0) { /* cuBLASLt wants a C all the same, and does not read it */
+        c = d;
+        run.c = run.d;
+    }
+    if (!result)
+        result = lt->matmul(context->lt_handle, &run.desc, run.is_f64 ? (const void *)&alpha : &alpha_f32,
+                            arguments->pointers[GEMMEPI__B], &run.b, arguments->pointers[GEMMEPI__A], &run.a,
+                            run.is_f64 ? (const void *)&beta : &beta_f32, c, &run.c, d, &run.d, &run.algo,
+                            workspace, run.workspace_size, stream);
+    return result ? gemmepi__cublaslt_failed(lt, result, "cublasLtMatmul") : GEMMEPI_OK;
+}
+
+/* >>telling */
+
+/* Rows x columns of cuBLASLt's tile, by CUBLASLT_ALGO_CONFIG_TILE_ID from 1 on. */
+static const short gemmepi__lt_tiles[][2] = {
+    {8, 8},    {8, 16},    {16, 8},    {8, 32},    {16, 16},   {32, 8},    {8, 64},   {16, 32},  {32, 16},
+    {64, 8},   {32, 32},   {32, 64},   {64, 32},   {32, 128},  {64, 64},   {128, 32}, {64, 128}, {128, 64},
+    {64, 256}, {128, 128}, {256, 64},  {64, 512},  {128, 256}, {256, 128}, {512, 64}, {64, 96},  {96, 64},
+    {96, 128}, {128, 160}, {160, 128}, {192, 128}, {128, 192}, {128, 96},  {32, 256}, {256, 32},
+};
+
+static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_algo *algo, int attribute) {
+    int32_t value = 0;
+    size_t written = 0;
+    return lt->algo_config_get_attribute(algo, attribute, &value, sizeof value, &written) ? 0 : value;
+}
+
+/* The algorithm in words; its tile in rows and columns of our D, 0 where its number is not in the table. */
+static void gemmepi__lt_describe_algo(const gemmepi__cublaslt *lt, const gemmepi__lt_product *product,
+                                      char *text, size_t size, int *tile_m, int *tile_n) {
+    int id = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
+    int tile = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID);
+    int split_k = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
+    int known = tile >= 1 && tile <= (int)GEMMEPI__COUNT(gemmepi__lt_tiles);
+    *tile_n = known ? gemmepi__lt_tiles[tile - 1][0] : 0;
+    *tile_m = known ? gemmepi__lt_tiles[tile - 1][1] : 0;
+    snprintf(text, size, "cuBLASLt %d algorithm %d, tile %d, split-k %d", lt->version, id, tile, split_k);
+}
+
+#endif
+/* The route split: a cuBLASLt product, then what cuBLASLt's epilogue cannot do, in one pass of ours, and sums.
+
+   The product takes cuBLASLt's whole epilogue where only sums of an operand are left to do. Else it is bare, in the
+   accumulator's type: into D itself where D has that type and the pass reads nothing that may be D, else into
+   workspace. So the result is rounded once. */
+#ifndef GEMMEPI_GEMM_SPLIT_H
+#define GEMMEPI_GEMM_SPLIT_H
+
+/* What the host hands to the kernels. Both sides include this file: C99 on one, CUDA C++ on the other. */
+#ifndef GEMMEPI_KERNELS_PARAMS_H
+#define GEMMEPI_KERNELS_PARAMS_H
+
+/* A matrix of the batch: element (item, row, column) is data[item * stride + row * ld + column]. */
+typedef struct gemmepi__kernel_matrix {
+    void *data;
+    long long ld, stride;
+} gemmepi__kernel_matrix;
+
+/* pass.cu: the epilogue over a finished product. What the epilogue does not use is zero. */
+typedef struct gemmepi__pass_params {
+    gemmepi__kernel_matrix product, c, bias, aux, residual, d;
+    void *partials; /* BGRAD: [batch][row_tiles][n] sums in the accumulator type */
+    const double *device_alpha, *device_beta;
+    double alpha, beta; /* where no device_alpha, device_beta is given */
+    long long m, n;
+    long long row_tiles, column_tiles;
+    int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
+    int uses_c;
+} gemmepi__pass_params;
+
+/* reduce.cu: out[group][column] (+)= sums of x over rows and items. One group for the batch, or one for each item. */
+typedef struct gemmepi__reduce_params {
+    gemmepi__kernel_matrix x;
+    void *out;
+    long long out_stride;
+    long long rows, columns;
+    long long items;          /* of the batch that one group sums          */
+    long long part_rows;      /* sum_columns: rows that one block takes    */
+    long long parts;          /* sum_columns: blocks over the rows         */
+} gemmepi__reduce_params;
+
+#endif
+
+#define GEMMEPI__PASS_THREADS     256 /* pass.cu */
+#define GEMMEPI__RUN              8   /* types.cuh: columns of one thread */
+#define GEMMEPI__SUM_COLUMNS      32  /* reduce.cu */
+#define GEMMEPI__SUM_ROWS         8
+#define GEMMEPI__SUM_LINE_THREADS 128
+
+typedef struct gemmepi__launch {
+    gemmepi__cu_function function; /* NULL: nothing to launch */
+    unsigned blocks, threads_x, threads_y;
+} gemmepi__launch;
+
+/* A sum is one launch, or two with partial sums in workspace between them. */
+typedef struct gemmepi__sums {
+    gemmepi__launch first, second;
+    gemmepi__reduce_params first_params, second_params;
+    int operand;          /* summed: A or B, or AUX for the pass's partial sums */
+    size_t partial_bytes; /* between the two */
+} gemmepi__sums;
+
+typedef struct gemmepi__split {
+    int has_product;     /* 0: k is 0 */
+    int bare;            /* the product leaves the epilogue to the pass */
+    int to_workspace;    /* the bare product goes to workspace, else to D */
+    int product_takes_c; /* beta C is added by the product, else by the pass */
+    gemmepi__lt_product product;
+    gemmepi__launch pass;
+    gemmepi__pass_params pass_params; /* all but pointers and scalars */
+    gemmepi__sums sums;
+    size_t product_bytes, pass_partial_bytes;
+} gemmepi__split;
+
+/* >>prologues: the defines that make a kernel of a file in kernels/ */
+
+static const char *gemmepi__type_name(const gemmepi__problem *problem, int operand) {
+    int dtype = problem->views[operand].dtype;
+    return gemmepi__dtype((gemmepi_dtype)(dtype ? dtype : problem->accumulator))->name;
+}
+
+/* The bits of the epilogue that the pass knows; sums of operands are launches of their own. */
+#define GEMMEPI__PASS_EPILOGUE                                                                    \
+    (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
+     GEMMEPI_BGRAD)
+
+static void gemmepi__pass_prologue(const gemmepi__problem *problem, int aligned, char *data, size_t size) {
+    gemmepi__text text = gemmepi__text_in(data, size);
+    gemmepi__append(&text, "#define GEMMEPI_EPILOGUE 0x%x\n",
+                    (unsigned)(problem->epilogue & GEMMEPI__PASS_EPILOGUE));
+    gemmepi__append(&text, "#define GEMMEPI_ACC %s\n",
+                    gemmepi__dtype((gemmepi_dtype)problem->accumulator)->name);
+    gemmepi__append(&text, "#define GEMMEPI_C_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__C));
+    gemmepi__append(&text, "#define GEMMEPI_D_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__D));
+    gemmepi__append(&text, "#define GEMMEPI_BIAS_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__BIAS));
+    gemmepi__append(&text, "#define GEMMEPI_AUX_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__AUX));
+    gemmepi__append(&text, "#define GEMMEPI_RESIDUAL_TYPE %s\n",
+                    gemmepi__type_name(problem, GEMMEPI__RESIDUAL));
+    gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", aligned);
+    gemmepi__append(&text, "#define GEMMEPI_HAS_PRODUCT %d\n", problem->k != 0);
+    gemmepi__append(&text, "#define GEMMEPI_EXACT %d\n", problem->views[GEMMEPI__D].bits != 16);
+}
+
+static void gemmepi__reduce_prologue(int x, int out, int accumulator, int accumulate, char *data,
+                                     size_t size) {
+    gemmepi__text text = gemmepi__text_in(data, size);
+    gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x)->name);
+    gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)out)->name);
+    gemmepi__append(&text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)accumulator)->name);
+    gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n", accumulate);
+}
+
+/* >>building the pass */
+
+static int64_t gemmepi__divide_up(int64_t x, int64_t y) {
+    return x / y + (x % y != 0);
+}
+
+static size_t gemmepi__round_up(size_t x, size_t unit) {
+    return (x + unit - 1) / unit * unit;
+}
+
+/* Whether runs of eight of every tensor may be read 16 bytes at a time (a run of bf16 is 16 bytes, of f32 32). */
+static int gemmepi__is_aligned(const gemmepi__problem *problem, const gemmepi__view *product) {
+    int operand;
+    int64_t product_line = product->ld * product->bits / 8,
+            product_item = product->batch_stride * product->bits / 8;
+    if (problem->alignment < 16 || product_line % 16 || (problem->batch > 1 && product_item % 16))
+        return 0;
+    for (operand = GEMMEPI__C; operand <= GEMMEPI__BIAS; operand++) {
+        const gemmepi__view *view = &problem->views[operand];
+        int64_t line = view->ld * view->bits / 8, item = view->batch_stride * view->bits / 8;
+        if (view->dtype && view->bits != 1 &&
+            ((view->lines > 1 && line % 16) || (problem->batch > 1 && item % 16)))
+            return 0;
+    }
+    return 1;
+}
+
+static gemmepi__kernel_matrix gemmepi__kernel_matrix_of(const gemmepi__view *view) {
+    gemmepi__kernel_matrix matrix;
+    matrix.data = NULL;
+    matrix.ld = view->ld;
+    matrix.stride = view->batch_stride;
+    return matrix;
+}
+
+/* Four rows a thread hide the latency of one another's loads; a thread takes fewer where blocks would be fewer than two
+   for each multiprocessor, and more where they would pass the grid's limit. */
+static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
+                                          gemmepi__split *split) {
+    gemmepi__pass_params *params = &split->pass_params;
+    int64_t chunks = gemmepi__divide_up(problem->n, GEMMEPI__RUN), tiles;
+    unsigned threads_x = 1, threads_y;
+    int steps = 4;
+    while (threads_x < 32 && (int64_t)threads_x < chunks)
+        threads_x *= 2;
+    threads_y = GEMMEPI__PASS_THREADS / threads_x;
+    params->column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
+    while (steps > 1 && params->column_tiles * problem->batch *
+                                gemmepi__divide_up(problem->m, (int64_t)threads_y * steps) <
+                            2 * (int64_t)context->multiprocessors)
+        steps /= 2;
+    for (;; steps *= 2) {
+        params->row_steps = steps;
+        params->row_tiles = gemmepi__divide_up(problem->m, (int64_t)threads_y * steps);
+        tiles =
+            gemmepi__offset(gemmepi__offset(params->column_tiles, params->row_tiles, 0), problem->batch, 0);
+        if (tiles > 0 && tiles <= INT_MAX)
+            break;
+        if (steps > INT_MAX / 4)
+            return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    }
+    split->pass.blocks = (unsigned)tiles;
+    split->pass.threads_x = threads_x;
+    split->pass.threads_y = threads_y;
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
+                                          const gemmepi__view *product, gemmepi__split *split) {
+    gemmepi__pass_params *params = &split->pass_params;
+    const gemmepi__view *views = problem->views;
+    char prologue[1024];
+    gemmepi_status status = gemmepi__shape_pass(context, problem, split);
+    if (status)
+        return status;
+    params->product = gemmepi__kernel_matrix_of(product);
+    params->c = gemmepi__kernel_matrix_of(&views[GEMMEPI__C]);
+    params->d = gemmepi__kernel_matrix_of(&views[GEMMEPI__D]);
+    params->bias = gemmepi__kernel_matrix_of(&views[GEMMEPI__BIAS]);
+    params->aux = gemmepi__kernel_matrix_of(&views[GEMMEPI__AUX]);
+    params->residual = gemmepi__kernel_matrix_of(&views[GEMMEPI__RESIDUAL]);
+    params->m = problem->m;
+    params->n = problem->n;
+    if (gemmepi__has(problem, GEMMEPI_BGRAD))
+        split->pass_partial_bytes = (size_t)(problem->batch * params->row_tiles * problem->n) *
+                                    gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
+    gemmepi__pass_prologue(problem, gemmepi__is_aligned(problem, product), prologue, sizeof prologue);
+    return gemmepi__get_kernel(context, "pass.cu", prologue, "gemmepi_pass", &split->pass.function);
+}
+
+/* >>building the sums */
+
+static gemmepi_status gemmepi__get_sum(gemmepi_context *context, const gemmepi__problem *problem, int x,
+                                       int out, int accumulate, const char *entry, gemmepi__launch *launch) {
+    char prologue[512];
+    gemmepi__reduce_prologue(x, out, problem->accumulator, accumulate, prologue, sizeof prologue);
+    launch->threads_x =
+        strcmp(entry, "gemmepi_sum_rows") == 0 ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
+    launch->threads_y = launch->threads_x == GEMMEPI__SUM_COLUMNS ? GEMMEPI__SUM_ROWS : 1;
+    return gemmepi__get_kernel(context, "reduce.cu", prologue, entry, &launch->function);
+}
+
+static gemmepi_status gemmepi__set_blocks(gemmepi__launch *launch, int64_t x, int64_t y, int64_t z) {
+    int64_t blocks = gemmepi__offset(x, y, 0);
+    blocks = blocks < 0 ? -1 : gemmepi__offset(blocks, z, 0);
+    if (blocks < 0 || blocks > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
+    launch->blocks = (unsigned)blocks;
+    return GEMMEPI_OK;
+}
+
+/* Sums columns of x (rows x columns, groups of items) into bias_grad, by way of partial sums where one block for each
+   strip of columns would leave multiprocessors idle. */
+static gemmepi_status gemmepi__build_column_sums(gemmepi_context *context, const gemmepi__problem *problem,
+                                                 int x_dtype, int64_t groups, gemmepi__sums *sums) {
+    const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
+    gemmepi__reduce_params *params = &sums->first_params;
+    int accumulate = gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE);
+    int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
+    int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, tiles * groups);
+    int64_t most = gemmepi__divide_up(params->rows, 8 * GEMMEPI__SUM_ROWS);
+    gemmepi_status status;
+    params->parts = wanted < most ? wanted : most;
+    if (params->parts < 1)
+        params->parts = 1;
+    params->part_rows = gemmepi__divide_up(params->rows, params->parts);
+    params->out_stride = out->batch_stride;
+    status = gemmepi__set_blocks(&sums->first, tiles, params->parts, groups);
+    if (status || params->parts == 1)
+        return status ? status
+                      : gemmepi__get_sum(context, problem, x_dtype, out->dtype, accumulate,
+                                         "gemmepi_sum_columns", &sums->first);
+    params->out_stride = params->columns;
+    sums->partial_bytes = (size_t)(groups * params->parts * params->columns) *
+                          gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
+    sums->second_params = *params;
+    sums->second_params.x.ld = params->columns;
+    sums->second_params.x.stride = params->parts * params->columns;
+    sums->second_params.rows = params->parts;
+    sums->second_params.items = 1;
+    sums->second_params.parts = 1;
+    sums->second_params.part_rows = params->parts;
+    sums->second_params.out_stride = out->batch_stride;
+    status = gemmepi__set_blocks(&sums->second, tiles, groups, 1);
+    if (!status)
+        status = gemmepi__get_sum(context, problem, x_dtype, problem->accumulator, 0, "gemmepi_sum_columns",
+                                  &sums->first);
+    if (!status)
+        status = gemmepi__get_sum(context, problem, problem->accumulator, out->dtype, accumulate,
+                                  "gemmepi_sum_columns", &sums->second);
+    return status;
+}
+
+static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmepi__problem *problem,
+                                          gemmepi__split *split) {
+    const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
+    gemmepi__sums *sums = &split->sums;
+    gemmepi__reduce_params *params = &sums->first_params;
+    int64_t groups = problem->batch > 1 && out->batch_stride == 0 ? 1 : problem->batch;
+    const gemmepi__view *view;
+    gemmepi_status status;
+    params->items = problem->batch / groups;
+    if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
+        sums->operand = GEMMEPI__AUX;
+        params->rows = split->pass_params.row_tiles;
+        params->columns = problem->n;
+        params->x.ld = problem->n;
+        params->x.stride = params->rows * problem->n;
+        return gemmepi__build_column_sums(context, problem, problem->accumulator, groups, sums);
+    }
+    sums->operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
+    view = &problem->views[sums->operand];
+    params->x = gemmepi__kernel_matrix_of(view);
+    params->rows = view->lines;
+    params->columns = view->length;
+    if ((sums->operand == GEMMEPI__A) == (view->transposed != 0))
+        return gemmepi__build_column_sums(context, problem, view->dtype, groups, sums);
+    params->out_stride = out->batch_stride;
+    status = gemmepi__set_blocks(&sums->first, params->rows, groups, 1);
+    if (!status)
+        status = gemmepi__get_sum(context, problem, view->dtype, out->dtype,
+                                  gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE), "gemmepi_sum_rows",
+                                  &sums->first);
+    return status;
+}
+
+/* >>building the whole */
+
+/* Where the bare product goes. */
+static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, gemmepi__split *split) {
+    gemmepi__view view = problem->views[GEMMEPI__D];
+    int reads_aside = gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL);
+    int c_in_pass =
+        problem->views[GEMMEPI__C].dtype != problem->accumulator || (problem->flags & GEMMEPI_DEVICE_SCALARS);
+    split->product_takes_c = !c_in_pass && problem->k != 0;
+    split->to_workspace =
+        view.dtype != problem->accumulator || reads_aside || (problem->flags & GEMMEPI_DEVICE_SCALARS);
+    if (!split->to_workspace)
+        return view;
+    view.dtype = problem->accumulator;
+    view.bits = problem->accumulator == GEMMEPI_F64 ? 64 : 32;
+    view.ld = (problem->n + 7) / 8 * 8; /* runs of eight then start at multiples of 16 bytes */
+    view.batch_stride = problem->m * view.ld;
+    return view;
+}
+
+/* The problem without the sums of an operand. */
+static gemmepi__problem gemmepi__without_sums(const gemmepi__problem *problem) {
+    gemmepi__problem rest = *problem;
+    if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)) {
+        rest.epilogue &= ~(GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE);
+        memset(&rest.views[GEMMEPI__BIAS_GRAD], 0, sizeof rest.views[GEMMEPI__BIAS_GRAD]);
+    }
+    return rest;
+}
+
+static size_t gemmepi__split_workspace(const gemmepi__split *split) {
+    return gemmepi__round_up(split->product_bytes, 256) + gemmepi__round_up(split->pass_partial_bytes, 256) +
+           gemmepi__round_up(split->sums.partial_bytes, 256) + split->product.workspace_size;
+}
+
+/* cuBLASLt is open unless k is 0. GEMMEPI_UNSUPPORTED with the sentence where the route cannot take the problem. */
+static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                           gemmepi__split *split) {
+    gemmepi__problem rest = gemmepi__without_sums(problem);
+    gemmepi__view view;
+    gemmepi_status status = GEMMEPI_OK;
+    memset(split, 0, sizeof *split);
+    split->has_product = problem->k != 0;
+    split->bare = gemmepi__lt_rule(&rest) != NULL;
+    if (!split->bare) {
+        status = gemmepi__lt_build(context, &rest, 0, &rest.views[GEMMEPI__C], &rest.views[GEMMEPI__D],
+                                   &split->product);
+        split->product_takes_c = 1;
+        if (status == GEMMEPI_UNSUPPORTED)
+            split->bare = 1;
+    }
+    if (split->bare) {
+        view = gemmepi__product_view(problem, split);
+        if (split->has_product) {
+            if (split->to_workspace)
+                split->product_bytes = (size_t)(problem->batch * view.batch_stride) * (size_t)(view.bits / 8);
+            status = gemmepi__lt_build(context, problem, 1,
+                                       split->product_takes_c ? &problem->views[GEMMEPI__C] : &view, &view,
+                                       &split->product);
+        } else {
+            status = GEMMEPI_OK;
+        }
+        if (!status)
+            status = gemmepi__build_pass(context, problem, &view, split);
+    }
+    if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
+        status = gemmepi__build_sums(context, problem, split);
+    return status;
+}
+
+static int gemmepi__split_launches(const gemmepi__split *split) {
+    return split->has_product + (split->pass.function != NULL) + (split->sums.first.function != NULL) +
+           (split->sums.second.function != NULL);
+}
+
+/* >>running */
+
+static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, const gemmepi__launch *launch,
+                                             void *params, const char *what, gemmepi_stream stream) {
+    void *list[1];
+    int result;
+    list[0] = params;
+    result = context->driver.launch_kernel(launch->function, launch->blocks, 1, 1, launch->threads_x,
+                                           launch->threads_y, 1, 0, stream, list, NULL);
+    return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const gemmepi__split *split,
+                                        const gemmepi__arguments *arguments, void *product, void *partials,
+                                        gemmepi_stream stream) {
+    gemmepi__pass_params params = split->pass_params;
+    params.product.data = product;
+    params.c.data = arguments->pointers[GEMMEPI__C];
+    params.d.data = arguments->pointers[GEMMEPI__D];
+    params.bias.data = arguments->pointers[GEMMEPI__BIAS];
+    params.aux.data = arguments->pointers[GEMMEPI__AUX];
+    params.residual.data = arguments->pointers[GEMMEPI__RESIDUAL];
+    params.partials = partials;
+    params.alpha = split->product_takes_c ? 1 : arguments->alpha;
+    params.beta = split->product_takes_c ? 0 : arguments->beta;
+    params.uses_c = arguments->uses_c && !split->product_takes_c;
+    memcpy(&params.device_alpha, &arguments->device_alpha, sizeof(void *));
+    memcpy(&params.device_beta, &arguments->device_beta, sizeof(void *));
+    return gemmepi__launch_kernel(context, &split->pass, &params, "launching gemmepi_pass", stream);
+}
+
+static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const gemmepi__sums *sums, void *x,
+                                        void *bias_grad, void *partials, gemmepi_stream stream) {
+    gemmepi__reduce_params params = sums->first_params;
+    int two = sums->second.function != NULL;
+    gemmepi_status status;
+    params.x.data = x;
+    params.out = two ? partials : bias_grad;
+    status =
+        gemmepi__launch_kernel(context, &sums->first, &params, "launching the sums of bias_grad", stream);
+    if (status || !two)
+        return status;
+    params = sums->second_params;
+    params.x.data = partials;
+    params.out = bias_grad;
+    return gemmepi__launch_kernel(context, &sums->second, &params, "launching the sums of bias_grad", stream);
+}
+
+/* The primary context is current; workspace has gemmepi__split_workspace bytes. */
+static gemmepi_status gemmepi__split_run(const gemmepi_context *context, const gemmepi__split *split,
+                                         const gemmepi__arguments *arguments, char *workspace,
+                                         gemmepi_stream stream) {
+    char *pass_partials = workspace + gemmepi__round_up(split->product_bytes, 256);
+    char *sum_partials = pass_partials + gemmepi__round_up(split->pass_partial_bytes, 256);
+    char *lt_workspace = sum_partials + gemmepi__round_up(split->sums.partial_bytes, 256);
+    void *product = split->to_workspace ? (void *)workspace : arguments->pointers[GEMMEPI__D];
+    gemmepi_status status = GEMMEPI_OK;
+    if (split->has_product)
+        status = gemmepi__lt_run(context, &split->product, arguments,
+                                 split->product_takes_c ? arguments->alpha : 1,
+                                 split->product_takes_c ? arguments->beta : 0,
+                                 arguments->pointers[GEMMEPI__C], product, lt_workspace, stream);
+    if (!status && split->pass.function)
+        status = gemmepi__run_pass(context, split, arguments, product, pass_partials, stream);
+    if (!status && split->sums.first.function)
+        status =
+            gemmepi__run_sums(context, &split->sums,
+                              split->sums.operand == GEMMEPI__AUX ? (void *)pass_partials
+                                                                  : arguments->pointers[split->sums.operand],
+                              arguments->pointers[GEMMEPI__BIAS_GRAD], sum_partials, stream);
+    return status;
+}
+
+#endif
+/* Plans: a route chosen once for a problem, then run any number of times. */
+#ifndef GEMMEPI_GEMM_PLAN_H
+#define GEMMEPI_GEMM_PLAN_H
+
+#ifndef GEMMEPI_NO_HOST
+#endif
+
+#define GEMMEPI__REASON_SIZE 512
+
+struct gemmepi_plan {
+    gemmepi_context *context;
+    gemmepi__problem problem;
+    gemmepi_route route;
+    size_t workspace_size;
+    gemmepi__lt_product lt;               /* of the route lt */
+    gemmepi__split split;                 /* of the route split */
+    char lt_reason[GEMMEPI__REASON_SIZE]; /* why not lt */
+    long references;
+    long last_used; /* by the context's plan_clock; of cached plans, under its lock */
+};
+
+/* >>choosing */
+
+/* Whether lt runs the problem; if not, plan->lt_reason says why. Other failures are returned. */
+static gemmepi_status gemmepi__try_lt(gemmepi_plan *plan) {
+    const char *rule = gemmepi__lt_rule(&plan->problem);
+    gemmepi_status status;
+    if (rule) {
+        snprintf(plan->lt_reason, sizeof plan->lt_reason, "%s", rule);
+        return GEMMEPI_UNSUPPORTED;
+    }
+    status = gemmepi__lt_build(plan->context, &plan->problem, 0, &plan->problem.views[GEMMEPI__C],
+                               &plan->problem.views[GEMMEPI__D], &plan->lt);
+    if (status)
+        snprintf(plan->lt_reason, sizeof plan->lt_reason, "%.500s", gemmepi__error_text);
+    return status;
+}
+
+static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan) {
+    char split_reason[GEMMEPI__REASON_SIZE];
+    gemmepi_status status = plan->problem.k ? gemmepi__open_lt(plan->context) : GEMMEPI_OK;
+    if (status)
+        return status;
+    status = gemmepi__try_lt(plan);
+    if (!status) {
+        plan->route = GEMMEPI_ROUTE_LT;
+        plan->workspace_size = plan->lt.workspace_size;
+        return GEMMEPI_OK;
+    }
+    if (status != GEMMEPI_UNSUPPORTED)
+        return status;
+    status = gemmepi__split_build(plan->context, &plan->problem, &plan->split);
+    if (!status) {
+        plan->route = GEMMEPI_ROUTE_SPLIT;
+        plan->workspace_size = gemmepi__split_workspace(&plan->split);
+        return GEMMEPI_OK;
+    }
+    if (status != GEMMEPI_UNSUPPORTED)
+        return status;
+    snprintf(split_reason, sizeof split_reason, "%.500s", gemmepi__error_text);
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no route runs this problem. lt: %s. split: %s",
+                         plan->lt_reason, split_reason);
+}
+
+/* The context's device: the primary context current, one build at a time. */
+static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan) {
+    gemmepi_context *context = plan->context;
+    gemmepi__entry entry;
+    gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
+    if (status)
+        return status;
+    gemmepi__lock(&context->build_lock);
+    status = gemmepi__choose_route(plan);
+    gemmepi__unlock(&context->build_lock);
+    gemmepi__leave_relaxed(context, &entry);
+    return status;
+}
+
+static void gemmepi__release_plan(void *released) {
+    gemmepi_plan *plan = (gemmepi_plan *)released;
+    if (gemmepi__add(&plan->references, -1) == 0)
+        gemmepi__delete(&plan->context->allocator, plan);
+}
+
+static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
+                                          gemmepi_plan **result) {
+    gemmepi_plan *plan = (gemmepi_plan *)gemmepi__new(&context->allocator, sizeof *plan);
+    gemmepi_status status = GEMMEPI_OK;
+    if (!plan)
+        return GEMMEPI_OUT_OF_MEMORY;
+    plan->context = context;
+    plan->problem = *problem;
+    plan->references = 1;
+    if (gemmepi__is_empty(problem)) {
+        plan->route = GEMMEPI_ROUTE_EMPTY;
+        gemmepi__say(&context->log, GEMMEPI_LOG_INFO,
+                     "a product of m %lld, n %lld, batch %lld is empty: runs write nothing",
+                     (long long)problem->m, (long long)problem->n, (long long)problem->batch);
+    } else if (context->is_host) {
+        plan->route = GEMMEPI_ROUTE_HOST;
+    } else {
+        status = gemmepi__choose_on_device(plan);
+    }
+    if (status)
+        gemmepi__release_plan(plan);
+    else
+        *result = plan;
+    return status;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
+                                               gemmepi_plan **plan) {
+    gemmepi__problem problem;
+    gemmepi_status status;
+    if (!context || !plan)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
+    status = gemmepi__normalise(desc, &problem);
+    return status ? status : gemmepi__build_plan(context, &problem, plan);
+}
+
+GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
+    if (plan)
+        gemmepi__release_plan(plan);
+}
+
+/* >>running */
+
+static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+                                             const gemmepi__arguments *arguments, gemmepi_stream stream) {
+    const gemmepi_context *context = plan->context;
+    void *workspace = args->workspace;
+    if (plan->workspace_size && workspace) {
+        gemmepi_status status = gemmepi__check_workspace(&plan->problem, arguments, workspace,
+                                                         args->workspace_size, plan->workspace_size);
+        if (status)
+            return status;
+    } else if (plan->workspace_size) {
+        workspace = gemmepi__workspace_of(context, stream, plan->workspace_size);
+        if (!workspace)
+            return gemmepi__fail(
+                GEMMEPI_BUFFER_TOO_SMALL,
+                "args.workspace is NULL and gemmepi_prepare has reserved no %llu bytes for this stream",
+                (gemmepi__ull)plan->workspace_size);
+    }
+    if (plan->route == GEMMEPI_ROUTE_LT)
+        return gemmepi__lt_run(context, &plan->lt, arguments, arguments->alpha, arguments->beta,
+                               arguments->pointers[GEMMEPI__C], arguments->pointers[GEMMEPI__D], workspace,
+                               stream);
+    return gemmepi__split_run(context, &plan->split, arguments, (char *)workspace, stream);
+}
+
+#ifndef GEMMEPI_NO_HOST
+static gemmepi_status gemmepi__run_on_host(const gemmepi_plan *plan, gemmepi__arguments *arguments) {
+    if (arguments->device_alpha)
+        memcpy(&arguments->alpha, arguments->device_alpha, sizeof(double));
+    if (arguments->device_beta)
+        memcpy(&arguments->beta, arguments->device_beta, sizeof(double));
+    gemmepi__host_product(&plan->problem, arguments);
+    return GEMMEPI_OK;
+}
+#endif
+
+GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+                                            gemmepi_stream stream) {
+    gemmepi__arguments arguments;
+    gemmepi__entry entry;
+    gemmepi_status status;
+    if (!plan || !args)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
+    if (plan->route == GEMMEPI_ROUTE_EMPTY)
+        return GEMMEPI_OK;
+    status = gemmepi__take_arguments(&plan->problem, args, &arguments);
+    if (status)
+        return status;
+#ifndef GEMMEPI_NO_HOST
+    if (plan->route == GEMMEPI_ROUTE_HOST)
+        return gemmepi__run_on_host(plan, &arguments);
+#endif
+    status = gemmepi__enter(plan->context, &entry);
+    if (status)
+        return status;
+    status = gemmepi__run_on_device(plan, args, &arguments, stream);
+    gemmepi__leave(plan->context, &entry);
+    return status;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream) {
+    if (!plan)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
+    return gemmepi__reserve(plan->context, stream, plan->workspace_size);
+}
+
+/* >>one-shot calls: plans kept by problem */
+
+/* Plans are some 2 KB; a program with more shapes than this builds the least recently used ones anew. */
+#define GEMMEPI__MAX_CACHED_PLANS 1024
+
+typedef struct gemmepi__oldest {
+    gemmepi_plan *plan;
+} gemmepi__oldest;
+
+static void gemmepi__consider_oldest(void *user, gemmepi__map_entry *entry) {
+    gemmepi__oldest *oldest = (gemmepi__oldest *)user;
+    gemmepi_plan *plan = (gemmepi_plan *)entry->value;
+    if (!oldest->plan || plan->last_used < oldest->plan->last_used)
+        oldest->plan = plan;
+}
+
+/* With the lock held: the plan with one more reference, or NULL. */
+static gemmepi_plan *gemmepi__find_plan(gemmepi_context *context, const gemmepi__problem *problem) {
+    gemmepi_plan *plan = (gemmepi_plan *)gemmepi__map_find(&context->plans, problem, sizeof *problem);
+    if (plan) {
+        gemmepi__add(&plan->references, 1);
+        plan->last_used = ++context->plan_clock;
+    }
+    return plan;
+}
+
+/* With the lock held: keeps the plan under a reference of the cache's own, if there is memory for it. */
+static void gemmepi__keep_plan(gemmepi_context *context, gemmepi_plan *plan) {
+    gemmepi__oldest oldest = {NULL};
+    context->release_plan = gemmepi__release_plan;
+    if (context->plans.count >= GEMMEPI__MAX_CACHED_PLANS) {
+        gemmepi__map_each(&context->plans, gemmepi__consider_oldest, &oldest);
+        gemmepi__map_remove(&context->plans, &oldest.plan->problem, sizeof oldest.plan->problem);
+        gemmepi__release_plan(oldest.plan);
+    }
+    plan->last_used = ++context->plan_clock;
+    if (gemmepi__map_insert(&context->plans, &plan->problem, sizeof plan->problem, plan))
+        gemmepi__add(&plan->references, 1);
+}
+
+/* A plan for the problem with a reference for the caller to release. */
+static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi__problem *problem,
+                                        gemmepi_plan **result) {
+    gemmepi_plan *plan, *other;
+    gemmepi_status status;
+    gemmepi__lock(&context->lock);
+    plan = gemmepi__find_plan(context, problem);
+    gemmepi__unlock(&context->lock);
+    if (plan) {
+        *result = plan;
+        return GEMMEPI_OK;
+    }
+    status = gemmepi__build_plan(context, problem, &plan);
+    if (status)
+        return status;
+    gemmepi__lock(&context->lock);
+    other = gemmepi__find_plan(context, problem); /* another thread was quicker: its plan is as good */
+    if (!other)
+        gemmepi__keep_plan(context, plan);
+    gemmepi__unlock(&context->lock);
+    if (other)
+        gemmepi__release_plan(plan);
+    *result = other ? other : plan;
+    return GEMMEPI_OK;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
+                                          const gemmepi_matmul_args *args, gemmepi_stream stream) {
+    gemmepi__problem problem;
+    gemmepi_plan *plan;
+    gemmepi_status status;
+    if (!context || !args)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
+    status = gemmepi__normalise(desc, &problem);
+    if (status)
+        return status;
+    if (!desc->alignment)
+        problem.alignment = (int32_t)gemmepi__alignment_of(args);
+    status = gemmepi__get_plan(context, &problem, &plan);
+    if (status)
+        return status;
+    if (!args->workspace)
+        status = gemmepi_prepare(plan, stream);
+    if (!status)
+        status = gemmepi_plan_run(plan, args, stream);
+    gemmepi__release_plan(plan);
+    return status;
+}
+
+#endif
+/* What a plan is, as a struct and in words. */
+#ifndef GEMMEPI_GEMM_EXPLAIN_H
+#define GEMMEPI_GEMM_EXPLAIN_H
+
+static const char *const gemmepi__route_names[] = {"empty", "lt", "split", "host"};
+
+static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_details *details) {
+    const gemmepi__split *split = &plan->split;
+    if (plan->route == GEMMEPI_ROUTE_LT)
+        gemmepi__lt_describe_algo(&plan->context->cublaslt, &plan->lt, details->kernel,
+                                  sizeof details->kernel, &details->tile_m, &details->tile_n);
+    else if (plan->route == GEMMEPI_ROUTE_SPLIT && split->has_product)
+        gemmepi__lt_describe_algo(&plan->context->cublaslt, &split->product, details->kernel,
+                                  sizeof details->kernel, &details->tile_m, &details->tile_n);
+    else if (plan->route == GEMMEPI_ROUTE_SPLIT)
+        snprintf(details->kernel, sizeof details->kernel, "gemmepi_pass");
+    else if (plan->route == GEMMEPI_ROUTE_HOST)
+        snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_product");
+#ifndef GEMMEPI_NO_HOST
+    if (plan->route == GEMMEPI_ROUTE_HOST)
+        details->tile_m = details->tile_n = GEMMEPI__HOST_TILE;
+#endif
+}
+
+GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
+    if (!plan || !details)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
+    memset(details, 0, sizeof *details);
+    details->route = plan->route;
+    details->route_name = gemmepi__route_names[plan->route];
+    gemmepi__describe_kernel(plan, details);
+    details->launches = plan->route == GEMMEPI_ROUTE_LT ? 1 : 0;
+    if (plan->route == GEMMEPI_ROUTE_SPLIT)
+        details->launches = gemmepi__split_launches(&plan->split);
+    details->workspace_size = plan->workspace_size;
+    details->compute = (gemmepi_compute)plan->problem.compute;
+    details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
+    details->deterministic = 1; /* our sums have a fixed order, and cuBLASLt is kept from reducing in place */
+    details->bit_stable = 1;
+    return GEMMEPI_OK;
+}
+
+static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
+    const gemmepi__view *view = &problem->views[operand];
+    if (!view->dtype || (operand == GEMMEPI__C && view->ld == problem->views[GEMMEPI__D].ld &&
+                         view->dtype == problem->views[GEMMEPI__D].dtype))
+        return;
+    gemmepi__append(text, "  %-9s %s%s, %lld x %lld stored%s, ld %lld, batch stride %lld\n",
+                    gemmepi__argument_name(problem, operand),
+                    gemmepi__dtype((gemmepi_dtype)view->dtype)->name, view->bits == 1 ? " (bit mask)" : "",
+                    (long long)view->lines, (long long)view->length, view->transposed ? " transposed" : "",
+                    (long long)view->ld, (long long)view->batch_stride);
+}
+
+static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem *problem) {
+    int operand;
+    gemmepi__append(text, "product of m %lld, n %lld, k %lld, batch %lld, epilogue ",
+                    (long long)(problem->exchanged ? problem->n : problem->m),
+                    (long long)(problem->exchanged ? problem->m : problem->n), (long long)problem->k,
+                    (long long)problem->batch);
+    gemmepi__append_epilogue(text, problem->epilogue);
+    gemmepi__append(
+        text, "%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
+        problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "", (int)problem->alignment,
+        problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+        gemmepi__explain_view(text, problem, operand);
+}
+
+static void gemmepi__explain_split(gemmepi__text *text, const gemmepi_plan *plan, const char *kernel) {
+    const gemmepi__split *split = &plan->split;
+    if (split->has_product)
+        gemmepi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
+                        split->to_workspace ? ", into workspace in the accumulator's type" : "");
+    if (split->pass.function)
+        gemmepi__append(text, "  gemmepi_pass: the epilogue, %u blocks of %u x %u threads\n",
+                        split->pass.blocks, split->pass.threads_x, split->pass.threads_y);
+    if (split->sums.first.function)
+        gemmepi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
+                        split->sums.second.function ? 2 : 1, split->sums.second.function ? "es" : "");
+}
+
+static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *plan) {
+    gemmepi_plan_details details;
+    gemmepi_plan_info(plan, &details);
+    gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name,
+                    (gemmepi__ull)plan->workspace_size);
+    switch (plan->route) {
+    case GEMMEPI_ROUTE_EMPTY:
+        gemmepi__append(text, "  m, n or batch is 0: nothing runs, nothing is written\n");
+        break;
+    case GEMMEPI_ROUTE_HOST:
+        gemmepi__append(text,
+                        "  plain C, accumulated in F64\n  not lt, not split: the context runs on the host\n");
+        break;
+    case GEMMEPI_ROUTE_LT:
+        gemmepi__append(text, "  %s\n  not split: lt does it in one kernel\n", details.kernel);
+        break;
+    default:
+        gemmepi__explain_split(text, plan, details.kernel);
+        gemmepi__append(text, "  not lt: %s\n", plan->lt_reason);
+        break;
+    }
+    if (plan->route == GEMMEPI_ROUTE_LT || plan->route == GEMMEPI_ROUTE_SPLIT)
+        gemmepi__append(text, "  not host: the context runs on a GPU\n");
+}
+
+GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *data, size_t size) {
+    gemmepi__text text = gemmepi__text_in(data, size);
+    if (!plan)
+        return 0;
+    gemmepi__explain_problem(&text, &plan->problem);
+    gemmepi__explain_routes(&text, plan);
+    return text.length;
+}
+
+#endif
+
+#endif

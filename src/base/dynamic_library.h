@@ -1,0 +1,106 @@
+/* Libraries opened while the program runs. */
+#ifndef GEMMEPI_BASE_DYNAMIC_LIBRARY_H
+#define GEMMEPI_BASE_DYNAMIC_LIBRARY_H
+
+#include "platform.h"
+
+#if !GEMMEPI__WINDOWS
+#include <dlfcn.h>
+#endif
+
+/* room for a path that the system gives, with its final zero: Linux's PATH_MAX, which strict C99 hides */
+#define GEMMEPI__PATH_SIZE 4096
+
+#if GEMMEPI__WINDOWS
+#define GEMMEPI__SLASH          "\\"
+#define GEMMEPI__LIST_SEPARATOR ';'
+#else
+#define GEMMEPI__SLASH          "/"
+#define GEMMEPI__LIST_SEPARATOR ':'
+
+typedef struct gemmepi__dl_info { /* Dl_info */
+    const char *file;
+    void *base;
+    const char *symbol;
+    void *address;
+} gemmepi__dl_info;
+
+extern int gemmepi__dladdr(const void *address, gemmepi__dl_info *info) GEMMEPI__SYSTEM_NAME("dladdr");
+#endif
+
+static int gemmepi__is_slash(char c) {
+    return c == '/' || (GEMMEPI__WINDOWS && c == '\\');
+}
+
+static int gemmepi__is_absolute(const char *path) {
+    if (GEMMEPI__WINDOWS && path[0] && path[1] == ':')
+        return gemmepi__is_slash(path[2]);
+    return gemmepi__is_slash(path[0]);
+}
+
+/* Opens a library by a path with a folder in it, or by its plain name where the system looks for such; a plain name
+   also finds a library that the process has already. NULL if that fails: then reason (of size bytes) says why. */
+static void *gemmepi__library_open(const char *name, char *reason, size_t size) {
+#if GEMMEPI__WINDOWS
+    /* a full path lets the library find its neighbours, which the flag forbids for other names */
+    void *library =
+        (void *)LoadLibraryExA(name, NULL, gemmepi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH : 0);
+    if (!library)
+        snprintf(reason, size, "%s: Windows error %lu", name, GetLastError());
+#else
+    /* local: the program may have its own version of the library, whose symbols must stay apart. Never unmapped:
+       CUDA's libraries leak their own memory then, and some leave threads behind */
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library) {
+        const char *text = dlerror();
+        snprintf(reason, size, "%s", text ? text : name);
+    }
+#endif
+    return library;
+}
+
+/* Two opens need two closes. NULL is accepted. */
+static void gemmepi__library_close(void *library) {
+    if (!library)
+        return;
+#if GEMMEPI__WINDOWS
+    FreeLibrary((HMODULE)library);
+#else
+    dlclose(library);
+#endif
+}
+
+/* The address of an exported symbol, or NULL. */
+static void *gemmepi__library_symbol(void *library, const char *symbol) {
+#if GEMMEPI__WINDOWS
+    FARPROC function = GetProcAddress((HMODULE)library, symbol);
+    void *address;
+    memcpy(&address, &function, sizeof address); /* ISO C has no conversion from functions to objects */
+    return address;
+#else
+    return dlsym(library, symbol);
+#endif
+}
+
+/* The file that the library was loaded from, asked for by one of its symbols. "" and 0 if that is unknown. */
+static int gemmepi__library_path(void *library, const char *symbol, char *path, size_t size) {
+    path[0] = 0;
+#if GEMMEPI__WINDOWS
+    {
+        DWORD length = GetModuleFileNameA((HMODULE)library, path, (DWORD)size);
+        (void)symbol;
+        if (length >= size)
+            path[0] = 0;
+    }
+#else
+    {
+        void *address = dlsym(library, symbol);
+        gemmepi__dl_info info;
+        if (address && gemmepi__dladdr(address, &info) && info.file && strlen(info.file) < size)
+            memcpy(path, info.file, strlen(info.file) + 1);
+    }
+#endif
+    return path[0] != 0;
+}
+
+#endif

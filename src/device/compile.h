@@ -1,0 +1,184 @@
+/* Our CUDA sources to machine code, by NVRTC. */
+#ifndef GEMMEPI_DEVICE_COMPILE_H
+#define GEMMEPI_DEVICE_COMPILE_H
+
+#include "../../kernels_src.h"
+#include "../base/memory.h"
+#include "../base/text.h"
+#include "../cuda/load.h"
+
+/* What to compile for: cubin for an architecture that NVRTC knows, or PTX that the driver of a newer chip compiles. */
+typedef struct gemmepi__target {
+    char name[24]; /* "sm_90", "sm_90a", "compute_120" */
+    int is_ptx;
+} gemmepi__target;
+
+typedef struct gemmepi__image {
+    char *data; /* cubin, or PTX with its final zero */
+    size_t size;
+} gemmepi__image;
+
+/* The best target of this NVRTC for a chip; arch is 90 for compute capability 9.0. */
+static gemmepi_status gemmepi__choose_target(const gemmepi__nvrtc *nvrtc, int arch, gemmepi__target *target) {
+    int archs[64], count = 0, best = 0, i;
+    int result = nvrtc->get_num_supported_archs(&count);
+    if (!result && count > 0 && count <= (int)GEMMEPI__COUNT(archs))
+        result = nvrtc->get_supported_archs(archs);
+    if (result || count <= 0 || count > (int)GEMMEPI__COUNT(archs))
+        return gemmepi__fail(GEMMEPI_COMPILE_ERROR,
+                             "NVRTC does not tell the architectures it knows (%s, count %d)",
+                             nvrtc->get_error_string(result), count);
+    for (i = 0; i < count; i++)
+        if (archs[i] <= arch && archs[i] > best)
+            best = archs[i];
+    if (best == 0)
+        return gemmepi__fail(
+            GEMMEPI_UNSUPPORTED,
+            "the GPU's compute capability is %d.%d, older than any that NVRTC %d.%d compiles for", arch / 10,
+            arch % 10, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
+    target->is_ptx = best != arch;
+    snprintf(target->name, sizeof target->name, "%s_%d", target->is_ptx ? "compute" : "sm", best);
+    return GEMMEPI_OK;
+}
+
+static const gemmepi__source *gemmepi__find_source(const char *name) {
+    const gemmepi__source *source = gemmepi__sources;
+    while (source->name && strcmp(source->name, name) != 0)
+        source++;
+    return source->name ? source : NULL;
+}
+
+/* prologue and the source's parts as one text from the allocator */
+static char *gemmepi__join_source(const gemmepi_allocator *allocator, const char *prologue,
+                                  const gemmepi__source *source) {
+    const char *const *part;
+    size_t length = strlen(prologue), size;
+    char *text, *at;
+    for (part = source->parts; *part; part++)
+        length += strlen(*part);
+    text = (char *)gemmepi__new(allocator, length + 1);
+    if (!text)
+        return NULL;
+    size = strlen(prologue);
+    memcpy(text, prologue, size);
+    at = text + size;
+    for (part = source->parts; *part; part++) {
+        size = strlen(*part);
+        memcpy(at, *part, size);
+        at += size;
+    }
+    return text;
+}
+
+#define GEMMEPI__MAX_SOURCES 16
+
+/* Every source by the name under which #include finds it, in memory from the allocator. */
+typedef struct gemmepi__headers {
+    int count;
+    const char *names[GEMMEPI__MAX_SOURCES];
+    char *texts[GEMMEPI__MAX_SOURCES];
+} gemmepi__headers;
+
+static void gemmepi__free_headers(const gemmepi_allocator *allocator, gemmepi__headers *headers) {
+    int i;
+    for (i = 0; i < headers->count; i++)
+        gemmepi__delete(allocator, headers->texts[i]);
+    headers->count = 0;
+}
+
+static int gemmepi__make_headers(const gemmepi_allocator *allocator, gemmepi__headers *headers) {
+    const gemmepi__source *source;
+    headers->count = 0;
+    for (source = gemmepi__sources; source->name && headers->count < GEMMEPI__MAX_SOURCES; source++) {
+        char *text;
+        if (strstr(source->name, ".cu") && !strstr(source->name, ".cuh"))
+            continue; /* a kernel file is never included */
+        text = gemmepi__join_source(allocator, "", source);
+        if (!text) {
+            gemmepi__free_headers(allocator, headers);
+            return 0;
+        }
+        headers->names[headers->count] = source->name;
+        headers->texts[headers->count++] = text;
+    }
+    return 1;
+}
+
+/* NVRTC's log from the allocator, or NULL. */
+static char *gemmepi__program_log(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
+                                  gemmepi__nvrtc_program program) {
+    size_t size = 0;
+    char *log;
+    if (nvrtc->get_program_log_size(program, &size) != 0 || size == 0)
+        return NULL;
+    log = (char *)gemmepi__new(allocator, size + 1);
+    if (log && nvrtc->get_program_log(program, log) != 0)
+        log[0] = 0;
+    return log;
+}
+
+static gemmepi_status gemmepi__take_image(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
+                                          gemmepi__nvrtc_program program, int is_ptx, gemmepi__image *image) {
+    int result =
+        is_ptx ? nvrtc->get_ptx_size(program, &image->size) : nvrtc->get_cubin_size(program, &image->size);
+    if (result)
+        return gemmepi__nvrtc_failed(nvrtc, result, "asking for the size of the machine code");
+    image->data = (char *)gemmepi__new(allocator, image->size);
+    if (!image->data)
+        return GEMMEPI_OUT_OF_MEMORY;
+    result = is_ptx ? nvrtc->get_ptx(program, image->data) : nvrtc->get_cubin(program, image->data);
+    if (!result)
+        return GEMMEPI_OK;
+    gemmepi__delete(allocator, image->data);
+    image->data = NULL;
+    return gemmepi__nvrtc_failed(nvrtc, result, "taking the machine code");
+}
+
+/* Compiles file (a name in gemmepi__sources) after prologue. image->data, and *log if log is not NULL (with ptxas's
+   report of registers and memory), are the caller's, from the allocator. */
+static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
+                                       const char *file, const char *prologue, const gemmepi__target *target,
+                                       gemmepi__image *image, char **log) {
+    const gemmepi__source *source = gemmepi__find_source(file);
+    gemmepi__nvrtc_program program = NULL;
+    gemmepi__headers headers;
+    gemmepi_status status;
+    char arch[48], *text, *messages;
+    const char *options[3];
+    int result;
+    image->data = NULL;
+    if (log)
+        *log = NULL;
+    if (!source)
+        return gemmepi__fail(GEMMEPI_COMPILE_ERROR, "there is no kernel file called %s", file);
+    text = gemmepi__join_source(allocator, prologue, source);
+    if (!text || !gemmepi__make_headers(allocator, &headers)) {
+        gemmepi__delete(allocator, text);
+        return GEMMEPI_OUT_OF_MEMORY;
+    }
+    snprintf(arch, sizeof arch, "--gpu-architecture=%s", target->name);
+    options[0] = arch;
+    options[1] = "--std=c++17";
+    options[2] = "--ptxas-options=-v";
+    result = nvrtc->create_program(&program, text, file, headers.count, (const char *const *)headers.texts,
+                                   headers.names);
+    if (!result)
+        result = nvrtc->compile_program(program, log && !target->is_ptx ? 3 : 2, options);
+    messages = program ? gemmepi__program_log(nvrtc, allocator, program) : NULL;
+    if (result)
+        status = gemmepi__fail(GEMMEPI_COMPILE_ERROR, "NVRTC did not compile %s for %s: %s\n%s", file,
+                               target->name, nvrtc->get_error_string(result), messages ? messages : "");
+    else
+        status = gemmepi__take_image(nvrtc, allocator, program, target->is_ptx, image);
+    if (log)
+        *log = messages;
+    else
+        gemmepi__delete(allocator, messages);
+    if (program)
+        nvrtc->destroy_program(&program);
+    gemmepi__free_headers(allocator, &headers);
+    gemmepi__delete(allocator, text);
+    return status;
+}
+
+#endif

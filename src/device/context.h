@@ -1,0 +1,271 @@
+/* A context: one device, what was loaded for it, and what it keeps. */
+#ifndef GEMMEPI_DEVICE_CONTEXT_H
+#define GEMMEPI_DEVICE_CONTEXT_H
+
+#include "../base/map.h"
+#include "../base/memory.h"
+#include "../base/thread.h"
+#include "../cuda/load.h"
+#include "disk_cache.h"
+
+#define GEMMEPI__BLOCK_BUCKETS 64
+
+struct gemmepi_context {
+    gemmepi_allocator allocator;
+    gemmepi__log log;
+    gemmepi__loader loader;
+    int is_host;
+
+    /* the GPU; all of it fixed once the context is created */
+    gemmepi__driver driver;
+    gemmepi__cu_device device;
+    gemmepi__cu_context primary; /* NULL: not retained */
+    int ordinal;
+    int arch; /* 90 for compute capability 9.0 */
+    int multiprocessors;
+    char name[128];
+
+    gemmepi__mutex build_lock; /* held while a plan is built: guards the libraries below and kernels */
+    gemmepi__nvrtc nvrtc;
+    gemmepi__cublaslt cublaslt;
+    gemmepi__lt_handle lt_handle; /* NULL: cuBLASLt not opened */
+    int has_nvrtc, has_cublaslt;
+    gemmepi__disk_cache disk;
+    gemmepi__map kernels; /* gemmepi__kernel by file and prologue */
+    long kernels_compiled, kernels_from_disk;
+
+    gemmepi__mutex lock; /* held for moments: guards plans, and adding to blocks */
+    gemmepi__map plans;  /* of one-shot calls, by problem */
+    long plan_clock;
+    void (*release_plan)(void *plan);
+    gemmepi__atomic_pointer
+        blocks[GEMMEPI__BLOCK_BUCKETS]; /* workspace, see workspace.h; read without a lock */
+};
+
+/* >>entering: the primary context is current while the library works, and the caller's own again afterwards */
+
+typedef struct gemmepi__entry {
+    int pushed;
+    int previous_mode;
+} gemmepi__entry;
+
+static gemmepi_status gemmepi__enter(const gemmepi_context *context, gemmepi__entry *entry) {
+    gemmepi__cu_context current = NULL;
+    int result = context->driver.ctx_get_current(&current);
+    entry->pushed = 0;
+    if (result == 0 && current == context->primary)
+        return GEMMEPI_OK;
+    result = context->driver.ctx_push_current(context->primary);
+    if (result)
+        return gemmepi__cuda_failed(&context->driver, result, "cuCtxPushCurrent");
+    entry->pushed = 1;
+    return GEMMEPI_OK;
+}
+
+static void gemmepi__leave(const gemmepi_context *context, const gemmepi__entry *entry) {
+    gemmepi__cu_context popped;
+    if (entry->pushed)
+        context->driver.ctx_pop_current(&popped);
+}
+
+/* For work that allocates or loads code: allowed also while some stream is being captured, because none of it touches
+   a captured stream. */
+static gemmepi_status gemmepi__enter_relaxed(const gemmepi_context *context, gemmepi__entry *entry) {
+    gemmepi_status status = gemmepi__enter(context, entry);
+    entry->previous_mode = GEMMEPI__CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (!status)
+        context->driver.thread_exchange_stream_capture_mode(&entry->previous_mode);
+    return status;
+}
+
+static void gemmepi__leave_relaxed(const gemmepi_context *context, gemmepi__entry *entry) {
+    context->driver.thread_exchange_stream_capture_mode(&entry->previous_mode);
+    gemmepi__leave(context, entry);
+}
+
+/* >>create */
+
+static char *gemmepi__copy_text(const gemmepi_allocator *allocator, const char *text) {
+    size_t size = strlen(text) + 1;
+    char *copy = (char *)gemmepi__new(allocator, size);
+    if (copy)
+        memcpy(copy, text, size);
+    return copy;
+}
+
+/* The CUDA device that config.device 0 stands for: the current one of the calling thread, else the first. */
+static int gemmepi__current_ordinal(const gemmepi__driver *driver) {
+    gemmepi__cu_context current = NULL;
+    gemmepi__cu_device device = 0, candidate;
+    int count = 0, i;
+    if (driver->ctx_get_current(&current) != 0 || !current || driver->ctx_get_device(&device) != 0 ||
+        driver->device_get_count(&count) != 0)
+        return 0;
+    for (i = 0; i < count; i++)
+        if (driver->device_get(&candidate, i) == 0 && candidate == device)
+            return i;
+    return 0;
+}
+
+/* Everything that can fail between the driver's library and a retained primary context. */
+static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted) {
+    gemmepi__driver *driver = &context->driver;
+    int count = 0, major = 0, minor = 0, result;
+    gemmepi_status status = gemmepi__load_driver(&context->loader, driver);
+    if (status)
+        return status;
+    context->loader.newest_major = driver->version / 1000;
+    result = driver->init(0);
+    if (result) {
+        gemmepi__cuda_failed(driver, result, "cuInit");
+        return GEMMEPI_NO_DEVICE;
+    }
+    result = driver->device_get_count(&count);
+    if (result)
+        return gemmepi__cuda_failed(driver, result, "cuDeviceGetCount");
+    context->ordinal = wanted ? wanted - 1 : gemmepi__current_ordinal(driver);
+    if (context->ordinal >= count)
+        return gemmepi__fail(GEMMEPI_NO_DEVICE, "config.device asks for CUDA device %d; this machine has %d",
+                             context->ordinal, count);
+    result = driver->device_get(&context->device, context->ordinal);
+    if (!result)
+        result = driver->device_get_name(context->name, (int)sizeof context->name, context->device);
+    if (!result)
+        result = driver->device_get_attribute(&major, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                                              context->device);
+    if (!result)
+        result = driver->device_get_attribute(&minor, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+                                              context->device);
+    if (!result)
+        result = driver->device_get_attribute(
+            &context->multiprocessors, GEMMEPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, context->device);
+    if (result)
+        return gemmepi__cuda_failed(driver, result, "reading the device's properties");
+    context->arch = 10 * major + minor;
+    result = driver->device_primary_ctx_retain(&context->primary, context->device);
+    if (result) {
+        context->primary = NULL;
+        return gemmepi__cuda_failed(driver, result, "cuDevicePrimaryCtxRetain");
+    }
+    gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "device %d: %s, compute capability %d.%d", context->ordinal,
+                 context->name, major, minor);
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__open_host(gemmepi_context *context) {
+#ifdef GEMMEPI_NO_HOST
+    (void)context;
+    return gemmepi__fail(GEMMEPI_NO_DEVICE, "the host was left out of this program (GEMMEPI_NO_HOST)");
+#else
+    context->is_host = 1;
+    context->ordinal = -1;
+    memcpy(context->name, "host", 5);
+    return GEMMEPI_OK;
+#endif
+}
+
+/* config.device 0 takes the host where no GPU can be used, and says so. */
+static gemmepi_status gemmepi__open_any(gemmepi_context *context, int wanted) {
+    gemmepi_status status;
+    if (wanted == GEMMEPI_DEVICE_HOST)
+        return gemmepi__open_host(context);
+    status = gemmepi__open_device(context, wanted);
+    if (!status || wanted != 0)
+        return status;
+#ifdef GEMMEPI_NO_HOST
+    return status;
+#else
+    gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "no GPU can be used, so the host is: %s",
+                 gemmepi__error_text);
+    return gemmepi__open_host(context);
+#endif
+}
+
+static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
+    if (config->device < GEMMEPI_DEVICE_HOST)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST",
+                             config->device);
+    if ((config->allocator.alloc == NULL) != (config->allocator.free == NULL))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT, "config.allocator has %s without %s; both or neither are set",
+            config->allocator.alloc ? "alloc" : "free", config->allocator.alloc ? "free" : "alloc");
+    return GEMMEPI_OK;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **result) {
+    gemmepi_config defaults;
+    gemmepi_allocator allocator;
+    gemmepi_context *context;
+    gemmepi_status status;
+    if (!result)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL; it receives the new context");
+    memset(&defaults, 0, sizeof defaults);
+    if (!config)
+        config = &defaults;
+    status = gemmepi__check_config(config);
+    if (status)
+        return status;
+    allocator = config->allocator.alloc ? config->allocator : gemmepi__default_allocator();
+    context = (gemmepi_context *)gemmepi__new(&allocator, sizeof *context);
+    if (!context)
+        return GEMMEPI_OUT_OF_MEMORY;
+    context->allocator = allocator;
+    context->log.function = config->log;
+    context->log.user = config->log_user;
+    context->loader.log = &context->log;
+    context->loader.resolve = config->resolve_symbol;
+    context->loader.resolve_user = config->resolve_user;
+    gemmepi__map_init(&context->kernels, &context->allocator);
+    gemmepi__map_init(&context->plans, &context->allocator);
+    if (!gemmepi__mutex_init(&context->lock)) {
+        gemmepi__delete(&allocator, context);
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+    }
+    if (!gemmepi__mutex_init(&context->build_lock)) {
+        gemmepi__mutex_destroy(&context->lock);
+        gemmepi__delete(&allocator, context);
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+    }
+    if (config->library_path) {
+        context->loader.library_path = gemmepi__copy_text(&allocator, config->library_path);
+        status = context->loader.library_path ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
+    }
+    if (!status)
+        status = gemmepi__open_any(context, config->device);
+    if (!status && !context->is_host)
+        gemmepi__disk_cache_open(&context->disk, &context->allocator, &context->log, config->cache_path,
+                                 config->cache_size);
+    if (status) {
+        gemmepi_destroy(context);
+        return status;
+    }
+    *result = context;
+    return GEMMEPI_OK;
+}
+
+/* >>info */
+
+GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmepi_context_details *details) {
+    if (!context || !details)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "details" : "context");
+    memset(details, 0, sizeof *details);
+    details->is_host = context->is_host;
+    details->device = context->ordinal;
+    memcpy(details->name, context->name, sizeof details->name);
+    details->compute_capability = context->arch;
+    details->multiprocessors = context->multiprocessors;
+    if (context->is_host)
+        return GEMMEPI_OK;
+    gemmepi__lock(&context->build_lock);
+    details->driver_version = context->driver.version;
+    details->nvrtc_version = context->has_nvrtc ? context->nvrtc.version : 0;
+    details->cublaslt_version = context->has_cublaslt ? context->cublaslt.version : 0;
+    details->kernels_compiled = context->kernels_compiled;
+    details->kernels_from_disk = context->kernels_from_disk;
+    snprintf(details->cache_path, sizeof details->cache_path, "%s", gemmepi__disk_cache_path(&context->disk));
+    gemmepi__unlock(&context->build_lock);
+    return GEMMEPI_OK;
+}
+
+#endif

@@ -1,0 +1,52 @@
+/* The end of a context, last in this room because it knows all of it. Also of one whose creation failed half-way. */
+#ifndef GEMMEPI_DEVICE_DESTROY_H
+#define GEMMEPI_DEVICE_DESTROY_H
+
+#include "kernel.h"
+#include "workspace.h"
+
+static void gemmepi__release_cached_plan(void *user, gemmepi__map_entry *entry) {
+    ((gemmepi_context *)user)->release_plan(entry->value);
+}
+
+static void gemmepi__close_device(gemmepi_context *context) {
+    gemmepi__entry entry;
+    if (context->primary && gemmepi__enter(context, &entry) == GEMMEPI_OK) {
+        context->driver.ctx_synchronize();
+        gemmepi__map_each(&context->kernels, gemmepi__free_kernel, context);
+        gemmepi__free_blocks(context);
+        if (context->lt_handle)
+            context->cublaslt.destroy(context->lt_handle);
+        gemmepi__leave(context, &entry);
+    }
+    if (context->primary)
+        context->driver.device_primary_ctx_release(context->device);
+    if (context->has_cublaslt)
+        gemmepi__unload_cublaslt(&context->cublaslt);
+    if (context->has_nvrtc)
+        gemmepi__unload_nvrtc(&context->nvrtc);
+    gemmepi__disk_cache_close(&context->disk);
+}
+
+GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
+    gemmepi_allocator allocator;
+    if (!context)
+        return;
+    allocator = context->allocator;
+    gemmepi__map_each(&context->plans, gemmepi__release_cached_plan, context);
+    if (!context->is_host)
+        gemmepi__close_device(context);
+    gemmepi__unload_driver(&context->driver);
+    gemmepi__map_free(&context->plans);
+    gemmepi__map_free(&context->kernels);
+    gemmepi__mutex_destroy(&context->lock);
+    gemmepi__mutex_destroy(&context->build_lock);
+    if (context->loader.library_path) {
+        char *path;
+        memcpy(&path, &context->loader.library_path, sizeof path);
+        gemmepi__delete(&allocator, path);
+    }
+    gemmepi__delete(&allocator, context);
+}
+
+#endif

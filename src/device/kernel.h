@@ -1,0 +1,208 @@
+/* Kernels by file and prologue: in memory, else on disk, else compiled. The build lock is held by every caller.
+
+   On disk a kernel lies under the digest of all sources, its prologue, the target and NVRTC's version. That version is
+   not known before NVRTC is loaded, and a program whose kernels are all on disk never loads it: so a small entry for
+   the architecture remembers the version and target used last. Where a kernel is missing under those, NVRTC is loaded
+   and asked. */
+#ifndef GEMMEPI_DEVICE_KERNEL_H
+#define GEMMEPI_DEVICE_KERNEL_H
+
+#include "../base/hash.h"
+#include "compile.h"
+#include "context.h"
+
+typedef struct gemmepi__kernel {
+    gemmepi__cu_module module;
+    gemmepi__cu_function function;
+} gemmepi__kernel;
+
+/* What NVRTC is or was, as far as the key on disk needs it. */
+typedef struct gemmepi__compiler {
+    int32_t nvrtc_version;
+    int32_t is_ptx;
+    char target[24];
+} gemmepi__compiler;
+
+#define GEMMEPI__KERNEL_KEY_SIZE 2048
+
+static void gemmepi__digest_sources(char hex[GEMMEPI__SHA256_HEX_SIZE]) {
+    const gemmepi__source *source;
+    const char *const *part;
+    unsigned char digest[GEMMEPI__SHA256_SIZE];
+    gemmepi__sha256 sha;
+    gemmepi__sha256_init(&sha);
+    for (source = gemmepi__sources; source->name; source++) {
+        gemmepi__sha256_update(&sha, source->name, strlen(source->name) + 1);
+        for (part = source->parts; *part; part++)
+            gemmepi__sha256_update(&sha, *part, strlen(*part));
+    }
+    gemmepi__sha256_final(&sha, digest);
+    gemmepi__sha256_hex(digest, hex);
+}
+
+/* The key's length, or 0 if the prologue is too long for the disk. */
+static size_t gemmepi__kernel_key(char key[GEMMEPI__KERNEL_KEY_SIZE], const gemmepi__compiler *compiler,
+                                  const char *file, const char *prologue) {
+    char sources[GEMMEPI__SHA256_HEX_SIZE];
+    gemmepi__text text = gemmepi__text_in(key, GEMMEPI__KERNEL_KEY_SIZE);
+    gemmepi__digest_sources(sources);
+    gemmepi__append(&text, "kernel 1\nsources %s\nnvrtc %d\ntarget %s\noptions --std=c++17\nfile %s\n%s",
+                    sources, (int)compiler->nvrtc_version, compiler->target, file, prologue);
+    return gemmepi__text_is_cut(&text) ? 0 : text.length;
+}
+
+static size_t gemmepi__compiler_key(char key[64], int arch) {
+    gemmepi__text text = gemmepi__text_in(key, 64);
+    gemmepi__append(&text, "compiler 1\narch %d\n", arch);
+    return text.length;
+}
+
+static int gemmepi__recall_compiler(gemmepi_context *context, gemmepi__compiler *compiler) {
+    char key[64];
+    void *payload = NULL;
+    size_t size = 0;
+    int found = gemmepi__disk_cache_get(&context->disk, "compiler", key,
+                                        gemmepi__compiler_key(key, context->arch), &payload, &size);
+    int usable = found && size == sizeof *compiler;
+    if (usable) {
+        memcpy(compiler, payload, sizeof *compiler);
+        compiler->target[sizeof compiler->target - 1] = 0;
+    }
+    if (found)
+        gemmepi__delete(&context->allocator, payload);
+    return usable;
+}
+
+static void gemmepi__remember_compiler(gemmepi_context *context, const gemmepi__compiler *compiler) {
+    char key[64];
+    gemmepi__disk_cache_put(&context->disk, "compiler", key, gemmepi__compiler_key(key, context->arch),
+                            compiler, sizeof *compiler);
+}
+
+static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void *image, const char *entry,
+                                           gemmepi__kernel *kernel) {
+    int result = context->driver.module_load_data(&kernel->module, image);
+    if (result)
+        return gemmepi__cuda_failed(&context->driver, result, "cuModuleLoadData");
+    result = context->driver.module_get_function(&kernel->function, kernel->module, entry);
+    if (!result)
+        return GEMMEPI_OK;
+    context->driver.module_unload(kernel->module);
+    return gemmepi__cuda_failed(&context->driver, result, entry);
+}
+
+/* 1 if the kernel came from disk. A cubin that this driver does not take is a miss. */
+static int gemmepi__kernel_from_disk(gemmepi_context *context, const gemmepi__compiler *compiler,
+                                     const char *file, const char *prologue, const char *entry,
+                                     gemmepi__kernel *kernel) {
+    char key[GEMMEPI__KERNEL_KEY_SIZE];
+    size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue), size = 0;
+    void *image = NULL;
+    gemmepi_status status;
+    if (!key_size || !gemmepi__disk_cache_get(&context->disk, "cubin", key, key_size, &image, &size))
+        return 0;
+    status = gemmepi__load_module(context, image, entry, kernel);
+    gemmepi__delete(&context->allocator, image);
+    if (status)
+        return 0;
+    context->kernels_from_disk++;
+    return 1;
+}
+
+static gemmepi_status gemmepi__open_nvrtc(gemmepi_context *context) {
+    gemmepi_status status =
+        context->has_nvrtc ? GEMMEPI_OK : gemmepi__load_nvrtc(&context->loader, &context->nvrtc);
+    if (!status)
+        context->has_nvrtc = 1;
+    return status;
+}
+
+static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const gemmepi__compiler *compiler,
+                                              const char *file, const char *prologue, const char *entry,
+                                              gemmepi__kernel *kernel) {
+    char key[GEMMEPI__KERNEL_KEY_SIZE];
+    size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue);
+    gemmepi__target target;
+    gemmepi__image image;
+    gemmepi_status status;
+    memcpy(target.name, compiler->target, sizeof target.name);
+    target.is_ptx = compiler->is_ptx;
+    status = gemmepi__compile(&context->nvrtc, &context->allocator, file, prologue, &target, &image, NULL);
+    if (status)
+        return status;
+    status = gemmepi__load_module(context, image.data, entry, kernel);
+    if (!status) {
+        context->kernels_compiled++;
+        gemmepi__say(&context->log, GEMMEPI_LOG_DEBUG, "compiled %s for %s", file, target.name);
+        if (key_size) {
+            gemmepi__disk_cache_put(&context->disk, "cubin", key, key_size, image.data, image.size);
+            gemmepi__remember_compiler(context, compiler);
+        }
+    }
+    gemmepi__delete(&context->allocator, image.data);
+    return status;
+}
+
+/* Fills in kernel, whose memory is the caller's. The primary context is current. */
+static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char *file, const char *prologue,
+                                            const char *entry, gemmepi__kernel *kernel) {
+    gemmepi__compiler recalled, compiler;
+    gemmepi__target target;
+    gemmepi_status status;
+    int knows = gemmepi__recall_compiler(context, &recalled);
+    if (knows && gemmepi__kernel_from_disk(context, &recalled, file, prologue, entry, kernel))
+        return GEMMEPI_OK;
+    status = gemmepi__open_nvrtc(context);
+    if (!status)
+        status = gemmepi__choose_target(&context->nvrtc, context->arch, &target);
+    if (status)
+        return status;
+    memset(&compiler, 0, sizeof compiler);
+    compiler.nvrtc_version = context->nvrtc.version;
+    compiler.is_ptx = target.is_ptx;
+    memcpy(compiler.target, target.name, sizeof compiler.target);
+    if ((!knows || memcmp(&compiler, &recalled, sizeof compiler) != 0) &&
+        gemmepi__kernel_from_disk(context, &compiler, file, prologue, entry, kernel))
+        return GEMMEPI_OK;
+    return gemmepi__compile_kernel(context, &compiler, file, prologue, entry, kernel);
+}
+
+/* The kernel `entry` of `file` under `prologue`; stays until the context goes. */
+static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
+                                          const char *entry, gemmepi__cu_function *function) {
+    char key[GEMMEPI__KERNEL_KEY_SIZE];
+    gemmepi__text text = gemmepi__text_in(key, sizeof key);
+    gemmepi__kernel *kernel;
+    gemmepi_status status;
+    gemmepi__append(&text, "%s %s\n%s", file, entry, prologue);
+    if (gemmepi__text_is_cut(&text))
+        return gemmepi__fail(GEMMEPI_COMPILE_ERROR, "the prologue of %s is longer than %d characters", file,
+                             GEMMEPI__KERNEL_KEY_SIZE);
+    kernel = (gemmepi__kernel *)gemmepi__map_find(&context->kernels, key, text.length);
+    if (kernel) {
+        *function = kernel->function;
+        return GEMMEPI_OK;
+    }
+    kernel = (gemmepi__kernel *)gemmepi__new(&context->allocator, sizeof *kernel);
+    if (!kernel)
+        return GEMMEPI_OUT_OF_MEMORY;
+    status = gemmepi__build_kernel(context, file, prologue, entry, kernel);
+    if (!status && !gemmepi__map_insert(&context->kernels, key, text.length, kernel)) {
+        context->driver.module_unload(kernel->module);
+        status = GEMMEPI_OUT_OF_MEMORY;
+    }
+    if (status)
+        gemmepi__delete(&context->allocator, kernel);
+    else
+        *function = kernel->function;
+    return status;
+}
+
+static void gemmepi__free_kernel(void *user, gemmepi__map_entry *entry) {
+    gemmepi_context *context = (gemmepi_context *)user;
+    gemmepi__kernel *kernel = (gemmepi__kernel *)entry->value;
+    context->driver.module_unload(kernel->module);
+    gemmepi__delete(&context->allocator, kernel);
+}
+
+#endif

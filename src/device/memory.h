@@ -1,0 +1,177 @@
+/* Device memory, copies and streams, alike on a GPU and on the host. */
+#ifndef GEMMEPI_DEVICE_MEMORY_H
+#define GEMMEPI_DEVICE_MEMORY_H
+
+#include "context.h"
+
+#define GEMMEPI__HOST_ALIGNMENT 256
+
+/* On the host the block's own address stands just before the aligned one. */
+static gemmepi_status gemmepi__host_alloc(gemmepi_context *context, size_t bytes, void **pointer) {
+    char *block, *aligned;
+    if (bytes > (size_t)-1 - 2 * GEMMEPI__HOST_ALIGNMENT)
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "%llu bytes are more than an address space holds",
+                             (gemmepi__ull)bytes);
+    block = (char *)context->allocator.alloc(context->allocator.user,
+                                             bytes + GEMMEPI__HOST_ALIGNMENT + sizeof(char *));
+    if (!block)
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
+                             (gemmepi__ull)bytes);
+    aligned = block + sizeof(char *);
+    aligned +=
+        (GEMMEPI__HOST_ALIGNMENT - (uintptr_t)aligned % GEMMEPI__HOST_ALIGNMENT) % GEMMEPI__HOST_ALIGNMENT;
+    memcpy(aligned - sizeof(char *), &block, sizeof block);
+    *pointer = aligned;
+    return GEMMEPI_OK;
+}
+
+static void gemmepi__host_free(gemmepi_context *context, void *pointer) {
+    char *block;
+    memcpy(&block, (char *)pointer - sizeof(char *), sizeof block);
+    context->allocator.free(context->allocator.user, block);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes, void **pointer) {
+    gemmepi__entry entry;
+    gemmepi__cu_deviceptr address = 0;
+    gemmepi_status status;
+    int result;
+    if (!context || !pointer)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "pointer" : "context");
+    if (bytes == 0) {
+        *pointer = NULL;
+        return GEMMEPI_OK;
+    }
+    if (context->is_host)
+        return gemmepi__host_alloc(context, bytes, pointer);
+    status = gemmepi__enter_relaxed(context, &entry);
+    if (status)
+        return status;
+    result = context->driver.mem_alloc(&address, bytes);
+    gemmepi__leave_relaxed(context, &entry);
+    if (result) {
+        char what[64];
+        snprintf(what, sizeof what, "allocating %llu bytes", (gemmepi__ull)bytes);
+        return gemmepi__cuda_failed(&context->driver, result, what);
+    }
+    *pointer = (void *)(uintptr_t)address;
+    return GEMMEPI_OK;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer) {
+    gemmepi__entry entry;
+    gemmepi_status status;
+    int result;
+    if (!context)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (!pointer)
+        return GEMMEPI_OK;
+    if (context->is_host) {
+        gemmepi__host_free(context, pointer);
+        return GEMMEPI_OK;
+    }
+    status = gemmepi__enter_relaxed(context, &entry);
+    if (status)
+        return status;
+    result = context->driver.mem_free((gemmepi__cu_deviceptr)(uintptr_t)pointer);
+    gemmepi__leave_relaxed(context, &entry);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "freeing device memory") : GEMMEPI_OK;
+}
+
+/* A copy in either direction, complete on return. */
+static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void *host, size_t bytes, int up,
+                                    gemmepi_stream stream) {
+    gemmepi__cu_deviceptr address = (gemmepi__cu_deviceptr)(uintptr_t)device;
+    gemmepi__entry entry;
+    gemmepi_status status;
+    int result;
+    if (!context)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (bytes == 0)
+        return GEMMEPI_OK;
+    if (!device || !host)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", device ? "host" : "device");
+    if (context->is_host) {
+        memmove(up ? device : host, up ? host : device, bytes);
+        return GEMMEPI_OK;
+    }
+    status = gemmepi__enter(context, &entry);
+    if (status)
+        return status;
+    result = up ? context->driver.memcpy_htod_async(address, host, bytes, stream)
+                : context->driver.memcpy_dtoh_async(host, address, bytes, stream);
+    if (!result)
+        result = context->driver.stream_synchronize(stream);
+    gemmepi__leave(context, &entry);
+    return result ? gemmepi__cuda_failed(&context->driver, result,
+                                         up ? "copying to the device" : "copying to the host")
+                  : GEMMEPI_OK;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host,
+                                          size_t bytes, gemmepi_stream stream) {
+    void *from;
+    memcpy(&from, &host, sizeof from); /* only read, see up in gemmepi__copy */
+    return gemmepi__copy(context, device, from, bytes, 1, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host, const void *device,
+                                            size_t bytes, gemmepi_stream stream) {
+    void *from;
+    memcpy(&from, &device, sizeof from);
+    return gemmepi__copy(context, from, host, bytes, 0, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi_stream stream) {
+    gemmepi__entry entry;
+    gemmepi_status status;
+    int result;
+    if (!context)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (context->is_host)
+        return GEMMEPI_OK;
+    status = gemmepi__enter(context, &entry);
+    if (status)
+        return status;
+    result = context->driver.stream_synchronize(stream);
+    gemmepi__leave(context, &entry);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "waiting for the stream") : GEMMEPI_OK;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemmepi_stream *stream) {
+    gemmepi__entry entry;
+    gemmepi_status status;
+    int result;
+    if (!context || !stream)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "stream" : "context");
+    if (context->is_host) {
+        *stream = context;
+        return GEMMEPI_OK;
+    }
+    status = gemmepi__enter(context, &entry);
+    if (status)
+        return status;
+    result = context->driver.stream_create(stream, GEMMEPI__CU_STREAM_NON_BLOCKING);
+    gemmepi__leave(context, &entry);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "cuStreamCreate") : GEMMEPI_OK;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemmepi_stream stream) {
+    gemmepi__entry entry;
+    gemmepi_status status;
+    int result;
+    if (!context)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (context->is_host || !stream)
+        return GEMMEPI_OK;
+    status = gemmepi__enter(context, &entry);
+    if (status)
+        return status;
+    result = context->driver.stream_synchronize(stream);
+    if (!result)
+        result = context->driver.stream_destroy(stream);
+    gemmepi__leave(context, &entry);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "ending the stream") : GEMMEPI_OK;
+}
+
+#endif

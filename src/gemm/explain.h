@@ -1,0 +1,119 @@
+/* What a plan is, as a struct and in words. */
+#ifndef GEMMEPI_GEMM_EXPLAIN_H
+#define GEMMEPI_GEMM_EXPLAIN_H
+
+#include "plan.h"
+
+static const char *const gemmepi__route_names[] = {"empty", "lt", "split", "host"};
+
+static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_details *details) {
+    const gemmepi__split *split = &plan->split;
+    if (plan->route == GEMMEPI_ROUTE_LT)
+        gemmepi__lt_describe_algo(&plan->context->cublaslt, &plan->lt, details->kernel,
+                                  sizeof details->kernel, &details->tile_m, &details->tile_n);
+    else if (plan->route == GEMMEPI_ROUTE_SPLIT && split->has_product)
+        gemmepi__lt_describe_algo(&plan->context->cublaslt, &split->product, details->kernel,
+                                  sizeof details->kernel, &details->tile_m, &details->tile_n);
+    else if (plan->route == GEMMEPI_ROUTE_SPLIT)
+        snprintf(details->kernel, sizeof details->kernel, "gemmepi_pass");
+    else if (plan->route == GEMMEPI_ROUTE_HOST)
+        snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_product");
+#ifndef GEMMEPI_NO_HOST
+    if (plan->route == GEMMEPI_ROUTE_HOST)
+        details->tile_m = details->tile_n = GEMMEPI__HOST_TILE;
+#endif
+}
+
+GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
+    if (!plan || !details)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
+    memset(details, 0, sizeof *details);
+    details->route = plan->route;
+    details->route_name = gemmepi__route_names[plan->route];
+    gemmepi__describe_kernel(plan, details);
+    details->launches = plan->route == GEMMEPI_ROUTE_LT ? 1 : 0;
+    if (plan->route == GEMMEPI_ROUTE_SPLIT)
+        details->launches = gemmepi__split_launches(&plan->split);
+    details->workspace_size = plan->workspace_size;
+    details->compute = (gemmepi_compute)plan->problem.compute;
+    details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
+    details->deterministic = 1; /* our sums have a fixed order, and cuBLASLt is kept from reducing in place */
+    details->bit_stable = 1;
+    return GEMMEPI_OK;
+}
+
+static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
+    const gemmepi__view *view = &problem->views[operand];
+    if (!view->dtype || (operand == GEMMEPI__C && view->ld == problem->views[GEMMEPI__D].ld &&
+                         view->dtype == problem->views[GEMMEPI__D].dtype))
+        return;
+    gemmepi__append(text, "  %-9s %s%s, %lld x %lld stored%s, ld %lld, batch stride %lld\n",
+                    gemmepi__argument_name(problem, operand),
+                    gemmepi__dtype((gemmepi_dtype)view->dtype)->name, view->bits == 1 ? " (bit mask)" : "",
+                    (long long)view->lines, (long long)view->length, view->transposed ? " transposed" : "",
+                    (long long)view->ld, (long long)view->batch_stride);
+}
+
+static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem *problem) {
+    int operand;
+    gemmepi__append(text, "product of m %lld, n %lld, k %lld, batch %lld, epilogue ",
+                    (long long)(problem->exchanged ? problem->n : problem->m),
+                    (long long)(problem->exchanged ? problem->m : problem->n), (long long)problem->k,
+                    (long long)problem->batch);
+    gemmepi__append_epilogue(text, problem->epilogue);
+    gemmepi__append(
+        text, "%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
+        problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "", (int)problem->alignment,
+        problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+        gemmepi__explain_view(text, problem, operand);
+}
+
+static void gemmepi__explain_split(gemmepi__text *text, const gemmepi_plan *plan, const char *kernel) {
+    const gemmepi__split *split = &plan->split;
+    if (split->has_product)
+        gemmepi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
+                        split->to_workspace ? ", into workspace in the accumulator's type" : "");
+    if (split->pass.function)
+        gemmepi__append(text, "  gemmepi_pass: the epilogue, %u blocks of %u x %u threads\n",
+                        split->pass.blocks, split->pass.threads_x, split->pass.threads_y);
+    if (split->sums.first.function)
+        gemmepi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
+                        split->sums.second.function ? 2 : 1, split->sums.second.function ? "es" : "");
+}
+
+static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *plan) {
+    gemmepi_plan_details details;
+    gemmepi_plan_info(plan, &details);
+    gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name,
+                    (gemmepi__ull)plan->workspace_size);
+    switch (plan->route) {
+    case GEMMEPI_ROUTE_EMPTY:
+        gemmepi__append(text, "  m, n or batch is 0: nothing runs, nothing is written\n");
+        break;
+    case GEMMEPI_ROUTE_HOST:
+        gemmepi__append(text,
+                        "  plain C, accumulated in F64\n  not lt, not split: the context runs on the host\n");
+        break;
+    case GEMMEPI_ROUTE_LT:
+        gemmepi__append(text, "  %s\n  not split: lt does it in one kernel\n", details.kernel);
+        break;
+    default:
+        gemmepi__explain_split(text, plan, details.kernel);
+        gemmepi__append(text, "  not lt: %s\n", plan->lt_reason);
+        break;
+    }
+    if (plan->route == GEMMEPI_ROUTE_LT || plan->route == GEMMEPI_ROUTE_SPLIT)
+        gemmepi__append(text, "  not host: the context runs on a GPU\n");
+}
+
+GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *data, size_t size) {
+    gemmepi__text text = gemmepi__text_in(data, size);
+    if (!plan)
+        return 0;
+    gemmepi__explain_problem(&text, &plan->problem);
+    gemmepi__explain_routes(&text, plan);
+    return text.length;
+}
+
+#endif

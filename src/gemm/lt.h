@@ -1,0 +1,338 @@
+/* The route lt: cuBLASLt runs product and epilogue in one kernel. Also the bare product of the route split. */
+#ifndef GEMMEPI_GEMM_LT_H
+#define GEMMEPI_GEMM_LT_H
+
+#include "../device/context.h"
+#include "../problem/arguments.h"
+
+/* What one reduction over k may need; NVIDIA recommends 32 MiB for Hopper, and 4 MiB before. */
+#define GEMMEPI__LT_WORKSPACE ((size_t)32 << 20)
+
+/* From this k on the error of cuBLASLt's approximate GELU lies within the bound for 16-bit results: measured on
+   an H200, cuBLASLt 13.1, it is up to 5e-6 near x = -4.7, and the bound there is 1.13 (4 + k / 8) 2^-24 |x|. */
+#define GEMMEPI__LT_GELU_MIN_K 128
+
+/* Everything a run hands to cublasLtMatmul but pointers and scalars. */
+typedef struct gemmepi__lt_product {
+    gemmepi__lt_matmul_desc desc;
+    gemmepi__lt_layout a, b, c, d; /* ours, so cuBLASLt's A is b and its B is a */
+    gemmepi__lt_algo algo;
+    size_t workspace_size;
+    int is_f64;
+    int bias_operand; /* which of our operands BIAS_POINTER is: BIAS, BIAS_GRAD, or none (0) */
+    int sets_aux;
+} gemmepi__lt_product;
+
+/* >>what may go there */
+
+typedef struct gemmepi__lt_epilogue_row {
+    uint32_t epilogue;
+    int lt;
+} gemmepi__lt_epilogue_row;
+
+/* Row-major is folded by exchanging the operands, so that our op(B) is their A. */
+static const gemmepi__lt_epilogue_row gemmepi__lt_epilogues[] = {
+    {GEMMEPI_EPILOGUE_DEFAULT, GEMMEPI__CUBLASLT_EPILOGUE_DEFAULT},
+    {GEMMEPI_EPILOGUE_RELU, GEMMEPI__CUBLASLT_EPILOGUE_RELU},
+    {GEMMEPI_EPILOGUE_RELU_AUX, GEMMEPI__CUBLASLT_EPILOGUE_RELU_AUX},
+    {GEMMEPI_EPILOGUE_BIAS, GEMMEPI__CUBLASLT_EPILOGUE_BIAS},
+    {GEMMEPI_EPILOGUE_RELU_BIAS, GEMMEPI__CUBLASLT_EPILOGUE_RELU_BIAS},
+    {GEMMEPI_EPILOGUE_RELU_AUX_BIAS, GEMMEPI__CUBLASLT_EPILOGUE_RELU_AUX_BIAS},
+    {GEMMEPI_EPILOGUE_DRELU, GEMMEPI__CUBLASLT_EPILOGUE_DRELU},
+    {GEMMEPI_EPILOGUE_DRELU_BGRAD, GEMMEPI__CUBLASLT_EPILOGUE_DRELU_BGRAD},
+    {GEMMEPI_EPILOGUE_GELU, GEMMEPI__CUBLASLT_EPILOGUE_GELU},
+    {GEMMEPI_EPILOGUE_GELU_AUX, GEMMEPI__CUBLASLT_EPILOGUE_GELU_AUX},
+    {GEMMEPI_EPILOGUE_GELU_BIAS, GEMMEPI__CUBLASLT_EPILOGUE_GELU_BIAS},
+    {GEMMEPI_EPILOGUE_GELU_AUX_BIAS, GEMMEPI__CUBLASLT_EPILOGUE_GELU_AUX_BIAS},
+    {GEMMEPI_EPILOGUE_DGELU, GEMMEPI__CUBLASLT_EPILOGUE_DGELU},
+    {GEMMEPI_EPILOGUE_DGELU_BGRAD, GEMMEPI__CUBLASLT_EPILOGUE_DGELU_BGRAD},
+    {GEMMEPI_EPILOGUE_BGRADB, GEMMEPI__CUBLASLT_EPILOGUE_BGRADA},
+    {GEMMEPI_EPILOGUE_BGRADA, GEMMEPI__CUBLASLT_EPILOGUE_BGRADB},
+};
+
+/* cuBLASLt's number for an epilogue, 0 if it has none. */
+static int gemmepi__lt_epilogue(uint32_t epilogue) {
+    size_t i;
+    if (gemmepi__activation(epilogue) == GEMMEPI_NONE)
+        epilogue &= ~GEMMEPI_BACKWARD; /* the derivative is 1 */
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__lt_epilogues); i++)
+        if (gemmepi__lt_epilogues[i].epilogue == epilogue)
+            return gemmepi__lt_epilogues[i].lt;
+    return 0;
+}
+
+/* Where cuBLASLt's result is looser than the contract: the sentence, or NULL. Measured, see the manual. */
+static const char *gemmepi__lt_breach(const gemmepi__problem *problem) {
+    int is_16_bit = problem->views[GEMMEPI__D].bits == 16;
+    uint32_t activation = gemmepi__activation(problem->epilogue);
+    if (activation == GEMMEPI_RELU && gemmepi__has(problem, GEMMEPI_AUX))
+        return "its RELU mask has the bit for v >= 0, ours for v > 0";
+    if (activation == GEMMEPI_GELU_TANH && gemmepi__has(problem, GEMMEPI_BACKWARD))
+        return "its GELU derivative is off by up to 1.5e-5";
+    if (activation == GEMMEPI_GELU_TANH && !is_16_bit)
+        return "its GELU is off by up to 5e-6";
+    if (activation == GEMMEPI_GELU_TANH && problem->k < GEMMEPI__LT_GELU_MIN_K)
+        return "its GELU is off by up to 5e-6, which the bound for k below 128 does not cover";
+    if (gemmepi__has(problem, GEMMEPI_BGRAD) && is_16_bit)
+        return "it sums bias_grad from values already rounded to 16 bits";
+    return NULL;
+}
+
+/* The rule that keeps a problem from cuBLASLt, or NULL. */
+static const char *gemmepi__lt_rule(const gemmepi__problem *problem) {
+    const gemmepi__view *views = problem->views;
+    const gemmepi__view *aux = &views[GEMMEPI__AUX];
+    int d = views[GEMMEPI__D].dtype;
+    if (problem->flags & GEMMEPI_DEVICE_SCALARS)
+        return "alpha and beta lie on the device as doubles";
+    if (problem->k == 0)
+        return "k is 0";
+    if (!gemmepi__lt_epilogue(problem->epilogue))
+        return "cuBLASLt has no such epilogue";
+    if (views[GEMMEPI__C].dtype != d)
+        return "c and d differ in dtype";
+    if (views[GEMMEPI__BIAS].dtype && views[GEMMEPI__BIAS].dtype != d)
+        return "bias and d differ in dtype";
+    if (views[GEMMEPI__BIAS_GRAD].dtype && views[GEMMEPI__BIAS_GRAD].dtype != d)
+        return "bias_grad and d differ in dtype";
+    if (aux->dtype && aux->bits != 1 && aux->dtype != d)
+        return "aux and d differ in dtype";
+    if (aux->dtype && aux->bits != 1 && (aux->ld % 8 || aux->batch_stride % 8))
+        return "aux.ld or aux.batch_stride is no multiple of 8";
+    if (views[GEMMEPI__BIAS_GRAD].dtype && problem->batch > 1 && views[GEMMEPI__BIAS_GRAD].batch_stride == 0)
+        return "it does not sum bias_grad over the batch";
+    return problem->flags & GEMMEPI_RELAXED ? NULL : gemmepi__lt_breach(problem);
+}
+
+/* >>building */
+
+static gemmepi_status gemmepi__open_lt(gemmepi_context *context) {
+    gemmepi_status status = GEMMEPI_OK;
+    int result;
+    if (context->lt_handle)
+        return GEMMEPI_OK;
+    if (!context->has_cublaslt)
+        status = gemmepi__load_cublaslt(&context->loader, &context->cublaslt);
+    if (status)
+        return status;
+    context->has_cublaslt = 1;
+    result = context->cublaslt.create(&context->lt_handle);
+    if (result) {
+        context->lt_handle = NULL;
+        return gemmepi__cublaslt_failed(&context->cublaslt, result, "cublasLtCreate");
+    }
+    return GEMMEPI_OK;
+}
+
+static int gemmepi__lt_type(int dtype) {
+    switch (dtype) {
+    case GEMMEPI_F64:
+        return GEMMEPI__CUDA_R_64F;
+    case GEMMEPI_F16:
+        return GEMMEPI__CUDA_R_16F;
+    case GEMMEPI_BF16:
+        return GEMMEPI__CUDA_R_16BF;
+    default:
+        return GEMMEPI__CUDA_R_32F;
+    }
+}
+
+/* A view as cuBLASLt sees it: column-major, so a line of ours is a column. */
+static int gemmepi__lt_layout_of(const gemmepi__cublaslt *lt, const gemmepi__view *view, int64_t batch,
+                                 gemmepi__lt_layout *layout) {
+    int32_t count = (int32_t)batch;
+    int result = lt->layout_init(layout, sizeof *layout, gemmepi__lt_type(view->dtype),
+                                 (uint64_t)view->length, (uint64_t)view->lines, view->ld);
+    if (!result && batch > 1)
+        result = lt->layout_set_attribute(layout, GEMMEPI__CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                          sizeof count);
+    if (!result && batch > 1)
+        result = lt->layout_set_attribute(layout, GEMMEPI__CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                          &view->batch_stride, sizeof view->batch_stride);
+    return result;
+}
+
+static int gemmepi__lt_set(const gemmepi__cublaslt *lt, gemmepi__lt_product *product, int attribute,
+                           const void *value, size_t size) {
+    return lt->matmul_desc_set_attribute(&product->desc, attribute, value, size);
+}
+
+/* The attributes of an epilogue; pointers are set by each run, here only to their alignment. */
+static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                                         gemmepi__lt_product *product) {
+    const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
+    const gemmepi__view *vector;
+    int32_t epilogue = gemmepi__lt_epilogue(problem->epilogue);
+    void *aligned = (void *)(uintptr_t)problem->alignment;
+    int result =
+        gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    product->bias_operand = gemmepi__has(problem, GEMMEPI_BIAS)         ? GEMMEPI__BIAS
+                            : gemmepi__has(problem, GEMMEPI__ANY_BGRAD) ? GEMMEPI__BIAS_GRAD
+                                                                        : 0;
+    product->sets_aux = aux->dtype != 0 && epilogue != GEMMEPI__CUBLASLT_EPILOGUE_DEFAULT &&
+                        gemmepi__activation(problem->epilogue) != GEMMEPI_NONE;
+    if (!result && product->bias_operand) {
+        vector = &problem->views[product->bias_operand];
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_POINTER, &aligned,
+                                 sizeof aligned);
+        if (!result && problem->batch > 1)
+            result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE,
+                                     &vector->batch_stride, sizeof vector->batch_stride);
+    }
+    if (!result && product->sets_aux) {
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aligned,
+                                 sizeof aligned);
+        if (!result)
+            result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &aux->ld,
+                                     sizeof aux->ld);
+        if (!result && problem->batch > 1)
+            result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
+                                     &aux->batch_stride, sizeof aux->batch_stride);
+    }
+    return result;
+}
+
+static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                                const gemmepi__view *c, const gemmepi__view *d,
+                                gemmepi__lt_product *product) {
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    int compute = problem->compute == GEMMEPI_COMPUTE_F64    ? GEMMEPI__CUBLAS_COMPUTE_64F
+                  : problem->compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI__CUBLAS_COMPUTE_32F_FAST_TF32
+                                                             : GEMMEPI__CUBLAS_COMPUTE_32F;
+    int32_t transpose_a = b->transposed ? GEMMEPI__CUBLAS_OP_T : GEMMEPI__CUBLAS_OP_N;
+    int32_t transpose_b = a->transposed ? GEMMEPI__CUBLAS_OP_T : GEMMEPI__CUBLAS_OP_N;
+    int result;
+    product->is_f64 = problem->accumulator == GEMMEPI_F64;
+    result = lt->matmul_desc_init(&product->desc, sizeof product->desc, compute,
+                                  gemmepi__lt_type(problem->accumulator));
+    if (!result)
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSA, &transpose_a,
+                                 sizeof transpose_a);
+    if (!result)
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSB, &transpose_b,
+                                 sizeof transpose_b);
+    if (!result)
+        result = gemmepi__lt_layout_of(lt, b, problem->batch, &product->b);
+    if (!result)
+        result = gemmepi__lt_layout_of(lt, a, problem->batch, &product->a);
+    if (!result)
+        result = gemmepi__lt_layout_of(lt, c, problem->batch, &product->c);
+    if (!result)
+        result = gemmepi__lt_layout_of(lt, d, problem->batch, &product->d);
+    return result;
+}
+
+static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                              gemmepi__lt_preference *preference) {
+    static const int alignments[] = {GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+                                     GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                                     GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+                                     GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    size_t workspace = GEMMEPI__LT_WORKSPACE, i;
+    /* the other schemes add up in D's type or in place, which rounds more than once */
+    uint32_t schemes = GEMMEPI__CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    uint32_t alignment = (uint32_t)problem->alignment;
+    int result = lt->preference_init(preference, sizeof *preference);
+    if (!result)
+        result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                              &workspace, sizeof workspace);
+    if (!result)
+        result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                              &schemes, sizeof schemes);
+    for (i = 0; i < GEMMEPI__COUNT(alignments) && !result; i++)
+        result = lt->preference_set_attribute(preference, alignments[i], &alignment, sizeof alignment);
+    return result;
+}
+
+#define GEMMEPI__LT_ANSWERS 8
+
+/* Asks cuBLASLt for an algorithm. c and d are the problem's, or those of a bare product into a buffer of ours; the
+   epilogue is left out where bare. GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. */
+static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem, int bare,
+                                        const gemmepi__view *c, const gemmepi__view *d,
+                                        gemmepi__lt_product *product) {
+    const gemmepi__cublaslt *lt = &context->cublaslt;
+    gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
+    gemmepi__lt_preference preference;
+    int count = 0, i, result;
+    memset(product, 0, sizeof *product);
+    if (problem->batch > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
+                             (long long)problem->batch);
+    result = gemmepi__lt_describe(lt, problem, c, d, product);
+    if (!result && !bare)
+        result = gemmepi__lt_describe_epilogue(lt, problem, product);
+    if (!result)
+        result = gemmepi__lt_prefer(lt, problem, &preference);
+    if (!result)
+        result =
+            lt->algo_get_heuristic(context->lt_handle, &product->desc, &product->b, &product->a, &product->c,
+                                   &product->d, &preference, GEMMEPI__LT_ANSWERS, answers, &count);
+    for (i = 0; i < count && !result; i++) {
+        if (answers[i].state == 0) {
+            product->algo = answers[i].algo;
+            product->workspace_size = answers[i].workspace_size;
+            return GEMMEPI_OK;
+        }
+    }
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has no algorithm for it (%s)", lt->version,
+                         lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
+}
+
+/* >>running */
+
+/* The primary context is current. d is where the product goes, which split may have put elsewhere than args.d. */
+static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemmepi__lt_product *product,
+                                      const gemmepi__arguments *arguments, double alpha, double beta,
+                                      const void *c, void *d, void *workspace, gemmepi_stream stream) {
+    const gemmepi__cublaslt *lt = &context->cublaslt;
+    gemmepi__lt_product run = *product; /* the plan's own stays as it is: other threads use it */
+    float alpha_f32 = (float)alpha, beta_f32 = (float)beta;
+    int result = 0;
+    if (run.bias_operand)
+        result = gemmepi__lt_set(lt, &run, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                 &arguments->pointers[run.bias_operand], sizeof(void *));
+    if (!result && run.sets_aux)
+        result = gemmepi__lt_set(lt, &run, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+                                 &arguments->pointers[GEMMEPI__AUX], sizeof(void *));
+    if (beta == 0) { /* cuBLASLt wants a C all the same, and does not read it */
+        c = d;
+        run.c = run.d;
+    }
+    if (!result)
+        result = lt->matmul(context->lt_handle, &run.desc, run.is_f64 ? (const void *)&alpha : &alpha_f32,
+                            arguments->pointers[GEMMEPI__B], &run.b, arguments->pointers[GEMMEPI__A], &run.a,
+                            run.is_f64 ? (const void *)&beta : &beta_f32, c, &run.c, d, &run.d, &run.algo,
+                            workspace, run.workspace_size, stream);
+    return result ? gemmepi__cublaslt_failed(lt, result, "cublasLtMatmul") : GEMMEPI_OK;
+}
+
+/* >>telling */
+
+/* Rows x columns of cuBLASLt's tile, by CUBLASLT_ALGO_CONFIG_TILE_ID from 1 on. */
+static const short gemmepi__lt_tiles[][2] = {
+    {8, 8},    {8, 16},    {16, 8},    {8, 32},    {16, 16},   {32, 8},    {8, 64},   {16, 32},  {32, 16},
+    {64, 8},   {32, 32},   {32, 64},   {64, 32},   {32, 128},  {64, 64},   {128, 32}, {64, 128}, {128, 64},
+    {64, 256}, {128, 128}, {256, 64},  {64, 512},  {128, 256}, {256, 128}, {512, 64}, {64, 96},  {96, 64},
+    {96, 128}, {128, 160}, {160, 128}, {192, 128}, {128, 192}, {128, 96},  {32, 256}, {256, 32},
+};
+
+static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_algo *algo, int attribute) {
+    int32_t value = 0;
+    size_t written = 0;
+    return lt->algo_config_get_attribute(algo, attribute, &value, sizeof value, &written) ? 0 : value;
+}
+
+/* The algorithm in words; its tile in rows and columns of our D, 0 where its number is not in the table. */
+static void gemmepi__lt_describe_algo(const gemmepi__cublaslt *lt, const gemmepi__lt_product *product,
+                                      char *text, size_t size, int *tile_m, int *tile_n) {
+    int id = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
+    int tile = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID);
+    int split_k = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
+    int known = tile >= 1 && tile <= (int)GEMMEPI__COUNT(gemmepi__lt_tiles);
+    *tile_n = known ? gemmepi__lt_tiles[tile - 1][0] : 0;
+    *tile_m = known ? gemmepi__lt_tiles[tile - 1][1] : 0;
+    snprintf(text, size, "cuBLASLt %d algorithm %d, tile %d, split-k %d", lt->version, id, tile, split_k);
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* gemmepi.h is made from this file by src/embed.py, which inlines the quoted includes. */
+#ifndef GEMMEPI_H
+#define GEMMEPI_H
+
+#include "api/manual.h"
+#include "api/types.h"
+#include "api/functions.h"
+
+#endif
+
+#if defined(GEMMEPI_IMPLEMENTATION) && !defined(GEMMEPI_IMPLEMENTATION_INCLUDED)
+#define GEMMEPI_IMPLEMENTATION_INCLUDED
+
+/* Each room uses only what stands before it. */
+#include "base/platform.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/file.h"
+#include "base/dynamic_library.h"
+
+#include "problem/dtype.h"
+#include "problem/epilogue.h"
+#include "problem/problem.h"
+#include "problem/arguments.h"
+
+#include "cuda/driver.h"
+#include "cuda/nvrtc.h"
+#include "cuda/cublaslt.h"
+#include "cuda/load.h"
+
+#include "device/disk_cache.h"
+#include "device/context.h"
+#include "device/memory.h"
+#include "device/workspace.h"
+#include "device/compile.h"
+#include "device/kernel.h"
+#include "device/destroy.h"
+
+#ifndef GEMMEPI_NO_HOST
+#include "host/convert.h"
+#include "host/activation.h"
+#include "host/product.h"
+#endif
+
+#include "gemm/lt.h"
+#include "gemm/split.h"
+#include "gemm/plan.h"
+#include "gemm/explain.h"
+
+#endif

@@ -1,0 +1,68 @@
+/* Activations and their derivatives in double, in the forms that do not cancel (see the manual's table). */
+#ifndef GEMMEPI_HOST_ACTIVATION_H
+#define GEMMEPI_HOST_ACTIVATION_H
+
+#include "../base/platform.h"
+
+#include <math.h>
+
+/* 1 / (1 + exp(-x)) without overflow, accurate in both tails */
+static double gemmepi__logistic(double x) {
+    double e = exp(x < 0 ? x : -x);
+    return (x < 0 ? e : 1) / (1 + e);
+}
+
+#define GEMMEPI__SQRT_2_OVER_PI 0.79788456080286535588
+#define GEMMEPI__SQRT_HALF      0.70710678118654752440
+#define GEMMEPI__INV_SQRT_2PI   0.39894228040143267794
+
+/* 2 sqrt(2/pi) (x + 0.044715 x^3): the tanh form of GELU is x times the logistic of this */
+static double gemmepi__gelu_argument(double x) {
+    return x * (2 * GEMMEPI__SQRT_2_OVER_PI * (1 + 0.044715 * x * x));
+}
+
+static double gemmepi__activate(uint32_t activation, double x) {
+    switch (activation) {
+    case GEMMEPI_RELU:
+        return x > 0 || x != x ? x : 0;
+    case GEMMEPI_GELU_TANH:
+        return x * gemmepi__logistic(gemmepi__gelu_argument(x));
+    case GEMMEPI_GELU_ERF:
+        return x * (0.5 * erfc(-x * GEMMEPI__SQRT_HALF));
+    case GEMMEPI_SILU:
+        return x * gemmepi__logistic(x);
+    case GEMMEPI_SIGMOID:
+        return gemmepi__logistic(x);
+    case GEMMEPI_TANH:
+        return tanh(x);
+    default:
+        return x;
+    }
+}
+
+/* RELU's derivative is applied by selection and is not here. */
+static double gemmepi__derivative(uint32_t activation, double x) {
+    double argument, near_part, q;
+    switch (activation) {
+    case GEMMEPI_GELU_TANH:
+        argument = gemmepi__gelu_argument(x);
+        q = gemmepi__logistic(argument);
+        near_part = x > 64    ? 64
+                    : x < -64 ? -64
+                              : x; /* beyond, the product below is 0 and x * x must not overflow */
+        return q + 2 * x * q * gemmepi__logistic(-argument) *
+                       (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * near_part * near_part));
+    case GEMMEPI_GELU_ERF:
+        return 0.5 * erfc(-x * GEMMEPI__SQRT_HALF) + x * (GEMMEPI__INV_SQRT_2PI * exp(-0.5 * x * x));
+    case GEMMEPI_SILU:
+        return gemmepi__logistic(x) * (1 + x * gemmepi__logistic(-x));
+    case GEMMEPI_SIGMOID:
+        return gemmepi__logistic(x) * gemmepi__logistic(-x);
+    case GEMMEPI_TANH:
+        return 4 * gemmepi__logistic(2 * x) * gemmepi__logistic(-2 * x);
+    default:
+        return 1;
+    }
+}
+
+#endif

@@ -1,0 +1,104 @@
+// Activations and derivatives, the forms that do not cancel (the formulas stand in the manual). One source for f32 and
+// f64. EXACT 0, for results of 16 bits, takes the hardware's exponential and reciprocal: a few units in the last place
+// of f32, far below what 16 bits hold.
+#pragma once
+
+#ifndef GEMMEPI_EXACT
+#define GEMMEPI_EXACT 1
+#endif
+
+enum { NONE, RELU, GELU_TANH, GELU_ERF, SILU, SIGMOID, TANH };
+
+__device__ inline double exponential(double x) {
+    return exp(x);
+}
+__device__ inline double ratio(double x, double y) {
+    return x / y;
+}
+__device__ inline double hyperbolic_tangent(double x) {
+    return tanh(x);
+}
+__device__ inline double complementary_error(double x) {
+    return erfc(x);
+}
+
+__device__ inline float exponential(float x) {
+#if GEMMEPI_EXACT
+    return expf(x);
+#else
+    float y;
+    asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x * 1.4426950408889634f));
+    return y;
+#endif
+}
+__device__ inline float ratio(float x, float y) {
+#if GEMMEPI_EXACT
+    return x / y;
+#else
+    float r;
+    asm("rcp.approx.f32 %0, %1;" : "=f"(r) : "f"(y));
+    return x * r;
+#endif
+}
+__device__ inline float hyperbolic_tangent(float x) {
+#if GEMMEPI_EXACT
+    return tanhf(x);
+#else
+    // (1 - e) / (1 + e) loses 1 / |x| in relative terms near 0, where two terms of the series hold 22 bits
+    float size = fabsf(x);
+    float e = exponential(-2 * size);
+    float y = size < 0.03125f ? size - size * size * size * (1 / 3.0f) : ratio(1 - e, 1 + e);
+    return x != x ? x : copysignf(y, x);
+#endif
+}
+__device__ inline float complementary_error(float x) {
+    return erfcf(x);
+}
+
+// 1 / (1 + exp(-x)) without overflow, accurate in both tails
+template <class A> __device__ inline A logistic(A x) {
+    A e = exponential(x < 0 ? x : -x);
+    return ratio(x < 0 ? e : A(1), 1 + e);
+}
+
+// 2 sqrt(2/pi) (x + 0.044715 x^3): the tanh form of GELU is x times the logistic of this
+template <class A> __device__ inline A gelu_argument(A x) {
+    constexpr A c = A(2 * 0.79788456080286535588);
+    return x * (c + c * A(0.044715) * (x * x));
+}
+
+template <int Activation, class A> __device__ inline A activate(A x) {
+    if (Activation == RELU)
+        return x > 0 || x != x ? x : A(0);
+    if (Activation == GELU_TANH)
+        return x * logistic(gelu_argument(x));
+    if (Activation == GELU_ERF)
+        return x * (A(0.5) * complementary_error(x * A(-0.70710678118654752440)));
+    if (Activation == SILU)
+        return x * logistic(x);
+    if (Activation == SIGMOID)
+        return logistic(x);
+    if (Activation == TANH)
+        return hyperbolic_tangent(x);
+    return x;
+}
+
+// RELU's derivative is applied by selection and is not here.
+template <int Activation, class A> __device__ inline A derivative(A x) {
+    if (Activation == GELU_TANH) {
+        A argument = gelu_argument(x), q = logistic(argument);
+        A within = x > 64 ? A(64) : x < -64 ? A(-64) : x; // beyond, the product is 0 and x * x must not overflow
+        constexpr A c = A(0.79788456080286535588);
+        return q + 2 * x * q * logistic(-argument) * (c + c * A(0.134145) * (within * within));
+    }
+    if (Activation == GELU_ERF)
+        return A(0.5) * complementary_error(x * A(-0.70710678118654752440)) +
+               x * (A(0.39894228040143267794) * exponential(A(-0.5) * x * x));
+    if (Activation == SILU)
+        return logistic(x) * (1 + x * logistic(-x));
+    if (Activation == SIGMOID)
+        return logistic(x) * logistic(-x);
+    if (Activation == TANH)
+        return 4 * logistic(2 * x) * logistic(-2 * x);
+    return 1;
+}

@@ -1,0 +1,34 @@
+/* What the host hands to the kernels. Both sides include this file: C99 on one, CUDA C++ on the other. */
+#ifndef GEMMEPI_KERNELS_PARAMS_H
+#define GEMMEPI_KERNELS_PARAMS_H
+
+/* A matrix of the batch: element (item, row, column) is data[item * stride + row * ld + column]. */
+typedef struct gemmepi__kernel_matrix {
+    void *data;
+    long long ld, stride;
+} gemmepi__kernel_matrix;
+
+/* pass.cu: the epilogue over a finished product. What the epilogue does not use is zero. */
+typedef struct gemmepi__pass_params {
+    gemmepi__kernel_matrix product, c, bias, aux, residual, d;
+    void *partials; /* BGRAD: [batch][row_tiles][n] sums in the accumulator type */
+    const double *device_alpha, *device_beta;
+    double alpha, beta; /* where no device_alpha, device_beta is given */
+    long long m, n;
+    long long row_tiles, column_tiles;
+    int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
+    int uses_c;
+} gemmepi__pass_params;
+
+/* reduce.cu: out[group][column] (+)= sums of x over rows and items. One group for the batch, or one for each item. */
+typedef struct gemmepi__reduce_params {
+    gemmepi__kernel_matrix x;
+    void *out;
+    long long out_stride;
+    long long rows, columns;
+    long long items;          /* of the batch that one group sums          */
+    long long part_rows;      /* sum_columns: rows that one block takes    */
+    long long parts;          /* sum_columns: blocks over the rows         */
+} gemmepi__reduce_params;
+
+#endif

@@ -1,0 +1,222 @@
+/* The pointers of one run, checked against the problem. On the way of every run: no allocation, no division. */
+#ifndef GEMMEPI_PROBLEM_ARGUMENTS_H
+#define GEMMEPI_PROBLEM_ARGUMENTS_H
+
+#include "problem.h"
+
+/* A run's pointers in the order of the views (so exchanged where the problem is), and its scalars. */
+typedef struct gemmepi__arguments {
+    void *pointers[GEMMEPI__OPERANDS];
+    double alpha, beta;                     /* 1 and 0 where they lie on the device */
+    const void *device_alpha, *device_beta; /* NULL where they lie on the host, or are 1 and 0 */
+    int uses_c;
+} gemmepi__arguments;
+
+/* Casts the const of inputs away: the one place where args becomes a table. */
+static void gemmepi__take_pointers(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
+                                   void **pointers) {
+    const void *inputs[4];
+    inputs[0] = problem->exchanged ? args->b : args->a;
+    inputs[1] = problem->exchanged ? args->a : args->b;
+    inputs[2] = args->c;
+    inputs[3] = args->residual;
+    memcpy(&pointers[GEMMEPI__A], &inputs[0], sizeof(void *));
+    memcpy(&pointers[GEMMEPI__B], &inputs[1], sizeof(void *));
+    memcpy(&pointers[GEMMEPI__C], &inputs[2], sizeof(void *));
+    memcpy(&pointers[GEMMEPI__RESIDUAL], &inputs[3], sizeof(void *));
+    memcpy(&pointers[GEMMEPI__BIAS], &args->bias, sizeof(void *));
+    pointers[GEMMEPI__D] = args->d;
+    pointers[GEMMEPI__AUX] = args->aux;
+    pointers[GEMMEPI__BIAS_GRAD] = args->bias_grad;
+}
+
+/* The caller's name of an operand. */
+static const char *gemmepi__argument_name(const gemmepi__problem *problem, int operand) {
+    if (problem->exchanged && operand <= GEMMEPI__B)
+        operand = operand == GEMMEPI__A ? GEMMEPI__B : GEMMEPI__A;
+    return gemmepi__operand_names[operand];
+}
+
+static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, int operand,
+                                              const void *pointer) {
+    char name[256];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    gemmepi__append_epilogue(&text, problem->epilogue);
+    if (pointer)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.%s is given (%p), but the epilogue %s does not use it",
+                             gemmepi__argument_name(problem, operand), pointer, name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it",
+                         gemmepi__argument_name(problem, operand), name);
+}
+
+static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem,
+                                              const gemmepi__arguments *arguments) {
+    int operand;
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
+        const void *pointer = arguments->pointers[operand];
+        int needed = problem->views[operand].dtype != 0;
+        int may_lack = operand == GEMMEPI__C ? !arguments->uses_c
+                                             : operand <= GEMMEPI__B && problem->views[operand].bytes == 0;
+        if (!pointer && needed && operand == GEMMEPI__C && arguments->uses_c)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.c is NULL, but args.beta is %s",
+                                 arguments->device_beta ? "given on the device" : "not 0");
+        if ((!pointer && needed && !may_lack) || (pointer && !needed))
+            return gemmepi__refuse_pointer(problem, operand, pointer);
+    }
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem,
+                                               const gemmepi__arguments *arguments) {
+    int operand;
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
+        const gemmepi__view *view = &problem->views[operand];
+        uintptr_t address = (uintptr_t)arguments->pointers[operand];
+        uintptr_t element = view->bits > 8 ? (uintptr_t)view->bits / 8 : 1;
+        uintptr_t promised = (uintptr_t)problem->alignment;
+        uintptr_t wanted = element > promised ? element : promised;
+        if (address & (wanted - 1))
+            return gemmepi__fail(
+                GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes (%s)",
+                gemmepi__argument_name(problem, operand), arguments->pointers[operand], (int)wanted,
+                wanted == element ? "the size of an element" : "desc.alignment, 16 by default");
+    }
+    return GEMMEPI_OK;
+}
+
+/* >>overlap */
+
+/* D may be read where it is written: by C, the residual and a pre-activation, if they are the very same matrix. */
+static int gemmepi__may_be_d(const gemmepi__problem *problem, int operand) {
+    return operand == GEMMEPI__C || operand == GEMMEPI__RESIDUAL ||
+           (operand == GEMMEPI__AUX && !problem->views[operand].written && problem->views[operand].bits != 1);
+}
+
+static int gemmepi__same_layout(const gemmepi__problem *problem, const gemmepi__view *p,
+                                const gemmepi__view *q) {
+    return p->dtype == q->dtype && (p->lines <= 1 || p->ld == q->ld) &&
+           (problem->batch <= 1 || p->batch_stride == q->batch_stride);
+}
+
+static int64_t gemmepi__bytes_of(const gemmepi__view *view, int64_t elements) {
+    return (elements * view->bits + 7) / 8;
+}
+
+/* Whether two views whose ranges of addresses overlap really share a byte. Exact where both have the same pitch (two
+   column slices of one matrix do not), else yes. distance: from p's first byte to q's. */
+static int gemmepi__views_share(const gemmepi__problem *problem, const gemmepi__view *p,
+                                const gemmepi__view *q, int64_t distance) {
+    int64_t pitch = gemmepi__bytes_of(p->lines > 1 ? p : q, p->lines > 1 ? p->ld : q->ld);
+    int64_t item = gemmepi__bytes_of(p, p->batch_stride);
+    int64_t p_width = gemmepi__bytes_of(p, p->length), q_width = gemmepi__bytes_of(q, q->length);
+    int64_t apart, first, line;
+    if (p->lines > 1 && q->lines > 1 && gemmepi__bytes_of(q, q->ld) != pitch)
+        return 1;
+    if (problem->batch > 1 && gemmepi__bytes_of(q, q->batch_stride) != item)
+        return 1;
+    for (apart = 1 - problem->batch; apart < problem->batch; apart++) {
+        int64_t start =
+            distance + apart * item; /* of q's item, seen from p's; its line j lies start + j pitch on */
+        first = -start / pitch;
+        for (line = first - 1; line <= first + 1; line++)
+            if (line > -p->lines && line < q->lines && start + line * pitch < p_width &&
+                start + line * pitch > -q_width)
+                return 1;
+    }
+    return 0;
+}
+
+/* Whether the output and another operand are in each other's way. The quick answer, by ranges, is the usual one. */
+static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__arguments *arguments, int output,
+                            int other) {
+    const gemmepi__view *p = &problem->views[output], *q = &problem->views[other];
+    uintptr_t p_begin = (uintptr_t)arguments->pointers[output],
+              q_begin = (uintptr_t)arguments->pointers[other];
+    if (p_begin + (uintptr_t)p->bytes <= q_begin || q_begin + (uintptr_t)q->bytes <= p_begin || !p_begin ||
+        !q_begin)
+        return 0;
+    if (other == GEMMEPI__C && !arguments->uses_c)
+        return 0;
+    if (output == GEMMEPI__D && gemmepi__may_be_d(problem, other) && p_begin == q_begin &&
+        gemmepi__same_layout(problem, p, q))
+        return 0;
+    return gemmepi__views_share(problem, p, q, (int64_t)(q_begin - p_begin));
+}
+
+static gemmepi_status gemmepi__check_overlap(const gemmepi__problem *problem,
+                                             const gemmepi__arguments *arguments) {
+    int output, other;
+    for (output = 0; output < GEMMEPI__OPERANDS; output++) {
+        if (!problem->views[output].written)
+            continue;
+        for (other = 0; other < GEMMEPI__OPERANDS; other++) {
+            if (other == output || (problem->views[other].written && other < output))
+                continue;
+            if (gemmepi__collide(problem, arguments, output, other))
+                return gemmepi__fail(
+                    GEMMEPI_INVALID_ARGUMENT,
+                    "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes); only c, residual and a "
+                    "pre-activation aux may be d, and then exactly (pointer, dtype, ld, batch stride)",
+                    gemmepi__argument_name(problem, output), arguments->pointers[output],
+                    (long long)problem->views[output].bytes, gemmepi__argument_name(problem, other),
+                    arguments->pointers[other], (long long)problem->views[other].bytes);
+        }
+    }
+    return GEMMEPI_OK;
+}
+
+/* Workspace is an output like any other, and none of the operands may lie in it. */
+static gemmepi_status gemmepi__check_workspace(const gemmepi__problem *problem,
+                                               const gemmepi__arguments *arguments, const void *workspace,
+                                               size_t given, size_t needed) {
+    uintptr_t begin = (uintptr_t)workspace;
+    int operand;
+    if (given < needed)
+        return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
+                             "args.workspace_size is %llu; this plan needs %llu bytes", (gemmepi__ull)given,
+                             (gemmepi__ull)needed);
+    if (begin & 255)
+        return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
+                             workspace);
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
+        uintptr_t other = (uintptr_t)arguments->pointers[operand];
+        if (other && other < begin + needed && begin < other + (uintptr_t)problem->views[operand].bytes)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,
+                                 (gemmepi__ull)needed, gemmepi__argument_name(problem, operand),
+                                 arguments->pointers[operand]);
+    }
+    return GEMMEPI_OK;
+}
+
+/* args -> arguments, or the sentence that says what is wrong with them. */
+static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
+                                              const gemmepi_matmul_args *args,
+                                              gemmepi__arguments *arguments) {
+    int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
+    gemmepi_status status;
+    gemmepi__take_pointers(problem, args, arguments->pointers);
+    arguments->alpha = args->alpha && !on_device ? *args->alpha : 1;
+    arguments->beta = args->beta && !on_device ? *args->beta : 0;
+    arguments->device_alpha = on_device ? args->alpha : NULL;
+    arguments->device_beta = on_device ? args->beta : NULL;
+    arguments->uses_c = arguments->beta != 0 || arguments->device_beta;
+    status = gemmepi__check_presence(problem, arguments);
+    if (!status)
+        status = gemmepi__check_alignment(problem, arguments);
+    if (!status)
+        status = gemmepi__check_overlap(problem, arguments);
+    return status;
+}
+
+/* The alignment class that the pointers of a one-shot call have: a power of two, 16 at most. A pointer less aligned
+   than its element lowers it too; gemmepi__check_alignment will refuse that one. */
+static size_t gemmepi__alignment_of(const gemmepi_matmul_args *args) {
+    uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->c | (uintptr_t)args->d |
+                     (uintptr_t)args->aux | (uintptr_t)args->residual | (uintptr_t)args->bias |
+                     (uintptr_t)args->bias_grad | 16;
+    return (size_t)(bits & (~bits + 1));
+}
+
+#endif

@@ -1,0 +1,960 @@
+/* Products to test with: described by hand or drawn from a seed, laid out in one block of device memory between
+   sentinels, run through the public interface and held against oracle.h. */
+#ifndef GEMMEPI_TESTS_PROBLEM_H
+#define GEMMEPI_TESTS_PROBLEM_H
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "oracle.h"
+
+/* >>random numbers, the same on every machine */
+
+static uint64_t random_hash(uint64_t x) { /* splitmix64 */
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+typedef struct rng {
+    uint64_t state;
+} rng;
+
+static uint64_t rng_next(rng *r) {
+    return random_hash(r->state++);
+}
+
+static int rng_below(rng *r, int n) {
+    return (int)(rng_next(r) % (uint64_t)n);
+}
+
+/* true in one of n cases */
+static int rng_one_in(rng *r, int n) {
+    return rng_below(r, n) == 0;
+}
+
+static rng rng_seeded(uint64_t seed) {
+    rng r = {0};
+    r.state = random_hash(seed ^ 0x6a09e667f3bcc909u);
+    return r;
+}
+
+/* >>devices */
+
+typedef struct test_device {
+    gemmepi_context *context;
+    gemmepi_stream stream;
+    char name[128];
+    int is_host;
+    void *arena, *workspace; /* device memory, grown as needed */
+    size_t arena_size, workspace_size;
+} test_device;
+
+static int test_device_open(test_device *device, int which) {
+    gemmepi_config config = {0};
+    gemmepi_context_details details;
+    memset(device, 0, sizeof *device);
+    config.device = which;
+    if (gemmepi_create(&config, &device->context) != GEMMEPI_OK)
+        return 0;
+    if (gemmepi_context_info(device->context, &details) != GEMMEPI_OK)
+        return 0;
+    memcpy(device->name, details.name, sizeof device->name);
+    device->is_host = details.is_host;
+    return 1;
+}
+
+static void test_device_close(test_device *device) {
+    gemmepi_free(device->context, device->arena);
+    gemmepi_free(device->context, device->workspace);
+    gemmepi_destroy(device->context);
+}
+
+/* Opens what GEMMEPI_TEST_DEVICE names ("host" or a number), by default the host and a GPU where there is one.
+   Returns how many, 0 if one that was named is not there. */
+static int test_devices_open(test_device *devices) {
+    const char *name = getenv("GEMMEPI_TEST_DEVICE");
+    int count = 0;
+    if (name != NULL && name[0] >= '0' && name[0] <= '9') {
+        count = test_device_open(devices, GEMMEPI_DEVICE(atoi(name)));
+        if (count == 0)
+            printf("GEMMEPI_TEST_DEVICE is %s: %s\n", name, gemmepi_last_error());
+        return count;
+    }
+    count = test_device_open(devices, GEMMEPI_DEVICE_HOST);
+    if (count == 0)
+        printf("the host does not open: %s\n", gemmepi_last_error());
+    if (count == 1 && name == NULL) {
+        if (test_device_open(devices + 1, GEMMEPI_DEVICE(0)))
+            count++;
+        else
+            printf("skipped on a GPU: %s\n", gemmepi_last_error());
+    }
+    return count;
+}
+
+/* Device memory of at least size bytes at *block. What it held is lost. */
+static int test_device_reserve(test_device *device, void **block, size_t *have, size_t size) {
+    if (size <= *have)
+        return 1;
+    if (gemmepi_free(device->context, *block) != GEMMEPI_OK)
+        return 0;
+    *block = NULL;
+    *have = 0;
+    if (gemmepi_alloc(device->context, size * 2, block) != GEMMEPI_OK)
+        return 0;
+    *have = size * 2;
+    return 1;
+}
+
+/* >>problems */
+
+enum { T_A, T_B, T_C, T_D, T_BIAS, T_AUX, T_BIAS_GRAD, T_RESIDUAL, T_SCALARS, T_COUNT };
+
+static const char *const tensor_names[] = {"a",   "b",         "c",        "d",      "bias",
+                                           "aux", "bias_grad", "residual", "scalars"};
+
+/* What the operands are filled with. */
+typedef enum fill {
+    NORMAL,     /* products of about unit size              */
+    POSITIVE,   /* no cancellation                          */
+    CANCELLING, /* the terms of a sum cancel in pairs       */
+    INTEGERS,   /* small: every sum is exact                */
+    TWELVE_BITS /* A has 12 significant bits, B is -1, 0, 1 */
+} fill;
+
+typedef struct problem {
+    uint64_t seed; /* of the values, and of everything if random */
+    gemmepi_matmul_desc desc;
+    fill fill;
+    int has_alpha, has_beta;      /* else NULL                                                          */
+    double alpha, beta;           /* 1 and 0 where NULL                                                 */
+    int no_c;                     /* c is NULL although beta is given; beta is 0                        */
+    int in_place[T_COUNT];        /* c, residual or aux are exactly d                                   */
+    size_t shift[T_COUNT];        /* bytes from a multiple of 256 to the pointer                        */
+    int by_plan;                  /* else gemmepi_matmul                                                */
+    int own_workspace;            /* the caller's, else the context's                                   */
+    const double *given[T_COUNT]; /* values in place of fill, [items, rows, columns] of op()       */
+} problem;
+
+/* A dense product of one dtype; the caller changes what differs. */
+static problem problem_plain(gemmepi_dtype dtype, int64_t m, int64_t n, int64_t k,
+                             gemmepi_epilogue epilogue) {
+    problem p;
+    memset(&p, 0, sizeof p);
+    p.desc.m = m;
+    p.desc.n = n;
+    p.desc.k = k;
+    p.desc.batch = 1;
+    p.desc.a.dtype = dtype;
+    p.desc.epilogue = epilogue;
+    p.alpha = 1;
+    p.seed = 1;
+    return p;
+}
+
+static void problem_scale(problem *p, double alpha, double beta) {
+    p->has_alpha = p->has_beta = 1;
+    p->alpha = alpha;
+    p->beta = beta;
+}
+
+static unsigned problem_activation(const problem *p) {
+    return p->desc.epilogue & GEMMEPI_ACTIVATION_MASK;
+}
+
+static int problem_has(const problem *p, gemmepi_epilogue flags) {
+    return (p->desc.epilogue & flags) != 0;
+}
+
+static int problem_is_empty(const problem *p) {
+    return p->desc.m == 0 || p->desc.n == 0 || p->desc.batch == 0;
+}
+
+static int problem_has_mask(const problem *p) {
+    return problem_activation(p) == GEMMEPI_RELU && problem_has(p, GEMMEPI_AUX | GEMMEPI_BACKWARD);
+}
+
+static int problem_bgrad_along_rows(const problem *p) {
+    return problem_has(p, GEMMEPI_BGRAD_A) ||
+           (problem_has(p, GEMMEPI_BGRAD) && p->desc.order == GEMMEPI_COLUMN_MAJOR);
+}
+
+static void matrix_space_out(gemmepi_matrix *matrix, const problem *p, int64_t rows, int64_t columns,
+                             int64_t pad) {
+    int along_rows = (p->desc.order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
+    matrix->ld = (along_rows ? columns : rows) + pad;
+    matrix->ld += matrix->ld == 0;
+    matrix->batch_stride = matrix->ld * (along_rows ? rows : columns) + pad;
+    matrix->batch_stride += matrix->batch_stride == 0;
+}
+
+/* Gives every row and every item of the batch its own place, pad elements apart; a bias_grad for each item. */
+static void problem_space_out(problem *p, int64_t pad) {
+    gemmepi_matmul_desc *d = &p->desc;
+    matrix_space_out(&d->a, p, d->m, d->k, pad);
+    matrix_space_out(&d->b, p, d->k, d->n, pad);
+    matrix_space_out(&d->c, p, d->m, d->n, pad);
+    matrix_space_out(&d->d, p, d->m, d->n, pad);
+    matrix_space_out(&d->aux, p, d->m, d->n, pad);
+    matrix_space_out(&d->residual, p, d->m, d->n, pad);
+    if (problem_has_mask(p)) {
+        d->aux.ld = (d->aux.ld + 127) / 128 * 128;
+        d->aux.batch_stride = d->aux.ld * (d->order ? d->n : d->m) + 128;
+    }
+    d->bias.batch_stride = (d->order ? d->m : d->n) + pad;
+    d->bias_grad.batch_stride = d->m + d->n + pad;
+}
+
+/* >>one line that says what a problem is */
+
+typedef struct sentence {
+    char text[1200];
+    size_t length;
+} sentence;
+
+static void line_add(sentence *l, const char *format, ...) {
+    va_list arguments;
+    int written;
+    va_start(arguments, format);
+    written = vsnprintf(l->text + l->length, sizeof l->text - l->length, format, arguments);
+    va_end(arguments);
+    if (written > 0 && l->length + (size_t)written < sizeof l->text)
+        l->length += (size_t)written;
+}
+
+static void line_add_scalar(sentence *l, const char *name, int given, double value) {
+    if (given)
+        line_add(l, " %s %g", name, value);
+    else
+        line_add(l, " %s NULL", name);
+}
+
+static void line_add_epilogue(sentence *l, gemmepi_epilogue epilogue) {
+    static const char *const activations[] = {"NONE", "RELU",    "GELU_TANH", "GELU_ERF",
+                                              "SILU", "SIGMOID", "TANH"};
+    static const char *const flags[] = {"BIAS",    "AUX",     "BACKWARD",         "RESIDUAL", "BGRAD",
+                                        "BGRAD_A", "BGRAD_B", "BGRAD_ACCUMULATE", "GATED",    "GATE_FIRST"};
+    unsigned activation = epilogue & GEMMEPI_ACTIVATION_MASK, bit;
+    line_add(l, " %s", activation < 7 ? activations[activation] : "unknown");
+    for (bit = 0; bit < 10; bit++)
+        if (epilogue & GEMMEPI_BIAS << bit)
+            line_add(l, "|%s", flags[bit]);
+}
+
+static void line_add_tensor(sentence *l, int t, const gemmepi_matrix *matrix, const problem *p) {
+    line_add(l, " %s{%s%s ld %lld stride %lld%s", tensor_names[t],
+             matrix->dtype ? oracle_format(matrix->dtype).name : "0", matrix->transposed ? " transposed" : "",
+             (long long)matrix->ld, (long long)matrix->batch_stride, p->in_place[t] ? " in place" : "");
+    if (p->shift[t])
+        line_add(l, " +%u", (unsigned)p->shift[t]);
+    line_add(l, "}");
+}
+
+static sentence problem_line(const problem *p) {
+    static const char *const computes[] = {"", " F32", " TF32", " F64"};
+    static const char *const fills[] = {"normal", "positive", "cancelling", "integers", "twelve bits"};
+    const gemmepi_matmul_desc *d = &p->desc;
+    sentence l = {{0}, 0};
+    line_add(&l, "%lldx%lldx%lld batch %lld %s%s", (long long)d->m, (long long)d->n, (long long)d->k,
+             (long long)d->batch, d->order ? "column-major" : "row-major", computes[d->compute]);
+    line_add_epilogue(&l, d->epilogue);
+    line_add(&l, "%s%s", d->flags & GEMMEPI_RELAXED ? " relaxed" : "",
+             d->flags & GEMMEPI_DEVICE_SCALARS ? " device scalars" : "");
+    line_add_scalar(&l, "alpha", p->has_alpha, p->alpha);
+    line_add_scalar(&l, "beta", p->has_beta, p->beta);
+    line_add_tensor(&l, T_A, &d->a, p);
+    line_add_tensor(&l, T_B, &d->b, p);
+    line_add_tensor(&l, T_C, &d->c, p);
+    line_add_tensor(&l, T_D, &d->d, p);
+    if (problem_has(p, GEMMEPI_AUX | GEMMEPI_BACKWARD))
+        line_add_tensor(&l, T_AUX, &d->aux, p);
+    if (problem_has(p, GEMMEPI_RESIDUAL))
+        line_add_tensor(&l, T_RESIDUAL, &d->residual, p);
+    line_add(&l, " bias{%s stride %lld} bias_grad{%s stride %lld}", oracle_format(d->bias.dtype).name,
+             (long long)d->bias.batch_stride, oracle_format(d->bias_grad.dtype).name,
+             (long long)d->bias_grad.batch_stride);
+    line_add(&l, " alignment %u %s %s, %s values", (unsigned)d->alignment,
+             p->by_plan ? "by plan" : "one shot", p->own_workspace ? "own workspace" : "context's workspace",
+             fills[p->fill]);
+    return l;
+}
+
+/* >>layout: every tensor in one block, its own bytes marked */
+
+typedef struct tensor {
+    view at;
+    int64_t items, rows, columns;
+    size_t offset, bytes; /* in the block; from the first to behind the last element, gaps included */
+    int used, written;
+} tensor;
+
+typedef struct run {
+    tensor tensors[T_COUNT];
+    size_t size;
+    unsigned char *before, *after; /* the block as uploaded, and as downloaded */
+    unsigned char *writable;       /* the bits of each byte that may change    */
+} run;
+
+static gemmepi_dtype dtype_or(gemmepi_dtype dtype, gemmepi_dtype otherwise) {
+    return dtype ? dtype : otherwise;
+}
+
+static void tensor_matrix(tensor *t, const problem *p, gemmepi_matrix matrix, gemmepi_dtype dtype,
+                          int64_t rows, int64_t columns) {
+    int along_rows = (p->desc.order == GEMMEPI_ROW_MAJOR) != (matrix.transposed != 0);
+    int64_t length = along_rows ? columns : rows;
+    int64_t dense = dtype == GEMMEPI_DTYPE_DEFAULT ? (length + 127) / 128 * 128 : length;
+    t->at = oracle_view(dtype, p->desc.order, matrix.transposed, matrix.ld ? matrix.ld : dense,
+                        matrix.batch_stride);
+    t->items = matrix.batch_stride == 0 && p->desc.batch > 1 ? 1 : p->desc.batch;
+    t->rows = rows;
+    t->columns = columns;
+    t->used = 1;
+}
+
+static void tensor_vector(tensor *t, const problem *p, gemmepi_vector vector, gemmepi_dtype dtype,
+                          int along_rows) {
+    view at = {NULL, GEMMEPI_DTYPE_DEFAULT, 0, 0, 0};
+    at.dtype = dtype;
+    at.row = along_rows;
+    at.column = !along_rows;
+    at.item = vector.batch_stride;
+    t->at = at;
+    t->items = vector.batch_stride == 0 && p->desc.batch > 1 ? 1 : p->desc.batch;
+    t->rows = along_rows ? p->desc.m : 1;
+    t->columns = along_rows ? 1 : p->desc.n;
+    t->used = 1;
+}
+
+/* c, all zero, has d's layout. */
+static gemmepi_matrix problem_c(const problem *p) {
+    const gemmepi_matrix *c = &p->desc.c;
+    int all_zero = c->dtype == 0 && c->transposed == 0 && c->ld == 0 && c->batch_stride == 0;
+    return all_zero ? p->desc.d : *c;
+}
+
+static void run_describe(run *r, const problem *p) {
+    const gemmepi_matmul_desc *desc = &p->desc;
+    gemmepi_dtype a = dtype_or(desc->a.dtype, GEMMEPI_F32), d = dtype_or(desc->d.dtype, a);
+    gemmepi_dtype aux = problem_has_mask(p) ? GEMMEPI_DTYPE_DEFAULT : dtype_or(desc->aux.dtype, d);
+    tensor *t = r->tensors;
+    int64_t m = desc->m, n = desc->n, k = desc->k;
+    tensor_matrix(t + T_A, p, desc->a, a, m, k);
+    tensor_matrix(t + T_B, p, desc->b, dtype_or(desc->b.dtype, a), k, n);
+    tensor_matrix(t + T_D, p, desc->d, d, m, n);
+    t[T_D].written = 1;
+    if (p->has_beta && !p->no_c)
+        tensor_matrix(t + T_C, p, problem_c(p), dtype_or(desc->c.dtype, d), m, n);
+    if (problem_has(p, GEMMEPI_AUX | GEMMEPI_BACKWARD))
+        tensor_matrix(t + T_AUX, p, desc->aux, aux, m, n);
+    t[T_AUX].written = problem_has(p, GEMMEPI_AUX);
+    if (problem_has(p, GEMMEPI_RESIDUAL))
+        tensor_matrix(t + T_RESIDUAL, p, desc->residual, dtype_or(desc->residual.dtype, d), m, n);
+    if (problem_has(p, GEMMEPI_BIAS))
+        tensor_vector(t + T_BIAS, p, desc->bias, dtype_or(desc->bias.dtype, d),
+                      desc->order == GEMMEPI_COLUMN_MAJOR);
+    if (problem_has(p, GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+        tensor_vector(t + T_BIAS_GRAD, p, desc->bias_grad, dtype_or(desc->bias_grad.dtype, d),
+                      problem_bgrad_along_rows(p));
+    t[T_BIAS_GRAD].written = 1;
+    if (desc->flags & GEMMEPI_DEVICE_SCALARS) {
+        view scalars = {NULL, GEMMEPI_F64, 0, 1, 0};
+        t[T_SCALARS].at = scalars;
+        t[T_SCALARS].items = t[T_SCALARS].rows = t[T_SCALARS].used = 1;
+        t[T_SCALARS].columns = 2;
+    }
+}
+
+static size_t tensor_bytes(const tensor *t) {
+    size_t size = oracle_format(t->at.dtype).size;
+    int64_t last;
+    if (t->items == 0 || t->rows == 0 || t->columns == 0)
+        return 0;
+    last = view_index(&t->at, t->items - 1, t->rows - 1, t->columns - 1);
+    return size ? (size_t)(last + 1) * size : (size_t)(last / 8 + 1);
+}
+
+#define RUN_GUARD 512 /* bytes between tensors, at least */
+
+static void run_place(run *r, const problem *p) {
+    size_t end = 0;
+    int t;
+    for (t = 0; t < T_COUNT; t++) {
+        tensor *x = r->tensors + t;
+        if (!x->used || p->in_place[t])
+            continue;
+        x->bytes = tensor_bytes(x);
+        x->offset = (end + RUN_GUARD + 255) / 256 * 256 + p->shift[t];
+        end = x->offset + x->bytes;
+    }
+    for (t = 0; t < T_COUNT; t++)
+        if (p->in_place[t]) {
+            r->tensors[t].offset = r->tensors[T_D].offset;
+            r->tensors[t].bytes = r->tensors[T_D].bytes;
+        }
+    r->size = end + RUN_GUARD;
+}
+
+/* >>values */
+
+static double random_uniform(uint64_t hash) { /* in (0, 1) */
+    return ((double)(hash >> 12) + 0.5) * ldexp(1, -52);
+}
+
+static double random_normal(uint64_t hash) {
+    return sqrt(-2 * log(random_uniform(hash))) * cos(6.283185307179586 * random_uniform(random_hash(hash)));
+}
+
+static double random_integer(uint64_t hash, int most) {
+    return (double)(int)(hash % (uint64_t)(2 * most + 1)) - most;
+}
+
+/* Entry (row, l) of A or of B's transpose. */
+static double operand_value(const problem *p, int t, int64_t item, int64_t row, int64_t l) {
+    uint64_t base = random_hash(p->seed * 16 + (uint64_t)t) + (uint64_t)(item * 1000003 + row) * 65537u;
+    uint64_t hash = random_hash(base + (uint64_t)l), pair = random_hash(base + (uint64_t)l / 2);
+    double size = t == T_A ? 1 : 1.5 / sqrt((double)p->desc.k);
+    switch (p->fill) {
+    case POSITIVE:
+        return fabs(random_normal(hash)) * size * size;
+    case CANCELLING:
+        if (t == T_B && l % 2)
+            return -random_normal(pair) * (1 + 0.01 * random_normal(hash));
+        return random_normal(pair);
+    case INTEGERS:
+        return random_integer(hash, 3);
+    case TWELVE_BITS:
+        if (t == T_B)
+            return random_integer(hash, 1);
+        return (double)(2049 + hash % 1024 * 2) * (hash >> 20 & 1 ? 1 : -1);
+    default:
+        return random_normal(hash) * size;
+    }
+}
+
+static double other_value(const problem *p, int t, uint64_t index) {
+    uint64_t hash = random_hash(random_hash(p->seed * 16 + (uint64_t)t) + index);
+    if (p->fill == INTEGERS || p->fill == TWELVE_BITS)
+        return random_integer(hash, 8);
+    if (t == T_AUX)
+        return 2 * random_normal(hash);
+    return p->fill == POSITIVE     ? fabs(random_normal(hash))
+           : p->fill == CANCELLING ? 0.01 * random_normal(hash)
+                                   : random_normal(hash);
+}
+
+static double tensor_value(const problem *p, int t, int64_t item, int64_t i, int64_t j, uint64_t index) {
+    if (p->given[t] != NULL)
+        return p->given[t][index];
+    if (t == T_SCALARS)
+        return j == 0 ? p->alpha : p->beta;
+    if (t == T_A || t == T_B)
+        return operand_value(p, t, item, t == T_A ? i : j, t == T_A ? j : i);
+    return other_value(p, t, index);
+}
+
+/* Values that are never read stay sentinels, which are NaN in every dtype. */
+static int run_reads(const problem *p, int t) {
+    if (t == T_C)
+        return p->beta != 0;
+    if (t == T_AUX)
+        return problem_has(p, GEMMEPI_BACKWARD);
+    if (t == T_BIAS_GRAD)
+        return problem_has(p, GEMMEPI_BGRAD_ACCUMULATE);
+    return t != T_D;
+}
+
+static void run_mark(run *r, const view *at, int64_t index) {
+    size_t size = oracle_format(at->dtype).size;
+    unsigned char *marks = r->writable + (at->data - r->before);
+    if (size)
+        memset(marks + index * (int64_t)size, 0xff, size);
+    else
+        marks[index / 8] |= (unsigned char)(1 << index % 8);
+}
+
+static void run_fill(run *r, const problem *p, int t) {
+    tensor *x = r->tensors + t;
+    int64_t item, i, j;
+    uint64_t index = 0;
+    size_t byte;
+    x->at.data = r->before + x->offset;
+    for (byte = 0; byte < x->bytes && x->at.dtype == GEMMEPI_DTYPE_DEFAULT; byte++)
+        x->at.data[byte] = (unsigned char)random_hash(p->seed + byte); /* mask bits, those past n too */
+    for (item = 0; item < x->items; item++)
+        for (i = 0; i < x->rows; i++)
+            for (j = 0; j < x->columns; j++, index++) {
+                if (run_reads(p, t))
+                    view_set(&x->at, item, i, j, tensor_value(p, t, item, i, j, index));
+                if (x->written && !problem_is_empty(p))
+                    run_mark(r, &x->at, view_index(&x->at, item, i, j));
+            }
+}
+
+static void run_make(run *r, const problem *p) {
+    int t;
+    memset(r, 0, sizeof *r);
+    run_describe(r, p);
+    run_place(r, p);
+    r->before = malloc(r->size);
+    r->after = malloc(r->size);
+    r->writable = calloc(r->size, 1);
+    memset(r->before, 0xff, r->size);
+    for (t = 0; t < T_COUNT; t++)
+        if (r->tensors[t].used)
+            run_fill(r, p, t);
+}
+
+static void run_free(run *r) {
+    free(r->before);
+    free(r->after);
+    free(r->writable);
+}
+
+/* >>running */
+
+static void *run_pointer(const run *r, const test_device *device, int t) {
+    return r->tensors[t].used ? (char *)device->arena + r->tensors[t].offset : NULL;
+}
+
+static gemmepi_matmul_args run_args(const run *r, const problem *p, const test_device *device) {
+    gemmepi_matmul_args args = {0};
+    const double *scalars = run_pointer(r, device, T_SCALARS);
+    args.a = run_pointer(r, device, T_A);
+    args.b = run_pointer(r, device, T_B);
+    args.c = run_pointer(r, device, T_C);
+    args.d = run_pointer(r, device, T_D);
+    args.bias = run_pointer(r, device, T_BIAS);
+    args.aux = run_pointer(r, device, T_AUX);
+    args.bias_grad = run_pointer(r, device, T_BIAS_GRAD);
+    args.residual = run_pointer(r, device, T_RESIDUAL);
+    args.alpha = !p->has_alpha ? NULL : scalars ? scalars : &p->alpha;
+    args.beta = !p->has_beta ? NULL : scalars ? scalars + 1 : &p->beta;
+    return args;
+}
+
+static gemmepi_status run_upload(run *r, test_device *device) {
+    if (!test_device_reserve(device, &device->arena, &device->arena_size, r->size))
+        return GEMMEPI_OUT_OF_MEMORY;
+    return gemmepi_upload(device->context, device->arena, r->before, r->size, device->stream);
+}
+
+static gemmepi_status run_download(run *r, test_device *device) {
+    return gemmepi_download(device->context, r->after, device->arena, r->size, device->stream);
+}
+
+/* Launches by the plan, with a workspace of the caller's if the problem says so. */
+static gemmepi_status run_plan(const gemmepi_plan *plan, const problem *p, test_device *device,
+                               gemmepi_matmul_args *args) {
+    gemmepi_plan_details details;
+    gemmepi_status status = gemmepi_plan_info(plan, &details);
+    if (status == GEMMEPI_OK && p->own_workspace) {
+        if (!test_device_reserve(device, &device->workspace, &device->workspace_size,
+                                 details.workspace_size + 1))
+            return GEMMEPI_OUT_OF_MEMORY;
+        args->workspace = device->workspace;
+        args->workspace_size = details.workspace_size;
+    } else if (status == GEMMEPI_OK) {
+        status = gemmepi_prepare(plan, device->stream);
+    }
+    return status == GEMMEPI_OK ? gemmepi_plan_run(plan, args, device->stream) : status;
+}
+
+/* Uploads, runs, downloads. A plan of this problem may be given. */
+static gemmepi_status run_execute(run *r, const problem *p, test_device *device, const gemmepi_plan *shared) {
+    gemmepi_matmul_args args;
+    gemmepi_plan *plan = NULL;
+    gemmepi_status status = run_upload(r, device);
+    args = run_args(r, p, device);
+    if (status == GEMMEPI_OK && shared != NULL) {
+        status = run_plan(shared, p, device, &args);
+    } else if (status == GEMMEPI_OK && p->by_plan) {
+        status = gemmepi_plan_matmul(device->context, &p->desc, &plan);
+        if (status == GEMMEPI_OK)
+            status = run_plan(plan, p, device, &args);
+        if (status != GEMMEPI_OK) {
+            gemmepi_plan_destroy(plan);
+            return status;
+        }
+    } else if (status == GEMMEPI_OK) {
+        status = gemmepi_matmul(device->context, &p->desc, &args, device->stream);
+    }
+    if (status == GEMMEPI_OK)
+        status = run_download(r, device);
+    gemmepi_plan_destroy(plan);
+    return status;
+}
+
+/* >>verdicts */
+
+static int problem_reports; /* failures printed in full so far */
+
+static void problem_report(test_device *device, const problem *p, const char *what) {
+    static const int most = 8;
+    gemmepi_matmul_desc desc = p->desc;
+    gemmepi_plan *plan = NULL;
+    char text[2000] = "";
+    if (problem_reports++ >= most)
+        return;
+    if (gemmepi_plan_matmul(device->context, &desc, &plan) == GEMMEPI_OK)
+        gemmepi_explain(plan, text, sizeof text);
+    gemmepi_plan_destroy(plan);
+    printf("  on %s, seed %llu: %s\n    %s\n    explain: %s\n", device->name, (unsigned long long)p->seed,
+           what, problem_line(p).text, text);
+}
+
+static oracle_problem run_oracle(const run *r, const problem *p) {
+    const tensor *t = r->tensors;
+    oracle_problem o;
+    memset(&o, 0, sizeof o);
+    o.m = p->desc.m;
+    o.n = p->desc.n;
+    o.k = p->desc.k;
+    o.batch = p->desc.batch;
+    o.activation = problem_activation(p);
+    o.flags = p->desc.epilogue & ~GEMMEPI_ACTIVATION_MASK;
+    o.tf32 = p->desc.compute == GEMMEPI_COMPUTE_TF32;
+    o.relaxed = (p->desc.flags & GEMMEPI_RELAXED) != 0;
+    o.exact = p->fill == INTEGERS || p->fill == TWELVE_BITS;
+    o.bgrad_rows = problem_bgrad_along_rows(p);
+    o.alpha = p->alpha;
+    o.beta = p->beta;
+    o.a = t[T_A].at;
+    o.b = t[T_B].at;
+    o.c = t[T_C].at;
+    o.d = t[T_D].at;
+    o.bias = t[T_BIAS].at;
+    o.aux = t[T_AUX].at;
+    o.bias_grad = t[T_BIAS_GRAD].at;
+    o.residual = t[T_RESIDUAL].at;
+    return o;
+}
+
+/* A tensor as the device left it. */
+static view run_result(const run *r, int t) {
+    view v = r->tensors[t].at;
+    v.data = r->after + r->tensors[t].offset;
+    return v;
+}
+
+/* [items, rows, columns] of what the device left, to be freed. */
+static double *run_values(const run *r, int t) {
+    const tensor *x = r->tensors + t;
+    view v = run_result(r, t);
+    double *values = malloc(sizeof *values * (size_t)(x->items * x->rows * x->columns + 1)), *to = values;
+    int64_t item, i, j;
+    for (item = 0; item < x->items; item++)
+        for (i = 0; i < x->rows; i++)
+            for (j = 0; j < x->columns; j++)
+                *to++ = view_get(&v, item, i, j);
+    return values;
+}
+
+/* How far beyond its bound an answer is; 0 if accepted. */
+static double excess(gemmepi_dtype dtype, double got, expected want) {
+    double error = fabs(got - want.value);
+    if (oracle_accepts(dtype, got, want))
+        return 0;
+    return isfinite(error) && want.bound > 0 ? error / want.bound : INFINITY;
+}
+
+static int run_compare_tensor(test_device *device, const run *r, const problem *p, int t,
+                              const expected *want) {
+    const tensor *x = r->tensors + t;
+    view v = run_result(r, t);
+    int64_t item, i, j, index = 0, wrong = 0, at[3] = {0, 0, 0};
+    expected worst_want = {0, 0};
+    double worst = 0, worst_got = 0;
+    char what[300];
+    for (item = 0; item < x->items; item++)
+        for (i = 0; i < x->rows; i++)
+            for (j = 0; j < x->columns; j++, index++) {
+                double got = view_get(&v, item, i, j), beyond = excess(v.dtype, got, want[index]);
+                wrong += beyond > 0;
+                if (beyond > worst) {
+                    worst = beyond;
+                    worst_got = got;
+                    worst_want = want[index];
+                    at[0] = item;
+                    at[1] = i;
+                    at[2] = j;
+                }
+            }
+    if (wrong == 0)
+        return 1;
+    snprintf(what, sizeof what,
+             "%s: %lld of %lld wrong, worst at item %lld (%lld, %lld): got %.17g, want %.17g +- %.3g",
+             tensor_names[t], (long long)wrong, (long long)index, (long long)at[0], (long long)at[1],
+             (long long)at[2], worst_got, worst_want.value, worst_want.bound);
+    problem_report(device, p, what);
+    return 0;
+}
+
+/* Bits that may not change: inputs, gaps between rows, what surrounds each tensor. */
+static int run_compare_untouched(test_device *device, const run *r, const problem *p) {
+    size_t i;
+    int t, near = T_A;
+    char what[200];
+    for (i = 0; i < r->size; i++)
+        if ((r->before[i] ^ r->after[i]) & ~r->writable[i]) {
+            for (t = 0; t < T_COUNT; t++)
+                if (r->tensors[t].used && r->tensors[t].offset <= i &&
+                    r->tensors[t].offset >= r->tensors[near].offset)
+                    near = t;
+            snprintf(what, sizeof what,
+                     "byte %lld from the start of %s (%lld bytes long) changed from %02x to %02x",
+                     (long long)i - (long long)r->tensors[near].offset, tensor_names[near],
+                     (long long)r->tensors[near].bytes, r->before[i], r->after[i]);
+            problem_report(device, p, what);
+            return 0;
+        }
+    return 1;
+}
+
+/* gemmepi_epilogue_info agrees with the layout worked out here. */
+static int run_compare_needs(test_device *device, const run *r, const problem *p) {
+    const tensor *t = r->tensors;
+    gemmepi_epilogue_needs needs;
+    int right;
+    if (gemmepi_epilogue_info(&p->desc, &needs) != GEMMEPI_OK) {
+        problem_report(device, p, gemmepi_last_error());
+        return 0;
+    }
+    right = needs.reads_bias == t[T_BIAS].used && needs.reads_residual == t[T_RESIDUAL].used &&
+            needs.reads_aux == problem_has(p, GEMMEPI_BACKWARD) &&
+            needs.writes_aux == problem_has(p, GEMMEPI_AUX) &&
+            needs.writes_bias_grad == t[T_BIAS_GRAD].used &&
+            needs.accumulates_bias_grad == problem_has(p, GEMMEPI_BGRAD_ACCUMULATE) &&
+            needs.aux_is_mask == problem_has_mask(p);
+    if (!problem_is_empty(p))
+        right = right && needs.bias_bytes == t[T_BIAS].bytes && needs.aux_bytes == t[T_AUX].bytes &&
+                needs.residual_bytes == t[T_RESIDUAL].bytes && needs.bias_grad_bytes == t[T_BIAS_GRAD].bytes;
+    if (!right)
+        problem_report(device, p, "gemmepi_epilogue_info tells otherwise than the layout");
+    return right;
+}
+
+static int run_compare(run *r, const problem *p, test_device *device) {
+    oracle_problem o = run_oracle(r, p);
+    size_t elements = (size_t)(o.batch * o.m * o.n + 1), sums = (size_t)(o.batch * (o.m + o.n) + 1);
+    expected *d = malloc(sizeof *d * elements), *aux = malloc(sizeof *aux * elements);
+    expected *bias_grad = malloc(sizeof *bias_grad * sums);
+    int right = run_compare_untouched(device, r, p) && run_compare_needs(device, r, p);
+    if (!problem_is_empty(p)) {
+        oracle_product(&o, d, aux, r->tensors[T_BIAS_GRAD].used ? bias_grad : NULL);
+        right = run_compare_tensor(device, r, p, T_D, d) && right;
+        if (problem_has(p, GEMMEPI_AUX))
+            right = run_compare_tensor(device, r, p, T_AUX, aux) && right;
+        if (r->tensors[T_BIAS_GRAD].used)
+            right = run_compare_tensor(device, r, p, T_BIAS_GRAD, bias_grad) && right;
+    }
+    free(d);
+    free(aux);
+    free(bias_grad);
+    return right;
+}
+
+/* Runs p and holds everything against the oracle; r has the bytes afterwards and is the caller's to free. */
+static int problem_holds_run(test_device *device, const problem *p, const gemmepi_plan *shared, run *r) {
+    gemmepi_status status;
+    char what[600];
+    run_make(r, p);
+    status = run_execute(r, p, device, shared);
+    if (status == GEMMEPI_OK)
+        return run_compare(r, p, device);
+    snprintf(what, sizeof what, "%s: %s", gemmepi_status_name(status), gemmepi_last_error());
+    problem_report(device, p, what);
+    return 0;
+}
+
+static int problem_holds(test_device *device, const problem *p) {
+    run r;
+    int right = problem_holds_run(device, p, NULL, &r);
+    run_free(&r);
+    return right;
+}
+
+/* >>random problems */
+
+/* Dtypes and epilogue, of which each new one may compile a kernel: five seeds in a row share them. */
+static void random_dtypes(problem *p, rng *r) {
+    static const gemmepi_dtype dtypes[] = {GEMMEPI_F64, GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F16, GEMMEPI_BF16};
+    gemmepi_matmul_desc *d = &p->desc;
+    gemmepi_dtype a = dtypes[rng_below(r, 5)];
+    gemmepi_dtype *sides[6];
+    int i;
+    sides[0] = &d->c.dtype;
+    sides[1] = &d->d.dtype;
+    sides[2] = &d->aux.dtype;
+    sides[3] = &d->residual.dtype;
+    sides[4] = &d->bias.dtype;
+    sides[5] = &d->bias_grad.dtype;
+    d->a.dtype = a == GEMMEPI_F32 && rng_one_in(r, 2) ? GEMMEPI_DTYPE_DEFAULT : a;
+    d->b.dtype = rng_one_in(r, 2) ? GEMMEPI_DTYPE_DEFAULT : a;
+    for (i = 0; i < 6; i++)
+        *sides[i] = rng_one_in(r, 2)                       ? GEMMEPI_DTYPE_DEFAULT
+                    : rng_one_in(r, 2) || a == GEMMEPI_F64 ? a
+                                                           : GEMMEPI_F32;
+    if (a == GEMMEPI_F32 && rng_one_in(r, 4))
+        d->compute = GEMMEPI_COMPUTE_TF32;
+}
+
+static void random_epilogue(problem *p, rng *r) {
+    static const gemmepi_epilogue bgrads[] = {GEMMEPI_BGRAD, GEMMEPI_BGRAD, GEMMEPI_BGRAD_A, GEMMEPI_BGRAD_B};
+    gemmepi_epilogue e = (gemmepi_epilogue)rng_below(r, 7), bgrad = bgrads[rng_below(r, 4)];
+    int backward = rng_one_in(r, 3);
+    e |= backward ? GEMMEPI_BACKWARD : rng_one_in(r, 3) ? GEMMEPI_AUX : 0;
+    e |= rng_one_in(r, 2) ? GEMMEPI_BIAS : 0;
+    e |= rng_one_in(r, 3) ? GEMMEPI_RESIDUAL : 0;
+    if (bgrad == GEMMEPI_BGRAD && !backward && (e & GEMMEPI_ACTIVATION_MASK) != GEMMEPI_NONE)
+        bgrad = GEMMEPI_BGRAD_A;
+    if (rng_one_in(r, backward ? 2 : 4))
+        e |= bgrad | (rng_one_in(r, 2) ? GEMMEPI_BGRAD_ACCUMULATE : 0);
+    p->desc.epilogue = e;
+    p->desc.flags |= rng_one_in(r, 5) ? GEMMEPI_RELAXED : 0;
+}
+
+static int64_t random_size(rng *r) {
+    static const int most[] = {3, 20, 70, 130};
+    int bound = most[rng_below(r, 4)];
+    return rng_one_in(r, 3) ? (1 + rng_below(r, (bound + 7) / 8)) * 8 : 1 + rng_below(r, bound);
+}
+
+static void random_sizes(problem *p, rng *r) {
+    p->desc.m = random_size(r);
+    p->desc.n = random_size(r);
+    p->desc.k = rng_one_in(r, 30) ? 0 : rng_one_in(r, 10) ? 1 : random_size(r) * (1 + rng_below(r, 3));
+    if (rng_one_in(r, 12))
+        p->desc.k += 1000 + rng_below(r, 1000);
+    if (rng_one_in(r, 40))
+        *(rng_one_in(r, 2) ? &p->desc.m : &p->desc.n) = 0;
+    p->desc.batch = rng_one_in(r, 60) ? 0 : rng_one_in(r, 2) ? 1 + rng_below(r, 4) : 1;
+}
+
+/* Rows dense or with a gap; items one after the other, interleaved as the heads of an attention are, or all one. */
+static void random_layout(gemmepi_matrix *matrix, const problem *p, rng *r, int64_t rows, int64_t columns,
+                          int input) {
+    int along_rows = (p->desc.order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
+    int64_t length = along_rows ? columns : rows, lines = along_rows ? rows : columns, batch = p->desc.batch;
+    int64_t ld = rng_one_in(r, 3)   ? length
+                 : rng_one_in(r, 2) ? (length + 7) / 8 * 8
+                                    : length + rng_below(r, 10);
+    int way = rng_below(r, 4);
+    ld = ld > 0 ? ld : 1;
+    matrix->ld = ld == length && rng_one_in(r, 2) ? 0 : ld;
+    if (way == 0 && input) {
+        matrix->batch_stride = 0;
+    } else if (way == 1) {
+        matrix->ld = ld * (batch > 0 ? batch : 1);
+        matrix->batch_stride = ld;
+    } else {
+        matrix->batch_stride = ld * lines + (rng_one_in(r, 2) ? rng_below(r, 20) : 0);
+        matrix->batch_stride += matrix->batch_stride == 0;
+    }
+}
+
+static void random_mask_layout(gemmepi_matrix *matrix, const problem *p, rng *r, int input) {
+    int row_major = p->desc.order == GEMMEPI_ROW_MAJOR;
+    int64_t length = row_major ? p->desc.n : p->desc.m, lines = row_major ? p->desc.m : p->desc.n;
+    int64_t dense = (length + 127) / 128 * 128, ld = dense + 128 * rng_below(r, 2);
+    matrix->ld = ld == dense && rng_one_in(r, 2) ? 0 : ld;
+    matrix->batch_stride = input && rng_one_in(r, 4) ? 0 : ld * lines + 128 * rng_below(r, 2);
+    matrix->batch_stride += matrix->batch_stride == 0 && !input ? 128 : 0;
+}
+
+static int64_t random_vector_stride(rng *r, int64_t length) {
+    return rng_one_in(r, 2) ? 0 : length + rng_below(r, 5);
+}
+
+static void random_layouts(problem *p, rng *r) {
+    gemmepi_matmul_desc *d = &p->desc;
+    int backward = problem_has(p, GEMMEPI_BACKWARD), mask = problem_has_mask(p);
+    d->order = rng_one_in(r, 2) ? GEMMEPI_ROW_MAJOR : GEMMEPI_COLUMN_MAJOR;
+    d->a.transposed = rng_one_in(r, 2);
+    d->b.transposed = rng_one_in(r, 2);
+    random_layout(&d->a, p, r, d->m, d->k, 1);
+    random_layout(&d->b, p, r, d->k, d->n, 1);
+    random_layout(&d->d, p, r, d->m, d->n, 0);
+    random_layout(&d->residual, p, r, d->m, d->n, 1);
+    if (rng_one_in(r, 2))
+        random_layout(&d->c, p, r, d->m, d->n, 1);
+    else
+        memset(&d->c, 0, sizeof d->c);
+    if (mask)
+        random_mask_layout(&d->aux, p, r, backward);
+    else
+        random_layout(&d->aux, p, r, d->m, d->n, backward);
+    d->bias.batch_stride = random_vector_stride(r, d->order ? d->m : d->n);
+    d->bias_grad.batch_stride = random_vector_stride(r, problem_bgrad_along_rows(p) ? d->m : d->n);
+}
+
+static void random_scalars(problem *p, rng *r) {
+    static const double plain[] = {1, 0, -1, 0.7, 1.7}, whole[] = {1, 0, -1, 2, 0.5};
+    const double *values = p->fill == INTEGERS ? whole : plain;
+    p->has_alpha = rng_one_in(r, 2);
+    p->has_beta = rng_one_in(r, 2);
+    p->alpha = p->has_alpha ? values[rng_below(r, 5)] : 1;
+    p->beta = p->has_beta ? values[rng_below(r, 5)] : 0;
+    p->desc.flags |= rng_one_in(r, 5) ? GEMMEPI_DEVICE_SCALARS : 0;
+    p->no_c = p->beta == 0 && rng_one_in(r, 2) && !(p->desc.flags & GEMMEPI_DEVICE_SCALARS);
+}
+
+/* Some of c, residual and aux exactly d. */
+static void random_in_place(problem *p, rng *r) {
+    gemmepi_matmul_desc *d = &p->desc;
+    gemmepi_dtype d_dtype = dtype_or(d->d.dtype, dtype_or(d->a.dtype, GEMMEPI_F32));
+    if (p->has_beta && !p->no_c && rng_one_in(r, 4)) {
+        p->in_place[T_C] = 1;
+        d->c = d->d;
+        d->c.dtype = d_dtype;
+        if (rng_one_in(r, 2))
+            memset(&d->c, 0, sizeof d->c);
+    }
+    if (problem_has(p, GEMMEPI_RESIDUAL) && rng_one_in(r, 4)) {
+        p->in_place[T_RESIDUAL] = 1;
+        d->residual = d->d;
+    }
+    if (problem_has(p, GEMMEPI_BACKWARD) && !problem_has_mask(p) && rng_one_in(r, 4)) {
+        p->in_place[T_AUX] = 1;
+        d->aux = d->d;
+    }
+}
+
+/* Pointers that are multiples of their element's size only, of 16, or of 256; and the promise that fits. */
+static void random_alignment(problem *p, rng *r) {
+    int kind = rng_below(r, 4), t;
+    size_t all = 256, promise;
+    run shape;
+    memset(&shape, 0, sizeof shape);
+    run_describe(&shape, p);
+    for (t = 0; t < T_SCALARS; t++) {
+        size_t size = oracle_format(shape.tensors[t].at.dtype).size;
+        size_t unit = kind == 0 ? (size ? size : 1) : kind == 1 ? 16 : 256;
+        p->shift[t] = shape.tensors[t].used ? (size_t)rng_below(r, 8) * unit % 256 : 0;
+        all |= p->shift[t];
+    }
+    promise = all & (~all + 1); /* the lowest bit */
+    p->by_plan = rng_one_in(r, 2);
+    p->own_workspace = p->by_plan && rng_one_in(r, 2);
+    if ((p->by_plan && promise < 16) || rng_one_in(r, 2))
+        p->desc.alignment = promise >> (rng_one_in(r, 2) && promise > 8 ? rng_below(r, 3) : 0);
+}
+
+static problem problem_random(uint64_t seed) {
+    problem p = problem_plain(GEMMEPI_F32, 1, 1, 1, 0);
+    rng kernel = rng_seeded(~(seed / 5)), r = rng_seeded(seed);
+    p.seed = seed;
+    p.fill = (fill)rng_below(&r, 4);
+    random_dtypes(&p, &kernel);
+    random_epilogue(&p, &kernel);
+    random_sizes(&p, &r);
+    random_layouts(&p, &r);
+    random_scalars(&p, &r);
+    random_in_place(&p, &r);
+    random_alignment(&p, &r);
+    return p;
+}
+
+#endif

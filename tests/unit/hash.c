@@ -1,0 +1,94 @@
+#include "base/hash.h"
+#include "test.h"
+
+/* From FIPS 180-4's examples, https://csrc.nist.gov/projects/cryptographic-standards-and-guidelines/example-values */
+static void sha256_gives_the_published_digests(void) {
+    static const struct {
+        const char *message, *digest;
+    } vectors[] = {
+        {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+        {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+        {"abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstno"
+         "pqrstu",
+         "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"},
+    };
+    unsigned char digest[GEMMEPI__SHA256_SIZE];
+    char hex[GEMMEPI__SHA256_HEX_SIZE];
+    size_t i;
+    for (i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
+        gemmepi__sha256_of(vectors[i].message, strlen(vectors[i].message), digest);
+        gemmepi__sha256_hex(digest, hex);
+        CHECK(strcmp(hex, vectors[i].digest) == 0, "'%s' gives %s", vectors[i].message, hex);
+    }
+}
+
+static void sha256_of_a_million_letters_given_in_pieces_is_the_published_one(void) {
+    unsigned char digest[GEMMEPI__SHA256_SIZE];
+    char piece[1000], hex[GEMMEPI__SHA256_HEX_SIZE];
+    gemmepi__sha256 sha;
+    int i;
+    memset(piece, 'a', sizeof piece);
+    gemmepi__sha256_init(&sha);
+    for (i = 0; i < 1000; i++)
+        gemmepi__sha256_update(&sha, piece, sizeof piece);
+    gemmepi__sha256_final(&sha, digest);
+    gemmepi__sha256_hex(digest, hex);
+    CHECK(strcmp(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0") == 0, "got %s",
+          hex);
+}
+
+/* Every way the padding can fall. The expected value is Python's hashlib.sha256 over its digests, one after another,
+   of bytes((7 * i + 3) % 256 for i in range(n)), n from 0 to 299. */
+static void sha256_is_right_at_every_length(void) {
+    unsigned char message[300], digest[GEMMEPI__SHA256_SIZE];
+    char hex[GEMMEPI__SHA256_HEX_SIZE];
+    gemmepi__sha256 all;
+    size_t i;
+    for (i = 0; i < sizeof message; i++)
+        message[i] = (unsigned char)(7 * i + 3);
+    gemmepi__sha256_init(&all);
+    for (i = 0; i < sizeof message; i++) {
+        gemmepi__sha256_of(message, i, digest);
+        gemmepi__sha256_update(&all, digest, sizeof digest);
+    }
+    gemmepi__sha256_final(&all, digest);
+    gemmepi__sha256_hex(digest, hex);
+    CHECK(strcmp(hex, "7b074096cabb18dd0d1b468a173cb2f97f80e952525bca29542e606fd6d0753a") == 0, "got %s",
+          hex);
+}
+
+static void sha256_does_not_depend_on_how_the_message_is_cut(void) {
+    unsigned char message[200], whole[GEMMEPI__SHA256_SIZE], cut[GEMMEPI__SHA256_SIZE];
+    size_t first, second;
+    memset(message, 0x5a, sizeof message);
+    gemmepi__sha256_of(message, sizeof message, whole);
+    for (first = 0; first <= sizeof message; first++) {
+        for (second = first; second <= sizeof message; second += 13) {
+            gemmepi__sha256 sha;
+            gemmepi__sha256_init(&sha);
+            gemmepi__sha256_update(&sha, message, first);
+            gemmepi__sha256_update(&sha, message + first, second - first);
+            gemmepi__sha256_update(&sha, message + second, sizeof message - second);
+            gemmepi__sha256_final(&sha, cut);
+            CHECK(memcmp(whole, cut, sizeof cut) == 0, "cut at %d and %d", (int)first, (int)second);
+        }
+    }
+}
+
+/* From the test suite of FNV's authors, http://www.isthe.com/chongo/src/fnv/test_fnv.c */
+static void fnv1a_gives_the_published_hashes(void) {
+    CHECK(gemmepi__fnv1a("", 0) == 0xcbf29ce484222325u, "of nothing");
+    CHECK(gemmepi__fnv1a("a", 1) == 0xaf63dc4c8601ec8cu, "of a");
+    CHECK(gemmepi__fnv1a("foobar", 6) == 0x85944171f73967e8u, "of foobar");
+}
+
+int main(void) {
+    RUN(sha256_gives_the_published_digests);
+    RUN(sha256_of_a_million_letters_given_in_pieces_is_the_published_one);
+    RUN(sha256_is_right_at_every_length);
+    RUN(sha256_does_not_depend_on_how_the_message_is_cut);
+    RUN(fnv1a_gives_the_published_hashes);
+    return test_finish();
+}

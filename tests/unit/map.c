@@ -1,0 +1,185 @@
+#include "base/map.h"
+#include "test.h"
+
+/* An allocator that counts its blocks and can run dry. */
+typedef struct meter {
+    int live;
+    int left; /* allocations until it gives no more; negative: no end */
+} meter;
+
+static void *meter_alloc(void *user, size_t size) {
+    meter *m = (meter *)user;
+    void *pointer;
+    if (m->left == 0)
+        return NULL;
+    if (m->left > 0)
+        m->left--;
+    pointer = malloc(size);
+    m->live += pointer != NULL;
+    return pointer;
+}
+
+static void meter_free(void *user, void *pointer) {
+    ((meter *)user)->live--;
+    free(pointer);
+}
+
+static gemmepi__map map_on(meter *m) {
+    gemmepi_allocator allocator;
+    gemmepi__map map;
+    m->live = 0;
+    m->left = -1;
+    allocator.alloc = meter_alloc;
+    allocator.free = meter_free;
+    allocator.user = m;
+    gemmepi__map_init(&map, &allocator);
+    return map;
+}
+
+static int things[1000]; /* what values point to */
+
+static void an_empty_map_finds_nothing_and_owns_nothing(void) {
+    meter m;
+    gemmepi__map map = map_on(&m);
+    CHECK(gemmepi__map_find(&map, "key", 3) == NULL, "found something");
+    CHECK(gemmepi__map_remove(&map, "key", 3) == NULL, "removed something");
+    CHECK(m.live == 0, "%d blocks", m.live);
+    gemmepi__map_free(&map);
+    CHECK(m.live == 0, "%d blocks", m.live);
+}
+
+static void keys_are_copied_and_compared_whole(void) {
+    meter m;
+    gemmepi__map map = map_on(&m);
+    char key[4] = {'a', 0, 'b', 0};
+    CHECK(gemmepi__map_insert(&map, key, 3, &things[0]), "no memory");
+    CHECK(gemmepi__map_insert(&map, "", 0, &things[1]), "no memory");
+    CHECK(gemmepi__map_insert(&map, "a", 1, &things[2]), "no memory");
+    key[2] = 'c';
+    CHECK(gemmepi__map_find(&map, key, 3) == NULL, "the key was not copied, or compared as text");
+    key[2] = 'b';
+    CHECK(gemmepi__map_find(&map, key, 3) == &things[0], "lost");
+    CHECK(gemmepi__map_find(&map, key, 4) == NULL, "a longer key is another key");
+    CHECK(gemmepi__map_find(&map, NULL, 0) == &things[1], "the empty key");
+    CHECK(gemmepi__map_find(&map, "a", 1) == &things[2], "lost");
+    gemmepi__map_free(&map);
+    CHECK(m.live == 0, "%d blocks are left", m.live);
+}
+
+/* These eight bytes hash to zero (FNV's authors list them), and a zero appended to what hashes to zero changes
+   nothing: so both keys have one hash. */
+static void keys_of_one_hash_are_told_apart(void) {
+    static const unsigned char key[9] = {0xd5, 0x6b, 0xb9, 0x53, 0x42, 0x87, 0x08, 0x36, 0};
+    meter m;
+    gemmepi__map map = map_on(&m);
+    CHECK(gemmepi__fnv1a(key, 8) == 0 && gemmepi__fnv1a(key, 9) == 0, "the hashes differ");
+    gemmepi__map_insert(&map, key, 8, &things[8]);
+    CHECK(gemmepi__map_find(&map, key, 9) == NULL, "taken for the shorter key");
+    gemmepi__map_insert(&map, key, 9, &things[9]);
+    CHECK(gemmepi__map_find(&map, key, 8) == &things[8], "the shorter key");
+    CHECK(gemmepi__map_remove(&map, key, 9) == &things[9], "the longer key");
+    CHECK(gemmepi__map_find(&map, key, 8) == &things[8], "the shorter key");
+    gemmepi__map_free(&map);
+}
+
+static void inserting_a_key_again_replaces_its_value(void) {
+    meter m;
+    gemmepi__map map = map_on(&m);
+    gemmepi__map_insert(&map, "key", 3, &things[0]);
+    gemmepi__map_insert(&map, "key", 3, &things[1]);
+    CHECK(map.count == 1, "%d entries", (int)map.count);
+    CHECK(gemmepi__map_find(&map, "key", 3) == &things[1], "the old value");
+    CHECK(gemmepi__map_remove(&map, "key", 3) == &things[1], "the old value");
+    CHECK(gemmepi__map_find(&map, "key", 3) == NULL, "still there");
+    gemmepi__map_free(&map);
+}
+
+/* Against a plain table, through growth and shrinking; the generator is Knuth's MMIX one. */
+static void a_long_random_walk_agrees_with_a_plain_table(void) {
+    static void *expected[1000];
+    meter m;
+    gemmepi__map map = map_on(&m);
+    uint64_t random = 1;
+    size_t count = 0;
+    int step, i;
+    memset(expected, 0, sizeof expected);
+    for (step = 0; step < 20000; step++) {
+        int key, insert;
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        key = (int)(random >> 33) % 1000;
+        insert = (int)(random >> 60) < (step < 10000 ? 11 : 5);
+        if (insert) {
+            void *value = &things[step % 1000];
+            count += expected[key] == NULL;
+            CHECK(gemmepi__map_insert(&map, &key, sizeof key, value), "no memory");
+            expected[key] = value;
+        } else {
+            count -= expected[key] != NULL;
+            CHECK(gemmepi__map_remove(&map, &key, sizeof key) == expected[key], "key %d", key);
+            expected[key] = NULL;
+        }
+        CHECK(map.count == count, "%d entries, expected %d", (int)map.count, (int)count);
+    }
+    for (i = 0; i < 1000; i++)
+        CHECK(gemmepi__map_find(&map, &i, sizeof i) == expected[i], "key %d", i);
+    gemmepi__map_free(&map);
+    CHECK(m.live == 0, "%d blocks are left", m.live);
+}
+
+static void count_visit(void *user, gemmepi__map_entry *entry) {
+    int key;
+    memcpy(&key, gemmepi__map_key(entry), sizeof key);
+    if (entry->value == &things[key] && entry->key_size == sizeof key)
+        ((int *)user)[key]++;
+}
+
+static void each_visits_every_entry_once(void) {
+    static int visits[1000];
+    meter m;
+    gemmepi__map map = map_on(&m);
+    int i;
+    for (i = 0; i < 1000; i++)
+        gemmepi__map_insert(&map, &i, sizeof i, &things[i]);
+    memset(visits, 0, sizeof visits);
+    gemmepi__map_each(&map, count_visit, visits);
+    for (i = 0; i < 1000; i++)
+        CHECK(visits[i] == 1, "key %d was visited %d times", i, visits[i]);
+    gemmepi__map_free(&map);
+    memset(visits, 0, sizeof visits);
+    gemmepi__map_each(&map, count_visit, visits);
+    CHECK(visits[0] == 0, "a freed map has entries");
+}
+
+static void an_insert_without_memory_changes_nothing(void) {
+    meter m;
+    gemmepi__map map = map_on(&m);
+    int i, j, refused = 0;
+    for (i = 0; i < 100; i++) {
+        m.left = 0;
+        for (;;) {
+            int fits = gemmepi__map_insert(&map, &i, sizeof i, &things[i]);
+            if (fits)
+                break;
+            refused++;
+            CHECK(map.count == (size_t)i, "%d entries", (int)map.count);
+            CHECK(gemmepi__map_find(&map, &i, sizeof i) == NULL, "half inserted");
+            for (j = 0; j < i; j++)
+                CHECK(gemmepi__map_find(&map, &j, sizeof j) == &things[j], "lost %d", j);
+            m.left = refused % 3;
+        }
+    }
+    CHECK(refused >= 100, "only %d refused", refused);
+    gemmepi__map_free(&map);
+    CHECK(m.live == 0, "%d blocks are left", m.live);
+}
+
+int main(void) {
+    RUN(an_empty_map_finds_nothing_and_owns_nothing);
+    RUN(keys_are_copied_and_compared_whole);
+    RUN(keys_of_one_hash_are_told_apart);
+    RUN(inserting_a_key_again_replaces_its_value);
+    RUN(a_long_random_walk_agrees_with_a_plain_table);
+    RUN(each_visits_every_entry_once);
+    RUN(an_insert_without_memory_changes_nothing);
+    return test_finish();
+}
