@@ -13,7 +13,7 @@ import sys
 SOURCE = pathlib.Path(__file__).resolve().parent
 ROOT = SOURCE.parent
 LITERAL_LIMIT = 4000  # C99 promises 4095 bytes in one literal after concatenation
-INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"\s*$')
+INCLUDE = re.compile(r'#include "([^"]+)"$')  # not the indented ones of the manual
 
 
 def escape(line):

@@ -38,7 +38,7 @@
 #define GEMMEPI__DISK_CACHE_NAME    96 /* room for an entry's name with its final zero: 64 + 1 + 8 + 8 + 1 */
 #define GEMMEPI__DISK_CACHE_KIND    8
 
-/* A specialisation's cubin is some 50 KB, so this holds about five thousand. */
+/* What gemmepi_config.cache_size promises for zero. */
 #define GEMMEPI__DISK_CACHE_BOUND ((size_t)256 << 20)
 
 /* No put takes an hour. */

@@ -1,7 +1,6 @@
 /* Products, systematically: every activation with every set of flags, in every dtype, layout and class of size, and
    what numerics.md states by name. Runs on the devices that GEMMEPI_TEST_DEVICE names; see problem.h. */
 #include "problem.h"
-#include "../test.h"
 
 static test_device *here;
 
@@ -318,6 +317,7 @@ static double *curve(const types *t, gemmepi_epilogue epilogue, const double *x,
 
 static void the_two_gelus_are_told_apart(void) {
     static const gemmepi_epilogue flags[] = {0, GEMMEPI_BACKWARD};
+    static const types *const fine[] = {&f64, &f32, &f16}; /* bf16 rounds to more than they are apart */
     static const double apart[] = {4.7e-4, 8.7e-4};
     double x[17], ones[17], most;
     int t, f, i;
@@ -325,15 +325,15 @@ static void the_two_gelus_are_told_apart(void) {
         x[i] = i == 3 ? -2.7 : -4 + i * 0.5;
         ones[i] = 1;
     }
-    for (t = 0; t < COUNT(plain_types); t++)
+    for (t = 0; t < COUNT(fine); t++)
         for (f = 0; f < 2; f++) {
-            double *with_tanh = curve(plain_types[t], GEMMEPI_GELU_TANH | flags[f], x, ones);
-            double *with_erf = curve(plain_types[t], GEMMEPI_GELU_ERF | flags[f], x, ones);
+            double *with_tanh = curve(fine[t], GEMMEPI_GELU_TANH | flags[f], x, ones);
+            double *with_erf = curve(fine[t], GEMMEPI_GELU_ERF | flags[f], x, ones);
             for (most = 0, i = 0; i < 17; i++)
                 if (fabs(with_tanh[i] - with_erf[i]) > most && x[i] < 0)
                     most = fabs(with_tanh[i] - with_erf[i]);
-            CHECK(most > 0.8 * apart[f] && most < 1.2 * apart[f], "%s: %s at most %g apart",
-                  plain_types[t]->name, f ? "derivatives" : "values", most);
+            CHECK(most > 0.8 * apart[f] && most < 1.2 * apart[f], "%s: %s at most %g apart", fine[t]->name,
+                  f ? "derivatives" : "values", most);
             free(with_tanh);
             free(with_erf);
         }
@@ -782,7 +782,7 @@ static int same_bits(const problem *first, const problem *second) {
 }
 
 static problem bit_problem(const types *t, gemmepi_epilogue epilogue) {
-    problem p = typed(t, 150, 136, 1100, epilogue);
+    problem p = typed(t, 72, 40, 2100, epilogue);
     p.desc.batch = 2;
     problem_space_out(&p, 8);
     p.desc.bias_grad.batch_stride = 0;

@@ -13,10 +13,11 @@
                                                  numerics.md (they cancel near a zero of the derivative),
        0                                         for the pre-activation stored as aux,
        the sum of T over what is summed + |old|  for bias_grad.
+   BACKWARD is granted what Element-wise grants act' itself: |v| |act'(aux (1 + 2 u_acc)) - act'(aux)| more. E has room
+   for it forward; in the tails of act' it has not.
    A bias_grad of BGRAD has the sum of L E in place of L E, and u_d sum |v| more where D is stored in 16 bits.
 
-   Where operands are small integers (exact), E is zero and NONE, RELU, aux, mask and bias_grad must be the rounded
-   reference itself. */
+   Where operands are small integers (exact), NONE, RELU, aux, mask and bias_grad must be the rounded reference itself. */
 #ifndef GEMMEPI_TESTS_ORACLE_H
 #define GEMMEPI_TESTS_ORACLE_H
 
@@ -102,13 +103,13 @@ static void oracle_encode(gemmepi_dtype dtype, void *to, double x) {
 }
 
 static double oracle_decode(gemmepi_dtype dtype, const void *from) {
-    double wide;
+    double number;
     float narrow;
     uint16_t half;
     uint32_t bits;
     if (dtype == GEMMEPI_F64) {
-        memcpy(&wide, from, 8);
-        return wide;
+        memcpy(&number, from, 8);
+        return number;
     }
     if (dtype == GEMMEPI_F32) {
         memcpy(&narrow, from, 4);
@@ -162,22 +163,25 @@ static void view_set(const view *v, int64_t item, int64_t i, int64_t j, double x
         oracle_encode(v->dtype, v->data + index * (int64_t)oracle_format(v->dtype).size, x);
 }
 
-/* >>activations, in the forms that do not cancel; at infinity their limits */
+/* >>activations, in the forms that do not cancel; at infinity their limits. In long double where the machine has a
+   wider one, because results in F64 are held against them. */
 
-#define ORACLE_SQRT_HALF         0.70710678118654752440 /* 1 / sqrt 2       */
-#define ORACLE_SQRT_2_OVER_PI    0.79788456080286535588 /* sqrt (2 / pi)    */
-#define ORACLE_INVERSE_SQRT_2_PI 0.39894228040143267794 /* 1 / sqrt (2 pi)  */
+typedef long double wide;
 
-static double oracle_logistic(double x) {
-    return x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x));
+#define ORACLE_SQRT_HALF         0.707106781186547524400844362104849039L
+#define ORACLE_SQRT_2_OVER_PI    0.797884560802865355879892119868763737L
+#define ORACLE_INVERSE_SQRT_2_PI 0.398942280401432677939946059934381868L
+
+static wide oracle_logistic(wide x) {
+    return x >= 0 ? 1 / (1 + expl(-x)) : expl(x) / (1 + expl(x));
 }
 
-static double oracle_normal_cdf(double x) {
-    return erfc(-x * ORACLE_SQRT_HALF) / 2;
+static wide oracle_normal_cdf(wide x) {
+    return erfcl(-x * ORACLE_SQRT_HALF) / 2;
 }
 
-static double oracle_gelu_argument(double x) { /* 2 w */
-    return 2 * ORACLE_SQRT_2_OVER_PI * (x + 0.044715 * x * x * x);
+static wide oracle_gelu_argument(wide x) { /* 2 w */
+    return 2 * ORACLE_SQRT_2_OVER_PI * (x + 0.044715L * x * x * x);
 }
 
 static double oracle_activation(unsigned activation, double x) {
@@ -189,25 +193,25 @@ static double oracle_activation(unsigned activation, double x) {
     case GEMMEPI_RELU:
         return x > 0 ? x : 0;
     case GEMMEPI_GELU_TANH:
-        return x * oracle_logistic(oracle_gelu_argument(x));
+        return (double)(x * oracle_logistic(oracle_gelu_argument(x)));
     case GEMMEPI_GELU_ERF:
-        return x * oracle_normal_cdf(x);
+        return (double)(x * oracle_normal_cdf(x));
     case GEMMEPI_SILU:
-        return x * oracle_logistic(x);
+        return (double)(x * oracle_logistic(x));
     case GEMMEPI_SIGMOID:
-        return oracle_logistic(x);
+        return (double)oracle_logistic(x);
     case GEMMEPI_TANH:
-        return tanh(x);
+        return (double)tanhl(x);
     default:
         return x;
     }
 }
 
 /* act'(x), and the magnitudes of its terms. For RELU x is the bit of the mask. */
-static double oracle_derivative(unsigned activation, double x, double *magnitude) {
-    double first = 1, second = 0, w;
-    if (isnan(x))
-        return *magnitude = x;
+static double oracle_derivative(unsigned activation, double at, double *magnitude) {
+    wide first = 1, second = 0, x = at, w;
+    if (isnan(at))
+        return *magnitude = at;
     switch (activation) {
     case GEMMEPI_RELU:
         first = x > 0;
@@ -215,11 +219,11 @@ static double oracle_derivative(unsigned activation, double x, double *magnitude
     case GEMMEPI_GELU_TANH:
         w = oracle_gelu_argument(x);
         first = oracle_logistic(w);
-        second = 2 * x * first * oracle_logistic(-w) * ORACLE_SQRT_2_OVER_PI * (1 + 0.134145 * x * x);
+        second = 2 * x * first * oracle_logistic(-w) * ORACLE_SQRT_2_OVER_PI * (1 + 0.134145L * x * x);
         break;
     case GEMMEPI_GELU_ERF:
         first = oracle_normal_cdf(x);
-        second = x * ORACLE_INVERSE_SQRT_2_PI * exp(-x * x / 2);
+        second = x * ORACLE_INVERSE_SQRT_2_PI * expl(-x * x / 2);
         break;
     case GEMMEPI_SILU:
         first = oracle_logistic(x);
@@ -234,10 +238,10 @@ static double oracle_derivative(unsigned activation, double x, double *magnitude
     default:
         break;
     }
-    if (isinf(x))
+    if (isinf(at))
         second = 0;
-    *magnitude = fabs(first) + fabs(second);
-    return first + second;
+    *magnitude = (double)(fabsl(first) + fabsl(second));
+    return (double)(first + second);
 }
 
 /* >>products */
@@ -261,10 +265,11 @@ typedef struct expected {
 
 /* One element of the result on its way. */
 typedef struct element {
-    double sum, magnitude;        /* of op(A) op(B)                    */
+    wide sum;                     /* of op(A) op(B)                    */
+    double magnitude;             /* of its terms                      */
     double v, error;              /* before the activation, and E      */
     double result, spread, terms; /* before rounding, L E, T           */
-    int exact;
+    int exact_v, exact;           /* v, result                         */
 } element;
 
 /* What a sum over elements adds up to. */
@@ -309,10 +314,19 @@ static void oracle_forward(const oracle_problem *p, element *e) {
     e->terms = fabs(e->result);
 }
 
+/* How far v act' moves where its argument is off by 2 u_acc of itself, which numerics.md grants every function
+   (Element-wise: out = f(x (1 + d)) (1 + e)). Only in the tails is that more than E. */
+static double oracle_bend(const oracle_problem *p, double v, double aux, double derivative) {
+    double nearby = aux * (1 + 2 * oracle_roundoff(oracle_accumulator(p))), magnitude;
+    if (p->activation == GEMMEPI_RELU || !isfinite(v) || !isfinite(aux))
+        return 0;
+    return fabs(v) * fabs(oracle_derivative(p->activation, nearby, &magnitude) - derivative);
+}
+
 static void oracle_backward(const oracle_problem *p, element *e, double aux) {
     double magnitude, derivative = oracle_derivative(p->activation, aux, &magnitude);
     e->result = p->activation == GEMMEPI_RELU ? (aux > 0 ? e->v : 0) : e->v * derivative;
-    e->spread = fabs(derivative) * e->error;
+    e->spread = fabs(derivative) * e->error + oracle_bend(p, e->v, aux, derivative);
     e->terms = p->activation == GEMMEPI_RELU ? fabs(e->result) : fabs(e->v) * magnitude;
 }
 
@@ -321,15 +335,15 @@ static void oracle_element(const oracle_problem *p, element *e, int64_t item, in
     double c = p->beta != 0 ? p->beta * view_get(&p->c, item, i, j) : 0;
     double bias = p->flags & GEMMEPI_BIAS ? view_get(&p->bias, item, i, j) : 0;
     double all = fabs(p->alpha) * e->magnitude + fabs(c) + fabs(bias);
-    e->v = p->alpha * e->sum + c + bias;
-    e->exact = p->exact && all < ORACLE_EXACT_LIMIT;
-    e->error = e->exact || !isfinite(all) ? 0 : oracle_product_error(p, all);
+    e->v = (double)(p->alpha * e->sum + c + bias);
+    e->exact_v = p->exact && all < ORACLE_EXACT_LIMIT;
+    e->error = !isfinite(all) ? 0 : oracle_product_error(p, all);
     if (p->flags & GEMMEPI_BACKWARD)
         oracle_backward(p, e, view_get(&p->aux, item, i, j));
     else
         oracle_forward(p, e);
     e->spread += oracle_relaxed(p, e->v);
-    e->exact = e->exact && p->activation <= GEMMEPI_RELU;
+    e->exact = e->exact_v && p->activation <= GEMMEPI_RELU;
     if (p->flags & GEMMEPI_RESIDUAL) {
         double residual = view_get(&p->residual, item, i, j);
         e->result += residual;
@@ -353,7 +367,7 @@ static expected oracle_stored(const oracle_problem *p, gemmepi_dtype dtype, doub
 static expected oracle_mask_bit(const oracle_problem *p, const element *e) {
     expected x;
     x.value = e->v;
-    x.bound = p->relaxed && !(e->v > 0 || e->v < 0) ? INFINITY : e->error;
+    x.bound = p->relaxed && !(e->v > 0 || e->v < 0) ? INFINITY : e->exact_v ? 0 : e->error;
     return x;
 }
 
@@ -392,21 +406,20 @@ static expected oracle_bias_grad(const oracle_problem *p, const total *t, double
 
 static void oracle_dot(const oracle_problem *p, element *e, const double *a, const double *b) {
     double sum = 0, magnitude = 0;
+    wide precise = 0;
     int64_t k;
     if (p->a.dtype == GEMMEPI_F64) {
-        long double wide = 0;
         for (k = 0; k < p->k; k++) {
-            wide += (long double)a[k] * b[k];
+            precise += (wide)a[k] * b[k];
             magnitude += fabs(a[k] * b[k]);
         }
-        sum = (double)wide;
     } else {
         for (k = 0; k < p->k; k++) {
             sum += a[k] * b[k];
             magnitude += fabs(a[k] * b[k]);
         }
     }
-    e->sum = sum;
+    e->sum = precise + sum;
     e->magnitude = magnitude;
 }
 
@@ -430,7 +443,7 @@ static void oracle_item(const oracle_problem *p, int64_t item, const double *a, 
             if (p->flags & GEMMEPI_AUX)
                 *aux = p->activation == GEMMEPI_RELU
                            ? oracle_mask_bit(p, &e)
-                           : oracle_stored(p, p->aux.dtype, e.v, e.error, 0, p->exact && e.error == 0);
+                           : oracle_stored(p, p->aux.dtype, e.v, e.error, 0, e.exact_v);
             if (p->flags & GEMMEPI_BGRAD)
                 oracle_add_element(p, sums + (p->bgrad_rows ? i : j), &e);
         }

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "../test.h"
 #include "oracle.h"
 
 /* >>random numbers, the same on every machine */
@@ -475,7 +476,7 @@ static void run_mark(run *r, const view *at, int64_t index) {
         marks[index / 8] |= (unsigned char)(1 << index % 8);
 }
 
-static void run_fill(run *r, const problem *p, int t) {
+static void run_fill_tensor(run *r, const problem *p, int t) {
     tensor *x = r->tensors + t;
     int64_t item, i, j;
     uint64_t index = 0;
@@ -493,18 +494,27 @@ static void run_fill(run *r, const problem *p, int t) {
             }
 }
 
-static void run_make(run *r, const problem *p) {
-    int t;
+/* Where everything lies; a test may move tensors before run_fill. */
+static void run_lay_out(run *r, const problem *p) {
     memset(r, 0, sizeof *r);
     run_describe(r, p);
     run_place(r, p);
+}
+
+static void run_fill(run *r, const problem *p) {
+    int t;
     r->before = malloc(r->size);
     r->after = malloc(r->size);
     r->writable = calloc(r->size, 1);
     memset(r->before, 0xff, r->size);
     for (t = 0; t < T_COUNT; t++)
         if (r->tensors[t].used)
-            run_fill(r, p, t);
+            run_fill_tensor(r, p, t);
+}
+
+static void run_make(run *r, const problem *p) {
+    run_lay_out(r, p);
+    run_fill(r, p);
 }
 
 static void run_free(run *r) {
@@ -589,14 +599,18 @@ static gemmepi_status run_execute(run *r, const problem *p, test_device *device,
 
 /* >>verdicts */
 
-static int problem_reports; /* failures printed in full so far */
-
+/* Prints what went wrong, the first few times in a test. */
 static void problem_report(test_device *device, const problem *p, const char *what) {
-    static const int most = 8;
+    static const int most = 4;
+    static const char *test;
+    static int reports;
     gemmepi_matmul_desc desc = p->desc;
     gemmepi_plan *plan = NULL;
     char text[2000] = "";
-    if (problem_reports++ >= most)
+    if (test != test_name_here)
+        reports = 0;
+    test = test_name_here;
+    if (reports++ >= most)
         return;
     if (gemmepi_plan_matmul(device->context, &desc, &plan) == GEMMEPI_OK)
         gemmepi_explain(plan, text, sizeof text);

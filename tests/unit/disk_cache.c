@@ -970,6 +970,9 @@ int main(void) {
         printf("cannot make a temporary folder (%s)\n", root);
         return 1;
     }
+#if !GEMMEPI__WINDOWS
+    RUN(no_descriptor_stays_open); /* first: a leak in the others would leave it none to count */
+#endif
     RUN(what_is_put_is_found_by_another_cache_on_the_same_folder);
     RUN(a_file_that_another_writes_aside_is_not_touched);
     RUN(kinds_are_kept_apart);
@@ -995,7 +998,6 @@ int main(void) {
     RUN(a_link_in_an_entrys_place_is_not_followed);
     RUN(a_file_that_is_not_only_this_users_is_a_miss);
     RUN(what_is_no_file_in_an_entrys_place_is_a_miss_and_does_not_hang);
-    RUN(no_descriptor_stays_open);
     RUN(an_unwritable_folder_is_read_and_the_log_says_so_once);
     RUN(a_put_that_is_stopped_midway_leaves_nothing);
     RUN(the_default_folder_is_where_the_environment_says);

@@ -1,0 +1,159 @@
+/* One context under many threads. Runs on the devices that GEMMEPI_TEST_DEVICE names; see problem.h. */
+#include <pthread.h>
+
+#include "problem.h"
+
+enum { THREADS = 8, SHARED = 6, ROUNDS = 24, SEEDS = 40 };
+
+static test_device *here;
+static problem shared_problems[SHARED];
+static gemmepi_plan *shared_plans[SHARED];
+
+/* A thread with its own stream and memory on the context of all. */
+typedef struct worker {
+    pthread_t thread;
+    test_device device;
+    int number, failures;
+} worker;
+
+static void worker_open(worker *w, int number) {
+    memset(w, 0, sizeof *w);
+    w->number = number;
+    w->device.context = here->context;
+    w->device.is_host = here->is_host;
+    memcpy(w->device.name, here->name, sizeof here->name);
+    w->failures = gemmepi_stream_create(here->context, &w->device.stream) != GEMMEPI_OK;
+}
+
+static void worker_close(worker *w) {
+    gemmepi_stream_destroy(here->context, w->device.stream);
+    gemmepi_free(here->context, w->device.arena);
+    gemmepi_free(here->context, w->device.workspace);
+}
+
+/* Runs work on eight threads at once. */
+static void run_threads(void *(*work)(void *)) {
+    static worker workers[THREADS];
+    int i;
+    for (i = 0; i < THREADS; i++)
+        worker_open(workers + i, i);
+    for (i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&workers[i].thread, NULL, work, workers + i) == 0, "no thread");
+    for (i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        CHECK(workers[i].failures == 0, "thread %d: %d failures", i, workers[i].failures);
+        worker_close(workers + i);
+    }
+}
+
+static void *run_shared_plans(void *argument) {
+    worker *w = argument;
+    int i;
+    for (i = 0; i < ROUNDS; i++) {
+        int which = (i + w->number) % SHARED;
+        problem p = shared_problems[which];
+        run r;
+        p.own_workspace = i % 2;
+        w->failures += !problem_holds_run(&w->device, &p, shared_plans[which], &r);
+        run_free(&r);
+    }
+    return NULL;
+}
+
+static void *run_one_shots(void *argument) {
+    worker *w = argument;
+    int i;
+    for (i = 0; i < ROUNDS; i++) {
+        problem p = problem_random((uint64_t)(i * 7 + w->number * 3) % SEEDS);
+        p.by_plan = p.own_workspace = 0;
+        w->failures += !problem_holds(&w->device, &p);
+    }
+    return NULL;
+}
+
+static void *run_own_plans(void *argument) {
+    worker *w = argument;
+    int i;
+    for (i = 0; i < ROUNDS; i++) {
+        problem p = problem_random((uint64_t)(i + w->number * 5) % SEEDS);
+        p.by_plan = 1;
+        if (p.desc.alignment == 0)
+            p.desc.alignment = 1;
+        w->failures += !problem_holds(&w->device, &p);
+    }
+    return NULL;
+}
+
+/* Some threads make, run and destroy plans of their own while others run shared ones and one-shots. */
+static void *run_everything(void *argument) {
+    static void *(*const works[])(void *) = {run_own_plans, run_shared_plans, run_own_plans, run_one_shots};
+    return works[((worker *)argument)->number % 4](argument);
+}
+
+/* A refusal names the value of this thread's own call. */
+static void *fail_by_oneself(void *argument) {
+    worker *w = argument;
+    gemmepi_matmul_desc desc = problem_plain(GEMMEPI_F32, 4, 4, 4, GEMMEPI_NONE).desc;
+    gemmepi_plan *plan = NULL;
+    char value[16];
+    int i;
+    desc.m = -1000 - w->number;
+    snprintf(value, sizeof value, "-%d", 1000 + w->number);
+    for (i = 0; i < 500; i++) {
+        w->failures += gemmepi_plan_matmul(here->context, &desc, &plan) != GEMMEPI_INVALID_ARGUMENT;
+        w->failures += strstr(gemmepi_last_error(), value) == NULL;
+    }
+    return NULL;
+}
+
+static void threads_share_plans(void) {
+    run_threads(run_shared_plans);
+}
+
+static void threads_make_one_shot_calls(void) {
+    run_threads(run_one_shots);
+}
+
+static void plans_come_and_go_while_others_run(void) {
+    run_threads(run_everything);
+}
+
+static void each_thread_has_its_own_last_error(void) {
+    run_threads(fail_by_oneself);
+}
+
+/* Shared plans are of random problems that run something. */
+static void share_plans(void) {
+    uint64_t seed = 1000;
+    int i;
+    for (i = 0; i < SHARED; seed += 5) {
+        shared_problems[i] = problem_random(seed);
+        if (problem_is_empty(shared_problems + i))
+            continue;
+        if (shared_problems[i].desc.alignment == 0)
+            shared_problems[i].desc.alignment = 1;
+        if (gemmepi_plan_matmul(here->context, &shared_problems[i].desc, shared_plans + i) != GEMMEPI_OK) {
+            printf("no shared plan: %s\n", gemmepi_last_error());
+            exit(1);
+        }
+        i++;
+    }
+}
+
+int main(void) {
+    test_device devices[2];
+    int count = test_devices_open(devices), i, plan;
+    for (i = 0; i < count; i++) {
+        here = devices + i;
+        printf("on %s:\n", here->name);
+        share_plans();
+        RUN(threads_share_plans);
+        RUN(threads_make_one_shot_calls);
+        RUN(plans_come_and_go_while_others_run);
+        RUN(each_thread_has_its_own_last_error);
+        for (plan = 0; plan < SHARED; plan++)
+            gemmepi_plan_destroy(shared_plans[plan]);
+        test_device_close(here);
+    }
+    return test_finish() || count == 0;
+}
