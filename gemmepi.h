@@ -480,7 +480,7 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan);
 
-/* Runs the plan on args in the order of stream: one to three launches, no lock, no allocation, no compilation. May
+/* Runs the plan on args in the order of stream: one to four launches, no lock, no allocation, no compilation. May
    be captured into a CUDA graph. Calls that run at the same time on different streams need different workspaces,
    which the context's own are.
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
@@ -2379,28 +2379,58 @@ static int64_t gemmepi__bytes_of(const gemmepi__view *view, int64_t elements) {
     return (elements * view->bits + 7) / 8;
 }
 
-/* Whether two views whose ranges of addresses overlap really share a byte. Exact where both have the same pitch (two
-   column slices of one matrix do not), else yes. distance: from p's first byte to q's. */
+/* A view in bytes: items of lines of `width` bytes. */
+typedef struct gemmepi__pattern {
+    int64_t items, item, lines, line, width;
+} gemmepi__pattern;
+
+static gemmepi__pattern gemmepi__pattern_of(const gemmepi__problem *problem, const gemmepi__view *view) {
+    gemmepi__pattern pattern;
+    pattern.items = view->batch_stride ? problem->batch : 1;
+    pattern.item = gemmepi__bytes_of(view, view->batch_stride);
+    pattern.lines = view->lines;
+    pattern.line = gemmepi__bytes_of(view, view->ld);
+    pattern.width = gemmepi__bytes_of(view, view->length);
+    return pattern;
+}
+
+/* Whether `width` bytes from `start` on meet a line of one item of q, which begins at 0. */
+static int gemmepi__meets_item(const gemmepi__pattern *q, int64_t start, int64_t width) {
+    int64_t before = start - q->width; /* the lines that begin after this byte end after start */
+    int64_t line = before < 0 ? 0 : before / q->line + 1;
+    return line < q->lines && line * q->line < start + width;
+}
+
+/* Whether two patterns really share a byte, q beginning `distance` bytes after p. Where both have the same pitch (column
+   slices of one matrix, the usual case), only the distance between lines counts; else every line of p is held against q,
+   which takes as many steps as p has lines and q items. */
+static int gemmepi__patterns_share(const gemmepi__pattern *p, const gemmepi__pattern *q, int64_t distance) {
+    int64_t i, j, line;
+    int same_lines = p->line == q->line || p->lines == 1 || q->lines == 1;
+    int same_items = p->item == q->item || (p->items == 1 && q->items == 1);
+    if (same_lines && same_items) {
+        gemmepi__pattern all = *q; /* the differences between a line of q and one of p */
+        all.lines = p->lines + q->lines - 1;
+        all.line = p->lines > 1 ? p->line : q->line;
+        for (i = 1 - p->items; i < q->items; i++)
+            if (gemmepi__meets_item(&all, (p->lines - 1) * all.line - distance - i * q->item, p->width))
+                return 1;
+        return 0;
+    }
+    for (i = 0; i < p->items; i++)
+        for (line = 0; line < p->lines; line++)
+            for (j = 0; j < q->items; j++)
+                if (gemmepi__meets_item(q, i * p->item + line * p->line - distance - j * q->item, p->width))
+                    return 1;
+    return 0;
+}
+
 static int gemmepi__views_share(const gemmepi__problem *problem, const gemmepi__view *p,
                                 const gemmepi__view *q, int64_t distance) {
-    int64_t pitch = gemmepi__bytes_of(p->lines > 1 ? p : q, p->lines > 1 ? p->ld : q->ld);
-    int64_t item = gemmepi__bytes_of(p, p->batch_stride);
-    int64_t p_width = gemmepi__bytes_of(p, p->length), q_width = gemmepi__bytes_of(q, q->length);
-    int64_t apart, first, line;
-    if (p->lines > 1 && q->lines > 1 && gemmepi__bytes_of(q, q->ld) != pitch)
-        return 1;
-    if (problem->batch > 1 && gemmepi__bytes_of(q, q->batch_stride) != item)
-        return 1;
-    for (apart = 1 - problem->batch; apart < problem->batch; apart++) {
-        int64_t start =
-            distance + apart * item; /* of q's item, seen from p's; its line j lies start + j pitch on */
-        first = -start / pitch;
-        for (line = first - 1; line <= first + 1; line++)
-            if (line > -p->lines && line < q->lines && start + line * pitch < p_width &&
-                start + line * pitch > -q_width)
-                return 1;
-    }
-    return 0;
+    gemmepi__pattern first = gemmepi__pattern_of(problem, p), second = gemmepi__pattern_of(problem, q);
+    if (first.items * first.lines * second.items <= second.items * second.lines * first.items)
+        return gemmepi__patterns_share(&first, &second, distance);
+    return gemmepi__patterns_share(&second, &first, -distance);
 }
 
 /* Whether the output and another operand are in each other's way. The quick answer, by ranges, is the usual one. */
@@ -4762,7 +4792,7 @@ static const char *const gemmepi__source_params_h[] = {
     "    const double *device_alpha, *device_beta;\n"
     "    double alpha, beta; /* where no device_alpha, device_beta is given */\n"
     "    long long m, n;\n"
-    "    long long row_tiles, column_tiles;\n"
+    "    unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */\n"
     "    int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */\n"
     "    int uses_c;\n"
     "} gemmepi__pass_params;\n"
@@ -4787,6 +4817,8 @@ static const char *const gemmepi__source_pass_cu[] = {
     "#include \"epilogue.cuh\"\n"
     "\n"
     "constexpr int THREADS = 256;\n"
+    "constexpr int AT_ONCE = sizeof(Acc) == 8 ? 2 : 4; // rows of the product under way at a time: the stores between them\n"
+    "                                                  // keep the compiler from loading ahead by itself\n"
     "\n"
     "// Adds the threads' sums over threadIdx.y, a halving at a time, so that the order is always the same.\n"
     "__device__ inline void store_partials(const gemmepi__pass_params &p, long long part, long long column, int valid,\n"
@@ -4809,25 +4841,35 @@ static const char *const gemmepi__source_pass_cu[] = {
     "}\n"
     "\n"
     "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_pass(const __grid_constant__ gemmepi__pass_params p) {\n"
-    "    long long tile = blockIdx.x;\n"
-    "    long long column = ((tile % p.column_tiles) * blockDim.x + threadIdx.x) * RUN;\n"
-    "    long long part = tile / p.column_tiles; // item * row_tiles + row tile\n"
-    "    long long item = part / p.row_tiles;\n"
-    "    long long row = (part % p.row_tiles) * p.row_steps * blockDim.y + threadIdx.y;\n"
+    "    u32 part = blockIdx.x / p.column_tiles; // item * row_tiles + row tile\n"
+    "    long long column = (long long)(blockIdx.x - part * p.column_tiles) * blockDim.x * RUN + threadIdx.x * RUN;\n"
+    "    u32 item = part / p.row_tiles;\n"
+    "    long long row = (long long)(part - item * p.row_tiles) * p.row_steps * blockDim.y + threadIdx.y;\n"
     "    int valid = column >= p.n ? 0 : p.n - column < RUN ? (int)(p.n - column) : RUN;\n"
     "    Acc alpha = p.device_alpha ? (Acc)*p.device_alpha : (Acc)p.alpha;\n"
     "    Acc beta = p.device_beta ? (Acc)*p.device_beta : (Acc)p.beta;\n"
     "    Acc sums[RUN] = {};\n"
-    "    for (int step = 0; step < p.row_steps && row < p.m && valid; step++, row += blockDim.y) {\n"
-    "        Acc v[RUN] = {};\n"
-    "        if (GEMMEPI_HAS_PRODUCT)\n"
-    "            load<Acc>(p.product, item, row, column, valid, v);\n"
-    "        epilogue(p, alpha, beta, item, row, column, valid, v);\n"
-    "        store<GEMMEPI_D_TYPE>(p.d, item, row, column, valid, v);\n"
-    "        if (HAS_BGRAD)\n"
+    "    for (int first = 0; first < p.row_steps && valid; first += AT_ONCE) {\n"
+    "        Acc v[AT_ONCE][RUN];\n"
+    "        int exists[AT_ONCE];\n"
     "#pragma unroll\n"
-    "            for (int i = 0; i < RUN; i++)\n"
-    "                sums[i] += v[i];\n"
+    "        for (int r = 0; r < AT_ONCE; r++) {\n"
+    "            long long at = row + (long long)(first + r) * blockDim.y;\n"
+    "            exists[r] = first + r < p.row_steps && at < p.m ? valid : 0;\n"
+    "            load<Acc>(p.product, item, at, column, GEMMEPI_HAS_PRODUCT ? exists[r] : 0, v[r]);\n"
+    "        }\n"
+    "#pragma unroll\n"
+    "        for (int r = 0; r < AT_ONCE; r++) {\n"
+    "            long long at = row + (long long)(first + r) * blockDim.y;\n"
+    "            if (!exists[r])\n"
+    "                continue;\n"
+    "            epilogue(p, alpha, beta, item, at, column, valid, v[r]);\n"
+    "            store<GEMMEPI_D_TYPE>(p.d, item, at, column, valid, v[r]);\n"
+    "            if (HAS_BGRAD)\n"
+    "#pragma unroll\n"
+    "                for (int i = 0; i < RUN; i++)\n"
+    "                    sums[i] += v[r][i];\n"
+    "        }\n"
     "    }\n"
     "    if (HAS_BGRAD)\n"
     "        store_partials(p, part, column, valid, sums);\n"
@@ -4863,9 +4905,10 @@ static const char *const gemmepi__source_reduce_cu[] = {
     "extern \"C\" __global__ void __launch_bounds__(COLUMNS * ROWS)\n"
     "    gemmepi_sum_columns(const __grid_constant__ gemmepi__reduce_params p) {\n"
     "    __shared__ Acc shared[ROWS][COLUMNS];\n"
-    "    long long column_tiles = (p.columns + COLUMNS - 1) / COLUMNS;\n"
-    "    long long part = blockIdx.x / column_tiles % p.parts, group = blockIdx.x / column_tiles / p.parts;\n"
-    "    long long column = (blockIdx.x % column_tiles) * COLUMNS + threadIdx.x;\n"
+    "    u32 column_tiles = (u32)((p.columns + COLUMNS - 1) / COLUMNS); // 32 bits, as all counts of blocks\n"
+    "    u32 tile = blockIdx.x / column_tiles, group = tile / (u32)p.parts;\n"
+    "    long long part = tile - group * (u32)p.parts;\n"
+    "    long long column = (long long)(blockIdx.x - tile * column_tiles) * COLUMNS + threadIdx.x;\n"
     "    long long first = part * p.part_rows, last = first + p.part_rows < p.rows ? first + p.part_rows : p.rows;\n"
     "    Acc sum = 0;\n"
     "    if (column < p.columns)\n"
@@ -4889,7 +4932,8 @@ static const char *const gemmepi__source_reduce_cu[] = {
     "extern \"C\" __global__ void __launch_bounds__(LINE_THREADS)\n"
     "    gemmepi_sum_rows(const __grid_constant__ gemmepi__reduce_params p) {\n"
     "    __shared__ Acc shared[LINE_THREADS];\n"
-    "    long long row = blockIdx.x % p.rows, group = blockIdx.x / p.rows;\n"
+    "    u32 group = blockIdx.x / (u32)p.rows;\n"
+    "    long long row = blockIdx.x - group * (u32)p.rows;\n"
     "    Acc sum = 0;\n"
     "    for (long long item = 0; item < p.items; item++) {\n"
     "        const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + (group * p.items + item) * p.x.stride + row * p.x.ld;\n"
@@ -5956,13 +6000,19 @@ static int gemmepi__lt_set(const gemmepi__cublaslt *lt, gemmepi__lt_product *pro
     return lt->matmul_desc_set_attribute(&product->desc, attribute, value, size);
 }
 
+/* What a pointer to the view is a multiple of: the promise, and the element in any case. */
+static uint32_t gemmepi__lt_alignment(const gemmepi__problem *problem, const gemmepi__view *view) {
+    int32_t element = view->bits > 8 ? view->bits / 8 : 1;
+    return (uint32_t)(problem->alignment > element ? problem->alignment : element);
+}
+
 /* The attributes of an epilogue; pointers are set by each run, here only to their alignment. */
 static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
                                          gemmepi__lt_product *product) {
     const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
     const gemmepi__view *vector;
     int32_t epilogue = gemmepi__lt_epilogue(problem->epilogue);
-    void *aligned = (void *)(uintptr_t)problem->alignment;
+    void *aligned;
     int result =
         gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
     product->bias_operand = gemmepi__has(problem, GEMMEPI_BIAS)         ? GEMMEPI__BIAS
@@ -5972,6 +6022,7 @@ static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemm
                         gemmepi__activation(problem->epilogue) != GEMMEPI_NONE;
     if (!result && product->bias_operand) {
         vector = &problem->views[product->bias_operand];
+        aligned = (void *)(uintptr_t)gemmepi__lt_alignment(problem, vector);
         result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_POINTER, &aligned,
                                  sizeof aligned);
         if (!result && problem->batch > 1)
@@ -5979,6 +6030,7 @@ static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemm
                                      &vector->batch_stride, sizeof vector->batch_stride);
     }
     if (!result && product->sets_aux) {
+        aligned = (void *)(uintptr_t)gemmepi__lt_alignment(problem, aux);
         result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aligned,
                                  sizeof aligned);
         if (!result)
@@ -6022,6 +6074,7 @@ static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__prob
 }
 
 static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                              const gemmepi__view *c, const gemmepi__view *d,
                               gemmepi__lt_preference *preference) {
     static const int alignments[] = {GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
                                      GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
@@ -6029,18 +6082,43 @@ static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__proble
                                      GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
     size_t workspace = GEMMEPI__LT_WORKSPACE, i;
     /* the other schemes add up in D's type or in place, which rounds more than once */
-    uint32_t schemes = GEMMEPI__CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-    uint32_t alignment = (uint32_t)problem->alignment;
+    uint32_t schemes = GEMMEPI__CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, alignment;
+    const gemmepi__view *views[4];
     int result = lt->preference_init(preference, sizeof *preference);
+    views[0] = &problem->views[GEMMEPI__B];
+    views[1] = &problem->views[GEMMEPI__A];
+    views[2] = c;
+    views[3] = d;
     if (!result)
         result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                               &workspace, sizeof workspace);
     if (!result)
         result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                                               &schemes, sizeof schemes);
-    for (i = 0; i < GEMMEPI__COUNT(alignments) && !result; i++)
+    for (i = 0; i < GEMMEPI__COUNT(alignments) && !result; i++) {
+        alignment = gemmepi__lt_alignment(problem, views[i]);
         result = lt->preference_set_attribute(preference, alignments[i], &alignment, sizeof alignment);
+    }
     return result;
+}
+
+static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_algo *algo, int attribute) {
+    int32_t value = 0;
+    size_t written = 0;
+    return lt->algo_config_get_attribute(algo, attribute, &value, sizeof value, &written) ? 0 : value;
+}
+
+/* The algorithm that was seen to keep its sums in F32 until bias and GELU are done (H200, cuBLASLt 13.1). Others, 24
+   for one, round them to 16 bits before: off by a unit of the sum, however small the result is. */
+#define GEMMEPI__LT_ROUNDS_ONCE 66
+
+static int gemmepi__lt_rounds_once(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                                   const gemmepi__lt_algo *algo) {
+    if (problem->views[GEMMEPI__D].bits != 16 || (problem->flags & GEMMEPI_RELAXED))
+        return 1;
+    if (!gemmepi__has(problem, GEMMEPI_BIAS) && gemmepi__activation(problem->epilogue) != GEMMEPI_GELU_TANH)
+        return 1;
+    return gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID) == GEMMEPI__LT_ROUNDS_ONCE;
 }
 
 #define GEMMEPI__LT_ANSWERS 8
@@ -6053,7 +6131,7 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
     const gemmepi__cublaslt *lt = &context->cublaslt;
     gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
     gemmepi__lt_preference preference;
-    int count = 0, i, result;
+    int count = 0, rounds_twice = 0, i, result;
     memset(product, 0, sizeof *product);
     if (problem->batch > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
@@ -6062,18 +6140,25 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
     if (!result && !bare)
         result = gemmepi__lt_describe_epilogue(lt, problem, product);
     if (!result)
-        result = gemmepi__lt_prefer(lt, problem, &preference);
+        result = gemmepi__lt_prefer(lt, problem, c, d, &preference);
     if (!result)
         result =
             lt->algo_get_heuristic(context->lt_handle, &product->desc, &product->b, &product->a, &product->c,
                                    &product->d, &preference, GEMMEPI__LT_ANSWERS, answers, &count);
     for (i = 0; i < count && !result; i++) {
-        if (answers[i].state == 0) {
+        if (answers[i].state != 0)
+            continue;
+        if (bare || gemmepi__lt_rounds_once(lt, problem, &answers[i].algo)) {
             product->algo = answers[i].algo;
             product->workspace_size = answers[i].workspace_size;
             return GEMMEPI_OK;
         }
+        rounds_twice = 1;
     }
+    if (rounds_twice)
+        return gemmepi__fail(
+            GEMMEPI_UNSUPPORTED,
+            "cuBLASLt %d's algorithms for this shape may round to 16 bits before the epilogue", lt->version);
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has no algorithm for it (%s)", lt->version,
                          lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
 }
@@ -6116,12 +6201,6 @@ static const short gemmepi__lt_tiles[][2] = {
     {96, 128}, {128, 160}, {160, 128}, {192, 128}, {128, 192}, {128, 96},  {32, 256}, {256, 32},
 };
 
-static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_algo *algo, int attribute) {
-    int32_t value = 0;
-    size_t written = 0;
-    return lt->algo_config_get_attribute(algo, attribute, &value, sizeof value, &written) ? 0 : value;
-}
-
 /* The algorithm in words; its tile in rows and columns of our D, 0 where its number is not in the table. */
 static void gemmepi__lt_describe_algo(const gemmepi__cublaslt *lt, const gemmepi__lt_product *product,
                                       char *text, size_t size, int *tile_m, int *tile_n) {
@@ -6160,7 +6239,7 @@ typedef struct gemmepi__pass_params {
     const double *device_alpha, *device_beta;
     double alpha, beta; /* where no device_alpha, device_beta is given */
     long long m, n;
-    long long row_tiles, column_tiles;
+    unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */
     int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
     int uses_c;
 } gemmepi__pass_params;
@@ -6286,28 +6365,28 @@ static gemmepi__kernel_matrix gemmepi__kernel_matrix_of(const gemmepi__view *vie
    for each multiprocessor, and more where they would pass the grid's limit. */
 static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
                                           gemmepi__split *split) {
-    gemmepi__pass_params *params = &split->pass_params;
-    int64_t chunks = gemmepi__divide_up(problem->n, GEMMEPI__RUN), tiles;
+    int64_t chunks = gemmepi__divide_up(problem->n, GEMMEPI__RUN), column_tiles, row_tiles, tiles;
     unsigned threads_x = 1, threads_y;
     int steps = 4;
     while (threads_x < 32 && (int64_t)threads_x < chunks)
         threads_x *= 2;
     threads_y = GEMMEPI__PASS_THREADS / threads_x;
-    params->column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
-    while (steps > 1 && params->column_tiles * problem->batch *
-                                gemmepi__divide_up(problem->m, (int64_t)threads_y * steps) <
-                            2 * (int64_t)context->multiprocessors)
+    column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
+    while (steps > 1 &&
+           column_tiles * problem->batch * gemmepi__divide_up(problem->m, (int64_t)threads_y * steps) <
+               2 * (int64_t)context->multiprocessors)
         steps /= 2;
     for (;; steps *= 2) {
-        params->row_steps = steps;
-        params->row_tiles = gemmepi__divide_up(problem->m, (int64_t)threads_y * steps);
-        tiles =
-            gemmepi__offset(gemmepi__offset(params->column_tiles, params->row_tiles, 0), problem->batch, 0);
+        row_tiles = gemmepi__divide_up(problem->m, (int64_t)threads_y * steps);
+        tiles = gemmepi__offset(gemmepi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
         if (tiles > 0 && tiles <= INT_MAX)
             break;
         if (steps > INT_MAX / 4)
             return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     }
+    split->pass_params.row_steps = steps;
+    split->pass_params.row_tiles = (unsigned)row_tiles;
+    split->pass_params.column_tiles = (unsigned)column_tiles;
     split->pass.blocks = (unsigned)tiles;
     split->pass.threads_x = threads_x;
     split->pass.threads_y = threads_y;
@@ -6331,7 +6410,7 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     params->m = problem->m;
     params->n = problem->n;
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
-        split->pass_partial_bytes = (size_t)(problem->batch * params->row_tiles * problem->n) *
+        split->pass_partial_bytes = (size_t)(problem->batch * (int64_t)params->row_tiles * problem->n) *
                                     gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
     gemmepi__pass_prologue(problem, gemmepi__is_aligned(problem, product), prologue, sizeof prologue);
     return gemmepi__get_kernel(context, "pass.cu", prologue, "gemmepi_pass", &split->pass.function);
@@ -6367,7 +6446,8 @@ static gemmepi_status gemmepi__build_column_sums(gemmepi_context *context, const
     int accumulate = gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE);
     int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
     int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, tiles * groups);
-    int64_t most = gemmepi__divide_up(params->rows, 8 * GEMMEPI__SUM_ROWS);
+    int64_t most =
+        gemmepi__divide_up(params->rows, 64 * GEMMEPI__SUM_ROWS); /* fewer are not worth a launch */
     gemmepi_status status;
     params->parts = wanted < most ? wanted : most;
     if (params->parts < 1)

@@ -83,7 +83,7 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan);
 
-/* Runs the plan on args in the order of stream: one to three launches, no lock, no allocation, no compilation. May
+/* Runs the plan on args in the order of stream: one to four launches, no lock, no allocation, no compilation. May
    be captured into a CUDA graph. Calls that run at the same time on different streams need different workspaces,
    which the context's own are.
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none

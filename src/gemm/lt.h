@@ -160,13 +160,19 @@ static int gemmepi__lt_set(const gemmepi__cublaslt *lt, gemmepi__lt_product *pro
     return lt->matmul_desc_set_attribute(&product->desc, attribute, value, size);
 }
 
+/* What a pointer to the view is a multiple of: the promise, and the element in any case. */
+static uint32_t gemmepi__lt_alignment(const gemmepi__problem *problem, const gemmepi__view *view) {
+    int32_t element = view->bits > 8 ? view->bits / 8 : 1;
+    return (uint32_t)(problem->alignment > element ? problem->alignment : element);
+}
+
 /* The attributes of an epilogue; pointers are set by each run, here only to their alignment. */
 static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
                                          gemmepi__lt_product *product) {
     const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
     const gemmepi__view *vector;
     int32_t epilogue = gemmepi__lt_epilogue(problem->epilogue);
-    void *aligned = (void *)(uintptr_t)problem->alignment;
+    void *aligned;
     int result =
         gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
     product->bias_operand = gemmepi__has(problem, GEMMEPI_BIAS)         ? GEMMEPI__BIAS
@@ -176,6 +182,7 @@ static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemm
                         gemmepi__activation(problem->epilogue) != GEMMEPI_NONE;
     if (!result && product->bias_operand) {
         vector = &problem->views[product->bias_operand];
+        aligned = (void *)(uintptr_t)gemmepi__lt_alignment(problem, vector);
         result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_POINTER, &aligned,
                                  sizeof aligned);
         if (!result && problem->batch > 1)
@@ -183,6 +190,7 @@ static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemm
                                      &vector->batch_stride, sizeof vector->batch_stride);
     }
     if (!result && product->sets_aux) {
+        aligned = (void *)(uintptr_t)gemmepi__lt_alignment(problem, aux);
         result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aligned,
                                  sizeof aligned);
         if (!result)
@@ -226,6 +234,7 @@ static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__prob
 }
 
 static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                              const gemmepi__view *c, const gemmepi__view *d,
                               gemmepi__lt_preference *preference) {
     static const int alignments[] = {GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
                                      GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
@@ -233,18 +242,43 @@ static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__proble
                                      GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
     size_t workspace = GEMMEPI__LT_WORKSPACE, i;
     /* the other schemes add up in D's type or in place, which rounds more than once */
-    uint32_t schemes = GEMMEPI__CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-    uint32_t alignment = (uint32_t)problem->alignment;
+    uint32_t schemes = GEMMEPI__CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, alignment;
+    const gemmepi__view *views[4];
     int result = lt->preference_init(preference, sizeof *preference);
+    views[0] = &problem->views[GEMMEPI__B];
+    views[1] = &problem->views[GEMMEPI__A];
+    views[2] = c;
+    views[3] = d;
     if (!result)
         result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                               &workspace, sizeof workspace);
     if (!result)
         result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                                               &schemes, sizeof schemes);
-    for (i = 0; i < GEMMEPI__COUNT(alignments) && !result; i++)
+    for (i = 0; i < GEMMEPI__COUNT(alignments) && !result; i++) {
+        alignment = gemmepi__lt_alignment(problem, views[i]);
         result = lt->preference_set_attribute(preference, alignments[i], &alignment, sizeof alignment);
+    }
     return result;
+}
+
+static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_algo *algo, int attribute) {
+    int32_t value = 0;
+    size_t written = 0;
+    return lt->algo_config_get_attribute(algo, attribute, &value, sizeof value, &written) ? 0 : value;
+}
+
+/* The algorithm that was seen to keep its sums in F32 until bias and GELU are done (H200, cuBLASLt 13.1). Others, 24
+   for one, round them to 16 bits before: off by a unit of the sum, however small the result is. */
+#define GEMMEPI__LT_ROUNDS_ONCE 66
+
+static int gemmepi__lt_rounds_once(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                                   const gemmepi__lt_algo *algo) {
+    if (problem->views[GEMMEPI__D].bits != 16 || (problem->flags & GEMMEPI_RELAXED))
+        return 1;
+    if (!gemmepi__has(problem, GEMMEPI_BIAS) && gemmepi__activation(problem->epilogue) != GEMMEPI_GELU_TANH)
+        return 1;
+    return gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID) == GEMMEPI__LT_ROUNDS_ONCE;
 }
 
 #define GEMMEPI__LT_ANSWERS 8
@@ -257,7 +291,7 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
     const gemmepi__cublaslt *lt = &context->cublaslt;
     gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
     gemmepi__lt_preference preference;
-    int count = 0, i, result;
+    int count = 0, rounds_twice = 0, i, result;
     memset(product, 0, sizeof *product);
     if (problem->batch > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
@@ -266,18 +300,25 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
     if (!result && !bare)
         result = gemmepi__lt_describe_epilogue(lt, problem, product);
     if (!result)
-        result = gemmepi__lt_prefer(lt, problem, &preference);
+        result = gemmepi__lt_prefer(lt, problem, c, d, &preference);
     if (!result)
         result =
             lt->algo_get_heuristic(context->lt_handle, &product->desc, &product->b, &product->a, &product->c,
                                    &product->d, &preference, GEMMEPI__LT_ANSWERS, answers, &count);
     for (i = 0; i < count && !result; i++) {
-        if (answers[i].state == 0) {
+        if (answers[i].state != 0)
+            continue;
+        if (bare || gemmepi__lt_rounds_once(lt, problem, &answers[i].algo)) {
             product->algo = answers[i].algo;
             product->workspace_size = answers[i].workspace_size;
             return GEMMEPI_OK;
         }
+        rounds_twice = 1;
     }
+    if (rounds_twice)
+        return gemmepi__fail(
+            GEMMEPI_UNSUPPORTED,
+            "cuBLASLt %d's algorithms for this shape may round to 16 bits before the epilogue", lt->version);
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has no algorithm for it (%s)", lt->version,
                          lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
 }
@@ -319,12 +360,6 @@ static const short gemmepi__lt_tiles[][2] = {
     {64, 256}, {128, 128}, {256, 64},  {64, 512},  {128, 256}, {256, 128}, {512, 64}, {64, 96},  {96, 64},
     {96, 128}, {128, 160}, {160, 128}, {192, 128}, {128, 192}, {128, 96},  {32, 256}, {256, 32},
 };
-
-static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_algo *algo, int attribute) {
-    int32_t value = 0;
-    size_t written = 0;
-    return lt->algo_config_get_attribute(algo, attribute, &value, sizeof value, &written) ? 0 : value;
-}
 
 /* The algorithm in words; its tile in rows and columns of our D, 0 where its number is not in the table. */
 static void gemmepi__lt_describe_algo(const gemmepi__cublaslt *lt, const gemmepi__lt_product *product,

@@ -118,28 +118,28 @@ static gemmepi__kernel_matrix gemmepi__kernel_matrix_of(const gemmepi__view *vie
    for each multiprocessor, and more where they would pass the grid's limit. */
 static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
                                           gemmepi__split *split) {
-    gemmepi__pass_params *params = &split->pass_params;
-    int64_t chunks = gemmepi__divide_up(problem->n, GEMMEPI__RUN), tiles;
+    int64_t chunks = gemmepi__divide_up(problem->n, GEMMEPI__RUN), column_tiles, row_tiles, tiles;
     unsigned threads_x = 1, threads_y;
     int steps = 4;
     while (threads_x < 32 && (int64_t)threads_x < chunks)
         threads_x *= 2;
     threads_y = GEMMEPI__PASS_THREADS / threads_x;
-    params->column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
-    while (steps > 1 && params->column_tiles * problem->batch *
-                                gemmepi__divide_up(problem->m, (int64_t)threads_y * steps) <
-                            2 * (int64_t)context->multiprocessors)
+    column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
+    while (steps > 1 &&
+           column_tiles * problem->batch * gemmepi__divide_up(problem->m, (int64_t)threads_y * steps) <
+               2 * (int64_t)context->multiprocessors)
         steps /= 2;
     for (;; steps *= 2) {
-        params->row_steps = steps;
-        params->row_tiles = gemmepi__divide_up(problem->m, (int64_t)threads_y * steps);
-        tiles =
-            gemmepi__offset(gemmepi__offset(params->column_tiles, params->row_tiles, 0), problem->batch, 0);
+        row_tiles = gemmepi__divide_up(problem->m, (int64_t)threads_y * steps);
+        tiles = gemmepi__offset(gemmepi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
         if (tiles > 0 && tiles <= INT_MAX)
             break;
         if (steps > INT_MAX / 4)
             return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     }
+    split->pass_params.row_steps = steps;
+    split->pass_params.row_tiles = (unsigned)row_tiles;
+    split->pass_params.column_tiles = (unsigned)column_tiles;
     split->pass.blocks = (unsigned)tiles;
     split->pass.threads_x = threads_x;
     split->pass.threads_y = threads_y;
@@ -163,7 +163,7 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     params->m = problem->m;
     params->n = problem->n;
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
-        split->pass_partial_bytes = (size_t)(problem->batch * params->row_tiles * problem->n) *
+        split->pass_partial_bytes = (size_t)(problem->batch * (int64_t)params->row_tiles * problem->n) *
                                     gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
     gemmepi__pass_prologue(problem, gemmepi__is_aligned(problem, product), prologue, sizeof prologue);
     return gemmepi__get_kernel(context, "pass.cu", prologue, "gemmepi_pass", &split->pass.function);
@@ -199,7 +199,8 @@ static gemmepi_status gemmepi__build_column_sums(gemmepi_context *context, const
     int accumulate = gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE);
     int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
     int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, tiles * groups);
-    int64_t most = gemmepi__divide_up(params->rows, 8 * GEMMEPI__SUM_ROWS);
+    int64_t most =
+        gemmepi__divide_up(params->rows, 64 * GEMMEPI__SUM_ROWS); /* fewer are not worth a launch */
     gemmepi_status status;
     params->parts = wanted < most ? wanted : most;
     if (params->parts < 1)

@@ -15,7 +15,7 @@ typedef struct gemmepi__pass_params {
     const double *device_alpha, *device_beta;
     double alpha, beta; /* where no device_alpha, device_beta is given */
     long long m, n;
-    long long row_tiles, column_tiles;
+    unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */
     int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
     int uses_c;
 } gemmepi__pass_params;

@@ -26,9 +26,10 @@ __device__ inline void finish(const gemmepi__reduce_params &p, long long group, 
 extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS)
     gemmepi_sum_columns(const __grid_constant__ gemmepi__reduce_params p) {
     __shared__ Acc shared[ROWS][COLUMNS];
-    long long column_tiles = (p.columns + COLUMNS - 1) / COLUMNS;
-    long long part = blockIdx.x / column_tiles % p.parts, group = blockIdx.x / column_tiles / p.parts;
-    long long column = (blockIdx.x % column_tiles) * COLUMNS + threadIdx.x;
+    u32 column_tiles = (u32)((p.columns + COLUMNS - 1) / COLUMNS); // 32 bits, as all counts of blocks
+    u32 tile = blockIdx.x / column_tiles, group = tile / (u32)p.parts;
+    long long part = tile - group * (u32)p.parts;
+    long long column = (long long)(blockIdx.x - tile * column_tiles) * COLUMNS + threadIdx.x;
     long long first = part * p.part_rows, last = first + p.part_rows < p.rows ? first + p.part_rows : p.rows;
     Acc sum = 0;
     if (column < p.columns)
@@ -52,7 +53,8 @@ extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS)
 extern "C" __global__ void __launch_bounds__(LINE_THREADS)
     gemmepi_sum_rows(const __grid_constant__ gemmepi__reduce_params p) {
     __shared__ Acc shared[LINE_THREADS];
-    long long row = blockIdx.x % p.rows, group = blockIdx.x / p.rows;
+    u32 group = blockIdx.x / (u32)p.rows;
+    long long row = blockIdx.x - group * (u32)p.rows;
     Acc sum = 0;
     for (long long item = 0; item < p.items; item++) {
         const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + (group * p.items + item) * p.x.stride + row * p.x.ld;

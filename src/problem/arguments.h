@@ -103,28 +103,58 @@ static int64_t gemmepi__bytes_of(const gemmepi__view *view, int64_t elements) {
     return (elements * view->bits + 7) / 8;
 }
 
-/* Whether two views whose ranges of addresses overlap really share a byte. Exact where both have the same pitch (two
-   column slices of one matrix do not), else yes. distance: from p's first byte to q's. */
+/* A view in bytes: items of lines of `width` bytes. */
+typedef struct gemmepi__pattern {
+    int64_t items, item, lines, line, width;
+} gemmepi__pattern;
+
+static gemmepi__pattern gemmepi__pattern_of(const gemmepi__problem *problem, const gemmepi__view *view) {
+    gemmepi__pattern pattern;
+    pattern.items = view->batch_stride ? problem->batch : 1;
+    pattern.item = gemmepi__bytes_of(view, view->batch_stride);
+    pattern.lines = view->lines;
+    pattern.line = gemmepi__bytes_of(view, view->ld);
+    pattern.width = gemmepi__bytes_of(view, view->length);
+    return pattern;
+}
+
+/* Whether `width` bytes from `start` on meet a line of one item of q, which begins at 0. */
+static int gemmepi__meets_item(const gemmepi__pattern *q, int64_t start, int64_t width) {
+    int64_t before = start - q->width; /* the lines that begin after this byte end after start */
+    int64_t line = before < 0 ? 0 : before / q->line + 1;
+    return line < q->lines && line * q->line < start + width;
+}
+
+/* Whether two patterns really share a byte, q beginning `distance` bytes after p. Where both have the same pitch (column
+   slices of one matrix, the usual case), only the distance between lines counts; else every line of p is held against q,
+   which takes as many steps as p has lines and q items. */
+static int gemmepi__patterns_share(const gemmepi__pattern *p, const gemmepi__pattern *q, int64_t distance) {
+    int64_t i, j, line;
+    int same_lines = p->line == q->line || p->lines == 1 || q->lines == 1;
+    int same_items = p->item == q->item || (p->items == 1 && q->items == 1);
+    if (same_lines && same_items) {
+        gemmepi__pattern all = *q; /* the differences between a line of q and one of p */
+        all.lines = p->lines + q->lines - 1;
+        all.line = p->lines > 1 ? p->line : q->line;
+        for (i = 1 - p->items; i < q->items; i++)
+            if (gemmepi__meets_item(&all, (p->lines - 1) * all.line - distance - i * q->item, p->width))
+                return 1;
+        return 0;
+    }
+    for (i = 0; i < p->items; i++)
+        for (line = 0; line < p->lines; line++)
+            for (j = 0; j < q->items; j++)
+                if (gemmepi__meets_item(q, i * p->item + line * p->line - distance - j * q->item, p->width))
+                    return 1;
+    return 0;
+}
+
 static int gemmepi__views_share(const gemmepi__problem *problem, const gemmepi__view *p,
                                 const gemmepi__view *q, int64_t distance) {
-    int64_t pitch = gemmepi__bytes_of(p->lines > 1 ? p : q, p->lines > 1 ? p->ld : q->ld);
-    int64_t item = gemmepi__bytes_of(p, p->batch_stride);
-    int64_t p_width = gemmepi__bytes_of(p, p->length), q_width = gemmepi__bytes_of(q, q->length);
-    int64_t apart, first, line;
-    if (p->lines > 1 && q->lines > 1 && gemmepi__bytes_of(q, q->ld) != pitch)
-        return 1;
-    if (problem->batch > 1 && gemmepi__bytes_of(q, q->batch_stride) != item)
-        return 1;
-    for (apart = 1 - problem->batch; apart < problem->batch; apart++) {
-        int64_t start =
-            distance + apart * item; /* of q's item, seen from p's; its line j lies start + j pitch on */
-        first = -start / pitch;
-        for (line = first - 1; line <= first + 1; line++)
-            if (line > -p->lines && line < q->lines && start + line * pitch < p_width &&
-                start + line * pitch > -q_width)
-                return 1;
-    }
-    return 0;
+    gemmepi__pattern first = gemmepi__pattern_of(problem, p), second = gemmepi__pattern_of(problem, q);
+    if (first.items * first.lines * second.items <= second.items * second.lines * first.items)
+        return gemmepi__patterns_share(&first, &second, distance);
+    return gemmepi__patterns_share(&second, &first, -distance);
 }
 
 /* Whether the output and another operand are in each other's way. The quick answer, by ranges, is the usual one. */

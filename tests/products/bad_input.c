@@ -339,6 +339,77 @@ static void halves_of_one_parent_do_not_overlap(void) {
     CHECK(halves_of_one_parent_hold(GEMMEPI_RESIDUAL, T_RESIDUAL, T_D), "residual left of d");
 }
 
+/* The bytes of tensor t, bits counting for the byte they lie in. */
+static void mark_bytes(const run *r, int t, unsigned char *bytes) {
+    const tensor *x = r->tensors + t;
+    int64_t item, i, j, size = (int64_t)oracle_format(x->at.dtype).size, index;
+    for (item = 0; item < x->items; item++)
+        for (i = 0; i < x->rows; i++)
+            for (j = 0; j < x->columns; j++) {
+                index = view_index(&x->at, item, i, j);
+                memset(bytes + (int64_t)x->offset + (size ? index * size : index / 8), 1,
+                       size ? (size_t)size : 1);
+            }
+}
+
+static int share_bytes(const run *r, int one, int other) {
+    unsigned char *first = calloc(r->size, 1), *second = calloc(r->size, 1);
+    size_t i, shared = 0;
+    mark_bytes(r, one, first);
+    mark_bytes(r, other, second);
+    for (i = 0; i < r->size; i++)
+        shared += first[i] & second[i];
+    free(first);
+    free(second);
+    return shared > 0;
+}
+
+/* d with an operand laid somewhere over it: refused where a byte is shared, and if both have the same ld and batch
+   stride, only there. */
+static void overlap_is_refused_where_a_byte_is_shared(void) {
+    static const int others[] = {T_A, T_B, T_C, T_BIAS, T_AUX, T_BIAS_GRAD, T_RESIDUAL};
+    static const gemmepi_epilogue epilogues[] = {
+        GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD | GEMMEPI_AUX,
+        GEMMEPI_RELU | GEMMEPI_AUX | GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_A};
+    rng r = rng_seeded(7);
+    int i, refused = 0, tries = here->is_host ? 3000 : 400;
+    for (i = 0; i < tries; i++) {
+        problem p = problem_plain(GEMMEPI_F32, 1 + rng_below(&r, 5), 1 + rng_below(&r, 5),
+                                  1 + rng_below(&r, 5), epilogues[rng_below(&r, 2)]);
+        int t = others[rng_below(&r, 7)], same, shared, alike, range;
+        gemmepi_status status;
+        p.desc.order = (gemmepi_order)rng_below(&r, 2);
+        p.desc.batch = 1 + rng_below(&r, 2);
+        problem_space_out(&p, rng_below(&r, 9));
+        problem_scale(&p, 1, 1);
+        if (t == T_C && rng_one_in(&r, 2))
+            p.desc.c.ld += 2;
+        end_use();
+        base = p;
+        run_lay_out(&placed, &base);
+        range = (int)(placed.tensors[T_D].bytes + placed.tensors[t].bytes) / 4 + 2;
+        placed.tensors[T_D].offset = (placed.size + 2048) / 256 * 256; /* behind all others */
+        placed.tensors[t].offset = placed.tensors[T_D].offset + placed.tensors[T_D].bytes / 4 * 4 + 4;
+        placed.tensors[t].offset -= 4 * (size_t)rng_below(&r, range);
+        placed.size += 8192;
+        run_fill(&placed, &base);
+        CHECK(run_upload(&placed, here) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        args = run_args(&placed, &base, here);
+        status = gemmepi_matmul(here->context, &base.desc, &args, here->stream);
+        same = placed.tensors[t].offset == placed.tensors[T_D].offset && (t == T_C || t == T_RESIDUAL);
+        shared = share_bytes(&placed, T_D, t);
+        alike = placed.tensors[t].at.row == placed.tensors[T_D].at.row &&
+                placed.tensors[t].at.column == placed.tensors[T_D].at.column &&
+                placed.tensors[t].at.item == placed.tensors[T_D].at.item;
+        if (!same && (shared || alike))
+            CHECK(shared == (status == GEMMEPI_INVALID_ARGUMENT), "%s at d%+d: %s\n    %s", tensor_names[t],
+                  (int)placed.tensors[t].offset - (int)placed.tensors[T_D].offset,
+                  gemmepi_status_name(status), problem_line(&p).text);
+        refused += status != GEMMEPI_OK;
+    }
+    CHECK(refused > tries / 4 && refused < tries, "%d of %d refused", refused, tries);
+}
+
 static void what_only_looks_like_overlap_is_accepted(void) {
     ACCEPTED(args.b = args.a, desc.n = M, desc.b = desc.a, desc.b.transposed = 1); /* inputs may be one */
     ACCEPTED(use(GEMMEPI_BIAS), args.bias = at(T_A, 16));
@@ -549,6 +620,7 @@ static void run_all(void) {
     RUN(an_output_that_overlaps_something_is_refused);
     RUN(d_in_place_needs_the_same_dtype);
     RUN(halves_of_one_parent_do_not_overlap);
+    RUN(overlap_is_refused_where_a_byte_is_shared);
     RUN(what_only_looks_like_overlap_is_accepted);
     RUN(epilogues_without_a_meaning_are_refused);
     RUN(gated_products_are_unsupported);

@@ -1,0 +1,106 @@
+# gemmepi's only build tool. Nothing here is needed to use gemmepi.h: copy the header and compile.
+# Outputs go to build/. The tests and the demo need a C compiler and make; whatever else is missing is skipped, with
+# the reason. CC, CXX, CFLAGS, PREFIX and DESTDIR may be set.
+
+ifeq ($(origin CC),default)
+CC := $(if $(shell command -v cc 2>/dev/null),cc,gcc)
+endif
+ifeq ($(origin CXX),default)
+CXX := g++
+endif
+CFLAGS ?= -O2
+PREFIX ?= /usr/local
+LIBS := -lm -ldl -lpthread
+
+WARNINGS := -pedantic -Wall -Wextra -Wno-unused-function
+PARTS := $(wildcard src/*/*.h)
+FORMATTED := $(filter-out src/kernels/%,$(wildcard src/*.h src/*/*.h)) \
+             $(wildcard tests/*.[ch] tests/*/*.[ch] tests/*/*.cpp examples/*.c examples/*.cpp)
+UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/*.c))
+WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/gpu/*.c))
+VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-programs gen check-gen parts format check kernels fuzz install clean
+
+help:
+	@echo 'make demo      trains a small network on real data, on the GPU if there is one, else on the host'
+	@echo 'make test      every test that this machine can run          make fuzz      random products for longer'
+	@echo 'make kernels   every kernel family for every architecture that the installed NVRTC knows'
+	@echo 'make check     every static check                            make parts     each part compiles alone'
+	@echo 'make gen       writes gemmepi.h and kernels_src.h            make check-gen fails if they are stale'
+	@echo 'make format    clang-format over the sources                 make clean     removes build/'
+	@echo 'make install   header and pkg-config file, PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+
+# >>the main job
+
+demo: build/digits
+	build/digits --svg build/loss.svg examples/data/digits.csv
+
+build/digits: examples/digits.c gemmepi.h
+	@mkdir -p $(@D)
+	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LIBS)
+
+# >>tests
+
+# A program that does not compile is a failed test, which tests/run.sh counts; the others run all the same.
+test:
+	@$(MAKE) --no-print-directory --keep-going test-programs || true
+	@CC='$(CC)' CXX='$(CXX)' sh tests/run.sh $(UNIT_TESTS) $(WHOLE_TESTS)
+
+test-programs: $(UNIT_TESTS) $(WHOLE_TESTS)
+
+# unit tests include parts of src; the others include gemmepi.h, as users do
+$(UNIT_TESTS): INCLUDES := -Isrc -Itests
+$(WHOLE_TESTS): INCLUDES := -I. -Itests -DGEMMEPI_IMPLEMENTATION=
+build/tests/kernels: INCLUDES := -Isrc -Itests
+
+build/tests/%: tests/%.c Makefile
+	@mkdir -p $(@D)
+	@rm -f $@
+	@echo 'CC   $@'
+	@$(CC) -std=c99 $(WARNINGS) $(CFLAGS) $(INCLUDES) -MMD -MP -MF $@.d $< -o $@ $(LIBS)
+
+-include $(wildcard build/tests/*.d build/tests/*/*.d)
+
+COUNT ?= 20000
+SEED ?= 1
+fuzz: build/tests/products/fuzz
+	$< $(COUNT) $(SEED)
+
+# 77: there is no NVRTC, and the program has said so
+kernels: build/tests/kernels
+	@rm -rf build/kernels
+	@mkdir -p build/kernels
+	@$< $(if $(JOBS),--jobs $(JOBS)) build/kernels || [ $$? -eq 77 ]
+
+# >>generated files and static checks
+
+gen:
+	python3 src/embed.py
+
+check-gen:
+	python3 src/embed.py --check
+
+parts:
+	@CC='$(CC)' CXX='$(CXX)' sh tests/compile/parts.sh $(PARTS)
+
+format:
+	clang-format -i $(FORMATTED)
+
+check:
+	@CC='$(CC)' CXX='$(CXX)' sh tests/compile/check.sh $(FORMATTED)
+
+# >>installing
+
+install:
+	mkdir -p '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/lib/pkgconfig'
+	cp gemmepi.h '$(DESTDIR)$(PREFIX)/include/gemmepi.h'
+	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' '' 'Name: gemmepi' \
+	    'Description: matrix products with their epilogue in one pass, on NVIDIA GPUs and on the host' \
+	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: $(LIBS)' \
+	    > '$(DESTDIR)$(PREFIX)/lib/pkgconfig/gemmepi.pc'
+	chmod 644 '$(DESTDIR)$(PREFIX)/include/gemmepi.h' '$(DESTDIR)$(PREFIX)/lib/pkgconfig/gemmepi.pc'
+
+clean:
+	rm -rf build

@@ -1,0 +1,110 @@
+#!/bin/sh
+# Every static check. Called by `make check` in the repository's root with the files that clang-format rules.
+. tests/compile/lines.sh
+
+# The rooms that the parts of a room may include.
+rooms_below() {
+    case $1 in
+    api) echo api ;;
+    base) echo api base ;;
+    problem) echo api base problem ;;
+    cuda) echo api base cuda ;;
+    device) echo api base cuda device ;;
+    host) echo api base problem host ;;
+    elementwise) echo api base problem cuda device host kernels elementwise ;;
+    gemm) echo api base problem cuda device host kernels elementwise gemm ;;
+    kernels) echo kernels ;;
+    esac
+}
+
+# A part includes parts of its own room by name, of others as ../room/part, and device the generated kernels_src.h.
+rooms_stack() {
+    status=0
+    for part in src/*/*.h src/*/*.cu src/*/*.cuh; do
+        [ -f "$part" ] || continue
+        room=${part#src/}
+        room=${room%%/*}
+        for included in $(sed -n 's/^#include "\([^"]*\)"$/\1/p' "$part"); do
+            case $included in
+            ../../kernels_src.h) from=api && [ "$room" != device ] && from=kernels_src.h ;;
+            ../*/*) from=${included#../} && from=${from%%/*} ;;
+            */*) from=$included ;;
+            *) from=$room ;;
+            esac
+            case " $(rooms_below "$room") " in
+            *" $from "*) ;;
+            *)
+                echo "$part includes $included; parts of $room may include those of: $(rooms_below "$room")"
+                status=1
+                ;;
+            esac
+            if [ ! -f "${part%/*}/$included" ]; then
+                echo "$part includes $included, which is not there"
+                status=1
+            fi
+        done
+    done
+    return $status
+}
+
+every_file() {
+    if [ -e .git ] && has git && git ls-files --error-unmatch Makefile >/dev/null 2>&1; then
+        git ls-files -co --exclude-standard
+    else
+        find . -type f ! -path './.git/*' ! -path './build/*' ! -path './shared/*' | sed 's,^\./,,'
+    fi
+}
+
+# The folder of this checkout, of its user, and whatever looks like somebody's home.
+no_paths_of_a_machine() {
+    every_file | while IFS= read -r file; do
+        [ -f "$file" ] || continue
+        grep -nIHE '/hom[e]/[a-z]|/User[s]/[A-Za-z]|/roo[t]/|[A-Z]:\\+User[s]' "$file"
+        grep -nIHF -e "$(pwd)/" "$file"
+        case $HOME in
+        /*/*) grep -nIHF -e "$HOME/" "$file" ;;
+        esac
+    done | sort -u >build/paths.txt
+    cat build/paths.txt
+    [ ! -s build/paths.txt ]
+}
+
+# Each of the files ends in a newline and has no carriage return, tab or blank at a line's end.
+clean_text() {
+    status=0
+    tab=$(printf '\t')
+    cr=$(printf '\r')
+    every_file | grep -E '\.(h|c|cpp|cu|cuh|py|sh|md)$' | while IFS= read -r file; do
+        [ -f "$file" ] || continue
+        grep -nIH -e "$tab" -e "$cr" -e ' $' "$file"
+        [ -z "$(tail -c 1 "$file")" ] || echo "$file: the last line has no end"
+    done >build/text.txt
+    head -n 12 build/text.txt
+    [ ! -s build/text.txt ]
+}
+
+parts() {
+    sh tests/compile/parts.sh src/*/*.h >build/parts.txt
+    status=$?
+    grep -v '^ok ' build/parts.txt
+    return $status
+}
+
+mkdir -p build
+if has python3; then
+    attempt 'gemmepi.h and kernels_src.h are what src makes' python3 src/embed.py --check
+else
+    skip 'check-gen: there is no python3'
+fi
+attempt "each part compiles alone" parts
+has "${CXX:-g++}" || skip "parts as C++11: there is no ${CXX:-g++}"
+if has clang-format; then
+    attempt "clang-format has nothing to change (else: make format)" clang-format --dry-run -Werror "$@"
+else
+    skip 'format: there is no clang-format'
+fi
+attempt 'no part includes upward' rooms_stack
+attempt 'no file names a path of a machine' no_paths_of_a_machine
+attempt 'texts have plain line ends, and no tabs or blanks there' clean_text
+rm -f build/paths.txt build/text.txt build/parts.txt
+finish

@@ -1,0 +1,312 @@
+#!/bin/sh
+# What a user's compiler makes of gemmepi.h: copied alone into an empty folder and compiled as every language, with
+# every option and after every header that programs use it with. Called by tests/run.sh in the repository's root; CC
+# and CXX are tried beside whichever of gcc, g++, clang and clang++ there are.
+. tests/compile/lines.sh
+WARNINGS='-pedantic -Wall -Wextra -Wconversion -Wshadow -Werror'
+LIBS='-lm -ldl -lpthread'
+ROOT=$(pwd)
+FOLDER=$ROOT/build/compile
+
+rm -rf "$FOLDER"
+mkdir -p "$FOLDER"
+cp gemmepi.h "$FOLDER"
+cd "$FOLDER" || exit 1
+
+# >>the programs; all of them are C and C++ alike
+
+cat >interface.c <<'END'
+#include "gemmepi.h"
+int uses_the_interface(void);
+int uses_the_interface(void) {
+    gemmepi_config config = {GEMMEPI_DEVICE_HOST, NULL, NULL, {NULL, NULL, NULL}, NULL, NULL, NULL, NULL, 0};
+    gemmepi_context *context = NULL;
+    if (gemmepi_create(&config, &context) != GEMMEPI_OK)
+        return 1;
+    gemmepi_destroy(context);
+    return 0;
+}
+END
+cat >implementation.c <<'END'
+#define GEMMEPI_IMPLEMENTATION
+#include "gemmepi.h"
+END
+cat >twice.c <<'END'
+#include "gemmepi.h"
+#include "gemmepi.h"
+#define GEMMEPI_IMPLEMENTATION
+#include "gemmepi.h"
+#include "gemmepi.h"
+#undef GEMMEPI_IMPLEMENTATION
+#include "gemmepi.h"
+END
+cat >main.c <<'END'
+#include "gemmepi.h"
+#include <stdio.h>
+#include <string.h>
+int uses_the_interface(void);
+
+#ifdef GEMMEPI_NO_HOST
+/* there is nothing to run on */
+int main(void) {
+    gemmepi_config config;
+    gemmepi_context *context = NULL;
+    memset(&config, 0, sizeof config);
+    config.device = GEMMEPI_DEVICE_HOST;
+    printf("%s\n", gemmepi_status_name(gemmepi_create(&config, &context)));
+    return gemmepi_create(&config, &context) != GEMMEPI_NO_DEVICE || !uses_the_interface() ||
+           !strstr(gemmepi_last_error(), "GEMMEPI_NO_HOST");
+}
+#else
+/* 1 2 3 times its transpose is 14, plus 1 is 15 */
+int main(void) {
+    float a[3] = {1, 2, 3}, bias[1] = {1}, d[1] = {0};
+    gemmepi_config config;
+    gemmepi_context *context = NULL;
+    gemmepi_matmul_desc desc;
+    gemmepi_matmul_args args;
+    gemmepi_status status;
+    memset(&config, 0, sizeof config);
+    memset(&desc, 0, sizeof desc);
+    memset(&args, 0, sizeof args);
+    config.device = GEMMEPI_DEVICE_HOST;
+    desc.m = desc.n = desc.batch = 1;
+    desc.k = 3;
+    desc.epilogue = GEMMEPI_RELU | GEMMEPI_BIAS;
+    args.a = args.b = a;
+    args.bias = bias;
+    args.d = d;
+    status = gemmepi_create(&config, &context);
+    if (!status)
+        status = gemmepi_matmul(context, &desc, &args, NULL);
+    gemmepi_destroy(context);
+    if (status || d[0] < 15 || d[0] > 15)
+        printf("status %d, %s; got %g\n", (int)status, gemmepi_last_error(), (double)d[0]);
+    return status || d[0] < 15 || d[0] > 15 || uses_the_interface();
+}
+#endif
+END
+cat >system.c <<'END'
+#include <assert.h>
+#include <complex.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fenv.h>
+#include <float.h>
+#include <inttypes.h>
+#include <iso646.h>
+#include <limits.h>
+#include <locale.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tgmath.h>
+#include <time.h>
+#include <wchar.h>
+#include <wctype.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+#define GEMMEPI_IMPLEMENTATION
+#include "gemmepi.h"
+END
+# the reverse order: nothing that the header defines may disturb a system header
+sed -n '/GEMMEPI_IMPLEMENTATION/,$p' system.c >before.c
+sed '/GEMMEPI_IMPLEMENTATION/,$d' system.c >>before.c
+sed '1,$s/^#include "gemmepi.h"$/#define GEMMEPI_IMPLEMENTATION\n&/' interface.c >static_interface.c
+sed '1,$s/^#include "gemmepi.h"$/#define GEMMEPI_IMPLEMENTATION\n&/' main.c >static_main.c
+
+# >>the tests
+
+hidden='-DGEMMEPI_API=__attribute__((visibility("hidden")))'
+exported='-DGEMMEPI_API=__attribute__((visibility("default")))'
+
+# compile COMPILER STANDARD OPTIONS FILE OUTPUT [MACRO...]; the language follows from the standard
+compile() {
+    compiler=$1 standard=$2 options=$3 file=$4 output=$5
+    shift 5
+    case $standard in
+    *++*) language=c++ ;;
+    *) language=c ;;
+    esac
+    "$compiler" -x $language -std="$standard" $options $WARNINGS "$@" -c "$file" -o "$output"
+}
+
+two_files() { # COMPILER STANDARD OPTIONS [MACRO...]
+    c=$1 s=$2 o=$3
+    shift 3
+    compile "$c" "$s" "$o" implementation.c i.o "$@" && compile "$c" "$s" "$o" main.c m.o "$@" &&
+        compile "$c" "$s" "$o" interface.c u.o "$@" && "$c" i.o m.o u.o -o program $LIBS && ./program
+}
+
+two_static_files() { # COMPILER STANDARD OPTIONS [MACRO...]
+    c=$1 s=$2 o=$3
+    shift 3
+    compile "$c" "$s" "$o" static_main.c m.o -DGEMMEPI_STATIC "$@" &&
+        compile "$c" "$s" "$o" static_interface.c u.o -DGEMMEPI_STATIC "$@" &&
+        "$c" m.o u.o -o program $LIBS && ./program
+}
+
+functions=$(sed -n 's/^GEMMEPI_API .*[ *]\(gemmepi_[a-z_]*\)(.*/\1/p' "$ROOT/src/api/functions.h" | sort -u)
+
+# Every public function is a global one of i.o, and nothing else is.
+exports_the_interface() {
+    nm -P -g --defined-only i.o | sed 's/^\([^ ]* [^ ]*\).*/\1/' | sort >names
+    printf '%s\n' "$functions" | sed 's/$/ T/' | sort >wanted
+    diff wanted names | sed -n -e 's/^</missing:/p' -e 's/^>/should not be there:/p' >differ
+    cat differ
+    [ ! -s differ ] && [ -s names ] && [ -s wanted ]
+}
+
+exports_nothing() { # COMPILER STANDARD OPTIONS
+    compile "$1" "$2" "$3" implementation.c s.o -DGEMMEPI_STATIC || return 1
+    nm -P -g --defined-only s.o >names
+    cat names
+    [ ! -s names ]
+}
+
+# As a shared library: hidden functions do not leave it, exported ones do.
+leaves_a_library() { # COMPILER STANDARD API EXPECTED
+    compile "$1" "$2" '-O0 -fPIC -fvisibility=hidden' implementation.c i.o "$3" &&
+        "$1" -shared i.o -o library.so $LIBS || return 1
+    nm -D -P --defined-only library.so | sed -n 's/^\(gemmepi_[a-z_]*\) T.*/\1/p' | sort >names
+    [ "$(cat names)" = "$4" ] || { echo "leaving the library:" $(cat names) && return 1; }
+}
+
+interface() { # COMPILER STANDARD
+    compile "$1" "$2" -O0 interface.c u.o && compile "$1" "$2" -O2 interface.c u.o
+}
+
+tests_of() { # COMPILER STANDARD
+    attempt "$1 -std=$2: the interface alone, -O0 and -O2" interface "$1" "$2"
+    attempt "$1 -std=$2: implementation and user in two files, -O0" two_files "$1" "$2" -O0
+}
+
+now() {
+    date +%s%N
+}
+
+milliseconds() { # of a command, by one, from five runs
+    begin=$(now)
+    for i in 1 2 3 4 5; do "$@" || return 1; done
+    echo $((($(now) - begin) / 5000000))
+}
+
+# Times are printed, not tested: a busy machine is no fault of the header.
+time_of_the_interface() { # COMPILER STANDARD
+    echo 'extern int nothing;' >nothing.c
+    (cat nothing.c && echo '#include "gemmepi.h"') >something.c
+    none=$(milliseconds compile "$1" "$2" -O2 nothing.c n.o)
+    some=$(milliseconds compile "$1" "$2" -O2 something.c n.o)
+    echo "$1 -std=$2: the interface costs $((some - none)) ms of compilation"
+}
+
+# In one standard for each compiler.
+long_tests_of() { # COMPILER STANDARD
+    c=$1 s=$2 n="$1 -std=$2"
+    begin=$(date +%s)
+    attempt "$n: the implementation, -O2" compile "$c" "$s" -O2 implementation.c i.o
+    echo "$n: the implementation costs $(($(date +%s) - begin)) s at -O2"
+    if has nm; then
+        attempt "$n: exports the public functions and nothing else" exports_the_interface
+        attempt "$n: exports nothing with GEMMEPI_STATIC" exports_nothing "$c" "$s" -O0
+        attempt "$n: hidden functions stay in their library" leaves_a_library "$c" "$s" "$hidden" ''
+        attempt "$n: exported functions leave their library" leaves_a_library "$c" "$s" "$exported" "$functions"
+    else
+        skip "$n: exported names: there is no nm"
+    fi
+    attempt "$n: included twice" compile "$c" "$s" -O0 twice.c t.o
+    attempt "$n: GEMMEPI_NO_HOST" two_files "$c" "$s" -O0 -DGEMMEPI_NO_HOST
+    attempt "$n: GEMMEPI_NO_HOST, -O2" compile "$c" "$s" -O2 implementation.c i.o -DGEMMEPI_NO_HOST
+    attempt "$n: GEMMEPI_API hidden" two_files "$c" "$s" -O0 "$hidden"
+    attempt "$n: GEMMEPI_API exported, GEMMEPI_NO_HOST" two_files "$c" "$s" -O0 "$exported" -DGEMMEPI_NO_HOST
+    attempt "$n: GEMMEPI_STATIC in two files" two_static_files "$c" "$s" -O0
+    attempt "$n: GEMMEPI_STATIC, GEMMEPI_NO_HOST in two files" two_static_files "$c" "$s" -O0 -DGEMMEPI_NO_HOST
+    attempt "$n: after every C99 and POSIX header" compile "$c" "$s" -O0 system.c s.o
+    attempt "$n: the same with _GNU_SOURCE" compile "$c" "$s" -O0 system.c s.o -D_GNU_SOURCE
+    attempt "$n: the same with _POSIX_C_SOURCE=200809L" compile "$c" "$s" -O0 system.c s.o -D_POSIX_C_SOURCE=200809L
+    attempt "$n: before every C99 and POSIX header" compile "$c" "$s" -O0 before.c s.o
+    case $(now) in *[!0-9]*) ;; *) time_of_the_interface "$c" "$s" ;; esac
+}
+
+found=
+for compiler in "${CC:-cc}" gcc clang; do
+    case " $found " in *" $compiler "*) continue ;; esac
+    if ! has "$compiler"; then
+        skip "$compiler: there is none"
+        continue
+    fi
+    # cc is another name of gcc or clang, tested as itself
+    case $compiler in cc) has gcc && continue ;; esac
+    found="$found $compiler"
+    tests_of "$compiler" c99
+    tests_of "$compiler" c11
+    long_tests_of "$compiler" c99
+done
+found=
+for compiler in "${CXX:-g++}" g++ clang++; do
+    case " $found " in *" $compiler "*) continue ;; esac
+    if ! has "$compiler"; then
+        skip "$compiler: there is none"
+        found="$found $compiler"
+        continue
+    fi
+    case $compiler in c++) has g++ && continue ;; esac
+    found="$found $compiler"
+    tests_of "$compiler" c++11
+    tests_of "$compiler" c++17
+    long_tests_of "$compiler" c++11
+done
+
+# >>the rest
+
+cd "$ROOT" || exit 1
+C=${CC:-cc}
+
+printf '#include "kernels_src.h"\nextern const void *a_use;\nconst void *a_use = gemmepi__sources;\n' >"$FOLDER/literals.c"
+if "$C" --version 2>&1 | grep -q -i -e gcc -e 'Free Software'; then
+    attempt 'no literal of kernels_src.h is longer than 4095 bytes' "$C" -std=c99 -pedantic -Woverlength-strings \
+        -Werror -I. -c "$FOLDER/literals.c" -o "$FOLDER/l.o"
+else
+    skip "no literal of kernels_src.h is longer than 4095 bytes: $C is no gcc"
+fi
+
+for example in examples/*.c examples/*.cpp; do
+    [ -f "$example" ] || continue
+    case $example in
+    *.cpp) compiler=${CXX:-g++} standard=c++11 ;;
+    *) compiler=$C standard=c99 ;;
+    esac
+    if has "$compiler"; then
+        attempt "$example compiles without a warning" "$compiler" -std=$standard -O1 $WARNINGS -I. "$example" \
+            -o "$FOLDER/example" $LIBS
+    else
+        skip "$example: there is no $compiler"
+    fi
+done
+
+toolkit=
+for folder in "$CUDA_PATH" "$CUDA_HOME" /usr/local/cuda /opt/cuda; do
+    [ -n "$toolkit" ] || { [ -n "$folder" ] && [ -f "$folder/include/cublasLt.h" ] && toolkit=$folder/include; }
+done
+name='our declarations agree with the CUDA toolkit'\''s headers'
+if [ -z "$toolkit" ]; then
+    skip "$name: there is no toolkit with cublasLt.h (looked in CUDA_PATH, CUDA_HOME, /usr/local/cuda, /opt/cuda)"
+elif ! has "${CXX:-g++}" || ! echo 'int main() {}' | "${CXX:-g++}" -x c++ -std=c++17 -fsyntax-only - 2>/dev/null; then
+    skip "$name: there is no C++17 compiler"
+else
+    attempt "$name" "${CXX:-g++}" -std=c++17 -Isrc -isystem "$toolkit" -fsyntax-only tests/compile/declarations.cpp
+fi
+
+finish
