@@ -66,8 +66,9 @@
      of the magnitudes combined after the product.
    - Never silent: what it cannot do it refuses in words, and nothing is touched. It never prints, exits or aborts.
    - Deterministic: a run repeated on the same GPU gives the same bits.
-   - Where cuBLASLt's own epilogue is looser than that (its GELU is approximate, its RELU mask has the bit for
-     v >= 0, its 16-bit bias gradients sum rounded values) the problem takes another route, unless GEMMEPI_RELAXED is set.
+   - Where cuBLASLt's own epilogue is looser than that (its GELU is approximate, its RELU mask has the bit for v >= 0, its
+     16-bit bias gradients sum rounded values, some of its 16-bit algorithms round before they add the bias) the problem
+     takes another route, unless GEMMEPI_RELAXED is set.
 
    ACTIVATIONS AND DERIVATIVES (s is the logistic function, Phi and phi the normal distribution's, c = sqrt(2 / pi))
 
@@ -78,6 +79,9 @@
        SILU       x s(x)                                        s(x) (1 + x s(-x))
        SIGMOID    s(x)                                          s(x) s(-x)
        TANH       tanh x                                        4 s(2 x) s(-2 x)
+
+   The formulas are meant to the letter also at infinities: where one says inf * 0 (SILU and the GELUs at -inf, the
+   derivatives of those three at either infinity) the result is NaN, as in PyTorch.
 
    RELU's mask (AUX or BACKWARD with RELU): bit n % 8 of byte (m * ld + n) / 8 is set where v > 0, as cuBLASLt packs it;
    ld and batch stride count bits and are multiples of 128; bits past n are left as they are. In column-major order m and
@@ -439,7 +443,7 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context);
 GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmepi_context_details *details);
 
 /* The sentence about the last call on this thread that failed: the argument, its value and what would be accepted.
-   Never NULL; "" if none failed yet. Valid until the next call on this thread. */
+   Read it before the next call on this thread, which may overwrite it. Never NULL; "" if none failed yet. */
 GEMMEPI_API const char *gemmepi_last_error(void);
 
 /* "GEMMEPI_OK" and so on; "unknown status" for other values. */
@@ -474,8 +478,7 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 
 /* Prepares desc: validates it, chooses the route, compiles what it needs. *plan is the caller's, to be given to
-   gemmepi_plan_destroy before the context goes. Not to be called while a stream of the device is being captured in
-   global mode (it loads code).
+   gemmepi_plan_destroy before the context goes. May be called while streams are being captured.
    Errors: INVALID_ARGUMENT, UNSUPPORTED, LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, CUBLAS_ERROR, OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan);
@@ -488,8 +491,9 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
 GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
                                             gemmepi_stream stream);
 
-/* Reserves the workspace that runs of this plan on this stream need, until the context goes. Allocates device
-   memory, so not to be called while the stream is being captured (BUFFER_TOO_SMALL then, unless there is enough). */
+/* Reserves the workspace that runs of this plan on this stream need, until the context goes: once for each stream that
+   the plan will run on without args.workspace. Allocates device memory, so not to be called while the stream is being
+   captured (BUFFER_TOO_SMALL then, unless there is enough). On the host, and where a plan needs none, it does nothing. */
 GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream);
 
 /* NULL is accepted. Runs already launched go on; graphs that captured runs of the plan stay valid until the context

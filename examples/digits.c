@@ -318,9 +318,20 @@ static double plot_y(double loss, double lowest) {
     return TOP + (BOTTOM - TOP) * fmin(log10(loss) / log10(lowest), 1);
 }
 
+/* One of the losses and its line in the legend. */
+static void write_line(FILE *file, const epoch *curve, int epochs, int which, double lowest) {
+    const char *name = which ? "test" : "training";
+    const int y = TOP + 20 + 20 * which;
+    fprintf(file, "<path class='%s' d='M%d %dh24'/>", name, RIGHT - 136, y);
+    fprintf(file, "<text x='%d' y='%d'>%s digits</text>\n", RIGHT - 104, y + 4, name);
+    fprintf(file, "<polyline class='%s' points='", name);
+    for (int i = 0; i < epochs; i++)
+        fprintf(file, "%.1f,%.1f ", plot_x(i + 1, epochs), plot_y(curve[i].loss[which], lowest));
+    fputs("'/>\n", file);
+}
+
 /* Both losses by epoch, on a logarithmic scale from 1 down to the power of ten below the least. */
 static void write_svg(const char *path, const epoch *curve, int epochs) {
-    static const char *const names[2] = {"training", "test"};
     FILE *file = fopen(path, "w");
     if (!file)
         fail(path, "cannot be written");
@@ -345,15 +356,8 @@ static void write_svg(const char *path, const epoch *curve, int epochs) {
     for (int i = 0; i <= epochs; i += (epochs + 7) / 8)
         fprintf(file, "<path d='M%.1f %dv5'/><text x='%.1f' y='%d' text-anchor='middle'>%d</text>\n",
                 plot_x(i, epochs), BOTTOM, plot_x(i, epochs), BOTTOM + 20, i);
-    for (int line = 0; line < 2; line++) {
-        const int y = TOP + 20 + 20 * line;
-        fprintf(file, "<path class='%s' d='M%d %dh24'/>", names[line], RIGHT - 136, y);
-        fprintf(file, "<text x='%d' y='%d'>%s digits</text>\n", RIGHT - 104, y + 4, names[line]);
-        fprintf(file, "<polyline class='%s' points='", names[line]);
-        for (int i = 0; i < epochs; i++)
-            fprintf(file, "%.1f,%.1f ", plot_x(i + 1, epochs), plot_y(curve[i].loss[line], lowest));
-        fputs("'/>\n", file);
-    }
+    for (int line = 0; line < 2; line++)
+        write_line(file, curve, epochs, line, lowest);
     fprintf(file, "<text x='%d' y='%d' text-anchor='middle'>epoch</text>\n", (LEFT + RIGHT) / 2, BOTTOM + 44);
     fprintf(file, "<text transform='translate(16 %d) rotate(-90)' text-anchor='middle'>loss</text>\n</svg>\n",
             (TOP + BOTTOM) / 2);

@@ -1,5 +1,5 @@
 // How a C++11 library vendors gemmepi: this file alone includes it, with every function static, so that a
-// program may link other libraries that vendor it too, in any version. Handles are owned, statuses are thrown.
+// program may link other libraries that vendor it too, in any version. Handles are owned, errors are thrown.
 #define GEMMEPI_STATIC
 #define GEMMEPI_IMPLEMENTATION
 #include "gemmepi.h"

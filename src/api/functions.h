@@ -42,7 +42,7 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context);
 GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmepi_context_details *details);
 
 /* The sentence about the last call on this thread that failed: the argument, its value and what would be accepted.
-   Never NULL; "" if none failed yet. Valid until the next call on this thread. */
+   Read it before the next call on this thread, which may overwrite it. Never NULL; "" if none failed yet. */
 GEMMEPI_API const char *gemmepi_last_error(void);
 
 /* "GEMMEPI_OK" and so on; "unknown status" for other values. */
@@ -77,8 +77,7 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 
 /* Prepares desc: validates it, chooses the route, compiles what it needs. *plan is the caller's, to be given to
-   gemmepi_plan_destroy before the context goes. Not to be called while a stream of the device is being captured in
-   global mode (it loads code).
+   gemmepi_plan_destroy before the context goes. May be called while streams are being captured.
    Errors: INVALID_ARGUMENT, UNSUPPORTED, LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, CUBLAS_ERROR, OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan);
@@ -91,8 +90,9 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
 GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
                                             gemmepi_stream stream);
 
-/* Reserves the workspace that runs of this plan on this stream need, until the context goes. Allocates device
-   memory, so not to be called while the stream is being captured (BUFFER_TOO_SMALL then, unless there is enough). */
+/* Reserves the workspace that runs of this plan on this stream need, until the context goes: once for each stream that
+   the plan will run on without args.workspace. Allocates device memory, so not to be called while the stream is being
+   captured (BUFFER_TOO_SMALL then, unless there is enough). On the host, and where a plan needs none, it does nothing. */
 GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream);
 
 /* NULL is accepted. Runs already launched go on; graphs that captured runs of the plan stay valid until the context

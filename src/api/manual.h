@@ -63,8 +63,9 @@
      of the magnitudes combined after the product.
    - Never silent: what it cannot do it refuses in words, and nothing is touched. It never prints, exits or aborts.
    - Deterministic: a run repeated on the same GPU gives the same bits.
-   - Where cuBLASLt's own epilogue is looser than that (its GELU is approximate, its RELU mask has the bit for
-     v >= 0, its 16-bit bias gradients sum rounded values) the problem takes another route, unless GEMMEPI_RELAXED is set.
+   - Where cuBLASLt's own epilogue is looser than that (its GELU is approximate, its RELU mask has the bit for v >= 0, its
+     16-bit bias gradients sum rounded values, some of its 16-bit algorithms round before they add the bias) the problem
+     takes another route, unless GEMMEPI_RELAXED is set.
 
    ACTIVATIONS AND DERIVATIVES (s is the logistic function, Phi and phi the normal distribution's, c = sqrt(2 / pi))
 
@@ -75,6 +76,9 @@
        SILU       x s(x)                                        s(x) (1 + x s(-x))
        SIGMOID    s(x)                                          s(x) s(-x)
        TANH       tanh x                                        4 s(2 x) s(-2 x)
+
+   The formulas are meant to the letter also at infinities: where one says inf * 0 (SILU and the GELUs at -inf, the
+   derivatives of those three at either infinity) the result is NaN, as in PyTorch.
 
    RELU's mask (AUX or BACKWARD with RELU): bit n % 8 of byte (m * ld + n) / 8 is set where v > 0, as cuBLASLt packs it;
    ld and batch stride count bits and are multiples of 128; bits past n are left as they are. In column-major order m and

@@ -290,6 +290,55 @@ static void special_values_pass_through_every_derivative(void) {
         }
 }
 
+/* numerics.md, Element-wise: out = f(x (1 + d)) (1 + e), |d| <= 2u, |e| <= 4u, or within 4u of the largest term. */
+static expected elementwise(gemmepi_dtype dtype, gemmepi_epilogue epilogue, double x) {
+    unsigned activation = epilogue & GEMMEPI_ACTIVATION_MASK;
+    double u = oracle_roundoff(dtype), at[3], f[3], terms = 0, bend;
+    expected want;
+    int i;
+    at[0] = x;
+    at[1] = x * (1 + 2 * u);
+    at[2] = x * (1 - 2 * u);
+    for (i = 2; i >= 0; i--)
+        f[i] = epilogue & GEMMEPI_BACKWARD ? oracle_derivative(activation, at[i], &terms)
+                                           : oracle_activation(activation, at[i]);
+    bend = fmax(fabs(f[1] - f[0]), fabs(f[2] - f[0]));
+    want.value = f[0];
+    want.bound = fmax(bend * (1 + 4 * u) + 4 * u * fabs(f[0]), 2 * u * (terms + fabs(f[0])));
+    want.bound += ldexp(1, oracle_format(dtype).lowest);
+    return want;
+}
+
+/* v is x itself here, so that E does not cover what is lost in the tail of an activation. */
+static void tails_keep_their_relative_precision(void) {
+    enum { POINTS = 161 };
+    double x[POINTS], one[POINTS], *y;
+    gemmepi_epilogue activation;
+    int t, i, backward;
+    for (t = 0; t < COUNT(plain_types); t++)
+        for (activation = GEMMEPI_GELU_TANH; activation <= GEMMEPI_TANH; activation++)
+            for (backward = 0; backward < 2; backward++) {
+                gemmepi_dtype dtype = plain_types[t]->results;
+                problem p = typed(plain_types[t], POINTS, 1, 1,
+                                  activation | (backward ? GEMMEPI_BACKWARD : GEMMEPI_NONE));
+                for (i = 0; i < POINTS; i++) {
+                    x[i] = oracle_round(dtype, (i - POINTS / 2) * 0.17 + 0.01);
+                    one[i] = 1;
+                }
+                p.given[T_A] = backward ? one : x;
+                p.given[T_B] = one;
+                p.given[T_AUX] = x;
+                y = answer(&p, T_D);
+                for (i = 0; i < POINTS; i++) {
+                    expected want = elementwise(dtype, p.desc.epilogue, x[i]);
+                    CHECK(oracle_accepts(dtype, y[i], want),
+                          "%s, activation %u%s of %.9g: got %.9g, want %.9g +- %.3g", plain_types[t]->name,
+                          activation, backward ? "'" : "", x[i], y[i], want.value, want.bound);
+                }
+                free(y);
+            }
+}
+
 static void relu_backward_selects_so_that_infinity_times_zero_does_not_arise(void) {
     static const double a[] = {INFINITY, -INFINITY, NAN, 3}, b[] = {1, 1}, bits[] = {0, 1, 0, 1, 0, 1, 0, 1};
     int t, i;
@@ -853,6 +902,7 @@ static void run_all(void) {
     RUN(gradients_equal_central_differences);
     RUN(special_values_pass_through_every_activation);
     RUN(special_values_pass_through_every_derivative);
+    RUN(tails_keep_their_relative_precision);
     RUN(relu_backward_selects_so_that_infinity_times_zero_does_not_arise);
     RUN(the_two_gelus_are_told_apart);
     RUN(no_terms_leave_beta_c_and_the_epilogue);

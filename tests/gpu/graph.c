@@ -1,0 +1,204 @@
+/* CUDA graphs and the caller's context, on a GPU. The driver's own functions are taken by name, as a program of the
+   driver API has them. */
+#include "gemmepi.h"
+#include "test.h"
+
+#if defined(_WIN32)
+int main(void) {
+    printf("skip graphs: not tested on Windows\n0 passed, 0 failed, 1 skipped\n");
+    return 0;
+}
+#else
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+typedef struct driver {
+    int (*get_current)(void **context);
+    int (*begin_capture)(gemmepi_stream stream, int mode);
+    int (*end_capture)(gemmepi_stream stream, void **graph);
+    int (*instantiate)(void **executable, void *graph, unsigned long long flags);
+    int (*launch)(void *executable, gemmepi_stream stream);
+    int (*destroy_executable)(void *executable);
+    int (*destroy_graph)(void *graph);
+} driver;
+
+enum { M = 192, N = 160, K = 96, CAPTURE_GLOBAL = 0 };
+
+static driver cuda;
+static gemmepi_context *context;
+static gemmepi_stream stream;
+static char *memory; /* A, B, D and bias_grad, a quarter of SIZE each */
+
+#define SIZE ((size_t)1 << 20)
+
+static int find(void *library, const char *name, void *function) {
+    void *symbol = dlsym(library, name);
+    memcpy(function, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+static int find_driver(void) {
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    return library && find(library, "cuCtxGetCurrent", &cuda.get_current) &&
+           find(library, "cuStreamBeginCapture_v2", &cuda.begin_capture) &&
+           find(library, "cuStreamEndCapture", &cuda.end_capture) &&
+           find(library, "cuGraphInstantiateWithFlags", &cuda.instantiate) &&
+           find(library, "cuGraphLaunch", &cuda.launch) &&
+           find(library, "cuGraphExecDestroy", &cuda.destroy_executable) &&
+           find(library, "cuGraphDestroy", &cuda.destroy_graph);
+}
+
+/* SILU|BIAS-less split with a pass and sums, or a plain product */
+static gemmepi_matmul_desc description(gemmepi_epilogue epilogue) {
+    gemmepi_matmul_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.m = M;
+    desc.n = N;
+    desc.k = K;
+    desc.batch = 1;
+    desc.a.dtype = GEMMEPI_BF16;
+    desc.epilogue = epilogue;
+    return desc;
+}
+
+static gemmepi_matmul_args arguments(gemmepi_epilogue epilogue) {
+    gemmepi_matmul_args args;
+    memset(&args, 0, sizeof args);
+    args.a = memory;
+    args.b = memory + SIZE / 4;
+    args.d = memory + SIZE / 2;
+    if (epilogue & GEMMEPI_BGRAD)
+        args.bias_grad = memory + 3 * (SIZE / 4);
+    return args;
+}
+
+static void fill(size_t offset, size_t bytes, int pattern) {
+    unsigned short *values = (unsigned short *)malloc(bytes);
+    unsigned state = (unsigned)pattern * 2654435761u + 1;
+    size_t i;
+    for (i = 0; i < bytes / 2; i++) {
+        state = state * 1664525u + 1013904223u;
+        values[i] = (unsigned short)(0x3f00 + (state >> 25) + (state >> 8 & 0x8000)); /* +-0.5 to 1 in bf16 */
+    }
+    CHECK(gemmepi_upload(context, memory + offset, values, bytes, stream) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    free(values);
+}
+
+static void read_results(unsigned char *to) {
+    CHECK(gemmepi_download(context, to, memory + SIZE / 2, SIZE / 2, stream) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+}
+
+static void replay_gives_the_bits_of_a_run(gemmepi_epilogue epilogue) {
+    gemmepi_matmul_desc desc = description(epilogue);
+    gemmepi_matmul_args args = arguments(epilogue);
+    unsigned char *direct = (unsigned char *)malloc(SIZE / 2), *replayed = (unsigned char *)malloc(SIZE / 2);
+    gemmepi_plan *plan = NULL;
+    void *graph = NULL, *executable = NULL;
+    fill(0, SIZE / 2, 1);
+    fill(SIZE / 2, SIZE / 2, 2);
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_prepare(plan, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_run(plan, &args, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    read_results(direct);
+    CHECK(cuda.begin_capture(stream, CAPTURE_GLOBAL) == 0, "capture does not begin");
+    CHECK(gemmepi_plan_run(plan, &args, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_matmul(context, &desc, &args, stream) == GEMMEPI_OK, "one-shot, workspace reserved: %s",
+          gemmepi_last_error());
+    CHECK(cuda.end_capture(stream, &graph) == 0 && graph, "capture does not end");
+    CHECK(cuda.instantiate(&executable, graph, 0) == 0, "the graph cannot be instantiated");
+    gemmepi_plan_destroy(plan); /* the graph outlives it */
+    fill(SIZE / 2, SIZE / 2, 3);
+    CHECK(cuda.launch(executable, stream) == 0, "the graph cannot be launched");
+    read_results(replayed);
+    CHECK(memcmp(direct, replayed, (size_t)M * N * 2) == 0, "D differs");
+    if (epilogue & GEMMEPI_BGRAD)
+        CHECK(memcmp(direct + SIZE / 4, replayed + SIZE / 4, (size_t)N * 2) == 0, "bias_grad differs");
+    cuda.destroy_executable(executable);
+    cuda.destroy_graph(graph);
+    free(direct);
+    free(replayed);
+}
+
+static void a_captured_plain_product_replays_with_the_same_bits(void) {
+    replay_gives_the_bits_of_a_run(GEMMEPI_NONE);
+}
+
+static void a_captured_split_product_replays_with_the_same_bits(void) {
+    replay_gives_the_bits_of_a_run(GEMMEPI_SILU);
+    replay_gives_the_bits_of_a_run(GEMMEPI_BGRAD);
+}
+
+static void a_one_shot_call_reserves_nothing_while_its_stream_is_captured(void) {
+    gemmepi_matmul_desc desc = description(GEMMEPI_SILU);
+    gemmepi_matmul_args args = arguments(GEMMEPI_SILU);
+    gemmepi_stream fresh = NULL;
+    gemmepi_status status;
+    void *graph = NULL;
+    CHECK(gemmepi_stream_create(context, &fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(cuda.begin_capture(fresh, CAPTURE_GLOBAL) == 0, "capture does not begin");
+    status = gemmepi_matmul(context, &desc, &args, fresh);
+    CHECK(status == GEMMEPI_BUFFER_TOO_SMALL, "%s", gemmepi_status_name(status));
+    CHECK(cuda.end_capture(fresh, &graph) == 0, "the refused call spoiled the capture");
+    cuda.destroy_graph(graph);
+    CHECK(gemmepi_matmul(context, &desc, &args, fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_stream_destroy(context, fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
+}
+
+static void plans_are_built_and_workspace_reserved_while_another_stream_is_captured(void) {
+    gemmepi_matmul_desc desc = description(GEMMEPI_TANH);
+    gemmepi_matmul_args args = arguments(GEMMEPI_TANH);
+    gemmepi_stream fresh = NULL;
+    gemmepi_plan *plan = NULL;
+    void *graph = NULL, *pointer = NULL;
+    CHECK(gemmepi_stream_create(context, &fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    desc.m = 2 * M / 3;
+    CHECK(cuda.begin_capture(stream, CAPTURE_GLOBAL) == 0, "capture does not begin");
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_prepare(plan, fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_run(plan, &args, fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_alloc(context, 4096, &pointer) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(cuda.end_capture(stream, &graph) == 0, "the other stream's capture was spoiled");
+    cuda.destroy_graph(graph);
+    CHECK(gemmepi_free(context, pointer) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
+    CHECK(gemmepi_stream_destroy(context, fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
+}
+
+static void the_current_context_of_the_thread_stays_as_it_was(void) {
+    gemmepi_matmul_desc desc = description(GEMMEPI_SILU);
+    gemmepi_matmul_args args = arguments(GEMMEPI_SILU);
+    void *before = NULL, *after = &desc;
+    CHECK(cuda.get_current(&before) == 0, "no current context to be had");
+    CHECK(gemmepi_matmul(context, &desc, &args, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_synchronize(context, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(cuda.get_current(&after) == 0 && before == after, "%p became %p", before, after);
+}
+
+int main(void) {
+    gemmepi_config config;
+    void *block = NULL;
+    memset(&config, 0, sizeof config);
+    config.device = GEMMEPI_DEVICE(0);
+    if (gemmepi_create(&config, &context) != GEMMEPI_OK || !find_driver()) {
+        printf("skip graphs: %s\n0 passed, 0 failed, 1 skipped\n", gemmepi_last_error());
+        return 0;
+    }
+    if (gemmepi_stream_create(context, &stream) || gemmepi_alloc(context, SIZE, &block)) {
+        printf("FAIL graphs: %s\n0 passed, 1 failed, 0 skipped\n", gemmepi_last_error());
+        return 1;
+    }
+    memory = (char *)block;
+    RUN(a_captured_plain_product_replays_with_the_same_bits);
+    RUN(a_captured_split_product_replays_with_the_same_bits);
+    RUN(a_one_shot_call_reserves_nothing_while_its_stream_is_captured);
+    RUN(plans_are_built_and_workspace_reserved_while_another_stream_is_captured);
+    RUN(the_current_context_of_the_thread_stays_as_it_was);
+    gemmepi_free(context, memory);
+    gemmepi_stream_destroy(context, stream);
+    gemmepi_destroy(context);
+    return test_finish();
+}
+#endif

@@ -1,0 +1,389 @@
+/* kernels [--jobs N] FOLDER: compiles a representative set of specialisations of every kernel family, with the NVRTC of
+   this machine and the library's own code, for every architecture that the family is for, into FOLDER/NAME.ARCH.cubin.
+   Needs no GPU.
+
+   A kernel fails if it does not compile, if ptxas puts anything of it into local memory (a spill or a stack frame),
+   or if the log has a warning. Closes with the registers on sm_90 and 'N passed, N failed, N skipped'; exits with 77 if
+   there is no NVRTC. */
+#include "device/compile.h"
+#include "gemm/plan.h"
+
+#include <ctype.h>
+#include <time.h>
+#if !GEMMEPI__WINDOWS
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
+enum { EXIT_SKIP = 77, MAX_KERNELS = 4096, TABLE_ARCH = 90 };
+
+/* >>families: what is compiled for what */
+
+typedef struct family {
+    const char *name, *file;
+    int oldest;        /* the first architecture                                                          */
+    const char *alone; /* the only target, which NVRTC takes without listing it ("sm_90a"); NULL: all listed */
+    int needs;         /* the architecture that the list must have for alone                               */
+} family;
+
+static const family pass = {"pass", "pass.cu", 0, NULL, 0};
+static const family reduce = {"reduce", "reduce.cu", 0, NULL, 0};
+/* a family for one chip or from one on: {"gemm_sm90", "gemm_sm90.cu", 0, "sm_90a", 90}, {"gemm_sm80", .., 80, NULL, 0} */
+
+/* One cubin. */
+typedef struct kernel {
+    const family *family;
+    char name[96];
+    char target[16];
+    int arch;
+    char prologue[1024];
+} kernel;
+
+static kernel kernels[MAX_KERNELS];
+static int kernel_count;
+
+static int archs[64], arch_count;
+
+static void add_target(const family *of, const char *name, const char *prologue, const char *target, int arch) {
+    kernel *added = &kernels[kernel_count];
+    if (kernel_count == MAX_KERNELS) {
+        printf("there are more than %d kernels\n", MAX_KERNELS);
+        exit(1);
+    }
+    kernel_count++;
+    added->family = of;
+    added->arch = arch;
+    snprintf(added->name, sizeof added->name, "%s_%s", of->name, name);
+    snprintf(added->target, sizeof added->target, "%s", target);
+    snprintf(added->prologue, sizeof added->prologue, "%s", prologue);
+}
+
+/* The specialisation for everything that its family is for. */
+static void add(const family *of, const char *name, const char *prologue) {
+    char target[16];
+    int i;
+    for (i = 0; i < arch_count; i++) {
+        snprintf(target, sizeof target, "sm_%d", archs[i]);
+        if (of->alone && archs[i] == of->needs)
+            add_target(of, name, prologue, of->alone, archs[i]);
+        else if (!of->alone && archs[i] >= of->oldest)
+            add_target(of, name, prologue, target, archs[i]);
+    }
+}
+
+/* >>specialisations */
+
+static void append_lower(gemmepi__text *text, const char *word) {
+    char lower[64];
+    size_t i;
+    for (i = 0; word[i] && i + 1 < sizeof lower; i++)
+        lower[i] = word[i] == '|' ? '_' : (char)tolower((unsigned char)word[i]);
+    lower[i] = 0;
+    gemmepi__append(text, "%s", lower);
+}
+
+/* results: of c, d, aux, residual and the vectors; DEFAULT: as the operands. */
+static void add_pass(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int aligned,
+                     int64_t k) {
+    gemmepi_matmul_desc desc;
+    gemmepi__problem problem;
+    char name[80], epilogue_name[160], prologue[1024];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    gemmepi__text word = gemmepi__text_in(epilogue_name, sizeof epilogue_name);
+    memset(&desc, 0, sizeof desc);
+    desc.m = desc.n = 128;
+    desc.k = k;
+    desc.batch = 1;
+    desc.epilogue = epilogue;
+    desc.a.dtype = operands;
+    desc.c.dtype = desc.d.dtype = desc.aux.dtype = desc.residual.dtype = results;
+    desc.bias.dtype = results;
+    append_lower(&text, gemmepi__dtype(operands)->name);
+    if (results) {
+        gemmepi__append(&text, "_to_");
+        append_lower(&text, gemmepi__dtype(results)->name);
+    }
+    gemmepi__append_epilogue(&word, epilogue);
+    gemmepi__append(&text, "_");
+    append_lower(&text, epilogue_name);
+    gemmepi__append(&text, "%s%s", aligned ? "" : "_unaligned", k ? "" : "_no_product");
+    if (gemmepi__normalise(&desc, &problem) != GEMMEPI_OK) {
+        printf("%s is no problem: %s\n", name, gemmepi_last_error());
+        exit(1);
+    }
+    gemmepi__pass_prologue(&problem, aligned, prologue, sizeof prologue);
+    add(&pass, name, prologue);
+}
+
+static void add_reduce(int x, int out, int accumulator, int accumulate) {
+    char name[80], prologue[512];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    append_lower(&text, gemmepi__dtype((gemmepi_dtype)x)->name);
+    gemmepi__append(&text, "_to_");
+    append_lower(&text, gemmepi__dtype((gemmepi_dtype)out)->name);
+    gemmepi__append(&text, "%s", accumulate ? "_accumulate" : "");
+    gemmepi__reduce_prologue(x, out, accumulator, accumulate, prologue, sizeof prologue);
+    add(&reduce, name, prologue);
+}
+
+static void list_kernels(void) {
+    static const gemmepi_epilogue few[] = {GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
+                                           GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+                                           GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL};
+    uint32_t activation, i;
+    for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
+        gemmepi_epilogue forward = activation | GEMMEPI_BIAS | GEMMEPI_AUX;
+        gemmepi_epilogue backward = activation | GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
+        int alternate = (int)activation & 1; /* so that each is seen both ways */
+        add_pass(GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, forward, alternate, 1);
+        add_pass(GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, backward, !alternate, 1);
+        add_pass(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, forward, !alternate, 1);
+        add_pass(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, backward, alternate, 1);
+    }
+    for (i = 0; i < GEMMEPI__COUNT(few); i++) {
+        add_pass(GEMMEPI_F64, GEMMEPI_DTYPE_DEFAULT, few[i], i != 1, 1);
+        add_pass(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, few[i], i != 2, 1);
+    }
+    add_pass(GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, few[2], 1, 1);
+    add_pass(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, few[2], 1, 1);
+    add_pass(GEMMEPI_F16, GEMMEPI_F32, few[0], 1, 1);
+    add_pass(GEMMEPI_BF16, GEMMEPI_F32, few[1], 0, 1);
+    add_pass(GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_TANH | GEMMEPI_BIAS, 1, 0);
+    add_reduce(GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F32, 0);
+    add_reduce(GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_F32, 1);
+    add_reduce(GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_F64, 1);
+    add_reduce(GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_F32, 0);
+    add_reduce(GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_F32, 0);
+}
+
+/* >>one kernel */
+
+typedef struct outcome {
+    int index;
+    int passed;
+    int registers; /* the most of its entries */
+    char message[2600];
+} outcome;
+
+static void complain(outcome *result, const char *format, const char *text) {
+    if (!result->message[0])
+        snprintf(result->message, sizeof result->message, format, text);
+    result->passed = 0;
+}
+
+/* "    16 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads" and "Used 40 registers"; one of each for every
+   entry of the file */
+static void read_report(const char *log, outcome *result) {
+    const char *line, *end;
+    int entries = 0, reports = 0;
+    for (line = log; *line; line = *end ? end + 1 : end) {
+        char text[512];
+        const char *used;
+        int frame, stores, loads, registers;
+        size_t length;
+        end = strchr(line, '\n');
+        end = end ? end : line + strlen(line);
+        length = (size_t)(end - line) < sizeof text ? (size_t)(end - line) : sizeof text - 1;
+        memcpy(text, line, length);
+        text[length] = 0;
+        if (sscanf(text, " %d bytes stack frame, %d bytes spill stores, %d bytes spill loads", &frame, &stores,
+                   &loads) == 3) {
+            reports++;
+            if (frame || stores || loads)
+                complain(result, "it uses local memory: %s", text);
+        }
+        used = strstr(text, "Used ");
+        if (used && sscanf(used, "Used %d registers", &registers) == 1) {
+            entries++;
+            if (registers > result->registers)
+                result->registers = registers;
+        }
+        /* ptxas tells of lost performance as information with a number, (C7508) and its like */
+        if (strstr(text, "warning") || strstr(text, "(C7") || strstr(text, "Potential Performance Loss"))
+            complain(result, "the log has a warning: %s", text);
+    }
+    if (entries == 0 || reports < entries)
+        complain(result, "ptxas does not report registers and local memory:\n%s", log);
+}
+
+static int write_file(const char *path, const gemmepi__image *image) {
+    FILE *file = fopen(path, "wb");
+    int whole = file && fwrite(image->data, 1, image->size, file) == image->size;
+    return (!file || fclose(file) == 0) && whole;
+}
+
+static void compile_kernel(const gemmepi__nvrtc *nvrtc, int index, const char *folder, outcome *result) {
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    const kernel *what = &kernels[index];
+    gemmepi__target target;
+    gemmepi__image image;
+    char *log = NULL, path[1024];
+    memset(result, 0, sizeof *result);
+    memset(&target, 0, sizeof target);
+    result->index = index;
+    result->passed = 1;
+    memcpy(target.name, what->target, sizeof what->target);
+    if (gemmepi__compile(nvrtc, &allocator, what->family->file, what->prologue, &target, &image, &log) !=
+        GEMMEPI_OK) {
+        complain(result, "%s", gemmepi_last_error());
+    } else {
+        read_report(log ? log : "", result);
+        snprintf(path, sizeof path, "%s/%s.%s.cubin", folder, what->name, what->target);
+        if (image.size < 4 || memcmp(image.data, "\177ELF", 4) != 0)
+            complain(result, "the cubin is no ELF file%s", "");
+        else if (!write_file(path, &image))
+            complain(result, "cannot write %s", path);
+        gemmepi__delete(&allocator, image.data);
+    }
+    gemmepi__delete(&allocator, log);
+}
+
+/* >>all kernels: each of the jobs is a process, because NVRTC compiles one program at a time in one */
+
+static outcome outcomes[MAX_KERNELS];
+static int has_outcome[MAX_KERNELS];
+
+static void take_outcome(const outcome *result) {
+    const kernel *what = &kernels[result->index];
+    int i, left = 0, of = 0;
+    outcomes[result->index] = *result;
+    has_outcome[result->index] = 1;
+    if (!result->passed)
+        printf("FAIL %s.%s: %s\n", what->name, what->target, result->message);
+    for (i = 0; i < kernel_count; i++)
+        if (strcmp(kernels[i].target, what->target) == 0) {
+            of++;
+            left += !has_outcome[i];
+        }
+    if (left == 0)
+        printf("     %s: %d kernels compiled\n", what->target, of);
+    fflush(stdout);
+}
+
+#if GEMMEPI__WINDOWS
+static int default_jobs(void) {
+    return 1;
+}
+
+static void compile_all(const gemmepi__nvrtc *nvrtc, const char *folder, int jobs) {
+    static outcome result;
+    int i;
+    (void)jobs;
+    for (i = 0; i < kernel_count; i++) {
+        compile_kernel(nvrtc, i, folder, &result);
+        take_outcome(&result);
+    }
+}
+#else
+static int default_jobs(void) {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return processors < 1 ? 1 : processors > 16 ? 16 : (int)processors;
+}
+
+/* An outcome is below the 4096 bytes that Linux writes into a pipe at once (PIPE_BUF), so those of several processes
+   do not mix. */
+static void work(const gemmepi__nvrtc *nvrtc, const char *folder, int job, int jobs, int pipe_end) {
+    static outcome result;
+    int i;
+    for (i = job; i < kernel_count; i += jobs) {
+        compile_kernel(nvrtc, i, folder, &result);
+        if (write(pipe_end, &result, sizeof result) != (ssize_t)sizeof result)
+            _exit(1);
+    }
+    _exit(0);
+}
+
+static void compile_all(const gemmepi__nvrtc *nvrtc, const char *folder, int jobs) {
+    static outcome result;
+    size_t have = 0;
+    int ends[2], job;
+    if (pipe(ends) != 0) {
+        printf("the system gives no pipe\n");
+        exit(1);
+    }
+    fflush(stdout);
+    for (job = 0; job < jobs; job++)
+        if (fork() == 0)
+            work(nvrtc, folder, job, jobs, ends[1]);
+    close(ends[1]);
+    for (;;) {
+        ssize_t got = read(ends[0], (char *)&result + have, sizeof result - have);
+        if (got <= 0)
+            break;
+        have += (size_t)got;
+        if (have == sizeof result) {
+            take_outcome(&result);
+            have = 0;
+        }
+    }
+    while (wait(NULL) > 0) {
+    }
+}
+#endif
+
+/* >>the report */
+
+static void print_registers(void) {
+    int i, column = 0;
+    printf("registers for sm_%d:\n", TABLE_ARCH);
+    for (i = 0; i < kernel_count; i++)
+        if (kernels[i].arch == TABLE_ARCH && has_outcome[i])
+            printf("  %-54s %3d%s", kernels[i].name, outcomes[i].registers, column++ % 2 ? "\n" : "");
+    if (column % 2)
+        printf("\n");
+}
+
+static int report(void) {
+    int i, passed = 0, failed = 0;
+    for (i = 0; i < kernel_count; i++) {
+        if (!has_outcome[i])
+            printf("FAIL %s.%s: its process ended before\n", kernels[i].name, kernels[i].target);
+        if (has_outcome[i] && outcomes[i].passed)
+            passed++;
+        else
+            failed++;
+    }
+    print_registers();
+    printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+    return failed != 0;
+}
+
+static int list_archs(const gemmepi__nvrtc *nvrtc) {
+    int result = nvrtc->get_num_supported_archs(&arch_count);
+    if (!result && arch_count <= (int)GEMMEPI__COUNT(archs))
+        result = nvrtc->get_supported_archs(archs);
+    return !result && arch_count > 0 && arch_count <= (int)GEMMEPI__COUNT(archs);
+}
+
+int main(int argc, char **argv) {
+    gemmepi__log log = {NULL, NULL};
+    gemmepi__loader loader;
+    gemmepi__nvrtc nvrtc;
+    const char *folder = NULL;
+    int jobs = default_jobs(), i;
+    for (i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--jobs") == 0 && i + 1 < argc)
+            jobs = atoi(argv[++i]);
+        else
+            folder = argv[i];
+    }
+    if (!folder || jobs < 1) {
+        printf("usage: kernels [--jobs N] FOLDER\n");
+        return 1;
+    }
+    memset(&loader, 0, sizeof loader);
+    loader.log = &log;
+    if (gemmepi__load_nvrtc(&loader, &nvrtc) != GEMMEPI_OK) {
+        printf("skip kernels: %s\n0 passed, 0 failed, 1 skipped\n", gemmepi_last_error());
+        return EXIT_SKIP;
+    }
+    if (!list_archs(&nvrtc)) {
+        printf("FAIL kernels: NVRTC does not tell its architectures\n0 passed, 1 failed, 0 skipped\n");
+        return 1;
+    }
+    list_kernels();
+    printf("NVRTC %d.%d, %d architectures, %d cubins by %d processes\n", nvrtc.version / 1000,
+           nvrtc.version % 1000 / 10, arch_count, kernel_count, jobs);
+    compile_all(&nvrtc, folder, jobs);
+    return report();
+}
