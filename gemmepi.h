@@ -493,7 +493,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
 
 /* Reserves the workspace that runs of this plan on this stream need, until the context goes: once for each stream that
    the plan will run on without args.workspace. Allocates device memory, so not to be called while the stream is being
-   captured (BUFFER_TOO_SMALL then, unless there is enough). On the host, and where a plan needs none, it does nothing. */
+   captured (BUFFER_TOO_SMALL then, unless there is enough). A stream is known by its handle: one that is destroyed while
+   runs on it are under way must not be followed by another with the same handle before they end. On the host, and where a plan needs none, it does nothing. */
 GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream);
 
 /* NULL is accepted. Runs already launched go on; graphs that captured runs of the plan stay valid until the context
@@ -2578,6 +2579,10 @@ typedef struct gemmepi__cu_event_opaque *gemmepi__cu_event;
     X(CU_EVENT_DEFAULT, 0)                                       \
     X(CU_EVENT_DISABLE_TIMING, 2)
 
+/* handles that stand for streams; compared with CUDA's in the same test */
+#define GEMMEPI__CU_STREAM_LEGACY     1
+#define GEMMEPI__CU_STREAM_PER_THREAD 2
+
 enum {
 #define GEMMEPI__DRIVER_CONSTANT(name, value) GEMMEPI__##name = value,
     GEMMEPI__DRIVER_CONSTANTS(GEMMEPI__DRIVER_CONSTANT)
@@ -2618,7 +2623,6 @@ enum {
     X(stream_is_capturing, cuStreamIsCapturing, gemmepi__cu_result,                                          \
       (gemmepi__cu_stream stream, int *status))                                                              \
     X(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, gemmepi__cu_result, (int *mode)) \
-    X(stream_get_id, cuStreamGetId, gemmepi__cu_result, (gemmepi__cu_stream stream, unsigned long long *id)) \
     X(module_load_data, cuModuleLoadData, gemmepi__cu_result,                                                \
       (gemmepi__cu_module * module, const void *image))                                                      \
     X(module_unload, cuModuleUnload, gemmepi__cu_result, (gemmepi__cu_module module))                        \
@@ -4435,14 +4439,20 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
 /* Workspace: a block for each stream, found without a lock.
 
    A bucket is a list that only grows at its head: a block is published whole, and neither moved nor freed before the
-   context goes, because captured graphs keep its address. A stream is known by its id, which CUDA never gives twice
-   and which tells the per-thread default streams of different threads apart. */
+   context goes, because captured graphs keep its address. A stream is known by its handle (its id would be better, but
+   CUDA does not tell it while the stream is being captured); the handle of the per-thread default stream stands for a
+   stream of each thread. */
 #ifndef GEMMEPI_DEVICE_WORKSPACE_H
 #define GEMMEPI_DEVICE_WORKSPACE_H
 
+typedef struct gemmepi__stream_key {
+    uintptr_t handle;
+    uintptr_t thread; /* 0 but for the per-thread default stream */
+} gemmepi__stream_key;
+
 typedef struct gemmepi__block {
     struct gemmepi__block *next;
-    unsigned long long stream_id;
+    gemmepi__stream_key stream;
     gemmepi__cu_deviceptr address;
     size_t size;
 } gemmepi__block;
@@ -4450,29 +4460,39 @@ typedef struct gemmepi__block {
 /* Blocks below this double, so that growing problems do not leave a trail of them. */
 #define GEMMEPI__BLOCK_DOUBLES_BELOW ((size_t)64 << 20)
 
-static gemmepi__block *gemmepi__find_block(const gemmepi_context *context, unsigned long long stream_id,
-                                           size_t size) {
-    gemmepi__block *block =
-        (gemmepi__block *)gemmepi__load_pointer(&context->blocks[stream_id % GEMMEPI__BLOCK_BUCKETS]);
-    while (block && (block->stream_id != stream_id || block->size < size))
+static gemmepi__stream_key gemmepi__key_of_stream(gemmepi_stream stream) {
+    gemmepi__stream_key key;
+    key.handle = (uintptr_t)stream;
+    key.thread = 0;
+    if (key.handle == GEMMEPI__CU_STREAM_LEGACY)
+        key.handle = 0; /* the same stream as NULL */
+    if (key.handle == GEMMEPI__CU_STREAM_PER_THREAD)
+        key.thread = (uintptr_t)gemmepi__error_text; /* a thread-local: its address is the thread's own */
+    return key;
+}
+
+static gemmepi__atomic_pointer *gemmepi__bucket_of(gemmepi_context *context, gemmepi__stream_key key) {
+    /* handles and thread-locals are addresses of allocations: their low bits say little */
+    return &context->blocks[(key.handle >> 4 ^ key.handle >> 12 ^ key.thread >> 12) % GEMMEPI__BLOCK_BUCKETS];
+}
+
+static gemmepi__block *gemmepi__find_block(gemmepi_context *context, gemmepi__stream_key key, size_t size) {
+    gemmepi__block *block = (gemmepi__block *)gemmepi__load_pointer(gemmepi__bucket_of(context, key));
+    while (block &&
+           (block->stream.handle != key.handle || block->stream.thread != key.thread || block->size < size))
         block = block->next;
     return block;
 }
 
-/* Memory of the stream for a run, or NULL. The primary context is current. */
-static void *gemmepi__workspace_of(const gemmepi_context *context, gemmepi_stream stream, size_t size) {
-    unsigned long long stream_id = 0;
-    gemmepi__block *block;
-    if (context->driver.stream_get_id(stream, &stream_id) != 0)
-        return NULL;
-    block = gemmepi__find_block(context, stream_id, size);
+/* Memory of the stream for a run, or NULL. */
+static void *gemmepi__workspace_of(gemmepi_context *context, gemmepi_stream stream, size_t size) {
+    gemmepi__block *block = gemmepi__find_block(context, gemmepi__key_of_stream(stream), size);
     return block ? (void *)(uintptr_t)block->address : NULL;
 }
 
-static gemmepi_status gemmepi__add_block(gemmepi_context *context, unsigned long long stream_id,
-                                         size_t size) {
-    gemmepi__atomic_pointer *bucket = &context->blocks[stream_id % GEMMEPI__BLOCK_BUCKETS];
-    gemmepi__block *older = gemmepi__find_block(context, stream_id, 0), *block;
+static gemmepi_status gemmepi__add_block(gemmepi_context *context, gemmepi__stream_key key, size_t size) {
+    gemmepi__atomic_pointer *bucket = gemmepi__bucket_of(context, key);
+    gemmepi__block *older = gemmepi__find_block(context, key, 0), *block;
     int result;
     if (older && older->size < GEMMEPI__BLOCK_DOUBLES_BELOW && size < 2 * older->size)
         size = 2 * older->size;
@@ -4486,7 +4506,7 @@ static gemmepi_status gemmepi__add_block(gemmepi_context *context, unsigned long
         snprintf(what, sizeof what, "allocating %llu bytes of workspace", (gemmepi__ull)size);
         return gemmepi__cuda_failed(&context->driver, result, what);
     }
-    block->stream_id = stream_id;
+    block->stream = key;
     block->size = size;
     block->next = (gemmepi__block *)gemmepi__load_pointer(bucket);
     gemmepi__publish_pointer(bucket, block);
@@ -4494,13 +4514,10 @@ static gemmepi_status gemmepi__add_block(gemmepi_context *context, unsigned long
 }
 
 static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi_stream stream, size_t size) {
-    unsigned long long stream_id = 0;
-    int capture = 0, result = context->driver.stream_get_id(stream, &stream_id);
+    gemmepi__stream_key key = gemmepi__key_of_stream(stream);
     gemmepi_status status = GEMMEPI_OK;
-    if (result)
-        return gemmepi__cuda_failed(&context->driver, result,
-                                    "cuStreamGetId (is stream a stream of this device?)");
-    if (gemmepi__find_block(context, stream_id, size))
+    int capture = 0, result;
+    if (gemmepi__find_block(context, key, size))
         return GEMMEPI_OK;
     result = context->driver.stream_is_capturing(stream, &capture);
     if (result)
@@ -4512,8 +4529,8 @@ static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi
             "capture, or give args.workspace",
             (gemmepi__ull)size);
     gemmepi__lock(&context->lock);
-    if (!gemmepi__find_block(context, stream_id, size))
-        status = gemmepi__add_block(context, stream_id, size);
+    if (!gemmepi__find_block(context, key, size))
+        status = gemmepi__add_block(context, key, size);
     gemmepi__unlock(&context->lock);
     return status;
 }
@@ -4618,6 +4635,15 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return ratio(x < 0 ? e : A(1), 1 + e);\n"
     "}\n"
     "\n"
+    "// factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the\n"
+    "// result need not be: there its root is multiplied in twice. Results of 16 bits do not reach so far down.\n"
+    "template <class A> __device__ inline A scaled_logistic(A factor, A x) {\n"
+    "    if (!GEMMEPI_EXACT || x > (sizeof(A) == 8 ? -600 : -80))\n"
+    "        return factor * logistic(x);\n"
+    "    A root = exponential(x * A(0.5));\n"
+    "    return factor * root * root;\n"
+    "}\n"
+    "\n"
     "// 2 sqrt(2/pi) (x + 0.044715 x^3): the tanh form of GELU is x times the logistic of this\n"
     "template <class A> __device__ inline A gelu_argument(A x) {\n"
     "    constexpr A c = A(2 * 0.79788456080286535588);\n"
@@ -4628,11 +4654,11 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    if (Activation == RELU)\n"
     "        return x > 0 || x != x ? x : A(0);\n"
     "    if (Activation == GELU_TANH)\n"
-    "        return x * logistic(gelu_argument(x));\n"
+    "        return scaled_logistic(x, gelu_argument(x));\n"
     "    if (Activation == GELU_ERF)\n"
     "        return x * (A(0.5) * complementary_error(x * A(-0.70710678118654752440)));\n"
     "    if (Activation == SILU)\n"
-    "        return x * logistic(x);\n"
+    "        return scaled_logistic(x, x);\n"
     "    if (Activation == SIGMOID)\n"
     "        return logistic(x);\n"
     "    if (Activation == TANH)\n"
@@ -4643,20 +4669,20 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "// RELU's derivative is applied by selection and is not here.\n"
     "template <int Activation, class A> __device__ inline A derivative(A x) {\n"
     "    if (Activation == GELU_TANH) {\n"
-    "        A argument = gelu_argument(x), q = logistic(argument);\n"
+    "        A argument = gelu_argument(x);\n"
     "        A within = x > 64 ? A(64) : x < -64 ? A(-64) : x; // beyond, the product is 0 and x * x must not overflow\n"
     "        constexpr A c = A(0.79788456080286535588);\n"
-    "        return q + 2 * x * q * logistic(-argument) * (c + c * A(0.134145) * (within * within));\n"
+    "        return scaled_logistic(1 + 2 * x * logistic(-argument) * (c + c * A(0.134145) * (within * within)), argument);\n"
     "    }\n"
-    "    if (Activation == GELU_ERF)\n"
+    "    if (Activation == GELU_ERF)\n",
     "        return A(0.5) * complementary_error(x * A(-0.70710678118654752440)) +\n"
     "               x * (A(0.39894228040143267794) * exponential(A(-0.5) * x * x));\n"
     "    if (Activation == SILU)\n"
-    "        return logistic(x) * (1 + x * logistic(-x));\n"
+    "        return scaled_logistic(1 + x * logistic(-x), x);\n"
     "    if (Activation == SIGMOID)\n"
     "        return logistic(x) * logistic(-x);\n"
     "    if (Activation == TANH)\n"
-    "        return 4 * logistic(2 * x) * logistic(-2 * x);\n"
+    "        return scaled_logistic(4 * logistic(2 * (x < 0 ? -x : x)), -2 * (x < 0 ? -x : x));\n"
     "    return 1;\n"
     "}\n",
     NULL};
@@ -5598,6 +5624,16 @@ static double gemmepi__logistic(double x) {
     return (x < 0 ? e : 1) / (1 + e);
 }
 
+/* factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the
+   result need not be: there its root is multiplied in twice. */
+static double gemmepi__scaled_logistic(double factor, double x) {
+    double root;
+    if (x > -600)
+        return factor * gemmepi__logistic(x);
+    root = exp(0.5 * x);
+    return factor * root * root;
+}
+
 #define GEMMEPI__SQRT_2_OVER_PI 0.79788456080286535588
 #define GEMMEPI__SQRT_HALF      0.70710678118654752440
 #define GEMMEPI__INV_SQRT_2PI   0.39894228040143267794
@@ -5612,11 +5648,11 @@ static double gemmepi__activate(uint32_t activation, double x) {
     case GEMMEPI_RELU:
         return x > 0 || x != x ? x : 0;
     case GEMMEPI_GELU_TANH:
-        return x * gemmepi__logistic(gemmepi__gelu_argument(x));
+        return gemmepi__scaled_logistic(x, gemmepi__gelu_argument(x));
     case GEMMEPI_GELU_ERF:
         return x * (0.5 * erfc(-x * GEMMEPI__SQRT_HALF));
     case GEMMEPI_SILU:
-        return x * gemmepi__logistic(x);
+        return gemmepi__scaled_logistic(x, x);
     case GEMMEPI_SIGMOID:
         return gemmepi__logistic(x);
     case GEMMEPI_TANH:
@@ -5628,24 +5664,25 @@ static double gemmepi__activate(uint32_t activation, double x) {
 
 /* RELU's derivative is applied by selection and is not here. */
 static double gemmepi__derivative(uint32_t activation, double x) {
-    double argument, near_part, q;
+    double argument, within, size;
     switch (activation) {
     case GEMMEPI_GELU_TANH:
         argument = gemmepi__gelu_argument(x);
-        q = gemmepi__logistic(argument);
-        near_part = x > 64    ? 64
-                    : x < -64 ? -64
-                              : x; /* beyond, the product below is 0 and x * x must not overflow */
-        return q + 2 * x * q * gemmepi__logistic(-argument) *
-                       (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * near_part * near_part));
+        within = x > 64    ? 64
+                 : x < -64 ? -64
+                           : x; /* beyond, the product below is 0 and x * x must not overflow */
+        return gemmepi__scaled_logistic(1 + 2 * x * gemmepi__logistic(-argument) *
+                                                (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
+                                        argument);
     case GEMMEPI_GELU_ERF:
         return 0.5 * erfc(-x * GEMMEPI__SQRT_HALF) + x * (GEMMEPI__INV_SQRT_2PI * exp(-0.5 * x * x));
     case GEMMEPI_SILU:
-        return gemmepi__logistic(x) * (1 + x * gemmepi__logistic(-x));
+        return gemmepi__scaled_logistic(1 + x * gemmepi__logistic(-x), x);
     case GEMMEPI_SIGMOID:
         return gemmepi__logistic(x) * gemmepi__logistic(-x);
     case GEMMEPI_TANH:
-        return 4 * gemmepi__logistic(2 * x) * gemmepi__logistic(-2 * x);
+        size = x < 0 ? -x : x;
+        return gemmepi__scaled_logistic(4 * gemmepi__logistic(2 * size), -2 * size);
     default:
         return 1;
     }
@@ -5925,6 +5962,18 @@ static const char *gemmepi__lt_breach(const gemmepi__problem *problem) {
     return NULL;
 }
 
+/* From this many elements of D on a 16-bit DRELU costs cuBLASLt more than a pass of ours: on an H200 1.2 to 1.3 times a
+   bare product and a pass at 4096 x 4096 x 4096 and 8192 x 3072 x 768 (m, n, k), as much below. */
+#define GEMMEPI__LT_DRELU_MAX_SIZE ((int64_t)1 << 23)
+
+/* Where cuBLASLt's epilogue is slower than the route split: the sentence, or NULL. */
+static const char *gemmepi__lt_slower(const gemmepi__problem *problem) {
+    if (gemmepi__activation(problem->epilogue) == GEMMEPI_RELU && gemmepi__has(problem, GEMMEPI_BACKWARD) &&
+        problem->views[GEMMEPI__D].bits == 16 && problem->m > GEMMEPI__LT_DRELU_MAX_SIZE / problem->n)
+        return "its DRELU is slower than a pass of ours from 2^23 elements on";
+    return NULL;
+}
+
 /* The rule that keeps a problem from cuBLASLt, or NULL. */
 static const char *gemmepi__lt_rule(const gemmepi__problem *problem) {
     const gemmepi__view *views = problem->views;
@@ -5948,6 +5997,8 @@ static const char *gemmepi__lt_rule(const gemmepi__problem *problem) {
         return "aux.ld or aux.batch_stride is no multiple of 8";
     if (views[GEMMEPI__BIAS_GRAD].dtype && problem->batch > 1 && views[GEMMEPI__BIAS_GRAD].batch_stride == 0)
         return "it does not sum bias_grad over the batch";
+    if (gemmepi__lt_slower(problem))
+        return gemmepi__lt_slower(problem);
     return problem->flags & GEMMEPI_RELAXED ? NULL : gemmepi__lt_breach(problem);
 }
 
@@ -6795,7 +6846,7 @@ GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
 
 static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
                                              const gemmepi__arguments *arguments, gemmepi_stream stream) {
-    const gemmepi_context *context = plan->context;
+    gemmepi_context *context = plan->context;
     void *workspace = args->workspace;
     if (plan->workspace_size && workspace) {
         gemmepi_status status = gemmepi__check_workspace(&plan->problem, arguments, workspace,

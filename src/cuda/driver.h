@@ -47,6 +47,10 @@ typedef struct gemmepi__cu_event_opaque *gemmepi__cu_event;
     X(CU_EVENT_DEFAULT, 0)                                       \
     X(CU_EVENT_DISABLE_TIMING, 2)
 
+/* handles that stand for streams; compared with CUDA's in the same test */
+#define GEMMEPI__CU_STREAM_LEGACY     1
+#define GEMMEPI__CU_STREAM_PER_THREAD 2
+
 enum {
 #define GEMMEPI__DRIVER_CONSTANT(name, value) GEMMEPI__##name = value,
     GEMMEPI__DRIVER_CONSTANTS(GEMMEPI__DRIVER_CONSTANT)
@@ -87,7 +91,6 @@ enum {
     X(stream_is_capturing, cuStreamIsCapturing, gemmepi__cu_result,                                          \
       (gemmepi__cu_stream stream, int *status))                                                              \
     X(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, gemmepi__cu_result, (int *mode)) \
-    X(stream_get_id, cuStreamGetId, gemmepi__cu_result, (gemmepi__cu_stream stream, unsigned long long *id)) \
     X(module_load_data, cuModuleLoadData, gemmepi__cu_result,                                                \
       (gemmepi__cu_module * module, const void *image))                                                      \
     X(module_unload, cuModuleUnload, gemmepi__cu_result, (gemmepi__cu_module module))                        \

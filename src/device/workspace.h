@@ -1,16 +1,22 @@
 /* Workspace: a block for each stream, found without a lock.
 
    A bucket is a list that only grows at its head: a block is published whole, and neither moved nor freed before the
-   context goes, because captured graphs keep its address. A stream is known by its id, which CUDA never gives twice
-   and which tells the per-thread default streams of different threads apart. */
+   context goes, because captured graphs keep its address. A stream is known by its handle (its id would be better, but
+   CUDA does not tell it while the stream is being captured); the handle of the per-thread default stream stands for a
+   stream of each thread. */
 #ifndef GEMMEPI_DEVICE_WORKSPACE_H
 #define GEMMEPI_DEVICE_WORKSPACE_H
 
 #include "context.h"
 
+typedef struct gemmepi__stream_key {
+    uintptr_t handle;
+    uintptr_t thread; /* 0 but for the per-thread default stream */
+} gemmepi__stream_key;
+
 typedef struct gemmepi__block {
     struct gemmepi__block *next;
-    unsigned long long stream_id;
+    gemmepi__stream_key stream;
     gemmepi__cu_deviceptr address;
     size_t size;
 } gemmepi__block;
@@ -18,29 +24,39 @@ typedef struct gemmepi__block {
 /* Blocks below this double, so that growing problems do not leave a trail of them. */
 #define GEMMEPI__BLOCK_DOUBLES_BELOW ((size_t)64 << 20)
 
-static gemmepi__block *gemmepi__find_block(const gemmepi_context *context, unsigned long long stream_id,
-                                           size_t size) {
-    gemmepi__block *block =
-        (gemmepi__block *)gemmepi__load_pointer(&context->blocks[stream_id % GEMMEPI__BLOCK_BUCKETS]);
-    while (block && (block->stream_id != stream_id || block->size < size))
+static gemmepi__stream_key gemmepi__key_of_stream(gemmepi_stream stream) {
+    gemmepi__stream_key key;
+    key.handle = (uintptr_t)stream;
+    key.thread = 0;
+    if (key.handle == GEMMEPI__CU_STREAM_LEGACY)
+        key.handle = 0; /* the same stream as NULL */
+    if (key.handle == GEMMEPI__CU_STREAM_PER_THREAD)
+        key.thread = (uintptr_t)gemmepi__error_text; /* a thread-local: its address is the thread's own */
+    return key;
+}
+
+static gemmepi__atomic_pointer *gemmepi__bucket_of(gemmepi_context *context, gemmepi__stream_key key) {
+    /* handles and thread-locals are addresses of allocations: their low bits say little */
+    return &context->blocks[(key.handle >> 4 ^ key.handle >> 12 ^ key.thread >> 12) % GEMMEPI__BLOCK_BUCKETS];
+}
+
+static gemmepi__block *gemmepi__find_block(gemmepi_context *context, gemmepi__stream_key key, size_t size) {
+    gemmepi__block *block = (gemmepi__block *)gemmepi__load_pointer(gemmepi__bucket_of(context, key));
+    while (block &&
+           (block->stream.handle != key.handle || block->stream.thread != key.thread || block->size < size))
         block = block->next;
     return block;
 }
 
-/* Memory of the stream for a run, or NULL. The primary context is current. */
-static void *gemmepi__workspace_of(const gemmepi_context *context, gemmepi_stream stream, size_t size) {
-    unsigned long long stream_id = 0;
-    gemmepi__block *block;
-    if (context->driver.stream_get_id(stream, &stream_id) != 0)
-        return NULL;
-    block = gemmepi__find_block(context, stream_id, size);
+/* Memory of the stream for a run, or NULL. */
+static void *gemmepi__workspace_of(gemmepi_context *context, gemmepi_stream stream, size_t size) {
+    gemmepi__block *block = gemmepi__find_block(context, gemmepi__key_of_stream(stream), size);
     return block ? (void *)(uintptr_t)block->address : NULL;
 }
 
-static gemmepi_status gemmepi__add_block(gemmepi_context *context, unsigned long long stream_id,
-                                         size_t size) {
-    gemmepi__atomic_pointer *bucket = &context->blocks[stream_id % GEMMEPI__BLOCK_BUCKETS];
-    gemmepi__block *older = gemmepi__find_block(context, stream_id, 0), *block;
+static gemmepi_status gemmepi__add_block(gemmepi_context *context, gemmepi__stream_key key, size_t size) {
+    gemmepi__atomic_pointer *bucket = gemmepi__bucket_of(context, key);
+    gemmepi__block *older = gemmepi__find_block(context, key, 0), *block;
     int result;
     if (older && older->size < GEMMEPI__BLOCK_DOUBLES_BELOW && size < 2 * older->size)
         size = 2 * older->size;
@@ -54,7 +70,7 @@ static gemmepi_status gemmepi__add_block(gemmepi_context *context, unsigned long
         snprintf(what, sizeof what, "allocating %llu bytes of workspace", (gemmepi__ull)size);
         return gemmepi__cuda_failed(&context->driver, result, what);
     }
-    block->stream_id = stream_id;
+    block->stream = key;
     block->size = size;
     block->next = (gemmepi__block *)gemmepi__load_pointer(bucket);
     gemmepi__publish_pointer(bucket, block);
@@ -62,13 +78,10 @@ static gemmepi_status gemmepi__add_block(gemmepi_context *context, unsigned long
 }
 
 static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi_stream stream, size_t size) {
-    unsigned long long stream_id = 0;
-    int capture = 0, result = context->driver.stream_get_id(stream, &stream_id);
+    gemmepi__stream_key key = gemmepi__key_of_stream(stream);
     gemmepi_status status = GEMMEPI_OK;
-    if (result)
-        return gemmepi__cuda_failed(&context->driver, result,
-                                    "cuStreamGetId (is stream a stream of this device?)");
-    if (gemmepi__find_block(context, stream_id, size))
+    int capture = 0, result;
+    if (gemmepi__find_block(context, key, size))
         return GEMMEPI_OK;
     result = context->driver.stream_is_capturing(stream, &capture);
     if (result)
@@ -80,8 +93,8 @@ static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi
             "capture, or give args.workspace",
             (gemmepi__ull)size);
     gemmepi__lock(&context->lock);
-    if (!gemmepi__find_block(context, stream_id, size))
-        status = gemmepi__add_block(context, stream_id, size);
+    if (!gemmepi__find_block(context, key, size))
+        status = gemmepi__add_block(context, key, size);
     gemmepi__unlock(&context->lock);
     return status;
 }

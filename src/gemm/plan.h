@@ -131,7 +131,7 @@ GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
 
 static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
                                              const gemmepi__arguments *arguments, gemmepi_stream stream) {
-    const gemmepi_context *context = plan->context;
+    gemmepi_context *context = plan->context;
     void *workspace = args->workspace;
     if (plan->workspace_size && workspace) {
         gemmepi_status status = gemmepi__check_workspace(&plan->problem, arguments, workspace,

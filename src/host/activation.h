@@ -12,6 +12,16 @@ static double gemmepi__logistic(double x) {
     return (x < 0 ? e : 1) / (1 + e);
 }
 
+/* factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the
+   result need not be: there its root is multiplied in twice. */
+static double gemmepi__scaled_logistic(double factor, double x) {
+    double root;
+    if (x > -600)
+        return factor * gemmepi__logistic(x);
+    root = exp(0.5 * x);
+    return factor * root * root;
+}
+
 #define GEMMEPI__SQRT_2_OVER_PI 0.79788456080286535588
 #define GEMMEPI__SQRT_HALF      0.70710678118654752440
 #define GEMMEPI__INV_SQRT_2PI   0.39894228040143267794
@@ -26,11 +36,11 @@ static double gemmepi__activate(uint32_t activation, double x) {
     case GEMMEPI_RELU:
         return x > 0 || x != x ? x : 0;
     case GEMMEPI_GELU_TANH:
-        return x * gemmepi__logistic(gemmepi__gelu_argument(x));
+        return gemmepi__scaled_logistic(x, gemmepi__gelu_argument(x));
     case GEMMEPI_GELU_ERF:
         return x * (0.5 * erfc(-x * GEMMEPI__SQRT_HALF));
     case GEMMEPI_SILU:
-        return x * gemmepi__logistic(x);
+        return gemmepi__scaled_logistic(x, x);
     case GEMMEPI_SIGMOID:
         return gemmepi__logistic(x);
     case GEMMEPI_TANH:
@@ -42,24 +52,25 @@ static double gemmepi__activate(uint32_t activation, double x) {
 
 /* RELU's derivative is applied by selection and is not here. */
 static double gemmepi__derivative(uint32_t activation, double x) {
-    double argument, near_part, q;
+    double argument, within, size;
     switch (activation) {
     case GEMMEPI_GELU_TANH:
         argument = gemmepi__gelu_argument(x);
-        q = gemmepi__logistic(argument);
-        near_part = x > 64    ? 64
-                    : x < -64 ? -64
-                              : x; /* beyond, the product below is 0 and x * x must not overflow */
-        return q + 2 * x * q * gemmepi__logistic(-argument) *
-                       (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * near_part * near_part));
+        within = x > 64    ? 64
+                 : x < -64 ? -64
+                           : x; /* beyond, the product below is 0 and x * x must not overflow */
+        return gemmepi__scaled_logistic(1 + 2 * x * gemmepi__logistic(-argument) *
+                                                (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
+                                        argument);
     case GEMMEPI_GELU_ERF:
         return 0.5 * erfc(-x * GEMMEPI__SQRT_HALF) + x * (GEMMEPI__INV_SQRT_2PI * exp(-0.5 * x * x));
     case GEMMEPI_SILU:
-        return gemmepi__logistic(x) * (1 + x * gemmepi__logistic(-x));
+        return gemmepi__scaled_logistic(1 + x * gemmepi__logistic(-x), x);
     case GEMMEPI_SIGMOID:
         return gemmepi__logistic(x) * gemmepi__logistic(-x);
     case GEMMEPI_TANH:
-        return 4 * gemmepi__logistic(2 * x) * gemmepi__logistic(-2 * x);
+        size = x < 0 ? -x : x;
+        return gemmepi__scaled_logistic(4 * gemmepi__logistic(2 * size), -2 * size);
     default:
         return 1;
     }

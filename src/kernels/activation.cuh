@@ -61,6 +61,15 @@ template <class A> __device__ inline A logistic(A x) {
     return ratio(x < 0 ? e : A(1), 1 + e);
 }
 
+// factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the
+// result need not be: there its root is multiplied in twice. Results of 16 bits do not reach so far down.
+template <class A> __device__ inline A scaled_logistic(A factor, A x) {
+    if (!GEMMEPI_EXACT || x > (sizeof(A) == 8 ? -600 : -80))
+        return factor * logistic(x);
+    A root = exponential(x * A(0.5));
+    return factor * root * root;
+}
+
 // 2 sqrt(2/pi) (x + 0.044715 x^3): the tanh form of GELU is x times the logistic of this
 template <class A> __device__ inline A gelu_argument(A x) {
     constexpr A c = A(2 * 0.79788456080286535588);
@@ -71,11 +80,11 @@ template <int Activation, class A> __device__ inline A activate(A x) {
     if (Activation == RELU)
         return x > 0 || x != x ? x : A(0);
     if (Activation == GELU_TANH)
-        return x * logistic(gelu_argument(x));
+        return scaled_logistic(x, gelu_argument(x));
     if (Activation == GELU_ERF)
         return x * (A(0.5) * complementary_error(x * A(-0.70710678118654752440)));
     if (Activation == SILU)
-        return x * logistic(x);
+        return scaled_logistic(x, x);
     if (Activation == SIGMOID)
         return logistic(x);
     if (Activation == TANH)
@@ -86,19 +95,19 @@ template <int Activation, class A> __device__ inline A activate(A x) {
 // RELU's derivative is applied by selection and is not here.
 template <int Activation, class A> __device__ inline A derivative(A x) {
     if (Activation == GELU_TANH) {
-        A argument = gelu_argument(x), q = logistic(argument);
+        A argument = gelu_argument(x);
         A within = x > 64 ? A(64) : x < -64 ? A(-64) : x; // beyond, the product is 0 and x * x must not overflow
         constexpr A c = A(0.79788456080286535588);
-        return q + 2 * x * q * logistic(-argument) * (c + c * A(0.134145) * (within * within));
+        return scaled_logistic(1 + 2 * x * logistic(-argument) * (c + c * A(0.134145) * (within * within)), argument);
     }
     if (Activation == GELU_ERF)
         return A(0.5) * complementary_error(x * A(-0.70710678118654752440)) +
                x * (A(0.39894228040143267794) * exponential(A(-0.5) * x * x));
     if (Activation == SILU)
-        return logistic(x) * (1 + x * logistic(-x));
+        return scaled_logistic(1 + x * logistic(-x), x);
     if (Activation == SIGMOID)
         return logistic(x) * logistic(-x);
     if (Activation == TANH)
-        return 4 * logistic(2 * x) * logistic(-2 * x);
+        return scaled_logistic(4 * logistic(2 * (x < 0 ? -x : x)), -2 * (x < 0 ? -x : x));
     return 1;
 }

@@ -1,5 +1,6 @@
-/* What is refused, with which status and a sentence that names the field and its value, and nothing written; and what
-   looks like it but is accepted. Runs on the devices that GEMMEPI_TEST_DEVICE names; see problem.h. */
+/* What is refused, with which status and a sentence that names the field and its value, and nothing
+   written; and what looks like it but is accepted. Runs on the devices that GEMMEPI_TEST_DEVICE names; see
+   problem.h. */
 #include "problem.h"
 
 static test_device *here;
@@ -309,7 +310,8 @@ static void d_in_place_needs_the_same_dtype(void) {
     REFUSED_ARGS(INVALID_ARGUMENT, "args.c", NULL, use_problem(p), args.c = args.d);
 }
 
-/* What overlaps as ranges only, in one parent of twice the row: first and second are its left and right half. */
+/* What overlaps as ranges only, in one parent of twice the row: first and second are its left and right
+   half. */
 static int halves_of_one_parent_hold(gemmepi_epilogue epilogue, int first, int second) {
     problem p = problem_plain(GEMMEPI_F32, N, N, N, epilogue); /* square, so that any two fit */
     run r;
@@ -364,8 +366,8 @@ static int share_bytes(const run *r, int one, int other) {
     return shared > 0;
 }
 
-/* d with an operand laid somewhere over it: refused where a byte is shared, and if both have the same ld and batch
-   stride, only there. */
+/* d with an operand laid somewhere over it: refused where a byte is shared, and if both have the same ld
+   and batch stride, only there. */
 static void overlap_is_refused_where_a_byte_is_shared(void) {
     static const int others[] = {T_A, T_B, T_C, T_BIAS, T_AUX, T_BIAS_GRAD, T_RESIDUAL};
     static const gemmepi_epilogue epilogues[] = {

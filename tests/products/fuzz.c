@@ -1,6 +1,6 @@
-/* fuzz [count] [first seed]: random products against the oracle, and random garbage as descs, which is refused or
-   planned but never crashes. Runs on the devices that GEMMEPI_TEST_DEVICE names; see problem.h. A failure prints its
-   seed: `fuzz 1 SEED` repeats it. */
+/* fuzz [count] [first seed]: random products against the oracle, and random garbage as descs, which is
+   refused or planned but never crashes. Runs on the devices that GEMMEPI_TEST_DEVICE names; see problem.h.
+   A failure prints its seed: `fuzz 1 SEED` repeats it. */
 #include "problem.h"
 
 static test_device *here;

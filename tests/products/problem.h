@@ -1,5 +1,5 @@
-/* Products to test with: described by hand or drawn from a seed, laid out in one block of device memory between
-   sentinels, run through the public interface and held against oracle.h. */
+/* Products to test with: described by hand or drawn from a seed, laid out in one block of device memory
+   between sentinels, run through the public interface and held against oracle.h. */
 #ifndef GEMMEPI_TESTS_PROBLEM_H
 #define GEMMEPI_TESTS_PROBLEM_H
 
@@ -72,8 +72,8 @@ static void test_device_close(test_device *device) {
     gemmepi_destroy(device->context);
 }
 
-/* Opens what GEMMEPI_TEST_DEVICE names ("host" or a number), by default the host and a GPU where there is one.
-   Returns how many, 0 if one that was named is not there. */
+/* Opens what GEMMEPI_TEST_DEVICE names ("host" or a number), by default the host and a GPU where there is
+   one. Returns how many, 0 if one that was named is not there. */
 static int test_devices_open(test_device *devices) {
     const char *name = getenv("GEMMEPI_TEST_DEVICE");
     int count = 0;
@@ -191,7 +191,8 @@ static void matrix_space_out(gemmepi_matrix *matrix, const problem *p, int64_t r
     matrix->batch_stride += matrix->batch_stride == 0;
 }
 
-/* Gives every row and every item of the batch its own place, pad elements apart; a bias_grad for each item. */
+/* Gives every row and every item of the batch its own place, pad elements apart; a bias_grad for each
+   item. */
 static void problem_space_out(problem *p, int64_t pad) {
     gemmepi_matmul_desc *d = &p->desc;
     matrix_space_out(&d->a, p, d->m, d->k, pad);
@@ -773,13 +774,13 @@ static int run_compare(run *r, const problem *p, test_device *device) {
 /* Runs p and holds everything against the oracle; r has the bytes afterwards and is the caller's to free. */
 static int problem_holds_run(test_device *device, const problem *p, const gemmepi_plan *shared, run *r) {
     gemmepi_status status;
-    char what[600];
+    sentence what = {{0}, 0};
     run_make(r, p);
     status = run_execute(r, p, device, shared);
     if (status == GEMMEPI_OK)
         return run_compare(r, p, device);
-    snprintf(what, sizeof what, "%s: %s", gemmepi_status_name(status), gemmepi_last_error());
-    problem_report(device, p, what);
+    line_add(&what, "%s: %s", gemmepi_status_name(status), gemmepi_last_error());
+    problem_report(device, p, what.text);
     return 0;
 }
 
@@ -847,7 +848,8 @@ static void random_sizes(problem *p, rng *r) {
     p->desc.batch = rng_one_in(r, 60) ? 0 : rng_one_in(r, 2) ? 1 + rng_below(r, 4) : 1;
 }
 
-/* Rows dense or with a gap; items one after the other, interleaved as the heads of an attention are, or all one. */
+/* Rows dense or with a gap; items one after the other, interleaved as the heads of an attention are, or
+   all one. */
 static void random_layout(gemmepi_matrix *matrix, const problem *p, rng *r, int64_t rows, int64_t columns,
                           int input) {
     int along_rows = (p->desc.order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
@@ -896,9 +898,10 @@ static void random_layouts(problem *p, rng *r) {
         random_layout(&d->c, p, r, d->m, d->n, 1);
     else
         memset(&d->c, 0, sizeof d->c);
-    if (mask)
+    if (mask) {
+        d->aux.dtype = GEMMEPI_DTYPE_DEFAULT;
         random_mask_layout(&d->aux, p, r, backward);
-    else
+    } else
         random_layout(&d->aux, p, r, d->m, d->n, backward);
     d->bias.batch_stride = random_vector_stride(r, d->order ? d->m : d->n);
     d->bias_grad.batch_stride = random_vector_stride(r, problem_bgrad_along_rows(p) ? d->m : d->n);

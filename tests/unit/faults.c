@@ -1,0 +1,1236 @@
+/* A GPU that is not there: config.resolve_symbol gives the library a driver, an NVRTC and a cuBLASLt made of the small
+   functions below, which keep books and fail on demand. So what happens on a machine with a GPU when something fails,
+   or when nothing does, is tested on one without.
+
+   No fake computes anything: memory is malloc's, a launch is a number that goes up. */
+#define GEMMEPI_IMPLEMENTATION
+#include "gemmepi.in.h"
+
+#include "test.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+/* >>books */
+
+#define DEVICE_ARCH 90
+
+static gemmepi__cu_context const primary = (gemmepi__cu_context)(uintptr_t)0x1000;
+static gemmepi__cu_context const callers_own = (gemmepi__cu_context)(uintptr_t)0x2000;
+
+static struct {
+    /* what is to go wrong */
+    const char *fails;           /* the function of this name returns fail_code */
+    int fail_code;
+    const char *missing;         /* the resolver has no function of this name, or no library */
+    int device_count;
+    int is_capturing;
+    int heuristic_answers;
+    size_t lt_workspace;
+    /* what happened */
+    long retained, released;
+    long device_blocks, device_allocations;
+    long modules, functions_taken;
+    long lt_handles, heuristics, products, launches, copies;
+    long compilations, programs;
+    long wrong_context; /* calls that need the primary context to be current, and found another */
+    long asked_cuda, asked_nvrtc, asked_lt;
+    void *last_workspace;
+    size_t last_workspace_size;
+    unsigned last_grid;
+} gpu;
+
+static __thread gemmepi__cu_context stack[16];
+static __thread int depth;
+static __thread int capture_mode;
+
+/* Everything as it is when a machine has one GPU and all is well. */
+static void plug_in(void) {
+    memset(&gpu, 0, sizeof gpu);
+    gpu.device_count = 1;
+    gpu.heuristic_answers = 1;
+    gpu.lt_workspace = 4096;
+    stack[0] = NULL;
+    depth = 0;
+    capture_mode = 0;
+}
+
+static void break_function(const char *name, int code) {
+    gpu.fails = name;
+    gpu.fail_code = code;
+}
+
+static int broken(const char *name) {
+    return gpu.fails && strcmp(gpu.fails, name) == 0 ? gpu.fail_code : 0;
+}
+
+static void count(long *counter, long amount) {
+    gemmepi__add(counter, amount);
+}
+
+static void needs_context(void) {
+    if (stack[depth] != primary)
+        count(&gpu.wrong_context, 1);
+}
+
+/* >>the driver */
+
+#define FAKE(name) static int GEMMEPI__CUDA_CALL fake_##name
+#define BREAKS(name)      \
+    do {                  \
+        if (broken(name)) \
+            return gpu.fail_code; \
+    } while (0)
+
+FAKE(cuInit)(unsigned flags) {
+    (void)flags;
+    return broken("cuInit");
+}
+FAKE(cuDriverGetVersion)(int *version) {
+    *version = 13000;
+    return broken("cuDriverGetVersion");
+}
+FAKE(cuDeviceGet)(gemmepi__cu_device *device, int ordinal) {
+    *device = 7 + ordinal;
+    return broken("cuDeviceGet");
+}
+FAKE(cuDeviceGetCount)(int *devices) {
+    *devices = gpu.device_count;
+    return broken("cuDeviceGetCount");
+}
+FAKE(cuDeviceGetName)(char *name, int size, gemmepi__cu_device device) {
+    snprintf(name, (size_t)size, "fake %d", device);
+    return broken("cuDeviceGetName");
+}
+FAKE(cuDeviceGetAttribute)(int *value, int attribute, gemmepi__cu_device device) {
+    (void)device;
+    *value = attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? DEVICE_ARCH / 10
+             : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? DEVICE_ARCH % 10
+                                                                                  : 132;
+    return broken("cuDeviceGetAttribute");
+}
+FAKE(cuDevicePrimaryCtxRetain)(gemmepi__cu_context *context, gemmepi__cu_device device) {
+    (void)device;
+    BREAKS("cuDevicePrimaryCtxRetain");
+    *context = primary;
+    count(&gpu.retained, 1);
+    return 0;
+}
+FAKE(cuDevicePrimaryCtxRelease_v2)(gemmepi__cu_device device) {
+    (void)device;
+    count(&gpu.released, 1);
+    return 0;
+}
+FAKE(cuCtxGetCurrent)(gemmepi__cu_context *context) {
+    *context = stack[depth];
+    return 0;
+}
+FAKE(cuCtxSetCurrent)(gemmepi__cu_context context) {
+    stack[depth] = context;
+    return 0;
+}
+FAKE(cuCtxPushCurrent_v2)(gemmepi__cu_context context) {
+    BREAKS("cuCtxPushCurrent_v2");
+    stack[++depth] = context;
+    return 0;
+}
+FAKE(cuCtxPopCurrent_v2)(gemmepi__cu_context *context) {
+    *context = stack[depth--];
+    return 0;
+}
+FAKE(cuCtxGetDevice)(gemmepi__cu_device *device) {
+    *device = 7;
+    return 0;
+}
+FAKE(cuCtxSynchronize)(void) {
+    needs_context();
+    return 0;
+}
+/* A multiple of 256 with malloc's pointer just before it. */
+FAKE(cuMemAlloc_v2)(gemmepi__cu_deviceptr *pointer, size_t size) {
+    char *block, *aligned;
+    needs_context();
+    BREAKS("cuMemAlloc_v2");
+    block = (char *)malloc(size + 512);
+    if (!block)
+        return GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY;
+    aligned = block + 512 - (uintptr_t)block % 256;
+    memcpy(aligned - sizeof block, &block, sizeof block);
+    *pointer = (gemmepi__cu_deviceptr)(uintptr_t)aligned;
+    count(&gpu.device_blocks, 1);
+    count(&gpu.device_allocations, 1);
+    return 0;
+}
+FAKE(cuMemFree_v2)(gemmepi__cu_deviceptr pointer) {
+    char *block;
+    needs_context();
+    memcpy(&block, (char *)(uintptr_t)pointer - sizeof block, sizeof block);
+    free(block);
+    count(&gpu.device_blocks, -1);
+    return 0;
+}
+FAKE(cuMemcpyHtoDAsync_v2)(gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream) {
+    (void)stream;
+    needs_context();
+    BREAKS("cuMemcpyHtoDAsync_v2");
+    memcpy((void *)(uintptr_t)to, from, size);
+    count(&gpu.copies, 1);
+    return 0;
+}
+FAKE(cuMemcpyDtoHAsync_v2)(void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream stream) {
+    (void)stream;
+    needs_context();
+    memcpy(to, (void *)(uintptr_t)from, size);
+    count(&gpu.copies, 1);
+    return 0;
+}
+FAKE(cuStreamCreate)(gemmepi__cu_stream *stream, unsigned flags) {
+    (void)flags;
+    needs_context();
+    *stream = (gemmepi__cu_stream)(uintptr_t)0x5000;
+    return broken("cuStreamCreate");
+}
+FAKE(cuStreamDestroy_v2)(gemmepi__cu_stream stream) {
+    (void)stream;
+    return 0;
+}
+FAKE(cuStreamSynchronize)(gemmepi__cu_stream stream) {
+    (void)stream;
+    needs_context();
+    return broken("cuStreamSynchronize");
+}
+FAKE(cuStreamIsCapturing)(gemmepi__cu_stream stream, int *status) {
+    (void)stream;
+    *status = gpu.is_capturing;
+    return 0;
+}
+FAKE(cuThreadExchangeStreamCaptureMode)(int *mode) {
+    int previous = capture_mode;
+    capture_mode = *mode;
+    *mode = previous;
+    return 0;
+}
+FAKE(cuStreamGetId)(gemmepi__cu_stream stream, unsigned long long *id) {
+    needs_context();
+    *id = (uintptr_t)stream;
+    return broken("cuStreamGetId");
+}
+FAKE(cuModuleLoadData)(gemmepi__cu_module *module, const void *image) {
+    needs_context();
+    BREAKS("cuModuleLoadData");
+    if (memcmp(image, "fake cubin", 10) != 0)
+        return GEMMEPI__CUDA_ERROR_INVALID_IMAGE;
+    *module = (gemmepi__cu_module)malloc(1);
+    count(&gpu.modules, 1);
+    return 0;
+}
+FAKE(cuModuleUnload)(gemmepi__cu_module module) {
+    needs_context();
+    free(module);
+    count(&gpu.modules, -1);
+    return 0;
+}
+FAKE(cuModuleGetFunction)(gemmepi__cu_function *function, gemmepi__cu_module module, const char *name) {
+    BREAKS("cuModuleGetFunction");
+    if (strncmp(name, "gemmepi_", 8) != 0)
+        return GEMMEPI__CUDA_ERROR_NOT_FOUND;
+    *function = (gemmepi__cu_function)(void *)module;
+    count(&gpu.functions_taken, 1);
+    return 0;
+}
+FAKE(cuLaunchKernel)
+(gemmepi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+ unsigned block_y, unsigned block_z, unsigned shared_size, gemmepi__cu_stream stream, void **parameters,
+ void **extra) {
+    (void)shared_size, (void)stream, (void)extra;
+    needs_context();
+    BREAKS("cuLaunchKernel");
+    if (!function || !parameters || !grid_x || !grid_y || !grid_z || block_x * block_y * block_z == 0 ||
+        block_x * block_y * block_z > 1024)
+        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    count(&gpu.launches, 1);
+    return 0;
+}
+FAKE(cuGetErrorName)(int error, const char **name) {
+    *name = error == GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
+    return 0;
+}
+FAKE(cuGetErrorString)(int error, const char **text) {
+    (void)error;
+    *text = "made up by the test";
+    return 0;
+}
+
+/* >>NVRTC */
+
+FAKE(nvrtcVersion)(int *major, int *minor) {
+    *major = 13;
+    *minor = 0;
+    return broken("nvrtcVersion");
+}
+static const char *GEMMEPI__CUDA_CALL fake_nvrtcGetErrorString(gemmepi__nvrtc_result result) {
+    return result == GEMMEPI__NVRTC_ERROR_COMPILATION ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR_FAKE";
+}
+FAKE(nvrtcGetNumSupportedArchs)(int *archs) {
+    *archs = 2;
+    return broken("nvrtcGetNumSupportedArchs");
+}
+FAKE(nvrtcGetSupportedArchs)(int *archs) {
+    archs[0] = 75;
+    archs[1] = DEVICE_ARCH;
+    return 0;
+}
+FAKE(nvrtcCreateProgram)
+(gemmepi__nvrtc_program *program, const char *source, const char *name, int header_count,
+ const char *const *headers, const char *const *header_names) {
+    BREAKS("nvrtcCreateProgram");
+    if (!strstr(source, "#define GEMMEPI_") || !strstr(name, ".cu") || header_count < 1 || !headers[0] ||
+        !header_names[0])
+        return GEMMEPI__NVRTC_ERROR_INVALID_INPUT;
+    *program = (gemmepi__nvrtc_program)malloc(1);
+    count(&gpu.programs, 1);
+    return 0;
+}
+FAKE(nvrtcDestroyProgram)(gemmepi__nvrtc_program *program) {
+    free(*program);
+    *program = NULL;
+    count(&gpu.programs, -1);
+    return 0;
+}
+FAKE(nvrtcCompileProgram)(gemmepi__nvrtc_program program, int option_count, const char *const *options) {
+    (void)program;
+    if (option_count < 2 || strcmp(options[0], "--gpu-architecture=sm_90") != 0)
+        return GEMMEPI__NVRTC_ERROR_INVALID_OPTION;
+    count(&gpu.compilations, 1);
+    return broken("nvrtcCompileProgram");
+}
+static const char cubin[] = "fake cubin";
+FAKE(nvrtcGetCUBINSize)(gemmepi__nvrtc_program program, size_t *size) {
+    (void)program;
+    *size = sizeof cubin;
+    return broken("nvrtcGetCUBINSize");
+}
+FAKE(nvrtcGetCUBIN)(gemmepi__nvrtc_program program, char *to) {
+    (void)program;
+    memcpy(to, cubin, sizeof cubin);
+    return broken("nvrtcGetCUBIN");
+}
+static const char compile_log[] = "pass.cu(7): error: the test wants it so";
+FAKE(nvrtcGetProgramLogSize)(gemmepi__nvrtc_program program, size_t *size) {
+    (void)program;
+    *size = sizeof compile_log;
+    return 0;
+}
+FAKE(nvrtcGetProgramLog)(gemmepi__nvrtc_program program, char *log) {
+    (void)program;
+    memcpy(log, compile_log, sizeof compile_log);
+    return 0;
+}
+
+/* >>cuBLASLt */
+
+static size_t GEMMEPI__CUDA_CALL fake_cublasLtGetVersion(void) {
+    return 130100;
+}
+static const char *GEMMEPI__CUDA_CALL fake_cublasLtGetStatusName(gemmepi__lt_status status) {
+    return status == GEMMEPI__CUBLAS_STATUS_EXECUTION_FAILED ? "CUBLAS_STATUS_EXECUTION_FAILED"
+                                                             : "CUBLAS_STATUS_FAKE";
+}
+static const char *GEMMEPI__CUDA_CALL fake_cublasLtGetStatusString(gemmepi__lt_status status) {
+    (void)status;
+    return "made up by the test";
+}
+FAKE(cublasLtCreate)(gemmepi__lt_handle *handle) {
+    needs_context();
+    BREAKS("cublasLtCreate");
+    *handle = (gemmepi__lt_handle)malloc(1);
+    count(&gpu.lt_handles, 1);
+    return 0;
+}
+FAKE(cublasLtDestroy)(gemmepi__lt_handle handle) {
+    needs_context();
+    free(handle);
+    count(&gpu.lt_handles, -1);
+    return 0;
+}
+FAKE(cublasLtMatmul)
+(gemmepi__lt_handle handle, gemmepi__lt_matmul_desc *desc, const void *alpha, const void *a,
+ gemmepi__lt_layout *a_layout, const void *b, gemmepi__lt_layout *b_layout, const void *beta, const void *c,
+ gemmepi__lt_layout *c_layout, void *d, gemmepi__lt_layout *d_layout, const gemmepi__lt_algo *algo,
+ void *workspace, size_t workspace_size, gemmepi__cu_stream stream) {
+    (void)a_layout, (void)b_layout, (void)c_layout, (void)d_layout, (void)stream;
+    needs_context();
+    BREAKS("cublasLtMatmul");
+    if (!handle || !desc || !alpha || !a || !b || !beta || !c || !d || !algo)
+        return GEMMEPI__CUBLAS_STATUS_INVALID_VALUE;
+    if (workspace_size)
+        memset(workspace, 1, workspace_size); /* it must be there */
+    __atomic_store_n(&gpu.last_workspace, workspace, __ATOMIC_RELAXED);
+    __atomic_store_n(&gpu.last_workspace_size, workspace_size, __ATOMIC_RELAXED);
+    count(&gpu.products, 1);
+    return 0;
+}
+FAKE(cublasLtMatmulDescInit_internal)(gemmepi__lt_matmul_desc *desc, size_t size, int compute, int scale) {
+    (void)compute, (void)scale;
+    memset(desc, 0, size);
+    return broken("cublasLtMatmulDescInit_internal");
+}
+FAKE(cublasLtMatmulDescSetAttribute)
+(gemmepi__lt_matmul_desc *desc, int attribute, const void *value, size_t size) {
+    (void)desc, (void)attribute, (void)value, (void)size;
+    return 0;
+}
+FAKE(cublasLtMatmulDescGetAttribute)
+(gemmepi__lt_matmul_desc *desc, int attribute, void *value, size_t size, size_t *written) {
+    (void)desc, (void)attribute;
+    memset(value, 0, size);
+    *written = size;
+    return 0;
+}
+FAKE(cublasLtMatrixLayoutInit_internal)
+(gemmepi__lt_layout *layout, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld) {
+    (void)type, (void)rows, (void)cols, (void)ld;
+    memset(layout, 0, size);
+    return 0;
+}
+FAKE(cublasLtMatrixLayoutSetAttribute)(gemmepi__lt_layout *layout, int attribute, const void *value, size_t size) {
+    (void)layout, (void)attribute, (void)value, (void)size;
+    return 0;
+}
+FAKE(cublasLtMatmulPreferenceInit_internal)(gemmepi__lt_preference *preference, size_t size) {
+    memset(preference, 0, size);
+    return 0;
+}
+FAKE(cublasLtMatmulPreferenceSetAttribute)
+(gemmepi__lt_preference *preference, int attribute, const void *value, size_t size) {
+    (void)preference, (void)attribute, (void)value, (void)size;
+    return 0;
+}
+FAKE(cublasLtMatmulAlgoGetHeuristic)
+(gemmepi__lt_handle handle, gemmepi__lt_matmul_desc *desc, gemmepi__lt_layout *a, gemmepi__lt_layout *b,
+ gemmepi__lt_layout *c, gemmepi__lt_layout *d, gemmepi__lt_preference *preference, int requested,
+ gemmepi__lt_heuristic *results, int *returned) {
+    (void)handle, (void)desc, (void)a, (void)b, (void)c, (void)d, (void)preference, (void)requested;
+    count(&gpu.heuristics, 1);
+    *returned = gpu.heuristic_answers;
+    memset(results, 0, sizeof *results);
+    results->workspace_size = gpu.lt_workspace;
+    BREAKS("cublasLtMatmulAlgoGetHeuristic");
+    return 0;
+}
+FAKE(cublasLtMatmulAlgoConfigGetAttribute)
+(const gemmepi__lt_algo *algo, int attribute, void *value, size_t size, size_t *written) {
+    (void)algo, (void)attribute;
+    memset(value, 0, size);
+    *written = size;
+    return 0;
+}
+
+/* >>the resolver */
+
+typedef void (*any_function)(void);
+
+/* What the library may ask for but no test here makes it call. */
+static void not_faked(void) {
+    printf("a function was called that tests/unit/faults.c has no fake of\n");
+    fflush(stdout);
+    abort();
+}
+
+static const struct {
+    const char *name;
+    any_function function;
+} fakes[] = {
+#define IS_FAKED(name) {#name, (any_function)fake_##name}
+    IS_FAKED(cuInit), IS_FAKED(cuDriverGetVersion), IS_FAKED(cuDeviceGet), IS_FAKED(cuDeviceGetCount),
+    IS_FAKED(cuDeviceGetName), IS_FAKED(cuDeviceGetAttribute), IS_FAKED(cuDevicePrimaryCtxRetain),
+    IS_FAKED(cuDevicePrimaryCtxRelease_v2), IS_FAKED(cuCtxGetCurrent), IS_FAKED(cuCtxSetCurrent),
+    IS_FAKED(cuCtxPushCurrent_v2), IS_FAKED(cuCtxPopCurrent_v2), IS_FAKED(cuCtxGetDevice),
+    IS_FAKED(cuCtxSynchronize), IS_FAKED(cuMemAlloc_v2), IS_FAKED(cuMemFree_v2), IS_FAKED(cuMemcpyHtoDAsync_v2),
+    IS_FAKED(cuMemcpyDtoHAsync_v2), IS_FAKED(cuStreamCreate), IS_FAKED(cuStreamDestroy_v2),
+    IS_FAKED(cuStreamSynchronize), IS_FAKED(cuStreamIsCapturing), IS_FAKED(cuThreadExchangeStreamCaptureMode),
+    IS_FAKED(cuStreamGetId), IS_FAKED(cuModuleLoadData), IS_FAKED(cuModuleUnload), IS_FAKED(cuModuleGetFunction),
+    IS_FAKED(cuLaunchKernel), IS_FAKED(cuGetErrorName), IS_FAKED(cuGetErrorString),
+    IS_FAKED(nvrtcVersion), IS_FAKED(nvrtcGetErrorString), IS_FAKED(nvrtcGetNumSupportedArchs),
+    IS_FAKED(nvrtcGetSupportedArchs), IS_FAKED(nvrtcCreateProgram), IS_FAKED(nvrtcDestroyProgram),
+    IS_FAKED(nvrtcCompileProgram), IS_FAKED(nvrtcGetCUBINSize), IS_FAKED(nvrtcGetCUBIN),
+    IS_FAKED(nvrtcGetProgramLogSize), IS_FAKED(nvrtcGetProgramLog),
+    IS_FAKED(cublasLtGetVersion), IS_FAKED(cublasLtGetStatusName), IS_FAKED(cublasLtGetStatusString),
+    IS_FAKED(cublasLtCreate), IS_FAKED(cublasLtDestroy), IS_FAKED(cublasLtMatmul),
+    IS_FAKED(cublasLtMatmulDescInit_internal), IS_FAKED(cublasLtMatmulDescSetAttribute),
+    IS_FAKED(cublasLtMatmulDescGetAttribute), IS_FAKED(cublasLtMatrixLayoutInit_internal),
+    IS_FAKED(cublasLtMatrixLayoutSetAttribute), IS_FAKED(cublasLtMatmulPreferenceInit_internal),
+    IS_FAKED(cublasLtMatmulPreferenceSetAttribute), IS_FAKED(cublasLtMatmulAlgoGetHeuristic),
+    IS_FAKED(cublasLtMatmulAlgoConfigGetAttribute),
+};
+
+/* The same whether this machine has the library or not: a machine with a GPU gets the fakes too. */
+static void *resolve(void *user, const char *library, const char *symbol, void *found) {
+    any_function function = not_faked;
+    void *address;
+    size_t i;
+    (void)user, (void)found;
+    count(library[0] == 'n'                   ? &gpu.asked_nvrtc
+          : strcmp(library, "cublasLt") == 0 ? &gpu.asked_lt
+                                              : &gpu.asked_cuda,
+          1);
+    if (gpu.missing && (strcmp(gpu.missing, symbol) == 0 || strcmp(gpu.missing, library) == 0))
+        return NULL;
+    for (i = 0; i < GEMMEPI__COUNT(fakes); i++)
+        if (strcmp(fakes[i].name, symbol) == 0)
+            function = fakes[i].function;
+    memcpy(&address, &function, sizeof address);
+    return address;
+}
+
+/* >>an allocator that keeps books and fails on demand */
+
+static long live, allocations, fails_at; /* the fails_at-th allocation fails, 0: none */
+
+static void *book_alloc(void *user, size_t size) {
+    void *pointer;
+    (void)user;
+    if (gemmepi__add(&allocations, 1) == fails_at)
+        return NULL;
+    pointer = malloc(size);
+    if (pointer) {
+        memset(pointer, 0xa5, size); /* nobody may count on zeros */
+        count(&live, 1);
+    }
+    return pointer;
+}
+
+static void book_free(void *user, void *pointer) {
+    (void)user;
+    count(&live, -1);
+    free(pointer);
+}
+
+static char logged[4096];
+
+static void keep_log(void *user, gemmepi_log_level level, const char *message) {
+    size_t length = strlen(logged);
+    (void)user;
+    snprintf(logged + length, sizeof logged - length, "%d %s\n", (int)level, message);
+}
+
+/* A config for the fake GPU without a cache folder, and clean books. */
+static gemmepi_config fake_config(void) {
+    gemmepi_config config;
+    plug_in();
+    live = allocations = fails_at = 0;
+    logged[0] = 0;
+    memset(&config, 0, sizeof config);
+    config.resolve_symbol = resolve;
+    config.allocator.alloc = book_alloc;
+    config.allocator.free = book_free;
+    config.cache_path = "";
+    config.library_path = "relative-folder-that-is-not-there";
+    return config;
+}
+
+static void nothing_is_left(void) {
+    CHECK(live == 0, "%ld blocks of host memory", live);
+    CHECK(gpu.device_blocks == 0, "%ld blocks of device memory", gpu.device_blocks);
+    CHECK(gpu.retained == gpu.released, "retained %ld times, released %ld times", gpu.retained, gpu.released);
+    CHECK(gpu.modules == 0 && gpu.programs == 0, "%ld modules, %ld programs", gpu.modules, gpu.programs);
+    CHECK(gpu.lt_handles == 0, "%ld handles of cuBLASLt", gpu.lt_handles);
+    CHECK(depth == 0 && capture_mode == 0, "stack depth %d, capture mode %d", depth, capture_mode);
+    CHECK(gpu.wrong_context == 0, "%ld calls without the primary context", gpu.wrong_context);
+}
+
+static int sentence_has(const char *what) {
+    return strstr(gemmepi_last_error(), what) != NULL;
+}
+
+static gemmepi_context *open_fake(const gemmepi_config *config) {
+    gemmepi_context *context = NULL;
+    CHECK(gemmepi_create(config, &context) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    return context;
+}
+
+/* >>problems */
+
+enum { EDGE = 64 };
+
+static gemmepi_matmul_desc product(gemmepi_dtype dtype, gemmepi_epilogue epilogue) {
+    gemmepi_matmul_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.m = desc.n = desc.k = EDGE;
+    desc.batch = 1;
+    desc.a.dtype = dtype;
+    desc.epilogue = epilogue;
+    return desc;
+}
+
+/* cuBLASLt has the one; the other takes a product and two kernels, the third a kernel alone. */
+static gemmepi_matmul_desc lt_product(void) {
+    return product(GEMMEPI_F32, GEMMEPI_BIAS);
+}
+static gemmepi_matmul_desc split_product(void) {
+    return product(GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD);
+}
+static gemmepi_matmul_desc pass_alone(void) {
+    gemmepi_matmul_desc desc = product(GEMMEPI_F32, GEMMEPI_TANH | GEMMEPI_BIAS);
+    desc.k = 0;
+    return desc;
+}
+
+static double memory[8][EDGE * EDGE]; /* stands for tensors on the device, larger than any of them */
+
+static gemmepi_matmul_args args_for(const gemmepi_matmul_desc *desc) {
+    gemmepi_matmul_args args;
+    memset(&args, 0, sizeof args);
+    args.a = desc->k ? memory[0] : NULL;
+    args.b = desc->k ? memory[1] : NULL;
+    args.d = memory[2];
+    args.bias = desc->epilogue & GEMMEPI_BIAS ? memory[3] : NULL;
+    args.aux = desc->epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD) ? memory[4] : NULL;
+    args.bias_grad = desc->epilogue & GEMMEPI_BGRAD ? memory[5] : NULL;
+    return args;
+}
+
+/* >>creating */
+
+static void without_a_gpu_the_host_is_taken_unless_a_device_is_asked_for(void) {
+    static const char *const ways[] = {"cuInit fails", "no device", "no driver"};
+    size_t way;
+    for (way = 0; way < GEMMEPI__COUNT(ways); way++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context = NULL;
+        gemmepi_context_details details;
+        if (way == 0)
+            break_function("cuInit", GEMMEPI__CUDA_ERROR_NO_DEVICE);
+        else if (way == 1)
+            gpu.device_count = 0;
+        else
+            gpu.missing = "cuda";
+        config.log = keep_log;
+        CHECK(gemmepi_create(&config, &context) == GEMMEPI_OK, "%s: %s", ways[way], gemmepi_last_error());
+        CHECK(gemmepi_context_info(context, &details) == GEMMEPI_OK && details.is_host, "%s", ways[way]);
+        CHECK(strstr(logged, "no GPU can be used, so the host is"), "%s: the log has: %s", ways[way], logged);
+        gemmepi_destroy(context);
+        context = NULL;
+        config.device = GEMMEPI_DEVICE(0);
+        CHECK(gemmepi_create(&config, &context) == (way == 2 ? GEMMEPI_LIBRARY_NOT_FOUND : GEMMEPI_NO_DEVICE),
+              "%s: %s", ways[way], gemmepi_last_error());
+        CHECK(context == NULL, "%s: a context was given", ways[way]);
+        nothing_is_left();
+    }
+}
+
+static void a_device_beyond_the_last_is_refused_by_number(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = NULL;
+    config.device = GEMMEPI_DEVICE(3);
+    CHECK(gemmepi_create(&config, &context) == GEMMEPI_NO_DEVICE, "%s", gemmepi_last_error());
+    CHECK(sentence_has("CUDA device 3") && sentence_has("has 1"), "%s", gemmepi_last_error());
+    nothing_is_left();
+}
+
+static void a_driver_without_a_function_is_refused_by_the_functions_name(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = NULL;
+    config.device = GEMMEPI_DEVICE(0);
+    gpu.missing = "cuStreamGetId";
+    CHECK(gemmepi_create(&config, &context) == GEMMEPI_LIBRARY_NOT_FOUND, "%s", gemmepi_last_error());
+    CHECK(sentence_has("cuStreamGetId"), "%s", gemmepi_last_error());
+    nothing_is_left();
+}
+
+static void a_failed_create_leaves_nothing_behind(void) {
+    static const struct {
+        const char *function;
+        int code;
+        gemmepi_status status;
+    } rows[] = {
+        {"cuInit", 999, GEMMEPI_NO_DEVICE},
+        {"cuDeviceGetCount", 999, GEMMEPI_CUDA_ERROR},
+        {"cuDeviceGet", 999, GEMMEPI_CUDA_ERROR},
+        {"cuDeviceGetName", 999, GEMMEPI_CUDA_ERROR},
+        {"cuDeviceGetAttribute", 999, GEMMEPI_CUDA_ERROR},
+        {"cuDevicePrimaryCtxRetain", 999, GEMMEPI_CUDA_ERROR},
+        {"cuDevicePrimaryCtxRetain", GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY, GEMMEPI_OUT_OF_MEMORY},
+        {"cuDriverGetVersion", 999, GEMMEPI_LIBRARY_NOT_FOUND},
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context = NULL;
+        gemmepi_status status;
+        config.device = GEMMEPI_DEVICE(0);
+        break_function(rows[i].function, rows[i].code);
+        status = gemmepi_create(&config, &context);
+        CHECK(status == rows[i].status, "%s gives %s: %s", rows[i].function, gemmepi_status_name(status),
+              gemmepi_last_error());
+        CHECK(context == NULL, "%s: a context was given", rows[i].function);
+        nothing_is_left();
+    }
+}
+
+static void a_context_gives_everything_back(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc descs[3];
+    gemmepi_stream stream = NULL;
+    void *pointer = NULL;
+    int i;
+    descs[0] = lt_product(), descs[1] = split_product(), descs[2] = pass_alone();
+    CHECK(gemmepi_stream_create(context, &stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    for (i = 0; i < 3; i++) {
+        gemmepi_matmul_args args = args_for(&descs[i]);
+        CHECK(gemmepi_matmul(context, &descs[i], &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_matmul(context, &descs[i], &args, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    }
+    CHECK(gpu.products == 4 && gpu.launches == 6, "%ld products, %ld launches", gpu.products, gpu.launches);
+    CHECK(gpu.heuristics == 2, "a plan was built more than once: %ld", gpu.heuristics);
+    CHECK(gemmepi_alloc(context, 1000, &pointer) == GEMMEPI_OK && pointer, "%s", gemmepi_last_error());
+    CHECK(gemmepi_free(context, pointer) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_stream_destroy(context, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* >>memory that runs out */
+
+/* All that a program does; the first status that is not OK. */
+static gemmepi_status whole_program(const gemmepi_config *config) {
+    gemmepi_matmul_desc descs[3];
+    gemmepi_context *context = NULL;
+    gemmepi_plan *plan = NULL;
+    gemmepi_status status = gemmepi_create(config, &context);
+    int i;
+    descs[0] = lt_product(), descs[1] = split_product(), descs[2] = pass_alone();
+    for (i = 0; i < 3 && !status; i++) {
+        gemmepi_matmul_args args = args_for(&descs[i]);
+        status = gemmepi_matmul(context, &descs[i], &args, NULL);
+        if (!status)
+            status = gemmepi_plan_matmul(context, &descs[i], &plan);
+        if (!status)
+            status = gemmepi_prepare(plan, (gemmepi_stream)(uintptr_t)0x5000);
+        if (!status)
+            status = gemmepi_plan_run(plan, &args, (gemmepi_stream)(uintptr_t)0x5000);
+        gemmepi_plan_destroy(plan);
+        plan = NULL;
+    }
+    gemmepi_destroy(context);
+    return status;
+}
+
+static void every_allocation_may_fail(const char *cache_path, int device) {
+    long k, total, refused = 0;
+    gemmepi_config config = fake_config();
+    config.device = device;
+    config.cache_path = cache_path;
+    CHECK(whole_program(&config) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    total = allocations;
+    CHECK(total > 3, "only %ld allocations", total);
+    /* a failure that is worked around (no entry in a cache) may lead to more of them */
+    for (k = 1; k <= total + 20; k++) {
+        gemmepi_status status;
+        fake_config();
+        fails_at = k;
+        status = whole_program(&config);
+        CHECK(status == GEMMEPI_OUT_OF_MEMORY || status == GEMMEPI_OK, "allocation %ld of %ld gives %s: %s", k,
+              total, gemmepi_status_name(status), gemmepi_last_error());
+        CHECK(status == GEMMEPI_OK || sentence_has("memory"), "allocation %ld: %s", k, gemmepi_last_error());
+        refused += status != GEMMEPI_OK;
+        nothing_is_left();
+    }
+    CHECK(refused >= 3, "only %ld of %ld allocations matter", refused, total);
+}
+
+static void a_program_may_run_out_of_host_memory_anywhere(void) {
+    every_allocation_may_fail("", GEMMEPI_DEVICE(0));
+}
+
+static void the_host_may_run_out_of_memory_anywhere(void) {
+    every_allocation_may_fail("", GEMMEPI_DEVICE_HOST);
+}
+
+static void device_memory_that_runs_out_is_reported(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = lt_product();
+    gemmepi_matmul_args args = args_for(&desc);
+    void *pointer = memory;
+    break_function("cuMemAlloc_v2", GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(gemmepi_alloc(context, 12345, &pointer) == GEMMEPI_OUT_OF_MEMORY, "%s", gemmepi_last_error());
+    CHECK(pointer == (void *)memory && sentence_has("12345"), "%s", gemmepi_last_error());
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OUT_OF_MEMORY, "%s", gemmepi_last_error());
+    CHECK(gpu.products == 0, "it ran all the same");
+    gpu.fails = NULL;
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* >>libraries and kernels that fail */
+
+static void a_missing_cublaslt_is_reported_when_planning(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = lt_product();
+    gemmepi_plan *plan = NULL;
+    gpu.missing = "cublasLt";
+    context = open_fake(&config);
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_LIBRARY_NOT_FOUND && !plan, "%s",
+          gemmepi_last_error());
+#if GEMMEPI__WINDOWS
+    CHECK(sentence_has("cublasLt64_13.dll") && sentence_has("cublasLt64_12.dll"), "%s", gemmepi_last_error());
+#else
+    CHECK(sentence_has("libcublasLt.so.13") && sentence_has("libcublasLt.so.12"), "%s", gemmepi_last_error());
+#endif
+    gpu.missing = NULL;
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "once it is there: %s", gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void a_cublaslt_that_does_not_open_is_an_error_and_no_leak(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = lt_product();
+    gemmepi_plan *plan = NULL;
+    break_function("cublasLtCreate", GEMMEPI__CUBLAS_STATUS_NOT_INITIALIZED);
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_CUBLAS_ERROR && !plan, "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void a_missing_nvrtc_is_reported_when_a_kernel_is_needed(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = split_product();
+    gemmepi_plan *plan = NULL;
+    gpu.missing = "nvrtc";
+    context = open_fake(&config);
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_LIBRARY_NOT_FOUND && !plan, "%s",
+          gemmepi_last_error());
+    CHECK(sentence_has("nvrtc"), "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void a_kernel_that_does_not_compile_is_an_error_with_the_log(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = split_product();
+    gemmepi_plan *plan = NULL;
+    break_function("nvrtcCompileProgram", GEMMEPI__NVRTC_ERROR_COMPILATION);
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_COMPILE_ERROR && !plan, "%s",
+          gemmepi_last_error());
+    CHECK(sentence_has("pass.cu") && sentence_has("sm_90") && sentence_has(compile_log), "%s",
+          gemmepi_last_error());
+    CHECK(gpu.programs == 0, "%ld programs are left", gpu.programs);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void other_failures_of_building_a_kernel_are_errors_and_no_leaks(void) {
+    static const struct {
+        const char *function;
+        int code;
+        gemmepi_status status;
+    } rows[] = {
+        {"nvrtcGetNumSupportedArchs", 11, GEMMEPI_COMPILE_ERROR},
+        {"nvrtcCreateProgram", GEMMEPI__NVRTC_ERROR_INTERNAL_ERROR, GEMMEPI_COMPILE_ERROR},
+        {"nvrtcGetCUBINSize", 11, GEMMEPI_COMPILE_ERROR},
+        {"nvrtcGetCUBIN", 11, GEMMEPI_COMPILE_ERROR},
+        {"cuModuleLoadData", GEMMEPI__CUDA_ERROR_NO_BINARY_FOR_GPU, GEMMEPI_CUDA_ERROR},
+        {"cuModuleGetFunction", GEMMEPI__CUDA_ERROR_NOT_FOUND, GEMMEPI_CUDA_ERROR},
+        {"cuCtxPushCurrent_v2", GEMMEPI__CUDA_ERROR_INVALID_CONTEXT, GEMMEPI_CUDA_ERROR},
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = split_product();
+        gemmepi_plan *plan = NULL;
+        gemmepi_status status;
+        break_function(rows[i].function, rows[i].code);
+        status = gemmepi_plan_matmul(context, &desc, &plan);
+        CHECK(status == rows[i].status && !plan, "%s gives %s: %s", rows[i].function, gemmepi_status_name(status),
+              gemmepi_last_error());
+        gpu.fails = NULL;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "after %s: %s", rows[i].function,
+              gemmepi_last_error());
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+static void a_product_that_cublaslt_refuses_to_run_is_an_error(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = lt_product();
+    gemmepi_matmul_args args = args_for(&desc);
+    break_function("cublasLtMatmul", GEMMEPI__CUBLAS_STATUS_EXECUTION_FAILED);
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_CUBLAS_ERROR, "%s", gemmepi_last_error());
+    CHECK(sentence_has("CUBLAS_STATUS_EXECUTION_FAILED"), "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void a_launch_that_the_driver_refuses_is_an_error(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = pass_alone();
+    gemmepi_matmul_args args = args_for(&desc);
+    break_function("cuLaunchKernel", 719);
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_CUDA_ERROR, "%s", gemmepi_last_error());
+    CHECK(sentence_has("gemmepi_pass") && sentence_has("719"), "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void a_problem_that_no_route_runs_is_refused_with_the_reasons_of_both(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc descs[2];
+    int i;
+    descs[0] = lt_product(), descs[1] = split_product();
+    gpu.heuristic_answers = 0;
+    for (i = 0; i < 2; i++) {
+        gemmepi_plan *plan = NULL;
+        CHECK(gemmepi_plan_matmul(context, &descs[i], &plan) == GEMMEPI_UNSUPPORTED && !plan, "%s",
+              gemmepi_last_error());
+        CHECK(sentence_has("lt: ") && sentence_has("split: "), "%s", gemmepi_last_error());
+    }
+    gpu.heuristic_answers = 1;
+    break_function("cublasLtMatmulAlgoGetHeuristic", GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED);
+    for (i = 0; i < 2; i++) {
+        gemmepi_plan *plan = NULL;
+        CHECK(gemmepi_plan_matmul(context, &descs[i], &plan) == GEMMEPI_UNSUPPORTED && !plan, "%s",
+              gemmepi_last_error());
+    }
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* >>workspace and capture */
+
+static void a_run_after_prepare_allocates_nothing_and_has_workspace(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc descs[2];
+    int i, run;
+    descs[0] = lt_product(), descs[1] = split_product();
+    for (i = 0; i < 2; i++) {
+        gemmepi_matmul_args args = args_for(&descs[i]);
+        gemmepi_plan *plan = NULL;
+        gemmepi_plan_details details;
+        long before_host, before_device;
+        CHECK(gemmepi_plan_matmul(context, &descs[i], &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.workspace_size >= 4096, "%d bytes",
+              (int)details.workspace_size);
+        before_host = allocations, before_device = gpu.device_allocations;
+        gpu.is_capturing = 1; /* so it may be captured */
+        for (run = 0; run < 3; run++) {
+            gpu.last_workspace = NULL;
+            CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(gpu.last_workspace && gpu.last_workspace_size == 4096, "no workspace");
+        }
+        CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "what is there is enough: %s", gemmepi_last_error());
+        gpu.is_capturing = 0;
+        CHECK(allocations == before_host, "%ld blocks of host memory", allocations - before_host);
+        CHECK(gpu.device_allocations == before_device, "%ld of the device's", gpu.device_allocations - before_device);
+        gemmepi_plan_destroy(plan);
+    }
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void the_callers_workspace_is_taken(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = lt_product();
+    gemmepi_matmul_args args = args_for(&desc);
+    void *workspace = NULL;
+    long before;
+    CHECK(gemmepi_alloc(context, 4096, &workspace) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    before = gpu.device_allocations;
+    args.workspace = workspace;
+    args.workspace_size = 4096;
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.last_workspace == workspace, "another was taken");
+    args.workspace_size = 4095;
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_BUFFER_TOO_SMALL && sentence_has("4096"), "%s",
+          gemmepi_last_error());
+    CHECK(gpu.device_allocations == before && gpu.products == 1, "%ld products", gpu.products);
+    gemmepi_free(context, workspace);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void a_run_without_prepare_has_no_workspace_and_launches_nothing(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = split_product();
+    gemmepi_matmul_args args = args_for(&desc);
+    gemmepi_plan *plan = NULL;
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_BUFFER_TOO_SMALL, "%s", gemmepi_last_error());
+    CHECK(sentence_has("gemmepi_prepare"), "%s", gemmepi_last_error());
+    CHECK(gemmepi_prepare(plan, (gemmepi_stream)(uintptr_t)0x5000) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_BUFFER_TOO_SMALL, "another stream's was taken");
+    CHECK(gpu.products == 0 && gpu.launches == 0, "%ld products, %ld launches", gpu.products, gpu.launches);
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void a_one_shot_call_does_not_allocate_while_capturing(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = lt_product();
+    gemmepi_matmul_args args = args_for(&desc);
+    gpu.is_capturing = 1;
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_BUFFER_TOO_SMALL, "%s", gemmepi_last_error());
+    CHECK(sentence_has("captured"), "%s", gemmepi_last_error());
+    CHECK(gpu.device_allocations == 0 && gpu.products == 0, "%ld allocations", gpu.device_allocations);
+    gpu.is_capturing = 0;
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gpu.is_capturing = 1;
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "with workspace from before: %s",
+          gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* >>laziness and the cache on disk */
+
+static char folder[600];
+
+static void empty_folder(void) {
+    char entry[GEMMEPI__ENTRY_SIZE] = "", path[1000];
+    while (gemmepi__next_entry(folder, "", entry)) {
+        snprintf(path, sizeof path, "%s/%s", folder, entry);
+        remove(path); /* . and .. stay */
+    }
+    rmdir(folder);
+}
+
+static const char *new_folder(void) {
+    static int number;
+    const char *temporary = getenv("TMPDIR");
+    if (!temporary)
+        temporary = getenv("TEMP");
+    snprintf(folder, sizeof folder, "%.400s/gemmepi-faults-%ld-%d", temporary ? temporary : "/tmp", (long)getpid(),
+             number++);
+    empty_folder();
+    return folder;
+}
+
+static void run_split_and_pass(const gemmepi_config *config, gemmepi_context_details *details) {
+    gemmepi_context *context = open_fake(config);
+    gemmepi_matmul_desc descs[2];
+    int i;
+    descs[0] = split_product(), descs[1] = pass_alone();
+    for (i = 0; i < 2; i++) {
+        gemmepi_matmul_args args = args_for(&descs[i]);
+        CHECK(gemmepi_matmul(context, &descs[i], &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    }
+    CHECK(gemmepi_context_info(context, details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void a_second_context_compiles_nothing_and_never_looks_for_nvrtc(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context_details cold, warm;
+    config.cache_path = new_folder();
+    config.log = keep_log;
+    run_split_and_pass(&config, &cold);
+    CHECK(cold.kernels_compiled == gpu.compilations && gpu.compilations >= 2, "%ld compiled", gpu.compilations);
+    CHECK(cold.nvrtc_version == 13000 && gpu.asked_nvrtc > 0, "version %d", cold.nvrtc_version);
+    plug_in();
+    gpu.missing = "nvrtc";
+    run_split_and_pass(&config, &warm);
+    CHECK(gpu.compilations == 0 && warm.kernels_compiled == 0, "%ld compiled; the log: %s", gpu.compilations, logged);
+    CHECK(warm.kernels_from_disk == cold.kernels_compiled, "%d from disk", (int)warm.kernels_from_disk);
+    CHECK(gpu.asked_nvrtc == 0 && warm.nvrtc_version == 0, "nvrtc was asked for %ld functions", gpu.asked_nvrtc);
+    empty_folder();
+}
+
+static void a_kernel_on_disk_that_the_driver_refuses_is_compiled_anew(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context_details details;
+    config.cache_path = new_folder();
+    run_split_and_pass(&config, &details);
+    plug_in();
+    break_function("cuModuleLoadData", GEMMEPI__CUDA_ERROR_INVALID_IMAGE);
+    {
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = pass_alone();
+        gemmepi_plan *plan = NULL;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_CUDA_ERROR && !plan, "%s",
+              gemmepi_last_error());
+        CHECK(gpu.compilations == 1, "%ld compiled", gpu.compilations);
+        gpu.fails = NULL;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+    }
+    nothing_is_left();
+    empty_folder();
+}
+
+static void with_a_cache_a_program_may_run_out_of_host_memory_anywhere(void) {
+    new_folder();
+    every_allocation_may_fail(folder, GEMMEPI_DEVICE(0));
+    empty_folder();
+}
+
+static void libraries_are_loaded_when_first_needed(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc lt = lt_product(), pass = pass_alone();
+    gemmepi_matmul_args lt_args = args_for(&lt), pass_args = args_for(&pass);
+    CHECK(gpu.asked_cuda > 0 && gpu.asked_nvrtc == 0 && gpu.asked_lt == 0, "create loads more than the driver");
+    CHECK(gemmepi_matmul(context, &lt, &lt_args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.asked_lt > 0 && gpu.asked_nvrtc == 0, "lt needs no NVRTC");
+    gemmepi_destroy(context);
+    config = fake_config();
+    context = open_fake(&config);
+    CHECK(gemmepi_matmul(context, &pass, &pass_args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.asked_nvrtc > 0 && gpu.asked_lt == 0, "a pass alone needs no cuBLASLt");
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* >>the caller's current context */
+
+static void the_callers_current_context_stays_as_it_was(void) {
+    gemmepi__cu_context currents[3];
+    int i;
+    currents[0] = NULL, currents[1] = callers_own, currents[2] = primary;
+    for (i = 0; i < 3; i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context;
+        gemmepi_matmul_desc desc = split_product();
+        gemmepi_matmul_args args = args_for(&desc);
+        gemmepi_plan *plan = NULL;
+        gemmepi_stream stream = NULL;
+        void *pointer = NULL;
+        float value = 1;
+#define STAYS(call)                                                                                       \
+    do {                                                                                                  \
+        CHECK((call) == GEMMEPI_OK, "%s", gemmepi_last_error());                                          \
+        CHECK(depth == 0 && stack[0] == currents[i] && capture_mode == 1, "depth %d, capture mode %d",    \
+              depth, capture_mode);                                                                       \
+    } while (0)
+        stack[0] = currents[i];
+        capture_mode = 1;
+        STAYS(gemmepi_create(&config, &context));
+        STAYS(gemmepi_alloc(context, 256, &pointer));
+        STAYS(gemmepi_upload(context, pointer, &value, sizeof value, NULL));
+        STAYS(gemmepi_download(context, &value, pointer, sizeof value, NULL));
+        STAYS(gemmepi_free(context, pointer));
+        STAYS(gemmepi_stream_create(context, &stream));
+        STAYS(gemmepi_plan_matmul(context, &desc, &plan));
+        STAYS(gemmepi_prepare(plan, stream));
+        STAYS(gemmepi_plan_run(plan, &args, stream));
+        STAYS(gemmepi_matmul(context, &desc, &args, NULL));
+        STAYS(gemmepi_synchronize(context, stream));
+        STAYS(gemmepi_stream_destroy(context, stream));
+        gemmepi_plan_destroy(plan);
+        break_function("cublasLtMatmul", GEMMEPI__CUBLAS_STATUS_EXECUTION_FAILED);
+        CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_CUBLAS_ERROR, "%s", gemmepi_last_error());
+        CHECK(depth == 0 && stack[0] == currents[i] && capture_mode == 1, "after a failure: depth %d", depth);
+        gemmepi_destroy(context);
+        CHECK(depth == 0 && stack[0] == currents[i] && capture_mode == 1, "after destroy: depth %d", depth);
+        capture_mode = 0;
+        nothing_is_left();
+    }
+}
+
+/* >>threads */
+
+enum { THREADS = 4, CALLS = 50 };
+
+static gemmepi_context *shared;
+static long calls_failed;
+
+static void *call_at_once(void *user) {
+    int i, first = *(const int *)user;
+    for (i = 0; i < CALLS; i++) {
+        gemmepi_matmul_desc desc = (first + i) % 3 == 0   ? lt_product()
+                                   : (first + i) % 3 == 1 ? split_product()
+                                                          : pass_alone();
+        gemmepi_matmul_args args;
+        desc.m = 8 + 8 * (i % 7);
+        args = args_for(&desc);
+        if (gemmepi_matmul(shared, &desc, &args, (gemmepi_stream)(uintptr_t)(0x100 + 0x100 * first)) != GEMMEPI_OK)
+            count(&calls_failed, 1);
+    }
+    return NULL;
+}
+
+static void threads_build_and_run_at_once(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context_details details;
+    pthread_t threads[THREADS];
+    int numbers[THREADS], i;
+    shared = open_fake(&config);
+    calls_failed = 0;
+    for (i = 0; i < THREADS; i++) {
+        numbers[i] = i;
+        CHECK(pthread_create(&threads[i], NULL, call_at_once, &numbers[i]) == 0, "no thread");
+    }
+    for (i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK(calls_failed == 0, "%ld calls failed", calls_failed);
+    CHECK(gemmepi_context_info(shared, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(details.kernels_compiled == gpu.compilations && gpu.compilations <= 4,
+          "%ld kernels were compiled; each is compiled once", gpu.compilations);
+    gemmepi_destroy(shared);
+    nothing_is_left();
+}
+
+/* Where this machine has the real libraries the loader opens them, to hand what they export to the resolver; kept open,
+   each of the many contexts here finds them open. */
+static void keep_libraries_open(void) {
+    static gemmepi__log nobody;
+    static gemmepi__nvrtc nvrtc;
+    static gemmepi__cublaslt lt;
+    gemmepi__loader loader;
+    memset(&loader, 0, sizeof loader);
+    loader.log = &nobody;
+    gemmepi__load_nvrtc(&loader, &nvrtc);
+    gemmepi__load_cublaslt(&loader, &lt);
+}
+
+int main(void) {
+    keep_libraries_open();
+    RUN(without_a_gpu_the_host_is_taken_unless_a_device_is_asked_for);
+    RUN(a_device_beyond_the_last_is_refused_by_number);
+    RUN(a_driver_without_a_function_is_refused_by_the_functions_name);
+    RUN(a_failed_create_leaves_nothing_behind);
+    RUN(a_context_gives_everything_back);
+    RUN(a_program_may_run_out_of_host_memory_anywhere);
+    RUN(with_a_cache_a_program_may_run_out_of_host_memory_anywhere);
+    RUN(the_host_may_run_out_of_memory_anywhere);
+    RUN(device_memory_that_runs_out_is_reported);
+    RUN(a_missing_cublaslt_is_reported_when_planning);
+    RUN(a_cublaslt_that_does_not_open_is_an_error_and_no_leak);
+    RUN(a_missing_nvrtc_is_reported_when_a_kernel_is_needed);
+    RUN(a_kernel_that_does_not_compile_is_an_error_with_the_log);
+    RUN(other_failures_of_building_a_kernel_are_errors_and_no_leaks);
+    RUN(a_product_that_cublaslt_refuses_to_run_is_an_error);
+    RUN(a_launch_that_the_driver_refuses_is_an_error);
+    RUN(a_problem_that_no_route_runs_is_refused_with_the_reasons_of_both);
+    RUN(a_run_after_prepare_allocates_nothing_and_has_workspace);
+    RUN(the_callers_workspace_is_taken);
+    RUN(a_run_without_prepare_has_no_workspace_and_launches_nothing);
+    RUN(a_one_shot_call_does_not_allocate_while_capturing);
+    RUN(a_second_context_compiles_nothing_and_never_looks_for_nvrtc);
+    RUN(a_kernel_on_disk_that_the_driver_refuses_is_compiled_anew);
+    RUN(libraries_are_loaded_when_first_needed);
+    RUN(the_callers_current_context_stays_as_it_was);
+    RUN(threads_build_and_run_at_once);
+    return test_finish();
+}
