@@ -1981,7 +1981,7 @@ static gemmepi_status gemmepi__check_size(const char *name, int64_t size) {
 
 /* Fills in ld and checks every rule of a view that says nothing about other tensors. */
 static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name, int64_t batch) {
-    int64_t item, end;
+    int64_t given_ld = view->ld, item, end;
     int mask = view->bits == 1;
     const char *unit = mask ? "bits" : "elements";
     if (view->ld < 0 || view->batch_stride < 0)
@@ -1989,9 +1989,9 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
                              view->ld < 0 ? "ld" : "batch_stride",
                              (long long)(view->ld < 0 ? view->ld : view->batch_stride));
     if (view->ld == 0)
-        view->ld = mask ? (view->length + 127) / 128 * 128 : view->length;
-    if (view->ld == 0)
-        view->ld = 1;
+        view->ld = view->length ? view->length : 1;
+    if (mask && given_ld == 0)
+        view->ld = (view->ld + 127) / 128 * 128;
     if (mask && (view->ld % 128 || view->batch_stride % 128))
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
@@ -5824,36 +5824,55 @@ static void gemmepi__host_store_sums(const gemmepi__problem *problem, const gemm
     memset(sums, 0, GEMMEPI__HOST_TILE * sizeof *sums);
 }
 
+/* sums gets this tile's column sums. They are added up in the tile first, so that rounding grows with the number of rows
+   in a tile and the number of tiles, not with their product. */
 static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
                                    gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
                                    int64_t columns, double *sums) {
     const gemmepi__view *d = &problem->views[GEMMEPI__D];
     int64_t rows = gemmepi__smaller(problem->m - i, GEMMEPI__HOST_TILE), r, c;
+    double of_tile[GEMMEPI__HOST_TILE] = {0};
     gemmepi__host_multiply(problem, arguments, tile, item, i, rows, j, columns);
     for (r = 0; r < rows; r++) {
         gemmepi__host_epilogue(problem, arguments, item, i + r, j, columns, tile->v[r]);
         for (c = 0; c < columns; c++)
-            sums[c] += tile->v[r][c];
+            of_tile[c] += tile->v[r][c];
         gemmepi__store_run(d->dtype, arguments->pointers[GEMMEPI__D], gemmepi__index_of(d, item, i + r, j),
                            columns, tile->v[r]);
     }
+    for (c = 0; c < columns; c++)
+        sums[c] += of_tile[c];
+}
+
+/* The sum over k of row i of op(A) or column i of op(B). */
+static double gemmepi__host_sum_line(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                     int operand, int64_t item, int64_t i) {
+    const gemmepi__view *view = &problem->views[operand];
+    int along = (operand == GEMMEPI__A) != (view->transposed != 0); /* k runs along the lines as stored */
+    double values[GEMMEPI__HOST_DEPTH], sum = 0, part;
+    int64_t k, s, depth;
+    for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
+        int64_t first =
+            operand == GEMMEPI__A ? gemmepi__index_of(view, item, i, k) : gemmepi__index_of(view, item, k, i);
+        depth = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
+        gemmepi__load_run(view->dtype, arguments->pointers[operand], first, along ? 1 : view->ld, depth,
+                          values);
+        for (part = 0, s = 0; s < depth; s++)
+            part += values[s];
+        sum += part;
+    }
+    return sum;
 }
 
 /* bias_grad (+)= sums over k of op(A)'s rows or op(B)'s columns */
 static void gemmepi__host_sum_operand(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
     int operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
-    const gemmepi__view *view = &problem->views[operand];
     int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
-    int64_t length = problem->views[GEMMEPI__BIAS_GRAD].length, i, item, k;
-    double sums[GEMMEPI__HOST_TILE] = {0}, value;
+    int64_t length = problem->views[GEMMEPI__BIAS_GRAD].length, i, item;
+    double sums[GEMMEPI__HOST_TILE] = {0};
     for (i = 0; i < length; i++) {
         for (item = 0; item < problem->batch; item++) {
-            for (k = 0; k < problem->k; k++) {
-                int64_t at = operand == GEMMEPI__A ? gemmepi__index_of(view, item, i, k)
-                                                   : gemmepi__index_of(view, item, k, i);
-                gemmepi__load_run(view->dtype, arguments->pointers[operand], at, 1, 1, &value);
-                sums[0] += value;
-            }
+            sums[0] += gemmepi__host_sum_line(problem, arguments, operand, item, i);
             if (!shared || item + 1 == problem->batch)
                 gemmepi__host_store_sums(problem, arguments, item, i, 1, sums);
         }

@@ -21,9 +21,10 @@ enum { EXIT_SKIP = 77, MAX_KERNELS = 4096, TABLE_ARCH = 90 };
 
 typedef struct family {
     const char *name, *file;
-    int oldest;        /* the first architecture                                                          */
-    const char *alone; /* the only target, which NVRTC takes without listing it ("sm_90a"); NULL: all listed */
-    int needs;         /* the architecture that the list must have for alone                               */
+    int oldest; /* the first architecture                                                          */
+    const char
+        *alone; /* the only target, which NVRTC takes without listing it ("sm_90a"); NULL: all listed */
+    int needs;  /* the architecture that the list must have for alone                               */
 } family;
 
 static const family pass = {"pass", "pass.cu", 0, NULL, 0};
@@ -44,7 +45,8 @@ static int kernel_count;
 
 static int archs[64], arch_count;
 
-static void add_target(const family *of, const char *name, const char *prologue, const char *target, int arch) {
+static void add_target(const family *of, const char *name, const char *prologue, const char *target,
+                       int arch) {
     kernel *added = &kernels[kernel_count];
     if (kernel_count == MAX_KERNELS) {
         printf("there are more than %d kernels\n", MAX_KERNELS);
@@ -200,8 +202,8 @@ static void read_report(const char *log, outcome *result) {
         text[length] = 0;
         for (sizes = strstr(text, " bytes stack frame"); sizes && sizes > text && sizes[-1] != ' ';)
             sizes--;
-        if (sizes && sscanf(sizes, "%d bytes stack frame, %d bytes spill stores, %d bytes spill loads", &frame,
-                            &stores, &loads) == 3) {
+        if (sizes && sscanf(sizes, "%d bytes stack frame, %d bytes spill stores, %d bytes spill loads",
+                            &frame, &stores, &loads) == 3) {
             reports++;
             if (frame || stores || loads)
                 complain(result, "it uses local memory: %s", sizes);

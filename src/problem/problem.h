@@ -70,7 +70,7 @@ static gemmepi_status gemmepi__check_size(const char *name, int64_t size) {
 
 /* Fills in ld and checks every rule of a view that says nothing about other tensors. */
 static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name, int64_t batch) {
-    int64_t item, end;
+    int64_t given_ld = view->ld, item, end;
     int mask = view->bits == 1;
     const char *unit = mask ? "bits" : "elements";
     if (view->ld < 0 || view->batch_stride < 0)
@@ -78,9 +78,9 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
                              view->ld < 0 ? "ld" : "batch_stride",
                              (long long)(view->ld < 0 ? view->ld : view->batch_stride));
     if (view->ld == 0)
-        view->ld = mask ? (view->length + 127) / 128 * 128 : view->length;
-    if (view->ld == 0)
-        view->ld = 1;
+        view->ld = view->length ? view->length : 1;
+    if (mask && given_ld == 0)
+        view->ld = (view->ld + 127) / 128 * 128;
     if (mask && (view->ld % 128 || view->batch_stride % 128))
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,

@@ -10,16 +10,16 @@
    L is 1.13 for the GELUs, 1.1 for SILU, 1 for the others, |act'(aux)| for BACKWARD.
    T, the magnitudes combined after the product, is here
        |act(v)| + |residual|            forward
-       |v| (|t1| + |t2|) + |residual|   BACKWARD; t1 + t2 = act' are the terms in numerics.md's table, which cancel
-                                        near a zero of the derivative
+       |v| (|t1| + |t2|) + |residual|   BACKWARD; t1 + t2 = act' are the terms in numerics.md's table,
+                                        which cancel near a zero of the derivative
        0                                for the pre-activation stored as aux
        sum of T + |old|                 for bias_grad
    BACKWARD is granted what Element-wise grants act' itself, |v| |act'(aux (1 + 2 u_acc)) - act'(aux)| more:
    forward E has room for it, in the tails of act' it has not.
    A bias_grad of BGRAD has the sum of L E for L E, and u_d sum |v| more where D is stored in 16 bits.
 
-   Where operands are small integers (exact), NONE, RELU, aux, mask and bias_grad must be the rounded reference
-   itself. */
+   Where operands are small integers (exact), NONE, RELU, aux, mask and bias_grad must be the rounded
+   reference itself. */
 #ifndef GEMMEPI_TESTS_ORACLE_H
 #define GEMMEPI_TESTS_ORACLE_H
 

@@ -9,6 +9,7 @@
 #include "test.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 /* >>books */
@@ -20,9 +21,9 @@ static gemmepi__cu_context const callers_own = (gemmepi__cu_context)(uintptr_t)0
 
 static struct {
     /* what is to go wrong */
-    const char *fails;           /* the function of this name returns fail_code */
+    const char *fails; /* the function of this name returns fail_code */
     int fail_code;
-    const char *missing;         /* the resolver has no function of this name, or no library */
+    const char *missing; /* the resolver has no function of this name, or no library */
     int device_count;
     int is_capturing;
     int heuristic_answers;
@@ -73,12 +74,19 @@ static void needs_context(void) {
         count(&gpu.wrong_context, 1);
 }
 
+/* What is slow on a real machine lets the other threads go on here too. */
+static void take_time(void) {
+    int i;
+    for (i = 0; i < 50; i++)
+        sched_yield();
+}
+
 /* >>the driver */
 
 #define FAKE(name) static int GEMMEPI__CUDA_CALL fake_##name
-#define BREAKS(name)      \
-    do {                  \
-        if (broken(name)) \
+#define BREAKS(name)              \
+    do {                          \
+        if (broken(name))         \
             return gpu.fail_code; \
     } while (0)
 
@@ -111,8 +119,8 @@ FAKE(cuDeviceGetAttribute)(int *value, int attribute, gemmepi__cu_device device)
 }
 FAKE(cuDevicePrimaryCtxRetain)(gemmepi__cu_context *context, gemmepi__cu_device device) {
     (void)device;
+    *context = primary; /* whatever stands there after a failure must not be used */
     BREAKS("cuDevicePrimaryCtxRetain");
-    *context = primary;
     count(&gpu.retained, 1);
     return 0;
 }
@@ -169,7 +177,8 @@ FAKE(cuMemFree_v2)(gemmepi__cu_deviceptr pointer) {
     count(&gpu.device_blocks, -1);
     return 0;
 }
-FAKE(cuMemcpyHtoDAsync_v2)(gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream) {
+FAKE(cuMemcpyHtoDAsync_v2)
+(gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream) {
     (void)stream;
     needs_context();
     BREAKS("cuMemcpyHtoDAsync_v2");
@@ -209,11 +218,6 @@ FAKE(cuThreadExchangeStreamCaptureMode)(int *mode) {
     capture_mode = *mode;
     *mode = previous;
     return 0;
-}
-FAKE(cuStreamGetId)(gemmepi__cu_stream stream, unsigned long long *id) {
-    needs_context();
-    *id = (uintptr_t)stream;
-    return broken("cuStreamGetId");
 }
 FAKE(cuModuleLoadData)(gemmepi__cu_module *module, const void *image) {
     needs_context();
@@ -302,6 +306,7 @@ FAKE(nvrtcCompileProgram)(gemmepi__nvrtc_program program, int option_count, cons
     if (option_count < 2 || strcmp(options[0], "--gpu-architecture=sm_90") != 0)
         return GEMMEPI__NVRTC_ERROR_INVALID_OPTION;
     count(&gpu.compilations, 1);
+    take_time();
     return broken("nvrtcCompileProgram");
 }
 static const char cubin[] = "fake cubin";
@@ -393,7 +398,8 @@ FAKE(cublasLtMatrixLayoutInit_internal)
     memset(layout, 0, size);
     return 0;
 }
-FAKE(cublasLtMatrixLayoutSetAttribute)(gemmepi__lt_layout *layout, int attribute, const void *value, size_t size) {
+FAKE(cublasLtMatrixLayoutSetAttribute)
+(gemmepi__lt_layout *layout, int attribute, const void *value, size_t size) {
     (void)layout, (void)attribute, (void)value, (void)size;
     return 0;
 }
@@ -412,6 +418,7 @@ FAKE(cublasLtMatmulAlgoGetHeuristic)
  gemmepi__lt_heuristic *results, int *returned) {
     (void)handle, (void)desc, (void)a, (void)b, (void)c, (void)d, (void)preference, (void)requested;
     count(&gpu.heuristics, 1);
+    take_time();
     *returned = gpu.heuristic_answers;
     memset(results, 0, sizeof *results);
     results->workspace_size = gpu.lt_workspace;
@@ -441,26 +448,62 @@ static const struct {
     const char *name;
     any_function function;
 } fakes[] = {
-#define IS_FAKED(name) {#name, (any_function)fake_##name}
-    IS_FAKED(cuInit), IS_FAKED(cuDriverGetVersion), IS_FAKED(cuDeviceGet), IS_FAKED(cuDeviceGetCount),
-    IS_FAKED(cuDeviceGetName), IS_FAKED(cuDeviceGetAttribute), IS_FAKED(cuDevicePrimaryCtxRetain),
-    IS_FAKED(cuDevicePrimaryCtxRelease_v2), IS_FAKED(cuCtxGetCurrent), IS_FAKED(cuCtxSetCurrent),
-    IS_FAKED(cuCtxPushCurrent_v2), IS_FAKED(cuCtxPopCurrent_v2), IS_FAKED(cuCtxGetDevice),
-    IS_FAKED(cuCtxSynchronize), IS_FAKED(cuMemAlloc_v2), IS_FAKED(cuMemFree_v2), IS_FAKED(cuMemcpyHtoDAsync_v2),
-    IS_FAKED(cuMemcpyDtoHAsync_v2), IS_FAKED(cuStreamCreate), IS_FAKED(cuStreamDestroy_v2),
-    IS_FAKED(cuStreamSynchronize), IS_FAKED(cuStreamIsCapturing), IS_FAKED(cuThreadExchangeStreamCaptureMode),
-    IS_FAKED(cuStreamGetId), IS_FAKED(cuModuleLoadData), IS_FAKED(cuModuleUnload), IS_FAKED(cuModuleGetFunction),
-    IS_FAKED(cuLaunchKernel), IS_FAKED(cuGetErrorName), IS_FAKED(cuGetErrorString),
-    IS_FAKED(nvrtcVersion), IS_FAKED(nvrtcGetErrorString), IS_FAKED(nvrtcGetNumSupportedArchs),
-    IS_FAKED(nvrtcGetSupportedArchs), IS_FAKED(nvrtcCreateProgram), IS_FAKED(nvrtcDestroyProgram),
-    IS_FAKED(nvrtcCompileProgram), IS_FAKED(nvrtcGetCUBINSize), IS_FAKED(nvrtcGetCUBIN),
-    IS_FAKED(nvrtcGetProgramLogSize), IS_FAKED(nvrtcGetProgramLog),
-    IS_FAKED(cublasLtGetVersion), IS_FAKED(cublasLtGetStatusName), IS_FAKED(cublasLtGetStatusString),
-    IS_FAKED(cublasLtCreate), IS_FAKED(cublasLtDestroy), IS_FAKED(cublasLtMatmul),
-    IS_FAKED(cublasLtMatmulDescInit_internal), IS_FAKED(cublasLtMatmulDescSetAttribute),
-    IS_FAKED(cublasLtMatmulDescGetAttribute), IS_FAKED(cublasLtMatrixLayoutInit_internal),
-    IS_FAKED(cublasLtMatrixLayoutSetAttribute), IS_FAKED(cublasLtMatmulPreferenceInit_internal),
-    IS_FAKED(cublasLtMatmulPreferenceSetAttribute), IS_FAKED(cublasLtMatmulAlgoGetHeuristic),
+#define IS_FAKED(name) \
+    { #name, (any_function)fake_##name }
+    IS_FAKED(cuInit),
+    IS_FAKED(cuDriverGetVersion),
+    IS_FAKED(cuDeviceGet),
+    IS_FAKED(cuDeviceGetCount),
+    IS_FAKED(cuDeviceGetName),
+    IS_FAKED(cuDeviceGetAttribute),
+    IS_FAKED(cuDevicePrimaryCtxRetain),
+    IS_FAKED(cuDevicePrimaryCtxRelease_v2),
+    IS_FAKED(cuCtxGetCurrent),
+    IS_FAKED(cuCtxSetCurrent),
+    IS_FAKED(cuCtxPushCurrent_v2),
+    IS_FAKED(cuCtxPopCurrent_v2),
+    IS_FAKED(cuCtxGetDevice),
+    IS_FAKED(cuCtxSynchronize),
+    IS_FAKED(cuMemAlloc_v2),
+    IS_FAKED(cuMemFree_v2),
+    IS_FAKED(cuMemcpyHtoDAsync_v2),
+    IS_FAKED(cuMemcpyDtoHAsync_v2),
+    IS_FAKED(cuStreamCreate),
+    IS_FAKED(cuStreamDestroy_v2),
+    IS_FAKED(cuStreamSynchronize),
+    IS_FAKED(cuStreamIsCapturing),
+    IS_FAKED(cuThreadExchangeStreamCaptureMode),
+    IS_FAKED(cuModuleLoadData),
+    IS_FAKED(cuModuleUnload),
+    IS_FAKED(cuModuleGetFunction),
+    IS_FAKED(cuLaunchKernel),
+    IS_FAKED(cuGetErrorName),
+    IS_FAKED(cuGetErrorString),
+    IS_FAKED(nvrtcVersion),
+    IS_FAKED(nvrtcGetErrorString),
+    IS_FAKED(nvrtcGetNumSupportedArchs),
+    IS_FAKED(nvrtcGetSupportedArchs),
+    IS_FAKED(nvrtcCreateProgram),
+    IS_FAKED(nvrtcDestroyProgram),
+    IS_FAKED(nvrtcCompileProgram),
+    IS_FAKED(nvrtcGetCUBINSize),
+    IS_FAKED(nvrtcGetCUBIN),
+    IS_FAKED(nvrtcGetProgramLogSize),
+    IS_FAKED(nvrtcGetProgramLog),
+    IS_FAKED(cublasLtGetVersion),
+    IS_FAKED(cublasLtGetStatusName),
+    IS_FAKED(cublasLtGetStatusString),
+    IS_FAKED(cublasLtCreate),
+    IS_FAKED(cublasLtDestroy),
+    IS_FAKED(cublasLtMatmul),
+    IS_FAKED(cublasLtMatmulDescInit_internal),
+    IS_FAKED(cublasLtMatmulDescSetAttribute),
+    IS_FAKED(cublasLtMatmulDescGetAttribute),
+    IS_FAKED(cublasLtMatrixLayoutInit_internal),
+    IS_FAKED(cublasLtMatrixLayoutSetAttribute),
+    IS_FAKED(cublasLtMatmulPreferenceInit_internal),
+    IS_FAKED(cublasLtMatmulPreferenceSetAttribute),
+    IS_FAKED(cublasLtMatmulAlgoGetHeuristic),
     IS_FAKED(cublasLtMatmulAlgoConfigGetAttribute),
 };
 
@@ -470,9 +513,9 @@ static void *resolve(void *user, const char *library, const char *symbol, void *
     void *address;
     size_t i;
     (void)user, (void)found;
-    count(library[0] == 'n'                   ? &gpu.asked_nvrtc
+    count(library[0] == 'n'                  ? &gpu.asked_nvrtc
           : strcmp(library, "cublasLt") == 0 ? &gpu.asked_lt
-                                              : &gpu.asked_cuda,
+                                             : &gpu.asked_cuda,
           1);
     if (gpu.missing && (strcmp(gpu.missing, symbol) == 0 || strcmp(gpu.missing, library) == 0))
         return NULL;
@@ -632,9 +675,9 @@ static void a_driver_without_a_function_is_refused_by_the_functions_name(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context = NULL;
     config.device = GEMMEPI_DEVICE(0);
-    gpu.missing = "cuStreamGetId";
+    gpu.missing = "cuLaunchKernel";
     CHECK(gemmepi_create(&config, &context) == GEMMEPI_LIBRARY_NOT_FOUND, "%s", gemmepi_last_error());
-    CHECK(sentence_has("cuStreamGetId"), "%s", gemmepi_last_error());
+    CHECK(sentence_has("cuLaunchKernel"), "%s", gemmepi_last_error());
     nothing_is_left();
 }
 
@@ -731,8 +774,8 @@ static void every_allocation_may_fail(const char *cache_path, int device) {
         fake_config();
         fails_at = k;
         status = whole_program(&config);
-        CHECK(status == GEMMEPI_OUT_OF_MEMORY || status == GEMMEPI_OK, "allocation %ld of %ld gives %s: %s", k,
-              total, gemmepi_status_name(status), gemmepi_last_error());
+        CHECK(status == GEMMEPI_OUT_OF_MEMORY || status == GEMMEPI_OK, "allocation %ld of %ld gives %s: %s",
+              k, total, gemmepi_status_name(status), gemmepi_last_error());
         CHECK(status == GEMMEPI_OK || sentence_has("memory"), "allocation %ld: %s", k, gemmepi_last_error());
         refused += status != GEMMEPI_OK;
         nothing_is_left();
@@ -782,7 +825,8 @@ static void a_missing_cublaslt_is_reported_when_planning(void) {
     CHECK(sentence_has("libcublasLt.so.13") && sentence_has("libcublasLt.so.12"), "%s", gemmepi_last_error());
 #endif
     gpu.missing = NULL;
-    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "once it is there: %s", gemmepi_last_error());
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "once it is there: %s",
+          gemmepi_last_error());
     gemmepi_plan_destroy(plan);
     gemmepi_destroy(context);
     nothing_is_left();
@@ -794,7 +838,8 @@ static void a_cublaslt_that_does_not_open_is_an_error_and_no_leak(void) {
     gemmepi_matmul_desc desc = lt_product();
     gemmepi_plan *plan = NULL;
     break_function("cublasLtCreate", GEMMEPI__CUBLAS_STATUS_NOT_INITIALIZED);
-    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_CUBLAS_ERROR && !plan, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_CUBLAS_ERROR && !plan, "%s",
+          gemmepi_last_error());
     gemmepi_destroy(context);
     nothing_is_left();
 }
@@ -851,8 +896,8 @@ static void other_failures_of_building_a_kernel_are_errors_and_no_leaks(void) {
         gemmepi_status status;
         break_function(rows[i].function, rows[i].code);
         status = gemmepi_plan_matmul(context, &desc, &plan);
-        CHECK(status == rows[i].status && !plan, "%s gives %s: %s", rows[i].function, gemmepi_status_name(status),
-              gemmepi_last_error());
+        CHECK(status == rows[i].status && !plan, "%s gives %s: %s", rows[i].function,
+              gemmepi_status_name(status), gemmepi_last_error());
         gpu.fails = NULL;
         CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "after %s: %s", rows[i].function,
               gemmepi_last_error());
@@ -937,7 +982,8 @@ static void a_run_after_prepare_allocates_nothing_and_has_workspace(void) {
         CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "what is there is enough: %s", gemmepi_last_error());
         gpu.is_capturing = 0;
         CHECK(allocations == before_host, "%ld blocks of host memory", allocations - before_host);
-        CHECK(gpu.device_allocations == before_device, "%ld of the device's", gpu.device_allocations - before_device);
+        CHECK(gpu.device_allocations == before_device, "%ld of the device's",
+              gpu.device_allocations - before_device);
         gemmepi_plan_destroy(plan);
     }
     gemmepi_destroy(context);
@@ -958,8 +1004,8 @@ static void the_callers_workspace_is_taken(void) {
     CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(gpu.last_workspace == workspace, "another was taken");
     args.workspace_size = 4095;
-    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_BUFFER_TOO_SMALL && sentence_has("4096"), "%s",
-          gemmepi_last_error());
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_BUFFER_TOO_SMALL && sentence_has("4096"),
+          "%s", gemmepi_last_error());
     CHECK(gpu.device_allocations == before && gpu.products == 1, "%ld products", gpu.products);
     gemmepi_free(context, workspace);
     gemmepi_destroy(context);
@@ -989,7 +1035,8 @@ static void a_one_shot_call_does_not_allocate_while_capturing(void) {
     gemmepi_matmul_desc desc = lt_product();
     gemmepi_matmul_args args = args_for(&desc);
     gpu.is_capturing = 1;
-    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_BUFFER_TOO_SMALL, "%s", gemmepi_last_error());
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_BUFFER_TOO_SMALL, "%s",
+          gemmepi_last_error());
     CHECK(sentence_has("captured"), "%s", gemmepi_last_error());
     CHECK(gpu.device_allocations == 0 && gpu.products == 0, "%ld allocations", gpu.device_allocations);
     gpu.is_capturing = 0;
@@ -997,6 +1044,47 @@ static void a_one_shot_call_does_not_allocate_while_capturing(void) {
     gpu.is_capturing = 1;
     CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "with workspace from before: %s",
           gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+typedef struct prepared {
+    gemmepi_plan *plan;
+    gemmepi_status status;
+} prepared;
+
+static void *run_on_this_threads_default_stream(void *user) {
+    prepared *run = (prepared *)user;
+    gemmepi_matmul_desc desc = split_product();
+    gemmepi_matmul_args args = args_for(&desc);
+    run->status =
+        gemmepi_plan_run(run->plan, &args, (gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_PER_THREAD);
+    return NULL;
+}
+
+static void default_streams_that_are_one_share_a_workspace_and_others_do_not(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = split_product();
+    gemmepi_matmul_args args = args_for(&desc);
+    gemmepi_stream legacy = (gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_LEGACY;
+    prepared run = {NULL, GEMMEPI_OK};
+    pthread_t thread;
+    CHECK(gemmepi_plan_matmul(context, &desc, &run.plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_prepare(run.plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_run(run.plan, &args, legacy) == GEMMEPI_OK, "NULL's is legacy's: %s",
+          gemmepi_last_error());
+    run_on_this_threads_default_stream(&run);
+    CHECK(run.status == GEMMEPI_BUFFER_TOO_SMALL, "the thread's own stream took another's workspace");
+    CHECK(gemmepi_prepare(run.plan, (gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_PER_THREAD) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    run_on_this_threads_default_stream(&run);
+    CHECK(run.status == GEMMEPI_OK, "%s", gemmepi_last_error());
+    if (pthread_create(&thread, NULL, run_on_this_threads_default_stream, &run) == 0) {
+        pthread_join(thread, NULL);
+        CHECK(run.status == GEMMEPI_BUFFER_TOO_SMALL, "another thread's stream took this one's workspace");
+    }
+    gemmepi_plan_destroy(run.plan);
     gemmepi_destroy(context);
     nothing_is_left();
 }
@@ -1019,8 +1107,8 @@ static const char *new_folder(void) {
     const char *temporary = getenv("TMPDIR");
     if (!temporary)
         temporary = getenv("TEMP");
-    snprintf(folder, sizeof folder, "%.400s/gemmepi-faults-%ld-%d", temporary ? temporary : "/tmp", (long)getpid(),
-             number++);
+    snprintf(folder, sizeof folder, "%.400s/gemmepi-faults-%ld-%d", temporary ? temporary : "/tmp",
+             (long)getpid(), number++);
     empty_folder();
     return folder;
 }
@@ -1045,14 +1133,17 @@ static void a_second_context_compiles_nothing_and_never_looks_for_nvrtc(void) {
     config.cache_path = new_folder();
     config.log = keep_log;
     run_split_and_pass(&config, &cold);
-    CHECK(cold.kernels_compiled == gpu.compilations && gpu.compilations >= 2, "%ld compiled", gpu.compilations);
+    CHECK(cold.kernels_compiled == gpu.compilations && gpu.compilations >= 2, "%ld compiled",
+          gpu.compilations);
     CHECK(cold.nvrtc_version == 13000 && gpu.asked_nvrtc > 0, "version %d", cold.nvrtc_version);
     plug_in();
     gpu.missing = "nvrtc";
     run_split_and_pass(&config, &warm);
-    CHECK(gpu.compilations == 0 && warm.kernels_compiled == 0, "%ld compiled; the log: %s", gpu.compilations, logged);
+    CHECK(gpu.compilations == 0 && warm.kernels_compiled == 0, "%ld compiled; the log: %s", gpu.compilations,
+          logged);
     CHECK(warm.kernels_from_disk == cold.kernels_compiled, "%d from disk", (int)warm.kernels_from_disk);
-    CHECK(gpu.asked_nvrtc == 0 && warm.nvrtc_version == 0, "nvrtc was asked for %ld functions", gpu.asked_nvrtc);
+    CHECK(gpu.asked_nvrtc == 0 && warm.nvrtc_version == 0, "nvrtc was asked for %ld functions",
+          gpu.asked_nvrtc);
     empty_folder();
 }
 
@@ -1090,7 +1181,8 @@ static void libraries_are_loaded_when_first_needed(void) {
     gemmepi_context *context = open_fake(&config);
     gemmepi_matmul_desc lt = lt_product(), pass = pass_alone();
     gemmepi_matmul_args lt_args = args_for(&lt), pass_args = args_for(&pass);
-    CHECK(gpu.asked_cuda > 0 && gpu.asked_nvrtc == 0 && gpu.asked_lt == 0, "create loads more than the driver");
+    CHECK(gpu.asked_cuda > 0 && gpu.asked_nvrtc == 0 && gpu.asked_lt == 0,
+          "create loads more than the driver");
     CHECK(gemmepi_matmul(context, &lt, &lt_args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(gpu.asked_lt > 0 && gpu.asked_nvrtc == 0, "lt needs no NVRTC");
     gemmepi_destroy(context);
@@ -1117,11 +1209,11 @@ static void the_callers_current_context_stays_as_it_was(void) {
         gemmepi_stream stream = NULL;
         void *pointer = NULL;
         float value = 1;
-#define STAYS(call)                                                                                       \
-    do {                                                                                                  \
-        CHECK((call) == GEMMEPI_OK, "%s", gemmepi_last_error());                                          \
-        CHECK(depth == 0 && stack[0] == currents[i] && capture_mode == 1, "depth %d, capture mode %d",    \
-              depth, capture_mode);                                                                       \
+#define STAYS(call)                                                                                    \
+    do {                                                                                               \
+        CHECK((call) == GEMMEPI_OK, "%s", gemmepi_last_error());                                       \
+        CHECK(depth == 0 && stack[0] == currents[i] && capture_mode == 1, "depth %d, capture mode %d", \
+              depth, capture_mode);                                                                    \
     } while (0)
         stack[0] = currents[i];
         capture_mode = 1;
@@ -1139,7 +1231,8 @@ static void the_callers_current_context_stays_as_it_was(void) {
         STAYS(gemmepi_stream_destroy(context, stream));
         gemmepi_plan_destroy(plan);
         break_function("cublasLtMatmul", GEMMEPI__CUBLAS_STATUS_EXECUTION_FAILED);
-        CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_CUBLAS_ERROR, "%s", gemmepi_last_error());
+        CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_CUBLAS_ERROR, "%s",
+              gemmepi_last_error());
         CHECK(depth == 0 && stack[0] == currents[i] && capture_mode == 1, "after a failure: depth %d", depth);
         gemmepi_destroy(context);
         CHECK(depth == 0 && stack[0] == currents[i] && capture_mode == 1, "after destroy: depth %d", depth);
@@ -1153,18 +1246,21 @@ static void the_callers_current_context_stays_as_it_was(void) {
 enum { THREADS = 4, CALLS = 50 };
 
 static gemmepi_context *shared;
-static long calls_failed;
+static long calls_failed, threads_ready;
 
 static void *call_at_once(void *user) {
-    int i, first = *(const int *)user;
+    gemmepi_stream stream = (gemmepi_stream)(uintptr_t)(0x100 + 0x100 * *(const int *)user);
+    int i;
+    count(&threads_ready, 1);
+    while (gemmepi__add(&threads_ready, 0) < THREADS)
+        sched_yield();
+    /* all threads make the same calls in the same order, so that they build the same plans at once */
     for (i = 0; i < CALLS; i++) {
-        gemmepi_matmul_desc desc = (first + i) % 3 == 0   ? lt_product()
-                                   : (first + i) % 3 == 1 ? split_product()
-                                                          : pass_alone();
+        gemmepi_matmul_desc desc = i % 3 == 0 ? split_product() : i % 3 == 1 ? lt_product() : pass_alone();
         gemmepi_matmul_args args;
         desc.m = 8 + 8 * (i % 7);
         args = args_for(&desc);
-        if (gemmepi_matmul(shared, &desc, &args, (gemmepi_stream)(uintptr_t)(0x100 + 0x100 * first)) != GEMMEPI_OK)
+        if (gemmepi_matmul(shared, &desc, &args, stream) != GEMMEPI_OK)
             count(&calls_failed, 1);
     }
     return NULL;
@@ -1176,10 +1272,13 @@ static void threads_build_and_run_at_once(void) {
     pthread_t threads[THREADS];
     int numbers[THREADS], i;
     shared = open_fake(&config);
-    calls_failed = 0;
+    calls_failed = threads_ready = 0;
     for (i = 0; i < THREADS; i++) {
         numbers[i] = i;
-        CHECK(pthread_create(&threads[i], NULL, call_at_once, &numbers[i]) == 0, "no thread");
+        if (pthread_create(&threads[i], NULL, call_at_once, &numbers[i]) != 0) {
+            printf("the system gives no thread\n");
+            exit(1);
+        }
     }
     for (i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
@@ -1227,6 +1326,7 @@ int main(void) {
     RUN(the_callers_workspace_is_taken);
     RUN(a_run_without_prepare_has_no_workspace_and_launches_nothing);
     RUN(a_one_shot_call_does_not_allocate_while_capturing);
+    RUN(default_streams_that_are_one_share_a_workspace_and_others_do_not);
     RUN(a_second_context_compiles_nothing_and_never_looks_for_nvrtc);
     RUN(a_kernel_on_disk_that_the_driver_refuses_is_compiled_anew);
     RUN(libraries_are_loaded_when_first_needed);
