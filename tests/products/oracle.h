@@ -165,8 +165,8 @@ static void view_set(const view *v, int64_t item, int64_t i, int64_t j, double x
         oracle_encode(v->dtype, v->data + index * (int64_t)oracle_format(v->dtype).size, x);
 }
 
-/* >>activations, in the forms that do not cancel; at infinity their limits. In long double where the
-   machine has a wider one, because results in F64 are held against them. */
+/* >>activations, in the forms that do not cancel; at infinity to the letter, so that inf * 0 is NaN as in PyTorch. In
+   long double where the machine has a wider one, because results in F64 are held against them. */
 
 typedef long double wide;
 
@@ -189,8 +189,6 @@ static wide oracle_gelu_argument(wide x) { /* 2 w */
 static double oracle_activation(unsigned activation, double x) {
     if (isnan(x))
         return x;
-    if (isinf(x) && activation >= GEMMEPI_GELU_TANH && activation <= GEMMEPI_SILU)
-        return x > 0 ? x : 0;
     switch (activation) {
     case GEMMEPI_RELU:
         return x > 0 ? x : 0;
@@ -240,8 +238,6 @@ static double oracle_derivative(unsigned activation, double at, double *magnitud
     default:
         break;
     }
-    if (isinf(at))
-        second = 0;
     *magnitude = (double)(fabsl(first) + fabsl(second));
     return (double)(first + second);
 }
@@ -276,7 +272,8 @@ typedef struct element {
 
 /* What a sum over elements adds up to. */
 typedef struct total {
-    double value, magnitude, spread, terms;
+    wide value;
+    double magnitude, spread, terms;
     int exact;
 } total;
 
@@ -381,7 +378,7 @@ static expected oracle_mask_bit(const oracle_problem *p, const element *e) {
     return x;
 }
 
-static void oracle_add(total *t, double value, double magnitude, double spread, double terms, int exact) {
+static void oracle_add(total *t, wide value, double magnitude, double spread, double terms, int exact) {
     t->value += value;
     t->magnitude += magnitude;
     t->spread += spread;
@@ -391,14 +388,15 @@ static void oracle_add(total *t, double value, double magnitude, double spread, 
 
 /* The sum over k of one row of A or column of B is a product with ones, but one that TF32 has no part in. */
 static void oracle_add_operand(const oracle_problem *p, total *t, const double *values) {
-    double sum = 0, magnitude = 0;
+    double magnitude = 0;
+    wide sum = 0;
     int64_t k;
     for (k = 0; k < p->k; k++) {
         sum += values[k];
         magnitude += fabs(values[k]);
     }
     oracle_add(t, sum, magnitude, (4 + (double)p->k / 8) * oracle_roundoff(oracle_accumulator(p)) * magnitude,
-               fabs(sum), p->exact);
+               (double)fabsl(sum), p->exact);
 }
 
 static void oracle_add_element(const oracle_problem *p, total *t, const element *e) {
@@ -409,7 +407,7 @@ static void oracle_add_element(const oracle_problem *p, total *t, const element 
 }
 
 static expected oracle_bias_grad(const oracle_problem *p, const total *t, double old) {
-    double value = t->value + old;
+    double value = (double)(t->value + old);
     int exact = t->exact && t->magnitude + fabs(old) < ORACLE_EXACT_LIMIT;
     return oracle_stored(p, p->bias_grad.dtype, value, t->spread, t->terms + fabs(old), exact);
 }
