@@ -46,6 +46,12 @@ for program in "$@"; do
         failed=$((failed + 1))
     fi
 done
+if command -v python3 >/dev/null 2>&1; then
+    run_test gpu/pytorch python3 tests/gpu/pytorch.py --count "${PYTORCH_COUNT:-300}"
+else
+    echo 'skip gpu/pytorch: there is no python3'
+    skipped=$((skipped + 1))
+fi
 run_test compile sh tests/compile/run.sh
 run_test windows sh tests/compile/windows.sh
 

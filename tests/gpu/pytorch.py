@@ -36,7 +36,7 @@ try:
     import torch
     import torch.nn.functional as F
 except ImportError as missing:
-    print("no PyTorch here: %s\n0 passed, 0 failed, 1 skipped" % missing)
+    print("skip random_problems_agree_with_pytorch: %s\n0 passed, 0 failed, 1 skipped" % missing)
     sys.exit(0)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -816,7 +816,7 @@ def main():
     parser.add_argument("--host", action="store_true", help="GEMMEPI_DEVICE_HOST and CPU tensors")
     options = parser.parse_args()
     if not options.host and not torch.cuda.is_available():
-        print("no GPU that PyTorch can use\n0 passed, 0 failed, 1 skipped")
+        print("skip random_problems_agree_with_pytorch: no GPU that PyTorch can use\n0 passed, 0 failed, 1 skipped")
         return 0
     device = torch.device("cpu" if options.host else "cuda:0")
     torch.zeros(1, device=device)  # the primary context is there before the library takes it
@@ -838,9 +838,10 @@ def main():
     print("routes: %s" % ", ".join("%s %d" % row for row in sorted(tally.routes.items())))
     print("largest error / bound: %s" % ", ".join("%s %.2f" % row for row in sorted(worst.items())))
     print("torch %s, seed %d, %.0f s" % (torch.__version__, options.seed, time.monotonic() - tally.start))
-    skipped = tally.count - tally.passed - tally.failed
-    print("%d passed, %d failed, %d skipped" % (tally.passed, tally.failed, skipped))
-    return 1 if tally.failed or skipped else 0
+    right = tally.passed == tally.count
+    print("%s random_problems_agree_with_pytorch (%d of %d)" % ("ok  " if right else "FAIL", tally.passed, tally.count))
+    print("%d passed, %d failed, 0 skipped" % (right, not right))
+    return 0 if right else 1
 
 
 if __name__ == "__main__":

@@ -165,8 +165,8 @@ static void view_set(const view *v, int64_t item, int64_t i, int64_t j, double x
         oracle_encode(v->dtype, v->data + index * (int64_t)oracle_format(v->dtype).size, x);
 }
 
-/* >>activations, in the forms that do not cancel; at infinity to the letter, so that inf * 0 is NaN as in PyTorch. In
-   long double where the machine has a wider one, because results in F64 are held against them. */
+/* >>activations, in the forms that do not cancel; at infinity to the letter, so that inf * 0 is NaN as in
+   PyTorch. In long double where the machine has a wider one, because results in F64 are held against them. */
 
 typedef long double wide;
 
