@@ -4629,6 +4629,27 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return erfcf(x);\n"
     "}\n"
     "\n"
+    "// factor times the normal distribution's Phi(x). In f32 erfc is subnormal and short of digits below -13: there it is\n"
+    "// the scaled function erfcx(y) = exp(y^2) erfc(y) times the exponential, whose root is multiplied in twice.\n"
+    "__device__ inline double scaled_normal_cdf(double factor, double x) {\n"
+    "    return factor * (0.5 * complementary_error(x * -0.70710678118654752440));\n"
+    "}\n"
+    "__device__ inline float scaled_normal_cdf(float factor, float x) {\n"
+    "    if (!GEMMEPI_EXACT || x > -12.5f)\n"
+    "        return factor * (0.5f * complementary_error(x * -0.70710678118654752440f));\n"
+    "    float root = exponential(-0.25f * x * x);\n"
+    "    return factor * (0.5f * erfcxf(x * -0.70710678118654752440f)) * root * root;\n"
+    "}\n"
+    "\n"
+    "// factor times the normal distribution's density at x, with the same care\n"
+    "template <class A> __device__ inline A scaled_normal_density(A factor, A x) {\n"
+    "    factor *= A(0.39894228040143267794);\n"
+    "    if (!GEMMEPI_EXACT || (x > A(-12.5) && x < A(12.5)))\n"
+    "        return factor * exponential(A(-0.5) * x * x);\n"
+    "    A root = exponential(A(-0.25) * x * x);\n"
+    "    return factor * root * root;\n"
+    "}\n"
+    "\n"
     "// 1 / (1 + exp(-x)) without overflow, accurate in both tails\n"
     "template <class A> __device__ inline A logistic(A x) {\n"
     "    A e = exponential(x < 0 ? x : -x);\n"
@@ -4650,13 +4671,13 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return x * (c + c * A(0.044715) * (x * x));\n"
     "}\n"
     "\n"
-    "template <int Activation, class A> __device__ inline A activate(A x) {\n"
+    "template <int Activation, class A> __device__ inline A activate(A x) {\n",
     "    if (Activation == RELU)\n"
     "        return x > 0 || x != x ? x : A(0);\n"
     "    if (Activation == GELU_TANH)\n"
     "        return scaled_logistic(x, gelu_argument(x));\n"
     "    if (Activation == GELU_ERF)\n"
-    "        return x * (A(0.5) * complementary_error(x * A(-0.70710678118654752440)));\n"
+    "        return scaled_normal_cdf(x, x);\n"
     "    if (Activation == SILU)\n"
     "        return scaled_logistic(x, x);\n"
     "    if (Activation == SIGMOID)\n"
@@ -4674,9 +4695,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        constexpr A c = A(0.79788456080286535588);\n"
     "        return scaled_logistic(1 + 2 * x * logistic(-argument) * (c + c * A(0.134145) * (within * within)), argument);\n"
     "    }\n"
-    "    if (Activation == GELU_ERF)\n",
-    "        return A(0.5) * complementary_error(x * A(-0.70710678118654752440)) +\n"
-    "               x * (A(0.39894228040143267794) * exponential(A(-0.5) * x * x));\n"
+    "    if (Activation == GELU_ERF)\n"
+    "        return scaled_normal_cdf(A(1), x) + scaled_normal_density(x, x);\n"
     "    if (Activation == SILU)\n"
     "        return scaled_logistic(1 + x * logistic(-x), x);\n"
     "    if (Activation == SIGMOID)\n"
@@ -6186,13 +6206,21 @@ static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_alg
    for one, round them to 16 bits before: off by a unit of the sum, however small the result is. */
 #define GEMMEPI__LT_ROUNDS_ONCE 66
 
-static int gemmepi__lt_rounds_once(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-                                   const gemmepi__lt_algo *algo) {
-    if (problem->views[GEMMEPI__D].bits != 16 || (problem->flags & GEMMEPI_RELAXED))
-        return 1;
-    if (!gemmepi__has(problem, GEMMEPI_BIAS) && gemmepi__activation(problem->epilogue) != GEMMEPI_GELU_TANH)
-        return 1;
-    return gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID) == GEMMEPI__LT_ROUNDS_ONCE;
+/* An algorithm for one row or column in F64 that leaves D as it is where alpha is 0 (the same library). */
+#define GEMMEPI__LT_SKIPS_ALPHA_0 13
+
+/* NULL if an algorithm keeps the contract for the problem, else what it breaks. bare: without the epilogue. */
+static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                                          int bare, const gemmepi__lt_algo *algo) {
+    int id = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
+    int rounds_early =
+        problem->views[GEMMEPI__D].bits == 16 && !(problem->flags & GEMMEPI_RELAXED) && !bare &&
+        (gemmepi__has(problem, GEMMEPI_BIAS) || gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH);
+    if (id == GEMMEPI__LT_SKIPS_ALPHA_0)
+        return "do not write D where alpha is 0";
+    if (rounds_early && id != GEMMEPI__LT_ROUNDS_ONCE)
+        return "may round to 16 bits before the epilogue";
+    return NULL;
 }
 
 #define GEMMEPI__LT_ANSWERS 8
@@ -6205,7 +6233,8 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
     const gemmepi__cublaslt *lt = &context->cublaslt;
     gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
     gemmepi__lt_preference preference;
-    int count = 0, rounds_twice = 0, i, result;
+    const char *fault = NULL;
+    int count = 0, i, result;
     memset(product, 0, sizeof *product);
     if (problem->batch > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
@@ -6222,17 +6251,16 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
     for (i = 0; i < count && !result; i++) {
         if (answers[i].state != 0)
             continue;
-        if (bare || gemmepi__lt_rounds_once(lt, problem, &answers[i].algo)) {
+        fault = gemmepi__lt_algo_fault(lt, problem, bare, &answers[i].algo);
+        if (!fault) {
             product->algo = answers[i].algo;
             product->workspace_size = answers[i].workspace_size;
             return GEMMEPI_OK;
         }
-        rounds_twice = 1;
     }
-    if (rounds_twice)
-        return gemmepi__fail(
-            GEMMEPI_UNSUPPORTED,
-            "cuBLASLt %d's algorithms for this shape may round to 16 bits before the epilogue", lt->version);
+    if (fault)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version,
+                             fault);
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has no algorithm for it (%s)", lt->version,
                          lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
 }

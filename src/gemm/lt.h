@@ -286,13 +286,21 @@ static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_alg
    for one, round them to 16 bits before: off by a unit of the sum, however small the result is. */
 #define GEMMEPI__LT_ROUNDS_ONCE 66
 
-static int gemmepi__lt_rounds_once(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-                                   const gemmepi__lt_algo *algo) {
-    if (problem->views[GEMMEPI__D].bits != 16 || (problem->flags & GEMMEPI_RELAXED))
-        return 1;
-    if (!gemmepi__has(problem, GEMMEPI_BIAS) && gemmepi__activation(problem->epilogue) != GEMMEPI_GELU_TANH)
-        return 1;
-    return gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID) == GEMMEPI__LT_ROUNDS_ONCE;
+/* An algorithm for one row or column in F64 that leaves D as it is where alpha is 0 (the same library). */
+#define GEMMEPI__LT_SKIPS_ALPHA_0 13
+
+/* NULL if an algorithm keeps the contract for the problem, else what it breaks. bare: without the epilogue. */
+static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                                          int bare, const gemmepi__lt_algo *algo) {
+    int id = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
+    int rounds_early =
+        problem->views[GEMMEPI__D].bits == 16 && !(problem->flags & GEMMEPI_RELAXED) && !bare &&
+        (gemmepi__has(problem, GEMMEPI_BIAS) || gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH);
+    if (id == GEMMEPI__LT_SKIPS_ALPHA_0)
+        return "do not write D where alpha is 0";
+    if (rounds_early && id != GEMMEPI__LT_ROUNDS_ONCE)
+        return "may round to 16 bits before the epilogue";
+    return NULL;
 }
 
 #define GEMMEPI__LT_ANSWERS 8
@@ -305,7 +313,8 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
     const gemmepi__cublaslt *lt = &context->cublaslt;
     gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
     gemmepi__lt_preference preference;
-    int count = 0, rounds_twice = 0, i, result;
+    const char *fault = NULL;
+    int count = 0, i, result;
     memset(product, 0, sizeof *product);
     if (problem->batch > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
@@ -322,17 +331,16 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
     for (i = 0; i < count && !result; i++) {
         if (answers[i].state != 0)
             continue;
-        if (bare || gemmepi__lt_rounds_once(lt, problem, &answers[i].algo)) {
+        fault = gemmepi__lt_algo_fault(lt, problem, bare, &answers[i].algo);
+        if (!fault) {
             product->algo = answers[i].algo;
             product->workspace_size = answers[i].workspace_size;
             return GEMMEPI_OK;
         }
-        rounds_twice = 1;
     }
-    if (rounds_twice)
-        return gemmepi__fail(
-            GEMMEPI_UNSUPPORTED,
-            "cuBLASLt %d's algorithms for this shape may round to 16 bits before the epilogue", lt->version);
+    if (fault)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version,
+                             fault);
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has no algorithm for it (%s)", lt->version,
                          lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
 }

@@ -55,6 +55,27 @@ __device__ inline float complementary_error(float x) {
     return erfcf(x);
 }
 
+// factor times the normal distribution's Phi(x). In f32 erfc is subnormal and short of digits below -13: there it is
+// the scaled function erfcx(y) = exp(y^2) erfc(y) times the exponential, whose root is multiplied in twice.
+__device__ inline double scaled_normal_cdf(double factor, double x) {
+    return factor * (0.5 * complementary_error(x * -0.70710678118654752440));
+}
+__device__ inline float scaled_normal_cdf(float factor, float x) {
+    if (!GEMMEPI_EXACT || x > -12.5f)
+        return factor * (0.5f * complementary_error(x * -0.70710678118654752440f));
+    float root = exponential(-0.25f * x * x);
+    return factor * (0.5f * erfcxf(x * -0.70710678118654752440f)) * root * root;
+}
+
+// factor times the normal distribution's density at x, with the same care
+template <class A> __device__ inline A scaled_normal_density(A factor, A x) {
+    factor *= A(0.39894228040143267794);
+    if (!GEMMEPI_EXACT || (x > A(-12.5) && x < A(12.5)))
+        return factor * exponential(A(-0.5) * x * x);
+    A root = exponential(A(-0.25) * x * x);
+    return factor * root * root;
+}
+
 // 1 / (1 + exp(-x)) without overflow, accurate in both tails
 template <class A> __device__ inline A logistic(A x) {
     A e = exponential(x < 0 ? x : -x);
@@ -82,7 +103,7 @@ template <int Activation, class A> __device__ inline A activate(A x) {
     if (Activation == GELU_TANH)
         return scaled_logistic(x, gelu_argument(x));
     if (Activation == GELU_ERF)
-        return x * (A(0.5) * complementary_error(x * A(-0.70710678118654752440)));
+        return scaled_normal_cdf(x, x);
     if (Activation == SILU)
         return scaled_logistic(x, x);
     if (Activation == SIGMOID)
@@ -101,8 +122,7 @@ template <int Activation, class A> __device__ inline A derivative(A x) {
         return scaled_logistic(1 + 2 * x * logistic(-argument) * (c + c * A(0.134145) * (within * within)), argument);
     }
     if (Activation == GELU_ERF)
-        return A(0.5) * complementary_error(x * A(-0.70710678118654752440)) +
-               x * (A(0.39894228040143267794) * exponential(A(-0.5) * x * x));
+        return scaled_normal_cdf(A(1), x) + scaled_normal_density(x, x);
     if (Activation == SILU)
         return scaled_logistic(1 + x * logistic(-x), x);
     if (Activation == SIGMOID)
