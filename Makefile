@@ -52,7 +52,7 @@ test-programs: $(UNIT_TESTS) $(WHOLE_TESTS)
 
 # unit tests include parts of src; the others include gemmepi.h, as users do
 $(UNIT_TESTS): INCLUDES := -Isrc -Itests
-$(WHOLE_TESTS): INCLUDES := -I. -Itests -DGEMMEPI_IMPLEMENTATION=
+$(WHOLE_TESTS) build/tests/table: INCLUDES := -I. -Itests -DGEMMEPI_IMPLEMENTATION=
 build/tests/kernels: INCLUDES := -Isrc -Itests
 
 build/tests/%: tests/%.c Makefile

@@ -9,10 +9,13 @@ typedef struct row {
     gemmepi_epilogue epilogue;
 } row;
 
-#define ROW(epilogue) {#epilogue, epilogue}
-#define BEYOND(act)                                                                                          \
-    {#act ", \\|BIAS", (act) | GEMMEPI_BIAS}, {#act "\\|AUX, \\|BIAS", (act) | GEMMEPI_AUX | GEMMEPI_BIAS},  \
-        {#act "\\|BACKWARD, \\|BGRAD", (act) | GEMMEPI_BACKWARD | GEMMEPI_BGRAD}
+#define ROW(epilogue) \
+    { #epilogue, epilogue }
+#define BEYOND(act)                                                                                         \
+    {#act ", \\|BIAS", (act) | GEMMEPI_BIAS}, {#act "\\|AUX, \\|BIAS", (act) | GEMMEPI_AUX | GEMMEPI_BIAS}, \
+    {                                                                                                       \
+#act "\\|BACKWARD, \\|BGRAD", (act) | GEMMEPI_BACKWARD | GEMMEPI_BGRAD                              \
+    }
 
 static const row rows[] = {
     ROW(GEMMEPI_EPILOGUE_DEFAULT),
@@ -45,15 +48,16 @@ typedef struct column {
 } column;
 
 static const column columns[] = {
-    {"F64", GEMMEPI_F64, GEMMEPI_COMPUTE_DEFAULT}, {"F32", GEMMEPI_F32, GEMMEPI_COMPUTE_DEFAULT},
-    {"TF32", GEMMEPI_F32, GEMMEPI_COMPUTE_TF32},   {"F16", GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT},
+    {"F64", GEMMEPI_F64, GEMMEPI_COMPUTE_DEFAULT},   {"F32", GEMMEPI_F32, GEMMEPI_COMPUTE_DEFAULT},
+    {"TF32", GEMMEPI_F32, GEMMEPI_COMPUTE_TF32},     {"F16", GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT},
     {"BF16", GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* "lt", "split", "host", or NULL: refused */
-static const char *route_of(gemmepi_context *context, const row *r, const column *c, uint32_t flags, int transposed_b) {
+static const char *route_of(gemmepi_context *context, const row *r, const column *c, uint32_t flags,
+                            int transposed_b) {
     gemmepi_matmul_desc desc;
     gemmepi_plan_details details;
     gemmepi_plan *plan;

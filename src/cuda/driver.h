@@ -90,7 +90,8 @@ enum {
     X(stream_synchronize, cuStreamSynchronize, gemmepi__cu_result, (gemmepi__cu_stream stream))              \
     X(stream_is_capturing, cuStreamIsCapturing, gemmepi__cu_result,                                          \
       (gemmepi__cu_stream stream, int *status))                                                              \
-    X(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, gemmepi__cu_result, (int *mode)) \
+    X(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, gemmepi__cu_result,            \
+      (int *mode))                                                                                           \
     X(module_load_data, cuModuleLoadData, gemmepi__cu_result,                                                \
       (gemmepi__cu_module * module, const void *image))                                                      \
     X(module_unload, cuModuleUnload, gemmepi__cu_result, (gemmepi__cu_module module))                        \
