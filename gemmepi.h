@@ -105,6 +105,9 @@
    and the toolkit's usual folders; in the folders of pip's wheels (nvidia-cublas, nvidia-cuda-nvrtc) of the active Python.
    CUDA 13 before 12, never newer than the driver. gemmepi_create loads the driver alone, the others load on first use.
 
+   On Windows the implementation includes <windows.h> (lean, without min and max), whose macros (near, far) then hold in
+   that one file.
+
    THREADS: a context and a plan may be used by any number of threads at once. gemmepi_last_error is each thread's own.
    Nothing is ordered across streams but what the caller orders. */
 /* Everything a user hands over or gets back. */
@@ -319,7 +322,7 @@ typedef struct gemmepi_matmul_desc {
     gemmepi_matrix b;   /* dtype 0: a's                                                                  */
     gemmepi_matrix c;   /* dtype 0: d's; all zero: d's layout (batch stride too)                         */
     gemmepi_matrix d;   /* dtype 0: a's                                                                  */
-    gemmepi_matrix aux; /* dtype 0: d's; read only with AUX or BACKWARD                                  */
+    gemmepi_matrix aux; /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD         */
     gemmepi_matrix
         residual;        /* dtype 0: d's; read only with RESIDUAL                                         */
     gemmepi_vector bias; /* read only with BIAS                                                           */
@@ -4868,7 +4871,7 @@ static const char *const gemmepi__source_pass_cu[] = {
     "#include \"epilogue.cuh\"\n"
     "\n"
     "constexpr int THREADS = 256;\n"
-    "constexpr int AT_ONCE = sizeof(Acc) == 8 ? 2 : 4; // rows of the product under way at a time: the stores between them\n"
+    "constexpr int AT_ONCE = sizeof(Acc) == 8 ? 1 : 4; // rows of the product under way at a time: the stores between them\n"
     "                                                  // keep the compiler from loading ahead by itself\n"
     "\n"
     "// Adds the threads' sums over threadIdx.y, a halving at a time, so that the order is always the same.\n"
@@ -5278,8 +5281,10 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
         result = nvrtc->compile_program(program, log && !target->is_ptx ? 3 : 2, options);
     messages = program ? gemmepi__program_log(nvrtc, allocator, program) : NULL;
     if (result)
-        status = gemmepi__fail(GEMMEPI_COMPILE_ERROR, "NVRTC did not compile %s for %s: %s\n%s", file,
-                               target->name, nvrtc->get_error_string(result), messages ? messages : "");
+        status = gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
+                                                                            : GEMMEPI_COMPILE_ERROR,
+                               "NVRTC did not compile %s for %s: %s\n%s", file, target->name,
+                               nvrtc->get_error_string(result), messages ? messages : "");
     else
         status = gemmepi__take_image(nvrtc, allocator, program, target->is_ptx, image);
     if (log)
@@ -5934,6 +5939,13 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
    |v| = 1. */
 #define GEMMEPI__LT_GELU_MIN_K 512
 
+/* What a route asks of cuBLASLt. */
+typedef enum gemmepi__lt_use {
+    GEMMEPI__LT_WHOLE,       /* product and epilogue                              */
+    GEMMEPI__LT_BARE,        /* alpha A B + beta C                                */
+    GEMMEPI__LT_BARE_ALPHA_1 /* A B alone: alpha will be 1 and beta 0 in each run */
+} gemmepi__lt_use;
+
 /* Everything a run hands to cublasLtMatmul but pointers and scalars. */
 typedef struct gemmepi__lt_product {
     gemmepi__lt_matmul_desc desc;
@@ -6210,14 +6222,16 @@ static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_alg
 /* An algorithm for one row or column in F64 that leaves D as it is where alpha is 0 (the same library). */
 #define GEMMEPI__LT_SKIPS_ALPHA_0 13
 
-/* NULL if an algorithm keeps the contract for the problem, else what it breaks. bare: without the epilogue. */
+/* NULL if an algorithm keeps the contract for the problem, else what it breaks. */
 static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-                                          int bare, const gemmepi__lt_algo *algo) {
+                                          gemmepi__lt_use use, const gemmepi__lt_algo *algo) {
     int id = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
     int rounds_early =
-        problem->views[GEMMEPI__D].bits == 16 && !(problem->flags & GEMMEPI_RELAXED) && !bare &&
+        problem->views[GEMMEPI__D].bits == 16 && !(problem->flags & GEMMEPI_RELAXED) &&
+        use == GEMMEPI__LT_WHOLE &&
         (gemmepi__has(problem, GEMMEPI_BIAS) || gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH);
-    if (id == GEMMEPI__LT_SKIPS_ALPHA_0)
+    if (id == GEMMEPI__LT_SKIPS_ALPHA_0 && problem->accumulator == GEMMEPI_F64 &&
+        use != GEMMEPI__LT_BARE_ALPHA_1)
         return "do not write D where alpha is 0";
     if (rounds_early && id != GEMMEPI__LT_ROUNDS_ONCE)
         return "may round to 16 bits before the epilogue";
@@ -6226,10 +6240,10 @@ static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gem
 
 #define GEMMEPI__LT_ANSWERS 8
 
-/* Asks cuBLASLt for an algorithm. c and d are the problem's, or those of a bare product into a buffer of ours; the
-   epilogue is left out where bare. GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. */
-static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem, int bare,
-                                        const gemmepi__view *c, const gemmepi__view *d,
+/* Asks cuBLASLt for an algorithm. c and d are the problem's, or those of a bare product into a buffer of ours.
+   GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. */
+static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                        gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
                                         gemmepi__lt_product *product) {
     const gemmepi__cublaslt *lt = &context->cublaslt;
     gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
@@ -6241,7 +6255,7 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
                              (long long)problem->batch);
     result = gemmepi__lt_describe(lt, problem, c, d, product);
-    if (!result && !bare)
+    if (!result && use == GEMMEPI__LT_WHOLE)
         result = gemmepi__lt_describe_epilogue(lt, problem, product);
     if (!result)
         result = gemmepi__lt_prefer(lt, problem, c, d, &preference);
@@ -6252,7 +6266,7 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
     for (i = 0; i < count && !result; i++) {
         if (answers[i].state != 0)
             continue;
-        fault = gemmepi__lt_algo_fault(lt, problem, bare, &answers[i].algo);
+        fault = gemmepi__lt_algo_fault(lt, problem, use, &answers[i].algo);
         if (!fault) {
             product->algo = answers[i].algo;
             product->workspace_size = answers[i].workspace_size;
@@ -6618,15 +6632,15 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
 
 /* >>building the whole */
 
-/* Where the bare product goes. */
-static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, gemmepi__split *split) {
+/* Where the bare product goes, and whether it takes beta C. alone: it must not. */
+static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int alone,
+                                           gemmepi__split *split) {
     gemmepi__view view = problem->views[GEMMEPI__D];
     int reads_aside = gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL);
-    int c_in_pass =
-        problem->views[GEMMEPI__C].dtype != problem->accumulator || (problem->flags & GEMMEPI_DEVICE_SCALARS);
-    split->product_takes_c = !c_in_pass && problem->k != 0;
-    split->to_workspace =
-        view.dtype != problem->accumulator || reads_aside || (problem->flags & GEMMEPI_DEVICE_SCALARS);
+    alone = alone || (problem->flags & GEMMEPI_DEVICE_SCALARS);
+    split->product_takes_c =
+        problem->views[GEMMEPI__C].dtype == problem->accumulator && !alone && problem->k != 0;
+    split->to_workspace = view.dtype != problem->accumulator || reads_aside || alone;
     if (!split->to_workspace)
         return view;
     view.dtype = problem->accumulator;
@@ -6651,6 +6665,27 @@ static size_t gemmepi__split_workspace(const gemmepi__split *split) {
            gemmepi__round_up(split->sums.partial_bytes, 256) + split->product.workspace_size;
 }
 
+/* The product without its epilogue. Where cuBLASLt's algorithms are not to be trusted with alpha and beta, the pass takes
+   both. */
+static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmepi__problem *problem,
+                                          gemmepi__view *view, gemmepi__split *split) {
+    gemmepi_status status = GEMMEPI_OK;
+    int alone;
+    for (alone = 0; alone < 2; alone++) {
+        *view = gemmepi__product_view(problem, alone, split);
+        if (!split->has_product)
+            return GEMMEPI_OK;
+        if (split->to_workspace)
+            split->product_bytes = (size_t)(problem->batch * view->batch_stride) * (size_t)(view->bits / 8);
+        status = gemmepi__lt_build(
+            context, problem, split->product_takes_c ? GEMMEPI__LT_BARE : GEMMEPI__LT_BARE_ALPHA_1,
+            split->product_takes_c ? &problem->views[GEMMEPI__C] : view, view, &split->product);
+        if (status != GEMMEPI_UNSUPPORTED || !split->product_takes_c)
+            break;
+    }
+    return status;
+}
+
 /* cuBLASLt is open unless k is 0. GEMMEPI_UNSUPPORTED with the sentence where the route cannot take the problem. */
 static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemmepi__problem *problem,
                                            gemmepi__split *split) {
@@ -6661,23 +6696,14 @@ static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemme
     split->has_product = problem->k != 0;
     split->bare = gemmepi__lt_rule(&rest) != NULL;
     if (!split->bare) {
-        status = gemmepi__lt_build(context, &rest, 0, &rest.views[GEMMEPI__C], &rest.views[GEMMEPI__D],
-                                   &split->product);
+        status = gemmepi__lt_build(context, &rest, GEMMEPI__LT_WHOLE, &rest.views[GEMMEPI__C],
+                                   &rest.views[GEMMEPI__D], &split->product);
         split->product_takes_c = 1;
         if (status == GEMMEPI_UNSUPPORTED)
             split->bare = 1;
     }
     if (split->bare) {
-        view = gemmepi__product_view(problem, split);
-        if (split->has_product) {
-            if (split->to_workspace)
-                split->product_bytes = (size_t)(problem->batch * view.batch_stride) * (size_t)(view.bits / 8);
-            status = gemmepi__lt_build(context, problem, 1,
-                                       split->product_takes_c ? &problem->views[GEMMEPI__C] : &view, &view,
-                                       &split->product);
-        } else {
-            status = GEMMEPI_OK;
-        }
+        status = gemmepi__build_bare(context, problem, &view, split);
         if (!status)
             status = gemmepi__build_pass(context, problem, &view, split);
     }
@@ -6796,8 +6822,8 @@ static gemmepi_status gemmepi__try_lt(gemmepi_plan *plan) {
         snprintf(plan->lt_reason, sizeof plan->lt_reason, "%s", rule);
         return GEMMEPI_UNSUPPORTED;
     }
-    status = gemmepi__lt_build(plan->context, &plan->problem, 0, &plan->problem.views[GEMMEPI__C],
-                               &plan->problem.views[GEMMEPI__D], &plan->lt);
+    status = gemmepi__lt_build(plan->context, &plan->problem, GEMMEPI__LT_WHOLE,
+                               &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
     if (status)
         snprintf(plan->lt_reason, sizeof plan->lt_reason, "%.500s", gemmepi__error_text);
     return status;

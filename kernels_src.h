@@ -300,7 +300,7 @@ static const char *const gemmepi__source_pass_cu[] = {
     "#include \"epilogue.cuh\"\n"
     "\n"
     "constexpr int THREADS = 256;\n"
-    "constexpr int AT_ONCE = sizeof(Acc) == 8 ? 2 : 4; // rows of the product under way at a time: the stores between them\n"
+    "constexpr int AT_ONCE = sizeof(Acc) == 8 ? 1 : 4; // rows of the product under way at a time: the stores between them\n"
     "                                                  // keep the compiler from loading ahead by itself\n"
     "\n"
     "// Adds the threads' sums over threadIdx.y, a halving at a time, so that the order is always the same.\n"

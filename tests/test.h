@@ -7,25 +7,25 @@
 #include <string.h>
 
 static int test_passed, test_failed, test_skipped;
-static int test_failures_here;      /* failed checks of the running test */
-static const char *test_skip_here;  /* why the running test is skipped   */
+static int test_failures_here;     /* failed checks of the running test */
+static const char *test_skip_here; /* why the running test is skipped   */
 static const char *test_name_here;
 
 /* A check that fails prints where and what, and lets the test go on. Only the first few are printed. */
-#define CHECK(condition, ...)                                                                                \
-    do {                                                                                                     \
-        if (!(condition) && test_failures_here++ < 5) {                                                      \
-            printf("  %s:%d: in %s: not (%s): ", __FILE__, __LINE__, test_name_here, #condition);            \
-            printf(__VA_ARGS__);                                                                             \
-            printf("\n");                                                                                    \
-        }                                                                                                    \
+#define CHECK(condition, ...)                                                                     \
+    do {                                                                                          \
+        if (!(condition) && test_failures_here++ < 5) {                                           \
+            printf("  %s:%d: in %s: not (%s): ", __FILE__, __LINE__, test_name_here, #condition); \
+            printf(__VA_ARGS__);                                                                  \
+            printf("\n");                                                                         \
+        }                                                                                         \
     } while (0)
 
 /* Leaves the running test function, counted as skipped with a reason. */
-#define SKIP(reason)                                                                                         \
-    do {                                                                                                     \
-        test_skip_here = (reason);                                                                           \
-        return;                                                                                              \
+#define SKIP(reason)               \
+    do {                           \
+        test_skip_here = (reason); \
+        return;                    \
     } while (0)
 
 #define RUN(function) test_run(#function, function)

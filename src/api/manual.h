@@ -102,5 +102,8 @@
    and the toolkit's usual folders; in the folders of pip's wheels (nvidia-cublas, nvidia-cuda-nvrtc) of the active Python.
    CUDA 13 before 12, never newer than the driver. gemmepi_create loads the driver alone, the others load on first use.
 
+   On Windows the implementation includes <windows.h> (lean, without min and max), whose macros (near, far) then hold in
+   that one file.
+
    THREADS: a context and a plan may be used by any number of threads at once. gemmepi_last_error is each thread's own.
    Nothing is ordered across streams but what the caller orders. */

@@ -210,7 +210,7 @@ typedef struct gemmepi_matmul_desc {
     gemmepi_matrix b;   /* dtype 0: a's                                                                  */
     gemmepi_matrix c;   /* dtype 0: d's; all zero: d's layout (batch stride too)                         */
     gemmepi_matrix d;   /* dtype 0: a's                                                                  */
-    gemmepi_matrix aux; /* dtype 0: d's; read only with AUX or BACKWARD                                  */
+    gemmepi_matrix aux; /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD         */
     gemmepi_matrix
         residual;        /* dtype 0: d's; read only with RESIDUAL                                         */
     gemmepi_vector bias; /* read only with BIAS                                                           */

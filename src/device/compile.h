@@ -166,8 +166,10 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
         result = nvrtc->compile_program(program, log && !target->is_ptx ? 3 : 2, options);
     messages = program ? gemmepi__program_log(nvrtc, allocator, program) : NULL;
     if (result)
-        status = gemmepi__fail(GEMMEPI_COMPILE_ERROR, "NVRTC did not compile %s for %s: %s\n%s", file,
-                               target->name, nvrtc->get_error_string(result), messages ? messages : "");
+        status = gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
+                                                                            : GEMMEPI_COMPILE_ERROR,
+                               "NVRTC did not compile %s for %s: %s\n%s", file, target->name,
+                               nvrtc->get_error_string(result), messages ? messages : "");
     else
         status = gemmepi__take_image(nvrtc, allocator, program, target->is_ptx, image);
     if (log)

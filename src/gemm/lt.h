@@ -13,6 +13,13 @@
    |v| = 1. */
 #define GEMMEPI__LT_GELU_MIN_K 512
 
+/* What a route asks of cuBLASLt. */
+typedef enum gemmepi__lt_use {
+    GEMMEPI__LT_WHOLE,       /* product and epilogue                              */
+    GEMMEPI__LT_BARE,        /* alpha A B + beta C                                */
+    GEMMEPI__LT_BARE_ALPHA_1 /* A B alone: alpha will be 1 and beta 0 in each run */
+} gemmepi__lt_use;
+
 /* Everything a run hands to cublasLtMatmul but pointers and scalars. */
 typedef struct gemmepi__lt_product {
     gemmepi__lt_matmul_desc desc;
@@ -289,14 +296,16 @@ static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_alg
 /* An algorithm for one row or column in F64 that leaves D as it is where alpha is 0 (the same library). */
 #define GEMMEPI__LT_SKIPS_ALPHA_0 13
 
-/* NULL if an algorithm keeps the contract for the problem, else what it breaks. bare: without the epilogue. */
+/* NULL if an algorithm keeps the contract for the problem, else what it breaks. */
 static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-                                          int bare, const gemmepi__lt_algo *algo) {
+                                          gemmepi__lt_use use, const gemmepi__lt_algo *algo) {
     int id = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
     int rounds_early =
-        problem->views[GEMMEPI__D].bits == 16 && !(problem->flags & GEMMEPI_RELAXED) && !bare &&
+        problem->views[GEMMEPI__D].bits == 16 && !(problem->flags & GEMMEPI_RELAXED) &&
+        use == GEMMEPI__LT_WHOLE &&
         (gemmepi__has(problem, GEMMEPI_BIAS) || gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH);
-    if (id == GEMMEPI__LT_SKIPS_ALPHA_0)
+    if (id == GEMMEPI__LT_SKIPS_ALPHA_0 && problem->accumulator == GEMMEPI_F64 &&
+        use != GEMMEPI__LT_BARE_ALPHA_1)
         return "do not write D where alpha is 0";
     if (rounds_early && id != GEMMEPI__LT_ROUNDS_ONCE)
         return "may round to 16 bits before the epilogue";
@@ -305,10 +314,10 @@ static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gem
 
 #define GEMMEPI__LT_ANSWERS 8
 
-/* Asks cuBLASLt for an algorithm. c and d are the problem's, or those of a bare product into a buffer of ours; the
-   epilogue is left out where bare. GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. */
-static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem, int bare,
-                                        const gemmepi__view *c, const gemmepi__view *d,
+/* Asks cuBLASLt for an algorithm. c and d are the problem's, or those of a bare product into a buffer of ours.
+   GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. */
+static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                        gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
                                         gemmepi__lt_product *product) {
     const gemmepi__cublaslt *lt = &context->cublaslt;
     gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
@@ -320,7 +329,7 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
                              (long long)problem->batch);
     result = gemmepi__lt_describe(lt, problem, c, d, product);
-    if (!result && !bare)
+    if (!result && use == GEMMEPI__LT_WHOLE)
         result = gemmepi__lt_describe_epilogue(lt, problem, product);
     if (!result)
         result = gemmepi__lt_prefer(lt, problem, c, d, &preference);
@@ -331,7 +340,7 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
     for (i = 0; i < count && !result; i++) {
         if (answers[i].state != 0)
             continue;
-        fault = gemmepi__lt_algo_fault(lt, problem, bare, &answers[i].algo);
+        fault = gemmepi__lt_algo_fault(lt, problem, use, &answers[i].algo);
         if (!fault) {
             product->algo = answers[i].algo;
             product->workspace_size = answers[i].workspace_size;

@@ -33,8 +33,8 @@ static gemmepi_status gemmepi__try_lt(gemmepi_plan *plan) {
         snprintf(plan->lt_reason, sizeof plan->lt_reason, "%s", rule);
         return GEMMEPI_UNSUPPORTED;
     }
-    status = gemmepi__lt_build(plan->context, &plan->problem, 0, &plan->problem.views[GEMMEPI__C],
-                               &plan->problem.views[GEMMEPI__D], &plan->lt);
+    status = gemmepi__lt_build(plan->context, &plan->problem, GEMMEPI__LT_WHOLE,
+                               &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
     if (status)
         snprintf(plan->lt_reason, sizeof plan->lt_reason, "%.500s", gemmepi__error_text);
     return status;

@@ -268,15 +268,15 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
 
 /* >>building the whole */
 
-/* Where the bare product goes. */
-static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, gemmepi__split *split) {
+/* Where the bare product goes, and whether it takes beta C. alone: it must not. */
+static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int alone,
+                                           gemmepi__split *split) {
     gemmepi__view view = problem->views[GEMMEPI__D];
     int reads_aside = gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL);
-    int c_in_pass =
-        problem->views[GEMMEPI__C].dtype != problem->accumulator || (problem->flags & GEMMEPI_DEVICE_SCALARS);
-    split->product_takes_c = !c_in_pass && problem->k != 0;
-    split->to_workspace =
-        view.dtype != problem->accumulator || reads_aside || (problem->flags & GEMMEPI_DEVICE_SCALARS);
+    alone = alone || (problem->flags & GEMMEPI_DEVICE_SCALARS);
+    split->product_takes_c =
+        problem->views[GEMMEPI__C].dtype == problem->accumulator && !alone && problem->k != 0;
+    split->to_workspace = view.dtype != problem->accumulator || reads_aside || alone;
     if (!split->to_workspace)
         return view;
     view.dtype = problem->accumulator;
@@ -301,6 +301,27 @@ static size_t gemmepi__split_workspace(const gemmepi__split *split) {
            gemmepi__round_up(split->sums.partial_bytes, 256) + split->product.workspace_size;
 }
 
+/* The product without its epilogue. Where cuBLASLt's algorithms are not to be trusted with alpha and beta, the pass takes
+   both. */
+static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmepi__problem *problem,
+                                          gemmepi__view *view, gemmepi__split *split) {
+    gemmepi_status status = GEMMEPI_OK;
+    int alone;
+    for (alone = 0; alone < 2; alone++) {
+        *view = gemmepi__product_view(problem, alone, split);
+        if (!split->has_product)
+            return GEMMEPI_OK;
+        if (split->to_workspace)
+            split->product_bytes = (size_t)(problem->batch * view->batch_stride) * (size_t)(view->bits / 8);
+        status = gemmepi__lt_build(
+            context, problem, split->product_takes_c ? GEMMEPI__LT_BARE : GEMMEPI__LT_BARE_ALPHA_1,
+            split->product_takes_c ? &problem->views[GEMMEPI__C] : view, view, &split->product);
+        if (status != GEMMEPI_UNSUPPORTED || !split->product_takes_c)
+            break;
+    }
+    return status;
+}
+
 /* cuBLASLt is open unless k is 0. GEMMEPI_UNSUPPORTED with the sentence where the route cannot take the problem. */
 static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemmepi__problem *problem,
                                            gemmepi__split *split) {
@@ -311,23 +332,14 @@ static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemme
     split->has_product = problem->k != 0;
     split->bare = gemmepi__lt_rule(&rest) != NULL;
     if (!split->bare) {
-        status = gemmepi__lt_build(context, &rest, 0, &rest.views[GEMMEPI__C], &rest.views[GEMMEPI__D],
-                                   &split->product);
+        status = gemmepi__lt_build(context, &rest, GEMMEPI__LT_WHOLE, &rest.views[GEMMEPI__C],
+                                   &rest.views[GEMMEPI__D], &split->product);
         split->product_takes_c = 1;
         if (status == GEMMEPI_UNSUPPORTED)
             split->bare = 1;
     }
     if (split->bare) {
-        view = gemmepi__product_view(problem, split);
-        if (split->has_product) {
-            if (split->to_workspace)
-                split->product_bytes = (size_t)(problem->batch * view.batch_stride) * (size_t)(view.bits / 8);
-            status = gemmepi__lt_build(context, problem, 1,
-                                       split->product_takes_c ? &problem->views[GEMMEPI__C] : &view, &view,
-                                       &split->product);
-        } else {
-            status = GEMMEPI_OK;
-        }
+        status = gemmepi__build_bare(context, problem, &view, split);
         if (!status)
             status = gemmepi__build_pass(context, problem, &view, split);
     }

@@ -3,7 +3,7 @@
 #include "epilogue.cuh"
 
 constexpr int THREADS = 256;
-constexpr int AT_ONCE = sizeof(Acc) == 8 ? 2 : 4; // rows of the product under way at a time: the stores between them
+constexpr int AT_ONCE = sizeof(Acc) == 8 ? 1 : 4; // rows of the product under way at a time: the stores between them
                                                   // keep the compiler from loading ahead by itself
 
 // Adds the threads' sums over threadIdx.y, a halving at a time, so that the order is always the same.
