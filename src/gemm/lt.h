@@ -293,7 +293,7 @@ static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_alg
    for one, round them to 16 bits before: off by a unit of the sum, however small the result is. */
 #define GEMMEPI__LT_ROUNDS_ONCE 66
 
-/* An algorithm for one row or column in F64 that leaves D as it is where alpha is 0 (the same library). */
+/* An algorithm for one row or column that leaves D as it is where alpha is 0 (the same library). */
 #define GEMMEPI__LT_SKIPS_ALPHA_0 13
 
 /* NULL if an algorithm keeps the contract for the problem, else what it breaks. */
@@ -304,8 +304,7 @@ static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gem
         problem->views[GEMMEPI__D].bits == 16 && !(problem->flags & GEMMEPI_RELAXED) &&
         use == GEMMEPI__LT_WHOLE &&
         (gemmepi__has(problem, GEMMEPI_BIAS) || gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH);
-    if (id == GEMMEPI__LT_SKIPS_ALPHA_0 && problem->accumulator == GEMMEPI_F64 &&
-        use != GEMMEPI__LT_BARE_ALPHA_1)
+    if (id == GEMMEPI__LT_SKIPS_ALPHA_0 && use != GEMMEPI__LT_BARE_ALPHA_1)
         return "do not write D where alpha is 0";
     if (rounds_early && id != GEMMEPI__LT_ROUNDS_ONCE)
         return "may round to 16 bits before the epilogue";
