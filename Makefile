@@ -21,13 +21,14 @@ WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/gpu/*.
 VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-programs gen check-gen parts format check kernels fuzz install clean
+.PHONY: help demo test test-programs gen check-gen parts format check kernels table fuzz install clean
 
 help:
 	@echo 'make demo      trains a small network on real data, on the GPU if there is one, else on the host'
 	@echo 'make test      every test that this machine can run          make fuzz      random products for longer'
 	@echo 'make kernels   every kernel family for every architecture that the installed NVRTC knows'
 	@echo 'make check     every static check                            make parts     each part compiles alone'
+	@echo 'make table     which route each epilogue takes for each type on this machine'
 	@echo 'make gen       writes gemmepi.h and kernels_src.h            make check-gen fails if they are stale'
 	@echo 'make format    clang-format over the sources                 make clean     removes build/'
 	@echo 'make install   header and pkg-config file, PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
@@ -62,6 +63,10 @@ build/tests/%: tests/%.c Makefile
 	@$(CC) -std=c99 $(WARNINGS) $(CFLAGS) $(INCLUDES) -MMD -MP -MF $@.d $< -o $@ $(LIBS)
 
 -include $(wildcard build/tests/*.d build/tests/*/*.d)
+
+# which route each epilogue takes on this machine, as README.md shows it
+table: build/tests/table
+	@$<
 
 COUNT ?= 20000
 SEED ?= 1

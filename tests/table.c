@@ -9,36 +9,22 @@ typedef struct row {
     gemmepi_epilogue epilogue;
 } row;
 
-#define ROW(epilogue) \
+#define ROW(name) \
     { #epilogue, epilogue }
-#define BEYOND(act)                                                                                         \
-    {#act ", \\|BIAS", (act) | GEMMEPI_BIAS}, {#act "\\|AUX, \\|BIAS", (act) | GEMMEPI_AUX | GEMMEPI_BIAS}, \
-    {                                                                                                       \
-#act "\\|BACKWARD, \\|BGRAD", (act) | GEMMEPI_BACKWARD | GEMMEPI_BGRAD                              \
+#define BEYOND(act)                                                                    \
+    {#act ", \\|BIAS", GEMMEPI_##act | GEMMEPI_BIAS},                                  \
+        {#act "\\|AUX, \\|BIAS", GEMMEPI_##act | GEMMEPI_AUX | GEMMEPI_BIAS}, {        \
+#act "\\|BACKWARD, \\|BGRAD", GEMMEPI_##act | GEMMEPI_BACKWARD | GEMMEPI_BGRAD \
     }
 
 static const row rows[] = {
-    ROW(GEMMEPI_EPILOGUE_DEFAULT),
-    ROW(GEMMEPI_EPILOGUE_BIAS),
-    ROW(GEMMEPI_EPILOGUE_RELU),
-    ROW(GEMMEPI_EPILOGUE_RELU_BIAS),
-    ROW(GEMMEPI_EPILOGUE_RELU_AUX),
-    ROW(GEMMEPI_EPILOGUE_RELU_AUX_BIAS),
-    ROW(GEMMEPI_EPILOGUE_DRELU),
-    ROW(GEMMEPI_EPILOGUE_DRELU_BGRAD),
-    ROW(GEMMEPI_EPILOGUE_GELU),
-    ROW(GEMMEPI_EPILOGUE_GELU_BIAS),
-    ROW(GEMMEPI_EPILOGUE_GELU_AUX),
-    ROW(GEMMEPI_EPILOGUE_GELU_AUX_BIAS),
-    ROW(GEMMEPI_EPILOGUE_DGELU),
-    ROW(GEMMEPI_EPILOGUE_DGELU_BGRAD),
-    ROW(GEMMEPI_EPILOGUE_BGRADA),
-    ROW(GEMMEPI_EPILOGUE_BGRADB),
-    BEYOND(GEMMEPI_SILU),
-    BEYOND(GEMMEPI_SIGMOID),
-    BEYOND(GEMMEPI_TANH),
-    BEYOND(GEMMEPI_GELU_ERF),
-    {"any of them \\|RESIDUAL", GEMMEPI_RESIDUAL},
+    ROW(DEFAULT),   ROW(BIAS),        ROW(RELU),
+    ROW(RELU_BIAS), ROW(RELU_AUX),    ROW(RELU_AUX_BIAS),
+    ROW(DRELU),     ROW(DRELU_BGRAD), ROW(GELU),
+    ROW(GELU_BIAS), ROW(GELU_AUX),    ROW(GELU_AUX_BIAS),
+    ROW(DGELU),     ROW(DGELU_BGRAD), ROW(BGRADA),
+    ROW(BGRADB),    BEYOND(SILU),     BEYOND(SIGMOID),
+    BEYOND(TANH),   BEYOND(GELU_ERF), {"any of them \\|RESIDUAL", GEMMEPI_RESIDUAL},
 };
 
 typedef struct column {
