@@ -10,7 +10,7 @@ typedef struct row {
 } row;
 
 #define ROW(name) \
-    { #epilogue, epilogue }
+    { #name, GEMMEPI_EPILOGUE_##name }
 #define BEYOND(act)                                                                    \
     {#act ", \\|BIAS", GEMMEPI_##act | GEMMEPI_BIAS},                                  \
         {#act "\\|AUX, \\|BIAS", GEMMEPI_##act | GEMMEPI_AUX | GEMMEPI_BIAS}, {        \
