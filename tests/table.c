@@ -9,13 +9,13 @@ typedef struct row {
     gemmepi_epilogue epilogue;
 } row;
 
-#define ROW(name) \
-    { #name, GEMMEPI_EPILOGUE_##name }
-#define BEYOND(act)                                                                    \
-    {#act ", \\|BIAS", GEMMEPI_##act | GEMMEPI_BIAS},                                  \
-        {#act "\\|AUX, \\|BIAS", GEMMEPI_##act | GEMMEPI_AUX | GEMMEPI_BIAS}, {        \
-#act "\\|BACKWARD, \\|BGRAD", GEMMEPI_##act | GEMMEPI_BACKWARD | GEMMEPI_BGRAD \
-    }
+/* clang-format off */
+#define ROW(name) {#name, GEMMEPI_EPILOGUE_##name}
+#define BEYOND(act)                                                                                       \
+    {#act ", \\|BIAS", GEMMEPI_##act | GEMMEPI_BIAS},                                                     \
+    {#act "\\|AUX, \\|BIAS", GEMMEPI_##act | GEMMEPI_AUX | GEMMEPI_BIAS},                                 \
+    {#act "\\|BACKWARD, \\|BGRAD", GEMMEPI_##act | GEMMEPI_BACKWARD | GEMMEPI_BGRAD}
+/* clang-format on */
 
 static const row rows[] = {
     ROW(DEFAULT),   ROW(BIAS),        ROW(RELU),
