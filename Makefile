@@ -49,7 +49,7 @@ test:
 	@$(MAKE) --no-print-directory --keep-going test-programs || true
 	@CC='$(CC)' CXX='$(CXX)' sh tests/run.sh $(UNIT_TESTS) $(WHOLE_TESTS)
 
-test-programs: $(UNIT_TESTS) $(WHOLE_TESTS)
+test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) build/digits
 
 # unit tests include parts of src; the others include gemmepi.h, as users do
 $(UNIT_TESTS): INCLUDES := -Isrc -Itests
