@@ -63,7 +63,7 @@
      and E = (4 + k / 8) u_acc S (plus 2^-9 S with TF32),
          |out - exact| <= u |exact| + L E + 4 u_acc T + the smallest subnormal of the stored type,
      L the largest |act'| nearby (1.13 for GELU, 1.1 for SILU, 1 for the others, |act'(aux)| for BACKWARD) and T the sum
-     of the magnitudes combined after the product.
+     of the magnitudes combined after the product; act' of BACKWARD may be taken at aux (1 + 2 u_acc).
    - Never silent: what it cannot do it refuses in words, and nothing is touched. It never prints, exits or aborts.
    - Deterministic: a run repeated on the same GPU gives the same bits.
    - Where cuBLASLt's own epilogue is looser than that (its GELU is approximate, its RELU mask has the bit for v >= 0, its
@@ -167,7 +167,7 @@ typedef enum gemmepi_log_level {
 } gemmepi_log_level;
 
 /* message is one line without a line end, valid during the call. May be called from any thread that uses the
-   context, never while the library holds a lock that a call back into it would need. */
+   context; must not call back into the context. */
 typedef void (*gemmepi_log_function)(void *user, gemmepi_log_level level, const char *message);
 
 /* Host memory for the library's own bookkeeping. Both or neither are set; they must be safe to call from every
@@ -180,7 +180,7 @@ typedef struct gemmepi_allocator {
 
 /* Called for each function that the library takes from a CUDA library: library is "cuda", "nvrtc" or "cublasLt",
    symbol the name, found what the library itself exports (NULL where it or the whole library is missing).
-   Returns the address to use, found to leave things as they are, NULL for "missing". */
+   Returns the address to use, found to leave things as they are, NULL for "missing". Must not call back into the context. */
 typedef void *(*gemmepi_symbol_resolver)(void *user, const char *library, const char *symbol, void *found);
 
 typedef struct gemmepi_config {
@@ -446,7 +446,8 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context);
 GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmepi_context_details *details);
 
 /* The sentence about the last call on this thread that failed: the argument, its value and what would be accepted.
-   Read it before the next call on this thread, which may overwrite it. Never NULL; "" if none failed yet. */
+   Read it right after that call: later ones, also those that succeed, may overwrite it. Never NULL. With GEMMEPI_STATIC
+   each file has its own: it speaks of that file's calls. */
 GEMMEPI_API const char *gemmepi_last_error(void);
 
 /* "GEMMEPI_OK" and so on; "unknown status" for other values. */
@@ -486,9 +487,11 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan);
 
-/* Runs the plan on args in the order of stream: one to four launches, no lock, no allocation, no compilation. May
-   be captured into a CUDA graph. Calls that run at the same time on different streams need different workspaces,
-   which the context's own are.
+/* Runs the plan on args in the order of stream: one to four launches, no allocation, no compilation, and no lock but that below. May
+   be captured into a CUDA graph, which keeps the workspace it was captured with: graphs captured on one stream must not
+   run at the same time, nor beside runs on that stream. Calls on different streams need different workspaces, which the
+   context's own are; threads that run plans on one stream with the context's workspace take turns for the time of the
+   launches.
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
    reserved by gemmepi_prepare), CUDA_ERROR, CUBLAS_ERROR. On the first three nothing was launched. */
 GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
@@ -578,6 +581,11 @@ GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
    that a declaration the header does make cannot disagree. */
 #if !GEMMEPI__WINDOWS
 #define GEMMEPI__SYSTEM_NAME(name) __asm__(name)
+#endif
+
+#if !GEMMEPI__WINDOWS
+/* NULL in a program that runs with more rights than its user, who would else say where code is loaded from */
+extern char *gemmepi__secure_getenv(const char *name) GEMMEPI__SYSTEM_NAME("secure_getenv");
 #endif
 
 #define GEMMEPI__COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -787,6 +795,15 @@ static long gemmepi__add(long *counter, long amount) {
     return __atomic_add_fetch(counter, amount, __ATOMIC_ACQ_REL);
 }
 #endif
+
+/* A number that no other thread of the process has, or had before. */
+static uintptr_t gemmepi__thread_number(void) {
+    static long last;
+    static GEMMEPI__THREAD_LOCAL long mine;
+    if (!mine)
+        mine = gemmepi__add(&last, 1);
+    return (uintptr_t)mine;
+}
 
 #endif
 /* SHA-256, for names and checksums on disk, and FNV-1a, for tables in memory. */
@@ -1530,8 +1547,8 @@ static int gemmepi__file_write_some(gemmepi__file file, const void *data, size_t
 /* Appends the folder where programs of this user keep what they can make again, as the XDG base directory
    specification finds it. 0 if the user has none. */
 static int gemmepi__user_cache_folder(gemmepi__text *text) {
-    const char *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
+    const char *cache = gemmepi__secure_getenv("XDG_CACHE_HOME"); /* code is loaded from there */
+    const char *home = gemmepi__secure_getenv("HOME");
     if (cache && gemmepi__path_is_absolute(cache))
         gemmepi__append(text, "%s", cache);
     else if (home && gemmepi__path_is_absolute(home))
@@ -1712,9 +1729,11 @@ static int gemmepi__is_absolute(const char *path) {
    also finds a library that the process has already. NULL if that fails: then reason (of size bytes) says why. */
 static void *gemmepi__library_open(const char *name, char *reason, size_t size) {
 #if GEMMEPI__WINDOWS
-    /* a full path lets the library find its neighbours, which the flag forbids for other names */
-    void *library =
-        (void *)LoadLibraryExA(name, NULL, gemmepi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH : 0);
+    /* a full path lets the library find its neighbours; a plain name is not sought in the current folder, where anyone
+       may have put it */
+    void *library = (void *)LoadLibraryExA(name, NULL,
+                                           gemmepi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH
+                                                                      : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
     if (!library)
         snprintf(reason, size, "%s: Windows error %lu", name, GetLastError());
 #else
@@ -1858,6 +1877,12 @@ static void gemmepi__append_epilogue(gemmepi__text *text, gemmepi_epilogue epilo
     }
     if (epilogue & ~known)
         gemmepi__append(text, "|0x%x", (unsigned)(epilogue & ~known));
+}
+
+/* The epilogue as the caller wrote it: in a column-major problem the operands are exchanged, and with them their sums. */
+static gemmepi_epilogue gemmepi__callers_epilogue(gemmepi_epilogue epilogue, int exchanged) {
+    uint32_t sums = epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B);
+    return exchanged && sums ? epilogue ^ (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) : epilogue;
 }
 
 /* A composition is refused when it has all of `all`, none of `none` and, where `any` is given, at least two or more
@@ -2007,6 +2032,8 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
                              (long long)view->ld, (long long)view->length, unit);
     item = view->lines && view->length ? gemmepi__offset(view->lines - 1, view->ld, view->length) : 0;
     end = item > 0 && batch ? gemmepi__offset(batch - 1, view->batch_stride, item) : item;
+    if (end > 0 && batch == 0)
+        end = 0;
     if (end < 0)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
@@ -2014,6 +2041,13 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
             unit, (long long)view->lines, (long long)view->ld, (long long)batch,
             (long long)view->batch_stride);
     view->bytes = (end * view->bits + 7) / 8;
+    /* what has no meaning takes its smallest value, so that equal problems have equal keys and no product overflows */
+    if (view->lines <= 1)
+        view->ld = mask ? (view->length + 127) / 128 * 128 : view->length;
+    if (view->ld == 0)
+        view->ld = mask ? 128 : 1;
+    if (batch <= 1)
+        view->batch_stride = 0;
     return GEMMEPI_OK;
 }
 
@@ -2174,14 +2208,12 @@ static gemmepi_status gemmepi__check_outputs(gemmepi__problem *problem) {
 static void gemmepi__fold_column_major(gemmepi__problem *problem) {
     gemmepi__view a = problem->views[GEMMEPI__A];
     int64_t m = problem->m;
-    uint32_t sums = problem->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B);
     problem->views[GEMMEPI__A] = problem->views[GEMMEPI__B];
     problem->views[GEMMEPI__B] = a;
     problem->m = problem->n;
     problem->n = m;
     problem->exchanged = 1;
-    if (sums)
-        problem->epilogue ^= GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+    problem->epilogue = gemmepi__callers_epilogue(problem->epilogue, 1); /* the way back is the same */
 }
 
 static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
@@ -2325,7 +2357,7 @@ static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, i
                                               const void *pointer) {
     char name[256];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    gemmepi__append_epilogue(&text, problem->epilogue);
+    gemmepi__append_epilogue(&text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
     if (pointer)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "args.%s is given (%p), but the epilogue %s does not use it",
@@ -2409,11 +2441,10 @@ static int gemmepi__meets_item(const gemmepi__pattern *q, int64_t start, int64_t
     return line < q->lines && line * q->line < start + width;
 }
 
-/* Whether two patterns really share a byte, q beginning `distance` bytes after p. Where both have the same pitch (column
-   slices of one matrix, the usual case), only the distance between lines counts; else every line of p is held against q,
-   which takes as many steps as p has lines and q items. */
+/* Whether two patterns really share a byte, q beginning `distance` bytes after p. Where both have the same pitch (column slices of one matrix, the usual case), only the distance between lines counts; else every line of p is held against
+   the items of q whose range it lies in. */
 static int gemmepi__patterns_share(const gemmepi__pattern *p, const gemmepi__pattern *q, int64_t distance) {
-    int64_t i, j, line;
+    int64_t extent = (q->lines - 1) * q->line + q->width, i, j, line;
     int same_lines = p->line == q->line || p->lines == 1 || q->lines == 1;
     int same_items = p->item == q->item || (p->items == 1 && q->items == 1);
     if (same_lines && same_items) {
@@ -2426,10 +2457,13 @@ static int gemmepi__patterns_share(const gemmepi__pattern *p, const gemmepi__pat
         return 0;
     }
     for (i = 0; i < p->items; i++)
-        for (line = 0; line < p->lines; line++)
-            for (j = 0; j < q->items; j++)
-                if (gemmepi__meets_item(q, i * p->item + line * p->line - distance - j * q->item, p->width))
+        for (line = 0; line < p->lines; line++) {
+            int64_t start = i * p->item + line * p->line - distance; /* seen from q's first byte */
+            j = q->items == 1 || start < extent ? 0 : (start - extent) / q->item;
+            for (; j < q->items && j * q->item < start + p->width; j++)
+                if (gemmepi__meets_item(q, start - j * q->item, p->width))
                     return 1;
+        }
     return 0;
 }
 
@@ -2962,7 +2996,6 @@ static gemmepi_status gemmepi__cublaslt_failed(const gemmepi__cublaslt *lt, gemm
 #include <dirent.h>
 #include <unistd.h>
 
-extern char *gemmepi__secure_getenv(const char *name) GEMMEPI__SYSTEM_NAME("secure_getenv");
 extern char *gemmepi__realpath(const char *path, char *resolved) GEMMEPI__SYSTEM_NAME("realpath");
 #endif
 
@@ -4026,6 +4059,7 @@ struct gemmepi_context {
     gemmepi__cublaslt cublaslt;
     gemmepi__lt_handle lt_handle; /* NULL: cuBLASLt not opened */
     int has_nvrtc, has_cublaslt;
+    int entered_to_destroy; /* gemmepi_destroy could make the primary context current */
     gemmepi__disk_cache disk;
     gemmepi__map kernels; /* gemmepi__kernel by file and prologue */
     long kernels_compiled, kernels_from_disk;
@@ -4155,6 +4189,8 @@ static gemmepi_status gemmepi__open_host(gemmepi_context *context) {
 #else
     context->is_host = 1;
     context->ordinal = -1;
+    context->arch = context->multiprocessors = 0; /* a GPU that could not be used may have left its own */
+    memset(context->name, 0, sizeof context->name);
     memcpy(context->name, "host", 5);
     return GEMMEPI_OK;
 #endif
@@ -4445,7 +4481,9 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
    A bucket is a list that only grows at its head: a block is published whole, and neither moved nor freed before the
    context goes, because captured graphs keep its address. A stream is known by its handle (its id would be better, but
    CUDA does not tell it while the stream is being captured); the handle of the per-thread default stream stands for a
-   stream of each thread. */
+   stream of each thread.
+
+   A run is several launches through one block, so threads that run on one stream take turns for the time of them. */
 #ifndef GEMMEPI_DEVICE_WORKSPACE_H
 #define GEMMEPI_DEVICE_WORKSPACE_H
 
@@ -4459,6 +4497,7 @@ typedef struct gemmepi__block {
     gemmepi__stream_key stream;
     gemmepi__cu_deviceptr address;
     size_t size;
+    gemmepi__mutex turn; /* held while a run launches */
 } gemmepi__block;
 
 /* Blocks below this double, so that growing problems do not leave a trail of them. */
@@ -4471,13 +4510,13 @@ static gemmepi__stream_key gemmepi__key_of_stream(gemmepi_stream stream) {
     if (key.handle == GEMMEPI__CU_STREAM_LEGACY)
         key.handle = 0; /* the same stream as NULL */
     if (key.handle == GEMMEPI__CU_STREAM_PER_THREAD)
-        key.thread = (uintptr_t)gemmepi__error_text; /* a thread-local: its address is the thread's own */
+        key.thread = gemmepi__thread_number();
     return key;
 }
 
 static gemmepi__atomic_pointer *gemmepi__bucket_of(gemmepi_context *context, gemmepi__stream_key key) {
-    /* handles and thread-locals are addresses of allocations: their low bits say little */
-    return &context->blocks[(key.handle >> 4 ^ key.handle >> 12 ^ key.thread >> 12) % GEMMEPI__BLOCK_BUCKETS];
+    /* handles are addresses of allocations: their low bits say little */
+    return &context->blocks[(key.handle >> 4 ^ key.handle >> 12 ^ key.thread) % GEMMEPI__BLOCK_BUCKETS];
 }
 
 static gemmepi__block *gemmepi__find_block(gemmepi_context *context, gemmepi__stream_key key, size_t size) {
@@ -4486,12 +4525,6 @@ static gemmepi__block *gemmepi__find_block(gemmepi_context *context, gemmepi__st
            (block->stream.handle != key.handle || block->stream.thread != key.thread || block->size < size))
         block = block->next;
     return block;
-}
-
-/* Memory of the stream for a run, or NULL. */
-static void *gemmepi__workspace_of(gemmepi_context *context, gemmepi_stream stream, size_t size) {
-    gemmepi__block *block = gemmepi__find_block(context, gemmepi__key_of_stream(stream), size);
-    return block ? (void *)(uintptr_t)block->address : NULL;
 }
 
 static gemmepi_status gemmepi__add_block(gemmepi_context *context, gemmepi__stream_key key, size_t size) {
@@ -4503,9 +4536,14 @@ static gemmepi_status gemmepi__add_block(gemmepi_context *context, gemmepi__stre
     block = (gemmepi__block *)gemmepi__new(&context->allocator, sizeof *block);
     if (!block)
         return GEMMEPI_OUT_OF_MEMORY;
+    if (!gemmepi__mutex_init(&block->turn)) {
+        gemmepi__delete(&context->allocator, block);
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+    }
     result = context->driver.mem_alloc(&block->address, size);
     if (result) {
         char what[96];
+        gemmepi__mutex_destroy(&block->turn);
         gemmepi__delete(&context->allocator, block);
         snprintf(what, sizeof what, "allocating %llu bytes of workspace", (gemmepi__ull)size);
         return gemmepi__cuda_failed(&context->driver, result, what);
@@ -4552,13 +4590,16 @@ static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream 
     return status;
 }
 
-static void gemmepi__free_blocks(gemmepi_context *context) {
+/* entered: the primary context is current; without it only host memory can be freed */
+static void gemmepi__free_blocks(gemmepi_context *context, int entered) {
     size_t i;
     for (i = 0; i < GEMMEPI__BLOCK_BUCKETS; i++) {
         gemmepi__block *block = (gemmepi__block *)gemmepi__load_pointer(&context->blocks[i]), *next;
         for (; block; block = next) {
             next = block->next;
-            context->driver.mem_free(block->address);
+            if (entered)
+                context->driver.mem_free(block->address);
+            gemmepi__mutex_destroy(&block->turn);
             gemmepi__delete(&context->allocator, block);
         }
     }
@@ -4695,9 +4736,11 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "template <int Activation, class A> __device__ inline A derivative(A x) {\n"
     "    if (Activation == GELU_TANH) {\n"
     "        A argument = gelu_argument(x);\n"
-    "        A within = x > 64 ? A(64) : x < -64 ? A(-64) : x; // beyond, the product is 0 and x * x must not overflow\n"
+    "        // beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN\n"
+    "        A within = x > 64 && x - x == 0 ? A(64) : x < -64 && x - x == 0 ? A(-64) : x;\n"
     "        constexpr A c = A(0.79788456080286535588);\n"
-    "        return scaled_logistic(1 + 2 * x * logistic(-argument) * (c + c * A(0.134145) * (within * within)), argument);\n"
+    "        return scaled_logistic(1 + 2 * within * logistic(-argument) * (c + c * A(0.134145) * (within * within)),\n"
+    "                               argument);\n"
     "    }\n"
     "    if (Activation == GELU_ERF)\n"
     "        return scaled_normal_cdf(A(1), x) + scaled_normal_density(x, x);\n"
@@ -4851,15 +4894,14 @@ static const char *const gemmepi__source_params_h[] = {
     "    int uses_c;\n"
     "} gemmepi__pass_params;\n"
     "\n"
-    "/* reduce.cu: out[group][column] (+)= sums of x over rows and items. One group for the batch, or one for each item. */\n"
+    "/* reduce.cu: sums of x, a batch of items of rows x columns, along its columns or rows. */\n"
     "typedef struct gemmepi__reduce_params {\n"
     "    gemmepi__kernel_matrix x;\n"
     "    void *out;\n"
-    "    long long out_stride;\n"
+    "    long long out_stride; /* between the sums of two items, or of two parts */\n"
     "    long long rows, columns;\n"
-    "    long long items;          /* of the batch that one group sums          */\n"
-    "    long long part_rows;      /* sum_columns: rows that one block takes    */\n"
-    "    long long parts;          /* sum_columns: blocks over the rows         */\n"
+    "    long long parts;     /* sum_columns: into which an item's rows are divided */\n"
+    "    long long part_rows; /* sum_columns: rows of a part                        */\n"
     "} gemmepi__reduce_params;\n"
     "\n"
     "#endif\n",
@@ -4931,47 +4973,43 @@ static const char *const gemmepi__source_pass_cu[] = {
     NULL};
 
 static const char *const gemmepi__source_reduce_cu[] = {
-    "// Sums of a matrix over its rows or along them, in a fixed order, into bias_grad or into partial sums.\n"
+    "// Sums of a matrix over its rows or along them, in a fixed order, into bias_grad or into partial sums. They are added in\n"
+    "// f64, because a column may have millions of rows; there are few enough of them to cost nothing.\n"
     "#include \"types.cuh\"\n"
     "#include \"params.h\"\n"
     "\n"
     "#ifndef GEMMEPI_X_TYPE\n"
     "#define GEMMEPI_X_TYPE     F32\n"
     "#define GEMMEPI_OUT_TYPE   F32\n"
-    "#define GEMMEPI_ACC        F32\n"
     "#define GEMMEPI_ACCUMULATE 0 // 1: add to what out holds\n"
     "#endif\n"
     "\n"
-    "typedef GEMMEPI_ACC Acc;\n"
+    "constexpr int COLUMNS = 32, ROWS = 8; // sum_columns: a block\n"
+    "constexpr int LINE_THREADS = 128;     // sum_rows: a block\n"
     "\n"
-    "constexpr int COLUMNS = 32, ROWS = 8;   // sum_columns: a block\n"
-    "constexpr int LINE_THREADS = 128;       // sum_rows: a block\n"
-    "\n"
-    "__device__ inline void finish(const gemmepi__reduce_params &p, long long group, long long at, Acc sum) {\n"
-    "    GEMMEPI_OUT_TYPE *out = (GEMMEPI_OUT_TYPE *)p.out + group * p.out_stride + at;\n"
+    "__device__ inline void finish(const gemmepi__reduce_params &p, long long line, long long at, double sum) {\n"
+    "    GEMMEPI_OUT_TYPE *out = (GEMMEPI_OUT_TYPE *)p.out + line * p.out_stride + at;\n"
     "    if (GEMMEPI_ACCUMULATE)\n"
-    "        sum += to_acc<Acc>(*out);\n"
+    "        sum += to_acc<double>(*out);\n"
     "    *out = from_acc<GEMMEPI_OUT_TYPE>(sum);\n"
     "}\n"
     "\n"
-    "// out[group][column] = sum over the group's items and rows. Blocks: groups * parts * column tiles; with parts > 1\n"
-    "// out is partial sums, out[group * parts + part][column], for a second launch.\n"
+    "// out[item * parts + part][column] = sum over the part's rows. Blocks: items * parts * column tiles.\n"
     "extern \"C\" __global__ void __launch_bounds__(COLUMNS * ROWS)\n"
     "    gemmepi_sum_columns(const __grid_constant__ gemmepi__reduce_params p) {\n"
-    "    __shared__ Acc shared[ROWS][COLUMNS];\n"
+    "    __shared__ double shared[ROWS][COLUMNS];\n"
     "    u32 column_tiles = (u32)((p.columns + COLUMNS - 1) / COLUMNS); // 32 bits, as all counts of blocks\n"
-    "    u32 tile = blockIdx.x / column_tiles, group = tile / (u32)p.parts;\n"
-    "    long long part = tile - group * (u32)p.parts;\n"
-    "    long long column = (long long)(blockIdx.x - tile * column_tiles) * COLUMNS + threadIdx.x;\n"
-    "    long long first = part * p.part_rows, last = first + p.part_rows < p.rows ? first + p.part_rows : p.rows;\n"
-    "    Acc sum = 0;\n"
-    "    if (column < p.columns)\n"
-    "        for (long long item = 0; item < p.items; item++) {\n"
-    "            const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + (group * p.items + item) * p.x.stride + column;\n"
+    "    u32 line = blockIdx.x / column_tiles, item = line / (u32)p.parts;\n"
+    "    long long column = (long long)(blockIdx.x - line * column_tiles) * COLUMNS + threadIdx.x;\n"
+    "    long long first = (line - item * (u32)p.parts) * p.part_rows;\n"
+    "    long long last = first + p.part_rows < p.rows ? first + p.part_rows : p.rows;\n"
+    "    double sum = 0;\n"
+    "    if (column < p.columns) {\n"
+    "        const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + column;\n"
     "#pragma unroll 4\n"
-    "            for (long long row = first + threadIdx.y; row < last; row += ROWS)\n"
-    "                sum += to_acc<Acc>(x[row * p.x.ld]);\n"
-    "        }\n"
+    "        for (long long row = first + threadIdx.y; row < last; row += ROWS)\n"
+    "            sum += to_acc<double>(x[row * p.x.ld]);\n"
+    "    }\n"
     "    shared[threadIdx.y][threadIdx.x] = sum;\n"
     "    for (int half = ROWS / 2; half > 0; half /= 2) {\n"
     "        __syncthreads();\n"
@@ -4979,22 +5017,20 @@ static const char *const gemmepi__source_reduce_cu[] = {
     "            shared[threadIdx.y][threadIdx.x] += shared[threadIdx.y + half][threadIdx.x];\n"
     "    }\n"
     "    if (threadIdx.y == 0 && column < p.columns)\n"
-    "        finish(p, group * p.parts + part, column, shared[0][threadIdx.x]);\n"
+    "        finish(p, line, column, shared[0][threadIdx.x]);\n"
     "}\n"
     "\n"
-    "// out[group][row] = sum over the group's items and the row. Blocks: groups * rows.\n"
+    "// out[item][row] = sum along the row. Blocks: items * rows.\n"
     "extern \"C\" __global__ void __launch_bounds__(LINE_THREADS)\n"
     "    gemmepi_sum_rows(const __grid_constant__ gemmepi__reduce_params p) {\n"
-    "    __shared__ Acc shared[LINE_THREADS];\n"
-    "    u32 group = blockIdx.x / (u32)p.rows;\n"
-    "    long long row = blockIdx.x - group * (u32)p.rows;\n"
-    "    Acc sum = 0;\n"
-    "    for (long long item = 0; item < p.items; item++) {\n"
-    "        const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + (group * p.items + item) * p.x.stride + row * p.x.ld;\n"
+    "    __shared__ double shared[LINE_THREADS];\n"
+    "    u32 item = blockIdx.x / (u32)p.rows;\n"
+    "    long long row = blockIdx.x - item * (u32)p.rows;\n"
+    "    const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + row * p.x.ld;\n"
+    "    double sum = 0;\n"
     "#pragma unroll 4\n"
-    "        for (long long column = threadIdx.x; column < p.columns; column += LINE_THREADS)\n"
-    "            sum += to_acc<Acc>(x[column]);\n"
-    "    }\n"
+    "    for (long long column = threadIdx.x; column < p.columns; column += LINE_THREADS)\n"
+    "        sum += to_acc<double>(x[column]);\n"
     "    shared[threadIdx.x] = sum;\n"
     "    for (int half = LINE_THREADS / 2; half > 0; half /= 2) {\n"
     "        __syncthreads();\n"
@@ -5002,7 +5038,7 @@ static const char *const gemmepi__source_reduce_cu[] = {
     "            shared[threadIdx.x] += shared[threadIdx.x + half];\n"
     "    }\n"
     "    if (threadIdx.x == 0)\n"
-    "        finish(p, group, row, shared[0]);\n"
+    "        finish(p, item, row, shared[0]);\n"
     "}\n",
     NULL};
 
@@ -5062,8 +5098,18 @@ static const char *const gemmepi__source_types_cuh[] = {
     "    from_f32(x, y);\n"
     "    return y;\n"
     "}\n"
+    "// To less than f64 by way of an f32 whose last bit tells of what was cut off (\"round to odd\"): so it is rounded once.\n"
     "template <class T> __device__ inline T from_acc(double x) {\n"
+    "    T y;\n"
+    "    float cut = __double2float_rz(x);\n"
+    "    from_f32(cut == x ? cut : __uint_as_float(__float_as_uint(cut) | 1), y);\n"
+    "    return y;\n"
+    "}\n"
+    "template <> __device__ inline double from_acc<double>(double x) {\n"
     "    return x;\n"
+    "}\n"
+    "template <> __device__ inline float from_acc<float>(double x) {\n"
+    "    return (float)x;\n"
     "}\n"
     "\n"
     "// Eight elements of a row, the unit of every pass of ours: one byte of RELU's mask, one 16-byte access in 16 bits.\n"
@@ -5449,6 +5495,7 @@ static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char
     int knows = gemmepi__recall_compiler(context, &recalled);
     if (knows && gemmepi__kernel_from_disk(context, &recalled, file, prologue, entry, kernel))
         return GEMMEPI_OK;
+    memset(&target, 0, sizeof target); /* all of its bytes go into a key */
     status = gemmepi__open_nvrtc(context);
     if (!status)
         status = gemmepi__choose_target(&context->nvrtc, context->arch, &target);
@@ -5498,7 +5545,8 @@ static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *
 static void gemmepi__free_kernel(void *user, gemmepi__map_entry *entry) {
     gemmepi_context *context = (gemmepi_context *)user;
     gemmepi__kernel *kernel = (gemmepi__kernel *)entry->value;
-    context->driver.module_unload(kernel->module);
+    if (context->entered_to_destroy)
+        context->driver.module_unload(kernel->module);
     gemmepi__delete(&context->allocator, kernel);
 }
 
@@ -5513,14 +5561,16 @@ static void gemmepi__release_cached_plan(void *user, gemmepi__map_entry *entry) 
 
 static void gemmepi__close_device(gemmepi_context *context) {
     gemmepi__entry entry;
-    if (context->primary && gemmepi__enter(context, &entry) == GEMMEPI_OK) {
+    int entered = context->primary && gemmepi__enter(context, &entry) == GEMMEPI_OK;
+    context->entered_to_destroy = entered;
+    if (entered)
         context->driver.ctx_synchronize();
-        gemmepi__map_each(&context->kernels, gemmepi__free_kernel, context);
-        gemmepi__free_blocks(context);
-        if (context->lt_handle)
-            context->cublaslt.destroy(context->lt_handle);
+    gemmepi__map_each(&context->kernels, gemmepi__free_kernel, context);
+    gemmepi__free_blocks(context, entered);
+    if (context->lt_handle)
+        context->cublaslt.destroy(context->lt_handle);
+    if (entered)
         gemmepi__leave(context, &entry);
-    }
     if (context->primary)
         context->driver.device_primary_ctx_release(context->device);
     if (context->has_cublaslt)
@@ -5694,10 +5744,9 @@ static double gemmepi__derivative(uint32_t activation, double x) {
     switch (activation) {
     case GEMMEPI_GELU_TANH:
         argument = gemmepi__gelu_argument(x);
-        within = x > 64    ? 64
-                 : x < -64 ? -64
-                           : x; /* beyond, the product below is 0 and x * x must not overflow */
-        return gemmepi__scaled_logistic(1 + 2 * x * gemmepi__logistic(-argument) *
+        /* beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN */
+        within = x > 64 && x < HUGE_VAL ? 64 : x < -64 && x > -HUGE_VAL ? -64 : x;
+        return gemmepi__scaled_logistic(1 + 2 * within * gemmepi__logistic(-argument) *
                                                 (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
                                         argument);
     case GEMMEPI_GELU_ERF:
@@ -6275,6 +6324,9 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
     if (fault)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version,
                              fault);
+    if (result && result != GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED &&
+        result != GEMMEPI__CUBLAS_STATUS_INVALID_VALUE)
+        return gemmepi__cublaslt_failed(lt, result, "asking cuBLASLt for an algorithm");
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has no algorithm for it (%s)", lt->version,
                          lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
 }
@@ -6360,15 +6412,14 @@ typedef struct gemmepi__pass_params {
     int uses_c;
 } gemmepi__pass_params;
 
-/* reduce.cu: out[group][column] (+)= sums of x over rows and items. One group for the batch, or one for each item. */
+/* reduce.cu: sums of x, a batch of items of rows x columns, along its columns or rows. */
 typedef struct gemmepi__reduce_params {
     gemmepi__kernel_matrix x;
     void *out;
-    long long out_stride;
+    long long out_stride; /* between the sums of two items, or of two parts */
     long long rows, columns;
-    long long items;          /* of the batch that one group sums          */
-    long long part_rows;      /* sum_columns: rows that one block takes    */
-    long long parts;          /* sum_columns: blocks over the rows         */
+    long long parts;     /* sum_columns: into which an item's rows are divided */
+    long long part_rows; /* sum_columns: rows of a part                        */
 } gemmepi__reduce_params;
 
 #endif
@@ -6430,15 +6481,15 @@ static void gemmepi__pass_prologue(const gemmepi__problem *problem, int aligned,
                     gemmepi__type_name(problem, GEMMEPI__RESIDUAL));
     gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", aligned);
     gemmepi__append(&text, "#define GEMMEPI_HAS_PRODUCT %d\n", problem->k != 0);
-    gemmepi__append(&text, "#define GEMMEPI_EXACT %d\n", problem->views[GEMMEPI__D].bits != 16);
+    /* sums keep what D's rounding would hide */
+    gemmepi__append(&text, "#define GEMMEPI_EXACT %d\n",
+                    problem->views[GEMMEPI__D].bits != 16 || gemmepi__has(problem, GEMMEPI_BGRAD));
 }
 
-static void gemmepi__reduce_prologue(int x, int out, int accumulator, int accumulate, char *data,
-                                     size_t size) {
+static void gemmepi__reduce_prologue(int x, int out, int accumulate, char *data, size_t size) {
     gemmepi__text text = gemmepi__text_in(data, size);
     gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x)->name);
     gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)out)->name);
-    gemmepi__append(&text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)accumulator)->name);
     gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n", accumulate);
 }
 
@@ -6534,99 +6585,92 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
 
 /* >>building the sums */
 
-static gemmepi_status gemmepi__get_sum(gemmepi_context *context, const gemmepi__problem *problem, int x,
-                                       int out, int accumulate, const char *entry, gemmepi__launch *launch) {
+/* One launch of reduce.cu: items * parts sums of x's columns, or of its rows. */
+static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_rows, int64_t items, int x_dtype,
+                                         int out_dtype, int accumulate, const gemmepi__reduce_params *params,
+                                         gemmepi__launch *launch) {
+    int64_t tiles = along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
+    int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), items, 0);
     char prologue[512];
-    gemmepi__reduce_prologue(x, out, problem->accumulator, accumulate, prologue, sizeof prologue);
-    launch->threads_x =
-        strcmp(entry, "gemmepi_sum_rows") == 0 ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
-    launch->threads_y = launch->threads_x == GEMMEPI__SUM_COLUMNS ? GEMMEPI__SUM_ROWS : 1;
-    return gemmepi__get_kernel(context, "reduce.cu", prologue, entry, &launch->function);
-}
-
-static gemmepi_status gemmepi__set_blocks(gemmepi__launch *launch, int64_t x, int64_t y, int64_t z) {
-    int64_t blocks = gemmepi__offset(x, y, 0);
-    blocks = blocks < 0 ? -1 : gemmepi__offset(blocks, z, 0);
-    if (blocks < 0 || blocks > INT_MAX)
+    if (blocks <= 0 || blocks > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
     launch->blocks = (unsigned)blocks;
-    return GEMMEPI_OK;
+    launch->threads_x = along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
+    launch->threads_y = along_rows ? 1 : GEMMEPI__SUM_ROWS;
+    gemmepi__reduce_prologue(x_dtype, out_dtype, accumulate, prologue, sizeof prologue);
+    return gemmepi__get_kernel(context, "reduce.cu", prologue,
+                               along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", &launch->function);
 }
 
-/* Sums columns of x (rows x columns, groups of items) into bias_grad, by way of partial sums where one block for each
-   strip of columns would leave multiprocessors idle. */
-static gemmepi_status gemmepi__build_column_sums(gemmepi_context *context, const gemmepi__problem *problem,
-                                                 int x_dtype, int64_t groups, gemmepi__sums *sums) {
+/* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
+   block's; else by way of partial sums in F64, of which a second launch adds up `lines` for each group. */
+static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gemmepi__problem *problem,
+                                             int along_rows, int x_dtype, int64_t items, int64_t groups,
+                                             gemmepi__sums *sums) {
     const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
-    gemmepi__reduce_params *params = &sums->first_params;
+    gemmepi__reduce_params *first = &sums->first_params, *second = &sums->second_params;
     int accumulate = gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE);
-    int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
-    int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, tiles * groups);
-    int64_t most =
-        gemmepi__divide_up(params->rows, 64 * GEMMEPI__SUM_ROWS); /* fewer are not worth a launch */
+    int64_t lines = items / groups * first->parts;
     gemmepi_status status;
+    first->out_stride = out->batch_stride;
+    if (lines == 1)
+        return gemmepi__build_sum(context, along_rows, items, x_dtype, out->dtype, accumulate, first,
+                                  &sums->first);
+    first->out_stride = out->length;
+    sums->partial_bytes = (size_t)(groups * lines * out->length) * sizeof(double);
+    second->x.ld = out->length;
+    second->x.stride = lines * out->length;
+    second->rows = second->part_rows = lines;
+    second->columns = out->length;
+    second->parts = 1;
+    second->out_stride = out->batch_stride;
+    status = gemmepi__build_sum(context, along_rows, items, x_dtype, GEMMEPI_F64, 0, first, &sums->first);
+    if (!status)
+        status = gemmepi__build_sum(context, 0, groups, GEMMEPI_F64, out->dtype, accumulate, second,
+                                    &sums->second);
+    return status;
+}
+
+/* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 64 rows a thread:
+   fewer are not worth the second launch. */
+static void gemmepi__choose_parts(const gemmepi_context *context, int64_t items,
+                                  gemmepi__reduce_params *params) {
+    int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
+    int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, tiles * items);
+    int64_t most = gemmepi__divide_up(params->rows, 64 * GEMMEPI__SUM_ROWS);
     params->parts = wanted < most ? wanted : most;
     if (params->parts < 1)
         params->parts = 1;
     params->part_rows = gemmepi__divide_up(params->rows, params->parts);
-    params->out_stride = out->batch_stride;
-    status = gemmepi__set_blocks(&sums->first, tiles, params->parts, groups);
-    if (status || params->parts == 1)
-        return status ? status
-                      : gemmepi__get_sum(context, problem, x_dtype, out->dtype, accumulate,
-                                         "gemmepi_sum_columns", &sums->first);
-    params->out_stride = params->columns;
-    sums->partial_bytes = (size_t)(groups * params->parts * params->columns) *
-                          gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
-    sums->second_params = *params;
-    sums->second_params.x.ld = params->columns;
-    sums->second_params.x.stride = params->parts * params->columns;
-    sums->second_params.rows = params->parts;
-    sums->second_params.items = 1;
-    sums->second_params.parts = 1;
-    sums->second_params.part_rows = params->parts;
-    sums->second_params.out_stride = out->batch_stride;
-    status = gemmepi__set_blocks(&sums->second, tiles, groups, 1);
-    if (!status)
-        status = gemmepi__get_sum(context, problem, x_dtype, problem->accumulator, 0, "gemmepi_sum_columns",
-                                  &sums->first);
-    if (!status)
-        status = gemmepi__get_sum(context, problem, problem->accumulator, out->dtype, accumulate,
-                                  "gemmepi_sum_columns", &sums->second);
-    return status;
 }
 
 static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmepi__problem *problem,
                                           gemmepi__split *split) {
-    const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
     gemmepi__sums *sums = &split->sums;
     gemmepi__reduce_params *params = &sums->first_params;
-    int64_t groups = problem->batch > 1 && out->batch_stride == 0 ? 1 : problem->batch;
+    int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
+    int64_t groups = shared ? 1 : problem->batch;
     const gemmepi__view *view;
-    gemmepi_status status;
-    params->items = problem->batch / groups;
-    if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
+    int along_rows;
+    params->parts = 1;
+    if (gemmepi__has(problem, GEMMEPI_BGRAD)) { /* the pass left [batch][row_tiles][n] */
         sums->operand = GEMMEPI__AUX;
-        params->rows = split->pass_params.row_tiles;
+        params->rows = (int64_t)split->pass_params.row_tiles * (shared ? problem->batch : 1);
         params->columns = problem->n;
         params->x.ld = problem->n;
         params->x.stride = params->rows * problem->n;
-        return gemmepi__build_column_sums(context, problem, problem->accumulator, groups, sums);
+        gemmepi__choose_parts(context, groups, params);
+        return gemmepi__build_sums_of(context, problem, 0, problem->accumulator, groups, groups, sums);
     }
     sums->operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
     view = &problem->views[sums->operand];
+    along_rows = (sums->operand == GEMMEPI__A) != (view->transposed != 0);
     params->x = gemmepi__kernel_matrix_of(view);
     params->rows = view->lines;
     params->columns = view->length;
-    if ((sums->operand == GEMMEPI__A) == (view->transposed != 0))
-        return gemmepi__build_column_sums(context, problem, view->dtype, groups, sums);
-    params->out_stride = out->batch_stride;
-    status = gemmepi__set_blocks(&sums->first, params->rows, groups, 1);
-    if (!status)
-        status = gemmepi__get_sum(context, problem, view->dtype, out->dtype,
-                                  gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE), "gemmepi_sum_rows",
-                                  &sums->first);
-    return status;
+    if (!along_rows)
+        gemmepi__choose_parts(context, problem->batch, params);
+    return gemmepi__build_sums_of(context, problem, along_rows, view->dtype, problem->batch, groups, sums);
 }
 
 /* >>building the whole */
@@ -6644,7 +6688,8 @@ static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int 
         return view;
     view.dtype = problem->accumulator;
     view.bits = problem->accumulator == GEMMEPI_F64 ? 64 : 32;
-    view.ld = (problem->n + 7) / 8 * 8; /* runs of eight then start at multiples of 16 bytes */
+    /* runs of eight then start at multiples of 16 bytes; narrow results would grow too much */
+    view.ld = problem->n < 8 ? problem->n : (problem->n + 7) / 8 * 8;
     view.batch_stride = problem->m * view.ld;
     return view;
 }
@@ -6917,28 +6962,36 @@ GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
 
 /* >>running */
 
-static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
-                                             const gemmepi__arguments *arguments, gemmepi_stream stream) {
-    gemmepi_context *context = plan->context;
-    void *workspace = args->workspace;
-    if (plan->workspace_size && workspace) {
-        gemmepi_status status = gemmepi__check_workspace(&plan->problem, arguments, workspace,
-                                                         args->workspace_size, plan->workspace_size);
-        if (status)
-            return status;
-    } else if (plan->workspace_size) {
-        workspace = gemmepi__workspace_of(context, stream, plan->workspace_size);
-        if (!workspace)
-            return gemmepi__fail(
-                GEMMEPI_BUFFER_TOO_SMALL,
-                "args.workspace is NULL and gemmepi_prepare has reserved no %llu bytes for this stream",
-                (gemmepi__ull)plan->workspace_size);
-    }
+static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemmepi__arguments *arguments,
+                                            void *workspace, gemmepi_stream stream) {
     if (plan->route == GEMMEPI_ROUTE_LT)
-        return gemmepi__lt_run(context, &plan->lt, arguments, arguments->alpha, arguments->beta,
+        return gemmepi__lt_run(plan->context, &plan->lt, arguments, arguments->alpha, arguments->beta,
                                arguments->pointers[GEMMEPI__C], arguments->pointers[GEMMEPI__D], workspace,
                                stream);
-    return gemmepi__split_run(context, &plan->split, arguments, (char *)workspace, stream);
+    return gemmepi__split_run(plan->context, &plan->split, arguments, (char *)workspace, stream);
+}
+
+static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+                                             const gemmepi__arguments *arguments, gemmepi_stream stream) {
+    gemmepi__block *block;
+    gemmepi_status status;
+    if (plan->workspace_size == 0)
+        return gemmepi__launch_route(plan, arguments, NULL, stream);
+    if (args->workspace) {
+        status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, args->workspace_size,
+                                          plan->workspace_size);
+        return status ? status : gemmepi__launch_route(plan, arguments, args->workspace, stream);
+    }
+    block = gemmepi__find_block(plan->context, gemmepi__key_of_stream(stream), plan->workspace_size);
+    if (!block)
+        return gemmepi__fail(
+            GEMMEPI_BUFFER_TOO_SMALL,
+            "args.workspace is NULL and gemmepi_prepare has reserved no %llu bytes for this stream",
+            (gemmepi__ull)plan->workspace_size);
+    gemmepi__lock(&block->turn);
+    status = gemmepi__launch_route(plan, arguments, (void *)(uintptr_t)block->address, stream);
+    gemmepi__unlock(&block->turn);
+    return status;
 }
 
 #ifndef GEMMEPI_NO_HOST
@@ -7103,6 +7156,11 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
     details->route = plan->route;
     details->route_name = gemmepi__route_names[plan->route];
     gemmepi__describe_kernel(plan, details);
+    if (plan->problem.exchanged) {
+        int tile_m = details->tile_m;
+        details->tile_m = details->tile_n;
+        details->tile_n = tile_m;
+    }
     details->launches = plan->route == GEMMEPI_ROUTE_LT ? 1 : 0;
     if (plan->route == GEMMEPI_ROUTE_SPLIT)
         details->launches = gemmepi__split_launches(&plan->split);
@@ -7132,7 +7190,7 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
                     (long long)(problem->exchanged ? problem->n : problem->m),
                     (long long)(problem->exchanged ? problem->m : problem->n), (long long)problem->k,
                     (long long)problem->batch);
-    gemmepi__append_epilogue(text, problem->epilogue);
+    gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
     gemmepi__append(
         text, "%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
         problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "", (int)problem->alignment,

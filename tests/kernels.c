@@ -127,14 +127,14 @@ static void add_pass(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
     add(&pass, name, prologue);
 }
 
-static void add_reduce(int x, int out, int accumulator, int accumulate) {
+static void add_reduce(int x, int out, int accumulate) {
     char name[80], prologue[512];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
     append_lower(&text, gemmepi__dtype((gemmepi_dtype)x)->name);
     gemmepi__append(&text, "_to_");
     append_lower(&text, gemmepi__dtype((gemmepi_dtype)out)->name);
     gemmepi__append(&text, "%s", accumulate ? "_accumulate" : "");
-    gemmepi__reduce_prologue(x, out, accumulator, accumulate, prologue, sizeof prologue);
+    gemmepi__reduce_prologue(x, out, accumulate, prologue, sizeof prologue);
     add(&reduce, name, prologue);
 }
 
@@ -163,11 +163,11 @@ static void list_kernels(void) {
     add_pass(GEMMEPI_F16, GEMMEPI_F32, few[0], 1, 1);
     add_pass(GEMMEPI_BF16, GEMMEPI_F32, few[1], 0, 1);
     add_pass(GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_TANH | GEMMEPI_BIAS, 1, 0);
-    add_reduce(GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F32, 0);
-    add_reduce(GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_F32, 1);
-    add_reduce(GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_F64, 1);
-    add_reduce(GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_F32, 0);
-    add_reduce(GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_F32, 0);
+    add_reduce(GEMMEPI_F32, GEMMEPI_F32, 0);
+    add_reduce(GEMMEPI_F32, GEMMEPI_BF16, 1);
+    add_reduce(GEMMEPI_F64, GEMMEPI_F64, 1);
+    add_reduce(GEMMEPI_F16, GEMMEPI_F16, 0);
+    add_reduce(GEMMEPI_BF16, GEMMEPI_F32, 0);
 }
 
 /* >>one kernel */

@@ -42,7 +42,8 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context);
 GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmepi_context_details *details);
 
 /* The sentence about the last call on this thread that failed: the argument, its value and what would be accepted.
-   Read it before the next call on this thread, which may overwrite it. Never NULL; "" if none failed yet. */
+   Read it right after that call: later ones, also those that succeed, may overwrite it. Never NULL. With GEMMEPI_STATIC
+   each file has its own: it speaks of that file's calls. */
 GEMMEPI_API const char *gemmepi_last_error(void);
 
 /* "GEMMEPI_OK" and so on; "unknown status" for other values. */
@@ -82,9 +83,11 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan);
 
-/* Runs the plan on args in the order of stream: one to four launches, no lock, no allocation, no compilation. May
-   be captured into a CUDA graph. Calls that run at the same time on different streams need different workspaces,
-   which the context's own are.
+/* Runs the plan on args in the order of stream: one to four launches, no allocation, no compilation, and no lock but that below. May
+   be captured into a CUDA graph, which keeps the workspace it was captured with: graphs captured on one stream must not
+   run at the same time, nor beside runs on that stream. Calls on different streams need different workspaces, which the
+   context's own are; threads that run plans on one stream with the context's workspace take turns for the time of the
+   launches.
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
    reserved by gemmepi_prepare), CUDA_ERROR, CUBLAS_ERROR. On the first three nothing was launched. */
 GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemmepi_matmul_args *args,

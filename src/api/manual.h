@@ -60,7 +60,7 @@
      and E = (4 + k / 8) u_acc S (plus 2^-9 S with TF32),
          |out - exact| <= u |exact| + L E + 4 u_acc T + the smallest subnormal of the stored type,
      L the largest |act'| nearby (1.13 for GELU, 1.1 for SILU, 1 for the others, |act'(aux)| for BACKWARD) and T the sum
-     of the magnitudes combined after the product.
+     of the magnitudes combined after the product; act' of BACKWARD may be taken at aux (1 + 2 u_acc).
    - Never silent: what it cannot do it refuses in words, and nothing is touched. It never prints, exits or aborts.
    - Deterministic: a run repeated on the same GPU gives the same bits.
    - Where cuBLASLt's own epilogue is looser than that (its GELU is approximate, its RELU mask has the bit for v >= 0, its

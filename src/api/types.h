@@ -55,7 +55,7 @@ typedef enum gemmepi_log_level {
 } gemmepi_log_level;
 
 /* message is one line without a line end, valid during the call. May be called from any thread that uses the
-   context, never while the library holds a lock that a call back into it would need. */
+   context; must not call back into the context. */
 typedef void (*gemmepi_log_function)(void *user, gemmepi_log_level level, const char *message);
 
 /* Host memory for the library's own bookkeeping. Both or neither are set; they must be safe to call from every
@@ -68,7 +68,7 @@ typedef struct gemmepi_allocator {
 
 /* Called for each function that the library takes from a CUDA library: library is "cuda", "nvrtc" or "cublasLt",
    symbol the name, found what the library itself exports (NULL where it or the whole library is missing).
-   Returns the address to use, found to leave things as they are, NULL for "missing". */
+   Returns the address to use, found to leave things as they are, NULL for "missing". Must not call back into the context. */
 typedef void *(*gemmepi_symbol_resolver)(void *user, const char *library, const char *symbol, void *found);
 
 typedef struct gemmepi_config {

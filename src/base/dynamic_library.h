@@ -42,9 +42,11 @@ static int gemmepi__is_absolute(const char *path) {
    also finds a library that the process has already. NULL if that fails: then reason (of size bytes) says why. */
 static void *gemmepi__library_open(const char *name, char *reason, size_t size) {
 #if GEMMEPI__WINDOWS
-    /* a full path lets the library find its neighbours, which the flag forbids for other names */
-    void *library =
-        (void *)LoadLibraryExA(name, NULL, gemmepi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH : 0);
+    /* a full path lets the library find its neighbours; a plain name is not sought in the current folder, where anyone
+       may have put it */
+    void *library = (void *)LoadLibraryExA(name, NULL,
+                                           gemmepi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH
+                                                                      : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
     if (!library)
         snprintf(reason, size, "%s: Windows error %lu", name, GetLastError());
 #else

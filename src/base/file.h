@@ -476,8 +476,8 @@ static int gemmepi__file_write_some(gemmepi__file file, const void *data, size_t
 /* Appends the folder where programs of this user keep what they can make again, as the XDG base directory
    specification finds it. 0 if the user has none. */
 static int gemmepi__user_cache_folder(gemmepi__text *text) {
-    const char *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
+    const char *cache = gemmepi__secure_getenv("XDG_CACHE_HOME"); /* code is loaded from there */
+    const char *home = gemmepi__secure_getenv("HOME");
     if (cache && gemmepi__path_is_absolute(cache))
         gemmepi__append(text, "%s", cache);
     else if (home && gemmepi__path_is_absolute(home))

@@ -48,6 +48,11 @@
 #define GEMMEPI__SYSTEM_NAME(name) __asm__(name)
 #endif
 
+#if !GEMMEPI__WINDOWS
+/* NULL in a program that runs with more rights than its user, who would else say where code is loaded from */
+extern char *gemmepi__secure_getenv(const char *name) GEMMEPI__SYSTEM_NAME("secure_getenv");
+#endif
+
 #define GEMMEPI__COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* sizes are printed as unsigned long long everywhere: %zu is unknown to older Windows runtimes */

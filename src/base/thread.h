@@ -65,4 +65,13 @@ static long gemmepi__add(long *counter, long amount) {
 }
 #endif
 
+/* A number that no other thread of the process has, or had before. */
+static uintptr_t gemmepi__thread_number(void) {
+    static long last;
+    static GEMMEPI__THREAD_LOCAL long mine;
+    if (!mine)
+        mine = gemmepi__add(&last, 1);
+    return (uintptr_t)mine;
+}
+
 #endif

@@ -19,7 +19,6 @@
 #include <dirent.h>
 #include <unistd.h>
 
-extern char *gemmepi__secure_getenv(const char *name) GEMMEPI__SYSTEM_NAME("secure_getenv");
 extern char *gemmepi__realpath(const char *path, char *resolved) GEMMEPI__SYSTEM_NAME("realpath");
 #endif
 

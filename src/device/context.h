@@ -30,6 +30,7 @@ struct gemmepi_context {
     gemmepi__cublaslt cublaslt;
     gemmepi__lt_handle lt_handle; /* NULL: cuBLASLt not opened */
     int has_nvrtc, has_cublaslt;
+    int entered_to_destroy; /* gemmepi_destroy could make the primary context current */
     gemmepi__disk_cache disk;
     gemmepi__map kernels; /* gemmepi__kernel by file and prologue */
     long kernels_compiled, kernels_from_disk;
@@ -159,6 +160,8 @@ static gemmepi_status gemmepi__open_host(gemmepi_context *context) {
 #else
     context->is_host = 1;
     context->ordinal = -1;
+    context->arch = context->multiprocessors = 0; /* a GPU that could not be used may have left its own */
+    memset(context->name, 0, sizeof context->name);
     memcpy(context->name, "host", 5);
     return GEMMEPI_OK;
 #endif

@@ -11,14 +11,16 @@ static void gemmepi__release_cached_plan(void *user, gemmepi__map_entry *entry) 
 
 static void gemmepi__close_device(gemmepi_context *context) {
     gemmepi__entry entry;
-    if (context->primary && gemmepi__enter(context, &entry) == GEMMEPI_OK) {
+    int entered = context->primary && gemmepi__enter(context, &entry) == GEMMEPI_OK;
+    context->entered_to_destroy = entered;
+    if (entered)
         context->driver.ctx_synchronize();
-        gemmepi__map_each(&context->kernels, gemmepi__free_kernel, context);
-        gemmepi__free_blocks(context);
-        if (context->lt_handle)
-            context->cublaslt.destroy(context->lt_handle);
+    gemmepi__map_each(&context->kernels, gemmepi__free_kernel, context);
+    gemmepi__free_blocks(context, entered);
+    if (context->lt_handle)
+        context->cublaslt.destroy(context->lt_handle);
+    if (entered)
         gemmepi__leave(context, &entry);
-    }
     if (context->primary)
         context->driver.device_primary_ctx_release(context->device);
     if (context->has_cublaslt)

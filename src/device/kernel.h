@@ -152,6 +152,7 @@ static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char
     int knows = gemmepi__recall_compiler(context, &recalled);
     if (knows && gemmepi__kernel_from_disk(context, &recalled, file, prologue, entry, kernel))
         return GEMMEPI_OK;
+    memset(&target, 0, sizeof target); /* all of its bytes go into a key */
     status = gemmepi__open_nvrtc(context);
     if (!status)
         status = gemmepi__choose_target(&context->nvrtc, context->arch, &target);
@@ -201,7 +202,8 @@ static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *
 static void gemmepi__free_kernel(void *user, gemmepi__map_entry *entry) {
     gemmepi_context *context = (gemmepi_context *)user;
     gemmepi__kernel *kernel = (gemmepi__kernel *)entry->value;
-    context->driver.module_unload(kernel->module);
+    if (context->entered_to_destroy)
+        context->driver.module_unload(kernel->module);
     gemmepi__delete(&context->allocator, kernel);
 }
 

@@ -3,7 +3,9 @@
    A bucket is a list that only grows at its head: a block is published whole, and neither moved nor freed before the
    context goes, because captured graphs keep its address. A stream is known by its handle (its id would be better, but
    CUDA does not tell it while the stream is being captured); the handle of the per-thread default stream stands for a
-   stream of each thread. */
+   stream of each thread.
+
+   A run is several launches through one block, so threads that run on one stream take turns for the time of them. */
 #ifndef GEMMEPI_DEVICE_WORKSPACE_H
 #define GEMMEPI_DEVICE_WORKSPACE_H
 
@@ -19,6 +21,7 @@ typedef struct gemmepi__block {
     gemmepi__stream_key stream;
     gemmepi__cu_deviceptr address;
     size_t size;
+    gemmepi__mutex turn; /* held while a run launches */
 } gemmepi__block;
 
 /* Blocks below this double, so that growing problems do not leave a trail of them. */
@@ -31,13 +34,13 @@ static gemmepi__stream_key gemmepi__key_of_stream(gemmepi_stream stream) {
     if (key.handle == GEMMEPI__CU_STREAM_LEGACY)
         key.handle = 0; /* the same stream as NULL */
     if (key.handle == GEMMEPI__CU_STREAM_PER_THREAD)
-        key.thread = (uintptr_t)gemmepi__error_text; /* a thread-local: its address is the thread's own */
+        key.thread = gemmepi__thread_number();
     return key;
 }
 
 static gemmepi__atomic_pointer *gemmepi__bucket_of(gemmepi_context *context, gemmepi__stream_key key) {
-    /* handles and thread-locals are addresses of allocations: their low bits say little */
-    return &context->blocks[(key.handle >> 4 ^ key.handle >> 12 ^ key.thread >> 12) % GEMMEPI__BLOCK_BUCKETS];
+    /* handles are addresses of allocations: their low bits say little */
+    return &context->blocks[(key.handle >> 4 ^ key.handle >> 12 ^ key.thread) % GEMMEPI__BLOCK_BUCKETS];
 }
 
 static gemmepi__block *gemmepi__find_block(gemmepi_context *context, gemmepi__stream_key key, size_t size) {
@@ -46,12 +49,6 @@ static gemmepi__block *gemmepi__find_block(gemmepi_context *context, gemmepi__st
            (block->stream.handle != key.handle || block->stream.thread != key.thread || block->size < size))
         block = block->next;
     return block;
-}
-
-/* Memory of the stream for a run, or NULL. */
-static void *gemmepi__workspace_of(gemmepi_context *context, gemmepi_stream stream, size_t size) {
-    gemmepi__block *block = gemmepi__find_block(context, gemmepi__key_of_stream(stream), size);
-    return block ? (void *)(uintptr_t)block->address : NULL;
 }
 
 static gemmepi_status gemmepi__add_block(gemmepi_context *context, gemmepi__stream_key key, size_t size) {
@@ -63,9 +60,14 @@ static gemmepi_status gemmepi__add_block(gemmepi_context *context, gemmepi__stre
     block = (gemmepi__block *)gemmepi__new(&context->allocator, sizeof *block);
     if (!block)
         return GEMMEPI_OUT_OF_MEMORY;
+    if (!gemmepi__mutex_init(&block->turn)) {
+        gemmepi__delete(&context->allocator, block);
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+    }
     result = context->driver.mem_alloc(&block->address, size);
     if (result) {
         char what[96];
+        gemmepi__mutex_destroy(&block->turn);
         gemmepi__delete(&context->allocator, block);
         snprintf(what, sizeof what, "allocating %llu bytes of workspace", (gemmepi__ull)size);
         return gemmepi__cuda_failed(&context->driver, result, what);
@@ -112,13 +114,16 @@ static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream 
     return status;
 }
 
-static void gemmepi__free_blocks(gemmepi_context *context) {
+/* entered: the primary context is current; without it only host memory can be freed */
+static void gemmepi__free_blocks(gemmepi_context *context, int entered) {
     size_t i;
     for (i = 0; i < GEMMEPI__BLOCK_BUCKETS; i++) {
         gemmepi__block *block = (gemmepi__block *)gemmepi__load_pointer(&context->blocks[i]), *next;
         for (; block; block = next) {
             next = block->next;
-            context->driver.mem_free(block->address);
+            if (entered)
+                context->driver.mem_free(block->address);
+            gemmepi__mutex_destroy(&block->turn);
             gemmepi__delete(&context->allocator, block);
         }
     }

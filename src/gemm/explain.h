@@ -31,6 +31,11 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
     details->route = plan->route;
     details->route_name = gemmepi__route_names[plan->route];
     gemmepi__describe_kernel(plan, details);
+    if (plan->problem.exchanged) {
+        int tile_m = details->tile_m;
+        details->tile_m = details->tile_n;
+        details->tile_n = tile_m;
+    }
     details->launches = plan->route == GEMMEPI_ROUTE_LT ? 1 : 0;
     if (plan->route == GEMMEPI_ROUTE_SPLIT)
         details->launches = gemmepi__split_launches(&plan->split);
@@ -60,7 +65,7 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
                     (long long)(problem->exchanged ? problem->n : problem->m),
                     (long long)(problem->exchanged ? problem->m : problem->n), (long long)problem->k,
                     (long long)problem->batch);
-    gemmepi__append_epilogue(text, problem->epilogue);
+    gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
     gemmepi__append(
         text, "%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
         problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "", (int)problem->alignment,

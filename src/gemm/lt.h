@@ -349,6 +349,9 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
     if (fault)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version,
                              fault);
+    if (result && result != GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED &&
+        result != GEMMEPI__CUBLAS_STATUS_INVALID_VALUE)
+        return gemmepi__cublaslt_failed(lt, result, "asking cuBLASLt for an algorithm");
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has no algorithm for it (%s)", lt->version,
                          lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
 }

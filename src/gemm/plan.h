@@ -129,28 +129,36 @@ GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
 
 /* >>running */
 
-static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
-                                             const gemmepi__arguments *arguments, gemmepi_stream stream) {
-    gemmepi_context *context = plan->context;
-    void *workspace = args->workspace;
-    if (plan->workspace_size && workspace) {
-        gemmepi_status status = gemmepi__check_workspace(&plan->problem, arguments, workspace,
-                                                         args->workspace_size, plan->workspace_size);
-        if (status)
-            return status;
-    } else if (plan->workspace_size) {
-        workspace = gemmepi__workspace_of(context, stream, plan->workspace_size);
-        if (!workspace)
-            return gemmepi__fail(
-                GEMMEPI_BUFFER_TOO_SMALL,
-                "args.workspace is NULL and gemmepi_prepare has reserved no %llu bytes for this stream",
-                (gemmepi__ull)plan->workspace_size);
-    }
+static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemmepi__arguments *arguments,
+                                            void *workspace, gemmepi_stream stream) {
     if (plan->route == GEMMEPI_ROUTE_LT)
-        return gemmepi__lt_run(context, &plan->lt, arguments, arguments->alpha, arguments->beta,
+        return gemmepi__lt_run(plan->context, &plan->lt, arguments, arguments->alpha, arguments->beta,
                                arguments->pointers[GEMMEPI__C], arguments->pointers[GEMMEPI__D], workspace,
                                stream);
-    return gemmepi__split_run(context, &plan->split, arguments, (char *)workspace, stream);
+    return gemmepi__split_run(plan->context, &plan->split, arguments, (char *)workspace, stream);
+}
+
+static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+                                             const gemmepi__arguments *arguments, gemmepi_stream stream) {
+    gemmepi__block *block;
+    gemmepi_status status;
+    if (plan->workspace_size == 0)
+        return gemmepi__launch_route(plan, arguments, NULL, stream);
+    if (args->workspace) {
+        status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, args->workspace_size,
+                                          plan->workspace_size);
+        return status ? status : gemmepi__launch_route(plan, arguments, args->workspace, stream);
+    }
+    block = gemmepi__find_block(plan->context, gemmepi__key_of_stream(stream), plan->workspace_size);
+    if (!block)
+        return gemmepi__fail(
+            GEMMEPI_BUFFER_TOO_SMALL,
+            "args.workspace is NULL and gemmepi_prepare has reserved no %llu bytes for this stream",
+            (gemmepi__ull)plan->workspace_size);
+    gemmepi__lock(&block->turn);
+    status = gemmepi__launch_route(plan, arguments, (void *)(uintptr_t)block->address, stream);
+    gemmepi__unlock(&block->turn);
+    return status;
 }
 
 #ifndef GEMMEPI_NO_HOST

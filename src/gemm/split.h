@@ -67,15 +67,15 @@ static void gemmepi__pass_prologue(const gemmepi__problem *problem, int aligned,
                     gemmepi__type_name(problem, GEMMEPI__RESIDUAL));
     gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", aligned);
     gemmepi__append(&text, "#define GEMMEPI_HAS_PRODUCT %d\n", problem->k != 0);
-    gemmepi__append(&text, "#define GEMMEPI_EXACT %d\n", problem->views[GEMMEPI__D].bits != 16);
+    /* sums keep what D's rounding would hide */
+    gemmepi__append(&text, "#define GEMMEPI_EXACT %d\n",
+                    problem->views[GEMMEPI__D].bits != 16 || gemmepi__has(problem, GEMMEPI_BGRAD));
 }
 
-static void gemmepi__reduce_prologue(int x, int out, int accumulator, int accumulate, char *data,
-                                     size_t size) {
+static void gemmepi__reduce_prologue(int x, int out, int accumulate, char *data, size_t size) {
     gemmepi__text text = gemmepi__text_in(data, size);
     gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x)->name);
     gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)out)->name);
-    gemmepi__append(&text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)accumulator)->name);
     gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n", accumulate);
 }
 
@@ -171,99 +171,92 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
 
 /* >>building the sums */
 
-static gemmepi_status gemmepi__get_sum(gemmepi_context *context, const gemmepi__problem *problem, int x,
-                                       int out, int accumulate, const char *entry, gemmepi__launch *launch) {
+/* One launch of reduce.cu: items * parts sums of x's columns, or of its rows. */
+static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_rows, int64_t items, int x_dtype,
+                                         int out_dtype, int accumulate, const gemmepi__reduce_params *params,
+                                         gemmepi__launch *launch) {
+    int64_t tiles = along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
+    int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), items, 0);
     char prologue[512];
-    gemmepi__reduce_prologue(x, out, problem->accumulator, accumulate, prologue, sizeof prologue);
-    launch->threads_x =
-        strcmp(entry, "gemmepi_sum_rows") == 0 ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
-    launch->threads_y = launch->threads_x == GEMMEPI__SUM_COLUMNS ? GEMMEPI__SUM_ROWS : 1;
-    return gemmepi__get_kernel(context, "reduce.cu", prologue, entry, &launch->function);
-}
-
-static gemmepi_status gemmepi__set_blocks(gemmepi__launch *launch, int64_t x, int64_t y, int64_t z) {
-    int64_t blocks = gemmepi__offset(x, y, 0);
-    blocks = blocks < 0 ? -1 : gemmepi__offset(blocks, z, 0);
-    if (blocks < 0 || blocks > INT_MAX)
+    if (blocks <= 0 || blocks > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
     launch->blocks = (unsigned)blocks;
-    return GEMMEPI_OK;
+    launch->threads_x = along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
+    launch->threads_y = along_rows ? 1 : GEMMEPI__SUM_ROWS;
+    gemmepi__reduce_prologue(x_dtype, out_dtype, accumulate, prologue, sizeof prologue);
+    return gemmepi__get_kernel(context, "reduce.cu", prologue,
+                               along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", &launch->function);
 }
 
-/* Sums columns of x (rows x columns, groups of items) into bias_grad, by way of partial sums where one block for each
-   strip of columns would leave multiprocessors idle. */
-static gemmepi_status gemmepi__build_column_sums(gemmepi_context *context, const gemmepi__problem *problem,
-                                                 int x_dtype, int64_t groups, gemmepi__sums *sums) {
+/* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
+   block's; else by way of partial sums in F64, of which a second launch adds up `lines` for each group. */
+static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gemmepi__problem *problem,
+                                             int along_rows, int x_dtype, int64_t items, int64_t groups,
+                                             gemmepi__sums *sums) {
     const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
-    gemmepi__reduce_params *params = &sums->first_params;
+    gemmepi__reduce_params *first = &sums->first_params, *second = &sums->second_params;
     int accumulate = gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE);
-    int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
-    int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, tiles * groups);
-    int64_t most =
-        gemmepi__divide_up(params->rows, 64 * GEMMEPI__SUM_ROWS); /* fewer are not worth a launch */
+    int64_t lines = items / groups * first->parts;
     gemmepi_status status;
+    first->out_stride = out->batch_stride;
+    if (lines == 1)
+        return gemmepi__build_sum(context, along_rows, items, x_dtype, out->dtype, accumulate, first,
+                                  &sums->first);
+    first->out_stride = out->length;
+    sums->partial_bytes = (size_t)(groups * lines * out->length) * sizeof(double);
+    second->x.ld = out->length;
+    second->x.stride = lines * out->length;
+    second->rows = second->part_rows = lines;
+    second->columns = out->length;
+    second->parts = 1;
+    second->out_stride = out->batch_stride;
+    status = gemmepi__build_sum(context, along_rows, items, x_dtype, GEMMEPI_F64, 0, first, &sums->first);
+    if (!status)
+        status = gemmepi__build_sum(context, 0, groups, GEMMEPI_F64, out->dtype, accumulate, second,
+                                    &sums->second);
+    return status;
+}
+
+/* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 64 rows a thread:
+   fewer are not worth the second launch. */
+static void gemmepi__choose_parts(const gemmepi_context *context, int64_t items,
+                                  gemmepi__reduce_params *params) {
+    int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
+    int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, tiles * items);
+    int64_t most = gemmepi__divide_up(params->rows, 64 * GEMMEPI__SUM_ROWS);
     params->parts = wanted < most ? wanted : most;
     if (params->parts < 1)
         params->parts = 1;
     params->part_rows = gemmepi__divide_up(params->rows, params->parts);
-    params->out_stride = out->batch_stride;
-    status = gemmepi__set_blocks(&sums->first, tiles, params->parts, groups);
-    if (status || params->parts == 1)
-        return status ? status
-                      : gemmepi__get_sum(context, problem, x_dtype, out->dtype, accumulate,
-                                         "gemmepi_sum_columns", &sums->first);
-    params->out_stride = params->columns;
-    sums->partial_bytes = (size_t)(groups * params->parts * params->columns) *
-                          gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
-    sums->second_params = *params;
-    sums->second_params.x.ld = params->columns;
-    sums->second_params.x.stride = params->parts * params->columns;
-    sums->second_params.rows = params->parts;
-    sums->second_params.items = 1;
-    sums->second_params.parts = 1;
-    sums->second_params.part_rows = params->parts;
-    sums->second_params.out_stride = out->batch_stride;
-    status = gemmepi__set_blocks(&sums->second, tiles, groups, 1);
-    if (!status)
-        status = gemmepi__get_sum(context, problem, x_dtype, problem->accumulator, 0, "gemmepi_sum_columns",
-                                  &sums->first);
-    if (!status)
-        status = gemmepi__get_sum(context, problem, problem->accumulator, out->dtype, accumulate,
-                                  "gemmepi_sum_columns", &sums->second);
-    return status;
 }
 
 static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmepi__problem *problem,
                                           gemmepi__split *split) {
-    const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
     gemmepi__sums *sums = &split->sums;
     gemmepi__reduce_params *params = &sums->first_params;
-    int64_t groups = problem->batch > 1 && out->batch_stride == 0 ? 1 : problem->batch;
+    int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
+    int64_t groups = shared ? 1 : problem->batch;
     const gemmepi__view *view;
-    gemmepi_status status;
-    params->items = problem->batch / groups;
-    if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
+    int along_rows;
+    params->parts = 1;
+    if (gemmepi__has(problem, GEMMEPI_BGRAD)) { /* the pass left [batch][row_tiles][n] */
         sums->operand = GEMMEPI__AUX;
-        params->rows = split->pass_params.row_tiles;
+        params->rows = (int64_t)split->pass_params.row_tiles * (shared ? problem->batch : 1);
         params->columns = problem->n;
         params->x.ld = problem->n;
         params->x.stride = params->rows * problem->n;
-        return gemmepi__build_column_sums(context, problem, problem->accumulator, groups, sums);
+        gemmepi__choose_parts(context, groups, params);
+        return gemmepi__build_sums_of(context, problem, 0, problem->accumulator, groups, groups, sums);
     }
     sums->operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
     view = &problem->views[sums->operand];
+    along_rows = (sums->operand == GEMMEPI__A) != (view->transposed != 0);
     params->x = gemmepi__kernel_matrix_of(view);
     params->rows = view->lines;
     params->columns = view->length;
-    if ((sums->operand == GEMMEPI__A) == (view->transposed != 0))
-        return gemmepi__build_column_sums(context, problem, view->dtype, groups, sums);
-    params->out_stride = out->batch_stride;
-    status = gemmepi__set_blocks(&sums->first, params->rows, groups, 1);
-    if (!status)
-        status = gemmepi__get_sum(context, problem, view->dtype, out->dtype,
-                                  gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE), "gemmepi_sum_rows",
-                                  &sums->first);
-    return status;
+    if (!along_rows)
+        gemmepi__choose_parts(context, problem->batch, params);
+    return gemmepi__build_sums_of(context, problem, along_rows, view->dtype, problem->batch, groups, sums);
 }
 
 /* >>building the whole */
@@ -281,7 +274,8 @@ static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int 
         return view;
     view.dtype = problem->accumulator;
     view.bits = problem->accumulator == GEMMEPI_F64 ? 64 : 32;
-    view.ld = (problem->n + 7) / 8 * 8; /* runs of eight then start at multiples of 16 bytes */
+    /* runs of eight then start at multiples of 16 bytes; narrow results would grow too much */
+    view.ld = problem->n < 8 ? problem->n : (problem->n + 7) / 8 * 8;
     view.batch_stride = problem->m * view.ld;
     return view;
 }

@@ -56,10 +56,9 @@ static double gemmepi__derivative(uint32_t activation, double x) {
     switch (activation) {
     case GEMMEPI_GELU_TANH:
         argument = gemmepi__gelu_argument(x);
-        within = x > 64    ? 64
-                 : x < -64 ? -64
-                           : x; /* beyond, the product below is 0 and x * x must not overflow */
-        return gemmepi__scaled_logistic(1 + 2 * x * gemmepi__logistic(-argument) *
+        /* beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN */
+        within = x > 64 && x < HUGE_VAL ? 64 : x < -64 && x > -HUGE_VAL ? -64 : x;
+        return gemmepi__scaled_logistic(1 + 2 * within * gemmepi__logistic(-argument) *
                                                 (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
                                         argument);
     case GEMMEPI_GELU_ERF:

@@ -117,9 +117,11 @@ template <int Activation, class A> __device__ inline A activate(A x) {
 template <int Activation, class A> __device__ inline A derivative(A x) {
     if (Activation == GELU_TANH) {
         A argument = gelu_argument(x);
-        A within = x > 64 ? A(64) : x < -64 ? A(-64) : x; // beyond, the product is 0 and x * x must not overflow
+        // beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN
+        A within = x > 64 && x - x == 0 ? A(64) : x < -64 && x - x == 0 ? A(-64) : x;
         constexpr A c = A(0.79788456080286535588);
-        return scaled_logistic(1 + 2 * x * logistic(-argument) * (c + c * A(0.134145) * (within * within)), argument);
+        return scaled_logistic(1 + 2 * within * logistic(-argument) * (c + c * A(0.134145) * (within * within)),
+                               argument);
     }
     if (Activation == GELU_ERF)
         return scaled_normal_cdf(A(1), x) + scaled_normal_density(x, x);

@@ -20,15 +20,14 @@ typedef struct gemmepi__pass_params {
     int uses_c;
 } gemmepi__pass_params;
 
-/* reduce.cu: out[group][column] (+)= sums of x over rows and items. One group for the batch, or one for each item. */
+/* reduce.cu: sums of x, a batch of items of rows x columns, along its columns or rows. */
 typedef struct gemmepi__reduce_params {
     gemmepi__kernel_matrix x;
     void *out;
-    long long out_stride;
+    long long out_stride; /* between the sums of two items, or of two parts */
     long long rows, columns;
-    long long items;          /* of the batch that one group sums          */
-    long long part_rows;      /* sum_columns: rows that one block takes    */
-    long long parts;          /* sum_columns: blocks over the rows         */
+    long long parts;     /* sum_columns: into which an item's rows are divided */
+    long long part_rows; /* sum_columns: rows of a part                        */
 } gemmepi__reduce_params;
 
 #endif

@@ -1,44 +1,40 @@
-// Sums of a matrix over its rows or along them, in a fixed order, into bias_grad or into partial sums.
+// Sums of a matrix over its rows or along them, in a fixed order, into bias_grad or into partial sums. They are added in
+// f64, because a column may have millions of rows; there are few enough of them to cost nothing.
 #include "types.cuh"
 #include "params.h"
 
 #ifndef GEMMEPI_X_TYPE
 #define GEMMEPI_X_TYPE     F32
 #define GEMMEPI_OUT_TYPE   F32
-#define GEMMEPI_ACC        F32
 #define GEMMEPI_ACCUMULATE 0 // 1: add to what out holds
 #endif
 
-typedef GEMMEPI_ACC Acc;
+constexpr int COLUMNS = 32, ROWS = 8; // sum_columns: a block
+constexpr int LINE_THREADS = 128;     // sum_rows: a block
 
-constexpr int COLUMNS = 32, ROWS = 8;   // sum_columns: a block
-constexpr int LINE_THREADS = 128;       // sum_rows: a block
-
-__device__ inline void finish(const gemmepi__reduce_params &p, long long group, long long at, Acc sum) {
-    GEMMEPI_OUT_TYPE *out = (GEMMEPI_OUT_TYPE *)p.out + group * p.out_stride + at;
+__device__ inline void finish(const gemmepi__reduce_params &p, long long line, long long at, double sum) {
+    GEMMEPI_OUT_TYPE *out = (GEMMEPI_OUT_TYPE *)p.out + line * p.out_stride + at;
     if (GEMMEPI_ACCUMULATE)
-        sum += to_acc<Acc>(*out);
+        sum += to_acc<double>(*out);
     *out = from_acc<GEMMEPI_OUT_TYPE>(sum);
 }
 
-// out[group][column] = sum over the group's items and rows. Blocks: groups * parts * column tiles; with parts > 1
-// out is partial sums, out[group * parts + part][column], for a second launch.
+// out[item * parts + part][column] = sum over the part's rows. Blocks: items * parts * column tiles.
 extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS)
     gemmepi_sum_columns(const __grid_constant__ gemmepi__reduce_params p) {
-    __shared__ Acc shared[ROWS][COLUMNS];
+    __shared__ double shared[ROWS][COLUMNS];
     u32 column_tiles = (u32)((p.columns + COLUMNS - 1) / COLUMNS); // 32 bits, as all counts of blocks
-    u32 tile = blockIdx.x / column_tiles, group = tile / (u32)p.parts;
-    long long part = tile - group * (u32)p.parts;
-    long long column = (long long)(blockIdx.x - tile * column_tiles) * COLUMNS + threadIdx.x;
-    long long first = part * p.part_rows, last = first + p.part_rows < p.rows ? first + p.part_rows : p.rows;
-    Acc sum = 0;
-    if (column < p.columns)
-        for (long long item = 0; item < p.items; item++) {
-            const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + (group * p.items + item) * p.x.stride + column;
+    u32 line = blockIdx.x / column_tiles, item = line / (u32)p.parts;
+    long long column = (long long)(blockIdx.x - line * column_tiles) * COLUMNS + threadIdx.x;
+    long long first = (line - item * (u32)p.parts) * p.part_rows;
+    long long last = first + p.part_rows < p.rows ? first + p.part_rows : p.rows;
+    double sum = 0;
+    if (column < p.columns) {
+        const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + column;
 #pragma unroll 4
-            for (long long row = first + threadIdx.y; row < last; row += ROWS)
-                sum += to_acc<Acc>(x[row * p.x.ld]);
-        }
+        for (long long row = first + threadIdx.y; row < last; row += ROWS)
+            sum += to_acc<double>(x[row * p.x.ld]);
+    }
     shared[threadIdx.y][threadIdx.x] = sum;
     for (int half = ROWS / 2; half > 0; half /= 2) {
         __syncthreads();
@@ -46,22 +42,20 @@ extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS)
             shared[threadIdx.y][threadIdx.x] += shared[threadIdx.y + half][threadIdx.x];
     }
     if (threadIdx.y == 0 && column < p.columns)
-        finish(p, group * p.parts + part, column, shared[0][threadIdx.x]);
+        finish(p, line, column, shared[0][threadIdx.x]);
 }
 
-// out[group][row] = sum over the group's items and the row. Blocks: groups * rows.
+// out[item][row] = sum along the row. Blocks: items * rows.
 extern "C" __global__ void __launch_bounds__(LINE_THREADS)
     gemmepi_sum_rows(const __grid_constant__ gemmepi__reduce_params p) {
-    __shared__ Acc shared[LINE_THREADS];
-    u32 group = blockIdx.x / (u32)p.rows;
-    long long row = blockIdx.x - group * (u32)p.rows;
-    Acc sum = 0;
-    for (long long item = 0; item < p.items; item++) {
-        const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + (group * p.items + item) * p.x.stride + row * p.x.ld;
+    __shared__ double shared[LINE_THREADS];
+    u32 item = blockIdx.x / (u32)p.rows;
+    long long row = blockIdx.x - item * (u32)p.rows;
+    const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + row * p.x.ld;
+    double sum = 0;
 #pragma unroll 4
-        for (long long column = threadIdx.x; column < p.columns; column += LINE_THREADS)
-            sum += to_acc<Acc>(x[column]);
-    }
+    for (long long column = threadIdx.x; column < p.columns; column += LINE_THREADS)
+        sum += to_acc<double>(x[column]);
     shared[threadIdx.x] = sum;
     for (int half = LINE_THREADS / 2; half > 0; half /= 2) {
         __syncthreads();
@@ -69,5 +63,5 @@ extern "C" __global__ void __launch_bounds__(LINE_THREADS)
             shared[threadIdx.x] += shared[threadIdx.x + half];
     }
     if (threadIdx.x == 0)
-        finish(p, group, row, shared[0]);
+        finish(p, item, row, shared[0]);
 }

@@ -53,8 +53,18 @@ template <class T> __device__ inline T from_acc(float x) {
     from_f32(x, y);
     return y;
 }
+// To less than f64 by way of an f32 whose last bit tells of what was cut off ("round to odd"): so it is rounded once.
 template <class T> __device__ inline T from_acc(double x) {
+    T y;
+    float cut = __double2float_rz(x);
+    from_f32(cut == x ? cut : __uint_as_float(__float_as_uint(cut) | 1), y);
+    return y;
+}
+template <> __device__ inline double from_acc<double>(double x) {
     return x;
+}
+template <> __device__ inline float from_acc<float>(double x) {
+    return (float)x;
 }
 
 // Eight elements of a row, the unit of every pass of ours: one byte of RELU's mask, one 16-byte access in 16 bits.

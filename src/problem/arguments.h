@@ -41,7 +41,7 @@ static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, i
                                               const void *pointer) {
     char name[256];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    gemmepi__append_epilogue(&text, problem->epilogue);
+    gemmepi__append_epilogue(&text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
     if (pointer)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "args.%s is given (%p), but the epilogue %s does not use it",
@@ -125,11 +125,10 @@ static int gemmepi__meets_item(const gemmepi__pattern *q, int64_t start, int64_t
     return line < q->lines && line * q->line < start + width;
 }
 
-/* Whether two patterns really share a byte, q beginning `distance` bytes after p. Where both have the same pitch (column
-   slices of one matrix, the usual case), only the distance between lines counts; else every line of p is held against q,
-   which takes as many steps as p has lines and q items. */
+/* Whether two patterns really share a byte, q beginning `distance` bytes after p. Where both have the same pitch (column slices of one matrix, the usual case), only the distance between lines counts; else every line of p is held against
+   the items of q whose range it lies in. */
 static int gemmepi__patterns_share(const gemmepi__pattern *p, const gemmepi__pattern *q, int64_t distance) {
-    int64_t i, j, line;
+    int64_t extent = (q->lines - 1) * q->line + q->width, i, j, line;
     int same_lines = p->line == q->line || p->lines == 1 || q->lines == 1;
     int same_items = p->item == q->item || (p->items == 1 && q->items == 1);
     if (same_lines && same_items) {
@@ -142,10 +141,13 @@ static int gemmepi__patterns_share(const gemmepi__pattern *p, const gemmepi__pat
         return 0;
     }
     for (i = 0; i < p->items; i++)
-        for (line = 0; line < p->lines; line++)
-            for (j = 0; j < q->items; j++)
-                if (gemmepi__meets_item(q, i * p->item + line * p->line - distance - j * q->item, p->width))
+        for (line = 0; line < p->lines; line++) {
+            int64_t start = i * p->item + line * p->line - distance; /* seen from q's first byte */
+            j = q->items == 1 || start < extent ? 0 : (start - extent) / q->item;
+            for (; j < q->items && j * q->item < start + p->width; j++)
+                if (gemmepi__meets_item(q, start - j * q->item, p->width))
                     return 1;
+        }
     return 0;
 }
 

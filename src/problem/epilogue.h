@@ -53,6 +53,12 @@ static void gemmepi__append_epilogue(gemmepi__text *text, gemmepi_epilogue epilo
         gemmepi__append(text, "|0x%x", (unsigned)(epilogue & ~known));
 }
 
+/* The epilogue as the caller wrote it: in a column-major problem the operands are exchanged, and with them their sums. */
+static gemmepi_epilogue gemmepi__callers_epilogue(gemmepi_epilogue epilogue, int exchanged) {
+    uint32_t sums = epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B);
+    return exchanged && sums ? epilogue ^ (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) : epilogue;
+}
+
 /* A composition is refused when it has all of `all`, none of `none` and, where `any` is given, at least two or more
    bits of `any`. */
 typedef struct gemmepi__epilogue_rule {

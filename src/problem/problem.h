@@ -93,6 +93,8 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
                              (long long)view->ld, (long long)view->length, unit);
     item = view->lines && view->length ? gemmepi__offset(view->lines - 1, view->ld, view->length) : 0;
     end = item > 0 && batch ? gemmepi__offset(batch - 1, view->batch_stride, item) : item;
+    if (end > 0 && batch == 0)
+        end = 0;
     if (end < 0)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
@@ -100,6 +102,13 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
             unit, (long long)view->lines, (long long)view->ld, (long long)batch,
             (long long)view->batch_stride);
     view->bytes = (end * view->bits + 7) / 8;
+    /* what has no meaning takes its smallest value, so that equal problems have equal keys and no product overflows */
+    if (view->lines <= 1)
+        view->ld = mask ? (view->length + 127) / 128 * 128 : view->length;
+    if (view->ld == 0)
+        view->ld = mask ? 128 : 1;
+    if (batch <= 1)
+        view->batch_stride = 0;
     return GEMMEPI_OK;
 }
 
@@ -260,14 +269,12 @@ static gemmepi_status gemmepi__check_outputs(gemmepi__problem *problem) {
 static void gemmepi__fold_column_major(gemmepi__problem *problem) {
     gemmepi__view a = problem->views[GEMMEPI__A];
     int64_t m = problem->m;
-    uint32_t sums = problem->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B);
     problem->views[GEMMEPI__A] = problem->views[GEMMEPI__B];
     problem->views[GEMMEPI__B] = a;
     problem->m = problem->n;
     problem->n = m;
     problem->exchanged = 1;
-    if (sums)
-        problem->epilogue ^= GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+    problem->epilogue = gemmepi__callers_epilogue(problem->epilogue, 1); /* the way back is the same */
 }
 
 static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {

@@ -400,8 +400,9 @@ static void oracle_add_operand(const oracle_problem *p, total *t, const double *
 }
 
 static void oracle_add_element(const oracle_problem *p, total *t, const element *e) {
-    int kept = p->d.dtype == oracle_accumulator(p) || oracle_round(p->d.dtype, e->result) == e->result;
-    int sixteen_bits = oracle_format(p->d.dtype).size == 2;
+    int kept = !p->relaxed || p->d.dtype == oracle_accumulator(p) ||
+               oracle_round(p->d.dtype, e->result) == e->result;
+    int sixteen_bits = oracle_format(p->d.dtype).size == 2 && p->relaxed;
     double rounding = sixteen_bits ? oracle_roundoff(p->d.dtype) * fabs(e->result) : 0;
     oracle_add(t, e->result, fabs(e->result), e->spread + rounding, e->terms, e->exact && kept);
 }
