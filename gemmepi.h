@@ -5883,48 +5883,58 @@ static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmep
     }
 }
 
-/* bias_grad[first ...] of one item (+)= sums */
-static void gemmepi__host_store_sums(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                     int64_t item, int64_t first, int64_t count, double *sums) {
-    const gemmepi__view *view = &problem->views[GEMMEPI__BIAS_GRAD];
-    void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
-    double old[GEMMEPI__HOST_TILE];
-    int64_t at = gemmepi__index_of(view, item, 0, first), c;
-    if (gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE)) {
-        gemmepi__load_run(view->dtype, bias_grad, at, 1, count, old);
-        for (c = 0; c < count; c++)
-            sums[c] += old[c];
-    }
-    gemmepi__store_run(view->dtype, bias_grad, at, count, sums);
-    memset(sums, 0, GEMMEPI__HOST_TILE * sizeof *sums);
+/* A sum with what rounding took from it (Neumaier), so that it is right to a unit however many terms it has. */
+typedef struct gemmepi__sum {
+    double total, lost;
+} gemmepi__sum;
+
+static void gemmepi__add_to(gemmepi__sum *sum, double term) {
+    double total = sum->total + term;
+    int larger = (sum->total < 0 ? -sum->total : sum->total) >= (term < 0 ? -term : term);
+    if (total - total == 0) /* else infinite or NaN, and nothing to be saved */
+        sum->lost += larger ? (sum->total - total) + term : (term - total) + sum->total;
+    sum->total = total;
 }
 
-/* sums gets this tile's column sums. They are added up in the tile first, so that rounding grows with the number of rows
-   in a tile and the number of tiles, not with their product. */
+/* bias_grad[first ...] of one item (+)= sums, which start anew */
+static void gemmepi__host_store_sums(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                     int64_t item, int64_t first, int64_t count, gemmepi__sum *sums) {
+    const gemmepi__view *view = &problem->views[GEMMEPI__BIAS_GRAD];
+    void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
+    double values[GEMMEPI__HOST_TILE] = {0};
+    int64_t at = gemmepi__index_of(view, item, 0, first), c;
+    if (gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE))
+        gemmepi__load_run(view->dtype, bias_grad, at, 1, count, values);
+    for (c = 0; c < count; c++) {
+        gemmepi__add_to(&sums[c], values[c]);
+        values[c] = sums[c].total - sums[c].total == 0 ? sums[c].total + sums[c].lost : sums[c].total;
+    }
+    gemmepi__store_run(view->dtype, bias_grad, at, count, values);
+    memset(sums, 0, (size_t)count * sizeof *sums);
+}
+
+/* A tile of D; its columns are added to sums where the epilogue wants them, else sums is NULL. */
 static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
                                    gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
-                                   int64_t columns, double *sums) {
+                                   int64_t columns, gemmepi__sum *sums) {
     const gemmepi__view *d = &problem->views[GEMMEPI__D];
     int64_t rows = gemmepi__smaller(problem->m - i, GEMMEPI__HOST_TILE), r, c;
-    double of_tile[GEMMEPI__HOST_TILE] = {0};
     gemmepi__host_multiply(problem, arguments, tile, item, i, rows, j, columns);
     for (r = 0; r < rows; r++) {
         gemmepi__host_epilogue(problem, arguments, item, i + r, j, columns, tile->v[r]);
-        for (c = 0; c < columns; c++)
-            of_tile[c] += tile->v[r][c];
+        for (c = 0; c < columns && sums; c++)
+            gemmepi__add_to(&sums[c], tile->v[r][c]);
         gemmepi__store_run(d->dtype, arguments->pointers[GEMMEPI__D], gemmepi__index_of(d, item, i + r, j),
                            columns, tile->v[r]);
     }
-    for (c = 0; c < columns; c++)
-        sums[c] += of_tile[c];
 }
 
-/* The sum over k of row i of op(A) or column i of op(B). */
-static double gemmepi__host_sum_line(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                     int operand, int64_t item, int64_t i) {
+/* sum += the sum over k of row i of op(A) or column i of op(B) */
+static void gemmepi__host_sum_line(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                   int operand, int64_t item, int64_t i, gemmepi__sum *sum) {
     const gemmepi__view *view = &problem->views[operand];
     int along = (operand == GEMMEPI__A) != (view->transposed != 0); /* k runs along the lines as stored */
-    double values[GEMMEPI__HOST_DEPTH], sum = 0, part;
+    double values[GEMMEPI__HOST_DEPTH];
     int64_t k, s, depth;
     for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
         int64_t first =
@@ -5932,11 +5942,9 @@ static double gemmepi__host_sum_line(const gemmepi__problem *problem, const gemm
         depth = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
         gemmepi__load_run(view->dtype, arguments->pointers[operand], first, along ? 1 : view->ld, depth,
                           values);
-        for (part = 0, s = 0; s < depth; s++)
-            part += values[s];
-        sum += part;
+        for (s = 0; s < depth; s++)
+            gemmepi__add_to(sum, values[s]);
     }
-    return sum;
 }
 
 /* bias_grad (+)= sums over k of op(A)'s rows or op(B)'s columns */
@@ -5944,12 +5952,12 @@ static void gemmepi__host_sum_operand(const gemmepi__problem *problem, const gem
     int operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
     int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
     int64_t length = problem->views[GEMMEPI__BIAS_GRAD].length, i, item;
-    double sums[GEMMEPI__HOST_TILE] = {0};
+    gemmepi__sum sum = {0, 0};
     for (i = 0; i < length; i++) {
         for (item = 0; item < problem->batch; item++) {
-            sums[0] += gemmepi__host_sum_line(problem, arguments, operand, item, i);
+            gemmepi__host_sum_line(problem, arguments, operand, item, i, &sum);
             if (!shared || item + 1 == problem->batch)
-                gemmepi__host_store_sums(problem, arguments, item, i, 1, sums);
+                gemmepi__host_store_sums(problem, arguments, item, i, 1, &sum);
         }
     }
 }
@@ -5957,14 +5965,16 @@ static void gemmepi__host_sum_operand(const gemmepi__problem *problem, const gem
 static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
     int wants_sums = gemmepi__has(problem, GEMMEPI_BGRAD);
     int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
-    double sums[GEMMEPI__HOST_TILE] = {0};
+    gemmepi__sum sums[GEMMEPI__HOST_TILE];
     gemmepi__host_tile tile;
     int64_t i, j, item;
+    memset(sums, 0, sizeof sums);
     for (j = 0; j < problem->n; j += GEMMEPI__HOST_TILE) {
         int64_t columns = gemmepi__smaller(problem->n - j, GEMMEPI__HOST_TILE);
         for (item = 0; item < problem->batch; item++) {
             for (i = 0; i < problem->m; i += GEMMEPI__HOST_TILE)
-                gemmepi__host_tile_row(problem, arguments, &tile, item, i, j, columns, sums);
+                gemmepi__host_tile_row(problem, arguments, &tile, item, i, j, columns,
+                                       wants_sums ? sums : NULL);
             if (wants_sums && (!shared || item + 1 == problem->batch))
                 gemmepi__host_store_sums(problem, arguments, item, j, columns, sums);
         }

@@ -139,9 +139,14 @@ static void long_sums_are_within_the_bound(void) {
         for (kind = 0; kind < 4; kind++) {
             problem deep = typed(all_types[t], 3, 5, 16384, GEMMEPI_BIAS);
             problem tall = typed(all_types[t], 4099, 3, 2, GEMMEPI_BGRAD);
-            deep.fill = tall.fill = (fill)kind;
+            problem many = typed(all_types[t], 1, 8, 2, GEMMEPI_BGRAD); /* summed over a large batch */
+            many.desc.batch = 5000;
+            many.desc.a.batch_stride = 2;
+            many.desc.d.batch_stride = 8;
+            deep.fill = tall.fill = many.fill = (fill)kind;
             holds(&deep);
             holds(&tall);
+            holds(&many);
         }
 }
 

@@ -90,6 +90,67 @@ static void *run_everything(void *argument) {
     return works[((worker *)argument)->number % 4](argument);
 }
 
+/* >>one stream for all: runs through the context's workspace must not meet in it */
+
+enum { SIDE = 48, RUNS = 100, CHECKS = 20 };
+
+/* One product of each thread, and what it gives when it runs alone. */
+typedef struct lone {
+    void *memory; /* A, B, D */
+    gemmepi_matmul_args args;
+    float alone[SIDE * SIDE], again[SIDE * SIDE];
+} lone;
+
+static lone lones[THREADS];
+static gemmepi_plan *lone_plan;
+
+static int lone_run(lone *l, int times, float *result) {
+    int right = 1, i;
+    for (i = 0; i < times; i++)
+        right &= gemmepi_plan_run(lone_plan, &l->args, NULL) == GEMMEPI_OK;
+    return right && gemmepi_download(here->context, result, l->args.d, sizeof l->alone, NULL) == GEMMEPI_OK;
+}
+
+static int lone_open(lone *l, int number) {
+    float *values = malloc(2 * sizeof l->alone);
+    int i, right;
+    for (i = 0; i < 2 * SIDE * SIDE; i++)
+        values[i] = (float)((i * 37 + number * 101) % 64 - 32) / 32;
+    memset(l, 0, sizeof *l);
+    right = gemmepi_alloc(here->context, 3 * sizeof l->alone, &l->memory) == GEMMEPI_OK &&
+            gemmepi_upload(here->context, l->memory, values, 2 * sizeof l->alone, NULL) == GEMMEPI_OK;
+    l->args.a = l->memory;
+    l->args.b = (char *)l->memory + sizeof l->alone;
+    l->args.residual = l->args.a;
+    l->args.d = (char *)l->memory + 2 * sizeof l->alone;
+    free(values);
+    return right && lone_run(l, 1, l->alone);
+}
+
+static void *run_on_one_stream(void *argument) {
+    worker *w = argument;
+    lone *l = &lones[w->number];
+    int i;
+    for (i = 0; i < CHECKS; i++)
+        w->failures += !lone_run(l, RUNS, l->again) || memcmp(l->alone, l->again, sizeof l->alone) != 0;
+    return NULL;
+}
+
+static void threads_share_one_stream_and_its_workspace(void) {
+    gemmepi_matmul_desc desc =
+        problem_plain(GEMMEPI_F32, SIDE, SIDE, SIDE, GEMMEPI_SILU | GEMMEPI_RESIDUAL).desc;
+    int i;
+    CHECK(gemmepi_plan_matmul(here->context, &desc, &lone_plan) == GEMMEPI_OK &&
+              gemmepi_prepare(lone_plan, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    for (i = 0; i < THREADS; i++)
+        CHECK(lone_open(&lones[i], i), "%s", gemmepi_last_error());
+    run_threads(run_on_one_stream);
+    for (i = 0; i < THREADS; i++)
+        gemmepi_free(here->context, lones[i].memory);
+    gemmepi_plan_destroy(lone_plan);
+}
+
 /* A refusal names the value of this thread's own call. */
 static void *fail_by_oneself(void *argument) {
     worker *w = argument;
@@ -148,6 +209,7 @@ int main(void) {
         printf("on %s:\n", here->name);
         RUN(plans_are_made_once_for_all_threads);
         RUN(threads_share_plans);
+        RUN(threads_share_one_stream_and_its_workspace);
         RUN(threads_make_one_shot_calls);
         RUN(plans_come_and_go_while_others_run);
         RUN(each_thread_has_its_own_last_error);
