@@ -92,7 +92,7 @@
    - no fp8, no integers, no gated activations, no kernels of ours for the product itself
    - no tuning: cuBLASLt's first answer is taken
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
-   - workspace of the route split is as large as the result in the accumulator's type
+   - workspace of the route split is as large as the result in the accumulator's type, rows rounded up to eight
    - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the route split, NVRTC 12 or later
 
    OPTIONS, defined before the implementation (and, GEMMEPI_STATIC and GEMMEPI_API, before every inclusion)
@@ -108,7 +108,8 @@
    On Windows the implementation includes <windows.h> (lean, without min and max), whose macros (near, far) then hold in
    that one file.
 
-   THREADS: a context and a plan may be used by any number of threads at once. gemmepi_last_error is each thread's own.
+   THREADS: a context and a plan may be used by any number of threads at once, also on one stream. gemmepi_last_error is
+   each thread's own.
    Nothing is ordered across streams but what the caller orders. */
 /* Everything a user hands over or gets back. */
 #ifndef GEMMEPI_API_TYPES_H
@@ -2581,7 +2582,6 @@ typedef gemmepi_stream gemmepi__cu_stream;
 typedef struct gemmepi__cu_context_opaque *gemmepi__cu_context;
 typedef struct gemmepi__cu_module_opaque *gemmepi__cu_module;
 typedef struct gemmepi__cu_function_opaque *gemmepi__cu_function;
-typedef struct gemmepi__cu_event_opaque *gemmepi__cu_event;
 
 /* CUDA's name, value; ours has GEMMEPI__ before it */
 #define GEMMEPI__DRIVER_CONSTANTS(X)                             \
@@ -2606,17 +2606,14 @@ typedef struct gemmepi__cu_event_opaque *gemmepi__cu_event;
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)          \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)          \
     X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97) \
-    X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)        \
     X(CU_STREAM_DEFAULT, 0)                                      \
     X(CU_STREAM_NON_BLOCKING, 1)                                 \
     X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)                         \
     X(CU_STREAM_CAPTURE_STATUS_NONE, 0)                          \
     X(CU_STREAM_CAPTURE_STATUS_ACTIVE, 1)                        \
-    X(CU_STREAM_CAPTURE_STATUS_INVALIDATED, 2)                   \
-    X(CU_EVENT_DEFAULT, 0)                                       \
-    X(CU_EVENT_DISABLE_TIMING, 2)
+    X(CU_STREAM_CAPTURE_STATUS_INVALIDATED, 2)
 
-/* handles that stand for streams; compared with CUDA's in the same test */
+/* handles that stand for streams, as casts of these numbers: CU_STREAM_LEGACY and CU_STREAM_PER_THREAD */
 #define GEMMEPI__CU_STREAM_LEGACY     1
 #define GEMMEPI__CU_STREAM_PER_THREAD 2
 
@@ -2627,59 +2624,48 @@ enum {
 };
 
 /* our field, the exported name (present in every driver from CUDA 12.0 on, the newest form then), result, parameters */
-#define GEMMEPI__DRIVER_FUNCTIONS(X)                                                                         \
-    X(init, cuInit, gemmepi__cu_result, (unsigned flags))                                                    \
-    X(driver_get_version, cuDriverGetVersion, gemmepi__cu_result, (int *version))                            \
-    X(device_get, cuDeviceGet, gemmepi__cu_result, (gemmepi__cu_device * device, int ordinal))               \
-    X(device_get_count, cuDeviceGetCount, gemmepi__cu_result, (int *count))                                  \
-    X(device_get_name, cuDeviceGetName, gemmepi__cu_result,                                                  \
-      (char *name, int size, gemmepi__cu_device device))                                                     \
-    X(device_get_attribute, cuDeviceGetAttribute, gemmepi__cu_result,                                        \
-      (int *value, int attribute, gemmepi__cu_device device))                                                \
-    X(device_primary_ctx_retain, cuDevicePrimaryCtxRetain, gemmepi__cu_result,                               \
-      (gemmepi__cu_context * context, gemmepi__cu_device device))                                            \
-    X(device_primary_ctx_release, cuDevicePrimaryCtxRelease_v2, gemmepi__cu_result,                          \
-      (gemmepi__cu_device device))                                                                           \
-    X(ctx_get_current, cuCtxGetCurrent, gemmepi__cu_result, (gemmepi__cu_context * context))                 \
-    X(ctx_set_current, cuCtxSetCurrent, gemmepi__cu_result, (gemmepi__cu_context context))                   \
-    X(ctx_push_current, cuCtxPushCurrent_v2, gemmepi__cu_result, (gemmepi__cu_context context))              \
-    X(ctx_pop_current, cuCtxPopCurrent_v2, gemmepi__cu_result, (gemmepi__cu_context * context))              \
-    X(ctx_get_device, cuCtxGetDevice, gemmepi__cu_result, (gemmepi__cu_device * device))                     \
-    X(ctx_synchronize, cuCtxSynchronize, gemmepi__cu_result, (void))                                         \
-    X(mem_alloc, cuMemAlloc_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr * pointer, size_t size))          \
-    X(mem_free, cuMemFree_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr pointer))                           \
-    X(memcpy_htod_async, cuMemcpyHtoDAsync_v2, gemmepi__cu_result,                                           \
-      (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream))                  \
-    X(memcpy_dtoh_async, cuMemcpyDtoHAsync_v2, gemmepi__cu_result,                                           \
-      (void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream stream))                        \
-    X(memset_d8_async, cuMemsetD8Async, gemmepi__cu_result,                                                  \
-      (gemmepi__cu_deviceptr to, unsigned char value, size_t size, gemmepi__cu_stream stream))               \
-    X(stream_create, cuStreamCreate, gemmepi__cu_result, (gemmepi__cu_stream * stream, unsigned flags))      \
-    X(stream_destroy, cuStreamDestroy_v2, gemmepi__cu_result, (gemmepi__cu_stream stream))                   \
-    X(stream_synchronize, cuStreamSynchronize, gemmepi__cu_result, (gemmepi__cu_stream stream))              \
-    X(stream_is_capturing, cuStreamIsCapturing, gemmepi__cu_result,                                          \
-      (gemmepi__cu_stream stream, int *status))                                                              \
-    X(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, gemmepi__cu_result,            \
-      (int *mode))                                                                                           \
-    X(module_load_data, cuModuleLoadData, gemmepi__cu_result,                                                \
-      (gemmepi__cu_module * module, const void *image))                                                      \
-    X(module_unload, cuModuleUnload, gemmepi__cu_result, (gemmepi__cu_module module))                        \
-    X(module_get_function, cuModuleGetFunction, gemmepi__cu_result,                                          \
-      (gemmepi__cu_function * function, gemmepi__cu_module module, const char *name))                        \
-    X(func_set_attribute, cuFuncSetAttribute, gemmepi__cu_result,                                            \
-      (gemmepi__cu_function function, int attribute, int value))                                             \
-    X(launch_kernel, cuLaunchKernel, gemmepi__cu_result,                                                     \
-      (gemmepi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,   \
-       unsigned block_y, unsigned block_z, unsigned shared_size, gemmepi__cu_stream stream,                  \
-       void **parameters, void **extra))                                                                     \
-    X(get_error_name, cuGetErrorName, gemmepi__cu_result, (gemmepi__cu_result error, const char **name))     \
-    X(get_error_string, cuGetErrorString, gemmepi__cu_result, (gemmepi__cu_result error, const char **text)) \
-    X(event_create, cuEventCreate, gemmepi__cu_result, (gemmepi__cu_event * event, unsigned flags))          \
-    X(event_record, cuEventRecord, gemmepi__cu_result, (gemmepi__cu_event event, gemmepi__cu_stream stream)) \
-    X(event_synchronize, cuEventSynchronize, gemmepi__cu_result, (gemmepi__cu_event event))                  \
-    X(event_elapsed_time, cuEventElapsedTime, gemmepi__cu_result,                                            \
-      (float *milliseconds, gemmepi__cu_event start, gemmepi__cu_event end))                                 \
-    X(event_destroy, cuEventDestroy_v2, gemmepi__cu_result, (gemmepi__cu_event event))
+#define GEMMEPI__DRIVER_FUNCTIONS(X)                                                                       \
+    X(init, cuInit, gemmepi__cu_result, (unsigned flags))                                                  \
+    X(driver_get_version, cuDriverGetVersion, gemmepi__cu_result, (int *version))                          \
+    X(device_get, cuDeviceGet, gemmepi__cu_result, (gemmepi__cu_device * device, int ordinal))             \
+    X(device_get_count, cuDeviceGetCount, gemmepi__cu_result, (int *count))                                \
+    X(device_get_name, cuDeviceGetName, gemmepi__cu_result,                                                \
+      (char *name, int size, gemmepi__cu_device device))                                                   \
+    X(device_get_attribute, cuDeviceGetAttribute, gemmepi__cu_result,                                      \
+      (int *value, int attribute, gemmepi__cu_device device))                                              \
+    X(device_primary_ctx_retain, cuDevicePrimaryCtxRetain, gemmepi__cu_result,                             \
+      (gemmepi__cu_context * context, gemmepi__cu_device device))                                          \
+    X(device_primary_ctx_release, cuDevicePrimaryCtxRelease_v2, gemmepi__cu_result,                        \
+      (gemmepi__cu_device device))                                                                         \
+    X(ctx_get_current, cuCtxGetCurrent, gemmepi__cu_result, (gemmepi__cu_context * context))               \
+    X(ctx_push_current, cuCtxPushCurrent_v2, gemmepi__cu_result, (gemmepi__cu_context context))            \
+    X(ctx_pop_current, cuCtxPopCurrent_v2, gemmepi__cu_result, (gemmepi__cu_context * context))            \
+    X(ctx_get_device, cuCtxGetDevice, gemmepi__cu_result, (gemmepi__cu_device * device))                   \
+    X(ctx_synchronize, cuCtxSynchronize, gemmepi__cu_result, (void))                                       \
+    X(mem_alloc, cuMemAlloc_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr * pointer, size_t size))        \
+    X(mem_free, cuMemFree_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr pointer))                         \
+    X(memcpy_htod_async, cuMemcpyHtoDAsync_v2, gemmepi__cu_result,                                         \
+      (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream))                \
+    X(memcpy_dtoh_async, cuMemcpyDtoHAsync_v2, gemmepi__cu_result,                                         \
+      (void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream stream))                      \
+    X(stream_create, cuStreamCreate, gemmepi__cu_result, (gemmepi__cu_stream * stream, unsigned flags))    \
+    X(stream_destroy, cuStreamDestroy_v2, gemmepi__cu_result, (gemmepi__cu_stream stream))                 \
+    X(stream_synchronize, cuStreamSynchronize, gemmepi__cu_result, (gemmepi__cu_stream stream))            \
+    X(stream_is_capturing, cuStreamIsCapturing, gemmepi__cu_result,                                        \
+      (gemmepi__cu_stream stream, int *status))                                                            \
+    X(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, gemmepi__cu_result,          \
+      (int *mode))                                                                                         \
+    X(module_load_data, cuModuleLoadData, gemmepi__cu_result,                                              \
+      (gemmepi__cu_module * module, const void *image))                                                    \
+    X(module_unload, cuModuleUnload, gemmepi__cu_result, (gemmepi__cu_module module))                      \
+    X(module_get_function, cuModuleGetFunction, gemmepi__cu_result,                                        \
+      (gemmepi__cu_function * function, gemmepi__cu_module module, const char *name))                      \
+    X(launch_kernel, cuLaunchKernel, gemmepi__cu_result,                                                   \
+      (gemmepi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
+       unsigned block_y, unsigned block_z, unsigned shared_size, gemmepi__cu_stream stream,                \
+       void **parameters, void **extra))                                                                   \
+    X(get_error_name, cuGetErrorName, gemmepi__cu_result, (gemmepi__cu_result error, const char **name))   \
+    X(get_error_string, cuGetErrorString, gemmepi__cu_result, (gemmepi__cu_result error, const char **text))
 
 /* Filled by gemmepi__load_driver; then every function is there. */
 typedef struct gemmepi__driver {
@@ -2925,40 +2911,36 @@ enum {
 };
 
 /* our field, the exported name (present since CUDA 12.0), result, parameters; what cuBLASLt calls an enum is an int */
-#define GEMMEPI__CUBLASLT_FUNCTIONS(X)                                                                       \
-    X(get_version, cublasLtGetVersion, size_t, (void))                                                       \
-    X(get_status_name, cublasLtGetStatusName, const char *, (gemmepi__lt_status status))                     \
-    X(get_status_string, cublasLtGetStatusString, const char *, (gemmepi__lt_status status))                 \
-    X(create, cublasLtCreate, gemmepi__lt_status, (gemmepi__lt_handle * handle))                             \
-    X(destroy, cublasLtDestroy, gemmepi__lt_status, (gemmepi__lt_handle handle))                             \
-    X(matmul, cublasLtMatmul, gemmepi__lt_status,                                                            \
-      (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, const void *alpha, const void *a,          \
-       gemmepi__lt_layout *a_layout, const void *b, gemmepi__lt_layout *b_layout, const void *beta,          \
-       const void *c, gemmepi__lt_layout *c_layout, void *d, gemmepi__lt_layout *d_layout,                   \
-       const gemmepi__lt_algo *algo, void *workspace, size_t workspace_size, gemmepi__cu_stream stream))     \
-    X(matmul_desc_init, cublasLtMatmulDescInit_internal, gemmepi__lt_status,                                 \
-      (gemmepi__lt_matmul_desc * desc, size_t size, int compute_type, int scale_type))                       \
-    X(matmul_desc_set_attribute, cublasLtMatmulDescSetAttribute, gemmepi__lt_status,                         \
-      (gemmepi__lt_matmul_desc * desc, int attribute, const void *value, size_t size))                       \
-    X(matmul_desc_get_attribute, cublasLtMatmulDescGetAttribute, gemmepi__lt_status,                         \
-      (gemmepi__lt_matmul_desc * desc, int attribute, void *value, size_t size, size_t *written))            \
-    X(layout_init, cublasLtMatrixLayoutInit_internal, gemmepi__lt_status,                                    \
-      (gemmepi__lt_layout * layout, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld))        \
-    X(layout_set_attribute, cublasLtMatrixLayoutSetAttribute, gemmepi__lt_status,                            \
-      (gemmepi__lt_layout * layout, int attribute, const void *value, size_t size))                          \
-    X(preference_init, cublasLtMatmulPreferenceInit_internal, gemmepi__lt_status,                            \
-      (gemmepi__lt_preference * preference, size_t size))                                                    \
-    X(preference_set_attribute, cublasLtMatmulPreferenceSetAttribute, gemmepi__lt_status,                    \
-      (gemmepi__lt_preference * preference, int attribute, const void *value, size_t size))                  \
-    X(algo_get_heuristic, cublasLtMatmulAlgoGetHeuristic, gemmepi__lt_status,                                \
-      (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, gemmepi__lt_layout * a,                    \
-       gemmepi__lt_layout * b, gemmepi__lt_layout * c, gemmepi__lt_layout * d,                               \
-       gemmepi__lt_preference * preference, int requested, gemmepi__lt_heuristic *results, int *returned))   \
-    X(algo_check, cublasLtMatmulAlgoCheck, gemmepi__lt_status,                                               \
-      (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, gemmepi__lt_layout * a,                    \
-       gemmepi__lt_layout * b, gemmepi__lt_layout * c, gemmepi__lt_layout * d, const gemmepi__lt_algo *algo, \
-       gemmepi__lt_heuristic *result))                                                                       \
-    X(algo_config_get_attribute, cublasLtMatmulAlgoConfigGetAttribute, gemmepi__lt_status,                   \
+#define GEMMEPI__CUBLASLT_FUNCTIONS(X)                                                                     \
+    X(get_version, cublasLtGetVersion, size_t, (void))                                                     \
+    X(get_status_name, cublasLtGetStatusName, const char *, (gemmepi__lt_status status))                   \
+    X(get_status_string, cublasLtGetStatusString, const char *, (gemmepi__lt_status status))               \
+    X(create, cublasLtCreate, gemmepi__lt_status, (gemmepi__lt_handle * handle))                           \
+    X(destroy, cublasLtDestroy, gemmepi__lt_status, (gemmepi__lt_handle handle))                           \
+    X(matmul, cublasLtMatmul, gemmepi__lt_status,                                                          \
+      (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, const void *alpha, const void *a,        \
+       gemmepi__lt_layout *a_layout, const void *b, gemmepi__lt_layout *b_layout, const void *beta,        \
+       const void *c, gemmepi__lt_layout *c_layout, void *d, gemmepi__lt_layout *d_layout,                 \
+       const gemmepi__lt_algo *algo, void *workspace, size_t workspace_size, gemmepi__cu_stream stream))   \
+    X(matmul_desc_init, cublasLtMatmulDescInit_internal, gemmepi__lt_status,                               \
+      (gemmepi__lt_matmul_desc * desc, size_t size, int compute_type, int scale_type))                     \
+    X(matmul_desc_set_attribute, cublasLtMatmulDescSetAttribute, gemmepi__lt_status,                       \
+      (gemmepi__lt_matmul_desc * desc, int attribute, const void *value, size_t size))                     \
+    X(matmul_desc_get_attribute, cublasLtMatmulDescGetAttribute, gemmepi__lt_status,                       \
+      (gemmepi__lt_matmul_desc * desc, int attribute, void *value, size_t size, size_t *written))          \
+    X(layout_init, cublasLtMatrixLayoutInit_internal, gemmepi__lt_status,                                  \
+      (gemmepi__lt_layout * layout, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld))      \
+    X(layout_set_attribute, cublasLtMatrixLayoutSetAttribute, gemmepi__lt_status,                          \
+      (gemmepi__lt_layout * layout, int attribute, const void *value, size_t size))                        \
+    X(preference_init, cublasLtMatmulPreferenceInit_internal, gemmepi__lt_status,                          \
+      (gemmepi__lt_preference * preference, size_t size))                                                  \
+    X(preference_set_attribute, cublasLtMatmulPreferenceSetAttribute, gemmepi__lt_status,                  \
+      (gemmepi__lt_preference * preference, int attribute, const void *value, size_t size))                \
+    X(algo_get_heuristic, cublasLtMatmulAlgoGetHeuristic, gemmepi__lt_status,                              \
+      (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, gemmepi__lt_layout * a,                  \
+       gemmepi__lt_layout * b, gemmepi__lt_layout * c, gemmepi__lt_layout * d,                             \
+       gemmepi__lt_preference * preference, int requested, gemmepi__lt_heuristic *results, int *returned)) \
+    X(algo_config_get_attribute, cublasLtMatmulAlgoConfigGetAttribute, gemmepi__lt_status,                 \
       (const gemmepi__lt_algo *algo, int attribute, void *value, size_t size, size_t *written))
 
 /* Filled by gemmepi__load_cublaslt; then every function is there. */

@@ -89,7 +89,7 @@
    - no fp8, no integers, no gated activations, no kernels of ours for the product itself
    - no tuning: cuBLASLt's first answer is taken
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
-   - workspace of the route split is as large as the result in the accumulator's type
+   - workspace of the route split is as large as the result in the accumulator's type, rows rounded up to eight
    - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the route split, NVRTC 12 or later
 
    OPTIONS, defined before the implementation (and, GEMMEPI_STATIC and GEMMEPI_API, before every inclusion)
@@ -105,5 +105,6 @@
    On Windows the implementation includes <windows.h> (lean, without min and max), whose macros (near, far) then hold in
    that one file.
 
-   THREADS: a context and a plan may be used by any number of threads at once. gemmepi_last_error is each thread's own.
+   THREADS: a context and a plan may be used by any number of threads at once, also on one stream. gemmepi_last_error is
+   each thread's own.
    Nothing is ordered across streams but what the caller orders. */

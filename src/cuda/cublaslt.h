@@ -158,40 +158,36 @@ enum {
 };
 
 /* our field, the exported name (present since CUDA 12.0), result, parameters; what cuBLASLt calls an enum is an int */
-#define GEMMEPI__CUBLASLT_FUNCTIONS(X)                                                                       \
-    X(get_version, cublasLtGetVersion, size_t, (void))                                                       \
-    X(get_status_name, cublasLtGetStatusName, const char *, (gemmepi__lt_status status))                     \
-    X(get_status_string, cublasLtGetStatusString, const char *, (gemmepi__lt_status status))                 \
-    X(create, cublasLtCreate, gemmepi__lt_status, (gemmepi__lt_handle * handle))                             \
-    X(destroy, cublasLtDestroy, gemmepi__lt_status, (gemmepi__lt_handle handle))                             \
-    X(matmul, cublasLtMatmul, gemmepi__lt_status,                                                            \
-      (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, const void *alpha, const void *a,          \
-       gemmepi__lt_layout *a_layout, const void *b, gemmepi__lt_layout *b_layout, const void *beta,          \
-       const void *c, gemmepi__lt_layout *c_layout, void *d, gemmepi__lt_layout *d_layout,                   \
-       const gemmepi__lt_algo *algo, void *workspace, size_t workspace_size, gemmepi__cu_stream stream))     \
-    X(matmul_desc_init, cublasLtMatmulDescInit_internal, gemmepi__lt_status,                                 \
-      (gemmepi__lt_matmul_desc * desc, size_t size, int compute_type, int scale_type))                       \
-    X(matmul_desc_set_attribute, cublasLtMatmulDescSetAttribute, gemmepi__lt_status,                         \
-      (gemmepi__lt_matmul_desc * desc, int attribute, const void *value, size_t size))                       \
-    X(matmul_desc_get_attribute, cublasLtMatmulDescGetAttribute, gemmepi__lt_status,                         \
-      (gemmepi__lt_matmul_desc * desc, int attribute, void *value, size_t size, size_t *written))            \
-    X(layout_init, cublasLtMatrixLayoutInit_internal, gemmepi__lt_status,                                    \
-      (gemmepi__lt_layout * layout, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld))        \
-    X(layout_set_attribute, cublasLtMatrixLayoutSetAttribute, gemmepi__lt_status,                            \
-      (gemmepi__lt_layout * layout, int attribute, const void *value, size_t size))                          \
-    X(preference_init, cublasLtMatmulPreferenceInit_internal, gemmepi__lt_status,                            \
-      (gemmepi__lt_preference * preference, size_t size))                                                    \
-    X(preference_set_attribute, cublasLtMatmulPreferenceSetAttribute, gemmepi__lt_status,                    \
-      (gemmepi__lt_preference * preference, int attribute, const void *value, size_t size))                  \
-    X(algo_get_heuristic, cublasLtMatmulAlgoGetHeuristic, gemmepi__lt_status,                                \
-      (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, gemmepi__lt_layout * a,                    \
-       gemmepi__lt_layout * b, gemmepi__lt_layout * c, gemmepi__lt_layout * d,                               \
-       gemmepi__lt_preference * preference, int requested, gemmepi__lt_heuristic *results, int *returned))   \
-    X(algo_check, cublasLtMatmulAlgoCheck, gemmepi__lt_status,                                               \
-      (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, gemmepi__lt_layout * a,                    \
-       gemmepi__lt_layout * b, gemmepi__lt_layout * c, gemmepi__lt_layout * d, const gemmepi__lt_algo *algo, \
-       gemmepi__lt_heuristic *result))                                                                       \
-    X(algo_config_get_attribute, cublasLtMatmulAlgoConfigGetAttribute, gemmepi__lt_status,                   \
+#define GEMMEPI__CUBLASLT_FUNCTIONS(X)                                                                     \
+    X(get_version, cublasLtGetVersion, size_t, (void))                                                     \
+    X(get_status_name, cublasLtGetStatusName, const char *, (gemmepi__lt_status status))                   \
+    X(get_status_string, cublasLtGetStatusString, const char *, (gemmepi__lt_status status))               \
+    X(create, cublasLtCreate, gemmepi__lt_status, (gemmepi__lt_handle * handle))                           \
+    X(destroy, cublasLtDestroy, gemmepi__lt_status, (gemmepi__lt_handle handle))                           \
+    X(matmul, cublasLtMatmul, gemmepi__lt_status,                                                          \
+      (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, const void *alpha, const void *a,        \
+       gemmepi__lt_layout *a_layout, const void *b, gemmepi__lt_layout *b_layout, const void *beta,        \
+       const void *c, gemmepi__lt_layout *c_layout, void *d, gemmepi__lt_layout *d_layout,                 \
+       const gemmepi__lt_algo *algo, void *workspace, size_t workspace_size, gemmepi__cu_stream stream))   \
+    X(matmul_desc_init, cublasLtMatmulDescInit_internal, gemmepi__lt_status,                               \
+      (gemmepi__lt_matmul_desc * desc, size_t size, int compute_type, int scale_type))                     \
+    X(matmul_desc_set_attribute, cublasLtMatmulDescSetAttribute, gemmepi__lt_status,                       \
+      (gemmepi__lt_matmul_desc * desc, int attribute, const void *value, size_t size))                     \
+    X(matmul_desc_get_attribute, cublasLtMatmulDescGetAttribute, gemmepi__lt_status,                       \
+      (gemmepi__lt_matmul_desc * desc, int attribute, void *value, size_t size, size_t *written))          \
+    X(layout_init, cublasLtMatrixLayoutInit_internal, gemmepi__lt_status,                                  \
+      (gemmepi__lt_layout * layout, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld))      \
+    X(layout_set_attribute, cublasLtMatrixLayoutSetAttribute, gemmepi__lt_status,                          \
+      (gemmepi__lt_layout * layout, int attribute, const void *value, size_t size))                        \
+    X(preference_init, cublasLtMatmulPreferenceInit_internal, gemmepi__lt_status,                          \
+      (gemmepi__lt_preference * preference, size_t size))                                                  \
+    X(preference_set_attribute, cublasLtMatmulPreferenceSetAttribute, gemmepi__lt_status,                  \
+      (gemmepi__lt_preference * preference, int attribute, const void *value, size_t size))                \
+    X(algo_get_heuristic, cublasLtMatmulAlgoGetHeuristic, gemmepi__lt_status,                              \
+      (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, gemmepi__lt_layout * a,                  \
+       gemmepi__lt_layout * b, gemmepi__lt_layout * c, gemmepi__lt_layout * d,                             \
+       gemmepi__lt_preference * preference, int requested, gemmepi__lt_heuristic *results, int *returned)) \
+    X(algo_config_get_attribute, cublasLtMatmulAlgoConfigGetAttribute, gemmepi__lt_status,                 \
       (const gemmepi__lt_algo *algo, int attribute, void *value, size_t size, size_t *written))
 
 /* Filled by gemmepi__load_cublaslt; then every function is there. */
