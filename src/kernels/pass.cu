@@ -26,7 +26,7 @@ __device__ inline void store_partials(const gemmepi__pass_params &p, long long p
             ((Acc *)p.partials)[part * p.n + column + i] = shared[i][thread];
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_pass(const __grid_constant__ gemmepi__pass_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params p) {
     u32 part = blockIdx.x / p.column_tiles; // item * row_tiles + row tile
     long long column = (long long)(blockIdx.x - part * p.column_tiles) * blockDim.x * RUN + threadIdx.x * RUN;
     u32 item = part / p.row_tiles;

@@ -21,7 +21,7 @@ __device__ inline void finish(const gemmepi__reduce_params &p, long long line, l
 
 // out[item * parts + part][column] = sum over the part's rows. Blocks: items * parts * column tiles.
 extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS)
-    gemmepi_sum_columns(const __grid_constant__ gemmepi__reduce_params p) {
+    gemmepi_sum_columns(GEMMEPI_PARAMS gemmepi__reduce_params p) {
     __shared__ double shared[ROWS][COLUMNS];
     u32 column_tiles = (u32)((p.columns + COLUMNS - 1) / COLUMNS); // 32 bits, as all counts of blocks
     u32 line = blockIdx.x / column_tiles, item = line / (u32)p.parts;
@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS)
 
 // out[item][row] = sum along the row. Blocks: items * rows.
 extern "C" __global__ void __launch_bounds__(LINE_THREADS)
-    gemmepi_sum_rows(const __grid_constant__ gemmepi__reduce_params p) {
+    gemmepi_sum_rows(GEMMEPI_PARAMS gemmepi__reduce_params p) {
     __shared__ double shared[LINE_THREADS];
     u32 item = blockIdx.x / (u32)p.rows;
     long long row = blockIdx.x - item * (u32)p.rows;

@@ -5,6 +5,13 @@ typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
 
+// A kernel's struct of parameters, read where it lies. Before Volta a plain parameter does, at the price of a copy.
+#if __CUDA_ARCH__ >= 700
+#define GEMMEPI_PARAMS const __grid_constant__
+#else
+#define GEMMEPI_PARAMS const
+#endif
+
 typedef float F32;
 typedef double F64;
 struct F16 {
