@@ -77,7 +77,7 @@ fuzz: build/tests/products/fuzz
 kernels: build/tests/kernels
 	@rm -rf build/kernels
 	@mkdir -p build/kernels
-	@$< $(if $(JOBS),--jobs $(JOBS)) build/kernels || [ $$? -eq 77 ]
+	@$< $(if $(filter command%,$(origin JOBS)),--jobs $(JOBS)) build/kernels || [ $$? -eq 77 ]
 
 # >>generated files and static checks
 
