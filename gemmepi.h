@@ -90,9 +90,10 @@
    WHAT IT DOES NOT DO (yet)
 
    - no fp8, no integers, no gated activations, no kernels of ours for the product itself
-   - no tuning: cuBLASLt's first answer is taken
+   - no tuning: cuBLASLt's first answer that keeps the promises is taken
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
-   - workspace of the route split is as large as the result in the accumulator's type, rows rounded up to eight
+   - workspace of the route split is as large as the result in the accumulator's type, rows rounded up to eight,
+     and what cuBLASLt asks for besides (32 MiB at most)
    - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the route split, NVRTC 12 or later
 
    OPTIONS, defined before the implementation (and, GEMMEPI_STATIC and GEMMEPI_API, before every inclusion)
@@ -582,12 +583,23 @@ GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
    that a declaration the header does make cannot disagree. */
 #if !GEMMEPI__WINDOWS
 #define GEMMEPI__SYSTEM_NAME(name) __asm__(name)
-#endif
 
-#if !GEMMEPI__WINDOWS
 /* NULL in a program that runs with more rights than its user, who would else say where code is loaded from */
 extern char *gemmepi__secure_getenv(const char *name) GEMMEPI__SYSTEM_NAME("secure_getenv");
 #endif
+
+/* room for a path that the system gives, with its final zero: Linux's PATH_MAX, which strict C99 hides */
+#define GEMMEPI__PATH_SIZE 4096
+
+static int gemmepi__is_slash(char c) {
+    return c == '/' || (GEMMEPI__WINDOWS && c == '\\');
+}
+
+static int gemmepi__is_absolute(const char *path) {
+    if (GEMMEPI__WINDOWS && path[0] && path[1] == ':')
+        return gemmepi__is_slash(path[2]);
+    return gemmepi__is_slash(path[0]);
+}
 
 #define GEMMEPI__COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -1091,8 +1103,6 @@ static void gemmepi__map_free(gemmepi__map *map) {
 #include <unistd.h>
 #endif
 
-#define GEMMEPI__PATH_SIZE 4096 /* longer paths are refused; Linux takes no longer ones */
-
 typedef struct gemmepi__folder {
     const char *path; /* borrowed */
 #if !GEMMEPI__WINDOWS
@@ -1129,14 +1139,6 @@ static int gemmepi__file_exists_already(int code) {
 
 static void gemmepi__file_error(gemmepi__text *text, int code) {
     gemmepi__append(text, "Windows error %d", code);
-}
-
-static int gemmepi__path_is_separator(char c) {
-    return c == '/' || c == '\\';
-}
-
-static int gemmepi__path_is_absolute(const char *path) {
-    return gemmepi__path_is_separator(path[0]) || (path[0] != 0 && path[1] == ':');
 }
 
 static int gemmepi__current_folder(char *path, size_t size) {
@@ -1323,7 +1325,7 @@ static int gemmepi__file_write_some(gemmepi__file file, const void *data, size_t
 static int gemmepi__user_cache_folder(gemmepi__text *text) {
     char path[GEMMEPI__PATH_SIZE];
     DWORD length = GetEnvironmentVariableA("LOCALAPPDATA", path, sizeof path);
-    if (length == 0 || length >= sizeof path || !gemmepi__path_is_absolute(path))
+    if (length == 0 || length >= sizeof path || !gemmepi__is_absolute(path))
         return 0;
     gemmepi__append(text, "%s", path);
     return 1;
@@ -1376,14 +1378,6 @@ static int gemmepi__file_exists_already(int code) {
 
 static void gemmepi__file_error(gemmepi__text *text, int code) {
     gemmepi__append(text, "%s", strerror(code));
-}
-
-static int gemmepi__path_is_separator(char c) {
-    return c == '/';
-}
-
-static int gemmepi__path_is_absolute(const char *path) {
-    return path[0] == '/';
 }
 
 static int gemmepi__current_folder(char *path, size_t size) {
@@ -1550,9 +1544,9 @@ static int gemmepi__file_write_some(gemmepi__file file, const void *data, size_t
 static int gemmepi__user_cache_folder(gemmepi__text *text) {
     const char *cache = gemmepi__secure_getenv("XDG_CACHE_HOME"); /* code is loaded from there */
     const char *home = gemmepi__secure_getenv("HOME");
-    if (cache && gemmepi__path_is_absolute(cache))
+    if (cache && gemmepi__is_absolute(cache))
         gemmepi__append(text, "%s", cache);
-    else if (home && gemmepi__path_is_absolute(home))
+    else if (home && gemmepi__is_absolute(home))
         gemmepi__append(text, "%s/.cache", home);
     else
         return 0;
@@ -1571,7 +1565,7 @@ static int gemmepi__folder_make(const char *path) {
         return GEMMEPI__FILE_LONG_NAME;
     /* what becomes of the parents does not matter: if one is missing in the end, the last step fails */
     for (i = 1; i < length; i++) {
-        if (gemmepi__path_is_separator(path[i])) {
+        if (gemmepi__is_slash(path[i])) {
             memcpy(parent, path, i);
             parent[i] = 0;
             gemmepi__make_one_folder(parent);
@@ -1696,9 +1690,6 @@ static size_t gemmepi__file_aside_stem(const char *name) {
 #include <dlfcn.h>
 #endif
 
-/* room for a path that the system gives, with its final zero: Linux's PATH_MAX, which strict C99 hides */
-#define GEMMEPI__PATH_SIZE 4096
-
 #if GEMMEPI__WINDOWS
 #define GEMMEPI__SLASH          "\\"
 #define GEMMEPI__LIST_SEPARATOR ';'
@@ -1715,16 +1706,6 @@ typedef struct gemmepi__dl_info { /* Dl_info */
 
 extern int gemmepi__dladdr(const void *address, gemmepi__dl_info *info) GEMMEPI__SYSTEM_NAME("dladdr");
 #endif
-
-static int gemmepi__is_slash(char c) {
-    return c == '/' || (GEMMEPI__WINDOWS && c == '\\');
-}
-
-static int gemmepi__is_absolute(const char *path) {
-    if (GEMMEPI__WINDOWS && path[0] && path[1] == ':')
-        return gemmepi__is_slash(path[2]);
-    return gemmepi__is_slash(path[0]);
-}
 
 /* Opens a library by a path with a folder in it, or by its plain name where the system looks for such; a plain name
    also finds a library that the process has already. NULL if that fails: then reason (of size bytes) says why. */
@@ -3740,7 +3721,7 @@ static void gemmepi__disk_cache_open(gemmepi__disk_cache *cache, const gemmepi_a
             return;
         }
         gemmepi__append(&text, "/gemmepi");
-    } else if (gemmepi__path_is_absolute(path)) {
+    } else if (gemmepi__is_absolute(path)) {
         gemmepi__append(&text, "%s", path);
     } else if (gemmepi__current_folder(full, sizeof full) == 0) {
         /* the program may change its current folder later */
@@ -5982,9 +5963,9 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
 /* What one reduction over k may need; NVIDIA recommends 32 MiB for Hopper, and 4 MiB before. */
 #define GEMMEPI__LT_WORKSPACE ((size_t)32 << 20)
 
-/* From this k on the bound for 16-bit results, 1.13 (4 + k / 8) 2^-24 |v|, covers the error of cuBLASLt's approximate
-   GELU at every v: measured on an H200 with cuBLASLt 13.1, that error is up to 5.3e-6 near v = -1.5 and 2e-6 below
-   |v| = 1. */
+/* From this k on the bound for 16-bit results, at least 1.13 (4 + k / 8) 2^-24 |v|, covers the error of cuBLASLt's
+   approximate GELU from |v| = 0.44 on: measured on an H200 with cuBLASLt 13.1, that error is up to 5.3e-6 near v = -1.5
+   and 2e-6 below |v| = 1. For smaller v it is covered where terms cancel, as they do but in products of one sign. */
 #define GEMMEPI__LT_GELU_MIN_K 512
 
 /* What a route asks of cuBLASLt. */
@@ -7174,6 +7155,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
 static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
     const gemmepi__view *view = &problem->views[operand];
     if (!view->dtype || (operand == GEMMEPI__C && view->ld == problem->views[GEMMEPI__D].ld &&
+                         view->batch_stride == problem->views[GEMMEPI__D].batch_stride &&
                          view->dtype == problem->views[GEMMEPI__D].dtype))
         return;
     gemmepi__append(text, "  %-9s %s%s, %lld x %lld stored%s, ld %lld, batch stride %lld\n",

@@ -87,9 +87,10 @@
    WHAT IT DOES NOT DO (yet)
 
    - no fp8, no integers, no gated activations, no kernels of ours for the product itself
-   - no tuning: cuBLASLt's first answer is taken
+   - no tuning: cuBLASLt's first answer that keeps the promises is taken
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
-   - workspace of the route split is as large as the result in the accumulator's type, rows rounded up to eight
+   - workspace of the route split is as large as the result in the accumulator's type, rows rounded up to eight,
+     and what cuBLASLt asks for besides (32 MiB at most)
    - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the route split, NVRTC 12 or later
 
    OPTIONS, defined before the implementation (and, GEMMEPI_STATIC and GEMMEPI_API, before every inclusion)

@@ -8,9 +8,6 @@
 #include <dlfcn.h>
 #endif
 
-/* room for a path that the system gives, with its final zero: Linux's PATH_MAX, which strict C99 hides */
-#define GEMMEPI__PATH_SIZE 4096
-
 #if GEMMEPI__WINDOWS
 #define GEMMEPI__SLASH          "\\"
 #define GEMMEPI__LIST_SEPARATOR ';'
@@ -27,16 +24,6 @@ typedef struct gemmepi__dl_info { /* Dl_info */
 
 extern int gemmepi__dladdr(const void *address, gemmepi__dl_info *info) GEMMEPI__SYSTEM_NAME("dladdr");
 #endif
-
-static int gemmepi__is_slash(char c) {
-    return c == '/' || (GEMMEPI__WINDOWS && c == '\\');
-}
-
-static int gemmepi__is_absolute(const char *path) {
-    if (GEMMEPI__WINDOWS && path[0] && path[1] == ':')
-        return gemmepi__is_slash(path[2]);
-    return gemmepi__is_slash(path[0]);
-}
 
 /* Opens a library by a path with a folder in it, or by its plain name where the system looks for such; a plain name
    also finds a library that the process has already. NULL if that fails: then reason (of size bytes) says why. */

@@ -19,8 +19,6 @@
 #include <unistd.h>
 #endif
 
-#define GEMMEPI__PATH_SIZE 4096 /* longer paths are refused; Linux takes no longer ones */
-
 typedef struct gemmepi__folder {
     const char *path; /* borrowed */
 #if !GEMMEPI__WINDOWS
@@ -57,14 +55,6 @@ static int gemmepi__file_exists_already(int code) {
 
 static void gemmepi__file_error(gemmepi__text *text, int code) {
     gemmepi__append(text, "Windows error %d", code);
-}
-
-static int gemmepi__path_is_separator(char c) {
-    return c == '/' || c == '\\';
-}
-
-static int gemmepi__path_is_absolute(const char *path) {
-    return gemmepi__path_is_separator(path[0]) || (path[0] != 0 && path[1] == ':');
 }
 
 static int gemmepi__current_folder(char *path, size_t size) {
@@ -251,7 +241,7 @@ static int gemmepi__file_write_some(gemmepi__file file, const void *data, size_t
 static int gemmepi__user_cache_folder(gemmepi__text *text) {
     char path[GEMMEPI__PATH_SIZE];
     DWORD length = GetEnvironmentVariableA("LOCALAPPDATA", path, sizeof path);
-    if (length == 0 || length >= sizeof path || !gemmepi__path_is_absolute(path))
+    if (length == 0 || length >= sizeof path || !gemmepi__is_absolute(path))
         return 0;
     gemmepi__append(text, "%s", path);
     return 1;
@@ -304,14 +294,6 @@ static int gemmepi__file_exists_already(int code) {
 
 static void gemmepi__file_error(gemmepi__text *text, int code) {
     gemmepi__append(text, "%s", strerror(code));
-}
-
-static int gemmepi__path_is_separator(char c) {
-    return c == '/';
-}
-
-static int gemmepi__path_is_absolute(const char *path) {
-    return path[0] == '/';
 }
 
 static int gemmepi__current_folder(char *path, size_t size) {
@@ -478,9 +460,9 @@ static int gemmepi__file_write_some(gemmepi__file file, const void *data, size_t
 static int gemmepi__user_cache_folder(gemmepi__text *text) {
     const char *cache = gemmepi__secure_getenv("XDG_CACHE_HOME"); /* code is loaded from there */
     const char *home = gemmepi__secure_getenv("HOME");
-    if (cache && gemmepi__path_is_absolute(cache))
+    if (cache && gemmepi__is_absolute(cache))
         gemmepi__append(text, "%s", cache);
-    else if (home && gemmepi__path_is_absolute(home))
+    else if (home && gemmepi__is_absolute(home))
         gemmepi__append(text, "%s/.cache", home);
     else
         return 0;
@@ -499,7 +481,7 @@ static int gemmepi__folder_make(const char *path) {
         return GEMMEPI__FILE_LONG_NAME;
     /* what becomes of the parents does not matter: if one is missing in the end, the last step fails */
     for (i = 1; i < length; i++) {
-        if (gemmepi__path_is_separator(path[i])) {
+        if (gemmepi__is_slash(path[i])) {
             memcpy(parent, path, i);
             parent[i] = 0;
             gemmepi__make_one_folder(parent);

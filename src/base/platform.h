@@ -46,12 +46,23 @@
    that a declaration the header does make cannot disagree. */
 #if !GEMMEPI__WINDOWS
 #define GEMMEPI__SYSTEM_NAME(name) __asm__(name)
-#endif
 
-#if !GEMMEPI__WINDOWS
 /* NULL in a program that runs with more rights than its user, who would else say where code is loaded from */
 extern char *gemmepi__secure_getenv(const char *name) GEMMEPI__SYSTEM_NAME("secure_getenv");
 #endif
+
+/* room for a path that the system gives, with its final zero: Linux's PATH_MAX, which strict C99 hides */
+#define GEMMEPI__PATH_SIZE 4096
+
+static int gemmepi__is_slash(char c) {
+    return c == '/' || (GEMMEPI__WINDOWS && c == '\\');
+}
+
+static int gemmepi__is_absolute(const char *path) {
+    if (GEMMEPI__WINDOWS && path[0] && path[1] == ':')
+        return gemmepi__is_slash(path[2]);
+    return gemmepi__is_slash(path[0]);
+}
 
 #define GEMMEPI__COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

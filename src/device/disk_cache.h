@@ -96,7 +96,7 @@ static void gemmepi__disk_cache_open(gemmepi__disk_cache *cache, const gemmepi_a
             return;
         }
         gemmepi__append(&text, "/gemmepi");
-    } else if (gemmepi__path_is_absolute(path)) {
+    } else if (gemmepi__is_absolute(path)) {
         gemmepi__append(&text, "%s", path);
     } else if (gemmepi__current_folder(full, sizeof full) == 0) {
         /* the program may change its current folder later */

@@ -50,6 +50,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
 static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
     const gemmepi__view *view = &problem->views[operand];
     if (!view->dtype || (operand == GEMMEPI__C && view->ld == problem->views[GEMMEPI__D].ld &&
+                         view->batch_stride == problem->views[GEMMEPI__D].batch_stride &&
                          view->dtype == problem->views[GEMMEPI__D].dtype))
         return;
     gemmepi__append(text, "  %-9s %s%s, %lld x %lld stored%s, ld %lld, batch stride %lld\n",

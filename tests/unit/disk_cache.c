@@ -266,7 +266,7 @@ static void missing_parents_are_made_and_a_relative_path_is_made_absolute(void) 
     CHECK(get_text(&cache, "key", "payload") == 1, "no hit: %s", log_last);
     gemmepi__disk_cache_close(&cache);
     cache = open_cache("a/b", 0);
-    CHECK(gemmepi__path_is_absolute(gemmepi__disk_cache_path(&cache)), "path %s",
+    CHECK(gemmepi__is_absolute(gemmepi__disk_cache_path(&cache)), "path %s",
           gemmepi__disk_cache_path(&cache));
     gemmepi__disk_cache_close(&cache);
 }
