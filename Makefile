@@ -28,7 +28,7 @@ help:
 	@echo 'make test      every test that this machine can run          make fuzz      random products for longer'
 	@echo 'make kernels   every kernel family for every architecture that the installed NVRTC knows'
 	@echo 'make check     every static check                            make parts     each part compiles alone'
-	@echo 'make table     which route each epilogue takes for each type on this machine'
+	@echo 'make table     runs every type with every epilogue, checks it and shows the routes taken on this machine'
 	@echo 'make gen       writes gemmepi.h and kernels_src.h            make check-gen fails if they are stale'
 	@echo 'make format    clang-format over the sources                 make clean     removes build/'
 	@echo 'make install   header and pkg-config file, PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
@@ -38,7 +38,7 @@ help:
 demo: build/digits
 	build/digits --svg build/loss.svg examples/data/digits.csv
 
-build/digits: examples/digits.c gemmepi.h
+build/digits build/fp8: build/%: examples/%.c gemmepi.h
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LIBS)
 
@@ -49,7 +49,7 @@ test:
 	@$(MAKE) --no-print-directory --keep-going test-programs || true
 	@CC='$(CC)' CXX='$(CXX)' sh tests/run.sh $(UNIT_TESTS) $(WHOLE_TESTS)
 
-test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) build/digits
+test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) build/digits build/fp8 build/tests/table
 
 # unit tests include parts of src; the others include gemmepi.h, as users do
 $(UNIT_TESTS): INCLUDES := -Isrc -Itests
@@ -64,7 +64,7 @@ build/tests/%: tests/%.c Makefile
 
 -include $(wildcard build/tests/*.d build/tests/*/*.d)
 
-# which route each epilogue takes on this machine, as README.md shows it
+# the routes on this machine, as README.md shows them; fails where a cell is wrong, or refused for no good reason
 table: build/tests/table
 	@$<
 

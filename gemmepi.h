@@ -1,7 +1,7 @@
 #ifndef GEMMEPI_H
 #define GEMMEPI_H
 
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.1.0, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.2.0, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -44,17 +44,42 @@
 
    One call computes alpha op(A) op(B) + beta C, adds a bias, applies an activation or multiplies by its derivative,
    saves what the backward pass needs, adds a residual and sums bias gradients: see gemmepi_epilogue and
-   gemmepi_matmul_desc below. Types F64, F32 (strict or TF32), F16 and BF16, row- and column-major, transposes, any
-   leading dimension, batches with strides, any alignment down to the element's.
+   gemmepi_matmul_desc below. Types F64, F32 (strict or TF32), F16, BF16, fp8 (E4M3 and E5M2) and I8 with scales, in any
+   mixture, and I8 with exact I32 results; row- and column-major, transposes, any leading dimension, batches with strides,
+   any alignment down to the element's.
 
    gemmepi_matmul finds or makes a plan by itself. A program that runs the same problem often makes the plan once
    (gemmepi_plan_matmul), reserves its workspace (gemmepi_prepare) and runs it (gemmepi_plan_run) at the price of the
    launches alone. gemmepi_explain says in words which route a plan takes and why not another:
 
        lt     cuBLASLt runs product and epilogue in one kernel, where its result keeps the promises below
-       split  a cuBLASLt product into the accumulator's type, then one pass of ours, compiled for exactly this epilogue;
-              sums of bias_grad take one or two launches more
+       split  a cuBLASLt product into the type of its sums, then one pass of ours, compiled for exactly this epilogue;
+              sums of bias_grad take one or two launches more. Operands that cuBLASLt does not multiply as they are (fp8 in
+              other layouts or sizes, mixed types) are converted first, without loss: fp8 to F16, I8 to the other's type
+       plain  a kernel of ours for whatever the two above do not take: no fast one, but any types, layouts and scales
        host   plain C
+
+   A plan asks the loaded cuBLASLt what it takes, there is no table of versions. Where cuBLASLt refuses a run all the same,
+   the next route takes over for good, and the log says so.
+
+   SCALES: numbers in F32 on the device by which the elements of E4M3, E5M2 and I8 matrices are multiplied when read (or
+   before they are stored: d, aux). v = scale_a scale_b sum A B. A mode for each matrix, zero for none; c, d, aux and
+   residual take TENSOR alone. For op(A) of m x k (op(B): exchange m and n, rows and columns), as cuBLASLt 13 has them:
+
+       TENSOR       one number       s[0]
+       OUTER        m numbers        s[row]
+                                                 row 0  1  2 ...  m-1
+       VECTOR_128   ceil(k / 128) lines of m:    s[k / 128 * m + row]         k 0..127     | s s s ... s |
+                                                                              k 128..255   | s s s ... s |
+                                                 k 0..127  128..255  ...  (lines are a multiple of 4 long)
+       BLOCK_128    ceil(m / 128) lines:         s[row / 128 * L + k / 128]   rows 0..127  | s s s . |
+                    L = ceil(k / 128) up to a    numbers past ceil(k / 128)   rows 128..   | s s s . |
+                    multiple of 4                are not read
+
+   OUTER is a scale for each row of A and each column of B; VECTOR_128 is what 1 x 128 groups along k are called
+   elsewhere, BLOCK_128 128 x 128 tiles. The two operands may have different modes. Scales may be the batch's or each
+   item's (scale.batch_stride). BGRAD_A and BGRAD_B sum the scaled operand. To know which scale the next result needs, ask
+   for amax (AMAX_D, AMAX_AUX): the largest |v| before scale_d.
 
    WHAT IT PROMISES
 
@@ -63,7 +88,12 @@
      and E = (4 + k / 8) u_acc S (plus 2^-9 S with TF32),
          |out - exact| <= u |exact| + L E + 4 u_acc T + the smallest subnormal of the stored type,
      L the largest |act'| nearby (1.13 for GELU, 1.1 for SILU, 1 for the others, |act'(aux)| for BACKWARD) and T the sum
-     of the magnitudes combined after the product; act' of BACKWARD may be taken at aux (1 + 2 u_acc).
+     of the magnitudes combined after the product; act' of BACKWARD may be taken at aux (1 + 2 u_acc). Products of two fp8
+     operands have t S more in E, because the tensor cores of Hopper cut the 32 products of an instruction, and the sum they
+     are added to, below 2^-13 of the largest of them: t = 2^-10 for each 32 of k, of 128 at most (of all with
+     FAST_ACCUMULATION), measured on operands of one sign. Random normal ones stay within t = 2^-12 (fast: 2^-11), and
+     where a few terms are far larger than the rest up to 2^-8 for each 32 can be lost. Products of I8 are exact; an I32
+     result is exact modulo 2^32.
    - Never silent: what it cannot do it refuses in words, and nothing is touched. It never prints, exits or aborts.
    - Deterministic: a run repeated on the same GPU gives the same bits.
    - Where cuBLASLt's own epilogue is looser than that (its GELU is approximate, its RELU mask has the bit for v >= 0, its
@@ -89,12 +119,12 @@
 
    WHAT IT DOES NOT DO (yet)
 
-   - no fp8, no integers, no gated activations, no kernels of ours for the product itself
+   - no gated activations; no fast kernels of ours for the product itself
    - no tuning: cuBLASLt's first answer that keeps the promises is taken
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
-   - workspace of the route split is as large as the result in the accumulator's type, rows rounded up to eight,
-     and what cuBLASLt asks for besides (32 MiB at most)
-   - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the route split, NVRTC 12 or later
+   - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the
+     operands that it converts, and what cuBLASLt asks for besides (32 MiB at most)
+   - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the routes split and plain, NVRTC 12 or later
 
    OPTIONS, defined before the implementation (and, GEMMEPI_STATIC and GEMMEPI_API, before every inclusion)
 
@@ -120,9 +150,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  1
+#define GEMMEPI_VERSION_MINOR  2
 #define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.1.0"
+#define GEMMEPI_VERSION_STRING "0.2.0"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
    (m, n, k, batch) has no default: zero is an empty size. */
@@ -208,33 +238,58 @@ typedef enum gemmepi_dtype {
     GEMMEPI_DTYPE_DEFAULT = 0, /* what it stands for is said where it is used */
     GEMMEPI_F32 = 1,
     GEMMEPI_F64 = 2,
-    GEMMEPI_F16 = 3, /* IEEE binary16                 */
-    GEMMEPI_BF16 = 4 /* the upper 16 bits of an F32   */
+    GEMMEPI_F16 = 3,  /* IEEE binary16                                                                 */
+    GEMMEPI_BF16 = 4, /* the upper 16 bits of an F32                                                   */
+    GEMMEPI_E4M3 = 5, /* fp8 of 4 exponent and 3 mantissa bits: up to 448, NaN is 0x7f, no infinity    */
+    GEMMEPI_E5M2 = 6, /* fp8 of 5 exponent and 2 mantissa bits: up to 57344, the upper half of an F16  */
+    GEMMEPI_I8 = 7,
+    GEMMEPI_I32 = 8 /* results of I8 operands, and what is added to them                               */
 } gemmepi_dtype;
 
 typedef enum gemmepi_order { GEMMEPI_ROW_MAJOR = 0, GEMMEPI_COLUMN_MAJOR = 1 } gemmepi_order;
 
-/* How products are multiplied and summed. The accumulator is F64 for F64 operands and F32 for all others (the
-   host accumulates in F64 always). */
+/* How products are multiplied and summed. The accumulator is F64 for F64 operands, I32 for I8 operands with an I32
+   result, and F32 for all others (the host accumulates in F64 always). */
 typedef enum gemmepi_compute {
-    GEMMEPI_COMPUTE_DEFAULT = 0, /* F64 for F64 operands, else F32                                */
-    GEMMEPI_COMPUTE_F32 = 1,     /* exact products of F32, F16 and BF16 operands, summed in F32   */
+    GEMMEPI_COMPUTE_DEFAULT = 0, /* F64 for F64 operands, I32 where both are I8, else F32         */
+    GEMMEPI_COMPUTE_F32 = 1,     /* exact products of operands of any type but F64, summed in F32 */
     GEMMEPI_COMPUTE_TF32 = 2,    /* F32 operands rounded to 11 significant bits (tensor cores)    */
-    GEMMEPI_COMPUTE_F64 = 3      /* F64 operands                                                  */
+    GEMMEPI_COMPUTE_F64 = 3,     /* F64 operands                                                  */
+    GEMMEPI_COMPUTE_I32 = 4      /* I8 operands: exact products and sums                          */
 } gemmepi_compute;
+
+/* The factors by which the elements of a matrix are multiplied when read (a, b, c, residual, and aux with BACKWARD) or
+   before they are rounded and stored (d, and aux with AUX): F32 numbers on the device, whose layout the manual draws.
+   For matrices of E4M3, E5M2 and I8 alone; OUTER, VECTOR_128 and BLOCK_128 for a and b alone. */
+typedef enum gemmepi_scale_mode {
+    GEMMEPI_SCALE_NONE = 0,       /* every element by 1                                              */
+    GEMMEPI_SCALE_TENSOR = 1,     /* one number for the matrix                                       */
+    GEMMEPI_SCALE_OUTER = 2,      /* one for each row of op(A), for each column of op(B)             */
+    GEMMEPI_SCALE_VECTOR_128 = 3, /* one for each row of op(A) (column of op(B)) and 128 steps of k  */
+    GEMMEPI_SCALE_BLOCK_128 = 4   /* one for each 128 rows of op(A) (columns of op(B)) and 128 of k  */
+} gemmepi_scale_mode;
+
+typedef struct gemmepi_scale {
+    gemmepi_scale_mode mode;
+    int64_t batch_stride; /* F32 numbers between the scales of two items of the batch; 0: the same for all */
+} gemmepi_scale;
 
 /* An epilogue is one activation, or-ed with flags. In the order in which they act, all in the accumulator type,
    rounded once when stored:
 
-       v = alpha * sum_k op(A)[m,k] op(B)[k,n] + beta * C[m,n]        (C is not read when beta is 0)
+           v = alpha * sum_k op(A)[m,k] op(B)[k,n] + beta * C[m,n]        (C is not read when beta is 0)
        BIAS       v += bias[n]
-       AUX        aux[m,n] = round(v); for RELU the bit v > 0 instead
+       AUX        aux[m,n] = round(scale_aux * v); for RELU the bit v > 0 instead; amax_aux = max |v|
        forward    v = act(v)
        BACKWARD   v = v * act'(aux[m,n]) instead; RELU selects: v or 0
        RESIDUAL   v += residual[m,n]
        BGRAD      bias_grad[n] = sum_m v
-       D[m,n] = round(v)
+       D[m,n] = round(scale_d * v); amax_d = max |v|
        BGRAD_A    bias_grad[m] = sum_k op(A)[m,k];   BGRAD_B  bias_grad[n] = sum_k op(B)[k,n]
+
+   A, B, C, residual and the aux that BACKWARD reads stand for their elements times their scales. Stores round to nearest
+   even; those of E4M3, E5M2 and I8 saturate (also infinities; NaN stays NaN, and is 0 in I8). With an I32 result
+   everything is whole numbers modulo 2^32.
 
    In column-major order bias and bias_grad of BGRAD run along m (length m), as in cuBLASLt. */
 typedef uint32_t gemmepi_epilogue;
@@ -285,7 +340,12 @@ typedef uint32_t gemmepi_epilogue;
     1u /* admit cuBLASLt's epilogues where they are faster but looser than the contract;
                                      gemmepi_explain names which and why                                     */
 #define GEMMEPI_DEVICE_SCALARS \
-    2u /* args.alpha and args.beta are device pointers, read when the product runs */
+    2u /* args.alpha and args.beta are device pointers, read when the product runs;
+          with an I32 result they are rounded to whole numbers there                    */
+#define GEMMEPI_FAST_ACCUMULATION \
+    4u /* E4M3 and E5M2 operands: fewer bits in the sums where that is faster           */
+#define GEMMEPI_AMAX_D   8u  /* write args.amax_d                                                 */
+#define GEMMEPI_AMAX_AUX 16u /* write args.amax_aux; with AUX, where aux is no bit mask           */
 
 /* A matrix operand. */
 typedef struct gemmepi_matrix {
@@ -298,11 +358,12 @@ typedef struct gemmepi_matrix {
     int64_t
         batch_stride; /* elements (bits for RELU's mask) between two items of the batch. Inputs: 0 gives all
                              items the same matrix. Outputs (d, aux with AUX): items must not overlap        */
+    gemmepi_scale scale; /* zero: 1 for every element                                                       */
 } gemmepi_matrix;
 
 /* bias or bias_grad, contiguous. */
 typedef struct gemmepi_vector {
-    gemmepi_dtype dtype; /* DEFAULT: d's                                                                    */
+    gemmepi_dtype dtype;  /* DEFAULT: d's; BF16 where d is E4M3 or E5M2, F32 where it is I8                 */
     int64_t batch_stride; /* elements between two items of the batch; 0: one for all. A bias_grad that is one
                              for all is the sum over the batch                                               */
 } gemmepi_vector;
@@ -310,8 +371,10 @@ typedef struct gemmepi_vector {
 /* D = epilogue(alpha op(A) op(B) + beta C) for every item of a batch.
 
    Shapes: op(A) [m, k], op(B) [k, n], C, D, aux and residual [m, n], bias [n].
-   Dtypes: a and b are alike: F64, F32, F16 or BF16. Every other tensor has that dtype or F32; with F64 operands
-   all are F64. */
+   Dtypes: F64 goes with F64 alone: a, b and all others. Else a and b are any of F32, F16, BF16, E4M3, E5M2 and I8, also
+   different ones; c, d, aux and residual any of these; bias and bias_grad F32, F16 or BF16. Where a and b are I8, d may
+   also be I32; then c, aux, residual, bias and bias_grad are I32, nothing has a scale, the activation is NONE or RELU,
+   BACKWARD and BGRAD have no meaning, and alpha and beta are whole numbers of 32 bits. */
 typedef struct gemmepi_matmul_desc {
     int64_t m, n, k;     /* zero m or n: an empty product; zero k: beta C and the epilogue alone          */
     int64_t batch;       /* the number of products, 1 for a single one; zero: none, nothing is written    */
@@ -320,19 +383,21 @@ typedef struct gemmepi_matmul_desc {
         compute; /* 0: by the operands' dtype                                                     */
     gemmepi_epilogue epilogue;
     uint32_t flags;
-    gemmepi_matrix a;   /* dtype 0: F32                                                                  */
-    gemmepi_matrix b;   /* dtype 0: a's                                                                  */
-    gemmepi_matrix c;   /* dtype 0: d's; all zero: d's layout (batch stride too)                         */
+    gemmepi_matrix a; /* dtype 0: F32                                                                  */
+    gemmepi_matrix b; /* dtype 0: a's                                                                  */
+    gemmepi_matrix
+        c; /* dtype 0: d's, BF16 where d is E4M3 or E5M2; all zero but scale: d's ld and batch stride  */
     gemmepi_matrix d;   /* dtype 0: a's                                                                  */
     gemmepi_matrix aux; /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD         */
     gemmepi_matrix
-        residual;        /* dtype 0: d's; read only with RESIDUAL                                         */
+        residual;        /* dtype 0: as c's; read only with RESIDUAL                                      */
     gemmepi_vector bias; /* read only with BIAS                                                           */
     gemmepi_vector
         bias_grad;    /* read only with one of the BGRADs                                             */
     size_t alignment; /* bytes, a power of two up to 256, that all pointers of every run will be multiples of;
                          0: 16 for plans, what the pointers have for gemmepi_matmul. A pointer must be a multiple
-                         of its element's size in any case                                                   */
+                         of its element's size in any case. Scales of modes OUTER, VECTOR_128 and BLOCK_128 must
+                         be multiples of 16, other scales and amax of their element's size                   */
 } gemmepi_matmul_desc;
 
 /* Pointers, on the device of the context. A pointer that the epilogue needs must be there, one that it would not
@@ -347,7 +412,12 @@ typedef struct gemmepi_matmul_args {
     void *aux;        /* written with AUX, only read with BACKWARD                                       */
     void *bias_grad;  /* with BGRAD, BGRAD_A, BGRAD_B                                                    */
     const void
-        *residual;       /* with RESIDUAL                                                                   */
+        *residual; /* with RESIDUAL                                                                   */
+    const float *scale_a; /* where desc.a.scale has a mode; likewise the next five                        */
+    const float *scale_b, *scale_c, *scale_d, *scale_aux, *scale_residual;
+    void *amax_d;   /* with AMAX_D: one F32 (F64 with F64 operands), overwritten with the largest |v| of the
+                     whole batch before scale_d and rounding; NaN if any is NaN                            */
+    void *amax_aux; /* with AMAX_AUX: likewise of what goes to aux                                   */
     const double *alpha; /* NULL: 1; on the host, or on the device with GEMMEPI_DEVICE_SCALARS              */
     const double *beta;  /* NULL: 0; likewise                                                               */
     void *workspace;     /* on the device, a multiple of 256; NULL: the context's own for that stream       */
@@ -361,18 +431,19 @@ typedef enum gemmepi_route {
     GEMMEPI_ROUTE_EMPTY = 0, /* m, n or batch is zero: nothing runs                                */
     GEMMEPI_ROUTE_LT = 1,    /* cuBLASLt: product and epilogue in one kernel                       */
     GEMMEPI_ROUTE_SPLIT = 2, /* a cuBLASLt product, then one pass of ours                          */
-    GEMMEPI_ROUTE_HOST = 3   /* plain C on the host                                                */
+    GEMMEPI_ROUTE_HOST = 3,  /* plain C on the host                                                */
+    GEMMEPI_ROUTE_PLAIN = 4  /* a kernel of ours that takes everything, for what cuBLASLt does not */
 } gemmepi_route;
 
 typedef struct gemmepi_plan_details {
     gemmepi_route route;
-    const char *route_name;    /* "empty", "lt", "split", "host"                                        */
+    const char *route_name;    /* "empty", "lt", "split", "host", "plain"                               */
     char kernel[96];           /* the kernel of ours or the algorithm that does most of the work        */
     int tile_m, tile_n;        /* rows and columns of D that one block computes; 0: not known           */
-    int launches;              /* kernels of ours plus calls of cuBLASLt in one run                     */
+    int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run         */
     size_t workspace_size;     /* bytes that one run needs                                              */
     gemmepi_compute compute;   /* never DEFAULT                                                         */
-    gemmepi_dtype accumulator; /* F32 or F64                                                            */
+    gemmepi_dtype accumulator; /* F32, F64 or I32                                                       */
     int deterministic;         /* 1: repeated runs on one GPU give the same bits                        */
     int bit_stable;            /* 1: so do other processes on the same hardware and library versions    */
     double microseconds;       /* of one run if the plan was tuned, else 0                              */
@@ -389,6 +460,8 @@ typedef struct gemmepi_epilogue_needs {
     int64_t aux_ld;                        /* elements, bits for a mask                           */
     size_t bias_bytes, aux_bytes, residual_bytes,
         bias_grad_bytes; /* from the pointer to the last byte used */
+    size_t scale_a_bytes,
+        scale_b_bytes; /* likewise; 0 without a scale; the other scales are one F32 an item */
 } gemmepi_epilogue_needs;
 
 typedef struct gemmepi_context_details {
@@ -489,13 +562,16 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan);
 
-/* Runs the plan on args in the order of stream: one to four launches, no allocation, no compilation, and no lock but that below. May
-   be captured into a CUDA graph, which keeps the workspace it was captured with: graphs captured on one stream must not
-   run at the same time, nor beside runs on that stream. Calls on different streams need different workspaces, which the
-   context's own are; threads that run plans on one stream with the context's workspace take turns for the time of the
-   launches.
+/* Runs the plan on args in the order of stream: one to eight launches (gemmepi_plan_info), no allocation, no compilation,
+   and no lock but that below. May be captured into a CUDA graph, which keeps the workspace it was captured with: graphs
+   captured on one stream must not run at the same time, nor beside runs on that stream. Calls on different streams need
+   different workspaces, which the context's own are; threads that run plans on one stream with the context's workspace take
+   turns for the time of the launches.
+   Where cuBLASLt refuses what its heuristic had accepted, nothing has run yet: the plan then takes the next route for good,
+   which this one run builds (and reserves workspace for, if args.workspace is too small), and the log says so.
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
-   reserved by gemmepi_prepare), CUDA_ERROR, CUBLAS_ERROR. On the first three nothing was launched. */
+   reserved by gemmepi_prepare), CUDA_ERROR, CUBLAS_ERROR; and those of gemmepi_plan_matmul where cuBLASLt refuses. On the
+   first three nothing was launched. */
 GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
                                             gemmepi_stream stream);
 
@@ -1792,7 +1868,30 @@ static const gemmepi__dtype_row gemmepi__dtypes[] = {
     {GEMMEPI_F64, "F64", 8},
     {GEMMEPI_F16, "F16", 2},
     {GEMMEPI_BF16, "BF16", 2},
+    {GEMMEPI_E4M3, "E4M3", 1},
+    {GEMMEPI_E5M2, "E5M2", 1},
+    {GEMMEPI_I8, "I8", 1},
+    {GEMMEPI_I32, "I32", 4},
 };
+
+static int gemmepi__is_fp8(int dtype) {
+    return dtype == GEMMEPI_E4M3 || dtype == GEMMEPI_E5M2;
+}
+
+/* The types of so few bits that scales go with them. */
+static int gemmepi__takes_scale(int dtype) {
+    return gemmepi__is_fp8(dtype) || dtype == GEMMEPI_I8;
+}
+
+/* The smallest type that holds every value of both: F64 with F64 alone, I8 for two I8. */
+static int gemmepi__common_dtype(int a, int b) {
+    int takes_bf16 = a == GEMMEPI_BF16 || b == GEMMEPI_BF16, takes_f16 = a == GEMMEPI_F16 || b == GEMMEPI_F16;
+    if (a == b && !gemmepi__is_fp8(a))
+        return a;
+    if (a == GEMMEPI_F32 || b == GEMMEPI_F32 || (takes_bf16 && takes_f16))
+        return GEMMEPI_F32;
+    return takes_bf16 ? GEMMEPI_BF16 : GEMMEPI_F16;
+}
 
 /* The row of a known dtype, or that of DEFAULT. */
 static const gemmepi__dtype_row *gemmepi__dtype(gemmepi_dtype dtype) {
@@ -1936,11 +2035,23 @@ enum {
     GEMMEPI__RESIDUAL,
     GEMMEPI__BIAS,
     GEMMEPI__BIAS_GRAD,
+    GEMMEPI__SCALE_A,
+    GEMMEPI__SCALE_B,
+    GEMMEPI__SCALE_C,
+    GEMMEPI__SCALE_D,
+    GEMMEPI__SCALE_AUX,
+    GEMMEPI__SCALE_RESIDUAL,
+    GEMMEPI__AMAX_D,
+    GEMMEPI__AMAX_AUX,
     GEMMEPI__OPERANDS
 };
 
-static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {"a",   "b",        "c",    "d",
-                                                                      "aux", "residual", "bias", "bias_grad"};
+#define GEMMEPI__SCALE_OF(matrix) \
+    (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
+
+static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {
+    "a",       "b",       "c",       "d",       "aux",       "residual",       "bias",   "bias_grad",
+    "scale_a", "scale_b", "scale_c", "scale_d", "scale_aux", "scale_residual", "amax_d", "amax_aux"};
 
 /* How a tensor lies in memory: `lines` runs of `length` elements, `ld` apart. dtype 0: the problem does not have it. */
 typedef struct gemmepi__view {
@@ -1948,24 +2059,50 @@ typedef struct gemmepi__view {
     int32_t transposed;
     int32_t bits; /* of one element: 1 for RELU's mask */
     int32_t written;
+    int32_t alignment; /* bytes that every pointer is a multiple of */
+    int32_t scale;     /* a gemmepi_scale_mode, of A to RESIDUAL */
     int64_t lines, length, ld, batch_stride;
     int64_t bytes; /* from the pointer to the last byte used, whole batch */
 } gemmepi__view;
 
-/* Zeroed before it is filled, so that its bytes are the key under which a plan is found again. */
+/* Zeroed before it is filled, so that its bytes tell problems apart. */
 typedef struct gemmepi__problem {
     int64_t m, n, k, batch;
     uint32_t epilogue;
     uint32_t flags;
     int32_t compute;     /* never DEFAULT */
-    int32_t accumulator; /* F32 or F64 */
+    int32_t accumulator; /* F32, F64 or I32 */
+    int32_t common;      /* the type that holds both operands' values */
     int32_t exchanged;   /* column-major: a here is the caller's b and the other way round */
-    int32_t alignment;   /* bytes, promised for every pointer */
+    int32_t alignment;   /* bytes, promised for every pointer of a matrix or vector */
+    uint32_t used;       /* bit i: the problem has operand i */
     gemmepi__view views[GEMMEPI__OPERANDS];
 } gemmepi__problem;
 
 static int gemmepi__has(const gemmepi__problem *problem, uint32_t flags) {
     return (problem->epilogue & flags) != 0;
+}
+
+static int64_t gemmepi__callers_m(const gemmepi__problem *problem) {
+    return problem->exchanged ? problem->n : problem->m;
+}
+
+static int64_t gemmepi__callers_n(const gemmepi__problem *problem) {
+    return problem->exchanged ? problem->m : problem->n;
+}
+
+static int gemmepi__has_operand(const gemmepi__problem *problem, int operand) {
+    return problem->views[operand].dtype != 0;
+}
+
+/* I8 operands multiply into exact I32 sums, whatever they become afterwards. */
+static int gemmepi__product_dtype(const gemmepi__problem *problem) {
+    return problem->common == GEMMEPI_I8 ? (int)GEMMEPI_I32 : (int)problem->accumulator;
+}
+
+/* Whether the scale of A or B changes along k, so that no factor after the sum can stand for it. */
+static int gemmepi__scale_varies_along_k(const gemmepi__problem *problem, int operand) {
+    return problem->views[operand].scale >= GEMMEPI_SCALE_VECTOR_128;
 }
 
 static int gemmepi__is_empty(const gemmepi__problem *problem) {
@@ -2048,18 +2185,146 @@ static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const cha
         name, (long long)view->batch_stride, (long long)batch, (long long)item);
 }
 
-/* Which dtypes a side tensor (anything but a and b) may have: the operands', or F32 beside 16-bit operands. */
-static gemmepi_status gemmepi__check_side_dtype(const char *name, gemmepi_dtype dtype,
-                                                gemmepi_dtype operands) {
-    if (dtype == operands || (dtype == GEMMEPI_F32 && operands != GEMMEPI_F64))
-        return GEMMEPI_OK;
+/* The types that a tensor beside a and b may have: bit 1 << dtype. */
+#define GEMMEPI__MATRIX_TYPES                                                                               \
+    (1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16 | 1u << GEMMEPI_E4M3 | 1u << GEMMEPI_E5M2 | \
+     1u << GEMMEPI_I8)
+#define GEMMEPI__VECTOR_TYPES (1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16)
+
+static uint32_t gemmepi__side_types(const gemmepi__problem *problem, int operand) {
+    if (problem->accumulator != GEMMEPI_F32)
+        return 1u << problem->accumulator;
+    return operand >= GEMMEPI__BIAS ? GEMMEPI__VECTOR_TYPES : GEMMEPI__MATRIX_TYPES;
+}
+
+static void gemmepi__append_types(gemmepi__text *text, uint32_t types) {
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__dtypes); i++)
+        if (types >> i & 1)
+            gemmepi__append(text, "%s%s", text->length ? ", " : "", gemmepi__dtypes[i].name);
+}
+
+static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem, int operand,
+                                                gemmepi_dtype dtype) {
+    char accepted[128];
+    gemmepi__text text = gemmepi__text_in(accepted, sizeof accepted);
+    uint32_t types = gemmepi__side_types(problem, operand);
+    const char *name = gemmepi__operand_names[operand];
     if (!gemmepi__dtype_is_known(dtype))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d, which is no gemmepi_dtype", name,
                              (int)dtype);
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with %s operands %s%s is accepted",
-                         name, gemmepi__dtype(dtype)->name, gemmepi__dtype(operands)->name,
-                         gemmepi__dtype(operands)->name,
-                         operands == GEMMEPI_F64 || operands == GEMMEPI_F32 ? "" : " or F32");
+    if (types >> dtype & 1)
+        return GEMMEPI_OK;
+    gemmepi__append_types(&text, types);
+    if (operand == GEMMEPI__D)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.d.dtype is %s; with %s and %s operands accepted: %s",
+                             gemmepi__dtype(dtype)->name,
+                             gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
+                             gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name, accepted);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s",
+                         name, gemmepi__dtype(dtype)->name,
+                         gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name, accepted);
+}
+
+/* The type of a tensor that the caller left open, given d's. */
+static gemmepi_dtype gemmepi__default_dtype(int operand, gemmepi_dtype d) {
+    if (gemmepi__is_fp8((int)d) && operand != GEMMEPI__AUX)
+        return GEMMEPI_BF16;
+    return d == GEMMEPI_I8 && operand >= GEMMEPI__BIAS ? GEMMEPI_F32 : d;
+}
+
+/* >>scales and amax */
+
+/* A vector of `lines` x `length` numbers beside the matrices; its pointer needs `alignment` bytes. */
+static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int operand, int dtype, int64_t lines,
+                                            int64_t length, int64_t ld, int64_t batch_stride,
+                                            int32_t alignment) {
+    gemmepi__view *view = &problem->views[operand];
+    int of = operand < GEMMEPI__AMAX_D ? operand - GEMMEPI__SCALE_A : operand;
+    char name[32];
+    view->dtype = dtype;
+    view->bits = dtype == GEMMEPI_F64 ? 64 : 32;
+    view->alignment = alignment;
+    view->lines = lines;
+    view->length = length;
+    view->ld = ld;
+    view->batch_stride = batch_stride;
+    snprintf(name, sizeof name, "%s%s", gemmepi__operand_names[of], of == operand ? "" : ".scale");
+    return gemmepi__check_view(view, name, problem->batch);
+}
+
+static int64_t gemmepi__blocks_of_128(int64_t extent) {
+    return extent / 128 + (extent % 128 != 0);
+}
+
+/* The scales of a matrix whose rows (columns for b) number `outer`; k is used for a and b alone. */
+static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand, const gemmepi_scale *scale,
+                                          int64_t outer, int64_t k) {
+    gemmepi__view *view = &problem->views[operand];
+    const char *name = gemmepi__operand_names[operand];
+    int is_factor = operand == GEMMEPI__A || operand == GEMMEPI__B;
+    int64_t steps = gemmepi__blocks_of_128(k);
+    if ((unsigned)scale->mode > GEMMEPI_SCALE_BLOCK_128)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.%s.scale.mode is %d, which is no gemmepi_scale_mode", name,
+                             (int)scale->mode);
+    if (scale->mode == GEMMEPI_SCALE_NONE && scale->batch_stride)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name,
+                             (long long)scale->batch_stride);
+    if (scale->mode == GEMMEPI_SCALE_NONE)
+        return GEMMEPI_OK;
+    if (view->bits == 1)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.aux.scale.mode is %d; RELU's aux is a bit mask and takes no scale",
+                             (int)scale->mode);
+    if (!gemmepi__takes_scale(view->dtype) || problem->accumulator == GEMMEPI_I32)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; %s takes no scale: %s",
+                             name, (int)scale->mode, gemmepi__dtype((gemmepi_dtype)view->dtype)->name,
+                             gemmepi__takes_scale(view->dtype) ? "the result is in I32"
+                                                               : "accepted with E4M3, E5M2 and I8");
+    if (!is_factor && scale->mode != GEMMEPI_SCALE_TENSOR)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b",
+            name, (int)scale->mode);
+    view->scale = (int32_t)scale->mode;
+    operand = GEMMEPI__SCALE_OF(operand);
+    switch (scale->mode) {
+    case GEMMEPI_SCALE_OUTER:
+        return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, 1, outer, outer, scale->batch_stride, 16);
+    case GEMMEPI_SCALE_VECTOR_128:
+        return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, steps, outer, outer, scale->batch_stride,
+                                     16);
+    case GEMMEPI_SCALE_BLOCK_128:
+        return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, gemmepi__blocks_of_128(outer), steps,
+                                     (steps + 3) / 4 * 4, scale->batch_stride, 16);
+    default:
+        return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, 1, 1, 1, scale->batch_stride, 4);
+    }
+}
+
+static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint32_t flag, int operand, int of) {
+    const gemmepi__view *view = &problem->views[of];
+    const char *name = flag == GEMMEPI_AMAX_D ? "AMAX_D" : "AMAX_AUX";
+    int dtype = problem->accumulator;
+    if (!(problem->flags & flag))
+        return GEMMEPI_OK;
+    if (of == GEMMEPI__AUX && !view->written)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
+    if (view->bits == 1 || dtype == GEMMEPI_I32)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; %s has no amax", name,
+                             view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
+    problem->views[operand].written = 1;
+    return gemmepi__take_numbers(problem, operand, dtype, 1, 1, 1, 0, dtype == GEMMEPI_F64 ? 8 : 4);
+}
+
+/* The alignment that a pointer of the view has: the promise, and the element in any case. */
+static int32_t gemmepi__alignment_for(const gemmepi__problem *problem, const gemmepi__view *view) {
+    int32_t element = view->bits > 8 ? view->bits / 8 : 1;
+    return problem->alignment > element ? problem->alignment : element;
 }
 
 /* A matrix in the caller's order: rows x columns of op(), so exchanged here where it is stored transposed. */
@@ -2068,12 +2333,13 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
                                            int64_t rows, int64_t columns, gemmepi_order order) {
     gemmepi__view *view = &problem->views[operand];
     const char *name = gemmepi__operand_names[operand];
-    int may_transpose = operand == GEMMEPI__A || operand == GEMMEPI__B;
+    int is_factor = operand == GEMMEPI__A || operand == GEMMEPI__B;
     int lines_are_rows = (order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
-    if (matrix->transposed != 0 && (matrix->transposed != 1 || !may_transpose))
+    gemmepi_status status = GEMMEPI_OK;
+    if (matrix->transposed != 0 && (matrix->transposed != 1 || !is_factor))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s", name,
                              matrix->transposed,
-                             may_transpose ? "are 0 and 1" : "is 0: only a and b may be stored transposed");
+                             is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed");
     view->dtype = (int32_t)(matrix->dtype ? matrix->dtype : default_dtype);
     view->transposed = matrix->transposed;
     view->lines = lines_are_rows ? rows : columns;
@@ -2087,77 +2353,137 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
                                  "desc.aux.dtype is %d; RELU's aux is a bit mask and takes no dtype",
                                  (int)matrix->dtype);
     } else {
+        if (!is_factor)
+            status = gemmepi__check_side_dtype(problem, operand, (gemmepi_dtype)view->dtype);
         view->bits = (int32_t)(8 * gemmepi__dtype((gemmepi_dtype)view->dtype)->size);
     }
-    if (operand != GEMMEPI__A && operand != GEMMEPI__B && view->bits != 1) {
-        gemmepi_status status = gemmepi__check_side_dtype(name, (gemmepi_dtype)view->dtype,
-                                                          (gemmepi_dtype)problem->views[GEMMEPI__A].dtype);
-        if (status)
-            return status;
-    }
-    return gemmepi__check_view(view, name, problem->batch);
+    view->alignment = gemmepi__alignment_for(problem, view);
+    if (!status)
+        status = gemmepi__check_view(view, name, problem->batch);
+    if (!status)
+        status = gemmepi__take_scale(problem, operand, &matrix->scale, operand == GEMMEPI__B ? columns : rows,
+                                     operand == GEMMEPI__B ? rows : columns);
+    return status;
 }
 
 static gemmepi_status gemmepi__take_vector(gemmepi__problem *problem, int operand,
                                            const gemmepi_vector *vector, int64_t length) {
     gemmepi__view *view = &problem->views[operand];
-    const char *name = gemmepi__operand_names[operand];
-    gemmepi_dtype dtype = vector->dtype ? vector->dtype : (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
-    gemmepi_status status =
-        gemmepi__check_side_dtype(name, dtype, (gemmepi_dtype)problem->views[GEMMEPI__A].dtype);
+    gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
+    gemmepi_dtype dtype = vector->dtype ? vector->dtype : gemmepi__default_dtype(operand, d);
+    gemmepi_status status = gemmepi__check_side_dtype(problem, operand, dtype);
     if (status)
         return status;
     view->dtype = (int32_t)dtype;
     view->bits = (int32_t)(8 * gemmepi__dtype(dtype)->size);
+    view->alignment = gemmepi__alignment_for(problem, view);
     view->lines = 1;
     view->length = length;
     view->batch_stride = vector->batch_stride;
-    return gemmepi__check_view(view, name, problem->batch);
+    return gemmepi__check_view(view, gemmepi__operand_names[operand], problem->batch);
+}
+
+static const char *const gemmepi__compute_names[] = {"DEFAULT", "F32", "TF32", "F64", "I32"};
+
+/* The arithmetic of operands whose values `common` holds, and of a result in d. */
+static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
+                                            gemmepi_dtype a, gemmepi_dtype b, gemmepi_dtype d) {
+    gemmepi_compute compute = desc->compute;
+    int common = gemmepi__common_dtype((int)a, (int)b);
+    int fits;
+    if (d == GEMMEPI_I32 && common != GEMMEPI_I8)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.d.dtype is I32 with %s and %s operands; I32 is for results of two I8 operands",
+            gemmepi__dtype(a)->name, gemmepi__dtype(b)->name);
+    if ((unsigned)compute > GEMMEPI_COMPUTE_I32)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.compute is %d, which is no gemmepi_compute",
+                             (int)compute);
+    if (compute == GEMMEPI_COMPUTE_DEFAULT)
+        compute = common == GEMMEPI_F64  ? GEMMEPI_COMPUTE_F64
+                  : common == GEMMEPI_I8 ? GEMMEPI_COMPUTE_I32
+                                         : GEMMEPI_COMPUTE_F32;
+    fits = compute == GEMMEPI_COMPUTE_F64    ? common == GEMMEPI_F64
+           : compute == GEMMEPI_COMPUTE_TF32 ? common == GEMMEPI_F32
+           : compute == GEMMEPI_COMPUTE_I32  ? common == GEMMEPI_I8
+                                             : common != GEMMEPI_F64 && d != GEMMEPI_I32;
+    if (!fits)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.compute is %s with %s and %s operands and a result in %s; F64 goes with F64 alone, "
+            "TF32 with F32 operands, I32 with I8 operands, F32 with all others",
+            gemmepi__compute_names[compute], gemmepi__dtype(a)->name, gemmepi__dtype(b)->name,
+            gemmepi__dtype(d)->name);
+    if ((problem->flags & GEMMEPI_FAST_ACCUMULATION) && !(gemmepi__is_fp8((int)a) && gemmepi__is_fp8((int)b)))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.flags has FAST_ACCUMULATION with %s and %s operands; it goes with E4M3 and E5M2",
+            gemmepi__dtype(a)->name, gemmepi__dtype(b)->name);
+    problem->compute = (int32_t)compute;
+    problem->common = common;
+    problem->accumulator = common == GEMMEPI_F64                      ? GEMMEPI_F64
+                           : common == GEMMEPI_I8 && d == GEMMEPI_I32 ? GEMMEPI_I32
+                                                                      : GEMMEPI_F32;
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_factor_dtype(const char *name, gemmepi_dtype dtype) {
+    if (!gemmepi__dtype_is_known(dtype))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d, which is no gemmepi_dtype", name,
+                             (int)dtype);
+    if (dtype == GEMMEPI_I32)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.%s.dtype is I32, which is for results of I8 operands", name);
+    return GEMMEPI_OK;
 }
 
 /* a, b and the kind of arithmetic */
 static gemmepi_status gemmepi__take_operands(gemmepi__problem *problem, const gemmepi_matmul_desc *desc) {
-    gemmepi_dtype dtype = desc->a.dtype ? desc->a.dtype : GEMMEPI_F32;
-    gemmepi_compute compute = desc->compute;
-    gemmepi_status status;
-    if (!gemmepi__dtype_is_known(dtype))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.a.dtype is %d, which is no gemmepi_dtype",
-                             (int)dtype);
-    if (desc->b.dtype && desc->b.dtype != dtype)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.b.dtype is %s (%d); it must be a's, %s",
-                             gemmepi__dtype(desc->b.dtype)->name, (int)desc->b.dtype,
-                             gemmepi__dtype(dtype)->name);
-    if (compute == GEMMEPI_COMPUTE_DEFAULT)
-        compute = dtype == GEMMEPI_F64 ? GEMMEPI_COMPUTE_F64 : GEMMEPI_COMPUTE_F32;
-    if ((unsigned)compute > GEMMEPI_COMPUTE_F64)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.compute is %d, which is no gemmepi_compute",
-                             (int)compute);
-    if ((compute == GEMMEPI_COMPUTE_F64) != (dtype == GEMMEPI_F64) ||
-        (compute == GEMMEPI_COMPUTE_TF32 && dtype != GEMMEPI_F32))
+    gemmepi_dtype a = desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, b = desc->b.dtype ? desc->b.dtype : a;
+    gemmepi_status status = gemmepi__check_factor_dtype("a", a);
+    if (!status)
+        status = gemmepi__check_factor_dtype("b", b);
+    if (!status && (a == GEMMEPI_F64) != (b == GEMMEPI_F64))
+        status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                               "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
+                               gemmepi__dtype(b)->name, gemmepi__dtype(a)->name);
+    if (!status)
+        status = gemmepi__take_compute(problem, desc, a, b, desc->d.dtype ? desc->d.dtype : a);
+    if (!status)
+        status = gemmepi__take_matrix(problem, GEMMEPI__A, &desc->a, a, desc->m, desc->k, desc->order);
+    if (!status)
+        status = gemmepi__take_matrix(problem, GEMMEPI__B, &desc->b, b, desc->k, desc->n, desc->order);
+    return status;
+}
+
+/* What an I32 result cannot have besides scales and amax. */
+static gemmepi_status gemmepi__check_integer_epilogue(const gemmepi__problem *problem) {
+    if (problem->accumulator != GEMMEPI_I32)
+        return GEMMEPI_OK;
+    if (gemmepi__activation(problem->epilogue) > GEMMEPI_RELU)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "desc.compute is %s with %s operands; F64 goes with F64, TF32 with F32, F32 with F32, F16 and BF16",
-            compute == GEMMEPI_COMPUTE_F64    ? "F64"
-            : compute == GEMMEPI_COMPUTE_TF32 ? "TF32"
-                                              : "F32",
-            gemmepi__dtype(dtype)->name);
-    problem->compute = (int32_t)compute;
-    problem->accumulator = dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
-    status = gemmepi__take_matrix(problem, GEMMEPI__A, &desc->a, dtype, desc->m, desc->k, desc->order);
-    if (status)
-        return status;
-    return gemmepi__take_matrix(problem, GEMMEPI__B, &desc->b, dtype, desc->k, desc->n, desc->order);
+            "desc.epilogue is 0x%x with a result in I32; its activation may be NONE or RELU: others "
+            "need a floating-point or I8 result",
+            (unsigned)problem->epilogue);
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_BGRAD))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.epilogue is 0x%x with a result in I32; BACKWARD and BGRAD have no meaning there",
+            (unsigned)problem->epilogue);
+    return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__take_epilogue(gemmepi__problem *problem, const gemmepi_matmul_desc *desc) {
     int64_t along = desc->order == GEMMEPI_ROW_MAJOR ? desc->n : desc->m; /* the length of one bias */
     gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
-    gemmepi_status status = GEMMEPI_OK;
-    if (gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD))
+    gemmepi_status status = gemmepi__check_integer_epilogue(problem);
+    if (!status && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD))
         status = gemmepi__take_matrix(problem, GEMMEPI__AUX, &desc->aux, d, desc->m, desc->n, desc->order);
     if (!status && gemmepi__has(problem, GEMMEPI_RESIDUAL))
-        status = gemmepi__take_matrix(problem, GEMMEPI__RESIDUAL, &desc->residual, d, desc->m, desc->n,
-                                      desc->order);
+        status =
+            gemmepi__take_matrix(problem, GEMMEPI__RESIDUAL, &desc->residual,
+                                 gemmepi__default_dtype(GEMMEPI__RESIDUAL, d), desc->m, desc->n, desc->order);
     if (!status && gemmepi__has(problem, GEMMEPI_BIAS))
         status = gemmepi__take_vector(problem, GEMMEPI__BIAS, &desc->bias, along);
     if (!status && gemmepi__has(problem, GEMMEPI_BGRAD))
@@ -2175,6 +2501,11 @@ static gemmepi_status gemmepi__check_outputs(gemmepi__problem *problem) {
     problem->views[GEMMEPI__D].written = 1;
     problem->views[GEMMEPI__AUX].written = gemmepi__has(problem, GEMMEPI_AUX);
     bias_grad->written = bias_grad->dtype != 0;
+    status = gemmepi__take_amax(problem, GEMMEPI_AMAX_D, GEMMEPI__AMAX_D, GEMMEPI__D);
+    if (!status)
+        status = gemmepi__take_amax(problem, GEMMEPI_AMAX_AUX, GEMMEPI__AMAX_AUX, GEMMEPI__AUX);
+    if (status)
+        return status;
     if (gemmepi__is_empty(problem))
         return GEMMEPI_OK;
     status = gemmepi__check_output(&problem->views[GEMMEPI__D], "d", problem->batch);
@@ -2188,10 +2519,12 @@ static gemmepi_status gemmepi__check_outputs(gemmepi__problem *problem) {
 /* Column-major is the same memory read as the transposed row-major product, D^T = op(B)^T op(A)^T: the operands
    exchange, every view stays as it lies. */
 static void gemmepi__fold_column_major(gemmepi__problem *problem) {
-    gemmepi__view a = problem->views[GEMMEPI__A];
+    gemmepi__view *views = problem->views, a = views[GEMMEPI__A], scale_a = views[GEMMEPI__SCALE_A];
     int64_t m = problem->m;
-    problem->views[GEMMEPI__A] = problem->views[GEMMEPI__B];
-    problem->views[GEMMEPI__B] = a;
+    views[GEMMEPI__A] = views[GEMMEPI__B];
+    views[GEMMEPI__B] = a;
+    views[GEMMEPI__SCALE_A] = views[GEMMEPI__SCALE_B];
+    views[GEMMEPI__SCALE_B] = scale_a;
     problem->m = problem->n;
     problem->n = m;
     problem->exchanged = 1;
@@ -2211,10 +2544,13 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
     if ((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order",
                              (int)desc->order);
-    if (desc->flags & ~(GEMMEPI_RELAXED | GEMMEPI_DEVICE_SCALARS))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.flags is 0x%x; accepted are RELAXED (1) and DEVICE_SCALARS (2)",
-                             (unsigned)desc->flags);
+    if (desc->flags & ~(GEMMEPI_RELAXED | GEMMEPI_DEVICE_SCALARS | GEMMEPI_FAST_ACCUMULATION |
+                        GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.flags is 0x%x; accepted are RELAXED (1), DEVICE_SCALARS (2), FAST_ACCUMULATION (4), "
+            "AMAX_D (8) and AMAX_AUX (16)",
+            (unsigned)desc->flags);
     if (desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.alignment is %llu; accepted are powers of two up to 256, and 0",
@@ -2222,9 +2558,18 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
     return gemmepi__check_epilogue(desc->epilogue);
 }
 
-/* desc -> problem, or the sentence that says what is wrong with it. */
-static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, gemmepi__problem *problem) {
+static void gemmepi__list_operands(gemmepi__problem *problem) {
+    int operand;
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+        if (gemmepi__has_operand(problem, operand))
+            problem->used |= 1u << operand;
+}
+
+/* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. */
+static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t alignment,
+                                         gemmepi__problem *problem) {
     gemmepi_matrix c;
+    gemmepi_dtype d;
     gemmepi_status status;
     memset(problem, 0, sizeof *problem);
     if (!desc)
@@ -2238,29 +2583,35 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, gemmep
     problem->batch = desc->batch;
     problem->epilogue = desc->epilogue;
     problem->flags = desc->flags;
-    problem->alignment = desc->alignment ? (int32_t)desc->alignment : 16;
+    problem->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
     status = gemmepi__take_operands(problem, desc);
     if (!status)
-        status = gemmepi__take_matrix(problem, GEMMEPI__D, &desc->d,
-                                      (gemmepi_dtype)problem->views[GEMMEPI__A].dtype, desc->m, desc->n,
-                                      desc->order);
+        status =
+            gemmepi__take_matrix(problem, GEMMEPI__D, &desc->d, desc->a.dtype ? desc->a.dtype : GEMMEPI_F32,
+                                 desc->m, desc->n, desc->order);
     if (status)
         return status;
     c = desc->c;
+    d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
     if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride) {
         c.ld = problem->views[GEMMEPI__D].ld;
         c.batch_stride = problem->views[GEMMEPI__D].batch_stride;
     }
-    status = gemmepi__take_matrix(problem, GEMMEPI__C, &c, (gemmepi_dtype)problem->views[GEMMEPI__D].dtype,
-                                  desc->m, desc->n, desc->order);
+    status = gemmepi__take_matrix(problem, GEMMEPI__C, &c, gemmepi__default_dtype(GEMMEPI__C, d), desc->m,
+                                  desc->n, desc->order);
     if (!status)
         status = gemmepi__take_epilogue(problem, desc);
     if (!status)
         status = gemmepi__check_outputs(problem);
-    if (!status && desc->order == GEMMEPI_COLUMN_MAJOR)
+    if (status)
+        return status;
+    if (desc->order == GEMMEPI_COLUMN_MAJOR)
         gemmepi__fold_column_major(problem);
-    return status;
+    gemmepi__list_operands(problem);
+    return GEMMEPI_OK;
 }
+
+#define GEMMEPI__DEFAULT_ALIGNMENT 16
 
 static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogue_needs *needs) {
     const gemmepi__view *views = problem->views;
@@ -2283,6 +2634,8 @@ static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogu
     needs->aux_bytes = (size_t)views[GEMMEPI__AUX].bytes;
     needs->residual_bytes = (size_t)views[GEMMEPI__RESIDUAL].bytes;
     needs->bias_grad_bytes = (size_t)views[GEMMEPI__BIAS_GRAD].bytes;
+    needs->scale_a_bytes = (size_t)views[problem->exchanged ? GEMMEPI__SCALE_B : GEMMEPI__SCALE_A].bytes;
+    needs->scale_b_bytes = (size_t)views[problem->exchanged ? GEMMEPI__SCALE_A : GEMMEPI__SCALE_B].bytes;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
@@ -2291,7 +2644,7 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
     gemmepi_status status;
     if (!needs)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "needs is NULL");
-    status = gemmepi__normalise(desc, &problem);
+    status = gemmepi__normalise(desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
     if (!status)
         gemmepi__fill_needs(&problem, needs);
     return status;
@@ -2313,25 +2666,33 @@ typedef struct gemmepi__arguments {
 /* Casts the const of inputs away: the one place where args becomes a table. */
 static void gemmepi__take_pointers(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
                                    void **pointers) {
-    const void *inputs[4];
-    inputs[0] = problem->exchanged ? args->b : args->a;
-    inputs[1] = problem->exchanged ? args->a : args->b;
-    inputs[2] = args->c;
-    inputs[3] = args->residual;
-    memcpy(&pointers[GEMMEPI__A], &inputs[0], sizeof(void *));
-    memcpy(&pointers[GEMMEPI__B], &inputs[1], sizeof(void *));
-    memcpy(&pointers[GEMMEPI__C], &inputs[2], sizeof(void *));
-    memcpy(&pointers[GEMMEPI__RESIDUAL], &inputs[3], sizeof(void *));
-    memcpy(&pointers[GEMMEPI__BIAS], &args->bias, sizeof(void *));
-    pointers[GEMMEPI__D] = args->d;
-    pointers[GEMMEPI__AUX] = args->aux;
-    pointers[GEMMEPI__BIAS_GRAD] = args->bias_grad;
+    int swap = problem->exchanged;
+    const void *inputs[GEMMEPI__AMAX_D];
+    inputs[GEMMEPI__A] = swap ? args->b : args->a;
+    inputs[GEMMEPI__B] = swap ? args->a : args->b;
+    inputs[GEMMEPI__C] = args->c;
+    inputs[GEMMEPI__D] = args->d;
+    inputs[GEMMEPI__AUX] = args->aux;
+    inputs[GEMMEPI__RESIDUAL] = args->residual;
+    inputs[GEMMEPI__BIAS] = args->bias;
+    inputs[GEMMEPI__BIAS_GRAD] = args->bias_grad;
+    inputs[GEMMEPI__SCALE_A] = swap ? args->scale_b : args->scale_a;
+    inputs[GEMMEPI__SCALE_B] = swap ? args->scale_a : args->scale_b;
+    inputs[GEMMEPI__SCALE_C] = args->scale_c;
+    inputs[GEMMEPI__SCALE_D] = args->scale_d;
+    inputs[GEMMEPI__SCALE_AUX] = args->scale_aux;
+    inputs[GEMMEPI__SCALE_RESIDUAL] = args->scale_residual;
+    memcpy(pointers, inputs, sizeof inputs);
+    pointers[GEMMEPI__AMAX_D] = args->amax_d;
+    pointers[GEMMEPI__AMAX_AUX] = args->amax_aux;
 }
 
 /* The caller's name of an operand. */
 static const char *gemmepi__argument_name(const gemmepi__problem *problem, int operand) {
-    if (problem->exchanged && operand <= GEMMEPI__B)
-        operand = operand == GEMMEPI__A ? GEMMEPI__B : GEMMEPI__A;
+    int is_a = operand == GEMMEPI__A || operand == GEMMEPI__SCALE_A;
+    int is_b = operand == GEMMEPI__B || operand == GEMMEPI__SCALE_B;
+    if (problem->exchanged && (is_a || is_b))
+        operand += is_a ? 1 : -1;
     return gemmepi__operand_names[operand];
 }
 
@@ -2339,30 +2700,59 @@ static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, i
                                               const void *pointer) {
     char name[256];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    const char *argument = gemmepi__argument_name(problem, operand);
+    if (operand >= GEMMEPI__AMAX_D)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.flags has %s AMAX_%s",
+                             argument, pointer ? "given" : "NULL", pointer ? "no" : "the flag",
+                             operand == GEMMEPI__AMAX_D ? "D" : "AUX");
+    if (operand >= GEMMEPI__SCALE_A && (problem->used >> (operand - GEMMEPI__SCALE_A) & 1))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.%s.scale.mode is %s",
+                             argument, pointer ? "given" : "NULL", argument + strlen("scale_"),
+                             pointer ? "NONE" : "not NONE");
     gemmepi__append_epilogue(&text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
     if (pointer)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "args.%s is given (%p), but the epilogue %s does not use it",
-                             gemmepi__argument_name(problem, operand), pointer, name);
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it",
-                         gemmepi__argument_name(problem, operand), name);
+                             "args.%s is given (%p), but the epilogue %s does not use it", argument, pointer,
+                             name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it", argument,
+                         name);
+}
+
+/* An operand without a byte needs no pointer; C needs one where it is read. */
+static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                             int operand) {
+    if (operand == GEMMEPI__C || operand == GEMMEPI__SCALE_C)
+        return !arguments->uses_c;
+    return problem->views[operand].bytes == 0;
 }
 
 static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem,
                                               const gemmepi__arguments *arguments) {
+    uint32_t given = 0;
     int operand;
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+        given |= (uint32_t)(arguments->pointers[operand] != NULL) << operand;
+    if (given == problem->used)
+        return GEMMEPI_OK;
     for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
         const void *pointer = arguments->pointers[operand];
-        int needed = problem->views[operand].dtype != 0;
-        int may_lack = operand == GEMMEPI__C ? !arguments->uses_c
-                                             : operand <= GEMMEPI__B && problem->views[operand].bytes == 0;
-        if (!pointer && needed && operand == GEMMEPI__C && arguments->uses_c)
+        int used = problem->used >> operand & 1;
+        if (used == (pointer != NULL) || (used && gemmepi__may_lack(problem, arguments, operand)))
+            continue;
+        if (used && operand == GEMMEPI__C)
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.c is NULL, but args.beta is %s",
                                  arguments->device_beta ? "given on the device" : "not 0");
-        if ((!pointer && needed && !may_lack) || (pointer && !needed))
-            return gemmepi__refuse_pointer(problem, operand, pointer);
+        return gemmepi__refuse_pointer(problem, operand, pointer);
     }
     return GEMMEPI_OK;
+}
+
+static const char *gemmepi__alignment_rule(const gemmepi__problem *problem, int operand) {
+    const gemmepi__view *view = &problem->views[operand];
+    if (view->alignment * 8 == view->bits)
+        return "the size of an element";
+    return operand >= GEMMEPI__SCALE_A ? "scales that are more than one number"
+                                       : "desc.alignment, 16 by default";
 }
 
 static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem,
@@ -2370,15 +2760,10 @@ static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem,
     int operand;
     for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
         const gemmepi__view *view = &problem->views[operand];
-        uintptr_t address = (uintptr_t)arguments->pointers[operand];
-        uintptr_t element = view->bits > 8 ? (uintptr_t)view->bits / 8 : 1;
-        uintptr_t promised = (uintptr_t)problem->alignment;
-        uintptr_t wanted = element > promised ? element : promised;
-        if (address & (wanted - 1))
-            return gemmepi__fail(
-                GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes (%s)",
-                gemmepi__argument_name(problem, operand), arguments->pointers[operand], (int)wanted,
-                wanted == element ? "the size of an element" : "desc.alignment, 16 by default");
+        if ((uintptr_t)arguments->pointers[operand] & (uintptr_t)(view->alignment - (view->alignment > 0)))
+            return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes (%s)",
+                                 gemmepi__argument_name(problem, operand), arguments->pointers[operand],
+                                 (int)view->alignment, gemmepi__alignment_rule(problem, operand));
     }
     return GEMMEPI_OK;
 }
@@ -2393,7 +2778,7 @@ static int gemmepi__may_be_d(const gemmepi__problem *problem, int operand) {
 
 static int gemmepi__same_layout(const gemmepi__problem *problem, const gemmepi__view *p,
                                 const gemmepi__view *q) {
-    return p->dtype == q->dtype && (p->lines <= 1 || p->ld == q->ld) &&
+    return p->dtype == q->dtype && p->bits == q->bits && (p->lines <= 1 || p->ld == q->ld) &&
            (problem->batch <= 1 || p->batch_stride == q->batch_stride);
 }
 
@@ -2464,9 +2849,9 @@ static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__argu
     uintptr_t p_begin = (uintptr_t)arguments->pointers[output],
               q_begin = (uintptr_t)arguments->pointers[other];
     if (p_begin + (uintptr_t)p->bytes <= q_begin || q_begin + (uintptr_t)q->bytes <= p_begin || !p_begin ||
-        !q_begin)
+        !q_begin || !p->bytes || !q->bytes)
         return 0;
-    if (other == GEMMEPI__C && !arguments->uses_c)
+    if ((other == GEMMEPI__C || other == GEMMEPI__SCALE_C) && !arguments->uses_c)
         return 0;
     if (output == GEMMEPI__D && gemmepi__may_be_d(problem, other) && p_begin == q_begin &&
         gemmepi__same_layout(problem, p, q))
@@ -2520,6 +2905,15 @@ static gemmepi_status gemmepi__check_workspace(const gemmepi__problem *problem,
     return GEMMEPI_OK;
 }
 
+/* alpha and beta of an I32 result. */
+static gemmepi_status gemmepi__check_whole(const char *name, double value) {
+    if (value >= -2147483648.0 && value <= 2147483647.0 && value == (double)(int64_t)value)
+        return GEMMEPI_OK;
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "args.%s is %.17g; with a result in I32 it must be a whole number of 32 bits", name,
+                         value);
+}
+
 /* args -> arguments, or the sentence that says what is wrong with them. */
 static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
                                               const gemmepi_matmul_args *args,
@@ -2533,6 +2927,11 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
     arguments->device_beta = on_device ? args->beta : NULL;
     arguments->uses_c = arguments->beta != 0 || arguments->device_beta;
     status = gemmepi__check_presence(problem, arguments);
+    if (!status && problem->accumulator == GEMMEPI_I32) {
+        status = gemmepi__check_whole("alpha", arguments->alpha);
+        if (!status)
+            status = gemmepi__check_whole("beta", arguments->beta);
+    }
     if (!status)
         status = gemmepi__check_alignment(problem, arguments);
     if (!status)
@@ -2629,6 +3028,8 @@ enum {
       (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream))                \
     X(memcpy_dtoh_async, cuMemcpyDtoHAsync_v2, gemmepi__cu_result,                                         \
       (void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream stream))                      \
+    X(memset_d8_async, cuMemsetD8Async, gemmepi__cu_result,                                                \
+      (gemmepi__cu_deviceptr to, unsigned char value, size_t count, gemmepi__cu_stream stream))            \
     X(stream_create, cuStreamCreate, gemmepi__cu_result, (gemmepi__cu_stream * stream, unsigned flags))    \
     X(stream_destroy, cuStreamDestroy_v2, gemmepi__cu_result, (gemmepi__cu_stream stream))                 \
     X(stream_synchronize, cuStreamSynchronize, gemmepi__cu_result, (gemmepi__cu_stream stream))            \
@@ -4637,25 +5038,26 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return erfcf(x);\n"
     "}\n"
     "\n"
-    "// factor times the normal distribution's Phi(x). In f32 erfc is subnormal and short of digits below -13: there it is\n"
-    "// the scaled function erfcx(y) = exp(y^2) erfc(y) times the exponential, whose root is multiplied in twice.\n"
-    "__device__ inline double scaled_normal_cdf(double factor, double x) {\n"
-    "    return factor * (0.5 * complementary_error(x * -0.70710678118654752440));\n"
+    "// v factor Phi(x), Phi of the normal distribution. In f32 erfc is subnormal and short of digits below -13, although the\n"
+    "// result need not be: there it is the scaled function erfcx(y) = exp(y^2) erfc(y) times the exponential, whose root is\n"
+    "// multiplied in twice.\n"
+    "__device__ inline double times_normal_cdf(double v, double factor, double x) {\n"
+    "    return v * (factor * (0.5 * complementary_error(x * -0.70710678118654752440)));\n"
     "}\n"
-    "__device__ inline float scaled_normal_cdf(float factor, float x) {\n"
+    "__device__ inline float times_normal_cdf(float v, float factor, float x) {\n"
     "    if (!GEMMEPI_EXACT || x > -12.5f)\n"
-    "        return factor * (0.5f * complementary_error(x * -0.70710678118654752440f));\n"
+    "        return v * (factor * (0.5f * complementary_error(x * -0.70710678118654752440f)));\n"
     "    float root = exponential(-0.25f * x * x);\n"
-    "    return factor * (0.5f * erfcxf(x * -0.70710678118654752440f)) * root * root;\n"
+    "    return v * root * (factor * (0.5f * erfcxf(x * -0.70710678118654752440f))) * root;\n"
     "}\n"
     "\n"
-    "// factor times the normal distribution's density at x, with the same care\n"
-    "template <class A> __device__ inline A scaled_normal_density(A factor, A x) {\n"
+    "// v factor times the normal distribution's density at x, with the same care\n"
+    "template <class A> __device__ inline A times_normal_density(A v, A factor, A x) {\n"
     "    factor *= A(0.39894228040143267794);\n"
     "    if (!GEMMEPI_EXACT || (x > A(-12.5) && x < A(12.5)))\n"
-    "        return factor * exponential(A(-0.5) * x * x);\n"
+    "        return v * (factor * exponential(A(-0.5) * x * x));\n"
     "    A root = exponential(A(-0.25) * x * x);\n"
-    "    return factor * root * root;\n"
+    "    return v * root * factor * root;\n"
     "}\n"
     "\n"
     "// 1 / (1 + exp(-x)) without overflow, accurate in both tails\n"
@@ -4664,56 +5066,94 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return ratio(x < 0 ? e : A(1), 1 + e);\n"
     "}\n"
     "\n"
-    "// factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the\n"
+    "// v factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the\n"
     "// result need not be: there its root is multiplied in twice. Results of 16 bits do not reach so far down.\n"
-    "template <class A> __device__ inline A scaled_logistic(A factor, A x) {\n"
+    "template <class A> __device__ inline A times_logistic(A v, A factor, A x) {\n"
     "    if (!GEMMEPI_EXACT || x > (sizeof(A) == 8 ? -600 : -80))\n"
-    "        return factor * logistic(x);\n"
+    "        return v * (factor * logistic(x));\n"
     "    A root = exponential(x * A(0.5));\n"
-    "    return factor * root * root;\n"
+    "    return v * root * factor * root;\n"
     "}\n"
     "\n"
     "// 2 sqrt(2/pi) (x + 0.044715 x^3): the tanh form of GELU is x times the logistic of this\n"
     "template <class A> __device__ inline A gelu_argument(A x) {\n"
-    "    constexpr A c = A(2 * 0.79788456080286535588);\n"
+    "    constexpr A c = A(2 * 0.79788456080286535588);\n",
     "    return x * (c + c * A(0.044715) * (x * x));\n"
     "}\n"
     "\n"
-    "template <int Activation, class A> __device__ inline A activate(A x) {\n",
-    "    if (Activation == RELU)\n"
+    "template <int Activation, class A> __device__ inline A activate(A x) {\n"
+    "    if constexpr (Activation == RELU)\n"
     "        return x > 0 || x != x ? x : A(0);\n"
-    "    if (Activation == GELU_TANH)\n"
-    "        return scaled_logistic(x, gelu_argument(x));\n"
-    "    if (Activation == GELU_ERF)\n"
-    "        return scaled_normal_cdf(x, x);\n"
-    "    if (Activation == SILU)\n"
-    "        return scaled_logistic(x, x);\n"
-    "    if (Activation == SIGMOID)\n"
+    "    else if constexpr (Activation == GELU_TANH)\n"
+    "        return times_logistic(A(1), x, gelu_argument(x));\n"
+    "    else if constexpr (Activation == GELU_ERF)\n"
+    "        return times_normal_cdf(A(1), x, x);\n"
+    "    else if constexpr (Activation == SILU)\n"
+    "        return times_logistic(A(1), x, x);\n"
+    "    else if constexpr (Activation == SIGMOID)\n"
     "        return logistic(x);\n"
-    "    if (Activation == TANH)\n"
+    "    else if constexpr (Activation == TANH)\n"
     "        return hyperbolic_tangent(x);\n"
-    "    return x;\n"
+    "    else\n"
+    "        return x;\n"
     "}\n"
     "\n"
-    "// RELU's derivative is applied by selection and is not here.\n"
-    "template <int Activation, class A> __device__ inline A derivative(A x) {\n"
-    "    if (Activation == GELU_TANH) {\n"
+    "// v times the derivative at x. RELU's is applied by selection and is not here.\n"
+    "template <int Activation, class A> __device__ inline A times_derivative(A v, A x) {\n"
+    "    if constexpr (Activation == GELU_TANH) {\n"
     "        A argument = gelu_argument(x);\n"
     "        // beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN\n"
     "        A within = x > 64 && x - x == 0 ? A(64) : x < -64 && x - x == 0 ? A(-64) : x;\n"
     "        constexpr A c = A(0.79788456080286535588);\n"
-    "        return scaled_logistic(1 + 2 * within * logistic(-argument) * (c + c * A(0.134145) * (within * within)),\n"
-    "                               argument);\n"
+    "        return times_logistic(v, 1 + 2 * within * logistic(-argument) * (c + c * A(0.134145) * (within * within)),\n"
+    "                              argument);\n"
+    "    } else if constexpr (Activation == GELU_ERF) {\n"
+    "        return times_normal_cdf(v, A(1), x) + times_normal_density(v, x, x);\n"
+    "    } else if constexpr (Activation == SILU) {\n"
+    "        return times_logistic(v, 1 + x * logistic(-x), x);\n"
+    "    } else if constexpr (Activation == SIGMOID) {\n"
+    "        return times_logistic(v, logistic(x < 0 ? -x : x), x < 0 ? x : -x);\n"
+    "    } else if constexpr (Activation == TANH) {\n"
+    "        return times_logistic(v, 4 * logistic(2 * (x < 0 ? -x : x)), -2 * (x < 0 ? -x : x));\n"
+    "    } else {\n"
+    "        return v;\n"
     "    }\n"
-    "    if (Activation == GELU_ERF)\n"
-    "        return scaled_normal_cdf(A(1), x) + scaled_normal_density(x, x);\n"
-    "    if (Activation == SILU)\n"
-    "        return scaled_logistic(1 + x * logistic(-x), x);\n"
-    "    if (Activation == SIGMOID)\n"
-    "        return logistic(x) * logistic(-x);\n"
-    "    if (Activation == TANH)\n"
-    "        return scaled_logistic(4 * logistic(2 * (x < 0 ? -x : x)), -2 * (x < 0 ? -x : x));\n"
-    "    return 1;\n"
+    "}\n",
+    NULL};
+
+static const char *const gemmepi__source_convert_cu[] = {
+    "// A copy of an operand in a type that holds every value of it, for a cuBLASLt that does not take the operand's own. A\n"
+    "// thread makes one run of eight; what a row lacks up to out.ld is 0.\n"
+    "#include \"types.cuh\"\n"
+    "#include \"params.h\"\n"
+    "\n"
+    "#ifndef GEMMEPI_X_TYPE\n"
+    "#define GEMMEPI_X_TYPE   E4M3\n"
+    "#define GEMMEPI_OUT_TYPE F16\n"
+    "#define GEMMEPI_ALIGNED  0 // 1: every run of x starts at a multiple of its size, 16 bytes at most\n"
+    "#endif\n"
+    "\n"
+    "constexpr int THREADS = 256;\n"
+    "\n"
+    "// Blocks: items * rows * runs of a row, divided by THREADS.\n"
+    "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_convert(GEMMEPI_PARAMS gemmepi__convert_params p) {\n"
+    "    long long runs = p.out.ld / RUN, lines = p.items * p.rows;\n"
+    "    long long at = (long long)blockIdx.x * THREADS + threadIdx.x, line, item;\n"
+    "    if (at >= lines * runs)\n"
+    "        return;\n"
+    "    if (lines * runs <= 0xffffffff) { // a 64-bit division costs as much as the rest\n"
+    "        line = (u32)at / (u32)runs;\n"
+    "        item = (u32)line / (u32)p.rows;\n"
+    "    } else {\n"
+    "        line = at / runs;\n"
+    "        item = line / p.rows;\n"
+    "    }\n"
+    "    long long row = line - item * p.rows, column = (at - line * runs) * RUN, left = p.columns - column;\n"
+    "    int valid = left < RUN ? (int)left : RUN; // a run has at least one\n"
+    "    const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + row * p.x.ld + column;\n"
+    "    GEMMEPI_OUT_TYPE *out = (GEMMEPI_OUT_TYPE *)p.out.data + item * p.out.stride + row * p.out.ld + column;\n"
+    "    *reinterpret_cast<Words<GEMMEPI_OUT_TYPE> *>(out) =\n"
+    "        convert_run<GEMMEPI_OUT_TYPE>(read_run<GEMMEPI_ALIGNED>(x, valid));\n"
     "}\n",
     NULL};
 
@@ -4722,7 +5162,8 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "//\n"
     "// The body knows: the accumulators v, the item of the batch, the row, the first column, how many of the eight columns\n"
     "// exist, and the tensors in `p`. It may read and write any tensor at (item, row, column), and leaves in v what D\n"
-    "// stores. Which tensors and which activation are compile-time constants, so that what is not used costs nothing.\n"
+    "// stores, before scale_d. Which tensors, scales and which activation are compile-time constants, so that what is not\n"
+    "// used costs nothing.\n"
     "#pragma once\n"
     "#include \"types.cuh\"\n"
     "#include \"activation.cuh\"\n"
@@ -4738,7 +5179,10 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "#define GEMMEPI_AUX_TYPE     F32\n"
     "#define GEMMEPI_RESIDUAL_TYPE F32\n"
     "#define GEMMEPI_ALIGNED      0 // 1: every run of every tensor starts at a multiple of its size, 16 bytes at most\n"
-    "#define GEMMEPI_HAS_PRODUCT  1 // 0: k is 0\n"
+    "#define GEMMEPI_SCALE_A      0 // the public mode; the epilogue multiplies TENSOR and OUTER in, the others a main loop\n"
+    "#define GEMMEPI_SCALE_B      0\n"
+    "#define GEMMEPI_SCALES       0 // which others have a scale: bits 1 C, 2 D, 4 AUX, 8 RESIDUAL\n"
+    "#define GEMMEPI_AMAX         0 // what is left in amax: bits 1 D, 2 AUX\n"
     "#endif\n"
     "\n"
     "typedef GEMMEPI_ACC Acc;\n"
@@ -4749,7 +5193,62 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "constexpr bool HAS_RESIDUAL = (GEMMEPI_EPILOGUE & 0x800) != 0;\n"
     "constexpr bool HAS_BGRAD = (GEMMEPI_EPILOGUE & 0x1000) != 0;\n"
     "constexpr int ACTIVATION = GEMMEPI_EPILOGUE & 0xff;\n"
+    "constexpr bool AUX_IS_MASK = ACTIVATION == RELU;\n"
     "constexpr bool ALIGNED = GEMMEPI_ALIGNED;\n"
+    "constexpr bool SCALES_C = (GEMMEPI_SCALES & 1) != 0;\n"
+    "constexpr bool SCALES_D = (GEMMEPI_SCALES & 2) != 0;\n"
+    "constexpr bool SCALES_AUX = (GEMMEPI_SCALES & 4) != 0 && !AUX_IS_MASK;\n"
+    "constexpr bool SCALES_RESIDUAL = (GEMMEPI_SCALES & 8) != 0;\n"
+    "constexpr bool AMAX_D = (GEMMEPI_AMAX & 1) != 0;\n"
+    "constexpr bool AMAX_AUX = (GEMMEPI_AMAX & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;\n"
+    "\n"
+    "// >>arithmetic of the accumulator: that of I32 is modulo 2^32, so without a sign\n"
+    "\n"
+    "__device__ inline int product(int x, int y) {\n"
+    "    return (int)((u32)x * (u32)y);\n"
+    "}\n"
+    "__device__ inline int sum(int x, int y) {\n"
+    "    return (int)((u32)x + (u32)y);\n"
+    "}\n"
+    "template <class A> __device__ inline A product(A x, A y) {\n"
+    "    return x * y;\n"
+    "}\n"
+    "template <class A> __device__ inline A sum(A x, A y) {\n"
+    "    return x + y;\n"
+    "}\n"
+    "\n"
+    "// |x| as bits, which order as the numbers do, NaN above all\n"
+    "__device__ inline u32 magnitude(float x) {\n"
+    "    return __float_as_uint(x) & 0x7fffffff;\n"
+    "}\n"
+    "__device__ inline u64 magnitude(double x) {\n"
+    "    return (u64)__double_as_longlong(x) & 0x7fffffffffffffff;\n"
+    "}\n"
+    "__device__ inline u32 magnitude(int) { // whole numbers have no amax\n"
+    "    return 0;\n"
+    "}\n"
+    "typedef decltype(magnitude(Acc())) Magnitude;\n"
+    "\n"
+    "__device__ inline void keep_largest(const Acc (&v)[RUN], int valid, Magnitude &largest) {\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < RUN; i++) {\n"
+    "        Magnitude size = i < valid ? magnitude(v[i]) : 0;\n"
+    "        largest = size > largest ? size : largest;\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// The largest of all threads of a warp into memory. Every thread of the warp takes part.\n"
+    "__device__ inline void store_largest(void *amax, Magnitude largest) {\n"
+    "#pragma unroll\n"
+    "    for (int step = 16; step > 0; step /= 2) {\n"
+    "        Magnitude other = __shfl_xor_sync(0xffffffff, largest, step);\n"
+    "        largest = other > largest ? other : largest;\n"
+    "    }\n"
+    "    if ((threadIdx.y * blockDim.x + threadIdx.x) % 32 == 0 && largest != 0)\n",
+    "        atomicMax((Magnitude *)amax, largest);\n"
+    "}\n"
+    "\n"
+    "// >>memory\n"
     "\n"
     "__device__ inline long long offset(const gemmepi__kernel_matrix &x, long long item, long long row, long long column) {\n"
     "    return item * x.stride + row * x.ld + column;\n"
@@ -4767,6 +5266,16 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    store_run<ALIGNED>((T *)x.data + offset(x, item, row, column), valid, values);\n"
     "}\n"
     "\n"
+    "template <class T>\n"
+    "__device__ inline void store_scaled(const gemmepi__kernel_matrix &x, Acc scale, long long item, long long row,\n"
+    "                                    long long column, int valid, const Acc (&values)[RUN]) {\n"
+    "    Acc scaled[RUN];\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < RUN; i++)\n"
+    "        scaled[i] = product(values[i], scale);\n"
+    "    store<T>(x, item, row, column, valid, scaled);\n"
+    "}\n"
+    "\n"
     "// RELU's mask: offsets count bits, and column is a multiple of 8, so that a run is one byte. Bits past n stay.\n"
     "__device__ inline void store_mask(const gemmepi__kernel_matrix &x, long long item, long long row, long long column,\n"
     "                                  int valid, const Acc (&v)[RUN]) {\n"
@@ -4778,48 +5287,108 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    *byte = valid == RUN ? (u8)bits : (u8)((*byte & ~mine) | (bits & mine));\n"
     "}\n"
     "\n"
-    "__device__ inline void multiply_by_derivative(const gemmepi__kernel_matrix &aux, long long item, long long row,\n"
-    "                                              long long column, int valid, Acc (&v)[RUN]) {\n"
-    "    if (ACTIVATION == RELU) {\n"
-    "        u32 bits = ((const u8 *)aux.data)[offset(aux, item, row, column) / 8];\n"
+    "// >>the epilogue\n"
+    "\n"
+    "// What a thread keeps from run to run: its runs are of one item and of the same columns.\n"
+    "struct Epilogue_state {\n"
+    "    Acc alpha, beta; // alpha with the scales of A and B where they are one number, beta without C's\n"
+    "    Acc scale_c, scale_d, scale_aux, scale_residual;\n"
+    "    Acc column_factors[RUN]; // alpha with the scales of B's columns\n"
+    "    Magnitude largest_d, largest_aux;\n"
+    "};\n"
+    "\n"
+    "__device__ inline Acc scalar(const double *on_device, double given) {\n"
+    "    return from_acc<Acc>(on_device ? *on_device : given);\n"
+    "}\n"
+    "\n"
+    "template <bool Exists> __device__ inline Acc tensor_scale(const gemmepi__kernel_scale &scale, long long item) {\n"
+    "    if constexpr (Exists)\n"
+    "        return (Acc)scale.data[item * scale.stride];\n"
+    "    else\n"
+    "        return 1;\n"
+    "}\n"
+    "\n"
+    "__device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &p, long long item, long long column,\n"
+    "                                                int valid) {\n"
+    "    Epilogue_state state = {};\n"
+    "    state.alpha = scalar(p.device_alpha, p.alpha);\n"
+    "    state.beta = scalar(p.device_beta, p.beta);\n"
+    "    if (GEMMEPI_SCALE_A == SCALE_TENSOR)\n"
+    "        state.alpha = product(state.alpha, tensor_scale<true>(p.scale_a, item));\n"
+    "    if (GEMMEPI_SCALE_B == SCALE_TENSOR)\n"
+    "        state.alpha = product(state.alpha, tensor_scale<true>(p.scale_b, item));\n"
+    "    if (GEMMEPI_SCALE_B == SCALE_OUTER) {\n"
+    "        const float *scale = p.scale_b.data + item * p.scale_b.stride + column;\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i++)\n"
+    "            state.column_factors[i] = i < valid ? product(state.alpha, (Acc)scale[i]) : Acc(0);\n"
+    "    }\n"
+    "    state.scale_c = p.uses_c && state.beta != 0 ? tensor_scale<SCALES_C>(p.scale_c, item) : Acc(1); // else it may be missing\n"
+    "    state.scale_d = tensor_scale<SCALES_D>(p.scale_d, item);\n"
+    "    state.scale_aux = tensor_scale<SCALES_AUX>(p.scale_aux, item);\n"
+    "    state.scale_residual = tensor_scale<SCALES_RESIDUAL>(p.scale_residual, item);\n"
+    "    return state;\n"
+    "}\n"
+    "\n",
+    "__device__ inline void multiply_by_factors(const gemmepi__epilogue_params &p, const Epilogue_state &state,\n"
+    "                                           long long item, long long row, Acc (&v)[RUN]) {\n"
+    "    constexpr bool by_column = GEMMEPI_SCALE_B == SCALE_OUTER;\n"
+    "    Acc row_factor = by_column ? Acc(1) : state.alpha;\n"
+    "    if (GEMMEPI_SCALE_A == SCALE_OUTER)\n"
+    "        row_factor = product(row_factor, (Acc)p.scale_a.data[item * p.scale_a.stride + row]);\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < RUN; i++)\n"
+    "        v[i] = product(v[i], !by_column                       ? row_factor\n"
+    "                             : GEMMEPI_SCALE_A == SCALE_OUTER ? product(row_factor, state.column_factors[i])\n"
+    "                                                              : state.column_factors[i]);\n"
+    "}\n"
+    "\n"
+    "__device__ inline void multiply_by_derivative(const gemmepi__epilogue_params &p, const Epilogue_state &state,\n"
+    "                                              long long item, long long row, long long column, int valid,\n"
+    "                                              Acc (&v)[RUN]) {\n"
+    "    if constexpr (AUX_IS_MASK) {\n"
+    "        u32 bits = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column) / 8];\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
     "            v[i] = bits >> i & 1 ? v[i] : Acc(0);\n"
     "    } else {\n"
     "        Acc saved[RUN];\n"
-    "        load<GEMMEPI_AUX_TYPE>(aux, item, row, column, valid, saved);\n"
+    "        load<GEMMEPI_AUX_TYPE>(p.aux, item, row, column, valid, saved);\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
-    "            v[i] *= derivative<ACTIVATION>(saved[i]);\n"
+    "            v[i] = times_derivative<ACTIVATION>(v[i], SCALES_AUX ? saved[i] * state.scale_aux : saved[i]);\n"
     "    }\n"
     "}\n"
     "\n"
-    "__device__ inline void epilogue(const gemmepi__pass_params &p, Acc alpha, Acc beta, long long item, long long row,\n"
+    "__device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, long long item, long long row,\n"
     "                                long long column, int valid, Acc (&v)[RUN]) {\n"
     "    Acc other[RUN];\n"
-    "#pragma unroll\n"
-    "    for (int i = 0; i < RUN; i++)\n",
-    "        v[i] *= alpha;\n"
-    "    if (p.uses_c && beta != 0) {\n"
+    "    multiply_by_factors(p, state, item, row, v);\n"
+    "    if (p.uses_c && state.beta != 0) {\n"
+    "        Acc factor = SCALES_C ? product(state.beta, state.scale_c) : state.beta;\n"
     "        load<GEMMEPI_C_TYPE>(p.c, item, row, column, valid, other);\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
-    "            v[i] += beta * other[i];\n"
+    "            v[i] = sum(v[i], product(factor, other[i]));\n"
     "    }\n"
     "    if (HAS_BIAS) {\n"
     "        load<GEMMEPI_BIAS_TYPE>(p.bias, item, 0, column, valid, other);\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
-    "            v[i] += other[i];\n"
+    "            v[i] = sum(v[i], other[i]);\n"
     "    }\n"
+    "    if (AMAX_AUX)\n"
+    "        keep_largest(v, valid, state.largest_aux);\n"
     "    if (WRITES_AUX) {\n"
-    "        if (ACTIVATION == RELU)\n"
+    "        if (AUX_IS_MASK)\n"
     "            store_mask(p.aux, item, row, column, valid, v);\n"
+    "        else if (SCALES_AUX)\n"
+    "            store_scaled<GEMMEPI_AUX_TYPE>(p.aux, state.scale_aux, item, row, column, valid, v);\n"
     "        else\n"
     "            store<GEMMEPI_AUX_TYPE>(p.aux, item, row, column, valid, v);\n"
     "    }\n"
     "    if (BACKWARD) {\n"
-    "        multiply_by_derivative(p.aux, item, row, column, valid, v);\n"
+    "        multiply_by_derivative(p, state, item, row, column, valid, v);\n"
     "    } else {\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
@@ -4829,8 +5398,485 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "        load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column, valid, other);\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
-    "            v[i] += other[i];\n"
+    "            v[i] = sum(v[i], SCALES_RESIDUAL ? product(other[i], state.scale_residual) : other[i]);\n"
     "    }\n"
+    "}\n"
+    "\n"
+    "// Of what the epilogue left: amax_d, and D.\n"
+    "__device__ inline void store_result(const gemmepi__epilogue_params &p, Epilogue_state &state, long long item,\n"
+    "                                    long long row, long long column, int valid, const Acc (&v)[RUN]) {\n"
+    "    if (AMAX_D)\n"
+    "        keep_largest(v, valid, state.largest_d);\n"
+    "    if (SCALES_D)\n"
+    "        store_scaled<GEMMEPI_D_TYPE>(p.d, state.scale_d, item, row, column, valid, v);\n"
+    "    else\n"
+    "        store<GEMMEPI_D_TYPE>(p.d, item, row, column, valid, v);\n"
+    "}\n"
+    "\n",
+    "// After a thread's last run; every thread of a warp takes part.\n"
+    "__device__ inline void end_epilogue(const gemmepi__epilogue_params &p, const Epilogue_state &state) {\n"
+    "    if (AMAX_D)\n"
+    "        store_largest(p.amax_d, state.largest_d);\n"
+    "    if (AMAX_AUX)\n"
+    "        store_largest(p.amax_aux, state.largest_aux);\n"
+    "}\n"
+    "\n"
+    "// BGRAD: adds the column sums of a block's threads over y, a halving at a time, so that the order is always the same.\n"
+    "// Thread (x, y) of Threads holds those of run x of the tile, of `width`; `part` counts tiles of rows of all items.\n"
+    "template <int Threads>\n"
+    "__device__ inline void store_partials(const gemmepi__epilogue_params &p, long long part, long long column, int valid,\n"
+    "                                      u32 x, u32 y, u32 width, const Acc (&sums)[RUN]) {\n"
+    "    __shared__ Acc shared[RUN][Threads];\n"
+    "    u32 thread = y * width + x;\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < RUN; i++)\n"
+    "        shared[i][thread] = sums[i];\n"
+    "    for (u32 half = Threads / width / 2; half > 0; half /= 2) {\n"
+    "        __syncthreads();\n"
+    "        if (y < half)\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < RUN; i++)\n"
+    "                shared[i][thread] = sum(shared[i][thread], shared[i][thread + half * width]);\n"
+    "    }\n"
+    "    if (y == 0)\n"
+    "        for (int i = 0; i < valid; i++)\n"
+    "            ((Acc *)p.partials)[part * p.n + column + i] = shared[i][thread];\n"
+    "}\n",
+    NULL};
+
+static const char *const gemmepi__source_gemm_plain_cu[] = {
+    "// The route plain: product and epilogue in one launch, for any types, layouts, alignment and scales. A block of four\n"
+    "// warps makes a tile of 64 x 64. The operands' lines along k stand in shared memory, 128 bytes at a time, in the type\n"
+    "// in which they are multiplied: on tensor cores what these take without loss, the rest by fused multiply and add.\n"
+    "#include \"epilogue.cuh\"\n"
+    "\n"
+    "#ifndef GEMMEPI_A_TYPE\n"
+    "#define GEMMEPI_A_TYPE       F32\n"
+    "#define GEMMEPI_B_TYPE       F32\n"
+    "#define GEMMEPI_A_TRANSPOSED 0   // 0: a is stored [m, k], 1: [k, m]\n"
+    "#define GEMMEPI_B_TRANSPOSED 0   // 0: b is stored [k, n], 1: [n, k]\n"
+    "#define GEMMEPI_A_ALIGNED    0   // 1: every run of a as stored starts at a multiple of its size, 16 bytes at most\n"
+    "#define GEMMEPI_B_ALIGNED    0\n"
+    "#define GEMMEPI_COMPUTE_TYPE F32 // F16, BF16, F32, F64 or I8, which holds every value of both operands\n"
+    "#define GEMMEPI_CHUNK        0   // steps of k after which sums go to the totals, a multiple of 128; 0: all of k\n"
+    "#endif\n"
+    "\n"
+    "typedef GEMMEPI_A_TYPE A;\n"
+    "typedef GEMMEPI_B_TYPE B;\n"
+    "typedef GEMMEPI_COMPUTE_TYPE Compute;\n"
+    "\n"
+    "template <bool Condition, class X, class Y> struct Choice {\n"
+    "    typedef X type;\n"
+    "};\n"
+    "template <class X, class Y> struct Choice<false, X, Y> {\n"
+    "    typedef Y type;\n"
+    "};\n"
+    "template <bool Condition, class X, class Y> using Choose = typename Choice<Condition, X, Y>::type;\n"
+    "\n"
+    "constexpr bool TENSOR_CORES = __CUDA_ARCH__ >= 800 && !SAME<Compute, F32> && !SAME<Compute, F64>;\n"
+    "typedef Choose<SAME<Compute, I8>, int, Choose<SAME<Compute, F64>, double, float>> Sum;\n"
+    "typedef Choose<TENSOR_CORES, Compute, Sum> Staged; // the type in shared memory\n"
+    "\n"
+    "constexpr int THREADS = 128, WARP = 32;\n"
+    "constexpr int TILE = 64;                                   // rows and columns of a block\n"
+    "constexpr int GROUP = 8;                                   // rows and columns among which a warp's fragments interleave\n"
+    "constexpr int GROUPS = TILE / 2 / GROUP;                   // of a warp, both ways: it makes 32 x 32\n"
+    "constexpr int LINE_BYTES = 128, LINE_PITCH = 144;          // a line along k, and from one to the next\n"
+    "constexpr int PIECE = 16;                                  // bytes of one access to shared memory\n"
+    "constexpr int STEP = LINE_BYTES / (int)sizeof(Staged);     // of k\n"
+    "constexpr int RESULT_PITCH = TILE + 8;                     // of the accumulators in shared memory\n"
+    "constexpr int OPERAND_BYTES = TILE * LINE_PITCH;\n"
+    "constexpr int SHARED_BYTES = TILE * RESULT_PITCH * sizeof(Acc) > 4 * OPERAND_BYTES ? TILE * RESULT_PITCH * sizeof(Acc)\n"
+    "                                                                                   : 4 * OPERAND_BYTES;\n"
+    "\n"
+    "constexpr bool A_VARIES = GEMMEPI_SCALE_A == SCALE_VECTOR_128 || GEMMEPI_SCALE_A == SCALE_BLOCK_128; // along k\n"
+    "constexpr bool B_VARIES = GEMMEPI_SCALE_B == SCALE_VECTOR_128 || GEMMEPI_SCALE_B == SCALE_BLOCK_128;\n"
+    "constexpr bool CHUNKED = GEMMEPI_CHUNK != 0;\n"
+    "static_assert(GEMMEPI_CHUNK % STEP == 0, \"a chunk is whole steps\");\n"
+    "static_assert((!A_VARIES && !B_VARIES) || GEMMEPI_CHUNK == SCALE_STEPS, \"scales vary from chunk to chunk\");\n"
+    "\n"
+    "// Chunks of whole numbers without scales stay whole: the totals then have the upper bits, the sums keep the lower 16.\n"
+    "constexpr bool SPLIT_TOTALS = CHUNKED && SAME<Sum, int> && !A_VARIES && !B_VARIES;\n"
+    "typedef Choose<SPLIT_TOTALS, int, Acc> Total;\n"
+    "\n"
+    "// Where byte `byte` of line `outer` is. Four pieces change places from one group of lines to the next, so that neither\n"
+    "// a fragment's lines nor the groups into which transposed runs are scattered crowd the same banks. The lines of a warp's\n"
+    "// fragments begin at multiples of four groups, so that the order is known when compiling.\n"
+    "__device__ constexpr int place(int outer, int byte) {\n"
+    "    return outer * LINE_PITCH + ((byte / PIECE ^ outer / GROUP % 4) * PIECE | byte % PIECE);\n"
+    "}\n"
+    "\n",
+    "// >>an operand on its way from memory to shared memory: the next step's is fetched to registers during multiplication\n"
+    "\n"
+    "// But not where it comes in so many single bytes, each in a register of its own, that these would not suffice.\n"
+    "constexpr int SINGLE_BYTES = (sizeof(A) == 1 && !GEMMEPI_A_ALIGNED) + (sizeof(B) == 1 && !GEMMEPI_B_ALIGNED);\n"
+    "constexpr bool FETCHES_AHEAD = SINGLE_BYTES * TILE * STEP / THREADS < 64;\n"
+    "\n"
+    "// Transposed: the stored lines run along the outer index, else along k.\n"
+    "template <class T, bool Transposed, bool Aligned> struct Operand {\n"
+    "    static constexpr int PACKED = Transposed && sizeof(Staged) < 4 ? 4 / (int)sizeof(Staged) : 1; // lines for a word\n"
+    "    static constexpr int LINE_RUNS = (Transposed ? TILE : STEP) / RUN; // threads beside each other on a stored line\n"
+    "    static constexpr int LINES = THREADS / LINE_RUNS;                  // stored lines of a unit, if not PACKED\n"
+    "    static constexpr int UNITS = TILE * STEP / RUN / THREADS / PACKED;\n"
+    "\n"
+    "    Words<T> runs[UNITS][PACKED];\n"
+    "    const T *from; // the thread's first run\n"
+    "    long long ld;\n"
+    "    int line, run; // the thread's stored line of a unit, and where its run begins on it\n"
+    "\n"
+    "    __device__ Operand(const gemmepi__kernel_matrix &x, long long item, long long outer) {\n"
+    "        ld = x.ld;\n"
+    "        line = (int)threadIdx.x / LINE_RUNS * PACKED;\n"
+    "        run = (int)threadIdx.x % LINE_RUNS * RUN;\n"
+    "        from = (const T *)x.data + item * x.stride + line * ld + run + (Transposed ? outer : outer * ld);\n"
+    "    }\n"
+    "\n"
+    "    // outer_left, k_left: how much of the tile and of the step exists\n"
+    "    __device__ void fetch(int outer_left, int k_left) {\n"
+    "        int lines_left = (Transposed ? k_left : outer_left) - line;\n"
+    "        int run_left = (Transposed ? outer_left : k_left) - run;\n"
+    "        int valid = existing(run_left);\n"
+    "        if (Aligned && valid == RUN && lines_left > ((UNITS - 1) * LINES + 1) * PACKED - 1)\n"
+    "            fetch_runs<true>(lines_left, valid);\n"
+    "        else\n"
+    "            fetch_runs<false>(lines_left, valid);\n"
+    "        from += Transposed ? STEP * ld : STEP;\n"
+    "    }\n"
+    "\n"
+    "    // Whole: every run exists\n"
+    "    template <bool Whole> __device__ void fetch_runs(int lines_left, int valid) {\n"
+    "#pragma unroll\n"
+    "        for (int unit = 0; unit < UNITS; unit++)\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < PACKED; i++) {\n"
+    "                int next = unit * LINES * PACKED + i;\n"
+    "                runs[unit][i] = read_run<Aligned>(from + next * ld, Whole ? RUN : next < lines_left ? valid : 0);\n"
+    "            }\n"
+    "    }\n"
+    "\n"
+    "    __device__ void put(u8 *shared) const {\n"
+    "#pragma unroll\n"
+    "        for (int unit = 0; unit < UNITS; unit++) {\n"
+    "            int at = line + unit * LINES * PACKED;\n"
+    "            Words<Staged> staged[PACKED];\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < PACKED; i++)\n"
+    "                staged[i] = convert_run<Staged>(runs[unit][i]);\n"
+    "            if constexpr (Transposed)\n"
+    "                put_across(shared, at, staged);\n"
+    "            else\n"
+    "                put_along(shared, at, staged[0]);\n"
+    "        }\n"
+    "    }\n"
+    "\n"
+    "    // a run along k\n"
+    "    __device__ void put_along(u8 *shared, int outer, const Words<Staged> &staged) const {\n"
+    "        constexpr int bytes = sizeof(staged) < PIECE ? sizeof(staged) : PIECE, words = bytes / sizeof(u32);\n"
+    "        struct alignas(bytes) Part {\n"
+    "            u32 at[words];\n"
+    "        };\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < (int)sizeof(staged) / bytes; i++) {\n"
+    "            Part part;\n"
+    "#pragma unroll\n"
+    "            for (int word = 0; word < words; word++)\n"
+    "                part.at[word] = staged.at[i * words + word];\n"
+    "            *reinterpret_cast<Part *>(shared + place(outer, run * (int)sizeof(Staged) + i * bytes)) = part;\n"
+    "        }\n"
+    "    }\n"
+    "\n"
+    "    // runs along the outer index at PACKED steps of k from `k` on\n",
+    "    __device__ void put_across(u8 *shared, int k, const Words<Staged> (&staged)[PACKED]) const {\n"
+    "        struct alignas(PACKED * sizeof(Staged)) Element {\n"
+    "            u32 at[PACKED * sizeof(Staged) / sizeof(u32)];\n"
+    "        };\n"
+    "#pragma unroll\n"
+    "        for (int outer = 0; outer < RUN; outer++) {\n"
+    "            Element element;\n"
+    "            if constexpr (PACKED == 1) {\n"
+    "                constexpr int words = sizeof(element) / sizeof(u32);\n"
+    "#pragma unroll\n"
+    "                for (int word = 0; word < words; word++)\n"
+    "                    element.at[word] = staged[0].at[outer * words + word];\n"
+    "            } else if constexpr (PACKED == 2) {\n"
+    "                element.at[0] = __byte_perm(staged[0].at[outer / 2], staged[1].at[outer / 2],\n"
+    "                                            outer % 2 ? 0x7632 : 0x5410);\n"
+    "            } else {\n"
+    "                constexpr u32 front = 0x5140, back = 0x7362; // bytes 0 and 1, or 2 and 3, of two words in turn\n"
+    "                u32 pick = outer % 4 < 2 ? front : back;\n"
+    "                u32 first = __byte_perm(staged[0].at[outer / 4], staged[1].at[outer / 4], pick);\n"
+    "                u32 second = __byte_perm(staged[2].at[outer / 4], staged[3].at[outer / 4], pick);\n"
+    "                element.at[0] = __byte_perm(first, second, outer % 2 ? 0x7632 : 0x5410);\n"
+    "            }\n"
+    "            *reinterpret_cast<Element *>(shared + place(run + outer, k * (int)sizeof(Staged))) = element;\n"
+    "        }\n"
+    "    }\n"
+    "};\n"
+    "\n"
+    "// >>multiplication. Thread (group, quarter) of a warp has row `group` and columns 2 * quarter and the next of each group\n"
+    "// of eight rows and columns: so the tensor cores want it. sums[i][j] are those of group i of rows and j of columns.\n"
+    "\n"
+    "#if __CUDA_ARCH__ >= 800\n"
+    "__device__ inline void multiply_16(F16, float (&upper)[2], float (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {\n"
+    "    asm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 \"\n"
+    "        \"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
+    "        : \"+f\"(upper[0]), \"+f\"(upper[1]), \"+f\"(lower[0]), \"+f\"(lower[1])\n"
+    "        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n"
+    "}\n"
+    "__device__ inline void multiply_16(BF16, float (&upper)[2], float (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {\n"
+    "    asm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 \"\n"
+    "        \"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
+    "        : \"+f\"(upper[0]), \"+f\"(upper[1]), \"+f\"(lower[0]), \"+f\"(lower[1])\n"
+    "        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n"
+    "}\n"
+    "__device__ inline void multiply_16(I8, int (&upper)[2], int (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {\n"
+    "    asm(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 \"\n"
+    "        \"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
+    "        : \"+r\"(upper[0]), \"+r\"(upper[1]), \"+r\"(lower[0]), \"+r\"(lower[1])\n"
+    "        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n"
+    "}\n"
+    "#endif\n"
+    "\n"
+    "// One step of k on tensor cores; a and b are the lines of the warp's rows and columns.\n"
+    "template <class T>\n"
+    "__device__ inline void multiply_fragments(const u8 *a, const u8 *b, Sum (&sums)[GROUPS][GROUPS][2]) {\n"
+    "    int group = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;\n"
+    "    a += group * LINE_PITCH + quarter * sizeof(u32);\n"
+    "    b += group * LINE_PITCH + quarter * sizeof(u32);\n"
+    "#pragma unroll\n"
+    "    for (int byte = 0; byte < LINE_BYTES; byte += 2 * PIECE) {\n"
+    "        u32 left[GROUPS / 2][4], right[GROUPS][2];\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < GROUPS; i++)\n"
+    "#pragma unroll\n"
+    "            for (int half = 0; half < 2; half++) {\n"
+    "                int at = place(i * GROUP, byte + half * PIECE);\n"
+    "                left[i / 2][i % 2 + 2 * half] = *reinterpret_cast<const u32 *>(a + at);\n",
+    "                right[i][half] = *reinterpret_cast<const u32 *>(b + at);\n"
+    "            }\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < GROUPS; i += 2)\n"
+    "#pragma unroll\n"
+    "            for (int j = 0; j < GROUPS; j++)\n"
+    "                multiply_16(T(), sums[i][j], sums[i + 1][j], left[i / 2], right[j]);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "__device__ inline int multiply_add(int x, int y, int z) {\n"
+    "    return sum(product(x, y), z);\n"
+    "}\n"
+    "__device__ inline float multiply_add(float x, float y, float z) {\n"
+    "    return fmaf(x, y, z);\n"
+    "}\n"
+    "__device__ inline double multiply_add(double x, double y, double z) {\n"
+    "    return fma(x, y, z);\n"
+    "}\n"
+    "\n"
+    "// One step of k without tensor cores, in the same order.\n"
+    "__device__ inline void multiply_elements(const u8 *a, const u8 *b, Sum (&sums)[GROUPS][GROUPS][2]) {\n"
+    "    constexpr int count = PIECE / (int)sizeof(Sum);\n"
+    "    struct alignas(PIECE) Part {\n"
+    "        Sum at[count];\n"
+    "    };\n"
+    "    int group = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;\n"
+    "    a += group * LINE_PITCH;\n"
+    "    b += quarter * 2 * LINE_PITCH;\n"
+    "#pragma unroll 1\n"
+    "    for (int half = 0; half < 2; half++) {\n"
+    "#pragma unroll\n"
+    "        for (int byte = 0; byte < LINE_BYTES / 2; byte += PIECE) {\n"
+    "            Part left[GROUPS], right[GROUPS][2];\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < GROUPS; i++) {\n"
+    "                left[i] = *reinterpret_cast<const Part *>(a + place(i * GROUP, byte));\n"
+    "#pragma unroll\n"
+    "                for (int e = 0; e < 2; e++)\n"
+    "                    right[i][e] = *reinterpret_cast<const Part *>(b + place(i * GROUP + e, byte));\n"
+    "            }\n"
+    "#pragma unroll\n"
+    "            for (int k = 0; k < count; k++)\n"
+    "#pragma unroll\n"
+    "                for (int i = 0; i < GROUPS; i++)\n"
+    "#pragma unroll\n"
+    "                    for (int j = 0; j < GROUPS; j++)\n"
+    "#pragma unroll\n"
+    "                        for (int e = 0; e < 2; e++)\n"
+    "                            sums[i][j][e] = multiply_add(left[i].at[k], right[j][e].at[k], sums[i][j][e]);\n"
+    "        }\n"
+    "        a += LINE_BYTES / 2;\n"
+    "        b += LINE_BYTES / 2;\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// >>sums of chunks\n"
+    "\n"
+    "// The scales along k of a thread's `Each` neighboring lines of each group, from line `first` on; `extent` lines exist.\n"
+    "template <int Mode, int Each> struct Chunk_scales {\n"
+    "    const float *at;\n"
+    "    long long step;\n"
+    "    long long left;\n"
+    "    float values[GROUPS][Each];\n"
+    "\n"
+    "    __device__ Chunk_scales(const gemmepi__kernel_scale &scale, long long item, long long first, long long extent,\n"
+    "                            long long k) {\n"
+    "        // lines past the end take the last one's\n"
+    "        long long outer = first < extent ? first : extent - 1;\n"
+    "        Scale_line line = scale_line<Mode>(scale.data + item * scale.stride, outer, extent, k);\n"
+    "        at = line.at;\n"
+    "        step = line.step;\n"
+    "        left = extent - first;\n"
+    "    }\n"
+    "    __device__ void next() {\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < GROUPS; i++)\n"
+    "#pragma unroll\n"
+    "            for (int e = 0; e < Each; e++) {\n"
+    "                int line = i * GROUP + e;\n"
+    "                if (Mode == SCALE_BLOCK_128) // a warp's lines are of one block\n"
+    "                    values[i][e] = i + e == 0 ? *at : values[0][0];\n"
+    "                else\n"
+    "                    values[i][e] = line < left ? at[line] : 0;\n"
+    "            }\n"
+    "        at += step;\n"
+    "    }\n"
+    "};\n"
+    "\n"
+    "template <class T> __device__ inline void add_to_total(T &value, Total &total, float factor) {\n"
+    "    if constexpr (SPLIT_TOTALS) {\n"
+    "        total += value >> 16;\n"
+    "        value &= 0xffff;\n"
+    "    } else {\n"
+    "        total += (Acc)value * (Acc)factor;\n"
+    "        value = 0;\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// Adds the scaled sums of a chunk to the totals; the sums begin anew.\n"
+    "template <class Left, class Right>\n"
+    "__device__ inline void add_chunk(const Left &left, const Right &right, Sum (&sums)[GROUPS][GROUPS][2],\n",
+    "                                 Total (&totals)[GROUPS][GROUPS][2]) {\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < GROUPS; i++)\n"
+    "#pragma unroll\n"
+    "        for (int j = 0; j < GROUPS; j++)\n"
+    "#pragma unroll\n"
+    "            for (int e = 0; e < 2; e++)\n"
+    "                add_to_total(sums[i][j][e], totals[i][j][e],\n"
+    "                             (A_VARIES ? left.values[i][0] : 1) * (B_VARIES ? right.values[j][e] : 1));\n"
+    "}\n"
+    "\n"
+    "__device__ inline Acc finished(Sum value, Total total) {\n"
+    "    if (SPLIT_TOTALS)\n"
+    "        return (Acc)((long long)total * 65536 + (long long)value);\n"
+    "    return CHUNKED ? (Acc)total : (Acc)value;\n"
+    "}\n"
+    "\n"
+    "// >>the kernel\n"
+    "\n"
+    "template <class Left, class Right>\n"
+    "__device__ inline void fetch(Left &a, Right &b, int rows, int columns, int k_left) {\n"
+    "    a.fetch(rows, k_left);\n"
+    "    b.fetch(columns, k_left);\n"
+    "}\n"
+    "\n"
+    "template <class Left, class Right>\n"
+    "__device__ inline void put(Left &a, Right &b, int rows, int columns, int k_left, u8 *shared) {\n"
+    "    if (!FETCHES_AHEAD)\n"
+    "        a.fetch(rows, k_left);\n"
+    "    a.put(shared);\n"
+    "    if (!FETCHES_AHEAD) {\n"
+    "        __syncthreads(); // so that b does not start before a is through\n"
+    "        b.fetch(columns, k_left);\n"
+    "    }\n"
+    "    b.put(shared + OPERAND_BYTES);\n"
+    "}\n"
+    "\n"
+    "// Blocks: items * row tiles * column tiles.\n"
+    "extern \"C\" __global__ void __launch_bounds__(THREADS, 2)\n"
+    "    gemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params) {\n"
+    "    __shared__ alignas(PIECE) u8 shared[SHARED_BYTES];\n"
+    "    const gemmepi__epilogue_params &p = params.epilogue;\n"
+    "    u32 part = blockIdx.x / p.column_tiles; // item * row_tiles + row tile\n"
+    "    u32 item = part / p.row_tiles;\n"
+    "    long long tile_row = (long long)(part - item * p.row_tiles) * TILE;\n"
+    "    long long tile_column = (long long)(blockIdx.x - part * p.column_tiles) * TILE;\n"
+    "    int rows = p.m - tile_row < TILE ? (int)(p.m - tile_row) : TILE;\n"
+    "    int columns = p.n - tile_column < TILE ? (int)(p.n - tile_column) : TILE;\n"
+    "    int row = (int)threadIdx.x / WARP % 2 * (TILE / 2), column = (int)threadIdx.x / WARP / 2 * (TILE / 2);\n"
+    "    int group = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;\n"
+    "\n"
+    "    Sum sums[GROUPS][GROUPS][2] = {};\n"
+    "    Total totals[GROUPS][GROUPS][2] = {};\n"
+    "    Operand<A, GEMMEPI_A_TRANSPOSED, GEMMEPI_A_ALIGNED> a(params.a, item, tile_row);\n"
+    "    Operand<B, !GEMMEPI_B_TRANSPOSED, GEMMEPI_B_ALIGNED> b(params.b, item, tile_column);\n"
+    "    Chunk_scales<GEMMEPI_SCALE_A, 1> scales_a(p.scale_a, item, tile_row + row + group, p.m, params.k);\n"
+    "    Chunk_scales<GEMMEPI_SCALE_B, 2> scales_b(p.scale_b, item, tile_column + column + quarter * 2, p.n, params.k);\n"
+    "    u8 *now = shared, *next = shared + 2 * OPERAND_BYTES;\n"
+    "    int k_left = params.k < STEP ? (int)params.k : STEP;\n"
+    "    if (FETCHES_AHEAD && k_left > 0)\n"
+    "        fetch(a, b, rows, columns, k_left);\n"
+    "    if (k_left > 0)\n"
+    "        put(a, b, rows, columns, k_left, now);\n"
+    "    __syncthreads();\n"
+    "    int chunk_left = 0;\n"
+    "    for (long long left = params.k; left > 0; left -= STEP) {\n"
+    "        k_left = left - STEP < STEP ? (int)(left - STEP) : STEP;\n"
+    "        if (FETCHES_AHEAD && k_left > 0)\n"
+    "            fetch(a, b, rows, columns, k_left);\n"
+    "        if (CHUNKED && chunk_left == 0) {\n"
+    "            chunk_left = GEMMEPI_CHUNK / STEP;\n"
+    "            if (A_VARIES)\n"
+    "                scales_a.next();\n"
+    "            if (B_VARIES)\n"
+    "                scales_b.next();\n"
+    "        }\n"
+    "        if constexpr (TENSOR_CORES)\n"
+    "            multiply_fragments<Staged>(now + row * LINE_PITCH, now + OPERAND_BYTES + column * LINE_PITCH, sums);\n"
+    "        else\n"
+    "            multiply_elements(now + row * LINE_PITCH, now + OPERAND_BYTES + column * LINE_PITCH, sums);\n"
+    "        if (CHUNKED && (--chunk_left == 0 || k_left <= 0))\n"
+    "            add_chunk(scales_a, scales_b, sums, totals);\n"
+    "        if (k_left > 0)\n"
+    "            put(a, b, rows, columns, k_left, next);\n"
+    "        __syncthreads();\n",
+    "        u8 *last = now;\n"
+    "        now = next;\n"
+    "        next = last;\n"
+    "    }\n"
+    "\n"
+    "    // the tile to shared memory, where the operands were, so that a thread finds runs of a row there\n"
+    "    Acc *results = reinterpret_cast<Acc *>(shared);\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < GROUPS; i++)\n"
+    "#pragma unroll\n"
+    "        for (int j = 0; j < GROUPS; j++) {\n"
+    "            int at = (row + i * GROUP + group) * RESULT_PITCH + column + j * GROUP + quarter * 2;\n"
+    "            results[at] = finished(sums[i][j][0], totals[i][j][0]);\n"
+    "            results[at + 1] = finished(sums[i][j][1], totals[i][j][1]);\n"
+    "        }\n"
+    "    __syncthreads();\n"
+    "    constexpr int width = TILE / RUN, height = THREADS / width;\n"
+    "    int x = (int)threadIdx.x % width, y = (int)threadIdx.x / width;\n"
+    "    int valid = existing(columns - x * RUN);\n"
+    "    long long first = tile_column + x * RUN;\n"
+    "    Epilogue_state state = begin_epilogue(p, item, first, valid);\n"
+    "    Acc column_sums[RUN] = {};\n"
+    "#pragma unroll 1\n"
+    "    for (int r = y; r < rows && valid > 0; r += height) {\n"
+    "        Acc v[RUN];\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i++)\n"
+    "            v[i] = results[r * RESULT_PITCH + x * RUN + i];\n"
+    "        epilogue(p, state, item, tile_row + r, first, valid, v);\n"
+    "        store_result(p, state, item, tile_row + r, first, valid, v);\n"
+    "        if (HAS_BGRAD)\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < RUN; i++)\n"
+    "                column_sums[i] = sum(column_sums[i], v[i]);\n"
+    "    }\n"
+    "    if (HAS_BGRAD)\n"
+    "        store_partials<THREADS>(p, part, first, valid, x, y, width, column_sums);\n"
+    "    end_epilogue(p, state);\n"
     "}\n",
     NULL};
 
@@ -4845,21 +5891,49 @@ static const char *const gemmepi__source_params_h[] = {
     "    long long ld, stride;\n"
     "} gemmepi__kernel_matrix;\n"
     "\n"
-    "/* pass.cu: the epilogue over a finished product. What the epilogue does not use is zero. */\n"
-    "typedef struct gemmepi__pass_params {\n"
-    "    gemmepi__kernel_matrix product, c, bias, aux, residual, d;\n"
-    "    void *partials; /* BGRAD: [batch][row_tiles][n] sums in the accumulator type */\n"
+    "/* The scales of a matrix: those of an item begin at data[item * stride]. */\n"
+    "typedef struct gemmepi__kernel_scale {\n"
+    "    const float *data;\n"
+    "    long long stride;\n"
+    "} gemmepi__kernel_scale;\n"
+    "\n"
+    "/* epilogue.cuh. What the epilogue does not use is zero. */\n"
+    "typedef struct gemmepi__epilogue_params {\n"
+    "    gemmepi__kernel_matrix c, bias, aux, residual, d;\n"
+    "    gemmepi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual;\n"
+    "    void *amax_d, *amax_aux; /* of the accumulator's type, 0 before the launch */\n"
+    "    void *partials;          /* BGRAD: [batch][row_tiles][n] sums in the accumulator's type */\n"
     "    const double *device_alpha, *device_beta;\n"
     "    double alpha, beta; /* where no device_alpha, device_beta is given */\n"
     "    long long m, n;\n"
     "    unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */\n"
-    "    int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */\n"
     "    int uses_c;\n"
+    "} gemmepi__epilogue_params;\n"
+    "\n"
+    "/* pass.cu: the epilogue over a finished product. */\n"
+    "typedef struct gemmepi__pass_params {\n"
+    "    gemmepi__epilogue_params epilogue;\n"
+    "    gemmepi__kernel_matrix product;\n"
+    "    int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */\n"
     "} gemmepi__pass_params;\n"
+    "\n"
+    "/* gemm_plain.cu: product and epilogue. a and b lie as stored: with its define TRANSPOSED, op() turns them. */\n"
+    "typedef struct gemmepi__plain_params {\n"
+    "    gemmepi__epilogue_params epilogue;\n"
+    "    gemmepi__kernel_matrix a, b;\n"
+    "    long long k;\n"
+    "} gemmepi__plain_params;\n"
+    "\n"
+    "/* convert.cu: out = x in another type, rows filled up with zeros to out.ld, which is a multiple of 8. */\n"
+    "typedef struct gemmepi__convert_params {\n"
+    "    gemmepi__kernel_matrix x, out;\n"
+    "    long long rows, columns, items;\n"
+    "} gemmepi__convert_params;\n"
     "\n"
     "/* reduce.cu: sums of x, a batch of items of rows x columns, along its columns or rows. */\n"
     "typedef struct gemmepi__reduce_params {\n"
     "    gemmepi__kernel_matrix x;\n"
+    "    gemmepi__kernel_scale scale; /* of x: summed along k, the other extent is the outer one */\n"
     "    void *out;\n"
     "    long long out_stride; /* between the sums of two items, or of two parts */\n"
     "    long long rows, columns;\n"
@@ -4875,63 +5949,49 @@ static const char *const gemmepi__source_pass_cu[] = {
     "// row_steps rows; with BGRAD a block also leaves the sums of its columns, for sum_columns of reduce.cu to finish.\n"
     "#include \"epilogue.cuh\"\n"
     "\n"
+    "#ifndef GEMMEPI_PRODUCT_TYPE\n"
+    "#define GEMMEPI_PRODUCT_TYPE F32 // of the product in memory: F32, F64 or I32\n"
+    "#define GEMMEPI_HAS_PRODUCT  1   // 0: k is 0\n"
+    "#endif\n"
+    "\n"
     "constexpr int THREADS = 256;\n"
     "constexpr int AT_ONCE = sizeof(Acc) == 8 ? 1 : 4; // rows of the product under way at a time: the stores between them\n"
     "                                                  // keep the compiler from loading ahead by itself\n"
     "\n"
-    "// Adds the threads' sums over threadIdx.y, a halving at a time, so that the order is always the same.\n"
-    "__device__ inline void store_partials(const gemmepi__pass_params &p, long long part, long long column, int valid,\n"
-    "                                      const Acc (&sums)[RUN]) {\n"
-    "    __shared__ Acc shared[RUN][THREADS];\n"
-    "    int thread = threadIdx.y * blockDim.x + threadIdx.x;\n"
-    "#pragma unroll\n"
-    "    for (int i = 0; i < RUN; i++)\n"
-    "        shared[i][thread] = sums[i];\n"
-    "    for (int half = blockDim.y / 2; half > 0; half /= 2) {\n"
-    "        __syncthreads();\n"
-    "        if (threadIdx.y < half)\n"
-    "#pragma unroll\n"
-    "            for (int i = 0; i < RUN; i++)\n"
-    "                shared[i][thread] += shared[i][thread + half * blockDim.x];\n"
-    "    }\n"
-    "    if (threadIdx.y == 0)\n"
-    "        for (int i = 0; i < valid; i++)\n"
-    "            ((Acc *)p.partials)[part * p.n + column + i] = shared[i][thread];\n"
-    "}\n"
-    "\n"
-    "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params p) {\n"
+    "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params) {\n"
+    "    const gemmepi__epilogue_params &p = params.epilogue;\n"
     "    u32 part = blockIdx.x / p.column_tiles; // item * row_tiles + row tile\n"
     "    long long column = (long long)(blockIdx.x - part * p.column_tiles) * blockDim.x * RUN + threadIdx.x * RUN;\n"
     "    u32 item = part / p.row_tiles;\n"
-    "    long long row = (long long)(part - item * p.row_tiles) * p.row_steps * blockDim.y + threadIdx.y;\n"
+    "    long long row = (long long)(part - item * p.row_tiles) * params.row_steps * blockDim.y + threadIdx.y;\n"
     "    int valid = column >= p.n ? 0 : p.n - column < RUN ? (int)(p.n - column) : RUN;\n"
-    "    Acc alpha = p.device_alpha ? (Acc)*p.device_alpha : (Acc)p.alpha;\n"
-    "    Acc beta = p.device_beta ? (Acc)*p.device_beta : (Acc)p.beta;\n"
+    "    Epilogue_state state = begin_epilogue(p, item, column, valid);\n"
     "    Acc sums[RUN] = {};\n"
-    "    for (int first = 0; first < p.row_steps && valid; first += AT_ONCE) {\n"
+    "    for (int first = 0; first < params.row_steps && valid; first += AT_ONCE) {\n"
     "        Acc v[AT_ONCE][RUN];\n"
     "        int exists[AT_ONCE];\n"
     "#pragma unroll\n"
     "        for (int r = 0; r < AT_ONCE; r++) {\n"
     "            long long at = row + (long long)(first + r) * blockDim.y;\n"
-    "            exists[r] = first + r < p.row_steps && at < p.m ? valid : 0;\n"
-    "            load<Acc>(p.product, item, at, column, GEMMEPI_HAS_PRODUCT ? exists[r] : 0, v[r]);\n"
+    "            exists[r] = first + r < params.row_steps && at < p.m ? valid : 0;\n"
+    "            load<GEMMEPI_PRODUCT_TYPE>(params.product, item, at, column, GEMMEPI_HAS_PRODUCT ? exists[r] : 0, v[r]);\n"
     "        }\n"
     "#pragma unroll\n"
     "        for (int r = 0; r < AT_ONCE; r++) {\n"
     "            long long at = row + (long long)(first + r) * blockDim.y;\n"
     "            if (!exists[r])\n"
     "                continue;\n"
-    "            epilogue(p, alpha, beta, item, at, column, valid, v[r]);\n"
-    "            store<GEMMEPI_D_TYPE>(p.d, item, at, column, valid, v[r]);\n"
+    "            epilogue(p, state, item, at, column, valid, v[r]);\n"
+    "            store_result(p, state, item, at, column, valid, v[r]);\n"
     "            if (HAS_BGRAD)\n"
     "#pragma unroll\n"
     "                for (int i = 0; i < RUN; i++)\n"
-    "                    sums[i] += v[r][i];\n"
+    "                    sums[i] = sum(sums[i], v[r][i]);\n"
     "        }\n"
     "    }\n"
     "    if (HAS_BGRAD)\n"
-    "        store_partials(p, part, column, valid, sums);\n"
+    "        store_partials<THREADS>(p, part, column, valid, threadIdx.x, threadIdx.y, blockDim.x, sums);\n"
+    "    end_epilogue(p, state);\n"
     "}\n",
     NULL};
 
@@ -4945,10 +6005,17 @@ static const char *const gemmepi__source_reduce_cu[] = {
     "#define GEMMEPI_X_TYPE     F32\n"
     "#define GEMMEPI_OUT_TYPE   F32\n"
     "#define GEMMEPI_ACCUMULATE 0 // 1: add to what out holds\n"
+    "#define GEMMEPI_X_SCALE    0 // the public mode of x's scale; x is summed along k\n"
     "#endif\n"
     "\n"
     "constexpr int COLUMNS = 32, ROWS = 8; // sum_columns: a block\n"
     "constexpr int LINE_THREADS = 128;     // sum_rows: a block\n"
+    "constexpr bool VARIES = GEMMEPI_X_SCALE == SCALE_VECTOR_128 || GEMMEPI_X_SCALE == SCALE_BLOCK_128; // along k\n"
+    "\n"
+    "// The scale of one sum, where it does not vary along k.\n"
+    "__device__ inline double whole_scale(const float *scale, long long outer) {\n"
+    "    return GEMMEPI_X_SCALE == SCALE_TENSOR ? scale[0] : GEMMEPI_X_SCALE == SCALE_OUTER ? scale[outer] : 1;\n"
+    "}\n"
     "\n"
     "__device__ inline void finish(const gemmepi__reduce_params &p, long long line, long long at, double sum) {\n"
     "    GEMMEPI_OUT_TYPE *out = (GEMMEPI_OUT_TYPE *)p.out + line * p.out_stride + at;\n"
@@ -4966,12 +6033,16 @@ static const char *const gemmepi__source_reduce_cu[] = {
     "    long long column = (long long)(blockIdx.x - line * column_tiles) * COLUMNS + threadIdx.x;\n"
     "    long long first = (line - item * (u32)p.parts) * p.part_rows;\n"
     "    long long last = first + p.part_rows < p.rows ? first + p.part_rows : p.rows;\n"
+    "    const float *scale = p.scale.data + item * p.scale.stride;\n"
     "    double sum = 0;\n"
     "    if (column < p.columns) {\n"
     "        const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + column;\n"
+    "        Scale_line factors = scale_line<GEMMEPI_X_SCALE>(scale, column, p.columns, p.rows);\n"
     "#pragma unroll 4\n"
-    "        for (long long row = first + threadIdx.y; row < last; row += ROWS)\n"
-    "            sum += to_acc<double>(x[row * p.x.ld]);\n"
+    "        for (long long row = first + threadIdx.y; row < last; row += ROWS) {\n"
+    "            double value = to_acc<double>(x[row * p.x.ld]);\n"
+    "            sum += VARIES ? value * factors.at[row / SCALE_STEPS * factors.step] : value;\n"
+    "        }\n"
     "    }\n"
     "    shared[threadIdx.y][threadIdx.x] = sum;\n"
     "    for (int half = ROWS / 2; half > 0; half /= 2) {\n"
@@ -4980,7 +6051,7 @@ static const char *const gemmepi__source_reduce_cu[] = {
     "            shared[threadIdx.y][threadIdx.x] += shared[threadIdx.y + half][threadIdx.x];\n"
     "    }\n"
     "    if (threadIdx.y == 0 && column < p.columns)\n"
-    "        finish(p, line, column, shared[0][threadIdx.x]);\n"
+    "        finish(p, line, column, shared[0][threadIdx.x] * whole_scale(scale, column));\n"
     "}\n"
     "\n"
     "// out[item][row] = sum along the row. Blocks: items * rows.\n"
@@ -4990,10 +6061,14 @@ static const char *const gemmepi__source_reduce_cu[] = {
     "    u32 item = blockIdx.x / (u32)p.rows;\n"
     "    long long row = blockIdx.x - item * (u32)p.rows;\n"
     "    const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + row * p.x.ld;\n"
+    "    const float *scale = p.scale.data + item * p.scale.stride;\n"
+    "    Scale_line factors = scale_line<GEMMEPI_X_SCALE>(scale, row, p.rows, p.columns);\n"
     "    double sum = 0;\n"
     "#pragma unroll 4\n"
-    "    for (long long column = threadIdx.x; column < p.columns; column += LINE_THREADS)\n"
-    "        sum += to_acc<double>(x[column]);\n"
+    "    for (long long column = threadIdx.x; column < p.columns; column += LINE_THREADS) {\n"
+    "        double value = to_acc<double>(x[column]);\n"
+    "        sum += VARIES ? value * factors.at[column / SCALE_STEPS * factors.step] : value;\n"
+    "    }\n",
     "    shared[threadIdx.x] = sum;\n"
     "    for (int half = LINE_THREADS / 2; half > 0; half /= 2) {\n"
     "        __syncthreads();\n"
@@ -5001,7 +6076,7 @@ static const char *const gemmepi__source_reduce_cu[] = {
     "            shared[threadIdx.x] += shared[threadIdx.x + half];\n"
     "    }\n"
     "    if (threadIdx.x == 0)\n"
-    "        finish(p, item, row, shared[0]);\n"
+    "        finish(p, item, row, shared[0] * whole_scale(scale, row));\n"
     "}\n",
     NULL};
 
@@ -5012,6 +6087,10 @@ static const char *const gemmepi__source_types_cuh[] = {
     "typedef unsigned char u8;\n"
     "typedef unsigned short u16;\n"
     "typedef unsigned int u32;\n"
+    "typedef unsigned long long u64;\n"
+    "\n"
+    "template <class X, class Y> constexpr bool SAME = false;\n"
+    "template <class X> constexpr bool SAME<X, X> = true;\n"
     "\n"
     "// A kernel's struct of parameters, read where it lies. Before Volta a plain parameter does, at the price of a copy.\n"
     "#if __CUDA_ARCH__ >= 700\n"
@@ -5022,14 +6101,51 @@ static const char *const gemmepi__source_types_cuh[] = {
     "\n"
     "typedef float F32;\n"
     "typedef double F64;\n"
+    "typedef signed char I8;\n"
+    "typedef int I32;\n"
     "struct F16 {\n"
     "    u16 bits;\n"
     "};\n"
     "struct BF16 {\n"
     "    u16 bits;\n"
     "};\n"
+    "struct E4M3 {\n"
+    "    u8 bits;\n"
+    "    static constexpr int MANTISSA = 3, BIAS = 7; // bits of the mantissa, bias of the exponent\n"
+    "    static constexpr u32 LARGEST = 0x7e;\n"
+    "};\n"
+    "struct E5M2 {\n"
+    "    u8 bits;\n"
+    "    static constexpr int MANTISSA = 2, BIAS = 15;\n"
+    "    static constexpr u32 LARGEST = 0x7b;\n"
+    "};\n"
+    "template <class T> constexpr bool IS_FP8 = SAME<T, E4M3> || SAME<T, E5M2>;\n"
     "\n"
-    "// to_f32/from_f32 and to_acc/from_acc: without loss one way, one rounding to nearest even the other\n"
+    "// The public modes of a scale.\n"
+    "enum { SCALE_NONE, SCALE_TENSOR, SCALE_OUTER, SCALE_VECTOR_128, SCALE_BLOCK_128 };\n"
+    "constexpr int SCALE_STEPS = 128; // of k, and of rows or columns in BLOCK_128\n"
+    "\n"
+    "// VECTOR_128 and BLOCK_128: the numbers of one outer index (row of op(A), column of op(B)) are `step` apart, one for\n"
+    "// each 128 steps of k.\n"
+    "struct Scale_line {\n"
+    "    const float *at;\n"
+    "    long long step;\n"
+    "};\n"
+    "template <int Mode>\n"
+    "__device__ inline Scale_line scale_line(const float *scale, long long outer, long long extent, long long k) {\n"
+    "    if (Mode == SCALE_VECTOR_128)\n"
+    "        return {scale + outer, extent};\n"
+    "    return {scale + outer / SCALE_STEPS * ((k + 4 * SCALE_STEPS - 1) / (4 * SCALE_STEPS) * 4), 1};\n"
+    "}\n"
+    "\n"
+    "// fp8's own instructions: sm_89 has them, but not as CUDA 12.0 knows it\n"
+    "#if __CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0))\n"
+    "#define GEMMEPI_FP8_INSTRUCTIONS 1\n"
+    "#else\n"
+    "#define GEMMEPI_FP8_INSTRUCTIONS 0\n"
+    "#endif\n"
+    "\n"
+    "// to_f32/from_f32 and to_acc/from_acc: without loss one way (but I32 in f32), one rounding to nearest even the other\n"
     "__device__ inline float to_f32(F32 x) {\n"
     "    return x;\n"
     "}\n"
@@ -5040,6 +6156,12 @@ static const char *const gemmepi__source_types_cuh[] = {
     "}\n"
     "__device__ inline float to_f32(BF16 x) {\n"
     "    return __uint_as_float((u32)x.bits << 16);\n"
+    "}\n"
+    "__device__ inline float to_f32(I8 x) {\n"
+    "    return (float)x;\n"
+    "}\n"
+    "__device__ inline float to_f32(I32 x) {\n"
+    "    return (float)x;\n"
     "}\n"
     "__device__ inline void from_f32(float x, F32 &y) {\n"
     "    y = x;\n"
@@ -5055,68 +6177,242 @@ static const char *const gemmepi__source_types_cuh[] = {
     "    y.bits = x != x ? (u16)0x7fff : (u16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);\n"
     "#endif\n"
     "}\n"
+    "__device__ inline void from_f32(float x, I8 &y) {\n"
+    "    int whole = __float2int_rn(x); // saturates, and NaN is 0\n"
+    "    y = (I8)(whole < -128 ? -128 : whole > 127 ? 127 : whole);\n"
+    "}\n"
     "\n"
-    "// T to the accumulator type A and back; F64 goes with F64 alone\n"
+    "// Two of fp8, the first in the lower half, from f32 and to F16, which holds both types. They saturate, and NaN is 0x7f.\n"
+    "#if GEMMEPI_FP8_INSTRUCTIONS\n"
+    "template <class T> __device__ inline u16 pack_fp8(float first, float second) {\n"
+    "    u16 two;\n"
+    "    if constexpr (SAME<T, E4M3>)\n"
+    "        asm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;\" : \"=h\"(two) : \"f\"(second), \"f\"(first));\n"
+    "    else\n",
+    "        asm(\"cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;\" : \"=h\"(two) : \"f\"(second), \"f\"(first));\n"
+    "    return two;\n"
+    "}\n"
+    "template <class T> __device__ inline u32 unpack_fp8(u16 two) {\n"
+    "    u32 wide;\n"
+    "    if constexpr (SAME<T, E4M3>)\n"
+    "        asm(\"cvt.rn.f16x2.e4m3x2 %0, %1;\" : \"=r\"(wide) : \"h\"(two));\n"
+    "    else\n"
+    "        asm(\"cvt.rn.f16x2.e5m2x2 %0, %1;\" : \"=r\"(wide) : \"h\"(two));\n"
+    "    return wide;\n"
+    "}\n"
+    "#else\n"
+    "template <class T> __device__ inline u32 encode_fp8(float x) {\n"
+    "    constexpr int shift = 23 - T::MANTISSA;\n"
+    "    // the spacing of the f32 from this one on is that of T's subnormals, so adding it rounds to them\n"
+    "    constexpr u32 rounder = (u32)(127 + 23 + 1 - T::BIAS - T::MANTISSA) << 23;\n"
+    "    u32 bits = __float_as_uint(x), size = bits & 0x7fffffff, code;\n"
+    "    if (size < (u32)(128 - T::BIAS) << 23)\n"
+    "        code = __float_as_uint(__uint_as_float(size) + __uint_as_float(rounder)) - rounder;\n"
+    "    else\n"
+    "        code = ((size + (1u << (shift - 1)) - 1 + (size >> shift & 1)) >> shift) -\n"
+    "               ((u32)(127 - T::BIAS) << T::MANTISSA);\n"
+    "    code = code > T::LARGEST ? T::LARGEST : code;\n"
+    "    return x != x ? 0x7f : bits >> 24 & 0x80 | code;\n"
+    "}\n"
+    "template <class T> __device__ inline u16 pack_fp8(float first, float second) {\n"
+    "    return (u16)(encode_fp8<T>(first) | encode_fp8<T>(second) << 8);\n"
+    "}\n"
+    "template <class T> __device__ inline u32 decode_fp8(u32 code) {\n"
+    "    if (SAME<T, E5M2>) // the upper half of an F16\n"
+    "        return code << 8;\n"
+    "    float size = __uint_as_float((code & 0x7f) << 20) * __uint_as_float((127 + 120) << 23);\n"
+    "    F16 y;\n"
+    "    from_f32(size, y);\n"
+    "    return (code & 0x80) << 8 | ((code & 0x7f) == 0x7f ? 0x7fff : y.bits);\n"
+    "}\n"
+    "template <class T> __device__ inline u32 unpack_fp8(u16 two) {\n"
+    "    return decode_fp8<T>(two & 0xff) | decode_fp8<T>(two >> 8) << 16;\n"
+    "}\n"
+    "#endif\n"
+    "\n"
+    "template <class T> __device__ inline F16 fp8_to_f16(T x) {\n"
+    "    return {(u16)unpack_fp8<T>(x.bits)};\n"
+    "}\n"
+    "__device__ inline float to_f32(E4M3 x) {\n"
+    "    return to_f32(fp8_to_f16(x));\n"
+    "}\n"
+    "__device__ inline float to_f32(E5M2 x) {\n"
+    "    return to_f32(fp8_to_f16(x));\n"
+    "}\n"
+    "__device__ inline void from_f32(float x, E4M3 &y) {\n"
+    "    y.bits = (u8)pack_fp8<E4M3>(x, 0);\n"
+    "}\n"
+    "__device__ inline void from_f32(float x, E5M2 &y) {\n"
+    "    y.bits = (u8)pack_fp8<E5M2>(x, 0);\n"
+    "}\n"
+    "\n"
+    "// A whole number modulo 2^32; what is no number or passes 2^62 gives 0.\n"
+    "__device__ inline I32 wrap(double x) {\n"
+    "    return x > -4611686018427387904.0 && x < 4611686018427387904.0 ? (I32)__double2ll_rn(x) : 0;\n"
+    "}\n"
+    "\n"
+    "// T to the accumulator type A (float, double or int) and back. An int goes with I32 alone.\n"
     "template <class A, class T> __device__ inline A to_acc(T x) {\n"
-    "    return to_f32(x);\n"
+    "    if constexpr (SAME<A, T>)\n"
+    "        return x;\n"
+    "    else if constexpr (SAME<T, I32>)\n"
+    "        return (A)x;\n"
+    "    else\n"
+    "        return to_f32(x);\n"
     "}\n"
-    "template <> __device__ inline double to_acc<double, double>(double x) {\n"
-    "    return x;\n"
-    "}\n"
-    "template <class T> __device__ inline T from_acc(float x) {\n"
+    "template <class T, class A> __device__ inline T from_acc(A x) {\n"
     "    T y;\n"
-    "    from_f32(x, y);\n"
+    "    if constexpr (SAME<A, T>) {\n"
+    "        y = x;\n"
+    "    } else if constexpr (SAME<A, F32>) {\n"
+    "        from_f32(x, y);\n"
+    "    } else if constexpr (SAME<A, F64> && SAME<T, F32>) {\n"
+    "        y = (float)x;\n"
+    "    } else if constexpr (SAME<A, F64> && SAME<T, I32>) {\n"
+    "        y = wrap(x);\n"
+    "    } else {\n"
+    "        // By way of an f32 whose last bit tells of what was cut off (\"round to odd\"): so it is rounded once.\n"
+    "        float cut = __double2float_rz(x);\n"
+    "        from_f32(cut == x ? cut : __uint_as_float(__float_as_uint(cut) | 1), y);\n"
+    "    }\n"
     "    return y;\n"
     "}\n"
-    "// To less than f64 by way of an f32 whose last bit tells of what was cut off (\"round to odd\"): so it is rounded once.\n"
-    "template <class T> __device__ inline T from_acc(double x) {\n"
-    "    T y;\n"
-    "    float cut = __double2float_rz(x);\n"
-    "    from_f32(cut == x ? cut : __uint_as_float(__float_as_uint(cut) | 1), y);\n"
+    "\n"
+    "// To a type that holds every value of T.\n"
+    "template <class To, class T> __device__ inline To convert(T x) {\n"
+    "    To y;\n"
+    "    if constexpr (SAME<To, T>)\n"
+    "        y = x;\n"
+    "    else if constexpr (SAME<To, I32>)\n"
+    "        y = x;\n"
+    "    else if constexpr (SAME<To, F16> && IS_FP8<T>)\n"
+    "        y = fp8_to_f16(x);\n"
+    "    else if constexpr (SAME<To, BF16>)\n",
+    "        y.bits = (u16)(__float_as_uint(to_f32(x)) >> 16);\n"
+    "    else\n"
+    "        from_f32(to_f32(x), y);\n"
     "    return y;\n"
-    "}\n"
-    "template <> __device__ inline double from_acc<double>(double x) {\n"
-    "    return x;\n"
-    "}\n"
-    "template <> __device__ inline float from_acc<float>(double x) {\n"
-    "    return (float)x;\n"
     "}\n"
     "\n"
     "// Eight elements of a row, the unit of every pass of ours: one byte of RELU's mask, one 16-byte access in 16 bits.\n"
     "constexpr int RUN = 8;\n"
     "\n"
+    "// How many of a run's elements exist where `left` are left, none if that is negative. Not clamped from below: of such a\n"
+    "// min and max and a comparison with RUN ptxas 13.0 makes one instruction whose two predicates share a register.\n"
+    "__device__ inline int existing(int left) {\n"
+    "    return left < RUN ? left : RUN;\n"
+    "}\n"
+    "\n"
     "template <class T> struct alignas(sizeof(T) * RUN > 16 ? 16 : sizeof(T) * RUN) Run {\n"
     "    T at[RUN];\n"
     "};\n"
     "\n"
-    "// Loads a run of which `valid` elements exist (the others become 0). Aligned: the whole run may be read at once.\n"
+    "// A run as words, as it goes from and to memory: so elements of fewer bits share a register.\n"
+    "template <class T> struct alignas(alignof(Run<T>)) Words {\n"
+    "    u32 at[sizeof(Run<T>) / sizeof(u32)];\n"
+    "};\n"
+    "template <class T> __device__ inline Run<T> run_of(const Words<T> &words) {\n"
+    "    Run<T> run;\n"
+    "    memcpy(&run, &words, sizeof run);\n"
+    "    return run;\n"
+    "}\n"
+    "template <class T> __device__ inline Words<T> words_of(const Run<T> &run) {\n"
+    "    Words<T> words;\n"
+    "    memcpy(&words, &run, sizeof words);\n"
+    "    return words;\n"
+    "}\n"
+    "\n"
+    "// Runs from type to type, fp8 two at a time.\n"
+    "template <class To, class T> __device__ inline Words<To> convert_run(const Words<T> &x) {\n"
+    "    if constexpr (SAME<To, T>) {\n"
+    "        return x;\n"
+    "    } else {\n"
+    "        Run<T> from = run_of(x);\n"
+    "        Run<To> to;\n"
+    "        Words<To> words;\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i += 2) {\n"
+    "            if constexpr (IS_FP8<T>) {\n"
+    "                u32 two = unpack_fp8<T>((u16)(x.at[i / 4] >> i % 4 * 8));\n"
+    "                if constexpr (SAME<To, F16>)\n"
+    "                    words.at[i / 2] = two;\n"
+    "                to.at[i] = convert<To>(F16{(u16)two});\n"
+    "                to.at[i + 1] = convert<To>(F16{(u16)(two >> 16)});\n"
+    "            } else {\n"
+    "                to.at[i] = convert<To>(from.at[i]);\n"
+    "                to.at[i + 1] = convert<To>(from.at[i + 1]);\n"
+    "            }\n"
+    "        }\n"
+    "        if constexpr (IS_FP8<T> && SAME<To, F16>)\n"
+    "            return words;\n"
+    "        else\n"
+    "            return words_of(to);\n"
+    "    }\n"
+    "}\n"
+    "template <class A, class T> __device__ inline void run_to_acc(const Run<T> &x, A (&values)[RUN]) {\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < RUN; i += 2) {\n"
+    "        if constexpr (IS_FP8<T>) {\n"
+    "            u32 two = unpack_fp8<T>((u16)(x.at[i].bits | x.at[i + 1].bits << 8));\n"
+    "            values[i] = to_acc<A>(F16{(u16)two});\n"
+    "            values[i + 1] = to_acc<A>(F16{(u16)(two >> 16)});\n"
+    "        } else {\n"
+    "            values[i] = to_acc<A>(x.at[i]);\n"
+    "            values[i + 1] = to_acc<A>(x.at[i + 1]);\n"
+    "        }\n"
+    "    }\n"
+    "}\n"
+    "template <class T, class A> __device__ inline Run<T> run_from_acc(const A (&values)[RUN]) {\n"
+    "    Run<T> y;\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < RUN; i += 2) {\n"
+    "        if constexpr (IS_FP8<T> && SAME<A, F32>) {\n"
+    "            u16 two = pack_fp8<T>(values[i], values[i + 1]);\n"
+    "            y.at[i].bits = (u8)two;\n"
+    "            y.at[i + 1].bits = (u8)(two >> 8);\n"
+    "        } else {\n"
+    "            y.at[i] = from_acc<T>(values[i]);\n"
+    "            y.at[i + 1] = from_acc<T>(values[i + 1]);\n"
+    "        }\n"
+    "    }\n"
+    "    return y;\n"
+    "}\n"
+    "\n"
+    "// A run of which `valid` elements exist (the others become 0), one by one.\n"
+    "template <class T> __device__ inline Run<T> read_elements(const T *from, int valid) {\n"
+    "    Run<T> run = {};\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < RUN; i++)\n"
+    "        if (i < valid)\n"
+    "            run.at[i] = from[i];\n"
+    "    return run;\n"
+    "}\n"
+    "\n"
+    "// Aligned: the whole run may be read at once.\n"
+    "template <bool Aligned, class T> __device__ inline Words<T> read_run(const T *from, int valid) {\n"
+    "    if (Aligned && valid == RUN)\n"
+    "        return *reinterpret_cast<const Words<T> *>(from);\n",
+    "    return words_of(read_elements(from, valid));\n"
+    "}\n"
+    "\n"
     "template <bool Aligned, class A, class T>\n"
     "__device__ inline void load_run(const T *from, int valid, A (&values)[RUN]) {\n"
-    "    if (Aligned && valid == RUN) {\n"
-    "        Run<T> run = *reinterpret_cast<const Run<T> *>(from);\n"
-    "#pragma unroll\n"
-    "        for (int i = 0; i < RUN; i++)\n"
-    "            values[i] = to_acc<A>(run.at[i]);\n"
-    "    } else {\n"
-    "#pragma unroll\n"
-    "        for (int i = 0; i < RUN; i++)\n"
-    "            values[i] = i < valid ? to_acc<A>(from[i]) : A(0);\n"
-    "    }\n"
+    "    if (Aligned && valid == RUN)\n"
+    "        run_to_acc(run_of(*reinterpret_cast<const Words<T> *>(from)), values);\n"
+    "    else\n"
+    "        run_to_acc(read_elements(from, valid), values);\n"
     "}\n"
     "\n"
     "template <bool Aligned, class A, class T>\n"
     "__device__ inline void store_run(T *to, int valid, const A (&values)[RUN]) {\n"
+    "    Run<T> run = run_from_acc<T>(values);\n"
     "    if (Aligned && valid == RUN) {\n"
-    "        Run<T> run;\n"
-    "#pragma unroll\n"
-    "        for (int i = 0; i < RUN; i++)\n"
-    "            run.at[i] = from_acc<T>(values[i]);\n"
-    "        *reinterpret_cast<Run<T> *>(to) = run;\n"
+    "        *reinterpret_cast<Words<T> *>(to) = words_of(run);\n"
     "    } else {\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
     "            if (i < valid)\n"
-    "                to[i] = from_acc<T>(values[i]);\n"
+    "                to[i] = run.at[i];\n"
     "    }\n"
     "}\n",
     NULL};
@@ -5129,7 +6425,9 @@ typedef struct gemmepi__source {
 
 static const gemmepi__source gemmepi__sources[] = {
     {"activation.cuh", gemmepi__source_activation_cuh},
+    {"convert.cu", gemmepi__source_convert_cu},
     {"epilogue.cuh", gemmepi__source_epilogue_cuh},
+    {"gemm_plain.cu", gemmepi__source_gemm_plain_cu},
     {"params.h", gemmepi__source_params_h},
     {"pass.cu", gemmepi__source_pass_cu},
     {"reduce.cu", gemmepi__source_reduce_cu},
@@ -5578,21 +6876,49 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
 #ifndef GEMMEPI_HOST_CONVERT_H
 #define GEMMEPI_HOST_CONVERT_H
 
-/* A binary float of 16 bits or fewer by the widths of its exponent and mantissa, with IEEE's infinities and NaN. */
-static uint32_t gemmepi__encode(double value, int exponent_bits, int mantissa_bits) {
+#include <math.h>
+
+/* A binary float of 16 bits or fewer. */
+typedef struct gemmepi__float_format {
+    int exponent_bits, mantissa_bits;
+    uint32_t
+        largest; /* code of what is too large: infinity, or the largest number where the type saturates */
+    uint32_t nan;
+    int special; /* the highest exponent means infinity and NaN; else only the code nan is not a number */
+} gemmepi__float_format;
+
+/* The row of a dtype, or NULL. */
+static const gemmepi__float_format *gemmepi__format_of(int dtype) {
+    static const gemmepi__float_format f16 = {5, 10, 0x7c00, 0x7e00, 1}, bf16 = {8, 7, 0x7f80, 0x7fc0, 1},
+                                       e4m3 = {4, 3, 0x7e, 0x7f, 0}, e5m2 = {5, 2, 0x7b, 0x7f, 1};
+    switch (dtype) {
+    case GEMMEPI_F16:
+        return &f16;
+    case GEMMEPI_BF16:
+        return &bf16;
+    case GEMMEPI_E4M3:
+        return &e4m3;
+    case GEMMEPI_E5M2:
+        return &e5m2;
+    default:
+        return NULL;
+    }
+}
+
+static uint32_t gemmepi__encode(const gemmepi__float_format *format, double value) {
     uint64_t bits, significand, kept, rest, half;
-    int bias = (1 << (exponent_bits - 1)) - 1, exponent, shift;
-    uint32_t sign, infinity = ((1u << exponent_bits) - 1) << mantissa_bits, result;
+    int bias = (1 << (format->exponent_bits - 1)) - 1, exponent, shift;
+    uint32_t sign, result;
     memcpy(&bits, &value, sizeof bits);
-    sign = (uint32_t)(bits >> 63) << (exponent_bits + mantissa_bits);
+    sign = (uint32_t)(bits >> 63) << (format->exponent_bits + format->mantissa_bits);
     exponent = (int)((bits >> 52) & 0x7ff) - 1023;
     significand = bits & (((uint64_t)1 << 52) - 1);
     if (exponent == 1024)
-        return sign | infinity | (significand ? 1u << (mantissa_bits - 1) : 0);
+        return sign | (significand ? format->nan : format->largest);
     if (exponent == -1023) /* zero, or a double far below half the smallest result */
         return sign;
     significand |= (uint64_t)1 << 52;
-    shift = 52 - mantissa_bits + (exponent < 1 - bias ? 1 - bias - exponent : 0);
+    shift = 52 - format->mantissa_bits + (exponent < 1 - bias ? 1 - bias - exponent : 0);
     if (shift > 54)
         return sign;
     half = (uint64_t)1 << (shift - 1);
@@ -5600,15 +6926,17 @@ static uint32_t gemmepi__encode(double value, int exponent_bits, int mantissa_bi
     rest = significand & (2 * half - 1);
     kept += rest > half || (rest == half && (kept & 1));
     /* the leading one of a normal significand counts as one step of the exponent, and so does a carry */
-    result = (uint32_t)kept + (exponent < 1 - bias ? 0 : (uint32_t)(exponent + bias - 1) << mantissa_bits);
-    return sign | (result > infinity ? infinity : result);
+    result =
+        (uint32_t)kept + (exponent < 1 - bias ? 0 : (uint32_t)(exponent + bias - 1) << format->mantissa_bits);
+    return sign | (result > format->largest ? format->largest : result);
 }
 
-static double gemmepi__decode(uint32_t code, int exponent_bits, int mantissa_bits) {
-    int bias = (1 << (exponent_bits - 1)) - 1;
-    uint32_t exponent = (code >> mantissa_bits) & ((1u << exponent_bits) - 1);
+static double gemmepi__decode(const gemmepi__float_format *format, uint32_t code) {
+    int bias = (1 << (format->exponent_bits - 1)) - 1, mantissa_bits = format->mantissa_bits;
+    uint32_t exponent = (code >> mantissa_bits) & ((1u << format->exponent_bits) - 1);
     uint64_t mantissa = code & ((1u << mantissa_bits) - 1), bits;
-    uint64_t sign = (uint64_t)(code >> (exponent_bits + mantissa_bits)) << 63;
+    uint64_t sign = (uint64_t)(code >> (format->exponent_bits + mantissa_bits)) << 63;
+    int highest = exponent == (1u << format->exponent_bits) - 1;
     double value, unit;
     if (exponent == 0) { /* mantissa units of the smallest subnormal; a double holds the product exactly */
         bits = (uint64_t)(1023 + 1 - bias - mantissa_bits) << 52;
@@ -5616,16 +6944,37 @@ static double gemmepi__decode(uint32_t code, int exponent_bits, int mantissa_bit
         value = (double)mantissa * unit;
         return sign ? -value : value;
     }
-    bits =
-        exponent == (1u << exponent_bits) - 1 ? (uint64_t)0x7ff : (uint64_t)exponent + 1023 - (uint64_t)bias;
+    if (!format->special)
+        highest = highest && mantissa == ((uint64_t)1 << mantissa_bits) - 1;
+    bits = highest ? 0x7ff : (uint64_t)exponent + 1023 - (uint64_t)bias;
     bits = sign | bits << 52 | mantissa << (52 - mantissa_bits);
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
+/* Nearest whole number in -128 to 127, ties to even; NaN gives 0. */
+static int8_t gemmepi__encode_i8(double value) {
+    value = value >= 127 ? 127 : value <= -128 ? -128 : value == value ? rint(value) : 0;
+    return (int8_t)value;
+}
+
+static int32_t gemmepi__signed(uint32_t bits) {
+    int32_t value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* A whole number modulo 2^32; what is no number or passes 2^62 gives 0. */
+static int32_t gemmepi__wrap(double value) {
+    return value > -4611686018427387904.0 && value < 4611686018427387904.0
+               ? gemmepi__signed((uint32_t)(uint64_t)(int64_t)value)
+               : 0;
+}
+
 /* count elements from `first` on, `step` apart, to double. */
 static void gemmepi__load_run(int dtype, const void *base, int64_t first, int64_t step, int64_t count,
                               double *out) {
+    const gemmepi__float_format *format = gemmepi__format_of(dtype);
     int64_t i;
     if (dtype == GEMMEPI_F32)
         for (i = 0; i < count; i++)
@@ -5633,15 +6982,22 @@ static void gemmepi__load_run(int dtype, const void *base, int64_t first, int64_
     else if (dtype == GEMMEPI_F64)
         for (i = 0; i < count; i++)
             out[i] = ((const double *)base)[first + i * step];
-    else if (dtype == GEMMEPI_F16)
+    else if (dtype == GEMMEPI_I8)
         for (i = 0; i < count; i++)
-            out[i] = gemmepi__decode(((const uint16_t *)base)[first + i * step], 5, 10);
+            out[i] = (double)((const int8_t *)base)[first + i * step];
+    else if (dtype == GEMMEPI_I32)
+        for (i = 0; i < count; i++)
+            out[i] = (double)((const int32_t *)base)[first + i * step];
+    else if (dtype == GEMMEPI_F16 || dtype == GEMMEPI_BF16)
+        for (i = 0; i < count; i++)
+            out[i] = gemmepi__decode(format, ((const uint16_t *)base)[first + i * step]);
     else
         for (i = 0; i < count; i++)
-            out[i] = gemmepi__decode(((const uint16_t *)base)[first + i * step], 8, 7);
+            out[i] = gemmepi__decode(format, ((const uint8_t *)base)[first + i * step]);
 }
 
 static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t count, const double *values) {
+    const gemmepi__float_format *format = gemmepi__format_of(dtype);
     int64_t i;
     if (dtype == GEMMEPI_F32)
         for (i = 0; i < count; i++)
@@ -5649,12 +7005,18 @@ static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t cou
     else if (dtype == GEMMEPI_F64)
         for (i = 0; i < count; i++)
             ((double *)base)[first + i] = values[i];
-    else if (dtype == GEMMEPI_F16)
+    else if (dtype == GEMMEPI_I8)
         for (i = 0; i < count; i++)
-            ((uint16_t *)base)[first + i] = (uint16_t)gemmepi__encode(values[i], 5, 10);
+            ((int8_t *)base)[first + i] = gemmepi__encode_i8(values[i]);
+    else if (dtype == GEMMEPI_I32)
+        for (i = 0; i < count; i++)
+            ((int32_t *)base)[first + i] = gemmepi__wrap(values[i]);
+    else if (dtype == GEMMEPI_F16 || dtype == GEMMEPI_BF16)
+        for (i = 0; i < count; i++)
+            ((uint16_t *)base)[first + i] = (uint16_t)gemmepi__encode(format, values[i]);
     else
         for (i = 0; i < count; i++)
-            ((uint16_t *)base)[first + i] = (uint16_t)gemmepi__encode(values[i], 8, 7);
+            ((uint8_t *)base)[first + i] = (uint8_t)gemmepi__encode(format, values[i]);
 }
 
 #endif
@@ -5747,6 +7109,7 @@ typedef struct gemmepi__host_tile {
     double v[GEMMEPI__HOST_TILE][GEMMEPI__HOST_TILE];
     double a[GEMMEPI__HOST_TILE][GEMMEPI__HOST_DEPTH];
     double b[GEMMEPI__HOST_DEPTH][GEMMEPI__HOST_TILE];
+    double amax_d, amax_aux; /* of all tiles so far */
 } gemmepi__host_tile;
 
 static int64_t gemmepi__smaller(int64_t x, int64_t y) {
@@ -5758,27 +7121,99 @@ static int64_t gemmepi__index_of(const gemmepi__view *view, int64_t item, int64_
     return item * view->batch_stride + (view->transposed ? column * view->ld + row : row * view->ld + column);
 }
 
+/* The number by which element (outer, k) of A or B is multiplied; outer is A's row or B's column. */
+static double gemmepi__scale_at(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                int operand, int64_t item, int64_t outer, int64_t k) {
+    const gemmepi__view *scale = &problem->views[GEMMEPI__SCALE_OF(operand)];
+    const float *numbers = (const float *)arguments->pointers[GEMMEPI__SCALE_OF(operand)];
+    int64_t at = item * scale->batch_stride;
+    switch (problem->views[operand].scale) {
+    case GEMMEPI_SCALE_OUTER:
+        return (double)numbers[at + outer];
+    case GEMMEPI_SCALE_VECTOR_128:
+        return (double)numbers[at + k / 128 * scale->ld + outer];
+    case GEMMEPI_SCALE_BLOCK_128:
+        return (double)numbers[at + outer / 128 * scale->ld + k / 128];
+    default:
+        return (double)numbers[at];
+    }
+}
+
+/* `count` elements of A or B from (outer, k) on, along k or along the rows of A (columns of B), times the scales that change
+   along k, or all scales */
+static void gemmepi__host_load_factor(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                      int operand, int64_t item, int64_t outer, int64_t k, int along_k,
+                                      int all_scales, int64_t count, double *out) {
+    const gemmepi__view *view = &problem->views[operand];
+    int is_a = operand == GEMMEPI__A;
+    int64_t first = gemmepi__index_of(view, item, is_a ? outer : k, is_a ? k : outer), c;
+    int contiguous = (is_a == (view->transposed == 0)) == (along_k != 0);
+    gemmepi__load_run(view->dtype, arguments->pointers[operand], first, contiguous ? 1 : view->ld, count,
+                      out);
+    for (c = 0; c < count && view->scale > (all_scales ? GEMMEPI_SCALE_NONE : GEMMEPI_SCALE_OUTER); c++)
+        out[c] *= gemmepi__scale_at(problem, arguments, operand, item, along_k ? outer : outer + c,
+                                    along_k ? k + c : k);
+}
+
 /* tile->v = op(A)[rows from i, :] op(B)[:, columns from j] of one item */
 static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
                                    gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t rows, int64_t j,
                                    int64_t columns) {
-    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
     int64_t k, r, c, s;
     memset(tile->v, 0, sizeof tile->v);
     memset(tile->b, 0, sizeof tile->b);
     for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
         int64_t depth = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
         for (r = 0; r < rows; r++)
-            gemmepi__load_run(a->dtype, arguments->pointers[GEMMEPI__A], gemmepi__index_of(a, item, i + r, k),
-                              a->transposed ? a->ld : 1, depth, tile->a[r]);
+            gemmepi__host_load_factor(problem, arguments, GEMMEPI__A, item, i + r, k, 1, 0, depth,
+                                      tile->a[r]);
         for (s = 0; s < depth; s++)
-            gemmepi__load_run(b->dtype, arguments->pointers[GEMMEPI__B], gemmepi__index_of(b, item, k + s, j),
-                              b->transposed ? b->ld : 1, columns, tile->b[s]);
+            gemmepi__host_load_factor(problem, arguments, GEMMEPI__B, item, j, k + s, 0, 0, columns,
+                                      tile->b[s]);
         for (r = 0; r < rows; r++)
             for (s = 0; s < depth; s++)
                 for (c = 0; c < GEMMEPI__HOST_TILE; c++)
                     tile->v[r][c] += tile->a[r][s] * tile->b[s][c];
     }
+}
+
+/* The scale of C, D, AUX or the residual. */
+static double gemmepi__host_scale(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                  int operand, int64_t item) {
+    return problem->views[operand].scale ? gemmepi__scale_at(problem, arguments, operand, item, 0, 0) : 1;
+}
+
+/* `columns` elements of row i of a matrix or vector, scaled */
+static void gemmepi__host_load(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                               int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
+                               double *out) {
+    const gemmepi__view *view = &problem->views[operand];
+    int64_t c;
+    gemmepi__load_run(view->dtype, arguments->pointers[operand], gemmepi__index_of(view, item, i, j), 1,
+                      columns, out);
+    if (operand <= GEMMEPI__RESIDUAL && view->scale)
+        for (c = 0; c < columns; c++)
+            out[c] *= gemmepi__host_scale(problem, arguments, operand, item);
+}
+
+static void gemmepi__host_store(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
+                                const double *v) {
+    const gemmepi__view *view = &problem->views[operand];
+    double scale = gemmepi__host_scale(problem, arguments, operand, item), scaled[GEMMEPI__HOST_TILE];
+    int64_t c;
+    for (c = 0; c < columns; c++)
+        scaled[c] = v[c] * scale;
+    gemmepi__store_run(view->dtype, arguments->pointers[operand], gemmepi__index_of(view, item, i, j),
+                       columns, view->scale ? scaled : v);
+}
+
+/* The largest |v| so far; NaN stays. */
+static void gemmepi__host_amax(double *amax, int64_t columns, const double *v) {
+    int64_t c;
+    for (c = 0; c < columns; c++)
+        if (*amax == *amax && !(fabs(v[c]) <= *amax))
+            *amax = fabs(v[c]);
 }
 
 static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *mask, int64_t item, int64_t i,
@@ -5806,39 +7241,66 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
         }
         return;
     }
-    gemmepi__load_run(aux->dtype, mask, gemmepi__index_of(aux, item, i, j), 1, columns, saved);
+    gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j, columns, saved);
     for (c = 0; c < columns; c++)
         v[c] *= gemmepi__derivative(activation, saved[c]);
 }
 
-/* The epilogue of numerics on a run of one row: v goes in as the bare sums and comes out as what D stores. */
-static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                   int64_t item, int64_t i, int64_t j, int64_t columns, double *v) {
-    const gemmepi__view *views = problem->views;
-    void *const *pointers = arguments->pointers;
-    double other[GEMMEPI__HOST_TILE];
+/* v = factor v, and v = v + other, modulo 2^32 where the result is I32 */
+static void gemmepi__host_multiply_by(const gemmepi__problem *problem, double factor, int64_t columns,
+                                      double *v) {
     int64_t c;
     for (c = 0; c < columns; c++)
-        v[c] *= arguments->alpha;
+        v[c] = problem->accumulator == GEMMEPI_I32
+                   ? (double)gemmepi__signed((uint32_t)gemmepi__wrap(v[c]) * (uint32_t)gemmepi__wrap(factor))
+                   : v[c] * factor;
+}
+
+static void gemmepi__host_add(const gemmepi__problem *problem, const double *other, int64_t columns,
+                              double *v) {
+    int64_t c;
+    for (c = 0; c < columns; c++)
+        v[c] = problem->accumulator == GEMMEPI_I32 ? (double)gemmepi__wrap(v[c] + other[c]) : v[c] + other[c];
+}
+
+/* The scales of A and B that are factors of the whole sum: so sums of I8 stay exact up to here. */
+static void gemmepi__host_scale_sums(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                     int64_t item, int64_t i, int64_t j, int64_t columns, double *v) {
+    int scale_a = problem->views[GEMMEPI__A].scale, scale_b = problem->views[GEMMEPI__B].scale;
+    int64_t c;
+    for (c = 0; c < columns; c++) {
+        if (scale_a == GEMMEPI_SCALE_TENSOR || scale_a == GEMMEPI_SCALE_OUTER)
+            v[c] *= gemmepi__scale_at(problem, arguments, GEMMEPI__A, item, i, 0);
+        if (scale_b == GEMMEPI_SCALE_TENSOR || scale_b == GEMMEPI_SCALE_OUTER)
+            v[c] *= gemmepi__scale_at(problem, arguments, GEMMEPI__B, item, j + c, 0);
+    }
+}
+
+/* The epilogue of numerics on a run of one row: v goes in as the bare sums and comes out as what D stores. */
+static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                   gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
+                                   int64_t columns, double *v) {
+    double other[GEMMEPI__HOST_TILE];
+    int64_t c;
+    gemmepi__host_scale_sums(problem, arguments, item, i, j, columns, v);
+    gemmepi__host_multiply_by(problem, arguments->alpha, columns, v);
     if (arguments->uses_c && arguments->beta != 0) {
-        gemmepi__load_run(views[GEMMEPI__C].dtype, pointers[GEMMEPI__C],
-                          gemmepi__index_of(&views[GEMMEPI__C], item, i, j), 1, columns, other);
-        for (c = 0; c < columns; c++)
-            v[c] += arguments->beta * other[c];
+        gemmepi__host_load(problem, arguments, GEMMEPI__C, item, i, j, columns, other);
+        gemmepi__host_multiply_by(problem, arguments->beta, columns, other);
+        gemmepi__host_add(problem, other, columns, v);
     }
     if (gemmepi__has(problem, GEMMEPI_BIAS)) {
-        gemmepi__load_run(views[GEMMEPI__BIAS].dtype, pointers[GEMMEPI__BIAS],
-                          gemmepi__index_of(&views[GEMMEPI__BIAS], item, 0, j), 1, columns, other);
-        for (c = 0; c < columns; c++)
-            v[c] += other[c];
+        gemmepi__host_load(problem, arguments, GEMMEPI__BIAS, item, 0, j, columns, other);
+        gemmepi__host_add(problem, other, columns, v);
     }
     if (gemmepi__has(problem, GEMMEPI_AUX)) {
-        if (views[GEMMEPI__AUX].bits == 1)
-            gemmepi__host_store_mask(&views[GEMMEPI__AUX], (unsigned char *)pointers[GEMMEPI__AUX], item, i,
-                                     j, columns, v);
+        gemmepi__host_amax(&tile->amax_aux, columns, v);
+        if (problem->views[GEMMEPI__AUX].bits == 1)
+            gemmepi__host_store_mask(&problem->views[GEMMEPI__AUX],
+                                     (unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns,
+                                     v);
         else
-            gemmepi__store_run(views[GEMMEPI__AUX].dtype, pointers[GEMMEPI__AUX],
-                               gemmepi__index_of(&views[GEMMEPI__AUX], item, i, j), columns, v);
+            gemmepi__host_store(problem, arguments, GEMMEPI__AUX, item, i, j, columns, v);
     }
     if (gemmepi__has(problem, GEMMEPI_BACKWARD))
         gemmepi__host_backward(problem, arguments, item, i, j, columns, v);
@@ -5846,11 +7308,10 @@ static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmep
         for (c = 0; c < columns; c++)
             v[c] = gemmepi__activate(gemmepi__activation(problem->epilogue), v[c]);
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
-        gemmepi__load_run(views[GEMMEPI__RESIDUAL].dtype, pointers[GEMMEPI__RESIDUAL],
-                          gemmepi__index_of(&views[GEMMEPI__RESIDUAL], item, i, j), 1, columns, other);
-        for (c = 0; c < columns; c++)
-            v[c] += other[c];
+        gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL, item, i, j, columns, other);
+        gemmepi__host_add(problem, other, columns, v);
     }
+    gemmepi__host_amax(&tile->amax_d, columns, v);
 }
 
 /* A sum with what rounding took from it (Neumaier), so that it is right to a unit however many terms it has. */
@@ -5887,31 +7348,24 @@ static void gemmepi__host_store_sums(const gemmepi__problem *problem, const gemm
 static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
                                    gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
                                    int64_t columns, gemmepi__sum *sums) {
-    const gemmepi__view *d = &problem->views[GEMMEPI__D];
     int64_t rows = gemmepi__smaller(problem->m - i, GEMMEPI__HOST_TILE), r, c;
     gemmepi__host_multiply(problem, arguments, tile, item, i, rows, j, columns);
     for (r = 0; r < rows; r++) {
-        gemmepi__host_epilogue(problem, arguments, item, i + r, j, columns, tile->v[r]);
+        gemmepi__host_epilogue(problem, arguments, tile, item, i + r, j, columns, tile->v[r]);
         for (c = 0; c < columns && sums; c++)
             gemmepi__add_to(&sums[c], tile->v[r][c]);
-        gemmepi__store_run(d->dtype, arguments->pointers[GEMMEPI__D], gemmepi__index_of(d, item, i + r, j),
-                           columns, tile->v[r]);
+        gemmepi__host_store(problem, arguments, GEMMEPI__D, item, i + r, j, columns, tile->v[r]);
     }
 }
 
 /* sum += the sum over k of row i of op(A) or column i of op(B) */
 static void gemmepi__host_sum_line(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
                                    int operand, int64_t item, int64_t i, gemmepi__sum *sum) {
-    const gemmepi__view *view = &problem->views[operand];
-    int along = (operand == GEMMEPI__A) != (view->transposed != 0); /* k runs along the lines as stored */
     double values[GEMMEPI__HOST_DEPTH];
     int64_t k, s, depth;
     for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
-        int64_t first =
-            operand == GEMMEPI__A ? gemmepi__index_of(view, item, i, k) : gemmepi__index_of(view, item, k, i);
         depth = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
-        gemmepi__load_run(view->dtype, arguments->pointers[operand], first, along ? 1 : view->ld, depth,
-                          values);
+        gemmepi__host_load_factor(problem, arguments, operand, item, i, k, 1, 1, depth, values);
         for (s = 0; s < depth; s++)
             gemmepi__add_to(sum, values[s]);
     }
@@ -5932,6 +7386,12 @@ static void gemmepi__host_sum_operand(const gemmepi__problem *problem, const gem
     }
 }
 
+static void gemmepi__host_store_amax(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                     int operand, double amax) {
+    if (gemmepi__has_operand(problem, operand))
+        gemmepi__store_run(problem->views[operand].dtype, arguments->pointers[operand], 0, 1, &amax);
+}
+
 static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
     int wants_sums = gemmepi__has(problem, GEMMEPI_BGRAD);
     int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
@@ -5939,6 +7399,7 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
     gemmepi__host_tile tile;
     int64_t i, j, item;
     memset(sums, 0, sizeof sums);
+    tile.amax_d = tile.amax_aux = 0;
     for (j = 0; j < problem->n; j += GEMMEPI__HOST_TILE) {
         int64_t columns = gemmepi__smaller(problem->n - j, GEMMEPI__HOST_TILE);
         for (item = 0; item < problem->batch; item++) {
@@ -5949,6 +7410,8 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
                 gemmepi__host_store_sums(problem, arguments, item, j, columns, sums);
         }
     }
+    gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, tile.amax_d);
+    gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_AUX, tile.amax_aux);
     if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
         gemmepi__host_sum_operand(problem, arguments);
 }
@@ -5956,6 +7419,515 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
 #endif
 #endif
 
+/* One launch of a kernel of ours. */
+#ifndef GEMMEPI_GEMM_LAUNCH_H
+#define GEMMEPI_GEMM_LAUNCH_H
+
+typedef struct gemmepi__launch {
+    gemmepi__cu_function function; /* NULL: nothing to launch */
+    unsigned blocks, threads_x, threads_y;
+} gemmepi__launch;
+
+static int64_t gemmepi__divide_up(int64_t x, int64_t y) {
+    return x / y + (x % y != 0);
+}
+
+static size_t gemmepi__round_up(size_t x, size_t unit) {
+    return (x + unit - 1) / unit * unit;
+}
+
+static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, const gemmepi__launch *launch,
+                                             void *params, const char *what, gemmepi_stream stream) {
+    void *list[1];
+    int result;
+    list[0] = params;
+    result = context->driver.launch_kernel(launch->function, launch->blocks, 1, 1, launch->threads_x,
+                                           launch->threads_y, 1, 0, stream, list, NULL);
+    return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
+}
+
+#endif
+/* Sums for bias_grad: of partial sums that an epilogue left, or of an operand. */
+#ifndef GEMMEPI_GEMM_SUMS_H
+#define GEMMEPI_GEMM_SUMS_H
+
+/* What the host hands to the kernels. Both sides include this file: C99 on one, CUDA C++ on the other. */
+#ifndef GEMMEPI_KERNELS_PARAMS_H
+#define GEMMEPI_KERNELS_PARAMS_H
+
+/* A matrix of the batch: element (item, row, column) is data[item * stride + row * ld + column]. */
+typedef struct gemmepi__kernel_matrix {
+    void *data;
+    long long ld, stride;
+} gemmepi__kernel_matrix;
+
+/* The scales of a matrix: those of an item begin at data[item * stride]. */
+typedef struct gemmepi__kernel_scale {
+    const float *data;
+    long long stride;
+} gemmepi__kernel_scale;
+
+/* epilogue.cuh. What the epilogue does not use is zero. */
+typedef struct gemmepi__epilogue_params {
+    gemmepi__kernel_matrix c, bias, aux, residual, d;
+    gemmepi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual;
+    void *amax_d, *amax_aux; /* of the accumulator's type, 0 before the launch */
+    void *partials;          /* BGRAD: [batch][row_tiles][n] sums in the accumulator's type */
+    const double *device_alpha, *device_beta;
+    double alpha, beta; /* where no device_alpha, device_beta is given */
+    long long m, n;
+    unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */
+    int uses_c;
+} gemmepi__epilogue_params;
+
+/* pass.cu: the epilogue over a finished product. */
+typedef struct gemmepi__pass_params {
+    gemmepi__epilogue_params epilogue;
+    gemmepi__kernel_matrix product;
+    int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
+} gemmepi__pass_params;
+
+/* gemm_plain.cu: product and epilogue. a and b lie as stored: with its define TRANSPOSED, op() turns them. */
+typedef struct gemmepi__plain_params {
+    gemmepi__epilogue_params epilogue;
+    gemmepi__kernel_matrix a, b;
+    long long k;
+} gemmepi__plain_params;
+
+/* convert.cu: out = x in another type, rows filled up with zeros to out.ld, which is a multiple of 8. */
+typedef struct gemmepi__convert_params {
+    gemmepi__kernel_matrix x, out;
+    long long rows, columns, items;
+} gemmepi__convert_params;
+
+/* reduce.cu: sums of x, a batch of items of rows x columns, along its columns or rows. */
+typedef struct gemmepi__reduce_params {
+    gemmepi__kernel_matrix x;
+    gemmepi__kernel_scale scale; /* of x: summed along k, the other extent is the outer one */
+    void *out;
+    long long out_stride; /* between the sums of two items, or of two parts */
+    long long rows, columns;
+    long long parts;     /* sum_columns: into which an item's rows are divided */
+    long long part_rows; /* sum_columns: rows of a part                        */
+} gemmepi__reduce_params;
+
+#endif
+
+#define GEMMEPI__SUM_COLUMNS      32 /* reduce.cu */
+#define GEMMEPI__SUM_ROWS         8
+#define GEMMEPI__SUM_LINE_THREADS 128
+
+/* A sum is one launch, or two with partial sums in workspace between them. */
+typedef struct gemmepi__sums {
+    gemmepi__launch first, second;
+    gemmepi__reduce_params first_params, second_params;
+    int operand;          /* summed: A or B, or AUX for an epilogue's partial sums */
+    size_t partial_bytes; /* between the two */
+} gemmepi__sums;
+
+static void gemmepi__reduce_prologue(int x, int scale, int out, int accumulate, char *data, size_t size) {
+    gemmepi__text text = gemmepi__text_in(data, size);
+    gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x)->name);
+    gemmepi__append(&text, "#define GEMMEPI_X_SCALE %d\n", scale);
+    gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)out)->name);
+    gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n", accumulate);
+}
+
+/* One launch of reduce.cu: items * parts sums of x's columns, or of its rows. */
+static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_rows, int64_t items, int x_dtype,
+                                         int scale, int out_dtype, int accumulate,
+                                         const gemmepi__reduce_params *params, gemmepi__launch *launch) {
+    int64_t tiles = along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
+    int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), items, 0);
+    char prologue[512];
+    if (blocks <= 0 || blocks > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
+    launch->blocks = (unsigned)blocks;
+    launch->threads_x = along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
+    launch->threads_y = along_rows ? 1 : GEMMEPI__SUM_ROWS;
+    gemmepi__reduce_prologue(x_dtype, scale, out_dtype, accumulate, prologue, sizeof prologue);
+    return gemmepi__get_kernel(context, "reduce.cu", prologue,
+                               along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", &launch->function);
+}
+
+/* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
+   block's; else by way of partial sums in F64, of which a second launch adds up `lines` for each group. */
+static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gemmepi__problem *problem,
+                                             int along_rows, int x_dtype, int scale, int64_t items,
+                                             int64_t groups, gemmepi__sums *sums) {
+    const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
+    gemmepi__reduce_params *first = &sums->first_params, *second = &sums->second_params;
+    int accumulate = gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE);
+    int64_t lines = items / groups * first->parts;
+    gemmepi_status status;
+    first->out_stride = out->batch_stride;
+    if (lines == 1)
+        return gemmepi__build_sum(context, along_rows, items, x_dtype, scale, out->dtype, accumulate, first,
+                                  &sums->first);
+    first->out_stride = out->length;
+    sums->partial_bytes = (size_t)(groups * lines * out->length) * sizeof(double);
+    second->x.ld = out->length;
+    second->x.stride = lines * out->length;
+    second->rows = second->part_rows = lines;
+    second->columns = out->length;
+    second->parts = 1;
+    second->out_stride = out->batch_stride;
+    status =
+        gemmepi__build_sum(context, along_rows, items, x_dtype, scale, GEMMEPI_F64, 0, first, &sums->first);
+    if (!status)
+        status = gemmepi__build_sum(context, 0, groups, GEMMEPI_F64, 0, out->dtype, accumulate, second,
+                                    &sums->second);
+    return status;
+}
+
+/* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 64 rows a thread:
+   fewer are not worth the second launch. */
+static void gemmepi__choose_parts(const gemmepi_context *context, int64_t items,
+                                  gemmepi__reduce_params *params) {
+    int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
+    int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, tiles * items);
+    int64_t most = gemmepi__divide_up(params->rows, 64 * GEMMEPI__SUM_ROWS);
+    params->parts = wanted < most ? wanted : most;
+    if (params->parts < 1)
+        params->parts = 1;
+    params->part_rows = gemmepi__divide_up(params->rows, params->parts);
+}
+
+static gemmepi__kernel_matrix gemmepi__kernel_matrix_of(const gemmepi__view *view) {
+    gemmepi__kernel_matrix matrix;
+    matrix.data = NULL;
+    matrix.ld = view->ld;
+    matrix.stride = view->batch_stride;
+    return matrix;
+}
+
+/* row_tiles: of the epilogue that leaves [batch][row_tiles][n] sums, where BGRAD is asked for */
+static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmepi__problem *problem,
+                                          int64_t row_tiles, gemmepi__sums *sums) {
+    gemmepi__reduce_params *params = &sums->first_params;
+    int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
+    int64_t groups = shared ? 1 : problem->batch;
+    const gemmepi__view *view;
+    int along_rows;
+    params->parts = 1;
+    if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
+        sums->operand = GEMMEPI__AUX;
+        params->rows = row_tiles * (shared ? problem->batch : 1);
+        params->columns = problem->n;
+        params->x.ld = problem->n;
+        params->x.stride = params->rows * problem->n;
+        gemmepi__choose_parts(context, groups, params);
+        return gemmepi__build_sums_of(context, problem, 0, problem->accumulator, 0, groups, groups, sums);
+    }
+    sums->operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
+    view = &problem->views[sums->operand];
+    along_rows = (sums->operand == GEMMEPI__A) != (view->transposed != 0);
+    params->x = gemmepi__kernel_matrix_of(view);
+    params->scale.stride = problem->views[GEMMEPI__SCALE_OF(sums->operand)].batch_stride;
+    params->rows = view->lines;
+    params->columns = view->length;
+    if (!along_rows)
+        gemmepi__choose_parts(context, problem->batch, params);
+    return gemmepi__build_sums_of(context, problem, along_rows, view->dtype, view->scale, problem->batch,
+                                  groups, sums);
+}
+
+/* left: the partial sums of an epilogue; between: workspace of sums->partial_bytes */
+static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const gemmepi__sums *sums,
+                                        const gemmepi__arguments *arguments, void *left, void *between,
+                                        gemmepi_stream stream) {
+    static const char what[] = "launching the sums of bias_grad";
+    gemmepi__reduce_params params = sums->first_params;
+    void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
+    gemmepi_status status = GEMMEPI_OK;
+    if (!sums->first.function)
+        return GEMMEPI_OK;
+    params.x.data = left;
+    if (sums->operand != GEMMEPI__AUX) {
+        params.x.data = arguments->pointers[sums->operand];
+        params.scale.data = (const float *)arguments->pointers[GEMMEPI__SCALE_OF(sums->operand)];
+    }
+    params.out = sums->second.function ? between : bias_grad;
+    status = gemmepi__launch_kernel(context, &sums->first, &params, what, stream);
+    if (status || !sums->second.function)
+        return status;
+    params = sums->second_params;
+    params.x.data = between;
+    params.out = bias_grad;
+    return gemmepi__launch_kernel(context, &sums->second, &params, what, stream);
+}
+
+#endif
+/* The common epilogue (kernels/epilogue.cuh) as the host sees it, and the pass that runs it over a finished product. */
+#ifndef GEMMEPI_GEMM_PASS_H
+#define GEMMEPI_GEMM_PASS_H
+
+#define GEMMEPI__PASS_THREADS 256 /* pass.cu */
+#define GEMMEPI__RUN          8   /* types.cuh: columns of one thread */
+
+/* >>the epilogue of any kernel of ours */
+
+static const char *gemmepi__type_name(const gemmepi__problem *problem, int operand) {
+    int dtype = problem->views[operand].dtype;
+    return gemmepi__dtype((gemmepi_dtype)(dtype ? dtype : problem->accumulator))->name;
+}
+
+/* The bits of the epilogue that kernels know; sums of operands are launches of their own. */
+#define GEMMEPI__KERNEL_EPILOGUE                                                                  \
+    (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
+     GEMMEPI_BGRAD)
+
+/* Sums and amax keep what D's rounding would hide. */
+static int gemmepi__wants_exact(const gemmepi__problem *problem) {
+    return problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_BGRAD) ||
+           gemmepi__has_operand(problem, GEMMEPI__AMAX_D);
+}
+
+/* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
+static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi__problem *problem,
+                                             int aligned, int scale_a, int scale_b) {
+    const gemmepi__view *views = problem->views;
+    int scales = (views[GEMMEPI__C].scale ? 1 : 0) | (views[GEMMEPI__D].scale ? 2 : 0) |
+                 (views[GEMMEPI__AUX].scale ? 4 : 0) | (views[GEMMEPI__RESIDUAL].scale ? 8 : 0);
+    int amax = gemmepi__has_operand(problem, GEMMEPI__AMAX_D) |
+               gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX) << 1;
+    gemmepi__append(text, "#define GEMMEPI_EPILOGUE 0x%x\n",
+                    (unsigned)(problem->epilogue & GEMMEPI__KERNEL_EPILOGUE));
+    gemmepi__append(text, "#define GEMMEPI_ACC %s\n",
+                    gemmepi__dtype((gemmepi_dtype)problem->accumulator)->name);
+    gemmepi__append(text, "#define GEMMEPI_C_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__C));
+    gemmepi__append(text, "#define GEMMEPI_D_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__D));
+    gemmepi__append(text, "#define GEMMEPI_BIAS_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__BIAS));
+    gemmepi__append(text, "#define GEMMEPI_AUX_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__AUX));
+    gemmepi__append(text, "#define GEMMEPI_RESIDUAL_TYPE %s\n",
+                    gemmepi__type_name(problem, GEMMEPI__RESIDUAL));
+    gemmepi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", scale_a, scale_b);
+    gemmepi__append(text, "#define GEMMEPI_SCALES %d\n#define GEMMEPI_AMAX %d\n", scales, amax);
+    gemmepi__append(text, "#define GEMMEPI_ALIGNED %d\n", aligned);
+    gemmepi__append(text, "#define GEMMEPI_EXACT %d\n", gemmepi__wants_exact(problem));
+}
+
+/* Whether runs of eight along the lines of a view may be loaded whole: a run of bf16 is 16 bytes, of fp8 8, and more
+   are loaded 16 at a time. */
+static int gemmepi__runs_are_aligned(const gemmepi__problem *problem, const gemmepi__view *view) {
+    int64_t unit = view->bits < 16 ? view->bits : 16, line = view->ld * view->bits / 8;
+    int64_t item = view->batch_stride * view->bits / 8;
+    return view->alignment % unit == 0 && (view->lines <= 1 || line % unit == 0) &&
+           (problem->batch <= 1 || item % unit == 0);
+}
+
+/* Whether that holds for every tensor that the epilogue reads or writes. */
+static int gemmepi__epilogue_is_aligned(const gemmepi__problem *problem) {
+    int operand;
+    for (operand = GEMMEPI__C; operand <= GEMMEPI__BIAS; operand++)
+        if (gemmepi__has_operand(problem, operand) && problem->views[operand].bits != 1 &&
+            !gemmepi__runs_are_aligned(problem, &problem->views[operand]))
+            return 0;
+    return 1;
+}
+
+static gemmepi__kernel_scale gemmepi__kernel_scale_of(const gemmepi__problem *problem, int operand) {
+    gemmepi__kernel_scale scale;
+    scale.data = NULL;
+    scale.stride = problem->views[GEMMEPI__SCALE_OF(operand)].batch_stride;
+    return scale;
+}
+
+/* All but pointers, scalars and tiles. */
+static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epilogue_params *params) {
+    const gemmepi__view *views = problem->views;
+    params->c = gemmepi__kernel_matrix_of(&views[GEMMEPI__C]);
+    params->d = gemmepi__kernel_matrix_of(&views[GEMMEPI__D]);
+    params->bias = gemmepi__kernel_matrix_of(&views[GEMMEPI__BIAS]);
+    params->aux = gemmepi__kernel_matrix_of(&views[GEMMEPI__AUX]);
+    params->residual = gemmepi__kernel_matrix_of(&views[GEMMEPI__RESIDUAL]);
+    params->scale_a = gemmepi__kernel_scale_of(problem, GEMMEPI__A);
+    params->scale_b = gemmepi__kernel_scale_of(problem, GEMMEPI__B);
+    params->scale_c = gemmepi__kernel_scale_of(problem, GEMMEPI__C);
+    params->scale_d = gemmepi__kernel_scale_of(problem, GEMMEPI__D);
+    params->scale_aux = gemmepi__kernel_scale_of(problem, GEMMEPI__AUX);
+    params->scale_residual = gemmepi__kernel_scale_of(problem, GEMMEPI__RESIDUAL);
+    params->m = problem->m;
+    params->n = problem->n;
+}
+
+/* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
+static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int applied, void *partials,
+                                    gemmepi__epilogue_params *params) {
+    void *const *pointers = arguments->pointers;
+    params->c.data = pointers[GEMMEPI__C];
+    params->d.data = pointers[GEMMEPI__D];
+    params->bias.data = pointers[GEMMEPI__BIAS];
+    params->aux.data = pointers[GEMMEPI__AUX];
+    params->residual.data = pointers[GEMMEPI__RESIDUAL];
+    params->scale_a.data = (const float *)pointers[GEMMEPI__SCALE_A];
+    params->scale_b.data = (const float *)pointers[GEMMEPI__SCALE_B];
+    params->scale_c.data = (const float *)pointers[GEMMEPI__SCALE_C];
+    params->scale_d.data = (const float *)pointers[GEMMEPI__SCALE_D];
+    params->scale_aux.data = (const float *)pointers[GEMMEPI__SCALE_AUX];
+    params->scale_residual.data = (const float *)pointers[GEMMEPI__SCALE_RESIDUAL];
+    params->amax_d = pointers[GEMMEPI__AMAX_D];
+    params->amax_aux = pointers[GEMMEPI__AMAX_AUX];
+    params->partials = partials;
+    params->alpha = applied ? 1 : arguments->alpha;
+    params->beta = applied ? 0 : arguments->beta;
+    params->uses_c = arguments->uses_c && !applied;
+    memcpy(&params->device_alpha, &arguments->device_alpha, sizeof(void *));
+    memcpy(&params->device_beta, &arguments->device_beta, sizeof(void *));
+}
+
+static int gemmepi__amax_count(const gemmepi__problem *problem) {
+    return gemmepi__has_operand(problem, GEMMEPI__AMAX_D) + gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX);
+}
+
+/* amax starts at 0: kernels raise it. */
+static gemmepi_status gemmepi__clear_amax(const gemmepi_context *context, const gemmepi__problem *problem,
+                                          const gemmepi__arguments *arguments, gemmepi_stream stream) {
+    int operand, result = 0;
+    for (operand = GEMMEPI__AMAX_D; operand <= GEMMEPI__AMAX_AUX && !result; operand++)
+        if (gemmepi__has_operand(problem, operand))
+            result = context->driver.memset_d8_async(
+                (gemmepi__cu_deviceptr)(uintptr_t)arguments->pointers[operand], 0,
+                (size_t)problem->views[operand].bytes, (gemmepi__cu_stream)stream);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
+}
+
+/* >>the pass */
+
+typedef struct gemmepi__pass {
+    gemmepi__launch launch;
+    gemmepi__pass_params params; /* all but pointers and scalars */
+    size_t partial_bytes;
+} gemmepi__pass;
+
+/* Four rows a thread hide the latency of one another's loads; a thread takes fewer where blocks would be fewer than two
+   for each multiprocessor, and more where they would pass the grid's limit. */
+static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
+                                          gemmepi__pass *pass) {
+    int64_t chunks = gemmepi__divide_up(problem->n, GEMMEPI__RUN), column_tiles, row_tiles, tiles;
+    unsigned threads_x = 1, threads_y;
+    int steps = 4;
+    while (threads_x < 32 && (int64_t)threads_x < chunks)
+        threads_x *= 2;
+    threads_y = GEMMEPI__PASS_THREADS / threads_x;
+    column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
+    while (steps > 1 &&
+           column_tiles * problem->batch * gemmepi__divide_up(problem->m, (int64_t)threads_y * steps) <
+               2 * (int64_t)context->multiprocessors)
+        steps /= 2;
+    for (;; steps *= 2) {
+        row_tiles = gemmepi__divide_up(problem->m, (int64_t)threads_y * steps);
+        tiles = gemmepi__offset(gemmepi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
+        if (tiles > 0 && tiles <= INT_MAX)
+            break;
+        if (steps > INT_MAX / 4)
+            return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    }
+    pass->params.row_steps = steps;
+    pass->params.epilogue.row_tiles = (unsigned)row_tiles;
+    pass->params.epilogue.column_tiles = (unsigned)column_tiles;
+    pass->launch.blocks = (unsigned)tiles;
+    pass->launch.threads_x = threads_x;
+    pass->launch.threads_y = threads_y;
+    return GEMMEPI_OK;
+}
+
+/* product: where and in what type the finished product lies */
+static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
+                                          const gemmepi__view *product, gemmepi__pass *pass) {
+    char prologue[1024];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    int aligned = gemmepi__epilogue_is_aligned(problem) && gemmepi__runs_are_aligned(problem, product);
+    int scale_a = problem->views[GEMMEPI__A].scale, scale_b = problem->views[GEMMEPI__B].scale;
+    gemmepi_status status = gemmepi__shape_pass(context, problem, pass);
+    if (status)
+        return status;
+    gemmepi__fill_epilogue(problem, &pass->params.epilogue);
+    pass->params.product = gemmepi__kernel_matrix_of(product);
+    if (gemmepi__has(problem, GEMMEPI_BGRAD))
+        pass->partial_bytes =
+            (size_t)(problem->batch * (int64_t)pass->params.epilogue.row_tiles * problem->n) *
+            gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
+    /* the product has taken scales that change along k */
+    gemmepi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
+                                     scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
+    gemmepi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n",
+                    gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
+    gemmepi__append(&text, "#define GEMMEPI_HAS_PRODUCT %d\n", problem->k != 0);
+    return gemmepi__get_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch.function);
+}
+
+static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const gemmepi__pass *pass,
+                                        const gemmepi__arguments *arguments, int applied, void *product,
+                                        void *partials, gemmepi_stream stream) {
+    gemmepi__pass_params params = pass->params;
+    gemmepi__point_epilogue(arguments, applied, partials, &params.epilogue);
+    params.product.data = product;
+    return gemmepi__launch_kernel(context, &pass->launch, &params, "launching gemmepi_pass", stream);
+}
+
+#endif
+/* Operands converted without loss to a type that cuBLASLt multiplies in every layout. */
+#ifndef GEMMEPI_GEMM_CONVERT_H
+#define GEMMEPI_GEMM_CONVERT_H
+
+#define GEMMEPI__CONVERT_THREADS 256 /* convert.cu */
+
+typedef struct gemmepi__convert {
+    gemmepi__launch launch; /* no function: the operand stays as it is */
+    gemmepi__convert_params params;
+    size_t bytes; /* of the converted operand, in workspace */
+} gemmepi__convert;
+
+/* The operand as it will lie in workspace: dense, its lines rounded up to runs of eight. */
+static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t batch, int dtype) {
+    gemmepi__view converted = *view;
+    int64_t items = view->batch_stride ? batch : 1;
+    converted.dtype = dtype;
+    converted.bits = (int32_t)(8 * gemmepi__dtype((gemmepi_dtype)dtype)->size);
+    converted.alignment = 256;
+    converted.scale = 0;
+    converted.ld = (view->length + GEMMEPI__RUN - 1) / GEMMEPI__RUN * GEMMEPI__RUN;
+    converted.batch_stride = view->batch_stride ? converted.ld * view->lines : 0;
+    converted.bytes = items * view->lines * converted.ld * converted.bits / 8;
+    return converted;
+}
+
+/* *view is that of the converted operand. */
+static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gemmepi__problem *problem,
+                                             int operand, gemmepi__view *view, gemmepi__convert *convert) {
+    const gemmepi__view *from = &problem->views[operand];
+    char prologue[256];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    int64_t blocks;
+    *view = gemmepi__converted_view(from, problem->batch, problem->common);
+    convert->bytes = (size_t)view->bytes;
+    convert->params.x = gemmepi__kernel_matrix_of(from);
+    convert->params.out = gemmepi__kernel_matrix_of(view);
+    convert->params.rows = from->lines;
+    convert->params.columns = from->length;
+    convert->params.items = from->batch_stride ? problem->batch : 1;
+    blocks = gemmepi__divide_up(view->bytes / (view->bits / 8) / GEMMEPI__RUN, GEMMEPI__CONVERT_THREADS);
+    if (blocks > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "an operand has more tiles than a grid has blocks");
+    convert->launch.blocks = (unsigned)blocks;
+    convert->launch.threads_x = GEMMEPI__CONVERT_THREADS;
+    convert->launch.threads_y = 1;
+    gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)from->dtype)->name);
+    gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
+    gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gemmepi__runs_are_aligned(problem, from));
+    return gemmepi__get_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch.function);
+}
+
+static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const gemmepi__convert *convert,
+                                           void *from, void *to, gemmepi_stream stream) {
+    gemmepi__convert_params params = convert->params;
+    params.x.data = from;
+    params.out.data = to;
+    return gemmepi__launch_kernel(context, &convert->launch, &params, "launching gemmepi_convert", stream);
+}
+
+#endif
 /* The route lt: cuBLASLt runs product and epilogue in one kernel. Also the bare product of the route split. */
 #ifndef GEMMEPI_GEMM_LT_H
 #define GEMMEPI_GEMM_LT_H
@@ -5963,9 +7935,9 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
 /* What one reduction over k may need; NVIDIA recommends 32 MiB for Hopper, and 4 MiB before. */
 #define GEMMEPI__LT_WORKSPACE ((size_t)32 << 20)
 
-/* From this k on the bound for 16-bit results, at least 1.13 (4 + k / 8) 2^-24 |v|, covers the error of cuBLASLt's
-   approximate GELU from |v| = 0.44 on: measured on an H200 with cuBLASLt 13.1, that error is up to 5.3e-6 near v = -1.5
-   and 2e-6 below |v| = 1. For smaller v it is covered where terms cancel, as they do but in products of one sign. */
+/* From this k on the bound for 16-bit results, at least 1.13 (4 + k / 8) 2^-24 |v| = 4.5e-6 |v|, covers the error of
+   cuBLASLt's approximate GELU: at most 3.9e-6 |v| (near v = -1.4; 1.2e-6 |v| below 0.5, 3e-7 below 0.25), measured on an
+   H200 with cuBLASLt 13.1 over |v| from 2^-13 to 64. */
 #define GEMMEPI__LT_GELU_MIN_K 512
 
 /* What a route asks of cuBLASLt. */
@@ -5975,16 +7947,31 @@ typedef enum gemmepi__lt_use {
     GEMMEPI__LT_BARE_ALPHA_1 /* A B alone: alpha will be 1 and beta 0 in each run */
 } gemmepi__lt_use;
 
+/* A pointer of the matmul descriptor that each run sets. */
+typedef struct gemmepi__lt_pointer {
+    int attribute;
+    int operand; /* of ours, whose pointer it is */
+} gemmepi__lt_pointer;
+
+#define GEMMEPI__LT_MAX_POINTERS 9 /* bias or bias_grad, aux, five scales, two amax */
+
 /* Everything a run hands to cublasLtMatmul but pointers and scalars. */
 typedef struct gemmepi__lt_product {
     gemmepi__lt_matmul_desc desc;
     gemmepi__lt_layout a, b, c, d; /* ours, so cuBLASLt's A is b and its B is a */
     gemmepi__lt_algo algo;
     size_t workspace_size;
-    int is_f64;
-    int bias_operand; /* which of our operands BIAS_POINTER is: BIAS, BIAS_GRAD, or none (0) */
-    int sets_aux;
+    int scalars; /* dtype of alpha and beta */
+    int c_as_d;  /* where C is not read, D may stand for it */
+    int pointer_count;
+    gemmepi__lt_pointer pointers[GEMMEPI__LT_MAX_POINTERS];
 } gemmepi__lt_product;
+
+/* Whether the product runs on the fp8 tensor cores, whose bound has 2^-12 S more. */
+static int gemmepi__is_fp8_product(const gemmepi__problem *problem) {
+    return gemmepi__is_fp8(problem->views[GEMMEPI__A].dtype) &&
+           gemmepi__is_fp8(problem->views[GEMMEPI__B].dtype);
+}
 
 /* >>what may go there */
 
@@ -6026,7 +8013,7 @@ static int gemmepi__lt_epilogue(uint32_t epilogue) {
 
 /* Where cuBLASLt's result is looser than the contract: the sentence, or NULL. Measured, see the manual. */
 static const char *gemmepi__lt_breach(const gemmepi__problem *problem) {
-    int is_16_bit = problem->views[GEMMEPI__D].bits == 16;
+    int is_narrow = problem->views[GEMMEPI__D].bits <= 16;
     uint32_t activation = gemmepi__activation(problem->epilogue);
     if (activation == GEMMEPI_RELU && gemmepi__has(problem, GEMMEPI_AUX))
         return "its RELU mask has the bit for v >= 0, ours for v > 0";
@@ -6034,12 +8021,13 @@ static const char *gemmepi__lt_breach(const gemmepi__problem *problem) {
         return "its GELU derivative is off by up to 1.6e-5";
     if (activation == GEMMEPI_GELU_TANH && problem->accumulator == GEMMEPI_F64)
         return "its GELU is off by up to 3e-10 in F64";
-    if (activation == GEMMEPI_GELU_TANH && !is_16_bit)
+    if (activation == GEMMEPI_GELU_TANH && !is_narrow && !gemmepi__is_fp8_product(problem))
         return "its GELU is off by up to 5.3e-6";
-    if (activation == GEMMEPI_GELU_TANH && problem->k < GEMMEPI__LT_GELU_MIN_K)
+    if (activation == GEMMEPI_GELU_TANH && !gemmepi__is_fp8_product(problem) &&
+        problem->k < GEMMEPI__LT_GELU_MIN_K)
         return "its GELU is off by up to 5.3e-6, which the bound for k below 512 does not cover";
-    if (gemmepi__has(problem, GEMMEPI_BGRAD) && is_16_bit)
-        return "it sums bias_grad from values already rounded to 16 bits";
+    if (gemmepi__has(problem, GEMMEPI_BGRAD) && is_narrow)
+        return "it sums bias_grad from values already rounded to D's type";
     return NULL;
 }
 
@@ -6055,25 +8043,61 @@ static const char *gemmepi__lt_slower(const gemmepi__problem *problem) {
     return NULL;
 }
 
+/* What cuBLASLt takes of types and scales is for its heuristic to say, but for the cases below: there it would compute
+   something else, or was not seen to compute the same. */
+static const char *gemmepi__lt_type_rule(const gemmepi__problem *problem) {
+    const gemmepi__view *views = problem->views, *aux = &views[GEMMEPI__AUX];
+    int d = views[GEMMEPI__D].dtype, d_is_fp8 = gemmepi__is_fp8(d), is_fp8 = gemmepi__is_fp8_product(problem);
+    if (views[GEMMEPI__A].dtype != views[GEMMEPI__B].dtype && !is_fp8)
+        return "a and b differ in dtype";
+    if (problem->common == GEMMEPI_I8 && d != GEMMEPI_I32)
+        return "it has no scales for I8";
+    if (gemmepi__takes_scale(d) && !is_fp8)
+        return "it stores fp8 and I8 of such operands alone";
+    if (views[GEMMEPI__C].dtype != d && !d_is_fp8)
+        return "c and d differ in dtype";
+    if (views[GEMMEPI__BIAS].dtype && views[GEMMEPI__BIAS].dtype != d && !is_fp8)
+        return "bias and d differ in dtype";
+    if (views[GEMMEPI__BIAS_GRAD].dtype && views[GEMMEPI__BIAS_GRAD].dtype != d)
+        return "bias_grad and d differ in dtype";
+    if (aux->dtype && aux->bits != 1 && aux->dtype != d && !d_is_fp8)
+        return "aux and d differ in dtype";
+    if (views[GEMMEPI__AMAX_D].dtype && !d_is_fp8)
+        return "it writes amax of fp8 results alone";
+    if (views[GEMMEPI__AMAX_AUX].dtype && !gemmepi__is_fp8(aux->dtype))
+        return "it writes amax of an fp8 aux alone";
+    return NULL;
+}
+
+static const char *gemmepi__lt_scale_rule(const gemmepi__problem *problem) {
+    const gemmepi__view *views = problem->views;
+    int operand, summed = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__RESIDUAL && problem->batch > 1; operand++)
+        if (views[operand].scale > GEMMEPI_SCALE_TENSOR || views[GEMMEPI__SCALE_OF(operand)].batch_stride)
+            return "the items of the batch have scales of their own";
+    if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) && views[summed].scale)
+        return "it sums an operand without its scale";
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD) && views[GEMMEPI__AUX].scale)
+        return "it has no scale for an aux that is read";
+    return NULL;
+}
+
 /* The rule that keeps a problem from cuBLASLt, or NULL. */
 static const char *gemmepi__lt_rule(const gemmepi__problem *problem) {
     const gemmepi__view *views = problem->views;
     const gemmepi__view *aux = &views[GEMMEPI__AUX];
-    int d = views[GEMMEPI__D].dtype;
+    const char *rule;
     if (problem->flags & GEMMEPI_DEVICE_SCALARS)
         return "alpha and beta lie on the device as doubles";
     if (problem->k == 0)
         return "k is 0";
     if (!gemmepi__lt_epilogue(problem->epilogue))
         return "cuBLASLt has no such epilogue";
-    if (views[GEMMEPI__C].dtype != d)
-        return "c and d differ in dtype";
-    if (views[GEMMEPI__BIAS].dtype && views[GEMMEPI__BIAS].dtype != d)
-        return "bias and d differ in dtype";
-    if (views[GEMMEPI__BIAS_GRAD].dtype && views[GEMMEPI__BIAS_GRAD].dtype != d)
-        return "bias_grad and d differ in dtype";
-    if (aux->dtype && aux->bits != 1 && aux->dtype != d)
-        return "aux and d differ in dtype";
+    rule = gemmepi__lt_type_rule(problem);
+    if (!rule)
+        rule = gemmepi__lt_scale_rule(problem);
+    if (rule)
+        return rule;
     if (aux->dtype && aux->bits != 1 && (aux->ld % 8 || aux->batch_stride % 8))
         return "aux.ld or aux.batch_stride is no multiple of 8";
     if (views[GEMMEPI__BIAS_GRAD].dtype && problem->batch > 1 && views[GEMMEPI__BIAS_GRAD].batch_stride == 0)
@@ -6104,16 +8128,12 @@ static gemmepi_status gemmepi__open_lt(gemmepi_context *context) {
 }
 
 static int gemmepi__lt_type(int dtype) {
-    switch (dtype) {
-    case GEMMEPI_F64:
-        return GEMMEPI__CUDA_R_64F;
-    case GEMMEPI_F16:
-        return GEMMEPI__CUDA_R_16F;
-    case GEMMEPI_BF16:
-        return GEMMEPI__CUDA_R_16BF;
-    default:
-        return GEMMEPI__CUDA_R_32F;
-    }
+    static const int types[] = {
+        GEMMEPI__CUDA_R_32F,     GEMMEPI__CUDA_R_32F,  GEMMEPI__CUDA_R_64F,
+        GEMMEPI__CUDA_R_16F,     GEMMEPI__CUDA_R_16BF, GEMMEPI__CUDA_R_8F_E4M3,
+        GEMMEPI__CUDA_R_8F_E5M2, GEMMEPI__CUDA_R_8I,   GEMMEPI__CUDA_R_32I,
+    }; /* by gemmepi_dtype */
+    return types[dtype];
 }
 
 /* A view as cuBLASLt sees it: column-major, so a line of ours is a column. */
@@ -6136,45 +8156,103 @@ static int gemmepi__lt_set(const gemmepi__cublaslt *lt, gemmepi__lt_product *pro
     return lt->matmul_desc_set_attribute(&product->desc, attribute, value, size);
 }
 
-/* What a pointer to the view is a multiple of: the promise, and the element in any case. */
-static uint32_t gemmepi__lt_alignment(const gemmepi__problem *problem, const gemmepi__view *view) {
-    int32_t element = view->bits > 8 ? view->bits / 8 : 1;
-    return (uint32_t)(problem->alignment > element ? problem->alignment : element);
+/* Notes a pointer that runs set; here it is set to its alignment alone, which the heuristic reads. */
+static int gemmepi__lt_add_pointer(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                                   gemmepi__lt_product *product, int attribute, int operand) {
+    void *aligned = (void *)(uintptr_t)problem->views[operand].alignment;
+    gemmepi__lt_pointer *pointer = &product->pointers[product->pointer_count++];
+    pointer->attribute = attribute;
+    pointer->operand = operand;
+    return gemmepi__lt_set(lt, product, attribute, &aligned, sizeof aligned);
 }
 
-/* The attributes of an epilogue; pointers are set by each run, here only to their alignment. */
+static int gemmepi__lt_describe_vector(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                                       int operand, gemmepi__lt_product *product) {
+    const gemmepi__view *vector = &problem->views[operand];
+    int32_t type = gemmepi__lt_type(vector->dtype);
+    int result =
+        gemmepi__lt_add_pointer(lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_POINTER, operand);
+    /* D's type is the default, but beside fp8 operands BF16 is, also where D is F32 */
+    if (!result && (vector->dtype != problem->views[GEMMEPI__D].dtype || gemmepi__is_fp8_product(problem)))
+        result =
+            gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type);
+    if (!result && problem->batch > 1)
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE,
+                                 &vector->batch_stride, sizeof vector->batch_stride);
+    return result;
+}
+
+static int gemmepi__lt_describe_aux(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                                    gemmepi__lt_product *product) {
+    const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
+    int32_t type = gemmepi__lt_type(aux->dtype);
+    int result = gemmepi__lt_add_pointer(lt, problem, product,
+                                         GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, GEMMEPI__AUX);
+    if (!result && aux->bits != 1 && aux->dtype != problem->views[GEMMEPI__D].dtype)
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, &type,
+                                 sizeof type);
+    if (!result)
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &aux->ld,
+                                 sizeof aux->ld);
+    if (!result && problem->batch > 1)
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
+                                 &aux->batch_stride, sizeof aux->batch_stride);
+    if (!result && problem->views[GEMMEPI__AMAX_AUX].dtype)
+        result = gemmepi__lt_add_pointer(
+            lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER, GEMMEPI__AMAX_AUX);
+    return result;
+}
+
 static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
                                          gemmepi__lt_product *product) {
-    const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
-    const gemmepi__view *vector;
     int32_t epilogue = gemmepi__lt_epilogue(problem->epilogue);
-    void *aligned;
+    int vector = gemmepi__has(problem, GEMMEPI_BIAS) ? GEMMEPI__BIAS : GEMMEPI__BIAS_GRAD;
     int result =
         gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
-    product->bias_operand = gemmepi__has(problem, GEMMEPI_BIAS)         ? GEMMEPI__BIAS
-                            : gemmepi__has(problem, GEMMEPI__ANY_BGRAD) ? GEMMEPI__BIAS_GRAD
-                                                                        : 0;
-    product->sets_aux = aux->dtype != 0 && epilogue != GEMMEPI__CUBLASLT_EPILOGUE_DEFAULT &&
-                        gemmepi__activation(problem->epilogue) != GEMMEPI_NONE;
-    if (!result && product->bias_operand) {
-        vector = &problem->views[product->bias_operand];
-        aligned = (void *)(uintptr_t)gemmepi__lt_alignment(problem, vector);
-        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_POINTER, &aligned,
-                                 sizeof aligned);
-        if (!result && problem->batch > 1)
-            result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE,
-                                     &vector->batch_stride, sizeof vector->batch_stride);
-    }
-    if (!result && product->sets_aux) {
-        aligned = (void *)(uintptr_t)gemmepi__lt_alignment(problem, aux);
-        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aligned,
-                                 sizeof aligned);
-        if (!result)
-            result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &aux->ld,
-                                     sizeof aux->ld);
-        if (!result && problem->batch > 1)
-            result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
-                                     &aux->batch_stride, sizeof aux->batch_stride);
+    if (!result && gemmepi__has_operand(problem, vector))
+        result = gemmepi__lt_describe_vector(lt, problem, vector, product);
+    if (!result && gemmepi__has_operand(problem, GEMMEPI__AUX) &&
+        gemmepi__activation(problem->epilogue) != GEMMEPI_NONE)
+        result = gemmepi__lt_describe_aux(lt, problem, product);
+    if (!result && gemmepi__has_operand(problem, GEMMEPI__AMAX_D))
+        result = gemmepi__lt_add_pointer(lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_AMAX_D_POINTER,
+                                         GEMMEPI__AMAX_D);
+    return result;
+}
+
+/* Our matrix, and the attributes of its scale; our A is cuBLASLt's B. */
+typedef struct gemmepi__lt_scale_row {
+    int operand, pointer, mode;
+} gemmepi__lt_scale_row;
+
+static const gemmepi__lt_scale_row gemmepi__lt_scales[] = {
+    {GEMMEPI__A, GEMMEPI__CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, GEMMEPI__CUBLASLT_MATMUL_DESC_B_SCALE_MODE},
+    {GEMMEPI__B, GEMMEPI__CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, GEMMEPI__CUBLASLT_MATMUL_DESC_A_SCALE_MODE},
+    {GEMMEPI__C, GEMMEPI__CUBLASLT_MATMUL_DESC_C_SCALE_POINTER, GEMMEPI__CUBLASLT_MATMUL_DESC_C_SCALE_MODE},
+    {GEMMEPI__D, GEMMEPI__CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, GEMMEPI__CUBLASLT_MATMUL_DESC_D_SCALE_MODE},
+    {GEMMEPI__AUX, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER,
+     GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_MODE},
+};
+
+/* A bare product takes the scales that change along k; the pass takes the others. */
+static int gemmepi__lt_describe_scales(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                                       gemmepi__lt_use use, gemmepi__lt_product *product) {
+    static const int32_t modes[] = {0, GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F,
+                                    GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
+                                    GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+                                    GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F};
+    size_t i;
+    int result = 0;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__lt_scales) && !result; i++) {
+        const gemmepi__lt_scale_row *row = &gemmepi__lt_scales[i];
+        int mode = problem->views[row->operand].scale;
+        int bare = use != GEMMEPI__LT_WHOLE;
+        if (!mode ||
+            (bare && (row->operand > GEMMEPI__B || !gemmepi__scale_varies_along_k(problem, row->operand))))
+            continue;
+        result = gemmepi__lt_add_pointer(lt, problem, product, row->pointer, GEMMEPI__SCALE_OF(row->operand));
+        if (!result && mode != GEMMEPI_SCALE_TENSOR) /* a library without the attribute has that mode alone */
+            result = gemmepi__lt_set(lt, product, row->mode, &modes[mode], sizeof modes[mode]);
     }
     return result;
 }
@@ -6183,15 +8261,20 @@ static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__prob
                                 const gemmepi__view *c, const gemmepi__view *d,
                                 gemmepi__lt_product *product) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-    int compute = problem->compute == GEMMEPI_COMPUTE_F64    ? GEMMEPI__CUBLAS_COMPUTE_64F
+    int sums = gemmepi__product_dtype(problem);
+    int compute = sums == GEMMEPI_F64                        ? GEMMEPI__CUBLAS_COMPUTE_64F
+                  : sums == GEMMEPI_I32                      ? GEMMEPI__CUBLAS_COMPUTE_32I
                   : problem->compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI__CUBLAS_COMPUTE_32F_FAST_TF32
                                                              : GEMMEPI__CUBLAS_COMPUTE_32F;
     int32_t transpose_a = b->transposed ? GEMMEPI__CUBLAS_OP_T : GEMMEPI__CUBLAS_OP_N;
     int32_t transpose_b = a->transposed ? GEMMEPI__CUBLAS_OP_T : GEMMEPI__CUBLAS_OP_N;
     int result;
-    product->is_f64 = problem->accumulator == GEMMEPI_F64;
-    result = lt->matmul_desc_init(&product->desc, sizeof product->desc, compute,
-                                  gemmepi__lt_type(problem->accumulator));
+    int8_t fast = 1;
+    product->scalars = sums;
+    product->c_as_d = c->dtype == d->dtype;
+    result = lt->matmul_desc_init(&product->desc, sizeof product->desc, compute, gemmepi__lt_type(sums));
+    if (!result && (problem->flags & GEMMEPI_FAST_ACCUMULATION))
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast);
     if (!result)
         result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSA, &transpose_a,
                                  sizeof transpose_a);
@@ -6232,7 +8315,7 @@ static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__proble
         result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                                               &schemes, sizeof schemes);
     for (i = 0; i < GEMMEPI__COUNT(alignments) && !result; i++) {
-        alignment = gemmepi__lt_alignment(problem, views[i]);
+        alignment = (uint32_t)views[i]->alignment;
         result = lt->preference_set_attribute(preference, alignments[i], &alignment, sizeof alignment);
     }
     return result;
@@ -6256,7 +8339,7 @@ static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gem
                                           gemmepi__lt_use use, const gemmepi__lt_algo *algo) {
     int id = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
     int rounds_early =
-        problem->views[GEMMEPI__D].bits == 16 && !(problem->flags & GEMMEPI_RELAXED) &&
+        problem->views[GEMMEPI__D].bits <= 16 && !(problem->flags & GEMMEPI_RELAXED) &&
         use == GEMMEPI__LT_WHOLE &&
         (gemmepi__has(problem, GEMMEPI_BIAS) || gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH);
     if (id == GEMMEPI__LT_SKIPS_ALPHA_0 && use != GEMMEPI__LT_BARE_ALPHA_1)
@@ -6268,11 +8351,9 @@ static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gem
 
 #define GEMMEPI__LT_ANSWERS 8
 
-/* Asks cuBLASLt for an algorithm. c and d are the problem's, or those of a bare product into a buffer of ours.
-   GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. */
-static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                        gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
-                                        gemmepi__lt_product *product) {
+static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__problem *problem,
+                                      gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
+                                      gemmepi__lt_product *product) {
     const gemmepi__cublaslt *lt = &context->cublaslt;
     gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
     gemmepi__lt_preference preference;
@@ -6283,6 +8364,8 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
                              (long long)problem->batch);
     result = gemmepi__lt_describe(lt, problem, c, d, product);
+    if (!result)
+        result = gemmepi__lt_describe_scales(lt, problem, use, product);
     if (!result && use == GEMMEPI__LT_WHOLE)
         result = gemmepi__lt_describe_epilogue(lt, problem, product);
     if (!result)
@@ -6311,31 +8394,77 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
                          lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
 }
 
+/* Asks cuBLASLt for an algorithm. c and d are the problem's, or those of a bare product into a buffer of ours.
+   GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. Fast accumulation is a permission: block-scaled products do
+   not have it. */
+static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                        gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
+                                        gemmepi__lt_product *product) {
+    gemmepi_status status = gemmepi__lt_ask(context, problem, use, c, d, product);
+    gemmepi__problem slow = *problem;
+    slow.flags &= ~GEMMEPI_FAST_ACCUMULATION;
+    if (status == GEMMEPI_UNSUPPORTED && slow.flags != problem->flags)
+        status = gemmepi__lt_ask(context, &slow, use, c, d, product);
+    return status;
+}
+
 /* >>running */
 
-/* The primary context is current. d is where the product goes, which split may have put elsewhere than args.d. */
+/* What one run hands over beside the plan's product. */
+typedef struct gemmepi__lt_call {
+    double alpha, beta;
+    const void *a, *b, *c;
+    void *d, *workspace;
+} gemmepi__lt_call;
+
+typedef union gemmepi__lt_scalar {
+    double f64;
+    float f32;
+    int32_t i32;
+} gemmepi__lt_scalar;
+
+static gemmepi__lt_scalar gemmepi__lt_scalar_of(int dtype, double value) {
+    gemmepi__lt_scalar scalar;
+    if (dtype == GEMMEPI_F64)
+        scalar.f64 = value;
+    else if (dtype == GEMMEPI_I32)
+        scalar.i32 = (int32_t)value;
+    else
+        scalar.f32 = (float)value;
+    return scalar;
+}
+
+/* Whether cuBLASLt refused to start, rather than failed while it ran. */
+static int gemmepi__lt_refused(int result) {
+    return result == GEMMEPI__CUBLAS_STATUS_INVALID_VALUE || result == GEMMEPI__CUBLAS_STATUS_ARCH_MISMATCH ||
+           result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR || result == GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+/* The primary context is current. UNSUPPORTED where cuBLASLt refuses what its heuristic had accepted: nothing runs. */
 static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemmepi__lt_product *product,
-                                      const gemmepi__arguments *arguments, double alpha, double beta,
-                                      const void *c, void *d, void *workspace, gemmepi_stream stream) {
+                                      const gemmepi__arguments *arguments, const gemmepi__lt_call *call,
+                                      gemmepi_stream stream) {
     const gemmepi__cublaslt *lt = &context->cublaslt;
     gemmepi__lt_product run = *product; /* the plan's own stays as it is: other threads use it */
-    float alpha_f32 = (float)alpha, beta_f32 = (float)beta;
-    int result = 0;
-    if (run.bias_operand)
-        result = gemmepi__lt_set(lt, &run, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-                                 &arguments->pointers[run.bias_operand], sizeof(void *));
-    if (!result && run.sets_aux)
-        result = gemmepi__lt_set(lt, &run, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
-                                 &arguments->pointers[GEMMEPI__AUX], sizeof(void *));
-    if (beta == 0) { /* cuBLASLt wants a C all the same, and does not read it */
-        c = d;
-        run.c = run.d;
+    gemmepi__lt_scalar alpha = gemmepi__lt_scalar_of(run.scalars, call->alpha);
+    gemmepi__lt_scalar beta = gemmepi__lt_scalar_of(run.scalars, call->beta);
+    const void *c = call->c;
+    int result = 0, i;
+    for (i = 0; i < run.pointer_count && !result; i++)
+        result = gemmepi__lt_set(lt, &run, run.pointers[i].attribute,
+                                 &arguments->pointers[run.pointers[i].operand], sizeof(void *));
+    if (call->beta == 0) { /* cuBLASLt wants a C all the same, and does not read it */
+        c = run.c_as_d ? call->d : call->a;
+        if (run.c_as_d)
+            run.c = run.d;
     }
     if (!result)
-        result = lt->matmul(context->lt_handle, &run.desc, run.is_f64 ? (const void *)&alpha : &alpha_f32,
-                            arguments->pointers[GEMMEPI__B], &run.b, arguments->pointers[GEMMEPI__A], &run.a,
-                            run.is_f64 ? (const void *)&beta : &beta_f32, c, &run.c, d, &run.d, &run.algo,
-                            workspace, run.workspace_size, stream);
+        result = lt->matmul(context->lt_handle, &run.desc, &alpha, call->b, &run.b, call->a, &run.a, &beta, c,
+                            &run.c, call->d, &run.d, &run.algo, call->workspace, run.workspace_size, stream);
+    if (gemmepi__lt_refused(result))
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
+                             lt->get_status_name(result), result);
     return result ? gemmepi__cublaslt_failed(lt, result, "cublasLtMatmul") : GEMMEPI_OK;
 }
 
@@ -6364,310 +8493,46 @@ static void gemmepi__lt_describe_algo(const gemmepi__cublaslt *lt, const gemmepi
 #endif
 /* The route split: a cuBLASLt product, then what cuBLASLt's epilogue cannot do, in one pass of ours, and sums.
 
-   The product takes cuBLASLt's whole epilogue where only sums of an operand are left to do. Else it is bare, in the
-   accumulator's type: into D itself where D has that type and the pass reads nothing that may be D, else into
-   workspace. So the result is rounded once. */
+   The product takes cuBLASLt's whole epilogue where only sums of an operand are left to do. Else it is bare, in the type
+   of its sums: into D itself where D has that type and the pass reads nothing that may be D, else into workspace. So the
+   result is rounded once. Operands that cuBLASLt does not multiply as they are (fp8 in other layouts, mixed types) are
+   first converted, without loss, to the smallest type that holds both. */
 #ifndef GEMMEPI_GEMM_SPLIT_H
 #define GEMMEPI_GEMM_SPLIT_H
 
-/* What the host hands to the kernels. Both sides include this file: C99 on one, CUDA C++ on the other. */
-#ifndef GEMMEPI_KERNELS_PARAMS_H
-#define GEMMEPI_KERNELS_PARAMS_H
-
-/* A matrix of the batch: element (item, row, column) is data[item * stride + row * ld + column]. */
-typedef struct gemmepi__kernel_matrix {
-    void *data;
-    long long ld, stride;
-} gemmepi__kernel_matrix;
-
-/* pass.cu: the epilogue over a finished product. What the epilogue does not use is zero. */
-typedef struct gemmepi__pass_params {
-    gemmepi__kernel_matrix product, c, bias, aux, residual, d;
-    void *partials; /* BGRAD: [batch][row_tiles][n] sums in the accumulator type */
-    const double *device_alpha, *device_beta;
-    double alpha, beta; /* where no device_alpha, device_beta is given */
-    long long m, n;
-    unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */
-    int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
-    int uses_c;
-} gemmepi__pass_params;
-
-/* reduce.cu: sums of x, a batch of items of rows x columns, along its columns or rows. */
-typedef struct gemmepi__reduce_params {
-    gemmepi__kernel_matrix x;
-    void *out;
-    long long out_stride; /* between the sums of two items, or of two parts */
-    long long rows, columns;
-    long long parts;     /* sum_columns: into which an item's rows are divided */
-    long long part_rows; /* sum_columns: rows of a part                        */
-} gemmepi__reduce_params;
-
-#endif
-
-#define GEMMEPI__PASS_THREADS     256 /* pass.cu */
-#define GEMMEPI__RUN              8   /* types.cuh: columns of one thread */
-#define GEMMEPI__SUM_COLUMNS      32  /* reduce.cu */
-#define GEMMEPI__SUM_ROWS         8
-#define GEMMEPI__SUM_LINE_THREADS 128
-
-typedef struct gemmepi__launch {
-    gemmepi__cu_function function; /* NULL: nothing to launch */
-    unsigned blocks, threads_x, threads_y;
-} gemmepi__launch;
-
-/* A sum is one launch, or two with partial sums in workspace between them. */
-typedef struct gemmepi__sums {
-    gemmepi__launch first, second;
-    gemmepi__reduce_params first_params, second_params;
-    int operand;          /* summed: A or B, or AUX for the pass's partial sums */
-    size_t partial_bytes; /* between the two */
-} gemmepi__sums;
-
 typedef struct gemmepi__split {
-    int has_product;     /* 0: k is 0 */
-    int bare;            /* the product leaves the epilogue to the pass */
-    int to_workspace;    /* the bare product goes to workspace, else to D */
-    int product_takes_c; /* beta C is added by the product, else by the pass */
+    int has_product;              /* 0: k is 0 */
+    int bare;                     /* the product leaves the epilogue to the pass */
+    int to_workspace;             /* the bare product goes to workspace, else to D */
+    int product_takes_c;          /* alpha and beta C are the product's, else the pass's */
+    gemmepi__convert converts[2]; /* of A and B */
     gemmepi__lt_product product;
-    gemmepi__launch pass;
-    gemmepi__pass_params pass_params; /* all but pointers and scalars */
+    gemmepi__pass pass;
     gemmepi__sums sums;
-    size_t product_bytes, pass_partial_bytes;
+    size_t product_bytes;
 } gemmepi__split;
 
-/* >>prologues: the defines that make a kernel of a file in kernels/ */
+/* >>building */
 
-static const char *gemmepi__type_name(const gemmepi__problem *problem, int operand) {
-    int dtype = problem->views[operand].dtype;
-    return gemmepi__dtype((gemmepi_dtype)(dtype ? dtype : problem->accumulator))->name;
-}
-
-/* The bits of the epilogue that the pass knows; sums of operands are launches of their own. */
-#define GEMMEPI__PASS_EPILOGUE                                                                    \
-    (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
-     GEMMEPI_BGRAD)
-
-static void gemmepi__pass_prologue(const gemmepi__problem *problem, int aligned, char *data, size_t size) {
-    gemmepi__text text = gemmepi__text_in(data, size);
-    gemmepi__append(&text, "#define GEMMEPI_EPILOGUE 0x%x\n",
-                    (unsigned)(problem->epilogue & GEMMEPI__PASS_EPILOGUE));
-    gemmepi__append(&text, "#define GEMMEPI_ACC %s\n",
-                    gemmepi__dtype((gemmepi_dtype)problem->accumulator)->name);
-    gemmepi__append(&text, "#define GEMMEPI_C_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__C));
-    gemmepi__append(&text, "#define GEMMEPI_D_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__D));
-    gemmepi__append(&text, "#define GEMMEPI_BIAS_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__BIAS));
-    gemmepi__append(&text, "#define GEMMEPI_AUX_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__AUX));
-    gemmepi__append(&text, "#define GEMMEPI_RESIDUAL_TYPE %s\n",
-                    gemmepi__type_name(problem, GEMMEPI__RESIDUAL));
-    gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", aligned);
-    gemmepi__append(&text, "#define GEMMEPI_HAS_PRODUCT %d\n", problem->k != 0);
-    /* sums keep what D's rounding would hide */
-    gemmepi__append(&text, "#define GEMMEPI_EXACT %d\n",
-                    problem->views[GEMMEPI__D].bits != 16 || gemmepi__has(problem, GEMMEPI_BGRAD));
-}
-
-static void gemmepi__reduce_prologue(int x, int out, int accumulate, char *data, size_t size) {
-    gemmepi__text text = gemmepi__text_in(data, size);
-    gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x)->name);
-    gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)out)->name);
-    gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n", accumulate);
-}
-
-/* >>building the pass */
-
-static int64_t gemmepi__divide_up(int64_t x, int64_t y) {
-    return x / y + (x % y != 0);
-}
-
-static size_t gemmepi__round_up(size_t x, size_t unit) {
-    return (x + unit - 1) / unit * unit;
-}
-
-/* Whether runs of eight of every tensor may be read 16 bytes at a time (a run of bf16 is 16 bytes, of f32 32). */
-static int gemmepi__is_aligned(const gemmepi__problem *problem, const gemmepi__view *product) {
-    int operand;
-    int64_t product_line = product->ld * product->bits / 8,
-            product_item = product->batch_stride * product->bits / 8;
-    if (problem->alignment < 16 || product_line % 16 || (problem->batch > 1 && product_item % 16))
-        return 0;
-    for (operand = GEMMEPI__C; operand <= GEMMEPI__BIAS; operand++) {
-        const gemmepi__view *view = &problem->views[operand];
-        int64_t line = view->ld * view->bits / 8, item = view->batch_stride * view->bits / 8;
-        if (view->dtype && view->bits != 1 &&
-            ((view->lines > 1 && line % 16) || (problem->batch > 1 && item % 16)))
-            return 0;
-    }
-    return 1;
-}
-
-static gemmepi__kernel_matrix gemmepi__kernel_matrix_of(const gemmepi__view *view) {
-    gemmepi__kernel_matrix matrix;
-    matrix.data = NULL;
-    matrix.ld = view->ld;
-    matrix.stride = view->batch_stride;
-    return matrix;
-}
-
-/* Four rows a thread hide the latency of one another's loads; a thread takes fewer where blocks would be fewer than two
-   for each multiprocessor, and more where they would pass the grid's limit. */
-static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
-                                          gemmepi__split *split) {
-    int64_t chunks = gemmepi__divide_up(problem->n, GEMMEPI__RUN), column_tiles, row_tiles, tiles;
-    unsigned threads_x = 1, threads_y;
-    int steps = 4;
-    while (threads_x < 32 && (int64_t)threads_x < chunks)
-        threads_x *= 2;
-    threads_y = GEMMEPI__PASS_THREADS / threads_x;
-    column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
-    while (steps > 1 &&
-           column_tiles * problem->batch * gemmepi__divide_up(problem->m, (int64_t)threads_y * steps) <
-               2 * (int64_t)context->multiprocessors)
-        steps /= 2;
-    for (;; steps *= 2) {
-        row_tiles = gemmepi__divide_up(problem->m, (int64_t)threads_y * steps);
-        tiles = gemmepi__offset(gemmepi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
-        if (tiles > 0 && tiles <= INT_MAX)
-            break;
-        if (steps > INT_MAX / 4)
-            return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
-    }
-    split->pass_params.row_steps = steps;
-    split->pass_params.row_tiles = (unsigned)row_tiles;
-    split->pass_params.column_tiles = (unsigned)column_tiles;
-    split->pass.blocks = (unsigned)tiles;
-    split->pass.threads_x = threads_x;
-    split->pass.threads_y = threads_y;
-    return GEMMEPI_OK;
-}
-
-static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
-                                          const gemmepi__view *product, gemmepi__split *split) {
-    gemmepi__pass_params *params = &split->pass_params;
-    const gemmepi__view *views = problem->views;
-    char prologue[1024];
-    gemmepi_status status = gemmepi__shape_pass(context, problem, split);
-    if (status)
-        return status;
-    params->product = gemmepi__kernel_matrix_of(product);
-    params->c = gemmepi__kernel_matrix_of(&views[GEMMEPI__C]);
-    params->d = gemmepi__kernel_matrix_of(&views[GEMMEPI__D]);
-    params->bias = gemmepi__kernel_matrix_of(&views[GEMMEPI__BIAS]);
-    params->aux = gemmepi__kernel_matrix_of(&views[GEMMEPI__AUX]);
-    params->residual = gemmepi__kernel_matrix_of(&views[GEMMEPI__RESIDUAL]);
-    params->m = problem->m;
-    params->n = problem->n;
-    if (gemmepi__has(problem, GEMMEPI_BGRAD))
-        split->pass_partial_bytes = (size_t)(problem->batch * (int64_t)params->row_tiles * problem->n) *
-                                    gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
-    gemmepi__pass_prologue(problem, gemmepi__is_aligned(problem, product), prologue, sizeof prologue);
-    return gemmepi__get_kernel(context, "pass.cu", prologue, "gemmepi_pass", &split->pass.function);
-}
-
-/* >>building the sums */
-
-/* One launch of reduce.cu: items * parts sums of x's columns, or of its rows. */
-static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_rows, int64_t items, int x_dtype,
-                                         int out_dtype, int accumulate, const gemmepi__reduce_params *params,
-                                         gemmepi__launch *launch) {
-    int64_t tiles = along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
-    int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), items, 0);
-    char prologue[512];
-    if (blocks <= 0 || blocks > INT_MAX)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
-    launch->blocks = (unsigned)blocks;
-    launch->threads_x = along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
-    launch->threads_y = along_rows ? 1 : GEMMEPI__SUM_ROWS;
-    gemmepi__reduce_prologue(x_dtype, out_dtype, accumulate, prologue, sizeof prologue);
-    return gemmepi__get_kernel(context, "reduce.cu", prologue,
-                               along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", &launch->function);
-}
-
-/* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
-   block's; else by way of partial sums in F64, of which a second launch adds up `lines` for each group. */
-static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gemmepi__problem *problem,
-                                             int along_rows, int x_dtype, int64_t items, int64_t groups,
-                                             gemmepi__sums *sums) {
-    const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
-    gemmepi__reduce_params *first = &sums->first_params, *second = &sums->second_params;
-    int accumulate = gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE);
-    int64_t lines = items / groups * first->parts;
-    gemmepi_status status;
-    first->out_stride = out->batch_stride;
-    if (lines == 1)
-        return gemmepi__build_sum(context, along_rows, items, x_dtype, out->dtype, accumulate, first,
-                                  &sums->first);
-    first->out_stride = out->length;
-    sums->partial_bytes = (size_t)(groups * lines * out->length) * sizeof(double);
-    second->x.ld = out->length;
-    second->x.stride = lines * out->length;
-    second->rows = second->part_rows = lines;
-    second->columns = out->length;
-    second->parts = 1;
-    second->out_stride = out->batch_stride;
-    status = gemmepi__build_sum(context, along_rows, items, x_dtype, GEMMEPI_F64, 0, first, &sums->first);
-    if (!status)
-        status = gemmepi__build_sum(context, 0, groups, GEMMEPI_F64, out->dtype, accumulate, second,
-                                    &sums->second);
-    return status;
-}
-
-/* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 64 rows a thread:
-   fewer are not worth the second launch. */
-static void gemmepi__choose_parts(const gemmepi_context *context, int64_t items,
-                                  gemmepi__reduce_params *params) {
-    int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
-    int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, tiles * items);
-    int64_t most = gemmepi__divide_up(params->rows, 64 * GEMMEPI__SUM_ROWS);
-    params->parts = wanted < most ? wanted : most;
-    if (params->parts < 1)
-        params->parts = 1;
-    params->part_rows = gemmepi__divide_up(params->rows, params->parts);
-}
-
-static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmepi__problem *problem,
-                                          gemmepi__split *split) {
-    gemmepi__sums *sums = &split->sums;
-    gemmepi__reduce_params *params = &sums->first_params;
-    int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
-    int64_t groups = shared ? 1 : problem->batch;
-    const gemmepi__view *view;
-    int along_rows;
-    params->parts = 1;
-    if (gemmepi__has(problem, GEMMEPI_BGRAD)) { /* the pass left [batch][row_tiles][n] */
-        sums->operand = GEMMEPI__AUX;
-        params->rows = (int64_t)split->pass_params.row_tiles * (shared ? problem->batch : 1);
-        params->columns = problem->n;
-        params->x.ld = problem->n;
-        params->x.stride = params->rows * problem->n;
-        gemmepi__choose_parts(context, groups, params);
-        return gemmepi__build_sums_of(context, problem, 0, problem->accumulator, groups, groups, sums);
-    }
-    sums->operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
-    view = &problem->views[sums->operand];
-    along_rows = (sums->operand == GEMMEPI__A) != (view->transposed != 0);
-    params->x = gemmepi__kernel_matrix_of(view);
-    params->rows = view->lines;
-    params->columns = view->length;
-    if (!along_rows)
-        gemmepi__choose_parts(context, problem->batch, params);
-    return gemmepi__build_sums_of(context, problem, along_rows, view->dtype, problem->batch, groups, sums);
-}
-
-/* >>building the whole */
-
-/* Where the bare product goes, and whether it takes beta C. alone: it must not. */
+/* Where the bare product goes, and whether it takes alpha and beta C. alone: it must not. */
 static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int alone,
                                            gemmepi__split *split) {
     gemmepi__view view = problem->views[GEMMEPI__D];
-    int reads_aside = gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL);
-    alone = alone || (problem->flags & GEMMEPI_DEVICE_SCALARS);
+    int sums = gemmepi__product_dtype(problem);
+    int reads_aside = gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL); /* what may be D */
+    /* factors that the pass multiplies by come before beta C */
+    int scaled = problem->views[GEMMEPI__A].scale || problem->views[GEMMEPI__B].scale;
+    alone = alone || scaled || (problem->flags & GEMMEPI_DEVICE_SCALARS);
     split->product_takes_c =
-        problem->views[GEMMEPI__C].dtype == problem->accumulator && !alone && problem->k != 0;
-    split->to_workspace = view.dtype != problem->accumulator || reads_aside || alone;
+        problem->views[GEMMEPI__C].dtype == sums && sums == problem->accumulator && !alone && problem->k != 0;
+    reads_aside = reads_aside || (!split->product_takes_c && problem->views[GEMMEPI__C].dtype == view.dtype);
+    split->to_workspace = view.dtype != sums || reads_aside;
     if (!split->to_workspace)
         return view;
-    view.dtype = problem->accumulator;
-    view.bits = problem->accumulator == GEMMEPI_F64 ? 64 : 32;
+    view.dtype = sums;
+    view.bits = sums == GEMMEPI_F64 ? 64 : 32;
+    view.alignment = 256;
+    view.scale = 0;
     /* runs of eight then start at multiples of 16 bytes; narrow results would grow too much */
     view.ld = problem->n < 8 ? problem->n : (problem->n + 7) / 8 * 8;
     view.batch_stride = problem->m * view.ld;
@@ -6684,17 +8549,31 @@ static gemmepi__problem gemmepi__without_sums(const gemmepi__problem *problem) {
     return rest;
 }
 
-static size_t gemmepi__split_workspace(const gemmepi__split *split) {
-    return gemmepi__round_up(split->product_bytes, 256) + gemmepi__round_up(split->pass_partial_bytes, 256) +
-           gemmepi__round_up(split->sums.partial_bytes, 256) + split->product.workspace_size;
+/* What keeps a bare product from cuBLASLt whatever its heuristic says, or NULL. */
+static const char *gemmepi__bare_rule(const gemmepi__problem *problem) {
+    const gemmepi__view *views = problem->views;
+    int varies = gemmepi__scale_varies_along_k(problem, GEMMEPI__A) +
+                 gemmepi__scale_varies_along_k(problem, GEMMEPI__B);
+    if (views[GEMMEPI__A].dtype != views[GEMMEPI__B].dtype && !gemmepi__is_fp8_product(problem))
+        return "a and b differ in dtype";
+    if (varies && (varies < 2 || !gemmepi__is_fp8_product(problem)))
+        return "it takes scales along k of both fp8 operands, or of none";
+    if (varies && problem->batch > 1)
+        return "the items of the batch have scales of their own";
+    if (problem->common == GEMMEPI_I8 && problem->accumulator != GEMMEPI_I32 && problem->k > 131071)
+        return "sums of more than 131071 products of I8 may pass 2^31";
+    return NULL;
 }
 
 /* The product without its epilogue. Where cuBLASLt's algorithms are not to be trusted with alpha and beta, the pass takes
    both. */
 static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmepi__problem *problem,
                                           gemmepi__view *view, gemmepi__split *split) {
+    const char *rule = gemmepi__bare_rule(problem);
     gemmepi_status status = GEMMEPI_OK;
     int alone;
+    if (rule && split->has_product)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
     for (alone = 0; alone < 2; alone++) {
         *view = gemmepi__product_view(problem, alone, split);
         if (!split->has_product)
@@ -6710,15 +8589,55 @@ static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmep
     return status;
 }
 
-/* cuBLASLt is open unless k is 0. GEMMEPI_UNSUPPORTED with the sentence where the route cannot take the problem. */
+/* The bare product of converted operands. UNSUPPORTED where a conversion has nothing to give. */
+static gemmepi_status gemmepi__build_converted(gemmepi_context *context, const gemmepi__problem *problem,
+                                               gemmepi__view *view, gemmepi__split *split) {
+    gemmepi__problem converted = *problem;
+    gemmepi_status status = GEMMEPI_OK;
+    int operand;
+    if (problem->common == GEMMEPI_I8 || (problem->views[GEMMEPI__A].dtype == problem->common &&
+                                          problem->views[GEMMEPI__B].dtype == problem->common))
+        return GEMMEPI_UNSUPPORTED;
+    if (gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
+        gemmepi__scale_varies_along_k(problem, GEMMEPI__B))
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "scales that change along k cannot be taken out of a converted product");
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
+        if (problem->views[operand].dtype != problem->common)
+            status = gemmepi__build_convert(context, problem, operand, &converted.views[operand],
+                                            &split->converts[operand]);
+    /* the pass still multiplies by the operands' scales */
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
+        converted.views[operand].scale = problem->views[operand].scale;
+    converted.flags &= ~GEMMEPI_FAST_ACCUMULATION;
+    return status ? status : gemmepi__build_bare(context, &converted, view, split);
+}
+
+static gemmepi_status gemmepi__build_bare_or_converted(gemmepi_context *context,
+                                                       const gemmepi__problem *problem, gemmepi__view *view,
+                                                       gemmepi__split *split) {
+    char reason[256];
+    gemmepi_status status = gemmepi__build_bare(context, problem, view, split);
+    if (status != GEMMEPI_UNSUPPORTED)
+        return status;
+    snprintf(reason, sizeof reason, "%.255s", gemmepi__error_text);
+    split->product_bytes = 0;
+    status = gemmepi__build_converted(context, problem, view, split);
+    if (status != GEMMEPI_UNSUPPORTED)
+        return status;
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", reason);
+}
+
+/* cuBLASLt is open unless k is 0. bare: it has refused the whole epilogue. GEMMEPI_UNSUPPORTED with the sentence where the
+   route cannot take the problem. */
 static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                           gemmepi__split *split) {
+                                           int bare, gemmepi__split *split) {
     gemmepi__problem rest = gemmepi__without_sums(problem);
     gemmepi__view view;
     gemmepi_status status = GEMMEPI_OK;
     memset(split, 0, sizeof *split);
     split->has_product = problem->k != 0;
-    split->bare = gemmepi__lt_rule(&rest) != NULL;
+    split->bare = bare || gemmepi__lt_rule(&rest) != NULL;
     if (!split->bare) {
         status = gemmepi__lt_build(context, &rest, GEMMEPI__LT_WHOLE, &rest.views[GEMMEPI__C],
                                    &rest.views[GEMMEPI__D], &split->product);
@@ -6727,90 +8646,194 @@ static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemme
             split->bare = 1;
     }
     if (split->bare) {
-        status = gemmepi__build_bare(context, problem, &view, split);
+        status = gemmepi__build_bare_or_converted(context, problem, &view, split);
         if (!status)
-            status = gemmepi__build_pass(context, problem, &view, split);
+            status = gemmepi__build_pass(context, problem, &view, &split->pass);
     }
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-        status = gemmepi__build_sums(context, problem, split);
+        status = gemmepi__build_sums(context, problem, split->pass.params.epilogue.row_tiles, &split->sums);
     return status;
 }
 
-static int gemmepi__split_launches(const gemmepi__split *split) {
-    return split->has_product + (split->pass.function != NULL) + (split->sums.first.function != NULL) +
+static int gemmepi__split_launches(const gemmepi__split *split, const gemmepi__problem *problem) {
+    return (split->converts[0].launch.function != NULL) + (split->converts[1].launch.function != NULL) +
+           split->has_product + (split->pass.launch.function != NULL) +
+           (split->bare ? gemmepi__amax_count(problem) : 0) + (split->sums.first.function != NULL) +
            (split->sums.second.function != NULL);
 }
 
 /* >>running */
 
-static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, const gemmepi__launch *launch,
-                                             void *params, const char *what, gemmepi_stream stream) {
-    void *list[1];
-    int result;
-    list[0] = params;
-    result = context->driver.launch_kernel(launch->function, launch->blocks, 1, 1, launch->threads_x,
-                                           launch->threads_y, 1, 0, stream, list, NULL);
-    return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
+/* The parts of the workspace, each at a multiple of 256. */
+typedef struct gemmepi__split_parts {
+    char *operands[2], *product, *pass_partials, *sum_partials, *lt;
+} gemmepi__split_parts;
+
+static gemmepi__split_parts gemmepi__divide_workspace(const gemmepi__split *split, char *workspace) {
+    gemmepi__split_parts parts;
+    parts.operands[0] = workspace;
+    parts.operands[1] = parts.operands[0] + gemmepi__round_up(split->converts[0].bytes, 256);
+    parts.product = parts.operands[1] + gemmepi__round_up(split->converts[1].bytes, 256);
+    parts.pass_partials = parts.product + gemmepi__round_up(split->product_bytes, 256);
+    parts.sum_partials = parts.pass_partials + gemmepi__round_up(split->pass.partial_bytes, 256);
+    parts.lt = parts.sum_partials + gemmepi__round_up(split->sums.partial_bytes, 256);
+    return parts;
 }
 
-static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const gemmepi__split *split,
-                                        const gemmepi__arguments *arguments, void *product, void *partials,
-                                        gemmepi_stream stream) {
-    gemmepi__pass_params params = split->pass_params;
-    params.product.data = product;
-    params.c.data = arguments->pointers[GEMMEPI__C];
-    params.d.data = arguments->pointers[GEMMEPI__D];
-    params.bias.data = arguments->pointers[GEMMEPI__BIAS];
-    params.aux.data = arguments->pointers[GEMMEPI__AUX];
-    params.residual.data = arguments->pointers[GEMMEPI__RESIDUAL];
-    params.partials = partials;
-    params.alpha = split->product_takes_c ? 1 : arguments->alpha;
-    params.beta = split->product_takes_c ? 0 : arguments->beta;
-    params.uses_c = arguments->uses_c && !split->product_takes_c;
-    memcpy(&params.device_alpha, &arguments->device_alpha, sizeof(void *));
-    memcpy(&params.device_beta, &arguments->device_beta, sizeof(void *));
-    return gemmepi__launch_kernel(context, &split->pass, &params, "launching gemmepi_pass", stream);
+static size_t gemmepi__split_workspace(const gemmepi__split *split) {
+    return gemmepi__round_up(split->converts[0].bytes, 256) +
+           gemmepi__round_up(split->converts[1].bytes, 256) + gemmepi__round_up(split->product_bytes, 256) +
+           gemmepi__round_up(split->pass.partial_bytes, 256) +
+           gemmepi__round_up(split->sums.partial_bytes, 256) + split->product.workspace_size;
 }
 
-static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const gemmepi__sums *sums, void *x,
-                                        void *bias_grad, void *partials, gemmepi_stream stream) {
-    gemmepi__reduce_params params = sums->first_params;
-    int two = sums->second.function != NULL;
-    gemmepi_status status;
-    params.x.data = x;
-    params.out = two ? partials : bias_grad;
-    status =
-        gemmepi__launch_kernel(context, &sums->first, &params, "launching the sums of bias_grad", stream);
-    if (status || !two)
+static gemmepi_status gemmepi__run_product(const gemmepi_context *context, const gemmepi__split *split,
+                                           const gemmepi__arguments *arguments,
+                                           const gemmepi__split_parts *parts, void *product,
+                                           gemmepi_stream stream) {
+    void *operands[2];
+    gemmepi__lt_call call;
+    gemmepi_status status = GEMMEPI_OK;
+    int i;
+    for (i = 0; i < 2 && !status; i++) {
+        operands[i] = arguments->pointers[i];
+        if (!split->converts[i].launch.function)
+            continue;
+        status = gemmepi__run_convert(context, &split->converts[i], operands[i], parts->operands[i], stream);
+        operands[i] = parts->operands[i];
+    }
+    if (status)
         return status;
-    params = sums->second_params;
-    params.x.data = partials;
-    params.out = bias_grad;
-    return gemmepi__launch_kernel(context, &sums->second, &params, "launching the sums of bias_grad", stream);
+    call.alpha = split->product_takes_c ? arguments->alpha : 1;
+    call.beta = split->product_takes_c ? arguments->beta : 0;
+    call.a = operands[0];
+    call.b = operands[1];
+    call.c = arguments->pointers[GEMMEPI__C];
+    call.d = product;
+    call.workspace = parts->lt;
+    return gemmepi__lt_run(context, &split->product, arguments, &call, stream);
 }
 
 /* The primary context is current; workspace has gemmepi__split_workspace bytes. */
-static gemmepi_status gemmepi__split_run(const gemmepi_context *context, const gemmepi__split *split,
-                                         const gemmepi__arguments *arguments, char *workspace,
-                                         gemmepi_stream stream) {
-    char *pass_partials = workspace + gemmepi__round_up(split->product_bytes, 256);
-    char *sum_partials = pass_partials + gemmepi__round_up(split->pass_partial_bytes, 256);
-    char *lt_workspace = sum_partials + gemmepi__round_up(split->sums.partial_bytes, 256);
-    void *product = split->to_workspace ? (void *)workspace : arguments->pointers[GEMMEPI__D];
+static gemmepi_status gemmepi__split_run(const gemmepi_context *context, const gemmepi__problem *problem,
+                                         const gemmepi__split *split, const gemmepi__arguments *arguments,
+                                         char *workspace, gemmepi_stream stream) {
+    gemmepi__split_parts parts = gemmepi__divide_workspace(split, workspace);
+    void *product = split->to_workspace ? (void *)parts.product : arguments->pointers[GEMMEPI__D];
     gemmepi_status status = GEMMEPI_OK;
     if (split->has_product)
-        status = gemmepi__lt_run(context, &split->product, arguments,
-                                 split->product_takes_c ? arguments->alpha : 1,
-                                 split->product_takes_c ? arguments->beta : 0,
-                                 arguments->pointers[GEMMEPI__C], product, lt_workspace, stream);
-    if (!status && split->pass.function)
-        status = gemmepi__run_pass(context, split, arguments, product, pass_partials, stream);
-    if (!status && split->sums.first.function)
-        status =
-            gemmepi__run_sums(context, &split->sums,
-                              split->sums.operand == GEMMEPI__AUX ? (void *)pass_partials
-                                                                  : arguments->pointers[split->sums.operand],
-                              arguments->pointers[GEMMEPI__BIAS_GRAD], sum_partials, stream);
+        status = gemmepi__run_product(context, split, arguments, &parts, product, stream);
+    if (!status && split->bare) {
+        status = gemmepi__clear_amax(context, problem, arguments, stream);
+        if (!status)
+            status = gemmepi__run_pass(context, &split->pass, arguments, split->product_takes_c, product,
+                                       parts.pass_partials, stream);
+    }
+    if (!status)
+        status = gemmepi__run_sums(context, &split->sums, arguments, parts.pass_partials, parts.sum_partials,
+                                   stream);
+    return status;
+}
+
+#endif
+/* The route plain: one kernel of ours for any types, layout, alignment and scales, with the epilogue in it, and sums. It
+   takes whatever the other routes do not. */
+#ifndef GEMMEPI_GEMM_PLAIN_H
+#define GEMMEPI_GEMM_PLAIN_H
+
+#define GEMMEPI__PLAIN_TILE    64 /* gemm_plain.cu: rows and columns of a block's tile */
+#define GEMMEPI__PLAIN_THREADS 128
+
+typedef struct gemmepi__plain {
+    gemmepi__launch launch;
+    gemmepi__plain_params params; /* all but pointers and scalars */
+    gemmepi__sums sums;
+    size_t partial_bytes;
+} gemmepi__plain;
+
+/* After how many steps of k the sums are scaled and added up in the accumulator; 0: at the end. I8 sums of more than 2^16
+   terms could pass 2^31. */
+static int gemmepi__plain_chunk(const gemmepi__problem *problem) {
+    if (gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
+        gemmepi__scale_varies_along_k(problem, GEMMEPI__B))
+        return 128;
+    return problem->common == GEMMEPI_I8 && problem->accumulator == GEMMEPI_F32 && problem->k > 65536 ? 65536
+                                                                                                      : 0;
+}
+
+static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__problem *problem,
+                                            int operand) {
+    const gemmepi__view *view = &problem->views[operand];
+    char letter = operand == GEMMEPI__A ? 'A' : 'B';
+    gemmepi__append(text, "#define GEMMEPI_%c_TYPE %s\n", letter,
+                    gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
+    gemmepi__append(text, "#define GEMMEPI_%c_TRANSPOSED %d\n", letter, (int)view->transposed);
+    gemmepi__append(text, "#define GEMMEPI_%c_ALIGNED %d\n", letter,
+                    gemmepi__runs_are_aligned(problem, view));
+}
+
+/* GEMMEPI_UNSUPPORTED with the sentence where there are too many tiles. */
+static gemmepi_status gemmepi__plain_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                           gemmepi__plain *plain) {
+    gemmepi__epilogue_params *epilogue = &plain->params.epilogue;
+    int64_t row_tiles = gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE);
+    int64_t column_tiles = gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE);
+    int64_t tiles = gemmepi__offset(gemmepi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
+    char prologue[1536];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi_status status;
+    memset(plain, 0, sizeof *plain);
+    if (tiles <= 0 || tiles > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    plain->launch.blocks = (unsigned)tiles;
+    plain->launch.threads_x = GEMMEPI__PLAIN_THREADS;
+    plain->launch.threads_y = 1;
+    gemmepi__fill_epilogue(problem, epilogue);
+    epilogue->row_tiles = (unsigned)row_tiles;
+    epilogue->column_tiles = (unsigned)column_tiles;
+    plain->params.a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
+    plain->params.b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
+    plain->params.k = problem->k;
+    if (gemmepi__has(problem, GEMMEPI_BGRAD))
+        plain->partial_bytes = (size_t)(problem->batch * row_tiles * problem->n) *
+                               gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
+    gemmepi__append_epilogue_defines(&text, problem, gemmepi__epilogue_is_aligned(problem),
+                                     problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
+    gemmepi__append_operand_defines(&text, problem, GEMMEPI__A);
+    gemmepi__append_operand_defines(&text, problem, GEMMEPI__B);
+    gemmepi__append(&text, "#define GEMMEPI_COMPUTE_TYPE %s\n",
+                    gemmepi__dtype((gemmepi_dtype)problem->common)->name);
+    gemmepi__append(&text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
+    status =
+        gemmepi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch.function);
+    if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
+        status = gemmepi__build_sums(context, problem, row_tiles, &plain->sums);
+    return status;
+}
+
+static size_t gemmepi__plain_workspace(const gemmepi__plain *plain) {
+    return gemmepi__round_up(plain->partial_bytes, 256) + plain->sums.partial_bytes;
+}
+
+static int gemmepi__plain_launches(const gemmepi__plain *plain, const gemmepi__problem *problem) {
+    return 1 + gemmepi__amax_count(problem) + (plain->sums.first.function != NULL) +
+           (plain->sums.second.function != NULL);
+}
+
+/* The primary context is current; workspace has gemmepi__plain_workspace bytes. */
+static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const gemmepi__problem *problem,
+                                         const gemmepi__plain *plain, const gemmepi__arguments *arguments,
+                                         char *workspace, gemmepi_stream stream) {
+    gemmepi__plain_params params = plain->params;
+    char *between = workspace + gemmepi__round_up(plain->partial_bytes, 256);
+    gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+    gemmepi__point_epilogue(arguments, 0, workspace, &params.epilogue);
+    params.a.data = arguments->pointers[GEMMEPI__A];
+    params.b.data = arguments->pointers[GEMMEPI__B];
+    if (!status)
+        status = gemmepi__launch_kernel(context, &plain->launch, &params, "launching gemmepi_plain", stream);
+    if (!status)
+        status = gemmepi__run_sums(context, &plain->sums, arguments, workspace, between, stream);
     return status;
 }
 
@@ -6829,94 +8852,125 @@ struct gemmepi_plan {
     gemmepi__problem problem;
     gemmepi_route route;
     size_t workspace_size;
-    gemmepi__lt_product lt;               /* of the route lt */
-    gemmepi__split split;                 /* of the route split */
-    char lt_reason[GEMMEPI__REASON_SIZE]; /* why not lt */
+    gemmepi__lt_product lt;                  /* of the route lt */
+    gemmepi__split split;                    /* of the route split */
+    gemmepi__plain plain;                    /* of the route plain */
+    char lt_reason[GEMMEPI__REASON_SIZE];    /* why not lt */
+    char split_reason[GEMMEPI__REASON_SIZE]; /* why not split */
+    /* The plan that runs in place of this one once cuBLASLt has refused it: a field of its own plan, reached by a pointer
+       because users hold plans as const. */
+    gemmepi__atomic_pointer replacement;
+    gemmepi__atomic_pointer *replacement_place;
     long references;
     long last_used; /* by the context's plan_clock; of cached plans, under its lock */
 };
 
 /* >>choosing */
 
-/* Whether lt runs the problem; if not, plan->lt_reason says why. Other failures are returned. */
-static gemmepi_status gemmepi__try_lt(gemmepi_plan *plan) {
-    const char *rule = gemmepi__lt_rule(&plan->problem);
-    gemmepi_status status;
-    if (rule) {
-        snprintf(plan->lt_reason, sizeof plan->lt_reason, "%s", rule);
-        return GEMMEPI_UNSUPPORTED;
-    }
-    status = gemmepi__lt_build(plan->context, &plan->problem, GEMMEPI__LT_WHOLE,
-                               &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
-    if (status)
-        snprintf(plan->lt_reason, sizeof plan->lt_reason, "%.500s", gemmepi__error_text);
+/* Notes why a route does not run a problem; other failures are returned. */
+static gemmepi_status gemmepi__keep_reason(gemmepi_status status, char *reason) {
+    if (status == GEMMEPI_UNSUPPORTED)
+        snprintf(reason, GEMMEPI__REASON_SIZE, "%.500s", gemmepi__error_text);
     return status;
 }
 
-static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan) {
-    char split_reason[GEMMEPI__REASON_SIZE];
+static gemmepi_status gemmepi__try_lt(gemmepi_plan *plan) {
+    const char *rule = gemmepi__lt_rule(&plan->problem);
+    gemmepi_status status;
+    if (rule)
+        status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
+    else
+        status =
+            gemmepi__lt_build(plan->context, &plan->problem, GEMMEPI__LT_WHOLE,
+                              &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
+    plan->workspace_size = plan->lt.workspace_size;
+    plan->route = GEMMEPI_ROUTE_LT;
+    return gemmepi__keep_reason(status, plan->lt_reason);
+}
+
+static gemmepi_status gemmepi__try_split(gemmepi_plan *plan, int bare) {
+    gemmepi_status status = gemmepi__split_build(plan->context, &plan->problem, bare, &plan->split);
+    plan->workspace_size = gemmepi__split_workspace(&plan->split);
+    plan->route = GEMMEPI_ROUTE_SPLIT;
+    return gemmepi__keep_reason(status, plan->split_reason);
+}
+
+static gemmepi_status gemmepi__try_plain(gemmepi_plan *plan) {
+    gemmepi_status status = gemmepi__plain_build(plan->context, &plan->problem, &plan->plain);
+    plan->workspace_size = gemmepi__plain_workspace(&plan->plain);
+    plan->route = GEMMEPI_ROUTE_PLAIN;
+    return status;
+}
+
+/* The first route that runs the problem; those before have left their reasons. refused: the route, if any, that cuBLASLt
+   refused when it ran, for the reason that stands in gemmepi_last_error. */
+static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, gemmepi_route refused) {
+    char reason[GEMMEPI__REASON_SIZE];
     gemmepi_status status = plan->problem.k ? gemmepi__open_lt(plan->context) : GEMMEPI_OK;
     if (status)
         return status;
-    status = gemmepi__try_lt(plan);
-    if (!status) {
-        plan->route = GEMMEPI_ROUTE_LT;
-        plan->workspace_size = plan->lt.workspace_size;
-        return GEMMEPI_OK;
-    }
-    if (status != GEMMEPI_UNSUPPORTED)
+    status = refused != GEMMEPI_ROUTE_EMPTY ? GEMMEPI_UNSUPPORTED : gemmepi__try_lt(plan);
+    if (status == GEMMEPI_UNSUPPORTED && refused != GEMMEPI_ROUTE_SPLIT)
+        status = gemmepi__try_split(plan, refused == GEMMEPI_ROUTE_LT);
+    if (status == GEMMEPI_UNSUPPORTED)
+        status = gemmepi__try_plain(plan);
+    if (gemmepi__keep_reason(status, reason) != GEMMEPI_UNSUPPORTED)
         return status;
-    status = gemmepi__split_build(plan->context, &plan->problem, &plan->split);
-    if (!status) {
-        plan->route = GEMMEPI_ROUTE_SPLIT;
-        plan->workspace_size = gemmepi__split_workspace(&plan->split);
-        return GEMMEPI_OK;
-    }
-    if (status != GEMMEPI_UNSUPPORTED)
-        return status;
-    snprintf(split_reason, sizeof split_reason, "%.500s", gemmepi__error_text);
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no route runs this problem. lt: %s. split: %s",
-                         plan->lt_reason, split_reason);
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no route runs this problem. lt: %s. split: %s. plain: %s",
+                         plan->lt_reason, plan->split_reason, reason);
 }
 
 /* The context's device: the primary context current, one build at a time. */
-static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan) {
+static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, gemmepi_route refused) {
     gemmepi_context *context = plan->context;
     gemmepi__entry entry;
     gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
     gemmepi__lock(&context->build_lock);
-    status = gemmepi__choose_route(plan);
+    status = gemmepi__choose_route(plan, refused);
     gemmepi__unlock(&context->build_lock);
     gemmepi__leave_relaxed(context, &entry);
     return status;
 }
 
 static void gemmepi__release_plan(void *released) {
-    gemmepi_plan *plan = (gemmepi_plan *)released;
-    if (gemmepi__add(&plan->references, -1) == 0)
-        gemmepi__delete(&plan->context->allocator, plan);
+    gemmepi_plan *plan = (gemmepi_plan *)released, *replacement;
+    if (gemmepi__add(&plan->references, -1) != 0)
+        return;
+    replacement = (gemmepi_plan *)gemmepi__load_pointer(&plan->replacement);
+    if (replacement)
+        gemmepi__release_plan(replacement);
+    gemmepi__delete(&plan->context->allocator, plan);
+}
+
+static gemmepi_plan *gemmepi__new_plan(gemmepi_context *context, const gemmepi__problem *problem) {
+    gemmepi_plan *plan = (gemmepi_plan *)gemmepi__new(&context->allocator, sizeof *plan);
+    if (!plan)
+        return NULL;
+    plan->context = context;
+    plan->problem = *problem;
+    plan->references = 1;
+    plan->replacement_place = &plan->replacement;
+    return plan;
 }
 
 static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
                                           gemmepi_plan **result) {
-    gemmepi_plan *plan = (gemmepi_plan *)gemmepi__new(&context->allocator, sizeof *plan);
+    gemmepi_plan *plan = gemmepi__new_plan(context, problem);
     gemmepi_status status = GEMMEPI_OK;
     if (!plan)
         return GEMMEPI_OUT_OF_MEMORY;
-    plan->context = context;
-    plan->problem = *problem;
-    plan->references = 1;
     if (gemmepi__is_empty(problem)) {
         plan->route = GEMMEPI_ROUTE_EMPTY;
         gemmepi__say(&context->log, GEMMEPI_LOG_INFO,
                      "a product of m %lld, n %lld, batch %lld is empty: runs write nothing",
-                     (long long)problem->m, (long long)problem->n, (long long)problem->batch);
+                     (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
+                     (long long)problem->batch);
     } else if (context->is_host) {
         plan->route = GEMMEPI_ROUTE_HOST;
     } else {
-        status = gemmepi__choose_on_device(plan);
+        status = gemmepi__choose_on_device(plan, GEMMEPI_ROUTE_EMPTY);
     }
     if (status)
         gemmepi__release_plan(plan);
@@ -6931,7 +8985,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
     gemmepi_status status;
     if (!context || !plan)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
-    status = gemmepi__normalise(desc, &problem);
+    status = gemmepi__normalise(desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
     return status ? status : gemmepi__build_plan(context, &problem, plan);
 }
 
@@ -6944,25 +8998,32 @@ GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
 
 static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemmepi__arguments *arguments,
                                             void *workspace, gemmepi_stream stream) {
-    if (plan->route == GEMMEPI_ROUTE_LT)
-        return gemmepi__lt_run(plan->context, &plan->lt, arguments, arguments->alpha, arguments->beta,
-                               arguments->pointers[GEMMEPI__C], arguments->pointers[GEMMEPI__D], workspace,
-                               stream);
-    return gemmepi__split_run(plan->context, &plan->split, arguments, (char *)workspace, stream);
+    void *const *pointers = arguments->pointers;
+    gemmepi__lt_call call;
+    if (plan->route == GEMMEPI_ROUTE_SPLIT)
+        return gemmepi__split_run(plan->context, &plan->problem, &plan->split, arguments, (char *)workspace,
+                                  stream);
+    if (plan->route == GEMMEPI_ROUTE_PLAIN)
+        return gemmepi__plain_run(plan->context, &plan->problem, &plan->plain, arguments, (char *)workspace,
+                                  stream);
+    if (pointers[GEMMEPI__AUX] && pointers[GEMMEPI__AUX] == pointers[GEMMEPI__D])
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "aux is d, which some of its algorithms write before they read aux");
+    call.alpha = arguments->alpha;
+    call.beta = arguments->beta;
+    call.a = pointers[GEMMEPI__A];
+    call.b = pointers[GEMMEPI__B];
+    call.c = pointers[GEMMEPI__C];
+    call.d = pointers[GEMMEPI__D];
+    call.workspace = workspace;
+    return gemmepi__lt_run(plan->context, &plan->lt, arguments, &call, stream);
 }
 
-static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
-                                             const gemmepi__arguments *arguments, gemmepi_stream stream) {
-    gemmepi__block *block;
+static gemmepi_status gemmepi__launch_in_block(const gemmepi_plan *plan, const gemmepi__arguments *arguments,
+                                               gemmepi_stream stream) {
+    gemmepi__block *block =
+        gemmepi__find_block(plan->context, gemmepi__key_of_stream(stream), plan->workspace_size);
     gemmepi_status status;
-    if (plan->workspace_size == 0)
-        return gemmepi__launch_route(plan, arguments, NULL, stream);
-    if (args->workspace) {
-        status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, args->workspace_size,
-                                          plan->workspace_size);
-        return status ? status : gemmepi__launch_route(plan, arguments, args->workspace, stream);
-    }
-    block = gemmepi__find_block(plan->context, gemmepi__key_of_stream(stream), plan->workspace_size);
     if (!block)
         return gemmepi__fail(
             GEMMEPI_BUFFER_TOO_SMALL,
@@ -6974,12 +9035,95 @@ static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gem
     return status;
 }
 
+static gemmepi_status gemmepi__launch_plan(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+                                           const gemmepi__arguments *arguments, gemmepi_stream stream) {
+    gemmepi_status status;
+    if (plan->workspace_size == 0)
+        return gemmepi__launch_route(plan, arguments, NULL, stream);
+    if (!args->workspace)
+        return gemmepi__launch_in_block(plan, arguments, stream);
+    status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, args->workspace_size,
+                                      plan->workspace_size);
+    return status ? status : gemmepi__launch_route(plan, arguments, args->workspace, stream);
+}
+
+/* The plan that stands for this one now. */
+static const gemmepi_plan *gemmepi__current_plan(const gemmepi_plan *plan) {
+    const gemmepi_plan *next;
+    while ((next = (const gemmepi_plan *)gemmepi__load_pointer(plan->replacement_place)) != NULL)
+        plan = next;
+    return plan;
+}
+
+/* Builds the plan's replacement by the next route, if no other thread has done so. cuBLASLt's sentence stands in
+   gemmepi_last_error. */
+static gemmepi_status gemmepi__replace_plan(const gemmepi_plan *plan) {
+    gemmepi_plan *next = gemmepi__new_plan(plan->context, &plan->problem);
+    gemmepi_status status;
+    if (!next)
+        return GEMMEPI_OUT_OF_MEMORY;
+    memcpy(next->lt_reason, plan->lt_reason, sizeof next->lt_reason);
+    gemmepi__keep_reason(GEMMEPI_UNSUPPORTED,
+                         plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);
+    status = gemmepi__choose_on_device(next, plan->route);
+    gemmepi__lock(&plan->context->lock);
+    if (!status && !gemmepi__load_pointer(plan->replacement_place)) {
+        gemmepi__publish_pointer(plan->replacement_place, next);
+        next = NULL;
+    }
+    gemmepi__unlock(&plan->context->lock);
+    if (next)
+        gemmepi__release_plan(next);
+    else
+        gemmepi__say(&plan->context->log, GEMMEPI_LOG_WARNING,
+                     "a product of m %lld, n %lld, k %lld takes another route from now on: %s",
+                     (long long)gemmepi__callers_m(&plan->problem),
+                     (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k,
+                     plan->route == GEMMEPI_ROUTE_LT ? gemmepi__current_plan(plan)->lt_reason
+                                                     : gemmepi__current_plan(plan)->split_reason);
+    return status;
+}
+
+/* The replacement may need more workspace than the caller gave or reserved: it takes the context's. */
+static gemmepi_status gemmepi__launch_replacement(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+                                                  const gemmepi__arguments *arguments,
+                                                  gemmepi_stream stream) {
+    gemmepi_status status;
+    if (args->workspace && args->workspace_size >= plan->workspace_size)
+        return gemmepi__launch_plan(plan, args, arguments, stream);
+    status = gemmepi__reserve(plan->context, stream, plan->workspace_size);
+    if (status || plan->workspace_size == 0)
+        return status ? status : gemmepi__launch_route(plan, arguments, NULL, stream);
+    return gemmepi__launch_in_block(plan, arguments, stream);
+}
+
+/* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
+static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+                                             const gemmepi__arguments *arguments, gemmepi_stream stream) {
+    const gemmepi_plan *current = gemmepi__current_plan(plan);
+    gemmepi_status status = current == plan ? gemmepi__launch_plan(plan, args, arguments, stream)
+                                            : gemmepi__launch_replacement(current, args, arguments, stream);
+    while (status == GEMMEPI_UNSUPPORTED && current->route != GEMMEPI_ROUTE_PLAIN) {
+        status = gemmepi__replace_plan(current);
+        if (status)
+            break;
+        current = gemmepi__current_plan(current);
+        status = gemmepi__launch_replacement(current, args, arguments, stream);
+    }
+    return status;
+}
+
 #ifndef GEMMEPI_NO_HOST
 static gemmepi_status gemmepi__run_on_host(const gemmepi_plan *plan, gemmepi__arguments *arguments) {
     if (arguments->device_alpha)
         memcpy(&arguments->alpha, arguments->device_alpha, sizeof(double));
     if (arguments->device_beta)
         memcpy(&arguments->beta, arguments->device_beta, sizeof(double));
+    if (plan->problem.accumulator == GEMMEPI_I32) {
+        arguments->alpha = rint(arguments->alpha);
+        arguments->beta = rint(arguments->beta);
+    }
+
     gemmepi__host_product(&plan->problem, arguments);
     return GEMMEPI_OK;
 }
@@ -7012,13 +9156,30 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
 GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream) {
     if (!plan)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
-    return gemmepi__reserve(plan->context, stream, plan->workspace_size);
+    return gemmepi__reserve(plan->context, stream, gemmepi__current_plan(plan)->workspace_size);
 }
 
 /* >>one-shot calls: plans kept by problem */
 
-/* Plans are some 2 KB; a program with more shapes than this builds the least recently used ones anew. */
+/* Plans are some 5 KB; a program with more shapes than this builds the least recently used ones anew. */
 #define GEMMEPI__MAX_CACHED_PLANS 1024
+
+/* The problem's bytes without the views that it does not have: the fewer, the sooner a plan is found. */
+typedef struct gemmepi__plan_key {
+    size_t size;
+    unsigned char bytes[sizeof(gemmepi__problem)];
+} gemmepi__plan_key;
+
+static void gemmepi__make_plan_key(const gemmepi__problem *problem, gemmepi__plan_key *key) {
+    int operand;
+    key->size = offsetof(gemmepi__problem, views);
+    memcpy(key->bytes, problem, key->size);
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+        if (gemmepi__has_operand(problem, operand)) {
+            memcpy(key->bytes + key->size, &problem->views[operand], sizeof(gemmepi__view));
+            key->size += sizeof(gemmepi__view);
+        }
+}
 
 typedef struct gemmepi__oldest {
     gemmepi_plan *plan;
@@ -7032,8 +9193,8 @@ static void gemmepi__consider_oldest(void *user, gemmepi__map_entry *entry) {
 }
 
 /* With the lock held: the plan with one more reference, or NULL. */
-static gemmepi_plan *gemmepi__find_plan(gemmepi_context *context, const gemmepi__problem *problem) {
-    gemmepi_plan *plan = (gemmepi_plan *)gemmepi__map_find(&context->plans, problem, sizeof *problem);
+static gemmepi_plan *gemmepi__find_plan(gemmepi_context *context, const gemmepi__plan_key *key) {
+    gemmepi_plan *plan = (gemmepi_plan *)gemmepi__map_find(&context->plans, key->bytes, key->size);
     if (plan) {
         gemmepi__add(&plan->references, 1);
         plan->last_used = ++context->plan_clock;
@@ -7042,16 +9203,18 @@ static gemmepi_plan *gemmepi__find_plan(gemmepi_context *context, const gemmepi_
 }
 
 /* With the lock held: keeps the plan under a reference of the cache's own, if there is memory for it. */
-static void gemmepi__keep_plan(gemmepi_context *context, gemmepi_plan *plan) {
+static void gemmepi__keep_plan(gemmepi_context *context, const gemmepi__plan_key *key, gemmepi_plan *plan) {
     gemmepi__oldest oldest = {NULL};
+    gemmepi__plan_key oldest_key;
     context->release_plan = gemmepi__release_plan;
     if (context->plans.count >= GEMMEPI__MAX_CACHED_PLANS) {
         gemmepi__map_each(&context->plans, gemmepi__consider_oldest, &oldest);
-        gemmepi__map_remove(&context->plans, &oldest.plan->problem, sizeof oldest.plan->problem);
+        gemmepi__make_plan_key(&oldest.plan->problem, &oldest_key);
+        gemmepi__map_remove(&context->plans, oldest_key.bytes, oldest_key.size);
         gemmepi__release_plan(oldest.plan);
     }
     plan->last_used = ++context->plan_clock;
-    if (gemmepi__map_insert(&context->plans, &plan->problem, sizeof plan->problem, plan))
+    if (gemmepi__map_insert(&context->plans, key->bytes, key->size, plan))
         gemmepi__add(&plan->references, 1);
 }
 
@@ -7059,9 +9222,11 @@ static void gemmepi__keep_plan(gemmepi_context *context, gemmepi_plan *plan) {
 static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi__problem *problem,
                                         gemmepi_plan **result) {
     gemmepi_plan *plan, *other;
+    gemmepi__plan_key key;
     gemmepi_status status;
+    gemmepi__make_plan_key(problem, &key);
     gemmepi__lock(&context->lock);
-    plan = gemmepi__find_plan(context, problem);
+    plan = gemmepi__find_plan(context, &key);
     gemmepi__unlock(&context->lock);
     if (plan) {
         *result = plan;
@@ -7071,9 +9236,9 @@ static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi_
     if (status)
         return status;
     gemmepi__lock(&context->lock);
-    other = gemmepi__find_plan(context, problem); /* another thread was quicker: its plan is as good */
+    other = gemmepi__find_plan(context, &key); /* another thread was quicker: its plan is as good */
     if (!other)
-        gemmepi__keep_plan(context, plan);
+        gemmepi__keep_plan(context, &key, plan);
     gemmepi__unlock(&context->lock);
     if (other)
         gemmepi__release_plan(plan);
@@ -7088,11 +9253,9 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
     gemmepi_status status;
     if (!context || !args)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
-    status = gemmepi__normalise(desc, &problem);
+    status = gemmepi__normalise(desc, gemmepi__alignment_of(args), &problem);
     if (status)
         return status;
-    if (!desc->alignment)
-        problem.alignment = (int32_t)gemmepi__alignment_of(args);
     status = gemmepi__get_plan(context, &problem, &plan);
     if (status)
         return status;
@@ -7109,7 +9272,7 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
 #ifndef GEMMEPI_GEMM_EXPLAIN_H
 #define GEMMEPI_GEMM_EXPLAIN_H
 
-static const char *const gemmepi__route_names[] = {"empty", "lt", "split", "host"};
+static const char *const gemmepi__route_names[] = {"empty", "lt", "split", "host", "plain"};
 
 static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_details *details) {
     const gemmepi__split *split = &plan->split;
@@ -7121,7 +9284,10 @@ static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_deta
                                   sizeof details->kernel, &details->tile_m, &details->tile_n);
     else if (plan->route == GEMMEPI_ROUTE_SPLIT)
         snprintf(details->kernel, sizeof details->kernel, "gemmepi_pass");
-    else if (plan->route == GEMMEPI_ROUTE_HOST)
+    else if (plan->route == GEMMEPI_ROUTE_PLAIN) {
+        snprintf(details->kernel, sizeof details->kernel, "gemmepi_plain");
+        details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;
+    } else if (plan->route == GEMMEPI_ROUTE_HOST)
         snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_product");
 #ifndef GEMMEPI_NO_HOST
     if (plan->route == GEMMEPI_ROUTE_HOST)
@@ -7132,6 +9298,7 @@ static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_deta
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
     if (!plan || !details)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
+    plan = gemmepi__current_plan(plan);
     memset(details, 0, sizeof *details);
     details->route = plan->route;
     details->route_name = gemmepi__route_names[plan->route];
@@ -7143,7 +9310,9 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
     }
     details->launches = plan->route == GEMMEPI_ROUTE_LT ? 1 : 0;
     if (plan->route == GEMMEPI_ROUTE_SPLIT)
-        details->launches = gemmepi__split_launches(&plan->split);
+        details->launches = gemmepi__split_launches(&plan->split, &plan->problem);
+    if (plan->route == GEMMEPI_ROUTE_PLAIN)
+        details->launches = gemmepi__plain_launches(&plan->plain, &plan->problem);
     details->workspace_size = plan->workspace_size;
     details->compute = (gemmepi_compute)plan->problem.compute;
     details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
@@ -7152,45 +9321,67 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
     return GEMMEPI_OK;
 }
 
+static const char *const gemmepi__scale_names[] = {"", "one scale", "a scale for each line of the sum",
+                                                   "a scale for each 128 of k",
+                                                   "a scale for each 128 x 128 block"};
+
 static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
-    const gemmepi__view *view = &problem->views[operand];
-    if (!view->dtype || (operand == GEMMEPI__C && view->ld == problem->views[GEMMEPI__D].ld &&
-                         view->batch_stride == problem->views[GEMMEPI__D].batch_stride &&
-                         view->dtype == problem->views[GEMMEPI__D].dtype))
+    const gemmepi__view *view = &problem->views[operand], *d = &problem->views[GEMMEPI__D];
+    if (!view->dtype || (operand == GEMMEPI__C && view->ld == d->ld &&
+                         view->batch_stride == d->batch_stride && view->dtype == d->dtype && !view->scale))
         return;
-    gemmepi__append(text, "  %-9s %s%s, %lld x %lld stored%s, ld %lld, batch stride %lld\n",
+    gemmepi__append(text, "  %-9s %s%s, %lld x %lld stored%s, ld %lld, batch stride %lld%s%s\n",
                     gemmepi__argument_name(problem, operand),
                     gemmepi__dtype((gemmepi_dtype)view->dtype)->name, view->bits == 1 ? " (bit mask)" : "",
                     (long long)view->lines, (long long)view->length, view->transposed ? " transposed" : "",
-                    (long long)view->ld, (long long)view->batch_stride);
+                    (long long)view->ld, (long long)view->batch_stride, view->scale ? ", " : "",
+                    gemmepi__scale_names[view->scale]);
 }
 
 static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem *problem) {
     int operand;
     gemmepi__append(text, "product of m %lld, n %lld, k %lld, batch %lld, epilogue ",
-                    (long long)(problem->exchanged ? problem->n : problem->m),
-                    (long long)(problem->exchanged ? problem->m : problem->n), (long long)problem->k,
-                    (long long)problem->batch);
+                    (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
+                    (long long)problem->k, (long long)problem->batch);
     gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
     gemmepi__append(
-        text, "%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
+        text, "%s%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
+        problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
         problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "", (int)problem->alignment,
         problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
-    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+    for (operand = 0; operand < GEMMEPI__SCALE_A; operand++)
         gemmepi__explain_view(text, problem, operand);
+}
+
+static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums) {
+    if (sums->first.function)
+        gemmepi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
+                        sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
 }
 
 static void gemmepi__explain_split(gemmepi__text *text, const gemmepi_plan *plan, const char *kernel) {
     const gemmepi__split *split = &plan->split;
+    const gemmepi__launch *pass = &split->pass.launch;
+    int operand;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+        if (split->converts[operand].launch.function)
+            gemmepi__append(text, "  gemmepi_convert: %s to %s in workspace\n",
+                            gemmepi__argument_name(&plan->problem, operand),
+                            gemmepi__dtype((gemmepi_dtype)plan->problem.common)->name);
     if (split->has_product)
         gemmepi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
-                        split->to_workspace ? ", into workspace in the accumulator's type" : "");
-    if (split->pass.function)
-        gemmepi__append(text, "  gemmepi_pass: the epilogue, %u blocks of %u x %u threads\n",
-                        split->pass.blocks, split->pass.threads_x, split->pass.threads_y);
-    if (split->sums.first.function)
-        gemmepi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
-                        split->sums.second.function ? 2 : 1, split->sums.second.function ? "es" : "");
+                        split->to_workspace ? ", into workspace in the type of its sums" : "");
+    if (pass->function)
+        gemmepi__append(text, "  gemmepi_pass: the epilogue, %u blocks of %u x %u threads\n", pass->blocks,
+                        pass->threads_x, pass->threads_y);
+    gemmepi__explain_sums(text, &split->sums);
+}
+
+static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi_plan *plan) {
+    const gemmepi__launch *launch = &plan->plain.launch;
+    gemmepi__append(text, "  gemmepi_plain: product and epilogue, %u blocks of %u threads\n", launch->blocks,
+                    launch->threads_x);
+    gemmepi__explain_sums(text, &plan->plain.sums);
 }
 
 static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *plan) {
@@ -7203,18 +9394,23 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
         gemmepi__append(text, "  m, n or batch is 0: nothing runs, nothing is written\n");
         break;
     case GEMMEPI_ROUTE_HOST:
-        gemmepi__append(text,
-                        "  plain C, accumulated in F64\n  not lt, not split: the context runs on the host\n");
+        gemmepi__append(
+            text,
+            "  plain C, accumulated in F64\n  not lt, not split, not plain: the context runs on the host\n");
         break;
     case GEMMEPI_ROUTE_LT:
-        gemmepi__append(text, "  %s\n  not split: lt does it in one kernel\n", details.kernel);
+        gemmepi__append(text, "  %s\n  not split, not plain: lt does it in one kernel\n", details.kernel);
+        break;
+    case GEMMEPI_ROUTE_PLAIN:
+        gemmepi__explain_plain(text, plan);
+        gemmepi__append(text, "  not lt: %s\n  not split: %s\n", plan->lt_reason, plan->split_reason);
         break;
     default:
         gemmepi__explain_split(text, plan, details.kernel);
-        gemmepi__append(text, "  not lt: %s\n", plan->lt_reason);
+        gemmepi__append(text, "  not lt: %s\n  not plain: slower than cuBLASLt's product\n", plan->lt_reason);
         break;
     }
-    if (plan->route == GEMMEPI_ROUTE_LT || plan->route == GEMMEPI_ROUTE_SPLIT)
+    if (plan->route != GEMMEPI_ROUTE_EMPTY && plan->route != GEMMEPI_ROUTE_HOST)
         gemmepi__append(text, "  not host: the context runs on a GPU\n");
 }
 
@@ -7222,6 +9418,7 @@ GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *data, size_t 
     gemmepi__text text = gemmepi__text_in(data, size);
     if (!plan)
         return 0;
+    plan = gemmepi__current_plan(plan);
     gemmepi__explain_problem(&text, &plan->problem);
     gemmepi__explain_routes(&text, plan);
     return text.length;

@@ -47,8 +47,13 @@
 #include "host/product.h"
 #endif
 
+#include "gemm/launch.h"
+#include "gemm/sums.h"
+#include "gemm/pass.h"
+#include "gemm/convert.h"
 #include "gemm/lt.h"
 #include "gemm/split.h"
+#include "gemm/plain.h"
 #include "gemm/plan.h"
 #include "gemm/explain.h"
 

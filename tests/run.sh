@@ -52,12 +52,7 @@ else
     echo 'skip gpu/pytorch: there is no python3'
     skipped=$((skipped + 1))
 fi
-if [ -x build/digits ]; then
-    run_test demo sh tests/demo.sh
-else
-    echo 'FAIL demo: build/digits does not compile'
-    failed=$((failed + 1))
-fi
+run_test programs sh tests/programs.sh
 run_test compile sh tests/compile/run.sh
 run_test windows sh tests/compile/windows.sh
 

@@ -1,4 +1,4 @@
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.1.0, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.2.0, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -41,17 +41,42 @@
 
    One call computes alpha op(A) op(B) + beta C, adds a bias, applies an activation or multiplies by its derivative,
    saves what the backward pass needs, adds a residual and sums bias gradients: see gemmepi_epilogue and
-   gemmepi_matmul_desc below. Types F64, F32 (strict or TF32), F16 and BF16, row- and column-major, transposes, any
-   leading dimension, batches with strides, any alignment down to the element's.
+   gemmepi_matmul_desc below. Types F64, F32 (strict or TF32), F16, BF16, fp8 (E4M3 and E5M2) and I8 with scales, in any
+   mixture, and I8 with exact I32 results; row- and column-major, transposes, any leading dimension, batches with strides,
+   any alignment down to the element's.
 
    gemmepi_matmul finds or makes a plan by itself. A program that runs the same problem often makes the plan once
    (gemmepi_plan_matmul), reserves its workspace (gemmepi_prepare) and runs it (gemmepi_plan_run) at the price of the
    launches alone. gemmepi_explain says in words which route a plan takes and why not another:
 
        lt     cuBLASLt runs product and epilogue in one kernel, where its result keeps the promises below
-       split  a cuBLASLt product into the accumulator's type, then one pass of ours, compiled for exactly this epilogue;
-              sums of bias_grad take one or two launches more
+       split  a cuBLASLt product into the type of its sums, then one pass of ours, compiled for exactly this epilogue;
+              sums of bias_grad take one or two launches more. Operands that cuBLASLt does not multiply as they are (fp8 in
+              other layouts or sizes, mixed types) are converted first, without loss: fp8 to F16, I8 to the other's type
+       plain  a kernel of ours for whatever the two above do not take: no fast one, but any types, layouts and scales
        host   plain C
+
+   A plan asks the loaded cuBLASLt what it takes, there is no table of versions. Where cuBLASLt refuses a run all the same,
+   the next route takes over for good, and the log says so.
+
+   SCALES: numbers in F32 on the device by which the elements of E4M3, E5M2 and I8 matrices are multiplied when read (or
+   before they are stored: d, aux). v = scale_a scale_b sum A B. A mode for each matrix, zero for none; c, d, aux and
+   residual take TENSOR alone. For op(A) of m x k (op(B): exchange m and n, rows and columns), as cuBLASLt 13 has them:
+
+       TENSOR       one number       s[0]
+       OUTER        m numbers        s[row]
+                                                 row 0  1  2 ...  m-1
+       VECTOR_128   ceil(k / 128) lines of m:    s[k / 128 * m + row]         k 0..127     | s s s ... s |
+                                                                              k 128..255   | s s s ... s |
+                                                 k 0..127  128..255  ...  (lines are a multiple of 4 long)
+       BLOCK_128    ceil(m / 128) lines:         s[row / 128 * L + k / 128]   rows 0..127  | s s s . |
+                    L = ceil(k / 128) up to a    numbers past ceil(k / 128)   rows 128..   | s s s . |
+                    multiple of 4                are not read
+
+   OUTER is a scale for each row of A and each column of B; VECTOR_128 is what 1 x 128 groups along k are called
+   elsewhere, BLOCK_128 128 x 128 tiles. The two operands may have different modes. Scales may be the batch's or each
+   item's (scale.batch_stride). BGRAD_A and BGRAD_B sum the scaled operand. To know which scale the next result needs, ask
+   for amax (AMAX_D, AMAX_AUX): the largest |v| before scale_d.
 
    WHAT IT PROMISES
 
@@ -60,7 +85,12 @@
      and E = (4 + k / 8) u_acc S (plus 2^-9 S with TF32),
          |out - exact| <= u |exact| + L E + 4 u_acc T + the smallest subnormal of the stored type,
      L the largest |act'| nearby (1.13 for GELU, 1.1 for SILU, 1 for the others, |act'(aux)| for BACKWARD) and T the sum
-     of the magnitudes combined after the product; act' of BACKWARD may be taken at aux (1 + 2 u_acc).
+     of the magnitudes combined after the product; act' of BACKWARD may be taken at aux (1 + 2 u_acc). Products of two fp8
+     operands have t S more in E, because the tensor cores of Hopper cut the 32 products of an instruction, and the sum they
+     are added to, below 2^-13 of the largest of them: t = 2^-10 for each 32 of k, of 128 at most (of all with
+     FAST_ACCUMULATION), measured on operands of one sign. Random normal ones stay within t = 2^-12 (fast: 2^-11), and
+     where a few terms are far larger than the rest up to 2^-8 for each 32 can be lost. Products of I8 are exact; an I32
+     result is exact modulo 2^32.
    - Never silent: what it cannot do it refuses in words, and nothing is touched. It never prints, exits or aborts.
    - Deterministic: a run repeated on the same GPU gives the same bits.
    - Where cuBLASLt's own epilogue is looser than that (its GELU is approximate, its RELU mask has the bit for v >= 0, its
@@ -86,12 +116,12 @@
 
    WHAT IT DOES NOT DO (yet)
 
-   - no fp8, no integers, no gated activations, no kernels of ours for the product itself
+   - no gated activations; no fast kernels of ours for the product itself
    - no tuning: cuBLASLt's first answer that keeps the promises is taken
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
-   - workspace of the route split is as large as the result in the accumulator's type, rows rounded up to eight,
-     and what cuBLASLt asks for besides (32 MiB at most)
-   - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the route split, NVRTC 12 or later
+   - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the
+     operands that it converts, and what cuBLASLt asks for besides (32 MiB at most)
+   - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the routes split and plain, NVRTC 12 or later
 
    OPTIONS, defined before the implementation (and, GEMMEPI_STATIC and GEMMEPI_API, before every inclusion)
 

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  1
+#define GEMMEPI_VERSION_MINOR  2
 #define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.1.0"
+#define GEMMEPI_VERSION_STRING "0.2.0"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
    (m, n, k, batch) has no default: zero is an empty size. */
@@ -94,33 +94,58 @@ typedef enum gemmepi_dtype {
     GEMMEPI_DTYPE_DEFAULT = 0, /* what it stands for is said where it is used */
     GEMMEPI_F32 = 1,
     GEMMEPI_F64 = 2,
-    GEMMEPI_F16 = 3, /* IEEE binary16                 */
-    GEMMEPI_BF16 = 4 /* the upper 16 bits of an F32   */
+    GEMMEPI_F16 = 3,  /* IEEE binary16                                                                 */
+    GEMMEPI_BF16 = 4, /* the upper 16 bits of an F32                                                   */
+    GEMMEPI_E4M3 = 5, /* fp8 of 4 exponent and 3 mantissa bits: up to 448, NaN is 0x7f, no infinity    */
+    GEMMEPI_E5M2 = 6, /* fp8 of 5 exponent and 2 mantissa bits: up to 57344, the upper half of an F16  */
+    GEMMEPI_I8 = 7,
+    GEMMEPI_I32 = 8 /* results of I8 operands, and what is added to them                               */
 } gemmepi_dtype;
 
 typedef enum gemmepi_order { GEMMEPI_ROW_MAJOR = 0, GEMMEPI_COLUMN_MAJOR = 1 } gemmepi_order;
 
-/* How products are multiplied and summed. The accumulator is F64 for F64 operands and F32 for all others (the
-   host accumulates in F64 always). */
+/* How products are multiplied and summed. The accumulator is F64 for F64 operands, I32 for I8 operands with an I32
+   result, and F32 for all others (the host accumulates in F64 always). */
 typedef enum gemmepi_compute {
-    GEMMEPI_COMPUTE_DEFAULT = 0, /* F64 for F64 operands, else F32                                */
-    GEMMEPI_COMPUTE_F32 = 1,     /* exact products of F32, F16 and BF16 operands, summed in F32   */
+    GEMMEPI_COMPUTE_DEFAULT = 0, /* F64 for F64 operands, I32 where both are I8, else F32         */
+    GEMMEPI_COMPUTE_F32 = 1,     /* exact products of operands of any type but F64, summed in F32 */
     GEMMEPI_COMPUTE_TF32 = 2,    /* F32 operands rounded to 11 significant bits (tensor cores)    */
-    GEMMEPI_COMPUTE_F64 = 3      /* F64 operands                                                  */
+    GEMMEPI_COMPUTE_F64 = 3,     /* F64 operands                                                  */
+    GEMMEPI_COMPUTE_I32 = 4      /* I8 operands: exact products and sums                          */
 } gemmepi_compute;
+
+/* The factors by which the elements of a matrix are multiplied when read (a, b, c, residual, and aux with BACKWARD) or
+   before they are rounded and stored (d, and aux with AUX): F32 numbers on the device, whose layout the manual draws.
+   For matrices of E4M3, E5M2 and I8 alone; OUTER, VECTOR_128 and BLOCK_128 for a and b alone. */
+typedef enum gemmepi_scale_mode {
+    GEMMEPI_SCALE_NONE = 0,       /* every element by 1                                              */
+    GEMMEPI_SCALE_TENSOR = 1,     /* one number for the matrix                                       */
+    GEMMEPI_SCALE_OUTER = 2,      /* one for each row of op(A), for each column of op(B)             */
+    GEMMEPI_SCALE_VECTOR_128 = 3, /* one for each row of op(A) (column of op(B)) and 128 steps of k  */
+    GEMMEPI_SCALE_BLOCK_128 = 4   /* one for each 128 rows of op(A) (columns of op(B)) and 128 of k  */
+} gemmepi_scale_mode;
+
+typedef struct gemmepi_scale {
+    gemmepi_scale_mode mode;
+    int64_t batch_stride; /* F32 numbers between the scales of two items of the batch; 0: the same for all */
+} gemmepi_scale;
 
 /* An epilogue is one activation, or-ed with flags. In the order in which they act, all in the accumulator type,
    rounded once when stored:
 
-       v = alpha * sum_k op(A)[m,k] op(B)[k,n] + beta * C[m,n]        (C is not read when beta is 0)
+           v = alpha * sum_k op(A)[m,k] op(B)[k,n] + beta * C[m,n]        (C is not read when beta is 0)
        BIAS       v += bias[n]
-       AUX        aux[m,n] = round(v); for RELU the bit v > 0 instead
+       AUX        aux[m,n] = round(scale_aux * v); for RELU the bit v > 0 instead; amax_aux = max |v|
        forward    v = act(v)
        BACKWARD   v = v * act'(aux[m,n]) instead; RELU selects: v or 0
        RESIDUAL   v += residual[m,n]
        BGRAD      bias_grad[n] = sum_m v
-       D[m,n] = round(v)
+       D[m,n] = round(scale_d * v); amax_d = max |v|
        BGRAD_A    bias_grad[m] = sum_k op(A)[m,k];   BGRAD_B  bias_grad[n] = sum_k op(B)[k,n]
+
+   A, B, C, residual and the aux that BACKWARD reads stand for their elements times their scales. Stores round to nearest
+   even; those of E4M3, E5M2 and I8 saturate (also infinities; NaN stays NaN, and is 0 in I8). With an I32 result
+   everything is whole numbers modulo 2^32.
 
    In column-major order bias and bias_grad of BGRAD run along m (length m), as in cuBLASLt. */
 typedef uint32_t gemmepi_epilogue;
@@ -171,7 +196,12 @@ typedef uint32_t gemmepi_epilogue;
     1u /* admit cuBLASLt's epilogues where they are faster but looser than the contract;
                                      gemmepi_explain names which and why                                     */
 #define GEMMEPI_DEVICE_SCALARS \
-    2u /* args.alpha and args.beta are device pointers, read when the product runs */
+    2u /* args.alpha and args.beta are device pointers, read when the product runs;
+          with an I32 result they are rounded to whole numbers there                    */
+#define GEMMEPI_FAST_ACCUMULATION \
+    4u /* E4M3 and E5M2 operands: fewer bits in the sums where that is faster           */
+#define GEMMEPI_AMAX_D   8u  /* write args.amax_d                                                 */
+#define GEMMEPI_AMAX_AUX 16u /* write args.amax_aux; with AUX, where aux is no bit mask           */
 
 /* A matrix operand. */
 typedef struct gemmepi_matrix {
@@ -184,11 +214,12 @@ typedef struct gemmepi_matrix {
     int64_t
         batch_stride; /* elements (bits for RELU's mask) between two items of the batch. Inputs: 0 gives all
                              items the same matrix. Outputs (d, aux with AUX): items must not overlap        */
+    gemmepi_scale scale; /* zero: 1 for every element                                                       */
 } gemmepi_matrix;
 
 /* bias or bias_grad, contiguous. */
 typedef struct gemmepi_vector {
-    gemmepi_dtype dtype; /* DEFAULT: d's                                                                    */
+    gemmepi_dtype dtype;  /* DEFAULT: d's; BF16 where d is E4M3 or E5M2, F32 where it is I8                 */
     int64_t batch_stride; /* elements between two items of the batch; 0: one for all. A bias_grad that is one
                              for all is the sum over the batch                                               */
 } gemmepi_vector;
@@ -196,8 +227,10 @@ typedef struct gemmepi_vector {
 /* D = epilogue(alpha op(A) op(B) + beta C) for every item of a batch.
 
    Shapes: op(A) [m, k], op(B) [k, n], C, D, aux and residual [m, n], bias [n].
-   Dtypes: a and b are alike: F64, F32, F16 or BF16. Every other tensor has that dtype or F32; with F64 operands
-   all are F64. */
+   Dtypes: F64 goes with F64 alone: a, b and all others. Else a and b are any of F32, F16, BF16, E4M3, E5M2 and I8, also
+   different ones; c, d, aux and residual any of these; bias and bias_grad F32, F16 or BF16. Where a and b are I8, d may
+   also be I32; then c, aux, residual, bias and bias_grad are I32, nothing has a scale, the activation is NONE or RELU,
+   BACKWARD and BGRAD have no meaning, and alpha and beta are whole numbers of 32 bits. */
 typedef struct gemmepi_matmul_desc {
     int64_t m, n, k;     /* zero m or n: an empty product; zero k: beta C and the epilogue alone          */
     int64_t batch;       /* the number of products, 1 for a single one; zero: none, nothing is written    */
@@ -206,19 +239,21 @@ typedef struct gemmepi_matmul_desc {
         compute; /* 0: by the operands' dtype                                                     */
     gemmepi_epilogue epilogue;
     uint32_t flags;
-    gemmepi_matrix a;   /* dtype 0: F32                                                                  */
-    gemmepi_matrix b;   /* dtype 0: a's                                                                  */
-    gemmepi_matrix c;   /* dtype 0: d's; all zero: d's layout (batch stride too)                         */
+    gemmepi_matrix a; /* dtype 0: F32                                                                  */
+    gemmepi_matrix b; /* dtype 0: a's                                                                  */
+    gemmepi_matrix
+        c; /* dtype 0: d's, BF16 where d is E4M3 or E5M2; all zero but scale: d's ld and batch stride  */
     gemmepi_matrix d;   /* dtype 0: a's                                                                  */
     gemmepi_matrix aux; /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD         */
     gemmepi_matrix
-        residual;        /* dtype 0: d's; read only with RESIDUAL                                         */
+        residual;        /* dtype 0: as c's; read only with RESIDUAL                                      */
     gemmepi_vector bias; /* read only with BIAS                                                           */
     gemmepi_vector
         bias_grad;    /* read only with one of the BGRADs                                             */
     size_t alignment; /* bytes, a power of two up to 256, that all pointers of every run will be multiples of;
                          0: 16 for plans, what the pointers have for gemmepi_matmul. A pointer must be a multiple
-                         of its element's size in any case                                                   */
+                         of its element's size in any case. Scales of modes OUTER, VECTOR_128 and BLOCK_128 must
+                         be multiples of 16, other scales and amax of their element's size                   */
 } gemmepi_matmul_desc;
 
 /* Pointers, on the device of the context. A pointer that the epilogue needs must be there, one that it would not
@@ -233,7 +268,12 @@ typedef struct gemmepi_matmul_args {
     void *aux;        /* written with AUX, only read with BACKWARD                                       */
     void *bias_grad;  /* with BGRAD, BGRAD_A, BGRAD_B                                                    */
     const void
-        *residual;       /* with RESIDUAL                                                                   */
+        *residual; /* with RESIDUAL                                                                   */
+    const float *scale_a; /* where desc.a.scale has a mode; likewise the next five                        */
+    const float *scale_b, *scale_c, *scale_d, *scale_aux, *scale_residual;
+    void *amax_d;   /* with AMAX_D: one F32 (F64 with F64 operands), overwritten with the largest |v| of the
+                     whole batch before scale_d and rounding; NaN if any is NaN                            */
+    void *amax_aux; /* with AMAX_AUX: likewise of what goes to aux                                   */
     const double *alpha; /* NULL: 1; on the host, or on the device with GEMMEPI_DEVICE_SCALARS              */
     const double *beta;  /* NULL: 0; likewise                                                               */
     void *workspace;     /* on the device, a multiple of 256; NULL: the context's own for that stream       */
@@ -247,18 +287,19 @@ typedef enum gemmepi_route {
     GEMMEPI_ROUTE_EMPTY = 0, /* m, n or batch is zero: nothing runs                                */
     GEMMEPI_ROUTE_LT = 1,    /* cuBLASLt: product and epilogue in one kernel                       */
     GEMMEPI_ROUTE_SPLIT = 2, /* a cuBLASLt product, then one pass of ours                          */
-    GEMMEPI_ROUTE_HOST = 3   /* plain C on the host                                                */
+    GEMMEPI_ROUTE_HOST = 3,  /* plain C on the host                                                */
+    GEMMEPI_ROUTE_PLAIN = 4  /* a kernel of ours that takes everything, for what cuBLASLt does not */
 } gemmepi_route;
 
 typedef struct gemmepi_plan_details {
     gemmepi_route route;
-    const char *route_name;    /* "empty", "lt", "split", "host"                                        */
+    const char *route_name;    /* "empty", "lt", "split", "host", "plain"                               */
     char kernel[96];           /* the kernel of ours or the algorithm that does most of the work        */
     int tile_m, tile_n;        /* rows and columns of D that one block computes; 0: not known           */
-    int launches;              /* kernels of ours plus calls of cuBLASLt in one run                     */
+    int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run         */
     size_t workspace_size;     /* bytes that one run needs                                              */
     gemmepi_compute compute;   /* never DEFAULT                                                         */
-    gemmepi_dtype accumulator; /* F32 or F64                                                            */
+    gemmepi_dtype accumulator; /* F32, F64 or I32                                                       */
     int deterministic;         /* 1: repeated runs on one GPU give the same bits                        */
     int bit_stable;            /* 1: so do other processes on the same hardware and library versions    */
     double microseconds;       /* of one run if the plan was tuned, else 0                              */
@@ -275,6 +316,8 @@ typedef struct gemmepi_epilogue_needs {
     int64_t aux_ld;                        /* elements, bits for a mask                           */
     size_t bias_bytes, aux_bytes, residual_bytes,
         bias_grad_bytes; /* from the pointer to the last byte used */
+    size_t scale_a_bytes,
+        scale_b_bytes; /* likewise; 0 without a scale; the other scales are one F32 an item */
 } gemmepi_epilogue_needs;
 
 typedef struct gemmepi_context_details {

@@ -78,6 +78,8 @@ enum {
       (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream))                \
     X(memcpy_dtoh_async, cuMemcpyDtoHAsync_v2, gemmepi__cu_result,                                         \
       (void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream stream))                      \
+    X(memset_d8_async, cuMemsetD8Async, gemmepi__cu_result,                                                \
+      (gemmepi__cu_deviceptr to, unsigned char value, size_t count, gemmepi__cu_stream stream))            \
     X(stream_create, cuStreamCreate, gemmepi__cu_result, (gemmepi__cu_stream * stream, unsigned flags))    \
     X(stream_destroy, cuStreamDestroy_v2, gemmepi__cu_result, (gemmepi__cu_stream stream))                 \
     X(stream_synchronize, cuStreamSynchronize, gemmepi__cu_result, (gemmepi__cu_stream stream))            \

@@ -4,7 +4,7 @@
 
 #include "plan.h"
 
-static const char *const gemmepi__route_names[] = {"empty", "lt", "split", "host"};
+static const char *const gemmepi__route_names[] = {"empty", "lt", "split", "host", "plain"};
 
 static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_details *details) {
     const gemmepi__split *split = &plan->split;
@@ -16,7 +16,10 @@ static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_deta
                                   sizeof details->kernel, &details->tile_m, &details->tile_n);
     else if (plan->route == GEMMEPI_ROUTE_SPLIT)
         snprintf(details->kernel, sizeof details->kernel, "gemmepi_pass");
-    else if (plan->route == GEMMEPI_ROUTE_HOST)
+    else if (plan->route == GEMMEPI_ROUTE_PLAIN) {
+        snprintf(details->kernel, sizeof details->kernel, "gemmepi_plain");
+        details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;
+    } else if (plan->route == GEMMEPI_ROUTE_HOST)
         snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_product");
 #ifndef GEMMEPI_NO_HOST
     if (plan->route == GEMMEPI_ROUTE_HOST)
@@ -27,6 +30,7 @@ static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_deta
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
     if (!plan || !details)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
+    plan = gemmepi__current_plan(plan);
     memset(details, 0, sizeof *details);
     details->route = plan->route;
     details->route_name = gemmepi__route_names[plan->route];
@@ -38,7 +42,9 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
     }
     details->launches = plan->route == GEMMEPI_ROUTE_LT ? 1 : 0;
     if (plan->route == GEMMEPI_ROUTE_SPLIT)
-        details->launches = gemmepi__split_launches(&plan->split);
+        details->launches = gemmepi__split_launches(&plan->split, &plan->problem);
+    if (plan->route == GEMMEPI_ROUTE_PLAIN)
+        details->launches = gemmepi__plain_launches(&plan->plain, &plan->problem);
     details->workspace_size = plan->workspace_size;
     details->compute = (gemmepi_compute)plan->problem.compute;
     details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
@@ -47,45 +53,67 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
     return GEMMEPI_OK;
 }
 
+static const char *const gemmepi__scale_names[] = {"", "one scale", "a scale for each line of the sum",
+                                                   "a scale for each 128 of k",
+                                                   "a scale for each 128 x 128 block"};
+
 static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
-    const gemmepi__view *view = &problem->views[operand];
-    if (!view->dtype || (operand == GEMMEPI__C && view->ld == problem->views[GEMMEPI__D].ld &&
-                         view->batch_stride == problem->views[GEMMEPI__D].batch_stride &&
-                         view->dtype == problem->views[GEMMEPI__D].dtype))
+    const gemmepi__view *view = &problem->views[operand], *d = &problem->views[GEMMEPI__D];
+    if (!view->dtype || (operand == GEMMEPI__C && view->ld == d->ld &&
+                         view->batch_stride == d->batch_stride && view->dtype == d->dtype && !view->scale))
         return;
-    gemmepi__append(text, "  %-9s %s%s, %lld x %lld stored%s, ld %lld, batch stride %lld\n",
+    gemmepi__append(text, "  %-9s %s%s, %lld x %lld stored%s, ld %lld, batch stride %lld%s%s\n",
                     gemmepi__argument_name(problem, operand),
                     gemmepi__dtype((gemmepi_dtype)view->dtype)->name, view->bits == 1 ? " (bit mask)" : "",
                     (long long)view->lines, (long long)view->length, view->transposed ? " transposed" : "",
-                    (long long)view->ld, (long long)view->batch_stride);
+                    (long long)view->ld, (long long)view->batch_stride, view->scale ? ", " : "",
+                    gemmepi__scale_names[view->scale]);
 }
 
 static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem *problem) {
     int operand;
     gemmepi__append(text, "product of m %lld, n %lld, k %lld, batch %lld, epilogue ",
-                    (long long)(problem->exchanged ? problem->n : problem->m),
-                    (long long)(problem->exchanged ? problem->m : problem->n), (long long)problem->k,
-                    (long long)problem->batch);
+                    (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
+                    (long long)problem->k, (long long)problem->batch);
     gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
     gemmepi__append(
-        text, "%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
+        text, "%s%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
+        problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
         problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "", (int)problem->alignment,
         problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
-    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+    for (operand = 0; operand < GEMMEPI__SCALE_A; operand++)
         gemmepi__explain_view(text, problem, operand);
+}
+
+static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums) {
+    if (sums->first.function)
+        gemmepi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
+                        sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
 }
 
 static void gemmepi__explain_split(gemmepi__text *text, const gemmepi_plan *plan, const char *kernel) {
     const gemmepi__split *split = &plan->split;
+    const gemmepi__launch *pass = &split->pass.launch;
+    int operand;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+        if (split->converts[operand].launch.function)
+            gemmepi__append(text, "  gemmepi_convert: %s to %s in workspace\n",
+                            gemmepi__argument_name(&plan->problem, operand),
+                            gemmepi__dtype((gemmepi_dtype)plan->problem.common)->name);
     if (split->has_product)
         gemmepi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
-                        split->to_workspace ? ", into workspace in the accumulator's type" : "");
-    if (split->pass.function)
-        gemmepi__append(text, "  gemmepi_pass: the epilogue, %u blocks of %u x %u threads\n",
-                        split->pass.blocks, split->pass.threads_x, split->pass.threads_y);
-    if (split->sums.first.function)
-        gemmepi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
-                        split->sums.second.function ? 2 : 1, split->sums.second.function ? "es" : "");
+                        split->to_workspace ? ", into workspace in the type of its sums" : "");
+    if (pass->function)
+        gemmepi__append(text, "  gemmepi_pass: the epilogue, %u blocks of %u x %u threads\n", pass->blocks,
+                        pass->threads_x, pass->threads_y);
+    gemmepi__explain_sums(text, &split->sums);
+}
+
+static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi_plan *plan) {
+    const gemmepi__launch *launch = &plan->plain.launch;
+    gemmepi__append(text, "  gemmepi_plain: product and epilogue, %u blocks of %u threads\n", launch->blocks,
+                    launch->threads_x);
+    gemmepi__explain_sums(text, &plan->plain.sums);
 }
 
 static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *plan) {
@@ -98,18 +126,23 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
         gemmepi__append(text, "  m, n or batch is 0: nothing runs, nothing is written\n");
         break;
     case GEMMEPI_ROUTE_HOST:
-        gemmepi__append(text,
-                        "  plain C, accumulated in F64\n  not lt, not split: the context runs on the host\n");
+        gemmepi__append(
+            text,
+            "  plain C, accumulated in F64\n  not lt, not split, not plain: the context runs on the host\n");
         break;
     case GEMMEPI_ROUTE_LT:
-        gemmepi__append(text, "  %s\n  not split: lt does it in one kernel\n", details.kernel);
+        gemmepi__append(text, "  %s\n  not split, not plain: lt does it in one kernel\n", details.kernel);
+        break;
+    case GEMMEPI_ROUTE_PLAIN:
+        gemmepi__explain_plain(text, plan);
+        gemmepi__append(text, "  not lt: %s\n  not split: %s\n", plan->lt_reason, plan->split_reason);
         break;
     default:
         gemmepi__explain_split(text, plan, details.kernel);
-        gemmepi__append(text, "  not lt: %s\n", plan->lt_reason);
+        gemmepi__append(text, "  not lt: %s\n  not plain: slower than cuBLASLt's product\n", plan->lt_reason);
         break;
     }
-    if (plan->route == GEMMEPI_ROUTE_LT || plan->route == GEMMEPI_ROUTE_SPLIT)
+    if (plan->route != GEMMEPI_ROUTE_EMPTY && plan->route != GEMMEPI_ROUTE_HOST)
         gemmepi__append(text, "  not host: the context runs on a GPU\n");
 }
 
@@ -117,6 +150,7 @@ GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *data, size_t 
     gemmepi__text text = gemmepi__text_in(data, size);
     if (!plan)
         return 0;
+    plan = gemmepi__current_plan(plan);
     gemmepi__explain_problem(&text, &plan->problem);
     gemmepi__explain_routes(&text, plan);
     return text.length;

@@ -8,9 +8,9 @@
 /* What one reduction over k may need; NVIDIA recommends 32 MiB for Hopper, and 4 MiB before. */
 #define GEMMEPI__LT_WORKSPACE ((size_t)32 << 20)
 
-/* From this k on the bound for 16-bit results, at least 1.13 (4 + k / 8) 2^-24 |v|, covers the error of cuBLASLt's
-   approximate GELU from |v| = 0.44 on: measured on an H200 with cuBLASLt 13.1, that error is up to 5.3e-6 near v = -1.5
-   and 2e-6 below |v| = 1. For smaller v it is covered where terms cancel, as they do but in products of one sign. */
+/* From this k on the bound for 16-bit results, at least 1.13 (4 + k / 8) 2^-24 |v| = 4.5e-6 |v|, covers the error of
+   cuBLASLt's approximate GELU: at most 3.9e-6 |v| (near v = -1.4; 1.2e-6 |v| below 0.5, 3e-7 below 0.25), measured on an
+   H200 with cuBLASLt 13.1 over |v| from 2^-13 to 64. */
 #define GEMMEPI__LT_GELU_MIN_K 512
 
 /* What a route asks of cuBLASLt. */
@@ -20,16 +20,31 @@ typedef enum gemmepi__lt_use {
     GEMMEPI__LT_BARE_ALPHA_1 /* A B alone: alpha will be 1 and beta 0 in each run */
 } gemmepi__lt_use;
 
+/* A pointer of the matmul descriptor that each run sets. */
+typedef struct gemmepi__lt_pointer {
+    int attribute;
+    int operand; /* of ours, whose pointer it is */
+} gemmepi__lt_pointer;
+
+#define GEMMEPI__LT_MAX_POINTERS 9 /* bias or bias_grad, aux, five scales, two amax */
+
 /* Everything a run hands to cublasLtMatmul but pointers and scalars. */
 typedef struct gemmepi__lt_product {
     gemmepi__lt_matmul_desc desc;
     gemmepi__lt_layout a, b, c, d; /* ours, so cuBLASLt's A is b and its B is a */
     gemmepi__lt_algo algo;
     size_t workspace_size;
-    int is_f64;
-    int bias_operand; /* which of our operands BIAS_POINTER is: BIAS, BIAS_GRAD, or none (0) */
-    int sets_aux;
+    int scalars; /* dtype of alpha and beta */
+    int c_as_d;  /* where C is not read, D may stand for it */
+    int pointer_count;
+    gemmepi__lt_pointer pointers[GEMMEPI__LT_MAX_POINTERS];
 } gemmepi__lt_product;
+
+/* Whether the product runs on the fp8 tensor cores, whose bound has 2^-12 S more. */
+static int gemmepi__is_fp8_product(const gemmepi__problem *problem) {
+    return gemmepi__is_fp8(problem->views[GEMMEPI__A].dtype) &&
+           gemmepi__is_fp8(problem->views[GEMMEPI__B].dtype);
+}
 
 /* >>what may go there */
 
@@ -71,7 +86,7 @@ static int gemmepi__lt_epilogue(uint32_t epilogue) {
 
 /* Where cuBLASLt's result is looser than the contract: the sentence, or NULL. Measured, see the manual. */
 static const char *gemmepi__lt_breach(const gemmepi__problem *problem) {
-    int is_16_bit = problem->views[GEMMEPI__D].bits == 16;
+    int is_narrow = problem->views[GEMMEPI__D].bits <= 16;
     uint32_t activation = gemmepi__activation(problem->epilogue);
     if (activation == GEMMEPI_RELU && gemmepi__has(problem, GEMMEPI_AUX))
         return "its RELU mask has the bit for v >= 0, ours for v > 0";
@@ -79,12 +94,13 @@ static const char *gemmepi__lt_breach(const gemmepi__problem *problem) {
         return "its GELU derivative is off by up to 1.6e-5";
     if (activation == GEMMEPI_GELU_TANH && problem->accumulator == GEMMEPI_F64)
         return "its GELU is off by up to 3e-10 in F64";
-    if (activation == GEMMEPI_GELU_TANH && !is_16_bit)
+    if (activation == GEMMEPI_GELU_TANH && !is_narrow && !gemmepi__is_fp8_product(problem))
         return "its GELU is off by up to 5.3e-6";
-    if (activation == GEMMEPI_GELU_TANH && problem->k < GEMMEPI__LT_GELU_MIN_K)
+    if (activation == GEMMEPI_GELU_TANH && !gemmepi__is_fp8_product(problem) &&
+        problem->k < GEMMEPI__LT_GELU_MIN_K)
         return "its GELU is off by up to 5.3e-6, which the bound for k below 512 does not cover";
-    if (gemmepi__has(problem, GEMMEPI_BGRAD) && is_16_bit)
-        return "it sums bias_grad from values already rounded to 16 bits";
+    if (gemmepi__has(problem, GEMMEPI_BGRAD) && is_narrow)
+        return "it sums bias_grad from values already rounded to D's type";
     return NULL;
 }
 
@@ -100,25 +116,61 @@ static const char *gemmepi__lt_slower(const gemmepi__problem *problem) {
     return NULL;
 }
 
+/* What cuBLASLt takes of types and scales is for its heuristic to say, but for the cases below: there it would compute
+   something else, or was not seen to compute the same. */
+static const char *gemmepi__lt_type_rule(const gemmepi__problem *problem) {
+    const gemmepi__view *views = problem->views, *aux = &views[GEMMEPI__AUX];
+    int d = views[GEMMEPI__D].dtype, d_is_fp8 = gemmepi__is_fp8(d), is_fp8 = gemmepi__is_fp8_product(problem);
+    if (views[GEMMEPI__A].dtype != views[GEMMEPI__B].dtype && !is_fp8)
+        return "a and b differ in dtype";
+    if (problem->common == GEMMEPI_I8 && d != GEMMEPI_I32)
+        return "it has no scales for I8";
+    if (gemmepi__takes_scale(d) && !is_fp8)
+        return "it stores fp8 and I8 of such operands alone";
+    if (views[GEMMEPI__C].dtype != d && !d_is_fp8)
+        return "c and d differ in dtype";
+    if (views[GEMMEPI__BIAS].dtype && views[GEMMEPI__BIAS].dtype != d && !is_fp8)
+        return "bias and d differ in dtype";
+    if (views[GEMMEPI__BIAS_GRAD].dtype && views[GEMMEPI__BIAS_GRAD].dtype != d)
+        return "bias_grad and d differ in dtype";
+    if (aux->dtype && aux->bits != 1 && aux->dtype != d && !d_is_fp8)
+        return "aux and d differ in dtype";
+    if (views[GEMMEPI__AMAX_D].dtype && !d_is_fp8)
+        return "it writes amax of fp8 results alone";
+    if (views[GEMMEPI__AMAX_AUX].dtype && !gemmepi__is_fp8(aux->dtype))
+        return "it writes amax of an fp8 aux alone";
+    return NULL;
+}
+
+static const char *gemmepi__lt_scale_rule(const gemmepi__problem *problem) {
+    const gemmepi__view *views = problem->views;
+    int operand, summed = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__RESIDUAL && problem->batch > 1; operand++)
+        if (views[operand].scale > GEMMEPI_SCALE_TENSOR || views[GEMMEPI__SCALE_OF(operand)].batch_stride)
+            return "the items of the batch have scales of their own";
+    if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) && views[summed].scale)
+        return "it sums an operand without its scale";
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD) && views[GEMMEPI__AUX].scale)
+        return "it has no scale for an aux that is read";
+    return NULL;
+}
+
 /* The rule that keeps a problem from cuBLASLt, or NULL. */
 static const char *gemmepi__lt_rule(const gemmepi__problem *problem) {
     const gemmepi__view *views = problem->views;
     const gemmepi__view *aux = &views[GEMMEPI__AUX];
-    int d = views[GEMMEPI__D].dtype;
+    const char *rule;
     if (problem->flags & GEMMEPI_DEVICE_SCALARS)
         return "alpha and beta lie on the device as doubles";
     if (problem->k == 0)
         return "k is 0";
     if (!gemmepi__lt_epilogue(problem->epilogue))
         return "cuBLASLt has no such epilogue";
-    if (views[GEMMEPI__C].dtype != d)
-        return "c and d differ in dtype";
-    if (views[GEMMEPI__BIAS].dtype && views[GEMMEPI__BIAS].dtype != d)
-        return "bias and d differ in dtype";
-    if (views[GEMMEPI__BIAS_GRAD].dtype && views[GEMMEPI__BIAS_GRAD].dtype != d)
-        return "bias_grad and d differ in dtype";
-    if (aux->dtype && aux->bits != 1 && aux->dtype != d)
-        return "aux and d differ in dtype";
+    rule = gemmepi__lt_type_rule(problem);
+    if (!rule)
+        rule = gemmepi__lt_scale_rule(problem);
+    if (rule)
+        return rule;
     if (aux->dtype && aux->bits != 1 && (aux->ld % 8 || aux->batch_stride % 8))
         return "aux.ld or aux.batch_stride is no multiple of 8";
     if (views[GEMMEPI__BIAS_GRAD].dtype && problem->batch > 1 && views[GEMMEPI__BIAS_GRAD].batch_stride == 0)
@@ -149,16 +201,12 @@ static gemmepi_status gemmepi__open_lt(gemmepi_context *context) {
 }
 
 static int gemmepi__lt_type(int dtype) {
-    switch (dtype) {
-    case GEMMEPI_F64:
-        return GEMMEPI__CUDA_R_64F;
-    case GEMMEPI_F16:
-        return GEMMEPI__CUDA_R_16F;
-    case GEMMEPI_BF16:
-        return GEMMEPI__CUDA_R_16BF;
-    default:
-        return GEMMEPI__CUDA_R_32F;
-    }
+    static const int types[] = {
+        GEMMEPI__CUDA_R_32F,     GEMMEPI__CUDA_R_32F,  GEMMEPI__CUDA_R_64F,
+        GEMMEPI__CUDA_R_16F,     GEMMEPI__CUDA_R_16BF, GEMMEPI__CUDA_R_8F_E4M3,
+        GEMMEPI__CUDA_R_8F_E5M2, GEMMEPI__CUDA_R_8I,   GEMMEPI__CUDA_R_32I,
+    }; /* by gemmepi_dtype */
+    return types[dtype];
 }
 
 /* A view as cuBLASLt sees it: column-major, so a line of ours is a column. */
@@ -181,45 +229,103 @@ static int gemmepi__lt_set(const gemmepi__cublaslt *lt, gemmepi__lt_product *pro
     return lt->matmul_desc_set_attribute(&product->desc, attribute, value, size);
 }
 
-/* What a pointer to the view is a multiple of: the promise, and the element in any case. */
-static uint32_t gemmepi__lt_alignment(const gemmepi__problem *problem, const gemmepi__view *view) {
-    int32_t element = view->bits > 8 ? view->bits / 8 : 1;
-    return (uint32_t)(problem->alignment > element ? problem->alignment : element);
+/* Notes a pointer that runs set; here it is set to its alignment alone, which the heuristic reads. */
+static int gemmepi__lt_add_pointer(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                                   gemmepi__lt_product *product, int attribute, int operand) {
+    void *aligned = (void *)(uintptr_t)problem->views[operand].alignment;
+    gemmepi__lt_pointer *pointer = &product->pointers[product->pointer_count++];
+    pointer->attribute = attribute;
+    pointer->operand = operand;
+    return gemmepi__lt_set(lt, product, attribute, &aligned, sizeof aligned);
 }
 
-/* The attributes of an epilogue; pointers are set by each run, here only to their alignment. */
+static int gemmepi__lt_describe_vector(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                                       int operand, gemmepi__lt_product *product) {
+    const gemmepi__view *vector = &problem->views[operand];
+    int32_t type = gemmepi__lt_type(vector->dtype);
+    int result =
+        gemmepi__lt_add_pointer(lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_POINTER, operand);
+    /* D's type is the default, but beside fp8 operands BF16 is, also where D is F32 */
+    if (!result && (vector->dtype != problem->views[GEMMEPI__D].dtype || gemmepi__is_fp8_product(problem)))
+        result =
+            gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type);
+    if (!result && problem->batch > 1)
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE,
+                                 &vector->batch_stride, sizeof vector->batch_stride);
+    return result;
+}
+
+static int gemmepi__lt_describe_aux(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                                    gemmepi__lt_product *product) {
+    const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
+    int32_t type = gemmepi__lt_type(aux->dtype);
+    int result = gemmepi__lt_add_pointer(lt, problem, product,
+                                         GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, GEMMEPI__AUX);
+    if (!result && aux->bits != 1 && aux->dtype != problem->views[GEMMEPI__D].dtype)
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, &type,
+                                 sizeof type);
+    if (!result)
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &aux->ld,
+                                 sizeof aux->ld);
+    if (!result && problem->batch > 1)
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
+                                 &aux->batch_stride, sizeof aux->batch_stride);
+    if (!result && problem->views[GEMMEPI__AMAX_AUX].dtype)
+        result = gemmepi__lt_add_pointer(
+            lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER, GEMMEPI__AMAX_AUX);
+    return result;
+}
+
 static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
                                          gemmepi__lt_product *product) {
-    const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
-    const gemmepi__view *vector;
     int32_t epilogue = gemmepi__lt_epilogue(problem->epilogue);
-    void *aligned;
+    int vector = gemmepi__has(problem, GEMMEPI_BIAS) ? GEMMEPI__BIAS : GEMMEPI__BIAS_GRAD;
     int result =
         gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
-    product->bias_operand = gemmepi__has(problem, GEMMEPI_BIAS)         ? GEMMEPI__BIAS
-                            : gemmepi__has(problem, GEMMEPI__ANY_BGRAD) ? GEMMEPI__BIAS_GRAD
-                                                                        : 0;
-    product->sets_aux = aux->dtype != 0 && epilogue != GEMMEPI__CUBLASLT_EPILOGUE_DEFAULT &&
-                        gemmepi__activation(problem->epilogue) != GEMMEPI_NONE;
-    if (!result && product->bias_operand) {
-        vector = &problem->views[product->bias_operand];
-        aligned = (void *)(uintptr_t)gemmepi__lt_alignment(problem, vector);
-        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_POINTER, &aligned,
-                                 sizeof aligned);
-        if (!result && problem->batch > 1)
-            result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE,
-                                     &vector->batch_stride, sizeof vector->batch_stride);
-    }
-    if (!result && product->sets_aux) {
-        aligned = (void *)(uintptr_t)gemmepi__lt_alignment(problem, aux);
-        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aligned,
-                                 sizeof aligned);
-        if (!result)
-            result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &aux->ld,
-                                     sizeof aux->ld);
-        if (!result && problem->batch > 1)
-            result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
-                                     &aux->batch_stride, sizeof aux->batch_stride);
+    if (!result && gemmepi__has_operand(problem, vector))
+        result = gemmepi__lt_describe_vector(lt, problem, vector, product);
+    if (!result && gemmepi__has_operand(problem, GEMMEPI__AUX) &&
+        gemmepi__activation(problem->epilogue) != GEMMEPI_NONE)
+        result = gemmepi__lt_describe_aux(lt, problem, product);
+    if (!result && gemmepi__has_operand(problem, GEMMEPI__AMAX_D))
+        result = gemmepi__lt_add_pointer(lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_AMAX_D_POINTER,
+                                         GEMMEPI__AMAX_D);
+    return result;
+}
+
+/* Our matrix, and the attributes of its scale; our A is cuBLASLt's B. */
+typedef struct gemmepi__lt_scale_row {
+    int operand, pointer, mode;
+} gemmepi__lt_scale_row;
+
+static const gemmepi__lt_scale_row gemmepi__lt_scales[] = {
+    {GEMMEPI__A, GEMMEPI__CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, GEMMEPI__CUBLASLT_MATMUL_DESC_B_SCALE_MODE},
+    {GEMMEPI__B, GEMMEPI__CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, GEMMEPI__CUBLASLT_MATMUL_DESC_A_SCALE_MODE},
+    {GEMMEPI__C, GEMMEPI__CUBLASLT_MATMUL_DESC_C_SCALE_POINTER, GEMMEPI__CUBLASLT_MATMUL_DESC_C_SCALE_MODE},
+    {GEMMEPI__D, GEMMEPI__CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, GEMMEPI__CUBLASLT_MATMUL_DESC_D_SCALE_MODE},
+    {GEMMEPI__AUX, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER,
+     GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_MODE},
+};
+
+/* A bare product takes the scales that change along k; the pass takes the others. */
+static int gemmepi__lt_describe_scales(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                                       gemmepi__lt_use use, gemmepi__lt_product *product) {
+    static const int32_t modes[] = {0, GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F,
+                                    GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
+                                    GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+                                    GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F};
+    size_t i;
+    int result = 0;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__lt_scales) && !result; i++) {
+        const gemmepi__lt_scale_row *row = &gemmepi__lt_scales[i];
+        int mode = problem->views[row->operand].scale;
+        int bare = use != GEMMEPI__LT_WHOLE;
+        if (!mode ||
+            (bare && (row->operand > GEMMEPI__B || !gemmepi__scale_varies_along_k(problem, row->operand))))
+            continue;
+        result = gemmepi__lt_add_pointer(lt, problem, product, row->pointer, GEMMEPI__SCALE_OF(row->operand));
+        if (!result && mode != GEMMEPI_SCALE_TENSOR) /* a library without the attribute has that mode alone */
+            result = gemmepi__lt_set(lt, product, row->mode, &modes[mode], sizeof modes[mode]);
     }
     return result;
 }
@@ -228,15 +334,20 @@ static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__prob
                                 const gemmepi__view *c, const gemmepi__view *d,
                                 gemmepi__lt_product *product) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-    int compute = problem->compute == GEMMEPI_COMPUTE_F64    ? GEMMEPI__CUBLAS_COMPUTE_64F
+    int sums = gemmepi__product_dtype(problem);
+    int compute = sums == GEMMEPI_F64                        ? GEMMEPI__CUBLAS_COMPUTE_64F
+                  : sums == GEMMEPI_I32                      ? GEMMEPI__CUBLAS_COMPUTE_32I
                   : problem->compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI__CUBLAS_COMPUTE_32F_FAST_TF32
                                                              : GEMMEPI__CUBLAS_COMPUTE_32F;
     int32_t transpose_a = b->transposed ? GEMMEPI__CUBLAS_OP_T : GEMMEPI__CUBLAS_OP_N;
     int32_t transpose_b = a->transposed ? GEMMEPI__CUBLAS_OP_T : GEMMEPI__CUBLAS_OP_N;
     int result;
-    product->is_f64 = problem->accumulator == GEMMEPI_F64;
-    result = lt->matmul_desc_init(&product->desc, sizeof product->desc, compute,
-                                  gemmepi__lt_type(problem->accumulator));
+    int8_t fast = 1;
+    product->scalars = sums;
+    product->c_as_d = c->dtype == d->dtype;
+    result = lt->matmul_desc_init(&product->desc, sizeof product->desc, compute, gemmepi__lt_type(sums));
+    if (!result && (problem->flags & GEMMEPI_FAST_ACCUMULATION))
+        result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast);
     if (!result)
         result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSA, &transpose_a,
                                  sizeof transpose_a);
@@ -277,7 +388,7 @@ static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__proble
         result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                                               &schemes, sizeof schemes);
     for (i = 0; i < GEMMEPI__COUNT(alignments) && !result; i++) {
-        alignment = gemmepi__lt_alignment(problem, views[i]);
+        alignment = (uint32_t)views[i]->alignment;
         result = lt->preference_set_attribute(preference, alignments[i], &alignment, sizeof alignment);
     }
     return result;
@@ -301,7 +412,7 @@ static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gem
                                           gemmepi__lt_use use, const gemmepi__lt_algo *algo) {
     int id = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
     int rounds_early =
-        problem->views[GEMMEPI__D].bits == 16 && !(problem->flags & GEMMEPI_RELAXED) &&
+        problem->views[GEMMEPI__D].bits <= 16 && !(problem->flags & GEMMEPI_RELAXED) &&
         use == GEMMEPI__LT_WHOLE &&
         (gemmepi__has(problem, GEMMEPI_BIAS) || gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH);
     if (id == GEMMEPI__LT_SKIPS_ALPHA_0 && use != GEMMEPI__LT_BARE_ALPHA_1)
@@ -313,11 +424,9 @@ static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gem
 
 #define GEMMEPI__LT_ANSWERS 8
 
-/* Asks cuBLASLt for an algorithm. c and d are the problem's, or those of a bare product into a buffer of ours.
-   GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. */
-static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                        gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
-                                        gemmepi__lt_product *product) {
+static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__problem *problem,
+                                      gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
+                                      gemmepi__lt_product *product) {
     const gemmepi__cublaslt *lt = &context->cublaslt;
     gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
     gemmepi__lt_preference preference;
@@ -328,6 +437,8 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
                              (long long)problem->batch);
     result = gemmepi__lt_describe(lt, problem, c, d, product);
+    if (!result)
+        result = gemmepi__lt_describe_scales(lt, problem, use, product);
     if (!result && use == GEMMEPI__LT_WHOLE)
         result = gemmepi__lt_describe_epilogue(lt, problem, product);
     if (!result)
@@ -356,31 +467,77 @@ static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi_
                          lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
 }
 
+/* Asks cuBLASLt for an algorithm. c and d are the problem's, or those of a bare product into a buffer of ours.
+   GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. Fast accumulation is a permission: block-scaled products do
+   not have it. */
+static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                        gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
+                                        gemmepi__lt_product *product) {
+    gemmepi_status status = gemmepi__lt_ask(context, problem, use, c, d, product);
+    gemmepi__problem slow = *problem;
+    slow.flags &= ~GEMMEPI_FAST_ACCUMULATION;
+    if (status == GEMMEPI_UNSUPPORTED && slow.flags != problem->flags)
+        status = gemmepi__lt_ask(context, &slow, use, c, d, product);
+    return status;
+}
+
 /* >>running */
 
-/* The primary context is current. d is where the product goes, which split may have put elsewhere than args.d. */
+/* What one run hands over beside the plan's product. */
+typedef struct gemmepi__lt_call {
+    double alpha, beta;
+    const void *a, *b, *c;
+    void *d, *workspace;
+} gemmepi__lt_call;
+
+typedef union gemmepi__lt_scalar {
+    double f64;
+    float f32;
+    int32_t i32;
+} gemmepi__lt_scalar;
+
+static gemmepi__lt_scalar gemmepi__lt_scalar_of(int dtype, double value) {
+    gemmepi__lt_scalar scalar;
+    if (dtype == GEMMEPI_F64)
+        scalar.f64 = value;
+    else if (dtype == GEMMEPI_I32)
+        scalar.i32 = (int32_t)value;
+    else
+        scalar.f32 = (float)value;
+    return scalar;
+}
+
+/* Whether cuBLASLt refused to start, rather than failed while it ran. */
+static int gemmepi__lt_refused(int result) {
+    return result == GEMMEPI__CUBLAS_STATUS_INVALID_VALUE || result == GEMMEPI__CUBLAS_STATUS_ARCH_MISMATCH ||
+           result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR || result == GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+/* The primary context is current. UNSUPPORTED where cuBLASLt refuses what its heuristic had accepted: nothing runs. */
 static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemmepi__lt_product *product,
-                                      const gemmepi__arguments *arguments, double alpha, double beta,
-                                      const void *c, void *d, void *workspace, gemmepi_stream stream) {
+                                      const gemmepi__arguments *arguments, const gemmepi__lt_call *call,
+                                      gemmepi_stream stream) {
     const gemmepi__cublaslt *lt = &context->cublaslt;
     gemmepi__lt_product run = *product; /* the plan's own stays as it is: other threads use it */
-    float alpha_f32 = (float)alpha, beta_f32 = (float)beta;
-    int result = 0;
-    if (run.bias_operand)
-        result = gemmepi__lt_set(lt, &run, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-                                 &arguments->pointers[run.bias_operand], sizeof(void *));
-    if (!result && run.sets_aux)
-        result = gemmepi__lt_set(lt, &run, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
-                                 &arguments->pointers[GEMMEPI__AUX], sizeof(void *));
-    if (beta == 0) { /* cuBLASLt wants a C all the same, and does not read it */
-        c = d;
-        run.c = run.d;
+    gemmepi__lt_scalar alpha = gemmepi__lt_scalar_of(run.scalars, call->alpha);
+    gemmepi__lt_scalar beta = gemmepi__lt_scalar_of(run.scalars, call->beta);
+    const void *c = call->c;
+    int result = 0, i;
+    for (i = 0; i < run.pointer_count && !result; i++)
+        result = gemmepi__lt_set(lt, &run, run.pointers[i].attribute,
+                                 &arguments->pointers[run.pointers[i].operand], sizeof(void *));
+    if (call->beta == 0) { /* cuBLASLt wants a C all the same, and does not read it */
+        c = run.c_as_d ? call->d : call->a;
+        if (run.c_as_d)
+            run.c = run.d;
     }
     if (!result)
-        result = lt->matmul(context->lt_handle, &run.desc, run.is_f64 ? (const void *)&alpha : &alpha_f32,
-                            arguments->pointers[GEMMEPI__B], &run.b, arguments->pointers[GEMMEPI__A], &run.a,
-                            run.is_f64 ? (const void *)&beta : &beta_f32, c, &run.c, d, &run.d, &run.algo,
-                            workspace, run.workspace_size, stream);
+        result = lt->matmul(context->lt_handle, &run.desc, &alpha, call->b, &run.b, call->a, &run.a, &beta, c,
+                            &run.c, call->d, &run.d, &run.algo, call->workspace, run.workspace_size, stream);
+    if (gemmepi__lt_refused(result))
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
+                             lt->get_status_name(result), result);
     return result ? gemmepi__cublaslt_failed(lt, result, "cublasLtMatmul") : GEMMEPI_OK;
 }
 

@@ -7,6 +7,7 @@
 #ifndef GEMMEPI_NO_HOST
 #include "../host/product.h"
 #endif
+#include "plain.h"
 #include "split.h"
 
 #define GEMMEPI__REASON_SIZE 512
@@ -16,94 +17,125 @@ struct gemmepi_plan {
     gemmepi__problem problem;
     gemmepi_route route;
     size_t workspace_size;
-    gemmepi__lt_product lt;               /* of the route lt */
-    gemmepi__split split;                 /* of the route split */
-    char lt_reason[GEMMEPI__REASON_SIZE]; /* why not lt */
+    gemmepi__lt_product lt;                  /* of the route lt */
+    gemmepi__split split;                    /* of the route split */
+    gemmepi__plain plain;                    /* of the route plain */
+    char lt_reason[GEMMEPI__REASON_SIZE];    /* why not lt */
+    char split_reason[GEMMEPI__REASON_SIZE]; /* why not split */
+    /* The plan that runs in place of this one once cuBLASLt has refused it: a field of its own plan, reached by a pointer
+       because users hold plans as const. */
+    gemmepi__atomic_pointer replacement;
+    gemmepi__atomic_pointer *replacement_place;
     long references;
     long last_used; /* by the context's plan_clock; of cached plans, under its lock */
 };
 
 /* >>choosing */
 
-/* Whether lt runs the problem; if not, plan->lt_reason says why. Other failures are returned. */
-static gemmepi_status gemmepi__try_lt(gemmepi_plan *plan) {
-    const char *rule = gemmepi__lt_rule(&plan->problem);
-    gemmepi_status status;
-    if (rule) {
-        snprintf(plan->lt_reason, sizeof plan->lt_reason, "%s", rule);
-        return GEMMEPI_UNSUPPORTED;
-    }
-    status = gemmepi__lt_build(plan->context, &plan->problem, GEMMEPI__LT_WHOLE,
-                               &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
-    if (status)
-        snprintf(plan->lt_reason, sizeof plan->lt_reason, "%.500s", gemmepi__error_text);
+/* Notes why a route does not run a problem; other failures are returned. */
+static gemmepi_status gemmepi__keep_reason(gemmepi_status status, char *reason) {
+    if (status == GEMMEPI_UNSUPPORTED)
+        snprintf(reason, GEMMEPI__REASON_SIZE, "%.500s", gemmepi__error_text);
     return status;
 }
 
-static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan) {
-    char split_reason[GEMMEPI__REASON_SIZE];
+static gemmepi_status gemmepi__try_lt(gemmepi_plan *plan) {
+    const char *rule = gemmepi__lt_rule(&plan->problem);
+    gemmepi_status status;
+    if (rule)
+        status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
+    else
+        status =
+            gemmepi__lt_build(plan->context, &plan->problem, GEMMEPI__LT_WHOLE,
+                              &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
+    plan->workspace_size = plan->lt.workspace_size;
+    plan->route = GEMMEPI_ROUTE_LT;
+    return gemmepi__keep_reason(status, plan->lt_reason);
+}
+
+static gemmepi_status gemmepi__try_split(gemmepi_plan *plan, int bare) {
+    gemmepi_status status = gemmepi__split_build(plan->context, &plan->problem, bare, &plan->split);
+    plan->workspace_size = gemmepi__split_workspace(&plan->split);
+    plan->route = GEMMEPI_ROUTE_SPLIT;
+    return gemmepi__keep_reason(status, plan->split_reason);
+}
+
+static gemmepi_status gemmepi__try_plain(gemmepi_plan *plan) {
+    gemmepi_status status = gemmepi__plain_build(plan->context, &plan->problem, &plan->plain);
+    plan->workspace_size = gemmepi__plain_workspace(&plan->plain);
+    plan->route = GEMMEPI_ROUTE_PLAIN;
+    return status;
+}
+
+/* The first route that runs the problem; those before have left their reasons. refused: the route, if any, that cuBLASLt
+   refused when it ran, for the reason that stands in gemmepi_last_error. */
+static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, gemmepi_route refused) {
+    char reason[GEMMEPI__REASON_SIZE];
     gemmepi_status status = plan->problem.k ? gemmepi__open_lt(plan->context) : GEMMEPI_OK;
     if (status)
         return status;
-    status = gemmepi__try_lt(plan);
-    if (!status) {
-        plan->route = GEMMEPI_ROUTE_LT;
-        plan->workspace_size = plan->lt.workspace_size;
-        return GEMMEPI_OK;
-    }
-    if (status != GEMMEPI_UNSUPPORTED)
+    status = refused != GEMMEPI_ROUTE_EMPTY ? GEMMEPI_UNSUPPORTED : gemmepi__try_lt(plan);
+    if (status == GEMMEPI_UNSUPPORTED && refused != GEMMEPI_ROUTE_SPLIT)
+        status = gemmepi__try_split(plan, refused == GEMMEPI_ROUTE_LT);
+    if (status == GEMMEPI_UNSUPPORTED)
+        status = gemmepi__try_plain(plan);
+    if (gemmepi__keep_reason(status, reason) != GEMMEPI_UNSUPPORTED)
         return status;
-    status = gemmepi__split_build(plan->context, &plan->problem, &plan->split);
-    if (!status) {
-        plan->route = GEMMEPI_ROUTE_SPLIT;
-        plan->workspace_size = gemmepi__split_workspace(&plan->split);
-        return GEMMEPI_OK;
-    }
-    if (status != GEMMEPI_UNSUPPORTED)
-        return status;
-    snprintf(split_reason, sizeof split_reason, "%.500s", gemmepi__error_text);
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no route runs this problem. lt: %s. split: %s",
-                         plan->lt_reason, split_reason);
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no route runs this problem. lt: %s. split: %s. plain: %s",
+                         plan->lt_reason, plan->split_reason, reason);
 }
 
 /* The context's device: the primary context current, one build at a time. */
-static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan) {
+static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, gemmepi_route refused) {
     gemmepi_context *context = plan->context;
     gemmepi__entry entry;
     gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
     gemmepi__lock(&context->build_lock);
-    status = gemmepi__choose_route(plan);
+    status = gemmepi__choose_route(plan, refused);
     gemmepi__unlock(&context->build_lock);
     gemmepi__leave_relaxed(context, &entry);
     return status;
 }
 
 static void gemmepi__release_plan(void *released) {
-    gemmepi_plan *plan = (gemmepi_plan *)released;
-    if (gemmepi__add(&plan->references, -1) == 0)
-        gemmepi__delete(&plan->context->allocator, plan);
+    gemmepi_plan *plan = (gemmepi_plan *)released, *replacement;
+    if (gemmepi__add(&plan->references, -1) != 0)
+        return;
+    replacement = (gemmepi_plan *)gemmepi__load_pointer(&plan->replacement);
+    if (replacement)
+        gemmepi__release_plan(replacement);
+    gemmepi__delete(&plan->context->allocator, plan);
+}
+
+static gemmepi_plan *gemmepi__new_plan(gemmepi_context *context, const gemmepi__problem *problem) {
+    gemmepi_plan *plan = (gemmepi_plan *)gemmepi__new(&context->allocator, sizeof *plan);
+    if (!plan)
+        return NULL;
+    plan->context = context;
+    plan->problem = *problem;
+    plan->references = 1;
+    plan->replacement_place = &plan->replacement;
+    return plan;
 }
 
 static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
                                           gemmepi_plan **result) {
-    gemmepi_plan *plan = (gemmepi_plan *)gemmepi__new(&context->allocator, sizeof *plan);
+    gemmepi_plan *plan = gemmepi__new_plan(context, problem);
     gemmepi_status status = GEMMEPI_OK;
     if (!plan)
         return GEMMEPI_OUT_OF_MEMORY;
-    plan->context = context;
-    plan->problem = *problem;
-    plan->references = 1;
     if (gemmepi__is_empty(problem)) {
         plan->route = GEMMEPI_ROUTE_EMPTY;
         gemmepi__say(&context->log, GEMMEPI_LOG_INFO,
                      "a product of m %lld, n %lld, batch %lld is empty: runs write nothing",
-                     (long long)problem->m, (long long)problem->n, (long long)problem->batch);
+                     (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
+                     (long long)problem->batch);
     } else if (context->is_host) {
         plan->route = GEMMEPI_ROUTE_HOST;
     } else {
-        status = gemmepi__choose_on_device(plan);
+        status = gemmepi__choose_on_device(plan, GEMMEPI_ROUTE_EMPTY);
     }
     if (status)
         gemmepi__release_plan(plan);
@@ -118,7 +150,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
     gemmepi_status status;
     if (!context || !plan)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
-    status = gemmepi__normalise(desc, &problem);
+    status = gemmepi__normalise(desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
     return status ? status : gemmepi__build_plan(context, &problem, plan);
 }
 
@@ -131,25 +163,32 @@ GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
 
 static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemmepi__arguments *arguments,
                                             void *workspace, gemmepi_stream stream) {
-    if (plan->route == GEMMEPI_ROUTE_LT)
-        return gemmepi__lt_run(plan->context, &plan->lt, arguments, arguments->alpha, arguments->beta,
-                               arguments->pointers[GEMMEPI__C], arguments->pointers[GEMMEPI__D], workspace,
-                               stream);
-    return gemmepi__split_run(plan->context, &plan->split, arguments, (char *)workspace, stream);
+    void *const *pointers = arguments->pointers;
+    gemmepi__lt_call call;
+    if (plan->route == GEMMEPI_ROUTE_SPLIT)
+        return gemmepi__split_run(plan->context, &plan->problem, &plan->split, arguments, (char *)workspace,
+                                  stream);
+    if (plan->route == GEMMEPI_ROUTE_PLAIN)
+        return gemmepi__plain_run(plan->context, &plan->problem, &plan->plain, arguments, (char *)workspace,
+                                  stream);
+    if (pointers[GEMMEPI__AUX] && pointers[GEMMEPI__AUX] == pointers[GEMMEPI__D])
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "aux is d, which some of its algorithms write before they read aux");
+    call.alpha = arguments->alpha;
+    call.beta = arguments->beta;
+    call.a = pointers[GEMMEPI__A];
+    call.b = pointers[GEMMEPI__B];
+    call.c = pointers[GEMMEPI__C];
+    call.d = pointers[GEMMEPI__D];
+    call.workspace = workspace;
+    return gemmepi__lt_run(plan->context, &plan->lt, arguments, &call, stream);
 }
 
-static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
-                                             const gemmepi__arguments *arguments, gemmepi_stream stream) {
-    gemmepi__block *block;
+static gemmepi_status gemmepi__launch_in_block(const gemmepi_plan *plan, const gemmepi__arguments *arguments,
+                                               gemmepi_stream stream) {
+    gemmepi__block *block =
+        gemmepi__find_block(plan->context, gemmepi__key_of_stream(stream), plan->workspace_size);
     gemmepi_status status;
-    if (plan->workspace_size == 0)
-        return gemmepi__launch_route(plan, arguments, NULL, stream);
-    if (args->workspace) {
-        status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, args->workspace_size,
-                                          plan->workspace_size);
-        return status ? status : gemmepi__launch_route(plan, arguments, args->workspace, stream);
-    }
-    block = gemmepi__find_block(plan->context, gemmepi__key_of_stream(stream), plan->workspace_size);
     if (!block)
         return gemmepi__fail(
             GEMMEPI_BUFFER_TOO_SMALL,
@@ -161,12 +200,95 @@ static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gem
     return status;
 }
 
+static gemmepi_status gemmepi__launch_plan(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+                                           const gemmepi__arguments *arguments, gemmepi_stream stream) {
+    gemmepi_status status;
+    if (plan->workspace_size == 0)
+        return gemmepi__launch_route(plan, arguments, NULL, stream);
+    if (!args->workspace)
+        return gemmepi__launch_in_block(plan, arguments, stream);
+    status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, args->workspace_size,
+                                      plan->workspace_size);
+    return status ? status : gemmepi__launch_route(plan, arguments, args->workspace, stream);
+}
+
+/* The plan that stands for this one now. */
+static const gemmepi_plan *gemmepi__current_plan(const gemmepi_plan *plan) {
+    const gemmepi_plan *next;
+    while ((next = (const gemmepi_plan *)gemmepi__load_pointer(plan->replacement_place)) != NULL)
+        plan = next;
+    return plan;
+}
+
+/* Builds the plan's replacement by the next route, if no other thread has done so. cuBLASLt's sentence stands in
+   gemmepi_last_error. */
+static gemmepi_status gemmepi__replace_plan(const gemmepi_plan *plan) {
+    gemmepi_plan *next = gemmepi__new_plan(plan->context, &plan->problem);
+    gemmepi_status status;
+    if (!next)
+        return GEMMEPI_OUT_OF_MEMORY;
+    memcpy(next->lt_reason, plan->lt_reason, sizeof next->lt_reason);
+    gemmepi__keep_reason(GEMMEPI_UNSUPPORTED,
+                         plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);
+    status = gemmepi__choose_on_device(next, plan->route);
+    gemmepi__lock(&plan->context->lock);
+    if (!status && !gemmepi__load_pointer(plan->replacement_place)) {
+        gemmepi__publish_pointer(plan->replacement_place, next);
+        next = NULL;
+    }
+    gemmepi__unlock(&plan->context->lock);
+    if (next)
+        gemmepi__release_plan(next);
+    else
+        gemmepi__say(&plan->context->log, GEMMEPI_LOG_WARNING,
+                     "a product of m %lld, n %lld, k %lld takes another route from now on: %s",
+                     (long long)gemmepi__callers_m(&plan->problem),
+                     (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k,
+                     plan->route == GEMMEPI_ROUTE_LT ? gemmepi__current_plan(plan)->lt_reason
+                                                     : gemmepi__current_plan(plan)->split_reason);
+    return status;
+}
+
+/* The replacement may need more workspace than the caller gave or reserved: it takes the context's. */
+static gemmepi_status gemmepi__launch_replacement(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+                                                  const gemmepi__arguments *arguments,
+                                                  gemmepi_stream stream) {
+    gemmepi_status status;
+    if (args->workspace && args->workspace_size >= plan->workspace_size)
+        return gemmepi__launch_plan(plan, args, arguments, stream);
+    status = gemmepi__reserve(plan->context, stream, plan->workspace_size);
+    if (status || plan->workspace_size == 0)
+        return status ? status : gemmepi__launch_route(plan, arguments, NULL, stream);
+    return gemmepi__launch_in_block(plan, arguments, stream);
+}
+
+/* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
+static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+                                             const gemmepi__arguments *arguments, gemmepi_stream stream) {
+    const gemmepi_plan *current = gemmepi__current_plan(plan);
+    gemmepi_status status = current == plan ? gemmepi__launch_plan(plan, args, arguments, stream)
+                                            : gemmepi__launch_replacement(current, args, arguments, stream);
+    while (status == GEMMEPI_UNSUPPORTED && current->route != GEMMEPI_ROUTE_PLAIN) {
+        status = gemmepi__replace_plan(current);
+        if (status)
+            break;
+        current = gemmepi__current_plan(current);
+        status = gemmepi__launch_replacement(current, args, arguments, stream);
+    }
+    return status;
+}
+
 #ifndef GEMMEPI_NO_HOST
 static gemmepi_status gemmepi__run_on_host(const gemmepi_plan *plan, gemmepi__arguments *arguments) {
     if (arguments->device_alpha)
         memcpy(&arguments->alpha, arguments->device_alpha, sizeof(double));
     if (arguments->device_beta)
         memcpy(&arguments->beta, arguments->device_beta, sizeof(double));
+    if (plan->problem.accumulator == GEMMEPI_I32) {
+        arguments->alpha = rint(arguments->alpha);
+        arguments->beta = rint(arguments->beta);
+    }
+
     gemmepi__host_product(&plan->problem, arguments);
     return GEMMEPI_OK;
 }
@@ -199,13 +321,30 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
 GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream) {
     if (!plan)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
-    return gemmepi__reserve(plan->context, stream, plan->workspace_size);
+    return gemmepi__reserve(plan->context, stream, gemmepi__current_plan(plan)->workspace_size);
 }
 
 /* >>one-shot calls: plans kept by problem */
 
-/* Plans are some 2 KB; a program with more shapes than this builds the least recently used ones anew. */
+/* Plans are some 5 KB; a program with more shapes than this builds the least recently used ones anew. */
 #define GEMMEPI__MAX_CACHED_PLANS 1024
+
+/* The problem's bytes without the views that it does not have: the fewer, the sooner a plan is found. */
+typedef struct gemmepi__plan_key {
+    size_t size;
+    unsigned char bytes[sizeof(gemmepi__problem)];
+} gemmepi__plan_key;
+
+static void gemmepi__make_plan_key(const gemmepi__problem *problem, gemmepi__plan_key *key) {
+    int operand;
+    key->size = offsetof(gemmepi__problem, views);
+    memcpy(key->bytes, problem, key->size);
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+        if (gemmepi__has_operand(problem, operand)) {
+            memcpy(key->bytes + key->size, &problem->views[operand], sizeof(gemmepi__view));
+            key->size += sizeof(gemmepi__view);
+        }
+}
 
 typedef struct gemmepi__oldest {
     gemmepi_plan *plan;
@@ -219,8 +358,8 @@ static void gemmepi__consider_oldest(void *user, gemmepi__map_entry *entry) {
 }
 
 /* With the lock held: the plan with one more reference, or NULL. */
-static gemmepi_plan *gemmepi__find_plan(gemmepi_context *context, const gemmepi__problem *problem) {
-    gemmepi_plan *plan = (gemmepi_plan *)gemmepi__map_find(&context->plans, problem, sizeof *problem);
+static gemmepi_plan *gemmepi__find_plan(gemmepi_context *context, const gemmepi__plan_key *key) {
+    gemmepi_plan *plan = (gemmepi_plan *)gemmepi__map_find(&context->plans, key->bytes, key->size);
     if (plan) {
         gemmepi__add(&plan->references, 1);
         plan->last_used = ++context->plan_clock;
@@ -229,16 +368,18 @@ static gemmepi_plan *gemmepi__find_plan(gemmepi_context *context, const gemmepi_
 }
 
 /* With the lock held: keeps the plan under a reference of the cache's own, if there is memory for it. */
-static void gemmepi__keep_plan(gemmepi_context *context, gemmepi_plan *plan) {
+static void gemmepi__keep_plan(gemmepi_context *context, const gemmepi__plan_key *key, gemmepi_plan *plan) {
     gemmepi__oldest oldest = {NULL};
+    gemmepi__plan_key oldest_key;
     context->release_plan = gemmepi__release_plan;
     if (context->plans.count >= GEMMEPI__MAX_CACHED_PLANS) {
         gemmepi__map_each(&context->plans, gemmepi__consider_oldest, &oldest);
-        gemmepi__map_remove(&context->plans, &oldest.plan->problem, sizeof oldest.plan->problem);
+        gemmepi__make_plan_key(&oldest.plan->problem, &oldest_key);
+        gemmepi__map_remove(&context->plans, oldest_key.bytes, oldest_key.size);
         gemmepi__release_plan(oldest.plan);
     }
     plan->last_used = ++context->plan_clock;
-    if (gemmepi__map_insert(&context->plans, &plan->problem, sizeof plan->problem, plan))
+    if (gemmepi__map_insert(&context->plans, key->bytes, key->size, plan))
         gemmepi__add(&plan->references, 1);
 }
 
@@ -246,9 +387,11 @@ static void gemmepi__keep_plan(gemmepi_context *context, gemmepi_plan *plan) {
 static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi__problem *problem,
                                         gemmepi_plan **result) {
     gemmepi_plan *plan, *other;
+    gemmepi__plan_key key;
     gemmepi_status status;
+    gemmepi__make_plan_key(problem, &key);
     gemmepi__lock(&context->lock);
-    plan = gemmepi__find_plan(context, problem);
+    plan = gemmepi__find_plan(context, &key);
     gemmepi__unlock(&context->lock);
     if (plan) {
         *result = plan;
@@ -258,9 +401,9 @@ static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi_
     if (status)
         return status;
     gemmepi__lock(&context->lock);
-    other = gemmepi__find_plan(context, problem); /* another thread was quicker: its plan is as good */
+    other = gemmepi__find_plan(context, &key); /* another thread was quicker: its plan is as good */
     if (!other)
-        gemmepi__keep_plan(context, plan);
+        gemmepi__keep_plan(context, &key, plan);
     gemmepi__unlock(&context->lock);
     if (other)
         gemmepi__release_plan(plan);
@@ -275,11 +418,9 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
     gemmepi_status status;
     if (!context || !args)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
-    status = gemmepi__normalise(desc, &problem);
+    status = gemmepi__normalise(desc, gemmepi__alignment_of(args), &problem);
     if (status)
         return status;
-    if (!desc->alignment)
-        problem.alignment = (int32_t)gemmepi__alignment_of(args);
     status = gemmepi__get_plan(context, &problem, &plan);
     if (status)
         return status;

@@ -15,6 +15,7 @@ typedef struct gemmepi__host_tile {
     double v[GEMMEPI__HOST_TILE][GEMMEPI__HOST_TILE];
     double a[GEMMEPI__HOST_TILE][GEMMEPI__HOST_DEPTH];
     double b[GEMMEPI__HOST_DEPTH][GEMMEPI__HOST_TILE];
+    double amax_d, amax_aux; /* of all tiles so far */
 } gemmepi__host_tile;
 
 static int64_t gemmepi__smaller(int64_t x, int64_t y) {
@@ -26,27 +27,99 @@ static int64_t gemmepi__index_of(const gemmepi__view *view, int64_t item, int64_
     return item * view->batch_stride + (view->transposed ? column * view->ld + row : row * view->ld + column);
 }
 
+/* The number by which element (outer, k) of A or B is multiplied; outer is A's row or B's column. */
+static double gemmepi__scale_at(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                int operand, int64_t item, int64_t outer, int64_t k) {
+    const gemmepi__view *scale = &problem->views[GEMMEPI__SCALE_OF(operand)];
+    const float *numbers = (const float *)arguments->pointers[GEMMEPI__SCALE_OF(operand)];
+    int64_t at = item * scale->batch_stride;
+    switch (problem->views[operand].scale) {
+    case GEMMEPI_SCALE_OUTER:
+        return (double)numbers[at + outer];
+    case GEMMEPI_SCALE_VECTOR_128:
+        return (double)numbers[at + k / 128 * scale->ld + outer];
+    case GEMMEPI_SCALE_BLOCK_128:
+        return (double)numbers[at + outer / 128 * scale->ld + k / 128];
+    default:
+        return (double)numbers[at];
+    }
+}
+
+/* `count` elements of A or B from (outer, k) on, along k or along the rows of A (columns of B), times the scales that change
+   along k, or all scales */
+static void gemmepi__host_load_factor(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                      int operand, int64_t item, int64_t outer, int64_t k, int along_k,
+                                      int all_scales, int64_t count, double *out) {
+    const gemmepi__view *view = &problem->views[operand];
+    int is_a = operand == GEMMEPI__A;
+    int64_t first = gemmepi__index_of(view, item, is_a ? outer : k, is_a ? k : outer), c;
+    int contiguous = (is_a == (view->transposed == 0)) == (along_k != 0);
+    gemmepi__load_run(view->dtype, arguments->pointers[operand], first, contiguous ? 1 : view->ld, count,
+                      out);
+    for (c = 0; c < count && view->scale > (all_scales ? GEMMEPI_SCALE_NONE : GEMMEPI_SCALE_OUTER); c++)
+        out[c] *= gemmepi__scale_at(problem, arguments, operand, item, along_k ? outer : outer + c,
+                                    along_k ? k + c : k);
+}
+
 /* tile->v = op(A)[rows from i, :] op(B)[:, columns from j] of one item */
 static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
                                    gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t rows, int64_t j,
                                    int64_t columns) {
-    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
     int64_t k, r, c, s;
     memset(tile->v, 0, sizeof tile->v);
     memset(tile->b, 0, sizeof tile->b);
     for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
         int64_t depth = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
         for (r = 0; r < rows; r++)
-            gemmepi__load_run(a->dtype, arguments->pointers[GEMMEPI__A], gemmepi__index_of(a, item, i + r, k),
-                              a->transposed ? a->ld : 1, depth, tile->a[r]);
+            gemmepi__host_load_factor(problem, arguments, GEMMEPI__A, item, i + r, k, 1, 0, depth,
+                                      tile->a[r]);
         for (s = 0; s < depth; s++)
-            gemmepi__load_run(b->dtype, arguments->pointers[GEMMEPI__B], gemmepi__index_of(b, item, k + s, j),
-                              b->transposed ? b->ld : 1, columns, tile->b[s]);
+            gemmepi__host_load_factor(problem, arguments, GEMMEPI__B, item, j, k + s, 0, 0, columns,
+                                      tile->b[s]);
         for (r = 0; r < rows; r++)
             for (s = 0; s < depth; s++)
                 for (c = 0; c < GEMMEPI__HOST_TILE; c++)
                     tile->v[r][c] += tile->a[r][s] * tile->b[s][c];
     }
+}
+
+/* The scale of C, D, AUX or the residual. */
+static double gemmepi__host_scale(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                  int operand, int64_t item) {
+    return problem->views[operand].scale ? gemmepi__scale_at(problem, arguments, operand, item, 0, 0) : 1;
+}
+
+/* `columns` elements of row i of a matrix or vector, scaled */
+static void gemmepi__host_load(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                               int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
+                               double *out) {
+    const gemmepi__view *view = &problem->views[operand];
+    int64_t c;
+    gemmepi__load_run(view->dtype, arguments->pointers[operand], gemmepi__index_of(view, item, i, j), 1,
+                      columns, out);
+    if (operand <= GEMMEPI__RESIDUAL && view->scale)
+        for (c = 0; c < columns; c++)
+            out[c] *= gemmepi__host_scale(problem, arguments, operand, item);
+}
+
+static void gemmepi__host_store(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
+                                const double *v) {
+    const gemmepi__view *view = &problem->views[operand];
+    double scale = gemmepi__host_scale(problem, arguments, operand, item), scaled[GEMMEPI__HOST_TILE];
+    int64_t c;
+    for (c = 0; c < columns; c++)
+        scaled[c] = v[c] * scale;
+    gemmepi__store_run(view->dtype, arguments->pointers[operand], gemmepi__index_of(view, item, i, j),
+                       columns, view->scale ? scaled : v);
+}
+
+/* The largest |v| so far; NaN stays. */
+static void gemmepi__host_amax(double *amax, int64_t columns, const double *v) {
+    int64_t c;
+    for (c = 0; c < columns; c++)
+        if (*amax == *amax && !(fabs(v[c]) <= *amax))
+            *amax = fabs(v[c]);
 }
 
 static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *mask, int64_t item, int64_t i,
@@ -74,39 +147,66 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
         }
         return;
     }
-    gemmepi__load_run(aux->dtype, mask, gemmepi__index_of(aux, item, i, j), 1, columns, saved);
+    gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j, columns, saved);
     for (c = 0; c < columns; c++)
         v[c] *= gemmepi__derivative(activation, saved[c]);
 }
 
-/* The epilogue of numerics on a run of one row: v goes in as the bare sums and comes out as what D stores. */
-static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                   int64_t item, int64_t i, int64_t j, int64_t columns, double *v) {
-    const gemmepi__view *views = problem->views;
-    void *const *pointers = arguments->pointers;
-    double other[GEMMEPI__HOST_TILE];
+/* v = factor v, and v = v + other, modulo 2^32 where the result is I32 */
+static void gemmepi__host_multiply_by(const gemmepi__problem *problem, double factor, int64_t columns,
+                                      double *v) {
     int64_t c;
     for (c = 0; c < columns; c++)
-        v[c] *= arguments->alpha;
+        v[c] = problem->accumulator == GEMMEPI_I32
+                   ? (double)gemmepi__signed((uint32_t)gemmepi__wrap(v[c]) * (uint32_t)gemmepi__wrap(factor))
+                   : v[c] * factor;
+}
+
+static void gemmepi__host_add(const gemmepi__problem *problem, const double *other, int64_t columns,
+                              double *v) {
+    int64_t c;
+    for (c = 0; c < columns; c++)
+        v[c] = problem->accumulator == GEMMEPI_I32 ? (double)gemmepi__wrap(v[c] + other[c]) : v[c] + other[c];
+}
+
+/* The scales of A and B that are factors of the whole sum: so sums of I8 stay exact up to here. */
+static void gemmepi__host_scale_sums(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                     int64_t item, int64_t i, int64_t j, int64_t columns, double *v) {
+    int scale_a = problem->views[GEMMEPI__A].scale, scale_b = problem->views[GEMMEPI__B].scale;
+    int64_t c;
+    for (c = 0; c < columns; c++) {
+        if (scale_a == GEMMEPI_SCALE_TENSOR || scale_a == GEMMEPI_SCALE_OUTER)
+            v[c] *= gemmepi__scale_at(problem, arguments, GEMMEPI__A, item, i, 0);
+        if (scale_b == GEMMEPI_SCALE_TENSOR || scale_b == GEMMEPI_SCALE_OUTER)
+            v[c] *= gemmepi__scale_at(problem, arguments, GEMMEPI__B, item, j + c, 0);
+    }
+}
+
+/* The epilogue of numerics on a run of one row: v goes in as the bare sums and comes out as what D stores. */
+static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                   gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
+                                   int64_t columns, double *v) {
+    double other[GEMMEPI__HOST_TILE];
+    int64_t c;
+    gemmepi__host_scale_sums(problem, arguments, item, i, j, columns, v);
+    gemmepi__host_multiply_by(problem, arguments->alpha, columns, v);
     if (arguments->uses_c && arguments->beta != 0) {
-        gemmepi__load_run(views[GEMMEPI__C].dtype, pointers[GEMMEPI__C],
-                          gemmepi__index_of(&views[GEMMEPI__C], item, i, j), 1, columns, other);
-        for (c = 0; c < columns; c++)
-            v[c] += arguments->beta * other[c];
+        gemmepi__host_load(problem, arguments, GEMMEPI__C, item, i, j, columns, other);
+        gemmepi__host_multiply_by(problem, arguments->beta, columns, other);
+        gemmepi__host_add(problem, other, columns, v);
     }
     if (gemmepi__has(problem, GEMMEPI_BIAS)) {
-        gemmepi__load_run(views[GEMMEPI__BIAS].dtype, pointers[GEMMEPI__BIAS],
-                          gemmepi__index_of(&views[GEMMEPI__BIAS], item, 0, j), 1, columns, other);
-        for (c = 0; c < columns; c++)
-            v[c] += other[c];
+        gemmepi__host_load(problem, arguments, GEMMEPI__BIAS, item, 0, j, columns, other);
+        gemmepi__host_add(problem, other, columns, v);
     }
     if (gemmepi__has(problem, GEMMEPI_AUX)) {
-        if (views[GEMMEPI__AUX].bits == 1)
-            gemmepi__host_store_mask(&views[GEMMEPI__AUX], (unsigned char *)pointers[GEMMEPI__AUX], item, i,
-                                     j, columns, v);
+        gemmepi__host_amax(&tile->amax_aux, columns, v);
+        if (problem->views[GEMMEPI__AUX].bits == 1)
+            gemmepi__host_store_mask(&problem->views[GEMMEPI__AUX],
+                                     (unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns,
+                                     v);
         else
-            gemmepi__store_run(views[GEMMEPI__AUX].dtype, pointers[GEMMEPI__AUX],
-                               gemmepi__index_of(&views[GEMMEPI__AUX], item, i, j), columns, v);
+            gemmepi__host_store(problem, arguments, GEMMEPI__AUX, item, i, j, columns, v);
     }
     if (gemmepi__has(problem, GEMMEPI_BACKWARD))
         gemmepi__host_backward(problem, arguments, item, i, j, columns, v);
@@ -114,11 +214,10 @@ static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmep
         for (c = 0; c < columns; c++)
             v[c] = gemmepi__activate(gemmepi__activation(problem->epilogue), v[c]);
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
-        gemmepi__load_run(views[GEMMEPI__RESIDUAL].dtype, pointers[GEMMEPI__RESIDUAL],
-                          gemmepi__index_of(&views[GEMMEPI__RESIDUAL], item, i, j), 1, columns, other);
-        for (c = 0; c < columns; c++)
-            v[c] += other[c];
+        gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL, item, i, j, columns, other);
+        gemmepi__host_add(problem, other, columns, v);
     }
+    gemmepi__host_amax(&tile->amax_d, columns, v);
 }
 
 /* A sum with what rounding took from it (Neumaier), so that it is right to a unit however many terms it has. */
@@ -155,31 +254,24 @@ static void gemmepi__host_store_sums(const gemmepi__problem *problem, const gemm
 static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
                                    gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
                                    int64_t columns, gemmepi__sum *sums) {
-    const gemmepi__view *d = &problem->views[GEMMEPI__D];
     int64_t rows = gemmepi__smaller(problem->m - i, GEMMEPI__HOST_TILE), r, c;
     gemmepi__host_multiply(problem, arguments, tile, item, i, rows, j, columns);
     for (r = 0; r < rows; r++) {
-        gemmepi__host_epilogue(problem, arguments, item, i + r, j, columns, tile->v[r]);
+        gemmepi__host_epilogue(problem, arguments, tile, item, i + r, j, columns, tile->v[r]);
         for (c = 0; c < columns && sums; c++)
             gemmepi__add_to(&sums[c], tile->v[r][c]);
-        gemmepi__store_run(d->dtype, arguments->pointers[GEMMEPI__D], gemmepi__index_of(d, item, i + r, j),
-                           columns, tile->v[r]);
+        gemmepi__host_store(problem, arguments, GEMMEPI__D, item, i + r, j, columns, tile->v[r]);
     }
 }
 
 /* sum += the sum over k of row i of op(A) or column i of op(B) */
 static void gemmepi__host_sum_line(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
                                    int operand, int64_t item, int64_t i, gemmepi__sum *sum) {
-    const gemmepi__view *view = &problem->views[operand];
-    int along = (operand == GEMMEPI__A) != (view->transposed != 0); /* k runs along the lines as stored */
     double values[GEMMEPI__HOST_DEPTH];
     int64_t k, s, depth;
     for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
-        int64_t first =
-            operand == GEMMEPI__A ? gemmepi__index_of(view, item, i, k) : gemmepi__index_of(view, item, k, i);
         depth = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
-        gemmepi__load_run(view->dtype, arguments->pointers[operand], first, along ? 1 : view->ld, depth,
-                          values);
+        gemmepi__host_load_factor(problem, arguments, operand, item, i, k, 1, 1, depth, values);
         for (s = 0; s < depth; s++)
             gemmepi__add_to(sum, values[s]);
     }
@@ -200,6 +292,12 @@ static void gemmepi__host_sum_operand(const gemmepi__problem *problem, const gem
     }
 }
 
+static void gemmepi__host_store_amax(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                     int operand, double amax) {
+    if (gemmepi__has_operand(problem, operand))
+        gemmepi__store_run(problem->views[operand].dtype, arguments->pointers[operand], 0, 1, &amax);
+}
+
 static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
     int wants_sums = gemmepi__has(problem, GEMMEPI_BGRAD);
     int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
@@ -207,6 +305,7 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
     gemmepi__host_tile tile;
     int64_t i, j, item;
     memset(sums, 0, sizeof sums);
+    tile.amax_d = tile.amax_aux = 0;
     for (j = 0; j < problem->n; j += GEMMEPI__HOST_TILE) {
         int64_t columns = gemmepi__smaller(problem->n - j, GEMMEPI__HOST_TILE);
         for (item = 0; item < problem->batch; item++) {
@@ -217,6 +316,8 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
                 gemmepi__host_store_sums(problem, arguments, item, j, columns, sums);
         }
     }
+    gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, tile.amax_d);
+    gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_AUX, tile.amax_aux);
     if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
         gemmepi__host_sum_operand(problem, arguments);
 }

@@ -55,25 +55,26 @@ __device__ inline float complementary_error(float x) {
     return erfcf(x);
 }
 
-// factor times the normal distribution's Phi(x). In f32 erfc is subnormal and short of digits below -13: there it is
-// the scaled function erfcx(y) = exp(y^2) erfc(y) times the exponential, whose root is multiplied in twice.
-__device__ inline double scaled_normal_cdf(double factor, double x) {
-    return factor * (0.5 * complementary_error(x * -0.70710678118654752440));
+// v factor Phi(x), Phi of the normal distribution. In f32 erfc is subnormal and short of digits below -13, although the
+// result need not be: there it is the scaled function erfcx(y) = exp(y^2) erfc(y) times the exponential, whose root is
+// multiplied in twice.
+__device__ inline double times_normal_cdf(double v, double factor, double x) {
+    return v * (factor * (0.5 * complementary_error(x * -0.70710678118654752440)));
 }
-__device__ inline float scaled_normal_cdf(float factor, float x) {
+__device__ inline float times_normal_cdf(float v, float factor, float x) {
     if (!GEMMEPI_EXACT || x > -12.5f)
-        return factor * (0.5f * complementary_error(x * -0.70710678118654752440f));
+        return v * (factor * (0.5f * complementary_error(x * -0.70710678118654752440f)));
     float root = exponential(-0.25f * x * x);
-    return factor * (0.5f * erfcxf(x * -0.70710678118654752440f)) * root * root;
+    return v * root * (factor * (0.5f * erfcxf(x * -0.70710678118654752440f))) * root;
 }
 
-// factor times the normal distribution's density at x, with the same care
-template <class A> __device__ inline A scaled_normal_density(A factor, A x) {
+// v factor times the normal distribution's density at x, with the same care
+template <class A> __device__ inline A times_normal_density(A v, A factor, A x) {
     factor *= A(0.39894228040143267794);
     if (!GEMMEPI_EXACT || (x > A(-12.5) && x < A(12.5)))
-        return factor * exponential(A(-0.5) * x * x);
+        return v * (factor * exponential(A(-0.5) * x * x));
     A root = exponential(A(-0.25) * x * x);
-    return factor * root * root;
+    return v * root * factor * root;
 }
 
 // 1 / (1 + exp(-x)) without overflow, accurate in both tails
@@ -82,13 +83,13 @@ template <class A> __device__ inline A logistic(A x) {
     return ratio(x < 0 ? e : A(1), 1 + e);
 }
 
-// factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the
+// v factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the
 // result need not be: there its root is multiplied in twice. Results of 16 bits do not reach so far down.
-template <class A> __device__ inline A scaled_logistic(A factor, A x) {
+template <class A> __device__ inline A times_logistic(A v, A factor, A x) {
     if (!GEMMEPI_EXACT || x > (sizeof(A) == 8 ? -600 : -80))
-        return factor * logistic(x);
+        return v * (factor * logistic(x));
     A root = exponential(x * A(0.5));
-    return factor * root * root;
+    return v * root * factor * root;
 }
 
 // 2 sqrt(2/pi) (x + 0.044715 x^3): the tanh form of GELU is x times the logistic of this
@@ -98,38 +99,40 @@ template <class A> __device__ inline A gelu_argument(A x) {
 }
 
 template <int Activation, class A> __device__ inline A activate(A x) {
-    if (Activation == RELU)
+    if constexpr (Activation == RELU)
         return x > 0 || x != x ? x : A(0);
-    if (Activation == GELU_TANH)
-        return scaled_logistic(x, gelu_argument(x));
-    if (Activation == GELU_ERF)
-        return scaled_normal_cdf(x, x);
-    if (Activation == SILU)
-        return scaled_logistic(x, x);
-    if (Activation == SIGMOID)
+    else if constexpr (Activation == GELU_TANH)
+        return times_logistic(A(1), x, gelu_argument(x));
+    else if constexpr (Activation == GELU_ERF)
+        return times_normal_cdf(A(1), x, x);
+    else if constexpr (Activation == SILU)
+        return times_logistic(A(1), x, x);
+    else if constexpr (Activation == SIGMOID)
         return logistic(x);
-    if (Activation == TANH)
+    else if constexpr (Activation == TANH)
         return hyperbolic_tangent(x);
-    return x;
+    else
+        return x;
 }
 
-// RELU's derivative is applied by selection and is not here.
-template <int Activation, class A> __device__ inline A derivative(A x) {
-    if (Activation == GELU_TANH) {
+// v times the derivative at x. RELU's is applied by selection and is not here.
+template <int Activation, class A> __device__ inline A times_derivative(A v, A x) {
+    if constexpr (Activation == GELU_TANH) {
         A argument = gelu_argument(x);
         // beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN
         A within = x > 64 && x - x == 0 ? A(64) : x < -64 && x - x == 0 ? A(-64) : x;
         constexpr A c = A(0.79788456080286535588);
-        return scaled_logistic(1 + 2 * within * logistic(-argument) * (c + c * A(0.134145) * (within * within)),
-                               argument);
+        return times_logistic(v, 1 + 2 * within * logistic(-argument) * (c + c * A(0.134145) * (within * within)),
+                              argument);
+    } else if constexpr (Activation == GELU_ERF) {
+        return times_normal_cdf(v, A(1), x) + times_normal_density(v, x, x);
+    } else if constexpr (Activation == SILU) {
+        return times_logistic(v, 1 + x * logistic(-x), x);
+    } else if constexpr (Activation == SIGMOID) {
+        return times_logistic(v, logistic(x < 0 ? -x : x), x < 0 ? x : -x);
+    } else if constexpr (Activation == TANH) {
+        return times_logistic(v, 4 * logistic(2 * (x < 0 ? -x : x)), -2 * (x < 0 ? -x : x));
+    } else {
+        return v;
     }
-    if (Activation == GELU_ERF)
-        return scaled_normal_cdf(A(1), x) + scaled_normal_density(x, x);
-    if (Activation == SILU)
-        return scaled_logistic(1 + x * logistic(-x), x);
-    if (Activation == SIGMOID)
-        return logistic(x) * logistic(-x);
-    if (Activation == TANH)
-        return scaled_logistic(4 * logistic(2 * (x < 0 ? -x : x)), -2 * (x < 0 ? -x : x));
-    return 1;
 }

@@ -2,7 +2,8 @@
 //
 // The body knows: the accumulators v, the item of the batch, the row, the first column, how many of the eight columns
 // exist, and the tensors in `p`. It may read and write any tensor at (item, row, column), and leaves in v what D
-// stores. Which tensors and which activation are compile-time constants, so that what is not used costs nothing.
+// stores, before scale_d. Which tensors, scales and which activation are compile-time constants, so that what is not
+// used costs nothing.
 #pragma once
 #include "types.cuh"
 #include "activation.cuh"
@@ -18,7 +19,10 @@
 #define GEMMEPI_AUX_TYPE     F32
 #define GEMMEPI_RESIDUAL_TYPE F32
 #define GEMMEPI_ALIGNED      0 // 1: every run of every tensor starts at a multiple of its size, 16 bytes at most
-#define GEMMEPI_HAS_PRODUCT  1 // 0: k is 0
+#define GEMMEPI_SCALE_A      0 // the public mode; the epilogue multiplies TENSOR and OUTER in, the others a main loop
+#define GEMMEPI_SCALE_B      0
+#define GEMMEPI_SCALES       0 // which others have a scale: bits 1 C, 2 D, 4 AUX, 8 RESIDUAL
+#define GEMMEPI_AMAX         0 // what is left in amax: bits 1 D, 2 AUX
 #endif
 
 typedef GEMMEPI_ACC Acc;
@@ -29,7 +33,62 @@ constexpr bool BACKWARD = (GEMMEPI_EPILOGUE & 0x400) != 0;
 constexpr bool HAS_RESIDUAL = (GEMMEPI_EPILOGUE & 0x800) != 0;
 constexpr bool HAS_BGRAD = (GEMMEPI_EPILOGUE & 0x1000) != 0;
 constexpr int ACTIVATION = GEMMEPI_EPILOGUE & 0xff;
+constexpr bool AUX_IS_MASK = ACTIVATION == RELU;
 constexpr bool ALIGNED = GEMMEPI_ALIGNED;
+constexpr bool SCALES_C = (GEMMEPI_SCALES & 1) != 0;
+constexpr bool SCALES_D = (GEMMEPI_SCALES & 2) != 0;
+constexpr bool SCALES_AUX = (GEMMEPI_SCALES & 4) != 0 && !AUX_IS_MASK;
+constexpr bool SCALES_RESIDUAL = (GEMMEPI_SCALES & 8) != 0;
+constexpr bool AMAX_D = (GEMMEPI_AMAX & 1) != 0;
+constexpr bool AMAX_AUX = (GEMMEPI_AMAX & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;
+
+// >>arithmetic of the accumulator: that of I32 is modulo 2^32, so without a sign
+
+__device__ inline int product(int x, int y) {
+    return (int)((u32)x * (u32)y);
+}
+__device__ inline int sum(int x, int y) {
+    return (int)((u32)x + (u32)y);
+}
+template <class A> __device__ inline A product(A x, A y) {
+    return x * y;
+}
+template <class A> __device__ inline A sum(A x, A y) {
+    return x + y;
+}
+
+// |x| as bits, which order as the numbers do, NaN above all
+__device__ inline u32 magnitude(float x) {
+    return __float_as_uint(x) & 0x7fffffff;
+}
+__device__ inline u64 magnitude(double x) {
+    return (u64)__double_as_longlong(x) & 0x7fffffffffffffff;
+}
+__device__ inline u32 magnitude(int) { // whole numbers have no amax
+    return 0;
+}
+typedef decltype(magnitude(Acc())) Magnitude;
+
+__device__ inline void keep_largest(const Acc (&v)[RUN], int valid, Magnitude &largest) {
+#pragma unroll
+    for (int i = 0; i < RUN; i++) {
+        Magnitude size = i < valid ? magnitude(v[i]) : 0;
+        largest = size > largest ? size : largest;
+    }
+}
+
+// The largest of all threads of a warp into memory. Every thread of the warp takes part.
+__device__ inline void store_largest(void *amax, Magnitude largest) {
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) {
+        Magnitude other = __shfl_xor_sync(0xffffffff, largest, step);
+        largest = other > largest ? other : largest;
+    }
+    if ((threadIdx.y * blockDim.x + threadIdx.x) % 32 == 0 && largest != 0)
+        atomicMax((Magnitude *)amax, largest);
+}
+
+// >>memory
 
 __device__ inline long long offset(const gemmepi__kernel_matrix &x, long long item, long long row, long long column) {
     return item * x.stride + row * x.ld + column;
@@ -47,6 +106,16 @@ __device__ inline void store(const gemmepi__kernel_matrix &x, long long item, lo
     store_run<ALIGNED>((T *)x.data + offset(x, item, row, column), valid, values);
 }
 
+template <class T>
+__device__ inline void store_scaled(const gemmepi__kernel_matrix &x, Acc scale, long long item, long long row,
+                                    long long column, int valid, const Acc (&values)[RUN]) {
+    Acc scaled[RUN];
+#pragma unroll
+    for (int i = 0; i < RUN; i++)
+        scaled[i] = product(values[i], scale);
+    store<T>(x, item, row, column, valid, scaled);
+}
+
 // RELU's mask: offsets count bits, and column is a multiple of 8, so that a run is one byte. Bits past n stay.
 __device__ inline void store_mask(const gemmepi__kernel_matrix &x, long long item, long long row, long long column,
                                   int valid, const Acc (&v)[RUN]) {
@@ -58,48 +127,108 @@ __device__ inline void store_mask(const gemmepi__kernel_matrix &x, long long ite
     *byte = valid == RUN ? (u8)bits : (u8)((*byte & ~mine) | (bits & mine));
 }
 
-__device__ inline void multiply_by_derivative(const gemmepi__kernel_matrix &aux, long long item, long long row,
-                                              long long column, int valid, Acc (&v)[RUN]) {
-    if (ACTIVATION == RELU) {
-        u32 bits = ((const u8 *)aux.data)[offset(aux, item, row, column) / 8];
+// >>the epilogue
+
+// What a thread keeps from run to run: its runs are of one item and of the same columns.
+struct Epilogue_state {
+    Acc alpha, beta; // alpha with the scales of A and B where they are one number, beta without C's
+    Acc scale_c, scale_d, scale_aux, scale_residual;
+    Acc column_factors[RUN]; // alpha with the scales of B's columns
+    Magnitude largest_d, largest_aux;
+};
+
+__device__ inline Acc scalar(const double *on_device, double given) {
+    return from_acc<Acc>(on_device ? *on_device : given);
+}
+
+template <bool Exists> __device__ inline Acc tensor_scale(const gemmepi__kernel_scale &scale, long long item) {
+    if constexpr (Exists)
+        return (Acc)scale.data[item * scale.stride];
+    else
+        return 1;
+}
+
+__device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &p, long long item, long long column,
+                                                int valid) {
+    Epilogue_state state = {};
+    state.alpha = scalar(p.device_alpha, p.alpha);
+    state.beta = scalar(p.device_beta, p.beta);
+    if (GEMMEPI_SCALE_A == SCALE_TENSOR)
+        state.alpha = product(state.alpha, tensor_scale<true>(p.scale_a, item));
+    if (GEMMEPI_SCALE_B == SCALE_TENSOR)
+        state.alpha = product(state.alpha, tensor_scale<true>(p.scale_b, item));
+    if (GEMMEPI_SCALE_B == SCALE_OUTER) {
+        const float *scale = p.scale_b.data + item * p.scale_b.stride + column;
+#pragma unroll
+        for (int i = 0; i < RUN; i++)
+            state.column_factors[i] = i < valid ? product(state.alpha, (Acc)scale[i]) : Acc(0);
+    }
+    state.scale_c = p.uses_c && state.beta != 0 ? tensor_scale<SCALES_C>(p.scale_c, item) : Acc(1); // else it may be missing
+    state.scale_d = tensor_scale<SCALES_D>(p.scale_d, item);
+    state.scale_aux = tensor_scale<SCALES_AUX>(p.scale_aux, item);
+    state.scale_residual = tensor_scale<SCALES_RESIDUAL>(p.scale_residual, item);
+    return state;
+}
+
+__device__ inline void multiply_by_factors(const gemmepi__epilogue_params &p, const Epilogue_state &state,
+                                           long long item, long long row, Acc (&v)[RUN]) {
+    constexpr bool by_column = GEMMEPI_SCALE_B == SCALE_OUTER;
+    Acc row_factor = by_column ? Acc(1) : state.alpha;
+    if (GEMMEPI_SCALE_A == SCALE_OUTER)
+        row_factor = product(row_factor, (Acc)p.scale_a.data[item * p.scale_a.stride + row]);
+#pragma unroll
+    for (int i = 0; i < RUN; i++)
+        v[i] = product(v[i], !by_column                       ? row_factor
+                             : GEMMEPI_SCALE_A == SCALE_OUTER ? product(row_factor, state.column_factors[i])
+                                                              : state.column_factors[i]);
+}
+
+__device__ inline void multiply_by_derivative(const gemmepi__epilogue_params &p, const Epilogue_state &state,
+                                              long long item, long long row, long long column, int valid,
+                                              Acc (&v)[RUN]) {
+    if constexpr (AUX_IS_MASK) {
+        u32 bits = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column) / 8];
 #pragma unroll
         for (int i = 0; i < RUN; i++)
             v[i] = bits >> i & 1 ? v[i] : Acc(0);
     } else {
         Acc saved[RUN];
-        load<GEMMEPI_AUX_TYPE>(aux, item, row, column, valid, saved);
+        load<GEMMEPI_AUX_TYPE>(p.aux, item, row, column, valid, saved);
 #pragma unroll
         for (int i = 0; i < RUN; i++)
-            v[i] *= derivative<ACTIVATION>(saved[i]);
+            v[i] = times_derivative<ACTIVATION>(v[i], SCALES_AUX ? saved[i] * state.scale_aux : saved[i]);
     }
 }
 
-__device__ inline void epilogue(const gemmepi__pass_params &p, Acc alpha, Acc beta, long long item, long long row,
+__device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, long long item, long long row,
                                 long long column, int valid, Acc (&v)[RUN]) {
     Acc other[RUN];
-#pragma unroll
-    for (int i = 0; i < RUN; i++)
-        v[i] *= alpha;
-    if (p.uses_c && beta != 0) {
+    multiply_by_factors(p, state, item, row, v);
+    if (p.uses_c && state.beta != 0) {
+        Acc factor = SCALES_C ? product(state.beta, state.scale_c) : state.beta;
         load<GEMMEPI_C_TYPE>(p.c, item, row, column, valid, other);
 #pragma unroll
         for (int i = 0; i < RUN; i++)
-            v[i] += beta * other[i];
+            v[i] = sum(v[i], product(factor, other[i]));
     }
     if (HAS_BIAS) {
         load<GEMMEPI_BIAS_TYPE>(p.bias, item, 0, column, valid, other);
 #pragma unroll
         for (int i = 0; i < RUN; i++)
-            v[i] += other[i];
+            v[i] = sum(v[i], other[i]);
     }
+    if (AMAX_AUX)
+        keep_largest(v, valid, state.largest_aux);
     if (WRITES_AUX) {
-        if (ACTIVATION == RELU)
+        if (AUX_IS_MASK)
             store_mask(p.aux, item, row, column, valid, v);
+        else if (SCALES_AUX)
+            store_scaled<GEMMEPI_AUX_TYPE>(p.aux, state.scale_aux, item, row, column, valid, v);
         else
             store<GEMMEPI_AUX_TYPE>(p.aux, item, row, column, valid, v);
     }
     if (BACKWARD) {
-        multiply_by_derivative(p.aux, item, row, column, valid, v);
+        multiply_by_derivative(p, state, item, row, column, valid, v);
     } else {
 #pragma unroll
         for (int i = 0; i < RUN; i++)
@@ -109,6 +238,47 @@ __device__ inline void epilogue(const gemmepi__pass_params &p, Acc alpha, Acc be
         load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column, valid, other);
 #pragma unroll
         for (int i = 0; i < RUN; i++)
-            v[i] += other[i];
+            v[i] = sum(v[i], SCALES_RESIDUAL ? product(other[i], state.scale_residual) : other[i]);
     }
+}
+
+// Of what the epilogue left: amax_d, and D.
+__device__ inline void store_result(const gemmepi__epilogue_params &p, Epilogue_state &state, long long item,
+                                    long long row, long long column, int valid, const Acc (&v)[RUN]) {
+    if (AMAX_D)
+        keep_largest(v, valid, state.largest_d);
+    if (SCALES_D)
+        store_scaled<GEMMEPI_D_TYPE>(p.d, state.scale_d, item, row, column, valid, v);
+    else
+        store<GEMMEPI_D_TYPE>(p.d, item, row, column, valid, v);
+}
+
+// After a thread's last run; every thread of a warp takes part.
+__device__ inline void end_epilogue(const gemmepi__epilogue_params &p, const Epilogue_state &state) {
+    if (AMAX_D)
+        store_largest(p.amax_d, state.largest_d);
+    if (AMAX_AUX)
+        store_largest(p.amax_aux, state.largest_aux);
+}
+
+// BGRAD: adds the column sums of a block's threads over y, a halving at a time, so that the order is always the same.
+// Thread (x, y) of Threads holds those of run x of the tile, of `width`; `part` counts tiles of rows of all items.
+template <int Threads>
+__device__ inline void store_partials(const gemmepi__epilogue_params &p, long long part, long long column, int valid,
+                                      u32 x, u32 y, u32 width, const Acc (&sums)[RUN]) {
+    __shared__ Acc shared[RUN][Threads];
+    u32 thread = y * width + x;
+#pragma unroll
+    for (int i = 0; i < RUN; i++)
+        shared[i][thread] = sums[i];
+    for (u32 half = Threads / width / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (y < half)
+#pragma unroll
+            for (int i = 0; i < RUN; i++)
+                shared[i][thread] = sum(shared[i][thread], shared[i][thread + half * width]);
+    }
+    if (y == 0)
+        for (int i = 0; i < valid; i++)
+            ((Acc *)p.partials)[part * p.n + column + i] = shared[i][thread];
 }

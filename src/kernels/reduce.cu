@@ -7,10 +7,17 @@
 #define GEMMEPI_X_TYPE     F32
 #define GEMMEPI_OUT_TYPE   F32
 #define GEMMEPI_ACCUMULATE 0 // 1: add to what out holds
+#define GEMMEPI_X_SCALE    0 // the public mode of x's scale; x is summed along k
 #endif
 
 constexpr int COLUMNS = 32, ROWS = 8; // sum_columns: a block
 constexpr int LINE_THREADS = 128;     // sum_rows: a block
+constexpr bool VARIES = GEMMEPI_X_SCALE == SCALE_VECTOR_128 || GEMMEPI_X_SCALE == SCALE_BLOCK_128; // along k
+
+// The scale of one sum, where it does not vary along k.
+__device__ inline double whole_scale(const float *scale, long long outer) {
+    return GEMMEPI_X_SCALE == SCALE_TENSOR ? scale[0] : GEMMEPI_X_SCALE == SCALE_OUTER ? scale[outer] : 1;
+}
 
 __device__ inline void finish(const gemmepi__reduce_params &p, long long line, long long at, double sum) {
     GEMMEPI_OUT_TYPE *out = (GEMMEPI_OUT_TYPE *)p.out + line * p.out_stride + at;
@@ -28,12 +35,16 @@ extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS)
     long long column = (long long)(blockIdx.x - line * column_tiles) * COLUMNS + threadIdx.x;
     long long first = (line - item * (u32)p.parts) * p.part_rows;
     long long last = first + p.part_rows < p.rows ? first + p.part_rows : p.rows;
+    const float *scale = p.scale.data + item * p.scale.stride;
     double sum = 0;
     if (column < p.columns) {
         const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + column;
+        Scale_line factors = scale_line<GEMMEPI_X_SCALE>(scale, column, p.columns, p.rows);
 #pragma unroll 4
-        for (long long row = first + threadIdx.y; row < last; row += ROWS)
-            sum += to_acc<double>(x[row * p.x.ld]);
+        for (long long row = first + threadIdx.y; row < last; row += ROWS) {
+            double value = to_acc<double>(x[row * p.x.ld]);
+            sum += VARIES ? value * factors.at[row / SCALE_STEPS * factors.step] : value;
+        }
     }
     shared[threadIdx.y][threadIdx.x] = sum;
     for (int half = ROWS / 2; half > 0; half /= 2) {
@@ -42,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS)
             shared[threadIdx.y][threadIdx.x] += shared[threadIdx.y + half][threadIdx.x];
     }
     if (threadIdx.y == 0 && column < p.columns)
-        finish(p, line, column, shared[0][threadIdx.x]);
+        finish(p, line, column, shared[0][threadIdx.x] * whole_scale(scale, column));
 }
 
 // out[item][row] = sum along the row. Blocks: items * rows.
@@ -52,10 +63,14 @@ extern "C" __global__ void __launch_bounds__(LINE_THREADS)
     u32 item = blockIdx.x / (u32)p.rows;
     long long row = blockIdx.x - item * (u32)p.rows;
     const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + row * p.x.ld;
+    const float *scale = p.scale.data + item * p.scale.stride;
+    Scale_line factors = scale_line<GEMMEPI_X_SCALE>(scale, row, p.rows, p.columns);
     double sum = 0;
 #pragma unroll 4
-    for (long long column = threadIdx.x; column < p.columns; column += LINE_THREADS)
-        sum += to_acc<double>(x[column]);
+    for (long long column = threadIdx.x; column < p.columns; column += LINE_THREADS) {
+        double value = to_acc<double>(x[column]);
+        sum += VARIES ? value * factors.at[column / SCALE_STEPS * factors.step] : value;
+    }
     shared[threadIdx.x] = sum;
     for (int half = LINE_THREADS / 2; half > 0; half /= 2) {
         __syncthreads();
@@ -63,5 +78,5 @@ extern "C" __global__ void __launch_bounds__(LINE_THREADS)
             shared[threadIdx.x] += shared[threadIdx.x + half];
     }
     if (threadIdx.x == 0)
-        finish(p, item, row, shared[0]);
+        finish(p, item, row, shared[0] * whole_scale(scale, row));
 }

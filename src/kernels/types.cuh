@@ -4,6 +4,10 @@
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
+typedef unsigned long long u64;
+
+template <class X, class Y> constexpr bool SAME = false;
+template <class X> constexpr bool SAME<X, X> = true;
 
 // A kernel's struct of parameters, read where it lies. Before Volta a plain parameter does, at the price of a copy.
 #if __CUDA_ARCH__ >= 700
@@ -14,14 +18,51 @@ typedef unsigned int u32;
 
 typedef float F32;
 typedef double F64;
+typedef signed char I8;
+typedef int I32;
 struct F16 {
     u16 bits;
 };
 struct BF16 {
     u16 bits;
 };
+struct E4M3 {
+    u8 bits;
+    static constexpr int MANTISSA = 3, BIAS = 7; // bits of the mantissa, bias of the exponent
+    static constexpr u32 LARGEST = 0x7e;
+};
+struct E5M2 {
+    u8 bits;
+    static constexpr int MANTISSA = 2, BIAS = 15;
+    static constexpr u32 LARGEST = 0x7b;
+};
+template <class T> constexpr bool IS_FP8 = SAME<T, E4M3> || SAME<T, E5M2>;
 
-// to_f32/from_f32 and to_acc/from_acc: without loss one way, one rounding to nearest even the other
+// The public modes of a scale.
+enum { SCALE_NONE, SCALE_TENSOR, SCALE_OUTER, SCALE_VECTOR_128, SCALE_BLOCK_128 };
+constexpr int SCALE_STEPS = 128; // of k, and of rows or columns in BLOCK_128
+
+// VECTOR_128 and BLOCK_128: the numbers of one outer index (row of op(A), column of op(B)) are `step` apart, one for
+// each 128 steps of k.
+struct Scale_line {
+    const float *at;
+    long long step;
+};
+template <int Mode>
+__device__ inline Scale_line scale_line(const float *scale, long long outer, long long extent, long long k) {
+    if (Mode == SCALE_VECTOR_128)
+        return {scale + outer, extent};
+    return {scale + outer / SCALE_STEPS * ((k + 4 * SCALE_STEPS - 1) / (4 * SCALE_STEPS) * 4), 1};
+}
+
+// fp8's own instructions: sm_89 has them, but not as CUDA 12.0 knows it
+#if __CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0))
+#define GEMMEPI_FP8_INSTRUCTIONS 1
+#else
+#define GEMMEPI_FP8_INSTRUCTIONS 0
+#endif
+
+// to_f32/from_f32 and to_acc/from_acc: without loss one way (but I32 in f32), one rounding to nearest even the other
 __device__ inline float to_f32(F32 x) {
     return x;
 }
@@ -32,6 +73,12 @@ __device__ inline float to_f32(F16 x) {
 }
 __device__ inline float to_f32(BF16 x) {
     return __uint_as_float((u32)x.bits << 16);
+}
+__device__ inline float to_f32(I8 x) {
+    return (float)x;
+}
+__device__ inline float to_f32(I32 x) {
+    return (float)x;
 }
 __device__ inline void from_f32(float x, F32 &y) {
     y = x;
@@ -47,67 +94,241 @@ __device__ inline void from_f32(float x, BF16 &y) {
     y.bits = x != x ? (u16)0x7fff : (u16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 #endif
 }
+__device__ inline void from_f32(float x, I8 &y) {
+    int whole = __float2int_rn(x); // saturates, and NaN is 0
+    y = (I8)(whole < -128 ? -128 : whole > 127 ? 127 : whole);
+}
 
-// T to the accumulator type A and back; F64 goes with F64 alone
+// Two of fp8, the first in the lower half, from f32 and to F16, which holds both types. They saturate, and NaN is 0x7f.
+#if GEMMEPI_FP8_INSTRUCTIONS
+template <class T> __device__ inline u16 pack_fp8(float first, float second) {
+    u16 two;
+    if constexpr (SAME<T, E4M3>)
+        asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(two) : "f"(second), "f"(first));
+    else
+        asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(two) : "f"(second), "f"(first));
+    return two;
+}
+template <class T> __device__ inline u32 unpack_fp8(u16 two) {
+    u32 wide;
+    if constexpr (SAME<T, E4M3>)
+        asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(wide) : "h"(two));
+    else
+        asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(wide) : "h"(two));
+    return wide;
+}
+#else
+template <class T> __device__ inline u32 encode_fp8(float x) {
+    constexpr int shift = 23 - T::MANTISSA;
+    // the spacing of the f32 from this one on is that of T's subnormals, so adding it rounds to them
+    constexpr u32 rounder = (u32)(127 + 23 + 1 - T::BIAS - T::MANTISSA) << 23;
+    u32 bits = __float_as_uint(x), size = bits & 0x7fffffff, code;
+    if (size < (u32)(128 - T::BIAS) << 23)
+        code = __float_as_uint(__uint_as_float(size) + __uint_as_float(rounder)) - rounder;
+    else
+        code = ((size + (1u << (shift - 1)) - 1 + (size >> shift & 1)) >> shift) -
+               ((u32)(127 - T::BIAS) << T::MANTISSA);
+    code = code > T::LARGEST ? T::LARGEST : code;
+    return x != x ? 0x7f : bits >> 24 & 0x80 | code;
+}
+template <class T> __device__ inline u16 pack_fp8(float first, float second) {
+    return (u16)(encode_fp8<T>(first) | encode_fp8<T>(second) << 8);
+}
+template <class T> __device__ inline u32 decode_fp8(u32 code) {
+    if (SAME<T, E5M2>) // the upper half of an F16
+        return code << 8;
+    float size = __uint_as_float((code & 0x7f) << 20) * __uint_as_float((127 + 120) << 23);
+    F16 y;
+    from_f32(size, y);
+    return (code & 0x80) << 8 | ((code & 0x7f) == 0x7f ? 0x7fff : y.bits);
+}
+template <class T> __device__ inline u32 unpack_fp8(u16 two) {
+    return decode_fp8<T>(two & 0xff) | decode_fp8<T>(two >> 8) << 16;
+}
+#endif
+
+template <class T> __device__ inline F16 fp8_to_f16(T x) {
+    return {(u16)unpack_fp8<T>(x.bits)};
+}
+__device__ inline float to_f32(E4M3 x) {
+    return to_f32(fp8_to_f16(x));
+}
+__device__ inline float to_f32(E5M2 x) {
+    return to_f32(fp8_to_f16(x));
+}
+__device__ inline void from_f32(float x, E4M3 &y) {
+    y.bits = (u8)pack_fp8<E4M3>(x, 0);
+}
+__device__ inline void from_f32(float x, E5M2 &y) {
+    y.bits = (u8)pack_fp8<E5M2>(x, 0);
+}
+
+// A whole number modulo 2^32; what is no number or passes 2^62 gives 0.
+__device__ inline I32 wrap(double x) {
+    return x > -4611686018427387904.0 && x < 4611686018427387904.0 ? (I32)__double2ll_rn(x) : 0;
+}
+
+// T to the accumulator type A (float, double or int) and back. An int goes with I32 alone.
 template <class A, class T> __device__ inline A to_acc(T x) {
-    return to_f32(x);
+    if constexpr (SAME<A, T>)
+        return x;
+    else if constexpr (SAME<T, I32>)
+        return (A)x;
+    else
+        return to_f32(x);
 }
-template <> __device__ inline double to_acc<double, double>(double x) {
-    return x;
-}
-template <class T> __device__ inline T from_acc(float x) {
+template <class T, class A> __device__ inline T from_acc(A x) {
     T y;
-    from_f32(x, y);
+    if constexpr (SAME<A, T>) {
+        y = x;
+    } else if constexpr (SAME<A, F32>) {
+        from_f32(x, y);
+    } else if constexpr (SAME<A, F64> && SAME<T, F32>) {
+        y = (float)x;
+    } else if constexpr (SAME<A, F64> && SAME<T, I32>) {
+        y = wrap(x);
+    } else {
+        // By way of an f32 whose last bit tells of what was cut off ("round to odd"): so it is rounded once.
+        float cut = __double2float_rz(x);
+        from_f32(cut == x ? cut : __uint_as_float(__float_as_uint(cut) | 1), y);
+    }
     return y;
 }
-// To less than f64 by way of an f32 whose last bit tells of what was cut off ("round to odd"): so it is rounded once.
-template <class T> __device__ inline T from_acc(double x) {
-    T y;
-    float cut = __double2float_rz(x);
-    from_f32(cut == x ? cut : __uint_as_float(__float_as_uint(cut) | 1), y);
+
+// To a type that holds every value of T.
+template <class To, class T> __device__ inline To convert(T x) {
+    To y;
+    if constexpr (SAME<To, T>)
+        y = x;
+    else if constexpr (SAME<To, I32>)
+        y = x;
+    else if constexpr (SAME<To, F16> && IS_FP8<T>)
+        y = fp8_to_f16(x);
+    else if constexpr (SAME<To, BF16>)
+        y.bits = (u16)(__float_as_uint(to_f32(x)) >> 16);
+    else
+        from_f32(to_f32(x), y);
     return y;
-}
-template <> __device__ inline double from_acc<double>(double x) {
-    return x;
-}
-template <> __device__ inline float from_acc<float>(double x) {
-    return (float)x;
 }
 
 // Eight elements of a row, the unit of every pass of ours: one byte of RELU's mask, one 16-byte access in 16 bits.
 constexpr int RUN = 8;
 
+// How many of a run's elements exist where `left` are left, none if that is negative. Not clamped from below: of such a
+// min and max and a comparison with RUN ptxas 13.0 makes one instruction whose two predicates share a register.
+__device__ inline int existing(int left) {
+    return left < RUN ? left : RUN;
+}
+
 template <class T> struct alignas(sizeof(T) * RUN > 16 ? 16 : sizeof(T) * RUN) Run {
     T at[RUN];
 };
 
-// Loads a run of which `valid` elements exist (the others become 0). Aligned: the whole run may be read at once.
+// A run as words, as it goes from and to memory: so elements of fewer bits share a register.
+template <class T> struct alignas(alignof(Run<T>)) Words {
+    u32 at[sizeof(Run<T>) / sizeof(u32)];
+};
+template <class T> __device__ inline Run<T> run_of(const Words<T> &words) {
+    Run<T> run;
+    memcpy(&run, &words, sizeof run);
+    return run;
+}
+template <class T> __device__ inline Words<T> words_of(const Run<T> &run) {
+    Words<T> words;
+    memcpy(&words, &run, sizeof words);
+    return words;
+}
+
+// Runs from type to type, fp8 two at a time.
+template <class To, class T> __device__ inline Words<To> convert_run(const Words<T> &x) {
+    if constexpr (SAME<To, T>) {
+        return x;
+    } else {
+        Run<T> from = run_of(x);
+        Run<To> to;
+        Words<To> words;
+#pragma unroll
+        for (int i = 0; i < RUN; i += 2) {
+            if constexpr (IS_FP8<T>) {
+                u32 two = unpack_fp8<T>((u16)(x.at[i / 4] >> i % 4 * 8));
+                if constexpr (SAME<To, F16>)
+                    words.at[i / 2] = two;
+                to.at[i] = convert<To>(F16{(u16)two});
+                to.at[i + 1] = convert<To>(F16{(u16)(two >> 16)});
+            } else {
+                to.at[i] = convert<To>(from.at[i]);
+                to.at[i + 1] = convert<To>(from.at[i + 1]);
+            }
+        }
+        if constexpr (IS_FP8<T> && SAME<To, F16>)
+            return words;
+        else
+            return words_of(to);
+    }
+}
+template <class A, class T> __device__ inline void run_to_acc(const Run<T> &x, A (&values)[RUN]) {
+#pragma unroll
+    for (int i = 0; i < RUN; i += 2) {
+        if constexpr (IS_FP8<T>) {
+            u32 two = unpack_fp8<T>((u16)(x.at[i].bits | x.at[i + 1].bits << 8));
+            values[i] = to_acc<A>(F16{(u16)two});
+            values[i + 1] = to_acc<A>(F16{(u16)(two >> 16)});
+        } else {
+            values[i] = to_acc<A>(x.at[i]);
+            values[i + 1] = to_acc<A>(x.at[i + 1]);
+        }
+    }
+}
+template <class T, class A> __device__ inline Run<T> run_from_acc(const A (&values)[RUN]) {
+    Run<T> y;
+#pragma unroll
+    for (int i = 0; i < RUN; i += 2) {
+        if constexpr (IS_FP8<T> && SAME<A, F32>) {
+            u16 two = pack_fp8<T>(values[i], values[i + 1]);
+            y.at[i].bits = (u8)two;
+            y.at[i + 1].bits = (u8)(two >> 8);
+        } else {
+            y.at[i] = from_acc<T>(values[i]);
+            y.at[i + 1] = from_acc<T>(values[i + 1]);
+        }
+    }
+    return y;
+}
+
+// A run of which `valid` elements exist (the others become 0), one by one.
+template <class T> __device__ inline Run<T> read_elements(const T *from, int valid) {
+    Run<T> run = {};
+#pragma unroll
+    for (int i = 0; i < RUN; i++)
+        if (i < valid)
+            run.at[i] = from[i];
+    return run;
+}
+
+// Aligned: the whole run may be read at once.
+template <bool Aligned, class T> __device__ inline Words<T> read_run(const T *from, int valid) {
+    if (Aligned && valid == RUN)
+        return *reinterpret_cast<const Words<T> *>(from);
+    return words_of(read_elements(from, valid));
+}
+
 template <bool Aligned, class A, class T>
 __device__ inline void load_run(const T *from, int valid, A (&values)[RUN]) {
-    if (Aligned && valid == RUN) {
-        Run<T> run = *reinterpret_cast<const Run<T> *>(from);
-#pragma unroll
-        for (int i = 0; i < RUN; i++)
-            values[i] = to_acc<A>(run.at[i]);
-    } else {
-#pragma unroll
-        for (int i = 0; i < RUN; i++)
-            values[i] = i < valid ? to_acc<A>(from[i]) : A(0);
-    }
+    if (Aligned && valid == RUN)
+        run_to_acc(run_of(*reinterpret_cast<const Words<T> *>(from)), values);
+    else
+        run_to_acc(read_elements(from, valid), values);
 }
 
 template <bool Aligned, class A, class T>
 __device__ inline void store_run(T *to, int valid, const A (&values)[RUN]) {
+    Run<T> run = run_from_acc<T>(values);
     if (Aligned && valid == RUN) {
-        Run<T> run;
-#pragma unroll
-        for (int i = 0; i < RUN; i++)
-            run.at[i] = from_acc<T>(values[i]);
-        *reinterpret_cast<Run<T> *>(to) = run;
+        *reinterpret_cast<Words<T> *>(to) = words_of(run);
     } else {
 #pragma unroll
         for (int i = 0; i < RUN; i++)
             if (i < valid)
-                to[i] = from_acc<T>(values[i]);
+                to[i] = run.at[i];
     }
 }

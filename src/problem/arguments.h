@@ -15,25 +15,33 @@ typedef struct gemmepi__arguments {
 /* Casts the const of inputs away: the one place where args becomes a table. */
 static void gemmepi__take_pointers(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
                                    void **pointers) {
-    const void *inputs[4];
-    inputs[0] = problem->exchanged ? args->b : args->a;
-    inputs[1] = problem->exchanged ? args->a : args->b;
-    inputs[2] = args->c;
-    inputs[3] = args->residual;
-    memcpy(&pointers[GEMMEPI__A], &inputs[0], sizeof(void *));
-    memcpy(&pointers[GEMMEPI__B], &inputs[1], sizeof(void *));
-    memcpy(&pointers[GEMMEPI__C], &inputs[2], sizeof(void *));
-    memcpy(&pointers[GEMMEPI__RESIDUAL], &inputs[3], sizeof(void *));
-    memcpy(&pointers[GEMMEPI__BIAS], &args->bias, sizeof(void *));
-    pointers[GEMMEPI__D] = args->d;
-    pointers[GEMMEPI__AUX] = args->aux;
-    pointers[GEMMEPI__BIAS_GRAD] = args->bias_grad;
+    int swap = problem->exchanged;
+    const void *inputs[GEMMEPI__AMAX_D];
+    inputs[GEMMEPI__A] = swap ? args->b : args->a;
+    inputs[GEMMEPI__B] = swap ? args->a : args->b;
+    inputs[GEMMEPI__C] = args->c;
+    inputs[GEMMEPI__D] = args->d;
+    inputs[GEMMEPI__AUX] = args->aux;
+    inputs[GEMMEPI__RESIDUAL] = args->residual;
+    inputs[GEMMEPI__BIAS] = args->bias;
+    inputs[GEMMEPI__BIAS_GRAD] = args->bias_grad;
+    inputs[GEMMEPI__SCALE_A] = swap ? args->scale_b : args->scale_a;
+    inputs[GEMMEPI__SCALE_B] = swap ? args->scale_a : args->scale_b;
+    inputs[GEMMEPI__SCALE_C] = args->scale_c;
+    inputs[GEMMEPI__SCALE_D] = args->scale_d;
+    inputs[GEMMEPI__SCALE_AUX] = args->scale_aux;
+    inputs[GEMMEPI__SCALE_RESIDUAL] = args->scale_residual;
+    memcpy(pointers, inputs, sizeof inputs);
+    pointers[GEMMEPI__AMAX_D] = args->amax_d;
+    pointers[GEMMEPI__AMAX_AUX] = args->amax_aux;
 }
 
 /* The caller's name of an operand. */
 static const char *gemmepi__argument_name(const gemmepi__problem *problem, int operand) {
-    if (problem->exchanged && operand <= GEMMEPI__B)
-        operand = operand == GEMMEPI__A ? GEMMEPI__B : GEMMEPI__A;
+    int is_a = operand == GEMMEPI__A || operand == GEMMEPI__SCALE_A;
+    int is_b = operand == GEMMEPI__B || operand == GEMMEPI__SCALE_B;
+    if (problem->exchanged && (is_a || is_b))
+        operand += is_a ? 1 : -1;
     return gemmepi__operand_names[operand];
 }
 
@@ -41,30 +49,59 @@ static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, i
                                               const void *pointer) {
     char name[256];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    const char *argument = gemmepi__argument_name(problem, operand);
+    if (operand >= GEMMEPI__AMAX_D)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.flags has %s AMAX_%s",
+                             argument, pointer ? "given" : "NULL", pointer ? "no" : "the flag",
+                             operand == GEMMEPI__AMAX_D ? "D" : "AUX");
+    if (operand >= GEMMEPI__SCALE_A && (problem->used >> (operand - GEMMEPI__SCALE_A) & 1))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.%s.scale.mode is %s",
+                             argument, pointer ? "given" : "NULL", argument + strlen("scale_"),
+                             pointer ? "NONE" : "not NONE");
     gemmepi__append_epilogue(&text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
     if (pointer)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "args.%s is given (%p), but the epilogue %s does not use it",
-                             gemmepi__argument_name(problem, operand), pointer, name);
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it",
-                         gemmepi__argument_name(problem, operand), name);
+                             "args.%s is given (%p), but the epilogue %s does not use it", argument, pointer,
+                             name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it", argument,
+                         name);
+}
+
+/* An operand without a byte needs no pointer; C needs one where it is read. */
+static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                             int operand) {
+    if (operand == GEMMEPI__C || operand == GEMMEPI__SCALE_C)
+        return !arguments->uses_c;
+    return problem->views[operand].bytes == 0;
 }
 
 static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem,
                                               const gemmepi__arguments *arguments) {
+    uint32_t given = 0;
     int operand;
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+        given |= (uint32_t)(arguments->pointers[operand] != NULL) << operand;
+    if (given == problem->used)
+        return GEMMEPI_OK;
     for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
         const void *pointer = arguments->pointers[operand];
-        int needed = problem->views[operand].dtype != 0;
-        int may_lack = operand == GEMMEPI__C ? !arguments->uses_c
-                                             : operand <= GEMMEPI__B && problem->views[operand].bytes == 0;
-        if (!pointer && needed && operand == GEMMEPI__C && arguments->uses_c)
+        int used = problem->used >> operand & 1;
+        if (used == (pointer != NULL) || (used && gemmepi__may_lack(problem, arguments, operand)))
+            continue;
+        if (used && operand == GEMMEPI__C)
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.c is NULL, but args.beta is %s",
                                  arguments->device_beta ? "given on the device" : "not 0");
-        if ((!pointer && needed && !may_lack) || (pointer && !needed))
-            return gemmepi__refuse_pointer(problem, operand, pointer);
+        return gemmepi__refuse_pointer(problem, operand, pointer);
     }
     return GEMMEPI_OK;
+}
+
+static const char *gemmepi__alignment_rule(const gemmepi__problem *problem, int operand) {
+    const gemmepi__view *view = &problem->views[operand];
+    if (view->alignment * 8 == view->bits)
+        return "the size of an element";
+    return operand >= GEMMEPI__SCALE_A ? "scales that are more than one number"
+                                       : "desc.alignment, 16 by default";
 }
 
 static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem,
@@ -72,15 +109,10 @@ static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem,
     int operand;
     for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
         const gemmepi__view *view = &problem->views[operand];
-        uintptr_t address = (uintptr_t)arguments->pointers[operand];
-        uintptr_t element = view->bits > 8 ? (uintptr_t)view->bits / 8 : 1;
-        uintptr_t promised = (uintptr_t)problem->alignment;
-        uintptr_t wanted = element > promised ? element : promised;
-        if (address & (wanted - 1))
-            return gemmepi__fail(
-                GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes (%s)",
-                gemmepi__argument_name(problem, operand), arguments->pointers[operand], (int)wanted,
-                wanted == element ? "the size of an element" : "desc.alignment, 16 by default");
+        if ((uintptr_t)arguments->pointers[operand] & (uintptr_t)(view->alignment - (view->alignment > 0)))
+            return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes (%s)",
+                                 gemmepi__argument_name(problem, operand), arguments->pointers[operand],
+                                 (int)view->alignment, gemmepi__alignment_rule(problem, operand));
     }
     return GEMMEPI_OK;
 }
@@ -95,7 +127,7 @@ static int gemmepi__may_be_d(const gemmepi__problem *problem, int operand) {
 
 static int gemmepi__same_layout(const gemmepi__problem *problem, const gemmepi__view *p,
                                 const gemmepi__view *q) {
-    return p->dtype == q->dtype && (p->lines <= 1 || p->ld == q->ld) &&
+    return p->dtype == q->dtype && p->bits == q->bits && (p->lines <= 1 || p->ld == q->ld) &&
            (problem->batch <= 1 || p->batch_stride == q->batch_stride);
 }
 
@@ -166,9 +198,9 @@ static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__argu
     uintptr_t p_begin = (uintptr_t)arguments->pointers[output],
               q_begin = (uintptr_t)arguments->pointers[other];
     if (p_begin + (uintptr_t)p->bytes <= q_begin || q_begin + (uintptr_t)q->bytes <= p_begin || !p_begin ||
-        !q_begin)
+        !q_begin || !p->bytes || !q->bytes)
         return 0;
-    if (other == GEMMEPI__C && !arguments->uses_c)
+    if ((other == GEMMEPI__C || other == GEMMEPI__SCALE_C) && !arguments->uses_c)
         return 0;
     if (output == GEMMEPI__D && gemmepi__may_be_d(problem, other) && p_begin == q_begin &&
         gemmepi__same_layout(problem, p, q))
@@ -222,6 +254,15 @@ static gemmepi_status gemmepi__check_workspace(const gemmepi__problem *problem,
     return GEMMEPI_OK;
 }
 
+/* alpha and beta of an I32 result. */
+static gemmepi_status gemmepi__check_whole(const char *name, double value) {
+    if (value >= -2147483648.0 && value <= 2147483647.0 && value == (double)(int64_t)value)
+        return GEMMEPI_OK;
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "args.%s is %.17g; with a result in I32 it must be a whole number of 32 bits", name,
+                         value);
+}
+
 /* args -> arguments, or the sentence that says what is wrong with them. */
 static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
                                               const gemmepi_matmul_args *args,
@@ -235,6 +276,11 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
     arguments->device_beta = on_device ? args->beta : NULL;
     arguments->uses_c = arguments->beta != 0 || arguments->device_beta;
     status = gemmepi__check_presence(problem, arguments);
+    if (!status && problem->accumulator == GEMMEPI_I32) {
+        status = gemmepi__check_whole("alpha", arguments->alpha);
+        if (!status)
+            status = gemmepi__check_whole("beta", arguments->beta);
+    }
     if (!status)
         status = gemmepi__check_alignment(problem, arguments);
     if (!status)

@@ -16,7 +16,30 @@ static const gemmepi__dtype_row gemmepi__dtypes[] = {
     {GEMMEPI_F64, "F64", 8},
     {GEMMEPI_F16, "F16", 2},
     {GEMMEPI_BF16, "BF16", 2},
+    {GEMMEPI_E4M3, "E4M3", 1},
+    {GEMMEPI_E5M2, "E5M2", 1},
+    {GEMMEPI_I8, "I8", 1},
+    {GEMMEPI_I32, "I32", 4},
 };
+
+static int gemmepi__is_fp8(int dtype) {
+    return dtype == GEMMEPI_E4M3 || dtype == GEMMEPI_E5M2;
+}
+
+/* The types of so few bits that scales go with them. */
+static int gemmepi__takes_scale(int dtype) {
+    return gemmepi__is_fp8(dtype) || dtype == GEMMEPI_I8;
+}
+
+/* The smallest type that holds every value of both: F64 with F64 alone, I8 for two I8. */
+static int gemmepi__common_dtype(int a, int b) {
+    int takes_bf16 = a == GEMMEPI_BF16 || b == GEMMEPI_BF16, takes_f16 = a == GEMMEPI_F16 || b == GEMMEPI_F16;
+    if (a == b && !gemmepi__is_fp8(a))
+        return a;
+    if (a == GEMMEPI_F32 || b == GEMMEPI_F32 || (takes_bf16 && takes_f16))
+        return GEMMEPI_F32;
+    return takes_bf16 ? GEMMEPI_BF16 : GEMMEPI_F16;
+}
 
 /* The row of a known dtype, or that of DEFAULT. */
 static const gemmepi__dtype_row *gemmepi__dtype(gemmepi_dtype dtype) {

@@ -15,11 +15,23 @@ enum {
     GEMMEPI__RESIDUAL,
     GEMMEPI__BIAS,
     GEMMEPI__BIAS_GRAD,
+    GEMMEPI__SCALE_A,
+    GEMMEPI__SCALE_B,
+    GEMMEPI__SCALE_C,
+    GEMMEPI__SCALE_D,
+    GEMMEPI__SCALE_AUX,
+    GEMMEPI__SCALE_RESIDUAL,
+    GEMMEPI__AMAX_D,
+    GEMMEPI__AMAX_AUX,
     GEMMEPI__OPERANDS
 };
 
-static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {"a",   "b",        "c",    "d",
-                                                                      "aux", "residual", "bias", "bias_grad"};
+#define GEMMEPI__SCALE_OF(matrix) \
+    (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
+
+static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {
+    "a",       "b",       "c",       "d",       "aux",       "residual",       "bias",   "bias_grad",
+    "scale_a", "scale_b", "scale_c", "scale_d", "scale_aux", "scale_residual", "amax_d", "amax_aux"};
 
 /* How a tensor lies in memory: `lines` runs of `length` elements, `ld` apart. dtype 0: the problem does not have it. */
 typedef struct gemmepi__view {
@@ -27,24 +39,50 @@ typedef struct gemmepi__view {
     int32_t transposed;
     int32_t bits; /* of one element: 1 for RELU's mask */
     int32_t written;
+    int32_t alignment; /* bytes that every pointer is a multiple of */
+    int32_t scale;     /* a gemmepi_scale_mode, of A to RESIDUAL */
     int64_t lines, length, ld, batch_stride;
     int64_t bytes; /* from the pointer to the last byte used, whole batch */
 } gemmepi__view;
 
-/* Zeroed before it is filled, so that its bytes are the key under which a plan is found again. */
+/* Zeroed before it is filled, so that its bytes tell problems apart. */
 typedef struct gemmepi__problem {
     int64_t m, n, k, batch;
     uint32_t epilogue;
     uint32_t flags;
     int32_t compute;     /* never DEFAULT */
-    int32_t accumulator; /* F32 or F64 */
+    int32_t accumulator; /* F32, F64 or I32 */
+    int32_t common;      /* the type that holds both operands' values */
     int32_t exchanged;   /* column-major: a here is the caller's b and the other way round */
-    int32_t alignment;   /* bytes, promised for every pointer */
+    int32_t alignment;   /* bytes, promised for every pointer of a matrix or vector */
+    uint32_t used;       /* bit i: the problem has operand i */
     gemmepi__view views[GEMMEPI__OPERANDS];
 } gemmepi__problem;
 
 static int gemmepi__has(const gemmepi__problem *problem, uint32_t flags) {
     return (problem->epilogue & flags) != 0;
+}
+
+static int64_t gemmepi__callers_m(const gemmepi__problem *problem) {
+    return problem->exchanged ? problem->n : problem->m;
+}
+
+static int64_t gemmepi__callers_n(const gemmepi__problem *problem) {
+    return problem->exchanged ? problem->m : problem->n;
+}
+
+static int gemmepi__has_operand(const gemmepi__problem *problem, int operand) {
+    return problem->views[operand].dtype != 0;
+}
+
+/* I8 operands multiply into exact I32 sums, whatever they become afterwards. */
+static int gemmepi__product_dtype(const gemmepi__problem *problem) {
+    return problem->common == GEMMEPI_I8 ? (int)GEMMEPI_I32 : (int)problem->accumulator;
+}
+
+/* Whether the scale of A or B changes along k, so that no factor after the sum can stand for it. */
+static int gemmepi__scale_varies_along_k(const gemmepi__problem *problem, int operand) {
+    return problem->views[operand].scale >= GEMMEPI_SCALE_VECTOR_128;
 }
 
 static int gemmepi__is_empty(const gemmepi__problem *problem) {
@@ -127,18 +165,146 @@ static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const cha
         name, (long long)view->batch_stride, (long long)batch, (long long)item);
 }
 
-/* Which dtypes a side tensor (anything but a and b) may have: the operands', or F32 beside 16-bit operands. */
-static gemmepi_status gemmepi__check_side_dtype(const char *name, gemmepi_dtype dtype,
-                                                gemmepi_dtype operands) {
-    if (dtype == operands || (dtype == GEMMEPI_F32 && operands != GEMMEPI_F64))
-        return GEMMEPI_OK;
+/* The types that a tensor beside a and b may have: bit 1 << dtype. */
+#define GEMMEPI__MATRIX_TYPES                                                                               \
+    (1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16 | 1u << GEMMEPI_E4M3 | 1u << GEMMEPI_E5M2 | \
+     1u << GEMMEPI_I8)
+#define GEMMEPI__VECTOR_TYPES (1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16)
+
+static uint32_t gemmepi__side_types(const gemmepi__problem *problem, int operand) {
+    if (problem->accumulator != GEMMEPI_F32)
+        return 1u << problem->accumulator;
+    return operand >= GEMMEPI__BIAS ? GEMMEPI__VECTOR_TYPES : GEMMEPI__MATRIX_TYPES;
+}
+
+static void gemmepi__append_types(gemmepi__text *text, uint32_t types) {
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__dtypes); i++)
+        if (types >> i & 1)
+            gemmepi__append(text, "%s%s", text->length ? ", " : "", gemmepi__dtypes[i].name);
+}
+
+static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem, int operand,
+                                                gemmepi_dtype dtype) {
+    char accepted[128];
+    gemmepi__text text = gemmepi__text_in(accepted, sizeof accepted);
+    uint32_t types = gemmepi__side_types(problem, operand);
+    const char *name = gemmepi__operand_names[operand];
     if (!gemmepi__dtype_is_known(dtype))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d, which is no gemmepi_dtype", name,
                              (int)dtype);
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with %s operands %s%s is accepted",
-                         name, gemmepi__dtype(dtype)->name, gemmepi__dtype(operands)->name,
-                         gemmepi__dtype(operands)->name,
-                         operands == GEMMEPI_F64 || operands == GEMMEPI_F32 ? "" : " or F32");
+    if (types >> dtype & 1)
+        return GEMMEPI_OK;
+    gemmepi__append_types(&text, types);
+    if (operand == GEMMEPI__D)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.d.dtype is %s; with %s and %s operands accepted: %s",
+                             gemmepi__dtype(dtype)->name,
+                             gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
+                             gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name, accepted);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s",
+                         name, gemmepi__dtype(dtype)->name,
+                         gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name, accepted);
+}
+
+/* The type of a tensor that the caller left open, given d's. */
+static gemmepi_dtype gemmepi__default_dtype(int operand, gemmepi_dtype d) {
+    if (gemmepi__is_fp8((int)d) && operand != GEMMEPI__AUX)
+        return GEMMEPI_BF16;
+    return d == GEMMEPI_I8 && operand >= GEMMEPI__BIAS ? GEMMEPI_F32 : d;
+}
+
+/* >>scales and amax */
+
+/* A vector of `lines` x `length` numbers beside the matrices; its pointer needs `alignment` bytes. */
+static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int operand, int dtype, int64_t lines,
+                                            int64_t length, int64_t ld, int64_t batch_stride,
+                                            int32_t alignment) {
+    gemmepi__view *view = &problem->views[operand];
+    int of = operand < GEMMEPI__AMAX_D ? operand - GEMMEPI__SCALE_A : operand;
+    char name[32];
+    view->dtype = dtype;
+    view->bits = dtype == GEMMEPI_F64 ? 64 : 32;
+    view->alignment = alignment;
+    view->lines = lines;
+    view->length = length;
+    view->ld = ld;
+    view->batch_stride = batch_stride;
+    snprintf(name, sizeof name, "%s%s", gemmepi__operand_names[of], of == operand ? "" : ".scale");
+    return gemmepi__check_view(view, name, problem->batch);
+}
+
+static int64_t gemmepi__blocks_of_128(int64_t extent) {
+    return extent / 128 + (extent % 128 != 0);
+}
+
+/* The scales of a matrix whose rows (columns for b) number `outer`; k is used for a and b alone. */
+static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand, const gemmepi_scale *scale,
+                                          int64_t outer, int64_t k) {
+    gemmepi__view *view = &problem->views[operand];
+    const char *name = gemmepi__operand_names[operand];
+    int is_factor = operand == GEMMEPI__A || operand == GEMMEPI__B;
+    int64_t steps = gemmepi__blocks_of_128(k);
+    if ((unsigned)scale->mode > GEMMEPI_SCALE_BLOCK_128)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.%s.scale.mode is %d, which is no gemmepi_scale_mode", name,
+                             (int)scale->mode);
+    if (scale->mode == GEMMEPI_SCALE_NONE && scale->batch_stride)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name,
+                             (long long)scale->batch_stride);
+    if (scale->mode == GEMMEPI_SCALE_NONE)
+        return GEMMEPI_OK;
+    if (view->bits == 1)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.aux.scale.mode is %d; RELU's aux is a bit mask and takes no scale",
+                             (int)scale->mode);
+    if (!gemmepi__takes_scale(view->dtype) || problem->accumulator == GEMMEPI_I32)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; %s takes no scale: %s",
+                             name, (int)scale->mode, gemmepi__dtype((gemmepi_dtype)view->dtype)->name,
+                             gemmepi__takes_scale(view->dtype) ? "the result is in I32"
+                                                               : "accepted with E4M3, E5M2 and I8");
+    if (!is_factor && scale->mode != GEMMEPI_SCALE_TENSOR)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b",
+            name, (int)scale->mode);
+    view->scale = (int32_t)scale->mode;
+    operand = GEMMEPI__SCALE_OF(operand);
+    switch (scale->mode) {
+    case GEMMEPI_SCALE_OUTER:
+        return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, 1, outer, outer, scale->batch_stride, 16);
+    case GEMMEPI_SCALE_VECTOR_128:
+        return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, steps, outer, outer, scale->batch_stride,
+                                     16);
+    case GEMMEPI_SCALE_BLOCK_128:
+        return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, gemmepi__blocks_of_128(outer), steps,
+                                     (steps + 3) / 4 * 4, scale->batch_stride, 16);
+    default:
+        return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, 1, 1, 1, scale->batch_stride, 4);
+    }
+}
+
+static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint32_t flag, int operand, int of) {
+    const gemmepi__view *view = &problem->views[of];
+    const char *name = flag == GEMMEPI_AMAX_D ? "AMAX_D" : "AMAX_AUX";
+    int dtype = problem->accumulator;
+    if (!(problem->flags & flag))
+        return GEMMEPI_OK;
+    if (of == GEMMEPI__AUX && !view->written)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
+    if (view->bits == 1 || dtype == GEMMEPI_I32)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; %s has no amax", name,
+                             view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
+    problem->views[operand].written = 1;
+    return gemmepi__take_numbers(problem, operand, dtype, 1, 1, 1, 0, dtype == GEMMEPI_F64 ? 8 : 4);
+}
+
+/* The alignment that a pointer of the view has: the promise, and the element in any case. */
+static int32_t gemmepi__alignment_for(const gemmepi__problem *problem, const gemmepi__view *view) {
+    int32_t element = view->bits > 8 ? view->bits / 8 : 1;
+    return problem->alignment > element ? problem->alignment : element;
 }
 
 /* A matrix in the caller's order: rows x columns of op(), so exchanged here where it is stored transposed. */
@@ -147,12 +313,13 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
                                            int64_t rows, int64_t columns, gemmepi_order order) {
     gemmepi__view *view = &problem->views[operand];
     const char *name = gemmepi__operand_names[operand];
-    int may_transpose = operand == GEMMEPI__A || operand == GEMMEPI__B;
+    int is_factor = operand == GEMMEPI__A || operand == GEMMEPI__B;
     int lines_are_rows = (order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
-    if (matrix->transposed != 0 && (matrix->transposed != 1 || !may_transpose))
+    gemmepi_status status = GEMMEPI_OK;
+    if (matrix->transposed != 0 && (matrix->transposed != 1 || !is_factor))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s", name,
                              matrix->transposed,
-                             may_transpose ? "are 0 and 1" : "is 0: only a and b may be stored transposed");
+                             is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed");
     view->dtype = (int32_t)(matrix->dtype ? matrix->dtype : default_dtype);
     view->transposed = matrix->transposed;
     view->lines = lines_are_rows ? rows : columns;
@@ -166,77 +333,137 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
                                  "desc.aux.dtype is %d; RELU's aux is a bit mask and takes no dtype",
                                  (int)matrix->dtype);
     } else {
+        if (!is_factor)
+            status = gemmepi__check_side_dtype(problem, operand, (gemmepi_dtype)view->dtype);
         view->bits = (int32_t)(8 * gemmepi__dtype((gemmepi_dtype)view->dtype)->size);
     }
-    if (operand != GEMMEPI__A && operand != GEMMEPI__B && view->bits != 1) {
-        gemmepi_status status = gemmepi__check_side_dtype(name, (gemmepi_dtype)view->dtype,
-                                                          (gemmepi_dtype)problem->views[GEMMEPI__A].dtype);
-        if (status)
-            return status;
-    }
-    return gemmepi__check_view(view, name, problem->batch);
+    view->alignment = gemmepi__alignment_for(problem, view);
+    if (!status)
+        status = gemmepi__check_view(view, name, problem->batch);
+    if (!status)
+        status = gemmepi__take_scale(problem, operand, &matrix->scale, operand == GEMMEPI__B ? columns : rows,
+                                     operand == GEMMEPI__B ? rows : columns);
+    return status;
 }
 
 static gemmepi_status gemmepi__take_vector(gemmepi__problem *problem, int operand,
                                            const gemmepi_vector *vector, int64_t length) {
     gemmepi__view *view = &problem->views[operand];
-    const char *name = gemmepi__operand_names[operand];
-    gemmepi_dtype dtype = vector->dtype ? vector->dtype : (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
-    gemmepi_status status =
-        gemmepi__check_side_dtype(name, dtype, (gemmepi_dtype)problem->views[GEMMEPI__A].dtype);
+    gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
+    gemmepi_dtype dtype = vector->dtype ? vector->dtype : gemmepi__default_dtype(operand, d);
+    gemmepi_status status = gemmepi__check_side_dtype(problem, operand, dtype);
     if (status)
         return status;
     view->dtype = (int32_t)dtype;
     view->bits = (int32_t)(8 * gemmepi__dtype(dtype)->size);
+    view->alignment = gemmepi__alignment_for(problem, view);
     view->lines = 1;
     view->length = length;
     view->batch_stride = vector->batch_stride;
-    return gemmepi__check_view(view, name, problem->batch);
+    return gemmepi__check_view(view, gemmepi__operand_names[operand], problem->batch);
+}
+
+static const char *const gemmepi__compute_names[] = {"DEFAULT", "F32", "TF32", "F64", "I32"};
+
+/* The arithmetic of operands whose values `common` holds, and of a result in d. */
+static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
+                                            gemmepi_dtype a, gemmepi_dtype b, gemmepi_dtype d) {
+    gemmepi_compute compute = desc->compute;
+    int common = gemmepi__common_dtype((int)a, (int)b);
+    int fits;
+    if (d == GEMMEPI_I32 && common != GEMMEPI_I8)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.d.dtype is I32 with %s and %s operands; I32 is for results of two I8 operands",
+            gemmepi__dtype(a)->name, gemmepi__dtype(b)->name);
+    if ((unsigned)compute > GEMMEPI_COMPUTE_I32)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.compute is %d, which is no gemmepi_compute",
+                             (int)compute);
+    if (compute == GEMMEPI_COMPUTE_DEFAULT)
+        compute = common == GEMMEPI_F64  ? GEMMEPI_COMPUTE_F64
+                  : common == GEMMEPI_I8 ? GEMMEPI_COMPUTE_I32
+                                         : GEMMEPI_COMPUTE_F32;
+    fits = compute == GEMMEPI_COMPUTE_F64    ? common == GEMMEPI_F64
+           : compute == GEMMEPI_COMPUTE_TF32 ? common == GEMMEPI_F32
+           : compute == GEMMEPI_COMPUTE_I32  ? common == GEMMEPI_I8
+                                             : common != GEMMEPI_F64 && d != GEMMEPI_I32;
+    if (!fits)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.compute is %s with %s and %s operands and a result in %s; F64 goes with F64 alone, "
+            "TF32 with F32 operands, I32 with I8 operands, F32 with all others",
+            gemmepi__compute_names[compute], gemmepi__dtype(a)->name, gemmepi__dtype(b)->name,
+            gemmepi__dtype(d)->name);
+    if ((problem->flags & GEMMEPI_FAST_ACCUMULATION) && !(gemmepi__is_fp8((int)a) && gemmepi__is_fp8((int)b)))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.flags has FAST_ACCUMULATION with %s and %s operands; it goes with E4M3 and E5M2",
+            gemmepi__dtype(a)->name, gemmepi__dtype(b)->name);
+    problem->compute = (int32_t)compute;
+    problem->common = common;
+    problem->accumulator = common == GEMMEPI_F64                      ? GEMMEPI_F64
+                           : common == GEMMEPI_I8 && d == GEMMEPI_I32 ? GEMMEPI_I32
+                                                                      : GEMMEPI_F32;
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_factor_dtype(const char *name, gemmepi_dtype dtype) {
+    if (!gemmepi__dtype_is_known(dtype))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d, which is no gemmepi_dtype", name,
+                             (int)dtype);
+    if (dtype == GEMMEPI_I32)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.%s.dtype is I32, which is for results of I8 operands", name);
+    return GEMMEPI_OK;
 }
 
 /* a, b and the kind of arithmetic */
 static gemmepi_status gemmepi__take_operands(gemmepi__problem *problem, const gemmepi_matmul_desc *desc) {
-    gemmepi_dtype dtype = desc->a.dtype ? desc->a.dtype : GEMMEPI_F32;
-    gemmepi_compute compute = desc->compute;
-    gemmepi_status status;
-    if (!gemmepi__dtype_is_known(dtype))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.a.dtype is %d, which is no gemmepi_dtype",
-                             (int)dtype);
-    if (desc->b.dtype && desc->b.dtype != dtype)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.b.dtype is %s (%d); it must be a's, %s",
-                             gemmepi__dtype(desc->b.dtype)->name, (int)desc->b.dtype,
-                             gemmepi__dtype(dtype)->name);
-    if (compute == GEMMEPI_COMPUTE_DEFAULT)
-        compute = dtype == GEMMEPI_F64 ? GEMMEPI_COMPUTE_F64 : GEMMEPI_COMPUTE_F32;
-    if ((unsigned)compute > GEMMEPI_COMPUTE_F64)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.compute is %d, which is no gemmepi_compute",
-                             (int)compute);
-    if ((compute == GEMMEPI_COMPUTE_F64) != (dtype == GEMMEPI_F64) ||
-        (compute == GEMMEPI_COMPUTE_TF32 && dtype != GEMMEPI_F32))
+    gemmepi_dtype a = desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, b = desc->b.dtype ? desc->b.dtype : a;
+    gemmepi_status status = gemmepi__check_factor_dtype("a", a);
+    if (!status)
+        status = gemmepi__check_factor_dtype("b", b);
+    if (!status && (a == GEMMEPI_F64) != (b == GEMMEPI_F64))
+        status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                               "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
+                               gemmepi__dtype(b)->name, gemmepi__dtype(a)->name);
+    if (!status)
+        status = gemmepi__take_compute(problem, desc, a, b, desc->d.dtype ? desc->d.dtype : a);
+    if (!status)
+        status = gemmepi__take_matrix(problem, GEMMEPI__A, &desc->a, a, desc->m, desc->k, desc->order);
+    if (!status)
+        status = gemmepi__take_matrix(problem, GEMMEPI__B, &desc->b, b, desc->k, desc->n, desc->order);
+    return status;
+}
+
+/* What an I32 result cannot have besides scales and amax. */
+static gemmepi_status gemmepi__check_integer_epilogue(const gemmepi__problem *problem) {
+    if (problem->accumulator != GEMMEPI_I32)
+        return GEMMEPI_OK;
+    if (gemmepi__activation(problem->epilogue) > GEMMEPI_RELU)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "desc.compute is %s with %s operands; F64 goes with F64, TF32 with F32, F32 with F32, F16 and BF16",
-            compute == GEMMEPI_COMPUTE_F64    ? "F64"
-            : compute == GEMMEPI_COMPUTE_TF32 ? "TF32"
-                                              : "F32",
-            gemmepi__dtype(dtype)->name);
-    problem->compute = (int32_t)compute;
-    problem->accumulator = dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
-    status = gemmepi__take_matrix(problem, GEMMEPI__A, &desc->a, dtype, desc->m, desc->k, desc->order);
-    if (status)
-        return status;
-    return gemmepi__take_matrix(problem, GEMMEPI__B, &desc->b, dtype, desc->k, desc->n, desc->order);
+            "desc.epilogue is 0x%x with a result in I32; its activation may be NONE or RELU: others "
+            "need a floating-point or I8 result",
+            (unsigned)problem->epilogue);
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_BGRAD))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.epilogue is 0x%x with a result in I32; BACKWARD and BGRAD have no meaning there",
+            (unsigned)problem->epilogue);
+    return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__take_epilogue(gemmepi__problem *problem, const gemmepi_matmul_desc *desc) {
     int64_t along = desc->order == GEMMEPI_ROW_MAJOR ? desc->n : desc->m; /* the length of one bias */
     gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
-    gemmepi_status status = GEMMEPI_OK;
-    if (gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD))
+    gemmepi_status status = gemmepi__check_integer_epilogue(problem);
+    if (!status && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD))
         status = gemmepi__take_matrix(problem, GEMMEPI__AUX, &desc->aux, d, desc->m, desc->n, desc->order);
     if (!status && gemmepi__has(problem, GEMMEPI_RESIDUAL))
-        status = gemmepi__take_matrix(problem, GEMMEPI__RESIDUAL, &desc->residual, d, desc->m, desc->n,
-                                      desc->order);
+        status =
+            gemmepi__take_matrix(problem, GEMMEPI__RESIDUAL, &desc->residual,
+                                 gemmepi__default_dtype(GEMMEPI__RESIDUAL, d), desc->m, desc->n, desc->order);
     if (!status && gemmepi__has(problem, GEMMEPI_BIAS))
         status = gemmepi__take_vector(problem, GEMMEPI__BIAS, &desc->bias, along);
     if (!status && gemmepi__has(problem, GEMMEPI_BGRAD))
@@ -254,6 +481,11 @@ static gemmepi_status gemmepi__check_outputs(gemmepi__problem *problem) {
     problem->views[GEMMEPI__D].written = 1;
     problem->views[GEMMEPI__AUX].written = gemmepi__has(problem, GEMMEPI_AUX);
     bias_grad->written = bias_grad->dtype != 0;
+    status = gemmepi__take_amax(problem, GEMMEPI_AMAX_D, GEMMEPI__AMAX_D, GEMMEPI__D);
+    if (!status)
+        status = gemmepi__take_amax(problem, GEMMEPI_AMAX_AUX, GEMMEPI__AMAX_AUX, GEMMEPI__AUX);
+    if (status)
+        return status;
     if (gemmepi__is_empty(problem))
         return GEMMEPI_OK;
     status = gemmepi__check_output(&problem->views[GEMMEPI__D], "d", problem->batch);
@@ -267,10 +499,12 @@ static gemmepi_status gemmepi__check_outputs(gemmepi__problem *problem) {
 /* Column-major is the same memory read as the transposed row-major product, D^T = op(B)^T op(A)^T: the operands
    exchange, every view stays as it lies. */
 static void gemmepi__fold_column_major(gemmepi__problem *problem) {
-    gemmepi__view a = problem->views[GEMMEPI__A];
+    gemmepi__view *views = problem->views, a = views[GEMMEPI__A], scale_a = views[GEMMEPI__SCALE_A];
     int64_t m = problem->m;
-    problem->views[GEMMEPI__A] = problem->views[GEMMEPI__B];
-    problem->views[GEMMEPI__B] = a;
+    views[GEMMEPI__A] = views[GEMMEPI__B];
+    views[GEMMEPI__B] = a;
+    views[GEMMEPI__SCALE_A] = views[GEMMEPI__SCALE_B];
+    views[GEMMEPI__SCALE_B] = scale_a;
     problem->m = problem->n;
     problem->n = m;
     problem->exchanged = 1;
@@ -290,10 +524,13 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
     if ((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order",
                              (int)desc->order);
-    if (desc->flags & ~(GEMMEPI_RELAXED | GEMMEPI_DEVICE_SCALARS))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.flags is 0x%x; accepted are RELAXED (1) and DEVICE_SCALARS (2)",
-                             (unsigned)desc->flags);
+    if (desc->flags & ~(GEMMEPI_RELAXED | GEMMEPI_DEVICE_SCALARS | GEMMEPI_FAST_ACCUMULATION |
+                        GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.flags is 0x%x; accepted are RELAXED (1), DEVICE_SCALARS (2), FAST_ACCUMULATION (4), "
+            "AMAX_D (8) and AMAX_AUX (16)",
+            (unsigned)desc->flags);
     if (desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.alignment is %llu; accepted are powers of two up to 256, and 0",
@@ -301,9 +538,18 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
     return gemmepi__check_epilogue(desc->epilogue);
 }
 
-/* desc -> problem, or the sentence that says what is wrong with it. */
-static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, gemmepi__problem *problem) {
+static void gemmepi__list_operands(gemmepi__problem *problem) {
+    int operand;
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+        if (gemmepi__has_operand(problem, operand))
+            problem->used |= 1u << operand;
+}
+
+/* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. */
+static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t alignment,
+                                         gemmepi__problem *problem) {
     gemmepi_matrix c;
+    gemmepi_dtype d;
     gemmepi_status status;
     memset(problem, 0, sizeof *problem);
     if (!desc)
@@ -317,29 +563,35 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, gemmep
     problem->batch = desc->batch;
     problem->epilogue = desc->epilogue;
     problem->flags = desc->flags;
-    problem->alignment = desc->alignment ? (int32_t)desc->alignment : 16;
+    problem->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
     status = gemmepi__take_operands(problem, desc);
     if (!status)
-        status = gemmepi__take_matrix(problem, GEMMEPI__D, &desc->d,
-                                      (gemmepi_dtype)problem->views[GEMMEPI__A].dtype, desc->m, desc->n,
-                                      desc->order);
+        status =
+            gemmepi__take_matrix(problem, GEMMEPI__D, &desc->d, desc->a.dtype ? desc->a.dtype : GEMMEPI_F32,
+                                 desc->m, desc->n, desc->order);
     if (status)
         return status;
     c = desc->c;
+    d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
     if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride) {
         c.ld = problem->views[GEMMEPI__D].ld;
         c.batch_stride = problem->views[GEMMEPI__D].batch_stride;
     }
-    status = gemmepi__take_matrix(problem, GEMMEPI__C, &c, (gemmepi_dtype)problem->views[GEMMEPI__D].dtype,
-                                  desc->m, desc->n, desc->order);
+    status = gemmepi__take_matrix(problem, GEMMEPI__C, &c, gemmepi__default_dtype(GEMMEPI__C, d), desc->m,
+                                  desc->n, desc->order);
     if (!status)
         status = gemmepi__take_epilogue(problem, desc);
     if (!status)
         status = gemmepi__check_outputs(problem);
-    if (!status && desc->order == GEMMEPI_COLUMN_MAJOR)
+    if (status)
+        return status;
+    if (desc->order == GEMMEPI_COLUMN_MAJOR)
         gemmepi__fold_column_major(problem);
-    return status;
+    gemmepi__list_operands(problem);
+    return GEMMEPI_OK;
 }
+
+#define GEMMEPI__DEFAULT_ALIGNMENT 16
 
 static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogue_needs *needs) {
     const gemmepi__view *views = problem->views;
@@ -362,6 +614,8 @@ static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogu
     needs->aux_bytes = (size_t)views[GEMMEPI__AUX].bytes;
     needs->residual_bytes = (size_t)views[GEMMEPI__RESIDUAL].bytes;
     needs->bias_grad_bytes = (size_t)views[GEMMEPI__BIAS_GRAD].bytes;
+    needs->scale_a_bytes = (size_t)views[problem->exchanged ? GEMMEPI__SCALE_B : GEMMEPI__SCALE_A].bytes;
+    needs->scale_b_bytes = (size_t)views[problem->exchanged ? GEMMEPI__SCALE_A : GEMMEPI__SCALE_B].bytes;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
@@ -370,7 +624,7 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
     gemmepi_status status;
     if (!needs)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "needs is NULL");
-    status = gemmepi__normalise(desc, &problem);
+    status = gemmepi__normalise(desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
     if (!status)
         gemmepi__fill_needs(&problem, needs);
     return status;

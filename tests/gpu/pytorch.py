@@ -1,28 +1,41 @@
 #!/usr/bin/env python3
 """Products of gemmepi against PyTorch in float64, on the GPU that PyTorch uses.
 
-    python3 tests/gpu/pytorch.py [--count 1000] [--seed 1] [--only INDEX] [--host]
+    python3 tests/gpu/pytorch.py [--count 1000] [--seed 1] [--only INDEX|new] [--host]
 
 Random problems, made here and nowhere else, run in PyTorch's primary context, on its memory and its streams. The
-reference is torch.matmul in float64 on the operands as stored, torch.nn.functional's activations, and autograd for
-their derivatives. Bounds are those of numerics.md, "How right":
+reference is torch.matmul in float64 on the operands as stored, times their scales, torch.nn.functional's activations,
+and autograd for their derivatives. Bounds are those of numerics.md, "How right":
 
-    |out - ref| <= u |ref| + L E + 4 u_acc T + smallest subnormal,    E = (4 + k/8) u_acc S   (TF32: 2^-9 S more)
+    |out - ref| <= u |ref| + L E + 4 u_acc T + smallest subnormal
+    E = (4 + k/8) u_acc S   (TF32: 2^-9 S more; both operands fp8: 2^-10 S more for each 32 of k, of 128 at most unless fast)
 
-and, as there under "Exact", problems of small integers come out bit-equal. Three things are added:
+and, as there under "Exact", problems of small integers come out bit-equal. These are added:
 - BACKWARD: where the two terms of act' = act(x)/x + rest cancel, T has their magnitudes; and act' may be taken at
   x (1 + 2 u_acc) ("Element-wise"), which counts in its tails.
 - The reference's own rounding: REFERENCE (|v| + E) in activations (times 1 + aux^2 for BACKWARD), and
-  REFERENCE sum |v| in sums. It counts for F64 and in far tails only.
+  REFERENCE sum |v| in sums, those of I8 products among them. It counts for F64 and in far tails only.
 - RELAXED: cuBLASLt's approximate tanh, LOOSE absolute, and one early rounding of 16-bit results.
+- Two I8 operands multiply exactly, so S has the sum for its terms, and k of E counts 32 at most; where scales differ
+  along k, blocks of 128 of the sum, and their number besides.
+- A result of E4M3, E5M2 or I8 must be what a number within |scale| (L E + 4 u_acc T) + u_acc |ref| of the reference
+  rounds to, saturated (2^-12 T more for the shorter activations). This file rounds by itself: torch's casts need not
+  saturate.
+- amax lies between the largest |v| less and the largest |v| plus its bound.
+- I32 results are exact modulo 2^32, always.
 
-Every output is NaN before (a mask: random bytes); all memory but the outputs' own elements must be as it was after.
+Every output is NaN before (a mask and integers: random); all memory but the outputs' own elements must be as it was
+after. Numbers between the scales are NaN.
 
 --host runs the host device on CPU tensors, to try this file without a GPU. Problem INDEX is the same for any --count.
+--only new leaves the problems out that have one type of 16 bits or more for both operands, and neither 8 bits nor a
+scale anywhere else: a third of all.
 """
 import argparse
 import collections
 import ctypes
+import itertools
+import math
 import os
 import random
 import subprocess
@@ -46,10 +59,21 @@ ACTIVATIONS = ["NONE", "RELU", "GELU_TANH", "GELU_ERF", "SILU", "SIGMOID", "TANH
 BIAS, AUX, BACKWARD, RESIDUAL, BGRAD, BGRAD_A, BGRAD_B, ACCUMULATE = (0x100 << i for i in range(8))
 FLAGS = ["BIAS", "AUX", "BACKWARD", "RESIDUAL", "BGRAD", "BGRAD_A", "BGRAD_B", "BGRAD_ACCUMULATE"]
 ANY_BGRAD = BGRAD | BGRAD_A | BGRAD_B
-RELAXED, DEVICE_SCALARS = 1, 2
+RELAXED, DEVICE_SCALARS, FAST_ACCUMULATION, AMAX_D, AMAX_AUX = (1 << i for i in range(5))
+PROBLEM_FLAGS = ["RELAXED", "DEVICE_SCALARS", "FAST_ACCUMULATION", "AMAX_D", "AMAX_AUX"]
 F32, F64, F16, BF16 = torch.float32, torch.float64, torch.float16, torch.bfloat16
-DTYPE_NUMBERS = {None: 0, F32: 1, F64: 2, F16: 3, BF16: 4}
-COMPUTE_DEFAULT, COMPUTE_F32, COMPUTE_TF32, COMPUTE_F64 = range(4)
+try:
+    E4M3, E5M2, I8, I32 = torch.float8_e4m3fn, torch.float8_e5m2, torch.int8, torch.int32
+except AttributeError as missing:
+    print("skip random_problems_agree_with_pytorch: %s\n0 passed, 0 failed, 1 skipped" % missing)
+    sys.exit(0)
+DTYPE_NUMBERS = {F32: 1, F64: 2, F16: 3, BF16: 4, E4M3: 5, E5M2: 6, I8: 7, I32: 8}
+FP8 = (E4M3, E5M2)
+NARROW = (E4M3, E5M2, I8)  # these saturate, and may have scales
+COMPUTE_DEFAULT, COMPUTE_F32, COMPUTE_TF32, COMPUTE_F64, COMPUTE_I32 = range(5)
+SCALE_NONE, TENSOR, OUTER, VECTOR_128, BLOCK_128 = range(5)
+SCALE_MODES = ["NONE", "TENSOR", "OUTER", "VECTOR_128", "BLOCK_128"]
+MATRICES = ["a", "b", "c", "d", "aux", "residual"]  # what may have a scale
 
 c_int, c_size, c_pointer = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p
 
@@ -62,20 +86,22 @@ Allocator = struct("gemmepi_allocator", (c_pointer, "alloc free user"))
 Config = struct("gemmepi_config", (c_int, "device"), (c_pointer, "log log_user"), (Allocator, "allocator"),
                 (ctypes.c_char_p, "library_path"), (c_pointer, "resolve_symbol resolve_user"),
                 (ctypes.c_char_p, "cache_path"), (c_size, "cache_size"))
-Matrix = struct("gemmepi_matrix", (c_int, "dtype transposed"), (ctypes.c_int64, "ld batch_stride"))
+Scale = struct("gemmepi_scale", (c_int, "mode"), (ctypes.c_int64, "batch_stride"))
+Matrix = struct("gemmepi_matrix", (c_int, "dtype transposed"), (ctypes.c_int64, "ld batch_stride"), (Scale, "scale"))
 Vector = struct("gemmepi_vector", (c_int, "dtype"), (ctypes.c_int64, "batch_stride"))
 Desc = struct("gemmepi_matmul_desc", (ctypes.c_int64, "m n k batch"), (c_int, "order compute"),
               (ctypes.c_uint32, "epilogue flags"), (Matrix, "a b c d aux residual"), (Vector, "bias bias_grad"),
               (c_size, "alignment"))
-Args = struct("gemmepi_matmul_args", (c_pointer, "a b c d bias aux bias_grad residual alpha beta workspace"),
-              (c_size, "workspace_size"))
+Args = struct("gemmepi_matmul_args", (c_pointer, "a b c d bias aux bias_grad residual"),
+              (c_pointer, "scale_a scale_b scale_c scale_d scale_aux scale_residual amax_d amax_aux"),
+              (c_pointer, "alpha beta workspace"), (c_size, "workspace_size"))
 PlanDetails = struct("gemmepi_plan_details", (c_int, "route"), (ctypes.c_char_p, "route_name"),
                      (ctypes.c_char * 96, "kernel"), (c_int, "tile_m tile_n launches"), (c_size, "workspace_size"),
                      (c_int, "compute accumulator deterministic bit_stable"), (ctypes.c_double, "microseconds"))
 ContextDetails = struct("gemmepi_context_details", (c_int, "is_host device"), (ctypes.c_char * 128, "name"),
                         (c_int, "compute_capability multiprocessors driver_version nvrtc_version cublaslt_version"),
                         (ctypes.c_int64, "kernels_compiled kernels_from_disk"), (ctypes.c_char * 512, "cache_path"))
-STRUCTS = [Allocator, Config, Matrix, Vector, Desc, Args, PlanDetails, ContextDetails]
+STRUCTS = [Allocator, Config, Scale, Matrix, Vector, Desc, Args, PlanDetails, ContextDetails]
 
 
 def check_structs(folder):
@@ -164,6 +190,41 @@ class Gemmepi:
         return text.value.decode()
 
 
+# >>rounding
+
+# significant bits, exponent of the smallest subnormal, largest finite value: what torch's casts cannot be asked for
+FORMATS = {E4M3: (4, -9, 448), E5M2: (3, -16, 57344)}
+
+
+def round_to(dtype, x):
+    """As the library stores doubles: to nearest even; E4M3, E5M2 and I8 saturate. In double."""
+    if dtype == I8:
+        return x.round().clamp(-128, 127).nan_to_num(0)
+    if dtype == I32 or dtype == F64:
+        return x
+    if dtype not in FORMATS:
+        return x.to(dtype).double()
+    digits, lowest, most = FORMATS[dtype]
+    x = x.clamp(-2 * most, 2 * most)
+    exponent = (torch.frexp(x).exponent - digits).clamp(min=lowest).long()
+    unit = torch.tensor([2.0 ** e for e in range(lowest, 17)], dtype=F64, device=x.device)[exponent - lowest]
+    return ((x / unit).round() * unit).clamp(-most, most)
+
+
+def check_rounding():
+    """Within their ranges torch casts to fp8 alike: all values, the ties between them, and what is beside those."""
+    for dtype in FP8:
+        values = torch.arange(256, dtype=torch.uint8).view(dtype).double()
+        values = values[values.isfinite()].unique()
+        ties = (values[1:] + values[:-1]) / 2
+        x = torch.cat([values, ties, ties * (1 + 2.0 ** -20), ties * (1 - 2.0 ** -20), torch.tensor([1e-9, -0.0])])
+        assert bool((round_to(dtype, x) == x.to(dtype).double()).all()), dtype
+        x = torch.tensor([1e30, float("inf"), float("-inf")], dtype=F64)
+        assert round_to(dtype, x).tolist() == [FORMATS[dtype][2] * s for s in (1, 1, -1)]
+    x = torch.tensor([0.5, 1.5, -2.5, 127.5, 1e9, -128.6, float("nan"), float("-inf")], dtype=F64)
+    assert round_to(I8, x).tolist() == [0, 2, -2, 127, 127, -128, 0, -128]
+
+
 # >>tensors
 
 GUARD = 256  # elements around each tensor that nobody may touch; a multiple of 256 bytes, so offsets decide alignment
@@ -171,7 +232,8 @@ INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class Tensor:
-    """`lines` runs of `length` elements, `ld` apart, in a buffer of NaN; by_rows: lines are rows of what it means."""
+    """`lines` runs of `length` elements, `ld` apart, in a buffer of NaN (integers: random ones); by_rows: lines are
+    rows of what it means."""
 
     def __init__(self, dtype, lines, length, ld, stride, offset, batch, by_rows):
         self.dtype, self.lines, self.length, self.ld, self.stride = dtype, lines, length, ld, stride
@@ -181,8 +243,12 @@ class Tensor:
     def allocate(self, device, generator):
         extent = (self.batch - 1) * self.stride + (self.lines - 1) * self.ld + self.length
         shape = (self.start + max(extent, 0) + GUARD,)
-        if self.dtype == torch.uint8:
-            self.buffer = torch.randint(0, 256, shape, dtype=self.dtype, device=device, generator=generator)
+        if not self.dtype.is_floating_point:
+            limits = torch.iinfo(self.dtype)
+            self.buffer = torch.randint(limits.min, limits.max + 1, shape, dtype=self.dtype, device=device,
+                                        generator=generator)
+        elif self.dtype in FP8:
+            self.buffer = torch.full(shape, 0x7f, dtype=torch.uint8, device=device).view(self.dtype)
         else:
             self.buffer = torch.full(shape, float("nan"), dtype=self.dtype, device=device)
         return self
@@ -242,10 +308,14 @@ class Mask(Tensor):
 # >>problems
 
 KINDS = [(F32, COMPUTE_F32), (BF16, COMPUTE_F32), (F64, COMPUTE_F64), (F16, COMPUTE_F32), (F32, COMPUTE_TF32)]
+NEW_KINDS = ["fp8", "i8", "mixed", "fp8", "i32"]  # operands; i32: I8 with a result in I32
+FP8_PAIRS = [(E4M3, E4M3), (E4M3, E4M3), (E4M3, E5M2), (E5M2, E4M3), (E5M2, E5M2)]
 FORMS = [(activation, backward) for backward in (0, BACKWARD) for activation in range(7)]
-GROUP = 8  # problems in a row of one family, which share kernels: compiling one takes longer than running it
+# Of 24 problems in a row 8 are of one family of KINDS and 16 of four of NEW_KINDS. A family shares its kernels:
+# compiling one takes longer than running it.
+CYCLE, OLD, GROUP = 24, 8, 4
 
-Family = collections.namedtuple("Family", "dtype compute activation flags side")
+Family = collections.namedtuple("Family", "a b compute activation flags side modes amax")
 
 
 def random_flags(rng, activation, backward):
@@ -267,24 +337,106 @@ def as_cublaslt(flags):
     return flags if not flags & (BGRAD_A | BGRAD_B) else flags & (BGRAD_A | BGRAD_B | BACKWARD)
 
 
+SIDES = ["c", "d", "aux", "residual", "bias", "bias_grad"]
+
+
 def random_side_dtypes(rng, dtype):
     """Of c, d, aux, residual, bias and bias_grad: all the operands', D in F32, or any."""
-    names = ["c", "d", "aux", "residual", "bias", "bias_grad"]
     style = rng.choice(["same", "same", "wide", "any"])
     if dtype in (F64, F32) or style == "same":
-        return dict.fromkeys(names, dtype)
+        return dict.fromkeys(SIDES, dtype)
     if style == "wide":
-        return dict.fromkeys(names, F32)
-    return {name: rng.choice([dtype, F32]) for name in names}
+        return dict.fromkeys(SIDES, F32)
+    return {name: rng.choice([dtype, F32]) for name in SIDES}
+
+
+def default_dtype(name, d):
+    """what the desc's 0 stands for beside a result in d"""
+    if d in FP8:
+        return d if name in ("d", "aux") else BF16
+    return F32 if d == I8 and name in ("bias", "bias_grad") else d
+
+
+def random_new_side_dtypes(rng):
+    """The same beside operands of NEW_KINDS: the defaults for a random D, mostly, or any that are accepted."""
+    d = rng.choice([BF16, BF16, F16, F32, E4M3, E4M3, E5M2, I8, I8])
+    side = {name: default_dtype(name, d) for name in SIDES}
+    if rng.random() < 0.4:
+        names = SIDES if rng.random() < 0.5 else [rng.choice(SIDES)]
+        side.update((name, rng.choice([F32, F16, BF16] if name.startswith("bias") else [F32, F16, BF16, *NARROW]))
+                    for name in names if name != "d")
+    return side
+
+
+def random_modes(rng, dtypes, flags, activation):
+    """of the scales of the matrices that may have one"""
+    modes = {name: int(dtypes[name] in NARROW and rng.random() < 0.6) for name in MATRICES}
+    if flags & (AUX | BACKWARD) == 0 or activation == RELU:
+        modes["aux"] = SCALE_NONE
+    if not flags & RESIDUAL:
+        modes["residual"] = SCALE_NONE
+    both = rng.choice([TENSOR, TENSOR, OUTER, VECTOR_128, BLOCK_128]) if rng.random() < 0.4 else None
+    for name in "ab":
+        if dtypes[name] in NARROW:
+            modes[name] = rng.randint(SCALE_NONE, BLOCK_128) if both is None else both
+    return modes
+
+
+def random_amax(rng, flags, activation, share):
+    amax = AMAX_D if rng.random() < share else 0
+    return amax | (AMAX_AUX if flags & AUX and activation != RELU and rng.random() < 2 * share else 0)
+
+
+def old_family(rng, number):
+    """5 kinds and 14 forms have no common divisor: 70 families have met each kind with each form."""
+    dtype, compute = KINDS[number % len(KINDS)]
+    activation, backward = FORMS[number % len(FORMS)]
+    flags = random_flags(rng, activation, backward)
+    side = random_side_dtypes(rng, dtype)
+    return Family(dtype, dtype, compute, activation, flags, side, dict.fromkeys(MATRICES, SCALE_NONE),
+                  random_amax(rng, flags, activation, 0.1))
+
+
+def random_mixture(rng):
+    """two types, and how they are multiplied"""
+    a, b = rng.sample([F32, F16, BF16, *NARROW], 2)
+    wide = F32 in (a, b) or F16 in (a, b) and BF16 in (a, b)
+    return a, b, COMPUTE_TF32 if wide and rng.random() < 0.3 else COMPUTE_F32
+
+
+def new_family(rng, number):
+    kind = NEW_KINDS[number % len(NEW_KINDS)]
+    activation, backward = FORMS[number % len(FORMS)]
+    flags = random_flags(rng, activation, backward)
+    if kind == "i32":
+        activation = rng.choice([NONE, RELU])
+        flags = random_flags(rng, activation, 0) & ~BGRAD
+        flags &= ~(0 if flags & ANY_BGRAD else ACCUMULATE)
+        return Family(I8, I8, COMPUTE_I32, activation, flags, dict.fromkeys(SIDES, I32),
+                      dict.fromkeys(MATRICES, SCALE_NONE), 0)
+    if kind == "mixed":
+        a, b, compute = random_mixture(rng)
+    else:
+        a, b = (I8, I8) if kind == "i8" else rng.choice(FP8_PAIRS)
+        compute = rng.choice([COMPUTE_F32, COMPUTE_I32]) if kind == "i8" else COMPUTE_F32
+    side = random_new_side_dtypes(rng)
+    modes = random_modes(rng, dict(side, a=a, b=b), flags, activation)
+    return Family(a, b, compute, activation, flags, side, modes, random_amax(rng, flags, activation, 0.3))
+
+
+def is_new(index):
+    return index % CYCLE >= OLD
 
 
 def family_of(seed, index):
-    """5 kinds and 14 forms have no common divisor: 70 families have met each kind with each form."""
-    number = index // GROUP
-    rng = random.Random("family %d %d" % (seed, number))
-    dtype, compute = KINDS[number % len(KINDS)]
-    activation, backward = FORMS[number % len(FORMS)]
-    return Family(dtype, compute, activation, random_flags(rng, activation, backward), random_side_dtypes(rng, dtype))
+    cycle, place = divmod(index, CYCLE)
+    number = cycle * ((CYCLE - OLD) // GROUP) + (place - OLD) // GROUP if is_new(index) else cycle
+    rng = random.Random("family %d %d %d" % (seed, is_new(index), number))
+    return new_family(rng, number) if is_new(index) else old_family(rng, number)
+
+
+def name_of(dtype):
+    return {E4M3: "e4m3", E5M2: "e5m2"}.get(dtype, str(dtype)[6:])
 
 
 def round_up(x, unit):
@@ -307,53 +459,80 @@ class Problem:
         self.rng = rng = random.Random("problem %d %d" % (seed, index))
         self.index, self.device, self.family = index, device, family_of(seed, index)
         self.generator = torch.Generator(device).manual_seed(rng.getrandbits(60))
-        self.tidy = rng.random() < 0.4  # sizes and strides as fast kernels like them
-        self.unit = rng.choice(["element", "16 bytes", "256 bytes"])
+        family = self.family
+        # sizes, strides and transposes as cuBLASLt's own kernels for 8 bits want them, or as other fast ones like them
+        self.native = family.a in NARROW and family.b in NARROW and rng.random() < 0.5
+        self.step = 16 if self.native else 8 if rng.random() < 0.4 else 1
+        self.unit = rng.choice(["16 bytes", "256 bytes"] if self.native else ["element", "16 bytes", "256 bytes"])
         self.column_major = rng.random() < 0.4
         self.draw_sizes()
         self.draw_scalars()
         self.flags = (RELAXED if rng.random() < 0.15 else 0) | (DEVICE_SCALARS if rng.random() < 0.1 else 0)
+        self.flags |= family.amax | (FAST_ACCUMULATION if self.both(*FP8) and rng.random() < 0.3 else 0)
         self.fill = rng.choice(["normal", "normal", "positive", "cancelling", "integers"])
+        if (family.a in NARROW or family.b in NARROW) and rng.random() < 0.15:
+            self.fill = "codes"
         self.by_plan, self.side_stream, self.own_workspace, self.repeats = (rng.random() < x
                                                                              for x in (0.5, 0.3, 0.3, 0.15))
         self.desc = Desc(m=self.m, n=self.n, k=self.k, batch=self.batch, order=int(self.column_major),
-                         epilogue=self.family.activation | self.family.flags, flags=self.flags)
-        self.desc.compute = COMPUTE_TF32 if self.tf32 else rng.choice([COMPUTE_DEFAULT, self.family.compute])
+                         epilogue=family.activation | family.flags, flags=self.flags)
+        self.desc.compute = COMPUTE_TF32 if self.tf32 else rng.choice([COMPUTE_DEFAULT, family.compute])
         self.tensors, self.in_place = {}, []
         self.draw_tensors()
         self.fill_tensors()
 
     tf32 = property(lambda self: self.family.compute == COMPUTE_TF32)
+    whole = property(lambda self: self.family.side["d"] == I32)
+    fast = property(lambda self: bool(self.flags & FAST_ACCUMULATION))
+    along_k = property(lambda self: max(self.family.modes["a"], self.family.modes["b"]) >= VECTOR_128)
+    roundoff = property(lambda self: roundoff(F64 if self.family.a == F64 else F32))  # of the accumulator
 
     def has(self, flag):
         return bool(self.family.flags & flag)
+
+    def both(self, *dtypes):
+        return self.family.a in dtypes and self.family.b in dtypes
+
+    def operands(self):
+        """in words"""
+        a, b = name_of(self.family.a), name_of(self.family.b)
+        more = " tf32" if self.tf32 else " fast" if self.fast else " to i32" if self.whole else ""
+        return (a if a == b else "%s x %s" % (a, b)) + more
 
     # shapes and numbers
 
     def draw_sizes(self):
         rng, host = self.rng, self.device.type == "cpu"
-        top = 96 if host else 1500
+        top = 1500 if not host else 192 if self.along_k else 96
         self.m, self.n = random_size(rng, top), random_size(rng, top)
         draw = rng.random()
         self.k = (0 if draw < 0.015 else rng.randint(1, 16) if draw < 0.1 else
                   rng.randint(1, 200 if host else 4096) if draw < 0.3 else random_size(rng, min(300, top)))
-        if self.tidy:
-            self.m, self.n, self.k = (round_up(x, 8) for x in (self.m, self.n, self.k))
+        if self.along_k and self.k and rng.random() < 0.6:
+            self.k = rng.randint(1, 700)
+        if self.family.a in NARROW and rng.random() < (0.05 if host else 0.2):
+            self.k = rng.randint(1, 2048)
+        self.m, self.n, self.k = (round_up(x, self.step) for x in (self.m, self.n, self.k))
         self.batch = rng.choice([1, 1, 1, 2, 3, 4])
 
     def draw_scalars(self):
         rng = self.rng
+        if self.whole:
+            some = [rng.randint(-1000, 1000), rng.randint(-2 ** 31, 2 ** 31 - 1)]
+            self.alpha, self.beta = rng.choice([1, 1, -1] + some), rng.choice([0, 0, 1] + some)
+            return
         self.alpha = rng.choice([1, 1, rng.uniform(-2, 2), -0.5, 0 if rng.random() < 0.2 else 2])
         self.beta = rng.choice([0, 0, 1, rng.uniform(-2, 2)])
 
-    def values(self, scale=1.0):
-        """of a shape: numbers as self.fill has them"""
-        def make(shape):
-            if self.fill == "integers":
-                return torch.randint(-3, 4, shape, device=self.device, generator=self.generator).double()
-            x = torch.randn(shape, dtype=F64, device=self.device, generator=self.generator) * scale
-            return x.abs() if self.fill == "positive" else x
-        return make
+    def integers(self, shape, low, high):
+        return torch.randint(low, high + 1, shape, device=self.device, generator=self.generator).double()
+
+    def values(self, shape):
+        """numbers as self.fill has them, of magnitude 1 but for integers"""
+        if self.fill == "integers":
+            return self.integers(shape, -3, 3)
+        x = torch.randn(shape, dtype=F64, device=self.device, generator=self.generator)
+        return x.abs() if self.fill == "positive" else x
 
     # layouts
 
@@ -365,7 +544,7 @@ class Problem:
     def draw_layout(self, lines, length, mask, output):
         """ld, batch stride and what of both the desc says"""
         rng = self.rng
-        unit = 128 if mask else 8 if self.tidy else 1
+        unit = 128 if mask else self.step
         ld = default = round_up(length, 128) if mask else max(length, 1)
         if rng.random() < 0.6:
             ld = round_up(length, unit) + unit * rng.randint(0, 2 if unit > 1 else 9)
@@ -381,24 +560,42 @@ class Problem:
 
     def draw_matrix(self, name, dtype, rows, columns, output=False):
         transposed = name in "ab" and self.rng.random() < 0.5
+        if self.native and name in "ab" and self.rng.random() < 0.8:  # lines along k
+            transposed = (name == "a") == self.column_major
         by_rows = self.column_major == transposed
         lines, length = (rows, columns) if by_rows else (columns, rows)
         mask = name == "aux" and self.family.activation == RELU
         ld, stride, ld_said = self.draw_layout(lines, length, mask, output)
         place = (self.offset(torch.uint8 if mask else dtype), self.batch, by_rows)
         tensor = Mask(lines, length, ld, stride, *place) if mask else Tensor(dtype, lines, length, ld, stride, *place)
-        is_default = mask or dtype == (self.family.side["d"] if name not in "abd" else self.family.dtype)
+        default = self.family.a if name in "abd" else default_dtype(name, self.family.side["d"])
+        is_default = mask or dtype == default
         said = 0 if mask or (is_default and self.rng.random() < 0.5) else DTYPE_NUMBERS[dtype]
         if name == "a" and dtype != F32 or name == "c":
             said = DTYPE_NUMBERS[dtype]  # no default there, or one that has the layout too
-        setattr(self.desc, name, Matrix(said, int(transposed), ld_said, stride))
+        setattr(self.desc, name, Matrix(said, int(transposed), ld_said, stride, self.scale(name)))
         self.tensors[name] = tensor.allocate(self.device, self.generator)
+
+    def scale(self, name):
+        """What the desc says, and the numbers, with nothing in them yet."""
+        mode, rng = self.family.modes[name], self.rng
+        if mode == SCALE_NONE:
+            return Scale()
+        outer, steps = self.n if name == "b" else self.m, -(-self.k // 128)
+        lines, length, ld = {TENSOR: (1, 1, 1), OUTER: (1, outer, outer), VECTOR_128: (steps, outer, outer),
+                             BLOCK_128: (-(-outer // 128), steps, round_up(steps, 4))}[mode]
+        stride = rng.choice([0, round_up(max(1, lines) * ld, 4) + rng.choice([0, 0, 4, 7])])
+        offset = rng.randint(0, 3) * (1 if mode == TENSOR else 4)
+        tensor = Tensor(F32, lines, length, ld, stride, offset, self.batch, True)
+        self.tensors["scale_" + name] = tensor.allocate(self.device, self.generator)
+        return Scale(mode, stride)
 
     def draw_vector(self, name, along_rows, output=False):
         dtype, length = self.family.side[name], self.m if along_rows else self.n
-        item = round_up(length, 8 if self.tidy else 1) + 8 * self.rng.randint(0, 1)
+        item = round_up(length, self.step) + 8 * self.rng.randint(0, 1)
         stride = 0 if self.rng.random() < 0.5 else item
-        said = 0 if dtype == self.family.side["d"] and self.rng.random() < 0.5 else DTYPE_NUMBERS[dtype]
+        is_default = dtype == default_dtype(name, self.family.side["d"])
+        said = 0 if is_default and self.rng.random() < 0.5 else DTYPE_NUMBERS[dtype]
         setattr(self.desc, name, Vector(said, stride))
         tensor = Tensor(dtype, 1, length, length, stride, self.offset(dtype), self.batch, not along_rows)
         self.tensors[name] = tensor.allocate(self.device, self.generator)
@@ -410,8 +607,9 @@ class Problem:
         if may_be_d and self.rng.random() < 0.2:
             self.tensors[name] = d
             self.in_place.append(name)
-            setattr(self.desc, name, Matrix(DTYPE_NUMBERS[dtype], 0, d.ld, d.stride))
-        elif name == "c" and dtype == d.dtype and self.rng.random() < 0.4:  # all of c by default: as D lies
+            setattr(self.desc, name, Matrix(DTYPE_NUMBERS[dtype], 0, d.ld, d.stride, self.scale(name)))
+        elif (name == "c" and dtype == default_dtype(name, d.dtype) and not self.family.modes["c"]
+              and self.rng.random() < 0.4):  # all of c by default: as D lies
             tensor = Tensor(dtype, d.lines, d.length, d.ld, d.stride, self.offset(dtype), self.batch, d.by_rows)
             self.tensors[name] = tensor.allocate(self.device, self.generator)
         else:
@@ -419,8 +617,8 @@ class Problem:
 
     def draw_tensors(self):
         family, sides = self.family, self.family.side
-        self.draw_matrix("a", family.dtype, self.m, self.k)
-        self.draw_matrix("b", family.dtype, self.k, self.n)
+        self.draw_matrix("a", family.a, self.m, self.k)
+        self.draw_matrix("b", family.b, self.k, self.n)
         self.draw_matrix("d", sides["d"], self.m, self.n, output=True)
         # C where it is not read: NULL, or there and all NaN. With scalars on the device it is needed.
         self.beta_given = self.beta != 0 or self.rng.random() < 0.5
@@ -430,7 +628,9 @@ class Problem:
         elif on_device or self.rng.random() < 0.5:
             self.draw_matrix("c", sides["c"], self.m, self.n)
         else:
-            self.desc.c = Matrix(DTYPE_NUMBERS[sides["c"]])
+            self.desc.c = Matrix(DTYPE_NUMBERS[sides["c"]], scale=self.scale("c"))
+            if self.rng.random() < 0.5:
+                self.tensors.pop("scale_c", None)
         if self.has(BACKWARD):
             self.draw_beside_d("aux")
         if self.has(AUX):
@@ -442,42 +642,129 @@ class Problem:
         if self.has(ANY_BGRAD):
             self.draw_vector("bias_grad", self.has(BGRAD_A) or self.has(BGRAD) and self.column_major, output=True)
         self.outputs = ["d"] + ["aux"] * self.has(AUX) + ["bias_grad"] * self.has(ANY_BGRAD)
+        for name, flag in [("amax_d", AMAX_D), ("amax_aux", AMAX_AUX)]:
+            if self.flags & flag:
+                tensor = Tensor(F64 if family.a == F64 else F32, 1, 1, 1, 0, self.rng.randint(0, 3), 1, True)
+                self.tensors[name] = tensor.allocate(self.device, self.generator)
+                self.outputs.append(name)
 
-    def put(self, name, make):
-        view = self.tensors[name].items(self.tensors[name].buffer)
-        view.copy_(make(tuple(view.shape)))
+    # what is in the tensors. An element is `grain` times a number of magnitude 1; where there is a scale, that takes
+    # it to `level`.
+
+    def items(self, name):
+        return self.tensors[name].items(self.tensors[name].buffer)
+
+    def put(self, name, x):
+        self.items(name).copy_(round_to(self.tensors[name].dtype, x))
+
+    def grain(self, dtype, level, scaled):
+        rng = self.rng
+        if self.fill == "integers":
+            return 1
+        if dtype == I8:
+            return 40 if scaled else rng.choice([3, 40])
+        return rng.choice([1, 8]) if scaled else level
+
+    def put_scale(self, name, level):
+        if "scale_" + name not in self.tensors:
+            return
+        shape = tuple(self.items("scale_" + name).shape)
+        if self.fill == "integers":
+            self.put("scale_" + name, 2.0 ** self.integers(shape, -1, 1))
+            return
+        uniform = torch.rand(shape, dtype=F64, device=self.device, generator=self.generator)
+        self.put("scale_" + name, level * 2 ** (3 * uniform - 1.5) * self.rng.choice([1] * 9 + [-1]))
+
+    def put_scaled(self, name, level):
+        """of what is read: elements that are, times their scales, of this magnitude"""
+        dtype = self.tensors[name].dtype
+        grain = self.grain(dtype, level, self.family.modes[name])
+        self.put(name, grain * self.values(tuple(self.items(name).shape)))
+        self.put_scale(name, level / grain)
+
+    def put_codes(self, name):
+        """Any element that is a number. Returns their magnitude."""
+        dtype, items = self.tensors[name].dtype, self.items(name)
+        codes = self.integers(tuple(items.shape), 0, 255).to(torch.uint8)
+        if dtype == I8:
+            items.copy_(codes.view(I8))
+            return 74
+        codes = torch.where(codes % 128 > (0x7e if dtype == E4M3 else 0x7b), codes - 4, codes)
+        items.copy_(codes.view(dtype))
+        return 100 if dtype == E4M3 else 10000
 
     def fill_operands(self):
-        self.put("a", self.values())
-        self.put("b", self.values(self.rng.choice([0.3, 1, 3]) / max(1, self.k) ** 0.5))
-        a, b = (self.tensors[name].items(self.tensors[name].buffer) for name in "ab")
+        """a and b. Magnitudes that no scale takes back are left to alpha, mostly."""
+        dtypes, left = dict(a=self.family.a, b=self.family.b), 1.0
+        level = dict(a=1, b=self.rng.choice([0.3, 1, 3]) / max(1, self.k) ** 0.5)
+        values = {name: self.values(tuple(self.items(name).shape)) for name in "ab"}
         half = self.k // 2
         if self.fill == "cancelling" and half:
-            a[:, :, half:2 * half] = a[:, :, :half].clone()
-            b[:, half:2 * half, :] = -b[:, :half, :].clone()
-        if self.fill == "integers" and self.family.dtype == F32 and not self.tf32 and self.k <= 900:
+            values["a"][:, :, half:2 * half] = values["a"][:, :, :half].clone()
+            values["b"][:, half:2 * half, :] = -values["b"][:, :half, :].clone()
+        elif self.fill == "integers":
+            self.widen(values)
+        for name in "ab":
+            scaled = self.family.modes[name]
+            if self.fill == "codes" and dtypes[name] in NARROW:
+                grain = self.put_codes(name)
+            else:
+                grain = self.grain(dtypes[name], level[name], scaled)
+                self.put(name, grain * values[name])
+            self.put_scale(name, level[name] / grain)
+            left *= 1 if scaled else level[name] / grain
+        if self.fill != "integers" and not self.whole and self.rng.random() < 0.8:
+            self.alpha *= left
+
+    def widen(self, values):
+        """Small integers to larger ones, where sums remain exact."""
+        family = self.family
+        if self.both(I8) and self.k <= 800:
+            for name in "ab":
+                values[name] = self.integers(tuple(values[name].shape), -100, 100)
+        elif F32 in (family.a, family.b) and not self.tf32 and self.k <= 900:
             # 12 significant bits in one operand, which TF32 would round, against -1, 0 and 1
-            wide, narrow = (a, b) if self.rng.random() < 0.5 else (b, a)
-            narrow.clamp_(-1, 1)
-            wide.copy_(torch.randint(2048, 4096, tuple(wide.shape), device=self.device, generator=self.generator)
-                       .float() * wide.sign())
+            wide = self.rng.choice([name for name in "ab" if getattr(family, name) == F32])
+            narrow = "b" if wide == "a" else "a"
+            values[narrow] = values[narrow].clamp(-1, 1)
+            values[wide] = self.integers(tuple(values[wide].shape), 2048, 4095) * values[wide].sign()
+
+    def fill_whole(self):
+        """I32: any, or small ones"""
+        for name in ["c"] * (self.beta != 0) + ["bias", "residual"] + ["bias_grad"] * self.has(ACCUMULATE):
+            if name in self.tensors:
+                top = self.rng.choice([1000, 2 ** 31 - 1])
+                self.put(name, self.integers(tuple(self.items(name).shape), -top - 1, top))
+
+    def fill_results(self):
+        """The scales of what is stored: results that fill the type, or leave it at either end."""
+        for name in ["d"] + ["aux"] * self.has(AUX):
+            most = 100 if self.family.side[name] == I8 else 64
+            self.put_scale(name, self.rng.choice([1, 8, most / 2, most / 2, 4096]))
 
     def fill_tensors(self):
-        if self.fill == "integers":
+        if self.fill == "integers" and not self.whole:
             self.alpha = self.rng.choice([1, 1, -1, 2])
             self.beta = self.beta and self.rng.choice([1, -1])
         self.fill_operands()
-        for name in ["c"] * (self.beta != 0) + ["bias", "residual"]:
-            if name in self.tensors:
-                self.put(name, self.values())
-        if self.has(ACCUMULATE):
-            self.put("bias_grad", self.values(4))
-        if self.has(BACKWARD) and self.family.activation != RELU and "aux" not in self.in_place:
-            self.put("aux", self.values(self.rng.choice([1, 3])))
-        elif "aux" in self.in_place:
-            self.put("d", self.values(self.rng.choice([1, 3])))
+        if self.whole:
+            self.fill_whole()
+        else:
+            self.fill_beside()
+            self.fill_results()
         for tensor in self.distinct():
             tensor.save()
+
+    def fill_beside(self):
+        for name in ["c"] * (self.beta != 0) + ["residual"]:
+            if name in self.tensors:
+                self.put_scaled(name, 1)
+        if self.has(BIAS):
+            self.put("bias", self.values(tuple(self.items("bias").shape)))
+        if self.has(ACCUMULATE):
+            self.put("bias_grad", 4 * self.values(tuple(self.items("bias_grad").shape)))
+        if self.has(BACKWARD) and self.family.activation != RELU:
+            self.put_scaled("aux", self.rng.choice([1, 3]))
 
     def distinct(self):
         return list({id(tensor): tensor for tensor in self.tensors.values()}.values())
@@ -489,7 +776,10 @@ class Problem:
         for name, tensor in self.tensors.items():
             setattr(args, name, tensor.pointer())
         kind = self.device if self.flags & DEVICE_SCALARS else "cpu"
-        self.scalars = torch.tensor([self.alpha, self.beta], dtype=F64, device=kind)
+        given = [self.alpha, self.beta]
+        if self.whole and self.flags & DEVICE_SCALARS:  # the nearest whole numbers are taken there
+            given = [x + self.rng.uniform(-0.4, 0.4) for x in given]
+        self.scalars = torch.tensor(given, dtype=F64, device=kind)
         if self.alpha != 1 or self.rng.random() < 0.5:
             args.alpha = self.scalars.data_ptr()
         if self.beta_given:
@@ -497,10 +787,11 @@ class Problem:
         return args
 
     def promise_alignment(self):
-        """What all pointers are multiples of, said in the desc or left to its default where that holds."""
+        """What all pointers but scales and amax are multiples of, said in the desc or left to its default where that
+        holds."""
         bits = 256
-        for tensor in self.tensors.values():
-            bits |= tensor.pointer()
+        for name, tensor in self.tensors.items():
+            bits |= 0 if name.startswith(("scale_", "amax_")) else tensor.pointer()
         self.alignment = bits & -bits
         if not self.by_plan:
             self.desc.alignment = self.rng.choice([0, self.alignment])
@@ -509,23 +800,49 @@ class Problem:
         else:
             self.desc.alignment = self.rng.choice([0, 16, self.alignment])
 
+    def layout_of(self, name):
+        """in words"""
+        tensor, said, words = self.tensors[name], getattr(self.desc, name, None), [name]
+        if name.startswith("scale_"):
+            words.append(SCALE_MODES[self.family.modes[name[6:]]])
+        else:
+            words.append(name_of(tensor.dtype))
+        words.append("transposed" if getattr(said, "transposed", 0) else "")
+        words.append("ld %d stride %d at %d" % (tensor.ld, tensor.stride, tensor.start - GUARD))
+        words.append("(is d)" if name in self.in_place else "")
+        return " ".join(word for word in words if word)
+
     def __str__(self):
-        family = self.family
-        epilogue = "|".join([ACTIVATIONS[family.activation]] +
+        epilogue = "|".join([ACTIVATIONS[self.family.activation]] +
                             [name for i, name in enumerate(FLAGS) if self.has(0x100 << i)])
-        layouts = []
-        for name, t in self.tensors.items():
-            said = getattr(self.desc, name)
-            layouts.append("%s %s%s ld %d stride %d at %d%s" % (
-                name, str(t.dtype)[6:], " transposed" if getattr(said, "transposed", 0) else "", t.ld, t.stride,
-                t.start - GUARD, " (is d)" if name in self.in_place else ""))
-        return ("#%d %s%s %s m %d n %d k %d batch %d %s-major alpha %r beta %r%s%s%s, %s, alignment %d, %s%s%s; %s" % (
-            self.index, str(family.dtype)[6:], " tf32" if self.tf32 else "", epilogue, self.m, self.n, self.k,
-            self.batch, "column" if self.column_major else "row", self.alpha, self.beta,
-            "" if self.beta_given else " (NULL)", " RELAXED" if self.flags & RELAXED else "",
-            " DEVICE_SCALARS" if self.flags & DEVICE_SCALARS else "", self.fill, self.desc.alignment,
-            "plan" if self.by_plan else "one-shot", ", own workspace" if self.own_workspace else "",
-            ", side stream" if self.side_stream else "", "; ".join(layouts)))
+        flags = "".join(" " + name for i, name in enumerate(PROBLEM_FLAGS) if self.flags >> i & 1)
+        return ("#%d %s %s m %d n %d k %d batch %d %s-major alpha %r beta %r%s%s, %s, alignment %d, %s%s%s; %s" % (
+            self.index, self.operands(), epilogue, self.m, self.n, self.k, self.batch,
+            "column" if self.column_major else "row", self.alpha, self.beta,
+            "" if self.beta_given else " (NULL)", flags, self.fill, self.desc.alignment,
+            "plan" if self.by_plan else "one-shot",
+            ", own workspace" if self.own_workspace else "", ", side stream" if self.side_stream else "",
+            "; ".join(self.layout_of(name) for name in self.tensors)))
+
+    # what the tensors stand for
+
+    def factors(self, name):
+        """The scales of a matrix: of shape [batch, rows, columns] of op(), or what broadcasts to it; or 1."""
+        mode = self.family.modes[name]
+        if mode == SCALE_NONE:
+            return 1
+        x = self.tensors["scale_" + name].double()
+        if mode == VECTOR_128 or mode == OUTER:
+            x = x.transpose(1, 2)
+        if mode == BLOCK_128:
+            x = x.repeat_interleave(128, 1)[:, :self.n if name == "b" else self.m]
+        if mode >= VECTOR_128:
+            x = x.repeat_interleave(128, 2)[:, :, :self.k]
+        return x.transpose(1, 2) if name == "b" else x
+
+    def read(self, name):
+        """[batch, rows, columns] as it was before the run, times its scales"""
+        return self.tensors[name].double() * self.factors(name)
 
 
 # >>the reference
@@ -533,6 +850,8 @@ class Problem:
 REFERENCE = 2.0 ** -51  # what torch's float64 activations and sums may be off by, relative to what goes in
 LOOSE = 2e-5            # RELAXED: cublaslt.md has 5e-6 forward and 1.5e-5 for the derivative
 EXACT_LIMIT = 2.0 ** 22
+EXACT_LIMIT_FP8 = 2.0 ** 12
+SHORTER = 2.0 ** -12    # what activations of results of 8 bits may be off by
 LOWEST = {F64: 5e-324, F32: 2.0 ** -149, F16: 2.0 ** -24, BF16: 2.0 ** -133}
 
 Expected = collections.namedtuple("Expected", "value bound exact")
@@ -569,33 +888,76 @@ def bound_of(dtype, value, spread):
     return roundoff(dtype) * value.abs() + spread + LOWEST[dtype]
 
 
+def stored(p, name, value, error, terms, exact):
+    """What rounding `value`, which is off by `error` and some u of `terms`, may give."""
+    dtype, spread = p.tensors[name].dtype, error + 4 * p.roundoff * terms
+    if dtype not in NARROW:
+        return Expected(value, bound_of(dtype, value, spread), exact)
+    value = value * p.factors(name)
+    shorter = SHORTER * terms if p.family.activation > RELU and name == "d" else 0
+    return Expected(value, (spread + shorter) * abs(p.factors(name)) + p.roundoff * value.abs(), exact)
+
+
+def largest(p, name, value, spread, exact):
+    size = value.abs()
+    most = size.max().reshape(1, 1, 1)
+    either = torch.maximum((size + spread).max() - most, most - (size - spread).max())
+    return Expected(most, bound_of(p.tensors[name].dtype, most, either), exact)
+
+
+def exact_limit(p):
+    """Scales make halves, and twice as large numbers: eighths at the end."""
+    return EXACT_LIMIT / (8 if any(p.family.modes.values()) else 1)
+
+
 def share_of_products(p):
-    """E / S"""
-    return (4 + p.k / 8) * roundoff(F64 if p.family.dtype == F64 else F32)
+    """E / S but for what tensor cores add"""
+    k = min(p.k, 32 + (p.k / 128 if p.along_k else 0)) if p.both(I8) else p.k
+    return (4 + k / 8) * p.roundoff
+
+
+def share_of_cores(p):
+    if p.tf32:
+        return 2.0 ** -9
+    return math.ceil((p.k if p.fast else min(p.k, 128)) / 32) * 2.0 ** -10 if p.both(*FP8) else 0
+
+
+def product(p):
+    """op(A) op(B), its share of S, and by what this very sum may be off"""
+    a, b = p.read("a"), p.read("b")
+    magnitude = torch.matmul(a.abs(), b.abs())
+    if not p.both(I8):
+        return torch.matmul(a, b), magnitude, 0
+    step = 128 if p.along_k else max(p.k, 1)
+    parts = [torch.matmul(a[:, :, i:i + step], b[:, i:i + step]) for i in range(0, max(p.k, 1), step)]
+    return sum(parts), sum(part.abs() for part in parts), REFERENCE * magnitude
 
 
 def before_activation(p):
     """v, E and whether v is exact"""
-    a, b = p.tensors["a"].double(), p.tensors["b"].double()
-    v, size = p.alpha * torch.matmul(a, b), abs(p.alpha) * torch.matmul(a.abs(), b.abs())
-    for factor, name in [(p.beta, "c"), (1 if p.has(BIAS) else 0, "bias")]:
-        if factor:
-            term = factor * p.tensors[name].double()
-            v, size = v + term, size + term.abs()
-    exact = p.fill == "integers" and float(size.max()) < EXACT_LIMIT
-    error = (share_of_products(p) + (2.0 ** -9 if p.tf32 else 0)) * size
+    bare, magnitude, own = product(p)
+    v, size = p.alpha * bare, abs(p.alpha) * magnitude
+    early = v.abs()
+    if p.beta:
+        c = p.beta * p.read("c")
+        v, size, early = v + c, size + c.abs(), early + c.abs()
+    if p.has(BIAS):
+        bias = p.tensors["bias"].double()
+        v, size = v + bias, size + bias.abs()
+    exact = p.fill == "integers" and float(size.max()) < exact_limit(p)
+    if exact and p.both(*FP8):
+        unscaled = torch.matmul(p.tensors["a"].double().abs(), p.tensors["b"].double().abs())
+        exact = float(unscaled.max()) < EXACT_LIMIT_FP8
+    error = (share_of_products(p) + share_of_cores(p)) * size + abs(p.alpha) * own
     d = p.tensors["d"].dtype
     if p.flags & RELAXED and d in (F16, BF16):  # one rounding before bias, activation and derivative
-        early = abs(p.alpha) * torch.matmul(a, b).abs()
-        if p.beta:
-            early = early + (p.beta * p.tensors["c"].double()).abs()
         error, exact = error + roundoff(d) * early, False
     return v, error, exact
 
 
 def after_activation(p, v, error):
     """the result before the residual, L E, T"""
-    activation, u = p.family.activation, roundoff(F64 if p.family.dtype == F64 else F32)
+    activation = p.family.activation
     loose = LOOSE if p.flags & RELAXED and activation == GELU_TANH else 0
     own = REFERENCE * (v.abs() + error) if activation > RELU else torch.zeros_like(v)
     if not p.has(BACKWARD):
@@ -607,9 +969,9 @@ def after_activation(p, v, error):
         zero = torch.zeros_like(v)
         result = torch.where(mask, v, zero)
         return result, torch.where(mask, error, zero), result.abs()
-    x = p.tensors["aux"].double()
+    x = p.read("aux")
     first, magnitude, bend = derivatives(activation, x)
-    spread = first.abs() * error + v.abs() * (2 * u * bend + loose) + own * (1 + x * x)
+    spread = first.abs() * error + v.abs() * (2 * p.roundoff * bend + loose) + own * (1 + x * x)
     return v * first, spread, v.abs() * magnitude
 
 
@@ -622,39 +984,74 @@ def summed(p, x):
 
 
 def expected_sum(p, full, spread, terms, exact):
-    grad, u = p.tensors["bias_grad"], roundoff(F64 if p.family.dtype == F64 else F32)
+    grad = p.tensors["bias_grad"]
     value, size = summed(p, full), summed(p, full.abs())
     terms, spread = summed(p, terms) if terms is not None else value.abs(), summed(p, spread)
     if p.has(ACCUMULATE):
         old = grad.items(grad.before).double()
         value, terms, size = value + old, terms + old.abs(), size + old.abs()
-    exact = exact and float(size.max() if size.numel() else 0) < EXACT_LIMIT
-    return Expected(value, bound_of(grad.dtype, value, spread + 4 * u * terms + REFERENCE * size), exact)
+    exact = exact and float(size.max() if size.numel() else 0) < exact_limit(p)
+    spread = spread + 4 * p.roundoff * terms + REFERENCE * size
+    return Expected(value, bound_of(grad.dtype, value, spread), exact)
 
 
 def reference(p):
+    if p.whole:
+        return whole_reference(p)
     v, error, exact = before_activation(p)
-    d, u = p.tensors["d"].dtype, roundoff(F64 if p.family.dtype == F64 else F32)
+    d, zero = p.tensors["d"].dtype, torch.zeros_like(v)
     expected = {}
     if p.has(AUX) and p.family.activation == RELU:
-        expected["aux"] = Expected(v, torch.zeros_like(error) if exact else error, exact)
+        expected["aux"] = Expected(v, zero if exact else error, exact)
     elif p.has(AUX):
-        expected["aux"] = Expected(v, bound_of(p.tensors["aux"].dtype, v, error), exact)
+        expected["aux"] = stored(p, "aux", v, error, zero, exact)
+    if p.flags & AMAX_AUX:
+        expected["amax_aux"] = largest(p, "amax_aux", v, error, exact)
     result, spread, terms = after_activation(p, v, error)
     if p.has(RESIDUAL):
-        residual = p.tensors["residual"].double()
+        residual = p.read("residual")
         result, terms = result + residual, terms + residual.abs()
-    exact = exact and p.family.activation <= RELU and float(terms.max()) < EXACT_LIMIT
-    expected["d"] = Expected(result, bound_of(d, result, spread + 4 * u * terms), exact)
+    exact = exact and p.family.activation <= RELU and float(terms.max()) < exact_limit(p)
+    expected["d"] = stored(p, "d", result, spread, terms, exact)
+    if p.flags & AMAX_D:
+        expected["amax_d"] = largest(p, "amax_d", result, spread + 4 * p.roundoff * terms, exact)
     if p.has(BGRAD):
         rounded = d in (F16, BF16) and p.flags & RELAXED  # cuBLASLt sums such values as it stores them
         kept = not rounded or bool((result.to(d).double() == result).all())
         expected["bias_grad"] = expected_sum(p, result, spread + (roundoff(d) * result.abs() if rounded else 0), terms,
                                              exact and kept)
     elif p.has(ANY_BGRAD):
-        operand = p.tensors["a" if p.has(BGRAD_A) else "b"].double()
-        expected["bias_grad"] = expected_sum(p, operand, share_of_products(p) * operand.abs(), None,
+        operand = p.read("a" if p.has(BGRAD_A) else "b")
+        expected["bias_grad"] = expected_sum(p, operand, (4 + p.k / 8) * p.roundoff * operand.abs(), None,
                                              p.fill == "integers")
+    return expected
+
+
+def wrap(x):
+    """the I32 that int64 numbers are modulo 2^32"""
+    return (x + 2 ** 31 & 0xffffffff) - 2 ** 31
+
+
+def whole_reference(p):
+    """Modulo 2^32. Doubles hold the sums of products, int64 the products of two I32."""
+    def long(name):
+        return p.tensors[name].double().long()
+
+    def certain(x):
+        return Expected(wrap(x).double(), torch.zeros_like(x, dtype=F64), True)
+
+    v = wrap(p.alpha * wrap(product(p)[0].long()))
+    if p.beta:
+        v = wrap(v + wrap(p.beta * long("c")))
+    if p.has(BIAS):
+        v = wrap(v + long("bias"))
+    expected = {"aux": certain(v)} if p.has(AUX) else {}
+    result = v.clamp(min=0) if p.family.activation == RELU else v
+    expected["d"] = certain(result + (long("residual") if p.has(RESIDUAL) else 0))
+    if p.has(ANY_BGRAD):
+        grad = p.tensors["bias_grad"]
+        old = grad.items(grad.before).long() if p.has(ACCUMULATE) else 0
+        expected["bias_grad"] = certain(summed(p, long("a" if p.has(BGRAD_A) else "b")) + old)
     return expected
 
 
@@ -682,12 +1079,16 @@ def compare(name, p, tensor, expected):
         got = tensor.items(tensor.buffer).double()
         error = (got - expected.value).abs()
         if expected.exact:
-            bad = got != expected.value.to(tensor.dtype).double()
+            bad = got != round_to(tensor.dtype, expected.value)
+            ratio = torch.where(bad, error, 0)
+        elif tensor.dtype in NARROW:
+            bad = ~((got >= round_to(tensor.dtype, expected.value - expected.bound)) &
+                    (got <= round_to(tensor.dtype, expected.value + expected.bound)))
             ratio = torch.where(bad, error, 0)
         else:
             bad = ~(error <= expected.bound) & ~overflowed(got, tensor.dtype, expected)
             ratio = error / expected.bound
-            key = "%s %s%s" % (name, str(p.family.dtype)[6:], " tf32" if p.tf32 else "")
+            key = "%s %s" % (name, "mixed" if p.family.a != p.family.b and not p.both(*FP8) else p.operands())
             worst[key] = max(worst[key], float(ratio.nan_to_num(0, 0, 0).max()))
     count = int(bad.sum())
     if count == 0:
@@ -815,7 +1216,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, help="the index of one problem")
+    parser.add_argument("--only", help="the index of one problem, or new: those with new types or scales")
     parser.add_argument("--host", action="store_true", help="GEMMEPI_DEVICE_HOST and CPU tensors")
     options = parser.parse_args()
     if not options.host and not torch.cuda.is_available():
@@ -824,10 +1225,12 @@ def main():
     device = torch.device("cpu" if options.host else "cuda:0")
     torch.zeros(1, device=device)  # the primary context is there before the library takes it
     side = None if options.host else torch.cuda.Stream()
-    indices = range(options.count) if options.only is None else [options.only]
+    indices = (range(options.count) if options.only is None else [int(options.only)] if options.only != "new" else
+               list(itertools.islice(filter(is_new, itertools.count()), options.count)))
     tally = Tally(len(indices))
     with tempfile.TemporaryDirectory() as folder:
         check_structs(folder)
+        check_rounding()
         gemmepi = Gemmepi(folder, -1 if options.host else 1)  # GEMMEPI_DEVICE_HOST, GEMMEPI_DEVICE(0)
         for index in indices:
             if not try_problem(gemmepi, options.seed, index, device, tally, side):

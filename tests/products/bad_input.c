@@ -41,6 +41,60 @@ static void use_dtype(gemmepi_dtype dtype, gemmepi_epilogue epilogue) {
     use_problem(p);
 }
 
+/* Every matrix of this 8-bit dtype, each with scales: those of a and b along their outer extent. */
+static problem problem_scaled(gemmepi_dtype dtype, gemmepi_epilogue epilogue) {
+    problem p = problem_plain(dtype, M, N, K, epilogue);
+    int t;
+    p.desc.batch = 2;
+    p.desc.c.dtype = p.desc.aux.dtype = p.desc.residual.dtype = dtype;
+    problem_space_out(&p, 3);
+    problem_scale(&p, 1, 1);
+    for (t = T_SCALE_A; t <= T_SCALE_RESIDUAL; t++)
+        if (problem_may_scale(&p, tensor_of_scale(t)))
+            problem_matrix(&p, t)->scale.mode = t <= T_SCALE_B ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_TENSOR;
+    problem_space_out_scales(&p, 2);
+    return p;
+}
+
+static void use_scaled(gemmepi_dtype dtype, gemmepi_epilogue epilogue) {
+    use_problem(problem_scaled(dtype, epilogue));
+}
+
+/* Scales of these modes in column-major order, where the operands are exchanged inside. */
+static void use_column_major(gemmepi_scale_mode a, gemmepi_scale_mode b) {
+    problem p = problem_scaled(GEMMEPI_E4M3, GEMMEPI_NONE);
+    p.desc.order = GEMMEPI_COLUMN_MAJOR;
+    problem_space_out(&p, 3);
+    p.desc.a.scale.mode = a;
+    p.desc.b.scale.mode = b;
+    p.desc.a.scale.batch_stride = p.desc.b.scale.batch_stride = 0;
+    use_problem(p);
+}
+
+static void use_amax(gemmepi_dtype dtype, gemmepi_epilogue epilogue, uint32_t flags) {
+    problem p =
+        dtype == GEMMEPI_F64 ? problem_plain(dtype, M, N, K, epilogue) : problem_scaled(dtype, epilogue);
+    p.desc.flags = flags;
+    use_problem(p);
+}
+
+/* I8 operands with an I32 result. */
+static void use_whole(gemmepi_epilogue epilogue) {
+    problem p = problem_plain(GEMMEPI_I8, M, N, K, epilogue);
+    p.desc.d.dtype = GEMMEPI_I32;
+    p.desc.batch = 2;
+    problem_space_out(&p, 3);
+    problem_scale(&p, 1, 1);
+    use_problem(p);
+}
+
+static void use_pair(gemmepi_dtype a, gemmepi_dtype b, gemmepi_dtype d, gemmepi_epilogue epilogue) {
+    problem p = problem_plain(a, M, N, K, epilogue);
+    p.desc.b.dtype = b;
+    p.desc.d.dtype = d;
+    use_problem(p);
+}
+
 /* offset bytes into tensor t, of this problem's or of another's arena */
 static void *at(int t, int64_t offset) {
     return (char *)run_pointer(&placed, here, t) + offset;
@@ -475,11 +529,13 @@ static void gated_products_are_unsupported(void) {
 
 static void unknown_values_are_refused(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "order", "2", desc.order = (gemmepi_order)2);
-    REFUSED_DESC(INVALID_ARGUMENT, "compute", "4", desc.compute = (gemmepi_compute)4);
-    REFUSED_DESC(INVALID_ARGUMENT, "flags", "4|0x4", desc.flags = 4);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "5", desc.compute = (gemmepi_compute)5);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "0x20", desc.flags = 0x20);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "0x80000001", desc.flags = 0x80000001u);
     REFUSED_DESC(INVALID_ARGUMENT, "alignment", "3", desc.alignment = 3);
     REFUSED_DESC(INVALID_ARGUMENT, "alignment", "512", desc.alignment = 512);
-    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype", "5", desc.a.dtype = (gemmepi_dtype)5);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype", "9", desc.a.dtype = (gemmepi_dtype)9);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype", "-1", desc.a.dtype = (gemmepi_dtype)-1);
     REFUSED_DESC(INVALID_ARGUMENT, "b.dtype", "99", desc.b.dtype = (gemmepi_dtype)99);
     REFUSED_DESC(INVALID_ARGUMENT, "c.dtype", "99", desc.c.dtype = (gemmepi_dtype)99);
     REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", "99", desc.d.dtype = (gemmepi_dtype)99);
@@ -491,34 +547,394 @@ static void unknown_values_are_refused(void) {
                  desc.bias.dtype = (gemmepi_dtype)99);
     REFUSED_DESC(INVALID_ARGUMENT, "bias_grad.dtype", "99", use(GEMMEPI_BGRAD),
                  desc.bias_grad.dtype = (gemmepi_dtype)99);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.scale.mode", "5", use_scaled(GEMMEPI_E4M3, 0),
+                 desc.a.scale.mode = (gemmepi_scale_mode)5);
+    REFUSED_DESC(INVALID_ARGUMENT, "b.scale.mode", "-1", use_scaled(GEMMEPI_I8, 0),
+                 desc.b.scale.mode = (gemmepi_scale_mode)-1);
+    REFUSED_DESC(INVALID_ARGUMENT, "c.scale.mode", "99", use_scaled(GEMMEPI_E5M2, 0),
+                 desc.c.scale.mode = (gemmepi_scale_mode)99);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.scale.mode", "99", desc.d.scale.mode = (gemmepi_scale_mode)99);
 }
 
 static void dtypes_that_do_not_go_together_are_refused(void) {
-    REFUSED_DESC(INVALID_ARGUMENT, "b.dtype", NULL, use_dtype(GEMMEPI_F16, 0), desc.b.dtype = GEMMEPI_BF16);
-    REFUSED_DESC(INVALID_ARGUMENT, "b.dtype", NULL, use_dtype(GEMMEPI_F32, 0), desc.b.dtype = GEMMEPI_F64);
-    REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", NULL, use_dtype(GEMMEPI_F16, 0), desc.d.dtype = GEMMEPI_BF16);
-    REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", NULL, use_dtype(GEMMEPI_F32, 0), desc.d.dtype = GEMMEPI_F16);
-    REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", NULL, use_dtype(GEMMEPI_F32, 0), desc.d.dtype = GEMMEPI_F64);
-    REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", NULL, use_dtype(GEMMEPI_F64, 0), desc.d.dtype = GEMMEPI_F32);
-    REFUSED_DESC(INVALID_ARGUMENT, "c.dtype", NULL, use_dtype(GEMMEPI_F64, 0), desc.c.dtype = GEMMEPI_F32);
-    REFUSED_DESC(INVALID_ARGUMENT, "bias.dtype", NULL, use_dtype(GEMMEPI_F64, GEMMEPI_BIAS),
-                 desc.bias.dtype = GEMMEPI_F32);
-    REFUSED_DESC(INVALID_ARGUMENT, "bias.dtype", NULL, use_dtype(GEMMEPI_BF16, GEMMEPI_BIAS),
-                 desc.bias.dtype = GEMMEPI_F16);
-    REFUSED_DESC(INVALID_ARGUMENT, "aux.dtype", NULL, use_dtype(GEMMEPI_F64, GEMMEPI_SILU | GEMMEPI_AUX),
+    REFUSED_DESC(INVALID_ARGUMENT, "b.dtype", "F64", use_dtype(GEMMEPI_F32, 0), desc.b.dtype = GEMMEPI_F64);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype|b.dtype", "F64", use_dtype(GEMMEPI_F64, 0),
+                 desc.b.dtype = GEMMEPI_F32);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype|b.dtype", "F64", use_dtype(GEMMEPI_E4M3, 0),
+                 desc.a.dtype = GEMMEPI_F64, desc.b.dtype = GEMMEPI_E4M3);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype|b.dtype", "F64", use_dtype(GEMMEPI_I8, 0),
+                 desc.b.dtype = GEMMEPI_F64);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype", "I32", use_dtype(GEMMEPI_I8, 0), desc.a.dtype = GEMMEPI_I32);
+    REFUSED_DESC(INVALID_ARGUMENT, "b.dtype", "I32", use_dtype(GEMMEPI_I8, 0), desc.b.dtype = GEMMEPI_I32);
+    REFUSED_DESC(INVALID_ARGUMENT, "b.dtype", "I32", desc.b.dtype = GEMMEPI_I32);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", "F64", use_dtype(GEMMEPI_F32, 0), desc.d.dtype = GEMMEPI_F64);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", "F64", use_dtype(GEMMEPI_I8, 0), desc.d.dtype = GEMMEPI_F64);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", "F32", use_dtype(GEMMEPI_F64, 0), desc.d.dtype = GEMMEPI_F32);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", "E4M3", use_dtype(GEMMEPI_F64, 0), desc.d.dtype = GEMMEPI_E4M3);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", "I32", use_dtype(GEMMEPI_F64, 0), desc.d.dtype = GEMMEPI_I32);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", "I32", use_dtype(GEMMEPI_BF16, 0), desc.d.dtype = GEMMEPI_I32);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", "I32", use_pair(GEMMEPI_I8, GEMMEPI_E4M3, GEMMEPI_F32, 0),
+                 desc.d.dtype = GEMMEPI_I32);
+    REFUSED_DESC(INVALID_ARGUMENT, "c.dtype", "F32", use_dtype(GEMMEPI_F64, 0), desc.c.dtype = GEMMEPI_F32);
+    REFUSED_DESC(INVALID_ARGUMENT, "c.dtype", "F64", desc.c.dtype = GEMMEPI_F64);
+    REFUSED_DESC(INVALID_ARGUMENT, "c.dtype", "I32", use_dtype(GEMMEPI_I8, 0), desc.c.dtype = GEMMEPI_I32);
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.dtype", "F32", use_dtype(GEMMEPI_F64, GEMMEPI_SILU | GEMMEPI_AUX),
                  desc.aux.dtype = GEMMEPI_F32);
-    REFUSED_DESC(INVALID_ARGUMENT, "residual.dtype", NULL, use_dtype(GEMMEPI_BF16, GEMMEPI_RESIDUAL),
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.dtype", "I32", use_dtype(GEMMEPI_F16, GEMMEPI_SILU | GEMMEPI_AUX),
+                 desc.aux.dtype = GEMMEPI_I32);
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.dtype", "F64",
+                 use_dtype(GEMMEPI_E5M2, GEMMEPI_TANH | GEMMEPI_BACKWARD), desc.aux.dtype = GEMMEPI_F64);
+    REFUSED_DESC(INVALID_ARGUMENT, "residual.dtype", "F64", use_dtype(GEMMEPI_BF16, GEMMEPI_RESIDUAL),
                  desc.residual.dtype = GEMMEPI_F64);
-    REFUSED_DESC(INVALID_ARGUMENT, "bias_grad.dtype", NULL, use_dtype(GEMMEPI_F32, GEMMEPI_BGRAD),
-                 desc.bias_grad.dtype = GEMMEPI_F16);
-    REFUSED_DESC(INVALID_ARGUMENT, "compute", NULL, use_dtype(GEMMEPI_F16, 0),
+    REFUSED_DESC(INVALID_ARGUMENT, "residual.dtype", "I32", use_dtype(GEMMEPI_E4M3, GEMMEPI_RESIDUAL),
+                 desc.residual.dtype = GEMMEPI_I32);
+}
+
+static void a_bias_is_of_f32_f16_or_bf16(void) {
+    static const gemmepi_dtype refused[] = {GEMMEPI_F64, GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_I8, GEMMEPI_I32};
+    static const char *const names[] = {"F64", "E4M3", "E5M2", "I8", "I32"};
+    static const gemmepi_dtype operands[] = {GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_I8};
+    int i, j;
+    for (i = 0; i < 5; i++)
+        for (j = 0; j < 4; j++) {
+            REFUSED_DESC(INVALID_ARGUMENT, "bias.dtype", names[i], use_dtype(operands[j], GEMMEPI_BIAS),
+                         desc.bias.dtype = refused[i]);
+            REFUSED_DESC(INVALID_ARGUMENT, "bias_grad.dtype", names[i],
+                         use_dtype(operands[j], GEMMEPI_BGRAD_B), desc.bias_grad.dtype = refused[i]);
+        }
+    REFUSED_DESC(INVALID_ARGUMENT, "bias.dtype", "F32", use_dtype(GEMMEPI_F64, GEMMEPI_BIAS),
+                 desc.bias.dtype = GEMMEPI_F32);
+    REFUSED_DESC(INVALID_ARGUMENT, "bias_grad.dtype", "F32", use_dtype(GEMMEPI_F64, GEMMEPI_BGRAD),
+                 desc.bias_grad.dtype = GEMMEPI_F32);
+}
+
+static void arithmetic_that_the_operands_do_not_have_is_refused(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "TF32", use_dtype(GEMMEPI_F16, 0),
                  desc.compute = GEMMEPI_COMPUTE_TF32);
-    REFUSED_DESC(INVALID_ARGUMENT, "compute", NULL, use_dtype(GEMMEPI_F64, 0),
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "TF32", use_dtype(GEMMEPI_BF16, 0),
                  desc.compute = GEMMEPI_COMPUTE_TF32);
-    REFUSED_DESC(INVALID_ARGUMENT, "compute", NULL, use_dtype(GEMMEPI_F64, 0),
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "TF32", use_dtype(GEMMEPI_F64, 0),
+                 desc.compute = GEMMEPI_COMPUTE_TF32);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "TF32", use_dtype(GEMMEPI_I8, 0),
+                 desc.compute = GEMMEPI_COMPUTE_TF32);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "TF32", use_dtype(GEMMEPI_E4M3, 0),
+                 desc.compute = GEMMEPI_COMPUTE_TF32);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "TF32", use_pair(GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_F32, 0),
+                 desc.compute = GEMMEPI_COMPUTE_TF32);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "F32", use_dtype(GEMMEPI_F64, 0),
                  desc.compute = GEMMEPI_COMPUTE_F32);
-    REFUSED_DESC(INVALID_ARGUMENT, "compute", NULL, use_dtype(GEMMEPI_F32, 0),
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "F64", use_dtype(GEMMEPI_F32, 0),
                  desc.compute = GEMMEPI_COMPUTE_F64);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "F64", use_dtype(GEMMEPI_I8, 0),
+                 desc.compute = GEMMEPI_COMPUTE_F64);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "I32", desc.compute = GEMMEPI_COMPUTE_I32);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "I32", use_dtype(GEMMEPI_E5M2, 0),
+                 desc.compute = GEMMEPI_COMPUTE_I32);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "I32", use_pair(GEMMEPI_I8, GEMMEPI_F16, GEMMEPI_F32, 0),
+                 desc.compute = GEMMEPI_COMPUTE_I32);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "F32", use_whole(GEMMEPI_NONE),
+                 desc.compute = GEMMEPI_COMPUTE_F32);
+}
+
+static void fast_accumulation_is_for_fp8_alone(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "FAST_ACCUMULATION", desc.flags = GEMMEPI_FAST_ACCUMULATION);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "FAST_ACCUMULATION", use_dtype(GEMMEPI_F16, 0),
+                 desc.flags = GEMMEPI_FAST_ACCUMULATION);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "FAST_ACCUMULATION", use_dtype(GEMMEPI_I8, 0),
+                 desc.flags = GEMMEPI_FAST_ACCUMULATION);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "FAST_ACCUMULATION", use_whole(GEMMEPI_NONE),
+                 desc.flags = GEMMEPI_FAST_ACCUMULATION);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "FAST_ACCUMULATION",
+                 use_pair(GEMMEPI_E4M3, GEMMEPI_F16, GEMMEPI_F16, 0), desc.flags = GEMMEPI_FAST_ACCUMULATION);
+    ACCEPTED(use_pair(GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_BF16, 0), desc.flags = GEMMEPI_FAST_ACCUMULATION);
+}
+
+/* What went wrong before there were scales and narrow types. */
+static void types_that_only_look_apart_are_accepted(void) {
+    problem p = problem_plain(GEMMEPI_F32, M, N, K, GEMMEPI_BIAS | GEMMEPI_BGRAD);
+    p.desc.bias.dtype = GEMMEPI_F16;
+    p.desc.bias_grad.dtype = GEMMEPI_BF16;
+    ACCEPTED(use_problem(p));
+    ACCEPTED(use_pair(GEMMEPI_F16, GEMMEPI_BF16, GEMMEPI_F32, 0), desc.compute = GEMMEPI_COMPUTE_TF32);
+    ACCEPTED(use_pair(GEMMEPI_I8, GEMMEPI_F32, GEMMEPI_E4M3, 0), desc.compute = GEMMEPI_COMPUTE_TF32);
+    ACCEPTED(use_pair(GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_BF16, 0), desc.compute = GEMMEPI_COMPUTE_F32);
+    ACCEPTED(use_pair(GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_I8, 0), desc.compute = GEMMEPI_COMPUTE_I32);
+    ACCEPTED(use_whole(GEMMEPI_RELU | GEMMEPI_AUX | GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_A));
+    ACCEPTED(desc.residual.scale.mode = (gemmepi_scale_mode)99); /* is read with RESIDUAL alone */
+}
+
+/* >>results in I32 */
+
+static void an_i32_result_has_no_floating_point_beside_it(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "c.dtype", "F32", use_whole(0), desc.c.dtype = GEMMEPI_F32);
+    REFUSED_DESC(INVALID_ARGUMENT, "c.dtype", "I8", use_whole(0), desc.c.dtype = GEMMEPI_I8);
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.dtype", "I8", use_whole(GEMMEPI_AUX), desc.aux.dtype = GEMMEPI_I8);
+    REFUSED_DESC(INVALID_ARGUMENT, "residual.dtype", "BF16", use_whole(GEMMEPI_RESIDUAL),
+                 desc.residual.dtype = GEMMEPI_BF16);
+    REFUSED_DESC(INVALID_ARGUMENT, "bias.dtype", "F32", use_whole(GEMMEPI_BIAS),
+                 desc.bias.dtype = GEMMEPI_F32);
+    REFUSED_DESC(INVALID_ARGUMENT, "bias_grad.dtype", "F32", use_whole(GEMMEPI_BGRAD_A),
+                 desc.bias_grad.dtype = GEMMEPI_F32);
+    REFUSED_DESC(INVALID_ARGUMENT, "bias_grad.dtype", "F64", use_whole(GEMMEPI_BGRAD_B),
+                 desc.bias_grad.dtype = GEMMEPI_F64);
+}
+
+static void an_i32_result_has_few_epilogues(void) {
+    static const gemmepi_epilogue refused[] = {GEMMEPI_GELU_TANH,
+                                               GEMMEPI_GELU_ERF | GEMMEPI_BIAS,
+                                               GEMMEPI_SILU | GEMMEPI_AUX,
+                                               GEMMEPI_SIGMOID,
+                                               GEMMEPI_TANH,
+                                               GEMMEPI_BACKWARD,
+                                               GEMMEPI_RELU | GEMMEPI_BACKWARD,
+                                               GEMMEPI_BGRAD,
+                                               GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD};
+    size_t i;
+    for (i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        REFUSED_DESC(INVALID_ARGUMENT, "epilogue", "I32", use_whole(0), desc.epilogue = refused[i]);
+}
+
+static void an_i32_result_has_neither_scales_nor_amax(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "a.scale.mode", "I32", use_whole(0),
+                 desc.a.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "b.scale.mode", "I32", use_whole(0),
+                 desc.b.scale.mode = GEMMEPI_SCALE_OUTER);
+    REFUSED_DESC(INVALID_ARGUMENT, "c.scale.mode", "I32", use_whole(0),
+                 desc.c.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.scale.mode", "I32", use_whole(0),
+                 desc.d.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.scale.mode", "I32", use_whole(GEMMEPI_AUX),
+                 desc.aux.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "residual.scale.mode", "I32", use_whole(GEMMEPI_RESIDUAL),
+                 desc.residual.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "AMAX_D", "I32", use_whole(0), desc.flags = GEMMEPI_AMAX_D);
+    REFUSED_DESC(INVALID_ARGUMENT, "AMAX_AUX", "I32", use_whole(GEMMEPI_AUX), desc.flags = GEMMEPI_AMAX_AUX);
+}
+
+static void an_i32_result_takes_whole_numbers_of_32_bits_as_alpha_and_beta(void) {
+    static const double refused[] = {0.5, -1.25, 2147483648.0, -2147483649.0, 1e300, 2147483646.5};
+    static const char *const texts[] = {"0.5", "1.25", "2147483648", "2147483649", "300", "2147483646.5"};
+    static const double accepted[] = {2147483647, -2147483648.0, -0.0, 3};
+    double none = (double)NAN, endless = -(double)INFINITY;
+    int i;
+    for (i = 0; i < 6; i++) {
+        REFUSED_ARGS(INVALID_ARGUMENT, "args.alpha", texts[i], use_whole(0), args.alpha = &refused[i]);
+        REFUSED_ARGS(INVALID_ARGUMENT, "args.beta", texts[i], use_whole(0), args.beta = &refused[i]);
+    }
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.alpha", NULL, use_whole(0), args.alpha = &none);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.beta", NULL, use_whole(0), args.beta = &none);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.alpha", NULL, use_whole(0), args.alpha = &endless);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.beta", NULL, use_whole(0), args.beta = &endless);
+    for (i = 0; i < 4; i++)
+        ACCEPTED(use_whole(0), args.alpha = args.beta = &accepted[i]);
+    ACCEPTED(use_scaled(GEMMEPI_I8, 0), args.alpha = args.beta = &refused[0]);
+}
+
+/* >>scales */
+
+static void types_of_more_than_8_bits_take_no_scale(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "a.scale.mode", "F32", desc.a.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "b.scale.mode", "F16", use_dtype(GEMMEPI_F16, 0),
+                 desc.b.scale.mode = GEMMEPI_SCALE_OUTER);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.scale.mode", "F64", use_dtype(GEMMEPI_F64, 0),
+                 desc.a.scale.mode = GEMMEPI_SCALE_BLOCK_128);
+    REFUSED_DESC(INVALID_ARGUMENT, "b.scale.mode", "BF16",
+                 use_pair(GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_E4M3, 0),
+                 desc.b.scale.mode = GEMMEPI_SCALE_VECTOR_128);
+    REFUSED_DESC(INVALID_ARGUMENT, "c.scale.mode", "BF16", use_dtype(GEMMEPI_E4M3, 0), /* c's default */
+                 desc.c.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.scale.mode", "F32",
+                 use_pair(GEMMEPI_E5M2, GEMMEPI_E5M2, GEMMEPI_F32, 0),
+                 desc.d.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.scale.mode", "BF16",
+                 use_dtype(GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_AUX),
+                 desc.aux.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.scale.mode", "F16",
+                 use_scaled(GEMMEPI_E4M3, GEMMEPI_TANH | GEMMEPI_BACKWARD), desc.aux.dtype = GEMMEPI_F16);
+    REFUSED_DESC(INVALID_ARGUMENT, "residual.scale.mode", "F32", use_scaled(GEMMEPI_I8, GEMMEPI_RESIDUAL),
+                 desc.residual.dtype = GEMMEPI_F32);
+}
+
+static void a_mask_takes_no_scale(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.scale.mode", "1",
+                 use_scaled(GEMMEPI_E4M3, GEMMEPI_RELU | GEMMEPI_AUX),
+                 desc.aux.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.scale.mode", "1",
+                 use_scaled(GEMMEPI_I8, GEMMEPI_RELU | GEMMEPI_BACKWARD),
+                 desc.aux.scale.mode = GEMMEPI_SCALE_TENSOR);
+}
+
+static void only_a_and_b_have_more_than_one_scale(void) {
+    static const char *const texts[] = {"2", "3", "4"};
+    static const gemmepi_epilogue both = GEMMEPI_SILU | GEMMEPI_AUX | GEMMEPI_RESIDUAL;
+    int i;
+    for (i = 0; i < 3; i++) {
+        gemmepi_scale_mode mode = (gemmepi_scale_mode)(i + 2);
+        REFUSED_DESC(INVALID_ARGUMENT, "c.scale.mode", texts[i], use_scaled(GEMMEPI_E4M3, both),
+                     desc.c.scale.mode = mode);
+        REFUSED_DESC(INVALID_ARGUMENT, "d.scale.mode", texts[i], use_scaled(GEMMEPI_E5M2, both),
+                     desc.d.scale.mode = mode);
+        REFUSED_DESC(INVALID_ARGUMENT, "aux.scale.mode", texts[i], use_scaled(GEMMEPI_I8, both),
+                     desc.aux.scale.mode = mode);
+        REFUSED_DESC(INVALID_ARGUMENT, "residual.scale.mode", texts[i], use_scaled(GEMMEPI_E4M3, both),
+                     desc.residual.scale.mode = mode);
+    }
+}
+
+static void a_stride_of_scales_goes_with_a_mode_and_forward(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "a.scale.batch_stride", "7", desc.a.scale.batch_stride = 7);
+    REFUSED_DESC(INVALID_ARGUMENT, "b.scale.batch_stride", "-7", desc.b.scale.batch_stride = -7);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.scale.batch_stride", "1", use_dtype(GEMMEPI_E4M3, 0),
+                 desc.d.scale.batch_stride = 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.scale.batch_stride", "1",
+                 use_scaled(GEMMEPI_E4M3, GEMMEPI_RELU | GEMMEPI_AUX), desc.aux.scale.batch_stride = 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.scale.batch_stride", "-1", use_scaled(GEMMEPI_E4M3, 0),
+                 desc.a.scale.batch_stride = -1);
+    REFUSED_DESC(INVALID_ARGUMENT, "residual.scale.batch_stride", "-8",
+                 use_scaled(GEMMEPI_I8, GEMMEPI_RESIDUAL), desc.residual.scale.batch_stride = -8);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.scale|d.scale.batch_stride", INT64_MAX_TEXT,
+                 use_scaled(GEMMEPI_E4M3, 0), desc.d.scale.batch_stride = INT64_MAX);
+}
+
+static void a_scale_that_has_a_mode_needs_its_pointer(void) {
+    static const gemmepi_epilogue both = GEMMEPI_SILU | GEMMEPI_AUX | GEMMEPI_RESIDUAL;
+    static const double zero = 0;
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_a", "NULL", use_scaled(GEMMEPI_E4M3, both),
+                 args.scale_a = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_b", "NULL", use_scaled(GEMMEPI_E4M3, both),
+                 args.scale_b = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_c", "NULL", use_scaled(GEMMEPI_E4M3, both),
+                 args.scale_c = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_d", "NULL", use_scaled(GEMMEPI_E4M3, both),
+                 args.scale_d = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_aux", "NULL", use_scaled(GEMMEPI_E4M3, both),
+                 args.scale_aux = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_residual", "NULL", use_scaled(GEMMEPI_E4M3, both),
+                 args.scale_residual = NULL);
+    ACCEPTED(use_scaled(GEMMEPI_E4M3, both), args.beta = &zero, args.c = args.scale_c = NULL);
+    ACCEPTED(use_scaled(GEMMEPI_E4M3, both), args.beta = &zero); /* given all the same */
+}
+
+static void a_scale_without_a_mode_takes_no_pointer(void) {
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_a", "NONE", args.scale_a = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_b", "NONE", args.scale_b = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_c", "NONE", args.scale_c = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_d", "NONE", args.scale_d = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_aux", NULL, args.scale_aux = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_residual", NULL, args.scale_residual = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_a", "NONE", use_dtype(GEMMEPI_E4M3, 0),
+                 args.scale_a = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_aux", NULL,
+                 use_scaled(GEMMEPI_E4M3, GEMMEPI_RELU | GEMMEPI_AUX), args.scale_aux = at(T_A, 0));
+}
+
+/* >>amax */
+
+static void an_amax_of_what_is_not_stored_is_refused(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "AMAX_AUX", desc.flags = GEMMEPI_AMAX_AUX);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "AMAX_AUX", use(GEMMEPI_SILU | GEMMEPI_BACKWARD),
+                 desc.flags = GEMMEPI_AMAX_AUX);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "AMAX_AUX", use(GEMMEPI_RELU | GEMMEPI_BACKWARD),
+                 desc.flags = GEMMEPI_AMAX_AUX);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "AMAX_AUX", use(GEMMEPI_RELU | GEMMEPI_AUX),
+                 desc.flags = GEMMEPI_AMAX_AUX);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "AMAX_AUX", use_scaled(GEMMEPI_E4M3, GEMMEPI_RELU | GEMMEPI_AUX),
+                 desc.flags = GEMMEPI_AMAX_AUX | GEMMEPI_AMAX_D);
+}
+
+static void an_amax_needs_its_pointer_and_only_then(void) {
+    static const gemmepi_epilogue aux = GEMMEPI_SILU | GEMMEPI_AUX;
+    static const uint32_t both = GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX;
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.amax_d", "NULL", use_amax(GEMMEPI_E4M3, aux, both),
+                 args.amax_d = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.amax_aux", "NULL", use_amax(GEMMEPI_E4M3, aux, both),
+                 args.amax_aux = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.amax_d", "given", args.amax_d = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.amax_aux", "given", args.amax_aux = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.amax_aux", "given", use_amax(GEMMEPI_E4M3, aux, GEMMEPI_AMAX_D),
+                 args.amax_aux = at(T_A, 0));
+}
+
+static void a_scale_or_an_amax_that_overlaps_an_output_is_refused(void) {
+    static const gemmepi_epilogue all = GEMMEPI_SILU | GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_A;
+    static const uint32_t amax = GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX;
+    static const double zero = 0;
+    int t;
+    for (t = T_SCALE_A; t <= T_SCALE_RESIDUAL; t++) {
+        char name[32];
+        snprintf(name, sizeof name, "args.%s", tensor_names[t]);
+        REFUSED_ARGS(INVALID_ARGUMENT, name, "args.amax_d", use_amax(GEMMEPI_E4M3, all, amax),
+                     args.amax_d = at(t, 0));
+        REFUSED_ARGS(INVALID_ARGUMENT, name, "args.amax_aux", use_amax(GEMMEPI_E4M3, all, amax),
+                     args.amax_aux = at(t, 0));
+        REFUSED_ARGS(INVALID_ARGUMENT, name, "args.d", use_amax(GEMMEPI_E4M3, all, amax), args.d = at(t, 0));
+        REFUSED_ARGS(INVALID_ARGUMENT, name, "args.aux", use_amax(GEMMEPI_E4M3, all, amax),
+                     args.aux = at(t, 0));
+        REFUSED_ARGS(INVALID_ARGUMENT, name, "args.bias_grad", use_amax(GEMMEPI_E4M3, all, amax),
+                     args.bias_grad = at(t, 0));
+    }
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_a", "args.amax_d", use_amax(GEMMEPI_E4M3, all, amax),
+                 args.amax_d = at(T_SCALE_A, 4 * (M - 1))); /* its last number of the first item */
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.amax_aux", "args.amax_d", use_amax(GEMMEPI_E4M3, all, amax),
+                 args.amax_aux = args.amax_d);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.d", "args.amax_d", use_amax(GEMMEPI_E4M3, all, amax),
+                 args.amax_d = at(T_D, 4));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.b", "args.amax_d", use_amax(GEMMEPI_E4M3, all, amax),
+                 args.amax_d = at(T_B, 0));
+    ACCEPTED(use_amax(GEMMEPI_E4M3, all, amax), args.amax_d = at(T_SCALE_A, 4 * M)); /* between two items' */
+    ACCEPTED(use_amax(GEMMEPI_E4M3, all, amax), args.scale_d = args.scale_aux = args.scale_residual);
+    ACCEPTED(use_amax(GEMMEPI_E4M3, all, amax), args.beta = &zero, args.scale_c = args.amax_d);
+    ACCEPTED(use_scaled(GEMMEPI_E4M3, GEMMEPI_RESIDUAL), args.c = args.residual = args.d);
+}
+
+/* >>column-major order, where a is the second operand inside */
+
+static void in_column_major_order_the_callers_a_and_b_are_named(void) {
+    static const gemmepi_scale_mode outer = GEMMEPI_SCALE_OUTER, one = GEMMEPI_SCALE_TENSOR;
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.a", "NULL", use_column_major(outer, one), args.a = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.b", "NULL", use_column_major(outer, one), args.b = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_a", "NULL", use_column_major(outer, one), args.scale_a = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_b", "NULL", use_column_major(outer, one), args.scale_b = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_a", "NONE", use_column_major(GEMMEPI_SCALE_NONE, one),
+                 args.scale_a = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_b", "NONE", use_column_major(one, GEMMEPI_SCALE_NONE),
+                 args.scale_b = at(T_B, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_a", "a.scale.mode", use_column_major(GEMMEPI_SCALE_NONE, one),
+                 args.scale_a = at(T_A, 0));
+    REFUSED_ARGS(MISALIGNED, "args.scale_a", "16", use_column_major(outer, one),
+                 args.scale_a = at(T_SCALE_A, 4));
+    REFUSED_ARGS(MISALIGNED, "args.scale_b", "4", use_column_major(outer, one),
+                 args.scale_b = at(T_SCALE_B, 2));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_a", "args.d", use_column_major(outer, one),
+                 args.d = at(T_SCALE_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_b", "args.d", use_column_major(outer, one),
+                 args.d = at(T_SCALE_B, 0));
+    REFUSED_DESC(INVALID_ARGUMENT, "a.scale.mode", "7", use_column_major(outer, one),
+                 desc.a.scale.mode = (gemmepi_scale_mode)7);
+    REFUSED_DESC(INVALID_ARGUMENT, "b.scale.mode", "BF16", use_column_major(outer, one),
+                 desc.b.dtype = GEMMEPI_BF16);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.scale.batch_stride", "3", use_column_major(GEMMEPI_SCALE_NONE, one),
+                 desc.a.scale.batch_stride = 3);
+}
+
+/* The scales of a are one for each of the caller's m rows, of b for each of the n columns, in either order. */
+static void scales_have_the_lengths_of_the_callers_m_and_n(void) {
+    static const gemmepi_scale_mode modes[] = {GEMMEPI_SCALE_TENSOR, GEMMEPI_SCALE_OUTER,
+                                               GEMMEPI_SCALE_VECTOR_128, GEMMEPI_SCALE_BLOCK_128};
+    static const size_t a_bytes[] = {4, 4 * 300, 4 * 600, 4 * 10}, b_bytes[] = {4, 4 * 500, 4 * 1000, 4 * 14};
+    gemmepi_epilogue_needs needs;
+    int i, order;
+    for (i = 0; i < 4; i++)
+        for (order = 0; order < 2; order++) {
+            problem p = problem_plain(GEMMEPI_E4M3, 300, 500, 200, GEMMEPI_NONE);
+            p.desc.order = (gemmepi_order)order;
+            p.desc.a.transposed = order;
+            p.desc.a.scale.mode = p.desc.b.scale.mode = modes[i];
+            CHECK(gemmepi_epilogue_info(&p.desc, &needs) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(needs.scale_a_bytes == a_bytes[i] && needs.scale_b_bytes == b_bytes[i],
+                  "mode %d, order %d: %d and %d bytes", (int)modes[i], order, (int)needs.scale_a_bytes,
+                  (int)needs.scale_b_bytes);
+        }
 }
 
 static void only_a_and_b_may_be_transposed(void) {
@@ -561,6 +977,37 @@ static void a_pointer_below_its_element_or_the_promise_is_misaligned(void) {
         REFUSED_ARGS(MISALIGNED, name, NULL, use(everything), desc.alignment = 4, shift(t, 6));
         REFUSED_ARGS(MISALIGNED, name, NULL, use(everything), desc.alignment = 64, shift(t, 32));
     }
+}
+
+/* Whatever desc.alignment is: scales that are more than one number at multiples of 16, the others of their size. */
+static void a_misaligned_scale_or_amax_is_refused(void) {
+    static const gemmepi_epilogue all = GEMMEPI_SILU | GEMMEPI_AUX | GEMMEPI_RESIDUAL;
+    static const uint32_t amax = GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX;
+    problem p = problem_scaled(GEMMEPI_E4M3, all);
+    int mode;
+    p.desc.alignment = 1;
+    for (mode = GEMMEPI_SCALE_OUTER; mode <= GEMMEPI_SCALE_BLOCK_128; mode++) {
+        p.desc.a.scale.mode = p.desc.b.scale.mode = (gemmepi_scale_mode)mode;
+        REFUSED_ARGS(MISALIGNED, "args.scale_a", "16", use_problem(p), args.scale_a = at(T_SCALE_A, 8));
+        REFUSED_ARGS(MISALIGNED, "args.scale_b", "16", use_problem(p), args.scale_b = at(T_SCALE_B, 4));
+    }
+    p.desc.a.scale.mode = p.desc.b.scale.mode = GEMMEPI_SCALE_TENSOR;
+    REFUSED_ARGS(MISALIGNED, "args.scale_a", "4", use_problem(p), args.scale_a = at(T_SCALE_A, 2));
+    REFUSED_ARGS(MISALIGNED, "args.scale_b", "4", use_problem(p), args.scale_b = at(T_SCALE_B, 1));
+    REFUSED_ARGS(MISALIGNED, "args.scale_c", "4", use_problem(p), args.scale_c = at(T_SCALE_C, 2));
+    REFUSED_ARGS(MISALIGNED, "args.scale_d", "4", use_problem(p), args.scale_d = at(T_SCALE_D, 2));
+    REFUSED_ARGS(MISALIGNED, "args.scale_aux", "4", use_problem(p), args.scale_aux = at(T_SCALE_AUX, 3));
+    REFUSED_ARGS(MISALIGNED, "args.scale_residual", "4", use_problem(p),
+                 args.scale_residual = at(T_SCALE_RESIDUAL, 2));
+    REFUSED_ARGS(MISALIGNED, "args.amax_d", "4", use_amax(GEMMEPI_E4M3, all, amax),
+                 args.amax_d = at(T_AMAX_D, 2));
+    REFUSED_ARGS(MISALIGNED, "args.amax_aux", "4", use_amax(GEMMEPI_E4M3, all, amax),
+                 args.amax_aux = at(T_AMAX_AUX, 1));
+    REFUSED_ARGS(MISALIGNED, "args.amax_d", "8", use_amax(GEMMEPI_F64, 0, GEMMEPI_AMAX_D),
+                 args.amax_d = at(T_AMAX_D, 4));
+    p.shift[T_SCALE_A] = p.shift[T_SCALE_D] = 4;
+    p.desc.alignment = 256; /* of matrices and vectors */
+    ACCEPTED(use_problem(p));
 }
 
 static void a_plan_without_a_promise_takes_multiples_of_16(void) {
@@ -652,8 +1099,28 @@ static void run_all(void) {
     RUN(gated_products_are_unsupported);
     RUN(unknown_values_are_refused);
     RUN(dtypes_that_do_not_go_together_are_refused);
+    RUN(a_bias_is_of_f32_f16_or_bf16);
+    RUN(arithmetic_that_the_operands_do_not_have_is_refused);
+    RUN(fast_accumulation_is_for_fp8_alone);
+    RUN(types_that_only_look_apart_are_accepted);
+    RUN(an_i32_result_has_no_floating_point_beside_it);
+    RUN(an_i32_result_has_few_epilogues);
+    RUN(an_i32_result_has_neither_scales_nor_amax);
+    RUN(an_i32_result_takes_whole_numbers_of_32_bits_as_alpha_and_beta);
+    RUN(types_of_more_than_8_bits_take_no_scale);
+    RUN(a_mask_takes_no_scale);
+    RUN(only_a_and_b_have_more_than_one_scale);
+    RUN(a_stride_of_scales_goes_with_a_mode_and_forward);
+    RUN(a_scale_that_has_a_mode_needs_its_pointer);
+    RUN(a_scale_without_a_mode_takes_no_pointer);
+    RUN(an_amax_of_what_is_not_stored_is_refused);
+    RUN(an_amax_needs_its_pointer_and_only_then);
+    RUN(a_scale_or_an_amax_that_overlaps_an_output_is_refused);
+    RUN(in_column_major_order_the_callers_a_and_b_are_named);
+    RUN(scales_have_the_lengths_of_the_callers_m_and_n);
     RUN(only_a_and_b_may_be_transposed);
     RUN(a_pointer_below_its_element_or_the_promise_is_misaligned);
+    RUN(a_misaligned_scale_or_amax_is_refused);
     RUN(a_plan_without_a_promise_takes_multiples_of_16);
     RUN(a_workspace_too_small_or_misaligned_is_refused);
     end_use();

@@ -10,26 +10,147 @@ typedef struct types {
     const char *name;
     gemmepi_dtype operands, results, vectors; /* a, b; c, d, aux, residual; bias, bias_grad */
     gemmepi_compute compute;
+    gemmepi_dtype second, others; /* b, if not as a; c, aux and residual, if not as d */
 } types;
 
-static const types f64 = {"f64", GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_COMPUTE_DEFAULT};
-static const types f32 = {"f32", GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_COMPUTE_F32};
-static const types tf32 = {"tf32", GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_COMPUTE_TF32};
-static const types f16 = {"f16", GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT};
-static const types bf16 = {"bf16", GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT};
-static const types bf16_to_f32 = {"bf16 to f32", GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_COMPUTE_F32};
-static const types f16_with_f32_vectors = {"f16, f32 vectors", GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_F32,
-                                           GEMMEPI_COMPUTE_F32};
+static const types f64 = {"f64",
+                          GEMMEPI_F64,
+                          GEMMEPI_F64,
+                          GEMMEPI_F64,
+                          GEMMEPI_COMPUTE_DEFAULT,
+                          GEMMEPI_DTYPE_DEFAULT,
+                          GEMMEPI_DTYPE_DEFAULT};
+static const types f32 = {"f32",
+                          GEMMEPI_F32,
+                          GEMMEPI_F32,
+                          GEMMEPI_F32,
+                          GEMMEPI_COMPUTE_F32,
+                          GEMMEPI_DTYPE_DEFAULT,
+                          GEMMEPI_DTYPE_DEFAULT};
+static const types tf32 = {"tf32",
+                           GEMMEPI_F32,
+                           GEMMEPI_F32,
+                           GEMMEPI_F32,
+                           GEMMEPI_COMPUTE_TF32,
+                           GEMMEPI_DTYPE_DEFAULT,
+                           GEMMEPI_DTYPE_DEFAULT};
+static const types f16 = {"f16",
+                          GEMMEPI_F16,
+                          GEMMEPI_F16,
+                          GEMMEPI_F16,
+                          GEMMEPI_COMPUTE_DEFAULT,
+                          GEMMEPI_DTYPE_DEFAULT,
+                          GEMMEPI_DTYPE_DEFAULT};
+static const types bf16 = {"bf16",
+                           GEMMEPI_BF16,
+                           GEMMEPI_BF16,
+                           GEMMEPI_BF16,
+                           GEMMEPI_COMPUTE_DEFAULT,
+                           GEMMEPI_DTYPE_DEFAULT,
+                           GEMMEPI_DTYPE_DEFAULT};
+static const types bf16_to_f32 = {"bf16 to f32",        GEMMEPI_BF16,        GEMMEPI_F32,
+                                  GEMMEPI_F32,          GEMMEPI_COMPUTE_F32, GEMMEPI_DTYPE_DEFAULT,
+                                  GEMMEPI_DTYPE_DEFAULT};
+static const types f16_with_f32_vectors = {"f16, f32 vectors",   GEMMEPI_F16,         GEMMEPI_F16,
+                                           GEMMEPI_F32,          GEMMEPI_COMPUTE_F32, GEMMEPI_DTYPE_DEFAULT,
+                                           GEMMEPI_DTYPE_DEFAULT};
+
+static const types e4m3_to_f32 = {
+    "e4m3 to f32",           GEMMEPI_E4M3,          GEMMEPI_F32,          GEMMEPI_F32,
+    GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_DTYPE_DEFAULT};
+static const types e4m3_to_f16 = {
+    "e4m3 to f16",           GEMMEPI_E4M3,          GEMMEPI_F16,          GEMMEPI_F16,
+    GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_DTYPE_DEFAULT};
+static const types e4m3_to_bf16 = {
+    "e4m3 to bf16",          GEMMEPI_E4M3,          GEMMEPI_BF16,         GEMMEPI_BF16,
+    GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_DTYPE_DEFAULT};
+static const types e4m3 = {"e4m3 with bf16",        GEMMEPI_E4M3,          GEMMEPI_E4M3, GEMMEPI_BF16,
+                           GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BF16};
+static const types e4m3_alone = {
+    "e4m3 alone",          GEMMEPI_E4M3,         GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT,
+    GEMMEPI_DTYPE_DEFAULT, GEMMEPI_DTYPE_DEFAULT};
+static const types e4m3_e5m2 = {"e4m3 by e5m2 to bf16",  GEMMEPI_E4M3, GEMMEPI_BF16,         GEMMEPI_F32,
+                                GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_E5M2, GEMMEPI_DTYPE_DEFAULT};
+static const types e5m2_e4m3 = {"e5m2 by e4m3 to f16",   GEMMEPI_E5M2, GEMMEPI_F16,          GEMMEPI_F16,
+                                GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_E4M3, GEMMEPI_DTYPE_DEFAULT};
+static const types e5m2_to_f32 = {
+    "e5m2 to f32",           GEMMEPI_E5M2,          GEMMEPI_F32,          GEMMEPI_BF16,
+    GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_DTYPE_DEFAULT};
+static const types e5m2_e4m3_to_e5m2 = {
+    "e5m2 by e4m3 to e5m2",  GEMMEPI_E5M2, GEMMEPI_E5M2,         GEMMEPI_F16,
+    GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_E4M3, GEMMEPI_DTYPE_DEFAULT};
+static const types e4m3_to_e5m2 = {"e4m3 to e5m2 with f16", GEMMEPI_E4M3,          GEMMEPI_E5M2, GEMMEPI_F16,
+                                   GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_F16};
+static const types i8 = {"i8",
+                         GEMMEPI_I8,
+                         GEMMEPI_I8,
+                         GEMMEPI_F32,
+                         GEMMEPI_COMPUTE_DEFAULT,
+                         GEMMEPI_DTYPE_DEFAULT,
+                         GEMMEPI_DTYPE_DEFAULT};
+static const types i8_to_f16 = {
+    "i8 to f16",           GEMMEPI_I8,           GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT,
+    GEMMEPI_DTYPE_DEFAULT, GEMMEPI_DTYPE_DEFAULT};
+static const types i8_to_bf16 = {"i8 to bf16",         GEMMEPI_I8,          GEMMEPI_BF16,
+                                 GEMMEPI_BF16,         GEMMEPI_COMPUTE_I32, GEMMEPI_DTYPE_DEFAULT,
+                                 GEMMEPI_DTYPE_DEFAULT};
+static const types i8_to_f32 = {"i8 to f32 with i8", GEMMEPI_I8,          GEMMEPI_F32,
+                                GEMMEPI_F32,         GEMMEPI_COMPUTE_F32, GEMMEPI_DTYPE_DEFAULT,
+                                GEMMEPI_I8};
+static const types i8_bf16 = {
+    "i8 by bf16", GEMMEPI_I8,           GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT,
+    GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT};
+static const types bf16_e4m3 = {"bf16 by e4m3",          GEMMEPI_BF16, GEMMEPI_BF16,         GEMMEPI_F32,
+                                GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_E4M3, GEMMEPI_DTYPE_DEFAULT};
+static const types f16_bf16 = {"f16 by bf16 to f32",    GEMMEPI_F16,  GEMMEPI_F32,          GEMMEPI_F32,
+                               GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT};
+static const types f16_bf16_tf32 = {"f16 by bf16, tf32",  GEMMEPI_F16,  GEMMEPI_BF16,         GEMMEPI_BF16,
+                                    GEMMEPI_COMPUTE_TF32, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT};
+static const types f32_f16 = {"f32 by f16",        GEMMEPI_F32, GEMMEPI_F32,          GEMMEPI_F16,
+                              GEMMEPI_COMPUTE_F32, GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT};
+static const types bf16_f32_tf32 = {"bf16 by f32, tf32",  GEMMEPI_BF16, GEMMEPI_F32,          GEMMEPI_BF16,
+                                    GEMMEPI_COMPUTE_TF32, GEMMEPI_F32,  GEMMEPI_DTYPE_DEFAULT};
+static const types e5m2_f16 = {"e5m2 by f16 to e5m2",   GEMMEPI_E5M2, GEMMEPI_E5M2,         GEMMEPI_F16,
+                               GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_F16,  GEMMEPI_DTYPE_DEFAULT};
+static const types i8_e4m3 = {"i8 by e4m3 to f16",     GEMMEPI_I8,   GEMMEPI_F16,          GEMMEPI_F32,
+                              GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_E4M3, GEMMEPI_DTYPE_DEFAULT};
+static const types f32_i8 = {"f32 by i8 to i8",   GEMMEPI_F32, GEMMEPI_I8,           GEMMEPI_F32,
+                             GEMMEPI_COMPUTE_F32, GEMMEPI_I8,  GEMMEPI_DTYPE_DEFAULT};
+static const types bf16_to_e4m3 = {"bf16 to e4m3",          GEMMEPI_BF16,          GEMMEPI_E4M3, GEMMEPI_BF16,
+                                   GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BF16};
+static const types f16_to_i8 = {
+    "f16 to i8",           GEMMEPI_F16, GEMMEPI_I8, GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT,
+    GEMMEPI_DTYPE_DEFAULT, GEMMEPI_F16};
+static const types f32_to_e5m2 = {
+    "f32 to e5m2",           GEMMEPI_F32,           GEMMEPI_E5M2,         GEMMEPI_F32,
+    GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_DTYPE_DEFAULT};
+static const types f32_to_e4m3 = {"f32 to e4m3",        GEMMEPI_F32,         GEMMEPI_E4M3,
+                                  GEMMEPI_F32,          GEMMEPI_COMPUTE_F32, GEMMEPI_DTYPE_DEFAULT,
+                                  GEMMEPI_DTYPE_DEFAULT};
+static const types i8_to_i32 = {
+    "i8 to i32",           GEMMEPI_I8,           GEMMEPI_I32, GEMMEPI_I32, GEMMEPI_COMPUTE_DEFAULT,
+    GEMMEPI_DTYPE_DEFAULT, GEMMEPI_DTYPE_DEFAULT};
 
 static const types *const all_types[] = {&f64, &f32, &tf32, &f16, &bf16, &bf16_to_f32, &f16_with_f32_vectors};
 static const types *const plain_types[] = {&f64, &f32, &f16, &bf16};
+/* Of 8 bits somewhere, or mixed; without I32 results. */
+static const types *const new_types[] = {
+    &e4m3_to_f32, &e4m3_to_f16,   &e4m3_to_bf16,      &e4m3,         &e4m3_alone, &e4m3_e5m2,
+    &e5m2_e4m3,   &e5m2_to_f32,   &e5m2_e4m3_to_e5m2, &e4m3_to_e5m2, &i8,         &i8_to_f16,
+    &i8_to_bf16,  &i8_to_f32,     &i8_bf16,           &bf16_e4m3,    &f16_bf16,   &f16_bf16_tf32,
+    &f32_f16,     &bf16_f32_tf32, &e5m2_f16,          &i8_e4m3,      &f32_i8,     &bf16_to_e4m3,
+    &f16_to_i8,   &f32_to_e5m2,   &f32_to_e4m3};
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 static problem typed(const types *t, int64_t m, int64_t n, int64_t k, gemmepi_epilogue epilogue) {
     problem p = problem_plain(t->operands, m, n, k, epilogue);
     p.desc.compute = t->compute;
-    p.desc.c.dtype = p.desc.d.dtype = p.desc.aux.dtype = p.desc.residual.dtype = t->results;
+    p.desc.b.dtype = t->second;
+    p.desc.d.dtype = t->results;
+    p.desc.c.dtype = p.desc.aux.dtype = p.desc.residual.dtype = t->others ? t->others : t->results;
+    if (t->others && problem_has_mask(&p))
+        p.desc.aux.dtype = GEMMEPI_DTYPE_DEFAULT;
     p.desc.bias.dtype = p.desc.bias_grad.dtype = t->vectors;
     return p;
 }
@@ -41,6 +162,14 @@ static void lay_out(problem *p, int layout) {
 }
 
 #define LAYOUTS 8
+
+/* Every matrix that may have a scale gets one; a and b of these modes. */
+static void add_scales(problem *p, gemmepi_scale_mode a, gemmepi_scale_mode b) {
+    int t;
+    for (t = T_SCALE_A; t <= T_SCALE_RESIDUAL; t++)
+        if (problem_may_scale(p, tensor_of_scale(t)))
+            problem_matrix(p, t)->scale.mode = t == T_SCALE_A ? a : t == T_SCALE_B ? b : GEMMEPI_SCALE_TENSOR;
+}
 
 static void holds(const problem *p) {
     CHECK(problem_holds(here, p), "see above");
@@ -150,6 +279,609 @@ static void long_sums_are_within_the_bound(void) {
         }
 }
 
+static void long_sums_of_8_bits_are_within_the_bound(void) {
+    static const types *const kinds[] = {&e4m3_to_f32, &e5m2_to_f32, &e4m3_to_bf16,
+                                         &i8_to_f32,   &bf16_e4m3,   &f32_f16};
+    int t, kind, fast;
+    for (t = 0; t < COUNT(kinds); t++)
+        for (kind = 0; kind < 4; kind++)
+            for (fast = 0; fast < (t < 3 ? 2 : 1); fast++) {
+                problem p = typed(kinds[t], 16, 16, 16384, GEMMEPI_BIAS);
+                lay_out(&p, 4);
+                p.fill = (fill)kind;
+                p.desc.flags = fast ? GEMMEPI_FAST_ACCUMULATION : 0;
+                holds(&p);
+            }
+}
+
+/* >>8 bits and mixed types */
+
+static const gemmepi_epilogue new_epilogues[] = {
+    GEMMEPI_EPILOGUE_DEFAULT,
+    GEMMEPI_EPILOGUE_RELU,
+    GEMMEPI_EPILOGUE_RELU_AUX,
+    GEMMEPI_EPILOGUE_BIAS,
+    GEMMEPI_EPILOGUE_RELU_BIAS,
+    GEMMEPI_EPILOGUE_RELU_AUX_BIAS,
+    GEMMEPI_EPILOGUE_DRELU,
+    GEMMEPI_EPILOGUE_DRELU_BGRAD,
+    GEMMEPI_EPILOGUE_GELU,
+    GEMMEPI_EPILOGUE_GELU_AUX,
+    GEMMEPI_EPILOGUE_GELU_BIAS,
+    GEMMEPI_EPILOGUE_GELU_AUX_BIAS,
+    GEMMEPI_EPILOGUE_DGELU,
+    GEMMEPI_EPILOGUE_DGELU_BGRAD,
+    GEMMEPI_EPILOGUE_BGRADA,
+    GEMMEPI_EPILOGUE_BGRADB,
+    GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
+    GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE,
+    GEMMEPI_GELU_ERF | GEMMEPI_AUX | GEMMEPI_BGRAD_B,
+    GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL,
+    GEMMEPI_SIGMOID | GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
+    GEMMEPI_TANH | GEMMEPI_BACKWARD,
+    GEMMEPI_NONE | GEMMEPI_AUX | GEMMEPI_BIAS | GEMMEPI_BGRAD,
+    GEMMEPI_RELU | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_ACCUMULATE,
+};
+
+/* Each of these is a kernel to compile: scales, amax, C and alignment go with the types and the epilogue. */
+typedef struct new_choice {
+    const types *types;
+    gemmepi_epilogue epilogue;
+    int layout, scaled, amax, uses_c;
+} new_choice;
+
+static problem new_problem(const new_choice *c, const int64_t *size, int variant) {
+    problem p = typed(c->types, size[0], size[1], size[2], c->epilogue);
+    int a = variant % 5 == 1 ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_TENSOR;
+    lay_out(&p, c->layout);
+    p.seed = (uint64_t)variant + 1;
+    p.fill = (fill)(variant % 4);
+    p.by_plan = variant / 2 % 2;
+    p.desc.batch = 1 + variant / 3 % 2 * 2;
+    p.has_alpha = variant % 3 != 0;
+    p.alpha = !p.has_alpha ? 1 : p.fill == INTEGERS ? 2 : 0.7;
+    p.has_beta = c->uses_c;
+    p.beta = !p.has_beta ? 0 : p.fill == INTEGERS ? -1 : 1.3;
+    if (c->scaled)
+        add_scales(&p, (gemmepi_scale_mode)a, (gemmepi_scale_mode)a);
+    if (c->amax)
+        p.desc.flags |= GEMMEPI_AMAX_D;
+    if (c->amax && problem_has(&p, GEMMEPI_AUX) && !problem_has_mask(&p))
+        p.desc.flags |= GEMMEPI_AMAX_AUX;
+    if (p.desc.batch > 1) {
+        problem_space_out(&p, variant % 2 * 16);
+        problem_space_out_scales(&p, variant % 2 * 4);
+        p.desc.bias_grad.batch_stride = variant % 4 == 1 ? 0 : p.desc.bias_grad.batch_stride;
+    }
+    random_small_alpha(&p);
+    return p;
+}
+
+static const int64_t aligned_sizes[][3] = {{32, 48, 64},
+                                           {16, 16, 16},
+                                           {144, 32, 128},
+                                           {16, 272, 320},
+                                           {64, 64, 32}},
+                     odd_sizes[][3] = {{37, 29, 31}, {1, 57, 75}, {130, 3, 9},
+                                       {9, 10, 300}, {61, 1, 1},  {2, 200, 17}};
+
+static void new_choice_holds(const new_choice *c, int odd, int *variant) {
+    int size;
+    for (size = 0; size < (odd ? COUNT(odd_sizes) : COUNT(aligned_sizes)); size++) {
+        problem p = new_problem(c, odd ? odd_sizes[size] : aligned_sizes[size], (*variant)++);
+        holds(&p);
+    }
+}
+
+/* Each type with some of the epilogues, each epilogue with some of the types, layouts in turn. */
+static void new_grid(int odd) {
+    int step = odd ? 12 : 8, t, i, variant = 0;
+    for (t = 0; t < COUNT(new_types); t++)
+        for (i = 0; i < COUNT(new_epilogues) / step; i++) {
+            new_choice c = {new_types[t], GEMMEPI_NONE, 0, 0, 0, 0};
+            int e = (t * 5 + odd * 4) % step + i * step;
+            c.epilogue = new_epilogues[e];
+            c.layout = (t + i * 3 + odd) % LAYOUTS;
+            c.scaled = i != odd;
+            c.amax = (t + e) % 3 == 0;
+            c.uses_c = (t + i) % 3 == 1;
+            new_choice_holds(&c, odd, &variant);
+        }
+}
+
+static void mixed_and_8_bit_types_hold_at_multiples_of_16(void) {
+    new_grid(0);
+}
+
+static void mixed_and_8_bit_types_hold_at_other_sizes(void) {
+    new_grid(1);
+}
+
+/* op(A) as stored, op(B) transposed, row-major: what cuBLASLt takes of these. */
+static void every_epilogue_holds_for_8_bits(void) {
+    static const types *const kinds[] = {&e4m3_to_bf16, &e4m3, &i8};
+    int t, e, variant = 0;
+    for (t = 0; t < COUNT(kinds); t++)
+        for (e = 0; e < COUNT(new_epilogues); e++) {
+            new_choice c = {kinds[t], new_epilogues[e], 4, (t + e) % 2, 0, 0};
+            new_choice_holds(&c, 0, &variant);
+        }
+}
+
+static void small_integers_are_exact_for_8_bits_and_mixed_types(void) {
+    static const types *const kinds[] = {&e4m3_to_f32, &e4m3,     &e5m2_e4m3, &i8,          &i8_to_bf16,
+                                         &i8_e4m3,     &f16_bf16, &f32_i8,    &bf16_to_e4m3};
+    int t, way;
+    for (t = 0; t < COUNT(kinds); t++)
+        for (way = 0; way < 8; way++) {
+            problem p = typed(kinds[t], 32, 48, 64, way & 1 ? GEMMEPI_RELU | GEMMEPI_BIAS : GEMMEPI_BGRAD);
+            lay_out(&p, 4);
+            p.fill = INTEGERS;
+            p.seed = (uint64_t)(way + 8 * t);
+            p.desc.flags = way & 1 ? 0 : GEMMEPI_AMAX_D;
+            if (t % 2)
+                add_scales(&p, GEMMEPI_SCALE_TENSOR, GEMMEPI_SCALE_TENSOR);
+            holds(&p);
+        }
+}
+
+/* >>scales */
+
+/* Dense rows are multiples of 16 bytes, so that one kernel takes every k. */
+static problem scale_problem(const types *t, int64_t k, int a, int b) {
+    problem p = typed(t, 144, 272, k, GEMMEPI_NONE);
+    lay_out(&p, 4);
+    p.desc.a.ld = p.desc.b.ld = (k + 15) / 16 * 16;
+    add_scales(&p, (gemmepi_scale_mode)a, (gemmepi_scale_mode)b);
+    return p;
+}
+
+static void every_pair_of_scale_modes_holds(void) {
+    static const int64_t sums[] = {128, 300, 1024};
+    int a, b, k;
+    for (a = 0; a <= (int)GEMMEPI_SCALE_BLOCK_128; a++)
+        for (b = 0; b <= (int)GEMMEPI_SCALE_BLOCK_128; b++)
+            for (k = 0; k < COUNT(sums); k++) {
+                problem p = scale_problem(&e4m3_to_bf16, sums[k], a, b);
+                p.fill = (a + b + k) % 3 ? NORMAL : INTEGERS;
+                p.desc.d.dtype = GEMMEPI_F32; /* shows what bf16 would hide */
+                p.desc.flags = k == 1 ? GEMMEPI_FAST_ACCUMULATION : 0;
+                holds(&p);
+            }
+}
+
+/* Half of them column-major, where rows of op(A) are those of the caller's all the same. */
+static void scale_modes_hold_for_other_operands(void) {
+    static const types *const kinds[] = {&e4m3_e5m2, &i8_to_f32, &i8_e4m3, &bf16_e4m3, &f32_i8, &e4m3_alone};
+    static const int modes[][2] = {{2, 2}, {3, 4}, {4, 3}, {1, 3}, {4, 2}};
+    int t, i, kind;
+    for (t = 0; t < COUNT(kinds); t++)
+        for (i = 0; i < COUNT(modes); i++)
+            for (kind = 0; kind < 2; kind++) {
+                problem p = typed(kinds[t], 139, 150, 290, GEMMEPI_NONE);
+                lay_out(&p, (t + i * 3) % LAYOUTS);
+                add_scales(&p, (gemmepi_scale_mode)modes[i][0], (gemmepi_scale_mode)modes[i][1]);
+                p.fill = kind ? INTEGERS : NORMAL;
+                holds(&p);
+            }
+}
+
+static void sums_of_operands_are_of_scaled_values(void) {
+    int mode, way;
+    for (mode = 0; mode <= (int)GEMMEPI_SCALE_BLOCK_128; mode++)
+        for (way = 0; way < 8; way++) {
+            problem p = typed(way & 4 ? &i8_to_f16 : &e4m3_to_f32, 139, 150, 290,
+                              way & 1 ? GEMMEPI_BGRAD_A : GEMMEPI_BGRAD_B);
+            lay_out(&p, way >> 1 & 1 ? 3 : 4);
+            p.desc.batch = 2;
+            problem_space_out(&p, 0);
+            add_scales(&p, (gemmepi_scale_mode)mode, (gemmepi_scale_mode)mode);
+            problem_space_out_scales(&p, 0);
+            p.fill = way & 2 ? INTEGERS : NORMAL;
+            holds(&p);
+        }
+}
+
+static void each_item_of_a_batch_has_its_own_scales_or_all_share_them(void) {
+    static const int modes[][2] = {{1, 1}, {2, 2}, {3, 4}, {4, 3}, {3, 3}};
+    int i, way;
+    for (i = 0; i < COUNT(modes); i++)
+        for (way = 0; way < 8; way++) {
+            problem p = typed(&e4m3_alone, 144, 176, 288, GEMMEPI_NONE | GEMMEPI_AUX | GEMMEPI_RESIDUAL);
+            lay_out(&p, 4);
+            p.desc.batch = 3;
+            problem_space_out(&p, 16);
+            problem_scale(&p, 0.7, 0.5);
+            add_scales(&p, (gemmepi_scale_mode)modes[i][0], (gemmepi_scale_mode)modes[i][1]);
+            problem_space_out_scales(&p, way & 1 ? 4 : 0);
+            if (way & 2)
+                p.desc.a.scale.batch_stride = p.desc.d.scale.batch_stride = p.desc.c.scale.batch_stride = 0;
+            if (way & 4)
+                p.desc.b.scale.batch_stride = p.desc.aux.scale.batch_stride =
+                    p.desc.residual.scale.batch_stride = 0;
+            holds(&p);
+        }
+}
+
+static void c_d_aux_and_residual_have_scales(void) {
+    static const types *const kinds[] = {&e4m3_alone, &i8, &f32_to_e5m2};
+    static const gemmepi_epilogue epilogues[] = {GEMMEPI_NONE | GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BIAS,
+                                                 GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL};
+    int t, e, which, kind;
+    for (t = 0; t < COUNT(kinds); t++)
+        for (e = 0; e < COUNT(epilogues); e++)
+            for (which = 0; which < 5; which++) /* one of them, or all */
+                for (kind = 0; kind < 4; kind++) {
+                    problem p = typed(kinds[t], 48, 32, 64, epilogues[e]);
+                    lay_out(&p, 4);
+                    p.fill = (fill)kind;
+                    problem_scale(&p, kind == 3 || t != 1 ? 1 : 1.0 / 1024, 0.5);
+                    if (which == 0 || which == 4)
+                        p.desc.c.scale.mode = GEMMEPI_SCALE_TENSOR;
+                    if (which == 1 || which == 4)
+                        p.desc.d.scale.mode = GEMMEPI_SCALE_TENSOR;
+                    if (which == 2 || which == 4)
+                        p.desc.aux.scale.mode = GEMMEPI_SCALE_TENSOR;
+                    if (which == 3 || which == 4)
+                        p.desc.residual.scale.mode = GEMMEPI_SCALE_TENSOR;
+                    holds(&p);
+                }
+}
+
+static void an_aux_of_8_bits_feeds_backward_by_its_scale(void) {
+    static const double there[] = {8}, back[] = {0.125};
+    static const gemmepi_epilogue activations[] = {GEMMEPI_SILU, GEMMEPI_GELU_TANH};
+    int i;
+    for (i = 0; i < COUNT(activations); i++) {
+        problem forward = typed(&e4m3_alone, 32, 48, 16, activations[i] | GEMMEPI_AUX);
+        problem backward = typed(&e4m3_alone, 32, 48, 64, activations[i] | GEMMEPI_BACKWARD);
+        run saved, used;
+        lay_out(&forward, 4);
+        lay_out(&backward, 4);
+        forward.desc.aux.scale.mode = backward.desc.aux.scale.mode = GEMMEPI_SCALE_TENSOR;
+        forward.given[T_SCALE_AUX] = there;
+        backward.given[T_SCALE_AUX] = back;
+        CHECK(problem_holds_run(here, &forward, NULL, &saved), "see above");
+        run_make(&used, &backward);
+        memcpy(used.before + used.tensors[T_AUX].offset, saved.after + saved.tensors[T_AUX].offset,
+               used.tensors[T_AUX].bytes);
+        CHECK(run_execute(&used, &backward, here, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(run_compare(&used, &backward, here), "see above");
+        run_free(&saved);
+        run_free(&used);
+    }
+}
+
+/* >>amax */
+
+static double one_answer(const problem *p, int t) {
+    double *values = answer(p, t), value = values[0];
+    free(values);
+    return value;
+}
+
+/* Three items of two rows, times 1 and -1/2; one of the rows is given. */
+static void check_amax(const types *t, gemmepi_epilogue epilogue, double given, double want_d,
+                       double want_aux) {
+    double a[6] = {1, -5, 0, 0, -0.5, 3};
+    static const double b[] = {1, -0.5}, scale[] = {16};
+    problem p = typed(t, 2, 2, 1, epilogue | GEMMEPI_AUX);
+    double got;
+    a[2] = given;
+    p.desc.batch = 3;
+    problem_space_out(&p, 2);
+    p.desc.b.batch_stride = 0;
+    p.desc.flags = GEMMEPI_AMAX_D | (problem_has_mask(&p) ? 0 : GEMMEPI_AMAX_AUX);
+    p.given[T_A] = a;
+    p.given[T_B] = b;
+    p.given[T_SCALE_D] = p.given[T_SCALE_AUX] = scale;
+    add_scales(&p, GEMMEPI_SCALE_NONE, GEMMEPI_SCALE_NONE);
+    got = one_answer(&p, T_AMAX_D);
+    CHECK(isnan(want_d) ? isnan(got) != 0 : got == want_d, "%s: amax of d is %g, not %g", t->name, got,
+          want_d);
+    if (problem_has_mask(&p))
+        return;
+    got = one_answer(&p, T_AMAX_AUX);
+    CHECK(isnan(want_aux) ? isnan(got) != 0 : got == want_aux, "%s: amax of aux is %g, not %g", t->name, got,
+          want_aux);
+}
+
+static void amax_is_the_largest_magnitude_before_scaling_and_rounding(void) {
+    static const types *const kinds[] = {&f64,         &f32,       &bf16,       &f32_to_e4m3,
+                                         &f32_to_e5m2, &f16_to_i8, &e5m2_to_f32};
+    int t;
+    for (t = 0; t < COUNT(kinds); t++) {
+        check_amax(kinds[t], GEMMEPI_NONE, 2, 5, 5);
+        check_amax(kinds[t], GEMMEPI_RELU, 2, 3, 0);
+        check_amax(kinds[t], GEMMEPI_RELU, -7, 3.5, 0);
+        check_amax(kinds[t], GEMMEPI_NONE, 1024, 1024, 1024);
+        check_amax(kinds[t], GEMMEPI_NONE, NAN, NAN, NAN);
+        check_amax(kinds[t], GEMMEPI_RELU, NAN, NAN, 0);
+        check_amax(kinds[t], GEMMEPI_NONE, -INFINITY, INFINITY, INFINITY);
+        check_amax(kinds[t], GEMMEPI_RELU, -INFINITY, INFINITY, 0);
+    }
+}
+
+static void a_nan_anywhere_is_the_amax(void) {
+    enum { ROWS = 300, TERMS = 20 };
+    static const types *const kinds[] = {&f64, &bf16, &e4m3};
+    static const int rows[] = {0, 17, 140, ROWS - 1};
+    double a[ROWS * TERMS];
+    int t, i, row;
+    for (i = 0; i < ROWS * TERMS; i++)
+        a[i] = random_normal((uint64_t)i);
+    for (t = 0; t < COUNT(kinds); t++)
+        for (row = 0; row < COUNT(rows); row++) {
+            problem p = typed(kinds[t], ROWS, 270, TERMS, GEMMEPI_TANH | GEMMEPI_AUX | GEMMEPI_RESIDUAL);
+            p.desc.flags = GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX;
+            add_scales(&p, GEMMEPI_SCALE_TENSOR, GEMMEPI_SCALE_TENSOR);
+            a[rows[row] * TERMS + 3] = NAN;
+            p.given[T_A] = a;
+            holds(&p);
+            a[rows[row] * TERMS + 3] = 1;
+        }
+}
+
+static void amax_holds_over_many_tiles_and_items(void) {
+    static const types *const kinds[] = {&f64, &bf16, &e4m3, &i8};
+    int t, layout;
+    for (t = 0; t < COUNT(kinds); t++)
+        for (layout = 0; layout < 6; layout++) {
+            problem p = typed(kinds[t], 300, 270, 20, GEMMEPI_TANH | GEMMEPI_AUX | GEMMEPI_RESIDUAL);
+            lay_out(&p, layout % 2);
+            p.seed = (uint64_t)layout;
+            p.desc.batch = 1 + layout / 2;
+            problem_space_out(&p, 2);
+            p.desc.flags = GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX;
+            add_scales(&p, GEMMEPI_SCALE_TENSOR, GEMMEPI_SCALE_TENSOR);
+            holds(&p);
+        }
+}
+
+/* >>codes of 8 bits */
+
+typedef struct stored_case {
+    double x;
+    int e4m3, e5m2, i8; /* codes; of +x and -x the signs differ, in I8 the value does */
+} stored_case;
+
+/* ties go to even; what is too large, and infinity, becomes the largest */
+static const stored_case stored_cases[] = {
+    {0, 0x00, 0x00, 0},          {0.5, 0x30, 0x38, 0},
+    {1, 0x38, 0x3c, 1},          {1.5, 0x3c, 0x3e, 2},
+    {2.5, 0x42, 0x41, 2},        {1.0625, 0x38, 0x3c, 1},   /* half way in E4M3 */
+    {1.1875, 0x3a, 0x3d, 1},                                /* half way in E4M3 */
+    {1.125, 0x39, 0x3c, 1},                                 /* half way in E5M2 */
+    {1.375, 0x3b, 0x3e, 1},                                 /* half way in E5M2 */
+    {0x1p-9, 0x01, 0x18, 0},                                /* the smallest of E4M3 */
+    {0x1p-10, 0x00, 0x14, 0},                               /* half of it */
+    {0x1.8p-9, 0x02, 0x1a, 0},   {0x1.cp-7, 0x07, 0x23, 0}, /* the largest subnormal of E4M3 */
+    {0x1p-6, 0x08, 0x24, 0},     {0x1p-16, 0x00, 0x01, 0},  /* the smallest of E5M2 */
+    {0x1p-17, 0x00, 0x00, 0},    {0x1.8p-16, 0x00, 0x02, 0},
+    {126.5, 0x70, 0x58, 126},    {127, 0x70, 0x58, 127},
+    {127.5, 0x70, 0x58, 127},    {128, 0x70, 0x58, 127},
+    {300, 0x79, 0x5d, 127},      {432, 0x7e, 0x5f, 127}, /* half way in E4M3 */
+    {448, 0x7e, 0x5f, 127},      {463, 0x7e, 0x5f, 127},
+    {464, 0x7e, 0x5f, 127}, /* half way to 480, whose code is NaN's */
+    {465, 0x7e, 0x5f, 127},      {480, 0x7e, 0x60, 127},
+    {1000, 0x7e, 0x64, 127},     {57344, 0x7e, 0x7b, 127},
+    {61439, 0x7e, 0x7b, 127},    {61440, 0x7e, 0x7b, 127}, /* half way to infinity */
+    {65536, 0x7e, 0x7b, 127},    {1e30, 0x7e, 0x7b, 127},
+    {INFINITY, 0x7e, 0x7b, 127},
+};
+#define STORED_CASES COUNT(stored_cases)
+
+static int stored_code(const stored_case *c, gemmepi_dtype dtype, int negative) {
+    int value;
+    if (dtype != GEMMEPI_I8)
+        return (dtype == GEMMEPI_E4M3 ? c->e4m3 : c->e5m2) | negative << 7;
+    value = c->i8 == 127 && negative && c->x > 127.5 ? 128 : c->i8; /* -127.5 is a tie, and even below */
+    value = c->x == 127.5 && negative ? 128 : value;
+    return (negative ? -value : value) & 255;
+}
+
+static void stores_of_8_bits_round_to_even_and_saturate(void) {
+    static const gemmepi_dtype dtypes[] = {GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_I8};
+    static const double signs[] = {1, -1}, scale[] = {0.25};
+    double x[STORED_CASES];
+    int t, i, j, scaled;
+    for (t = 0; t < COUNT(dtypes); t++)
+        for (scaled = 0; scaled < 2; scaled++) {
+            problem p = problem_plain(GEMMEPI_F32, STORED_CASES, 2, 1, GEMMEPI_NONE | GEMMEPI_AUX);
+            run r;
+            p.desc.d.dtype = dtypes[t];
+            p.desc.aux.dtype = dtypes[(t + 1) % 3];
+            p.desc.d.scale.mode = scaled ? GEMMEPI_SCALE_TENSOR : GEMMEPI_SCALE_NONE;
+            for (i = 0; i < STORED_CASES; i++)
+                x[i] = stored_cases[i].x * (scaled ? 4 : 1);
+            p.given[T_A] = x;
+            p.given[T_B] = signs;
+            p.given[T_SCALE_D] = scale;
+            CHECK(problem_holds_run(here, &p, NULL, &r), "see above");
+            for (i = 0; i < STORED_CASES; i++)
+                for (j = 0; j < 2; j++) {
+                    int got = r.after[r.tensors[T_D].offset + (size_t)(2 * i + j)];
+                    int want = stored_code(stored_cases + i, dtypes[t], j);
+                    CHECK(got == want || (want == 0x80 && got == 0 && dtypes[t] != GEMMEPI_I8),
+                          "%g stored as %s is %02x, not %02x", x[i] * signs[j], oracle_format(dtypes[t]).name,
+                          (unsigned)got, (unsigned)want);
+                }
+            run_free(&r);
+        }
+}
+
+static void nan_stays_nan_in_8_bits_and_is_zero_in_i8(void) {
+    static const gemmepi_dtype dtypes[] = {GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_I8};
+    static const double nan[] = {NAN}, one[] = {1};
+    gemmepi_epilogue activation;
+    int t;
+    for (t = 0; t < COUNT(dtypes); t++)
+        for (activation = GEMMEPI_NONE; activation <= GEMMEPI_RELU; activation++) {
+            problem p = problem_plain(GEMMEPI_F32, 1, 1, 1, activation);
+            double d;
+            p.desc.d.dtype = dtypes[t];
+            p.given[T_A] = nan;
+            p.given[T_B] = one;
+            d = one_answer(&p, T_D);
+            CHECK(dtypes[t] == GEMMEPI_I8 ? d == 0 : isnan(d) != 0, "%s: %g", oracle_format(dtypes[t]).name,
+                  d);
+        }
+}
+
+/* Each of the 256 codes as an operand, as C and as residual; d is F32, or as the operand. */
+static void every_code_of_8_bits_is_read(void) {
+    static const gemmepi_dtype dtypes[] = {GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_I8};
+    static const int from[] = {T_A, T_C, T_RESIDUAL};
+    int t, i, f, narrow;
+    for (t = 0; t < COUNT(dtypes); t++)
+        for (narrow = 0; narrow < 2; narrow++)
+            for (f = 0; f < COUNT(from); f++) {
+                problem p = problem_plain(dtypes[t], 256, 1, 1, GEMMEPI_RESIDUAL);
+                run r;
+                p.desc.d.dtype = narrow ? dtypes[t] : GEMMEPI_F32;
+                p.desc.c.dtype = p.desc.residual.dtype = dtypes[t];
+                problem_scale(&p, 1, 1);
+                p.fill = INTEGERS;
+                run_make(&r, &p);
+                for (i = 0; i < 256; i++)
+                    r.before[r.tensors[from[f]].offset + (size_t)i] = (unsigned char)i;
+                CHECK(run_execute(&r, &p, here, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+                CHECK(run_compare(&r, &p, here), "see above");
+                run_free(&r);
+            }
+}
+
+/* A sum that the result's type would round away before the bias, which leaves 1 of it. */
+static void the_bias_is_added_before_rounding(void) {
+    static const types *const kinds[] = {&f16, &bf16, &e4m3_to_bf16, &e4m3, &i8_to_bf16, &i8, &bf16_to_e4m3};
+    static const double large[] = {2048, 256, 256, 16, 256, 256, 16};
+    double a[16 * 16], b[16 * 16], bias[16], *d;
+    int t, i;
+    for (t = 0; t < COUNT(kinds); t++) {
+        problem p = typed(kinds[t], 16, 16, 16, GEMMEPI_BIAS);
+        lay_out(&p, 4);
+        memset(a, 0, sizeof a);
+        memset(b, 0, sizeof b);
+        for (i = 0; i < 16; i++) {
+            a[16 * i] = b[i] = sqrt(large[t]);
+            if (large[t] > 256) {
+                a[16 * i] = 64;
+                b[i] = 32;
+            }
+            a[16 * i + 1] = b[16 + i] = 1;
+            bias[i] = -large[t];
+        }
+        p.given[T_A] = a;
+        p.given[T_B] = b;
+        p.given[T_BIAS] = bias;
+        p.fill = INTEGERS;
+        d = answer(&p, T_D);
+        for (i = 0; i < 256; i++)
+            CHECK(d[i] == 1, "%s: %g", kinds[t]->name, d[i]);
+        free(d);
+    }
+}
+
+/* >>whole numbers */
+
+static void i32_results_are_exact(void) {
+    static const gemmepi_epilogue epilogues[] = {
+        GEMMEPI_NONE,
+        GEMMEPI_BIAS,
+        GEMMEPI_RELU,
+        GEMMEPI_RELU | GEMMEPI_AUX,
+        GEMMEPI_BGRAD_A,
+        GEMMEPI_BGRAD_B,
+        GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_NONE | GEMMEPI_AUX | GEMMEPI_BIAS | GEMMEPI_RESIDUAL};
+    int e, size, way, variant = 0;
+    for (e = 0; e < COUNT(epilogues); e++)
+        for (way = 0; way < 2; way++)
+            for (size = 0; size < (way ? COUNT(odd_sizes) : COUNT(aligned_sizes)); size++, variant++) {
+                const int64_t *s = way ? odd_sizes[size] : aligned_sizes[size];
+                problem p = typed(&i8_to_i32, s[0], s[1], s[2], epilogues[e]);
+                lay_out(&p, way ? e % LAYOUTS : 4);
+                p.seed = (uint64_t)variant;
+                p.by_plan = variant % 2;
+                p.desc.batch = 1 + variant / 2 % 2;
+                if (p.desc.batch > 1)
+                    problem_space_out(&p, way * 3);
+                if (e % 2)
+                    problem_scale(&p, 3, -70001);
+                holds(&p);
+            }
+}
+
+/* C, the bias and the residual are any of 32 bits, so most of the sums above wrap too. */
+static void i32_results_wrap_around(void) {
+    enum { LONG = 140000 };
+    static const double old[] = {2147483647, -2147483647};
+    double *all = malloc(sizeof *all * 2 * LONG), *d;
+    int i;
+    problem p = typed(&i8_to_i32, 2, 2, LONG, GEMMEPI_RELU | GEMMEPI_AUX);
+    problem sums = typed(&i8_to_i32, 2, 2, LONG, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_ACCUMULATE);
+    for (i = 0; i < 2 * LONG; i++)
+        all[i] = 127;
+    p.given[T_A] = p.given[T_B] = sums.given[T_A] = sums.given[T_B] = all;
+    sums.given[T_BIAS_GRAD] = old;
+    d = answer(&p, T_D);
+    CHECK(d[0] == 0, "RELU of what wrapped below zero: %g", d[0]);
+    free(d);
+    d = answer(&sums, T_D);
+    CHECK(d[3] == LONG * 16129.0 - 4294967296.0, "%.17g", d[3]);
+    free(d);
+    d = answer(&sums, T_BIAS_GRAD);
+    CHECK(d[0] == 2147483647 + LONG * 127.0 - 4294967296.0 && d[1] == -2147483647 + LONG * 127.0,
+          "%.17g %.17g", d[0], d[1]);
+    free(d);
+    free(all);
+}
+
+static void long_sums_of_i8_are_exact(void) {
+    enum { LONG = 140000 };
+    static const types *const kinds[] = {&i8_to_f32, &i8_to_f16, &i8};
+    double *a = malloc(sizeof *a * 2 * LONG), *b = malloc(sizeof *b * 2 * LONG), *d;
+    int t, i, way;
+    for (i = 0; i < 2 * LONG; i++) {
+        a[i] = 127;
+        b[i] = i % 2 ? -128 : 127;
+    }
+    for (t = 0; t < COUNT(kinds); t++)
+        for (way = 0; way < 2; way++) { /* b[l][0] is 127, b[l][1] -128; or both in turn along k */
+            problem p = typed(kinds[t], 2, 2, LONG, GEMMEPI_NONE);
+            float first = (float)(127.0 * 127 * LONG), second = (float)(-127.0 * 128 * LONG),
+                  both = (float)(-127.0 * LONG / 2);
+            p.given[T_A] = a;
+            p.given[T_B] = b;
+            p.desc.b.transposed = way;
+            if (way) /* items of op(B) are given: turn them */
+                for (i = 0; i < LONG; i++)
+                    b[2 * i] = b[2 * i + 1] = i % 2 ? -128 : 127;
+            d = answer(&p, T_D);
+            CHECK(t > 0 || (d[0] == (double)(way ? both : first) && d[1] == (double)(way ? both : second)),
+                  "%.17g %.17g", d[0], d[1]);
+            free(d);
+            for (i = 0; i < 2 * LONG; i++)
+                b[i] = i % 2 ? -128 : 127;
+        }
+    free(a);
+    free(b);
+}
+
+static void scalars_on_the_device_are_rounded_for_i32(void) {
+    static const double scalars[][2] = {{2.4, -1.6}, {-0.7, 3}, {1e6, 0.9}, {2147483647, -2147483648.0}};
+    int i, c;
+    for (i = 0; i < COUNT(scalars); i++)
+        for (c = 0; c < 2; c++) {
+            problem p = typed(&i8_to_i32, 19, 32, 16, GEMMEPI_BIAS);
+            problem_scale(&p, scalars[i][0], scalars[i][1]);
+            p.has_beta = c;
+            p.beta = c ? p.beta : 0;
+            p.desc.flags = GEMMEPI_DEVICE_SCALARS;
+            holds(&p);
+        }
+}
+
 /* >>exactness */
 
 static void small_integers_are_exact(void) {
@@ -219,12 +951,13 @@ static double *plain_product(const problem *p) {
 static void typical_errors(const problem *p, double *ours, double *plain) {
     int64_t i, j, index = 0;
     double *once = plain_product(p), magnitude;
-    expected *want = malloc(sizeof *want * (size_t)(p->desc.m * p->desc.n));
+    answers want;
     oracle_problem o;
     run r;
     CHECK(problem_holds_run(here, p, NULL, &r), "see above");
     o = run_oracle(&r, p);
-    oracle_product(&o, want, want, NULL);
+    want = answers_make(&o);
+    oracle_product(&o, &want);
     for (*ours = *plain = 0, i = 0; i < p->desc.m; i++)
         for (j = 0; j < p->desc.n; j++, index++) {
             view d = run_result(&r, T_D), bias = r.tensors[T_BIAS].at, aux = r.tensors[T_AUX].at;
@@ -233,18 +966,18 @@ static void typical_errors(const problem *p, double *ours, double *plain) {
                 v *= oracle_derivative(o.activation, view_get(&aux, 0, i, j), &magnitude);
             else
                 v = oracle_activation(o.activation, v);
-            *ours += pow(view_get(&d, 0, i, j) - want[index].value, 2);
-            *plain += pow(oracle_round(d.dtype, v) - want[index].value, 2);
+            *ours += pow(view_get(&d, 0, i, j) - want.d[index].value, 2);
+            *plain += pow(oracle_round(d.dtype, v) - want.d[index].value, 2);
         }
     *ours = sqrt(*ours / (double)index);
     *plain = sqrt(*plain / (double)index);
     free(once);
-    free(want);
+    answers_free(&want);
     run_free(&r);
 }
 
 static void typical_errors_are_those_of_rounding_once(void) {
-    static const types *const kinds[] = {&f32, &f16, &bf16};
+    static const types *const kinds[] = {&f32, &f16, &bf16, &e4m3_to_bf16};
     gemmepi_epilogue activation;
     int t, backward;
     double ours, plain;
@@ -265,13 +998,18 @@ static const double specials[] = {80,   -80,  1e-7, -1e-7, 0,  -0.0, INFINITY, -
                                   5.54, -2.7, 2.7,  1,     -1, 20,   -20,      0.75,      -0.75, -12};
 #define SPECIALS COUNT(specials)
 
+/* Operands that hold infinity and NaN. */
+static const types *const special_types[] = {
+    &f64,         &f32,         &tf32,      &f16,        &bf16, &bf16_to_f32, &f16_with_f32_vectors,
+    &f32_to_e4m3, &f32_to_e5m2, &f16_to_i8, &e5m2_to_f32};
+
 static void special_values_pass_through_every_activation(void) {
     static const double factors[] = {1, -1, 0.5};
     gemmepi_epilogue activation;
     int t;
-    for (t = 0; t < COUNT(all_types); t++)
+    for (t = 0; t < COUNT(special_types); t++)
         for (activation = GEMMEPI_NONE; activation <= GEMMEPI_TANH; activation++) {
-            problem p = typed(all_types[t], SPECIALS, 3, 1, activation | GEMMEPI_AUX);
+            problem p = typed(special_types[t], SPECIALS, 3, 1, activation | GEMMEPI_AUX);
             p.given[T_A] = specials;
             p.given[T_B] = factors;
             holds(&p);
@@ -289,9 +1027,9 @@ static void special_values_pass_through_every_derivative(void) {
         aux[3 * i + 1] = -specials[i];
         aux[3 * i + 2] = specials[i] / 4;
     }
-    for (t = 0; t < COUNT(all_types); t++)
+    for (t = 0; t < COUNT(special_types); t++)
         for (activation = GEMMEPI_GELU_TANH; activation <= GEMMEPI_TANH; activation++) {
-            problem p = typed(all_types[t], SPECIALS, 3, 1, activation | GEMMEPI_BACKWARD);
+            problem p = typed(special_types[t], SPECIALS, 3, 1, activation | GEMMEPI_BACKWARD);
             p.given[T_A] = ones;
             p.given[T_B] = factors;
             p.given[T_AUX] = aux;
@@ -352,15 +1090,15 @@ static void tails_keep_their_relative_precision(void) {
 static void relu_backward_selects_so_that_infinity_times_zero_does_not_arise(void) {
     static const double a[] = {INFINITY, -INFINITY, NAN, 3}, b[] = {1, 1}, bits[] = {0, 1, 0, 1, 0, 1, 0, 1};
     int t, i;
-    for (t = 0; t < COUNT(plain_types); t++) {
-        problem p = typed(plain_types[t], 4, 2, 1, GEMMEPI_RELU | GEMMEPI_BACKWARD);
+    for (t = 0; t < COUNT(special_types); t++) {
+        problem p = typed(special_types[t], 4, 2, 1, GEMMEPI_RELU | GEMMEPI_BACKWARD);
         double *d;
         p.given[T_A] = a;
         p.given[T_B] = b;
         p.given[T_AUX] = bits;
         d = answer(&p, T_D);
         for (i = 0; i < 4; i++)
-            CHECK(d[2 * i] == 0, "row %d of %s with a clear bit: %g", i, plain_types[t]->name, d[2 * i]);
+            CHECK(d[2 * i] == 0, "row %d of %s with a clear bit: %g", i, special_types[t]->name, d[2 * i]);
         free(d);
     }
 }
@@ -747,18 +1485,52 @@ static void scalars_on_the_device_are_those_of_the_host(void) {
         }
 }
 
+/* What the tests above say of plain types, with few kernels. */
+static void edges_hold_for_8_bits_and_mixed_types(void) {
+    static const types *const kinds[] = {&e4m3_to_bf16, &e4m3_alone, &i8, &bf16_e4m3};
+    static const gemmepi_epilogue epilogues[] = {GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX,
+                                                 GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL};
+    int t, e, way;
+    for (t = 0; t < COUNT(kinds); t++)
+        for (e = 0; e < COUNT(epilogues); e++)
+            for (way = 0; way < 16; way++) { /* k 0, alpha 0, beta 0 with C of NaN, scalars on the device */
+                problem p = typed(kinds[t], 19, 32, way & 1 ? 16 : 0, epilogues[e]);
+                lay_out(&p, 4 * (t % 2));
+                problem_scale(&p, way & 2 ? 0 : 0.7, way & 4 ? 0 : -1.3);
+                p.desc.flags = way & 8 ? GEMMEPI_DEVICE_SCALARS : 0;
+                p.by_plan = way >> 1 & 1;
+                add_scales(&p, GEMMEPI_SCALE_TENSOR, GEMMEPI_SCALE_TENSOR);
+                holds(&p);
+            }
+}
+
 static void c_residual_and_aux_may_be_d(void) {
     static const int which[] = {T_C, T_RESIDUAL, T_AUX};
+    static const types *const kinds[] = {&f64, &f32, &f16, &bf16, &e4m3_alone, &i8, &e5m2_e4m3_to_e5m2};
     int t, subset, i;
-    for (t = 0; t < COUNT(plain_types); t++)
+    for (t = 0; t < COUNT(kinds); t++)
         for (subset = 1; subset < 8; subset++) {
-            problem p =
-                typed(plain_types[t], 45, 37, 20, GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL);
+            problem p = typed(kinds[t], 45, 37, 20, GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL);
             p.desc.batch = 2;
             problem_space_out(&p, 3);
             problem_scale(&p, 1, 0.5);
+            if (t % 2 == 0)
+                add_scales(&p, GEMMEPI_SCALE_TENSOR, GEMMEPI_SCALE_TENSOR);
             for (i = 0; i < 3; i++)
                 p.in_place[which[i]] = subset >> i & 1;
+            holds(&p);
+        }
+}
+
+static void a_relaxed_gradient_may_overwrite_its_aux(void) {
+    int t, layout;
+    for (t = 0; t < COUNT(plain_types); t++)
+        for (layout = 0; layout < LAYOUTS; layout++) {
+            problem p = typed(plain_types[t], 16, 40, 32, GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD);
+            lay_out(&p, layout);
+            p.desc.flags = GEMMEPI_RELAXED;
+            p.in_place[T_AUX] = 1;
+            p.desc.aux = p.desc.d;
             holds(&p);
         }
 }
@@ -797,24 +1569,26 @@ static void the_backward_of_none_multiplies_by_one(void) {
 
 /* Eleven values along a row of the mask; the second row has them negated. Bits past the eleventh stay. */
 static void the_mask_has_a_bit_where_v_is_above_zero(void) {
-    static const double values[] = {0, -0.0, NAN, 1, -1, 6e-8, INFINITY, -INFINITY, 2, -3, 4},
-                        signs[] = {1, -1};
+    static const double signs[] = {1, -1};
+    double values[] = {0, -0.0, NAN, 1, -1, 6e-8, INFINITY, -INFINITY, 2, -3, 4};
     int t, layout;
-    for (t = 0; t < COUNT(all_types); t++)
+    for (t = 0; t < COUNT(special_types); t++)
         for (layout = 0; layout < 2; layout++) {
-            problem p = typed(all_types[t], layout ? 11 : 2, layout ? 2 : 11, 1, GEMMEPI_RELU | GEMMEPI_AUX);
+            problem p =
+                typed(special_types[t], layout ? 11 : 2, layout ? 2 : 11, 1, GEMMEPI_RELU | GEMMEPI_AUX);
             run r;
             const unsigned char *before, *after;
             lay_out(&p, layout);
+            values[5] = special_types[t] == &e5m2_to_f32 ? 0x1p-16 : 6e-8; /* the smallest there is */
             p.given[layout ? T_A : T_B] = values;
             p.given[layout ? T_B : T_A] = signs;
             CHECK(problem_holds_run(here, &p, NULL, &r), "see above");
             before = r.before + r.tensors[T_AUX].offset;
             after = r.after + r.tensors[T_AUX].offset;
-            CHECK(after[0] == 0x68 && (after[1] & 7) == 5, "%s: %02x %02x", all_types[t]->name, after[0],
+            CHECK(after[0] == 0x68 && (after[1] & 7) == 5, "%s: %02x %02x", special_types[t]->name, after[0],
                   after[1]);
-            CHECK(after[16] == 0x90 && (after[17] & 7) == 2, "%s: %02x %02x", all_types[t]->name, after[16],
-                  after[17]);
+            CHECK(after[16] == 0x90 && (after[17] & 7) == 2, "%s: %02x %02x", special_types[t]->name,
+                  after[16], after[17]);
             CHECK((after[1] ^ before[1]) >> 3 == 0 && (after[17] ^ before[17]) >> 3 == 0,
                   "bits past the end changed");
             run_free(&r);
@@ -850,6 +1624,8 @@ static const gemmepi_epilogue bit_epilogues[] = {GEMMEPI_NONE, GEMMEPI_RELU | GE
                                                  GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
                                                  GEMMEPI_NONE | GEMMEPI_BGRAD_B};
 
+static const types *const bit_types[] = {&f64, &f32, &f16, &bf16, &e4m3_to_bf16, &i8_to_f32};
+
 static int same_bits(const problem *first, const problem *second) {
     run one, two;
     int same = problem_holds_run(here, first, NULL, &one);
@@ -870,18 +1646,18 @@ static problem bit_problem(const types *t, gemmepi_epilogue epilogue) {
 
 static void a_repeated_run_gives_the_same_bits(void) {
     int t, e;
-    for (t = 0; t < COUNT(plain_types); t++)
+    for (t = 0; t < COUNT(bit_types); t++)
         for (e = 0; e < COUNT(bit_epilogues); e++) {
-            problem p = bit_problem(plain_types[t], bit_epilogues[e]);
+            problem p = bit_problem(bit_types[t], bit_epilogues[e]);
             CHECK(same_bits(&p, &p), "%s", problem_line(&p).text);
         }
 }
 
 static void one_shot_gives_the_bits_of_the_plan(void) {
     int t, e;
-    for (t = 0; t < COUNT(plain_types); t++)
+    for (t = 0; t < COUNT(bit_types); t++)
         for (e = 0; e < COUNT(bit_epilogues); e++) {
-            problem p = bit_problem(plain_types[t], bit_epilogues[e]), by_plan = p;
+            problem p = bit_problem(bit_types[t], bit_epilogues[e]), by_plan = p;
             by_plan.by_plan = by_plan.own_workspace = 1;
             CHECK(same_bits(&p, &by_plan), "%s", problem_line(&p).text);
         }
@@ -906,6 +1682,18 @@ static void the_oracle_rounds_to_nearest_even(void) {
         {GEMMEPI_BF16, 0x1.fefp127, 0x1.fep127},
         {GEMMEPI_BF16, 0x1.8p-133, 0x1p-132},
         {GEMMEPI_F32, 16777217, 16777216},
+        {GEMMEPI_E4M3, 1.0625, 1},
+        {GEMMEPI_E4M3, 0x1.8p-9, 0x1p-8},
+        {GEMMEPI_E4M3, 464, 448},
+        {GEMMEPI_E4M3, -500, -448},
+        {GEMMEPI_E4M3, INFINITY, 448},
+        {GEMMEPI_E5M2, 0x1p-17, 0},
+        {GEMMEPI_E5M2, 1e6, 57344},
+        {GEMMEPI_E5M2, -INFINITY, -57344},
+        {GEMMEPI_I8, 2.5, 2},
+        {GEMMEPI_I8, 127.6, 127},
+        {GEMMEPI_I8, -127.5, -128},
+        {GEMMEPI_I8, -1e9, -128},
     };
     unsigned bits;
     int i;
@@ -920,6 +1708,16 @@ static void the_oracle_rounds_to_nearest_even(void) {
         CHECK(isnan(from_f16) || as_f16 == half, "f16 %04x comes back as %04x", bits, as_f16);
         CHECK(isnan(from_bf16) || as_bf16 == half, "bf16 %04x comes back as %04x", bits, as_bf16);
     }
+    for (bits = 0; bits < 256; bits++)
+        for (i = GEMMEPI_E4M3; i <= (int)GEMMEPI_I8; i++) {
+            uint8_t code[8] = {0}, again[8] = {0};
+            double value;
+            code[0] = (uint8_t)bits;
+            value = oracle_decode((gemmepi_dtype)i, code);
+            oracle_encode((gemmepi_dtype)i, again, value);
+            CHECK(isnan(value) || again[0] == code[0], "%s %02x comes back as %02x",
+                  oracle_format((gemmepi_dtype)i).name, bits, again[0]);
+        }
 }
 
 static void run_all(void) {
@@ -940,6 +1738,7 @@ static void run_all(void) {
     RUN(beta_zero_never_reads_c);
     RUN(scalars_on_the_device_are_those_of_the_host);
     RUN(c_residual_and_aux_may_be_d);
+    RUN(a_relaxed_gradient_may_overwrite_its_aux);
     RUN(bias_grad_is_per_item_or_the_sum_over_the_batch);
     RUN(the_backward_of_none_multiplies_by_one);
     RUN(the_mask_has_a_bit_where_v_is_above_zero);
@@ -947,6 +1746,29 @@ static void run_all(void) {
     RUN(a_repeated_run_gives_the_same_bits);
     RUN(one_shot_gives_the_bits_of_the_plan);
     RUN(typical_errors_are_those_of_rounding_once);
+    RUN(edges_hold_for_8_bits_and_mixed_types);
+    RUN(small_integers_are_exact_for_8_bits_and_mixed_types);
+    RUN(stores_of_8_bits_round_to_even_and_saturate);
+    RUN(nan_stays_nan_in_8_bits_and_is_zero_in_i8);
+    RUN(every_code_of_8_bits_is_read);
+    RUN(the_bias_is_added_before_rounding);
+    RUN(every_pair_of_scale_modes_holds);
+    RUN(scale_modes_hold_for_other_operands);
+    RUN(sums_of_operands_are_of_scaled_values);
+    RUN(each_item_of_a_batch_has_its_own_scales_or_all_share_them);
+    RUN(c_d_aux_and_residual_have_scales);
+    RUN(an_aux_of_8_bits_feeds_backward_by_its_scale);
+    RUN(amax_is_the_largest_magnitude_before_scaling_and_rounding);
+    RUN(a_nan_anywhere_is_the_amax);
+    RUN(amax_holds_over_many_tiles_and_items);
+    RUN(i32_results_are_exact);
+    RUN(i32_results_wrap_around);
+    RUN(long_sums_of_i8_are_exact);
+    RUN(scalars_on_the_device_are_rounded_for_i32);
+    RUN(every_epilogue_holds_for_8_bits);
+    RUN(mixed_and_8_bit_types_hold_at_multiples_of_16);
+    RUN(mixed_and_8_bit_types_hold_at_other_sizes);
+    RUN(long_sums_of_8_bits_are_within_the_bound);
     RUN(f64_products_are_within_the_bound);
     RUN(f32_products_are_within_the_bound);
     RUN(tf32_products_are_within_the_bound);

@@ -6,7 +6,11 @@
        |out - ref| <= u |ref| + L E + 4 u_acc T + smallest subnormal
 
    u is the unit roundoff of the stored type, u_acc that of the accumulator.
-   E = (4 + k/8) u_acc S, and 2^-9 S more for TF32.
+   E = (4 + k/8) u_acc S, and 2^-9 S more for TF32; where both operands are E4M3 or E5M2, 2^-10 S more for each 32
+   of k, but for at most 128 unless accumulation is fast: what the tensor cores of Hopper lose on operands of one sign,
+   measured (random normal operands stay within numerics.md's 2^-12).
+   I8 times I8 is exact: there S takes the sum for the terms, blocks of 128 of it where scales differ along k, and
+   the k of E counts 32 and those blocks at most.
    L is 1.13 for the GELUs, 1.1 for SILU, 1 for the others, |act'(aux)| for BACKWARD.
    T, the magnitudes combined after the product, is here
        |act(v)| + |residual|            forward
@@ -18,8 +22,14 @@
    forward E has room for it, in the tails of act' it has not.
    A bias_grad of BGRAD has the sum of L E for L E, and u_d sum |v| more where D is stored in 16 bits.
 
-   Where operands are small integers (exact), NONE, RELU, aux, mask and bias_grad must be the rounded
-   reference itself. */
+   A result of 8 bits (E4M3, E5M2, I8), which may have a scale, must be what one of the numbers within
+       |scale| (L E + (4 u_acc + 2^-12) T) + u_acc |ref|
+   of the reference rounds to, saturated: 2^-12 is what numerics.md lets the shorter activations be off, so it is
+   not there for NONE and RELU, nor for aux. For the two of fp8 that is tighter than the bound above.
+   An amax lies between the largest |v| less and the largest |v| plus its bound, and is rounded to the accumulator.
+
+   Where operands are small integers and scales powers of two (exact), NONE, RELU, aux, mask, bias_grad and amax must
+   be the rounded reference itself. I32 results must be in any case. */
 #ifndef GEMMEPI_TESTS_ORACLE_H
 #define GEMMEPI_TESTS_ORACLE_H
 
@@ -38,31 +48,54 @@ typedef struct number_format {
     int highest;      /* every finite value is below 2^highest             */
     size_t size;      /* bytes                                             */
     const char *name; /* as in messages                                    */
+    double most;      /* stores saturate there; 0: they become infinite    */
 } number_format;
 
 /* DTYPE_DEFAULT stands for the bits of RELU's mask. */
 static number_format oracle_format(gemmepi_dtype dtype) {
     static const number_format formats[] = {
-        {1, 0, 1, 0, "mask"},    {24, -149, 128, 4, "f32"}, {53, -1074, 1024, 8, "f64"},
-        {11, -24, 16, 2, "f16"}, {8, -133, 128, 2, "bf16"},
+        {1, 0, 1, 0, "mask", 0},        {24, -149, 128, 4, "f32", 0}, {53, -1074, 1024, 8, "f64", 0},
+        {11, -24, 16, 2, "f16", 0},     {8, -133, 128, 2, "bf16", 0}, {4, -9, 9, 1, "e4m3", 448},
+        {3, -16, 16, 1, "e5m2", 57344}, {7, 0, 8, 1, "i8", 127},      {32, 0, 32, 4, "i32", 0},
     };
     return formats[dtype];
+}
+
+static int oracle_is_fp8(gemmepi_dtype dtype) {
+    return dtype == GEMMEPI_E4M3 || dtype == GEMMEPI_E5M2;
+}
+
+/* The dtypes that may have a scale, and saturate. */
+static int oracle_is_narrow(gemmepi_dtype dtype) {
+    return oracle_format(dtype).size == 1;
 }
 
 static double oracle_roundoff(gemmepi_dtype dtype) {
     return ldexp(1, -oracle_format(dtype).digits);
 }
 
+/* What is above the largest finite value: infinity, or the value itself; I8 has one more below. */
+static double oracle_beyond(gemmepi_dtype dtype, double x) {
+    double most = oracle_format(dtype).most;
+    if (dtype == GEMMEPI_I8 && x < 0)
+        return -128;
+    return copysign(most > 0 ? most : INFINITY, x);
+}
+
 static double oracle_round(gemmepi_dtype dtype, double x) {
     number_format f = oracle_format(dtype);
     int exponent, unit;
     double rounded;
-    if (dtype == GEMMEPI_F64 || x == 0 || isnan(x) || isinf(x))
+    if (dtype == GEMMEPI_F64 || x == 0 || isnan(x))
         return x;
+    if (isinf(x))
+        return oracle_beyond(dtype, x);
     frexp(x, &exponent);
     unit = exponent - f.digits > f.lowest ? exponent - f.digits : f.lowest;
     rounded = ldexp(nearbyint(ldexp(x, -unit)), unit);
-    return fabs(rounded) >= ldexp(1, f.highest) ? copysign(INFINITY, x) : rounded;
+    return fabs(rounded) >= ldexp(1, f.highest) || (f.most > 0 && fabs(rounded) > f.most)
+               ? oracle_beyond(dtype, x)
+               : rounded;
 }
 
 static uint16_t oracle_encode_f16(double x) {
@@ -87,36 +120,89 @@ static double oracle_decode_f16(uint16_t bits) {
     return bits & 0x8000 ? -y : y;
 }
 
-static void oracle_encode(gemmepi_dtype dtype, void *to, double x) {
-    float narrow;
+static uint8_t oracle_encode_e4m3(double x) {
+    int sign = signbit(x) ? 0x80 : 0, exponent;
+    double y = fabs(oracle_round(GEMMEPI_E4M3, x));
+    if (isnan(x))
+        return 0x7f;
+    if (y < ldexp(1, -6))
+        return (uint8_t)(sign | (int)ldexp(y, 9));
+    frexp(y, &exponent);
+    return (uint8_t)(sign | (((exponent + 6) << 3) + (int)ldexp(y, 4 - exponent) - 8));
+}
+
+static double oracle_decode_e4m3(uint8_t bits) {
+    int exponent = bits >> 3 & 15, fraction = bits & 7;
+    double y = exponent == 15 && fraction == 7 ? NAN
+               : exponent == 0                 ? ldexp(fraction, -9)
+                                               : ldexp(8 + fraction, exponent - 10);
+    return bits & 0x80 ? -y : y;
+}
+
+/* The upper half of an F16. An infinity that is to be read stays one. */
+static uint8_t oracle_encode_e5m2(double x) {
+    return (uint8_t)(oracle_encode_f16(isinf(x) ? x : oracle_round(GEMMEPI_E5M2, x)) >> 8);
+}
+
+static uint8_t oracle_encode_8_bits(gemmepi_dtype dtype, double x) {
+    if (dtype == GEMMEPI_I8)
+        return isnan(x) ? 0 : (uint8_t)(int)oracle_round(GEMMEPI_I8, x);
+    return dtype == GEMMEPI_E4M3 ? oracle_encode_e4m3(x) : oracle_encode_e5m2(x);
+}
+
+static uint16_t oracle_encode_16_bits(gemmepi_dtype dtype, double x) {
+    float narrow = (float)oracle_round(dtype, x);
     uint32_t bits;
-    uint16_t half;
-    if (dtype == GEMMEPI_F64) {
-        memcpy(to, &x, 8);
-        return;
-    }
-    narrow = (float)oracle_round(dtype, x);
     memcpy(&bits, &narrow, 4);
-    half = dtype == GEMMEPI_F16 ? oracle_encode_f16(x) : (uint16_t)(bits >> 16);
-    if (dtype == GEMMEPI_F32)
-        memcpy(to, &narrow, 4);
-    else
+    return dtype == GEMMEPI_F16 ? oracle_encode_f16(x) : (uint16_t)(bits >> 16);
+}
+
+static void oracle_encode(gemmepi_dtype dtype, void *to, double x) {
+    float narrow = dtype == GEMMEPI_F32 ? (float)x : 0;
+    int32_t whole = dtype == GEMMEPI_I32 ? (int32_t)x : 0;
+    uint16_t half;
+    switch (oracle_format(dtype).size) {
+    case 8:
+        memcpy(to, &x, 8);
+        break;
+    case 4:
+        memcpy(to, dtype == GEMMEPI_I32 ? (void *)&whole : (void *)&narrow, 4);
+        break;
+    case 2:
+        half = oracle_encode_16_bits(dtype, x);
         memcpy(to, &half, 2);
+        break;
+    default:
+        *(uint8_t *)to = oracle_encode_8_bits(dtype, x);
+    }
+}
+
+static double oracle_decode_8_bits(gemmepi_dtype dtype, uint8_t bits) {
+    if (dtype == GEMMEPI_I8)
+        return bits < 128 ? bits : bits - 256;
+    return dtype == GEMMEPI_E4M3 ? oracle_decode_e4m3(bits) : oracle_decode_f16((uint16_t)(bits << 8));
 }
 
 static double oracle_decode(gemmepi_dtype dtype, const void *from) {
     double number;
     float narrow;
+    int32_t whole;
     uint16_t half;
     uint32_t bits;
     if (dtype == GEMMEPI_F64) {
         memcpy(&number, from, 8);
         return number;
     }
+    if (dtype == GEMMEPI_I32) {
+        memcpy(&whole, from, 4);
+        return (double)whole;
+    }
     if (dtype == GEMMEPI_F32) {
         memcpy(&narrow, from, 4);
         return (double)narrow;
     }
+    if (oracle_is_narrow(dtype))
+        return oracle_decode_8_bits(dtype, *(const uint8_t *)from);
     memcpy(&half, from, 2);
     if (dtype == GEMMEPI_F16)
         return oracle_decode_f16(half);
@@ -163,6 +249,50 @@ static void view_set(const view *v, int64_t item, int64_t i, int64_t j, double x
         v->data[index / 8] = (unsigned char)((v->data[index / 8] & ~(1 << index % 8)) | (x > 0) << index % 8);
     else
         oracle_encode(v->dtype, v->data + index * (int64_t)oracle_format(v->dtype).size, x);
+}
+
+/* >>scales */
+
+/* The scales of one matrix. Those of a and b along their outer extent (rows of op(A), columns of op(B)) and k. */
+typedef struct scales {
+    gemmepi_scale_mode mode;
+    view at;
+    int64_t rows, columns; /* of at, of one item */
+} scales;
+
+/* Where the numbers of each mode lie. */
+static scales oracle_scales(gemmepi_scale scale, int64_t outer, int64_t k) {
+    int64_t steps = (k + 127) / 128;
+    scales s = {GEMMEPI_SCALE_NONE, {NULL, GEMMEPI_F32, 1, 1, 0}, 1, 1};
+    s.mode = scale.mode;
+    s.at.item = scale.batch_stride;
+    if (s.mode == GEMMEPI_SCALE_OUTER)
+        s.rows = outer;
+    if (s.mode == GEMMEPI_SCALE_VECTOR_128) {
+        s.rows = steps;
+        s.columns = s.at.row = outer;
+    }
+    if (s.mode == GEMMEPI_SCALE_BLOCK_128) {
+        s.rows = (outer + 127) / 128;
+        s.columns = steps;
+        s.at.row = (steps + 3) / 4 * 4;
+    }
+    return s;
+}
+
+static double oracle_scale(const scales *s, int64_t item, int64_t outer, int64_t k) {
+    switch (s->mode) {
+    case GEMMEPI_SCALE_TENSOR:
+        return view_get(&s->at, item, 0, 0);
+    case GEMMEPI_SCALE_OUTER:
+        return view_get(&s->at, item, outer, 0);
+    case GEMMEPI_SCALE_VECTOR_128:
+        return view_get(&s->at, item, k / 128, outer);
+    case GEMMEPI_SCALE_BLOCK_128:
+        return view_get(&s->at, item, outer / 128, k / 128);
+    default:
+        return 1;
+    }
 }
 
 /* >>activations, in the forms that do not cancel; at infinity to the letter, so that inf * 0 is NaN as in
@@ -244,22 +374,29 @@ static double oracle_derivative(unsigned activation, double at, double *magnitud
 
 /* >>products */
 
+/* A value and how far from it an answer may be. For RELU's mask the value is v: the bit is v > 0, free
+   where v is within its bound of zero. For 8 bits the bound is that of the value before it is rounded. */
+typedef struct expected {
+    double value, bound;
+} expected;
+
 /* A problem without defaults. Vectors are views too: bias_grad of shape [1, n] or [m, 1]. */
 typedef struct oracle_problem {
     int64_t m, n, k, batch;
     unsigned activation;
     gemmepi_epilogue flags;
-    int tf32, relaxed, exact;
+    int tf32, relaxed, fast, exact;
     int bgrad_rows; /* BGRAD sums rows of D (column-major) in place of columns */
     double alpha, beta;
     view a, b, c, d, bias, aux, bias_grad, residual;
+    scales scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual;
 } oracle_problem;
 
-/* A value and how far from it an answer may be. For RELU's mask the value is v: the bit is v > 0, free
-   where v is within its bound of zero. */
-typedef struct expected {
-    double value, bound;
-} expected;
+/* What a product must give: [batch, m, n] dense, [items, length] with a row for each item or one where the view of
+   bias_grad has item step 0, and one number each. */
+typedef struct answers {
+    expected *d, *aux, *bias_grad, amax_d, amax_aux;
+} answers;
 
 /* One element of the result on its way. */
 typedef struct element {
@@ -285,13 +422,39 @@ static double oracle_stored_bound(gemmepi_dtype dtype, double value, double spre
     return oracle_roundoff(dtype) * fabs(value) + spread + ldexp(1, oracle_format(dtype).lowest);
 }
 
-static double oracle_product_error(const oracle_problem *p, double magnitude) {
-    double u = oracle_roundoff(oracle_accumulator(p));
-    return ((4 + (double)p->k / 8) * u + (p->tf32 ? ldexp(1, -9) : 0)) * magnitude;
+static int oracle_both_fp8(const oracle_problem *p) {
+    return oracle_is_fp8(p->a.dtype) && oracle_is_fp8(p->b.dtype);
 }
 
-/* What an exact sum stays exact under. */
-#define ORACLE_EXACT_LIMIT 4194304.0 /* 2^22 */
+static int oracle_both_i8(const oracle_problem *p) {
+    return p->a.dtype == GEMMEPI_I8 && p->b.dtype == GEMMEPI_I8;
+}
+
+/* Terms that are summed exactly; 0: none. */
+static int64_t oracle_exact_steps(const oracle_problem *p) {
+    int along_k = p->scale_a.mode > GEMMEPI_SCALE_OUTER || p->scale_b.mode > GEMMEPI_SCALE_OUTER;
+    return !oracle_both_i8(p) ? 0 : along_k ? 128 : p->k;
+}
+
+/* E of S */
+static double oracle_product_error(const oracle_problem *p, double magnitude) {
+    double u = oracle_roundoff(oracle_accumulator(p)), k = (double)p->k, more = 0;
+    int64_t steps = oracle_exact_steps(p);
+    if (steps > 0)
+        k = fmin(k, 32 + k / (double)steps);
+    if (p->tf32)
+        more += ldexp(1, -9);
+    if (oracle_both_fp8(p))
+        more += ldexp(ceil((p->fast ? k : fmin(k, 128)) / 32), -10);
+    return ((4 + k / 8) * u + more) * magnitude;
+}
+
+/* What an exact sum stays exact under: multiples of 1, or with scales, alpha and beta of 1/2 and more each, of 1/8.
+   Sums of fp8 products, which Hopper keeps 13 bits of, before their scales of 1/2 each. */
+static double oracle_exact_limit(const oracle_problem *p, int of_products) {
+    int scaled = p->scale_a.mode || p->scale_b.mode || p->scale_c.mode || p->scale_residual.mode;
+    return ldexp(1, (of_products && oracle_both_fp8(p) ? 12 : 22) - (scaled ? 2 : 0));
+}
 
 static double oracle_slope(unsigned activation) {
     return activation == GEMMEPI_GELU_TANH || activation == GEMMEPI_GELU_ERF ? 1.13
@@ -336,27 +499,65 @@ static void oracle_backward(const oracle_problem *p, element *e, double aux) {
     e->terms = p->activation == GEMMEPI_RELU ? fabs(e->result) : fabs(e->v) * magnitude;
 }
 
+static double oracle_residual(const oracle_problem *p, int64_t item, int64_t i, int64_t j) {
+    return view_get(&p->residual, item, i, j) * oracle_scale(&p->scale_residual, item, 0, 0);
+}
+
 /* From the sum over k to what is stored; e has sum and magnitude. */
 static void oracle_element(const oracle_problem *p, element *e, int64_t item, int64_t i, int64_t j) {
-    double c = p->beta != 0 ? p->beta * view_get(&p->c, item, i, j) : 0;
+    double scale_c = p->beta != 0 ? oracle_scale(&p->scale_c, item, 0, 0) : 0;
+    double c = p->beta != 0 ? p->beta * scale_c * view_get(&p->c, item, i, j) : 0;
     double bias = p->flags & GEMMEPI_BIAS ? view_get(&p->bias, item, i, j) : 0;
     double all = fabs(p->alpha) * e->magnitude + fabs(c) + fabs(bias), rounding;
     e->v = (double)(p->alpha * e->sum + c + bias);
     rounding = oracle_relaxed_rounding(p, (double)(p->alpha * e->sum), c);
-    e->exact_v = p->exact && all < ORACLE_EXACT_LIMIT && rounding == 0;
+    e->exact_v = p->exact && all < oracle_exact_limit(p, 0) && e->magnitude < oracle_exact_limit(p, 1) &&
+                 rounding == 0;
     e->error = !isfinite(all) ? 0 : oracle_product_error(p, all) + rounding;
     if (p->flags & GEMMEPI_BACKWARD)
-        oracle_backward(p, e, view_get(&p->aux, item, i, j));
+        oracle_backward(p, e, view_get(&p->aux, item, i, j) * oracle_scale(&p->scale_aux, item, 0, 0));
     else
         oracle_forward(p, e);
     e->spread += oracle_relaxed_tanh(p, e->v);
     e->exact = e->exact_v && p->activation <= GEMMEPI_RELU;
     if (p->flags & GEMMEPI_RESIDUAL) {
-        double residual = view_get(&p->residual, item, i, j);
+        double residual = oracle_residual(p, item, i, j);
         e->result += residual;
         e->terms += fabs(residual);
-        e->exact = e->exact && e->terms < ORACLE_EXACT_LIMIT;
+        e->exact = e->exact && e->terms < oracle_exact_limit(p, 0);
     }
+}
+
+/* A whole number modulo 2^32, and the I32 that has these bits. */
+static uint32_t oracle_modulo(wide x) {
+    return (uint32_t)(int64_t)x;
+}
+
+static double oracle_from_modulo(uint32_t x) {
+    return x < 0x80000000u ? (double)x : (double)x - 4294967296.0;
+}
+
+/* oracle_element for I32 results. */
+static void oracle_whole_element(const oracle_problem *p, element *e, int64_t item, int64_t i, int64_t j) {
+    uint32_t v = oracle_modulo(nearbyint(p->alpha)) * oracle_modulo(e->sum);
+    if (p->beta != 0)
+        v += oracle_modulo(nearbyint(p->beta)) * oracle_modulo(view_get(&p->c, item, i, j));
+    if (p->flags & GEMMEPI_BIAS)
+        v += oracle_modulo(view_get(&p->bias, item, i, j));
+    e->v = oracle_from_modulo(v);
+    e->result = p->activation == GEMMEPI_RELU && e->v < 0 ? 0 : e->v;
+    if (p->flags & GEMMEPI_RESIDUAL)
+        e->result =
+            oracle_from_modulo(oracle_modulo(e->result) + oracle_modulo(oracle_residual(p, item, i, j)));
+    e->error = e->spread = e->terms = 0;
+    e->exact_v = e->exact = 1;
+}
+
+/* How far off the result in the accumulator may be. */
+static double oracle_spread(const oracle_problem *p, const element *e) {
+    int shorter = p->activation > GEMMEPI_RELU && oracle_format(p->d.dtype).size <= 2;
+    return e->spread +
+           (4 * oracle_roundoff(oracle_accumulator(p)) + (shorter ? ldexp(1, -12) : 0)) * e->terms;
 }
 
 static expected oracle_stored(const oracle_problem *p, gemmepi_dtype dtype, double value, double spread,
@@ -367,6 +568,55 @@ static expected oracle_stored(const oracle_problem *p, gemmepi_dtype dtype, doub
     if (!exact)
         x.bound =
             oracle_stored_bound(dtype, value, spread + 4 * oracle_roundoff(oracle_accumulator(p)) * terms);
+    return x;
+}
+
+/* For 8 bits: a number that may be off by spread, times a scale. */
+static expected oracle_stored_narrow(const oracle_problem *p, gemmepi_dtype dtype, double value,
+                                     double spread, double scale, int exact) {
+    expected x;
+    x.value = exact ? oracle_round(dtype, value * scale) : value * scale;
+    x.bound = exact ? 0 : fabs(scale) * spread + oracle_roundoff(oracle_accumulator(p)) * fabs(x.value);
+    return x;
+}
+
+static expected oracle_d(const oracle_problem *p, const element *e, int64_t item) {
+    if (oracle_is_narrow(p->d.dtype))
+        return oracle_stored_narrow(p, p->d.dtype, e->result, oracle_spread(p, e),
+                                    oracle_scale(&p->scale_d, item, 0, 0), e->exact);
+    return oracle_stored(p, p->d.dtype, e->result, e->spread, e->terms, e->exact);
+}
+
+static expected oracle_aux(const oracle_problem *p, const element *e, int64_t item) {
+    if (oracle_is_narrow(p->aux.dtype))
+        return oracle_stored_narrow(p, p->aux.dtype, e->v, e->error, oracle_scale(&p->scale_aux, item, 0, 0),
+                                    e->exact_v);
+    return oracle_stored(p, p->aux.dtype, e->v, e->error, 0, e->exact_v);
+}
+
+/* The largest magnitude so far, and the least and the most that an answer may take it for. */
+typedef struct largest {
+    double value, low, high;
+    int exact;
+} largest;
+
+static double oracle_larger(double x, double y) { /* NaN stays */
+    return isnan(x) || x > y ? x : y;
+}
+
+static void oracle_take(largest *l, double value, double spread, int exact) {
+    l->value = oracle_larger(l->value, fabs(value));
+    l->low = oracle_larger(l->low, fabs(value) - spread);
+    l->high = oracle_larger(l->high, fabs(value) + spread);
+    l->exact = l->exact && exact;
+}
+
+static expected oracle_amax(const oracle_problem *p, const largest *l) {
+    gemmepi_dtype dtype = oracle_accumulator(p);
+    expected x;
+    x.value = l->exact ? oracle_round(dtype, l->value) : l->value;
+    x.bound =
+        l->exact ? 0 : oracle_stored_bound(dtype, l->value, fmax(l->high - l->value, l->value - l->low));
     return x;
 }
 
@@ -400,59 +650,75 @@ static void oracle_add_operand(const oracle_problem *p, total *t, const double *
 }
 
 static void oracle_add_element(const oracle_problem *p, total *t, const element *e) {
-    int kept = !p->relaxed || p->d.dtype == oracle_accumulator(p) ||
-               oracle_round(p->d.dtype, e->result) == e->result;
     int sixteen_bits = oracle_format(p->d.dtype).size == 2 && p->relaxed;
+    int kept = !sixteen_bits || oracle_round(p->d.dtype, e->result) == e->result;
     double rounding = sixteen_bits ? oracle_roundoff(p->d.dtype) * fabs(e->result) : 0;
     oracle_add(t, e->result, fabs(e->result), e->spread + rounding, e->terms, e->exact && kept);
 }
 
 static expected oracle_bias_grad(const oracle_problem *p, const total *t, double old) {
     double value = (double)(t->value + old);
-    int exact = t->exact && t->magnitude + fabs(old) < ORACLE_EXACT_LIMIT;
+    int exact = t->exact && t->magnitude + fabs(old) < oracle_exact_limit(p, 0);
+    if (p->d.dtype == GEMMEPI_I32)
+        return oracle_stored(p, GEMMEPI_I32, oracle_from_modulo(oracle_modulo(t->value + old)), 0, 0, 1);
     return oracle_stored(p, p->bias_grad.dtype, value, t->spread, t->terms + fabs(old), exact);
 }
 
-static void oracle_dot(const oracle_problem *p, element *e, const double *a, const double *b) {
+/* The sum over some k, and its terms' magnitudes. */
+static void oracle_dot(const oracle_problem *p, element *e, const double *a, const double *b, int64_t terms) {
     double sum = 0, magnitude = 0;
     wide precise = 0;
     int64_t k;
     if (p->a.dtype == GEMMEPI_F64) {
-        for (k = 0; k < p->k; k++) {
+        for (k = 0; k < terms; k++) {
             precise += (wide)a[k] * b[k];
             magnitude += fabs(a[k] * b[k]);
         }
     } else {
-        for (k = 0; k < p->k; k++) {
+        for (k = 0; k < terms; k++) {
             sum += a[k] * b[k];
             magnitude += fabs(a[k] * b[k]);
         }
     }
-    e->sum = precise + sum;
-    e->magnitude = magnitude;
+    e->sum += precise + sum;
+    /* sums of I8 are exact, but for what double leaves of scaled ones */
+    e->magnitude += oracle_both_i8(p) ? fabs(sum) + ldexp(magnitude, -26) : magnitude;
 }
 
-/* rows of op(A), or columns of op(B), one after the other */
-static void oracle_unpack(double *to, const view *v, int64_t item, int64_t lines, int64_t k, int columns) {
+static element oracle_sum(const oracle_problem *p, const double *a, const double *b) {
+    int64_t step = oracle_exact_steps(p) > 0 ? oracle_exact_steps(p) : p->k, k;
+    element e;
+    memset(&e, 0, sizeof e);
+    for (k = 0; k < p->k; k += step)
+        oracle_dot(p, &e, a + k, b + k, k + step < p->k ? step : p->k - k);
+    return e;
+}
+
+/* scaled rows of op(A), or columns of op(B), one after the other */
+static void oracle_unpack(double *to, const view *v, const scales *s, int64_t item, int64_t lines, int64_t k,
+                          int columns) {
     int64_t line, i;
     for (line = 0; line < lines; line++)
         for (i = 0; i < k; i++)
-            *to++ = columns ? view_get(v, item, i, line) : view_get(v, item, line, i);
+            *to++ = (columns ? view_get(v, item, i, line) : view_get(v, item, line, i)) *
+                    oracle_scale(s, item, line, i);
 }
 
 static void oracle_item(const oracle_problem *p, int64_t item, const double *a, const double *b, expected *d,
-                        expected *aux, total *sums) {
+                        expected *aux, total *sums, largest *most) {
     int64_t i, j;
     for (i = 0; i < p->m; i++)
         for (j = 0; j < p->n; j++, d++, aux++) {
-            element e;
-            oracle_dot(p, &e, a + i * p->k, b + j * p->k);
-            oracle_element(p, &e, item, i, j);
-            *d = oracle_stored(p, p->d.dtype, e.result, e.spread, e.terms, e.exact);
+            element e = oracle_sum(p, a + i * p->k, b + j * p->k);
+            if (p->d.dtype == GEMMEPI_I32)
+                oracle_whole_element(p, &e, item, i, j);
+            else
+                oracle_element(p, &e, item, i, j);
+            *d = oracle_d(p, &e, item);
+            oracle_take(most, e.result, oracle_spread(p, &e), e.exact);
+            oracle_take(most + 1, e.v, e.error, e.exact_v);
             if (p->flags & GEMMEPI_AUX)
-                *aux = p->activation == GEMMEPI_RELU
-                           ? oracle_mask_bit(p, &e)
-                           : oracle_stored(p, p->aux.dtype, e.v, e.error, 0, e.exact_v);
+                *aux = p->activation == GEMMEPI_RELU ? oracle_mask_bit(p, &e) : oracle_aux(p, &e, item);
             if (p->flags & GEMMEPI_BGRAD)
                 oracle_add_element(p, sums + (p->bgrad_rows ? i : j), &e);
         }
@@ -462,24 +728,25 @@ static void oracle_item(const oracle_problem *p, int64_t item, const double *a, 
         oracle_add_operand(p, sums + j, b + j * p->k);
 }
 
-/* d and aux are [batch, m, n] dense, bias_grad [items, length]: a row for each item, or one where its view
-   has item step 0. */
-static void oracle_product(const oracle_problem *p, expected *d, expected *aux, expected *bias_grad) {
+/* Writes d, aux with AUX, bias_grad unless NULL, and both amax. */
+static void oracle_product(const oracle_problem *p, answers *to) {
     int along_rows = p->flags & GEMMEPI_BGRAD_A || (p->flags & GEMMEPI_BGRAD && p->bgrad_rows);
     int64_t length = along_rows ? p->m : p->n, item, i;
     double *a = malloc(sizeof *a * (size_t)(p->m * p->k + 1));
     double *b = malloc(sizeof *b * (size_t)(p->n * p->k + 1));
     total *sums = malloc(sizeof *sums * (size_t)(length + 1));
+    expected *bias_grad = to->bias_grad;
+    largest most[2] = {{0, 0, 0, 1}, {0, 0, 0, 1}};
     for (item = 0; item < p->batch; item++) {
         int first = item == 0 || p->bias_grad.item != 0,
             last = item == p->batch - 1 || p->bias_grad.item != 0;
-        oracle_unpack(a, &p->a, item, p->m, p->k, 0);
-        oracle_unpack(b, &p->b, item, p->n, p->k, 1);
+        oracle_unpack(a, &p->a, &p->scale_a, item, p->m, p->k, 0);
+        oracle_unpack(b, &p->b, &p->scale_b, item, p->n, p->k, 1);
         for (i = 0; i < length && first; i++) {
             sums[i].value = sums[i].magnitude = sums[i].spread = sums[i].terms = 0;
             sums[i].exact = 1;
         }
-        oracle_item(p, item, a, b, d + item * p->m * p->n, aux + item * p->m * p->n, sums);
+        oracle_item(p, item, a, b, to->d + item * p->m * p->n, to->aux + item * p->m * p->n, sums, most);
         for (i = 0; i < length && last && bias_grad != NULL; i++) {
             int64_t row = along_rows ? i : 0, column = along_rows ? 0 : i;
             int adds = (p->flags & GEMMEPI_BGRAD_ACCUMULATE) != 0;
@@ -487,6 +754,8 @@ static void oracle_product(const oracle_problem *p, expected *d, expected *aux, 
             *bias_grad++ = oracle_bias_grad(p, sums + i, old);
         }
     }
+    to->amax_d = oracle_amax(p, most);
+    to->amax_aux = oracle_amax(p, most + 1);
     free(a);
     free(b);
     free(sums);
@@ -494,12 +763,24 @@ static void oracle_product(const oracle_problem *p, expected *d, expected *aux, 
 
 /* >>verdicts */
 
+/* 8 bits: one of the numbers within the bound, rounded. NaN is 0 in I8. */
+static int oracle_accepts_narrow(gemmepi_dtype dtype, double got, expected want) {
+    if (isnan(want.value))
+        return dtype == GEMMEPI_I8 ? got == 0 : isnan(got) != 0;
+    if (isinf(want.value))
+        return got == oracle_round(dtype, want.value);
+    return got >= oracle_round(dtype, want.value - want.bound) &&
+           got <= oracle_round(dtype, want.value + want.bound);
+}
+
 /* NaN and infinity must be where the reference has them; an answer may overflow where the bound reaches
    there. */
 static int oracle_accepts(gemmepi_dtype dtype, double got, expected want) {
     number_format f = oracle_format(dtype);
     if (dtype == GEMMEPI_DTYPE_DEFAULT)
         return (want.bound > 0 && !(fabs(want.value) > want.bound)) || (got > 0) == (want.value > 0);
+    if (oracle_is_narrow(dtype))
+        return oracle_accepts_narrow(dtype, got, want);
     if (isnan(want.value) || isinf(want.value))
         return isnan(want.value) ? isnan(got) != 0 : got == want.value;
     if (isinf(got))

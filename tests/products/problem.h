@@ -111,17 +111,38 @@ static int test_device_reserve(test_device *device, void **block, size_t *have, 
 
 /* >>problems */
 
-enum { T_A, T_B, T_C, T_D, T_BIAS, T_AUX, T_BIAS_GRAD, T_RESIDUAL, T_SCALARS, T_COUNT };
+enum {
+    T_A,
+    T_B,
+    T_C,
+    T_D,
+    T_BIAS,
+    T_AUX,
+    T_BIAS_GRAD,
+    T_RESIDUAL,
+    T_SCALARS,
+    T_SCALE_A,
+    T_SCALE_B,
+    T_SCALE_C,
+    T_SCALE_D,
+    T_SCALE_AUX,
+    T_SCALE_RESIDUAL,
+    T_AMAX_D,
+    T_AMAX_AUX,
+    T_COUNT
+};
 
-static const char *const tensor_names[] = {"a",   "b",         "c",        "d",      "bias",
-                                           "aux", "bias_grad", "residual", "scalars"};
+static const char *const tensor_names[] = {"a",       "b",         "c",        "d",         "bias",
+                                           "aux",     "bias_grad", "residual", "scalars",   "scale_a",
+                                           "scale_b", "scale_c",   "scale_d",  "scale_aux", "scale_residual",
+                                           "amax_d",  "amax_aux"};
 
 /* What the operands are filled with. */
 typedef enum fill {
     NORMAL,     /* products of about unit size              */
     POSITIVE,   /* no cancellation                          */
     CANCELLING, /* the terms of a sum cancel in pairs       */
-    INTEGERS,   /* small: every sum is exact                */
+    INTEGERS,   /* small, scales 1/2, 1, 2: sums are exact  */
     TWELVE_BITS /* A has 12 significant bits, B is -1, 0, 1 */
 } fill;
 
@@ -182,6 +203,67 @@ static int problem_bgrad_along_rows(const problem *p) {
            (problem_has(p, GEMMEPI_BGRAD) && p->desc.order == GEMMEPI_COLUMN_MAJOR);
 }
 
+static gemmepi_dtype dtype_or(gemmepi_dtype dtype, gemmepi_dtype otherwise) {
+    return dtype ? dtype : otherwise;
+}
+
+/* The dtype of a matrix or vector, by the rules for those left out. RELU's mask has none. */
+static gemmepi_dtype problem_dtype(const problem *p, int t) {
+    const gemmepi_matmul_desc *desc = &p->desc;
+    gemmepi_dtype a = dtype_or(desc->a.dtype, GEMMEPI_F32), d = dtype_or(desc->d.dtype, a);
+    gemmepi_dtype added = oracle_is_fp8(d) ? GEMMEPI_BF16 : d;
+    gemmepi_dtype vectors = d == GEMMEPI_I8 ? GEMMEPI_F32 : added;
+    switch (t) {
+    case T_A:
+        return a;
+    case T_B:
+        return dtype_or(desc->b.dtype, a);
+    case T_C:
+        return dtype_or(desc->c.dtype, added);
+    case T_RESIDUAL:
+        return dtype_or(desc->residual.dtype, added);
+    case T_AUX:
+        return problem_has_mask(p) ? GEMMEPI_DTYPE_DEFAULT : dtype_or(desc->aux.dtype, d);
+    case T_BIAS:
+        return dtype_or(desc->bias.dtype, vectors);
+    case T_BIAS_GRAD:
+        return dtype_or(desc->bias_grad.dtype, vectors);
+    default:
+        return d;
+    }
+}
+
+/* Results are whole numbers modulo 2^32. */
+static int problem_is_whole(const problem *p) {
+    return problem_dtype(p, T_D) == GEMMEPI_I32;
+}
+
+/* The matrix that a tensor is, or whose scales it is; NULL for the others. */
+static gemmepi_matrix *problem_matrix(problem *p, int t) {
+    gemmepi_matmul_desc *d = &p->desc;
+    return t == T_A || t == T_SCALE_A                 ? &d->a
+           : t == T_B || t == T_SCALE_B               ? &d->b
+           : t == T_C || t == T_SCALE_C               ? &d->c
+           : t == T_D || t == T_SCALE_D               ? &d->d
+           : t == T_AUX || t == T_SCALE_AUX           ? &d->aux
+           : t == T_RESIDUAL || t == T_SCALE_RESIDUAL ? &d->residual
+                                                      : NULL;
+}
+
+static int tensor_of_scale(int t) {
+    static const int of[] = {T_A, T_B, T_C, T_D, T_AUX, T_RESIDUAL};
+    return of[t - T_SCALE_A];
+}
+
+static gemmepi_scale problem_scale_of(const problem *p, int t) {
+    problem copy = *p;
+    return problem_matrix(&copy, t)->scale;
+}
+
+static int64_t problem_outer(const problem *p, int t) {
+    return t == T_B || t == T_SCALE_B ? p->desc.n : p->desc.m;
+}
+
 static void matrix_space_out(gemmepi_matrix *matrix, const problem *p, int64_t rows, int64_t columns,
                              int64_t pad) {
     int along_rows = (p->desc.order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
@@ -209,10 +291,21 @@ static void problem_space_out(problem *p, int64_t pad) {
     d->bias_grad.batch_stride = d->m + d->n + pad;
 }
 
+/* Gives every item of the batch scales of its own. */
+static void problem_space_out_scales(problem *p, int64_t pad) {
+    int t;
+    for (t = T_SCALE_A; t <= T_SCALE_RESIDUAL; t++) {
+        gemmepi_scale *scale = &problem_matrix(p, t)->scale;
+        scales s = oracle_scales(*scale, problem_outer(p, t), p->desc.k);
+        if (scale->mode)
+            scale->batch_stride = s.rows * (s.at.row > 1 ? s.at.row : s.columns) + pad;
+    }
+}
+
 /* >>one line that says what a problem is */
 
 typedef struct sentence {
-    char text[1200];
+    char text[1600];
     size_t length;
 } sentence;
 
@@ -245,25 +338,35 @@ static void line_add_epilogue(sentence *l, gemmepi_epilogue epilogue) {
             line_add(l, "|%s", flags[bit]);
 }
 
+static void line_add_scale(sentence *l, gemmepi_scale scale) {
+    static const char *const modes[] = {"", " TENSOR", " OUTER", " VECTOR_128", " BLOCK_128"};
+    if (scale.mode)
+        line_add(l, "%s scale stride %lld", modes[scale.mode], (long long)scale.batch_stride);
+}
+
 static void line_add_tensor(sentence *l, int t, const gemmepi_matrix *matrix, const problem *p) {
     line_add(l, " %s{%s%s ld %lld stride %lld%s", tensor_names[t],
              matrix->dtype ? oracle_format(matrix->dtype).name : "0", matrix->transposed ? " transposed" : "",
              (long long)matrix->ld, (long long)matrix->batch_stride, p->in_place[t] ? " in place" : "");
     if (p->shift[t])
         line_add(l, " +%u", (unsigned)p->shift[t]);
+    line_add_scale(l, matrix->scale);
     line_add(l, "}");
 }
 
 static sentence problem_line(const problem *p) {
-    static const char *const computes[] = {"", " F32", " TF32", " F64"};
+    static const char *const computes[] = {"", " F32", " TF32", " F64", " I32"};
     static const char *const fills[] = {"normal", "positive", "cancelling", "integers", "twelve bits"};
     const gemmepi_matmul_desc *d = &p->desc;
     sentence l = {{0}, 0};
     line_add(&l, "%lldx%lldx%lld batch %lld %s%s", (long long)d->m, (long long)d->n, (long long)d->k,
              (long long)d->batch, d->order ? "column-major" : "row-major", computes[d->compute]);
     line_add_epilogue(&l, d->epilogue);
-    line_add(&l, "%s%s", d->flags & GEMMEPI_RELAXED ? " relaxed" : "",
-             d->flags & GEMMEPI_DEVICE_SCALARS ? " device scalars" : "");
+    line_add(&l, "%s%s%s%s%s", d->flags & GEMMEPI_RELAXED ? " relaxed" : "",
+             d->flags & GEMMEPI_DEVICE_SCALARS ? " device scalars" : "",
+             d->flags & GEMMEPI_FAST_ACCUMULATION ? " fast accumulation" : "",
+             d->flags & GEMMEPI_AMAX_D ? " amax of d" : "",
+             d->flags & GEMMEPI_AMAX_AUX ? " amax of aux" : "");
     line_add_scalar(&l, "alpha", p->has_alpha, p->alpha);
     line_add_scalar(&l, "beta", p->has_beta, p->beta);
     line_add_tensor(&l, T_A, &d->a, p);
@@ -274,8 +377,9 @@ static sentence problem_line(const problem *p) {
         line_add_tensor(&l, T_AUX, &d->aux, p);
     if (problem_has(p, GEMMEPI_RESIDUAL))
         line_add_tensor(&l, T_RESIDUAL, &d->residual, p);
-    line_add(&l, " bias{%s stride %lld} bias_grad{%s stride %lld}", oracle_format(d->bias.dtype).name,
-             (long long)d->bias.batch_stride, oracle_format(d->bias_grad.dtype).name,
+    line_add(&l, " bias{%s stride %lld} bias_grad{%s stride %lld}",
+             d->bias.dtype ? oracle_format(d->bias.dtype).name : "0", (long long)d->bias.batch_stride,
+             d->bias_grad.dtype ? oracle_format(d->bias_grad.dtype).name : "0",
              (long long)d->bias_grad.batch_stride);
     line_add(&l, " alignment %u %s %s, %s values", (unsigned)d->alignment,
              p->by_plan ? "by plan" : "one shot", p->own_workspace ? "own workspace" : "context's workspace",
@@ -298,10 +402,6 @@ typedef struct run {
     unsigned char *before, *after; /* the block as uploaded, and as downloaded */
     unsigned char *writable;       /* the bits of each byte that may change    */
 } run;
-
-static gemmepi_dtype dtype_or(gemmepi_dtype dtype, gemmepi_dtype otherwise) {
-    return dtype ? dtype : otherwise;
-}
 
 static void tensor_matrix(tensor *t, const problem *p, gemmepi_matrix matrix, gemmepi_dtype dtype,
                           int64_t rows, int64_t columns) {
@@ -330,43 +430,72 @@ static void tensor_vector(tensor *t, const problem *p, gemmepi_vector vector, ge
     t->used = 1;
 }
 
-/* c, all zero, has d's layout. */
+/* c, all zero but for its scale, has d's layout. */
 static gemmepi_matrix problem_c(const problem *p) {
     const gemmepi_matrix *c = &p->desc.c;
     int all_zero = c->dtype == 0 && c->transposed == 0 && c->ld == 0 && c->batch_stride == 0;
     return all_zero ? p->desc.d : *c;
 }
 
+/* A number or a few, dense. */
+static void tensor_numbers(tensor *t, gemmepi_dtype dtype, int64_t columns) {
+    view at = {NULL, GEMMEPI_F64, 0, 1, 0};
+    at.dtype = dtype;
+    t->at = at;
+    t->items = t->rows = t->used = 1;
+    t->columns = columns;
+}
+
+static void tensor_scale(tensor *t, const problem *p, int of) {
+    gemmepi_scale scale = problem_scale_of(p, of);
+    scales s = oracle_scales(scale, problem_outer(p, of), p->desc.k);
+    if (!scale.mode)
+        return;
+    t->at = s.at;
+    t->items = scale.batch_stride == 0 && p->desc.batch > 1 ? 1 : p->desc.batch;
+    t->rows = s.rows;
+    t->columns = s.columns;
+    t->used = 1;
+}
+
+static void run_describe_numbers(run *r, const problem *p) {
+    gemmepi_dtype accumulator = problem_dtype(p, T_A) == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+    tensor *t = r->tensors;
+    int i;
+    if (p->desc.flags & GEMMEPI_DEVICE_SCALARS)
+        tensor_numbers(t + T_SCALARS, GEMMEPI_F64, 2);
+    for (i = T_SCALE_A; i <= T_SCALE_RESIDUAL; i++)
+        tensor_scale(t + i, p, i);
+    if (p->desc.flags & GEMMEPI_AMAX_D)
+        tensor_numbers(t + T_AMAX_D, accumulator, 1);
+    if (p->desc.flags & GEMMEPI_AMAX_AUX)
+        tensor_numbers(t + T_AMAX_AUX, accumulator, 1);
+    t[T_AMAX_D].written = t[T_AMAX_AUX].written = 1;
+}
+
 static void run_describe(run *r, const problem *p) {
     const gemmepi_matmul_desc *desc = &p->desc;
-    gemmepi_dtype a = dtype_or(desc->a.dtype, GEMMEPI_F32), d = dtype_or(desc->d.dtype, a);
-    gemmepi_dtype aux = problem_has_mask(p) ? GEMMEPI_DTYPE_DEFAULT : dtype_or(desc->aux.dtype, d);
     tensor *t = r->tensors;
     int64_t m = desc->m, n = desc->n, k = desc->k;
-    tensor_matrix(t + T_A, p, desc->a, a, m, k);
-    tensor_matrix(t + T_B, p, desc->b, dtype_or(desc->b.dtype, a), k, n);
-    tensor_matrix(t + T_D, p, desc->d, d, m, n);
+    tensor_matrix(t + T_A, p, desc->a, problem_dtype(p, T_A), m, k);
+    tensor_matrix(t + T_B, p, desc->b, problem_dtype(p, T_B), k, n);
+    tensor_matrix(t + T_D, p, desc->d, problem_dtype(p, T_D), m, n);
     t[T_D].written = 1;
     if (p->has_beta && !p->no_c)
-        tensor_matrix(t + T_C, p, problem_c(p), dtype_or(desc->c.dtype, d), m, n);
+        tensor_matrix(t + T_C, p, problem_c(p), problem_dtype(p, T_C), m, n);
     if (problem_has(p, GEMMEPI_AUX | GEMMEPI_BACKWARD))
-        tensor_matrix(t + T_AUX, p, desc->aux, aux, m, n);
+        tensor_matrix(t + T_AUX, p, desc->aux, problem_dtype(p, T_AUX), m, n);
     t[T_AUX].written = problem_has(p, GEMMEPI_AUX);
     if (problem_has(p, GEMMEPI_RESIDUAL))
-        tensor_matrix(t + T_RESIDUAL, p, desc->residual, dtype_or(desc->residual.dtype, d), m, n);
+        tensor_matrix(t + T_RESIDUAL, p, desc->residual, problem_dtype(p, T_RESIDUAL), m, n);
     if (problem_has(p, GEMMEPI_BIAS))
-        tensor_vector(t + T_BIAS, p, desc->bias, dtype_or(desc->bias.dtype, d),
+        tensor_vector(t + T_BIAS, p, desc->bias, problem_dtype(p, T_BIAS),
                       desc->order == GEMMEPI_COLUMN_MAJOR);
     if (problem_has(p, GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
-        tensor_vector(t + T_BIAS_GRAD, p, desc->bias_grad, dtype_or(desc->bias_grad.dtype, d),
+        tensor_vector(t + T_BIAS_GRAD, p, desc->bias_grad, problem_dtype(p, T_BIAS_GRAD),
                       problem_bgrad_along_rows(p));
     t[T_BIAS_GRAD].written = 1;
-    if (desc->flags & GEMMEPI_DEVICE_SCALARS) {
-        view scalars = {NULL, GEMMEPI_F64, 0, 1, 0};
-        t[T_SCALARS].at = scalars;
-        t[T_SCALARS].items = t[T_SCALARS].rows = t[T_SCALARS].used = 1;
-        t[T_SCALARS].columns = 2;
-    }
+    run_describe_numbers(r, p);
 }
 
 static size_t tensor_bytes(const tensor *t) {
@@ -413,18 +542,25 @@ static double random_integer(uint64_t hash, int most) {
     return (double)(int)(hash % (uint64_t)(2 * most + 1)) - most;
 }
 
+/* About the size of an operand's elements: those of I8 use its whole range. */
+static double operand_size(const problem *p, int t) {
+    if (problem_dtype(p, t) == GEMMEPI_I8)
+        return 30;
+    return t == T_A ? 1 : 1.5 / sqrt((double)p->desc.k);
+}
+
 /* Entry (row, l) of A or of B's transpose. */
 static double operand_value(const problem *p, int t, int64_t item, int64_t row, int64_t l) {
     uint64_t base = random_hash(p->seed * 16 + (uint64_t)t) + (uint64_t)(item * 1000003 + row) * 65537u;
     uint64_t hash = random_hash(base + (uint64_t)l), pair = random_hash(base + (uint64_t)l / 2);
-    double size = t == T_A ? 1 : 1.5 / sqrt((double)p->desc.k);
+    double size = operand_size(p, t), whole = size > 1 ? size : 1;
     switch (p->fill) {
     case POSITIVE:
-        return fabs(random_normal(hash)) * size * size;
+        return fabs(random_normal(hash)) * (size > 1 ? size : size * size);
     case CANCELLING:
         if (t == T_B && l % 2)
-            return -random_normal(pair) * (1 + 0.01 * random_normal(hash));
-        return random_normal(pair);
+            return -random_normal(pair) * (1 + 0.01 * random_normal(hash)) * whole;
+        return random_normal(pair) * whole;
     case INTEGERS:
         return random_integer(hash, 3);
     case TWELVE_BITS:
@@ -438,13 +574,29 @@ static double operand_value(const problem *p, int t, int64_t item, int64_t row, 
 
 static double other_value(const problem *p, int t, uint64_t index) {
     uint64_t hash = random_hash(random_hash(p->seed * 16 + (uint64_t)t) + index);
+    double size = problem_dtype(p, t) != GEMMEPI_I8 ? 1 : problem_scale_of(p, t).mode ? 30 : 3;
     if (p->fill == INTEGERS || p->fill == TWELVE_BITS)
         return random_integer(hash, 8);
+    if (problem_dtype(p, t) == GEMMEPI_I32)
+        return (double)(hash >> 32) - 2147483648.0;
     if (t == T_AUX)
-        return 2 * random_normal(hash);
-    return p->fill == POSITIVE     ? fabs(random_normal(hash))
-           : p->fill == CANCELLING ? 0.01 * random_normal(hash)
-                                   : random_normal(hash);
+        return 2 * random_normal(hash) * size;
+    return size * (p->fill == POSITIVE     ? fabs(random_normal(hash))
+                   : p->fill == CANCELLING ? 0.01 * random_normal(hash)
+                                           : random_normal(hash));
+}
+
+/* Between 1/8 and 8, some of them negative; those of I8 bring its range to about 1, or a result into its range. */
+static double scale_value(const problem *p, int t, uint64_t index) {
+    uint64_t hash = random_hash(random_hash(p->seed * 32 + (uint64_t)t) + index);
+    int exponent = (int)(hash % 6) - 3, of = tensor_of_scale(t);
+    int stored = of == T_D || (of == T_AUX && problem_has(p, GEMMEPI_AUX));
+    double sign = hash >> 32 & 7 || p->fill == POSITIVE ? 1 : -1;
+    if (p->fill == INTEGERS || p->fill == TWELVE_BITS)
+        return ldexp(1, (int)(hash % 3) - 1);
+    if (problem_dtype(p, of) == GEMMEPI_I8)
+        exponent += stored ? 4 : -5;
+    return sign * ldexp(1 + random_uniform(random_hash(hash)), exponent);
 }
 
 static double tensor_value(const problem *p, int t, int64_t item, int64_t i, int64_t j, uint64_t index) {
@@ -452,15 +604,19 @@ static double tensor_value(const problem *p, int t, int64_t item, int64_t i, int
         return p->given[t][index];
     if (t == T_SCALARS)
         return j == 0 ? p->alpha : p->beta;
+    if (t >= T_SCALE_A && t <= T_SCALE_RESIDUAL)
+        return scale_value(p, t, index);
     if (t == T_A || t == T_B)
         return operand_value(p, t, item, t == T_A ? i : j, t == T_A ? j : i);
     return other_value(p, t, index);
 }
 
-/* Values that are never read stay sentinels, which are NaN in every dtype. */
+/* Values that are never read stay sentinels, which are NaN in every dtype that has it. */
 static int run_reads(const problem *p, int t) {
-    if (t == T_C)
+    if (t == T_C || t == T_SCALE_C)
         return p->beta != 0;
+    if (t == T_AMAX_D || t == T_AMAX_AUX)
+        return 0;
     if (t == T_AUX)
         return problem_has(p, GEMMEPI_BACKWARD);
     if (t == T_BIAS_GRAD)
@@ -477,14 +633,25 @@ static void run_mark(run *r, const view *at, int64_t index) {
         marks[index / 8] |= (unsigned char)(1 << index % 8);
 }
 
+/* What a tensor holds before its values: nothing that an answer could be. An amax may be NaN, and whole numbers and
+   masks have no NaN. */
+static void run_prefill_tensor(run *r, const problem *p, int t) {
+    tensor *x = r->tensors + t;
+    gemmepi_dtype dtype = x->at.dtype;
+    int amax = t == T_AMAX_D || t == T_AMAX_AUX;
+    size_t byte;
+    if (amax)
+        memset(r->before + x->offset, 0x42, x->bytes);
+    if (dtype == GEMMEPI_DTYPE_DEFAULT || dtype == GEMMEPI_I8 || dtype == GEMMEPI_I32)
+        for (byte = 0; byte < x->bytes; byte++)
+            r->before[x->offset + byte] = (unsigned char)random_hash(p->seed + byte);
+}
+
 static void run_fill_tensor(run *r, const problem *p, int t) {
     tensor *x = r->tensors + t;
     int64_t item, i, j;
     uint64_t index = 0;
-    size_t byte;
     x->at.data = r->before + x->offset;
-    for (byte = 0; byte < x->bytes && x->at.dtype == GEMMEPI_DTYPE_DEFAULT; byte++)
-        x->at.data[byte] = (unsigned char)random_hash(p->seed + byte); /* mask bits, those past n too */
     for (item = 0; item < x->items; item++)
         for (i = 0; i < x->rows; i++)
             for (j = 0; j < x->columns; j++, index++) {
@@ -508,6 +675,9 @@ static void run_fill(run *r, const problem *p) {
     r->after = malloc(r->size);
     r->writable = calloc(r->size, 1);
     memset(r->before, 0xff, r->size);
+    for (t = 0; t < T_COUNT; t++)
+        if (r->tensors[t].used && !p->in_place[t])
+            run_prefill_tensor(r, p, t);
     for (t = 0; t < T_COUNT; t++)
         if (r->tensors[t].used)
             run_fill_tensor(r, p, t);
@@ -541,6 +711,14 @@ static gemmepi_matmul_args run_args(const run *r, const problem *p, const test_d
     args.aux = run_pointer(r, device, T_AUX);
     args.bias_grad = run_pointer(r, device, T_BIAS_GRAD);
     args.residual = run_pointer(r, device, T_RESIDUAL);
+    args.scale_a = run_pointer(r, device, T_SCALE_A);
+    args.scale_b = run_pointer(r, device, T_SCALE_B);
+    args.scale_c = run_pointer(r, device, T_SCALE_C);
+    args.scale_d = run_pointer(r, device, T_SCALE_D);
+    args.scale_aux = run_pointer(r, device, T_SCALE_AUX);
+    args.scale_residual = run_pointer(r, device, T_SCALE_RESIDUAL);
+    args.amax_d = run_pointer(r, device, T_AMAX_D);
+    args.amax_aux = run_pointer(r, device, T_AMAX_AUX);
     args.alpha = !p->has_alpha ? NULL : scalars ? scalars : &p->alpha;
     args.beta = !p->has_beta ? NULL : scalars ? scalars + 1 : &p->beta;
     return args;
@@ -620,6 +798,13 @@ static void problem_report(test_device *device, const problem *p, const char *wh
            what, problem_line(p).text, text);
 }
 
+static scales run_scales(const run *r, const problem *p, int t) {
+    scales s = oracle_scales(problem_scale_of(p, t), problem_outer(p, t), p->desc.k);
+    if (r->tensors[t].used)
+        s.at = r->tensors[t].at;
+    return s;
+}
+
 static oracle_problem run_oracle(const run *r, const problem *p) {
     const tensor *t = r->tensors;
     oracle_problem o;
@@ -632,6 +817,7 @@ static oracle_problem run_oracle(const run *r, const problem *p) {
     o.flags = p->desc.epilogue & ~GEMMEPI_ACTIVATION_MASK;
     o.tf32 = p->desc.compute == GEMMEPI_COMPUTE_TF32;
     o.relaxed = (p->desc.flags & GEMMEPI_RELAXED) != 0;
+    o.fast = (p->desc.flags & GEMMEPI_FAST_ACCUMULATION) != 0;
     o.exact = p->fill == INTEGERS || p->fill == TWELVE_BITS;
     o.bgrad_rows = problem_bgrad_along_rows(p);
     o.alpha = p->alpha;
@@ -644,6 +830,12 @@ static oracle_problem run_oracle(const run *r, const problem *p) {
     o.aux = t[T_AUX].at;
     o.bias_grad = t[T_BIAS_GRAD].at;
     o.residual = t[T_RESIDUAL].at;
+    o.scale_a = run_scales(r, p, T_SCALE_A);
+    o.scale_b = run_scales(r, p, T_SCALE_B);
+    o.scale_c = run_scales(r, p, T_SCALE_C);
+    o.scale_d = run_scales(r, p, T_SCALE_D);
+    o.scale_aux = run_scales(r, p, T_SCALE_AUX);
+    o.scale_residual = run_scales(r, p, T_SCALE_RESIDUAL);
     return o;
 }
 
@@ -745,29 +937,59 @@ static int run_compare_needs(test_device *device, const run *r, const problem *p
             needs.aux_is_mask == problem_has_mask(p);
     if (!problem_is_empty(p))
         right = right && needs.bias_bytes == t[T_BIAS].bytes && needs.aux_bytes == t[T_AUX].bytes &&
-                needs.residual_bytes == t[T_RESIDUAL].bytes && needs.bias_grad_bytes == t[T_BIAS_GRAD].bytes;
+                needs.residual_bytes == t[T_RESIDUAL].bytes &&
+                needs.bias_grad_bytes == t[T_BIAS_GRAD].bytes && needs.scale_a_bytes == t[T_SCALE_A].bytes &&
+                needs.scale_b_bytes == t[T_SCALE_B].bytes;
     if (!right)
         problem_report(device, p, "gemmepi_epilogue_info tells otherwise than the layout");
     return right;
 }
 
+/* Room for the answers to a problem, to be freed. */
+static answers answers_make(const oracle_problem *o) {
+    size_t elements = (size_t)(o->batch * o->m * o->n + 1), sums = (size_t)(o->batch * (o->m + o->n) + 1);
+    answers x;
+    memset(&x, 0, sizeof x);
+    x.d = malloc(sizeof *x.d * elements);
+    x.aux = malloc(sizeof *x.aux * elements);
+    x.bias_grad = malloc(sizeof *x.bias_grad * sums);
+    return x;
+}
+
+static void answers_free(answers *x) {
+    free(x->d);
+    free(x->aux);
+    free(x->bias_grad);
+}
+
+static int run_compare_answers(test_device *device, const run *r, const problem *p, const answers *want) {
+    const tensor *t = r->tensors;
+    int right = run_compare_tensor(device, r, p, T_D, want->d);
+    if (problem_has(p, GEMMEPI_AUX))
+        right = run_compare_tensor(device, r, p, T_AUX, want->aux) && right;
+    if (t[T_BIAS_GRAD].used)
+        right = run_compare_tensor(device, r, p, T_BIAS_GRAD, want->bias_grad) && right;
+    if (t[T_AMAX_D].used)
+        right = run_compare_tensor(device, r, p, T_AMAX_D, &want->amax_d) && right;
+    if (t[T_AMAX_AUX].used)
+        right = run_compare_tensor(device, r, p, T_AMAX_AUX, &want->amax_aux) && right;
+    return right;
+}
+
 static int run_compare(run *r, const problem *p, test_device *device) {
     oracle_problem o = run_oracle(r, p);
-    size_t elements = (size_t)(o.batch * o.m * o.n + 1), sums = (size_t)(o.batch * (o.m + o.n) + 1);
-    expected *d = malloc(sizeof *d * elements), *aux = malloc(sizeof *aux * elements);
-    expected *bias_grad = malloc(sizeof *bias_grad * sums);
     int right = run_compare_untouched(device, r, p) && run_compare_needs(device, r, p);
-    if (!problem_is_empty(p)) {
-        oracle_product(&o, d, aux, r->tensors[T_BIAS_GRAD].used ? bias_grad : NULL);
-        right = run_compare_tensor(device, r, p, T_D, d) && right;
-        if (problem_has(p, GEMMEPI_AUX))
-            right = run_compare_tensor(device, r, p, T_AUX, aux) && right;
-        if (r->tensors[T_BIAS_GRAD].used)
-            right = run_compare_tensor(device, r, p, T_BIAS_GRAD, bias_grad) && right;
+    answers want;
+    if (problem_is_empty(p))
+        return right;
+    want = answers_make(&o);
+    if (!r->tensors[T_BIAS_GRAD].used) {
+        free(want.bias_grad);
+        want.bias_grad = NULL;
     }
-    free(d);
-    free(aux);
-    free(bias_grad);
+    oracle_product(&o, &want);
+    right = run_compare_answers(device, r, p, &want) && right;
+    answers_free(&want);
     return right;
 }
 
@@ -793,27 +1015,99 @@ static int problem_holds(test_device *device, const problem *p) {
 
 /* >>random problems */
 
+static gemmepi_dtype random_of(rng *r, const gemmepi_dtype *dtypes, int count) {
+    return dtypes[rng_below(r, count)];
+}
+
+/* The kinds of operands there are. */
+static void random_operands(gemmepi_matmul_desc *d, rng *r) {
+    static const gemmepi_dtype wide_ones[] = {GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F16, GEMMEPI_BF16};
+    static const gemmepi_dtype fp8[] = {GEMMEPI_E4M3, GEMMEPI_E5M2};
+    static const gemmepi_dtype any[] = {GEMMEPI_F32,  GEMMEPI_F16,  GEMMEPI_BF16,
+                                        GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_I8};
+    switch (rng_below(r, 10)) {
+    case 0:
+        d->a.dtype = d->b.dtype = GEMMEPI_F64;
+        break;
+    case 1:
+    case 2:
+    case 3:
+        d->a.dtype = d->b.dtype = random_of(r, wide_ones, 4);
+        break;
+    case 4:
+    case 5:
+        d->a.dtype = random_of(r, fp8, 2);
+        d->b.dtype = random_of(r, fp8, 2);
+        break;
+    case 6:
+    case 7:
+        d->a.dtype = d->b.dtype = GEMMEPI_I8;
+        break;
+    default:
+        d->a.dtype = random_of(r, any, 6);
+        d->b.dtype = random_of(r, any, 6);
+    }
+}
+
+/* A default, what the operands have, F32, or any of the first few. */
+static gemmepi_dtype random_side(rng *r, gemmepi_dtype operand, int count) {
+    static const gemmepi_dtype any[] = {GEMMEPI_F32,  GEMMEPI_F16,  GEMMEPI_BF16,
+                                        GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_I8};
+    if (rng_one_in(r, 2))
+        return GEMMEPI_DTYPE_DEFAULT;
+    if (operand == GEMMEPI_F64 || (rng_one_in(r, 2) && (count == 6 || !oracle_is_narrow(operand))))
+        return operand;
+    return rng_one_in(r, 2) ? GEMMEPI_F32 : random_of(r, any, count);
+}
+
+static gemmepi_compute random_compute(const gemmepi_matmul_desc *d, gemmepi_dtype a, gemmepi_dtype b,
+                                      rng *r) {
+    int whole = a == GEMMEPI_I8 && b == GEMMEPI_I8;
+    int f32 = a == GEMMEPI_F32 || b == GEMMEPI_F32 || (a == GEMMEPI_F16 && b == GEMMEPI_BF16) ||
+              (a == GEMMEPI_BF16 && b == GEMMEPI_F16);
+    if (f32 && rng_one_in(r, 4))
+        return GEMMEPI_COMPUTE_TF32;
+    if (rng_one_in(r, 2))
+        return GEMMEPI_COMPUTE_DEFAULT;
+    if (a == GEMMEPI_F64)
+        return GEMMEPI_COMPUTE_F64;
+    return whole && (d->d.dtype == GEMMEPI_I32 || rng_one_in(r, 2)) ? GEMMEPI_COMPUTE_I32
+                                                                    : GEMMEPI_COMPUTE_F32;
+}
+
 /* Dtypes and epilogue, of which each new one may compile a kernel: five seeds in a row share them. */
 static void random_dtypes(problem *p, rng *r) {
-    static const gemmepi_dtype dtypes[] = {GEMMEPI_F64, GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F16, GEMMEPI_BF16};
     gemmepi_matmul_desc *d = &p->desc;
-    gemmepi_dtype a = dtypes[rng_below(r, 5)];
-    gemmepi_dtype *sides[6];
-    int i;
+    gemmepi_dtype a, b, *sides[6];
+    int i, whole;
     sides[0] = &d->c.dtype;
     sides[1] = &d->d.dtype;
     sides[2] = &d->aux.dtype;
     sides[3] = &d->residual.dtype;
     sides[4] = &d->bias.dtype;
     sides[5] = &d->bias_grad.dtype;
-    d->a.dtype = a == GEMMEPI_F32 && rng_one_in(r, 2) ? GEMMEPI_DTYPE_DEFAULT : a;
-    d->b.dtype = rng_one_in(r, 2) ? GEMMEPI_DTYPE_DEFAULT : a;
+    random_operands(d, r);
+    a = d->a.dtype;
+    b = d->b.dtype;
+    whole = a == GEMMEPI_I8 && b == GEMMEPI_I8 && rng_one_in(r, 2);
     for (i = 0; i < 6; i++)
-        *sides[i] = rng_one_in(r, 2)                       ? GEMMEPI_DTYPE_DEFAULT
-                    : rng_one_in(r, 2) || a == GEMMEPI_F64 ? a
-                                                           : GEMMEPI_F32;
-    if (a == GEMMEPI_F32 && rng_one_in(r, 4))
-        d->compute = GEMMEPI_COMPUTE_TF32;
+        *sides[i] = random_side(r, a, i < 4 ? 6 : 3);
+    for (i = 0; i < 6 && whole; i++)
+        *sides[i] = i == 1 || rng_one_in(r, 2) ? GEMMEPI_I32 : GEMMEPI_DTYPE_DEFAULT;
+    d->compute = random_compute(d, a, b, r);
+    if (a == GEMMEPI_F32 && rng_one_in(r, 2))
+        d->a.dtype = GEMMEPI_DTYPE_DEFAULT;
+    if (a == b && rng_one_in(r, 2))
+        d->b.dtype = GEMMEPI_DTYPE_DEFAULT;
+}
+
+/* What there is of it where results are whole numbers. */
+static gemmepi_epilogue whole_epilogue(gemmepi_epilogue e) {
+    gemmepi_epilogue activation = e & GEMMEPI_ACTIVATION_MASK;
+    e &= ~(GEMMEPI_ACTIVATION_MASK | GEMMEPI_BACKWARD);
+    if (e & GEMMEPI_BGRAD)
+        e = (e & ~GEMMEPI_BGRAD) | GEMMEPI_BGRAD_B;
+    return e | (activation & 1 ? GEMMEPI_RELU : GEMMEPI_NONE);
 }
 
 static void random_epilogue(problem *p, rng *r) {
@@ -827,8 +1121,19 @@ static void random_epilogue(problem *p, rng *r) {
         bgrad = GEMMEPI_BGRAD_A;
     if (rng_one_in(r, backward ? 2 : 4))
         e |= bgrad | (rng_one_in(r, 2) ? GEMMEPI_BGRAD_ACCUMULATE : 0);
-    p->desc.epilogue = e;
+    p->desc.epilogue = problem_is_whole(p) ? whole_epilogue(e) : e;
     p->desc.flags |= rng_one_in(r, 5) ? GEMMEPI_RELAXED : 0;
+}
+
+static void random_flags(problem *p, rng *r) {
+    int fp8 = oracle_is_fp8(problem_dtype(p, T_A)) && oracle_is_fp8(problem_dtype(p, T_B));
+    int fast = rng_one_in(r, 3), amax_d = rng_one_in(r, 4), amax_aux = rng_one_in(r, 3);
+    if (fast && fp8)
+        p->desc.flags |= GEMMEPI_FAST_ACCUMULATION;
+    if (amax_d && !problem_is_whole(p))
+        p->desc.flags |= GEMMEPI_AMAX_D;
+    if (amax_aux && !problem_is_whole(p) && problem_has(p, GEMMEPI_AUX) && !problem_has_mask(p))
+        p->desc.flags |= GEMMEPI_AMAX_AUX;
 }
 
 static int64_t random_size(rng *r) {
@@ -908,8 +1213,9 @@ static void random_layouts(problem *p, rng *r) {
 }
 
 static void random_scalars(problem *p, rng *r) {
-    static const double plain[] = {1, 0, -1, 0.7, 1.7}, whole[] = {1, 0, -1, 2, 0.5};
-    const double *values = p->fill == INTEGERS ? whole : plain;
+    static const double plain[] = {1, 0, -1, 0.7, 1.7}, halves[] = {1, 0, -1, 2, 0.5},
+                        whole[] = {1, 0, -1, 3, -70001};
+    const double *values = problem_is_whole(p) ? whole : p->fill == INTEGERS ? halves : plain;
     p->has_alpha = rng_one_in(r, 2);
     p->has_beta = rng_one_in(r, 2);
     p->alpha = p->has_alpha ? values[rng_below(r, 5)] : 1;
@@ -918,24 +1224,63 @@ static void random_scalars(problem *p, rng *r) {
     p->no_c = p->beta == 0 && rng_one_in(r, 2) && !(p->desc.flags & GEMMEPI_DEVICE_SCALARS);
 }
 
+/* I8 without scales makes large results, in which activations do not show: alpha brings them back. */
+static void random_small_alpha(problem *p) {
+    int t;
+    for (t = T_A; t <= T_B && p->has_alpha && !problem_is_whole(p) && p->fill != INTEGERS; t++)
+        if (problem_dtype(p, t) == GEMMEPI_I8 && !problem_scale_of(p, t).mode)
+            p->alpha /= 32;
+}
+
 /* Some of c, residual and aux exactly d. */
 static void random_in_place(problem *p, rng *r) {
     gemmepi_matmul_desc *d = &p->desc;
-    gemmepi_dtype d_dtype = dtype_or(d->d.dtype, dtype_or(d->a.dtype, GEMMEPI_F32));
+    gemmepi_dtype d_dtype = problem_dtype(p, T_D);
     if (p->has_beta && !p->no_c && rng_one_in(r, 4)) {
         p->in_place[T_C] = 1;
         d->c = d->d;
         d->c.dtype = d_dtype;
-        if (rng_one_in(r, 2))
+        if (rng_one_in(r, 2) && !oracle_is_fp8(d_dtype))
             memset(&d->c, 0, sizeof d->c);
     }
     if (problem_has(p, GEMMEPI_RESIDUAL) && rng_one_in(r, 4)) {
         p->in_place[T_RESIDUAL] = 1;
         d->residual = d->d;
+        d->residual.dtype = d_dtype;
     }
     if (problem_has(p, GEMMEPI_BACKWARD) && !problem_has_mask(p) && rng_one_in(r, 4)) {
         p->in_place[T_AUX] = 1;
         d->aux = d->d;
+    }
+}
+
+/* Not all zero. */
+static int problem_has_c_of_its_own(const problem *p) {
+    static const gemmepi_matrix zero;
+    return p->has_beta && !p->no_c && memcmp(&p->desc.c, &zero, sizeof zero) != 0;
+}
+
+static int problem_may_scale(const problem *p, int t) {
+    int there = t == T_C          ? problem_has_c_of_its_own(p)
+                : t == T_AUX      ? problem_has(p, GEMMEPI_AUX | GEMMEPI_BACKWARD) && !problem_has_mask(p)
+                : t == T_RESIDUAL ? problem_has(p, GEMMEPI_RESIDUAL)
+                                  : 1;
+    return there && oracle_is_narrow(problem_dtype(p, t)) && !problem_is_whole(p);
+}
+
+/* Modes by the kernel's numbers, strides by the problem's. */
+static void random_scales(problem *p, rng *kernel, rng *r) {
+    int t;
+    for (t = T_SCALE_A; t <= T_SCALE_RESIDUAL; t++) {
+        gemmepi_scale *scale = &problem_matrix(p, t)->scale;
+        int mode = rng_below(kernel, t <= T_SCALE_B ? 8 : 2), own = rng_one_in(r, 2), pad = rng_below(r, 6);
+        if (!problem_may_scale(p, tensor_of_scale(t)))
+            continue;
+        scale->mode = mode > (int)GEMMEPI_SCALE_BLOCK_128 ? GEMMEPI_SCALE_TENSOR : (gemmepi_scale_mode)mode;
+        if (scale->mode && own) {
+            scales s = oracle_scales(*scale, problem_outer(p, t), p->desc.k);
+            scale->batch_stride = s.rows * (s.at.row > 1 ? s.at.row : s.columns) + pad;
+        }
     }
 }
 
@@ -952,6 +1297,11 @@ static void random_alignment(problem *p, rng *r) {
         p->shift[t] = shape.tensors[t].used ? (size_t)rng_below(r, 8) * unit % 256 : 0;
         all |= p->shift[t];
     }
+    for (t = T_SCALE_A; t < T_COUNT; t++) {
+        int large = t < T_AMAX_D && problem_scale_of(p, t).mode > GEMMEPI_SCALE_TENSOR;
+        size_t unit = large ? 16 : oracle_format(shape.tensors[t].at.dtype).size;
+        p->shift[t] = shape.tensors[t].used ? (size_t)rng_below(r, 8) * unit % 256 : 0;
+    }
     promise = all & (~all + 1); /* the lowest bit */
     p->by_plan = rng_one_in(r, 2);
     p->own_workspace = p->by_plan && rng_one_in(r, 2);
@@ -966,10 +1316,13 @@ static problem problem_random(uint64_t seed) {
     p.fill = (fill)rng_below(&r, 4);
     random_dtypes(&p, &kernel);
     random_epilogue(&p, &kernel);
+    random_flags(&p, &kernel);
     random_sizes(&p, &r);
     random_layouts(&p, &r);
     random_scalars(&p, &r);
     random_in_place(&p, &r);
+    random_scales(&p, &kernel, &r);
+    random_small_alpha(&p);
     random_alignment(&p, &r);
     return p;
 }

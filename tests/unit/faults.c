@@ -28,12 +28,17 @@ static struct {
     int is_capturing;
     int heuristic_answers;
     size_t lt_workspace;
+    long refusals; /* so many calls of cublasLtMatmul return refusal; negative: all */
+    int refusal;
+    int refuses_epilogues; /* calls with an epilogue return refusal */
+    int archs_are_newer;   /* NVRTC knows newer architectures alone */
     /* what happened */
     long retained, released;
     long device_blocks, device_allocations;
     long modules, functions_taken;
-    long lt_handles, heuristics, products, launches, copies;
-    long compilations, programs;
+    long lt_handles, heuristics, products, launches, copies, memsets;
+    long lt_calls; /* also those that failed */
+    long compilations, programs, archs_told;
     long wrong_context; /* calls that need the primary context to be current, and found another */
     long asked_cuda, asked_nvrtc, asked_lt;
     void *last_workspace;
@@ -51,6 +56,7 @@ static void plug_in(void) {
     gpu.device_count = 1;
     gpu.heuristic_answers = 1;
     gpu.lt_workspace = 4096;
+    gpu.refusal = GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
     stack[0] = NULL;
     depth = 0;
     capture_mode = 0;
@@ -193,6 +199,15 @@ FAKE(cuMemcpyDtoHAsync_v2)(void *to, gemmepi__cu_deviceptr from, size_t size, ge
     count(&gpu.copies, 1);
     return 0;
 }
+FAKE(cuMemsetD8Async)
+(gemmepi__cu_deviceptr to, unsigned char value, size_t size, gemmepi__cu_stream stream) {
+    (void)stream;
+    needs_context();
+    BREAKS("cuMemsetD8Async");
+    memset((void *)(uintptr_t)to, value, size);
+    count(&gpu.memsets, 1);
+    return 0;
+}
 FAKE(cuStreamCreate)(gemmepi__cu_stream *stream, unsigned flags) {
     (void)flags;
     needs_context();
@@ -280,9 +295,10 @@ FAKE(nvrtcGetNumSupportedArchs)(int *archs) {
     return broken("nvrtcGetNumSupportedArchs");
 }
 FAKE(nvrtcGetSupportedArchs)(int *archs) {
-    archs[0] = 75;
-    archs[1] = DEVICE_ARCH;
-    return 0;
+    archs[0] = gpu.archs_are_newer ? DEVICE_ARCH + 10 : 75;
+    archs[1] = DEVICE_ARCH + (gpu.archs_are_newer ? 30 : 0);
+    count(&gpu.archs_told, 1);
+    return gpu.archs_told > 100 ? 11 : 0; /* whoever asks without end is stopped */
 }
 FAKE(nvrtcCreateProgram)
 (gemmepi__nvrtc_program *program, const char *source, const char *name, int header_count,
@@ -358,14 +374,24 @@ FAKE(cublasLtDestroy)(gemmepi__lt_handle handle) {
     count(&gpu.lt_handles, -1);
     return 0;
 }
+/* A descriptor is its epilogue, and nothing else. */
+static int epilogue_of(const gemmepi__lt_matmul_desc *desc) {
+    int32_t epilogue;
+    memcpy(&epilogue, desc, sizeof epilogue);
+    return epilogue ? epilogue : GEMMEPI__CUBLASLT_EPILOGUE_DEFAULT;
+}
 FAKE(cublasLtMatmul)
 (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc *desc, const void *alpha, const void *a,
  gemmepi__lt_layout *a_layout, const void *b, gemmepi__lt_layout *b_layout, const void *beta, const void *c,
  gemmepi__lt_layout *c_layout, void *d, gemmepi__lt_layout *d_layout, const gemmepi__lt_algo *algo,
  void *workspace, size_t workspace_size, gemmepi__cu_stream stream) {
+    long call = gemmepi__add(&gpu.lt_calls, 1);
     (void)a_layout, (void)b_layout, (void)c_layout, (void)d_layout, (void)stream;
     needs_context();
     BREAKS("cublasLtMatmul");
+    if (gpu.refusals < 0 || call <= gpu.refusals ||
+        (gpu.refuses_epilogues && epilogue_of(desc) != GEMMEPI__CUBLASLT_EPILOGUE_DEFAULT))
+        return gpu.refusal;
     if (!handle || !desc || !alpha || !a || !b || !beta || !c || !d || !algo)
         return GEMMEPI__CUBLAS_STATUS_INVALID_VALUE;
     if (workspace_size)
@@ -382,7 +408,8 @@ FAKE(cublasLtMatmulDescInit_internal)(gemmepi__lt_matmul_desc *desc, size_t size
 }
 FAKE(cublasLtMatmulDescSetAttribute)
 (gemmepi__lt_matmul_desc *desc, int attribute, const void *value, size_t size) {
-    (void)desc, (void)attribute, (void)value, (void)size;
+    if (attribute == GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE)
+        memcpy(desc, value, size);
     return 0;
 }
 FAKE(cublasLtMatmulDescGetAttribute)
@@ -468,6 +495,7 @@ static const struct {
     IS_FAKED(cuMemFree_v2),
     IS_FAKED(cuMemcpyHtoDAsync_v2),
     IS_FAKED(cuMemcpyDtoHAsync_v2),
+    IS_FAKED(cuMemsetD8Async),
     IS_FAKED(cuStreamCreate),
     IS_FAKED(cuStreamDestroy_v2),
     IS_FAKED(cuStreamSynchronize),
@@ -619,6 +647,12 @@ static gemmepi_matmul_desc pass_alone(void) {
     return desc;
 }
 
+/* cuBLASLt has it, and a product of its own needs more workspace: 64 x 64 sums in F32. */
+static gemmepi_matmul_desc refusable_product(void) {
+    return product(GEMMEPI_BF16, GEMMEPI_RELU);
+}
+enum { LT_WORKSPACE = 4096, SPLIT_WORKSPACE = LT_WORKSPACE + 4 * EDGE * EDGE };
+
 static double memory[8][EDGE * EDGE]; /* stands for tensors on the device, larger than any of them */
 
 static gemmepi_matmul_args args_for(const gemmepi_matmul_desc *desc) {
@@ -630,6 +664,7 @@ static gemmepi_matmul_args args_for(const gemmepi_matmul_desc *desc) {
     args.bias = desc->epilogue & GEMMEPI_BIAS ? memory[3] : NULL;
     args.aux = desc->epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD) ? memory[4] : NULL;
     args.bias_grad = desc->epilogue & GEMMEPI_BGRAD ? memory[5] : NULL;
+    args.amax_d = desc->flags & GEMMEPI_AMAX_D ? memory[6] : NULL;
     return args;
 }
 
@@ -907,7 +942,7 @@ static void other_failures_of_building_a_kernel_are_errors_and_no_leaks(void) {
     }
 }
 
-static void a_product_that_cublaslt_refuses_to_run_is_an_error(void) {
+static void a_product_that_cublaslt_fails_to_run_is_an_error(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context = open_fake(&config);
     gemmepi_matmul_desc desc = lt_product();
@@ -931,6 +966,43 @@ static void a_launch_that_the_driver_refuses_is_an_error(void) {
     nothing_is_left();
 }
 
+static void an_amax_that_the_driver_does_not_clear_is_an_error(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    int i;
+    for (i = 0; i < 2; i++) { /* the routes split and plain */
+        gemmepi_matmul_desc desc = lt_product();
+        gemmepi_matmul_args args;
+        long launches = gpu.launches;
+        desc.flags = GEMMEPI_AMAX_D;
+        desc.m += i; /* another plan */
+        args = args_for(&desc);
+        gpu.heuristic_answers = !i;
+        break_function("cuMemsetD8Async", 719);
+        CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_CUDA_ERROR, "%s", gemmepi_last_error());
+        CHECK(sentence_has("amax") && sentence_has("719"), "%s", gemmepi_last_error());
+        CHECK(gpu.launches == launches, "a kernel was launched after it");
+        gpu.fails = NULL;
+        CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gpu.memsets == i + 1 && gpu.launches == launches + 1, "%ld memsets, %ld launches", gpu.memsets,
+              gpu.launches - launches);
+    }
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static gemmepi_route route_of(const gemmepi_plan *plan) {
+    gemmepi_plan_details details;
+    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    return details.route;
+}
+
+static int explain_has(const gemmepi_plan *plan, const char *what) {
+    static char text[4096];
+    gemmepi_explain(plan, text, sizeof text);
+    return strstr(text, what) != NULL;
+}
+
 static void a_problem_that_no_route_runs_is_refused_with_the_reasons_of_both(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context = open_fake(&config);
@@ -940,19 +1012,418 @@ static void a_problem_that_no_route_runs_is_refused_with_the_reasons_of_both(voi
     gpu.heuristic_answers = 0;
     for (i = 0; i < 2; i++) {
         gemmepi_plan *plan = NULL;
+        descs[i].m = descs[i].n = (int64_t)1 << 24; /* 2^36 tiles */
         CHECK(gemmepi_plan_matmul(context, &descs[i], &plan) == GEMMEPI_UNSUPPORTED && !plan, "%s",
               gemmepi_last_error());
-        CHECK(sentence_has("lt: ") && sentence_has("split: "), "%s", gemmepi_last_error());
-    }
-    gpu.heuristic_answers = 1;
-    break_function("cublasLtMatmulAlgoGetHeuristic", GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED);
-    for (i = 0; i < 2; i++) {
-        gemmepi_plan *plan = NULL;
-        CHECK(gemmepi_plan_matmul(context, &descs[i], &plan) == GEMMEPI_UNSUPPORTED && !plan, "%s",
+        CHECK(sentence_has("lt: ") && sentence_has("split: ") && sentence_has("plain: "), "%s",
               gemmepi_last_error());
     }
     gemmepi_destroy(context);
     nothing_is_left();
+}
+
+static void a_problem_that_cublaslt_has_no_algorithm_for_is_plain(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    int i;
+    for (i = 0; i < 4; i++) {
+        gemmepi_matmul_desc desc = i % 2 ? split_product() : lt_product();
+        gemmepi_matmul_args args = args_for(&desc);
+        gemmepi_plan *plan = NULL;
+        gpu.heuristic_answers = i >= 2;
+        if (i >= 2)
+            break_function("cublasLtMatmulAlgoGetHeuristic", GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED);
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK && plan, "%s", gemmepi_last_error());
+        CHECK(route_of(plan) == GEMMEPI_ROUTE_PLAIN, "route %d", (int)route_of(plan));
+        CHECK(explain_has(plan, "route plain") && explain_has(plan, "not lt: ") &&
+                  explain_has(plan, "not split: cuBLASLt 130100 has no algorithm"),
+              "explain does not tell why");
+        CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        gemmepi_plan_destroy(plan);
+    }
+    CHECK(gpu.lt_calls == 0 && gpu.launches == 2 * 1 + 2 * 2, "%ld calls, %ld launches", gpu.lt_calls,
+          gpu.launches);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* >>products that cuBLASLt refuses when they run */
+
+static long warnings;
+
+static void count_warnings(void *user, gemmepi_log_level level, const char *message) {
+    (void)user, (void)message;
+    if (level == GEMMEPI_LOG_WARNING)
+        count(&warnings, 1);
+}
+
+static int lines_of(const char *start) {
+    const char *line = logged;
+    int lines = 0;
+    while (line && *line) {
+        lines += strncmp(line, start, strlen(start)) == 0;
+        line = strchr(line, '\n');
+        line += line != NULL;
+    }
+    return lines;
+}
+
+static gemmepi_plan *plan_on(gemmepi_context *context, const gemmepi_matmul_desc *desc, gemmepi_route route) {
+    gemmepi_plan *plan = NULL;
+    CHECK(gemmepi_plan_matmul(context, desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(route_of(plan) == route, "route %d", (int)route_of(plan));
+    CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    return plan;
+}
+
+static void a_product_that_cublaslt_refuses_when_run_takes_the_next_route_for_good(void) {
+    static const int refusals[] = {GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED, GEMMEPI__CUBLAS_STATUS_INVALID_VALUE,
+                                   GEMMEPI__CUBLAS_STATUS_ARCH_MISMATCH,
+                                   GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(refusals); i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_matmul_desc desc = refusable_product();
+        gemmepi_matmul_args args = args_for(&desc);
+        gemmepi_context *context;
+        gemmepi_plan *plan;
+        long heuristics;
+        config.log = keep_log;
+        context = open_fake(&config);
+        plan = plan_on(context, &desc, GEMMEPI_ROUTE_LT);
+        gpu.refusals = 1;
+        gpu.refusal = refusals[i];
+        CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%d: %s", refusals[i], gemmepi_last_error());
+        CHECK(gpu.lt_calls == 2 && gpu.products == 1, "%d: %ld calls", refusals[i], gpu.lt_calls);
+        CHECK(route_of(plan) == GEMMEPI_ROUTE_SPLIT, "%d: route %d", refusals[i], (int)route_of(plan));
+        CHECK(explain_has(plan, "route split") && explain_has(plan, "not lt: cublasLtMatmul refused"),
+              "%d: explain does not tell why", refusals[i]);
+        CHECK(lines_of("2 ") == 1 && strstr(logged, "takes another route") &&
+                  strstr(logged, "cublasLtMatmul refused"),
+              "%d: the log has: %s", refusals[i], logged);
+        heuristics = gpu.heuristics;
+        CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%d: %s", refusals[i], gemmepi_last_error());
+        CHECK(gpu.lt_calls == 3 && gpu.products == 2, "%d: it was tried again, %ld calls", refusals[i],
+              gpu.lt_calls);
+        CHECK(gpu.heuristics == heuristics && lines_of("2 ") == 1, "%d: planned again", refusals[i]);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+/* Asked for the same product with the same epilogue, cuBLASLt would refuse once more. */
+static void a_refused_epilogue_is_left_to_a_pass(void) {
+    gemmepi_matmul_desc descs[3];
+    int i;
+    descs[0] = refusable_product(), descs[1] = lt_product(), descs[2] = lt_product();
+    descs[2].epilogue = GEMMEPI_BGRAD_B;
+    for (i = 0; i < 3; i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context;
+        gemmepi_matmul_args args = args_for(&descs[i]);
+        gemmepi_plan *plan;
+        int run;
+        args.bias_grad = i == 2 ? memory[5] : NULL;
+        config.log = keep_log;
+        context = open_fake(&config);
+        plan = plan_on(context, &descs[i], GEMMEPI_ROUTE_LT);
+        gpu.refuses_epilogues = 1;
+        for (run = 1; run <= 2; run++) {
+            CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(gpu.products == run && gpu.lt_calls == run + 1, "problem %d: %ld products of %ld calls", i,
+                  gpu.products, gpu.lt_calls);
+            CHECK(gpu.launches >= run, "problem %d: the epilogue was not run", i);
+        }
+        CHECK(route_of(plan) == GEMMEPI_ROUTE_SPLIT, "problem %d: route %d", i, (int)route_of(plan));
+        CHECK(lines_of("2 ") == 1, "problem %d: the log has: %s", i, logged);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+static void a_problem_of_which_every_product_is_refused_becomes_plain(void) {
+    gemmepi_matmul_desc descs[2];
+    int i, run;
+    descs[0] = refusable_product(), descs[1] = split_product();
+    for (i = 0; i < 2; i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context;
+        gemmepi_matmul_args args = args_for(&descs[i]);
+        gemmepi_plan *plan;
+        gemmepi_plan_details details;
+        int refused = 2 - i; /* lt and split, or split alone */
+        config.log = keep_log;
+        context = open_fake(&config);
+        plan = plan_on(context, &descs[i], i ? GEMMEPI_ROUTE_SPLIT : GEMMEPI_ROUTE_LT);
+        gpu.refusals = -1;
+        for (run = 1; run <= 2; run++) {
+            CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(gpu.lt_calls == refused && gpu.products == 0, "%ld calls", gpu.lt_calls);
+            CHECK(gpu.launches == run * (1 + i), "%ld launches", gpu.launches);
+        }
+        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.route == GEMMEPI_ROUTE_PLAIN &&
+                  strcmp(details.route_name, "plain") == 0 && strcmp(details.kernel, "gemmepi_plain") == 0,
+              "route %s, kernel %s", details.route_name, details.kernel);
+        CHECK(explain_has(plan, "route plain") && explain_has(plan, "not split: cublasLtMatmul refused"),
+              "explain does not tell why not split");
+        CHECK(
+            explain_has(plan, i ? "not lt: cuBLASLt has no such epilogue" : "not lt: cublasLtMatmul refused"),
+            "explain does not tell why not lt");
+        CHECK(lines_of("2 ") == refused, "the log has: %s", logged);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+static void one_shot_calls_keep_the_route_that_was_found(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = refusable_product();
+    gemmepi_matmul_args args = args_for(&desc);
+    long heuristics;
+    int i;
+    config.log = keep_log;
+    context = open_fake(&config);
+    gpu.refusals = 1;
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    heuristics = gpu.heuristics;
+    for (i = 0; i < 3; i++)
+        CHECK(gemmepi_matmul(context, &desc, &args, (gemmepi_stream)(uintptr_t)0x5000) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+    CHECK(gpu.lt_calls == 5 && gpu.products == 4, "%ld calls", gpu.lt_calls);
+    CHECK(gpu.heuristics == heuristics && lines_of("2 ") == 1, "the log has: %s", logged);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* Inside, a column-major product has them exchanged. */
+static void the_warning_gives_the_callers_m_and_n(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = refusable_product();
+    gemmepi_matmul_args args = args_for(&desc);
+    desc.order = GEMMEPI_COLUMN_MAJOR;
+    desc.n = EDGE / 2;
+    config.log = keep_log;
+    context = open_fake(&config);
+    gpu.refusals = 1;
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(strstr(logged, "m 64, n 32, k 64 takes another route"), "the log has: %s", logged);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void a_product_that_fails_while_it_runs_is_not_tried_by_another_route(void) {
+    static const struct {
+        int code;
+        gemmepi_status status;
+    } rows[] = {
+        {GEMMEPI__CUBLAS_STATUS_EXECUTION_FAILED, GEMMEPI_CUBLAS_ERROR},
+        {GEMMEPI__CUBLAS_STATUS_NOT_INITIALIZED, GEMMEPI_CUBLAS_ERROR},
+        {GEMMEPI__CUBLAS_STATUS_ALLOC_FAILED, GEMMEPI_OUT_OF_MEMORY},
+    };
+    size_t i;
+    int split;
+    for (i = 0; i < GEMMEPI__COUNT(rows); i++)
+        for (split = 0; split < 2; split++) {
+            gemmepi_config config = fake_config();
+            gemmepi_matmul_desc desc = split ? split_product() : refusable_product();
+            gemmepi_route route = split ? GEMMEPI_ROUTE_SPLIT : GEMMEPI_ROUTE_LT;
+            gemmepi_matmul_args args = args_for(&desc);
+            gemmepi_context *context;
+            gemmepi_plan *plan;
+            config.log = keep_log;
+            context = open_fake(&config);
+            plan = plan_on(context, &desc, route);
+            break_function("cublasLtMatmul", rows[i].code);
+            CHECK(gemmepi_plan_run(plan, &args, NULL) == rows[i].status, "%d: %s", rows[i].code,
+                  gemmepi_last_error());
+            CHECK(gpu.lt_calls == 1 && gpu.launches == 0, "%d: %ld calls, %ld launches", rows[i].code,
+                  gpu.lt_calls, gpu.launches);
+            CHECK(route_of(plan) == route && lines_of("2 ") == 0, "%d: the log has: %s", rows[i].code,
+                  logged);
+            gemmepi_plan_destroy(plan);
+            gemmepi_destroy(context);
+            nothing_is_left();
+        }
+}
+
+static int lies_in(const void *pointer, const void *block, size_t size) {
+    uintptr_t at = (uintptr_t)pointer, start = (uintptr_t)block;
+    return at >= start && at < start + size;
+}
+
+static void another_route_takes_the_callers_workspace_where_it_is_large_enough_else_the_contexts(void) {
+    static const size_t sizes[] = {LT_WORKSPACE, SPLIT_WORKSPACE - 1, SPLIT_WORKSPACE};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(sizes); i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = refusable_product();
+        gemmepi_matmul_args args = args_for(&desc);
+        gemmepi_plan_details details;
+        gemmepi_plan *plan = NULL;
+        int fits = sizes[i] >= SPLIT_WORKSPACE, run;
+        long before;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.workspace_size == LT_WORKSPACE,
+              "%d bytes", (int)details.workspace_size);
+        CHECK(gemmepi_alloc(context, sizes[i], &args.workspace) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        args.workspace_size = sizes[i];
+        before = gpu.device_allocations;
+        gpu.refuses_epilogues = 1;
+        for (run = 0; run < 2; run++) {
+            CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(lies_in(gpu.last_workspace, args.workspace, sizes[i]) == fits, "%d bytes: it ran elsewhere",
+                  (int)sizes[i]);
+            CHECK(gpu.device_allocations == before + !fits, "%d bytes: %ld allocations", (int)sizes[i],
+                  gpu.device_allocations - before);
+        }
+        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.workspace_size == SPLIT_WORKSPACE,
+              "%d bytes", (int)details.workspace_size);
+        gemmepi_free(context, args.workspace);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+static void another_route_reserves_the_workspace_that_was_not_prepared(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = refusable_product();
+    gemmepi_matmul_args args = args_for(&desc);
+    gemmepi_plan *plan = plan_on(context, &desc, GEMMEPI_ROUTE_LT);
+    long before = gpu.device_allocations;
+    gpu.refuses_epilogues = 1;
+    CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.device_allocations == before + 1, "%ld allocations", gpu.device_allocations - before);
+    CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK && gpu.device_allocations == before + 1,
+          "reserved again: %s", gemmepi_last_error());
+    CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK && gpu.device_allocations == before + 1,
+          "what is there is enough: %s", gemmepi_last_error());
+    break_function("cuMemAlloc_v2", GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(gemmepi_plan_run(plan, &args, (gemmepi_stream)(uintptr_t)0x5000) == GEMMEPI_OUT_OF_MEMORY, "%s",
+          gemmepi_last_error());
+    gpu.fails = NULL;
+    CHECK(gemmepi_plan_run(plan, &args, (gemmepi_stream)(uintptr_t)0x5000) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void another_route_reserves_nothing_while_capturing(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = refusable_product();
+    gemmepi_matmul_args args = args_for(&desc), with_its_own = args;
+    gemmepi_plan *plan = plan_on(context, &desc, GEMMEPI_ROUTE_LT);
+    long before;
+    CHECK(gemmepi_alloc(context, SPLIT_WORKSPACE, &with_its_own.workspace) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    with_its_own.workspace_size = LT_WORKSPACE;
+    before = gpu.device_allocations;
+    gpu.refuses_epilogues = gpu.is_capturing = 1;
+    CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_BUFFER_TOO_SMALL && sentence_has("captured"), "%s",
+          gemmepi_last_error());
+    CHECK(gemmepi_plan_run(plan, &with_its_own, NULL) == GEMMEPI_BUFFER_TOO_SMALL, "%s",
+          gemmepi_last_error());
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_BUFFER_TOO_SMALL, "%s",
+          gemmepi_last_error());
+    CHECK(gpu.device_allocations == before && gpu.products == 0 && gpu.launches == 0, "%ld products",
+          gpu.products);
+    with_its_own.workspace_size = SPLIT_WORKSPACE;
+    CHECK(gemmepi_plan_run(plan, &with_its_own, NULL) == GEMMEPI_OK, "with enough of the caller's: %s",
+          gemmepi_last_error());
+    gpu.is_capturing = 0;
+    CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gpu.is_capturing = 1;
+    CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "prepared anew: %s", gemmepi_last_error());
+    gpu.is_capturing = 0;
+    gemmepi_free(context, with_its_own.workspace);
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* Nor may asking for it go on without end. */
+static void another_route_that_cannot_be_built_is_an_error_until_it_can(void) {
+    static const gemmepi_status statuses[] = {GEMMEPI_LIBRARY_NOT_FOUND, GEMMEPI_COMPILE_ERROR,
+                                              GEMMEPI_UNSUPPORTED};
+    int i;
+    for (i = 0; i < 3; i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_matmul_desc desc = refusable_product();
+        gemmepi_matmul_args args = args_for(&desc);
+        gemmepi_context *context;
+        gemmepi_plan *plan;
+        gemmepi_status status;
+        config.log = count_warnings;
+        warnings = 0;
+        context = open_fake(&config);
+        plan = plan_on(context, &desc, GEMMEPI_ROUTE_LT);
+        gpu.refuses_epilogues = 1;
+        gpu.missing = i == 0 ? "nvrtc" : NULL;
+        if (i == 1)
+            break_function("nvrtcCompileProgram", GEMMEPI__NVRTC_ERROR_COMPILATION);
+        gpu.archs_are_newer = i == 2;
+        status = gemmepi_plan_run(plan, &args, NULL);
+        CHECK(status == statuses[i], "%s: %s", gemmepi_status_name(status), gemmepi_last_error());
+        CHECK(gpu.products == 0 && gpu.launches == 0 && gpu.archs_told < 10, "asked %ld times",
+              gpu.archs_told);
+        CHECK(warnings == 0 && route_of(plan) == GEMMEPI_ROUTE_LT, "%ld warnings", warnings);
+        gpu.missing = gpu.fails = NULL;
+        gpu.archs_are_newer = 0;
+        gpu.archs_told = 0;
+        CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(warnings == 1 && route_of(plan) == GEMMEPI_ROUTE_SPLIT, "%ld warnings", warnings);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+static gemmepi_status program_with_refusals(const gemmepi_config *config) {
+    gemmepi_matmul_desc desc = refusable_product();
+    gemmepi_matmul_args args = args_for(&desc);
+    gemmepi_context *context = NULL;
+    gemmepi_status status = gemmepi_create(config, &context);
+    int i;
+    for (i = 0; i < 2 && !status; i++)
+        status = gemmepi_matmul(context, &desc, &args, NULL);
+    gemmepi_destroy(context);
+    return status;
+}
+
+static void host_memory_may_run_out_while_another_route_is_taken(void) {
+    gemmepi_config config = fake_config();
+    long k, total, refused = 0;
+    int refusals;
+    config.device = GEMMEPI_DEVICE(0);
+    for (refusals = -1; refusals <= 1; refusals += 2) {
+        fake_config();
+        gpu.refusals = refusals;
+        CHECK(program_with_refusals(&config) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        total = allocations;
+        for (k = 1; k <= total + 5; k++) {
+            gemmepi_status status;
+            fake_config();
+            gpu.refusals = refusals;
+            fails_at = k;
+            status = program_with_refusals(&config);
+            CHECK(status == GEMMEPI_OUT_OF_MEMORY || status == GEMMEPI_OK,
+                  "allocation %ld of %ld gives %s: %s", k, total, gemmepi_status_name(status),
+                  gemmepi_last_error());
+            refused += status != GEMMEPI_OK;
+            nothing_is_left();
+        }
+    }
+    CHECK(refused >= 10, "only %ld allocations matter", refused);
 }
 
 /* >>workspace and capture */
@@ -1290,6 +1761,58 @@ static void threads_build_and_run_at_once(void) {
     nothing_is_left();
 }
 
+static gemmepi_plan *shared_plan;
+
+static void *run_at_once(void *user) {
+    gemmepi_stream stream = (gemmepi_stream)(uintptr_t)(0x100 + 0x100 * *(const int *)user);
+    gemmepi_matmul_desc desc = refusable_product();
+    gemmepi_matmul_args args = args_for(&desc);
+    int i;
+    if (gemmepi_prepare(shared_plan, stream) != GEMMEPI_OK)
+        count(&calls_failed, 1);
+    count(&threads_ready, 1);
+    while (gemmepi__add(&threads_ready, 0) < THREADS)
+        sched_yield();
+    for (i = 0; i < 5; i++)
+        if (gemmepi_plan_run(shared_plan, &args, stream) != GEMMEPI_OK)
+            count(&calls_failed, 1);
+    return NULL;
+}
+
+static void threads_whose_product_is_refused_agree_on_the_next_route(void) {
+    int always;
+    for (always = 0; always < 2; always++) {
+        gemmepi_config config = fake_config();
+        gemmepi_matmul_desc desc = refusable_product();
+        pthread_t threads[THREADS];
+        int numbers[THREADS], i;
+        config.log = count_warnings;
+        warnings = calls_failed = threads_ready = 0;
+        shared = open_fake(&config);
+        shared_plan = plan_on(shared, &desc, GEMMEPI_ROUTE_LT);
+        gpu.refuses_epilogues = 1;
+        gpu.refusals = always ? -1 : 0;
+        for (i = 0; i < THREADS; i++) {
+            numbers[i] = i;
+            if (pthread_create(&threads[i], NULL, run_at_once, &numbers[i]) != 0) {
+                printf("the system gives no thread\n");
+                exit(1);
+            }
+        }
+        for (i = 0; i < THREADS; i++)
+            pthread_join(threads[i], NULL);
+        CHECK(calls_failed == 0, "%ld calls failed", calls_failed);
+        CHECK(gpu.launches == 5 * THREADS && gpu.products == (always ? 0 : 5 * THREADS),
+              "%ld products, %ld launches", gpu.products, gpu.launches);
+        CHECK(route_of(shared_plan) == (always ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_SPLIT), "route %d",
+              (int)route_of(shared_plan));
+        CHECK(warnings == 1 + always, "%ld warnings", warnings);
+        gemmepi_plan_destroy(shared_plan);
+        gemmepi_destroy(shared);
+        nothing_is_left();
+    }
+}
+
 /* Where this machine has the real libraries the loader opens them, to hand what they export to the resolver; kept open,
    each of the many contexts here finds them open. */
 static void keep_libraries_open(void) {
@@ -1319,9 +1842,22 @@ int main(void) {
     RUN(a_missing_nvrtc_is_reported_when_a_kernel_is_needed);
     RUN(a_kernel_that_does_not_compile_is_an_error_with_the_log);
     RUN(other_failures_of_building_a_kernel_are_errors_and_no_leaks);
-    RUN(a_product_that_cublaslt_refuses_to_run_is_an_error);
+    RUN(a_product_that_cublaslt_fails_to_run_is_an_error);
     RUN(a_launch_that_the_driver_refuses_is_an_error);
+    RUN(an_amax_that_the_driver_does_not_clear_is_an_error);
     RUN(a_problem_that_no_route_runs_is_refused_with_the_reasons_of_both);
+    RUN(a_problem_that_cublaslt_has_no_algorithm_for_is_plain);
+    RUN(a_product_that_cublaslt_refuses_when_run_takes_the_next_route_for_good);
+    RUN(a_refused_epilogue_is_left_to_a_pass);
+    RUN(a_problem_of_which_every_product_is_refused_becomes_plain);
+    RUN(one_shot_calls_keep_the_route_that_was_found);
+    RUN(the_warning_gives_the_callers_m_and_n);
+    RUN(a_product_that_fails_while_it_runs_is_not_tried_by_another_route);
+    RUN(another_route_takes_the_callers_workspace_where_it_is_large_enough_else_the_contexts);
+    RUN(another_route_reserves_the_workspace_that_was_not_prepared);
+    RUN(another_route_reserves_nothing_while_capturing);
+    RUN(another_route_that_cannot_be_built_is_an_error_until_it_can);
+    RUN(host_memory_may_run_out_while_another_route_is_taken);
     RUN(a_run_after_prepare_allocates_nothing_and_has_workspace);
     RUN(the_callers_workspace_is_taken);
     RUN(a_run_without_prepare_has_no_workspace_and_launches_nothing);
@@ -1332,5 +1868,6 @@ int main(void) {
     RUN(libraries_are_loaded_when_first_needed);
     RUN(the_callers_current_context_stays_as_it_was);
     RUN(threads_build_and_run_at_once);
+    RUN(threads_whose_product_is_refused_agree_on_the_next_route);
     return test_finish();
 }

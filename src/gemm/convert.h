@@ -1,0 +1,63 @@
+/* Operands converted without loss to a type that cuBLASLt multiplies in every layout. */
+#ifndef GEMMEPI_GEMM_CONVERT_H
+#define GEMMEPI_GEMM_CONVERT_H
+
+#include "pass.h"
+
+#define GEMMEPI__CONVERT_THREADS 256 /* convert.cu */
+
+typedef struct gemmepi__convert {
+    gemmepi__launch launch; /* no function: the operand stays as it is */
+    gemmepi__convert_params params;
+    size_t bytes; /* of the converted operand, in workspace */
+} gemmepi__convert;
+
+/* The operand as it will lie in workspace: dense, its lines rounded up to runs of eight. */
+static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t batch, int dtype) {
+    gemmepi__view converted = *view;
+    int64_t items = view->batch_stride ? batch : 1;
+    converted.dtype = dtype;
+    converted.bits = (int32_t)(8 * gemmepi__dtype((gemmepi_dtype)dtype)->size);
+    converted.alignment = 256;
+    converted.scale = 0;
+    converted.ld = (view->length + GEMMEPI__RUN - 1) / GEMMEPI__RUN * GEMMEPI__RUN;
+    converted.batch_stride = view->batch_stride ? converted.ld * view->lines : 0;
+    converted.bytes = items * view->lines * converted.ld * converted.bits / 8;
+    return converted;
+}
+
+/* *view is that of the converted operand. */
+static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gemmepi__problem *problem,
+                                             int operand, gemmepi__view *view, gemmepi__convert *convert) {
+    const gemmepi__view *from = &problem->views[operand];
+    char prologue[256];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    int64_t blocks;
+    *view = gemmepi__converted_view(from, problem->batch, problem->common);
+    convert->bytes = (size_t)view->bytes;
+    convert->params.x = gemmepi__kernel_matrix_of(from);
+    convert->params.out = gemmepi__kernel_matrix_of(view);
+    convert->params.rows = from->lines;
+    convert->params.columns = from->length;
+    convert->params.items = from->batch_stride ? problem->batch : 1;
+    blocks = gemmepi__divide_up(view->bytes / (view->bits / 8) / GEMMEPI__RUN, GEMMEPI__CONVERT_THREADS);
+    if (blocks > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "an operand has more tiles than a grid has blocks");
+    convert->launch.blocks = (unsigned)blocks;
+    convert->launch.threads_x = GEMMEPI__CONVERT_THREADS;
+    convert->launch.threads_y = 1;
+    gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)from->dtype)->name);
+    gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
+    gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gemmepi__runs_are_aligned(problem, from));
+    return gemmepi__get_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch.function);
+}
+
+static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const gemmepi__convert *convert,
+                                           void *from, void *to, gemmepi_stream stream) {
+    gemmepi__convert_params params = convert->params;
+    params.x.data = from;
+    params.out.data = to;
+    return gemmepi__launch_kernel(context, &convert->launch, &params, "launching gemmepi_convert", stream);
+}
+
+#endif

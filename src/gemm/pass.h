@@ -1,0 +1,211 @@
+/* The common epilogue (kernels/epilogue.cuh) as the host sees it, and the pass that runs it over a finished product. */
+#ifndef GEMMEPI_GEMM_PASS_H
+#define GEMMEPI_GEMM_PASS_H
+
+#include "sums.h"
+
+#define GEMMEPI__PASS_THREADS 256 /* pass.cu */
+#define GEMMEPI__RUN          8   /* types.cuh: columns of one thread */
+
+/* >>the epilogue of any kernel of ours */
+
+static const char *gemmepi__type_name(const gemmepi__problem *problem, int operand) {
+    int dtype = problem->views[operand].dtype;
+    return gemmepi__dtype((gemmepi_dtype)(dtype ? dtype : problem->accumulator))->name;
+}
+
+/* The bits of the epilogue that kernels know; sums of operands are launches of their own. */
+#define GEMMEPI__KERNEL_EPILOGUE                                                                  \
+    (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
+     GEMMEPI_BGRAD)
+
+/* Sums and amax keep what D's rounding would hide. */
+static int gemmepi__wants_exact(const gemmepi__problem *problem) {
+    return problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_BGRAD) ||
+           gemmepi__has_operand(problem, GEMMEPI__AMAX_D);
+}
+
+/* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
+static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi__problem *problem,
+                                             int aligned, int scale_a, int scale_b) {
+    const gemmepi__view *views = problem->views;
+    int scales = (views[GEMMEPI__C].scale ? 1 : 0) | (views[GEMMEPI__D].scale ? 2 : 0) |
+                 (views[GEMMEPI__AUX].scale ? 4 : 0) | (views[GEMMEPI__RESIDUAL].scale ? 8 : 0);
+    int amax = gemmepi__has_operand(problem, GEMMEPI__AMAX_D) |
+               gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX) << 1;
+    gemmepi__append(text, "#define GEMMEPI_EPILOGUE 0x%x\n",
+                    (unsigned)(problem->epilogue & GEMMEPI__KERNEL_EPILOGUE));
+    gemmepi__append(text, "#define GEMMEPI_ACC %s\n",
+                    gemmepi__dtype((gemmepi_dtype)problem->accumulator)->name);
+    gemmepi__append(text, "#define GEMMEPI_C_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__C));
+    gemmepi__append(text, "#define GEMMEPI_D_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__D));
+    gemmepi__append(text, "#define GEMMEPI_BIAS_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__BIAS));
+    gemmepi__append(text, "#define GEMMEPI_AUX_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__AUX));
+    gemmepi__append(text, "#define GEMMEPI_RESIDUAL_TYPE %s\n",
+                    gemmepi__type_name(problem, GEMMEPI__RESIDUAL));
+    gemmepi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", scale_a, scale_b);
+    gemmepi__append(text, "#define GEMMEPI_SCALES %d\n#define GEMMEPI_AMAX %d\n", scales, amax);
+    gemmepi__append(text, "#define GEMMEPI_ALIGNED %d\n", aligned);
+    gemmepi__append(text, "#define GEMMEPI_EXACT %d\n", gemmepi__wants_exact(problem));
+}
+
+/* Whether runs of eight along the lines of a view may be loaded whole: a run of bf16 is 16 bytes, of fp8 8, and more
+   are loaded 16 at a time. */
+static int gemmepi__runs_are_aligned(const gemmepi__problem *problem, const gemmepi__view *view) {
+    int64_t unit = view->bits < 16 ? view->bits : 16, line = view->ld * view->bits / 8;
+    int64_t item = view->batch_stride * view->bits / 8;
+    return view->alignment % unit == 0 && (view->lines <= 1 || line % unit == 0) &&
+           (problem->batch <= 1 || item % unit == 0);
+}
+
+/* Whether that holds for every tensor that the epilogue reads or writes. */
+static int gemmepi__epilogue_is_aligned(const gemmepi__problem *problem) {
+    int operand;
+    for (operand = GEMMEPI__C; operand <= GEMMEPI__BIAS; operand++)
+        if (gemmepi__has_operand(problem, operand) && problem->views[operand].bits != 1 &&
+            !gemmepi__runs_are_aligned(problem, &problem->views[operand]))
+            return 0;
+    return 1;
+}
+
+static gemmepi__kernel_scale gemmepi__kernel_scale_of(const gemmepi__problem *problem, int operand) {
+    gemmepi__kernel_scale scale;
+    scale.data = NULL;
+    scale.stride = problem->views[GEMMEPI__SCALE_OF(operand)].batch_stride;
+    return scale;
+}
+
+/* All but pointers, scalars and tiles. */
+static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epilogue_params *params) {
+    const gemmepi__view *views = problem->views;
+    params->c = gemmepi__kernel_matrix_of(&views[GEMMEPI__C]);
+    params->d = gemmepi__kernel_matrix_of(&views[GEMMEPI__D]);
+    params->bias = gemmepi__kernel_matrix_of(&views[GEMMEPI__BIAS]);
+    params->aux = gemmepi__kernel_matrix_of(&views[GEMMEPI__AUX]);
+    params->residual = gemmepi__kernel_matrix_of(&views[GEMMEPI__RESIDUAL]);
+    params->scale_a = gemmepi__kernel_scale_of(problem, GEMMEPI__A);
+    params->scale_b = gemmepi__kernel_scale_of(problem, GEMMEPI__B);
+    params->scale_c = gemmepi__kernel_scale_of(problem, GEMMEPI__C);
+    params->scale_d = gemmepi__kernel_scale_of(problem, GEMMEPI__D);
+    params->scale_aux = gemmepi__kernel_scale_of(problem, GEMMEPI__AUX);
+    params->scale_residual = gemmepi__kernel_scale_of(problem, GEMMEPI__RESIDUAL);
+    params->m = problem->m;
+    params->n = problem->n;
+}
+
+/* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
+static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int applied, void *partials,
+                                    gemmepi__epilogue_params *params) {
+    void *const *pointers = arguments->pointers;
+    params->c.data = pointers[GEMMEPI__C];
+    params->d.data = pointers[GEMMEPI__D];
+    params->bias.data = pointers[GEMMEPI__BIAS];
+    params->aux.data = pointers[GEMMEPI__AUX];
+    params->residual.data = pointers[GEMMEPI__RESIDUAL];
+    params->scale_a.data = (const float *)pointers[GEMMEPI__SCALE_A];
+    params->scale_b.data = (const float *)pointers[GEMMEPI__SCALE_B];
+    params->scale_c.data = (const float *)pointers[GEMMEPI__SCALE_C];
+    params->scale_d.data = (const float *)pointers[GEMMEPI__SCALE_D];
+    params->scale_aux.data = (const float *)pointers[GEMMEPI__SCALE_AUX];
+    params->scale_residual.data = (const float *)pointers[GEMMEPI__SCALE_RESIDUAL];
+    params->amax_d = pointers[GEMMEPI__AMAX_D];
+    params->amax_aux = pointers[GEMMEPI__AMAX_AUX];
+    params->partials = partials;
+    params->alpha = applied ? 1 : arguments->alpha;
+    params->beta = applied ? 0 : arguments->beta;
+    params->uses_c = arguments->uses_c && !applied;
+    memcpy(&params->device_alpha, &arguments->device_alpha, sizeof(void *));
+    memcpy(&params->device_beta, &arguments->device_beta, sizeof(void *));
+}
+
+static int gemmepi__amax_count(const gemmepi__problem *problem) {
+    return gemmepi__has_operand(problem, GEMMEPI__AMAX_D) + gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX);
+}
+
+/* amax starts at 0: kernels raise it. */
+static gemmepi_status gemmepi__clear_amax(const gemmepi_context *context, const gemmepi__problem *problem,
+                                          const gemmepi__arguments *arguments, gemmepi_stream stream) {
+    int operand, result = 0;
+    for (operand = GEMMEPI__AMAX_D; operand <= GEMMEPI__AMAX_AUX && !result; operand++)
+        if (gemmepi__has_operand(problem, operand))
+            result = context->driver.memset_d8_async(
+                (gemmepi__cu_deviceptr)(uintptr_t)arguments->pointers[operand], 0,
+                (size_t)problem->views[operand].bytes, (gemmepi__cu_stream)stream);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
+}
+
+/* >>the pass */
+
+typedef struct gemmepi__pass {
+    gemmepi__launch launch;
+    gemmepi__pass_params params; /* all but pointers and scalars */
+    size_t partial_bytes;
+} gemmepi__pass;
+
+/* Four rows a thread hide the latency of one another's loads; a thread takes fewer where blocks would be fewer than two
+   for each multiprocessor, and more where they would pass the grid's limit. */
+static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
+                                          gemmepi__pass *pass) {
+    int64_t chunks = gemmepi__divide_up(problem->n, GEMMEPI__RUN), column_tiles, row_tiles, tiles;
+    unsigned threads_x = 1, threads_y;
+    int steps = 4;
+    while (threads_x < 32 && (int64_t)threads_x < chunks)
+        threads_x *= 2;
+    threads_y = GEMMEPI__PASS_THREADS / threads_x;
+    column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
+    while (steps > 1 &&
+           column_tiles * problem->batch * gemmepi__divide_up(problem->m, (int64_t)threads_y * steps) <
+               2 * (int64_t)context->multiprocessors)
+        steps /= 2;
+    for (;; steps *= 2) {
+        row_tiles = gemmepi__divide_up(problem->m, (int64_t)threads_y * steps);
+        tiles = gemmepi__offset(gemmepi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
+        if (tiles > 0 && tiles <= INT_MAX)
+            break;
+        if (steps > INT_MAX / 4)
+            return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    }
+    pass->params.row_steps = steps;
+    pass->params.epilogue.row_tiles = (unsigned)row_tiles;
+    pass->params.epilogue.column_tiles = (unsigned)column_tiles;
+    pass->launch.blocks = (unsigned)tiles;
+    pass->launch.threads_x = threads_x;
+    pass->launch.threads_y = threads_y;
+    return GEMMEPI_OK;
+}
+
+/* product: where and in what type the finished product lies */
+static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
+                                          const gemmepi__view *product, gemmepi__pass *pass) {
+    char prologue[1024];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    int aligned = gemmepi__epilogue_is_aligned(problem) && gemmepi__runs_are_aligned(problem, product);
+    int scale_a = problem->views[GEMMEPI__A].scale, scale_b = problem->views[GEMMEPI__B].scale;
+    gemmepi_status status = gemmepi__shape_pass(context, problem, pass);
+    if (status)
+        return status;
+    gemmepi__fill_epilogue(problem, &pass->params.epilogue);
+    pass->params.product = gemmepi__kernel_matrix_of(product);
+    if (gemmepi__has(problem, GEMMEPI_BGRAD))
+        pass->partial_bytes =
+            (size_t)(problem->batch * (int64_t)pass->params.epilogue.row_tiles * problem->n) *
+            gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
+    /* the product has taken scales that change along k */
+    gemmepi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
+                                     scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
+    gemmepi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n",
+                    gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
+    gemmepi__append(&text, "#define GEMMEPI_HAS_PRODUCT %d\n", problem->k != 0);
+    return gemmepi__get_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch.function);
+}
+
+static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const gemmepi__pass *pass,
+                                        const gemmepi__arguments *arguments, int applied, void *product,
+                                        void *partials, gemmepi_stream stream) {
+    gemmepi__pass_params params = pass->params;
+    gemmepi__point_epilogue(arguments, applied, partials, &params.epilogue);
+    params.product.data = product;
+    return gemmepi__launch_kernel(context, &pass->launch, &params, "launching gemmepi_pass", stream);
+}
+
+#endif

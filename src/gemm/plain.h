@@ -1,0 +1,104 @@
+/* The route plain: one kernel of ours for any types, layout, alignment and scales, with the epilogue in it, and sums. It
+   takes whatever the other routes do not. */
+#ifndef GEMMEPI_GEMM_PLAIN_H
+#define GEMMEPI_GEMM_PLAIN_H
+
+#include "pass.h"
+
+#define GEMMEPI__PLAIN_TILE    64 /* gemm_plain.cu: rows and columns of a block's tile */
+#define GEMMEPI__PLAIN_THREADS 128
+
+typedef struct gemmepi__plain {
+    gemmepi__launch launch;
+    gemmepi__plain_params params; /* all but pointers and scalars */
+    gemmepi__sums sums;
+    size_t partial_bytes;
+} gemmepi__plain;
+
+/* After how many steps of k the sums are scaled and added up in the accumulator; 0: at the end. I8 sums of more than 2^16
+   terms could pass 2^31. */
+static int gemmepi__plain_chunk(const gemmepi__problem *problem) {
+    if (gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
+        gemmepi__scale_varies_along_k(problem, GEMMEPI__B))
+        return 128;
+    return problem->common == GEMMEPI_I8 && problem->accumulator == GEMMEPI_F32 && problem->k > 65536 ? 65536
+                                                                                                      : 0;
+}
+
+static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__problem *problem,
+                                            int operand) {
+    const gemmepi__view *view = &problem->views[operand];
+    char letter = operand == GEMMEPI__A ? 'A' : 'B';
+    gemmepi__append(text, "#define GEMMEPI_%c_TYPE %s\n", letter,
+                    gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
+    gemmepi__append(text, "#define GEMMEPI_%c_TRANSPOSED %d\n", letter, (int)view->transposed);
+    gemmepi__append(text, "#define GEMMEPI_%c_ALIGNED %d\n", letter,
+                    gemmepi__runs_are_aligned(problem, view));
+}
+
+/* GEMMEPI_UNSUPPORTED with the sentence where there are too many tiles. */
+static gemmepi_status gemmepi__plain_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                           gemmepi__plain *plain) {
+    gemmepi__epilogue_params *epilogue = &plain->params.epilogue;
+    int64_t row_tiles = gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE);
+    int64_t column_tiles = gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE);
+    int64_t tiles = gemmepi__offset(gemmepi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
+    char prologue[1536];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi_status status;
+    memset(plain, 0, sizeof *plain);
+    if (tiles <= 0 || tiles > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    plain->launch.blocks = (unsigned)tiles;
+    plain->launch.threads_x = GEMMEPI__PLAIN_THREADS;
+    plain->launch.threads_y = 1;
+    gemmepi__fill_epilogue(problem, epilogue);
+    epilogue->row_tiles = (unsigned)row_tiles;
+    epilogue->column_tiles = (unsigned)column_tiles;
+    plain->params.a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
+    plain->params.b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
+    plain->params.k = problem->k;
+    if (gemmepi__has(problem, GEMMEPI_BGRAD))
+        plain->partial_bytes = (size_t)(problem->batch * row_tiles * problem->n) *
+                               gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
+    gemmepi__append_epilogue_defines(&text, problem, gemmepi__epilogue_is_aligned(problem),
+                                     problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
+    gemmepi__append_operand_defines(&text, problem, GEMMEPI__A);
+    gemmepi__append_operand_defines(&text, problem, GEMMEPI__B);
+    gemmepi__append(&text, "#define GEMMEPI_COMPUTE_TYPE %s\n",
+                    gemmepi__dtype((gemmepi_dtype)problem->common)->name);
+    gemmepi__append(&text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
+    status =
+        gemmepi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch.function);
+    if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
+        status = gemmepi__build_sums(context, problem, row_tiles, &plain->sums);
+    return status;
+}
+
+static size_t gemmepi__plain_workspace(const gemmepi__plain *plain) {
+    return gemmepi__round_up(plain->partial_bytes, 256) + plain->sums.partial_bytes;
+}
+
+static int gemmepi__plain_launches(const gemmepi__plain *plain, const gemmepi__problem *problem) {
+    return 1 + gemmepi__amax_count(problem) + (plain->sums.first.function != NULL) +
+           (plain->sums.second.function != NULL);
+}
+
+/* The primary context is current; workspace has gemmepi__plain_workspace bytes. */
+static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const gemmepi__problem *problem,
+                                         const gemmepi__plain *plain, const gemmepi__arguments *arguments,
+                                         char *workspace, gemmepi_stream stream) {
+    gemmepi__plain_params params = plain->params;
+    char *between = workspace + gemmepi__round_up(plain->partial_bytes, 256);
+    gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+    gemmepi__point_epilogue(arguments, 0, workspace, &params.epilogue);
+    params.a.data = arguments->pointers[GEMMEPI__A];
+    params.b.data = arguments->pointers[GEMMEPI__B];
+    if (!status)
+        status = gemmepi__launch_kernel(context, &plain->launch, &params, "launching gemmepi_plain", stream);
+    if (!status)
+        status = gemmepi__run_sums(context, &plain->sums, arguments, workspace, between, stream);
+    return status;
+}
+
+#endif

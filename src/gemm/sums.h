@@ -1,0 +1,153 @@
+/* Sums for bias_grad: of partial sums that an epilogue left, or of an operand. */
+#ifndef GEMMEPI_GEMM_SUMS_H
+#define GEMMEPI_GEMM_SUMS_H
+
+#include "../kernels/params.h"
+#include "../problem/arguments.h"
+#include "launch.h"
+
+#define GEMMEPI__SUM_COLUMNS      32 /* reduce.cu */
+#define GEMMEPI__SUM_ROWS         8
+#define GEMMEPI__SUM_LINE_THREADS 128
+
+/* A sum is one launch, or two with partial sums in workspace between them. */
+typedef struct gemmepi__sums {
+    gemmepi__launch first, second;
+    gemmepi__reduce_params first_params, second_params;
+    int operand;          /* summed: A or B, or AUX for an epilogue's partial sums */
+    size_t partial_bytes; /* between the two */
+} gemmepi__sums;
+
+static void gemmepi__reduce_prologue(int x, int scale, int out, int accumulate, char *data, size_t size) {
+    gemmepi__text text = gemmepi__text_in(data, size);
+    gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x)->name);
+    gemmepi__append(&text, "#define GEMMEPI_X_SCALE %d\n", scale);
+    gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)out)->name);
+    gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n", accumulate);
+}
+
+/* One launch of reduce.cu: items * parts sums of x's columns, or of its rows. */
+static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_rows, int64_t items, int x_dtype,
+                                         int scale, int out_dtype, int accumulate,
+                                         const gemmepi__reduce_params *params, gemmepi__launch *launch) {
+    int64_t tiles = along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
+    int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), items, 0);
+    char prologue[512];
+    if (blocks <= 0 || blocks > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
+    launch->blocks = (unsigned)blocks;
+    launch->threads_x = along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
+    launch->threads_y = along_rows ? 1 : GEMMEPI__SUM_ROWS;
+    gemmepi__reduce_prologue(x_dtype, scale, out_dtype, accumulate, prologue, sizeof prologue);
+    return gemmepi__get_kernel(context, "reduce.cu", prologue,
+                               along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", &launch->function);
+}
+
+/* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
+   block's; else by way of partial sums in F64, of which a second launch adds up `lines` for each group. */
+static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gemmepi__problem *problem,
+                                             int along_rows, int x_dtype, int scale, int64_t items,
+                                             int64_t groups, gemmepi__sums *sums) {
+    const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
+    gemmepi__reduce_params *first = &sums->first_params, *second = &sums->second_params;
+    int accumulate = gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE);
+    int64_t lines = items / groups * first->parts;
+    gemmepi_status status;
+    first->out_stride = out->batch_stride;
+    if (lines == 1)
+        return gemmepi__build_sum(context, along_rows, items, x_dtype, scale, out->dtype, accumulate, first,
+                                  &sums->first);
+    first->out_stride = out->length;
+    sums->partial_bytes = (size_t)(groups * lines * out->length) * sizeof(double);
+    second->x.ld = out->length;
+    second->x.stride = lines * out->length;
+    second->rows = second->part_rows = lines;
+    second->columns = out->length;
+    second->parts = 1;
+    second->out_stride = out->batch_stride;
+    status =
+        gemmepi__build_sum(context, along_rows, items, x_dtype, scale, GEMMEPI_F64, 0, first, &sums->first);
+    if (!status)
+        status = gemmepi__build_sum(context, 0, groups, GEMMEPI_F64, 0, out->dtype, accumulate, second,
+                                    &sums->second);
+    return status;
+}
+
+/* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 64 rows a thread:
+   fewer are not worth the second launch. */
+static void gemmepi__choose_parts(const gemmepi_context *context, int64_t items,
+                                  gemmepi__reduce_params *params) {
+    int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
+    int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, tiles * items);
+    int64_t most = gemmepi__divide_up(params->rows, 64 * GEMMEPI__SUM_ROWS);
+    params->parts = wanted < most ? wanted : most;
+    if (params->parts < 1)
+        params->parts = 1;
+    params->part_rows = gemmepi__divide_up(params->rows, params->parts);
+}
+
+static gemmepi__kernel_matrix gemmepi__kernel_matrix_of(const gemmepi__view *view) {
+    gemmepi__kernel_matrix matrix;
+    matrix.data = NULL;
+    matrix.ld = view->ld;
+    matrix.stride = view->batch_stride;
+    return matrix;
+}
+
+/* row_tiles: of the epilogue that leaves [batch][row_tiles][n] sums, where BGRAD is asked for */
+static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmepi__problem *problem,
+                                          int64_t row_tiles, gemmepi__sums *sums) {
+    gemmepi__reduce_params *params = &sums->first_params;
+    int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
+    int64_t groups = shared ? 1 : problem->batch;
+    const gemmepi__view *view;
+    int along_rows;
+    params->parts = 1;
+    if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
+        sums->operand = GEMMEPI__AUX;
+        params->rows = row_tiles * (shared ? problem->batch : 1);
+        params->columns = problem->n;
+        params->x.ld = problem->n;
+        params->x.stride = params->rows * problem->n;
+        gemmepi__choose_parts(context, groups, params);
+        return gemmepi__build_sums_of(context, problem, 0, problem->accumulator, 0, groups, groups, sums);
+    }
+    sums->operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
+    view = &problem->views[sums->operand];
+    along_rows = (sums->operand == GEMMEPI__A) != (view->transposed != 0);
+    params->x = gemmepi__kernel_matrix_of(view);
+    params->scale.stride = problem->views[GEMMEPI__SCALE_OF(sums->operand)].batch_stride;
+    params->rows = view->lines;
+    params->columns = view->length;
+    if (!along_rows)
+        gemmepi__choose_parts(context, problem->batch, params);
+    return gemmepi__build_sums_of(context, problem, along_rows, view->dtype, view->scale, problem->batch,
+                                  groups, sums);
+}
+
+/* left: the partial sums of an epilogue; between: workspace of sums->partial_bytes */
+static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const gemmepi__sums *sums,
+                                        const gemmepi__arguments *arguments, void *left, void *between,
+                                        gemmepi_stream stream) {
+    static const char what[] = "launching the sums of bias_grad";
+    gemmepi__reduce_params params = sums->first_params;
+    void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
+    gemmepi_status status = GEMMEPI_OK;
+    if (!sums->first.function)
+        return GEMMEPI_OK;
+    params.x.data = left;
+    if (sums->operand != GEMMEPI__AUX) {
+        params.x.data = arguments->pointers[sums->operand];
+        params.scale.data = (const float *)arguments->pointers[GEMMEPI__SCALE_OF(sums->operand)];
+    }
+    params.out = sums->second.function ? between : bias_grad;
+    status = gemmepi__launch_kernel(context, &sums->first, &params, what, stream);
+    if (status || !sums->second.function)
+        return status;
+    params = sums->second_params;
+    params.x.data = between;
+    params.out = bias_grad;
+    return gemmepi__launch_kernel(context, &sums->second, &params, what, stream);
+}
+
+#endif

@@ -1,0 +1,433 @@
+// The route plain: product and epilogue in one launch, for any types, layouts, alignment and scales. A block of four
+// warps makes a tile of 64 x 64. The operands' lines along k stand in shared memory, 128 bytes at a time, in the type
+// in which they are multiplied: on tensor cores what these take without loss, the rest by fused multiply and add.
+#include "epilogue.cuh"
+
+#ifndef GEMMEPI_A_TYPE
+#define GEMMEPI_A_TYPE       F32
+#define GEMMEPI_B_TYPE       F32
+#define GEMMEPI_A_TRANSPOSED 0   // 0: a is stored [m, k], 1: [k, m]
+#define GEMMEPI_B_TRANSPOSED 0   // 0: b is stored [k, n], 1: [n, k]
+#define GEMMEPI_A_ALIGNED    0   // 1: every run of a as stored starts at a multiple of its size, 16 bytes at most
+#define GEMMEPI_B_ALIGNED    0
+#define GEMMEPI_COMPUTE_TYPE F32 // F16, BF16, F32, F64 or I8, which holds every value of both operands
+#define GEMMEPI_CHUNK        0   // steps of k after which sums go to the totals, a multiple of 128; 0: all of k
+#endif
+
+typedef GEMMEPI_A_TYPE A;
+typedef GEMMEPI_B_TYPE B;
+typedef GEMMEPI_COMPUTE_TYPE Compute;
+
+template <bool Condition, class X, class Y> struct Choice {
+    typedef X type;
+};
+template <class X, class Y> struct Choice<false, X, Y> {
+    typedef Y type;
+};
+template <bool Condition, class X, class Y> using Choose = typename Choice<Condition, X, Y>::type;
+
+constexpr bool TENSOR_CORES = __CUDA_ARCH__ >= 800 && !SAME<Compute, F32> && !SAME<Compute, F64>;
+typedef Choose<SAME<Compute, I8>, int, Choose<SAME<Compute, F64>, double, float>> Sum;
+typedef Choose<TENSOR_CORES, Compute, Sum> Staged; // the type in shared memory
+
+constexpr int THREADS = 128, WARP = 32;
+constexpr int TILE = 64;                                   // rows and columns of a block
+constexpr int GROUP = 8;                                   // rows and columns among which a warp's fragments interleave
+constexpr int GROUPS = TILE / 2 / GROUP;                   // of a warp, both ways: it makes 32 x 32
+constexpr int LINE_BYTES = 128, LINE_PITCH = 144;          // a line along k, and from one to the next
+constexpr int PIECE = 16;                                  // bytes of one access to shared memory
+constexpr int STEP = LINE_BYTES / (int)sizeof(Staged);     // of k
+constexpr int RESULT_PITCH = TILE + 8;                     // of the accumulators in shared memory
+constexpr int OPERAND_BYTES = TILE * LINE_PITCH;
+constexpr int SHARED_BYTES = TILE * RESULT_PITCH * sizeof(Acc) > 4 * OPERAND_BYTES ? TILE * RESULT_PITCH * sizeof(Acc)
+                                                                                   : 4 * OPERAND_BYTES;
+
+constexpr bool A_VARIES = GEMMEPI_SCALE_A == SCALE_VECTOR_128 || GEMMEPI_SCALE_A == SCALE_BLOCK_128; // along k
+constexpr bool B_VARIES = GEMMEPI_SCALE_B == SCALE_VECTOR_128 || GEMMEPI_SCALE_B == SCALE_BLOCK_128;
+constexpr bool CHUNKED = GEMMEPI_CHUNK != 0;
+static_assert(GEMMEPI_CHUNK % STEP == 0, "a chunk is whole steps");
+static_assert((!A_VARIES && !B_VARIES) || GEMMEPI_CHUNK == SCALE_STEPS, "scales vary from chunk to chunk");
+
+// Chunks of whole numbers without scales stay whole: the totals then have the upper bits, the sums keep the lower 16.
+constexpr bool SPLIT_TOTALS = CHUNKED && SAME<Sum, int> && !A_VARIES && !B_VARIES;
+typedef Choose<SPLIT_TOTALS, int, Acc> Total;
+
+// Where byte `byte` of line `outer` is. Four pieces change places from one group of lines to the next, so that neither
+// a fragment's lines nor the groups into which transposed runs are scattered crowd the same banks. The lines of a warp's
+// fragments begin at multiples of four groups, so that the order is known when compiling.
+__device__ constexpr int place(int outer, int byte) {
+    return outer * LINE_PITCH + ((byte / PIECE ^ outer / GROUP % 4) * PIECE | byte % PIECE);
+}
+
+// >>an operand on its way from memory to shared memory: the next step's is fetched to registers during multiplication
+
+// But not where it comes in so many single bytes, each in a register of its own, that these would not suffice.
+constexpr int SINGLE_BYTES = (sizeof(A) == 1 && !GEMMEPI_A_ALIGNED) + (sizeof(B) == 1 && !GEMMEPI_B_ALIGNED);
+constexpr bool FETCHES_AHEAD = SINGLE_BYTES * TILE * STEP / THREADS < 64;
+
+// Transposed: the stored lines run along the outer index, else along k.
+template <class T, bool Transposed, bool Aligned> struct Operand {
+    static constexpr int PACKED = Transposed && sizeof(Staged) < 4 ? 4 / (int)sizeof(Staged) : 1; // lines for a word
+    static constexpr int LINE_RUNS = (Transposed ? TILE : STEP) / RUN; // threads beside each other on a stored line
+    static constexpr int LINES = THREADS / LINE_RUNS;                  // stored lines of a unit, if not PACKED
+    static constexpr int UNITS = TILE * STEP / RUN / THREADS / PACKED;
+
+    Words<T> runs[UNITS][PACKED];
+    const T *from; // the thread's first run
+    long long ld;
+    int line, run; // the thread's stored line of a unit, and where its run begins on it
+
+    __device__ Operand(const gemmepi__kernel_matrix &x, long long item, long long outer) {
+        ld = x.ld;
+        line = (int)threadIdx.x / LINE_RUNS * PACKED;
+        run = (int)threadIdx.x % LINE_RUNS * RUN;
+        from = (const T *)x.data + item * x.stride + line * ld + run + (Transposed ? outer : outer * ld);
+    }
+
+    // outer_left, k_left: how much of the tile and of the step exists
+    __device__ void fetch(int outer_left, int k_left) {
+        int lines_left = (Transposed ? k_left : outer_left) - line;
+        int run_left = (Transposed ? outer_left : k_left) - run;
+        int valid = existing(run_left);
+        if (Aligned && valid == RUN && lines_left > ((UNITS - 1) * LINES + 1) * PACKED - 1)
+            fetch_runs<true>(lines_left, valid);
+        else
+            fetch_runs<false>(lines_left, valid);
+        from += Transposed ? STEP * ld : STEP;
+    }
+
+    // Whole: every run exists
+    template <bool Whole> __device__ void fetch_runs(int lines_left, int valid) {
+#pragma unroll
+        for (int unit = 0; unit < UNITS; unit++)
+#pragma unroll
+            for (int i = 0; i < PACKED; i++) {
+                int next = unit * LINES * PACKED + i;
+                runs[unit][i] = read_run<Aligned>(from + next * ld, Whole ? RUN : next < lines_left ? valid : 0);
+            }
+    }
+
+    __device__ void put(u8 *shared) const {
+#pragma unroll
+        for (int unit = 0; unit < UNITS; unit++) {
+            int at = line + unit * LINES * PACKED;
+            Words<Staged> staged[PACKED];
+#pragma unroll
+            for (int i = 0; i < PACKED; i++)
+                staged[i] = convert_run<Staged>(runs[unit][i]);
+            if constexpr (Transposed)
+                put_across(shared, at, staged);
+            else
+                put_along(shared, at, staged[0]);
+        }
+    }
+
+    // a run along k
+    __device__ void put_along(u8 *shared, int outer, const Words<Staged> &staged) const {
+        constexpr int bytes = sizeof(staged) < PIECE ? sizeof(staged) : PIECE, words = bytes / sizeof(u32);
+        struct alignas(bytes) Part {
+            u32 at[words];
+        };
+#pragma unroll
+        for (int i = 0; i < (int)sizeof(staged) / bytes; i++) {
+            Part part;
+#pragma unroll
+            for (int word = 0; word < words; word++)
+                part.at[word] = staged.at[i * words + word];
+            *reinterpret_cast<Part *>(shared + place(outer, run * (int)sizeof(Staged) + i * bytes)) = part;
+        }
+    }
+
+    // runs along the outer index at PACKED steps of k from `k` on
+    __device__ void put_across(u8 *shared, int k, const Words<Staged> (&staged)[PACKED]) const {
+        struct alignas(PACKED * sizeof(Staged)) Element {
+            u32 at[PACKED * sizeof(Staged) / sizeof(u32)];
+        };
+#pragma unroll
+        for (int outer = 0; outer < RUN; outer++) {
+            Element element;
+            if constexpr (PACKED == 1) {
+                constexpr int words = sizeof(element) / sizeof(u32);
+#pragma unroll
+                for (int word = 0; word < words; word++)
+                    element.at[word] = staged[0].at[outer * words + word];
+            } else if constexpr (PACKED == 2) {
+                element.at[0] = __byte_perm(staged[0].at[outer / 2], staged[1].at[outer / 2],
+                                            outer % 2 ? 0x7632 : 0x5410);
+            } else {
+                constexpr u32 front = 0x5140, back = 0x7362; // bytes 0 and 1, or 2 and 3, of two words in turn
+                u32 pick = outer % 4 < 2 ? front : back;
+                u32 first = __byte_perm(staged[0].at[outer / 4], staged[1].at[outer / 4], pick);
+                u32 second = __byte_perm(staged[2].at[outer / 4], staged[3].at[outer / 4], pick);
+                element.at[0] = __byte_perm(first, second, outer % 2 ? 0x7632 : 0x5410);
+            }
+            *reinterpret_cast<Element *>(shared + place(run + outer, k * (int)sizeof(Staged))) = element;
+        }
+    }
+};
+
+// >>multiplication. Thread (group, quarter) of a warp has row `group` and columns 2 * quarter and the next of each group
+// of eight rows and columns: so the tensor cores want it. sums[i][j] are those of group i of rows and j of columns.
+
+#if __CUDA_ARCH__ >= 800
+__device__ inline void multiply_16(F16, float (&upper)[2], float (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(upper[0]), "+f"(upper[1]), "+f"(lower[0]), "+f"(lower[1])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+__device__ inline void multiply_16(BF16, float (&upper)[2], float (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(upper[0]), "+f"(upper[1]), "+f"(lower[0]), "+f"(lower[1])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+__device__ inline void multiply_16(I8, int (&upper)[2], int (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+r"(upper[0]), "+r"(upper[1]), "+r"(lower[0]), "+r"(lower[1])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+#endif
+
+// One step of k on tensor cores; a and b are the lines of the warp's rows and columns.
+template <class T>
+__device__ inline void multiply_fragments(const u8 *a, const u8 *b, Sum (&sums)[GROUPS][GROUPS][2]) {
+    int group = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;
+    a += group * LINE_PITCH + quarter * sizeof(u32);
+    b += group * LINE_PITCH + quarter * sizeof(u32);
+#pragma unroll
+    for (int byte = 0; byte < LINE_BYTES; byte += 2 * PIECE) {
+        u32 left[GROUPS / 2][4], right[GROUPS][2];
+#pragma unroll
+        for (int i = 0; i < GROUPS; i++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                int at = place(i * GROUP, byte + half * PIECE);
+                left[i / 2][i % 2 + 2 * half] = *reinterpret_cast<const u32 *>(a + at);
+                right[i][half] = *reinterpret_cast<const u32 *>(b + at);
+            }
+#pragma unroll
+        for (int i = 0; i < GROUPS; i += 2)
+#pragma unroll
+            for (int j = 0; j < GROUPS; j++)
+                multiply_16(T(), sums[i][j], sums[i + 1][j], left[i / 2], right[j]);
+    }
+}
+
+__device__ inline int multiply_add(int x, int y, int z) {
+    return sum(product(x, y), z);
+}
+__device__ inline float multiply_add(float x, float y, float z) {
+    return fmaf(x, y, z);
+}
+__device__ inline double multiply_add(double x, double y, double z) {
+    return fma(x, y, z);
+}
+
+// One step of k without tensor cores, in the same order.
+__device__ inline void multiply_elements(const u8 *a, const u8 *b, Sum (&sums)[GROUPS][GROUPS][2]) {
+    constexpr int count = PIECE / (int)sizeof(Sum);
+    struct alignas(PIECE) Part {
+        Sum at[count];
+    };
+    int group = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;
+    a += group * LINE_PITCH;
+    b += quarter * 2 * LINE_PITCH;
+#pragma unroll 1
+    for (int half = 0; half < 2; half++) {
+#pragma unroll
+        for (int byte = 0; byte < LINE_BYTES / 2; byte += PIECE) {
+            Part left[GROUPS], right[GROUPS][2];
+#pragma unroll
+            for (int i = 0; i < GROUPS; i++) {
+                left[i] = *reinterpret_cast<const Part *>(a + place(i * GROUP, byte));
+#pragma unroll
+                for (int e = 0; e < 2; e++)
+                    right[i][e] = *reinterpret_cast<const Part *>(b + place(i * GROUP + e, byte));
+            }
+#pragma unroll
+            for (int k = 0; k < count; k++)
+#pragma unroll
+                for (int i = 0; i < GROUPS; i++)
+#pragma unroll
+                    for (int j = 0; j < GROUPS; j++)
+#pragma unroll
+                        for (int e = 0; e < 2; e++)
+                            sums[i][j][e] = multiply_add(left[i].at[k], right[j][e].at[k], sums[i][j][e]);
+        }
+        a += LINE_BYTES / 2;
+        b += LINE_BYTES / 2;
+    }
+}
+
+// >>sums of chunks
+
+// The scales along k of a thread's `Each` neighboring lines of each group, from line `first` on; `extent` lines exist.
+template <int Mode, int Each> struct Chunk_scales {
+    const float *at;
+    long long step;
+    long long left;
+    float values[GROUPS][Each];
+
+    __device__ Chunk_scales(const gemmepi__kernel_scale &scale, long long item, long long first, long long extent,
+                            long long k) {
+        // lines past the end take the last one's
+        long long outer = first < extent ? first : extent - 1;
+        Scale_line line = scale_line<Mode>(scale.data + item * scale.stride, outer, extent, k);
+        at = line.at;
+        step = line.step;
+        left = extent - first;
+    }
+    __device__ void next() {
+#pragma unroll
+        for (int i = 0; i < GROUPS; i++)
+#pragma unroll
+            for (int e = 0; e < Each; e++) {
+                int line = i * GROUP + e;
+                if (Mode == SCALE_BLOCK_128) // a warp's lines are of one block
+                    values[i][e] = i + e == 0 ? *at : values[0][0];
+                else
+                    values[i][e] = line < left ? at[line] : 0;
+            }
+        at += step;
+    }
+};
+
+template <class T> __device__ inline void add_to_total(T &value, Total &total, float factor) {
+    if constexpr (SPLIT_TOTALS) {
+        total += value >> 16;
+        value &= 0xffff;
+    } else {
+        total += (Acc)value * (Acc)factor;
+        value = 0;
+    }
+}
+
+// Adds the scaled sums of a chunk to the totals; the sums begin anew.
+template <class Left, class Right>
+__device__ inline void add_chunk(const Left &left, const Right &right, Sum (&sums)[GROUPS][GROUPS][2],
+                                 Total (&totals)[GROUPS][GROUPS][2]) {
+#pragma unroll
+    for (int i = 0; i < GROUPS; i++)
+#pragma unroll
+        for (int j = 0; j < GROUPS; j++)
+#pragma unroll
+            for (int e = 0; e < 2; e++)
+                add_to_total(sums[i][j][e], totals[i][j][e],
+                             (A_VARIES ? left.values[i][0] : 1) * (B_VARIES ? right.values[j][e] : 1));
+}
+
+__device__ inline Acc finished(Sum value, Total total) {
+    if (SPLIT_TOTALS)
+        return (Acc)((long long)total * 65536 + (long long)value);
+    return CHUNKED ? (Acc)total : (Acc)value;
+}
+
+// >>the kernel
+
+template <class Left, class Right>
+__device__ inline void fetch(Left &a, Right &b, int rows, int columns, int k_left) {
+    a.fetch(rows, k_left);
+    b.fetch(columns, k_left);
+}
+
+template <class Left, class Right>
+__device__ inline void put(Left &a, Right &b, int rows, int columns, int k_left, u8 *shared) {
+    if (!FETCHES_AHEAD)
+        a.fetch(rows, k_left);
+    a.put(shared);
+    if (!FETCHES_AHEAD) {
+        __syncthreads(); // so that b does not start before a is through
+        b.fetch(columns, k_left);
+    }
+    b.put(shared + OPERAND_BYTES);
+}
+
+// Blocks: items * row tiles * column tiles.
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
+    gemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params) {
+    __shared__ alignas(PIECE) u8 shared[SHARED_BYTES];
+    const gemmepi__epilogue_params &p = params.epilogue;
+    u32 part = blockIdx.x / p.column_tiles; // item * row_tiles + row tile
+    u32 item = part / p.row_tiles;
+    long long tile_row = (long long)(part - item * p.row_tiles) * TILE;
+    long long tile_column = (long long)(blockIdx.x - part * p.column_tiles) * TILE;
+    int rows = p.m - tile_row < TILE ? (int)(p.m - tile_row) : TILE;
+    int columns = p.n - tile_column < TILE ? (int)(p.n - tile_column) : TILE;
+    int row = (int)threadIdx.x / WARP % 2 * (TILE / 2), column = (int)threadIdx.x / WARP / 2 * (TILE / 2);
+    int group = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;
+
+    Sum sums[GROUPS][GROUPS][2] = {};
+    Total totals[GROUPS][GROUPS][2] = {};
+    Operand<A, GEMMEPI_A_TRANSPOSED, GEMMEPI_A_ALIGNED> a(params.a, item, tile_row);
+    Operand<B, !GEMMEPI_B_TRANSPOSED, GEMMEPI_B_ALIGNED> b(params.b, item, tile_column);
+    Chunk_scales<GEMMEPI_SCALE_A, 1> scales_a(p.scale_a, item, tile_row + row + group, p.m, params.k);
+    Chunk_scales<GEMMEPI_SCALE_B, 2> scales_b(p.scale_b, item, tile_column + column + quarter * 2, p.n, params.k);
+    u8 *now = shared, *next = shared + 2 * OPERAND_BYTES;
+    int k_left = params.k < STEP ? (int)params.k : STEP;
+    if (FETCHES_AHEAD && k_left > 0)
+        fetch(a, b, rows, columns, k_left);
+    if (k_left > 0)
+        put(a, b, rows, columns, k_left, now);
+    __syncthreads();
+    int chunk_left = 0;
+    for (long long left = params.k; left > 0; left -= STEP) {
+        k_left = left - STEP < STEP ? (int)(left - STEP) : STEP;
+        if (FETCHES_AHEAD && k_left > 0)
+            fetch(a, b, rows, columns, k_left);
+        if (CHUNKED && chunk_left == 0) {
+            chunk_left = GEMMEPI_CHUNK / STEP;
+            if (A_VARIES)
+                scales_a.next();
+            if (B_VARIES)
+                scales_b.next();
+        }
+        if constexpr (TENSOR_CORES)
+            multiply_fragments<Staged>(now + row * LINE_PITCH, now + OPERAND_BYTES + column * LINE_PITCH, sums);
+        else
+            multiply_elements(now + row * LINE_PITCH, now + OPERAND_BYTES + column * LINE_PITCH, sums);
+        if (CHUNKED && (--chunk_left == 0 || k_left <= 0))
+            add_chunk(scales_a, scales_b, sums, totals);
+        if (k_left > 0)
+            put(a, b, rows, columns, k_left, next);
+        __syncthreads();
+        u8 *last = now;
+        now = next;
+        next = last;
+    }
+
+    // the tile to shared memory, where the operands were, so that a thread finds runs of a row there
+    Acc *results = reinterpret_cast<Acc *>(shared);
+#pragma unroll
+    for (int i = 0; i < GROUPS; i++)
+#pragma unroll
+        for (int j = 0; j < GROUPS; j++) {
+            int at = (row + i * GROUP + group) * RESULT_PITCH + column + j * GROUP + quarter * 2;
+            results[at] = finished(sums[i][j][0], totals[i][j][0]);
+            results[at + 1] = finished(sums[i][j][1], totals[i][j][1]);
+        }
+    __syncthreads();
+    constexpr int width = TILE / RUN, height = THREADS / width;
+    int x = (int)threadIdx.x % width, y = (int)threadIdx.x / width;
+    int valid = existing(columns - x * RUN);
+    long long first = tile_column + x * RUN;
+    Epilogue_state state = begin_epilogue(p, item, first, valid);
+    Acc column_sums[RUN] = {};
+#pragma unroll 1
+    for (int r = y; r < rows && valid > 0; r += height) {
+        Acc v[RUN];
+#pragma unroll
+        for (int i = 0; i < RUN; i++)
+            v[i] = results[r * RESULT_PITCH + x * RUN + i];
+        epilogue(p, state, item, tile_row + r, first, valid, v);
+        store_result(p, state, item, tile_row + r, first, valid, v);
+        if (HAS_BGRAD)
+#pragma unroll
+            for (int i = 0; i < RUN; i++)
+                column_sums[i] = sum(column_sums[i], v[i]);
+    }
+    if (HAS_BGRAD)
+        store_partials<THREADS>(p, part, first, valid, x, y, width, column_sums);
+    end_epilogue(p, state);
+}

@@ -1,0 +1,43 @@
+#!/bin/sh
+# The programs that make builds, as tests: the demo learns at least 95 % of the test digits with each of five seeds, on this
+# machine's device, and once more with SILU and once on the host; the fp8 example reads as many; every cell of make table
+# runs and is right on the host. Run from the repository's root after the programs were built.
+passed=0 failed=0
+
+# verdict NAME STATUS OUTPUT
+verdict() {
+    if [ "$2" -eq 0 ]; then
+        echo "ok   $1"
+        passed=$((passed + 1))
+    else
+        printf '%s\n' "$3" | tail -n 12
+        echo "FAIL $1"
+        failed=$((failed + 1))
+    fi
+}
+
+learns() {
+    name=the_demo_learns_$1
+    shift
+    output=$(build/digits "$@" --svg build/demo_test.svg examples/data/digits.csv 2>&1) &&
+        percent=$(printf '%s\n' "$output" | sed -n 's/^accuracy \([0-9]*\)\..*/\1/p') &&
+        [ -n "$percent" ] && [ "$percent" -ge 95 ] && grep -q '</svg>' build/demo_test.svg
+    verdict "$name" $? "$output"
+    rm -f build/demo_test.svg
+}
+
+for seed in 1 2 3 4 5; do
+    learns "with_seed_$seed" --seed $seed
+done
+learns with_silu --silu
+learns on_the_host --host
+
+output=$(build/fp8 examples/data/digits.csv 2>&1) &&
+    [ "$(printf '%s\n' "$output" | grep -c -E '^(F32|E4M3|E5M2|I8) +(9[5-9]|100)\.[0-9] % right$')" -eq 4 ]
+verdict the_fp8_example_reads_digits_in_eight_bits $? "$output"
+
+output=$(build/tests/table --host 2>&1)
+verdict every_cell_of_the_table_is_right_on_the_host $? "$output"
+
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]
