@@ -895,7 +895,7 @@ static uintptr_t gemmepi__thread_number(void) {
 }
 
 #endif
-/* SHA-256, for names and checksums on disk, and FNV-1a, for tables in memory. */
+/* SHA-256, for names and checksums on disk, and a hash for tables in memory. */
 #ifndef GEMMEPI_BASE_HASH_H
 #define GEMMEPI_BASE_HASH_H
 
@@ -1004,14 +1004,25 @@ static void gemmepi__sha256_hex(const unsigned char digest[GEMMEPI__SHA256_SIZE]
     text[2 * GEMMEPI__SHA256_SIZE] = 0;
 }
 
-/* >>fnv-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
+/* >>for tables: eight bytes at a time, each word multiplied and its upper half folded into the lower, which chooses the
+   bucket */
 
-static uint64_t gemmepi__fnv1a(const void *data, size_t size) {
+#define GEMMEPI__HASH_START 0xcbf29ce484222325u
+
+static uint64_t gemmepi__hash_word(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u; /* the golden ratio's digits, as Knuth proposes */
+    return hash ^ hash >> 32;
+}
+
+static uint64_t gemmepi__hash(const void *data, size_t size) {
     const unsigned char *bytes = (const unsigned char *)data;
-    uint64_t hash = 0xcbf29ce484222325u;
-    size_t i;
-    for (i = 0; i < size; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    uint64_t hash = GEMMEPI__HASH_START, word;
+    for (; size >= sizeof word; size -= sizeof word, bytes += sizeof word) {
+        memcpy(&word, bytes, sizeof word);
+        hash = gemmepi__hash_word(hash, word);
+    }
+    for (; size > 0; size--, bytes++)
+        hash = gemmepi__hash_word(hash, *bytes);
     return hash;
 }
 
@@ -1060,7 +1071,7 @@ static gemmepi__map_entry *gemmepi__map_find_entry(const gemmepi__map *map, cons
                                                    size_t key_size) {
     if (map->count == 0)
         return NULL;
-    return *gemmepi__map_place(map, gemmepi__fnv1a(key, key_size), key, key_size);
+    return *gemmepi__map_place(map, gemmepi__hash(key, key_size), key, key_size);
 }
 
 /* The key's value, or NULL. */
@@ -1093,7 +1104,7 @@ static int gemmepi__map_grow(gemmepi__map *map) {
 /* Gives the key this value, in place of the one it may have. 0 if memory is exhausted: nothing changed then but the
    noted sentence. */
 static int gemmepi__map_insert(gemmepi__map *map, const void *key, size_t key_size, void *value) {
-    uint64_t hash = gemmepi__fnv1a(key, key_size);
+    uint64_t hash = gemmepi__hash(key, key_size);
     gemmepi__map_entry *entry = gemmepi__map_find_entry(map, key, key_size);
     gemmepi__map_entry **bucket;
     if (entry) {
@@ -1123,7 +1134,7 @@ static void *gemmepi__map_remove(gemmepi__map *map, const void *key, size_t key_
     void *value;
     if (map->count == 0)
         return NULL;
-    place = gemmepi__map_place(map, gemmepi__fnv1a(key, key_size), key, key_size);
+    place = gemmepi__map_place(map, gemmepi__hash(key, key_size), key, key_size);
     entry = *place;
     if (!entry)
         return NULL;
@@ -2070,12 +2081,15 @@ typedef struct gemmepi__problem {
     int64_t m, n, k, batch;
     uint32_t epilogue;
     uint32_t flags;
-    int32_t compute;     /* never DEFAULT */
-    int32_t accumulator; /* F32, F64 or I32 */
-    int32_t common;      /* the type that holds both operands' values */
-    int32_t exchanged;   /* column-major: a here is the caller's b and the other way round */
-    int32_t alignment;   /* bytes, promised for every pointer of a matrix or vector */
-    uint32_t used;       /* bit i: the problem has operand i */
+    int32_t compute;                /* never DEFAULT */
+    int32_t accumulator;            /* F32, F64 or I32 */
+    int32_t common;                 /* the type that holds both operands' values */
+    int32_t exchanged;              /* column-major: a here is the caller's b and the other way round */
+    int32_t alignment;              /* bytes, promised for every pointer of a matrix or vector */
+    uint32_t used;                  /* bit i: the problem has operand i */
+    int32_t count;                  /* of the operands that it has */
+    int8_t list[GEMMEPI__OPERANDS]; /* which they are, the outputs first */
+    int32_t outputs;                /* how many of them are written */
     gemmepi__view views[GEMMEPI__OPERANDS];
 } gemmepi__problem;
 
@@ -2559,10 +2573,14 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
 }
 
 static void gemmepi__list_operands(gemmepi__problem *problem) {
-    int operand;
-    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
-        if (gemmepi__has_operand(problem, operand))
-            problem->used |= 1u << operand;
+    int operand, written;
+    for (written = 1; written >= 0; written--)
+        for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+            if (gemmepi__has_operand(problem, operand) && problem->views[operand].written == written) {
+                problem->used |= 1u << operand;
+                problem->list[problem->count++] = (int8_t)operand;
+                problem->outputs += written;
+            }
 }
 
 /* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. */
@@ -2757,10 +2775,11 @@ static const char *gemmepi__alignment_rule(const gemmepi__problem *problem, int 
 
 static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem,
                                                const gemmepi__arguments *arguments) {
-    int operand;
-    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
+    int i;
+    for (i = 0; i < problem->count; i++) {
+        int operand = problem->list[i];
         const gemmepi__view *view = &problem->views[operand];
-        if ((uintptr_t)arguments->pointers[operand] & (uintptr_t)(view->alignment - (view->alignment > 0)))
+        if ((uintptr_t)arguments->pointers[operand] & (uintptr_t)(view->alignment - 1))
             return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes (%s)",
                                  gemmepi__argument_name(problem, operand), arguments->pointers[operand],
                                  (int)view->alignment, gemmepi__alignment_rule(problem, operand));
@@ -2859,25 +2878,24 @@ static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__argu
     return gemmepi__views_share(problem, p, q, (int64_t)(q_begin - p_begin));
 }
 
+static gemmepi_status gemmepi__refuse_overlap(const gemmepi__problem *problem,
+                                              const gemmepi__arguments *arguments, int output, int other) {
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes); only c, residual and a "
+                         "pre-activation aux may be d, and then exactly (pointer, dtype, ld, batch stride)",
+                         gemmepi__argument_name(problem, output), arguments->pointers[output],
+                         (long long)problem->views[output].bytes, gemmepi__argument_name(problem, other),
+                         arguments->pointers[other], (long long)problem->views[other].bytes);
+}
+
+/* Every output against those after it in the list, which has the outputs first. */
 static gemmepi_status gemmepi__check_overlap(const gemmepi__problem *problem,
                                              const gemmepi__arguments *arguments) {
-    int output, other;
-    for (output = 0; output < GEMMEPI__OPERANDS; output++) {
-        if (!problem->views[output].written)
-            continue;
-        for (other = 0; other < GEMMEPI__OPERANDS; other++) {
-            if (other == output || (problem->views[other].written && other < output))
-                continue;
-            if (gemmepi__collide(problem, arguments, output, other))
-                return gemmepi__fail(
-                    GEMMEPI_INVALID_ARGUMENT,
-                    "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes); only c, residual and a "
-                    "pre-activation aux may be d, and then exactly (pointer, dtype, ld, batch stride)",
-                    gemmepi__argument_name(problem, output), arguments->pointers[output],
-                    (long long)problem->views[output].bytes, gemmepi__argument_name(problem, other),
-                    arguments->pointers[other], (long long)problem->views[other].bytes);
-        }
-    }
+    int i, j;
+    for (i = 0; i < problem->outputs; i++)
+        for (j = i + 1; j < problem->count; j++)
+            if (gemmepi__collide(problem, arguments, problem->list[i], problem->list[j]))
+                return gemmepi__refuse_overlap(problem, arguments, problem->list[i], problem->list[j]);
     return GEMMEPI_OK;
 }
 
@@ -6573,8 +6591,8 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
     gemmepi__headers headers;
     gemmepi_status status;
     char arch[48], *text, *messages;
-    const char *options[3];
-    int result;
+    const char *options[4];
+    int count = 2, result;
     image->data = NULL;
     if (log)
         *log = NULL;
@@ -6588,11 +6606,14 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
     snprintf(arch, sizeof arch, "--gpu-architecture=%s", target->name);
     options[0] = arch;
     options[1] = "--std=c++17";
-    options[2] = "--ptxas-options=-v";
+    if (log && !target->is_ptx)
+        options[count++] = "--ptxas-options=-v";
+    if (log && nvrtc->version >= 12090) /* what NVRTC finds in its own cache comes without a report */
+        options[count++] = "--no-cache";
     result = nvrtc->create_program(&program, text, file, headers.count, (const char *const *)headers.texts,
                                    headers.names);
     if (!result)
-        result = nvrtc->compile_program(program, log && !target->is_ptx ? 3 : 2, options);
+        result = nvrtc->compile_program(program, count, options);
     messages = program ? gemmepi__program_log(nvrtc, allocator, program) : NULL;
     if (result)
         status = gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY

@@ -405,32 +405,19 @@ static int write_file(const char *path, const gemmepi__image *image) {
     return (!file || fclose(file) == 0) && whole;
 }
 
-/* Now and then, with many processes at work, NVRTC 13.0 leaves the report of ptxas out of its log: then once more. */
-static gemmepi_status compile_with_report(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-                                          const kernel *what, gemmepi__image *image, char **log) {
-    gemmepi_status status;
-    gemmepi__target target;
-    int attempt;
-    memset(&target, 0, sizeof target);
-    memcpy(target.name, what->target, sizeof what->target);
-    for (attempt = 0;; attempt++) {
-        status = gemmepi__compile(nvrtc, allocator, what->family->file, what->prologue, &target, image, log);
-        if (status != GEMMEPI_OK || attempt == 3 || (*log && strstr(*log, "Used ")))
-            return status;
-        gemmepi__delete(allocator, image->data);
-        gemmepi__delete(allocator, *log);
-    }
-}
-
 static void compile_kernel(const gemmepi__nvrtc *nvrtc, int index, const char *folder, outcome *result) {
     gemmepi_allocator allocator = gemmepi__default_allocator();
     const kernel *what = &kernels[index];
+    gemmepi__target target;
     gemmepi__image image;
     char *log = NULL, path[1024];
     memset(result, 0, sizeof *result);
+    memset(&target, 0, sizeof target);
     result->index = index;
     result->passed = 1;
-    if (compile_with_report(nvrtc, &allocator, what, &image, &log) != GEMMEPI_OK) {
+    memcpy(target.name, what->target, sizeof what->target);
+    if (gemmepi__compile(nvrtc, &allocator, what->family->file, what->prologue, &target, &image, &log) !=
+        GEMMEPI_OK) {
         complain(result, "%s", gemmepi_last_error());
     } else {
         read_report(log ? log : "", result);

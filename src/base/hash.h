@@ -1,4 +1,4 @@
-/* SHA-256, for names and checksums on disk, and FNV-1a, for tables in memory. */
+/* SHA-256, for names and checksums on disk, and a hash for tables in memory. */
 #ifndef GEMMEPI_BASE_HASH_H
 #define GEMMEPI_BASE_HASH_H
 
@@ -109,14 +109,25 @@ static void gemmepi__sha256_hex(const unsigned char digest[GEMMEPI__SHA256_SIZE]
     text[2 * GEMMEPI__SHA256_SIZE] = 0;
 }
 
-/* >>fnv-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
+/* >>for tables: eight bytes at a time, each word multiplied and its upper half folded into the lower, which chooses the
+   bucket */
 
-static uint64_t gemmepi__fnv1a(const void *data, size_t size) {
+#define GEMMEPI__HASH_START 0xcbf29ce484222325u
+
+static uint64_t gemmepi__hash_word(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u; /* the golden ratio's digits, as Knuth proposes */
+    return hash ^ hash >> 32;
+}
+
+static uint64_t gemmepi__hash(const void *data, size_t size) {
     const unsigned char *bytes = (const unsigned char *)data;
-    uint64_t hash = 0xcbf29ce484222325u;
-    size_t i;
-    for (i = 0; i < size; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    uint64_t hash = GEMMEPI__HASH_START, word;
+    for (; size >= sizeof word; size -= sizeof word, bytes += sizeof word) {
+        memcpy(&word, bytes, sizeof word);
+        hash = gemmepi__hash_word(hash, word);
+    }
+    for (; size > 0; size--, bytes++)
+        hash = gemmepi__hash_word(hash, *bytes);
     return hash;
 }
 

@@ -45,7 +45,7 @@ static gemmepi__map_entry *gemmepi__map_find_entry(const gemmepi__map *map, cons
                                                    size_t key_size) {
     if (map->count == 0)
         return NULL;
-    return *gemmepi__map_place(map, gemmepi__fnv1a(key, key_size), key, key_size);
+    return *gemmepi__map_place(map, gemmepi__hash(key, key_size), key, key_size);
 }
 
 /* The key's value, or NULL. */
@@ -78,7 +78,7 @@ static int gemmepi__map_grow(gemmepi__map *map) {
 /* Gives the key this value, in place of the one it may have. 0 if memory is exhausted: nothing changed then but the
    noted sentence. */
 static int gemmepi__map_insert(gemmepi__map *map, const void *key, size_t key_size, void *value) {
-    uint64_t hash = gemmepi__fnv1a(key, key_size);
+    uint64_t hash = gemmepi__hash(key, key_size);
     gemmepi__map_entry *entry = gemmepi__map_find_entry(map, key, key_size);
     gemmepi__map_entry **bucket;
     if (entry) {
@@ -108,7 +108,7 @@ static void *gemmepi__map_remove(gemmepi__map *map, const void *key, size_t key_
     void *value;
     if (map->count == 0)
         return NULL;
-    place = gemmepi__map_place(map, gemmepi__fnv1a(key, key_size), key, key_size);
+    place = gemmepi__map_place(map, gemmepi__hash(key, key_size), key, key_size);
     entry = *place;
     if (!entry)
         return NULL;

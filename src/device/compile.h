@@ -144,8 +144,8 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
     gemmepi__headers headers;
     gemmepi_status status;
     char arch[48], *text, *messages;
-    const char *options[3];
-    int result;
+    const char *options[4];
+    int count = 2, result;
     image->data = NULL;
     if (log)
         *log = NULL;
@@ -159,11 +159,14 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
     snprintf(arch, sizeof arch, "--gpu-architecture=%s", target->name);
     options[0] = arch;
     options[1] = "--std=c++17";
-    options[2] = "--ptxas-options=-v";
+    if (log && !target->is_ptx)
+        options[count++] = "--ptxas-options=-v";
+    if (log && nvrtc->version >= 12090) /* what NVRTC finds in its own cache comes without a report */
+        options[count++] = "--no-cache";
     result = nvrtc->create_program(&program, text, file, headers.count, (const char *const *)headers.texts,
                                    headers.names);
     if (!result)
-        result = nvrtc->compile_program(program, log && !target->is_ptx ? 3 : 2, options);
+        result = nvrtc->compile_program(program, count, options);
     messages = program ? gemmepi__program_log(nvrtc, allocator, program) : NULL;
     if (result)
         status = gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY

@@ -106,10 +106,11 @@ static const char *gemmepi__alignment_rule(const gemmepi__problem *problem, int 
 
 static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem,
                                                const gemmepi__arguments *arguments) {
-    int operand;
-    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
+    int i;
+    for (i = 0; i < problem->count; i++) {
+        int operand = problem->list[i];
         const gemmepi__view *view = &problem->views[operand];
-        if ((uintptr_t)arguments->pointers[operand] & (uintptr_t)(view->alignment - (view->alignment > 0)))
+        if ((uintptr_t)arguments->pointers[operand] & (uintptr_t)(view->alignment - 1))
             return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes (%s)",
                                  gemmepi__argument_name(problem, operand), arguments->pointers[operand],
                                  (int)view->alignment, gemmepi__alignment_rule(problem, operand));
@@ -208,25 +209,24 @@ static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__argu
     return gemmepi__views_share(problem, p, q, (int64_t)(q_begin - p_begin));
 }
 
+static gemmepi_status gemmepi__refuse_overlap(const gemmepi__problem *problem,
+                                              const gemmepi__arguments *arguments, int output, int other) {
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes); only c, residual and a "
+                         "pre-activation aux may be d, and then exactly (pointer, dtype, ld, batch stride)",
+                         gemmepi__argument_name(problem, output), arguments->pointers[output],
+                         (long long)problem->views[output].bytes, gemmepi__argument_name(problem, other),
+                         arguments->pointers[other], (long long)problem->views[other].bytes);
+}
+
+/* Every output against those after it in the list, which has the outputs first. */
 static gemmepi_status gemmepi__check_overlap(const gemmepi__problem *problem,
                                              const gemmepi__arguments *arguments) {
-    int output, other;
-    for (output = 0; output < GEMMEPI__OPERANDS; output++) {
-        if (!problem->views[output].written)
-            continue;
-        for (other = 0; other < GEMMEPI__OPERANDS; other++) {
-            if (other == output || (problem->views[other].written && other < output))
-                continue;
-            if (gemmepi__collide(problem, arguments, output, other))
-                return gemmepi__fail(
-                    GEMMEPI_INVALID_ARGUMENT,
-                    "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes); only c, residual and a "
-                    "pre-activation aux may be d, and then exactly (pointer, dtype, ld, batch stride)",
-                    gemmepi__argument_name(problem, output), arguments->pointers[output],
-                    (long long)problem->views[output].bytes, gemmepi__argument_name(problem, other),
-                    arguments->pointers[other], (long long)problem->views[other].bytes);
-        }
-    }
+    int i, j;
+    for (i = 0; i < problem->outputs; i++)
+        for (j = i + 1; j < problem->count; j++)
+            if (gemmepi__collide(problem, arguments, problem->list[i], problem->list[j]))
+                return gemmepi__refuse_overlap(problem, arguments, problem->list[i], problem->list[j]);
     return GEMMEPI_OK;
 }
 

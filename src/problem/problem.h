@@ -50,12 +50,15 @@ typedef struct gemmepi__problem {
     int64_t m, n, k, batch;
     uint32_t epilogue;
     uint32_t flags;
-    int32_t compute;     /* never DEFAULT */
-    int32_t accumulator; /* F32, F64 or I32 */
-    int32_t common;      /* the type that holds both operands' values */
-    int32_t exchanged;   /* column-major: a here is the caller's b and the other way round */
-    int32_t alignment;   /* bytes, promised for every pointer of a matrix or vector */
-    uint32_t used;       /* bit i: the problem has operand i */
+    int32_t compute;                /* never DEFAULT */
+    int32_t accumulator;            /* F32, F64 or I32 */
+    int32_t common;                 /* the type that holds both operands' values */
+    int32_t exchanged;              /* column-major: a here is the caller's b and the other way round */
+    int32_t alignment;              /* bytes, promised for every pointer of a matrix or vector */
+    uint32_t used;                  /* bit i: the problem has operand i */
+    int32_t count;                  /* of the operands that it has */
+    int8_t list[GEMMEPI__OPERANDS]; /* which they are, the outputs first */
+    int32_t outputs;                /* how many of them are written */
     gemmepi__view views[GEMMEPI__OPERANDS];
 } gemmepi__problem;
 
@@ -539,10 +542,14 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
 }
 
 static void gemmepi__list_operands(gemmepi__problem *problem) {
-    int operand;
-    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
-        if (gemmepi__has_operand(problem, operand))
-            problem->used |= 1u << operand;
+    int operand, written;
+    for (written = 1; written >= 0; written--)
+        for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+            if (gemmepi__has_operand(problem, operand) && problem->views[operand].written == written) {
+                problem->used |= 1u << operand;
+                problem->list[problem->count++] = (int8_t)operand;
+                problem->outputs += written;
+            }
 }
 
 /* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. */
