@@ -102,16 +102,23 @@
 
    ACTIVATIONS AND DERIVATIVES (s is the logistic function, Phi and phi the normal distribution's, c = sqrt(2 / pi))
 
-       NONE       x                                             1
-       RELU       x > 0 ? x : 0, NaN stays NaN                  x > 0, applied by selection: v or 0
-       GELU_TANH  x q, q = s(2 w), w = c (x + 0.044715 x^3)     q + 2 x q s(-2 w) c (1 + 0.134145 x^2)
-       GELU_ERF   x Phi(x)                                      Phi(x) + x phi(x)
-       SILU       x s(x)                                        s(x) (1 + x s(-x))
-       SIGMOID    s(x)                                          s(x) s(-x)
-       TANH       tanh x                                        4 s(2 x) s(-2 x)
+       NONE          x                                          1
+       RELU          x > 0 ? x : 0, NaN stays NaN               x > 0, applied by selection: v or 0
+       GELU_TANH     x q, q = s(2 w), w = c (x + 0.044715 x^3)  q + 2 x q s(-2 w) c (1 + 0.134145 x^2)
+       GELU_ERF      x Phi(x)                                   Phi(x) + x phi(x)
+       SILU          x s(x)                                     s(x) (1 + x s(-x))
+       SIGMOID       s(x)                                       s(x) s(-x)
+       TANH          tanh x                                     4 s(2 x) s(-2 x)
+       LEAKY_RELU    x > 0 ? x : p x                            x > 0 ? 1 : p
+       ELU           x > 0 ? x : p (exp(x) - 1)                 x > 0 ? 1 : p exp(x)
+       SQUARED_RELU  x > 0 ? x^2 : 0, NaN stays NaN             2 x, by selection: 0 below
+       QUICK_GELU    x s(1.702 x)                               s(z) (1 + z s(-z)), z = 1.702 x
+       SOFTPLUS      log(1 + exp(x))                            s(x)
+       HARDSWISH     x min(max(x + 3, 0), 6) / 6                0 up to -3, x / 3 + 1 / 2, 1 from 3 on
+       MISH          x t, t = tanh(log(1 + exp(x)))             t + x s(x) (1 - t^2)
 
-   The formulas are meant to the letter also at infinities: where one says inf * 0 (SILU and the GELUs at -inf, the
-   derivatives of those three at either infinity) the result is NaN, as in PyTorch.
+   The formulas are meant to the letter also at infinities: where one says inf * 0 (SILU, the GELUs, MISH
+   and HARDSWISH at -inf, the derivatives of all these but HARDSWISH at either infinity) the result is NaN, as in PyTorch.
 
    RELU's mask (AUX or BACKWARD with RELU): bit n % 8 of byte (m * ld + n) / 8 is set where v > 0, as cuBLASLt packs it;
    ld and batch stride count bits and are multiples of 128; bits past n are left as they are. In column-major order m and
@@ -295,13 +302,20 @@ typedef struct gemmepi_scale {
 typedef uint32_t gemmepi_epilogue;
 
 /* name, value, the derivative stands in the manual */
-#define GEMMEPI_NONE      0u /* x                                                      */
-#define GEMMEPI_RELU      1u /* x > 0 ? x : 0, NaN stays NaN                           */
-#define GEMMEPI_GELU_TANH 2u /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))        */
-#define GEMMEPI_GELU_ERF  3u /* x Phi(x) = 0.5 x (1 + erf(x / sqrt 2))                 */
-#define GEMMEPI_SILU      4u /* x / (1 + exp(-x))                                      */
-#define GEMMEPI_SIGMOID   5u /* 1 / (1 + exp(-x))                                      */
-#define GEMMEPI_TANH      6u /* tanh x                                                 */
+#define GEMMEPI_NONE         0u  /* x                                                      */
+#define GEMMEPI_RELU         1u  /* x > 0 ? x : 0, NaN stays NaN                           */
+#define GEMMEPI_GELU_TANH    2u  /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))        */
+#define GEMMEPI_GELU_ERF     3u  /* x Phi(x) = 0.5 x (1 + erf(x / sqrt 2))                 */
+#define GEMMEPI_SILU         4u  /* x / (1 + exp(-x))                                      */
+#define GEMMEPI_SIGMOID      5u  /* 1 / (1 + exp(-x))                                      */
+#define GEMMEPI_TANH         6u  /* tanh x                                                 */
+#define GEMMEPI_LEAKY_RELU   7u  /* x > 0 ? x : p x, p = 0.01 unless given                  */
+#define GEMMEPI_ELU          8u  /* x > 0 ? x : p (exp(x) - 1), p = 1 unless given          */
+#define GEMMEPI_SQUARED_RELU 9u  /* x > 0 ? x^2 : 0, NaN stays NaN                          */
+#define GEMMEPI_QUICK_GELU   10u /* x / (1 + exp(-1.702 x))                                 */
+#define GEMMEPI_SOFTPLUS     11u /* log(1 + exp(x))                                         */
+#define GEMMEPI_HARDSWISH    12u /* x min(max(x + 3, 0), 6) / 6                             */
+#define GEMMEPI_MISH         13u /* x tanh(log(1 + exp(x)))                                 */
 
 #define GEMMEPI_ACTIVATION_MASK 0xffu
 
@@ -383,6 +397,7 @@ typedef struct gemmepi_matmul_desc {
         compute; /* 0: by the operands' dtype                                                     */
     gemmepi_epilogue epilogue;
     uint32_t flags;
+    double activation_parameter; /* p of LEAKY_RELU and ELU; 0: the default                       */
     gemmepi_matrix a; /* dtype 0: F32                                                                  */
     gemmepi_matrix b; /* dtype 0: a's                                                                  */
     gemmepi_matrix
@@ -1929,9 +1944,20 @@ typedef struct gemmepi__name_row {
 } gemmepi__name_row;
 
 static const gemmepi__name_row gemmepi__activations[] = {
-    {GEMMEPI_NONE, "NONE"},         {GEMMEPI_RELU, "RELU"}, {GEMMEPI_GELU_TANH, "GELU_TANH"},
-    {GEMMEPI_GELU_ERF, "GELU_ERF"}, {GEMMEPI_SILU, "SILU"}, {GEMMEPI_SIGMOID, "SIGMOID"},
+    {GEMMEPI_NONE, "NONE"},
+    {GEMMEPI_RELU, "RELU"},
+    {GEMMEPI_GELU_TANH, "GELU_TANH"},
+    {GEMMEPI_GELU_ERF, "GELU_ERF"},
+    {GEMMEPI_SILU, "SILU"},
+    {GEMMEPI_SIGMOID, "SIGMOID"},
     {GEMMEPI_TANH, "TANH"},
+    {GEMMEPI_LEAKY_RELU, "LEAKY_RELU"},
+    {GEMMEPI_ELU, "ELU"},
+    {GEMMEPI_SQUARED_RELU, "SQUARED_RELU"},
+    {GEMMEPI_QUICK_GELU, "QUICK_GELU"},
+    {GEMMEPI_SOFTPLUS, "SOFTPLUS"},
+    {GEMMEPI_HARDSWISH, "HARDSWISH"},
+    {GEMMEPI_MISH, "MISH"},
 };
 
 static const gemmepi__name_row gemmepi__epilogue_flags[] = {
@@ -1977,6 +2003,13 @@ static gemmepi_epilogue gemmepi__callers_epilogue(gemmepi_epilogue epilogue, int
     return exchanged && sums ? epilogue ^ (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) : epilogue;
 }
 
+/* The parameter of an activation that has one and was given none; 0 for the others. */
+static double gemmepi__default_parameter(gemmepi_epilogue epilogue) {
+    return gemmepi__activation(epilogue) == GEMMEPI_LEAKY_RELU ? 0.01
+           : gemmepi__activation(epilogue) == GEMMEPI_ELU      ? 1
+                                                               : 0;
+}
+
 /* A composition is refused when it has all of `all`, none of `none` and, where `any` is given, at least two or more
    bits of `any`. */
 typedef struct gemmepi__epilogue_rule {
@@ -2009,7 +2042,7 @@ static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
     if (gemmepi__activation(epilogue) >= GEMMEPI__COUNT(gemmepi__activations))
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "desc.epilogue is 0x%x: its activation is %u, accepted are 0 (NONE) to %u (TANH)",
+            "desc.epilogue is 0x%x: its activation is %u, accepted are 0 (NONE) to %u (MISH)",
             (unsigned)epilogue, (unsigned)gemmepi__activation(epilogue),
             (unsigned)GEMMEPI__COUNT(gemmepi__activations) - 1);
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_flags); i++)
@@ -2079,6 +2112,7 @@ typedef struct gemmepi__view {
 /* Zeroed before it is filled, so that its bytes tell problems apart. */
 typedef struct gemmepi__problem {
     int64_t m, n, k, batch;
+    double parameter; /* of the activation */
     uint32_t epilogue;
     uint32_t flags;
     int32_t compute;                /* never DEFAULT */
@@ -2545,6 +2579,18 @@ static void gemmepi__fold_column_major(gemmepi__problem *problem) {
     problem->epilogue = gemmepi__callers_epilogue(problem->epilogue, 1); /* the way back is the same */
 }
 
+static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, double parameter) {
+    int has_one = gemmepi__default_parameter(epilogue) != 0;
+    if (parameter == 0 || (has_one && parameter - parameter == 0))
+        return GEMMEPI_OK;
+    if (!has_one)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.activation_parameter is %g; the activation %s has none: leave it 0",
+                             parameter, gemmepi__activations[gemmepi__activation(epilogue)].name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite",
+                         parameter);
+}
+
 static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
     gemmepi_status status = gemmepi__check_size("m", desc->m);
     if (!status)
@@ -2569,7 +2615,8 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.alignment is %llu; accepted are powers of two up to 256, and 0",
                              (gemmepi__ull)desc->alignment);
-    return gemmepi__check_epilogue(desc->epilogue);
+    status = gemmepi__check_epilogue(desc->epilogue);
+    return status ? status : gemmepi__check_parameter(desc->epilogue, desc->activation_parameter);
 }
 
 static void gemmepi__list_operands(gemmepi__problem *problem) {
@@ -2600,6 +2647,8 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
     problem->k = desc->k;
     problem->batch = desc->batch;
     problem->epilogue = desc->epilogue;
+    problem->parameter = desc->activation_parameter != 0 ? desc->activation_parameter
+                                                         : gemmepi__default_parameter(desc->epilogue);
     problem->flags = desc->flags;
     problem->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
     status = gemmepi__take_operands(problem, desc);
@@ -5008,7 +5057,9 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "#define GEMMEPI_EXACT 1\n"
     "#endif\n"
     "\n"
-    "enum { NONE, RELU, GELU_TANH, GELU_ERF, SILU, SIGMOID, TANH };\n"
+    "enum {\n"
+    "    NONE, RELU, GELU_TANH, GELU_ERF, SILU, SIGMOID, TANH, LEAKY_RELU, ELU, SQUARED_RELU, QUICK_GELU, SOFTPLUS, HARDSWISH, MISH\n"
+    "};\n"
     "\n"
     "__device__ inline double exponential(double x) {\n"
     "    return exp(x);\n"
@@ -5094,12 +5145,71 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "}\n"
     "\n"
     "// 2 sqrt(2/pi) (x + 0.044715 x^3): the tanh form of GELU is x times the logistic of this\n"
-    "template <class A> __device__ inline A gelu_argument(A x) {\n"
-    "    constexpr A c = A(2 * 0.79788456080286535588);\n",
+    "template <class A> __device__ inline A gelu_argument(A x) {\n",
+    "    constexpr A c = A(2 * 0.79788456080286535588);\n"
     "    return x * (c + c * A(0.044715) * (x * x));\n"
     "}\n"
     "\n"
-    "template <int Activation, class A> __device__ inline A activate(A x) {\n"
+    "// exp(x) - 1 and log(1 + x) without cancellation near 0, of x <= 0 and of 0 <= x <= 1\n"
+    "__device__ inline double exponential_less_1(double x) {\n"
+    "    return expm1(x);\n"
+    "}\n"
+    "__device__ inline double logarithm_of_1_plus(double x) {\n"
+    "    return log1p(x);\n"
+    "}\n"
+    "__device__ inline float exponential_less_1(float x) {\n"
+    "#if GEMMEPI_EXACT\n"
+    "    return expm1f(x);\n"
+    "#else\n"
+    "    return x > -0.0625f ? x + x * x * (0.5f + x * (1 / 6.0f)) : exponential(x) - 1;\n"
+    "#endif\n"
+    "}\n"
+    "__device__ inline float logarithm_of_1_plus(float x) {\n"
+    "#if GEMMEPI_EXACT\n"
+    "    return log1pf(x);\n"
+    "#else\n"
+    "    float y;\n"
+    "    asm(\"lg2.approx.f32 %0, %1;\" : \"=f\"(y) : \"f\"(1 + x));\n"
+    "    return x < 0.0625f ? x - x * x * (0.5f - x * (1 / 3.0f)) : y * 0.69314718055994531f;\n"
+    "#endif\n"
+    "}\n"
+    "\n"
+    "// From here on 1 + exp(-|x|) is 1 to a unit of A, so that log(1 + exp(x)) and what is made of it are exp(x), as the\n"
+    "// logistic is, or x.\n"
+    "template <class A> constexpr A FAR = sizeof(A) == 8 ? A(40) : A(20);\n"
+    "\n"
+    "// log(1 + exp(x))\n"
+    "template <class A> __device__ inline A softplus(A x) {\n"
+    "    if (x < -FAR<A>)\n"
+    "        return times_logistic(A(1), A(1), x);\n"
+    "    A rest = logarithm_of_1_plus(exponential(x < 0 ? x : -x));\n"
+    "    return x > 0 ? x + rest : rest;\n"
+    "}\n"
+    "\n"
+    "// tanh(log(1 + exp(x))), of which exp(x) (exp(x) + 2) is what tanh makes a ratio of; |x| <= FAR\n"
+    "template <class A> __device__ inline A mish_product(A x) {\n"
+    "    A e = exponential(x);\n"
+    "    return e * (e + 2);\n"
+    "}\n"
+    "template <class A> __device__ inline A mish(A x) {\n"
+    "    if (x < -FAR<A>)\n"
+    "        return times_logistic(A(1), x, x);\n"
+    "    if (x > FAR<A>)\n"
+    "        return x;\n"
+    "    A n = mish_product(x);\n"
+    "    return x * ratio(n, n + 2);\n"
+    "}\n"
+    "template <class A> __device__ inline A times_mish_derivative(A v, A x) {\n"
+    "    if (x < -FAR<A>)\n"
+    "        return times_logistic(v, 1 + x, x);\n"
+    "    if (x > FAR<A>)\n"
+    "        return v + (x - x); // at infinity the formula is NaN\n"
+    "    A n = mish_product(x), inverse = ratio(A(1), n + 2), t = n * inverse;\n"
+    "    return v * (t + x * logistic(x) * (2 * inverse) * (1 + t));\n"
+    "}\n"
+    "\n"
+    "// `parameter` is LEAKY_RELU's and ELU's.\n"
+    "template <int Activation, class A> __device__ inline A activate(A x, A parameter) {\n"
     "    if constexpr (Activation == RELU)\n"
     "        return x > 0 || x != x ? x : A(0);\n"
     "    else if constexpr (Activation == GELU_TANH)\n"
@@ -5112,14 +5222,28 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        return logistic(x);\n"
     "    else if constexpr (Activation == TANH)\n"
     "        return hyperbolic_tangent(x);\n"
+    "    else if constexpr (Activation == LEAKY_RELU)\n"
+    "        return x > 0 || x != x ? x : parameter * x;\n"
+    "    else if constexpr (Activation == ELU)\n"
+    "        return x > 0 || x != x ? x : parameter * exponential_less_1(x);\n"
+    "    else if constexpr (Activation == SQUARED_RELU)\n"
+    "        return x > 0 || x != x ? x * x : A(0);\n"
+    "    else if constexpr (Activation == QUICK_GELU)\n"
+    "        return times_logistic(A(1), x, A(1.702) * x);\n"
+    "    else if constexpr (Activation == SOFTPLUS)\n"
+    "        return softplus(x);\n"
+    "    else if constexpr (Activation == HARDSWISH)\n"
+    "        return x * ((x < -3 ? A(0) : x > 3 ? A(6) : x + 3) / 6);\n"
+    "    else if constexpr (Activation == MISH)\n"
+    "        return mish(x);\n"
     "    else\n"
     "        return x;\n"
     "}\n"
     "\n"
     "// v times the derivative at x. RELU's is applied by selection and is not here.\n"
-    "template <int Activation, class A> __device__ inline A times_derivative(A v, A x) {\n"
+    "template <int Activation, class A> __device__ inline A times_derivative(A v, A x, A parameter) {\n"
     "    if constexpr (Activation == GELU_TANH) {\n"
-    "        A argument = gelu_argument(x);\n"
+    "        A argument = gelu_argument(x);\n",
     "        // beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN\n"
     "        A within = x > 64 && x - x == 0 ? A(64) : x < -64 && x - x == 0 ? A(-64) : x;\n"
     "        constexpr A c = A(0.79788456080286535588);\n"
@@ -5133,6 +5257,24 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        return times_logistic(v, logistic(x < 0 ? -x : x), x < 0 ? x : -x);\n"
     "    } else if constexpr (Activation == TANH) {\n"
     "        return times_logistic(v, 4 * logistic(2 * (x < 0 ? -x : x)), -2 * (x < 0 ? -x : x));\n"
+    "    } else if constexpr (Activation == LEAKY_RELU) {\n"
+    "        return x > 0 ? v : x == x ? v * parameter : x;\n"
+    "    } else if constexpr (Activation == ELU) {\n"
+    "        if (x > 0)\n"
+    "            return v;\n"
+    "        A root = exponential(x * A(0.5)); // exp(x) itself may be subnormal\n"
+    "        return v * root * parameter * root;\n"
+    "    } else if constexpr (Activation == SQUARED_RELU) {\n"
+    "        return x > 0 || x != x ? v * (2 * x) : A(0);\n"
+    "    } else if constexpr (Activation == QUICK_GELU) {\n"
+    "        A z = A(1.702) * (x > A(1e30) && x - x == 0 ? A(1e30) : x < A(-1e30) && x - x == 0 ? A(-1e30) : x); // not to overflow\n"
+    "        return times_logistic(v, 1 + z * logistic(-z), z);\n"
+    "    } else if constexpr (Activation == SOFTPLUS) {\n"
+    "        return times_logistic(v, A(1), x);\n"
+    "    } else if constexpr (Activation == HARDSWISH) {\n"
+    "        return v * (x <= -3 ? A(0) : x >= 3 ? A(1) : x / 3 + A(0.5));\n"
+    "    } else if constexpr (Activation == MISH) {\n"
+    "        return times_mish_derivative(v, x);\n"
     "    } else {\n"
     "        return v;\n"
     "    }\n"
@@ -5374,7 +5516,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "        load<GEMMEPI_AUX_TYPE>(p.aux, item, row, column, valid, saved);\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
-    "            v[i] = times_derivative<ACTIVATION>(v[i], SCALES_AUX ? saved[i] * state.scale_aux : saved[i]);\n"
+    "            v[i] = times_derivative<ACTIVATION>(v[i], SCALES_AUX ? saved[i] * state.scale_aux : saved[i], (Acc)p.parameter);\n"
     "    }\n"
     "}\n"
     "\n"
@@ -5410,7 +5552,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    } else {\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
-    "            v[i] = activate<ACTIVATION>(v[i]);\n"
+    "            v[i] = activate<ACTIVATION>(v[i], (Acc)p.parameter);\n"
     "    }\n"
     "    if (HAS_RESIDUAL) {\n"
     "        load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column, valid, other);\n"
@@ -5923,6 +6065,7 @@ static const char *const gemmepi__source_params_h[] = {
     "    void *partials;          /* BGRAD: [batch][row_tiles][n] sums in the accumulator's type */\n"
     "    const double *device_alpha, *device_beta;\n"
     "    double alpha, beta; /* where no device_alpha, device_beta is given */\n"
+    "    double parameter;   /* of the activation */\n"
     "    long long m, n;\n"
     "    unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */\n"
     "    int uses_c;\n"
@@ -7072,7 +7215,19 @@ static double gemmepi__gelu_argument(double x) {
     return x * (2 * GEMMEPI__SQRT_2_OVER_PI * (1 + 0.044715 * x * x));
 }
 
-static double gemmepi__activate(uint32_t activation, double x) {
+/* log(1 + exp(x)), accurate in the left tail */
+static double gemmepi__softplus(double x) {
+    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
+/* n of tanh(log(1 + exp(x))) = n / (n + 2), for |x| <= 40 */
+static double gemmepi__mish_product(double x) {
+    double e = exp(x);
+    return e * (e + 2);
+}
+
+static double gemmepi__activate(uint32_t activation, double parameter, double x) {
+    double n;
     switch (activation) {
     case GEMMEPI_RELU:
         return x > 0 || x != x ? x : 0;
@@ -7086,14 +7241,31 @@ static double gemmepi__activate(uint32_t activation, double x) {
         return gemmepi__logistic(x);
     case GEMMEPI_TANH:
         return tanh(x);
+    case GEMMEPI_LEAKY_RELU:
+        return x > 0 || x != x ? x : parameter * x;
+    case GEMMEPI_ELU:
+        return x > 0 || x != x ? x : parameter * expm1(x);
+    case GEMMEPI_SQUARED_RELU:
+        return x > 0 || x != x ? x * x : 0;
+    case GEMMEPI_QUICK_GELU:
+        return gemmepi__scaled_logistic(x, 1.702 * x);
+    case GEMMEPI_SOFTPLUS:
+        return gemmepi__softplus(x);
+    case GEMMEPI_HARDSWISH:
+        return x * ((x < -3 ? 0 : x > 3 ? 6 : x + 3) / 6);
+    case GEMMEPI_MISH: /* far below zero the factor is exp(x), as the logistic is, far above 1 */
+        if (x < -40 || x > 40)
+            return x < 0 ? gemmepi__scaled_logistic(x, x) : x;
+        n = gemmepi__mish_product(x);
+        return x * (n / (n + 2));
     default:
         return x;
     }
 }
 
 /* RELU's derivative is applied by selection and is not here. */
-static double gemmepi__derivative(uint32_t activation, double x) {
-    double argument, within, size;
+static double gemmepi__derivative(uint32_t activation, double parameter, double x) {
+    double argument, within, size, n;
     switch (activation) {
     case GEMMEPI_GELU_TANH:
         argument = gemmepi__gelu_argument(x);
@@ -7111,6 +7283,26 @@ static double gemmepi__derivative(uint32_t activation, double x) {
     case GEMMEPI_TANH:
         size = x < 0 ? -x : x;
         return gemmepi__scaled_logistic(4 * gemmepi__logistic(2 * size), -2 * size);
+    case GEMMEPI_LEAKY_RELU:
+        return x > 0 ? 1 : x == x ? parameter : x;
+    case GEMMEPI_ELU:
+        return x > 0 ? 1 : parameter * exp(x);
+    case GEMMEPI_SQUARED_RELU:
+        return x > 0 || x != x ? 2 * x : 0;
+    case GEMMEPI_QUICK_GELU: /* 1.702 x must not overflow where x does not */
+        argument = 1.702 * (x > 1e300 && x < HUGE_VAL ? 1e300 : x < -1e300 && x > -HUGE_VAL ? -1e300 : x);
+        return gemmepi__scaled_logistic(1 + argument * gemmepi__logistic(-argument), argument);
+    case GEMMEPI_SOFTPLUS:
+        return gemmepi__logistic(x);
+    case GEMMEPI_HARDSWISH:
+        return x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + 0.5;
+    case GEMMEPI_MISH:
+        if (x < -40)
+            return gemmepi__scaled_logistic(1 + x, x);
+        if (x > 40)
+            return 1 + (x - x); /* at infinity the formula is NaN */
+        n = gemmepi__mish_product(x);
+        return n / (n + 2) + x * gemmepi__logistic(x) * (2 / (n + 2)) * (1 + n / (n + 2));
     default:
         return 1;
     }
@@ -7264,7 +7456,7 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
     }
     gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j, columns, saved);
     for (c = 0; c < columns; c++)
-        v[c] *= gemmepi__derivative(activation, saved[c]);
+        v[c] *= gemmepi__derivative(activation, problem->parameter, saved[c]);
 }
 
 /* v = factor v, and v = v + other, modulo 2^32 where the result is I32 */
@@ -7327,7 +7519,7 @@ static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmep
         gemmepi__host_backward(problem, arguments, item, i, j, columns, v);
     else
         for (c = 0; c < columns; c++)
-            v[c] = gemmepi__activate(gemmepi__activation(problem->epilogue), v[c]);
+            v[c] = gemmepi__activate(gemmepi__activation(problem->epilogue), problem->parameter, v[c]);
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
         gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL, item, i, j, columns, other);
         gemmepi__host_add(problem, other, columns, v);
@@ -7496,6 +7688,7 @@ typedef struct gemmepi__epilogue_params {
     void *partials;          /* BGRAD: [batch][row_tiles][n] sums in the accumulator's type */
     const double *device_alpha, *device_beta;
     double alpha, beta; /* where no device_alpha, device_beta is given */
+    double parameter;   /* of the activation */
     long long m, n;
     unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */
     int uses_c;
@@ -7768,6 +7961,7 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
     params->scale_d = gemmepi__kernel_scale_of(problem, GEMMEPI__D);
     params->scale_aux = gemmepi__kernel_scale_of(problem, GEMMEPI__AUX);
     params->scale_residual = gemmepi__kernel_scale_of(problem, GEMMEPI__RESIDUAL);
+    params->parameter = problem->parameter;
     params->m = problem->m;
     params->n = problem->n;
 }

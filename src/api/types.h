@@ -151,13 +151,20 @@ typedef struct gemmepi_scale {
 typedef uint32_t gemmepi_epilogue;
 
 /* name, value, the derivative stands in the manual */
-#define GEMMEPI_NONE      0u /* x                                                      */
-#define GEMMEPI_RELU      1u /* x > 0 ? x : 0, NaN stays NaN                           */
-#define GEMMEPI_GELU_TANH 2u /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))        */
-#define GEMMEPI_GELU_ERF  3u /* x Phi(x) = 0.5 x (1 + erf(x / sqrt 2))                 */
-#define GEMMEPI_SILU      4u /* x / (1 + exp(-x))                                      */
-#define GEMMEPI_SIGMOID   5u /* 1 / (1 + exp(-x))                                      */
-#define GEMMEPI_TANH      6u /* tanh x                                                 */
+#define GEMMEPI_NONE         0u  /* x                                                      */
+#define GEMMEPI_RELU         1u  /* x > 0 ? x : 0, NaN stays NaN                           */
+#define GEMMEPI_GELU_TANH    2u  /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))        */
+#define GEMMEPI_GELU_ERF     3u  /* x Phi(x) = 0.5 x (1 + erf(x / sqrt 2))                 */
+#define GEMMEPI_SILU         4u  /* x / (1 + exp(-x))                                      */
+#define GEMMEPI_SIGMOID      5u  /* 1 / (1 + exp(-x))                                      */
+#define GEMMEPI_TANH         6u  /* tanh x                                                 */
+#define GEMMEPI_LEAKY_RELU   7u  /* x > 0 ? x : p x, p = 0.01 unless given                  */
+#define GEMMEPI_ELU          8u  /* x > 0 ? x : p (exp(x) - 1), p = 1 unless given          */
+#define GEMMEPI_SQUARED_RELU 9u  /* x > 0 ? x^2 : 0, NaN stays NaN                          */
+#define GEMMEPI_QUICK_GELU   10u /* x / (1 + exp(-1.702 x))                                 */
+#define GEMMEPI_SOFTPLUS     11u /* log(1 + exp(x))                                         */
+#define GEMMEPI_HARDSWISH    12u /* x min(max(x + 3, 0), 6) / 6                             */
+#define GEMMEPI_MISH         13u /* x tanh(log(1 + exp(x)))                                 */
 
 #define GEMMEPI_ACTIVATION_MASK 0xffu
 
@@ -239,6 +246,7 @@ typedef struct gemmepi_matmul_desc {
         compute; /* 0: by the operands' dtype                                                     */
     gemmepi_epilogue epilogue;
     uint32_t flags;
+    double activation_parameter; /* p of LEAKY_RELU and ELU; 0: the default                       */
     gemmepi_matrix a; /* dtype 0: F32                                                                  */
     gemmepi_matrix b; /* dtype 0: a's                                                                  */
     gemmepi_matrix

@@ -89,6 +89,7 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
     params->scale_d = gemmepi__kernel_scale_of(problem, GEMMEPI__D);
     params->scale_aux = gemmepi__kernel_scale_of(problem, GEMMEPI__AUX);
     params->scale_residual = gemmepi__kernel_scale_of(problem, GEMMEPI__RESIDUAL);
+    params->parameter = problem->parameter;
     params->m = problem->m;
     params->n = problem->n;
 }

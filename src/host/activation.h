@@ -31,7 +31,19 @@ static double gemmepi__gelu_argument(double x) {
     return x * (2 * GEMMEPI__SQRT_2_OVER_PI * (1 + 0.044715 * x * x));
 }
 
-static double gemmepi__activate(uint32_t activation, double x) {
+/* log(1 + exp(x)), accurate in the left tail */
+static double gemmepi__softplus(double x) {
+    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
+/* n of tanh(log(1 + exp(x))) = n / (n + 2), for |x| <= 40 */
+static double gemmepi__mish_product(double x) {
+    double e = exp(x);
+    return e * (e + 2);
+}
+
+static double gemmepi__activate(uint32_t activation, double parameter, double x) {
+    double n;
     switch (activation) {
     case GEMMEPI_RELU:
         return x > 0 || x != x ? x : 0;
@@ -45,14 +57,31 @@ static double gemmepi__activate(uint32_t activation, double x) {
         return gemmepi__logistic(x);
     case GEMMEPI_TANH:
         return tanh(x);
+    case GEMMEPI_LEAKY_RELU:
+        return x > 0 || x != x ? x : parameter * x;
+    case GEMMEPI_ELU:
+        return x > 0 || x != x ? x : parameter * expm1(x);
+    case GEMMEPI_SQUARED_RELU:
+        return x > 0 || x != x ? x * x : 0;
+    case GEMMEPI_QUICK_GELU:
+        return gemmepi__scaled_logistic(x, 1.702 * x);
+    case GEMMEPI_SOFTPLUS:
+        return gemmepi__softplus(x);
+    case GEMMEPI_HARDSWISH:
+        return x * ((x < -3 ? 0 : x > 3 ? 6 : x + 3) / 6);
+    case GEMMEPI_MISH: /* far below zero the factor is exp(x), as the logistic is, far above 1 */
+        if (x < -40 || x > 40)
+            return x < 0 ? gemmepi__scaled_logistic(x, x) : x;
+        n = gemmepi__mish_product(x);
+        return x * (n / (n + 2));
     default:
         return x;
     }
 }
 
 /* RELU's derivative is applied by selection and is not here. */
-static double gemmepi__derivative(uint32_t activation, double x) {
-    double argument, within, size;
+static double gemmepi__derivative(uint32_t activation, double parameter, double x) {
+    double argument, within, size, n;
     switch (activation) {
     case GEMMEPI_GELU_TANH:
         argument = gemmepi__gelu_argument(x);
@@ -70,6 +99,26 @@ static double gemmepi__derivative(uint32_t activation, double x) {
     case GEMMEPI_TANH:
         size = x < 0 ? -x : x;
         return gemmepi__scaled_logistic(4 * gemmepi__logistic(2 * size), -2 * size);
+    case GEMMEPI_LEAKY_RELU:
+        return x > 0 ? 1 : x == x ? parameter : x;
+    case GEMMEPI_ELU:
+        return x > 0 ? 1 : parameter * exp(x);
+    case GEMMEPI_SQUARED_RELU:
+        return x > 0 || x != x ? 2 * x : 0;
+    case GEMMEPI_QUICK_GELU: /* 1.702 x must not overflow where x does not */
+        argument = 1.702 * (x > 1e300 && x < HUGE_VAL ? 1e300 : x < -1e300 && x > -HUGE_VAL ? -1e300 : x);
+        return gemmepi__scaled_logistic(1 + argument * gemmepi__logistic(-argument), argument);
+    case GEMMEPI_SOFTPLUS:
+        return gemmepi__logistic(x);
+    case GEMMEPI_HARDSWISH:
+        return x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + 0.5;
+    case GEMMEPI_MISH:
+        if (x < -40)
+            return gemmepi__scaled_logistic(1 + x, x);
+        if (x > 40)
+            return 1 + (x - x); /* at infinity the formula is NaN */
+        n = gemmepi__mish_product(x);
+        return n / (n + 2) + x * gemmepi__logistic(x) * (2 / (n + 2)) * (1 + n / (n + 2));
     default:
         return 1;
     }

@@ -149,7 +149,7 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
     }
     gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j, columns, saved);
     for (c = 0; c < columns; c++)
-        v[c] *= gemmepi__derivative(activation, saved[c]);
+        v[c] *= gemmepi__derivative(activation, problem->parameter, saved[c]);
 }
 
 /* v = factor v, and v = v + other, modulo 2^32 where the result is I32 */
@@ -212,7 +212,7 @@ static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmep
         gemmepi__host_backward(problem, arguments, item, i, j, columns, v);
     else
         for (c = 0; c < columns; c++)
-            v[c] = gemmepi__activate(gemmepi__activation(problem->epilogue), v[c]);
+            v[c] = gemmepi__activate(gemmepi__activation(problem->epilogue), problem->parameter, v[c]);
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
         gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL, item, i, j, columns, other);
         gemmepi__host_add(problem, other, columns, v);

@@ -7,7 +7,9 @@
 #define GEMMEPI_EXACT 1
 #endif
 
-enum { NONE, RELU, GELU_TANH, GELU_ERF, SILU, SIGMOID, TANH };
+enum {
+    NONE, RELU, GELU_TANH, GELU_ERF, SILU, SIGMOID, TANH, LEAKY_RELU, ELU, SQUARED_RELU, QUICK_GELU, SOFTPLUS, HARDSWISH, MISH
+};
 
 __device__ inline double exponential(double x) {
     return exp(x);
@@ -98,7 +100,66 @@ template <class A> __device__ inline A gelu_argument(A x) {
     return x * (c + c * A(0.044715) * (x * x));
 }
 
-template <int Activation, class A> __device__ inline A activate(A x) {
+// exp(x) - 1 and log(1 + x) without cancellation near 0, of x <= 0 and of 0 <= x <= 1
+__device__ inline double exponential_less_1(double x) {
+    return expm1(x);
+}
+__device__ inline double logarithm_of_1_plus(double x) {
+    return log1p(x);
+}
+__device__ inline float exponential_less_1(float x) {
+#if GEMMEPI_EXACT
+    return expm1f(x);
+#else
+    return x > -0.0625f ? x + x * x * (0.5f + x * (1 / 6.0f)) : exponential(x) - 1;
+#endif
+}
+__device__ inline float logarithm_of_1_plus(float x) {
+#if GEMMEPI_EXACT
+    return log1pf(x);
+#else
+    float y;
+    asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(1 + x));
+    return x < 0.0625f ? x - x * x * (0.5f - x * (1 / 3.0f)) : y * 0.69314718055994531f;
+#endif
+}
+
+// From here on 1 + exp(-|x|) is 1 to a unit of A, so that log(1 + exp(x)) and what is made of it are exp(x), as the
+// logistic is, or x.
+template <class A> constexpr A FAR = sizeof(A) == 8 ? A(40) : A(20);
+
+// log(1 + exp(x))
+template <class A> __device__ inline A softplus(A x) {
+    if (x < -FAR<A>)
+        return times_logistic(A(1), A(1), x);
+    A rest = logarithm_of_1_plus(exponential(x < 0 ? x : -x));
+    return x > 0 ? x + rest : rest;
+}
+
+// tanh(log(1 + exp(x))), of which exp(x) (exp(x) + 2) is what tanh makes a ratio of; |x| <= FAR
+template <class A> __device__ inline A mish_product(A x) {
+    A e = exponential(x);
+    return e * (e + 2);
+}
+template <class A> __device__ inline A mish(A x) {
+    if (x < -FAR<A>)
+        return times_logistic(A(1), x, x);
+    if (x > FAR<A>)
+        return x;
+    A n = mish_product(x);
+    return x * ratio(n, n + 2);
+}
+template <class A> __device__ inline A times_mish_derivative(A v, A x) {
+    if (x < -FAR<A>)
+        return times_logistic(v, 1 + x, x);
+    if (x > FAR<A>)
+        return v + (x - x); // at infinity the formula is NaN
+    A n = mish_product(x), inverse = ratio(A(1), n + 2), t = n * inverse;
+    return v * (t + x * logistic(x) * (2 * inverse) * (1 + t));
+}
+
+// `parameter` is LEAKY_RELU's and ELU's.
+template <int Activation, class A> __device__ inline A activate(A x, A parameter) {
     if constexpr (Activation == RELU)
         return x > 0 || x != x ? x : A(0);
     else if constexpr (Activation == GELU_TANH)
@@ -111,12 +172,26 @@ template <int Activation, class A> __device__ inline A activate(A x) {
         return logistic(x);
     else if constexpr (Activation == TANH)
         return hyperbolic_tangent(x);
+    else if constexpr (Activation == LEAKY_RELU)
+        return x > 0 || x != x ? x : parameter * x;
+    else if constexpr (Activation == ELU)
+        return x > 0 || x != x ? x : parameter * exponential_less_1(x);
+    else if constexpr (Activation == SQUARED_RELU)
+        return x > 0 || x != x ? x * x : A(0);
+    else if constexpr (Activation == QUICK_GELU)
+        return times_logistic(A(1), x, A(1.702) * x);
+    else if constexpr (Activation == SOFTPLUS)
+        return softplus(x);
+    else if constexpr (Activation == HARDSWISH)
+        return x * ((x < -3 ? A(0) : x > 3 ? A(6) : x + 3) / 6);
+    else if constexpr (Activation == MISH)
+        return mish(x);
     else
         return x;
 }
 
 // v times the derivative at x. RELU's is applied by selection and is not here.
-template <int Activation, class A> __device__ inline A times_derivative(A v, A x) {
+template <int Activation, class A> __device__ inline A times_derivative(A v, A x, A parameter) {
     if constexpr (Activation == GELU_TANH) {
         A argument = gelu_argument(x);
         // beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN
@@ -132,6 +207,24 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
         return times_logistic(v, logistic(x < 0 ? -x : x), x < 0 ? x : -x);
     } else if constexpr (Activation == TANH) {
         return times_logistic(v, 4 * logistic(2 * (x < 0 ? -x : x)), -2 * (x < 0 ? -x : x));
+    } else if constexpr (Activation == LEAKY_RELU) {
+        return x > 0 ? v : x == x ? v * parameter : x;
+    } else if constexpr (Activation == ELU) {
+        if (x > 0)
+            return v;
+        A root = exponential(x * A(0.5)); // exp(x) itself may be subnormal
+        return v * root * parameter * root;
+    } else if constexpr (Activation == SQUARED_RELU) {
+        return x > 0 || x != x ? v * (2 * x) : A(0);
+    } else if constexpr (Activation == QUICK_GELU) {
+        A z = A(1.702) * (x > A(1e30) && x - x == 0 ? A(1e30) : x < A(-1e30) && x - x == 0 ? A(-1e30) : x); // not to overflow
+        return times_logistic(v, 1 + z * logistic(-z), z);
+    } else if constexpr (Activation == SOFTPLUS) {
+        return times_logistic(v, A(1), x);
+    } else if constexpr (Activation == HARDSWISH) {
+        return v * (x <= -3 ? A(0) : x >= 3 ? A(1) : x / 3 + A(0.5));
+    } else if constexpr (Activation == MISH) {
+        return times_mish_derivative(v, x);
     } else {
         return v;
     }

@@ -196,7 +196,7 @@ __device__ inline void multiply_by_derivative(const gemmepi__epilogue_params &p,
         load<GEMMEPI_AUX_TYPE>(p.aux, item, row, column, valid, saved);
 #pragma unroll
         for (int i = 0; i < RUN; i++)
-            v[i] = times_derivative<ACTIVATION>(v[i], SCALES_AUX ? saved[i] * state.scale_aux : saved[i]);
+            v[i] = times_derivative<ACTIVATION>(v[i], SCALES_AUX ? saved[i] * state.scale_aux : saved[i], (Acc)p.parameter);
     }
 }
 
@@ -232,7 +232,7 @@ __device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_stat
     } else {
 #pragma unroll
         for (int i = 0; i < RUN; i++)
-            v[i] = activate<ACTIVATION>(v[i]);
+            v[i] = activate<ACTIVATION>(v[i], (Acc)p.parameter);
     }
     if (HAS_RESIDUAL) {
         load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column, valid, other);

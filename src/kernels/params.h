@@ -22,6 +22,7 @@ typedef struct gemmepi__epilogue_params {
     void *partials;          /* BGRAD: [batch][row_tiles][n] sums in the accumulator's type */
     const double *device_alpha, *device_beta;
     double alpha, beta; /* where no device_alpha, device_beta is given */
+    double parameter;   /* of the activation */
     long long m, n;
     unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */
     int uses_c;

@@ -11,9 +11,20 @@ typedef struct gemmepi__name_row {
 } gemmepi__name_row;
 
 static const gemmepi__name_row gemmepi__activations[] = {
-    {GEMMEPI_NONE, "NONE"},         {GEMMEPI_RELU, "RELU"}, {GEMMEPI_GELU_TANH, "GELU_TANH"},
-    {GEMMEPI_GELU_ERF, "GELU_ERF"}, {GEMMEPI_SILU, "SILU"}, {GEMMEPI_SIGMOID, "SIGMOID"},
+    {GEMMEPI_NONE, "NONE"},
+    {GEMMEPI_RELU, "RELU"},
+    {GEMMEPI_GELU_TANH, "GELU_TANH"},
+    {GEMMEPI_GELU_ERF, "GELU_ERF"},
+    {GEMMEPI_SILU, "SILU"},
+    {GEMMEPI_SIGMOID, "SIGMOID"},
     {GEMMEPI_TANH, "TANH"},
+    {GEMMEPI_LEAKY_RELU, "LEAKY_RELU"},
+    {GEMMEPI_ELU, "ELU"},
+    {GEMMEPI_SQUARED_RELU, "SQUARED_RELU"},
+    {GEMMEPI_QUICK_GELU, "QUICK_GELU"},
+    {GEMMEPI_SOFTPLUS, "SOFTPLUS"},
+    {GEMMEPI_HARDSWISH, "HARDSWISH"},
+    {GEMMEPI_MISH, "MISH"},
 };
 
 static const gemmepi__name_row gemmepi__epilogue_flags[] = {
@@ -59,6 +70,13 @@ static gemmepi_epilogue gemmepi__callers_epilogue(gemmepi_epilogue epilogue, int
     return exchanged && sums ? epilogue ^ (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) : epilogue;
 }
 
+/* The parameter of an activation that has one and was given none; 0 for the others. */
+static double gemmepi__default_parameter(gemmepi_epilogue epilogue) {
+    return gemmepi__activation(epilogue) == GEMMEPI_LEAKY_RELU ? 0.01
+           : gemmepi__activation(epilogue) == GEMMEPI_ELU      ? 1
+                                                               : 0;
+}
+
 /* A composition is refused when it has all of `all`, none of `none` and, where `any` is given, at least two or more
    bits of `any`. */
 typedef struct gemmepi__epilogue_rule {
@@ -91,7 +109,7 @@ static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
     if (gemmepi__activation(epilogue) >= GEMMEPI__COUNT(gemmepi__activations))
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "desc.epilogue is 0x%x: its activation is %u, accepted are 0 (NONE) to %u (TANH)",
+            "desc.epilogue is 0x%x: its activation is %u, accepted are 0 (NONE) to %u (MISH)",
             (unsigned)epilogue, (unsigned)gemmepi__activation(epilogue),
             (unsigned)GEMMEPI__COUNT(gemmepi__activations) - 1);
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_flags); i++)

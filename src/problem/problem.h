@@ -48,6 +48,7 @@ typedef struct gemmepi__view {
 /* Zeroed before it is filled, so that its bytes tell problems apart. */
 typedef struct gemmepi__problem {
     int64_t m, n, k, batch;
+    double parameter; /* of the activation */
     uint32_t epilogue;
     uint32_t flags;
     int32_t compute;                /* never DEFAULT */
@@ -514,6 +515,18 @@ static void gemmepi__fold_column_major(gemmepi__problem *problem) {
     problem->epilogue = gemmepi__callers_epilogue(problem->epilogue, 1); /* the way back is the same */
 }
 
+static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, double parameter) {
+    int has_one = gemmepi__default_parameter(epilogue) != 0;
+    if (parameter == 0 || (has_one && parameter - parameter == 0))
+        return GEMMEPI_OK;
+    if (!has_one)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.activation_parameter is %g; the activation %s has none: leave it 0",
+                             parameter, gemmepi__activations[gemmepi__activation(epilogue)].name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite",
+                         parameter);
+}
+
 static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
     gemmepi_status status = gemmepi__check_size("m", desc->m);
     if (!status)
@@ -538,7 +551,8 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.alignment is %llu; accepted are powers of two up to 256, and 0",
                              (gemmepi__ull)desc->alignment);
-    return gemmepi__check_epilogue(desc->epilogue);
+    status = gemmepi__check_epilogue(desc->epilogue);
+    return status ? status : gemmepi__check_parameter(desc->epilogue, desc->activation_parameter);
 }
 
 static void gemmepi__list_operands(gemmepi__problem *problem) {
@@ -569,6 +583,8 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
     problem->k = desc->k;
     problem->batch = desc->batch;
     problem->epilogue = desc->epilogue;
+    problem->parameter = desc->activation_parameter != 0 ? desc->activation_parameter
+                                                         : gemmepi__default_parameter(desc->epilogue);
     problem->flags = desc->flags;
     problem->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
     status = gemmepi__take_operands(problem, desc);

@@ -54,8 +54,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 # >>the C interface
 
-NONE, RELU, GELU_TANH, GELU_ERF, SILU, SIGMOID, TANH = range(7)
-ACTIVATIONS = ["NONE", "RELU", "GELU_TANH", "GELU_ERF", "SILU", "SIGMOID", "TANH"]
+ACTIVATIONS = ["NONE", "RELU", "GELU_TANH", "GELU_ERF", "SILU", "SIGMOID", "TANH", "LEAKY_RELU", "ELU", "SQUARED_RELU",
+               "QUICK_GELU", "SOFTPLUS", "HARDSWISH", "MISH"]
+(NONE, RELU, GELU_TANH, GELU_ERF, SILU, SIGMOID, TANH, LEAKY_RELU, ELU, SQUARED_RELU, QUICK_GELU, SOFTPLUS, HARDSWISH,
+ MISH) = range(len(ACTIVATIONS))
 BIAS, AUX, BACKWARD, RESIDUAL, BGRAD, BGRAD_A, BGRAD_B, ACCUMULATE = (0x100 << i for i in range(8))
 FLAGS = ["BIAS", "AUX", "BACKWARD", "RESIDUAL", "BGRAD", "BGRAD_A", "BGRAD_B", "BGRAD_ACCUMULATE"]
 ANY_BGRAD = BGRAD | BGRAD_A | BGRAD_B
@@ -90,7 +92,8 @@ Scale = struct("gemmepi_scale", (c_int, "mode"), (ctypes.c_int64, "batch_stride"
 Matrix = struct("gemmepi_matrix", (c_int, "dtype transposed"), (ctypes.c_int64, "ld batch_stride"), (Scale, "scale"))
 Vector = struct("gemmepi_vector", (c_int, "dtype"), (ctypes.c_int64, "batch_stride"))
 Desc = struct("gemmepi_matmul_desc", (ctypes.c_int64, "m n k batch"), (c_int, "order compute"),
-              (ctypes.c_uint32, "epilogue flags"), (Matrix, "a b c d aux residual"), (Vector, "bias bias_grad"),
+              (ctypes.c_uint32, "epilogue flags"), (ctypes.c_double, "activation_parameter"),
+              (Matrix, "a b c d aux residual"), (Vector, "bias bias_grad"),
               (c_size, "alignment"))
 Args = struct("gemmepi_matmul_args", (c_pointer, "a b c d bias aux bias_grad residual"),
               (c_pointer, "scale_a scale_b scale_c scale_d scale_aux scale_residual amax_d amax_aux"),
@@ -310,7 +313,7 @@ class Mask(Tensor):
 KINDS = [(F32, COMPUTE_F32), (BF16, COMPUTE_F32), (F64, COMPUTE_F64), (F16, COMPUTE_F32), (F32, COMPUTE_TF32)]
 NEW_KINDS = ["fp8", "i8", "mixed", "fp8", "i32"]  # operands; i32: I8 with a result in I32
 FP8_PAIRS = [(E4M3, E4M3), (E4M3, E4M3), (E4M3, E5M2), (E5M2, E4M3), (E5M2, E5M2)]
-FORMS = [(activation, backward) for backward in (0, BACKWARD) for activation in range(7)]
+FORMS = [(activation, backward) for backward in (0, BACKWARD) for activation in range(len(ACTIVATIONS))]
 # Of 24 problems in a row 8 are of one family of KINDS and 16 of four of NEW_KINDS. A family shares its kernels:
 # compiling one takes longer than running it.
 CYCLE, OLD, GROUP = 24, 8, 4
@@ -474,7 +477,10 @@ class Problem:
             self.fill = "codes"
         self.by_plan, self.side_stream, self.own_workspace, self.repeats = (rng.random() < x
                                                                              for x in (0.5, 0.3, 0.3, 0.15))
+        given = rng.choice([0, 0, 0.3, -0.2, 1.7]) if family.activation in (LEAKY_RELU, ELU) else 0
+        self.parameter = given or {LEAKY_RELU: 0.01, ELU: 1}.get(family.activation, 0)
         self.desc = Desc(m=self.m, n=self.n, k=self.k, batch=self.batch, order=int(self.column_major),
+                         activation_parameter=given,
                          epilogue=family.activation | family.flags, flags=self.flags)
         self.desc.compute = COMPUTE_TF32 if self.tf32 else rng.choice([COMPUTE_DEFAULT, family.compute])
         self.tensors, self.in_place = {}, []
@@ -857,22 +863,38 @@ LOWEST = {F64: 5e-324, F32: 2.0 ** -149, F16: 2.0 ** -24, BF16: 2.0 ** -133}
 Expected = collections.namedtuple("Expected", "value bound exact")
 
 
-def activate(activation, x):
+def softplus(x):
+    return torch.logaddexp(x, torch.zeros_like(x))  # F.softplus is x from 20 on
+
+
+def activate(activation, parameter, x):
     return [lambda x: x, torch.relu, lambda x: F.gelu(x, approximate="tanh"), lambda x: F.gelu(x, approximate="none"),
-            F.silu, torch.sigmoid, torch.tanh][activation](x)
+            F.silu, torch.sigmoid, torch.tanh,
+            lambda x: torch.where(x > 0, x, parameter * x),
+            lambda x: torch.where(x > 0, x, parameter * torch.expm1(torch.where(x > 0, torch.zeros_like(x), x))),
+            lambda x: torch.relu(x) * torch.relu(x), lambda x: x * torch.sigmoid(1.702 * x), softplus,
+            lambda x: x * (x + 3).clamp(0, 6) / 6, lambda x: x * torch.tanh(softplus(x))][activation](x)
 
 
-def derivatives(activation, at):
+def slope(activation, parameter, v):
+    """the largest |act'| near v"""
+    if activation == SQUARED_RELU:
+        return 2.2 * v.clamp(min=0) + 1
+    return {GELU_TANH: 1.13, GELU_ERF: 1.13, SILU: 1.1, QUICK_GELU: 1.1, MISH: 1.1, HARDSWISH: 1.5,
+            LEAKY_RELU: max(1, abs(parameter)), ELU: max(1, abs(parameter))}.get(activation, 1)
+
+
+def derivatives(activation, parameter, at):
     """act'(x), the magnitudes of its terms act(x)/x and the rest, and |x act''(x)|, by autograd"""
     if activation == NONE:
         one = torch.ones_like(at)
         return one, one, torch.zeros_like(at)
     x = at.clone().requires_grad_(True)
-    y = activate(activation, x)
+    y = activate(activation, parameter, x)
     first, = torch.autograd.grad(y.sum(), x, create_graph=True)
-    second, = torch.autograd.grad(first.sum(), x)
+    second = torch.autograd.grad(first.sum(), x)[0] if first.requires_grad else torch.zeros_like(x)
     first, y = first.detach(), y.detach()
-    if activation in (SIGMOID, TANH):
+    if activation in (SIGMOID, TANH, LEAKY_RELU, ELU, SQUARED_RELU, SOFTPLUS):
         magnitude = first.abs()
     else:
         mean = torch.where(at == 0, first, y / at)
@@ -961,16 +983,15 @@ def after_activation(p, v, error):
     loose = LOOSE if p.flags & RELAXED and activation == GELU_TANH else 0
     own = REFERENCE * (v.abs() + error) if activation > RELU else torch.zeros_like(v)
     if not p.has(BACKWARD):
-        slope = {GELU_TANH: 1.13, GELU_ERF: 1.13, SILU: 1.1}.get(activation, 1)
-        result = activate(activation, v)
-        return result, slope * error + own + loose, result.abs()
+        result = activate(activation, p.parameter, v)
+        return result, slope(activation, p.parameter, v) * error + own + loose, result.abs()
     if activation == RELU:
         mask = p.tensors["aux"].flags(p.tensors["aux"].before)
         zero = torch.zeros_like(v)
         result = torch.where(mask, v, zero)
         return result, torch.where(mask, error, zero), result.abs()
     x = p.read("aux")
-    first, magnitude, bend = derivatives(activation, x)
+    first, magnitude, bend = derivatives(activation, p.parameter, x)
     spread = first.abs() * error + v.abs() * (2 * p.roundoff * bend + loose) + own * (1 + x * x)
     return v * first, spread, v.abs() * magnitude
 

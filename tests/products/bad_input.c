@@ -503,7 +503,7 @@ static void an_ld_that_no_line_uses_may_be_anything(void) {
 /* >>values without a meaning */
 
 static void epilogues_without_a_meaning_are_refused(void) {
-    REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, desc.epilogue = 7);
+    REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, desc.epilogue = 14);
     REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, desc.epilogue = 0xff);
     REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, desc.epilogue = 0x40000);
     REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, desc.epilogue = 0x80000000u);
@@ -525,6 +525,17 @@ static void gated_products_are_unsupported(void) {
     REFUSED_DESC(UNSUPPORTED, "GATED|GEMMEPI_GATED", NULL, desc.epilogue = GEMMEPI_SILU | GEMMEPI_GATED);
     REFUSED_DESC(UNSUPPORTED, "GATED|GEMMEPI_GATED", NULL,
                  desc.epilogue = GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_GATE_FIRST);
+}
+
+static void a_parameter_goes_with_leaky_relu_and_elu_alone(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", "0.5", desc.activation_parameter = 0.5);
+    REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", "SILU", desc.epilogue = GEMMEPI_SILU,
+                 desc.activation_parameter = -1);
+    REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", "finite", desc.epilogue = GEMMEPI_ELU,
+                 desc.activation_parameter = NAN);
+    REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", "finite", desc.epilogue = GEMMEPI_LEAKY_RELU,
+                 desc.activation_parameter = -INFINITY);
+    ACCEPTED(desc.epilogue = GEMMEPI_ELU, desc.activation_parameter = -1.5);
 }
 
 static void unknown_values_are_refused(void) {
@@ -1098,6 +1109,7 @@ static void run_all(void) {
     RUN(epilogues_without_a_meaning_are_refused);
     RUN(gated_products_are_unsupported);
     RUN(unknown_values_are_refused);
+    RUN(a_parameter_goes_with_leaky_relu_and_elu_alone);
     RUN(dtypes_that_do_not_go_together_are_refused);
     RUN(a_bias_is_of_f32_f16_or_bf16);
     RUN(arithmetic_that_the_operands_do_not_have_is_refused);

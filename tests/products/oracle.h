@@ -316,7 +316,21 @@ static wide oracle_gelu_argument(wide x) { /* 2 w */
     return 2 * ORACLE_SQRT_2_OVER_PI * (x + 0.044715L * x * x * x);
 }
 
-static double oracle_activation(unsigned activation, double x) {
+/* tanh(log(1 + exp(x))) and 1 less its square */
+static wide oracle_mish(wide x) {
+    return tanhl(x > 0 ? x + log1pl(expl(-x)) : log1pl(expl(x)));
+}
+
+static wide oracle_mish_rest(wide x) {
+    wide e = expl(x < 0 ? x : -x), both = x < 0 ? e * (e + 2) + 2 : 1 + 2 * e + 2 * e * e;
+    return x < 0 ? 4 * (1 + e) * (1 + e) / (both * both) : 4 * e * e * (1 + e) * (1 + e) / (both * both);
+}
+
+static double oracle_parameter(unsigned activation, double given) {
+    return given != 0 ? given : activation == GEMMEPI_LEAKY_RELU ? 0.01 : activation == GEMMEPI_ELU ? 1 : 0;
+}
+
+static double oracle_activation(unsigned activation, double parameter, double x) {
     if (isnan(x))
         return x;
     switch (activation) {
@@ -332,13 +346,27 @@ static double oracle_activation(unsigned activation, double x) {
         return (double)oracle_logistic(x);
     case GEMMEPI_TANH:
         return (double)tanhl(x);
+    case GEMMEPI_LEAKY_RELU:
+        return x > 0 ? x : parameter * x;
+    case GEMMEPI_ELU:
+        return x > 0 ? x : (double)(parameter * expm1l(x));
+    case GEMMEPI_SQUARED_RELU:
+        return x > 0 ? x * x : 0;
+    case GEMMEPI_QUICK_GELU:
+        return (double)(x * oracle_logistic(1.702L * x));
+    case GEMMEPI_SOFTPLUS:
+        return (double)(x > 0 ? x + log1pl(expl(-(wide)x)) : log1pl(expl(x)));
+    case GEMMEPI_HARDSWISH:
+        return (double)((wide)x * fminl(fmaxl((wide)x + 3, 0), 6) / 6);
+    case GEMMEPI_MISH:
+        return (double)(x * oracle_mish(x));
     default:
         return x;
     }
 }
 
 /* act'(x), and the magnitudes of its terms. For RELU x is the bit of the mask. */
-static double oracle_derivative(unsigned activation, double at, double *magnitude) {
+static double oracle_derivative(unsigned activation, double parameter, double at, double *magnitude) {
     wide first = 1, second = 0, x = at, w;
     if (isnan(at))
         return *magnitude = at;
@@ -365,6 +393,30 @@ static double oracle_derivative(unsigned activation, double at, double *magnitud
     case GEMMEPI_TANH:
         first = 4 * oracle_logistic(2 * x) * oracle_logistic(-2 * x);
         break;
+    case GEMMEPI_LEAKY_RELU:
+        first = x > 0 ? 1 : parameter;
+        break;
+    case GEMMEPI_ELU:
+        first = x > 0 ? 1 : parameter * expl(x);
+        break;
+    case GEMMEPI_SQUARED_RELU:
+        first = x > 0 ? 2 * x : 0;
+        break;
+    case GEMMEPI_QUICK_GELU:
+        first = oracle_logistic(1.702L * x);
+        second = first * 1.702L * x * oracle_logistic(-1.702L * x);
+        break;
+    case GEMMEPI_SOFTPLUS:
+        first = oracle_logistic(x);
+        break;
+    case GEMMEPI_HARDSWISH:
+        first = x <= -3 ? 0 : x >= 3 ? 1 : 0.5L;
+        second = x > -3 && x < 3 ? x / 3 : 0;
+        break;
+    case GEMMEPI_MISH:
+        first = oracle_mish(x);
+        second = x * oracle_logistic(x) * oracle_mish_rest(x);
+        break;
     default:
         break;
     }
@@ -387,7 +439,7 @@ typedef struct oracle_problem {
     gemmepi_epilogue flags;
     int tf32, relaxed, fast, exact;
     int bgrad_rows; /* BGRAD sums rows of D (column-major) in place of columns */
-    double alpha, beta;
+    double alpha, beta, parameter;
     view a, b, c, d, bias, aux, bias_grad, residual;
     scales scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual;
 } oracle_problem;
@@ -456,10 +508,26 @@ static double oracle_exact_limit(const oracle_problem *p, int of_products) {
     return ldexp(1, (of_products && oracle_both_fp8(p) ? 12 : 22) - (scaled ? 2 : 0));
 }
 
-static double oracle_slope(unsigned activation) {
-    return activation == GEMMEPI_GELU_TANH || activation == GEMMEPI_GELU_ERF ? 1.13
-           : activation == GEMMEPI_SILU                                      ? 1.1
-                                                                             : 1;
+/* The largest |act'| near v. */
+static double oracle_slope(const oracle_problem *p, double v) {
+    switch (p->activation) {
+    case GEMMEPI_GELU_TANH:
+    case GEMMEPI_GELU_ERF:
+        return 1.13;
+    case GEMMEPI_SILU:
+    case GEMMEPI_QUICK_GELU:
+    case GEMMEPI_MISH:
+        return 1.1;
+    case GEMMEPI_LEAKY_RELU:
+    case GEMMEPI_ELU:
+        return fmax(1, fabs(p->parameter));
+    case GEMMEPI_SQUARED_RELU:
+        return v > 0 && isfinite(v) ? 2.2 * v + 1 : 1;
+    case GEMMEPI_HARDSWISH:
+        return 1.5;
+    default:
+        return 1;
+    }
 }
 
 /* numerics.md's bounds are for the strict contract. RELAXED admits cuBLASLt's approximate tanh, of which
@@ -478,8 +546,8 @@ static double oracle_relaxed_rounding(const oracle_problem *p, double sum, doubl
 }
 
 static void oracle_forward(const oracle_problem *p, element *e) {
-    e->result = oracle_activation(p->activation, e->v);
-    e->spread = oracle_slope(p->activation) * e->error;
+    e->result = oracle_activation(p->activation, p->parameter, e->v);
+    e->spread = oracle_slope(p, e->v) * e->error;
     e->terms = fabs(e->result);
 }
 
@@ -489,11 +557,11 @@ static double oracle_bend(const oracle_problem *p, double v, double aux, double 
     double nearby = aux * (1 + 2 * oracle_roundoff(oracle_accumulator(p))), magnitude;
     if (p->activation == GEMMEPI_RELU || !isfinite(v) || !isfinite(aux))
         return 0;
-    return fabs(v) * fabs(oracle_derivative(p->activation, nearby, &magnitude) - derivative);
+    return fabs(v) * fabs(oracle_derivative(p->activation, p->parameter, nearby, &magnitude) - derivative);
 }
 
 static void oracle_backward(const oracle_problem *p, element *e, double aux) {
-    double magnitude, derivative = oracle_derivative(p->activation, aux, &magnitude);
+    double magnitude, derivative = oracle_derivative(p->activation, p->parameter, aux, &magnitude);
     e->result = p->activation == GEMMEPI_RELU ? (aux > 0 ? e->v : 0) : e->v * derivative;
     e->spread = fabs(derivative) * e->error + oracle_bend(p, e->v, aux, derivative);
     e->terms = p->activation == GEMMEPI_RELU ? fabs(e->result) : fabs(e->v) * magnitude;

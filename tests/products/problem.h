@@ -327,12 +327,14 @@ static void line_add_scalar(sentence *l, const char *name, int given, double val
 }
 
 static void line_add_epilogue(sentence *l, gemmepi_epilogue epilogue) {
-    static const char *const activations[] = {"NONE", "RELU",    "GELU_TANH", "GELU_ERF",
-                                              "SILU", "SIGMOID", "TANH"};
+    static const char *const activations[] = {
+        "NONE",       "RELU", "GELU_TANH",    "GELU_ERF",   "SILU",     "SIGMOID",   "TANH",
+        "LEAKY_RELU", "ELU",  "SQUARED_RELU", "QUICK_GELU", "SOFTPLUS", "HARDSWISH", "MISH"};
     static const char *const flags[] = {"BIAS",    "AUX",     "BACKWARD",         "RESIDUAL", "BGRAD",
                                         "BGRAD_A", "BGRAD_B", "BGRAD_ACCUMULATE", "GATED",    "GATE_FIRST"};
     unsigned activation = epilogue & GEMMEPI_ACTIVATION_MASK, bit;
-    line_add(l, " %s", activation < 7 ? activations[activation] : "unknown");
+    line_add(l, " %s",
+             activation < sizeof activations / sizeof *activations ? activations[activation] : "unknown");
     for (bit = 0; bit < 10; bit++)
         if (epilogue & GEMMEPI_BIAS << bit)
             line_add(l, "|%s", flags[bit]);
@@ -362,6 +364,8 @@ static sentence problem_line(const problem *p) {
     line_add(&l, "%lldx%lldx%lld batch %lld %s%s", (long long)d->m, (long long)d->n, (long long)d->k,
              (long long)d->batch, d->order ? "column-major" : "row-major", computes[d->compute]);
     line_add_epilogue(&l, d->epilogue);
+    if (d->activation_parameter != 0)
+        line_add(&l, "(%g)", d->activation_parameter);
     line_add(&l, "%s%s%s%s%s", d->flags & GEMMEPI_RELAXED ? " relaxed" : "",
              d->flags & GEMMEPI_DEVICE_SCALARS ? " device scalars" : "",
              d->flags & GEMMEPI_FAST_ACCUMULATION ? " fast accumulation" : "",
@@ -814,6 +818,7 @@ static oracle_problem run_oracle(const run *r, const problem *p) {
     o.k = p->desc.k;
     o.batch = p->desc.batch;
     o.activation = problem_activation(p);
+    o.parameter = oracle_parameter(o.activation, p->desc.activation_parameter);
     o.flags = p->desc.epilogue & ~GEMMEPI_ACTIVATION_MASK;
     o.tf32 = p->desc.compute == GEMMEPI_COMPUTE_TF32;
     o.relaxed = (p->desc.flags & GEMMEPI_RELAXED) != 0;
@@ -1112,7 +1117,8 @@ static gemmepi_epilogue whole_epilogue(gemmepi_epilogue e) {
 
 static void random_epilogue(problem *p, rng *r) {
     static const gemmepi_epilogue bgrads[] = {GEMMEPI_BGRAD, GEMMEPI_BGRAD, GEMMEPI_BGRAD_A, GEMMEPI_BGRAD_B};
-    gemmepi_epilogue e = (gemmepi_epilogue)rng_below(r, 7), bgrad = bgrads[rng_below(r, 4)];
+    gemmepi_epilogue e = (gemmepi_epilogue)rng_below(r, rng_one_in(r, 3) ? 14 : 7),
+                     bgrad = bgrads[rng_below(r, 4)];
     int backward = rng_one_in(r, 3);
     e |= backward ? GEMMEPI_BACKWARD : rng_one_in(r, 3) ? GEMMEPI_AUX : 0;
     e |= rng_one_in(r, 2) ? GEMMEPI_BIAS : 0;
@@ -1122,6 +1128,9 @@ static void random_epilogue(problem *p, rng *r) {
     if (rng_one_in(r, backward ? 2 : 4))
         e |= bgrad | (rng_one_in(r, 2) ? GEMMEPI_BGRAD_ACCUMULATE : 0);
     p->desc.epilogue = problem_is_whole(p) ? whole_epilogue(e) : e;
+    if ((problem_activation(p) == GEMMEPI_LEAKY_RELU || problem_activation(p) == GEMMEPI_ELU) &&
+        rng_one_in(r, 2))
+        p->desc.activation_parameter = rng_below(r, 5) * 0.4 - 0.5;
     p->desc.flags |= rng_one_in(r, 5) ? GEMMEPI_RELAXED : 0;
 }
 
