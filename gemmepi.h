@@ -8737,7 +8737,8 @@ static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int 
     int reads_aside = gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL); /* what may be D */
     /* factors that the pass multiplies by come before beta C */
     int scaled = problem->views[GEMMEPI__A].scale || problem->views[GEMMEPI__B].scale;
-    alone = alone || scaled || (problem->flags & GEMMEPI_DEVICE_SCALARS);
+    /* with alpha or beta cuBLASLt's I32 results are not modulo 2^32 */
+    alone = alone || scaled || sums == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS);
     split->product_takes_c =
         problem->views[GEMMEPI__C].dtype == sums && sums == problem->accumulator && !alone && problem->k != 0;
     reads_aside = reads_aside || (!split->product_takes_c && problem->views[GEMMEPI__C].dtype == view.dtype);
@@ -9224,6 +9225,8 @@ static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemm
     if (pointers[GEMMEPI__AUX] && pointers[GEMMEPI__AUX] == pointers[GEMMEPI__D])
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
                              "aux is d, which some of its algorithms write before they read aux");
+    if (plan->problem.accumulator == GEMMEPI_I32 && (arguments->alpha != 1 || arguments->beta != 0))
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "with alpha or beta its I32 results are not modulo 2^32");
     call.alpha = arguments->alpha;
     call.beta = arguments->beta;
     call.a = pointers[GEMMEPI__A];

@@ -32,7 +32,8 @@ static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int 
     int reads_aside = gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL); /* what may be D */
     /* factors that the pass multiplies by come before beta C */
     int scaled = problem->views[GEMMEPI__A].scale || problem->views[GEMMEPI__B].scale;
-    alone = alone || scaled || (problem->flags & GEMMEPI_DEVICE_SCALARS);
+    /* with alpha or beta cuBLASLt's I32 results are not modulo 2^32 */
+    alone = alone || scaled || sums == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS);
     split->product_takes_c =
         problem->views[GEMMEPI__C].dtype == sums && sums == problem->accumulator && !alone && problem->k != 0;
     reads_aside = reads_aside || (!split->product_takes_c && problem->views[GEMMEPI__C].dtype == view.dtype);

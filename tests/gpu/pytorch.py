@@ -873,7 +873,7 @@ def activate(activation, parameter, x):
             lambda x: torch.where(x > 0, x, parameter * x),
             lambda x: torch.where(x > 0, x, parameter * torch.expm1(torch.where(x > 0, torch.zeros_like(x), x))),
             lambda x: torch.relu(x) * torch.relu(x), lambda x: x * torch.sigmoid(1.702 * x), softplus,
-            lambda x: x * (x + 3).clamp(0, 6) / 6, lambda x: x * torch.tanh(softplus(x))][activation](x)
+            lambda x: torch.where(x <= -3, 0 * x, torch.where(x >= 3, x, x * (x + 3) / 6)), lambda x: x * torch.tanh(softplus(x))][activation](x)
 
 
 def slope(activation, parameter, v):

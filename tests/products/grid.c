@@ -814,6 +814,22 @@ static void i32_results_are_exact(void) {
 }
 
 /* C, the bias and the residual are any of 32 bits, so most of the sums above wrap too. */
+static void i32_results_with_alpha_and_beta_wrap_around(void) {
+    static const gemmepi_epilogue epilogues[] = {GEMMEPI_NONE, GEMMEPI_BIAS | GEMMEPI_AUX, GEMMEPI_RELU};
+    static double old[64 * 64];
+    int e, i;
+    for (i = 0; i < COUNT(old); i++)
+        old[i] = (i % 2 ? -1 : 1) * (2147483647 - 1000003.0 * (i % 2000));
+    for (e = 0; e < COUNT(epilogues); e++) {
+        problem p = typed(&i8_to_i32, 64, 64, 64, epilogues[e]);
+        problem_scale(&p, -3, -702);
+        p.given[T_C] = old;
+        holds(&p);
+        problem_scale(&p, 1, 1);
+        holds(&p);
+    }
+}
+
 static void i32_results_wrap_around(void) {
     enum { LONG = 140000 };
     static const double old[] = {2147483647, -2147483647};
@@ -1765,6 +1781,7 @@ static void run_all(void) {
     RUN(amax_holds_over_many_tiles_and_items);
     RUN(i32_results_are_exact);
     RUN(i32_results_wrap_around);
+    RUN(i32_results_with_alpha_and_beta_wrap_around);
     RUN(long_sums_of_i8_are_exact);
     RUN(scalars_on_the_device_are_rounded_for_i32);
     RUN(every_epilogue_holds_for_8_bits);
