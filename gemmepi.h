@@ -5158,20 +5158,10 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return log1p(x);\n"
     "}\n"
     "__device__ inline float exponential_less_1(float x) {\n"
-    "#if GEMMEPI_EXACT\n"
     "    return expm1f(x);\n"
-    "#else\n"
-    "    return x > -0.0625f ? x + x * x * (0.5f + x * (1 / 6.0f)) : exponential(x) - 1;\n"
-    "#endif\n"
     "}\n"
     "__device__ inline float logarithm_of_1_plus(float x) {\n"
-    "#if GEMMEPI_EXACT\n"
     "    return log1pf(x);\n"
-    "#else\n"
-    "    float y;\n"
-    "    asm(\"lg2.approx.f32 %0, %1;\" : \"=f\"(y) : \"f\"(1 + x));\n"
-    "    return x < 0.0625f ? x - x * x * (0.5f - x * (1 / 3.0f)) : y * 0.69314718055994531f;\n"
-    "#endif\n"
     "}\n"
     "\n"
     "// From here on 1 + exp(-|x|) is 1 to a unit of A, so that log(1 + exp(x)) and what is made of it are exp(x), as the\n"
@@ -5243,11 +5233,11 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "// v times the derivative at x. RELU's is applied by selection and is not here.\n"
     "template <int Activation, class A> __device__ inline A times_derivative(A v, A x, A parameter) {\n"
     "    if constexpr (Activation == GELU_TANH) {\n"
-    "        A argument = gelu_argument(x);\n",
+    "        A argument = gelu_argument(x);\n"
     "        // beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN\n"
     "        A within = x > 64 && x - x == 0 ? A(64) : x < -64 && x - x == 0 ? A(-64) : x;\n"
     "        constexpr A c = A(0.79788456080286535588);\n"
-    "        return times_logistic(v, 1 + 2 * within * logistic(-argument) * (c + c * A(0.134145) * (within * within)),\n"
+    "        return times_logistic(v, 1 + 2 * within * logistic(-argument) * (c + c * A(0.134145) * (within * within)),\n",
     "                              argument);\n"
     "    } else if constexpr (Activation == GELU_ERF) {\n"
     "        return times_normal_cdf(v, A(1), x) + times_normal_density(v, x, x);\n"
@@ -7891,9 +7881,9 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
      GEMMEPI_BGRAD)
 
-/* Sums and amax keep what D's rounding would hide. */
+/* Sums and amax keep what D's rounding would hide, and a residual that cancels the activation shows it. */
 static int gemmepi__wants_exact(const gemmepi__problem *problem) {
-    return problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_BGRAD) ||
+    return problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_BGRAD | GEMMEPI_RESIDUAL) ||
            gemmepi__has_operand(problem, GEMMEPI__AMAX_D);
 }
 

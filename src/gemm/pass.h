@@ -19,9 +19,9 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
      GEMMEPI_BGRAD)
 
-/* Sums and amax keep what D's rounding would hide. */
+/* Sums and amax keep what D's rounding would hide, and a residual that cancels the activation shows it. */
 static int gemmepi__wants_exact(const gemmepi__problem *problem) {
-    return problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_BGRAD) ||
+    return problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_BGRAD | GEMMEPI_RESIDUAL) ||
            gemmepi__has_operand(problem, GEMMEPI__AMAX_D);
 }
 

@@ -108,20 +108,10 @@ __device__ inline double logarithm_of_1_plus(double x) {
     return log1p(x);
 }
 __device__ inline float exponential_less_1(float x) {
-#if GEMMEPI_EXACT
     return expm1f(x);
-#else
-    return x > -0.0625f ? x + x * x * (0.5f + x * (1 / 6.0f)) : exponential(x) - 1;
-#endif
 }
 __device__ inline float logarithm_of_1_plus(float x) {
-#if GEMMEPI_EXACT
     return log1pf(x);
-#else
-    float y;
-    asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(1 + x));
-    return x < 0.0625f ? x - x * x * (0.5f - x * (1 / 3.0f)) : y * 0.69314718055994531f;
-#endif
 }
 
 // From here on 1 + exp(-|x|) is 1 to a unit of A, so that log(1 + exp(x)) and what is made of it are exp(x), as the
