@@ -55,7 +55,7 @@
        lt     cuBLASLt runs product and epilogue in one kernel, where its result keeps the promises below
        split  a cuBLASLt product into the type of its sums, then one pass of ours, compiled for exactly this epilogue;
               sums of bias_grad take one or two launches more. Operands that cuBLASLt does not multiply as they are (fp8 in
-              other layouts or sizes, mixed types) are converted first, without loss: fp8 to F16, I8 to the other's type
+              other layouts or sizes, mixed types) are converted first, without loss: to the smallest type that holds both
        plain  a kernel of ours for whatever the two above do not take: no fast one, but any types, layouts and scales
        host   plain C
 
@@ -2459,7 +2459,7 @@ static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gem
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.compute is %s with %s and %s operands and a result in %s; F64 goes with F64 alone, "
-            "TF32 with F32 operands, I32 with I8 operands, F32 with all others",
+            "TF32 where F32 is the type that holds both, I32 with I8 operands, F32 with all but F64 and I32 results",
             gemmepi__compute_names[compute], gemmepi__dtype(a)->name, gemmepi__dtype(b)->name,
             gemmepi__dtype(d)->name);
     if ((problem->flags & GEMMEPI_FAST_ACCUMULATION) && !(gemmepi__is_fp8((int)a) && gemmepi__is_fp8((int)b)))
@@ -8104,7 +8104,13 @@ static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gem
     const gemmepi__view *from = &problem->views[operand];
     char prologue[256];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    int64_t blocks;
+    int64_t blocks, line = (from->length + GEMMEPI__RUN - 1) / GEMMEPI__RUN * GEMMEPI__RUN;
+    int64_t elements = gemmepi__offset(from->lines, line, 0);
+    elements = elements < 0 ? -1 : gemmepi__offset(from->batch_stride ? problem->batch : 1, elements, 0);
+    if (elements < 0 ||
+        elements / 16 > from->bytes + 4096) /* items overlap: they would be written out one by one */
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "an operand's items overlap, and converted they would be far larger");
     *view = gemmepi__converted_view(from, problem->batch, problem->common);
     convert->bytes = (size_t)view->bytes;
     convert->params.x = gemmepi__kernel_matrix_of(from);
@@ -8255,8 +8261,9 @@ static const char *gemmepi__lt_type_rule(const gemmepi__problem *problem) {
     int d = views[GEMMEPI__D].dtype, d_is_fp8 = gemmepi__is_fp8(d), is_fp8 = gemmepi__is_fp8_product(problem);
     if (views[GEMMEPI__A].dtype != views[GEMMEPI__B].dtype && !is_fp8)
         return "a and b differ in dtype";
-    if (problem->common == GEMMEPI_I8 && d != GEMMEPI_I32)
-        return "it has no scales for I8";
+    if (problem->common == GEMMEPI_I8)
+        return d == GEMMEPI_I32 ? "with alpha or beta its I32 results are not modulo 2^32"
+                                : "it has no scales for I8";
     if (gemmepi__takes_scale(d) && !is_fp8)
         return "it stores fp8 and I8 of such operands alone";
     if (views[GEMMEPI__C].dtype != d && !d_is_fp8)
@@ -8267,6 +8274,9 @@ static const char *gemmepi__lt_type_rule(const gemmepi__problem *problem) {
         return "bias_grad and d differ in dtype";
     if (aux->dtype && aux->bits != 1 && aux->dtype != d && !d_is_fp8)
         return "aux and d differ in dtype";
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD) &&
+        gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)
+        return "some of its algorithms write D before they read aux, which may be D";
     if (views[GEMMEPI__AMAX_D].dtype && !d_is_fp8)
         return "it writes amax of fp8 results alone";
     if (views[GEMMEPI__AMAX_AUX].dtype && !gemmepi__is_fp8(aux->dtype))
@@ -8279,7 +8289,7 @@ static const char *gemmepi__lt_scale_rule(const gemmepi__problem *problem) {
     int operand, summed = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__RESIDUAL && problem->batch > 1; operand++)
         if (views[operand].scale > GEMMEPI_SCALE_TENSOR || views[GEMMEPI__SCALE_OF(operand)].batch_stride)
-            return "the items of the batch have scales of their own";
+            return "a batch has scales that are more than one number";
     if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) && views[summed].scale)
         return "it sums an operand without its scale";
     if (gemmepi__has(problem, GEMMEPI_BACKWARD) && views[GEMMEPI__AUX].scale)
@@ -8666,7 +8676,9 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
     if (!result)
         result = lt->matmul(context->lt_handle, &run.desc, &alpha, call->b, &run.b, call->a, &run.a, &beta, c,
                             &run.c, call->d, &run.d, &run.algo, call->workspace, run.workspace_size, stream);
-    if (gemmepi__lt_refused(result))
+    /* after an internal error something may have run, and a C that is D may be lost */
+    if (gemmepi__lt_refused(result) &&
+        !(result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR && call->beta != 0 && call->c == call->d))
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
                              "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
                              lt->get_status_name(result), result);
@@ -8765,7 +8777,7 @@ static const char *gemmepi__bare_rule(const gemmepi__problem *problem) {
     if (varies && (varies < 2 || !gemmepi__is_fp8_product(problem)))
         return "it takes scales along k of both fp8 operands, or of none";
     if (varies && problem->batch > 1)
-        return "the items of the batch have scales of their own";
+        return "a batch has scales that are more than one number";
     if (problem->common == GEMMEPI_I8 && problem->accumulator != GEMMEPI_I32 && problem->k > 131071)
         return "sums of more than 131071 products of I8 may pass 2^31";
     return NULL;
@@ -9212,11 +9224,6 @@ static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemm
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         return gemmepi__plain_run(plan->context, &plan->problem, &plan->plain, arguments, (char *)workspace,
                                   stream);
-    if (pointers[GEMMEPI__AUX] && pointers[GEMMEPI__AUX] == pointers[GEMMEPI__D])
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "aux is d, which some of its algorithms write before they read aux");
-    if (plan->problem.accumulator == GEMMEPI_I32 && (arguments->alpha != 1 || arguments->beta != 0))
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "with alpha or beta its I32 results are not modulo 2^32");
     call.alpha = arguments->alpha;
     call.beta = arguments->beta;
     call.a = pointers[GEMMEPI__A];

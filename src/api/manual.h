@@ -52,7 +52,7 @@
        lt     cuBLASLt runs product and epilogue in one kernel, where its result keeps the promises below
        split  a cuBLASLt product into the type of its sums, then one pass of ours, compiled for exactly this epilogue;
               sums of bias_grad take one or two launches more. Operands that cuBLASLt does not multiply as they are (fp8 in
-              other layouts or sizes, mixed types) are converted first, without loss: fp8 to F16, I8 to the other's type
+              other layouts or sizes, mixed types) are converted first, without loss: to the smallest type that holds both
        plain  a kernel of ours for whatever the two above do not take: no fast one, but any types, layouts and scales
        host   plain C
 

@@ -32,7 +32,13 @@ static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gem
     const gemmepi__view *from = &problem->views[operand];
     char prologue[256];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    int64_t blocks;
+    int64_t blocks, line = (from->length + GEMMEPI__RUN - 1) / GEMMEPI__RUN * GEMMEPI__RUN;
+    int64_t elements = gemmepi__offset(from->lines, line, 0);
+    elements = elements < 0 ? -1 : gemmepi__offset(from->batch_stride ? problem->batch : 1, elements, 0);
+    if (elements < 0 ||
+        elements / 16 > from->bytes + 4096) /* items overlap: they would be written out one by one */
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "an operand's items overlap, and converted they would be far larger");
     *view = gemmepi__converted_view(from, problem->batch, problem->common);
     convert->bytes = (size_t)view->bytes;
     convert->params.x = gemmepi__kernel_matrix_of(from);

@@ -123,8 +123,9 @@ static const char *gemmepi__lt_type_rule(const gemmepi__problem *problem) {
     int d = views[GEMMEPI__D].dtype, d_is_fp8 = gemmepi__is_fp8(d), is_fp8 = gemmepi__is_fp8_product(problem);
     if (views[GEMMEPI__A].dtype != views[GEMMEPI__B].dtype && !is_fp8)
         return "a and b differ in dtype";
-    if (problem->common == GEMMEPI_I8 && d != GEMMEPI_I32)
-        return "it has no scales for I8";
+    if (problem->common == GEMMEPI_I8)
+        return d == GEMMEPI_I32 ? "with alpha or beta its I32 results are not modulo 2^32"
+                                : "it has no scales for I8";
     if (gemmepi__takes_scale(d) && !is_fp8)
         return "it stores fp8 and I8 of such operands alone";
     if (views[GEMMEPI__C].dtype != d && !d_is_fp8)
@@ -135,6 +136,9 @@ static const char *gemmepi__lt_type_rule(const gemmepi__problem *problem) {
         return "bias_grad and d differ in dtype";
     if (aux->dtype && aux->bits != 1 && aux->dtype != d && !d_is_fp8)
         return "aux and d differ in dtype";
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD) &&
+        gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)
+        return "some of its algorithms write D before they read aux, which may be D";
     if (views[GEMMEPI__AMAX_D].dtype && !d_is_fp8)
         return "it writes amax of fp8 results alone";
     if (views[GEMMEPI__AMAX_AUX].dtype && !gemmepi__is_fp8(aux->dtype))
@@ -147,7 +151,7 @@ static const char *gemmepi__lt_scale_rule(const gemmepi__problem *problem) {
     int operand, summed = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__RESIDUAL && problem->batch > 1; operand++)
         if (views[operand].scale > GEMMEPI_SCALE_TENSOR || views[GEMMEPI__SCALE_OF(operand)].batch_stride)
-            return "the items of the batch have scales of their own";
+            return "a batch has scales that are more than one number";
     if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) && views[summed].scale)
         return "it sums an operand without its scale";
     if (gemmepi__has(problem, GEMMEPI_BACKWARD) && views[GEMMEPI__AUX].scale)
@@ -534,7 +538,9 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
     if (!result)
         result = lt->matmul(context->lt_handle, &run.desc, &alpha, call->b, &run.b, call->a, &run.a, &beta, c,
                             &run.c, call->d, &run.d, &run.algo, call->workspace, run.workspace_size, stream);
-    if (gemmepi__lt_refused(result))
+    /* after an internal error something may have run, and a C that is D may be lost */
+    if (gemmepi__lt_refused(result) &&
+        !(result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR && call->beta != 0 && call->c == call->d))
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
                              "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
                              lt->get_status_name(result), result);

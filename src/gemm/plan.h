@@ -171,11 +171,6 @@ static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemm
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         return gemmepi__plain_run(plan->context, &plan->problem, &plan->plain, arguments, (char *)workspace,
                                   stream);
-    if (pointers[GEMMEPI__AUX] && pointers[GEMMEPI__AUX] == pointers[GEMMEPI__D])
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "aux is d, which some of its algorithms write before they read aux");
-    if (plan->problem.accumulator == GEMMEPI_I32 && (arguments->alpha != 1 || arguments->beta != 0))
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "with alpha or beta its I32 results are not modulo 2^32");
     call.alpha = arguments->alpha;
     call.beta = arguments->beta;
     call.a = pointers[GEMMEPI__A];

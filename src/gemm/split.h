@@ -70,7 +70,7 @@ static const char *gemmepi__bare_rule(const gemmepi__problem *problem) {
     if (varies && (varies < 2 || !gemmepi__is_fp8_product(problem)))
         return "it takes scales along k of both fp8 operands, or of none";
     if (varies && problem->batch > 1)
-        return "the items of the batch have scales of their own";
+        return "a batch has scales that are more than one number";
     if (problem->common == GEMMEPI_I8 && problem->accumulator != GEMMEPI_I32 && problem->k > 131071)
         return "sums of more than 131071 products of I8 may pass 2^31";
     return NULL;

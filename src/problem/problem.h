@@ -395,7 +395,7 @@ static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gem
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.compute is %s with %s and %s operands and a result in %s; F64 goes with F64 alone, "
-            "TF32 with F32 operands, I32 with I8 operands, F32 with all others",
+            "TF32 where F32 is the type that holds both, I32 with I8 operands, F32 with all but F64 and I32 results",
             gemmepi__compute_names[compute], gemmepi__dtype(a)->name, gemmepi__dtype(b)->name,
             gemmepi__dtype(d)->name);
     if ((problem->flags & GEMMEPI_FAST_ACCUMULATION) && !(gemmepi__is_fp8((int)a) && gemmepi__is_fp8((int)b)))

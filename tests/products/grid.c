@@ -815,7 +815,8 @@ static void i32_results_are_exact(void) {
 
 /* C, the bias and the residual are any of 32 bits, so most of the sums above wrap too. */
 static void i32_results_with_alpha_and_beta_wrap_around(void) {
-    static const gemmepi_epilogue epilogues[] = {GEMMEPI_NONE, GEMMEPI_BIAS | GEMMEPI_AUX, GEMMEPI_RELU};
+    static const gemmepi_epilogue epilogues[] = {GEMMEPI_NONE, GEMMEPI_BIAS | GEMMEPI_AUX, GEMMEPI_RELU,
+                                                 GEMMEPI_BGRAD_A, GEMMEPI_BGRAD_B};
     static double old[64 * 64];
     int e, i;
     for (i = 0; i < COUNT(old); i++)
