@@ -87,7 +87,8 @@
      of the stored type, u_acc that of the accumulator (2^-24, or 2^-53 for F64), S = sum_k |alpha A B| + |beta C| + |bias|
      and E = (4 + k / 8) u_acc S (plus 2^-9 S with TF32),
          |out - exact| <= u |exact| + L E + 4 u_acc T + the smallest subnormal of the stored type,
-     L the largest |act'| nearby (1.13 for GELU, 1.1 for SILU, 1 for the others, |act'(aux)| for BACKWARD) and T the sum
+     L the largest |act'| nearby (1.13 for GELU, 1.1 for SILU, QUICK_GELU and MISH, 1.5 for HARDSWISH, 2.2 v + 1
+     for SQUARED_RELU, |p| for LEAKY_RELU and ELU where that is above 1, 1 for the others, |act'(aux)| for BACKWARD) and T the sum
      of the magnitudes combined after the product; act' of BACKWARD may be taken at aux (1 + 2 u_acc). Products of two fp8
      operands have t S more in E, because the tensor cores of Hopper cut the 32 products of an instruction, and the sum they
      are added to, below 2^-13 of the largest of them: t = 2^-10 for each 32 of k, of 128 at most (of all with
@@ -130,7 +131,8 @@
    - no tuning: cuBLASLt's first answer that keeps the promises is taken
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
    - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the
-     operands that it converts, and what cuBLASLt asks for besides (32 MiB at most)
+     operands that it converts, BGRAD's partial sums, and what cuBLASLt asks for
+     besides (32 MiB at most)
    - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the routes split and plain, NVRTC 12 or later
 
    OPTIONS, defined before the implementation (and, GEMMEPI_STATIC and GEMMEPI_API, before every inclusion)
@@ -8084,6 +8086,10 @@ typedef struct gemmepi__convert {
     size_t bytes; /* of the converted operand, in workspace */
 } gemmepi__convert;
 
+static int64_t gemmepi__converted_ld(const gemmepi__view *view) {
+    return gemmepi__divide_up(view->length, GEMMEPI__RUN) * GEMMEPI__RUN;
+}
+
 /* The operand as it will lie in workspace: dense, its lines rounded up to runs of eight. */
 static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t batch, int dtype) {
     gemmepi__view converted = *view;
@@ -8092,7 +8098,7 @@ static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t 
     converted.bits = (int32_t)(8 * gemmepi__dtype((gemmepi_dtype)dtype)->size);
     converted.alignment = 256;
     converted.scale = 0;
-    converted.ld = (view->length + GEMMEPI__RUN - 1) / GEMMEPI__RUN * GEMMEPI__RUN;
+    converted.ld = gemmepi__converted_ld(view);
     converted.batch_stride = view->batch_stride ? converted.ld * view->lines : 0;
     converted.bytes = items * view->lines * converted.ld * converted.bits / 8;
     return converted;
@@ -8104,8 +8110,7 @@ static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gem
     const gemmepi__view *from = &problem->views[operand];
     char prologue[256];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    int64_t blocks, line = (from->length + GEMMEPI__RUN - 1) / GEMMEPI__RUN * GEMMEPI__RUN;
-    int64_t elements = gemmepi__offset(from->lines, line, 0);
+    int64_t elements = gemmepi__offset(from->lines, gemmepi__converted_ld(from), 0), blocks;
     elements = elements < 0 ? -1 : gemmepi__offset(from->batch_stride ? problem->batch : 1, elements, 0);
     if (elements < 0 ||
         elements / 16 > from->bytes + 4096) /* items overlap: they would be written out one by one */
@@ -8178,7 +8183,7 @@ typedef struct gemmepi__lt_product {
     gemmepi__lt_pointer pointers[GEMMEPI__LT_MAX_POINTERS];
 } gemmepi__lt_product;
 
-/* Whether the product runs on the fp8 tensor cores, whose bound has 2^-12 S more. */
+/* Whether the product runs on the fp8 tensor cores, whose bound is wider: see the manual. */
 static int gemmepi__is_fp8_product(const gemmepi__problem *problem) {
     return gemmepi__is_fp8(problem->views[GEMMEPI__A].dtype) &&
            gemmepi__is_fp8(problem->views[GEMMEPI__B].dtype);
@@ -8228,8 +8233,7 @@ static const char *gemmepi__lt_breach(const gemmepi__problem *problem) {
     uint32_t activation = gemmepi__activation(problem->epilogue);
     if (activation == GEMMEPI_RELU && gemmepi__has(problem, GEMMEPI_AUX))
         return "its RELU mask has the bit for v >= 0, ours for v > 0";
-    if (activation == GEMMEPI_GELU_TANH && gemmepi__has(problem, GEMMEPI_BACKWARD))
-        return "its GELU derivative is off by up to 1.6e-5";
+
     if (activation == GEMMEPI_GELU_TANH && problem->accumulator == GEMMEPI_F64)
         return "its GELU is off by up to 3e-10 in F64";
     if (activation == GEMMEPI_GELU_TANH && !is_narrow && !gemmepi__is_fp8_product(problem))
@@ -8276,7 +8280,7 @@ static const char *gemmepi__lt_type_rule(const gemmepi__problem *problem) {
         return "aux and d differ in dtype";
     if (gemmepi__has(problem, GEMMEPI_BACKWARD) &&
         gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)
-        return "some of its algorithms write D before they read aux, which may be D";
+        return "its GELU derivative is off by up to 1.6e-5, and wrong where aux is D";
     if (views[GEMMEPI__AMAX_D].dtype && !d_is_fp8)
         return "it writes amax of fp8 results alone";
     if (views[GEMMEPI__AMAX_AUX].dtype && !gemmepi__is_fp8(aux->dtype))
@@ -9120,16 +9124,17 @@ static gemmepi_status gemmepi__try_plain(gemmepi_plan *plan) {
     return status;
 }
 
-/* The first route that runs the problem; those before have left their reasons. refused: the route, if any, that cuBLASLt
-   refused when it ran, for the reason that stands in gemmepi_last_error. */
-static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, gemmepi_route refused) {
+/* The first route that runs the problem; those before have left their reasons. refused: the plan, if any, that cuBLASLt
+   refused when it ran; what it refused with its own epilogue may go bare. */
+static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, const gemmepi_plan *refused) {
+    int goes_bare = refused && (refused->route == GEMMEPI_ROUTE_LT || !refused->split.bare);
     char reason[GEMMEPI__REASON_SIZE];
     gemmepi_status status = plan->problem.k ? gemmepi__open_lt(plan->context) : GEMMEPI_OK;
     if (status)
         return status;
-    status = refused != GEMMEPI_ROUTE_EMPTY ? GEMMEPI_UNSUPPORTED : gemmepi__try_lt(plan);
-    if (status == GEMMEPI_UNSUPPORTED && refused != GEMMEPI_ROUTE_SPLIT)
-        status = gemmepi__try_split(plan, refused == GEMMEPI_ROUTE_LT);
+    status = refused ? GEMMEPI_UNSUPPORTED : gemmepi__try_lt(plan);
+    if (status == GEMMEPI_UNSUPPORTED && (!refused || goes_bare))
+        status = gemmepi__try_split(plan, goes_bare);
     if (status == GEMMEPI_UNSUPPORTED)
         status = gemmepi__try_plain(plan);
     if (gemmepi__keep_reason(status, reason) != GEMMEPI_UNSUPPORTED)
@@ -9139,7 +9144,7 @@ static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, gemmepi_route re
 }
 
 /* The context's device: the primary context current, one build at a time. */
-static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, gemmepi_route refused) {
+static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, const gemmepi_plan *refused) {
     gemmepi_context *context = plan->context;
     gemmepi__entry entry;
     gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
@@ -9188,7 +9193,7 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
     } else if (context->is_host) {
         plan->route = GEMMEPI_ROUTE_HOST;
     } else {
-        status = gemmepi__choose_on_device(plan, GEMMEPI_ROUTE_EMPTY);
+        status = gemmepi__choose_on_device(plan, NULL);
     }
     if (status)
         gemmepi__release_plan(plan);
@@ -9280,7 +9285,7 @@ static gemmepi_status gemmepi__replace_plan(const gemmepi_plan *plan) {
     memcpy(next->lt_reason, plan->lt_reason, sizeof next->lt_reason);
     gemmepi__keep_reason(GEMMEPI_UNSUPPORTED,
                          plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);
-    status = gemmepi__choose_on_device(next, plan->route);
+    status = gemmepi__choose_on_device(next, plan);
     gemmepi__lock(&plan->context->lock);
     if (!status && !gemmepi__load_pointer(plan->replacement_place)) {
         gemmepi__publish_pointer(plan->replacement_place, next);
@@ -9622,7 +9627,8 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
         break;
     default:
         gemmepi__explain_split(text, plan, details.kernel);
-        gemmepi__append(text, "  not lt: %s\n  not plain: slower than cuBLASLt's product\n", plan->lt_reason);
+        gemmepi__append(text, "  not lt: %s\n  not plain: %s\n", plan->lt_reason,
+                        plan->split.has_product ? "slower than cuBLASLt's product" : "there is no product");
         break;
     }
     if (plan->route != GEMMEPI_ROUTE_EMPTY && plan->route != GEMMEPI_ROUTE_HOST)

@@ -12,6 +12,10 @@ typedef struct gemmepi__convert {
     size_t bytes; /* of the converted operand, in workspace */
 } gemmepi__convert;
 
+static int64_t gemmepi__converted_ld(const gemmepi__view *view) {
+    return gemmepi__divide_up(view->length, GEMMEPI__RUN) * GEMMEPI__RUN;
+}
+
 /* The operand as it will lie in workspace: dense, its lines rounded up to runs of eight. */
 static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t batch, int dtype) {
     gemmepi__view converted = *view;
@@ -20,7 +24,7 @@ static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t 
     converted.bits = (int32_t)(8 * gemmepi__dtype((gemmepi_dtype)dtype)->size);
     converted.alignment = 256;
     converted.scale = 0;
-    converted.ld = (view->length + GEMMEPI__RUN - 1) / GEMMEPI__RUN * GEMMEPI__RUN;
+    converted.ld = gemmepi__converted_ld(view);
     converted.batch_stride = view->batch_stride ? converted.ld * view->lines : 0;
     converted.bytes = items * view->lines * converted.ld * converted.bits / 8;
     return converted;
@@ -32,8 +36,7 @@ static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gem
     const gemmepi__view *from = &problem->views[operand];
     char prologue[256];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    int64_t blocks, line = (from->length + GEMMEPI__RUN - 1) / GEMMEPI__RUN * GEMMEPI__RUN;
-    int64_t elements = gemmepi__offset(from->lines, line, 0);
+    int64_t elements = gemmepi__offset(from->lines, gemmepi__converted_ld(from), 0), blocks;
     elements = elements < 0 ? -1 : gemmepi__offset(from->batch_stride ? problem->batch : 1, elements, 0);
     if (elements < 0 ||
         elements / 16 > from->bytes + 4096) /* items overlap: they would be written out one by one */

@@ -139,7 +139,8 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
         break;
     default:
         gemmepi__explain_split(text, plan, details.kernel);
-        gemmepi__append(text, "  not lt: %s\n  not plain: slower than cuBLASLt's product\n", plan->lt_reason);
+        gemmepi__append(text, "  not lt: %s\n  not plain: %s\n", plan->lt_reason,
+                        plan->split.has_product ? "slower than cuBLASLt's product" : "there is no product");
         break;
     }
     if (plan->route != GEMMEPI_ROUTE_EMPTY && plan->route != GEMMEPI_ROUTE_HOST)

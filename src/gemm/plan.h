@@ -67,16 +67,17 @@ static gemmepi_status gemmepi__try_plain(gemmepi_plan *plan) {
     return status;
 }
 
-/* The first route that runs the problem; those before have left their reasons. refused: the route, if any, that cuBLASLt
-   refused when it ran, for the reason that stands in gemmepi_last_error. */
-static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, gemmepi_route refused) {
+/* The first route that runs the problem; those before have left their reasons. refused: the plan, if any, that cuBLASLt
+   refused when it ran; what it refused with its own epilogue may go bare. */
+static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, const gemmepi_plan *refused) {
+    int goes_bare = refused && (refused->route == GEMMEPI_ROUTE_LT || !refused->split.bare);
     char reason[GEMMEPI__REASON_SIZE];
     gemmepi_status status = plan->problem.k ? gemmepi__open_lt(plan->context) : GEMMEPI_OK;
     if (status)
         return status;
-    status = refused != GEMMEPI_ROUTE_EMPTY ? GEMMEPI_UNSUPPORTED : gemmepi__try_lt(plan);
-    if (status == GEMMEPI_UNSUPPORTED && refused != GEMMEPI_ROUTE_SPLIT)
-        status = gemmepi__try_split(plan, refused == GEMMEPI_ROUTE_LT);
+    status = refused ? GEMMEPI_UNSUPPORTED : gemmepi__try_lt(plan);
+    if (status == GEMMEPI_UNSUPPORTED && (!refused || goes_bare))
+        status = gemmepi__try_split(plan, goes_bare);
     if (status == GEMMEPI_UNSUPPORTED)
         status = gemmepi__try_plain(plan);
     if (gemmepi__keep_reason(status, reason) != GEMMEPI_UNSUPPORTED)
@@ -86,7 +87,7 @@ static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, gemmepi_route re
 }
 
 /* The context's device: the primary context current, one build at a time. */
-static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, gemmepi_route refused) {
+static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, const gemmepi_plan *refused) {
     gemmepi_context *context = plan->context;
     gemmepi__entry entry;
     gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
@@ -135,7 +136,7 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
     } else if (context->is_host) {
         plan->route = GEMMEPI_ROUTE_HOST;
     } else {
-        status = gemmepi__choose_on_device(plan, GEMMEPI_ROUTE_EMPTY);
+        status = gemmepi__choose_on_device(plan, NULL);
     }
     if (status)
         gemmepi__release_plan(plan);
@@ -227,7 +228,7 @@ static gemmepi_status gemmepi__replace_plan(const gemmepi_plan *plan) {
     memcpy(next->lt_reason, plan->lt_reason, sizeof next->lt_reason);
     gemmepi__keep_reason(GEMMEPI_UNSUPPORTED,
                          plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);
-    status = gemmepi__choose_on_device(next, plan->route);
+    status = gemmepi__choose_on_device(next, plan);
     gemmepi__lock(&plan->context->lock);
     if (!status && !gemmepi__load_pointer(plan->replacement_place)) {
         gemmepi__publish_pointer(plan->replacement_place, next);

@@ -854,7 +854,7 @@ class Problem:
 # >>the reference
 
 REFERENCE = 2.0 ** -51  # what torch's float64 activations and sums may be off by, relative to what goes in
-LOOSE = 2e-5            # RELAXED: cublaslt.md has 5e-6 forward and 1.5e-5 for the derivative
+LOOSE = 2e-5            # RELAXED, forward: cublaslt.md has 5e-6
 EXACT_LIMIT = 2.0 ** 22
 EXACT_LIMIT_FP8 = 2.0 ** 12
 SHORTER = 2.0 ** -12    # what activations of results of 8 bits may be off by
@@ -992,7 +992,7 @@ def after_activation(p, v, error):
         return result, torch.where(mask, error, zero), result.abs()
     x = p.read("aux")
     first, magnitude, bend = derivatives(activation, p.parameter, x)
-    spread = first.abs() * error + v.abs() * (2 * p.roundoff * bend + loose) + own * (1 + x * x)
+    spread = first.abs() * error + v.abs() * 2 * p.roundoff * bend + own * (1 + x * x)
     return v * first, spread, v.abs() * magnitude
 
 
