@@ -37,7 +37,8 @@ static struct {
     long device_blocks, device_allocations;
     long modules, functions_taken;
     long lt_handles, heuristics, products, launches, copies, memsets;
-    long lt_calls; /* also those that failed */
+    long lt_calls;    /* also those that failed */
+    int epilogues[8]; /* of the first calls of cublasLtMatmul */
     long compilations, programs, archs_told;
     long wrong_context; /* calls that need the primary context to be current, and found another */
     long asked_cuda, asked_nvrtc, asked_lt;
@@ -388,6 +389,8 @@ FAKE(cublasLtMatmul)
     long call = gemmepi__add(&gpu.lt_calls, 1);
     (void)a_layout, (void)b_layout, (void)c_layout, (void)d_layout, (void)stream;
     needs_context();
+    if (call <= (long)GEMMEPI__COUNT(gpu.epilogues))
+        gpu.epilogues[call - 1] = epilogue_of(desc);
     BREAKS("cublasLtMatmul");
     if (gpu.refusals < 0 || call <= gpu.refusals ||
         (gpu.refuses_epilogues && epilogue_of(desc) != GEMMEPI__CUBLASLT_EPILOGUE_DEFAULT))
@@ -1144,6 +1147,54 @@ static void a_refused_epilogue_is_left_to_a_pass(void) {
     }
 }
 
+/* The product of a split plan may carry cuBLASLt's epilogue: refused with it, it is tried without, and our kernel
+   comes after that alone. */
+static void a_split_product_refused_with_its_epilogue_goes_bare_before_it_becomes_plain(void) {
+    static const int whole[] = {GEMMEPI__CUBLASLT_EPILOGUE_BIAS, GEMMEPI__CUBLASLT_EPILOGUE_RELU};
+    static const gemmepi_epilogue epilogues[] = {GEMMEPI_BIAS | GEMMEPI_BGRAD_A,
+                                                 GEMMEPI_RELU | GEMMEPI_BGRAD_B};
+    int i, refused, run, call;
+    for (i = 0; i < 2 * 2; i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_matmul_desc desc = product(GEMMEPI_F32, epilogues[i / 2]);
+        gemmepi_matmul_args args = args_for(&desc);
+        gemmepi_context *context;
+        gemmepi_plan *plan;
+        gemmepi_plan_details before, after;
+        gemmepi_route route = i % 2 ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_SPLIT;
+        refused = 1 + i % 2; /* the product with its epilogue, then also the bare one */
+        args.bias_grad = memory[5];
+        config.log = keep_log;
+        context = open_fake(&config);
+        plan = plan_on(context, &desc, GEMMEPI_ROUTE_SPLIT);
+        CHECK(gemmepi_plan_info(plan, &before) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        gpu.refusals = refused;
+        for (run = 1; run <= 2; run++) {
+            long calls = route == GEMMEPI_ROUTE_SPLIT ? run + 1 : 2, launches = gpu.launches;
+            CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+            CHECK(gpu.lt_calls == calls && gpu.products == calls - refused, "%d: %ld products of %ld calls",
+                  i, gpu.products, gpu.lt_calls);
+            CHECK(gpu.epilogues[0] == whole[i / 2], "%d: epilogue %d", i, gpu.epilogues[0]);
+            for (call = 1; call < gpu.lt_calls && call < (int)GEMMEPI__COUNT(gpu.epilogues); call++)
+                CHECK(gpu.epilogues[call] == GEMMEPI__CUBLASLT_EPILOGUE_DEFAULT, "%d: call %d: epilogue %d",
+                      i, call, gpu.epilogues[call]);
+            CHECK(route_of(plan) == route, "%d: route %d", i, (int)route_of(plan));
+            CHECK(gemmepi_plan_info(plan, &after) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            launches = gpu.launches - launches;
+            CHECK(after.launches == before.launches + (route == GEMMEPI_ROUTE_SPLIT) &&
+                      launches == after.launches - (route == GEMMEPI_ROUTE_SPLIT),
+                  "%d: %ld kernels, %d launches and before %d", i, launches, after.launches, before.launches);
+        }
+        CHECK(explain_has(plan, i % 2 ? "not split: cublasLtMatmul refused" : "route split"),
+              "%d: explain does not tell", i);
+        CHECK(explain_has(plan, "not lt: cuBLASLt has no such epilogue"), "%d: explain forgot why not lt", i);
+        CHECK(lines_of("2 ") == refused, "%d: the log has: %s", i, logged);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
 static void a_problem_of_which_every_product_is_refused_becomes_plain(void) {
     gemmepi_matmul_desc descs[2];
     int i, run;
@@ -1849,6 +1900,7 @@ int main(void) {
     RUN(a_problem_that_cublaslt_has_no_algorithm_for_is_plain);
     RUN(a_product_that_cublaslt_refuses_when_run_takes_the_next_route_for_good);
     RUN(a_refused_epilogue_is_left_to_a_pass);
+    RUN(a_split_product_refused_with_its_epilogue_goes_bare_before_it_becomes_plain);
     RUN(a_problem_of_which_every_product_is_refused_becomes_plain);
     RUN(one_shot_calls_keep_the_route_that_was_found);
     RUN(the_warning_gives_the_callers_m_and_n);
