@@ -8233,7 +8233,10 @@ static const char *gemmepi__lt_breach(const gemmepi__problem *problem) {
     uint32_t activation = gemmepi__activation(problem->epilogue);
     if (activation == GEMMEPI_RELU && gemmepi__has(problem, GEMMEPI_AUX))
         return "its RELU mask has the bit for v >= 0, ours for v > 0";
-
+    if (problem->flags & (GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX) &&
+        (problem->views[GEMMEPI__A].dtype == GEMMEPI_E5M2 ||
+         problem->views[GEMMEPI__B].dtype == GEMMEPI_E5M2))
+        return "its amax is NaN where an infinity of E5M2 makes it infinite";
     if (activation == GEMMEPI_GELU_TANH && problem->accumulator == GEMMEPI_F64)
         return "its GELU is off by up to 3e-10 in F64";
     if (activation == GEMMEPI_GELU_TANH && !is_narrow && !gemmepi__is_fp8_product(problem))
@@ -8268,6 +8271,8 @@ static const char *gemmepi__lt_type_rule(const gemmepi__problem *problem) {
     if (problem->common == GEMMEPI_I8)
         return d == GEMMEPI_I32 ? "with alpha or beta its I32 results are not modulo 2^32"
                                 : "it has no scales for I8";
+    if (!is_fp8 && d != GEMMEPI_F32 && d != problem->common && !gemmepi__takes_scale(d))
+        return "it was seen to write past a 16-bit d of F32 operands";
     if (gemmepi__takes_scale(d) && !is_fp8)
         return "it stores fp8 and I8 of such operands alone";
     if (views[GEMMEPI__C].dtype != d && !d_is_fp8)
