@@ -8787,6 +8787,9 @@ static const char *gemmepi__bare_rule(const gemmepi__problem *problem) {
         return "it takes scales along k of both fp8 operands, or of none";
     if (varies && problem->batch > 1)
         return "a batch has scales that are more than one number";
+    if (problem->common == GEMMEPI_I8 &&
+        (problem->n % 4 || problem->k % 4)) /* so its manual; its heuristic takes some */
+        return "n or k of a product of I8 is no multiple of 4";
     if (problem->common == GEMMEPI_I8 && problem->accumulator != GEMMEPI_I32 && problem->k > 131071)
         return "sums of more than 131071 products of I8 may pass 2^31";
     return NULL;
