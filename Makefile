@@ -15,19 +15,20 @@ LIBS := -lm -ldl -lpthread
 WARNINGS := -pedantic -Wall -Wextra -Wno-unused-function
 PARTS := $(wildcard src/*/*.h)
 FORMATTED := $(filter-out src/kernels/%,$(wildcard src/*.h src/*/*.h)) \
-             $(wildcard tests/*.[ch] tests/*/*.[ch] tests/*/*.cpp examples/*.c examples/*.cpp)
+             $(wildcard tests/*.[ch] tests/*/*.[ch] tests/*/*.cpp bench/*.[ch] examples/*.c examples/*.cpp)
 UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/*.c))
-WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/gpu/*.c))
+WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/elementwise/*.c tests/gpu/*.c))
 VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-programs gen check-gen parts format check kernels table fuzz install clean
+.PHONY: help demo test test-programs gen check-gen parts format check kernels table fuzz bench install clean
 
 help:
 	@echo 'make demo      trains a small network on real data, on the GPU if there is one, else on the host'
 	@echo 'make test      every test that this machine can run          make fuzz      random products for longer'
 	@echo 'make kernels   every kernel family for every architecture that the installed NVRTC knows'
 	@echo 'make check     every static check                            make parts     each part compiles alone'
+	@echo 'make bench     measures on the GPU; BENCH holds options, such as --only, --csv and --help'
 	@echo 'make table     runs every type with every epilogue, checks it and shows the routes taken on this machine'
 	@echo 'make gen       writes gemmepi.h and kernels_src.h            make check-gen fails if they are stale'
 	@echo 'make format    clang-format over the sources                 make clean     removes build/'
@@ -72,6 +73,14 @@ COUNT ?= 20000
 SEED ?= 1
 fuzz: build/tests/products/fuzz
 	$< $(COUNT) $(SEED)
+
+# 77: there is no GPU to measure, and the program has said so
+bench: build/bench
+	$< $(BENCH) || [ $$? -eq 77 ]
+
+build/bench: $(wildcard bench/*.[ch]) gemmepi.h
+	@mkdir -p $(@D)
+	$(CC) -std=c99 $(CFLAGS) -I. -DGEMMEPI_IMPLEMENTATION= bench/bench.c -o $@ $(LIBS)
 
 # 77: there is no NVRTC, and the program has said so
 kernels: build/tests/kernels

@@ -193,7 +193,8 @@ typedef enum gemmepi_status {
 
 typedef struct gemmepi_context gemmepi_context; /* one device; any number of threads may use it at once  */
 typedef struct gemmepi_plan gemmepi_plan;       /* one problem, prepared; immutable; share it freely     */
-typedef void *gemmepi_stream;                   /* a CUstream or cudaStream_t; NULL is the default stream */
+typedef struct gemmepi_elementwise gemmepi_elementwise; /* one element-wise operation, prepared; likewise */
+typedef void *gemmepi_stream; /* a CUstream or cudaStream_t; NULL is the default stream */
 
 /* >>configuration */
 
@@ -442,19 +443,113 @@ typedef struct gemmepi_matmul_args {
         workspace_size; /* bytes; at least the plan's                                                     */
 } gemmepi_matmul_args;
 
+/* >>element-wise operations */
+
+/* A tensor as DLPack has it: element (i, j, ..) lies (i stride[0] + j stride[1] + ..) elements after the first one. */
+typedef struct gemmepi_tensor {
+    void *data;           /* on the device; only read where the tensor is an input */
+    gemmepi_dtype dtype;  /* 0: F32 */
+    int rank;             /* 0 to 8; 0 is a single element */
+    const int64_t *shape; /* rank extents; NULL where rank is 0 */
+    const int64_t
+        *stride;   /* rank strides in elements, any: 0 repeats an input, a negative one runs backwards;
+                              NULL: dense, the last axis contiguous */
+    size_t offset; /* bytes from data to the element whose indices are all 0 */
+    size_t bytes;  /* of the buffer that begins at data: all elements must lie in it; 0: not checked */
+} gemmepi_tensor;
+
+/* What is computed for every index. s is the operation's shape: y's where there is a y, else dy's. Inputs are broadcast to it
+   as NumPy does: axes are compared from the last one on, and an axis that is missing or has the extent 1 repeats. So are
+   the tensors da, db and dw, which are then the sums over the axes that repeat. Only BIAS_GRAD has another rule. */
+typedef enum gemmepi_operation {
+    GEMMEPI_OP_ACTIVATION = 1,          /* y = act(a)                                                     */
+    GEMMEPI_OP_ACTIVATION_BACKWARD = 2, /* da = dy act'(a)                                                */
+    GEMMEPI_OP_GATED = 3,               /* y = a act(b): SIGMOID is GLU, RELU ReGLU, SILU SwiGLU, the GELUs
+                                           GeGLU. Without b, a's axis `axis` has twice y's extent: its first
+                                           half is the value, its second the gate (GATE_FIRST: exchanged)  */
+    GEMMEPI_OP_GATED_BACKWARD = 4,      /* da = dy act(b), db = dy a act'(b). Without b likewise, and da is
+                                           the gradient of both halves                                    */
+    GEMMEPI_OP_LERP = 5,                /* y = a + w (b - a) where |w| < 1/2, else b - (b - a) (1 - w)     */
+    GEMMEPI_OP_LERP_BACKWARD = 6,       /* da = (1 - w) dy, db = w dy, dw = dy (b - a)                    */
+    GEMMEPI_OP_BIAS_GRAD = 7,           /* y[i] = the sum of a over all axes but `axis`                    */
+    GEMMEPI_OP_CAST = 8                 /* y = a in another type, with scales and amax                     */
+} gemmepi_operation;
+
+/* Flags of an operation. */
+#define GEMMEPI_ACCUMULATE 1u /* BIAS_GRAD: add to y instead of overwriting it                            */
+#define GEMMEPI_CAST_SCALE 2u /* CAST: y = round(scale a), with args.scale read                           */
+#define GEMMEPI_CAST_Y_SCALE \
+    4u /* CAST: y = round(a / y_scale), with y_scale = amax / the largest number of y's type (1 where
+                                 amax is 0 or not finite), written to args.y_scale: products take it as y's scale    */
+#define GEMMEPI_CAST_AMAX 8u /* CAST: write args.amax, the largest |a|, before any scale                 */
+#define GEMMEPI_CAST_K_IS_ROWS \
+    16u /* CAST: scales run as for a matrix whose k is its last axis but one (a B
+                                    of [k, n] that is not transposed); else its last (A of [m, k], B of [n, k]) */
+
+/* One operation, prepared by gemmepi_elementwise_plan. A tensor that it does not have is NULL; data of the tensors is not
+   looked at, each run brings its own pointers.
+
+   Tensors: ACTIVATION a, y. ACTIVATION_BACKWARD a, dy, da. GATED a, [b], y. GATED_BACKWARD a, [b], dy, and da, with b also
+   db: one of them or both. LERP a, b, [w], y. LERP_BACKWARD dy, [w] and any of da, db, dw; a and b with dw alone, dw with w
+   alone. BIAS_GRAD and CAST a, y.
+   Dtypes: F32, F16, BF16 or F64, one for all tensors of an operation, computed in F32 (F64 in F64) and rounded once;
+   y of BIAS_GRAD, and da, db and dw where they are sums, may be F32 in 16 bits. CAST: a and y any of F32, F64, F16, BF16,
+   E4M3 and E5M2; stores to the last two saturate as a product's do.
+   Sums add 16-bit values eight at a time in F32, those sums and all other values in F64, in a fixed order.
+
+   CAST's scales and amax: one number for all (SCALE_TENSOR; NONE stands for it), or one for each row (SCALE_OUTER), 128 steps
+   of k of a row (SCALE_VECTOR_128) or block of 128 rows and 128 steps of k (SCALE_BLOCK_128) of the matrices that are a's last two axes (of rank
+   1: one row), laid out as the manual draws the scales of products; those of further axes follow one another. Numbers
+   beyond the last of a line are not written. */
+typedef struct gemmepi_elementwise_desc {
+    gemmepi_operation operation;
+    gemmepi_epilogue
+        activation; /* of ACTIVATION, GATED and their gradients: RELU and so on; with GATED or-ed with
+                                      GATE_FIRST or not                                                      */
+    double activation_parameter; /* p of LEAKY_RELU and ELU; 0: the default                                */
+    int axis;                    /* GATED without b: the axis that is split; BIAS_GRAD: the one that is kept.
+                                      Negative ones count from the end: -1 is the last                       */
+    gemmepi_scale_mode
+        scale_mode; /* CAST: of scale, y_scale and amax                                       */
+    uint32_t flags;
+    const gemmepi_tensor *a, *b, *w,
+        *dy; /* inputs                                                          */
+    const gemmepi_tensor *y, *da, *db,
+        *dw;          /* outputs                                                       */
+    size_t alignment; /* bytes, a power of two up to 256, that all pointers of every run will be multiples of;
+                         0: 16, or the size of an element where that is less                                 */
+} gemmepi_elementwise_desc;
+
+/* The tensors' data, as desc has tensors, and what a run may change. An output must not overlap anything, except that it may
+   be exactly (pointer, dtype, shape, strides) an input, if it is not a sum. */
+typedef struct gemmepi_elementwise_args {
+    const void *a, *b, *w, *dy;
+    void *y, *da, *db, *dw;
+    double weight;         /* LERP and LERP_BACKWARD without w                                            */
+    const float *scale;    /* CAST_SCALE                                                                   */
+    float *y_scale;        /* CAST_Y_SCALE                                                                 */
+    void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN   */
+    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream    */
+    size_t workspace_size; /* bytes; at least the plan's                                                  */
+} gemmepi_elementwise_args;
+
 /* >>answers */
 
 typedef enum gemmepi_route {
-    GEMMEPI_ROUTE_EMPTY = 0, /* m, n or batch is zero: nothing runs                                */
-    GEMMEPI_ROUTE_LT = 1,    /* cuBLASLt: product and epilogue in one kernel                       */
-    GEMMEPI_ROUTE_SPLIT = 2, /* a cuBLASLt product, then one pass of ours                          */
-    GEMMEPI_ROUTE_HOST = 3,  /* plain C on the host                                                */
-    GEMMEPI_ROUTE_PLAIN = 4  /* a kernel of ours that takes everything, for what cuBLASLt does not */
+    GEMMEPI_ROUTE_EMPTY = 0,      /* m, n or batch is zero: nothing runs                                */
+    GEMMEPI_ROUTE_LT = 1,         /* cuBLASLt: product and epilogue in one kernel                       */
+    GEMMEPI_ROUTE_SPLIT = 2,      /* a cuBLASLt product, then one pass of ours                          */
+    GEMMEPI_ROUTE_HOST = 3,       /* plain C on the host                                                */
+    GEMMEPI_ROUTE_PLAIN = 4,      /* a kernel of ours that takes everything, for what cuBLASLt does not */
+    GEMMEPI_ROUTE_CONTIGUOUS = 5, /* element-wise: dense tensors in one line                        */
+    GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout                              */
+    GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, beside one of those or alone */
+    GEMMEPI_ROUTE_SCALED = 8      /* casts with scales of rows or blocks                            */
 } gemmepi_route;
 
 typedef struct gemmepi_plan_details {
     gemmepi_route route;
-    const char *route_name;    /* "empty", "lt", "split", "host", "plain"                               */
+    const char *route_name;    /* "lt" and so on, as the constants                                        */
     char kernel[96];           /* the kernel of ours or the algorithm that does most of the work        */
     int tile_m, tile_n;        /* rows and columns of D that one block computes; 0: not known           */
     int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run         */
@@ -614,6 +709,87 @@ GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *text, size_t 
    gemmepi_plan_matmul. */
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
                                                  gemmepi_epilogue_needs *needs);
+
+/* >>element-wise operations: forward and backward, on tensors of any strides. Formulas, types and broadcasting stand at
+   gemmepi_operation and gemmepi_elementwise_desc. The tensors' structs, shapes and strides are borrowed for the call.
+
+   Each call runs in the order of stream. The first one for an operation and its shapes builds a plan and may compile a
+   kernel (half a second; once per machine); later ones find it. Workspace is reserved by itself, except while the stream
+   is being captured.
+   Errors: INVALID_ARGUMENT (shapes, strides, dtypes or lengths that do not go together, overlap, NULL), MISALIGNED (data
+   is no multiple of its element's size), and those of gemmepi_elementwise_plan and _run. Empty tensors succeed. */
+
+/* y = act(a). activation: RELU and so on; parameter: p of LEAKY_RELU and ELU, 0 for the default. */
+GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_epilogue activation,
+                                              double parameter, const gemmepi_tensor *a,
+                                              const gemmepi_tensor *y, gemmepi_stream stream);
+/* da = dy act'(a), from the pre-activation a. */
+GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context, gemmepi_epilogue activation,
+                                                       double parameter, const gemmepi_tensor *a,
+                                                       const gemmepi_tensor *dy, const gemmepi_tensor *da,
+                                                       gemmepi_stream stream);
+
+/* y = a act(b), value and gate. activation: SIGMOID (GLU), RELU (ReGLU), SILU (SwiGLU), GELU_TANH or GELU_ERF (GeGLU), or
+   any other. b NULL: a holds both, halves of its axis split_dim (negative: from the end), whose extent is twice y's; the
+   value is the first, with GATE_FIRST in activation the second. With b split_dim is 0 and GATE_FIRST is not set. */
+GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilogue activation, int split_dim,
+                                         const gemmepi_tensor *a, const gemmepi_tensor *b,
+                                         const gemmepi_tensor *y, gemmepi_stream stream);
+/* da = dy act(b), db = dy a act'(b). b NULL: da is the gradient of both halves of a, and db is NULL too. Else one of da
+   and db may be NULL. */
+GEMMEPI_API gemmepi_status gemmepi_gated_backward(gemmepi_context *context, gemmepi_epilogue activation,
+                                                  int split_dim, const gemmepi_tensor *a,
+                                                  const gemmepi_tensor *b, const gemmepi_tensor *dy,
+                                                  const gemmepi_tensor *da, const gemmepi_tensor *db,
+                                                  gemmepi_stream stream);
+
+/* y = a + w (b - a), exactly a for w = 0 and b for w = 1 where b - a is finite. w NULL: weight for all. */
+GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_tensor *a,
+                                        const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
+                                        const gemmepi_tensor *y, gemmepi_stream stream);
+/* da = (1 - w) dy, db = w dy, dw = dy (b - a): any of them, the others NULL. a and b are looked at for dw alone, which
+   needs w. */
+GEMMEPI_API gemmepi_status gemmepi_lerp_backward(gemmepi_context *context, const gemmepi_tensor *a,
+                                                 const gemmepi_tensor *b, const gemmepi_tensor *w,
+                                                 double weight, const gemmepi_tensor *dy,
+                                                 const gemmepi_tensor *da, const gemmepi_tensor *db,
+                                                 const gemmepi_tensor *dw, gemmepi_stream stream);
+
+/* y[i] = the sum of a over all axes but `axis` (negative: from the end), on which its index is i: of a matrix, axis 1 or
+   -1 gives the sums of its columns and 0 those of its rows. y has rank 1. accumulate 1 adds to it. */
+GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gemmepi_tensor *a, int axis,
+                                             int accumulate, const gemmepi_tensor *y, gemmepi_stream stream);
+
+/* y = a in y's type. With scales: flags of CAST_SCALE, CAST_Y_SCALE and CAST_K_IS_ROWS, and in `scale` the numbers that
+   they ask for (read, or with CAST_Y_SCALE written; else NULL). amax is written unless it is NULL. */
+GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_tensor *a,
+                                        const gemmepi_tensor *y, gemmepi_scale_mode mode, uint32_t flags,
+                                        float *scale, void *amax, gemmepi_stream stream);
+
+/* Prepares an operation: validates it, chooses the kernels, compiles them. *plan is the caller's, to be given to
+   gemmepi_elementwise_destroy before the context goes. May be called while streams are being captured.
+   Errors: INVALID_ARGUMENT, UNSUPPORTED, LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, OUT_OF_MEMORY. */
+GEMMEPI_API gemmepi_status gemmepi_elementwise_plan(gemmepi_context *context,
+                                                    const gemmepi_elementwise_desc *desc,
+                                                    gemmepi_elementwise **plan);
+/* Runs the plan in the order of stream, as gemmepi_plan_run does: no allocation, no compilation, no lock but that of the
+   context's workspace (plans of a single launch need none); may be captured into a CUDA graph.
+   Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL, on which nothing was launched, and CUDA_ERROR. */
+GEMMEPI_API gemmepi_status gemmepi_elementwise_run(const gemmepi_elementwise *plan,
+                                                   const gemmepi_elementwise_args *args,
+                                                   gemmepi_stream stream);
+/* As gemmepi_prepare. */
+GEMMEPI_API gemmepi_status gemmepi_elementwise_prepare(const gemmepi_elementwise *plan,
+                                                       gemmepi_stream stream);
+/* NULL is accepted. Runs already launched go on. */
+GEMMEPI_API void gemmepi_elementwise_destroy(gemmepi_elementwise *plan);
+/* The route taken and its properties; tile_m and tile_n are the extents of a tile, 0 where there is none. */
+GEMMEPI_API gemmepi_status gemmepi_elementwise_info(const gemmepi_elementwise *plan,
+                                                    gemmepi_plan_details *details);
+/* In words: the operation, its launches and what kept it from a simpler one. As gemmepi_explain. */
+GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, char *text, size_t size);
+
+/* >>small things */
 
 /* Bytes of one element; 0 for DEFAULT and unknown values. */
 GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
@@ -3018,6 +3194,998 @@ static size_t gemmepi__alignment_of(const gemmepi_matmul_args *args) {
 }
 
 #endif
+/* Whether strided tensors share a byte. The quick answers come first, since this is asked at every run of tensors whose
+   ranges overlap: an empty tensor, and ranges apart. Else two elements share a byte where
+
+       sum of step[i] x[i] = total,   0 <= x[i] <= most[i]
+
+   has a solution in whole numbers, a term for each axis and one (of step 1) for the bytes of an element. Narrowing the
+   terms settles all that comes of slicing one matrix; what is left is searched, a bounded number of steps. */
+#ifndef GEMMEPI_PROBLEM_OVERLAP_H
+#define GEMMEPI_PROBLEM_OVERLAP_H
+
+#define GEMMEPI__OVERLAP_STEPS 20000 /* about a millisecond with few terms, some 10 with all 17 */
+
+/* A strided tensor in bytes: element (i0, i1, ..) covers `size` bytes from i0 stride[0] + i1 stride[1] + .. on. It is
+   empty where an extent or size is 0, and spans less than 2^62 bytes. Strides of extents of 1 do not count. */
+typedef struct gemmepi__layout {
+    int rank;
+    int64_t size;
+    int64_t shape[8], stride[8];
+} gemmepi__layout;
+
+/* step x, 0 <= x <= most; step is positive. */
+typedef struct gemmepi__term {
+    int64_t step, most;
+} gemmepi__term;
+
+typedef struct gemmepi__equation {
+    int count;
+    int64_t total;
+    gemmepi__term terms[17]; /* the axes of two layouts, and the bytes of an element */
+} gemmepi__equation;
+
+static void gemmepi__add_term(gemmepi__equation *equation, int64_t step, int64_t most) {
+    gemmepi__term *term = &equation->terms[equation->count];
+    if (step == 0 || most == 0)
+        return;
+    term->step = step;
+    term->most = most;
+    equation->count++;
+}
+
+static void gemmepi__sort_terms(gemmepi__equation *equation) {
+    int i, j;
+    for (i = 1; i < equation->count; i++) {
+        gemmepi__term term = equation->terms[i];
+        for (j = i; j > 0 && equation->terms[j - 1].step > term.step; j--)
+            equation->terms[j] = equation->terms[j - 1];
+        equation->terms[j] = term;
+    }
+}
+
+/* Sorts the terms, drops those that are always 0, and folds a term into a smaller one whose values reach from one of
+   its values to the next: then both together are simply more values of the smaller one. So rows without padding become
+   one line, and equal strides one term. */
+static void gemmepi__fold_terms(gemmepi__equation *equation) {
+    int i, j, kept = 0;
+    gemmepi__sort_terms(equation);
+    for (i = 0; i < equation->count; i++) {
+        gemmepi__term term = equation->terms[i];
+        for (j = 0; j < kept && term.most; j++) {
+            gemmepi__term *inner = &equation->terms[j];
+            int64_t ratio = term.step / inner->step;
+            if (ratio - 1 <= inner->most && term.step % inner->step == 0) {
+                inner->most += ratio * term.most;
+                term.most = 0;
+            }
+        }
+        if (term.most)
+            equation->terms[kept++] = term;
+    }
+    equation->count = kept;
+}
+
+/* The greatest common divisor of a and b, not both 0; a * factor is the same modulo b. */
+static int64_t gemmepi__common_divisor(int64_t a, int64_t b, int64_t *factor) {
+    int64_t next = 0;
+    *factor = 1;
+    while (b) {
+        int64_t ratio = a / b, rest = a % b, before = *factor;
+        *factor = next;
+        next = before - ratio * next;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* a * b modulo m without more than 63 bits; a and b are below m. */
+static int64_t gemmepi__times_modulo(int64_t a, int64_t b, int64_t m) {
+    int64_t product = 0;
+    if (m <= INT32_MAX)
+        return a * b % m;
+    for (; b; b >>= 1) {
+        if (b & 1)
+            product = product < m - a ? product + a : product - (m - a);
+        a = a < m - a ? a + a : a - (m - a);
+    }
+    return product;
+}
+
+/* Leaves term i only the values that it may have: no less than the other terms leave over, no more than total, and such
+   that the others' common divisor divides what is left for them. The least goes into total. 0 where there is none. */
+static int gemmepi__narrow_term(gemmepi__equation *equation, int i) {
+    gemmepi__term *term = &equation->terms[i];
+    int64_t others = 0, divisor = 0, apart = 1, least = 0, most = equation->total / term->step, factor;
+    int j;
+    for (j = 0; j < equation->count; j++) {
+        if (j == i)
+            continue;
+        others += equation->terms[j].step * equation->terms[j].most;
+        divisor = gemmepi__common_divisor(equation->terms[j].step, divisor, &factor);
+    }
+    if (most > term->most)
+        most = term->most;
+    if (equation->total > others)
+        least = (equation->total - others - 1) / term->step + 1;
+    if (least > most)
+        return 0;
+    equation->total -= term->step * least;
+    most -= least;
+    if (divisor) {
+        int64_t common = gemmepi__common_divisor(term->step % divisor, divisor, &factor);
+        if (equation->total % common)
+            return 0;
+        apart = divisor / common;
+        factor = factor < 0 ? factor + apart : factor;
+        least = gemmepi__times_modulo(equation->total / common % apart, factor % apart, apart);
+        if (least > most)
+            return 0;
+        equation->total -= term->step * least;
+        most -= least;
+    }
+    term->most = most / apart;
+    if (term->most)
+        term->step *= apart;
+    return 1;
+}
+
+/* Folds and narrows while that changes more than bounds. 0 where there is no solution. One term or two are settled
+   here: either there is none, or nothing is left of them. */
+static int gemmepi__simplify(gemmepi__equation *equation) {
+    int i, again;
+    do {
+        if (equation->total < 0)
+            return 0;
+        again = 0;
+        gemmepi__fold_terms(equation);
+        for (i = 0; i < equation->count; i++) {
+            int64_t step = equation->terms[i].step;
+            if (!gemmepi__narrow_term(equation, i))
+                return 0;
+            again |= equation->terms[i].step != step || equation->terms[i].most == 0;
+        }
+    } while (again);
+    return equation->count > 0 || equation->total == 0;
+}
+
+/* Whether there is a solution: tries each value of the term that has the fewest. 1 also where `steps` run out. */
+static int gemmepi__has_solution(gemmepi__equation equation, int *steps) {
+    gemmepi__term term;
+    int64_t x;
+    int i, fewest = 0;
+    if (--*steps < 0)
+        return 1;
+    if (!gemmepi__simplify(&equation))
+        return 0;
+    if (equation.count == 0)
+        return 1;
+    for (i = 1; i < equation.count; i++)
+        if (equation.terms[i].most <= equation.terms[fewest].most)
+            fewest = i;
+    term = equation.terms[fewest];
+    equation.terms[fewest] = equation.terms[--equation.count];
+    for (x = 0; x <= term.most && equation.total >= 0; x++, equation.total -= term.step)
+        if (gemmepi__has_solution(equation, steps))
+            return 1;
+    return 0;
+}
+
+static int gemmepi__layout_is_empty(const gemmepi__layout *layout) {
+    int i, empty = layout->size <= 0;
+    for (i = 0; i < layout->rank; i++)
+        empty |= layout->shape[i] <= 0;
+    return empty;
+}
+
+/* A term for each axis. A negative stride is its positive one from the other end, so the layout covers bytes from
+   *begin to *end. */
+static void gemmepi__add_axes(gemmepi__equation *equation, const gemmepi__layout *layout, int64_t *begin,
+                              int64_t *end) {
+    int i;
+    *begin = 0;
+    *end = layout->size;
+    for (i = 0; i < layout->rank; i++) {
+        int64_t stride = layout->stride[i], most = layout->shape[i] - 1;
+        if (most == 0)
+            continue;
+        gemmepi__add_term(equation, stride < 0 ? -stride : stride, most);
+        *(stride < 0 ? begin : end) += stride * most;
+    }
+}
+
+/* The equation of a byte in p that is one in q, q counted from its end so that all terms have one sign. 0 where the
+   ranges are apart. */
+static int gemmepi__share_equation(const gemmepi__layout *p, const gemmepi__layout *q, int64_t distance,
+                                   gemmepi__equation *equation) {
+    int64_t p_begin, p_end, q_begin, q_end;
+    equation->count = 0;
+    gemmepi__add_axes(equation, p, &p_begin, &p_end);
+    gemmepi__add_axes(equation, q, &q_begin, &q_end);
+    gemmepi__add_term(equation, 1, p->size - 1 + q->size - 1);
+    if (distance >= p_end - q_begin || distance <= p_begin - q_end)
+        return 0;
+    equation->total = distance - (p_begin - q_end) - 1;
+    return 1;
+}
+
+/* Whether the two, q's first element lying `distance` bytes after p's, have a byte in common. 1 also where that is not
+   settled within a bounded number of steps. */
+static int gemmepi__layouts_share(const gemmepi__layout *p, const gemmepi__layout *q, int64_t distance) {
+    gemmepi__equation equation;
+    int steps = GEMMEPI__OVERLAP_STEPS;
+    return !gemmepi__layout_is_empty(p) && !gemmepi__layout_is_empty(q) &&
+           gemmepi__share_equation(p, q, distance, &equation) && gemmepi__has_solution(equation, &steps);
+}
+
+/* Whether two elements (different indices) of p have a byte in common. Likewise bounded. Their indices differ most
+   outwardly along some axis: so for each axis whether what is inside it, moved along it, meets itself. That inside lies
+   at both ends of the difference, so its terms count twice. */
+static int gemmepi__layout_repeats(const gemmepi__layout *p) {
+    gemmepi__equation axes, inside;
+    int64_t begin, end, reach = p->size - 1;
+    int i, steps = GEMMEPI__OVERLAP_STEPS;
+    if (gemmepi__layout_is_empty(p))
+        return 0;
+    for (i = 0; i < p->rank; i++)
+        if (p->shape[i] > 1 && p->stride[i] == 0)
+            return 1;
+    axes.count = inside.count = 0;
+    gemmepi__add_axes(&axes, p, &begin, &end);
+    gemmepi__sort_terms(&axes);
+    gemmepi__add_term(&inside, 1, 2 * reach);
+    for (i = 0; i < axes.count; i++) {
+        gemmepi__term axis = axes.terms[i];
+        if (axis.step <= reach) { /* else the inside is shorter than a step */
+            gemmepi__equation moved = inside;
+            moved.total = reach - axis.step;
+            gemmepi__add_term(&moved, axis.step, axis.most - 1);
+            if (gemmepi__has_solution(moved, &steps))
+                return 1;
+        }
+        gemmepi__add_term(&inside, axis.step, 2 * axis.most);
+        reach += axis.step * axis.most;
+    }
+    return 0;
+}
+
+#endif
+/* An element-wise operation as every launch sees it: what it reads and writes for each index of one shape. */
+#ifndef GEMMEPI_PROBLEM_ELEMENTWISE_H
+#define GEMMEPI_PROBLEM_ELEMENTWISE_H
+
+#define GEMMEPI__MAX_RANK 8
+
+/* The tensors of an operation, in the order of every table below and of the kernels. */
+enum {
+    GEMMEPI__IN_A,
+    GEMMEPI__IN_B,
+    GEMMEPI__IN_W,
+    GEMMEPI__IN_DY,
+    GEMMEPI__OUT_Y,
+    GEMMEPI__OUT_DA,
+    GEMMEPI__OUT_DB,
+    GEMMEPI__OUT_DW,
+    GEMMEPI__TENSORS
+};
+
+static const char *const gemmepi__tensor_names[GEMMEPI__TENSORS] = {"a", "b",  "w",  "dy",
+                                                                    "y", "da", "db", "dw"};
+
+#define GEMMEPI__BIT(tensor) (1u << (tensor))
+#define GEMMEPI__BIT_A       GEMMEPI__BIT(GEMMEPI__IN_A)
+#define GEMMEPI__BIT_B       GEMMEPI__BIT(GEMMEPI__IN_B)
+#define GEMMEPI__BIT_W       GEMMEPI__BIT(GEMMEPI__IN_W)
+#define GEMMEPI__BIT_DY      GEMMEPI__BIT(GEMMEPI__IN_DY)
+#define GEMMEPI__BIT_Y       GEMMEPI__BIT(GEMMEPI__OUT_Y)
+#define GEMMEPI__BIT_DA      GEMMEPI__BIT(GEMMEPI__OUT_DA)
+#define GEMMEPI__BIT_DB      GEMMEPI__BIT(GEMMEPI__OUT_DB)
+#define GEMMEPI__BIT_DW      GEMMEPI__BIT(GEMMEPI__OUT_DW)
+#define GEMMEPI__INPUTS      0x0fu
+#define GEMMEPI__OUTPUTS     0xf0u
+
+#define GEMMEPI__CAST_FLAGS \
+    (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX | GEMMEPI_CAST_K_IS_ROWS)
+
+/* An operation: the tensors that it must and may have, and of which inputs each output is made. With its function in
+   kernels/operations.cuh and that in host/elementwise.h this is all that there is of it. */
+typedef struct gemmepi__operation_row {
+    gemmepi_operation operation;
+    const char *name; /* as in GEMMEPI_OP_GATED, and as kernels name it */
+    uint32_t needs, may;
+    uint32_t reads[4]; /* for y, da, db, dw */
+    int has_activation, has_halves;
+    uint32_t flags; /* that go with it */
+} gemmepi__operation_row;
+
+static const gemmepi__operation_row gemmepi__operations[] = {
+    {GEMMEPI_OP_ACTIVATION,
+     "ACTIVATION",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
+     0,
+     {GEMMEPI__BIT_A, 0, 0, 0},
+     1,
+     0,
+     0},
+    {GEMMEPI_OP_ACTIVATION_BACKWARD,
+     "ACTIVATION_BACKWARD",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_DY | GEMMEPI__BIT_DA,
+     0,
+     {0, GEMMEPI__BIT_A | GEMMEPI__BIT_DY, 0, 0},
+     1,
+     0,
+     0},
+    {GEMMEPI_OP_GATED,
+     "GATED",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
+     GEMMEPI__BIT_B,
+     {GEMMEPI__BIT_A | GEMMEPI__BIT_B, 0, 0, 0},
+     1,
+     1,
+     0},
+    {GEMMEPI_OP_GATED_BACKWARD,
+     "GATED_BACKWARD",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_DY,
+     GEMMEPI__BIT_B | GEMMEPI__BIT_DA | GEMMEPI__BIT_DB,
+     {0, GEMMEPI__BIT_DY | GEMMEPI__BIT_B, GEMMEPI__BIT_DY | GEMMEPI__BIT_A | GEMMEPI__BIT_B, 0},
+     1,
+     1,
+     0},
+    {GEMMEPI_OP_LERP,
+     "LERP",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_B | GEMMEPI__BIT_Y,
+     GEMMEPI__BIT_W,
+     {GEMMEPI__BIT_A | GEMMEPI__BIT_B | GEMMEPI__BIT_W, 0, 0, 0},
+     0,
+     0,
+     0},
+    {GEMMEPI_OP_LERP_BACKWARD,
+     "LERP_BACKWARD",
+     GEMMEPI__BIT_DY,
+     GEMMEPI__BIT_A | GEMMEPI__BIT_B | GEMMEPI__BIT_W | GEMMEPI__BIT_DA | GEMMEPI__BIT_DB | GEMMEPI__BIT_DW,
+     {0, GEMMEPI__BIT_DY | GEMMEPI__BIT_W, GEMMEPI__BIT_DY | GEMMEPI__BIT_W,
+      GEMMEPI__BIT_DY | GEMMEPI__BIT_A | GEMMEPI__BIT_B},
+     0,
+     0,
+     0},
+    {GEMMEPI_OP_BIAS_GRAD,
+     "BIAS_GRAD",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
+     0,
+     {GEMMEPI__BIT_A, 0, 0, 0},
+     0,
+     0,
+     GEMMEPI_ACCUMULATE},
+    {GEMMEPI_OP_CAST,
+     "CAST",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
+     0,
+     {GEMMEPI__BIT_A, 0, 0, 0},
+     0,
+     0,
+     GEMMEPI__CAST_FLAGS},
+};
+
+/* A tensor broadcast to the operation's shape. dtype 0: the operation does not have it. */
+typedef struct gemmepi__operand {
+    int32_t dtype;
+    int32_t pointer; /* the tensor whose pointer it goes by: halves are two operands of one */
+    int32_t is_sum;  /* an output that is added up over the axes below, or added to */
+    int32_t summed;  /* bit d: over axis d */
+    int64_t offset;  /* bytes from the pointer to the element of index 0 */
+    int64_t stride[GEMMEPI__MAX_RANK]; /* elements; 0 on axes that repeat or are summed */
+} gemmepi__operand;
+
+/* Zeroed before it is filled, so that its bytes tell tasks apart. */
+typedef struct gemmepi__task {
+    int64_t tag; /* -1, with which no product begins: both are keys of the same table */
+    int32_t operation, activation;
+    uint32_t flags;
+    int32_t scale_mode; /* CAST; TENSOR where it has a scale or amax and none is given */
+    double parameter;   /* of the activation */
+    int32_t accumulator;
+    int32_t alignment; /* bytes that all pointers are multiples of */
+    uint32_t used;     /* bit t: the operation has tensor t */
+    uint32_t given;    /* bit t: a pointer goes with tensor t */
+    int32_t rank;
+    int32_t is_empty; /* no output has an element */
+    int64_t shape[GEMMEPI__MAX_RANK];
+    gemmepi__operand operands[GEMMEPI__TENSORS];
+} gemmepi__task;
+
+static int gemmepi__task_has(const gemmepi__task *task, int tensor) {
+    return (int)(task->used >> tensor & 1);
+}
+
+static const gemmepi__operation_row *gemmepi__operation(int operation) {
+    return &gemmepi__operations[operation - 1];
+}
+
+/* >>one tensor by itself */
+
+static int gemmepi__is_float(int dtype) {
+    return dtype >= GEMMEPI_F32 && dtype <= GEMMEPI_E5M2;
+}
+
+static int64_t gemmepi__extent(const gemmepi_tensor *tensor, int axis) {
+    return tensor->shape[axis];
+}
+
+/* The strides, those of a dense tensor filled in. */
+static void gemmepi__take_strides(const gemmepi_tensor *tensor, int64_t stride[GEMMEPI__MAX_RANK]) {
+    int64_t dense = 1;
+    int d;
+    for (d = tensor->rank - 1; d >= 0; d--) {
+        stride[d] = tensor->stride ? tensor->stride[d] : dense;
+        dense *= tensor->shape[d];
+    }
+}
+
+/* Whether |count| * |stride| + rest stays within 2^56, and what it is. */
+static int gemmepi__reach(int64_t count, int64_t stride, int64_t *rest) {
+    int64_t size = stride < 0 ? -stride : stride;
+    if (stride < -GEMMEPI__MAX_ELEMENTS || stride > GEMMEPI__MAX_ELEMENTS)
+        return 0;
+    *rest = gemmepi__offset(count, size, *rest);
+    return *rest >= 0;
+}
+
+/* The elements that lie before and after the first one, if there is any. */
+static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const char *name,
+                                           const int64_t *stride) {
+    int64_t before = 0, after = 0,
+            size = (int64_t)gemmepi_dtype_size(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
+    int d;
+    for (d = 0; d < tensor->rank; d++) {
+        if (tensor->shape[d] == 0)
+            return GEMMEPI_OK;
+        if (!gemmepi__reach(tensor->shape[d] - 1, stride[d], stride[d] < 0 ? &before : &after))
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "%s reaches over more than 2^56 elements: axis %d has %lld of stride %lld",
+                                 name, d, (long long)tensor->shape[d], (long long)stride[d]);
+    }
+    if (!tensor->bytes)
+        return GEMMEPI_OK;
+    if (tensor->offset > tensor->bytes || (uint64_t)before > tensor->offset / (uint64_t)size ||
+        (uint64_t)after >= (tensor->bytes - tensor->offset) / (uint64_t)size)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "%s.bytes is %llu, but its elements reach from byte %lld to byte %lld of the buffer "
+            "(%s.offset is %llu)",
+            name, (gemmepi__ull)tensor->bytes, (long long)tensor->offset - before * size,
+            (long long)tensor->offset + (after + 1) * size, name, (gemmepi__ull)tensor->offset);
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const char *name) {
+    int64_t stride[GEMMEPI__MAX_RANK], count = 1;
+    int dtype = tensor->dtype ? (int)tensor->dtype : GEMMEPI_F32, d;
+    if (!gemmepi__is_float(dtype))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "%s.dtype is %d; accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name, dtype);
+    if (tensor->rank < 0 || tensor->rank > GEMMEPI__MAX_RANK)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8", name,
+                             tensor->rank);
+    if (tensor->rank && !tensor->shape)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape is NULL, but its rank is %d", name,
+                             tensor->rank);
+    if (tensor->offset % gemmepi_dtype_size((gemmepi_dtype)dtype))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "%s.offset is %llu; it must be a multiple of an element's size", name,
+                             (gemmepi__ull)tensor->offset);
+    if (tensor->offset > (size_t)GEMMEPI__MAX_ELEMENTS)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.offset is %llu; accepted are 0 to 2^56", name,
+                             (gemmepi__ull)tensor->offset);
+    for (d = 0; d < tensor->rank; d++)
+        if (tensor->shape[d] < 0)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape[%d] is %lld; it may not be negative",
+                                 name, d, (long long)tensor->shape[d]);
+    for (d = 0; d < tensor->rank; d++)
+        if (tensor->shape[d] && count && (count = gemmepi__offset(count, tensor->shape[d], 0)) < 0)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has more than 2^56 elements", name);
+    gemmepi__take_strides(tensor, stride);
+    return gemmepi__check_range(tensor, name, stride);
+}
+
+/* >>the shape of the operation */
+
+/* "[2, 3]" */
+static void gemmepi__append_shape(gemmepi__text *text, int rank, const int64_t *shape) {
+    int d;
+    gemmepi__append(text, "[");
+    for (d = 0; d < rank; d++)
+        gemmepi__append(text, "%s%lld", d ? ", " : "", (long long)shape[d]);
+    gemmepi__append(text, "]");
+}
+
+static gemmepi_status gemmepi__refuse_shape(const gemmepi__task *task, const gemmepi_tensor *tensor,
+                                            int which, const char *rule) {
+    char mine[200], its[200];
+    gemmepi__text given = gemmepi__text_in(mine, sizeof mine), wanted = gemmepi__text_in(its, sizeof its);
+    gemmepi__append_shape(&given, tensor->rank, tensor->shape);
+    gemmepi__append_shape(&wanted, task->rank, task->shape);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the shape %s, the operation %s: %s",
+                         gemmepi__tensor_names[which], mine, its, rule);
+}
+
+/* A tensor's strides along the axes of the operation, on which it repeats where its extent is 1 or the axis is missing.
+   halved: the axis on which it has twice the extent, or -1. */
+static gemmepi_status gemmepi__broadcast(gemmepi__task *task, const gemmepi_tensor *tensor, int which,
+                                         int halved) {
+    gemmepi__operand *operand = &task->operands[which];
+    int64_t stride[GEMMEPI__MAX_RANK];
+    int is_gradient = which >= GEMMEPI__OUT_DA, may_repeat = which < GEMMEPI__IN_DY || is_gradient, d;
+    int first = task->rank - tensor->rank;
+    if (first < 0)
+        return gemmepi__refuse_shape(task, tensor, which, "it may not have more axes");
+    gemmepi__take_strides(tensor, stride);
+    for (d = 0; d < task->rank; d++) {
+        int64_t extent = d < first ? 1 : tensor->shape[d - first];
+        int64_t wanted = d == halved ? 2 * task->shape[d] : task->shape[d];
+        int repeats = extent == 1 && wanted != 1 && d != halved;
+        if (extent != wanted && !(repeats && may_repeat))
+            return gemmepi__refuse_shape(
+                task, tensor, which,
+                d == halved  ? "the axis that is split has twice the operation's extent"
+                : may_repeat ? "each axis, from the last on, has the same extent or 1"
+                             : "they must be the same");
+        if (d < first || repeats) {
+            if (is_gradient && wanted != 1) {
+                operand->is_sum = 1;
+                operand->summed |= 1 << d;
+            }
+        } else if (wanted != 1) {
+            operand->stride[d] = stride[d - first];
+        }
+    }
+    if (may_repeat || first == 0)
+        return GEMMEPI_OK;
+    return gemmepi__refuse_shape(task, tensor, which, "they must have the same number of axes");
+}
+
+static gemmepi_status gemmepi__check_axis(const char *name, int axis, int rank, int *result) {
+    *result = axis < 0 ? axis + rank : axis;
+    if (*result >= 0 && *result < rank)
+        return GEMMEPI_OK;
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %d; a has %d axes, so accepted are %d to %d", name,
+                         axis, rank, -rank, rank - 1);
+}
+
+/* a (which A) or da (DA) holds value and gate: two operands of one pointer. The operand has been broadcast. */
+static void gemmepi__halve(gemmepi__task *task, int which, int axis, int gate_first) {
+    gemmepi__operand *value = &task->operands[which], *gate = &task->operands[which + 1];
+    int64_t size = (int64_t)gemmepi__dtype((gemmepi_dtype)value->dtype)->size;
+    int64_t second = task->shape[axis] * value->stride[axis] * size;
+    *gate = *value;
+    if (gate_first)
+        value->offset += second;
+    else
+        gate->offset += second;
+    task->used |= GEMMEPI__BIT(which + 1);
+}
+
+/* >>dtypes */
+
+static gemmepi_status gemmepi__check_dtypes(const gemmepi__task *task) {
+    int first = task->operands[gemmepi__task_has(task, GEMMEPI__IN_A) ? GEMMEPI__IN_A : GEMMEPI__IN_DY].dtype,
+        t;
+    const char *of = gemmepi__task_has(task, GEMMEPI__IN_A) ? "a" : "dy";
+    if (task->operation == GEMMEPI_OP_CAST)
+        return GEMMEPI_OK;
+    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+        int dtype = task->operands[t].dtype;
+        if (!dtype)
+            continue;
+        if (gemmepi__is_fp8(dtype))
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the dtype %s, which goes with casts alone",
+                                 gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name);
+        if (dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 &&
+                                gemmepi_dtype_size((gemmepi_dtype)first) == 2))
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "%s has the dtype %s, %s has %s; they must be the same, only sums of 16-bit tensors "
+                "may be F32",
+                gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name, of,
+                gemmepi__dtype((gemmepi_dtype)first)->name);
+    }
+    return GEMMEPI_OK;
+}
+
+/* >>the desc */
+
+static gemmepi_status gemmepi__check_presence_of_tensors(const gemmepi__operation_row *row, uint32_t given) {
+    uint32_t outputs = given & GEMMEPI__OUTPUTS, missing = row->needs & ~given, surplus;
+    int t;
+    if (row->operation == GEMMEPI_OP_GATED_BACKWARD && !(given & GEMMEPI__BIT_B))
+        missing |= GEMMEPI__BIT_DA & ~given;
+    if (row->operation == GEMMEPI_OP_LERP_BACKWARD && (given & GEMMEPI__BIT_DW))
+        missing |= (GEMMEPI__BIT_A | GEMMEPI__BIT_B | GEMMEPI__BIT_W) & ~given;
+    surplus = given & ~(row->needs | row->may);
+    if (row->operation == GEMMEPI_OP_GATED_BACKWARD && !(given & GEMMEPI__BIT_B))
+        surplus |= given & GEMMEPI__BIT_DB;
+    if (row->operation == GEMMEPI_OP_LERP_BACKWARD && !(given & GEMMEPI__BIT_DW))
+        surplus |= given & (GEMMEPI__BIT_A | GEMMEPI__BIT_B);
+    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+        if (missing >> t & 1)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; the operation %s needs it",
+                                 gemmepi__tensor_names[t], row->name);
+        if (surplus >> t & 1)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "%s is given, but the operation %s has no use for it%s",
+                                 gemmepi__tensor_names[t], row->name,
+                                 row->operation == GEMMEPI_OP_GATED_BACKWARD  ? " without b"
+                                 : row->operation == GEMMEPI_OP_LERP_BACKWARD ? " without dw"
+                                                                              : "");
+    }
+    if (!outputs)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation %s has no output: da, db%s are NULL",
+                             row->name, row->operation == GEMMEPI_OP_LERP_BACKWARD ? " and dw" : "");
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
+                                           const gemmepi__operation_row *row, int is_split) {
+    gemmepi_epilogue may =
+        row->has_activation ? GEMMEPI_ACTIVATION_MASK | (is_split ? GEMMEPI_GATE_FIRST : 0) : 0;
+    if (desc->activation & ~may)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "activation is 0x%x; %s", (unsigned)desc->activation,
+                             !row->has_activation ? "the operation has none: leave it 0"
+                             : row->has_halves ? "accepted are an activation, and GATE_FIRST where b is NULL"
+                                               : "accepted are the activations, without flags");
+    if (gemmepi__activation(desc->activation) >= GEMMEPI__COUNT(gemmepi__activations))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "activation is %u; there is no such activation",
+                             (unsigned)desc->activation);
+    if (desc->flags & ~row->flags)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "flags is 0x%x; the operation %s has no use for 0x%x",
+                             (unsigned)desc->flags, row->name, (unsigned)(desc->flags & ~row->flags));
+    if (!is_split && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "axis is %d; %s", desc->axis,
+                             row->has_halves ? "with b nothing is split: leave it 0"
+                                             : "the operation has none: leave it 0");
+    if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "alignment is %llu; accepted are 0 and the powers of two up to 256",
+                             (gemmepi__ull)desc->alignment);
+    if ((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "scale_mode is %d; there is no such mode",
+                             (int)desc->scale_mode);
+    if (desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "scale_mode is %d, but %s", (int)desc->scale_mode,
+                             row->flags & GEMMEPI_CAST_SCALE ? "neither a scale nor amax is asked for"
+                                                             : "scales go with CAST alone");
+    if ((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
+    if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && desc->scale_mode < GEMMEPI_SCALE_OUTER)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "flags has CAST_K_IS_ROWS, which goes with the modes OUTER, VECTOR_128 and BLOCK_128");
+    return gemmepi__check_parameter(desc->activation, desc->activation_parameter);
+}
+
+static gemmepi_status gemmepi__check_scaled(const gemmepi__task *task, const gemmepi_elementwise_desc *desc) {
+    int y = task->operands[GEMMEPI__OUT_Y].dtype;
+    if ((desc->flags & GEMMEPI_CAST_Y_SCALE) && !gemmepi__is_fp8(y))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2",
+                             gemmepi__dtype((gemmepi_dtype)y)->name);
+    if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
+    return GEMMEPI_OK;
+}
+
+/* No two elements of an output may be one. */
+static gemmepi__layout gemmepi__layout_of(const gemmepi__task *task, const gemmepi__operand *operand) {
+    gemmepi__layout layout;
+    int d;
+    memset(&layout, 0, sizeof layout);
+    layout.rank = task->rank;
+    layout.size = (int64_t)gemmepi__dtype((gemmepi_dtype)operand->dtype)->size;
+    for (d = 0; d < task->rank; d++) {
+        int repeats = operand->stride[d] == 0 && task->shape[d] != 0;
+        layout.shape[d] = (operand->summed >> d & 1) || repeats ? 1 : task->shape[d];
+        layout.stride[d] = operand->stride[d] * layout.size;
+    }
+    return layout;
+}
+
+static int gemmepi__operand_is_empty(const gemmepi__task *task, const gemmepi__operand *operand) {
+    int d;
+    for (d = 0; d < task->rank; d++)
+        if (task->shape[d] == 0 && !(operand->summed >> d & 1))
+            return 1;
+    return 0;
+}
+
+static gemmepi_status gemmepi__check_written(gemmepi__task *task, int which) {
+    const gemmepi__operand *operand = &task->operands[which];
+    gemmepi__layout layout = gemmepi__layout_of(task, operand);
+    int d, repeats = 0;
+    if (gemmepi__operand_is_empty(task, operand))
+        return GEMMEPI_OK;
+    task->is_empty = 0;
+    for (d = 0; d < task->rank; d++)
+        repeats |= !(operand->summed >> d & 1) && task->shape[d] > 1 && operand->stride[d] == 0;
+    if (repeats || gemmepi__layout_repeats(&layout))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "%s is written, but its strides put several of its elements into the same place",
+                             gemmepi__tensor_names[operand->pointer]);
+    return GEMMEPI_OK;
+}
+
+/* bias_grad: y runs along one axis of a, and is summed over the others. */
+static gemmepi_status gemmepi__take_bias_grad(gemmepi__task *task, const gemmepi_elementwise_desc *desc) {
+    gemmepi__operand *y = &task->operands[GEMMEPI__OUT_Y];
+    int64_t stride[GEMMEPI__MAX_RANK];
+    int axis = 0, d;
+    gemmepi_status status;
+    if (desc->a->rank == 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to keep; its rank must be 1 to 8");
+    status = gemmepi__check_axis("axis", desc->axis, desc->a->rank, &axis);
+    if (status)
+        return status;
+    if (desc->y->rank != 1 || desc->y->shape[0] != desc->a->shape[axis])
+        return gemmepi__refuse_shape(task, desc->y, GEMMEPI__OUT_Y,
+                                     "y has one axis, of the extent of the one kept");
+    gemmepi__take_strides(desc->y, stride);
+    y->is_sum = 1;
+    for (d = 0; d < task->rank; d++)
+        if (d == axis)
+            y->stride[d] = task->shape[d] == 1 ? 0 : stride[0];
+        else
+            y->summed |= 1 << d;
+    return GEMMEPI_OK;
+}
+
+/* desc -> task, or the sentence that says what is wrong with it. alignment is the pointers'. */
+static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, size_t alignment,
+                                         gemmepi__task *task) {
+    const gemmepi_tensor *tensors[GEMMEPI__TENSORS], *shaped;
+    const gemmepi__operation_row *row;
+    int is_split, axis = -1, t;
+    gemmepi_status status;
+    memset(task, 0, sizeof *task);
+    if (!desc)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    if ((int)desc->operation < 1 || (size_t)desc->operation > GEMMEPI__COUNT(gemmepi__operations))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "operation is %d; there is no such operation",
+                             (int)desc->operation);
+    row = gemmepi__operation((int)desc->operation);
+    tensors[GEMMEPI__IN_A] = desc->a;
+    tensors[GEMMEPI__IN_B] = desc->b;
+    tensors[GEMMEPI__IN_W] = desc->w;
+    tensors[GEMMEPI__IN_DY] = desc->dy;
+    tensors[GEMMEPI__OUT_Y] = desc->y;
+    tensors[GEMMEPI__OUT_DA] = desc->da;
+    tensors[GEMMEPI__OUT_DB] = desc->db;
+    tensors[GEMMEPI__OUT_DW] = desc->dw;
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        if (tensors[t])
+            task->given |= GEMMEPI__BIT(t);
+    is_split = row->has_halves && !desc->b;
+    status = gemmepi__check_presence_of_tensors(row, task->given);
+    if (!status)
+        status = gemmepi__check_flags(desc, row, is_split);
+    for (t = 0; t < GEMMEPI__TENSORS && !status; t++)
+        if (tensors[t])
+            status = gemmepi__check_tensor(tensors[t], gemmepi__tensor_names[t]);
+    if (status)
+        return status;
+    task->tag = -1;
+    task->operation = (int32_t)desc->operation;
+    task->activation = (int32_t)gemmepi__activation(desc->activation);
+    task->parameter = desc->activation_parameter != 0 ? desc->activation_parameter
+                                                      : gemmepi__default_parameter(desc->activation);
+    task->flags = desc->flags;
+    task->scale_mode = (int32_t)desc->scale_mode;
+    if (!task->scale_mode && (desc->flags & GEMMEPI__CAST_FLAGS))
+        task->scale_mode = GEMMEPI_SCALE_TENSOR;
+    task->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
+    task->used = task->given;
+    task->is_empty = 1;
+    shaped = row->operation == GEMMEPI_OP_BIAS_GRAD ? desc->a : desc->y ? desc->y : desc->dy;
+    task->rank = shaped->rank;
+    for (t = 0; t < shaped->rank; t++)
+        task->shape[t] = gemmepi__extent(shaped, t);
+    if (is_split) {
+        if (desc->a->rank != task->rank)
+            return gemmepi__refuse_shape(task, desc->a, GEMMEPI__IN_A, "a, which is split, has as many axes");
+        if (task->rank == 0)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to split; its rank must be 1 to 8");
+        status = gemmepi__check_axis("split_dim (axis)", desc->axis, task->rank, &axis);
+        if (!status && desc->a->shape[axis] % 2)
+            status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                   "axis %d of a, which is split, has the extent %lld; it must be even", axis,
+                                   (long long)desc->a->shape[axis]);
+        if (!status && desc->da && desc->da->rank != task->rank)
+            status = gemmepi__refuse_shape(task, desc->da, GEMMEPI__OUT_DA, "da has as many axes as a");
+    }
+    for (t = 0; t < GEMMEPI__TENSORS && !status; t++) {
+        gemmepi__operand *operand = &task->operands[t];
+        if (!tensors[t])
+            continue;
+        operand->dtype = (int32_t)(tensors[t]->dtype ? tensors[t]->dtype : GEMMEPI_F32);
+        operand->pointer = t;
+        operand->offset = (int64_t)tensors[t]->offset;
+        if (row->operation == GEMMEPI_OP_BIAS_GRAD && t == GEMMEPI__OUT_Y)
+            status = gemmepi__take_bias_grad(task, desc);
+        else
+            status = gemmepi__broadcast(task, tensors[t], t,
+                                        is_split && (t == GEMMEPI__IN_A || t == GEMMEPI__OUT_DA) ? axis : -1);
+    }
+    if (!status)
+        status = gemmepi__check_dtypes(task);
+    if (!status && row->operation == GEMMEPI_OP_CAST)
+        status = gemmepi__check_scaled(task, desc);
+    if (status)
+        return status;
+    if (is_split) {
+        int gate_first = (desc->activation & GEMMEPI_GATE_FIRST) != 0;
+        gemmepi__halve(task, GEMMEPI__IN_A, axis, gate_first);
+        if (desc->da)
+            gemmepi__halve(task, GEMMEPI__OUT_DA, axis, gate_first);
+    }
+    for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS && !status; t++)
+        if (gemmepi__task_has(task, t))
+            status = gemmepi__check_written(task, t);
+    task->accumulator = GEMMEPI_F32;
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        if (task->operands[t].dtype == GEMMEPI_F64)
+            task->accumulator = GEMMEPI_F64;
+    return status;
+}
+
+#endif
+/* The loops of one launch: the axes of an element-wise task in the best order, as few as its strides allow. */
+#ifndef GEMMEPI_PROBLEM_NEST_H
+#define GEMMEPI_PROBLEM_NEST_H
+
+/* Axes from the innermost on. Those of a sum are kept or summed. */
+typedef struct gemmepi__nest {
+    uint32_t used; /* bit t: tensor t is read or written */
+    int rank;
+    int64_t extent[GEMMEPI__MAX_RANK];
+    int summed[GEMMEPI__MAX_RANK]; /* 1: the axis is added up */
+    int dtype[GEMMEPI__TENSORS];
+    int pointer[GEMMEPI__TENSORS];                       /* the tensor whose pointer it goes by */
+    int64_t offset[GEMMEPI__TENSORS];                    /* bytes to the first element */
+    int64_t stride[GEMMEPI__TENSORS][GEMMEPI__MAX_RANK]; /* elements */
+} gemmepi__nest;
+
+static int gemmepi__nest_has(const gemmepi__nest *nest, int tensor) {
+    return (int)(nest->used >> tensor & 1);
+}
+
+/* The tensors of some of the outputs: they and what they are made of. */
+static uint32_t gemmepi__tensors_of(const gemmepi__task *task, uint32_t outputs) {
+    const gemmepi__operation_row *row = gemmepi__operation(task->operation);
+    uint32_t used = outputs;
+    int t;
+    for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS; t++)
+        if (outputs >> t & 1)
+            used |= row->reads[t - GEMMEPI__OUT_Y] & task->used;
+    return used;
+}
+
+static void gemmepi__swap_axes(gemmepi__nest *nest, int p, int q) {
+    int64_t extent = nest->extent[p], stride;
+    int summed = nest->summed[p], t;
+    nest->extent[p] = nest->extent[q];
+    nest->extent[q] = extent;
+    nest->summed[p] = nest->summed[q];
+    nest->summed[q] = summed;
+    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+        stride = nest->stride[t][p];
+        nest->stride[t][p] = nest->stride[t][q];
+        nest->stride[t][q] = stride;
+    }
+}
+
+/* Outputs go before inputs, but those of sums, of which there are few elements, after them. */
+static int gemmepi__goes_before(const gemmepi__nest *nest, int is_sum, int axis, int other) {
+    int i;
+    for (i = 0; i < GEMMEPI__TENSORS; i++) {
+        int t = is_sum ? i : (i + GEMMEPI__OUT_Y) % GEMMEPI__TENSORS;
+        int64_t p = nest->stride[t][axis], q = nest->stride[t][other];
+        if (gemmepi__nest_has(nest, t) && p && q && p != q)
+            return p < q;
+    }
+    return 0;
+}
+
+/* An axis along which the tensor that decides runs backwards is turned around for all of them. */
+static void gemmepi__turn_axis(gemmepi__nest *nest, int is_sum, int axis) {
+    int i, t;
+    for (i = 0; i < GEMMEPI__TENSORS; i++) {
+        t = is_sum ? i : (i + GEMMEPI__OUT_Y) % GEMMEPI__TENSORS;
+        if (gemmepi__nest_has(nest, t) && nest->stride[t][axis] > 0)
+            return;
+        if (gemmepi__nest_has(nest, t) && nest->stride[t][axis] < 0)
+            break;
+    }
+    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+        int64_t size = (int64_t)gemmepi__dtype((gemmepi_dtype)nest->dtype[t])->size;
+        nest->offset[t] += (nest->extent[axis] - 1) * nest->stride[t][axis] * size;
+        nest->stride[t][axis] = -nest->stride[t][axis];
+    }
+}
+
+static int gemmepi__axes_merge(const gemmepi__nest *nest, int inner, int outer) {
+    int t;
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        if (nest->stride[t][outer] != nest->stride[t][inner] * nest->extent[inner])
+            return 0;
+    return nest->summed[inner] == nest->summed[outer];
+}
+
+/* Axes of extent 1 go; the others are sorted by stride, and merged where one runs on where another ends. At least one is
+   left. No extent that is kept is 0. */
+static void gemmepi__simplify_nest(gemmepi__nest *nest, int is_sum) {
+    int d, e, t, rank = 0;
+    for (d = 0; d < nest->rank; d++)
+        if (nest->extent[d] != 1)
+            gemmepi__swap_axes(nest, rank++, d);
+    nest->rank = rank;
+    for (d = 0; d < rank; d++)
+        gemmepi__turn_axis(nest, is_sum, d);
+    for (d = 1; d < rank; d++)
+        for (e = d; e > 0 && gemmepi__goes_before(nest, is_sum, e, e - 1); e--)
+            gemmepi__swap_axes(nest, e, e - 1);
+    for (d = 0, e = 1; e < rank; e++)
+        if (gemmepi__axes_merge(nest, d, e)) {
+            nest->extent[d] *= nest->extent[e];
+        } else if (++d != e) {
+            gemmepi__swap_axes(nest, d, e);
+        }
+    nest->rank = rank ? d + 1 : 1;
+    if (rank == 0) {
+        nest->extent[0] = 1;
+        nest->summed[0] = is_sum;
+        for (t = 0; t < GEMMEPI__TENSORS; t++)
+            nest->stride[t][0] = 0;
+    }
+}
+
+/* The loops that make `outputs`: any that are no sums, or one sum. */
+static void gemmepi__take_nest(const gemmepi__task *task, uint32_t outputs, gemmepi__nest *nest) {
+    int d, t, is_sum = 0;
+    memset(nest, 0, sizeof *nest);
+    nest->used = gemmepi__tensors_of(task, outputs);
+    nest->rank = task->rank;
+    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+        const gemmepi__operand *operand = &task->operands[t];
+        if (!gemmepi__nest_has(nest, t))
+            continue;
+        nest->dtype[t] = operand->dtype;
+        nest->pointer[t] = operand->pointer;
+        nest->offset[t] = operand->offset;
+        if (t >= GEMMEPI__OUT_Y && operand->is_sum)
+            is_sum = 1;
+        for (d = 0; d < task->rank; d++) {
+            nest->stride[t][task->rank - 1 - d] = operand->stride[d];
+            if (t >= GEMMEPI__OUT_Y && (operand->summed >> d & 1))
+                nest->summed[task->rank - 1 - d] = 1;
+        }
+    }
+    for (d = 0; d < task->rank; d++)
+        nest->extent[task->rank - 1 - d] = task->shape[d];
+    gemmepi__simplify_nest(nest, is_sum);
+}
+
+/* Of all kept axes, or of all summed ones. */
+static int64_t gemmepi__nest_count(const gemmepi__nest *nest, int summed) {
+    int64_t count = 1;
+    int d;
+    for (d = 0; d < nest->rank; d++)
+        if (nest->summed[d] == summed)
+            count *= nest->extent[d];
+    return count;
+}
+
+#endif
 
 /* The CUDA driver's interface, as far as it is used: declared by hand, because the toolkit's headers may be missing
    and their names belong to others. tests/compile/declarations.cpp compares every line with those headers. */
@@ -4498,9 +5666,8 @@ struct gemmepi_context {
     long kernels_compiled, kernels_from_disk;
 
     gemmepi__mutex lock; /* held for moments: guards plans, and adding to blocks */
-    gemmepi__map plans;  /* of one-shot calls, by problem */
+    gemmepi__map plans;  /* of one-shot calls: gemmepi__kept by problem or task */
     long plan_clock;
-    void (*release_plan)(void *plan);
     gemmepi__atomic_pointer
         blocks[GEMMEPI__BLOCK_BUCKETS]; /* workspace, see workspace.h; read without a lock */
 };
@@ -5051,8 +6218,18 @@ static void gemmepi__free_blocks(gemmepi_context *context, int entered) {
 
 static const char *const gemmepi__source_activation_cuh[] = {
     "// Activations and derivatives, the forms that do not cancel (the formulas stand in the manual). One source for f32 and\n"
-    "// f64. EXACT 0, for results of 16 bits, takes the hardware's exponential and reciprocal: a few units in the last place\n"
-    "// of f32, far below what 16 bits hold.\n"
+    "// f64, in f32 at two precisions: EXACT 1 for results of 32 bits, EXACT 0 for those of 16 and fewer.\n"
+    "//\n"
+    "// Nearly all are made of three functions: the exponential, the reciprocal and, for GELU_ERF, the tail of the normal\n"
+    "// distribution. In f32 there are no branches but selections, so that the time does not depend on the numbers.\n"
+    "//\n"
+    "// Measured on the host against long double, with errors of 2^-22.5 and of one unit in the last place put into the\n"
+    "// hardware's exponential and reciprocal, over all exponents and densely where the functions bend; u = 2^-24:\n"
+    "//   EXACT 1  f(x (1 + d)) (1 + e) with |d| <= 2 u, |e| <= 4 u, also where the result is subnormal, where e may be one\n"
+    "//            smallest subnormal. A little more take GELU_ERF (4.3 u) and, of the largest term added and with the\n"
+    "//            factor v, the derivatives of MISH (4.3 u) and GELU_TANH (4.7 u).\n"
+    "//   EXACT 0  relative 2^-14, of a derivative's largest term; results below 1.2e-38 may be 0, and so may those of\n"
+    "//            |v| > 5e35 where exp(x) < 2^-252.\n"
     "#pragma once\n"
     "\n"
     "#ifndef GEMMEPI_EXACT\n"
@@ -5063,141 +6240,249 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    NONE, RELU, GELU_TANH, GELU_ERF, SILU, SIGMOID, TANH, LEAKY_RELU, ELU, SQUARED_RELU, QUICK_GELU, SOFTPLUS, HARDSWISH, MISH\n"
     "};\n"
     "\n"
-    "__device__ inline double exponential(double x) {\n"
-    "    return exp(x);\n"
+    "// >>the functions they are made of\n"
+    "\n"
+    "// The hardware's, of one instruction each, to 2 and 1 units in the last place. Subnormal results are 0.\n"
+    "__device__ inline float fast_power_of_2(float x) {\n"
+    "    float y;\n"
+    "    asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\n"
+    "    return y;\n"
     "}\n"
-    "__device__ inline double ratio(double x, double y) {\n"
-    "    return x / y;\n"
+    "__device__ inline float fast_reciprocal(float x) {\n"
+    "    float y;\n"
+    "    asm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\n"
+    "    return y;\n"
+    "}\n"
+    "\n"
+    "// x / y of 1 <= y < 2^126, where x / y does not overflow; a step of Newton's leaves little more than one rounding\n"
+    "__device__ inline float ratio(float x, float y) {\n"
+    "    float inverse = fast_reciprocal(y), guess = x * inverse;\n"
+    "    return GEMMEPI_EXACT ? fmaf(inverse, fmaf(-y, guess, x), guess) : guess;\n"
+    "}\n"
+    "\n"
+    "// 1 / (1 + x y) of x y >= 0, as good: the step knows what was rounded off the sum\n"
+    "__device__ inline float reciprocal_of_1_plus(float x, float y) {\n"
+    "    float sum = fmaf(x, y, 1), inverse = fast_reciprocal(sum);\n"
+    "    if (!GEMMEPI_EXACT)\n"
+    "        return inverse;\n"
+    "    float rest = fmaf(x, y, 1 - sum);\n"
+    "    return fmaf(inverse, fmaf(-rest, inverse, fmaf(-sum, inverse, 1)), inverse);\n"
+    "}\n"
+    "__device__ inline double reciprocal_of_1_plus(double x, double y) {\n"
+    "    return 1 / (1 + x * y);\n"
+    "}\n"
+    "\n"
+    "// exp(x) = part * root * root. Where exp(x) itself is subnormal or 0 a product v factor exp(x) need not be, and\n"
+    "// v * root * (factor * part) * root is right there too.\n"
+    "template <class A> struct Exponential {\n"
+    "    A part, root;\n"
+    "    __device__ A value() const {\n"
+    "        return part * root * root;\n"
+    "    }\n"
+    "};\n"
+    "\n"
+    "// exp(x) = (1 + less_1) 4^k, with root = 2^k and the remainder x - k log(4) in +-log(2); of x <= 64, NaN stays in less_1\n"
+    "struct Reduced_exponential {\n"
+    "    float less_1, root;\n"
+    "};\n"
+    "__device__ inline Reduced_exponential reduced_exponential(float x) {\n"
+    "    x = x < -209.5f ? -209.5f : x; // root is 0 from here on\n"
+    "    // 1.5 2^23 rounds to whole numbers; k + 127 is the exponent of 2^k, and 24 more keep it positive down to k = -151\n"
+    "    constexpr float rounder = 12582912 + 127 + 24;\n"
+    "    float shifted = fmaf(x, 0.72134752044448170368f, rounder), k = shifted - rounder;\n"
+    "    float r = fmaf(k, -2.85721364e-06f, fmaf(k, -1.38629150390625f, x)); // log(4) in two parts\n"
+    "    // (exp(r) - 1 - r) / r^2, of least largest error: 2^-29 of exp(r) - 1\n"
+    "    float q = fmaf(r, 2.48440974e-05f, 0.000200913782f);\n"
+    "    q = fmaf(r, q, 0.00138897297f);\n"
+    "    q = fmaf(r, q, 0.00833266042f);\n",
+    "    q = fmaf(r, q, 0.0416666456f);\n"
+    "    q = fmaf(r, q, 0.166666716f);\n"
+    "    q = fmaf(r, q, 0.5f);\n"
+    "    return {fmaf(r * r, q, r), __uint_as_float(__float_as_uint(shifted) << 23) * 5.9604644775390625e-08f};\n"
+    "}\n"
+    "\n"
+    "__device__ inline Exponential<float> exponential(float x) {\n"
+    "#if GEMMEPI_EXACT\n"
+    "    Reduced_exponential e = reduced_exponential(x);\n"
+    "    return {1 + e.less_1, e.root};\n"
+    "#else\n"
+    "    return {1, fast_power_of_2(x * 0.72134752044448170368f)};\n"
+    "#endif\n"
+    "}\n"
+    "__device__ inline Exponential<double> exponential(double x) {\n"
+    "    bool far = !(x > -600);\n"
+    "    double e = exp(far ? 0.5 * x : x);\n"
+    "    return {far ? 1 : e, far ? e : 1};\n"
+    "}\n"
+    "\n"
+    "// exp(x) - 1 without cancellation near 0, of x <= 0; of -0 it may be 0\n"
+    "__device__ inline float exponential_less_1(float x) {\n"
+    "#if GEMMEPI_EXACT\n"
+    "    Reduced_exponential e = reduced_exponential(x);\n"
+    "    float square = e.root * e.root;\n"
+    "    return fmaf(e.less_1, square, square - 1);\n"
+    "#else\n"
+    "    // near 0 two terms of the series: 2^-14.5\n"
+    "    return x > -0.015625f ? x * fmaf(x, 0.5f, 1) : exponential(x).value() - 1;\n"
+    "#endif\n"
+    "}\n"
+    "__device__ inline double exponential_less_1(double x) {\n"
+    "    return expm1(x);\n"
+    "}\n"
+    "\n"
+    "__device__ inline float hyperbolic_tangent(float x) {\n"
+    "    float m = exponential_less_1(-2 * fabsf(x));\n"
+    "    return copysignf(ratio(m, 2 + m), x);\n"
     "}\n"
     "__device__ inline double hyperbolic_tangent(double x) {\n"
     "    return tanh(x);\n"
     "}\n"
-    "__device__ inline double complementary_error(double x) {\n"
-    "    return erfc(x);\n"
-    "}\n"
     "\n"
-    "__device__ inline float exponential(float x) {\n"
+    "// log(1 + e) / (root * root) of e = part * root * root <= 1\n"
+    "__device__ inline float logarithm_of_1_plus(Exponential<float> exponential) {\n"
+    "    float e = exponential.value(), q;\n"
     "#if GEMMEPI_EXACT\n"
-    "    return expf(x);\n"
+    "    // (log(1 + e) - e) / e^2, of least largest error: 2^-27 of log(1 + e)\n"
+    "    q = fmaf(e, -0.00329107419f, 0.0200884603f);\n"
+    "    q = fmaf(e, q, -0.0574604832f);\n"
+    "    q = fmaf(e, q, 0.106613711f);\n"
+    "    q = fmaf(e, q, -0.153449774f);\n"
+    "    q = fmaf(e, q, 0.196921214f);\n"
+    "    q = fmaf(e, q, -0.249580204f);\n"
+    "    q = fmaf(e, q, 0.333304644f);\n"
+    "    q = fmaf(e, q, -0.499999315f);\n"
+    "    return fmaf(exponential.part * e, q, exponential.part);\n"
     "#else\n"
-    "    float y;\n"
-    "    asm(\"ex2.approx.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x * 1.4426950408889634f));\n"
-    "    return y;\n"
+    "    // log(1 + e) / e, of least largest error: 2^-14\n"
+    "    q = fmaf(e, 0.0413442105f, -0.157421246f);\n"
+    "    q = fmaf(e, q, 0.306297272f);\n"
+    "    q = fmaf(e, q, -0.496977061f);\n"
+    "    return fmaf(e, q, 0.999943256f);\n"
     "#endif\n"
     "}\n"
-    "__device__ inline float ratio(float x, float y) {\n"
+    "__device__ inline double logarithm_of_1_plus(Exponential<double> e) {\n"
+    "    return e.root == 1 ? log1p(e.part) : e.part;\n"
+    "}\n"
+    "\n"
+    "// >>the logistic function\n"
+    "\n"
+    "// Of a number x by way of exp(-|x|), accurate in both tails: s(x) = part * root * root, and s(-x)\n"
+    "template <class A> struct Logistic {\n"
+    "    A part, root, opposite;\n"
+    "};\n"
+    "template <class A> __device__ inline Logistic<A> logistic(A x) {\n"
+    "    bool below = x < 0;\n"
+    "    Exponential<A> e = exponential(-fabs(x));\n"
+    "    A inverse = reciprocal_of_1_plus(e.part * e.root, e.root);\n"
+    "    return {below ? e.part * inverse : inverse, below ? e.root : A(1), below ? inverse : e.value() * inverse};\n"
+    "}\n"
+    "\n"
+    "// v s(x)\n"
+    "template <class A> __device__ inline A times_logistic(A v, A x) {\n"
+    "    Logistic<A> s = logistic(x);\n"
+    "    return v * s.root * s.part * s.root;\n"
+    "}\n"
+    "\n"
+    "// v times the derivative of x s(w), w a function of x and `slope` its derivative: s(w) (1 + x slope s(-w)). A root goes\n"
+    "// into the sum, which may then not overflow where s(w) is 0. At infinity the formula is NaN.\n"
+    "template <class A> __device__ inline A times_gate_derivative(A v, A x, A w, A slope) {\n"
+    "    Logistic<A> s = logistic(w);\n"
+    "    return v * s.root * s.part * (s.root + x * (s.opposite * s.root) * slope);\n"
+    "}\n"
+    "\n"
+    "// v factor s(x) s(-x), of x <= 0\n"
+    "template <class A> __device__ inline A times_logistic_derivative(A v, A factor, A x) {\n"
+    "    Exponential<A> e = exponential(x);\n"
+    "    A inverse = reciprocal_of_1_plus(e.part * e.root, e.root);\n"
+    "    return v * e.root * (e.part * inverse * inverse * (factor * e.root));\n"
+    "}\n"
+    "\n",
+    "// 2 sqrt(2/pi) (x + 0.044715 x^3), of which GELU_TANH is x times the logistic, and its derivative. This is held where\n"
+    "// the logistic of the other has long been 0 or 1, so that nothing overflows.\n"
+    "template <class A> __device__ inline A gelu_argument(A x) {\n"
+    "    constexpr double c = 2 * 0.79788456080286535588;\n"
+    "    return x * (A(c) + A(c * 0.044715) * (x * x));\n"
+    "}\n"
+    "template <class A> __device__ inline A gelu_argument_derivative(A x) {\n"
+    "    constexpr double c = 2 * 0.79788456080286535588;\n"
+    "    A square = x * x;\n"
+    "    return A(c) + A(c * 0.134145) * (square < 4096 ? square : A(4096));\n"
+    "}\n"
+    "\n"
+    "// >>the normal distribution\n"
+    "\n"
+    "// v (Phi(x) + factor phi(x)), factor 0 or x. Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and is a ratio\n"
+    "// of polynomials with positive coefficients, made with Lawson's iteration on 0 <= y <= 20 (from where on the exponential\n"
+    "// of f32 is 0, whatever v is) for the least largest relative error.\n"
+    "template <bool Derivative> __device__ inline float times_normal(float v, float x) {\n"
+    "    float size = fabsf(x), y = fminf(size, 20);\n"
+    "    Exponential<float> e = exponential(-0.5f * x * x);\n"
     "#if GEMMEPI_EXACT\n"
-    "    return x / y;\n"
+    "    // 2^-27.8 (1 + y^2 / 8): in the tail a rounding of x weighs more. Both are times 7/8: the sums of small y then lie\n"
+    "    // below a power of two, where a rounding weighs least.\n"
+    "    float above = fmaf(y, fmaf(y, fmaf(y, fmaf(y, 0.0033460944f, 0.0338906609f), 0.155501902f), 0.377176225f), 0.4375f);\n"
+    "    float under = fmaf(y, 0.00838729087f, 0.0849581212f);\n"
+    "    under = fmaf(y, fmaf(y, fmaf(y, fmaf(y, under, 0.398016185f), 1.03243077f), 1.45250154f), 0.875f);\n"
     "#else\n"
-    "    float r;\n"
-    "    asm(\"rcp.approx.f32 %0, %1;\" : \"=f\"(r) : \"f\"(y));\n"
-    "    return x * r;\n"
+    "    // 2^-14.9\n"
+    "    float above = fmaf(y, fmaf(y, 0.0654278398f, 0.285007954f), 0.500016153f);\n"
+    "    float under = fmaf(y, fmaf(y, fmaf(y, 0.163887367f, 0.718412399f), 1.3688705f), 1);\n"
     "#endif\n"
+    "    float tail = ratio(above, under);\n"
+    "    if (Derivative)\n"
+    "        tail = fmaf(size, -0.39894228040143267794f, tail);\n"
+    "    tail *= e.root;\n"
+    "    float rest = e.part * e.root;\n"
+    "    return x < 0 ? v * tail * rest : v * fmaf(-tail, rest, 1);\n"
     "}\n"
-    "__device__ inline float hyperbolic_tangent(float x) {\n"
-    "#if GEMMEPI_EXACT\n"
-    "    return tanhf(x);\n"
-    "#else\n"
-    "    // (1 - e) / (1 + e) loses 1 / |x| in relative terms near 0, where two terms of the series hold 22 bits\n"
-    "    float size = fabsf(x);\n"
-    "    float e = exponential(-2 * size);\n"
-    "    float y = size < 0.03125f ? size - size * size * size * (1 / 3.0f) : ratio(1 - e, 1 + e);\n"
-    "    return x != x ? x : copysignf(y, x);\n"
-    "#endif\n"
-    "}\n"
-    "__device__ inline float complementary_error(float x) {\n"
-    "    return erfcf(x);\n"
-    "}\n"
-    "\n"
-    "// v factor Phi(x), Phi of the normal distribution. In f32 erfc is subnormal and short of digits below -13, although the\n"
-    "// result need not be: there it is the scaled function erfcx(y) = exp(y^2) erfc(y) times the exponential, whose root is\n"
-    "// multiplied in twice.\n"
-    "__device__ inline double times_normal_cdf(double v, double factor, double x) {\n"
-    "    return v * (factor * (0.5 * complementary_error(x * -0.70710678118654752440)));\n"
-    "}\n"
-    "__device__ inline float times_normal_cdf(float v, float factor, float x) {\n"
-    "    if (!GEMMEPI_EXACT || x > -12.5f)\n"
-    "        return v * (factor * (0.5f * complementary_error(x * -0.70710678118654752440f)));\n"
-    "    float root = exponential(-0.25f * x * x);\n"
-    "    return v * root * (factor * (0.5f * erfcxf(x * -0.70710678118654752440f))) * root;\n"
+    "template <bool Derivative> __device__ inline double times_normal(double v, double x) {\n"
+    "    Exponential<double> e = exponential(-0.5 * x * x);\n"
+    "    double argument = x * -0.70710678118654752440;\n"
+    "    // where erfc is subnormal, erfcx(y) = exp(y^2) erfc(y)\n"
+    "    double cdf = x > -37 ? v * (0.5 * erfc(argument)) : v * e.root * (0.5 * erfcx(argument) * e.part) * e.root;\n"
+    "    return Derivative ? cdf + v * e.root * (x * 0.39894228040143267794 * e.part) * e.root : cdf;\n"
     "}\n"
     "\n"
-    "// v factor times the normal distribution's density at x, with the same care\n"
-    "template <class A> __device__ inline A times_normal_density(A v, A factor, A x) {\n"
-    "    factor *= A(0.39894228040143267794);\n"
-    "    if (!GEMMEPI_EXACT || (x > A(-12.5) && x < A(12.5)))\n"
-    "        return v * (factor * exponential(A(-0.5) * x * x));\n"
-    "    A root = exponential(A(-0.25) * x * x);\n"
-    "    return v * root * factor * root;\n"
-    "}\n"
-    "\n"
-    "// 1 / (1 + exp(-x)) without overflow, accurate in both tails\n"
-    "template <class A> __device__ inline A logistic(A x) {\n"
-    "    A e = exponential(x < 0 ? x : -x);\n"
-    "    return ratio(x < 0 ? e : A(1), 1 + e);\n"
-    "}\n"
-    "\n"
-    "// v factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the\n"
-    "// result need not be: there its root is multiplied in twice. Results of 16 bits do not reach so far down.\n"
-    "template <class A> __device__ inline A times_logistic(A v, A factor, A x) {\n"
-    "    if (!GEMMEPI_EXACT || x > (sizeof(A) == 8 ? -600 : -80))\n"
-    "        return v * (factor * logistic(x));\n"
-    "    A root = exponential(x * A(0.5));\n"
-    "    return v * root * factor * root;\n"
-    "}\n"
-    "\n"
-    "// 2 sqrt(2/pi) (x + 0.044715 x^3): the tanh form of GELU is x times the logistic of this\n"
-    "template <class A> __device__ inline A gelu_argument(A x) {\n",
-    "    constexpr A c = A(2 * 0.79788456080286535588);\n"
-    "    return x * (c + c * A(0.044715) * (x * x));\n"
-    "}\n"
-    "\n"
-    "// exp(x) - 1 and log(1 + x) without cancellation near 0, of x <= 0 and of 0 <= x <= 1\n"
-    "__device__ inline double exponential_less_1(double x) {\n"
-    "    return expm1(x);\n"
-    "}\n"
-    "__device__ inline double logarithm_of_1_plus(double x) {\n"
-    "    return log1p(x);\n"
-    "}\n"
-    "__device__ inline float exponential_less_1(float x) {\n"
-    "    return expm1f(x);\n"
-    "}\n"
-    "__device__ inline float logarithm_of_1_plus(float x) {\n"
-    "    return log1pf(x);\n"
-    "}\n"
-    "\n"
-    "// From here on 1 + exp(-|x|) is 1 to a unit of A, so that log(1 + exp(x)) and what is made of it are exp(x), as the\n"
-    "// logistic is, or x.\n"
-    "template <class A> constexpr A FAR = sizeof(A) == 8 ? A(40) : A(20);\n"
+    "// >>softplus and mish\n"
     "\n"
     "// log(1 + exp(x))\n"
     "template <class A> __device__ inline A softplus(A x) {\n"
-    "    if (x < -FAR<A>)\n"
-    "        return times_logistic(A(1), A(1), x);\n"
-    "    A rest = logarithm_of_1_plus(exponential(x < 0 ? x : -x));\n"
-    "    return x > 0 ? x + rest : rest;\n"
+    "    Exponential<A> e = exponential(-fabs(x));\n"
+    "    return e.root * logarithm_of_1_plus(e) * e.root + (x > 0 ? x : A(0));\n"
     "}\n"
     "\n"
-    "// tanh(log(1 + exp(x))), of which exp(x) (exp(x) + 2) is what tanh makes a ratio of; |x| <= FAR\n"
-    "template <class A> __device__ inline A mish_product(A x) {\n"
-    "    A e = exponential(x);\n"
-    "    return e * (e + 2);\n"
+    "// tanh(log(1 + exp(x))) is n / (1 + n), n = e + e^2 / 2, e = exp(x): MISH is x times this, and its derivative\n"
+    "// (n + x e (1 + e) / (1 + n)) / (1 + n). Both are e.root^2 times something. From FAR on the tanh is 1 to a unit of A.\n"
+    "template <class A> struct Mish {\n"
+    "    Exponential<A> e;\n"
+    "    A n, inverse; // n without e.root^2, and 1 / (1 + n)\n"
+    "};\n"
+    "template <class A> constexpr A FAR = sizeof(A) == 8 ? A(40) : A(20);\n"
+    "template <class A> __device__ inline Mish<A> mish_parts(A x) {\n"
+    "    Exponential<A> e = exponential(x > FAR<A> ? FAR<A> : x);\n"
+    "    A n = e.part + e.part * (A(0.5) * e.value());\n"
+    "    return {e, n, reciprocal_of_1_plus(n * e.root, e.root)};\n"
     "}\n"
     "template <class A> __device__ inline A mish(A x) {\n"
-    "    if (x < -FAR<A>)\n"
-    "        return times_logistic(A(1), x, x);\n"
-    "    if (x > FAR<A>)\n"
-    "        return x;\n"
-    "    A n = mish_product(x);\n"
-    "    return x * ratio(n, n + 2);\n"
+    "    Mish<A> m = mish_parts(x);\n"
+    "    A y = x * m.e.root * (m.n * m.inverse) * m.e.root;\n"
+    "    return x > FAR<A> ? x : y;\n"
     "}\n"
     "template <class A> __device__ inline A times_mish_derivative(A v, A x) {\n"
-    "    if (x < -FAR<A>)\n"
-    "        return times_logistic(v, 1 + x, x);\n"
-    "    if (x > FAR<A>)\n"
-    "        return v + (x - x); // at infinity the formula is NaN\n"
-    "    A n = mish_product(x), inverse = ratio(A(1), n + 2), t = n * inverse;\n"
-    "    return v * (t + x * logistic(x) * (2 * inverse) * (1 + t));\n"
+    "    Mish<A> m = mish_parts(x);\n"
+    "    A sum = m.n + x * ((m.e.part + m.e.part * m.e.value()) * m.inverse);\n"
+    "    A y = v * (sum * m.inverse * m.e.root) * m.e.root;\n",
+    "    return x > FAR<A> ? v + (x - x) : y; // at infinity the formula is NaN\n"
+    "}\n"
+    "\n"
+    "// >>all of them\n"
+    "\n"
+    "// x, but 0 below 0 and 1 above 1; NaN is 0 or NaN\n"
+    "__device__ inline float from_0_to_1(float x) {\n"
+    "    return __saturatef(x);\n"
+    "}\n"
+    "__device__ inline double from_0_to_1(double x) {\n"
+    "    return x < 0 ? 0 : x > 1 ? 1 : x;\n"
     "}\n"
     "\n"
     "// `parameter` is LEAKY_RELU's and ELU's.\n"
@@ -5205,71 +6490,110 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    if constexpr (Activation == RELU)\n"
     "        return x > 0 || x != x ? x : A(0);\n"
     "    else if constexpr (Activation == GELU_TANH)\n"
-    "        return times_logistic(A(1), x, gelu_argument(x));\n"
+    "        return times_logistic(x, gelu_argument(x));\n"
     "    else if constexpr (Activation == GELU_ERF)\n"
-    "        return times_normal_cdf(A(1), x, x);\n"
+    "        return times_normal<false>(x, x);\n"
     "    else if constexpr (Activation == SILU)\n"
-    "        return times_logistic(A(1), x, x);\n"
+    "        return times_logistic(x, x);\n"
     "    else if constexpr (Activation == SIGMOID)\n"
-    "        return logistic(x);\n"
+    "        return times_logistic(A(1), x);\n"
     "    else if constexpr (Activation == TANH)\n"
     "        return hyperbolic_tangent(x);\n"
     "    else if constexpr (Activation == LEAKY_RELU)\n"
     "        return x > 0 || x != x ? x : parameter * x;\n"
-    "    else if constexpr (Activation == ELU)\n"
-    "        return x > 0 || x != x ? x : parameter * exponential_less_1(x);\n"
-    "    else if constexpr (Activation == SQUARED_RELU)\n"
+    "    else if constexpr (Activation == ELU) {\n"
+    "        A below = parameter * copysign(exponential_less_1(x), x);\n"
+    "        return x > 0 || x != x ? x : below;\n"
+    "    } else if constexpr (Activation == SQUARED_RELU)\n"
     "        return x > 0 || x != x ? x * x : A(0);\n"
     "    else if constexpr (Activation == QUICK_GELU)\n"
-    "        return times_logistic(A(1), x, A(1.702) * x);\n"
+    "        return times_logistic(x, A(1.702) * x);\n"
     "    else if constexpr (Activation == SOFTPLUS)\n"
     "        return softplus(x);\n"
     "    else if constexpr (Activation == HARDSWISH)\n"
-    "        return x * ((x < -3 ? A(0) : x > 3 ? A(6) : x + 3) / 6);\n"
+    "        return x * from_0_to_1((x + 3) * A(1 / 6.0));\n"
     "    else if constexpr (Activation == MISH)\n"
     "        return mish(x);\n"
     "    else\n"
     "        return x;\n"
     "}\n"
     "\n"
-    "// v times the derivative at x. RELU's is applied by selection and is not here.\n"
+    "// v times the derivative at x. RELU's is applied by selection.\n"
     "template <int Activation, class A> __device__ inline A times_derivative(A v, A x, A parameter) {\n"
-    "    if constexpr (Activation == GELU_TANH) {\n"
-    "        A argument = gelu_argument(x);\n"
-    "        // beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN\n"
-    "        A within = x > 64 && x - x == 0 ? A(64) : x < -64 && x - x == 0 ? A(-64) : x;\n"
-    "        constexpr A c = A(0.79788456080286535588);\n"
-    "        return times_logistic(v, 1 + 2 * within * logistic(-argument) * (c + c * A(0.134145) * (within * within)),\n",
-    "                              argument);\n"
+    "    if constexpr (Activation == RELU) {\n"
+    "        return x > 0 ? v : A(0);\n"
+    "    } else if constexpr (Activation == GELU_TANH) {\n"
+    "        return times_gate_derivative(v, x, gelu_argument(x), gelu_argument_derivative(x));\n"
     "    } else if constexpr (Activation == GELU_ERF) {\n"
-    "        return times_normal_cdf(v, A(1), x) + times_normal_density(v, x, x);\n"
+    "        return times_normal<true>(v, x);\n"
     "    } else if constexpr (Activation == SILU) {\n"
-    "        return times_logistic(v, 1 + x * logistic(-x), x);\n"
+    "        return times_gate_derivative(v, x, x, A(1));\n"
     "    } else if constexpr (Activation == SIGMOID) {\n"
-    "        return times_logistic(v, logistic(x < 0 ? -x : x), x < 0 ? x : -x);\n"
+    "        return times_logistic_derivative(v, A(1), -fabs(x));\n"
     "    } else if constexpr (Activation == TANH) {\n"
-    "        return times_logistic(v, 4 * logistic(2 * (x < 0 ? -x : x)), -2 * (x < 0 ? -x : x));\n"
+    "        return times_logistic_derivative(v, A(4), -2 * fabs(x));\n"
     "    } else if constexpr (Activation == LEAKY_RELU) {\n"
     "        return x > 0 ? v : x == x ? v * parameter : x;\n"
     "    } else if constexpr (Activation == ELU) {\n"
-    "        if (x > 0)\n"
-    "            return v;\n"
-    "        A root = exponential(x * A(0.5)); // exp(x) itself may be subnormal\n"
-    "        return v * root * parameter * root;\n"
+    "        Exponential<A> e = exponential(x);\n"
+    "        return x > 0 ? v : v * e.root * (parameter * e.part) * e.root;\n"
     "    } else if constexpr (Activation == SQUARED_RELU) {\n"
     "        return x > 0 || x != x ? v * (2 * x) : A(0);\n"
     "    } else if constexpr (Activation == QUICK_GELU) {\n"
-    "        A z = A(1.702) * (x > A(1e30) && x - x == 0 ? A(1e30) : x < A(-1e30) && x - x == 0 ? A(-1e30) : x); // not to overflow\n"
-    "        return times_logistic(v, 1 + z * logistic(-z), z);\n"
+    "        return times_gate_derivative(v, x, A(1.702) * x, A(1.702));\n"
     "    } else if constexpr (Activation == SOFTPLUS) {\n"
-    "        return times_logistic(v, A(1), x);\n"
+    "        return times_logistic(v, x);\n"
     "    } else if constexpr (Activation == HARDSWISH) {\n"
-    "        return v * (x <= -3 ? A(0) : x >= 3 ? A(1) : x / 3 + A(0.5));\n"
+    "        return v * (x <= -3 ? A(0) : x >= 3 ? A(1) : x * A(1 / 3.0) + A(0.5));\n"
     "    } else if constexpr (Activation == MISH) {\n"
     "        return times_mish_derivative(v, x);\n"
     "    } else {\n"
     "        return v;\n"
     "    }\n"
+    "}\n"
+    "\n"
+    "// Both for gated layers: the value at x, and v times the derivative. They are made of the same parts of x, which the\n"
+    "// compiler computes once.\n"
+    "template <int Activation, class A>\n"
+    "__device__ inline void activate_and_derive(A v, A x, A parameter, A &value, A &slope) {\n"
+    "    value = activate<Activation>(x, parameter);\n"
+    "    slope = times_derivative<Activation>(v, x, parameter);\n"
+    "}\n",
+    NULL};
+
+static const char *const gemmepi__source_amax_cuh[] = {
+    "// The largest magnitude of what the threads of a launch have seen.\n"
+    "#pragma once\n"
+    "#include \"types.cuh\"\n"
+    "\n"
+    "// |x| as bits, which order as the numbers do, NaN above all\n"
+    "__device__ inline u32 magnitude(float x) {\n"
+    "    return __float_as_uint(x) & 0x7fffffff;\n"
+    "}\n"
+    "__device__ inline u64 magnitude(double x) {\n"
+    "    return (u64)__double_as_longlong(x) & 0x7fffffffffffffff;\n"
+    "}\n"
+    "__device__ inline u32 magnitude(int) { // whole numbers have no amax\n"
+    "    return 0;\n"
+    "}\n"
+    "\n"
+    "template <class A, int N, class M> __device__ inline void keep_largest(const A (&v)[N], int valid, M &largest) {\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < N; i++) {\n"
+    "        M size = i < valid ? magnitude(v[i]) : 0;\n"
+    "        largest = size > largest ? size : largest;\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// The largest of all threads of a warp into memory. Every thread of the warp takes part.\n"
+    "template <class M> __device__ inline void store_largest(void *amax, M largest) {\n"
+    "#pragma unroll\n"
+    "    for (int step = 16; step > 0; step /= 2) {\n"
+    "        M other = __shfl_xor_sync(0xffffffff, largest, step);\n"
+    "        largest = other > largest ? other : largest;\n"
+    "    }\n"
+    "    if ((threadIdx.y * blockDim.x + threadIdx.x) % 32 == 0 && largest != 0)\n"
+    "        atomicMax((M *)amax, largest);\n"
     "}\n",
     NULL};
 
@@ -5309,6 +6633,325 @@ static const char *const gemmepi__source_convert_cu[] = {
     "}\n",
     NULL};
 
+static const char *const gemmepi__source_elementwise_cu[] = {
+    "// An element-wise operation over tensors: `gemmepi_contiguous` where all are dense in the same order, `gemmepi_strided`\n"
+    "// for any strides.\n"
+    "#include \"operations.cuh\"\n"
+    "\n"
+    "#ifndef GEMMEPI_REPEATS\n"
+    "#define GEMMEPI_TILE    0 // gemmepi_strided: a tile's extent along the first axis, a power of two from 8 to 4096\n"
+    "#define GEMMEPI_REPEATS 0 // gemmepi_contiguous: bit t: tensor t is one number for all\n"
+    "#define GEMMEPI_MODES   0 // gemmepi_strided: two bits for each tensor, of the enum below\n"
+    "#endif\n"
+    "\n"
+    "constexpr int THREADS = 256;\n"
+    "\n"
+    "#if GEMMEPI_TILE == 0\n"
+    "\n"
+    "// >>dense tensors\n"
+    "\n"
+    "constexpr int AT_ONCE = GEMMEPI_AT_ONCE;\n"
+    "\n"
+    "template <int Tensor> constexpr bool REPEATS = (GEMMEPI_REPEATS >> Tensor & 1) != 0;\n"
+    "\n"
+    "template <int Tensor> struct Loaded {\n"
+    "    Vector<Tensor> words[AT_ONCE];\n"
+    "};\n"
+    "\n"
+    "template <int Tensor>\n"
+    "__device__ inline void load_dense(const gemmepi__contiguous_params &p, long long first, Loaded<Tensor> &x) {\n"
+    "    if constexpr (USED<Tensor> && !REPEATS<Tensor>)\n"
+    "#pragma unroll\n"
+    "        for (int r = 0; r < AT_ONCE; r++) {\n"
+    "            long long at = first + (long long)r * THREADS * VECTOR, left = p.count - at;\n"
+    "            const Type<Tensor> *from = (const Type<Tensor> *)p.data[Tensor] + at;\n"
+    "            x.words[r] = load_vector<Tensor>(from, left >= VECTOR ? VECTOR : (int)left);\n"
+    "        }\n"
+    "}\n"
+    "\n"
+    "template <int Tensor>\n"
+    "__device__ inline void take_dense(const gemmepi__contiguous_params &p, const Loaded<Tensor> &x, int r,\n"
+    "                                  Acc (&v)[TENSORS][VECTOR]) {\n"
+    "    if constexpr (USED<Tensor> && REPEATS<Tensor>)\n"
+    "        repeat_value<Tensor>(*(const Type<Tensor> *)p.data[Tensor], v);\n"
+    "    else if constexpr (USED<Tensor>)\n"
+    "        to_values<Tensor>(x.words[r], v);\n"
+    "}\n"
+    "\n"
+    "template <int Tensor>\n"
+    "__device__ inline void store_dense(const gemmepi__contiguous_params &p, long long at, int valid,\n"
+    "                                   const Acc (&v)[TENSORS][VECTOR]) {\n"
+    "    if constexpr (USED<Tensor>)\n"
+    "        store_vector<Tensor>((Type<Tensor> *)p.data[Tensor] + at, valid, from_values<Tensor>(v));\n"
+    "}\n"
+    "\n"
+    "// Blocks: count elements divided by THREADS * AT_ONCE vectors.\n"
+    "extern \"C\" __global__ void __launch_bounds__(THREADS)\n"
+    "    gemmepi_contiguous(GEMMEPI_PARAMS gemmepi__contiguous_params p) {\n"
+    "    long long first = (long long)blockIdx.x * (THREADS * AT_ONCE * VECTOR) + threadIdx.x * VECTOR;\n"
+    "    Scalars s = scalars_of(p.operation);\n"
+    "    Magnitude largest = 0;\n"
+    "    Loaded<IN_A> a;\n"
+    "    Loaded<IN_B> b;\n"
+    "    Loaded<IN_W> w;\n"
+    "    Loaded<IN_DY> dy;\n"
+    "    load_dense<IN_A>(p, first, a);\n"
+    "    load_dense<IN_B>(p, first, b);\n"
+    "    load_dense<IN_W>(p, first, w);\n"
+    "    load_dense<IN_DY>(p, first, dy);\n"
+    "#pragma unroll\n"
+    "    for (int r = 0; r < AT_ONCE; r++) {\n"
+    "        long long at = first + (long long)r * THREADS * VECTOR, left = p.count - at;\n"
+    "        Acc v[TENSORS][VECTOR];\n"
+    "        take_dense<IN_A>(p, a, r, v);\n"
+    "        take_dense<IN_B>(p, b, r, v);\n"
+    "        take_dense<IN_W>(p, w, r, v);\n"
+    "        take_dense<IN_DY>(p, dy, r, v);\n"
+    "        operate_on(v, s, largest);\n"
+    "        int valid = left >= VECTOR ? VECTOR : (int)left;\n"
+    "#define GEMMEPI_STORE(Tensor) store_dense<Tensor>(p, at, valid, v);\n"
+    "        GEMMEPI_EACH_OUTPUT(GEMMEPI_STORE)\n"
+    "#undef GEMMEPI_STORE\n"
+    "    }\n"
+    "    if (CAST_AMAX)\n"
+    "        store_largest(p.operation.amax, largest);\n"
+    "}\n"
+    "\n"
+    "#else\n"
+    "\n"
+    "// >>any strides\n"
+    "\n"
+    "// A block makes a tile of TILE_I x TILE_J indices of the first two axes, in which a thread owns vectors along the first. How\n"
+    "// a tensor comes to be in, or leaves, the threads' registers:\n"
+    "enum {\n"
+    "    ALONG_VECTORS, // dense and aligned along the first axis: by vectors\n"
+    "    REPEATED,      // one number along the first axis\n"
+    "    ALONG_I,       // element by element, neighbouring threads along the first axis, and exchanged in shared memory\n",
+    "    ALONG_J        // likewise along the second: the tensor is transposed\n"
+    "};\n"
+    "template <int Tensor> constexpr int MODE = USED<Tensor> ? GEMMEPI_MODES >> 2 * Tensor & 3 : REPEATED;\n"
+    "\n"
+    "constexpr int PER_THREAD = GEMMEPI_PER_THREAD;\n"
+    "constexpr int TILE_I = GEMMEPI_TILE, TILE_J = THREADS * PER_THREAD / TILE_I;\n"
+    "constexpr int VECTORS = PER_THREAD / VECTOR; // of a thread\n"
+    "static_assert(TILE_J >= 1, \"the tile is larger than a block's elements\");\n"
+    "\n"
+    "constexpr bool TRANSPOSES = MODE<IN_A> == ALONG_J || MODE<IN_B> == ALONG_J || MODE<IN_W> == ALONG_J ||\n"
+    "                            MODE<IN_DY> == ALONG_J || MODE<OUT_Y> == ALONG_J || MODE<OUT_DA> == ALONG_J ||\n"
+    "                            MODE<OUT_DB> == ALONG_J || MODE<OUT_DW> == ALONG_J;\n"
+    "\n"
+    "// In shared memory: rows along the first axis, an odd number of words long where columns are read or written, so that\n"
+    "// they meet all banks.\n"
+    "template <class T> constexpr int PITCH = TILE_I + (TRANSPOSES ? (sizeof(T) < 4 ? 4 / sizeof(T) : 1) : 0);\n"
+    "constexpr int SHARED_BYTES = TILE_J * (TILE_I + (TRANSPOSES ? 4 : 0)) * LARGEST_SIZE;\n"
+    "\n"
+    "// Of this thread's vector v, and of its element e in the order in which a mode goes through the tile: where in the tile.\n"
+    "__device__ inline void place_of_vector(int v, int &i, int &j) {\n"
+    "    int at = v * THREADS + threadIdx.x;\n"
+    "    i = at % (TILE_I / VECTOR) * VECTOR;\n"
+    "    j = at / (TILE_I / VECTOR);\n"
+    "}\n"
+    "template <int Mode> __device__ inline void place_of_element(int e, int &i, int &j) {\n"
+    "    int at = e * THREADS + threadIdx.x;\n"
+    "    i = Mode == ALONG_I ? at % TILE_I : at / TILE_J;\n"
+    "    j = Mode == ALONG_I ? at / TILE_I : at % TILE_J;\n"
+    "}\n"
+    "\n"
+    "// Where a tile lies: its extents within the tensors, and its first index along each axis.\n"
+    "struct Place {\n"
+    "    int extent_i, extent_j;\n"
+    "    long long i, j;\n"
+    "    u32 outer; // of the other axes\n"
+    "};\n"
+    "\n"
+    "template <int Tensor> __device__ inline Type<Tensor> *tile_of(const gemmepi__strided_params &p, const Place &place) {\n"
+    "    long long at = place.i * p.stride[Tensor][0] + place.j * p.stride[Tensor][1];\n"
+    "    u32 outer = place.outer;\n"
+    "    for (int d = 2; d < p.rank; d++) {\n"
+    "        u32 rest = outer / p.extent[d];\n"
+    "        at += (long long)(outer - rest * p.extent[d]) * p.stride[Tensor][d];\n"
+    "        outer = rest;\n"
+    "    }\n"
+    "    return (Type<Tensor> *)p.data[Tensor] + at;\n"
+    "}\n"
+    "\n"
+    "template <int Tensor> struct Tile {\n"
+    "    Vector<Tensor> words[VECTORS];      // of this thread\n"
+    "    Type<Tensor> single[VECTORS];       // REPEATED\n"
+    "    Type<Tensor> elements[PER_THREAD]; // ALONG_I, ALONG_J: on the way to or from shared memory\n"
+    "};\n"
+    "\n"
+    "template <int Tensor>\n"
+    "__device__ inline void load_tile(const gemmepi__strided_params &p, const Place &place, Tile<Tensor> &x) {\n"
+    "    if constexpr (USED<Tensor>) {\n"
+    "        const Type<Tensor> *from = tile_of<Tensor>(p, place);\n"
+    "        long long step_i = p.stride[Tensor][0], step_j = p.stride[Tensor][1];\n"
+    "        int i, j;\n"
+    "        if constexpr (MODE<Tensor> == ALONG_I || MODE<Tensor> == ALONG_J) {\n"
+    "#pragma unroll\n"
+    "            for (int e = 0; e < PER_THREAD; e++) {\n"
+    "                place_of_element<MODE<Tensor>>(e, i, j);\n"
+    "                x.elements[e] = Type<Tensor>();\n"
+    "                if (i < place.extent_i && j < place.extent_j)\n"
+    "                    x.elements[e] = from[i * step_i + j * step_j];\n"
+    "            }\n"
+    "        } else {\n"
+    "#pragma unroll\n"
+    "            for (int v = 0; v < VECTORS; v++) {\n"
+    "                place_of_vector(v, i, j);\n"
+    "                if constexpr (MODE<Tensor> == REPEATED) {\n"
+    "                    x.single[v] = Type<Tensor>();\n"
+    "                    if (j < place.extent_j)\n"
+    "                        x.single[v] = from[j * step_j];\n"
+    "                } else {\n"
+    "                    int left = j < place.extent_j ? place.extent_i - i : 0;\n"
+    "                    x.words[v] = load_vector<Tensor>(from + i + j * step_j, left < VECTOR ? left : VECTOR);\n",
+    "                }\n"
+    "            }\n"
+    "        }\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// Between this thread's vectors and shared memory, by words, as rows need not be aligned to more.\n"
+    "template <int Tensor> __device__ inline Vector<Tensor> vector_from_shared(const Type<Tensor> *from) {\n"
+    "    if constexpr (!TRANSPOSES) {\n"
+    "        return *reinterpret_cast<const Vector<Tensor> *>(from);\n"
+    "    } else {\n"
+    "        Vector<Tensor> words;\n"
+    "#pragma unroll\n"
+    "        for (int k = 0; k < sizeof words / sizeof words.at[0]; k++)\n"
+    "            words.at[k] = reinterpret_cast<const typename Vector<Tensor>::Word *>(from)[k];\n"
+    "        return words;\n"
+    "    }\n"
+    "}\n"
+    "template <int Tensor> __device__ inline void vector_to_shared(Type<Tensor> *to, const Vector<Tensor> &words) {\n"
+    "    if constexpr (!TRANSPOSES) {\n"
+    "        *reinterpret_cast<Vector<Tensor> *>(to) = words;\n"
+    "    } else {\n"
+    "#pragma unroll\n"
+    "        for (int k = 0; k < sizeof words / sizeof words.at[0]; k++)\n"
+    "            reinterpret_cast<typename Vector<Tensor>::Word *>(to)[k] = words.at[k];\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// An input's elements, in the order in which they were loaded, become this thread's vectors. Every thread takes part.\n"
+    "template <int Tensor> __device__ inline void exchange_input(char *shared, Tile<Tensor> &x) {\n"
+    "    if constexpr (MODE<Tensor> == ALONG_I || MODE<Tensor> == ALONG_J) {\n"
+    "        Type<Tensor> *tile = (Type<Tensor> *)shared;\n"
+    "        int i, j;\n"
+    "        __syncthreads();\n"
+    "#pragma unroll\n"
+    "        for (int e = 0; e < PER_THREAD; e++) {\n"
+    "            place_of_element<MODE<Tensor>>(e, i, j);\n"
+    "            tile[j * PITCH<Type<Tensor>> + i] = x.elements[e];\n"
+    "        }\n"
+    "        __syncthreads();\n"
+    "#pragma unroll\n"
+    "        for (int v = 0; v < VECTORS; v++) {\n"
+    "            place_of_vector(v, i, j);\n"
+    "            x.words[v] = vector_from_shared<Tensor>(tile + j * PITCH<Type<Tensor>> + i);\n"
+    "        }\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "template <int Tensor>\n"
+    "__device__ inline void take_tile(const Tile<Tensor> &x, int v, Acc (&values)[TENSORS][VECTOR]) {\n"
+    "    if constexpr (USED<Tensor> && MODE<Tensor> == REPEATED)\n"
+    "        repeat_value<Tensor>(x.single[v], values);\n"
+    "    else if constexpr (USED<Tensor>)\n"
+    "        to_values<Tensor>(x.words[v], values);\n"
+    "}\n"
+    "\n"
+    "template <int Tensor>\n"
+    "__device__ inline void keep_tile(Tile<Tensor> &y, int v, const Acc (&values)[TENSORS][VECTOR]) {\n"
+    "    if constexpr (USED<Tensor>)\n"
+    "        y.words[v] = from_values<Tensor>(values);\n"
+    "}\n"
+    "\n"
+    "template <int Tensor>\n"
+    "__device__ inline void store_tile(const gemmepi__strided_params &p, const Place &place, char *shared, const Tile<Tensor> &y) {\n"
+    "    if constexpr (USED<Tensor>) {\n"
+    "        Type<Tensor> *to = tile_of<Tensor>(p, place);\n"
+    "        long long step_i = p.stride[Tensor][0], step_j = p.stride[Tensor][1];\n"
+    "        int i, j;\n"
+    "        if constexpr (MODE<Tensor> == ALONG_VECTORS) {\n"
+    "#pragma unroll\n"
+    "            for (int v = 0; v < VECTORS; v++) {\n"
+    "                place_of_vector(v, i, j);\n"
+    "                int left = j < place.extent_j ? place.extent_i - i : 0;\n"
+    "                store_vector<Tensor>(to + i + j * step_j, left < VECTOR ? left : VECTOR, y.words[v]);\n"
+    "            }\n"
+    "        } else {\n"
+    "            Type<Tensor> *tile = (Type<Tensor> *)shared;\n"
+    "            __syncthreads();\n"
+    "#pragma unroll\n"
+    "            for (int v = 0; v < VECTORS; v++) {\n"
+    "                place_of_vector(v, i, j);\n"
+    "                vector_to_shared<Tensor>(tile + j * PITCH<Type<Tensor>> + i, y.words[v]);\n"
+    "            }\n"
+    "            __syncthreads();\n"
+    "#pragma unroll\n"
+    "            for (int e = 0; e < PER_THREAD; e++) {\n"
+    "                place_of_element<MODE<Tensor>>(e, i, j);\n"
+    "                if (i < place.extent_i && j < place.extent_j)\n"
+    "                    to[i * step_i + j * step_j] = tile[j * PITCH<Type<Tensor>> + i];\n"
+    "            }\n"
+    "        }\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// Blocks: tiles of the first axis, of the second, and the other axes' indices.\n",
+    "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_strided(GEMMEPI_PARAMS gemmepi__strided_params p) {\n"
+    "    __shared__ alignas(16) char shared[SHARED_BYTES];\n"
+    "    u32 rest = blockIdx.x / p.tiles_i;\n"
+    "    Place place;\n"
+    "    place.i = (long long)(blockIdx.x - rest * p.tiles_i) * TILE_I;\n"
+    "    place.outer = rest / p.tiles_j;\n"
+    "    place.j = (long long)(rest - place.outer * p.tiles_j) * TILE_J;\n"
+    "    place.extent_i = p.extent_i - place.i < TILE_I ? (int)(p.extent_i - place.i) : TILE_I;\n"
+    "    place.extent_j = p.extent_j - place.j < TILE_J ? (int)(p.extent_j - place.j) : TILE_J;\n"
+    "    Scalars s = scalars_of(p.operation);\n"
+    "    Magnitude largest = 0;\n"
+    "    Tile<IN_A> a;\n"
+    "    Tile<IN_B> b;\n"
+    "    Tile<IN_W> w;\n"
+    "    Tile<IN_DY> dy;\n"
+    "    Tile<OUT_Y> y;\n"
+    "    Tile<OUT_DA> da;\n"
+    "    Tile<OUT_DB> db;\n"
+    "    Tile<OUT_DW> dw;\n"
+    "    load_tile(p, place, a);\n"
+    "    load_tile(p, place, b);\n"
+    "    load_tile(p, place, w);\n"
+    "    load_tile(p, place, dy);\n"
+    "    exchange_input(shared, a);\n"
+    "    exchange_input(shared, b);\n"
+    "    exchange_input(shared, w);\n"
+    "    exchange_input(shared, dy);\n"
+    "#pragma unroll\n"
+    "    for (int v = 0; v < VECTORS; v++) {\n"
+    "        Acc values[TENSORS][VECTOR];\n"
+    "        take_tile(a, v, values);\n"
+    "        take_tile(b, v, values);\n"
+    "        take_tile(w, v, values);\n"
+    "        take_tile(dy, v, values);\n"
+    "        operate_on(values, s, largest);\n"
+    "        keep_tile(y, v, values);\n"
+    "        keep_tile(da, v, values);\n"
+    "        keep_tile(db, v, values);\n"
+    "        keep_tile(dw, v, values);\n"
+    "    }\n"
+    "    store_tile(p, place, shared, y);\n"
+    "    store_tile(p, place, shared, da);\n"
+    "    store_tile(p, place, shared, db);\n"
+    "    store_tile(p, place, shared, dw);\n"
+    "    if (CAST_AMAX)\n"
+    "        store_largest(p.operation.amax, largest);\n"
+    "}\n"
+    "\n"
+    "#endif\n",
+    NULL};
+
 static const char *const gemmepi__source_epilogue_cuh[] = {
     "// The epilogue on a run of eight accumulators of one row. Written once, for every kernel that ends in one.\n"
     "//\n"
@@ -5319,6 +6962,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "#pragma once\n"
     "#include \"types.cuh\"\n"
     "#include \"activation.cuh\"\n"
+    "#include \"amax.cuh\"\n"
     "#include \"params.h\"\n"
     "\n"
     "// The prologue defines these for the problem at hand; the values here let the file compile by itself.\n"
@@ -5369,36 +7013,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    return x + y;\n"
     "}\n"
     "\n"
-    "// |x| as bits, which order as the numbers do, NaN above all\n"
-    "__device__ inline u32 magnitude(float x) {\n"
-    "    return __float_as_uint(x) & 0x7fffffff;\n"
-    "}\n"
-    "__device__ inline u64 magnitude(double x) {\n"
-    "    return (u64)__double_as_longlong(x) & 0x7fffffffffffffff;\n"
-    "}\n"
-    "__device__ inline u32 magnitude(int) { // whole numbers have no amax\n"
-    "    return 0;\n"
-    "}\n"
     "typedef decltype(magnitude(Acc())) Magnitude;\n"
-    "\n"
-    "__device__ inline void keep_largest(const Acc (&v)[RUN], int valid, Magnitude &largest) {\n"
-    "#pragma unroll\n"
-    "    for (int i = 0; i < RUN; i++) {\n"
-    "        Magnitude size = i < valid ? magnitude(v[i]) : 0;\n"
-    "        largest = size > largest ? size : largest;\n"
-    "    }\n"
-    "}\n"
-    "\n"
-    "// The largest of all threads of a warp into memory. Every thread of the warp takes part.\n"
-    "__device__ inline void store_largest(void *amax, Magnitude largest) {\n"
-    "#pragma unroll\n"
-    "    for (int step = 16; step > 0; step /= 2) {\n"
-    "        Magnitude other = __shfl_xor_sync(0xffffffff, largest, step);\n"
-    "        largest = other > largest ? other : largest;\n"
-    "    }\n"
-    "    if ((threadIdx.y * blockDim.x + threadIdx.x) % 32 == 0 && largest != 0)\n",
-    "        atomicMax((Magnitude *)amax, largest);\n"
-    "}\n"
     "\n"
     "// >>memory\n"
     "\n"
@@ -5422,7 +7037,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "__device__ inline void store_scaled(const gemmepi__kernel_matrix &x, Acc scale, long long item, long long row,\n"
     "                                    long long column, int valid, const Acc (&values)[RUN]) {\n"
     "    Acc scaled[RUN];\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "    for (int i = 0; i < RUN; i++)\n"
     "        scaled[i] = product(values[i], scale);\n"
     "    store<T>(x, item, row, column, valid, scaled);\n"
@@ -5481,7 +7096,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    state.scale_residual = tensor_scale<SCALES_RESIDUAL>(p.scale_residual, item);\n"
     "    return state;\n"
     "}\n"
-    "\n",
+    "\n"
     "__device__ inline void multiply_by_factors(const gemmepi__epilogue_params &p, const Epilogue_state &state,\n"
     "                                           long long item, long long row, Acc (&v)[RUN]) {\n"
     "    constexpr bool by_column = GEMMEPI_SCALE_B == SCALE_OUTER;\n"
@@ -5498,7 +7113,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "__device__ inline void multiply_by_derivative(const gemmepi__epilogue_params &p, const Epilogue_state &state,\n"
     "                                              long long item, long long row, long long column, int valid,\n"
     "                                              Acc (&v)[RUN]) {\n"
-    "    if constexpr (AUX_IS_MASK) {\n"
+    "    if constexpr (AUX_IS_MASK) {\n",
     "        u32 bits = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column) / 8];\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
@@ -5564,7 +7179,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    else\n"
     "        store<GEMMEPI_D_TYPE>(p.d, item, row, column, valid, v);\n"
     "}\n"
-    "\n",
+    "\n"
     "// After a thread's last run; every thread of a warp takes part.\n"
     "__device__ inline void end_epilogue(const gemmepi__epilogue_params &p, const Epilogue_state &state) {\n"
     "    if (AMAX_D)\n"
@@ -5586,7 +7201,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    for (u32 half = Threads / width / 2; half > 0; half /= 2) {\n"
     "        __syncthreads();\n"
     "        if (y < half)\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "            for (int i = 0; i < RUN; i++)\n"
     "                shared[i][thread] = sum(shared[i][thread], shared[i][thread + half * width]);\n"
     "    }\n"
@@ -6032,6 +7647,170 @@ static const char *const gemmepi__source_gemm_plain_cu[] = {
     "}\n",
     NULL};
 
+static const char *const gemmepi__source_operations_cuh[] = {
+    "// The element-wise operations: what each computes for one index. With its row in gemmepi__operations and its twin on the\n"
+    "// host this is all that there is of an operation; elementwise.cu and sum.cu bring the values.\n"
+    "#pragma once\n"
+    "#include \"activation.cuh\"\n"
+    "#include \"amax.cuh\"\n"
+    "#include \"params.h\"\n"
+    "#include \"types.cuh\"\n"
+    "\n"
+    "// The prologue defines these for the operation at hand; the values here let the file compile by itself.\n"
+    "#ifndef GEMMEPI_OPERATION\n"
+    "#define GEMMEPI_OPERATION  1 // the public value\n"
+    "#define GEMMEPI_ACTIVATION 4 // the public value\n"
+    "#define GEMMEPI_USED       0x11 // bit t: tensor t of the enum below is read or written\n"
+    "#define GEMMEPI_ACC        F32\n"
+    "#define GEMMEPI_A_TYPE     F32\n"
+    "#define GEMMEPI_B_TYPE     F32\n"
+    "#define GEMMEPI_W_TYPE     F32\n"
+    "#define GEMMEPI_DY_TYPE    F32\n"
+    "#define GEMMEPI_Y_TYPE     F32\n"
+    "#define GEMMEPI_DA_TYPE    F32\n"
+    "#define GEMMEPI_DB_TYPE    F32\n"
+    "#define GEMMEPI_DW_TYPE    F32\n"
+    "#define GEMMEPI_CAST       0 // what goes with a cast: bits 1 scale, 2 amax\n"
+    "#endif\n"
+    "\n"
+    "typedef GEMMEPI_ACC Acc;\n"
+    "typedef decltype(magnitude(Acc())) Magnitude;\n"
+    "\n"
+    "enum { IN_A, IN_B, IN_W, IN_DY, OUT_Y, OUT_DA, OUT_DB, OUT_DW, TENSORS };\n"
+    "enum {\n"
+    "    OP_ACTIVATION = 1, OP_ACTIVATION_BACKWARD, OP_GATED, OP_GATED_BACKWARD, OP_LERP, OP_LERP_BACKWARD, OP_BIAS_GRAD, OP_CAST\n"
+    "};\n"
+    "\n"
+    "template <int Tensor> struct Type_of;\n"
+    "template <> struct Type_of<IN_A> { typedef GEMMEPI_A_TYPE type; };\n"
+    "template <> struct Type_of<IN_B> { typedef GEMMEPI_B_TYPE type; };\n"
+    "template <> struct Type_of<IN_W> { typedef GEMMEPI_W_TYPE type; };\n"
+    "template <> struct Type_of<IN_DY> { typedef GEMMEPI_DY_TYPE type; };\n"
+    "template <> struct Type_of<OUT_Y> { typedef GEMMEPI_Y_TYPE type; };\n"
+    "template <> struct Type_of<OUT_DA> { typedef GEMMEPI_DA_TYPE type; };\n"
+    "template <> struct Type_of<OUT_DB> { typedef GEMMEPI_DB_TYPE type; };\n"
+    "template <> struct Type_of<OUT_DW> { typedef GEMMEPI_DW_TYPE type; };\n"
+    "template <int Tensor> using Type = typename Type_of<Tensor>::type;\n"
+    "\n"
+    "template <int Tensor> constexpr bool USED = (GEMMEPI_USED >> Tensor & 1) != 0;\n"
+    "constexpr bool CAST_SCALE = (GEMMEPI_CAST & 1) != 0, CAST_AMAX = (GEMMEPI_CAST & 2) != 0;\n"
+    "\n"
+    "#define GEMMEPI_EACH_INPUT(DO) DO(IN_A) DO(IN_B) DO(IN_W) DO(IN_DY)\n"
+    "#define GEMMEPI_EACH_OUTPUT(DO) DO(OUT_Y) DO(OUT_DA) DO(OUT_DB) DO(OUT_DW)\n"
+    "\n"
+    "// The bytes of the largest element decide how many go into one access of 16 bytes.\n"
+    "template <int Tensor> constexpr int SIZE = USED<Tensor> ? sizeof(Type<Tensor>) : 1;\n"
+    "template <int X, int Y> constexpr int LARGER = X > Y ? X : Y;\n"
+    "template <int Tensor> constexpr int LARGER_PAIR = LARGER<SIZE<Tensor>, SIZE<Tensor + 1>>;\n"
+    "constexpr int LARGEST_SIZE =\n"
+    "    LARGER<LARGER<LARGER_PAIR<IN_A>, LARGER_PAIR<IN_W>>, LARGER<LARGER_PAIR<OUT_Y>, LARGER_PAIR<OUT_DB>>>;\n"
+    "constexpr int VECTOR = 16 / LARGEST_SIZE < RUN ? 16 / LARGEST_SIZE : RUN; // elements\n"
+    "\n"
+    "// What is the same for all indices.\n"
+    "struct Scalars {\n"
+    "    Acc parameter, weight, rest; // rest is 1 - weight\n"
+    "    bool near_a;                 // |weight| < 1/2\n"
+    "    Acc scale;\n"
+    "};\n"
+    "__device__ inline Scalars scalars_of(const gemmepi__operation_params &p) {\n"
+    "    Scalars s;\n"
+    "    s.parameter = (Acc)p.parameter;\n"
+    "    s.weight = (Acc)p.weight;\n"
+    "    s.rest = (Acc)(1 - p.weight);\n"
+    "    s.near_a = p.weight > -0.5 && p.weight < 0.5;\n"
+    "    s.scale = CAST_SCALE ? (Acc)*p.scale : Acc(1);\n"
+    "    return s;\n"
+    "}\n"
+    "\n"
+    "// RELU's derivative is a selection, so that inf * 0 does not arise.\n"
+    "__device__ inline Acc times_slope(Acc dy, Acc x, Acc parameter) {\n"
+    "    if constexpr (GEMMEPI_ACTIVATION == RELU)\n"
+    "        return x > 0 ? dy : Acc(0);\n"
+    "    else\n"
+    "        return times_derivative<GEMMEPI_ACTIVATION>(dy, x, parameter);\n"
+    "}\n"
+    "\n"
+    "// v holds the inputs of one index, and receives the outputs.\n"
+    "__device__ inline void operate(Acc (&v)[TENSORS], const Scalars &s) {\n",
+    "    constexpr int operation = GEMMEPI_OPERATION;\n"
+    "    if constexpr (operation == OP_ACTIVATION) {\n"
+    "        v[OUT_Y] = activate<GEMMEPI_ACTIVATION>(v[IN_A], s.parameter);\n"
+    "    } else if constexpr (operation == OP_ACTIVATION_BACKWARD) {\n"
+    "        v[OUT_DA] = times_slope(v[IN_DY], v[IN_A], s.parameter);\n"
+    "    } else if constexpr (operation == OP_GATED) {\n"
+    "        v[OUT_Y] = v[IN_A] * activate<GEMMEPI_ACTIVATION>(v[IN_B], s.parameter);\n"
+    "    } else if constexpr (operation == OP_GATED_BACKWARD) {\n"
+    "        if (USED<OUT_DA>)\n"
+    "            v[OUT_DA] = v[IN_DY] * activate<GEMMEPI_ACTIVATION>(v[IN_B], s.parameter);\n"
+    "        if (USED<OUT_DB>)\n"
+    "            v[OUT_DB] = times_slope(v[IN_DY] * v[IN_A], v[IN_B], s.parameter);\n"
+    "    } else if constexpr (operation == OP_LERP) {\n"
+    "        Acc a = v[IN_A], b = v[IN_B], w = USED<IN_W> ? v[IN_W] : s.weight, rest = USED<IN_W> ? 1 - w : s.rest;\n"
+    "        bool near_a = USED<IN_W> ? w > Acc(-0.5) && w < Acc(0.5) : s.near_a;\n"
+    "        v[OUT_Y] = near_a ? a + w * (b - a) : b - (b - a) * rest;\n"
+    "    } else if constexpr (operation == OP_LERP_BACKWARD) {\n"
+    "        Acc w = USED<IN_W> ? v[IN_W] : s.weight, rest = USED<IN_W> ? 1 - w : s.rest;\n"
+    "        v[OUT_DA] = rest * v[IN_DY];\n"
+    "        v[OUT_DB] = w * v[IN_DY];\n"
+    "        if (USED<OUT_DW>)\n"
+    "            v[OUT_DW] = v[IN_DY] * (v[IN_B] - v[IN_A]);\n"
+    "    } else {\n"
+    "        v[OUT_Y] = CAST_SCALE ? v[IN_A] * s.scale : v[IN_A];\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// A vector of each tensor as it lies in memory.\n"
+    "template <int Tensor> using Vector = Words<Type<Tensor>, VECTOR>;\n"
+    "\n"
+    "// One vector of inputs, already in f32 or f64, into one of outputs. Of CAST_AMAX's vector all elements count: those that\n"
+    "// do not exist are 0.\n"
+    "__device__ inline void operate_on(Acc (&v)[TENSORS][VECTOR], const Scalars &s, Magnitude &largest) {\n"
+    "    if (CAST_AMAX)\n"
+    "        keep_largest(v[IN_A], VECTOR, largest);\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < VECTOR; i++) {\n"
+    "        Acc one[TENSORS];\n"
+    "#pragma unroll\n"
+    "        for (int t = 0; t < TENSORS; t++)\n"
+    "            one[t] = v[t][i];\n"
+    "        operate(one, s);\n"
+    "#pragma unroll\n"
+    "        for (int t = OUT_Y; t < TENSORS; t++)\n"
+    "            v[t][i] = one[t];\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "template <int Tensor> __device__ inline void to_values(const Vector<Tensor> &words, Acc (&v)[TENSORS][VECTOR]) {\n"
+    "    run_to_acc(run_of(words), v[Tensor]);\n"
+    "}\n"
+    "template <int Tensor> __device__ inline Vector<Tensor> from_values(const Acc (&v)[TENSORS][VECTOR]) {\n"
+    "    return words_of(run_from_acc<Type<Tensor>>(v[Tensor]));\n"
+    "}\n"
+    "template <int Tensor> __device__ inline void repeat_value(Type<Tensor> x, Acc (&v)[TENSORS][VECTOR]) {\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < VECTOR; i++)\n"
+    "        v[Tensor][i] = to_acc<Acc>(x);\n"
+    "}\n"
+    "\n"
+    "// `valid` elements of a vector at `from`; all at once where it exists whole, as those of dense tensors do.\n"
+    "template <int Tensor> __device__ inline Vector<Tensor> load_vector(const Type<Tensor> *from, int valid) {\n"
+    "    if (valid == VECTOR)\n"
+    "        return *reinterpret_cast<const Vector<Tensor> *>(from);\n"
+    "    return words_of(read_elements<VECTOR>(from, valid));\n"
+    "}\n"
+    "template <int Tensor> __device__ inline void store_vector(Type<Tensor> *to, int valid, const Vector<Tensor> &words) {\n"
+    "    if (valid == VECTOR) {\n"
+    "        *reinterpret_cast<Vector<Tensor> *>(to) = words;\n"
+    "    } else {\n"
+    "        Run<Type<Tensor>, VECTOR> run = run_of(words);\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < VECTOR; i++)\n"
+    "            if (i < valid)\n"
+    "                to[i] = run.at[i];\n"
+    "    }\n"
+    "}\n",
+    NULL};
+
 static const char *const gemmepi__source_params_h[] = {
     "/* What the host hands to the kernels. Both sides include this file: C99 on one, CUDA C++ on the other. */\n"
     "#ifndef GEMMEPI_KERNELS_PARAMS_H\n"
@@ -6093,6 +7872,63 @@ static const char *const gemmepi__source_params_h[] = {
     "    long long parts;     /* sum_columns: into which an item's rows are divided */\n"
     "    long long part_rows; /* sum_columns: rows of a part                        */\n"
     "} gemmepi__reduce_params;\n"
+    "\n"
+    "/* The tensors of an element-wise operation, in the order of operations.cuh. */\n"
+    "#define GEMMEPI__PARAMS_TENSORS 8\n"
+    "#define GEMMEPI__PARAMS_AXES    8\n"
+    "\n"
+    "/* operations.cuh: what is the same for all indices. */\n"
+    "typedef struct gemmepi__operation_params {\n"
+    "    double parameter; /* of the activation */\n"
+    "    double weight;    /* LERP without w    */\n"
+    "    const float *scale;\n"
+    "    void *amax; /* of the accumulator's type, 0 before the launch */\n"
+    "} gemmepi__operation_params;\n"
+    "\n"
+    "/* elementwise.cu, gemmepi_contiguous */\n"
+    "typedef struct gemmepi__contiguous_params {\n"
+    "    gemmepi__operation_params operation;\n"
+    "    void *data[GEMMEPI__PARAMS_TENSORS];\n"
+    "    long long count;\n"
+    "} gemmepi__contiguous_params;\n"
+    "\n"
+    "/* elementwise.cu, gemmepi_strided: strides in elements, of the tile's two axes and the others */\n"
+    "typedef struct gemmepi__strided_params {\n"
+    "    gemmepi__operation_params operation;\n"
+    "    void *data[GEMMEPI__PARAMS_TENSORS];\n"
+    "    long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\n",
+    "    long long extent_i, extent_j;          /* of the first two axes */\n"
+    "    unsigned extent[GEMMEPI__PARAMS_AXES]; /* of the others, from 2 on */\n"
+    "    unsigned tiles_i, tiles_j;             /* 32 bits: a 64-bit division costs a thread as much as its work */\n"
+    "    int rank;                              /* 2 at least */\n"
+    "} gemmepi__strided_params;\n"
+    "\n"
+    "/* sum.cu: axes of the sums that are made, and of what is added up, each from the innermost on */\n"
+    "typedef struct gemmepi__axes {\n"
+    "    long long extent[GEMMEPI__PARAMS_AXES];\n"
+    "    long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\n"
+    "    int rank;\n"
+    "} gemmepi__axes;\n"
+    "typedef struct gemmepi__sum_params {\n"
+    "    gemmepi__operation_params operation;\n"
+    "    void *data[GEMMEPI__PARAMS_TENSORS]; /* of the output: y's place, or partial sums [parts][sums] in F64 */\n"
+    "    gemmepi__axes kept, summed;\n"
+    "    long long kept_count, summed_count; /* of vectors or elements along the innermost axis, times the other axes */\n"
+    "    long long part_count;               /* of summed_count, in one part */\n"
+    "    unsigned kept_blocks;               /* the grid is these times the parts */\n"
+    "} gemmepi__sum_params;\n"
+    "\n"
+    "/* scaled.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */\n"
+    "typedef struct gemmepi__scaled_params {\n"
+    "    void *a, *y;\n"
+    "    const float *scale; /* read, or with Y_SCALE of whole tensors and rows */\n"
+    "    float *y_scale;     /* written */\n"
+    "    void *amax;\n"
+    "    long long extent[GEMMEPI__PARAMS_AXES];\n"
+    "    long long stride_a[GEMMEPI__PARAMS_AXES], stride_y[GEMMEPI__PARAMS_AXES];\n"
+    "    unsigned tiles[2];\n"
+    "    int rank; /* 2 at least */\n"
+    "} gemmepi__scaled_params;\n"
     "\n"
     "#endif\n",
     NULL};
@@ -6231,6 +8067,449 @@ static const char *const gemmepi__source_reduce_cu[] = {
     "    if (threadIdx.x == 0)\n"
     "        finish(p, item, row, shared[0] * whole_scale(scale, row));\n"
     "}\n",
+    NULL};
+
+static const char *const gemmepi__source_scaled_cu[] = {
+    "// Casts with scales and amax of rows, of 128 steps of k, or of blocks of 128 x 128; and of whole tensors where the scale is\n"
+    "// made from their amax. A block has a tile of 128 x 128 elements of a matrix: \"fast\" is the axis along which threads are\n"
+    "// neighbours, \"slow\" the other. A scale's matrix has rows and k: which of the two axes is k is a define.\n"
+    "#include \"amax.cuh\"\n"
+    "#include \"params.h\"\n"
+    "#include \"types.cuh\"\n"
+    "\n"
+    "#ifndef GEMMEPI_A_TYPE\n"
+    "#define GEMMEPI_A_TYPE   F32\n"
+    "#define GEMMEPI_Y_TYPE   E4M3\n"
+    "#define GEMMEPI_ACC      F32\n"
+    "#define GEMMEPI_MODE     3 // the public mode of scales and amax\n"
+    "#define GEMMEPI_K_FAST   1 // 1: k is the fast axis\n"
+    "#define GEMMEPI_VECTORS  0 // 1: both tensors are dense and aligned along the fast axis\n"
+    "#define GEMMEPI_SCALE    2 // the enum below\n"
+    "#define GEMMEPI_AMAX     0 // 1: amax is written\n"
+    "#define GEMMEPI_STORES   1 // 0: only amax\n"
+    "#endif\n"
+    "\n"
+    "enum { AS_IT_IS, GIVEN, FROM_TILE, FROM_AMAX }; // the scale: none, p.scale, made here, made of what p.amax holds already\n"
+    "\n"
+    "typedef GEMMEPI_ACC Acc;\n"
+    "typedef GEMMEPI_A_TYPE A;\n"
+    "typedef GEMMEPI_Y_TYPE Y;\n"
+    "typedef decltype(magnitude(Acc())) Magnitude;\n"
+    "\n"
+    "constexpr int THREADS = 256, TILE = SCALE_STEPS;\n"
+    "constexpr int LARGEST_SIZE = sizeof(A) > sizeof(Y) ? sizeof(A) : sizeof(Y);\n"
+    "constexpr int WIDE = !GEMMEPI_VECTORS ? 1 : 16 / LARGEST_SIZE < RUN ? 16 / LARGEST_SIZE : RUN;\n"
+    "constexpr int LANES = TILE / WIDE, ROWS = THREADS / LANES; // threads along the fast and the slow axis\n"
+    "constexpr int VECTORS = TILE / ROWS;                       // of a thread\n"
+    "constexpr bool K_FAST = GEMMEPI_K_FAST;\n"
+    "constexpr bool TAKES_AMAX = GEMMEPI_AMAX || GEMMEPI_SCALE == FROM_TILE;\n"
+    "constexpr bool KEEPS_VALUES = VECTORS * WIDE * sizeof(A) <= 256; // in registers between amax and store; else it reads again\n"
+    "\n"
+    "// Of the groups that a tile has: one for each row, or one alone.\n"
+    "constexpr bool BY_ROWS = GEMMEPI_MODE == SCALE_OUTER || GEMMEPI_MODE == SCALE_VECTOR_128;\n"
+    "__device__ inline int group_of(int fast, int slow) {\n"
+    "    return BY_ROWS ? K_FAST ? slow : fast : 0;\n"
+    "}\n"
+    "\n"
+    "// The place of a group's number among those of all items.\n"
+    "__device__ inline long long place_of(const gemmepi__scaled_params &p, long long item, long long fast, long long slow) {\n"
+    "    long long row = K_FAST ? slow : fast, k = K_FAST ? fast : slow;\n"
+    "    long long rows = p.extent[K_FAST ? 1 : 0], steps = (p.extent[K_FAST ? 0 : 1] + SCALE_STEPS - 1) / SCALE_STEPS;\n"
+    "    if (GEMMEPI_MODE == SCALE_TENSOR)\n"
+    "        return 0;\n"
+    "    if (GEMMEPI_MODE == SCALE_OUTER)\n"
+    "        return item * rows + row;\n"
+    "    if (GEMMEPI_MODE == SCALE_VECTOR_128)\n"
+    "        return (item * steps + k / SCALE_STEPS) * rows + row;\n"
+    "    long long line = (steps + 3) / 4 * 4;\n"
+    "    return (item * ((rows + SCALE_STEPS - 1) / SCALE_STEPS) + row / SCALE_STEPS) * line + k / SCALE_STEPS;\n"
+    "}\n"
+    "\n"
+    "__device__ inline float number_of(u32 bits) {\n"
+    "    return __uint_as_float(bits);\n"
+    "}\n"
+    "__device__ inline double number_of(u64 bits) {\n"
+    "    return __longlong_as_double((long long)bits);\n"
+    "}\n"
+    "\n"
+    "// amax over the largest number of y's type\n"
+    "__device__ inline float scale_from(Magnitude bits) {\n"
+    "    constexpr float largest = SAME<Y, E5M2> ? 57344.f : 448.f;\n"
+    "    Acc amax = number_of(bits);\n"
+    "    float scale = (float)(amax / largest);\n"
+    "    return amax == 0 || amax - amax != 0 ? 1.f : scale < 1.17549435e-38f ? 1.17549435e-38f : scale;\n"
+    "}\n"
+    "\n"
+    "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {\n"
+    "    __shared__ Magnitude largest[TILE];\n"
+    "    __shared__ Acc factor[TILE];\n"
+    "    u32 rest = blockIdx.x / p.tiles[0], item = rest / p.tiles[1], outer = item;\n"
+    "    long long fast = (long long)(blockIdx.x - rest * p.tiles[0]) * TILE, slow = (long long)(rest - item * p.tiles[1]) * TILE;\n"
+    "    int extent_fast = p.extent[0] - fast < TILE ? (int)(p.extent[0] - fast) : TILE;\n",
+    "    int extent_slow = p.extent[1] - slow < TILE ? (int)(p.extent[1] - slow) : TILE;\n"
+    "    const A *a = (const A *)p.a + fast * p.stride_a[0] + slow * p.stride_a[1];\n"
+    "    Y *y = (Y *)p.y + fast * p.stride_y[0] + slow * p.stride_y[1];\n"
+    "    for (int d = 2; d < p.rank; d++) {\n"
+    "        u32 extent = (u32)p.extent[d], next = outer / extent, at = outer - next * extent;\n"
+    "        a += at * p.stride_a[d];\n"
+    "        y += at * p.stride_y[d];\n"
+    "        outer = next;\n"
+    "    }\n"
+    "    int groups = BY_ROWS ? K_FAST ? extent_slow : extent_fast : 1, i = threadIdx.x % LANES * WIDE, j = threadIdx.x / LANES;\n"
+    "    int left = extent_fast - i, valid = left < WIDE ? left : WIDE;\n"
+    "    Words<A, WIDE> words[KEEPS_VALUES ? VECTORS : 1];\n"
+    "    if (threadIdx.x < TILE) {\n"
+    "        largest[threadIdx.x] = 0;\n"
+    "        factor[threadIdx.x] = 1;\n"
+    "        if ((GEMMEPI_SCALE == GIVEN || GEMMEPI_SCALE == FROM_AMAX) && threadIdx.x < groups) {\n"
+    "            long long at = place_of(p, item, fast + (K_FAST ? 0 : threadIdx.x), slow + (K_FAST ? threadIdx.x : 0));\n"
+    "            factor[threadIdx.x] = GEMMEPI_SCALE == GIVEN ? p.scale[at] : scale_from(((const Magnitude *)p.amax)[at]);\n"
+    "        }\n"
+    "    }\n"
+    "    auto load = [&](int v) -> Words<A, WIDE> {\n"
+    "        int row = j + v * ROWS;\n"
+    "        const A *from = a + row * p.stride_a[1] + i * p.stride_a[0];\n"
+    "        if (row < extent_slow && valid == WIDE)\n"
+    "            return *reinterpret_cast<const Words<A, WIDE> *>(from);\n"
+    "        return words_of(read_elements<WIDE>(from, row < extent_slow ? valid : 0));\n"
+    "    };\n"
+    "    if (KEEPS_VALUES)\n"
+    "#pragma unroll\n"
+    "        for (int v = 0; v < VECTORS; v++)\n"
+    "            words[KEEPS_VALUES ? v : 0] = load(v);\n"
+    "    __syncthreads();\n"
+    "    if (TAKES_AMAX) {\n"
+    "        Magnitude columns[WIDE] = {};\n"
+    "#pragma unroll\n"
+    "        for (int v = 0; v < VECTORS; v++) {\n"
+    "            Acc values[WIDE];\n"
+    "            Magnitude row = 0;\n"
+    "            run_to_acc(run_of(KEEPS_VALUES ? words[KEEPS_VALUES ? v : 0] : load(v)), values);\n"
+    "            keep_largest(values, WIDE, row);\n"
+    "#pragma unroll\n"
+    "            for (int e = 0; e < WIDE; e++)\n"
+    "                columns[e] = magnitude(values[e]) > columns[e] ? magnitude(values[e]) : columns[e];\n"
+    "            if (BY_ROWS && K_FAST) {\n"
+    "#pragma unroll\n"
+    "                for (int step = (LANES < 32 ? LANES : 32) / 2; step > 0; step /= 2) {\n"
+    "                    Magnitude other = __shfl_xor_sync(0xffffffff, row, step);\n"
+    "                    row = other > row ? other : row;\n"
+    "                }\n"
+    "                if (threadIdx.x % (LANES < 32 ? LANES : 32) == 0)\n"
+    "                    atomicMax(&largest[j + v * ROWS], row);\n"
+    "            }\n"
+    "        }\n"
+    "        if (!(BY_ROWS && K_FAST)) {\n"
+    "            Magnitude all = 0;\n"
+    "#pragma unroll\n"
+    "            for (int e = 0; e < WIDE; e++) {\n"
+    "                if (BY_ROWS)\n"
+    "                    atomicMax(&largest[i + e], columns[e]);\n"
+    "                all = columns[e] > all ? columns[e] : all;\n"
+    "            }\n"
+    "            if (!BY_ROWS)\n"
+    "                store_largest(&largest[0], all);\n"
+    "        }\n"
+    "        __syncthreads();\n"
+    "    }\n"
+    "    if (threadIdx.x < groups) {\n"
+    "        long long at = place_of(p, item, fast + (K_FAST ? 0 : threadIdx.x), slow + (K_FAST ? threadIdx.x : 0));\n"
+    "        if (GEMMEPI_SCALE == FROM_TILE) {\n"
+    "            float scale = scale_from(largest[threadIdx.x]);\n"
+    "            factor[threadIdx.x] = scale;\n"
+    "            p.y_scale[at] = scale;\n"
+    "        }\n"
+    "        if (GEMMEPI_SCALE == FROM_AMAX && (GEMMEPI_MODE == SCALE_TENSOR ? blockIdx.x == 0 : (K_FAST ? fast : slow) == 0))\n"
+    "            p.y_scale[at] = (float)factor[threadIdx.x];\n"
+    "        if (GEMMEPI_AMAX && (GEMMEPI_MODE == SCALE_TENSOR || GEMMEPI_MODE == SCALE_OUTER))\n"
+    "            atomicMax((Magnitude *)p.amax + at, largest[threadIdx.x]);\n"
+    "        else if (GEMMEPI_AMAX)\n"
+    "            ((Magnitude *)p.amax)[at] = largest[threadIdx.x];\n"
+    "    }\n",
+    "    if (!GEMMEPI_STORES)\n"
+    "        return;\n"
+    "    __syncthreads();\n"
+    "#pragma unroll\n"
+    "    for (int v = 0; v < VECTORS; v++) {\n"
+    "        Acc values[WIDE];\n"
+    "        int row = j + v * ROWS;\n"
+    "        run_to_acc(run_of(KEEPS_VALUES ? words[KEEPS_VALUES ? v : 0] : load(v)), values);\n"
+    "#pragma unroll\n"
+    "        for (int e = 0; e < WIDE; e++) {\n"
+    "            Acc scale = factor[group_of(i + e, row)];\n"
+    "            if (GEMMEPI_SCALE == GIVEN)\n"
+    "                values[e] *= scale;\n"
+    "            else if (GEMMEPI_SCALE != AS_IT_IS)\n"
+    "                values[e] /= scale;\n"
+    "        }\n"
+    "        Run<Y, WIDE> run = run_from_acc<Y>(values);\n"
+    "        Y *to = y + row * p.stride_y[1] + i * p.stride_y[0];\n"
+    "        if (row < extent_slow && valid == WIDE)\n"
+    "            *reinterpret_cast<Words<Y, WIDE> *>(to) = words_of(run);\n"
+    "        else if (row < extent_slow)\n"
+    "#pragma unroll\n"
+    "            for (int e = 0; e < WIDE; e++)\n"
+    "                if (e < valid)\n"
+    "                    to[e] = run.at[e];\n"
+    "    }\n"
+    "}\n",
+    NULL};
+
+static const char *const gemmepi__source_sum_cu[] = {
+    "// Sums over axes of what an operation computes, in a fixed order: `gemmepi_sum_kept` where the innermost axis is kept (the\n"
+    "// columns of a matrix), `gemmepi_sum_along` where it is added up (its rows). They end in the output, or, where one block\n"
+    "// for each sum would not fill the device, in partial sums that another launch adds up.\n"
+    "//\n"
+    "// 16-bit values are added in f32, eight at a time, all else in f64: an axis may have millions of indices.\n"
+    "#include \"operations.cuh\"\n"
+    "\n"
+    "#ifndef GEMMEPI_OUTPUT\n"
+    "#define GEMMEPI_OUTPUT     OUT_Y // the tensor that is summed, named for its operation\n"
+    "#define GEMMEPI_OUT_TYPE   F32   // as it lies in memory; F64 of partial sums\n"
+    "#define GEMMEPI_ACCUMULATE 0     // 1: add to what it holds\n"
+    "#define GEMMEPI_VECTORS    0     // 1: every input is dense and aligned, or repeats, along the innermost axis\n"
+    "#define GEMMEPI_REPEATS    0     // bit t: tensor t is one number along the innermost axis\n"
+    "#define GEMMEPI_KEPT       1     // 1: gemmepi_sum_kept, 0: gemmepi_sum_along\n"
+    "#endif\n"
+    "\n"
+    "constexpr int THREADS = 256, AT_ONCE = 8; // rows, or vectors, under way at a time\n"
+    "constexpr bool IN_F32 = LARGEST_SIZE <= 2;  // how the first eight are added\n"
+    "constexpr int WIDE = GEMMEPI_VECTORS ? VECTOR : 1;\n"
+    "typedef GEMMEPI_OUT_TYPE Out;\n"
+    "\n"
+    "template <int Tensor> constexpr bool REPEATS = (GEMMEPI_REPEATS >> Tensor & 1) != 0;\n"
+    "\n"
+    "// The elements from one index on along the innermost axis, as they lie in memory.\n"
+    "template <int Tensor> struct Line {\n"
+    "    Words<Type<Tensor>, WIDE> words;\n"
+    "};\n"
+    "template <int Tensor> __device__ inline Line<Tensor> load_line(const gemmepi__sum_params &p, long long at, int valid) {\n"
+    "    Line<Tensor> line = {};\n"
+    "    if constexpr (USED<Tensor>) {\n"
+    "        const Type<Tensor> *from = (const Type<Tensor> *)p.data[Tensor] + at;\n"
+    "        if constexpr (REPEATS<Tensor> || WIDE == 1) {\n"
+    "            Run<Type<Tensor>, WIDE> run = {};\n"
+    "            if (valid > 0)\n"
+    "                run.at[0] = *from;\n"
+    "            line.words = words_of(run);\n"
+    "        } else if (valid >= WIDE) {\n"
+    "            line.words = *reinterpret_cast<const Words<Type<Tensor>, WIDE> *>(from);\n"
+    "        } else {\n"
+    "            line.words = words_of(read_elements<WIDE>(from, valid));\n"
+    "        }\n"
+    "    }\n"
+    "    return line;\n"
+    "}\n"
+    "\n"
+    "struct Lines {\n"
+    "    Line<IN_A> a;\n"
+    "    Line<IN_B> b;\n"
+    "    Line<IN_W> w;\n"
+    "    Line<IN_DY> dy;\n"
+    "};\n"
+    "\n"
+    "template <int Tensor> __device__ inline void take_line(const Line<Tensor> &line, Acc (&v)[TENSORS][WIDE]) {\n"
+    "    if constexpr (USED<Tensor>) {\n"
+    "        run_to_acc(run_of(line.words), v[Tensor]);\n"
+    "        if (REPEATS<Tensor>)\n"
+    "#pragma unroll\n"
+    "            for (int i = 1; i < WIDE; i++)\n"
+    "                v[Tensor][i] = v[Tensor][0];\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// What is to be added, for each of the elements; 0 for those that do not exist.\n"
+    "__device__ inline void values_of(const Lines &lines, const Scalars &s, int valid, Acc (&sums)[WIDE]) {\n"
+    "    Acc v[TENSORS][WIDE];\n"
+    "    take_line(lines.a, v);\n"
+    "    take_line(lines.b, v);\n"
+    "    take_line(lines.w, v);\n"
+    "    take_line(lines.dy, v);\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < WIDE; i++) {\n"
+    "        Acc one[TENSORS];\n"
+    "#pragma unroll\n"
+    "        for (int t = 0; t < TENSORS; t++)\n"
+    "            one[t] = v[t][i];\n"
+    "        operate(one, s);\n"
+    "        sums[i] = i < valid ? one[GEMMEPI_OUTPUT] : Acc(0);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// >>indices: along several axes as one number, the innermost axis counted in lines of WIDE\n"
+    "\n"
+    "struct Index {\n"
+    "    long long at[4]; // offset of each input\n"
+    "};\n"
+    "__device__ inline Index operator+(const Index &x, const Index &y) {\n"
+    "    return {x.at[0] + y.at[0], x.at[1] + y.at[1], x.at[2] + y.at[2], x.at[3] + y.at[3]};\n"
+    "}\n"
+    "\n"
+    "// Offsets of one index; with `lines` the innermost axis counts in lines, of which `first` receives the first element.\n",
+    "__device__ inline Index index_of(const gemmepi__axes &axes, long long index, bool lines, long long &first) {\n"
+    "    Index result = {};\n"
+    "    first = 0;\n"
+    "#pragma unroll 1\n"
+    "    for (int d = 0; d < axes.rank; d++) {\n"
+    "        long long extent = d == 0 && lines ? (axes.extent[d] + WIDE - 1) / WIDE : axes.extent[d], rest = 0, at = index;\n"
+    "        if (d + 1 < axes.rank) {\n"
+    "            rest = (index | extent) >> 32 ? index / extent : (long long)((u32)index / (u32)extent);\n"
+    "            at = index - rest * extent;\n"
+    "        }\n"
+    "        if (d == 0 && lines) {\n"
+    "            at *= WIDE;\n"
+    "            first = at;\n"
+    "        }\n"
+    "#define GEMMEPI_ADD(Tensor)                       \\\n"
+    "    if (USED<Tensor>)                             \\\n"
+    "        result.at[Tensor] += at * axes.stride[Tensor][d];\n"
+    "        GEMMEPI_EACH_INPUT(GEMMEPI_ADD)\n"
+    "#undef GEMMEPI_ADD\n"
+    "        index = rest;\n"
+    "    }\n"
+    "    return result;\n"
+    "}\n"
+    "\n"
+    "__device__ inline Lines load_lines(const gemmepi__sum_params &p, const Index &index, int valid) {\n"
+    "    return {load_line<IN_A>(p, index.at[IN_A], valid), load_line<IN_B>(p, index.at[IN_B], valid),\n"
+    "            load_line<IN_W>(p, index.at[IN_W], valid), load_line<IN_DY>(p, index.at[IN_DY], valid)};\n"
+    "}\n"
+    "\n"
+    "// >>the end of a sum\n"
+    "\n"
+    "// sums: the index among all sums, counted from the innermost kept axis on.\n"
+    "__device__ inline void finish(const gemmepi__sum_params &p, u32 part, long long index, double sum) {\n"
+    "    long long at = 0, rest = index;\n"
+    "    if (p.part_count < p.summed_count) {\n"
+    "        ((double *)p.data[GEMMEPI_OUTPUT])[part * p.kept_count + index] = sum;\n"
+    "        return;\n"
+    "    }\n"
+    "#pragma unroll 1\n"
+    "    for (int d = 0; d < p.kept.rank; d++) {\n"
+    "        long long next = d + 1 < p.kept.rank ? rest / p.kept.extent[d] : 0;\n"
+    "        at += (rest - next * p.kept.extent[d]) * p.kept.stride[GEMMEPI_OUTPUT][d];\n"
+    "        rest = next;\n"
+    "    }\n"
+    "    Out *out = (Out *)p.data[GEMMEPI_OUTPUT] + at;\n"
+    "    if (GEMMEPI_ACCUMULATE)\n"
+    "        sum += to_acc<double>(*out);\n"
+    "    *out = from_acc<Out>(sum);\n"
+    "}\n"
+    "\n"
+    "// In pairs: of eight values each goes through three additions.\n"
+    "template <int N> __device__ inline Acc sum_of(const Acc (&x)[N]) {\n"
+    "    if constexpr (N == 1) {\n"
+    "        return x[0];\n"
+    "    } else {\n"
+    "        Acc pairs[N / 2];\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < N / 2; i++)\n"
+    "            pairs[i] = x[2 * i] + x[2 * i + 1];\n"
+    "        return sum_of(pairs);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "#if GEMMEPI_KEPT\n"
+    "\n"
+    "// A block has blockDim.x lines of kept elements, and adds up blockDim.y rows at a time.\n"
+    "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_sum_kept(GEMMEPI_PARAMS gemmepi__sum_params p) {\n"
+    "    __shared__ double shared[THREADS * WIDE];\n"
+    "    Scalars s = scalars_of(p.operation);\n"
+    "    u32 part = blockIdx.x / p.kept_blocks, thread = threadIdx.y * blockDim.x + threadIdx.x;\n"
+    "    long long lines = (p.kept.extent[0] + WIDE - 1) / WIDE, kept = p.kept_count / p.kept.extent[0] * lines;\n"
+    "    long long line = (long long)(blockIdx.x - part * p.kept_blocks) * blockDim.x + threadIdx.x, first;\n"
+    "    Index base = index_of(p.kept, line, true, first);\n"
+    "    int valid = line < kept ? p.kept.extent[0] - first < WIDE ? (int)(p.kept.extent[0] - first) : WIDE : 0;\n"
+    "    long long row = part * p.part_count + threadIdx.y, end = (part + 1) * p.part_count, unused;\n"
+    "    end = end < p.summed_count ? end : p.summed_count;\n"
+    "    double sums[WIDE] = {};\n"
+    "    for (; row < end && valid; row += (long long)AT_ONCE * blockDim.y) {\n"
+    "        Lines loaded[AT_ONCE];\n"
+    "        Acc values[AT_ONCE][WIDE];\n"
+    "#pragma unroll\n"
+    "        for (int r = 0; r < AT_ONCE; r++) {\n"
+    "            long long at = row + (long long)r * blockDim.y;\n"
+    "            loaded[r] = load_lines(p, base + index_of(p.summed, at < end ? at : row, false, unused), at < end ? valid : 0);\n"
+    "        }\n"
+    "#pragma unroll\n"
+    "        for (int r = 0; r < AT_ONCE; r++)\n",
+    "            values_of(loaded[r], s, row + (long long)r * blockDim.y < end ? valid : 0, values[r]);\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < WIDE; i++) {\n"
+    "            Acc column[AT_ONCE];\n"
+    "#pragma unroll\n"
+    "            for (int r = 0; r < AT_ONCE; r++)\n"
+    "                column[r] = values[r][i];\n"
+    "            if (IN_F32)\n"
+    "                sums[i] += sum_of(column);\n"
+    "            else\n"
+    "#pragma unroll\n"
+    "                for (int r = 0; r < AT_ONCE; r++)\n"
+    "                    sums[i] += column[r];\n"
+    "        }\n"
+    "    }\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < WIDE; i++)\n"
+    "        shared[i * THREADS + thread] = sums[i];\n"
+    "    for (u32 half = blockDim.y / 2; half > 0; half /= 2) {\n"
+    "        __syncthreads();\n"
+    "        if (threadIdx.y < half)\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < WIDE; i++)\n"
+    "                shared[i * THREADS + thread] += shared[i * THREADS + thread + half * blockDim.x];\n"
+    "    }\n"
+    "    if (threadIdx.y == 0)\n"
+    "        for (int i = 0; i < valid; i++)\n"
+    "            finish(p, part, line / lines * p.kept.extent[0] + first + i, shared[i * THREADS + thread]);\n"
+    "}\n"
+    "\n"
+    "#else\n"
+    "\n"
+    "// A block makes blockDim.y sums, each by blockDim.x threads that go through the lines of what is added up.\n"
+    "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_sum_along(GEMMEPI_PARAMS gemmepi__sum_params p) {\n"
+    "    __shared__ double shared[THREADS];\n"
+    "    Scalars s = scalars_of(p.operation);\n"
+    "    u32 part = blockIdx.x / p.kept_blocks, thread = threadIdx.y * blockDim.x + threadIdx.x;\n"
+    "    long long index = (long long)(blockIdx.x - part * p.kept_blocks) * blockDim.y + threadIdx.y, unused;\n"
+    "    bool exists = index < p.kept_count;\n"
+    "    Index base = index_of(p.kept, exists ? index : 0, false, unused);\n"
+    "    long long line = part * p.part_count + threadIdx.x, end = (part + 1) * p.part_count;\n"
+    "    end = !exists ? 0 : end < p.summed_count ? end : p.summed_count;\n"
+    "    double sum = 0;\n"
+    "    for (; line < end; line += (long long)AT_ONCE * blockDim.x) {\n"
+    "        Lines loaded[AT_ONCE];\n"
+    "        int valid[AT_ONCE];\n"
+    "        Acc values[AT_ONCE][WIDE];\n"
+    "#pragma unroll\n"
+    "        for (int r = 0; r < AT_ONCE; r++) {\n"
+    "            long long at = line + (long long)r * blockDim.x, first;\n"
+    "            Index place = base + index_of(p.summed, at < end ? at : line, true, first);\n"
+    "            valid[r] = at >= end ? 0 : p.summed.extent[0] - first < WIDE ? (int)(p.summed.extent[0] - first) : WIDE;\n"
+    "            loaded[r] = load_lines(p, place, valid[r]);\n"
+    "        }\n"
+    "#pragma unroll\n"
+    "        for (int r = 0; r < AT_ONCE; r++)\n"
+    "            values_of(loaded[r], s, valid[r], values[r]);\n"
+    "#pragma unroll\n"
+    "        for (int r = 0; r < AT_ONCE; r++)\n"
+    "            if (IN_F32)\n"
+    "                sum += sum_of(values[r]);\n"
+    "            else\n"
+    "#pragma unroll\n"
+    "                for (int i = 0; i < WIDE; i++)\n"
+    "                    sum += values[r][i];\n"
+    "    }\n"
+    "    shared[thread] = sum;\n"
+    "    for (u32 half = blockDim.x / 2; half > 0; half /= 2) {\n"
+    "        __syncthreads();\n"
+    "        if (threadIdx.x < half)\n"
+    "            shared[thread] += shared[thread + half];\n"
+    "    }\n"
+    "    if (threadIdx.x == 0 && exists)\n"
+    "        finish(p, part, index, shared[thread]);\n"
+    "}\n"
+    "\n"
+    "#endif\n",
     NULL};
 
 static const char *const gemmepi__source_types_cuh[] = {
@@ -6456,21 +8735,31 @@ static const char *const gemmepi__source_types_cuh[] = {
     "    return left < RUN ? left : RUN;\n"
     "}\n"
     "\n"
-    "template <class T> struct alignas(sizeof(T) * RUN > 16 ? 16 : sizeof(T) * RUN) Run {\n"
-    "    T at[RUN];\n"
+    "template <class T, int N = RUN> struct alignas(sizeof(T) * N > 16 ? 16 : sizeof(T) * N) Run {\n"
+    "    T at[N];\n"
     "};\n"
     "\n"
     "// A run as words, as it goes from and to memory: so elements of fewer bits share a register.\n"
-    "template <class T> struct alignas(alignof(Run<T>)) Words {\n"
-    "    u32 at[sizeof(Run<T>) / sizeof(u32)];\n"
+    "template <int Bytes> struct Word_of {\n"
+    "    typedef u32 type;\n"
     "};\n"
-    "template <class T> __device__ inline Run<T> run_of(const Words<T> &words) {\n"
-    "    Run<T> run;\n"
+    "template <> struct Word_of<2> {\n"
+    "    typedef u16 type;\n"
+    "};\n"
+    "template <> struct Word_of<1> {\n"
+    "    typedef u8 type;\n"
+    "};\n"
+    "template <class T, int N = RUN> struct alignas(alignof(Run<T, N>)) Words {\n"
+    "    typedef typename Word_of<sizeof(Run<T, N>)>::type Word;\n"
+    "    Word at[sizeof(Run<T, N>) / sizeof(Word)];\n"
+    "};\n"
+    "template <class T, int N> __device__ inline Run<T, N> run_of(const Words<T, N> &words) {\n"
+    "    Run<T, N> run;\n"
     "    memcpy(&run, &words, sizeof run);\n"
     "    return run;\n"
     "}\n"
-    "template <class T> __device__ inline Words<T> words_of(const Run<T> &run) {\n"
-    "    Words<T> words;\n"
+    "template <class T, int N> __device__ inline Words<T, N> words_of(const Run<T, N> &run) {\n"
+    "    Words<T, N> words;\n"
     "    memcpy(&words, &run, sizeof words);\n"
     "    return words;\n"
     "}\n"
@@ -6502,10 +8791,12 @@ static const char *const gemmepi__source_types_cuh[] = {
     "            return words_of(to);\n"
     "    }\n"
     "}\n"
-    "template <class A, class T> __device__ inline void run_to_acc(const Run<T> &x, A (&values)[RUN]) {\n"
+    "template <class A, class T, int N> __device__ inline void run_to_acc(const Run<T, N> &x, A (&values)[N]) {\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < RUN; i += 2) {\n"
-    "        if constexpr (IS_FP8<T>) {\n"
+    "    for (int i = 0; i < N; i += 2) {\n"
+    "        if constexpr (N == 1) {\n"
+    "            values[i] = to_acc<A>(x.at[i]);\n"
+    "        } else if constexpr (IS_FP8<T>) {\n"
     "            u32 two = unpack_fp8<T>((u16)(x.at[i].bits | x.at[i + 1].bits << 8));\n"
     "            values[i] = to_acc<A>(F16{(u16)two});\n"
     "            values[i + 1] = to_acc<A>(F16{(u16)(two >> 16)});\n"
@@ -6515,11 +8806,13 @@ static const char *const gemmepi__source_types_cuh[] = {
     "        }\n"
     "    }\n"
     "}\n"
-    "template <class T, class A> __device__ inline Run<T> run_from_acc(const A (&values)[RUN]) {\n"
-    "    Run<T> y;\n"
+    "template <class T, class A, int N> __device__ inline Run<T, N> run_from_acc(const A (&values)[N]) {\n"
+    "    Run<T, N> y;\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < RUN; i += 2) {\n"
-    "        if constexpr (IS_FP8<T> && SAME<A, F32>) {\n"
+    "    for (int i = 0; i < N; i += 2) {\n"
+    "        if constexpr (N == 1) {\n"
+    "            y.at[i] = from_acc<T>(values[i]);\n"
+    "        } else if constexpr (IS_FP8<T> && SAME<A, F32>) {\n"
     "            u16 two = pack_fp8<T>(values[i], values[i + 1]);\n"
     "            y.at[i].bits = (u8)two;\n"
     "            y.at[i + 1].bits = (u8)(two >> 8);\n"
@@ -6530,12 +8823,12 @@ static const char *const gemmepi__source_types_cuh[] = {
     "    }\n"
     "    return y;\n"
     "}\n"
-    "\n"
+    "\n",
     "// A run of which `valid` elements exist (the others become 0), one by one.\n"
-    "template <class T> __device__ inline Run<T> read_elements(const T *from, int valid) {\n"
-    "    Run<T> run = {};\n"
+    "template <int N = RUN, class T> __device__ inline Run<T, N> read_elements(const T *from, int valid) {\n"
+    "    Run<T, N> run = {};\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < RUN; i++)\n"
+    "    for (int i = 0; i < N; i++)\n"
     "        if (i < valid)\n"
     "            run.at[i] = from[i];\n"
     "    return run;\n"
@@ -6544,7 +8837,7 @@ static const char *const gemmepi__source_types_cuh[] = {
     "// Aligned: the whole run may be read at once.\n"
     "template <bool Aligned, class T> __device__ inline Words<T> read_run(const T *from, int valid) {\n"
     "    if (Aligned && valid == RUN)\n"
-    "        return *reinterpret_cast<const Words<T> *>(from);\n",
+    "        return *reinterpret_cast<const Words<T> *>(from);\n"
     "    return words_of(read_elements(from, valid));\n"
     "}\n"
     "\n"
@@ -6578,12 +8871,17 @@ typedef struct gemmepi__source {
 
 static const gemmepi__source gemmepi__sources[] = {
     {"activation.cuh", gemmepi__source_activation_cuh},
+    {"amax.cuh", gemmepi__source_amax_cuh},
     {"convert.cu", gemmepi__source_convert_cu},
+    {"elementwise.cu", gemmepi__source_elementwise_cu},
     {"epilogue.cuh", gemmepi__source_epilogue_cuh},
     {"gemm_plain.cu", gemmepi__source_gemm_plain_cu},
+    {"operations.cuh", gemmepi__source_operations_cuh},
     {"params.h", gemmepi__source_params_h},
     {"pass.cu", gemmepi__source_pass_cu},
     {"reduce.cu", gemmepi__source_reduce_cu},
+    {"scaled.cu", gemmepi__source_scaled_cu},
+    {"sum.cu", gemmepi__source_sum_cu},
     {"types.cuh", gemmepi__source_types_cuh},
     {NULL, NULL}};
 
@@ -6975,13 +9273,118 @@ static void gemmepi__free_kernel(void *user, gemmepi__map_entry *entry) {
 }
 
 #endif
+/* One launch of a kernel of ours. */
+#ifndef GEMMEPI_DEVICE_LAUNCH_H
+#define GEMMEPI_DEVICE_LAUNCH_H
+
+typedef struct gemmepi__launch {
+    gemmepi__cu_function function; /* NULL: nothing to launch */
+    unsigned blocks, threads_x, threads_y;
+} gemmepi__launch;
+
+static int64_t gemmepi__divide_up(int64_t x, int64_t y) {
+    return x / y + (x % y != 0);
+}
+
+static size_t gemmepi__round_up(size_t x, size_t unit) {
+    return (x + unit - 1) / unit * unit;
+}
+
+static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, const gemmepi__launch *launch,
+                                             void *params, const char *what, gemmepi_stream stream) {
+    void *list[1];
+    int result;
+    list[0] = params;
+    result = context->driver.launch_kernel(launch->function, launch->blocks, 1, 1, launch->threads_x,
+                                           launch->threads_y, 1, 0, stream, list, NULL);
+    return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
+}
+
+#endif
+/* The plans that one-shot calls keep: found by what they were made for, the least recently used one goes first. */
+#ifndef GEMMEPI_DEVICE_KEPT_H
+#define GEMMEPI_DEVICE_KEPT_H
+
+/* A plan counts its references: one of who made it, one of the cache that keeps it, one of each call under way. */
+typedef struct gemmepi__kept {
+    long references;
+    long last_used; /* by the context's plan_clock, under its lock */
+    void *plan;
+    void (*destroy)(void *plan); /* of the last reference */
+} gemmepi__kept;
+
+/* Plans are some 5 KB; a program with more problems than this builds the least recently used ones anew. */
+#define GEMMEPI__MAX_KEPT 1024
+
+static void gemmepi__release_kept(gemmepi__kept *kept) {
+    if (gemmepi__add(&kept->references, -1) == 0)
+        kept->destroy(kept->plan);
+}
+
+static void gemmepi__consider_oldest(void *user, gemmepi__map_entry *entry) {
+    gemmepi__map_entry **oldest = (gemmepi__map_entry **)user;
+    if (!*oldest ||
+        ((gemmepi__kept *)entry->value)->last_used < ((gemmepi__kept *)(*oldest)->value)->last_used)
+        *oldest = entry;
+}
+
+static void gemmepi__drop_oldest(gemmepi_context *context) {
+    gemmepi__map_entry *oldest = NULL;
+    gemmepi__kept *kept;
+    gemmepi__map_each(&context->plans, gemmepi__consider_oldest, &oldest);
+    kept = (gemmepi__kept *)oldest->value;
+    gemmepi__map_remove(&context->plans, gemmepi__map_key(oldest), oldest->key_size);
+    gemmepi__release_kept(kept);
+}
+
+/* With the lock held: the plan with one more reference, or NULL. */
+static gemmepi__kept *gemmepi__find_locked(gemmepi_context *context, const void *key, size_t size) {
+    gemmepi__kept *kept = (gemmepi__kept *)gemmepi__map_find(&context->plans, key, size);
+    if (kept) {
+        gemmepi__add(&kept->references, 1);
+        kept->last_used = ++context->plan_clock;
+    }
+    return kept;
+}
+
+/* The plan with a reference for the caller to release, or NULL. */
+static gemmepi__kept *gemmepi__find_kept(gemmepi_context *context, const void *key, size_t size) {
+    gemmepi__kept *kept;
+    gemmepi__lock(&context->lock);
+    kept = gemmepi__find_locked(context, key, size);
+    gemmepi__unlock(&context->lock);
+    return kept;
+}
+
+/* Keeps a new plan, if there is memory for it. The caller's reference goes over to what is returned: where another thread
+   was quicker, its plan, which is as good. */
+static gemmepi__kept *gemmepi__keep(gemmepi_context *context, const void *key, size_t size,
+                                    gemmepi__kept *kept) {
+    gemmepi__kept *other;
+    gemmepi__lock(&context->lock);
+    other = gemmepi__find_locked(context, key, size);
+    if (!other) {
+        if (context->plans.count >= GEMMEPI__MAX_KEPT)
+            gemmepi__drop_oldest(context);
+        kept->last_used = ++context->plan_clock;
+        if (gemmepi__map_insert(&context->plans, key, size, kept))
+            gemmepi__add(&kept->references, 1);
+    }
+    gemmepi__unlock(&context->lock);
+    if (other)
+        gemmepi__release_kept(kept);
+    return other ? other : kept;
+}
+
+static void gemmepi__release_entry(void *user, gemmepi__map_entry *entry) {
+    (void)user;
+    gemmepi__release_kept((gemmepi__kept *)entry->value);
+}
+
+#endif
 /* The end of a context, last in this room because it knows all of it. Also of one whose creation failed half-way. */
 #ifndef GEMMEPI_DEVICE_DESTROY_H
 #define GEMMEPI_DEVICE_DESTROY_H
-
-static void gemmepi__release_cached_plan(void *user, gemmepi__map_entry *entry) {
-    ((gemmepi_context *)user)->release_plan(entry->value);
-}
 
 static void gemmepi__close_device(gemmepi_context *context) {
     gemmepi__entry entry;
@@ -7009,7 +9412,7 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
     if (!context)
         return;
     allocator = context->allocator;
-    gemmepi__map_each(&context->plans, gemmepi__release_cached_plan, context);
+    gemmepi__map_each(&context->plans, gemmepi__release_entry, context);
     if (!context->is_host)
         gemmepi__close_device(context);
     gemmepi__unload_driver(&context->driver);
@@ -7622,39 +10025,444 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
 }
 
 #endif
+/* Element-wise operations in plain C: a run of elements at a time, everything in double, rounded once. */
+#ifndef GEMMEPI_HOST_ELEMENTWISE_H
+#define GEMMEPI_HOST_ELEMENTWISE_H
+
+#include <float.h>
+
+/* A run of 256 values of each of eight tensors, 16 KB of doubles, stays in the first-level cache and off the heap. */
+#define GEMMEPI__HOST_RUN 256
+
+/* >>one index: the twin of kernels/operations.cuh */
+
+/* dy act'(x); RELU and SQUARED_RELU select, so that inf * 0 does not arise */
+static double gemmepi__backward(const gemmepi__task *task, double dy, double x) {
+    if (task->activation == GEMMEPI_RELU)
+        return x > 0 ? dy : 0;
+    if (task->activation == GEMMEPI_SQUARED_RELU && x <= 0)
+        return 0;
+    return dy * gemmepi__derivative((uint32_t)task->activation, task->parameter, x);
+}
+
+static double gemmepi__lerp_at(double a, double b, double w) {
+    return fabs(w) < 0.5 ? a + w * (b - a) : b - (b - a) * (1 - w);
+}
+
+/* v has a value for each tensor: from those of the inputs come those of the outputs. Inputs of outputs that nobody wants
+   may be anything. */
+static void gemmepi__operate(const gemmepi__task *task, double v[GEMMEPI__TENSORS]) {
+    double a = v[GEMMEPI__IN_A], b = v[GEMMEPI__IN_B], w = v[GEMMEPI__IN_W], dy = v[GEMMEPI__IN_DY];
+    switch (task->operation) {
+    case GEMMEPI_OP_ACTIVATION:
+        v[GEMMEPI__OUT_Y] = gemmepi__activate((uint32_t)task->activation, task->parameter, a);
+        break;
+    case GEMMEPI_OP_ACTIVATION_BACKWARD:
+        v[GEMMEPI__OUT_DA] = gemmepi__backward(task, dy, a);
+        break;
+    case GEMMEPI_OP_GATED:
+        v[GEMMEPI__OUT_Y] = a * gemmepi__activate((uint32_t)task->activation, task->parameter, b);
+        break;
+    case GEMMEPI_OP_GATED_BACKWARD:
+        v[GEMMEPI__OUT_DA] = dy * gemmepi__activate((uint32_t)task->activation, task->parameter, b);
+        v[GEMMEPI__OUT_DB] = gemmepi__backward(task, dy * a, b);
+        break;
+    case GEMMEPI_OP_LERP:
+        v[GEMMEPI__OUT_Y] = gemmepi__lerp_at(a, b, w);
+        break;
+    case GEMMEPI_OP_LERP_BACKWARD:
+        v[GEMMEPI__OUT_DA] = (1 - w) * dy;
+        v[GEMMEPI__OUT_DB] = w * dy;
+        v[GEMMEPI__OUT_DW] = dy * (b - a);
+        break;
+    default: /* BIAS_GRAD, whose sums come later, and CAST */
+        v[GEMMEPI__OUT_Y] = a;
+        break;
+    }
+}
+
+/* >>the loops of a nest */
+
+typedef struct gemmepi__loops {
+    const gemmepi__task *task;
+    void *const *pointers;
+    double weight;
+    gemmepi__nest nest;
+    int64_t index[GEMMEPI__MAX_RANK]; /* where in the nest the next run begins */
+} gemmepi__loops;
+
+static void gemmepi__store_strided(int dtype, void *base, int64_t first, int64_t step, int64_t count,
+                                   const double *values) {
+    int64_t i;
+    if (step == 1)
+        gemmepi__store_run(dtype, base, first, count, values);
+    else
+        for (i = 0; i < count; i++)
+            gemmepi__store_run(dtype, base, first + i * step, 1, &values[i]);
+}
+
+static void *gemmepi__loops_base(const gemmepi__loops *loops, int t) {
+    return (char *)loops->pointers[loops->nest.pointer[t]] + loops->nest.offset[t];
+}
+
+/* The element of tensor t at the index. */
+static int64_t gemmepi__loops_first(const gemmepi__loops *loops, int t) {
+    int64_t first = 0;
+    int d;
+    for (d = 0; d < loops->nest.rank; d++)
+        first += loops->index[d] * loops->nest.stride[t][d];
+    return first;
+}
+
+/* To the next index of the kept or of the summed axes outside of the innermost; 0 after the last, and at the first again. */
+static int gemmepi__loops_next(gemmepi__loops *loops, int summed) {
+    int d;
+    for (d = 1; d < loops->nest.rank; d++) {
+        if (loops->nest.summed[d] != summed)
+            continue;
+        if (++loops->index[d] < loops->nest.extent[d])
+            return 1;
+        loops->index[d] = 0;
+    }
+    return 0;
+}
+
+/* The values of all tensors for `count` indices along the innermost axis. */
+static void gemmepi__loops_compute(const gemmepi__loops *loops, int64_t count,
+                                   double values[GEMMEPI__TENSORS][GEMMEPI__HOST_RUN]) {
+    const gemmepi__nest *nest = &loops->nest;
+    double v[GEMMEPI__TENSORS] = {0};
+    int64_t i;
+    int t;
+    for (t = 0; t < GEMMEPI__OUT_Y; t++)
+        if (gemmepi__nest_has(nest, t))
+            gemmepi__load_run(nest->dtype[t], gemmepi__loops_base(loops, t), gemmepi__loops_first(loops, t),
+                              nest->stride[t][0], count, values[t]);
+    v[GEMMEPI__IN_W] = loops->weight;
+    for (i = 0; i < count; i++) {
+        for (t = 0; t < GEMMEPI__OUT_Y; t++)
+            if (gemmepi__nest_has(nest, t))
+                v[t] = values[t][i];
+        gemmepi__operate(loops->task, v);
+        for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS; t++)
+            values[t][i] = v[t];
+    }
+}
+
+/* The outputs that are no sums. */
+static void gemmepi__host_map(gemmepi__loops *loops) {
+    const gemmepi__nest *nest = &loops->nest;
+    double values[GEMMEPI__TENSORS][GEMMEPI__HOST_RUN];
+    int64_t *i = &loops->index[0];
+    int t;
+    do {
+        for (*i = 0; *i < nest->extent[0]; *i += GEMMEPI__HOST_RUN) {
+            int64_t count = gemmepi__smaller(nest->extent[0] - *i, GEMMEPI__HOST_RUN);
+            gemmepi__loops_compute(loops, count, values);
+            for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS; t++)
+                if (gemmepi__nest_has(nest, t))
+                    gemmepi__store_strided(nest->dtype[t], gemmepi__loops_base(loops, t),
+                                           gemmepi__loops_first(loops, t), nest->stride[t][0], count,
+                                           values[t]);
+        }
+    } while (gemmepi__loops_next(loops, 0));
+}
+
+/* >>sums */
+
+/* Adds a line along the innermost axis to one sum. */
+static void gemmepi__host_add_line(gemmepi__loops *loops, int t, gemmepi__sum *sum) {
+    double values[GEMMEPI__TENSORS][GEMMEPI__HOST_RUN];
+    int64_t *j = &loops->index[0], i, count;
+    for (*j = 0; *j < loops->nest.extent[0]; *j += GEMMEPI__HOST_RUN) {
+        count = gemmepi__smaller(loops->nest.extent[0] - *j, GEMMEPI__HOST_RUN);
+        gemmepi__loops_compute(loops, count, values);
+        for (i = 0; i < count; i++)
+            gemmepi__add_to(sum, values[t][i]);
+    }
+    *j = 0;
+}
+
+/* Adds `count` terms to as many sums. */
+static void gemmepi__host_add_run(gemmepi__loops *loops, int t, int64_t count, gemmepi__sum *sums) {
+    double values[GEMMEPI__TENSORS][GEMMEPI__HOST_RUN];
+    int64_t i;
+    gemmepi__loops_compute(loops, count, values);
+    for (i = 0; i < count; i++)
+        gemmepi__add_to(&sums[i], values[t][i]);
+}
+
+/* `count` sums of output t, side by side on the innermost axis where that is kept, else one. */
+static void gemmepi__host_sum_run(gemmepi__loops *loops, int t, int64_t count) {
+    const gemmepi__nest *nest = &loops->nest;
+    void *base = gemmepi__loops_base(loops, t);
+    int64_t first = gemmepi__loops_first(loops, t), step = nest->stride[t][0], i;
+    int accumulates = (loops->task->flags & GEMMEPI_ACCUMULATE) != 0;
+    int is_empty = gemmepi__nest_count(nest, 1) == 0;
+    gemmepi__sum sums[GEMMEPI__HOST_RUN] = {{0, 0}};
+    double values[GEMMEPI__HOST_RUN] = {0};
+    if (is_empty && accumulates)
+        return;
+    if (!is_empty)
+        do {
+            if (nest->summed[0])
+                gemmepi__host_add_line(loops, t, &sums[0]);
+            else
+                gemmepi__host_add_run(loops, t, count, sums);
+        } while (gemmepi__loops_next(loops, 1));
+    if (accumulates)
+        gemmepi__load_run(nest->dtype[t], base, first, step, count, values);
+    for (i = 0; i < count; i++) {
+        gemmepi__add_to(&sums[i], values[i]);
+        values[i] = sums[i].total - sums[i].total == 0 ? sums[i].total + sums[i].lost : sums[i].total;
+    }
+    gemmepi__store_strided(nest->dtype[t], base, first, step, count, values);
+}
+
+static void gemmepi__host_sum(gemmepi__loops *loops, int t) {
+    const gemmepi__nest *nest = &loops->nest;
+    int64_t length = nest->summed[0] ? 1 : nest->extent[0], i;
+    do {
+        for (i = 0; i < length; i += GEMMEPI__HOST_RUN) {
+            loops->index[0] = i;
+            gemmepi__host_sum_run(loops, t, gemmepi__smaller(length - i, GEMMEPI__HOST_RUN));
+        }
+        loops->index[0] = 0;
+    } while (gemmepi__loops_next(loops, 0));
+}
+
+/* >>casts with scales */
+
+/* The elements that share one number, and where that is. Axes are the task's, with as many before them as make two. */
+typedef struct gemmepi__scaled {
+    const gemmepi__task *task;
+    void *const *pointers;
+    const float *scale;
+    float *y_scale;
+    void *amax;
+    int rank, k, row; /* the two axes of the matrices */
+    int64_t extent[GEMMEPI__MAX_RANK], a_stride[GEMMEPI__MAX_RANK], y_stride[GEMMEPI__MAX_RANK];
+    int64_t begin[GEMMEPI__MAX_RANK], end[GEMMEPI__MAX_RANK];
+    int64_t number;
+} gemmepi__scaled;
+
+static int64_t gemmepi__steps_of_128(int64_t extent) {
+    return (extent + 127) / 128;
+}
+
+static void gemmepi__take_scaled(const gemmepi__task *task, gemmepi__scaled *scaled) {
+    int missing = task->rank < 2 ? 2 - task->rank : 0,
+        k_is_rows = (task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0, d;
+    memset(scaled, 0, sizeof *scaled);
+    scaled->task = task;
+    scaled->rank = task->rank + missing;
+    scaled->k = scaled->rank - 1 - k_is_rows;
+    scaled->row = scaled->rank - 2 + k_is_rows;
+    for (d = 0; d < scaled->rank; d++) {
+        scaled->extent[d] = d < missing ? 1 : task->shape[d - missing];
+        scaled->a_stride[d] = d < missing ? 0 : task->operands[GEMMEPI__IN_A].stride[d - missing];
+        scaled->y_stride[d] = d < missing ? 0 : task->operands[GEMMEPI__OUT_Y].stride[d - missing];
+        scaled->end[d] = scaled->extent[d];
+    }
+}
+
+/* The next index of the elements that share a number, of all axes but k; 0 after the last. */
+static int gemmepi__scaled_next(const gemmepi__scaled *scaled, int64_t *index) {
+    int d;
+    for (d = scaled->rank - 1; d >= 0; d--) {
+        if (d == scaled->k)
+            continue;
+        if (++index[d] < scaled->end[d])
+            return 1;
+        index[d] = scaled->begin[d];
+    }
+    return 0;
+}
+
+/* A run along k of a or y: where it begins. */
+static int64_t gemmepi__scaled_first(const gemmepi__scaled *scaled, const int64_t *stride,
+                                     const int64_t *index) {
+    int64_t first = 0;
+    int d;
+    for (d = 0; d < scaled->rank; d++)
+        first += index[d] * stride[d];
+    return first;
+}
+
+static void *gemmepi__scaled_base(const gemmepi__scaled *scaled, int t) {
+    return (char *)scaled->pointers[t] + scaled->task->operands[t].offset;
+}
+
+static void gemmepi__scaled_load(const gemmepi__scaled *scaled, const int64_t *index, int64_t count,
+                                 double *values) {
+    gemmepi__load_run(
+        scaled->task->operands[GEMMEPI__IN_A].dtype, gemmepi__scaled_base(scaled, GEMMEPI__IN_A),
+        gemmepi__scaled_first(scaled, scaled->a_stride, index), scaled->a_stride[scaled->k], count, values);
+}
+
+/* The largest |a| of those that share a number; NaN stays. */
+static double gemmepi__scaled_amax(const gemmepi__scaled *scaled) {
+    int64_t index[GEMMEPI__MAX_RANK], *i = &index[scaled->k];
+    double values[GEMMEPI__HOST_RUN], amax = 0;
+    memcpy(index, scaled->begin, sizeof index);
+    do {
+        for (*i = scaled->begin[scaled->k]; *i < scaled->end[scaled->k]; *i += GEMMEPI__HOST_RUN) {
+            int64_t count = gemmepi__smaller(scaled->end[scaled->k] - *i, GEMMEPI__HOST_RUN);
+            gemmepi__scaled_load(scaled, index, count, values);
+            gemmepi__host_amax(&amax, count, values);
+        }
+    } while (gemmepi__scaled_next(scaled, index));
+    return amax;
+}
+
+/* y = factor a / divisor, one of which is 1, for those that share a number */
+static void gemmepi__scaled_cast(const gemmepi__scaled *scaled, double factor, double divisor) {
+    int64_t index[GEMMEPI__MAX_RANK], *i = &index[scaled->k], j;
+    double values[GEMMEPI__HOST_RUN];
+    memcpy(index, scaled->begin, sizeof index);
+    do {
+        for (*i = scaled->begin[scaled->k]; *i < scaled->end[scaled->k]; *i += GEMMEPI__HOST_RUN) {
+            int64_t count = gemmepi__smaller(scaled->end[scaled->k] - *i, GEMMEPI__HOST_RUN);
+            gemmepi__scaled_load(scaled, index, count, values);
+            for (j = 0; j < count; j++)
+                values[j] = values[j] * factor / divisor;
+            gemmepi__store_strided(scaled->task->operands[GEMMEPI__OUT_Y].dtype,
+                                   gemmepi__scaled_base(scaled, GEMMEPI__OUT_Y),
+                                   gemmepi__scaled_first(scaled, scaled->y_stride, index),
+                                   scaled->y_stride[scaled->k], count, values);
+        }
+    } while (gemmepi__scaled_next(scaled, index));
+}
+
+/* The scale that takes the largest number to the type's largest. */
+static float gemmepi__scale_for(int dtype, double amax) {
+    const gemmepi__float_format *format = gemmepi__format_of(dtype);
+    double scale = amax / gemmepi__decode(format, format->largest);
+    if (!(amax > 0 && amax - amax == 0))
+        return 1;
+    return scale < FLT_MIN ? FLT_MIN : scale > FLT_MAX ? FLT_MAX : (float)scale;
+}
+
+/* The elements that share a number: all that is made of them. */
+static void gemmepi__scaled_run(const gemmepi__scaled *scaled) {
+    const gemmepi__task *task = scaled->task;
+    int amax_dtype = task->operands[GEMMEPI__IN_A].dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+    double factor = 1, divisor = 1, amax;
+    if (task->flags & (GEMMEPI_CAST_AMAX | GEMMEPI_CAST_Y_SCALE)) {
+        amax = gemmepi__scaled_amax(scaled);
+        if (task->flags & GEMMEPI_CAST_AMAX)
+            gemmepi__store_run(amax_dtype, scaled->amax, scaled->number, 1, &amax);
+        if (task->flags & GEMMEPI_CAST_Y_SCALE) {
+            scaled->y_scale[scaled->number] = gemmepi__scale_for(task->operands[GEMMEPI__OUT_Y].dtype, amax);
+            divisor = (double)scaled->y_scale[scaled->number];
+        }
+    }
+    if (task->flags & GEMMEPI_CAST_SCALE)
+        factor = (double)scaled->scale[scaled->number];
+    gemmepi__scaled_cast(scaled, factor, divisor);
+}
+
+/* One matrix, the numbers of which begin at `first`; returns where those of the next do. */
+static int64_t gemmepi__scaled_matrix(gemmepi__scaled *scaled, int64_t first) {
+    int mode = scaled->task->scale_mode, row = scaled->row, k = scaled->k;
+    int64_t rows = scaled->extent[row], steps = gemmepi__steps_of_128(scaled->extent[k]);
+    int64_t line = mode == GEMMEPI_SCALE_VECTOR_128 ? rows : (steps + 3) / 4 * 4;
+    int64_t high = mode == GEMMEPI_SCALE_BLOCK_128 ? 128 : 1,
+            wide = mode == GEMMEPI_SCALE_OUTER ? scaled->extent[k] : 128, i, j;
+    for (i = 0; i < rows; i += high) {
+        for (j = 0; j < scaled->extent[k]; j += wide) {
+            scaled->begin[row] = i;
+            scaled->end[row] = gemmepi__smaller(i + high, rows);
+            scaled->begin[k] = j;
+            scaled->end[k] = gemmepi__smaller(j + wide, scaled->extent[k]);
+            scaled->number = first + (mode == GEMMEPI_SCALE_OUTER        ? i
+                                      : mode == GEMMEPI_SCALE_VECTOR_128 ? j / 128 * line + i
+                                                                         : i / 128 * line + j / 128);
+            gemmepi__scaled_run(scaled);
+        }
+    }
+    return first + (mode == GEMMEPI_SCALE_OUTER        ? rows
+                    : mode == GEMMEPI_SCALE_VECTOR_128 ? steps * line
+                                                       : gemmepi__steps_of_128(rows) * line);
+}
+
+/* To the next matrix; 0 after the last. */
+static int gemmepi__scaled_next_matrix(gemmepi__scaled *scaled) {
+    int d;
+    for (d = scaled->rank - 3; d >= 0; d--) {
+        scaled->begin[d] = scaled->end[d] < scaled->extent[d] ? scaled->end[d] : 0;
+        scaled->end[d] = scaled->begin[d] + 1;
+        if (scaled->begin[d])
+            return 1;
+    }
+    return 0;
+}
+
+static void gemmepi__host_cast_scaled(gemmepi__scaled *scaled) {
+    int64_t first = 0;
+    int d;
+    if (scaled->task->scale_mode == GEMMEPI_SCALE_TENSOR) {
+        gemmepi__scaled_run(scaled);
+        return;
+    }
+    for (d = 0; d < scaled->rank - 2; d++)
+        scaled->end[d] = 1;
+    do {
+        first = gemmepi__scaled_matrix(scaled, first);
+    } while (gemmepi__scaled_next_matrix(scaled));
+}
+
+/* >>the whole task */
+
+static void gemmepi__take_loops(const gemmepi__task *task, void *const pointers[GEMMEPI__TENSORS],
+                                double weight, uint32_t outputs, gemmepi__loops *loops) {
+    memset(loops, 0, sizeof *loops);
+    loops->task = task;
+    loops->pointers = pointers;
+    loops->weight = weight;
+    gemmepi__take_nest(task, outputs, &loops->nest);
+}
+
+/* Runs a task whose outputs are not empty. pointers[t]: the pointer that goes with tensor t (NULL where there is none); two
+   halves go by the pointer of operand.pointer. Sums come first, since the other outputs may be in place with an input. */
+static void gemmepi__host_elementwise(const gemmepi__task *task, void *const pointers[GEMMEPI__TENSORS],
+                                      double weight, const float *scale, float *y_scale, void *amax) {
+    uint32_t others = 0;
+    gemmepi__loops loops;
+    gemmepi__scaled scaled;
+    int t;
+    if (task->scale_mode) {
+        gemmepi__take_scaled(task, &scaled);
+        scaled.pointers = pointers;
+        scaled.scale = scale;
+        scaled.y_scale = y_scale;
+        scaled.amax = amax;
+        gemmepi__host_cast_scaled(&scaled);
+        return;
+    }
+    for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS; t++) {
+        const gemmepi__operand *operand = &task->operands[t];
+        if (!gemmepi__task_has(task, t) || gemmepi__operand_is_empty(task, operand))
+            continue;
+        if (!operand->is_sum) {
+            others |= GEMMEPI__BIT(t);
+            continue;
+        }
+        gemmepi__take_loops(task, pointers, weight, GEMMEPI__BIT(t), &loops);
+        gemmepi__host_sum(&loops, t);
+    }
+    if (others) {
+        gemmepi__take_loops(task, pointers, weight, others, &loops);
+        gemmepi__host_map(&loops);
+    }
+}
+
+#endif
 #endif
 
-/* One launch of a kernel of ours. */
-#ifndef GEMMEPI_GEMM_LAUNCH_H
-#define GEMMEPI_GEMM_LAUNCH_H
-
-typedef struct gemmepi__launch {
-    gemmepi__cu_function function; /* NULL: nothing to launch */
-    unsigned blocks, threads_x, threads_y;
-} gemmepi__launch;
-
-static int64_t gemmepi__divide_up(int64_t x, int64_t y) {
-    return x / y + (x % y != 0);
-}
-
-static size_t gemmepi__round_up(size_t x, size_t unit) {
-    return (x + unit - 1) / unit * unit;
-}
-
-static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, const gemmepi__launch *launch,
-                                             void *params, const char *what, gemmepi_stream stream) {
-    void *list[1];
-    int result;
-    list[0] = params;
-    result = context->driver.launch_kernel(launch->function, launch->blocks, 1, 1, launch->threads_x,
-                                           launch->threads_y, 1, 0, stream, list, NULL);
-    return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
-}
-
-#endif
-/* Sums for bias_grad: of partial sums that an epilogue left, or of an operand. */
-#ifndef GEMMEPI_GEMM_SUMS_H
-#define GEMMEPI_GEMM_SUMS_H
+/* The launch that makes all outputs that are no sums: over dense tensors in one line, or over tiles of any strides. */
+#ifndef GEMMEPI_ELEMENTWISE_LOOP_H
+#define GEMMEPI_ELEMENTWISE_LOOP_H
 
 /* What the host hands to the kernels. Both sides include this file: C99 on one, CUDA C++ on the other. */
 #ifndef GEMMEPI_KERNELS_PARAMS_H
@@ -7717,7 +10525,1437 @@ typedef struct gemmepi__reduce_params {
     long long part_rows; /* sum_columns: rows of a part                        */
 } gemmepi__reduce_params;
 
+/* The tensors of an element-wise operation, in the order of operations.cuh. */
+#define GEMMEPI__PARAMS_TENSORS 8
+#define GEMMEPI__PARAMS_AXES    8
+
+/* operations.cuh: what is the same for all indices. */
+typedef struct gemmepi__operation_params {
+    double parameter; /* of the activation */
+    double weight;    /* LERP without w    */
+    const float *scale;
+    void *amax; /* of the accumulator's type, 0 before the launch */
+} gemmepi__operation_params;
+
+/* elementwise.cu, gemmepi_contiguous */
+typedef struct gemmepi__contiguous_params {
+    gemmepi__operation_params operation;
+    void *data[GEMMEPI__PARAMS_TENSORS];
+    long long count;
+} gemmepi__contiguous_params;
+
+/* elementwise.cu, gemmepi_strided: strides in elements, of the tile's two axes and the others */
+typedef struct gemmepi__strided_params {
+    gemmepi__operation_params operation;
+    void *data[GEMMEPI__PARAMS_TENSORS];
+    long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];
+    long long extent_i, extent_j;          /* of the first two axes */
+    unsigned extent[GEMMEPI__PARAMS_AXES]; /* of the others, from 2 on */
+    unsigned tiles_i, tiles_j;             /* 32 bits: a 64-bit division costs a thread as much as its work */
+    int rank;                              /* 2 at least */
+} gemmepi__strided_params;
+
+/* sum.cu: axes of the sums that are made, and of what is added up, each from the innermost on */
+typedef struct gemmepi__axes {
+    long long extent[GEMMEPI__PARAMS_AXES];
+    long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];
+    int rank;
+} gemmepi__axes;
+typedef struct gemmepi__sum_params {
+    gemmepi__operation_params operation;
+    void *data[GEMMEPI__PARAMS_TENSORS]; /* of the output: y's place, or partial sums [parts][sums] in F64 */
+    gemmepi__axes kept, summed;
+    long long kept_count, summed_count; /* of vectors or elements along the innermost axis, times the other axes */
+    long long part_count;               /* of summed_count, in one part */
+    unsigned kept_blocks;               /* the grid is these times the parts */
+} gemmepi__sum_params;
+
+/* scaled.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */
+typedef struct gemmepi__scaled_params {
+    void *a, *y;
+    const float *scale; /* read, or with Y_SCALE of whole tensors and rows */
+    float *y_scale;     /* written */
+    void *amax;
+    long long extent[GEMMEPI__PARAMS_AXES];
+    long long stride_a[GEMMEPI__PARAMS_AXES], stride_y[GEMMEPI__PARAMS_AXES];
+    unsigned tiles[2];
+    int rank; /* 2 at least */
+} gemmepi__scaled_params;
+
 #endif
+
+#define GEMMEPI__ELEMENT_THREADS 256 /* of all element-wise kernels */
+#define GEMMEPI__VECTOR_BYTES    16  /* one access to memory */
+#define GEMMEPI__VECTOR_MOST     8   /* elements */
+
+/* How a tensor goes through a tile: as in elementwise.cu. */
+enum { GEMMEPI__ALONG_VECTORS, GEMMEPI__REPEATED, GEMMEPI__ALONG_I, GEMMEPI__ALONG_J };
+
+typedef struct gemmepi__loop {
+    gemmepi__launch launch; /* no function: there is nothing to launch */
+    gemmepi__nest nest;
+    int is_contiguous;
+    int tile_i, tile_j;
+    gemmepi__contiguous_params contiguous;
+    gemmepi__strided_params strided;
+} gemmepi__loop;
+
+/* >>what all element-wise kernels are told */
+
+static int gemmepi__size_of(int dtype) {
+    return (int)gemmepi__dtype((gemmepi_dtype)dtype)->size;
+}
+
+static int gemmepi__largest_size(const gemmepi__nest *nest, uint32_t tensors) {
+    int largest = 1, t;
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        if ((nest->used & tensors) >> t & 1)
+            largest = gemmepi__size_of(nest->dtype[t]) > largest ? gemmepi__size_of(nest->dtype[t]) : largest;
+    return largest;
+}
+
+/* Elements of one access, the same for all tensors of a launch. */
+static int gemmepi__vector_of(int largest_size) {
+    int vector = GEMMEPI__VECTOR_BYTES / largest_size;
+    return vector < GEMMEPI__VECTOR_MOST ? vector : GEMMEPI__VECTOR_MOST;
+}
+
+/* The short forms of the activations are for results of 16 bits. */
+static int gemmepi__task_is_exact(const gemmepi__task *task) {
+    int t;
+    for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS; t++)
+        if (task->operands[t].dtype == GEMMEPI_F32 || task->operands[t].dtype == GEMMEPI_F64)
+            return 1;
+    return 0;
+}
+
+/* type_of_output: what operations.cuh takes an output for, 0 for its own. */
+static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *task, int operation,
+                                      const gemmepi__nest *nest, int accumulator, int cast,
+                                      int type_of_output) {
+    static const char *const names[GEMMEPI__TENSORS] = {"A", "B", "W", "DY", "Y", "DA", "DB", "DW"};
+    int t;
+    gemmepi__append(text, "#define GEMMEPI_OPERATION %d\n", operation);
+    gemmepi__append(text, "#define GEMMEPI_ACTIVATION %d\n", (int)task->activation);
+    gemmepi__append(text, "#define GEMMEPI_EXACT %d\n", gemmepi__task_is_exact(task));
+    gemmepi__append(text, "#define GEMMEPI_USED 0x%x\n", (unsigned)nest->used);
+    gemmepi__append(text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)accumulator)->name);
+    gemmepi__append(text, "#define GEMMEPI_CAST %d\n", cast);
+    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+        int dtype = gemmepi__nest_has(nest, t) ? nest->dtype[t] : GEMMEPI_F32;
+        if (t >= GEMMEPI__OUT_Y && type_of_output)
+            dtype = type_of_output;
+        gemmepi__append(text, "#define GEMMEPI_%s_TYPE %s\n", names[t],
+                        gemmepi__dtype((gemmepi_dtype)dtype)->name);
+    }
+}
+
+/* Whether every vector of a tensor, `vector` elements along axis 0, begins at a multiple of its size. */
+static int gemmepi__vectors_are_aligned(const gemmepi__task *task, const gemmepi__nest *nest, int t,
+                                        int vector) {
+    int64_t size = gemmepi__size_of(nest->dtype[t]), bytes = size * vector;
+    int d;
+    if (nest->stride[t][0] != 1 || task->alignment % bytes || nest->offset[t] % bytes)
+        return 0;
+    for (d = 1; d < nest->rank; d++)
+        if (nest->stride[t][d] * size % bytes)
+            return 0;
+    return 1;
+}
+
+static void gemmepi__fill_pointers(const gemmepi__nest *nest, void *const *pointers, void **data) {
+    int t;
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        if (gemmepi__nest_has(nest, t))
+            data[t] = (char *)pointers[nest->pointer[t]] + nest->offset[t];
+}
+
+/* >>dense tensors in one line */
+
+static int gemmepi__is_contiguous(const gemmepi__task *task, const gemmepi__nest *nest, int vector) {
+    int t;
+    for (t = 0; t < GEMMEPI__TENSORS && nest->rank == 1; t++)
+        if (gemmepi__nest_has(nest, t) && !gemmepi__vectors_are_aligned(task, nest, t, vector) &&
+            (t >= GEMMEPI__OUT_Y || nest->stride[t][0] != 0))
+            return 0;
+    return nest->rank == 1;
+}
+
+static int gemmepi__count_inputs(const gemmepi__nest *nest) {
+    int inputs = 0, t;
+    for (t = 0; t < GEMMEPI__OUT_Y; t++)
+        inputs += gemmepi__nest_has(nest, t);
+    return inputs;
+}
+
+static int64_t gemmepi__describe_contiguous(gemmepi__loop *loop, int vector, gemmepi__text *defines) {
+    const gemmepi__nest *nest = &loop->nest;
+    int at_once = gemmepi__count_inputs(nest) == 1 ? 4 : 2, repeats = 0, t;
+    for (t = 0; t < GEMMEPI__OUT_Y; t++)
+        if (gemmepi__nest_has(nest, t) && nest->stride[t][0] == 0)
+            repeats |= 1 << t;
+    loop->is_contiguous = 1;
+    loop->contiguous.count = nest->extent[0];
+    gemmepi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
+    gemmepi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", at_once);
+    gemmepi__append(defines,
+                    "#define GEMMEPI_TILE 0\n#define GEMMEPI_PER_THREAD 0\n#define GEMMEPI_MODES 0\n");
+    return gemmepi__divide_up(nest->extent[0], (int64_t)GEMMEPI__ELEMENT_THREADS * vector * at_once);
+}
+
+/* >>tiles */
+
+static int64_t gemmepi__magnitude(int64_t x) {
+    return x < 0 ? -x : x;
+}
+
+/* The axis along which a tensor's elements lie closest. */
+static int gemmepi__fast_axis(const gemmepi__nest *nest, int t) {
+    int fast = 0, d;
+    for (d = 1; d < nest->rank; d++) {
+        int64_t stride = gemmepi__magnitude(nest->stride[t][d]),
+                least = gemmepi__magnitude(nest->stride[t][fast]);
+        if (stride && (!least || stride < least))
+            fast = d;
+    }
+    return fast;
+}
+
+/* The second axis of the tiles where some tensor is transposed: the one along which that lies closest. 0: none is. */
+static int gemmepi__transposed_axis(const gemmepi__nest *nest) {
+    int t;
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        if (gemmepi__nest_has(nest, t) && nest->stride[t][0] != 0 && gemmepi__fast_axis(nest, t))
+            return gemmepi__fast_axis(nest, t);
+    return 0;
+}
+
+/* In 1/1024: how much of the tiles lies within the tensors. */
+static int64_t gemmepi__tile_use(int64_t extent, int64_t tile) {
+    int64_t tiles = gemmepi__divide_up(extent, tile);
+    return extent >= tile << 10 ? 1024 : extent * 1024 / (tiles * tile);
+}
+
+/* A tile has `elements`. Wide ones are best for rows and square ones for transposes, as long as they are filled; the first of
+   the list that comes within a tenth of the best is taken. */
+static void gemmepi__choose_tile(gemmepi__loop *loop, int elements, int *second_axis) {
+    static const int wide[] = {256, 512, 1024, 128, 64, 2048, 4096, 32, 16, 8},
+                     square[] = {64, 32, 128, 16, 256, 8, 512, 1024, 2048, 4096};
+    gemmepi__nest *nest = &loop->nest;
+    int transposed = gemmepi__transposed_axis(nest), pass, axis, i;
+    int first = transposed ? transposed : nest->rank > 1, last = transposed ? transposed : nest->rank - 1;
+    const int *tiles = transposed ? square : wide;
+    int64_t best = 0;
+    for (pass = 0; pass < 2; pass++)
+        for (axis = first; axis <= last; axis++)
+            for (i = 0; i < (int)GEMMEPI__COUNT(wide); i++) {
+                int64_t use;
+                if (tiles[i] > elements)
+                    continue;
+                use = gemmepi__tile_use(nest->extent[0], tiles[i]) *
+                      gemmepi__tile_use(axis ? nest->extent[axis] : 1, elements / tiles[i]);
+                if (pass == 0) {
+                    best = use > best ? use : best;
+                } else if (use >= best - best / 10) {
+                    loop->tile_i = tiles[i];
+                    loop->tile_j = elements / tiles[i];
+                    *second_axis = axis;
+                    return;
+                }
+            }
+}
+
+static int gemmepi__mode_of(const gemmepi__task *task, const gemmepi__nest *nest, int t, int vector) {
+    int64_t i = gemmepi__magnitude(nest->stride[t][0]),
+            j = nest->rank > 1 ? gemmepi__magnitude(nest->stride[t][1]) : 0;
+    if (gemmepi__vectors_are_aligned(task, nest, t, vector))
+        return GEMMEPI__ALONG_VECTORS;
+    if (i == 0 && t < GEMMEPI__OUT_Y)
+        return GEMMEPI__REPEATED;
+    return j && j < i ? GEMMEPI__ALONG_J : GEMMEPI__ALONG_I;
+}
+
+/* The number of blocks, or -1. */
+static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop *loop, int vector,
+                                       gemmepi__text *defines) {
+    gemmepi__nest *nest = &loop->nest;
+    gemmepi__strided_params *params = &loop->strided;
+    int few = gemmepi__largest_size(nest, ~0u) == 8 || gemmepi__count_inputs(nest) == 4;
+    int per_thread = few ? 8 : 16, second = 0, modes = 0, t, d;
+    int64_t blocks, tiles_i, tiles_j;
+    gemmepi__choose_tile(loop, GEMMEPI__ELEMENT_THREADS * per_thread, &second);
+    if (second > 1)
+        gemmepi__swap_axes(nest, 1, second);
+    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+        if (gemmepi__nest_has(nest, t))
+            modes |= gemmepi__mode_of(task, nest, t, vector) << 2 * t;
+        for (d = 0; d < nest->rank; d++)
+            params->stride[t][d] = nest->stride[t][d];
+    }
+    params->rank = nest->rank > 2 ? nest->rank : 2;
+    params->extent_i = nest->extent[0];
+    params->extent_j = nest->rank > 1 ? nest->extent[1] : 1;
+    tiles_i = gemmepi__divide_up(params->extent_i, loop->tile_i);
+    tiles_j = gemmepi__divide_up(params->extent_j, loop->tile_j);
+    blocks = gemmepi__offset(tiles_i, tiles_j, 0);
+    for (d = 2; d < nest->rank && blocks > 0; d++) {
+        params->extent[d] = (unsigned)nest->extent[d];
+        blocks = gemmepi__offset(blocks, nest->extent[d], 0);
+    }
+    params->tiles_i = (unsigned)tiles_i;
+    params->tiles_j = (unsigned)tiles_j;
+    gemmepi__append(defines, "#define GEMMEPI_TILE %d\n", loop->tile_i);
+    gemmepi__append(defines, "#define GEMMEPI_PER_THREAD %d\n", per_thread);
+    gemmepi__append(defines, "#define GEMMEPI_MODES 0x%x\n", (unsigned)modes);
+    gemmepi__append(defines, "#define GEMMEPI_REPEATS 0\n#define GEMMEPI_AT_ONCE 1\n");
+    return blocks;
+}
+
+/* >>building and running */
+
+/* Of CAST's single scale and amax; those of rows and blocks are scaled.h's. */
+static int gemmepi__loop_cast(const gemmepi__task *task) {
+    return (task->flags & GEMMEPI_CAST_SCALE ? 1 : 0) | (task->flags & GEMMEPI_CAST_AMAX ? 2 : 0);
+}
+
+/* What is launched, but for the kernel: blocks, parameters and the prologue. */
+static gemmepi_status gemmepi__describe_loop(const gemmepi__task *task, uint32_t outputs, gemmepi__loop *loop,
+                                             gemmepi__text *defines) {
+    int64_t blocks;
+    int vector;
+    gemmepi__take_nest(task, outputs, &loop->nest);
+    vector = gemmepi__vector_of(gemmepi__largest_size(&loop->nest, ~0u));
+    gemmepi__append_operation(defines, task, task->operation, &loop->nest, task->accumulator,
+                              gemmepi__loop_cast(task), 0);
+    if (gemmepi__is_contiguous(task, &loop->nest, vector))
+        blocks = gemmepi__describe_contiguous(loop, vector, defines);
+    else
+        blocks = gemmepi__describe_tiles(task, loop, vector, defines);
+    if (blocks <= 0 || blocks > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the tensors have more tiles than a grid has blocks");
+    loop->launch.blocks = (unsigned)blocks;
+    loop->launch.threads_x = GEMMEPI__ELEMENT_THREADS;
+    loop->launch.threads_y = 1;
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__build_loop(gemmepi_context *context, const gemmepi__task *task,
+                                          uint32_t outputs, gemmepi__loop *loop) {
+    char prologue[1024];
+    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi_status status = gemmepi__describe_loop(task, outputs, loop, &defines);
+    if (status)
+        return status;
+    return gemmepi__get_kernel(context, "elementwise.cu", prologue,
+                               loop->is_contiguous ? "gemmepi_contiguous" : "gemmepi_strided",
+                               &loop->launch.function);
+}
+
+static gemmepi_status gemmepi__run_loop(const gemmepi_context *context, const gemmepi__loop *loop,
+                                        const gemmepi__operation_params *operation, void *const *pointers,
+                                        gemmepi_stream stream) {
+    static const char what[] = "launching an element-wise operation";
+    gemmepi__contiguous_params contiguous;
+    gemmepi__strided_params strided;
+    if (loop->is_contiguous) {
+        contiguous = loop->contiguous;
+        contiguous.operation = *operation;
+        gemmepi__fill_pointers(&loop->nest, pointers, contiguous.data);
+        return gemmepi__launch_kernel(context, &loop->launch, &contiguous, what, stream);
+    }
+    strided = loop->strided;
+    strided.operation = *operation;
+    gemmepi__fill_pointers(&loop->nest, pointers, strided.data);
+    return gemmepi__launch_kernel(context, &loop->launch, &strided, what, stream);
+}
+
+#endif
+/* The launches that make one output that is a sum over axes. */
+#ifndef GEMMEPI_ELEMENTWISE_SUM_H
+#define GEMMEPI_ELEMENTWISE_SUM_H
+
+#define GEMMEPI__SUM_AT_ONCE 8 /* sum.cu: rows or vectors that a thread has under way */
+#define GEMMEPI__SUM_WAVES   8 /* blocks for each multiprocessor, where there is enough to add up */
+#define GEMMEPI__SUM_LANES \
+    32 /* threads of a block along the sums that are made, where the innermost axis is kept */
+
+/* A sum goes through one launch, or two with partial sums in workspace between them. */
+typedef struct gemmepi__sum_step {
+    gemmepi__launch launch;
+    gemmepi__nest nest;
+    int output;  /* the tensor that is made */
+    int is_kept; /* the innermost axis is one of the sums', not of what is added up */
+    gemmepi__sum_params params;
+} gemmepi__sum_step;
+
+typedef struct gemmepi__axis_sum {
+    gemmepi__sum_step first, second; /* second: no function where the first one ends in the output */
+    size_t partial_bytes;
+} gemmepi__axis_sum;
+
+/* The kept or the summed axes of a nest, in its order. */
+static void gemmepi__take_axes(const gemmepi__nest *nest, int summed, gemmepi__axes *axes) {
+    int d, t;
+    for (d = 0; d < nest->rank; d++) {
+        if (nest->summed[d] != summed)
+            continue;
+        axes->extent[axes->rank] = nest->extent[d];
+        for (t = 0; t < GEMMEPI__TENSORS; t++)
+            axes->stride[t][axes->rank] = nest->stride[t][d];
+        axes->rank++;
+    }
+}
+
+/* Whether all inputs can be read in vectors along the innermost axis. */
+static int gemmepi__sums_vectors(const gemmepi__task *task, const gemmepi__nest *nest, int vector) {
+    int t;
+    for (t = 0; t < GEMMEPI__OUT_Y; t++)
+        if (gemmepi__nest_has(nest, t) && nest->stride[t][0] != 0 &&
+            !gemmepi__vectors_are_aligned(task, nest, t, vector))
+            return 0;
+    return vector > 1;
+}
+
+static unsigned gemmepi__power_of_two(int64_t at_least, unsigned most) {
+    unsigned power = 1;
+    while (power < most && power < at_least)
+        power *= 2;
+    return power;
+}
+
+/* How the launch goes about it: blocks for the sums times `parts` of what is added up. */
+static gemmepi_status gemmepi__divide_sum(gemmepi__sum_step *step, int wide, int64_t blocks_wanted,
+                                          int64_t *parts) {
+    gemmepi__sum_params *params = &step->params;
+    int64_t innermost = gemmepi__divide_up(step->nest.extent[0], wide), lines, least, blocks;
+    params->kept_count = gemmepi__nest_count(&step->nest, 0);
+    params->summed_count = gemmepi__nest_count(&step->nest, 1);
+    if (step->is_kept) {
+        lines = params->kept_count / step->nest.extent[0] * innermost;
+        step->launch.threads_x = gemmepi__power_of_two(lines, GEMMEPI__SUM_LANES);
+        step->launch.threads_y = GEMMEPI__ELEMENT_THREADS / step->launch.threads_x;
+        blocks = gemmepi__divide_up(lines, step->launch.threads_x);
+        least = 2 * GEMMEPI__SUM_AT_ONCE * (int64_t)step->launch.threads_y;
+    } else {
+        params->summed_count =
+            step->nest.extent[0] ? params->summed_count / step->nest.extent[0] * innermost : 0;
+        step->launch.threads_x = gemmepi__power_of_two(
+            gemmepi__divide_up(params->summed_count, GEMMEPI__SUM_AT_ONCE), GEMMEPI__ELEMENT_THREADS);
+        step->launch.threads_y = GEMMEPI__ELEMENT_THREADS / step->launch.threads_x;
+        blocks = gemmepi__divide_up(params->kept_count, step->launch.threads_y);
+        least = 2 * GEMMEPI__SUM_AT_ONCE * (int64_t)step->launch.threads_x;
+    }
+    *parts = gemmepi__divide_up(blocks_wanted, blocks);
+    if (*parts > gemmepi__divide_up(params->summed_count, least))
+        *parts = gemmepi__divide_up(params->summed_count, least);
+    if (*parts < 1)
+        *parts = 1;
+    params->part_count = gemmepi__divide_up(params->summed_count, *parts);
+    if (params->part_count)
+        *parts = gemmepi__divide_up(params->summed_count, params->part_count);
+    params->kept_blocks = (unsigned)blocks;
+    blocks = blocks > INT_MAX ? -1 : gemmepi__offset(blocks, *parts, 0);
+    if (blocks <= 0 || blocks > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "a sum has more tiles than a grid has blocks");
+    step->launch.blocks = (unsigned)blocks;
+    return GEMMEPI_OK;
+}
+
+/* step->nest and output are set. blocks_wanted 0: no partial sums. */
+static gemmepi_status gemmepi__describe_sum(const gemmepi__task *task, int operation, int64_t blocks_wanted,
+                                            gemmepi__sum_step *step, int64_t *parts, gemmepi__text *defines) {
+    const gemmepi__nest *nest = &step->nest;
+    int largest = gemmepi__largest_size(nest, GEMMEPI__INPUTS), vector = gemmepi__vector_of(largest);
+    int vectors = gemmepi__sums_vectors(task, nest, vector), repeats = 0, of = 0, t;
+    gemmepi_status status;
+    step->is_kept = !nest->summed[0];
+    for (t = GEMMEPI__OUT_Y - 1; t >= 0; t--) {
+        if (!gemmepi__nest_has(nest, t))
+            continue;
+        of = nest->dtype[t];
+        if (nest->stride[t][0] == 0)
+            repeats |= 1 << t;
+    }
+    gemmepi__take_axes(nest, 0, &step->params.kept);
+    gemmepi__take_axes(nest, 1, &step->params.summed);
+    status = gemmepi__divide_sum(step, vectors ? vector : 1, blocks_wanted, parts);
+    gemmepi__append_operation(defines, task, operation, nest, largest == 8 ? GEMMEPI_F64 : GEMMEPI_F32, 0,
+                              of);
+    gemmepi__append(defines, "#define GEMMEPI_OUTPUT %d\n", step->output);
+    gemmepi__append(defines, "#define GEMMEPI_OUT_TYPE %s\n",
+                    gemmepi__dtype((gemmepi_dtype)nest->dtype[step->output])->name);
+    gemmepi__append(defines, "#define GEMMEPI_ACCUMULATE %d\n",
+                    *parts == 1 && (task->flags & GEMMEPI_ACCUMULATE) != 0);
+    gemmepi__append(defines, "#define GEMMEPI_VECTORS %d\n", vectors);
+    gemmepi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
+    gemmepi__append(defines, "#define GEMMEPI_KEPT %d\n", step->is_kept);
+    return status;
+}
+
+static gemmepi_status gemmepi__build_sum_step(gemmepi_context *context, const gemmepi__task *task,
+                                              int operation, int64_t blocks_wanted, gemmepi__sum_step *step,
+                                              int64_t *parts) {
+    char prologue[1024];
+    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi_status status = gemmepi__describe_sum(task, operation, blocks_wanted, step, parts, &defines);
+    if (status)
+        return status;
+    return gemmepi__get_kernel(context, "sum.cu", prologue,
+                               step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along",
+                               &step->launch.function);
+}
+
+/* Partial sums [parts][sums] in F64 into the output: its axes again, and one of the parts. */
+static void gemmepi__nest_of_partials(const gemmepi__sum_step *first, int64_t parts,
+                                      gemmepi__sum_step *second) {
+    const gemmepi__nest *from = &first->nest;
+    gemmepi__nest *nest = &second->nest;
+    int64_t dense = 1;
+    int d;
+    second->output = GEMMEPI__OUT_Y;
+    nest->used = GEMMEPI__BIT_A | GEMMEPI__BIT_Y;
+    nest->dtype[GEMMEPI__IN_A] = GEMMEPI_F64;
+    nest->dtype[GEMMEPI__OUT_Y] = from->dtype[first->output];
+    nest->pointer[GEMMEPI__IN_A] = GEMMEPI__IN_A;
+    nest->pointer[GEMMEPI__OUT_Y] = GEMMEPI__OUT_Y;
+    for (d = 0; d < from->rank; d++) {
+        if (from->summed[d])
+            continue;
+        nest->extent[nest->rank] = from->extent[d];
+        nest->stride[GEMMEPI__IN_A][nest->rank] = dense;
+        nest->stride[GEMMEPI__OUT_Y][nest->rank++] = from->stride[first->output][d];
+        dense *= from->extent[d];
+    }
+    nest->extent[nest->rank] = parts;
+    nest->summed[nest->rank] = 1;
+    nest->stride[GEMMEPI__IN_A][nest->rank++] = dense;
+    gemmepi__simplify_nest(nest, 1);
+}
+
+static gemmepi_status gemmepi__build_axis_sum(gemmepi_context *context, const gemmepi__task *task, int output,
+                                              gemmepi__axis_sum *sum) {
+    int64_t wanted = (int64_t)GEMMEPI__SUM_WAVES * context->multiprocessors, parts = 1, unused;
+    gemmepi_status status;
+    /* that the partial sums are F64 is known once there are some: a first look tells */
+    char unread[1024];
+    gemmepi__text defines = gemmepi__text_in(unread, sizeof unread);
+    gemmepi__sum_step look;
+    memset(&look, 0, sizeof look);
+    gemmepi__take_nest(task, GEMMEPI__BIT(output), &look.nest);
+    look.output = output;
+    sum->first.nest = look.nest;
+    sum->first.output = output;
+    status = gemmepi__describe_sum(task, task->operation, wanted, &look, &parts, &defines);
+    if (status)
+        return status;
+    if (parts > 1) {
+        gemmepi__nest_of_partials(&look, parts, &sum->second);
+        sum->first.nest.dtype[output] = GEMMEPI_F64;
+        sum->partial_bytes = (size_t)(parts * look.params.kept_count) * sizeof(double);
+        status = gemmepi__build_sum_step(context, task, GEMMEPI_OP_BIAS_GRAD, 0, &sum->second, &unused);
+    }
+    if (!status)
+        status = gemmepi__build_sum_step(context, task, task->operation, parts > 1 ? wanted : 0, &sum->first,
+                                         &parts);
+    return status;
+}
+
+/* partials: workspace of partial_bytes */
+static gemmepi_status gemmepi__run_axis_sum(const gemmepi_context *context, const gemmepi__axis_sum *sum,
+                                            const gemmepi__operation_params *operation, void *const *pointers,
+                                            void *partials, gemmepi_stream stream) {
+    static const char what[] = "launching a sum over axes";
+    gemmepi__sum_params params = sum->first.params;
+    void *out = (char *)pointers[sum->first.nest.pointer[sum->first.output]] +
+                sum->first.nest.offset[sum->first.output];
+    gemmepi_status status;
+    params.operation = *operation;
+    gemmepi__fill_pointers(&sum->first.nest, pointers, params.data);
+    params.data[sum->first.output] = sum->second.launch.function ? partials : out;
+    status = gemmepi__launch_kernel(context, &sum->first.launch, &params, what, stream);
+    if (status || !sum->second.launch.function)
+        return status;
+    params = sum->second.params;
+    params.operation = *operation;
+    params.data[GEMMEPI__IN_A] = partials;
+    params.data[GEMMEPI__OUT_Y] = (char *)out + sum->second.nest.offset[GEMMEPI__OUT_Y];
+    return gemmepi__launch_kernel(context, &sum->second.launch, &params, what, stream);
+}
+
+#endif
+/* Casts with a scale or amax for each row, 128 steps of k or block, and those whose scale is made of their amax. */
+#ifndef GEMMEPI_ELEMENTWISE_SCALED_H
+#define GEMMEPI_ELEMENTWISE_SCALED_H
+
+#define GEMMEPI__SCALED_TILE 128 /* scaled.cu */
+
+/* Where a kernel has its scale from: as in scaled.cu. */
+enum { GEMMEPI__AS_IT_IS, GEMMEPI__GIVEN, GEMMEPI__FROM_TILE, GEMMEPI__FROM_AMAX };
+
+typedef struct gemmepi__scaled_step {
+    gemmepi__launch
+        amax; /* of whole tensors and rows whose scale is made of it: a launch of its own, before the cast */
+    gemmepi__launch cast; /* no function: there is nothing to launch */
+    gemmepi__scaled_params params;
+    size_t amax_bytes;    /* zeroed before the first launch; 0: each number is written by one block */
+    size_t partial_bytes; /* of workspace, where args have no amax */
+    int64_t offset_a, offset_y;
+    int is_two;
+} gemmepi__scaled_step;
+
+/* Whether a task goes this way. */
+static int gemmepi__is_scaled(const gemmepi__task *task) {
+    return task->scale_mode > GEMMEPI_SCALE_TENSOR || (task->flags & GEMMEPI_CAST_Y_SCALE);
+}
+
+/* The scales, or amax, of a task: how many numbers of memory they reach over. */
+static int64_t gemmepi__scale_count(const gemmepi__task *task) {
+    int k_is_rows = (task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0, d;
+    int64_t last = task->rank ? task->shape[task->rank - 1] : 1,
+            other = task->rank > 1 ? task->shape[task->rank - 2] : 1;
+    int64_t rows = k_is_rows ? last : other,
+            steps = gemmepi__divide_up(k_is_rows ? other : last, GEMMEPI__SCALED_TILE);
+    int64_t count = task->scale_mode == GEMMEPI_SCALE_OUTER        ? rows
+                    : task->scale_mode == GEMMEPI_SCALE_VECTOR_128 ? rows * steps
+                    : task->scale_mode == GEMMEPI_SCALE_BLOCK_128
+                        ? gemmepi__divide_up(rows, GEMMEPI__SCALED_TILE) * (gemmepi__divide_up(steps, 4) * 4)
+                        : 1;
+    for (d = 0; d < task->rank - 2 && task->scale_mode > GEMMEPI_SCALE_TENSOR; d++)
+        count *= task->shape[d];
+    return count;
+}
+
+static size_t gemmepi__amax_size(const gemmepi__task *task) {
+    return task->operands[GEMMEPI__IN_A].dtype == GEMMEPI_F64 ? sizeof(double) : sizeof(float);
+}
+
+/* Axis `fast` of the last two (0: the last) first, then the other, then the rest from the last on. */
+static void gemmepi__take_scaled_axes(const gemmepi__task *task, int fast, gemmepi__scaled_params *params) {
+    int d;
+    params->rank = task->rank > 2 ? task->rank : 2;
+    for (d = 0; d < params->rank; d++) {
+        int axis = task->rank - 1 - (d < 2 ? d ^ fast : d);
+        params->extent[d] = axis < 0 ? 1 : task->shape[axis];
+        params->stride_a[d] = axis < 0 ? 0 : task->operands[GEMMEPI__IN_A].stride[axis];
+        params->stride_y[d] = axis < 0 ? 0 : task->operands[GEMMEPI__OUT_Y].stride[axis];
+    }
+}
+
+/* Whether a run of `vector` elements along the fast axis begins at a multiple of its size. */
+static int gemmepi__scaled_is_aligned(const gemmepi__task *task, const gemmepi__scaled_params *params,
+                                      int tensor, int vector) {
+    const gemmepi__operand *operand = &task->operands[tensor];
+    const long long *stride = tensor == GEMMEPI__IN_A ? params->stride_a : params->stride_y;
+    int64_t size = gemmepi__size_of(operand->dtype), bytes = size * vector;
+    int d;
+    if (stride[0] != 1 || task->alignment % bytes || operand->offset % bytes)
+        return 0;
+    for (d = 1; d < params->rank; d++)
+        if (stride[d] * size % bytes)
+            return 0;
+    return 1;
+}
+
+/* How one launch goes about it: the defines of scaled.cu. */
+typedef struct gemmepi__scaled_way {
+    int k_is_fast, vectors, scale, amax, stores;
+} gemmepi__scaled_way;
+
+static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *task,
+                                   const gemmepi__scaled_way *way) {
+    gemmepi__append(text, "#define GEMMEPI_A_TYPE %s\n",
+                    gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__IN_A].dtype)->name);
+    gemmepi__append(text, "#define GEMMEPI_Y_TYPE %s\n",
+                    gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__OUT_Y].dtype)->name);
+    gemmepi__append(text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)task->accumulator)->name);
+    gemmepi__append(text, "#define GEMMEPI_MODE %d\n", (int)task->scale_mode);
+    gemmepi__append(text, "#define GEMMEPI_K_FAST %d\n", way->k_is_fast);
+    gemmepi__append(text, "#define GEMMEPI_VECTORS %d\n", way->vectors);
+    gemmepi__append(text, "#define GEMMEPI_SCALE %d\n", way->scale);
+    gemmepi__append(text, "#define GEMMEPI_AMAX %d\n", way->amax);
+    gemmepi__append(text, "#define GEMMEPI_STORES %d\n", way->stores);
+}
+
+static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, const gemmepi__task *task,
+                                                   const gemmepi__scaled_way *way, gemmepi__launch *launch) {
+    char prologue[512];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi__append_scaled(&text, task, way);
+    launch->threads_x = GEMMEPI__ELEMENT_THREADS;
+    launch->threads_y = 1;
+    return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", &launch->function);
+}
+
+/* Axes, tiles and what kind of launches there will be; *first is that of amax, where there are two. */
+static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmepi__scaled_step *step,
+                                               gemmepi__scaled_way *first, gemmepi__scaled_way *second) {
+    gemmepi__scaled_params *params = &step->params;
+    int size_a = gemmepi__size_of(task->operands[GEMMEPI__IN_A].dtype),
+        size_y = gemmepi__size_of(task->operands[GEMMEPI__OUT_Y].dtype);
+    int largest = size_a > size_y ? size_a : size_y, vector = gemmepi__vector_of(largest), fast, d;
+    int is_whole = task->scale_mode <= GEMMEPI_SCALE_OUTER,
+        makes_scale = (task->flags & GEMMEPI_CAST_Y_SCALE) != 0;
+    int64_t blocks = 1;
+    gemmepi__take_scaled_axes(task, 0, params);
+    fast = params->stride_y[1] &&
+           gemmepi__magnitude(params->stride_y[1]) < gemmepi__magnitude(params->stride_y[0]);
+    gemmepi__take_scaled_axes(task, fast, params);
+    for (d = 0; d < params->rank && blocks > 0; d++) {
+        int64_t tiles =
+            d < 2 ? gemmepi__divide_up(params->extent[d], GEMMEPI__SCALED_TILE) : params->extent[d];
+        if (d < 2)
+            params->tiles[d] = (unsigned)tiles;
+        blocks = gemmepi__offset(blocks, tiles, 0);
+    }
+    if (blocks <= 0 || blocks > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the tensors have more tiles than a grid has blocks");
+    step->amax.blocks = step->cast.blocks = (unsigned)blocks;
+    step->offset_a = task->operands[GEMMEPI__IN_A].offset;
+    step->offset_y = task->operands[GEMMEPI__OUT_Y].offset;
+    step->is_two = makes_scale && is_whole;
+    if (is_whole && (task->flags & (GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
+        step->amax_bytes = (size_t)gemmepi__scale_count(task) * gemmepi__amax_size(task);
+    if (step->is_two && !(task->flags & GEMMEPI_CAST_AMAX))
+        step->partial_bytes = step->amax_bytes;
+    first->k_is_fast = fast == ((task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0);
+    first->vectors = largest < 8 && gemmepi__scaled_is_aligned(task, params, GEMMEPI__IN_A, vector) &&
+                     gemmepi__scaled_is_aligned(task, params, GEMMEPI__OUT_Y, vector);
+    first->scale = GEMMEPI__AS_IT_IS;
+    first->amax = 1;
+    first->stores = 0;
+    *second = *first;
+    second->scale = step->is_two                         ? GEMMEPI__FROM_AMAX
+                    : makes_scale                        ? GEMMEPI__FROM_TILE
+                    : (task->flags & GEMMEPI_CAST_SCALE) ? GEMMEPI__GIVEN
+                                                         : GEMMEPI__AS_IT_IS;
+    second->amax = (task->flags & GEMMEPI_CAST_AMAX) && !step->is_two;
+    second->stores = 1;
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemmepi__task *task,
+                                            gemmepi__scaled_step *step) {
+    gemmepi__scaled_way first, second;
+    gemmepi_status status = gemmepi__describe_scaled(task, step, &first, &second);
+    if (!status && step->is_two)
+        status = gemmepi__build_scaled_launch(context, task, &first, &step->amax);
+    return status ? status : gemmepi__build_scaled_launch(context, task, &second, &step->cast);
+}
+
+/* Sets the numbers that launches take the largest of to 0. */
+static gemmepi_status gemmepi__clear_numbers(const gemmepi_context *context, void *amax, size_t bytes,
+                                             gemmepi_stream stream) {
+    int result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)amax, 0, bytes, stream);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const gemmepi__scaled_step *cast,
+                                          const gemmepi_elementwise_args *args, void *const *pointers,
+                                          void *workspace, gemmepi_stream stream) {
+    static const char what[] = "launching a cast with scales";
+    gemmepi__scaled_params params = cast->params;
+    gemmepi_status status = GEMMEPI_OK;
+    params.a = (char *)pointers[GEMMEPI__IN_A] + cast->offset_a;
+    params.y = (char *)pointers[GEMMEPI__OUT_Y] + cast->offset_y;
+    params.scale = args->scale;
+    params.y_scale = args->y_scale;
+    params.amax = cast->partial_bytes ? workspace : args->amax;
+    if (cast->amax_bytes)
+        status = gemmepi__clear_numbers(context, params.amax, cast->amax_bytes, stream);
+    if (!status && cast->amax.function)
+        status = gemmepi__launch_kernel(context, &cast->amax, &params, what, stream);
+    return status ? status : gemmepi__launch_kernel(context, &cast->cast, &params, what, stream);
+}
+
+#endif
+/* Element-wise operations: prepared once, run any number of times, and the calls that do both. */
+#ifndef GEMMEPI_ELEMENTWISE_PLAN_H
+#define GEMMEPI_ELEMENTWISE_PLAN_H
+
+#ifndef GEMMEPI_NO_HOST
+#endif
+
+#define GEMMEPI__MAX_SUMS 3 /* da, db and dw */
+
+/* Where a tensor lies, for the checks of each run. */
+typedef struct gemmepi__reach_of {
+    gemmepi__layout layout;
+    int64_t low, high; /* bytes from the pointer; both 0: the tensor has no element */
+} gemmepi__reach_of;
+
+struct gemmepi_elementwise {
+    gemmepi_context *context;
+    gemmepi__task task;
+    gemmepi_route route;
+    size_t workspace_size;
+    gemmepi__axis_sum sums[GEMMEPI__MAX_SUMS];
+    int sum_count;
+    gemmepi__loop loop;
+    gemmepi__scaled_step scaled;
+    gemmepi__reach_of reach[GEMMEPI__TENSORS];
+    gemmepi__kept kept;
+};
+
+/* >>building */
+
+static void gemmepi__take_reach(const gemmepi__task *task, int t, gemmepi__reach_of *reach) {
+    const gemmepi__operand *operand = &task->operands[t];
+    int d;
+    reach->layout = gemmepi__layout_of(task, operand);
+    reach->low = operand->offset;
+    reach->high = operand->offset + reach->layout.size;
+    for (d = 0; d < reach->layout.rank; d++) {
+        int64_t last = (reach->layout.shape[d] - 1) * reach->layout.stride[d];
+        if (reach->layout.shape[d] == 0) {
+            reach->low = reach->high = 0;
+            return;
+        }
+        if (last < 0)
+            reach->low += last;
+        else
+            reach->high += last;
+    }
+}
+
+static void gemmepi__need_workspace(gemmepi_elementwise *plan, size_t bytes) {
+    if (bytes > plan->workspace_size)
+        plan->workspace_size = bytes;
+}
+
+static gemmepi_status gemmepi__build_launches(gemmepi_elementwise *plan) {
+    const gemmepi__task *task = &plan->task;
+    gemmepi_status status = GEMMEPI_OK;
+    uint32_t others = 0;
+    int t;
+    if (gemmepi__is_scaled(task)) {
+        plan->route = GEMMEPI_ROUTE_SCALED;
+        status = gemmepi__build_scaled(plan->context, task, &plan->scaled);
+        gemmepi__need_workspace(plan, plan->scaled.partial_bytes);
+        return status;
+    }
+    for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS && !status; t++) {
+        const gemmepi__operand *operand = &task->operands[t];
+        if (!gemmepi__task_has(task, t) || gemmepi__operand_is_empty(task, operand))
+            continue;
+        if (!operand->is_sum) {
+            others |= GEMMEPI__BIT(t);
+            continue;
+        }
+        status = gemmepi__build_axis_sum(plan->context, task, t, &plan->sums[plan->sum_count]);
+        gemmepi__need_workspace(plan, plan->sums[plan->sum_count++].partial_bytes);
+    }
+    plan->route = GEMMEPI_ROUTE_SUM;
+    if (!status && others) {
+        status = gemmepi__build_loop(plan->context, task, others, &plan->loop);
+        if (!plan->sum_count)
+            plan->route = plan->loop.is_contiguous ? GEMMEPI_ROUTE_CONTIGUOUS : GEMMEPI_ROUTE_STRIDED;
+    }
+    return status;
+}
+
+static gemmepi_status gemmepi__build_on_device(gemmepi_elementwise *plan) {
+    gemmepi__entry entry;
+    gemmepi_status status = gemmepi__enter_relaxed(plan->context, &entry);
+    if (status)
+        return status;
+    gemmepi__lock(&plan->context->build_lock);
+    status = gemmepi__build_launches(plan);
+    gemmepi__unlock(&plan->context->build_lock);
+    gemmepi__leave_relaxed(plan->context, &entry);
+    return status;
+}
+
+static void gemmepi__destroy_elementwise(void *destroyed) {
+    gemmepi_elementwise *plan = (gemmepi_elementwise *)destroyed;
+    gemmepi__delete(&plan->context->allocator, plan);
+}
+
+static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const gemmepi__task *task,
+                                                 gemmepi_elementwise **result) {
+    gemmepi_elementwise *plan = (gemmepi_elementwise *)gemmepi__new(&context->allocator, sizeof *plan);
+    gemmepi_status status = GEMMEPI_OK;
+    int t;
+    if (!plan)
+        return GEMMEPI_OUT_OF_MEMORY;
+    plan->context = context;
+    plan->task = *task;
+    plan->kept.references = 1;
+    plan->kept.plan = plan;
+    plan->kept.destroy = gemmepi__destroy_elementwise;
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        if (gemmepi__task_has(task, t))
+            gemmepi__take_reach(task, t, &plan->reach[t]);
+    if (task->is_empty)
+        plan->route = GEMMEPI_ROUTE_EMPTY;
+    else if (context->is_host)
+        plan->route = GEMMEPI_ROUTE_HOST;
+    else
+        status = gemmepi__build_on_device(plan);
+    if (status)
+        gemmepi__release_kept(&plan->kept);
+    else
+        *result = plan;
+    return status;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_elementwise_plan(gemmepi_context *context,
+                                                    const gemmepi_elementwise_desc *desc,
+                                                    gemmepi_elementwise **plan) {
+    gemmepi__task task;
+    gemmepi_status status;
+    if (!context || !plan)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
+    status = gemmepi__take_task(desc, GEMMEPI__DEFAULT_ALIGNMENT, &task);
+    return status ? status : gemmepi__build_elementwise(context, &task, plan);
+}
+
+GEMMEPI_API void gemmepi_elementwise_destroy(gemmepi_elementwise *plan) {
+    if (plan)
+        gemmepi__release_kept(&plan->kept);
+}
+
+/* >>the pointers of a run */
+
+/* What a run writes or reads beside tensors. */
+typedef struct gemmepi__numbers_row {
+    const char *name, *flag_name;
+    uint32_t flag;
+} gemmepi__numbers_row;
+
+static const gemmepi__numbers_row gemmepi__numbers[] = {{"scale", "CAST_SCALE", GEMMEPI_CAST_SCALE},
+                                                        {"y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
+                                                        {"amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
+
+static gemmepi_status gemmepi__check_numbers(const gemmepi_elementwise *plan,
+                                             const gemmepi_elementwise_args *args) {
+    const gemmepi__task *task = &plan->task;
+    const void *given[3];
+    int64_t count = gemmepi__scale_count(task);
+    size_t i;
+    int t;
+    given[0] = args->scale;
+    given[1] = args->y_scale;
+    given[2] = args->amax;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__numbers); i++) {
+        const gemmepi__numbers_row *row = &gemmepi__numbers[i];
+        size_t size = i == 2 ? gemmepi__amax_size(task) : sizeof(float);
+        uintptr_t begin = (uintptr_t)given[i], end = begin + (uintptr_t)count * size;
+        if (((task->flags & row->flag) != 0) != (given[i] != NULL))
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but flags has %s %s", row->name,
+                                 given[i] ? "given" : "NULL", given[i] ? "no" : "the flag", row->flag_name);
+        if (begin % size)
+            return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes",
+                                 row->name, given[i], (int)size);
+        for (t = GEMMEPI__IN_A; given[i] && t < GEMMEPI__TENSORS; t += GEMMEPI__OUT_Y - GEMMEPI__IN_A) {
+            uintptr_t base = (uintptr_t)(t == GEMMEPI__IN_A ? args->a : args->y);
+            if ((i > 0 || t == GEMMEPI__OUT_Y) && begin < base + (uintptr_t)plan->reach[t].high &&
+                base + (uintptr_t)plan->reach[t].low < end)
+                return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %llu bytes) overlaps %s",
+                                     row->name, given[i], (gemmepi__ull)(end - begin),
+                                     gemmepi__tensor_names[t]);
+        }
+        if (i == 1 && given[i] && given[2] &&
+            begin < (uintptr_t)given[2] + (uintptr_t)count * gemmepi__amax_size(task) &&
+            (uintptr_t)given[2] < end)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_scale (%p) overlaps args.amax (%p)",
+                                 given[1], given[2]);
+    }
+    return GEMMEPI_OK;
+}
+
+/* In place: the very same elements in the same order. */
+static int gemmepi__is_in_place(const gemmepi__task *task, int output, int input) {
+    const gemmepi__operand *p = &task->operands[output], *q = &task->operands[input];
+    return input < GEMMEPI__OUT_Y && !p->is_sum && p->dtype == q->dtype &&
+           memcmp(p->stride, q->stride, sizeof p->stride) == 0 && task->scale_mode <= GEMMEPI_SCALE_TENSOR &&
+           !gemmepi__is_scaled(task);
+}
+
+static gemmepi_status gemmepi__check_apart(const gemmepi_elementwise *plan, void *const *pointers, int output,
+                                           int other) {
+    const gemmepi__reach_of *p = &plan->reach[output], *q = &plan->reach[other];
+    intptr_t p_base = (intptr_t)pointers[plan->task.operands[output].pointer];
+    intptr_t q_base = (intptr_t)pointers[plan->task.operands[other].pointer];
+    int64_t distance;
+    if (p_base + p->high <= q_base + q->low || q_base + q->high <= p_base + p->low || p->low == p->high ||
+        q->low == q->high)
+        return GEMMEPI_OK;
+    distance = q_base + plan->task.operands[other].offset - (p_base + plan->task.operands[output].offset);
+    if ((distance == 0 && gemmepi__is_in_place(&plan->task, output, other)) ||
+        !gemmepi__layouts_share(&p->layout, &q->layout, distance))
+        return GEMMEPI_OK;
+    return gemmepi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "%s (%p), which is written, overlaps %s (%p); an output that is no sum may only be exactly an "
+        "input: the same pointer, dtype, shape and strides",
+        gemmepi__tensor_names[plan->task.operands[output].pointer], (void *)p_base,
+        gemmepi__tensor_names[plan->task.operands[other].pointer], (void *)q_base);
+}
+
+static gemmepi_status gemmepi__check_pointers(const gemmepi_elementwise *plan, void *const *pointers) {
+    const gemmepi__task *task = &plan->task;
+    gemmepi_status status = GEMMEPI_OK;
+    int t, other;
+    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+        int given = (int)(task->given >> t & 1), size = gemmepi__size_of(task->operands[t].dtype);
+        int alignment = size > task->alignment ? size : task->alignment;
+        if (!given && pointers[t])
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.%s is given, but the plan has no such tensor",
+                                 gemmepi__tensor_names[t]);
+        if (!given)
+            continue;
+        if (!pointers[t] && plan->reach[t].low != plan->reach[t].high)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the data of %s is NULL",
+                                 gemmepi__tensor_names[t]);
+        if ((uintptr_t)pointers[t] % (uintptr_t)alignment)
+            return gemmepi__fail(
+                GEMMEPI_MISALIGNED, "the data of %s is %p; it must be a multiple of %d bytes (%s)",
+                gemmepi__tensor_names[t], pointers[t], alignment,
+                alignment == size ? "the size of an element" : "desc.alignment, 16 by default");
+    }
+    for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS && !status; t++)
+        for (other = 0; gemmepi__task_has(task, t) && other < GEMMEPI__TENSORS && !status; other++)
+            if (gemmepi__task_has(task, other) && (other < GEMMEPI__OUT_Y || other > t))
+                status = gemmepi__check_apart(plan, pointers, t, other);
+    return status;
+}
+
+/* >>running */
+
+static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args,
+                                      void *pointers[GEMMEPI__TENSORS]) {
+    const void *inputs[GEMMEPI__OUT_Y];
+    inputs[GEMMEPI__IN_A] = args->a;
+    inputs[GEMMEPI__IN_B] = args->b;
+    inputs[GEMMEPI__IN_W] = args->w;
+    inputs[GEMMEPI__IN_DY] = args->dy;
+    memcpy(pointers, inputs, sizeof inputs);
+    pointers[GEMMEPI__OUT_Y] = args->y;
+    pointers[GEMMEPI__OUT_DA] = args->da;
+    pointers[GEMMEPI__OUT_DB] = args->db;
+    pointers[GEMMEPI__OUT_DW] = args->dw;
+}
+
+static gemmepi_status gemmepi__launch_all(const gemmepi_elementwise *plan,
+                                          const gemmepi_elementwise_args *args, void *const *pointers,
+                                          void *workspace, gemmepi_stream stream) {
+    gemmepi__operation_params operation;
+    gemmepi_status status = GEMMEPI_OK;
+    int i;
+    if (plan->route == GEMMEPI_ROUTE_SCALED)
+        return gemmepi__run_scaled(plan->context, &plan->scaled, args, pointers, workspace, stream);
+    operation.parameter = plan->task.parameter;
+    operation.weight = args->weight;
+    operation.scale = args->scale;
+    operation.amax = args->amax;
+    for (i = 0; i < plan->sum_count && !status; i++)
+        status =
+            gemmepi__run_axis_sum(plan->context, &plan->sums[i], &operation, pointers, workspace, stream);
+    if (!status && operation.amax)
+        status =
+            gemmepi__clear_numbers(plan->context, operation.amax, gemmepi__amax_size(&plan->task), stream);
+    if (!status && plan->loop.launch.function)
+        status = gemmepi__run_loop(plan->context, &plan->loop, &operation, pointers, stream);
+    return status;
+}
+
+/* Workspace is an output like any other. */
+static gemmepi_status gemmepi__check_own_workspace(const gemmepi_elementwise *plan,
+                                                   const gemmepi_elementwise_args *args,
+                                                   void *const *pointers) {
+    uintptr_t begin = (uintptr_t)args->workspace, end = begin + plan->workspace_size;
+    int t;
+    if (args->workspace_size < plan->workspace_size)
+        return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
+                             "args.workspace_size is %llu; this plan needs %llu bytes",
+                             (gemmepi__ull)args->workspace_size, (gemmepi__ull)plan->workspace_size);
+    if (begin & 255)
+        return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
+                             args->workspace);
+    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+        uintptr_t base =
+            gemmepi__task_has(&plan->task, t) ? (uintptr_t)pointers[plan->task.operands[t].pointer] : 0;
+        if (base && begin < base + (uintptr_t)plan->reach[t].high &&
+            base + (uintptr_t)plan->reach[t].low < end)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps %s",
+                                 args->workspace, (gemmepi__ull)plan->workspace_size,
+                                 gemmepi__tensor_names[plan->task.operands[t].pointer]);
+    }
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__launch_elementwise(const gemmepi_elementwise *plan,
+                                                  const gemmepi_elementwise_args *args, void *const *pointers,
+                                                  gemmepi_stream stream) {
+    gemmepi__block *block;
+    gemmepi_status status;
+    if (plan->workspace_size == 0)
+        return gemmepi__launch_all(plan, args, pointers, NULL, stream);
+    if (args->workspace) {
+        status = gemmepi__check_own_workspace(plan, args, pointers);
+        return status ? status : gemmepi__launch_all(plan, args, pointers, args->workspace, stream);
+    }
+    block = gemmepi__find_block(plan->context, gemmepi__key_of_stream(stream), plan->workspace_size);
+    if (!block)
+        return gemmepi__fail(
+            GEMMEPI_BUFFER_TOO_SMALL,
+            "args.workspace is NULL and gemmepi_elementwise_prepare has reserved no %llu bytes for this stream",
+            (gemmepi__ull)plan->workspace_size);
+    gemmepi__lock(&block->turn);
+    status = gemmepi__launch_all(plan, args, pointers, (void *)(uintptr_t)block->address, stream);
+    gemmepi__unlock(&block->turn);
+    return status;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_elementwise_run(const gemmepi_elementwise *plan,
+                                                   const gemmepi_elementwise_args *args,
+                                                   gemmepi_stream stream) {
+    void *pointers[GEMMEPI__TENSORS];
+    gemmepi__entry entry;
+    gemmepi_status status;
+    if (!plan || !args)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
+    if (plan->route == GEMMEPI_ROUTE_EMPTY)
+        return GEMMEPI_OK;
+    gemmepi__take_pointers_of(args, pointers);
+    status = gemmepi__check_pointers(plan, pointers);
+    if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax))
+        status = gemmepi__check_numbers(plan, args);
+    if (status)
+        return status;
+#ifndef GEMMEPI_NO_HOST
+    if (plan->route == GEMMEPI_ROUTE_HOST) {
+        gemmepi__host_elementwise(&plan->task, pointers, args->weight, args->scale, args->y_scale,
+                                  args->amax);
+        return GEMMEPI_OK;
+    }
+#endif
+    status = gemmepi__enter(plan->context, &entry);
+    if (status)
+        return status;
+    status = gemmepi__launch_elementwise(plan, args, pointers, stream);
+    gemmepi__leave(plan->context, &entry);
+    return status;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_elementwise_prepare(const gemmepi_elementwise *plan,
+                                                       gemmepi_stream stream) {
+    if (!plan)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
+    return gemmepi__reserve(plan->context, stream, plan->workspace_size);
+}
+
+/* >>calls that plan by themselves */
+
+static void *gemmepi__data_of(const gemmepi_tensor *tensor) {
+    return tensor ? tensor->data : NULL;
+}
+
+/* The alignment class of the data, as gemmepi__alignment_of for products. */
+static size_t gemmepi__alignment_of_data(void *const *pointers) {
+    uintptr_t bits = GEMMEPI__DEFAULT_ALIGNMENT;
+    int t;
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        bits |= (uintptr_t)pointers[t];
+    return (size_t)(bits & (~bits + 1));
+}
+
+/* Runs desc, whose tensors have their data. args brings the rest. */
+static gemmepi_status gemmepi__call(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+                                    gemmepi_elementwise_args *args, gemmepi_stream stream) {
+    void *pointers[GEMMEPI__TENSORS];
+    gemmepi_elementwise *plan;
+    gemmepi__task task;
+    gemmepi__kept *kept;
+    gemmepi_status status;
+    if (!context)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    args->a = gemmepi__data_of(desc->a);
+    args->b = gemmepi__data_of(desc->b);
+    args->w = gemmepi__data_of(desc->w);
+    args->dy = gemmepi__data_of(desc->dy);
+    args->y = gemmepi__data_of(desc->y);
+    args->da = gemmepi__data_of(desc->da);
+    args->db = gemmepi__data_of(desc->db);
+    args->dw = gemmepi__data_of(desc->dw);
+    gemmepi__take_pointers_of(args, pointers);
+    status = gemmepi__take_task(desc, gemmepi__alignment_of_data(pointers), &task);
+    if (status)
+        return status;
+    kept = gemmepi__find_kept(context, &task, sizeof task);
+    if (!kept) {
+        status = gemmepi__build_elementwise(context, &task, &plan);
+        if (status)
+            return status;
+        kept = gemmepi__keep(context, &task, sizeof task, &plan->kept);
+    }
+    plan = (gemmepi_elementwise *)kept->plan;
+    status = gemmepi_elementwise_prepare(plan, stream);
+    if (!status)
+        status = gemmepi_elementwise_run(plan, args, stream);
+    gemmepi__release_kept(kept);
+    return status;
+}
+
+/* Zeroed, but for what the operation is. */
+typedef struct gemmepi__request {
+    gemmepi_elementwise_desc desc;
+    gemmepi_elementwise_args args;
+} gemmepi__request;
+
+static void gemmepi__request_of(gemmepi_operation operation, gemmepi__request *request) {
+    memset(request, 0, sizeof *request);
+    request->desc.operation = operation;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_epilogue activation,
+                                              double parameter, const gemmepi_tensor *a,
+                                              const gemmepi_tensor *y, gemmepi_stream stream) {
+    gemmepi__request request;
+    gemmepi__request_of(GEMMEPI_OP_ACTIVATION, &request);
+    request.desc.activation = activation;
+    request.desc.activation_parameter = parameter;
+    request.desc.a = a;
+    request.desc.y = y;
+    return gemmepi__call(context, &request.desc, &request.args, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context, gemmepi_epilogue activation,
+                                                       double parameter, const gemmepi_tensor *a,
+                                                       const gemmepi_tensor *dy, const gemmepi_tensor *da,
+                                                       gemmepi_stream stream) {
+    gemmepi__request request;
+    gemmepi__request_of(GEMMEPI_OP_ACTIVATION_BACKWARD, &request);
+    request.desc.activation = activation;
+    request.desc.activation_parameter = parameter;
+    request.desc.a = a;
+    request.desc.dy = dy;
+    request.desc.da = da;
+    return gemmepi__call(context, &request.desc, &request.args, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilogue activation, int split_dim,
+                                         const gemmepi_tensor *a, const gemmepi_tensor *b,
+                                         const gemmepi_tensor *y, gemmepi_stream stream) {
+    gemmepi__request request;
+    gemmepi__request_of(GEMMEPI_OP_GATED, &request);
+    request.desc.activation = activation;
+    request.desc.axis = split_dim;
+    request.desc.a = a;
+    request.desc.b = b;
+    request.desc.y = y;
+    return gemmepi__call(context, &request.desc, &request.args, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_gated_backward(gemmepi_context *context, gemmepi_epilogue activation,
+                                                  int split_dim, const gemmepi_tensor *a,
+                                                  const gemmepi_tensor *b, const gemmepi_tensor *dy,
+                                                  const gemmepi_tensor *da, const gemmepi_tensor *db,
+                                                  gemmepi_stream stream) {
+    gemmepi__request request;
+    gemmepi__request_of(GEMMEPI_OP_GATED_BACKWARD, &request);
+    request.desc.activation = activation;
+    request.desc.axis = split_dim;
+    request.desc.a = a;
+    request.desc.b = b;
+    request.desc.dy = dy;
+    request.desc.da = da;
+    request.desc.db = db;
+    return gemmepi__call(context, &request.desc, &request.args, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_tensor *a,
+                                        const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
+                                        const gemmepi_tensor *y, gemmepi_stream stream) {
+    gemmepi__request request;
+    gemmepi__request_of(GEMMEPI_OP_LERP, &request);
+    request.desc.a = a;
+    request.desc.b = b;
+    request.desc.w = w;
+    request.desc.y = y;
+    request.args.weight = weight;
+    return gemmepi__call(context, &request.desc, &request.args, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_lerp_backward(gemmepi_context *context, const gemmepi_tensor *a,
+                                                 const gemmepi_tensor *b, const gemmepi_tensor *w,
+                                                 double weight, const gemmepi_tensor *dy,
+                                                 const gemmepi_tensor *da, const gemmepi_tensor *db,
+                                                 const gemmepi_tensor *dw, gemmepi_stream stream) {
+    gemmepi__request request;
+    gemmepi__request_of(GEMMEPI_OP_LERP_BACKWARD, &request);
+    request.desc.a = dw ? a : NULL;
+    request.desc.b = dw ? b : NULL;
+    request.desc.w = w;
+    request.desc.dy = dy;
+    request.desc.da = da;
+    request.desc.db = db;
+    request.desc.dw = dw;
+    request.args.weight = weight;
+    return gemmepi__call(context, &request.desc, &request.args, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gemmepi_tensor *a, int axis,
+                                             int accumulate, const gemmepi_tensor *y, gemmepi_stream stream) {
+    gemmepi__request request;
+    gemmepi__request_of(GEMMEPI_OP_BIAS_GRAD, &request);
+    request.desc.axis = axis;
+    request.desc.flags = accumulate ? GEMMEPI_ACCUMULATE : 0;
+    request.desc.a = a;
+    request.desc.y = y;
+    return gemmepi__call(context, &request.desc, &request.args, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_tensor *a,
+                                        const gemmepi_tensor *y, gemmepi_scale_mode mode, uint32_t flags,
+                                        float *scale, void *amax, gemmepi_stream stream) {
+    gemmepi__request request;
+    gemmepi__request_of(GEMMEPI_OP_CAST, &request);
+    request.desc.scale_mode = mode;
+    request.desc.flags = flags | (amax ? GEMMEPI_CAST_AMAX : 0);
+    request.desc.a = a;
+    request.desc.y = y;
+    if (flags & GEMMEPI_CAST_Y_SCALE)
+        request.args.y_scale = scale;
+    else
+        request.args.scale = scale;
+    request.args.amax = amax;
+    return gemmepi__call(context, &request.desc, &request.args, stream);
+}
+
+#endif
+/* What an element-wise plan is, as a struct and in words. */
+#ifndef GEMMEPI_ELEMENTWISE_EXPLAIN_H
+#define GEMMEPI_ELEMENTWISE_EXPLAIN_H
+
+static const char *const gemmepi__route_names[] = {"empty",      "lt",      "split", "host",  "plain",
+                                                   "contiguous", "strided", "sum",   "scaled"};
+
+static int gemmepi__elementwise_launches(const gemmepi_elementwise *plan) {
+    int launches = (plan->loop.launch.function != NULL) + (plan->scaled.cast.function != NULL) +
+                   (plan->scaled.amax.function != NULL) + (plan->scaled.amax_bytes != 0),
+        i;
+    if (plan->loop.launch.function && (plan->task.flags & GEMMEPI_CAST_AMAX))
+        launches++; /* clearing it */
+    for (i = 0; i < plan->sum_count; i++)
+        launches += 1 + (plan->sums[i].second.launch.function != NULL);
+    return launches;
+}
+
+static const char *gemmepi__elementwise_kernel(const gemmepi_elementwise *plan) {
+    switch (plan->route) {
+    case GEMMEPI_ROUTE_CONTIGUOUS:
+        return "gemmepi_contiguous";
+    case GEMMEPI_ROUTE_STRIDED:
+        return "gemmepi_strided";
+    case GEMMEPI_ROUTE_SUM:
+        return plan->sums[0].first.is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along";
+    case GEMMEPI_ROUTE_SCALED:
+        return "gemmepi_scaled";
+    case GEMMEPI_ROUTE_HOST:
+        return "gemmepi__host_elementwise";
+    default:
+        return "";
+    }
+}
+
+GEMMEPI_API gemmepi_status gemmepi_elementwise_info(const gemmepi_elementwise *plan,
+                                                    gemmepi_plan_details *details) {
+    if (!plan || !details)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
+    memset(details, 0, sizeof *details);
+    details->route = plan->route;
+    details->route_name = gemmepi__route_names[plan->route];
+    snprintf(details->kernel, sizeof details->kernel, "%s", gemmepi__elementwise_kernel(plan));
+    if (plan->route == GEMMEPI_ROUTE_STRIDED) {
+        details->tile_m = plan->loop.tile_j;
+        details->tile_n = plan->loop.tile_i;
+    } else if (plan->route == GEMMEPI_ROUTE_SCALED) {
+        details->tile_m = details->tile_n = GEMMEPI__SCALED_TILE;
+    }
+    details->launches = gemmepi__elementwise_launches(plan);
+    details->workspace_size = plan->workspace_size;
+    details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->task.accumulator;
+    details->compute = details->accumulator == GEMMEPI_F64 ? GEMMEPI_COMPUTE_F64 : GEMMEPI_COMPUTE_F32;
+    details->deterministic = details->bit_stable = 1;
+    return GEMMEPI_OK;
+}
+
+static void gemmepi__explain_tensor(gemmepi__text *text, const gemmepi__task *task, int t) {
+    const gemmepi__operand *operand = &task->operands[t];
+    gemmepi__append(text, "  %s: %s, strides ", gemmepi__tensor_names[t],
+                    gemmepi__dtype((gemmepi_dtype)operand->dtype)->name);
+    gemmepi__append_shape(text, task->rank, operand->stride);
+    if (operand->pointer != t)
+        gemmepi__append(text, ", the second operand in %s", gemmepi__tensor_names[operand->pointer]);
+    gemmepi__append(text, "%s\n", operand->is_sum ? ", a sum" : "");
+}
+
+static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi_elementwise *plan) {
+    static const char *const modes[] = {"by vectors", "one number for a line", "element by element",
+                                        "transposed in shared memory"};
+    const gemmepi__nest *nest = &plan->loop.nest;
+    int vector = gemmepi__vector_of(gemmepi__largest_size(nest, ~0u)), t;
+    if (plan->loop.is_contiguous) {
+        gemmepi__append(text, "  contiguous: one line of %lld elements, %d at a time\n",
+                        (long long)nest->extent[0], vector);
+        return;
+    }
+    gemmepi__append(text, "  strided: %d axes after merging, tiles of %d x %d;", nest->rank,
+                    plan->loop.tile_j, plan->loop.tile_i);
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        if (gemmepi__nest_has(nest, t))
+            gemmepi__append(text, " %s %s,", gemmepi__tensor_names[t],
+                            modes[gemmepi__mode_of(&plan->task, nest, t, vector)]);
+    gemmepi__append(text, " not contiguous: %s\n",
+                    nest->rank > 1 ? "the tensors do not merge into one line"
+                                   : "a tensor is not dense or not aligned");
+}
+
+GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, char *text, size_t size) {
+    gemmepi__text out = gemmepi__text_in(text, size);
+    const gemmepi__task *task;
+    int t, i;
+    if (!plan)
+        return 0;
+    task = &plan->task;
+    gemmepi__append(&out, "%s", gemmepi__operation(task->operation)->name);
+    if (gemmepi__operation(task->operation)->has_activation)
+        gemmepi__append(&out, " %s", gemmepi__activations[task->activation].name);
+    gemmepi__append(&out, " over ");
+    gemmepi__append_shape(&out, task->rank, task->shape);
+    gemmepi__append(&out, "\n");
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        if (gemmepi__task_has(task, t))
+            gemmepi__explain_tensor(&out, task, t);
+    if (plan->route == GEMMEPI_ROUTE_EMPTY)
+        gemmepi__append(&out, "  empty: no output has an element\n");
+    if (plan->route == GEMMEPI_ROUTE_HOST)
+        gemmepi__append(&out, "  host: plain C\n");
+    for (i = 0; i < plan->sum_count; i++) {
+        const gemmepi__axis_sum *sum = &plan->sums[i];
+        gemmepi__append(&out, "  sum: %s, %lld times %lld terms, the innermost axis is %s, %s\n",
+                        gemmepi__tensor_names[sum->first.output], (long long)sum->first.params.kept_count,
+                        (long long)gemmepi__nest_count(&sum->first.nest, 1),
+                        sum->first.is_kept ? "kept" : "added up",
+                        sum->second.launch.function ? "by way of partial sums" : "one launch");
+    }
+    if (plan->loop.launch.function)
+        gemmepi__explain_loop(&out, plan);
+    if (plan->scaled.cast.function)
+        gemmepi__append(&out, "  scaled: tiles of 128 x 128, %s\n",
+                        plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
+    gemmepi__append(&out, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
+                    (gemmepi__ull)plan->workspace_size);
+    return out.length;
+}
+
+#endif
+
+/* Sums for bias_grad: of partial sums that an epilogue left, or of an operand. */
+#ifndef GEMMEPI_GEMM_SUMS_H
+#define GEMMEPI_GEMM_SUMS_H
 
 #define GEMMEPI__SUM_COLUMNS      32 /* reduce.cu */
 #define GEMMEPI__SUM_ROWS         8
@@ -9091,8 +13329,7 @@ struct gemmepi_plan {
        because users hold plans as const. */
     gemmepi__atomic_pointer replacement;
     gemmepi__atomic_pointer *replacement_place;
-    long references;
-    long last_used; /* by the context's plan_clock; of cached plans, under its lock */
+    gemmepi__kept kept;
 };
 
 /* >>choosing */
@@ -9165,11 +13402,13 @@ static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, const gemmep
     return status;
 }
 
-static void gemmepi__release_plan(void *released) {
-    gemmepi_plan *plan = (gemmepi_plan *)released, *replacement;
-    if (gemmepi__add(&plan->references, -1) != 0)
-        return;
-    replacement = (gemmepi_plan *)gemmepi__load_pointer(&plan->replacement);
+static void gemmepi__release_plan(gemmepi_plan *plan) {
+    gemmepi__release_kept(&plan->kept);
+}
+
+static void gemmepi__destroy_plan(void *destroyed) {
+    gemmepi_plan *plan = (gemmepi_plan *)destroyed;
+    gemmepi_plan *replacement = (gemmepi_plan *)gemmepi__load_pointer(&plan->replacement);
     if (replacement)
         gemmepi__release_plan(replacement);
     gemmepi__delete(&plan->context->allocator, plan);
@@ -9181,7 +13420,9 @@ static gemmepi_plan *gemmepi__new_plan(gemmepi_context *context, const gemmepi__
         return NULL;
     plan->context = context;
     plan->problem = *problem;
-    plan->references = 1;
+    plan->kept.references = 1;
+    plan->kept.plan = plan;
+    plan->kept.destroy = gemmepi__destroy_plan;
     plan->replacement_place = &plan->replacement;
     return plan;
 }
@@ -9389,9 +13630,6 @@ GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_str
 
 /* >>one-shot calls: plans kept by problem */
 
-/* Plans are some 5 KB; a program with more shapes than this builds the least recently used ones anew. */
-#define GEMMEPI__MAX_CACHED_PLANS 1024
-
 /* The problem's bytes without the views that it does not have: the fewer, the sooner a plan is found. */
 typedef struct gemmepi__plan_key {
     size_t size;
@@ -9409,68 +13647,22 @@ static void gemmepi__make_plan_key(const gemmepi__problem *problem, gemmepi__pla
         }
 }
 
-typedef struct gemmepi__oldest {
-    gemmepi_plan *plan;
-} gemmepi__oldest;
-
-static void gemmepi__consider_oldest(void *user, gemmepi__map_entry *entry) {
-    gemmepi__oldest *oldest = (gemmepi__oldest *)user;
-    gemmepi_plan *plan = (gemmepi_plan *)entry->value;
-    if (!oldest->plan || plan->last_used < oldest->plan->last_used)
-        oldest->plan = plan;
-}
-
-/* With the lock held: the plan with one more reference, or NULL. */
-static gemmepi_plan *gemmepi__find_plan(gemmepi_context *context, const gemmepi__plan_key *key) {
-    gemmepi_plan *plan = (gemmepi_plan *)gemmepi__map_find(&context->plans, key->bytes, key->size);
-    if (plan) {
-        gemmepi__add(&plan->references, 1);
-        plan->last_used = ++context->plan_clock;
-    }
-    return plan;
-}
-
-/* With the lock held: keeps the plan under a reference of the cache's own, if there is memory for it. */
-static void gemmepi__keep_plan(gemmepi_context *context, const gemmepi__plan_key *key, gemmepi_plan *plan) {
-    gemmepi__oldest oldest = {NULL};
-    gemmepi__plan_key oldest_key;
-    context->release_plan = gemmepi__release_plan;
-    if (context->plans.count >= GEMMEPI__MAX_CACHED_PLANS) {
-        gemmepi__map_each(&context->plans, gemmepi__consider_oldest, &oldest);
-        gemmepi__make_plan_key(&oldest.plan->problem, &oldest_key);
-        gemmepi__map_remove(&context->plans, oldest_key.bytes, oldest_key.size);
-        gemmepi__release_plan(oldest.plan);
-    }
-    plan->last_used = ++context->plan_clock;
-    if (gemmepi__map_insert(&context->plans, key->bytes, key->size, plan))
-        gemmepi__add(&plan->references, 1);
-}
-
 /* A plan for the problem with a reference for the caller to release. */
 static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi__problem *problem,
                                         gemmepi_plan **result) {
-    gemmepi_plan *plan, *other;
     gemmepi__plan_key key;
+    gemmepi__kept *kept;
+    gemmepi_plan *plan;
     gemmepi_status status;
     gemmepi__make_plan_key(problem, &key);
-    gemmepi__lock(&context->lock);
-    plan = gemmepi__find_plan(context, &key);
-    gemmepi__unlock(&context->lock);
-    if (plan) {
-        *result = plan;
-        return GEMMEPI_OK;
+    kept = gemmepi__find_kept(context, key.bytes, key.size);
+    if (!kept) {
+        status = gemmepi__build_plan(context, problem, &plan);
+        if (status)
+            return status;
+        kept = gemmepi__keep(context, key.bytes, key.size, &plan->kept);
     }
-    status = gemmepi__build_plan(context, problem, &plan);
-    if (status)
-        return status;
-    gemmepi__lock(&context->lock);
-    other = gemmepi__find_plan(context, &key); /* another thread was quicker: its plan is as good */
-    if (!other)
-        gemmepi__keep_plan(context, &key, plan);
-    gemmepi__unlock(&context->lock);
-    if (other)
-        gemmepi__release_plan(plan);
-    *result = other ? other : plan;
+    *result = (gemmepi_plan *)kept->plan;
     return GEMMEPI_OK;
 }
 
@@ -9499,8 +13691,6 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
 /* What a plan is, as a struct and in words. */
 #ifndef GEMMEPI_GEMM_EXPLAIN_H
 #define GEMMEPI_GEMM_EXPLAIN_H
-
-static const char *const gemmepi__route_names[] = {"empty", "lt", "split", "host", "plain"};
 
 static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_details *details) {
     const gemmepi__split *split = &plan->split;

@@ -27,6 +27,9 @@
 #include "problem/epilogue.h"
 #include "problem/problem.h"
 #include "problem/arguments.h"
+#include "problem/overlap.h"
+#include "problem/elementwise.h"
+#include "problem/nest.h"
 
 #include "cuda/driver.h"
 #include "cuda/nvrtc.h"
@@ -39,15 +42,23 @@
 #include "device/workspace.h"
 #include "device/compile.h"
 #include "device/kernel.h"
+#include "device/launch.h"
+#include "device/kept.h"
 #include "device/destroy.h"
 
 #ifndef GEMMEPI_NO_HOST
 #include "host/convert.h"
 #include "host/activation.h"
 #include "host/product.h"
+#include "host/elementwise.h"
 #endif
 
-#include "gemm/launch.h"
+#include "elementwise/loop.h"
+#include "elementwise/sum.h"
+#include "elementwise/scaled.h"
+#include "elementwise/plan.h"
+#include "elementwise/explain.h"
+
 #include "gemm/sums.h"
 #include "gemm/pass.h"
 #include "gemm/convert.h"

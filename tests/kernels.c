@@ -6,6 +6,7 @@
    or if the log has a warning. Closes with the registers on sm_90 and 'N passed, N failed, N skipped'; exits with 77 if
    there is no NVRTC. */
 #include "device/compile.h"
+#include "elementwise/plan.h"
 #include "gemm/plan.h"
 
 #include <ctype.h>
@@ -30,6 +31,9 @@ typedef struct family {
 static const family pass = {"pass", "pass.cu", 0, NULL, 0};
 static const family reduce = {"reduce", "reduce.cu", 0, NULL, 0};
 static const family convert = {"convert", "convert.cu", 0, NULL, 0};
+static const family elementwise = {"elementwise", "elementwise.cu", 0, NULL, 0};
+static const family sum = {"sum", "sum.cu", 0, NULL, 0};
+static const family scaled = {"scaled", "scaled.cu", 0, NULL, 0};
 static const family plain = {"plain", "gemm_plain.cu", 0, NULL, 0};
 /* a family for one chip or from one on: {"gemm_sm90", "gemm_sm90.cu", 0, "sm_90a", 90}, {"gemm_sm80", .., 80, NULL, 0} */
 
@@ -283,6 +287,238 @@ static const product_row products_everywhere[] = {
     {GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_E4M3, "nt", 1, 3, GEMMEPI_BIAS, 128},
     {GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_F32, "tn", 2, 2, GEMMEPI_BIAS, 100000},
 };
+
+/* >>element-wise operations */
+
+/* A layout that kernels are made for: extents and strides of every tensor of a task. */
+typedef struct layout_row {
+    const char *name;
+    int rank;
+    int64_t shape[3], stride[2][3]; /* of inputs and of outputs; of w alone, all 0 if `repeats` */
+    size_t offset;                  /* in elements, of inputs */
+    int repeats;
+} layout_row;
+
+static const layout_row dense = {"dense", 1, {1 << 20, 0, 0}, {{1, 0, 0}, {1, 0, 0}}, 0, 0};
+static const layout_row layouts[] = {
+    {"w_repeats", 1, {1 << 20, 0, 0}, {{1, 0, 0}, {1, 0, 0}}, 0, 1},
+    {"rows", 2, {1024, 1024, 0}, {{2048, 1, 0}, {1024, 1, 0}}, 0, 0},
+    {"step", 2, {1024, 1024, 0}, {{2048, 2, 0}, {1024, 1, 0}}, 0, 0},
+    {"step_out", 2, {1024, 1024, 0}, {{1024, 1, 0}, {3072, 3, 0}}, 0, 0},
+    {"transposed", 2, {1024, 1024, 0}, {{1, 1024, 0}, {1024, 1, 0}}, 0, 0},
+    {"transposed_out", 2, {1024, 1024, 0}, {{1024, 1, 0}, {1, 1024, 0}}, 0, 0},
+    {"unaligned", 1, {1 << 20, 0, 0}, {{1, 0, 0}, {1, 0, 0}}, 1, 0},
+    {"narrow", 3, {64, 1000, 3}, {{5000, 5, 1}, {3000, 3, 1}}, 0, 0},
+};
+
+/* The tensors of one operation, and the task made of them. */
+typedef struct request {
+    gemmepi_elementwise_desc desc;
+    gemmepi_tensor inputs, outputs, w, sums;
+    int64_t ones[3];
+    gemmepi__task task;
+} request;
+
+static void take_request(request *made, gemmepi_operation operation, gemmepi_epilogue activation,
+                         gemmepi_dtype dtype, const layout_row *layout) {
+    static const int64_t zeros[3] = {0, 0, 0};
+    memset(made, 0, sizeof *made);
+    made->desc.operation = operation;
+    made->desc.activation = activation;
+    made->inputs.dtype = dtype;
+    made->inputs.rank = layout->rank;
+    made->inputs.shape = layout->shape;
+    made->inputs.stride = layout->stride[0];
+    made->outputs = made->w = made->inputs;
+    made->outputs.stride = layout->stride[1];
+    made->inputs.offset = layout->offset * gemmepi_dtype_size(dtype);
+    if (layout->repeats)
+        made->w.stride = zeros;
+}
+
+static void finish_request(request *made, const char *name) {
+    if (gemmepi__take_task(&made->desc, 16, &made->task) == GEMMEPI_OK)
+        return;
+    printf("%s is no task: %s\n", name, gemmepi_last_error());
+    exit(1);
+}
+
+static void append_request(gemmepi__text *text, const request *made, const char *layout) {
+    const gemmepi__operation_row *row = gemmepi__operation((int)made->desc.operation);
+    append_lower(text, row->name);
+    if (row->has_activation) {
+        gemmepi__append(text, "_");
+        append_lower(text, gemmepi__activations[made->desc.activation].name);
+    }
+    gemmepi__append(text, "_");
+    append_dtype(text, made->inputs.dtype);
+    gemmepi__append(text, "_%s", layout);
+}
+
+/* Every tensor that the operation may have. */
+static void add_elementwise(gemmepi_operation operation, gemmepi_epilogue activation, gemmepi_dtype dtype,
+                            const layout_row *layout) {
+    const gemmepi__operation_row *row = gemmepi__operation((int)operation);
+    uint32_t all = row->needs | row->may;
+    char name[96], prologue[1024];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi__loop loop;
+    request made;
+    take_request(&made, operation, activation, dtype, layout);
+    made.desc.a = all & GEMMEPI__BIT_A ? &made.inputs : NULL;
+    made.desc.b = all & GEMMEPI__BIT_B ? &made.inputs : NULL;
+    made.desc.w = all & GEMMEPI__BIT_W ? &made.w : NULL;
+    made.desc.dy = all & GEMMEPI__BIT_DY ? &made.inputs : NULL;
+    made.desc.y = all & GEMMEPI__BIT_Y ? &made.outputs : NULL;
+    made.desc.da = all & GEMMEPI__BIT_DA ? &made.outputs : NULL;
+    made.desc.db = all & GEMMEPI__BIT_DB ? &made.outputs : NULL;
+    made.desc.dw = all & GEMMEPI__BIT_DW ? &made.outputs : NULL;
+    append_request(&text, &made, layout->name);
+    finish_request(&made, name);
+    memset(&loop, 0, sizeof loop);
+    if (gemmepi__describe_loop(&made.task, made.task.used & GEMMEPI__OUTPUTS, &loop, &defines) != GEMMEPI_OK)
+        exit(1);
+    add(&elementwise, name, prologue);
+}
+
+static void add_cast(gemmepi_dtype from, gemmepi_dtype to, uint32_t flags, const layout_row *layout) {
+    char name[96], prologue[1024];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi__loop loop;
+    request made;
+    take_request(&made, GEMMEPI_OP_CAST, 0, from, layout);
+    made.outputs.dtype = to;
+    made.desc.flags = flags;
+    made.desc.a = &made.inputs;
+    made.desc.y = &made.outputs;
+    append_request(&text, &made, layout->name);
+    gemmepi__append(&text, "_to_");
+    append_dtype(&text, to);
+    gemmepi__append(&text, "_%u", (unsigned)flags);
+    finish_request(&made, name);
+    memset(&loop, 0, sizeof loop);
+    if (gemmepi__describe_loop(&made.task, GEMMEPI__BIT_Y, &loop, &defines) != GEMMEPI_OK)
+        exit(1);
+    add(&elementwise, name, prologue);
+}
+
+/* lerp's dw, and bias_grad, over the first or the last axis of the layout */
+static void add_sum(gemmepi_operation operation, gemmepi_dtype dtype, gemmepi_dtype out, int first_axis,
+                    uint32_t flags, const layout_row *layout) {
+    char name[96], prologue[1024];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi__sum_step step;
+    int64_t parts;
+    int d;
+    request made;
+    take_request(&made, operation, 0, dtype, layout);
+    for (d = 0; d < 3; d++)
+        made.ones[d] = (d == 0) == first_axis ? 1 : layout->shape[d];
+    made.sums.dtype = out;
+    made.sums.rank = layout->rank;
+    made.sums.shape = made.ones;
+    made.desc.flags = flags;
+    made.desc.a = &made.inputs;
+    if (operation == GEMMEPI_OP_BIAS_GRAD) {
+        made.sums.rank = 1;
+        made.sums.shape = &layout->shape[first_axis ? layout->rank - 1 : 0];
+        made.desc.axis = first_axis ? -1 : 0;
+        made.desc.y = &made.sums;
+    } else {
+        made.desc.b = made.desc.dy = &made.inputs;
+        made.desc.w = &made.w;
+        made.desc.dw = &made.sums;
+    }
+    append_request(&text, &made, layout->name);
+    gemmepi__append(&text, "_to_");
+    append_dtype(&text, out);
+    gemmepi__append(&text, "_%s%s", first_axis ? "columns" : "rows", flags ? "_accumulate" : "");
+    finish_request(&made, name);
+    memset(&step, 0, sizeof step);
+    step.output = operation == GEMMEPI_OP_BIAS_GRAD ? GEMMEPI__OUT_Y : GEMMEPI__OUT_DW;
+    gemmepi__take_nest(&made.task, GEMMEPI__BIT(step.output), &step.nest);
+    if (gemmepi__describe_sum(&made.task, (int)operation, 0, &step, &parts, &defines) != GEMMEPI_OK)
+        exit(1);
+    add(&sum, name, prologue);
+}
+
+static void add_scaled(gemmepi_dtype from, gemmepi_dtype to, gemmepi_scale_mode mode, uint32_t flags,
+                       const layout_row *layout) {
+    char name[96], prologue[1024];
+    gemmepi__scaled_way ways[2];
+    gemmepi__scaled_step step;
+    request made;
+    int i;
+    take_request(&made, GEMMEPI_OP_CAST, 0, from, layout);
+    made.outputs.dtype = to;
+    made.desc.scale_mode = mode;
+    made.desc.flags = flags;
+    made.desc.a = &made.inputs;
+    made.desc.y = &made.outputs;
+    finish_request(&made, "a scaled cast");
+    memset(&step, 0, sizeof step);
+    if (gemmepi__describe_scaled(&made.task, &step, &ways[0], &ways[1]) != GEMMEPI_OK)
+        exit(1);
+    for (i = step.is_two ? 0 : 1; i < 2; i++) {
+        gemmepi__text text = gemmepi__text_in(name, sizeof name);
+        gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+        append_request(&text, &made, layout->name);
+        gemmepi__append(&text, "_to_");
+        append_dtype(&text, to);
+        gemmepi__append(&text, "_mode_%d_%u_%d", (int)mode, (unsigned)flags, i);
+        gemmepi__append_scaled(&defines, &made.task, &ways[i]);
+        add(&scaled, name, prologue);
+    }
+}
+
+static void list_elementwise(void) {
+    static const gemmepi_dtype floats[] = {GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_F16, GEMMEPI_F64};
+    static const gemmepi_operation operations[] = {GEMMEPI_OP_ACTIVATION, GEMMEPI_OP_ACTIVATION_BACKWARD,
+                                                   GEMMEPI_OP_GATED, GEMMEPI_OP_GATED_BACKWARD};
+    uint32_t activation, i, d, mode;
+    everything = 0;
+    add_elementwise(GEMMEPI_OP_ACTIVATION, GEMMEPI_GELU_ERF, GEMMEPI_F32, &dense);
+    add_elementwise(GEMMEPI_OP_GATED_BACKWARD, GEMMEPI_SILU, GEMMEPI_BF16, &dense);
+    add_elementwise(GEMMEPI_OP_LERP_BACKWARD, 0, GEMMEPI_F16, &layouts[4]);
+    add_cast(GEMMEPI_F32, GEMMEPI_E4M3, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX, &dense);
+    add_sum(GEMMEPI_OP_BIAS_GRAD, GEMMEPI_BF16, GEMMEPI_F32, 1, 0, &layouts[1]);
+    add_sum(GEMMEPI_OP_BIAS_GRAD, GEMMEPI_F32, GEMMEPI_F32, 0, 0, &layouts[1]);
+    add_scaled(GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_CAST_Y_SCALE, &layouts[1]);
+    everything = 1;
+    for (activation = 1; activation < GEMMEPI__COUNT(gemmepi__activations); activation++)
+        for (i = 0; i < GEMMEPI__COUNT(operations); i++) {
+            add_elementwise(operations[i], activation, GEMMEPI_F32, &dense);
+            add_elementwise(operations[i], activation, GEMMEPI_BF16, &dense);
+            if ((activation + i) % 4 == 0)
+                add_elementwise(operations[i], activation, GEMMEPI_F64,
+                                &layouts[activation % GEMMEPI__COUNT(layouts)]);
+        }
+    for (d = 0; d < GEMMEPI__COUNT(floats); d++) {
+        for (i = 0; i < GEMMEPI__COUNT(layouts); i++)
+            add_elementwise(i % 2 ? GEMMEPI_OP_LERP : GEMMEPI_OP_LERP_BACKWARD, 0, floats[d], &layouts[i]);
+        add_elementwise(GEMMEPI_OP_LERP_BACKWARD, 0, floats[d], &layouts[4]);
+        add_elementwise(GEMMEPI_OP_LERP_BACKWARD, 0, floats[d], &layouts[5]);
+        for (i = 1; i < 4; i++) {
+            add_sum(GEMMEPI_OP_BIAS_GRAD, floats[d], floats[d], i % 2 == 1, GEMMEPI_ACCUMULATE, &layouts[i]);
+            add_sum(GEMMEPI_OP_LERP_BACKWARD, floats[d], floats[d], i % 2 == 0, 0, &layouts[i]);
+        }
+        for (mode = GEMMEPI_SCALE_TENSOR; mode <= GEMMEPI_SCALE_BLOCK_128; mode++) {
+            uint32_t rows = mode > GEMMEPI_SCALE_TENSOR ? GEMMEPI_CAST_K_IS_ROWS : 0;
+            add_scaled(floats[d], GEMMEPI_E4M3, (gemmepi_scale_mode)mode, GEMMEPI_CAST_Y_SCALE,
+                       &layouts[mode % 2 ? 1 : 4]);
+            add_scaled(floats[d], GEMMEPI_E5M2, (gemmepi_scale_mode)mode,
+                       GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX | rows, &layouts[mode % 2 ? 2 : 1]);
+        }
+        add_scaled(floats[d], GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX,
+                   &layouts[1]);
+        add_cast(floats[d], GEMMEPI_E5M2, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX, &layouts[d % 2 ? 4 : 6]);
+        add_cast(GEMMEPI_E4M3, floats[d], GEMMEPI_CAST_SCALE, d % 2 ? &dense : &layouts[2]);
+        add_cast(floats[d], floats[(d + 1) % 4], 0, &dense);
+    }
+}
 
 static void list_kernels(void) {
     static const gemmepi_epilogue few[] = {GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
@@ -575,6 +811,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     list_kernels();
+    list_elementwise();
     printf("NVRTC %d.%d, %d architectures, %d cubins by %d processes\n", nvrtc.version / 1000,
            nvrtc.version % 1000 / 10, arch_count, kernel_count, jobs);
     compile_all(&nvrtc, folder, jobs);

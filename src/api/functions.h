@@ -119,6 +119,87 @@ GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *text, size_t 
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
                                                  gemmepi_epilogue_needs *needs);
 
+/* >>element-wise operations: forward and backward, on tensors of any strides. Formulas, types and broadcasting stand at
+   gemmepi_operation and gemmepi_elementwise_desc. The tensors' structs, shapes and strides are borrowed for the call.
+
+   Each call runs in the order of stream. The first one for an operation and its shapes builds a plan and may compile a
+   kernel (half a second; once per machine); later ones find it. Workspace is reserved by itself, except while the stream
+   is being captured.
+   Errors: INVALID_ARGUMENT (shapes, strides, dtypes or lengths that do not go together, overlap, NULL), MISALIGNED (data
+   is no multiple of its element's size), and those of gemmepi_elementwise_plan and _run. Empty tensors succeed. */
+
+/* y = act(a). activation: RELU and so on; parameter: p of LEAKY_RELU and ELU, 0 for the default. */
+GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_epilogue activation,
+                                              double parameter, const gemmepi_tensor *a,
+                                              const gemmepi_tensor *y, gemmepi_stream stream);
+/* da = dy act'(a), from the pre-activation a. */
+GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context, gemmepi_epilogue activation,
+                                                       double parameter, const gemmepi_tensor *a,
+                                                       const gemmepi_tensor *dy, const gemmepi_tensor *da,
+                                                       gemmepi_stream stream);
+
+/* y = a act(b), value and gate. activation: SIGMOID (GLU), RELU (ReGLU), SILU (SwiGLU), GELU_TANH or GELU_ERF (GeGLU), or
+   any other. b NULL: a holds both, halves of its axis split_dim (negative: from the end), whose extent is twice y's; the
+   value is the first, with GATE_FIRST in activation the second. With b split_dim is 0 and GATE_FIRST is not set. */
+GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilogue activation, int split_dim,
+                                         const gemmepi_tensor *a, const gemmepi_tensor *b,
+                                         const gemmepi_tensor *y, gemmepi_stream stream);
+/* da = dy act(b), db = dy a act'(b). b NULL: da is the gradient of both halves of a, and db is NULL too. Else one of da
+   and db may be NULL. */
+GEMMEPI_API gemmepi_status gemmepi_gated_backward(gemmepi_context *context, gemmepi_epilogue activation,
+                                                  int split_dim, const gemmepi_tensor *a,
+                                                  const gemmepi_tensor *b, const gemmepi_tensor *dy,
+                                                  const gemmepi_tensor *da, const gemmepi_tensor *db,
+                                                  gemmepi_stream stream);
+
+/* y = a + w (b - a), exactly a for w = 0 and b for w = 1 where b - a is finite. w NULL: weight for all. */
+GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_tensor *a,
+                                        const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
+                                        const gemmepi_tensor *y, gemmepi_stream stream);
+/* da = (1 - w) dy, db = w dy, dw = dy (b - a): any of them, the others NULL. a and b are looked at for dw alone, which
+   needs w. */
+GEMMEPI_API gemmepi_status gemmepi_lerp_backward(gemmepi_context *context, const gemmepi_tensor *a,
+                                                 const gemmepi_tensor *b, const gemmepi_tensor *w,
+                                                 double weight, const gemmepi_tensor *dy,
+                                                 const gemmepi_tensor *da, const gemmepi_tensor *db,
+                                                 const gemmepi_tensor *dw, gemmepi_stream stream);
+
+/* y[i] = the sum of a over all axes but `axis` (negative: from the end), on which its index is i: of a matrix, axis 1 or
+   -1 gives the sums of its columns and 0 those of its rows. y has rank 1. accumulate 1 adds to it. */
+GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gemmepi_tensor *a, int axis,
+                                             int accumulate, const gemmepi_tensor *y, gemmepi_stream stream);
+
+/* y = a in y's type. With scales: flags of CAST_SCALE, CAST_Y_SCALE and CAST_K_IS_ROWS, and in `scale` the numbers that
+   they ask for (read, or with CAST_Y_SCALE written; else NULL). amax is written unless it is NULL. */
+GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_tensor *a,
+                                        const gemmepi_tensor *y, gemmepi_scale_mode mode, uint32_t flags,
+                                        float *scale, void *amax, gemmepi_stream stream);
+
+/* Prepares an operation: validates it, chooses the kernels, compiles them. *plan is the caller's, to be given to
+   gemmepi_elementwise_destroy before the context goes. May be called while streams are being captured.
+   Errors: INVALID_ARGUMENT, UNSUPPORTED, LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, OUT_OF_MEMORY. */
+GEMMEPI_API gemmepi_status gemmepi_elementwise_plan(gemmepi_context *context,
+                                                    const gemmepi_elementwise_desc *desc,
+                                                    gemmepi_elementwise **plan);
+/* Runs the plan in the order of stream, as gemmepi_plan_run does: no allocation, no compilation, no lock but that of the
+   context's workspace (plans of a single launch need none); may be captured into a CUDA graph.
+   Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL, on which nothing was launched, and CUDA_ERROR. */
+GEMMEPI_API gemmepi_status gemmepi_elementwise_run(const gemmepi_elementwise *plan,
+                                                   const gemmepi_elementwise_args *args,
+                                                   gemmepi_stream stream);
+/* As gemmepi_prepare. */
+GEMMEPI_API gemmepi_status gemmepi_elementwise_prepare(const gemmepi_elementwise *plan,
+                                                       gemmepi_stream stream);
+/* NULL is accepted. Runs already launched go on. */
+GEMMEPI_API void gemmepi_elementwise_destroy(gemmepi_elementwise *plan);
+/* The route taken and its properties; tile_m and tile_n are the extents of a tile, 0 where there is none. */
+GEMMEPI_API gemmepi_status gemmepi_elementwise_info(const gemmepi_elementwise *plan,
+                                                    gemmepi_plan_details *details);
+/* In words: the operation, its launches and what kept it from a simpler one. As gemmepi_explain. */
+GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, char *text, size_t size);
+
+/* >>small things */
+
 /* Bytes of one element; 0 for DEFAULT and unknown values. */
 GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
 

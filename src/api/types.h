@@ -40,7 +40,8 @@ typedef enum gemmepi_status {
 
 typedef struct gemmepi_context gemmepi_context; /* one device; any number of threads may use it at once  */
 typedef struct gemmepi_plan gemmepi_plan;       /* one problem, prepared; immutable; share it freely     */
-typedef void *gemmepi_stream;                   /* a CUstream or cudaStream_t; NULL is the default stream */
+typedef struct gemmepi_elementwise gemmepi_elementwise; /* one element-wise operation, prepared; likewise */
+typedef void *gemmepi_stream; /* a CUstream or cudaStream_t; NULL is the default stream */
 
 /* >>configuration */
 
@@ -289,19 +290,113 @@ typedef struct gemmepi_matmul_args {
         workspace_size; /* bytes; at least the plan's                                                     */
 } gemmepi_matmul_args;
 
+/* >>element-wise operations */
+
+/* A tensor as DLPack has it: element (i, j, ..) lies (i stride[0] + j stride[1] + ..) elements after the first one. */
+typedef struct gemmepi_tensor {
+    void *data;           /* on the device; only read where the tensor is an input */
+    gemmepi_dtype dtype;  /* 0: F32 */
+    int rank;             /* 0 to 8; 0 is a single element */
+    const int64_t *shape; /* rank extents; NULL where rank is 0 */
+    const int64_t
+        *stride;   /* rank strides in elements, any: 0 repeats an input, a negative one runs backwards;
+                              NULL: dense, the last axis contiguous */
+    size_t offset; /* bytes from data to the element whose indices are all 0 */
+    size_t bytes;  /* of the buffer that begins at data: all elements must lie in it; 0: not checked */
+} gemmepi_tensor;
+
+/* What is computed for every index. s is the operation's shape: y's where there is a y, else dy's. Inputs are broadcast to it
+   as NumPy does: axes are compared from the last one on, and an axis that is missing or has the extent 1 repeats. So are
+   the tensors da, db and dw, which are then the sums over the axes that repeat. Only BIAS_GRAD has another rule. */
+typedef enum gemmepi_operation {
+    GEMMEPI_OP_ACTIVATION = 1,          /* y = act(a)                                                     */
+    GEMMEPI_OP_ACTIVATION_BACKWARD = 2, /* da = dy act'(a)                                                */
+    GEMMEPI_OP_GATED = 3,               /* y = a act(b): SIGMOID is GLU, RELU ReGLU, SILU SwiGLU, the GELUs
+                                           GeGLU. Without b, a's axis `axis` has twice y's extent: its first
+                                           half is the value, its second the gate (GATE_FIRST: exchanged)  */
+    GEMMEPI_OP_GATED_BACKWARD = 4,      /* da = dy act(b), db = dy a act'(b). Without b likewise, and da is
+                                           the gradient of both halves                                    */
+    GEMMEPI_OP_LERP = 5,                /* y = a + w (b - a) where |w| < 1/2, else b - (b - a) (1 - w)     */
+    GEMMEPI_OP_LERP_BACKWARD = 6,       /* da = (1 - w) dy, db = w dy, dw = dy (b - a)                    */
+    GEMMEPI_OP_BIAS_GRAD = 7,           /* y[i] = the sum of a over all axes but `axis`                    */
+    GEMMEPI_OP_CAST = 8                 /* y = a in another type, with scales and amax                     */
+} gemmepi_operation;
+
+/* Flags of an operation. */
+#define GEMMEPI_ACCUMULATE 1u /* BIAS_GRAD: add to y instead of overwriting it                            */
+#define GEMMEPI_CAST_SCALE 2u /* CAST: y = round(scale a), with args.scale read                           */
+#define GEMMEPI_CAST_Y_SCALE \
+    4u /* CAST: y = round(a / y_scale), with y_scale = amax / the largest number of y's type (1 where
+                                 amax is 0 or not finite), written to args.y_scale: products take it as y's scale    */
+#define GEMMEPI_CAST_AMAX 8u /* CAST: write args.amax, the largest |a|, before any scale                 */
+#define GEMMEPI_CAST_K_IS_ROWS \
+    16u /* CAST: scales run as for a matrix whose k is its last axis but one (a B
+                                    of [k, n] that is not transposed); else its last (A of [m, k], B of [n, k]) */
+
+/* One operation, prepared by gemmepi_elementwise_plan. A tensor that it does not have is NULL; data of the tensors is not
+   looked at, each run brings its own pointers.
+
+   Tensors: ACTIVATION a, y. ACTIVATION_BACKWARD a, dy, da. GATED a, [b], y. GATED_BACKWARD a, [b], dy, and da, with b also
+   db: one of them or both. LERP a, b, [w], y. LERP_BACKWARD dy, [w] and any of da, db, dw; a and b with dw alone, dw with w
+   alone. BIAS_GRAD and CAST a, y.
+   Dtypes: F32, F16, BF16 or F64, one for all tensors of an operation, computed in F32 (F64 in F64) and rounded once;
+   y of BIAS_GRAD, and da, db and dw where they are sums, may be F32 in 16 bits. CAST: a and y any of F32, F64, F16, BF16,
+   E4M3 and E5M2; stores to the last two saturate as a product's do.
+   Sums add 16-bit values eight at a time in F32, those sums and all other values in F64, in a fixed order.
+
+   CAST's scales and amax: one number for all (SCALE_TENSOR; NONE stands for it), or one for each row (SCALE_OUTER), 128 steps
+   of k of a row (SCALE_VECTOR_128) or block of 128 rows and 128 steps of k (SCALE_BLOCK_128) of the matrices that are a's last two axes (of rank
+   1: one row), laid out as the manual draws the scales of products; those of further axes follow one another. Numbers
+   beyond the last of a line are not written. */
+typedef struct gemmepi_elementwise_desc {
+    gemmepi_operation operation;
+    gemmepi_epilogue
+        activation; /* of ACTIVATION, GATED and their gradients: RELU and so on; with GATED or-ed with
+                                      GATE_FIRST or not                                                      */
+    double activation_parameter; /* p of LEAKY_RELU and ELU; 0: the default                                */
+    int axis;                    /* GATED without b: the axis that is split; BIAS_GRAD: the one that is kept.
+                                      Negative ones count from the end: -1 is the last                       */
+    gemmepi_scale_mode
+        scale_mode; /* CAST: of scale, y_scale and amax                                       */
+    uint32_t flags;
+    const gemmepi_tensor *a, *b, *w,
+        *dy; /* inputs                                                          */
+    const gemmepi_tensor *y, *da, *db,
+        *dw;          /* outputs                                                       */
+    size_t alignment; /* bytes, a power of two up to 256, that all pointers of every run will be multiples of;
+                         0: 16, or the size of an element where that is less                                 */
+} gemmepi_elementwise_desc;
+
+/* The tensors' data, as desc has tensors, and what a run may change. An output must not overlap anything, except that it may
+   be exactly (pointer, dtype, shape, strides) an input, if it is not a sum. */
+typedef struct gemmepi_elementwise_args {
+    const void *a, *b, *w, *dy;
+    void *y, *da, *db, *dw;
+    double weight;         /* LERP and LERP_BACKWARD without w                                            */
+    const float *scale;    /* CAST_SCALE                                                                   */
+    float *y_scale;        /* CAST_Y_SCALE                                                                 */
+    void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN   */
+    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream    */
+    size_t workspace_size; /* bytes; at least the plan's                                                  */
+} gemmepi_elementwise_args;
+
 /* >>answers */
 
 typedef enum gemmepi_route {
-    GEMMEPI_ROUTE_EMPTY = 0, /* m, n or batch is zero: nothing runs                                */
-    GEMMEPI_ROUTE_LT = 1,    /* cuBLASLt: product and epilogue in one kernel                       */
-    GEMMEPI_ROUTE_SPLIT = 2, /* a cuBLASLt product, then one pass of ours                          */
-    GEMMEPI_ROUTE_HOST = 3,  /* plain C on the host                                                */
-    GEMMEPI_ROUTE_PLAIN = 4  /* a kernel of ours that takes everything, for what cuBLASLt does not */
+    GEMMEPI_ROUTE_EMPTY = 0,      /* m, n or batch is zero: nothing runs                                */
+    GEMMEPI_ROUTE_LT = 1,         /* cuBLASLt: product and epilogue in one kernel                       */
+    GEMMEPI_ROUTE_SPLIT = 2,      /* a cuBLASLt product, then one pass of ours                          */
+    GEMMEPI_ROUTE_HOST = 3,       /* plain C on the host                                                */
+    GEMMEPI_ROUTE_PLAIN = 4,      /* a kernel of ours that takes everything, for what cuBLASLt does not */
+    GEMMEPI_ROUTE_CONTIGUOUS = 5, /* element-wise: dense tensors in one line                        */
+    GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout                              */
+    GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, beside one of those or alone */
+    GEMMEPI_ROUTE_SCALED = 8      /* casts with scales of rows or blocks                            */
 } gemmepi_route;
 
 typedef struct gemmepi_plan_details {
     gemmepi_route route;
-    const char *route_name;    /* "empty", "lt", "split", "host", "plain"                               */
+    const char *route_name;    /* "lt" and so on, as the constants                                        */
     char kernel[96];           /* the kernel of ours or the algorithm that does most of the work        */
     int tile_m, tile_n;        /* rows and columns of D that one block computes; 0: not known           */
     int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run         */

@@ -36,9 +36,8 @@ struct gemmepi_context {
     long kernels_compiled, kernels_from_disk;
 
     gemmepi__mutex lock; /* held for moments: guards plans, and adding to blocks */
-    gemmepi__map plans;  /* of one-shot calls, by problem */
+    gemmepi__map plans;  /* of one-shot calls: gemmepi__kept by problem or task */
     long plan_clock;
-    void (*release_plan)(void *plan);
     gemmepi__atomic_pointer
         blocks[GEMMEPI__BLOCK_BUCKETS]; /* workspace, see workspace.h; read without a lock */
 };

@@ -2,12 +2,9 @@
 #ifndef GEMMEPI_DEVICE_DESTROY_H
 #define GEMMEPI_DEVICE_DESTROY_H
 
+#include "kept.h"
 #include "kernel.h"
 #include "workspace.h"
-
-static void gemmepi__release_cached_plan(void *user, gemmepi__map_entry *entry) {
-    ((gemmepi_context *)user)->release_plan(entry->value);
-}
 
 static void gemmepi__close_device(gemmepi_context *context) {
     gemmepi__entry entry;
@@ -35,7 +32,7 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
     if (!context)
         return;
     allocator = context->allocator;
-    gemmepi__map_each(&context->plans, gemmepi__release_cached_plan, context);
+    gemmepi__map_each(&context->plans, gemmepi__release_entry, context);
     if (!context->is_host)
         gemmepi__close_device(context);
     gemmepi__unload_driver(&context->driver);

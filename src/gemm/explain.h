@@ -2,9 +2,8 @@
 #ifndef GEMMEPI_GEMM_EXPLAIN_H
 #define GEMMEPI_GEMM_EXPLAIN_H
 
+#include "../elementwise/explain.h"
 #include "plan.h"
-
-static const char *const gemmepi__route_names[] = {"empty", "lt", "split", "host", "plain"};
 
 static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_details *details) {
     const gemmepi__split *split = &plan->split;

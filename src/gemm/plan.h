@@ -26,8 +26,7 @@ struct gemmepi_plan {
        because users hold plans as const. */
     gemmepi__atomic_pointer replacement;
     gemmepi__atomic_pointer *replacement_place;
-    long references;
-    long last_used; /* by the context's plan_clock; of cached plans, under its lock */
+    gemmepi__kept kept;
 };
 
 /* >>choosing */
@@ -100,11 +99,13 @@ static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, const gemmep
     return status;
 }
 
-static void gemmepi__release_plan(void *released) {
-    gemmepi_plan *plan = (gemmepi_plan *)released, *replacement;
-    if (gemmepi__add(&plan->references, -1) != 0)
-        return;
-    replacement = (gemmepi_plan *)gemmepi__load_pointer(&plan->replacement);
+static void gemmepi__release_plan(gemmepi_plan *plan) {
+    gemmepi__release_kept(&plan->kept);
+}
+
+static void gemmepi__destroy_plan(void *destroyed) {
+    gemmepi_plan *plan = (gemmepi_plan *)destroyed;
+    gemmepi_plan *replacement = (gemmepi_plan *)gemmepi__load_pointer(&plan->replacement);
     if (replacement)
         gemmepi__release_plan(replacement);
     gemmepi__delete(&plan->context->allocator, plan);
@@ -116,7 +117,9 @@ static gemmepi_plan *gemmepi__new_plan(gemmepi_context *context, const gemmepi__
         return NULL;
     plan->context = context;
     plan->problem = *problem;
-    plan->references = 1;
+    plan->kept.references = 1;
+    plan->kept.plan = plan;
+    plan->kept.destroy = gemmepi__destroy_plan;
     plan->replacement_place = &plan->replacement;
     return plan;
 }
@@ -324,9 +327,6 @@ GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_str
 
 /* >>one-shot calls: plans kept by problem */
 
-/* Plans are some 5 KB; a program with more shapes than this builds the least recently used ones anew. */
-#define GEMMEPI__MAX_CACHED_PLANS 1024
-
 /* The problem's bytes without the views that it does not have: the fewer, the sooner a plan is found. */
 typedef struct gemmepi__plan_key {
     size_t size;
@@ -344,68 +344,22 @@ static void gemmepi__make_plan_key(const gemmepi__problem *problem, gemmepi__pla
         }
 }
 
-typedef struct gemmepi__oldest {
-    gemmepi_plan *plan;
-} gemmepi__oldest;
-
-static void gemmepi__consider_oldest(void *user, gemmepi__map_entry *entry) {
-    gemmepi__oldest *oldest = (gemmepi__oldest *)user;
-    gemmepi_plan *plan = (gemmepi_plan *)entry->value;
-    if (!oldest->plan || plan->last_used < oldest->plan->last_used)
-        oldest->plan = plan;
-}
-
-/* With the lock held: the plan with one more reference, or NULL. */
-static gemmepi_plan *gemmepi__find_plan(gemmepi_context *context, const gemmepi__plan_key *key) {
-    gemmepi_plan *plan = (gemmepi_plan *)gemmepi__map_find(&context->plans, key->bytes, key->size);
-    if (plan) {
-        gemmepi__add(&plan->references, 1);
-        plan->last_used = ++context->plan_clock;
-    }
-    return plan;
-}
-
-/* With the lock held: keeps the plan under a reference of the cache's own, if there is memory for it. */
-static void gemmepi__keep_plan(gemmepi_context *context, const gemmepi__plan_key *key, gemmepi_plan *plan) {
-    gemmepi__oldest oldest = {NULL};
-    gemmepi__plan_key oldest_key;
-    context->release_plan = gemmepi__release_plan;
-    if (context->plans.count >= GEMMEPI__MAX_CACHED_PLANS) {
-        gemmepi__map_each(&context->plans, gemmepi__consider_oldest, &oldest);
-        gemmepi__make_plan_key(&oldest.plan->problem, &oldest_key);
-        gemmepi__map_remove(&context->plans, oldest_key.bytes, oldest_key.size);
-        gemmepi__release_plan(oldest.plan);
-    }
-    plan->last_used = ++context->plan_clock;
-    if (gemmepi__map_insert(&context->plans, key->bytes, key->size, plan))
-        gemmepi__add(&plan->references, 1);
-}
-
 /* A plan for the problem with a reference for the caller to release. */
 static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi__problem *problem,
                                         gemmepi_plan **result) {
-    gemmepi_plan *plan, *other;
     gemmepi__plan_key key;
+    gemmepi__kept *kept;
+    gemmepi_plan *plan;
     gemmepi_status status;
     gemmepi__make_plan_key(problem, &key);
-    gemmepi__lock(&context->lock);
-    plan = gemmepi__find_plan(context, &key);
-    gemmepi__unlock(&context->lock);
-    if (plan) {
-        *result = plan;
-        return GEMMEPI_OK;
+    kept = gemmepi__find_kept(context, key.bytes, key.size);
+    if (!kept) {
+        status = gemmepi__build_plan(context, problem, &plan);
+        if (status)
+            return status;
+        kept = gemmepi__keep(context, key.bytes, key.size, &plan->kept);
     }
-    status = gemmepi__build_plan(context, problem, &plan);
-    if (status)
-        return status;
-    gemmepi__lock(&context->lock);
-    other = gemmepi__find_plan(context, &key); /* another thread was quicker: its plan is as good */
-    if (!other)
-        gemmepi__keep_plan(context, &key, plan);
-    gemmepi__unlock(&context->lock);
-    if (other)
-        gemmepi__release_plan(plan);
-    *result = other ? other : plan;
+    *result = (gemmepi_plan *)kept->plan;
     return GEMMEPI_OK;
 }
 

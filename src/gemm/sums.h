@@ -4,7 +4,7 @@
 
 #include "../kernels/params.h"
 #include "../problem/arguments.h"
-#include "launch.h"
+#include "../device/launch.h"
 
 #define GEMMEPI__SUM_COLUMNS      32 /* reduce.cu */
 #define GEMMEPI__SUM_ROWS         8

@@ -7,6 +7,7 @@
 #pragma once
 #include "types.cuh"
 #include "activation.cuh"
+#include "amax.cuh"
 #include "params.h"
 
 // The prologue defines these for the problem at hand; the values here let the file compile by itself.
@@ -57,36 +58,7 @@ template <class A> __device__ inline A sum(A x, A y) {
     return x + y;
 }
 
-// |x| as bits, which order as the numbers do, NaN above all
-__device__ inline u32 magnitude(float x) {
-    return __float_as_uint(x) & 0x7fffffff;
-}
-__device__ inline u64 magnitude(double x) {
-    return (u64)__double_as_longlong(x) & 0x7fffffffffffffff;
-}
-__device__ inline u32 magnitude(int) { // whole numbers have no amax
-    return 0;
-}
 typedef decltype(magnitude(Acc())) Magnitude;
-
-__device__ inline void keep_largest(const Acc (&v)[RUN], int valid, Magnitude &largest) {
-#pragma unroll
-    for (int i = 0; i < RUN; i++) {
-        Magnitude size = i < valid ? magnitude(v[i]) : 0;
-        largest = size > largest ? size : largest;
-    }
-}
-
-// The largest of all threads of a warp into memory. Every thread of the warp takes part.
-__device__ inline void store_largest(void *amax, Magnitude largest) {
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-        Magnitude other = __shfl_xor_sync(0xffffffff, largest, step);
-        largest = other > largest ? other : largest;
-    }
-    if ((threadIdx.y * blockDim.x + threadIdx.x) % 32 == 0 && largest != 0)
-        atomicMax((Magnitude *)amax, largest);
-}
 
 // >>memory
 

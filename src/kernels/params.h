@@ -59,4 +59,61 @@ typedef struct gemmepi__reduce_params {
     long long part_rows; /* sum_columns: rows of a part                        */
 } gemmepi__reduce_params;
 
+/* The tensors of an element-wise operation, in the order of operations.cuh. */
+#define GEMMEPI__PARAMS_TENSORS 8
+#define GEMMEPI__PARAMS_AXES    8
+
+/* operations.cuh: what is the same for all indices. */
+typedef struct gemmepi__operation_params {
+    double parameter; /* of the activation */
+    double weight;    /* LERP without w    */
+    const float *scale;
+    void *amax; /* of the accumulator's type, 0 before the launch */
+} gemmepi__operation_params;
+
+/* elementwise.cu, gemmepi_contiguous */
+typedef struct gemmepi__contiguous_params {
+    gemmepi__operation_params operation;
+    void *data[GEMMEPI__PARAMS_TENSORS];
+    long long count;
+} gemmepi__contiguous_params;
+
+/* elementwise.cu, gemmepi_strided: strides in elements, of the tile's two axes and the others */
+typedef struct gemmepi__strided_params {
+    gemmepi__operation_params operation;
+    void *data[GEMMEPI__PARAMS_TENSORS];
+    long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];
+    long long extent_i, extent_j;          /* of the first two axes */
+    unsigned extent[GEMMEPI__PARAMS_AXES]; /* of the others, from 2 on */
+    unsigned tiles_i, tiles_j;             /* 32 bits: a 64-bit division costs a thread as much as its work */
+    int rank;                              /* 2 at least */
+} gemmepi__strided_params;
+
+/* sum.cu: axes of the sums that are made, and of what is added up, each from the innermost on */
+typedef struct gemmepi__axes {
+    long long extent[GEMMEPI__PARAMS_AXES];
+    long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];
+    int rank;
+} gemmepi__axes;
+typedef struct gemmepi__sum_params {
+    gemmepi__operation_params operation;
+    void *data[GEMMEPI__PARAMS_TENSORS]; /* of the output: y's place, or partial sums [parts][sums] in F64 */
+    gemmepi__axes kept, summed;
+    long long kept_count, summed_count; /* of vectors or elements along the innermost axis, times the other axes */
+    long long part_count;               /* of summed_count, in one part */
+    unsigned kept_blocks;               /* the grid is these times the parts */
+} gemmepi__sum_params;
+
+/* scaled.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */
+typedef struct gemmepi__scaled_params {
+    void *a, *y;
+    const float *scale; /* read, or with Y_SCALE of whole tensors and rows */
+    float *y_scale;     /* written */
+    void *amax;
+    long long extent[GEMMEPI__PARAMS_AXES];
+    long long stride_a[GEMMEPI__PARAMS_AXES], stride_y[GEMMEPI__PARAMS_AXES];
+    unsigned tiles[2];
+    int rank; /* 2 at least */
+} gemmepi__scaled_params;
+
 #endif

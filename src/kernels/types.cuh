@@ -220,21 +220,31 @@ __device__ inline int existing(int left) {
     return left < RUN ? left : RUN;
 }
 
-template <class T> struct alignas(sizeof(T) * RUN > 16 ? 16 : sizeof(T) * RUN) Run {
-    T at[RUN];
+template <class T, int N = RUN> struct alignas(sizeof(T) * N > 16 ? 16 : sizeof(T) * N) Run {
+    T at[N];
 };
 
 // A run as words, as it goes from and to memory: so elements of fewer bits share a register.
-template <class T> struct alignas(alignof(Run<T>)) Words {
-    u32 at[sizeof(Run<T>) / sizeof(u32)];
+template <int Bytes> struct Word_of {
+    typedef u32 type;
 };
-template <class T> __device__ inline Run<T> run_of(const Words<T> &words) {
-    Run<T> run;
+template <> struct Word_of<2> {
+    typedef u16 type;
+};
+template <> struct Word_of<1> {
+    typedef u8 type;
+};
+template <class T, int N = RUN> struct alignas(alignof(Run<T, N>)) Words {
+    typedef typename Word_of<sizeof(Run<T, N>)>::type Word;
+    Word at[sizeof(Run<T, N>) / sizeof(Word)];
+};
+template <class T, int N> __device__ inline Run<T, N> run_of(const Words<T, N> &words) {
+    Run<T, N> run;
     memcpy(&run, &words, sizeof run);
     return run;
 }
-template <class T> __device__ inline Words<T> words_of(const Run<T> &run) {
-    Words<T> words;
+template <class T, int N> __device__ inline Words<T, N> words_of(const Run<T, N> &run) {
+    Words<T, N> words;
     memcpy(&words, &run, sizeof words);
     return words;
 }
@@ -266,10 +276,12 @@ template <class To, class T> __device__ inline Words<To> convert_run(const Words
             return words_of(to);
     }
 }
-template <class A, class T> __device__ inline void run_to_acc(const Run<T> &x, A (&values)[RUN]) {
+template <class A, class T, int N> __device__ inline void run_to_acc(const Run<T, N> &x, A (&values)[N]) {
 #pragma unroll
-    for (int i = 0; i < RUN; i += 2) {
-        if constexpr (IS_FP8<T>) {
+    for (int i = 0; i < N; i += 2) {
+        if constexpr (N == 1) {
+            values[i] = to_acc<A>(x.at[i]);
+        } else if constexpr (IS_FP8<T>) {
             u32 two = unpack_fp8<T>((u16)(x.at[i].bits | x.at[i + 1].bits << 8));
             values[i] = to_acc<A>(F16{(u16)two});
             values[i + 1] = to_acc<A>(F16{(u16)(two >> 16)});
@@ -279,11 +291,13 @@ template <class A, class T> __device__ inline void run_to_acc(const Run<T> &x, A
         }
     }
 }
-template <class T, class A> __device__ inline Run<T> run_from_acc(const A (&values)[RUN]) {
-    Run<T> y;
+template <class T, class A, int N> __device__ inline Run<T, N> run_from_acc(const A (&values)[N]) {
+    Run<T, N> y;
 #pragma unroll
-    for (int i = 0; i < RUN; i += 2) {
-        if constexpr (IS_FP8<T> && SAME<A, F32>) {
+    for (int i = 0; i < N; i += 2) {
+        if constexpr (N == 1) {
+            y.at[i] = from_acc<T>(values[i]);
+        } else if constexpr (IS_FP8<T> && SAME<A, F32>) {
             u16 two = pack_fp8<T>(values[i], values[i + 1]);
             y.at[i].bits = (u8)two;
             y.at[i + 1].bits = (u8)(two >> 8);
@@ -296,10 +310,10 @@ template <class T, class A> __device__ inline Run<T> run_from_acc(const A (&valu
 }
 
 // A run of which `valid` elements exist (the others become 0), one by one.
-template <class T> __device__ inline Run<T> read_elements(const T *from, int valid) {
-    Run<T> run = {};
+template <int N = RUN, class T> __device__ inline Run<T, N> read_elements(const T *from, int valid) {
+    Run<T, N> run = {};
 #pragma unroll
-    for (int i = 0; i < RUN; i++)
+    for (int i = 0; i < N; i++)
         if (i < valid)
             run.at[i] = from[i];
     return run;

@@ -1,8 +1,8 @@
 /* One launch of a kernel of ours. */
-#ifndef GEMMEPI_GEMM_LAUNCH_H
-#define GEMMEPI_GEMM_LAUNCH_H
+#ifndef GEMMEPI_DEVICE_LAUNCH_H
+#define GEMMEPI_DEVICE_LAUNCH_H
 
-#include "../device/kernel.h"
+#include "kernel.h"
 
 typedef struct gemmepi__launch {
     gemmepi__cu_function function; /* NULL: nothing to launch */

@@ -1,0 +1,229 @@
+/* Measures gemmepi on this machine: each operation by turns with what it is held against, and both on the same data.
+   --help lists the options. Ends with 0, also where a row is beyond its bound; 1 where something did not run; 77 where
+   there is no GPU. */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+
+#include <ctype.h>
+
+#include "bench.h"
+#include "elementwise.c"
+#include "report.h"
+
+enum { NOTHING_MEASURED = 77 };
+
+static struct {
+    int rounds, size, device; /* size in MiB; 0: as main says */
+    int host, list, help;
+    const char *only, *csv;
+} wanted = {15, 0, 0, 0, 0, 0, "", NULL};
+
+typedef struct option {
+    const char *name, *value, *help; /* value NULL: a flag */
+    int *number;
+    int least, most;
+    const char **text;
+} option;
+
+static const option options[] = {
+    {"--rounds", "N", "rounds of each row, 15 unless given", &wanted.rounds, 1, BENCH_MOST_ROUNDS, NULL},
+    {"--size", "MIB", "size of a main tensor, 256 MiB unless given, on the host 1", &wanted.size, 1, 1 << 15,
+     NULL},
+    {"--only", "TEXT", "the rows whose 'name dtype' has TEXT in it", NULL, 0, 0, &wanted.only},
+    {"--csv", "FILE", "writes every round to FILE; copy_us of a call is that of an empty launch", NULL, 0, 0,
+     &wanted.csv},
+    {"--device", "I", "the CUDA device, 0 unless given", &wanted.device, 0, 1 << 10, NULL},
+    {"--host", NULL, "measures the host in place of a GPU, against memcpy", &wanted.host, 0, 0, NULL},
+    {"--list", NULL, "lists the rows with their bounds, measures nothing", &wanted.list, 0, 0, NULL},
+    {"--help", NULL, "this", &wanted.help, 0, 0, NULL},
+};
+
+static bench_list all, rows;
+static bench_result result;
+
+static int is_number(const option *o, const char *text) {
+    char *end;
+    long value = strtol(text, &end, 10);
+    if (!isdigit((unsigned char)text[0]) || *end || value < o->least || value > o->most)
+        return 0;
+    *o->number = (int)value;
+    return 1;
+}
+
+/* Takes the option at argv[0]. Returns how many arguments it has, 0 where that is no option. */
+static int take_option(char **argv) {
+    const option *o = options;
+    while (o < options + COUNT(options) && strcmp(argv[0], o->name) != 0)
+        o++;
+    if (o == options + COUNT(options)) {
+        fprintf(stderr, "%s is no option, --help lists them\n", argv[0]);
+        return 0;
+    }
+    if (!o->value) {
+        *o->number = 1;
+        return 1;
+    }
+    if (argv[1] && o->text) {
+        *o->text = argv[1];
+        return 2;
+    }
+    if (argv[1] && is_number(o, argv[1]))
+        return 2;
+    fprintf(stderr, "%s takes %s", o->name, o->value);
+    if (o->number)
+        fprintf(stderr, ", %d to %d", o->least, o->most);
+    fprintf(stderr, "\n");
+    return 0;
+}
+
+static int take_options(char **argv) {
+    int taken;
+    for (argv++; *argv; argv += taken) {
+        taken = take_option(argv);
+        if (!taken)
+            return 0;
+    }
+    return 1;
+}
+
+static void print_help(void) {
+    char name[32];
+    int i;
+    printf(
+        "Times planned runs by turns with plain copies of as many bytes, and what a run costs the host.\n");
+    for (i = 0; i < COUNT(options); i++) {
+        snprintf(name, sizeof name, "%s %s", options[i].name, options[i].value ? options[i].value : "");
+        printf("  %-14s %s\n", name, options[i].help);
+    }
+    printf("Status 0: everything ran; 1: something did not; %d: no GPU, nothing measured.\n",
+           NOTHING_MEASURED);
+}
+
+/* Whether text has part in it, capital or not. */
+static int contains(const char *text, const char *part) {
+    for (;; text++) {
+        size_t i = 0;
+        while (part[i] && tolower((unsigned char)text[i]) == tolower((unsigned char)part[i]))
+            i++;
+        if (!part[i])
+            return 1;
+        if (!*text)
+            return 0;
+    }
+}
+
+/* The bounds are those of a GPU, and the host launches nothing, so that a call has no launch to be held against. */
+static void choose_rows(void) {
+    char text[96];
+    int i;
+    elementwise_rows(&all);
+    for (i = 0; i < all.count; i++) {
+        snprintf(text, sizeof text, "%s %s", all.rows[i].name, all.rows[i].dtype);
+        if (contains(text, wanted.only) && !(wanted.host && all.rows[i].kind == BENCH_HOST_COST))
+            rows.rows[rows.count++] = all.rows[i];
+    }
+    for (i = 0; wanted.host && i < rows.count; i++)
+        rows.rows[i].bound = 0;
+}
+
+static void print_list(void) {
+    int i;
+    for (i = 0; i < rows.count; i++) {
+        const bench_row *row = rows.rows + i;
+        printf("%-20s %-36s %-10s", row->group, row->name, row->dtype);
+        if (row->bound > 0)
+            printf(" %s %.2f", row->kind == BENCH_SPEED ? "at least" : "at most ", row->bound);
+        printf("\n");
+    }
+}
+
+static size_t most_memory(size_t size) {
+    size_t most = 0;
+    int i;
+    for (i = 0; i < rows.count; i++) {
+        size_t memory = rows.rows[i].memory(rows.rows + i, size);
+        if (memory > most)
+            most = memory;
+    }
+    return most;
+}
+
+static void measure(bench *b, report *r) {
+    int i;
+    report_begin(r, rows.count);
+    for (i = 0; i < rows.count; i++) {
+        const bench_row *row = rows.rows + i;
+        report_progress(r, row->name, row->dtype);
+        if (bench_measure(b, row, &result)) {
+            report_row(r, row, &result);
+            report_rounds(r, row, &result);
+        } else
+            report_failure(r, row, b->fault);
+        r->done++;
+    }
+    report_progress(r, "", "");
+}
+
+/* With the context created. Returns the program's status. */
+static int run(bench *b, int argc, char **argv) {
+    report r = {0};
+    size_t memory = most_memory(b->size);
+    int opened = bench_open(b, memory) && bench_warm_up(b, memory);
+    if (!opened) {
+        fprintf(stderr, "%s\n(%lu MiB of memory are used; --size makes it less)\n", b->fault,
+                (unsigned long)(memory >> 20));
+        return 1;
+    }
+    if (wanted.csv && !report_open_csv(&r, wanted.csv)) {
+        fprintf(stderr, "%s cannot be written\n", wanted.csv);
+        return 1;
+    }
+    measure(b, &r);
+    report_end(&r, b, argc, argv);
+    if (r.csv && !report_close_csv(&r)) {
+        fprintf(stderr, "%s could not be written whole\n", wanted.csv);
+        return 1;
+    }
+    return r.failed != 0;
+}
+
+static int create(bench *b) {
+    gemmepi_config config;
+    gemmepi_status status;
+    memset(&config, 0, sizeof config);
+    config.device = wanted.host ? GEMMEPI_DEVICE_HOST : GEMMEPI_DEVICE(wanted.device);
+    status = gemmepi_create(&config, &b->context);
+    if (status == GEMMEPI_OK)
+        return 0;
+    if (status == GEMMEPI_NO_DEVICE || status == GEMMEPI_LIBRARY_NOT_FOUND) {
+        printf("nothing measured, there is no GPU to use (--host measures the host): %s\n",
+               gemmepi_last_error());
+        return NOTHING_MEASURED;
+    }
+    fprintf(stderr, "%s\n", gemmepi_last_error());
+    return 1;
+}
+
+int main(int argc, char **argv) {
+    static bench b;
+    int status;
+    if (!take_options(argv))
+        return 1;
+    choose_rows();
+    if (wanted.help || wanted.list || !rows.count) {
+        if (wanted.help)
+            print_help();
+        else if (wanted.list)
+            print_list();
+        if (!rows.count)
+            fprintf(stderr, "no row has '%s' in its name and dtype\n", wanted.only);
+        return !rows.count;
+    }
+    b.rounds = wanted.rounds;
+    b.size = (size_t)(wanted.size ? wanted.size : wanted.host ? 1 : 256) << 20;
+    status = create(&b);
+    if (status)
+        return status;
+    status = run(&b, argc, argv);
+    bench_close(&b);
+    return status;
+}

@@ -1,0 +1,129 @@
+/* What an element-wise plan is, as a struct and in words. */
+#ifndef GEMMEPI_ELEMENTWISE_EXPLAIN_H
+#define GEMMEPI_ELEMENTWISE_EXPLAIN_H
+
+#include "plan.h"
+
+static const char *const gemmepi__route_names[] = {"empty",      "lt",      "split", "host",  "plain",
+                                                   "contiguous", "strided", "sum",   "scaled"};
+
+static int gemmepi__elementwise_launches(const gemmepi_elementwise *plan) {
+    int launches = (plan->loop.launch.function != NULL) + (plan->scaled.cast.function != NULL) +
+                   (plan->scaled.amax.function != NULL) + (plan->scaled.amax_bytes != 0),
+        i;
+    if (plan->loop.launch.function && (plan->task.flags & GEMMEPI_CAST_AMAX))
+        launches++; /* clearing it */
+    for (i = 0; i < plan->sum_count; i++)
+        launches += 1 + (plan->sums[i].second.launch.function != NULL);
+    return launches;
+}
+
+static const char *gemmepi__elementwise_kernel(const gemmepi_elementwise *plan) {
+    switch (plan->route) {
+    case GEMMEPI_ROUTE_CONTIGUOUS:
+        return "gemmepi_contiguous";
+    case GEMMEPI_ROUTE_STRIDED:
+        return "gemmepi_strided";
+    case GEMMEPI_ROUTE_SUM:
+        return plan->sums[0].first.is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along";
+    case GEMMEPI_ROUTE_SCALED:
+        return "gemmepi_scaled";
+    case GEMMEPI_ROUTE_HOST:
+        return "gemmepi__host_elementwise";
+    default:
+        return "";
+    }
+}
+
+GEMMEPI_API gemmepi_status gemmepi_elementwise_info(const gemmepi_elementwise *plan,
+                                                    gemmepi_plan_details *details) {
+    if (!plan || !details)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
+    memset(details, 0, sizeof *details);
+    details->route = plan->route;
+    details->route_name = gemmepi__route_names[plan->route];
+    snprintf(details->kernel, sizeof details->kernel, "%s", gemmepi__elementwise_kernel(plan));
+    if (plan->route == GEMMEPI_ROUTE_STRIDED) {
+        details->tile_m = plan->loop.tile_j;
+        details->tile_n = plan->loop.tile_i;
+    } else if (plan->route == GEMMEPI_ROUTE_SCALED) {
+        details->tile_m = details->tile_n = GEMMEPI__SCALED_TILE;
+    }
+    details->launches = gemmepi__elementwise_launches(plan);
+    details->workspace_size = plan->workspace_size;
+    details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->task.accumulator;
+    details->compute = details->accumulator == GEMMEPI_F64 ? GEMMEPI_COMPUTE_F64 : GEMMEPI_COMPUTE_F32;
+    details->deterministic = details->bit_stable = 1;
+    return GEMMEPI_OK;
+}
+
+static void gemmepi__explain_tensor(gemmepi__text *text, const gemmepi__task *task, int t) {
+    const gemmepi__operand *operand = &task->operands[t];
+    gemmepi__append(text, "  %s: %s, strides ", gemmepi__tensor_names[t],
+                    gemmepi__dtype((gemmepi_dtype)operand->dtype)->name);
+    gemmepi__append_shape(text, task->rank, operand->stride);
+    if (operand->pointer != t)
+        gemmepi__append(text, ", the second operand in %s", gemmepi__tensor_names[operand->pointer]);
+    gemmepi__append(text, "%s\n", operand->is_sum ? ", a sum" : "");
+}
+
+static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi_elementwise *plan) {
+    static const char *const modes[] = {"by vectors", "one number for a line", "element by element",
+                                        "transposed in shared memory"};
+    const gemmepi__nest *nest = &plan->loop.nest;
+    int vector = gemmepi__vector_of(gemmepi__largest_size(nest, ~0u)), t;
+    if (plan->loop.is_contiguous) {
+        gemmepi__append(text, "  contiguous: one line of %lld elements, %d at a time\n",
+                        (long long)nest->extent[0], vector);
+        return;
+    }
+    gemmepi__append(text, "  strided: %d axes after merging, tiles of %d x %d;", nest->rank,
+                    plan->loop.tile_j, plan->loop.tile_i);
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        if (gemmepi__nest_has(nest, t))
+            gemmepi__append(text, " %s %s,", gemmepi__tensor_names[t],
+                            modes[gemmepi__mode_of(&plan->task, nest, t, vector)]);
+    gemmepi__append(text, " not contiguous: %s\n",
+                    nest->rank > 1 ? "the tensors do not merge into one line"
+                                   : "a tensor is not dense or not aligned");
+}
+
+GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, char *text, size_t size) {
+    gemmepi__text out = gemmepi__text_in(text, size);
+    const gemmepi__task *task;
+    int t, i;
+    if (!plan)
+        return 0;
+    task = &plan->task;
+    gemmepi__append(&out, "%s", gemmepi__operation(task->operation)->name);
+    if (gemmepi__operation(task->operation)->has_activation)
+        gemmepi__append(&out, " %s", gemmepi__activations[task->activation].name);
+    gemmepi__append(&out, " over ");
+    gemmepi__append_shape(&out, task->rank, task->shape);
+    gemmepi__append(&out, "\n");
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        if (gemmepi__task_has(task, t))
+            gemmepi__explain_tensor(&out, task, t);
+    if (plan->route == GEMMEPI_ROUTE_EMPTY)
+        gemmepi__append(&out, "  empty: no output has an element\n");
+    if (plan->route == GEMMEPI_ROUTE_HOST)
+        gemmepi__append(&out, "  host: plain C\n");
+    for (i = 0; i < plan->sum_count; i++) {
+        const gemmepi__axis_sum *sum = &plan->sums[i];
+        gemmepi__append(&out, "  sum: %s, %lld times %lld terms, the innermost axis is %s, %s\n",
+                        gemmepi__tensor_names[sum->first.output], (long long)sum->first.params.kept_count,
+                        (long long)gemmepi__nest_count(&sum->first.nest, 1),
+                        sum->first.is_kept ? "kept" : "added up",
+                        sum->second.launch.function ? "by way of partial sums" : "one launch");
+    }
+    if (plan->loop.launch.function)
+        gemmepi__explain_loop(&out, plan);
+    if (plan->scaled.cast.function)
+        gemmepi__append(&out, "  scaled: tiles of 128 x 128, %s\n",
+                        plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
+    gemmepi__append(&out, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
+                    (gemmepi__ull)plan->workspace_size);
+    return out.length;
+}
+
+#endif

@@ -1,0 +1,294 @@
+/* The launch that makes all outputs that are no sums: over dense tensors in one line, or over tiles of any strides. */
+#ifndef GEMMEPI_ELEMENTWISE_LOOP_H
+#define GEMMEPI_ELEMENTWISE_LOOP_H
+
+#include "../device/launch.h"
+#include "../kernels/params.h"
+#include "../problem/nest.h"
+
+#define GEMMEPI__ELEMENT_THREADS 256 /* of all element-wise kernels */
+#define GEMMEPI__VECTOR_BYTES    16  /* one access to memory */
+#define GEMMEPI__VECTOR_MOST     8   /* elements */
+
+/* How a tensor goes through a tile: as in elementwise.cu. */
+enum { GEMMEPI__ALONG_VECTORS, GEMMEPI__REPEATED, GEMMEPI__ALONG_I, GEMMEPI__ALONG_J };
+
+typedef struct gemmepi__loop {
+    gemmepi__launch launch; /* no function: there is nothing to launch */
+    gemmepi__nest nest;
+    int is_contiguous;
+    int tile_i, tile_j;
+    gemmepi__contiguous_params contiguous;
+    gemmepi__strided_params strided;
+} gemmepi__loop;
+
+/* >>what all element-wise kernels are told */
+
+static int gemmepi__size_of(int dtype) {
+    return (int)gemmepi__dtype((gemmepi_dtype)dtype)->size;
+}
+
+static int gemmepi__largest_size(const gemmepi__nest *nest, uint32_t tensors) {
+    int largest = 1, t;
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        if ((nest->used & tensors) >> t & 1)
+            largest = gemmepi__size_of(nest->dtype[t]) > largest ? gemmepi__size_of(nest->dtype[t]) : largest;
+    return largest;
+}
+
+/* Elements of one access, the same for all tensors of a launch. */
+static int gemmepi__vector_of(int largest_size) {
+    int vector = GEMMEPI__VECTOR_BYTES / largest_size;
+    return vector < GEMMEPI__VECTOR_MOST ? vector : GEMMEPI__VECTOR_MOST;
+}
+
+/* The short forms of the activations are for results of 16 bits. */
+static int gemmepi__task_is_exact(const gemmepi__task *task) {
+    int t;
+    for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS; t++)
+        if (task->operands[t].dtype == GEMMEPI_F32 || task->operands[t].dtype == GEMMEPI_F64)
+            return 1;
+    return 0;
+}
+
+/* type_of_output: what operations.cuh takes an output for, 0 for its own. */
+static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *task, int operation,
+                                      const gemmepi__nest *nest, int accumulator, int cast,
+                                      int type_of_output) {
+    static const char *const names[GEMMEPI__TENSORS] = {"A", "B", "W", "DY", "Y", "DA", "DB", "DW"};
+    int t;
+    gemmepi__append(text, "#define GEMMEPI_OPERATION %d\n", operation);
+    gemmepi__append(text, "#define GEMMEPI_ACTIVATION %d\n", (int)task->activation);
+    gemmepi__append(text, "#define GEMMEPI_EXACT %d\n", gemmepi__task_is_exact(task));
+    gemmepi__append(text, "#define GEMMEPI_USED 0x%x\n", (unsigned)nest->used);
+    gemmepi__append(text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)accumulator)->name);
+    gemmepi__append(text, "#define GEMMEPI_CAST %d\n", cast);
+    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+        int dtype = gemmepi__nest_has(nest, t) ? nest->dtype[t] : GEMMEPI_F32;
+        if (t >= GEMMEPI__OUT_Y && type_of_output)
+            dtype = type_of_output;
+        gemmepi__append(text, "#define GEMMEPI_%s_TYPE %s\n", names[t],
+                        gemmepi__dtype((gemmepi_dtype)dtype)->name);
+    }
+}
+
+/* Whether every vector of a tensor, `vector` elements along axis 0, begins at a multiple of its size. */
+static int gemmepi__vectors_are_aligned(const gemmepi__task *task, const gemmepi__nest *nest, int t,
+                                        int vector) {
+    int64_t size = gemmepi__size_of(nest->dtype[t]), bytes = size * vector;
+    int d;
+    if (nest->stride[t][0] != 1 || task->alignment % bytes || nest->offset[t] % bytes)
+        return 0;
+    for (d = 1; d < nest->rank; d++)
+        if (nest->stride[t][d] * size % bytes)
+            return 0;
+    return 1;
+}
+
+static void gemmepi__fill_pointers(const gemmepi__nest *nest, void *const *pointers, void **data) {
+    int t;
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        if (gemmepi__nest_has(nest, t))
+            data[t] = (char *)pointers[nest->pointer[t]] + nest->offset[t];
+}
+
+/* >>dense tensors in one line */
+
+static int gemmepi__is_contiguous(const gemmepi__task *task, const gemmepi__nest *nest, int vector) {
+    int t;
+    for (t = 0; t < GEMMEPI__TENSORS && nest->rank == 1; t++)
+        if (gemmepi__nest_has(nest, t) && !gemmepi__vectors_are_aligned(task, nest, t, vector) &&
+            (t >= GEMMEPI__OUT_Y || nest->stride[t][0] != 0))
+            return 0;
+    return nest->rank == 1;
+}
+
+static int gemmepi__count_inputs(const gemmepi__nest *nest) {
+    int inputs = 0, t;
+    for (t = 0; t < GEMMEPI__OUT_Y; t++)
+        inputs += gemmepi__nest_has(nest, t);
+    return inputs;
+}
+
+static int64_t gemmepi__describe_contiguous(gemmepi__loop *loop, int vector, gemmepi__text *defines) {
+    const gemmepi__nest *nest = &loop->nest;
+    int at_once = gemmepi__count_inputs(nest) == 1 ? 4 : 2, repeats = 0, t;
+    for (t = 0; t < GEMMEPI__OUT_Y; t++)
+        if (gemmepi__nest_has(nest, t) && nest->stride[t][0] == 0)
+            repeats |= 1 << t;
+    loop->is_contiguous = 1;
+    loop->contiguous.count = nest->extent[0];
+    gemmepi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
+    gemmepi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", at_once);
+    gemmepi__append(defines,
+                    "#define GEMMEPI_TILE 0\n#define GEMMEPI_PER_THREAD 0\n#define GEMMEPI_MODES 0\n");
+    return gemmepi__divide_up(nest->extent[0], (int64_t)GEMMEPI__ELEMENT_THREADS * vector * at_once);
+}
+
+/* >>tiles */
+
+static int64_t gemmepi__magnitude(int64_t x) {
+    return x < 0 ? -x : x;
+}
+
+/* The axis along which a tensor's elements lie closest. */
+static int gemmepi__fast_axis(const gemmepi__nest *nest, int t) {
+    int fast = 0, d;
+    for (d = 1; d < nest->rank; d++) {
+        int64_t stride = gemmepi__magnitude(nest->stride[t][d]),
+                least = gemmepi__magnitude(nest->stride[t][fast]);
+        if (stride && (!least || stride < least))
+            fast = d;
+    }
+    return fast;
+}
+
+/* The second axis of the tiles where some tensor is transposed: the one along which that lies closest. 0: none is. */
+static int gemmepi__transposed_axis(const gemmepi__nest *nest) {
+    int t;
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        if (gemmepi__nest_has(nest, t) && nest->stride[t][0] != 0 && gemmepi__fast_axis(nest, t))
+            return gemmepi__fast_axis(nest, t);
+    return 0;
+}
+
+/* In 1/1024: how much of the tiles lies within the tensors. */
+static int64_t gemmepi__tile_use(int64_t extent, int64_t tile) {
+    int64_t tiles = gemmepi__divide_up(extent, tile);
+    return extent >= tile << 10 ? 1024 : extent * 1024 / (tiles * tile);
+}
+
+/* A tile has `elements`. Wide ones are best for rows and square ones for transposes, as long as they are filled; the first of
+   the list that comes within a tenth of the best is taken. */
+static void gemmepi__choose_tile(gemmepi__loop *loop, int elements, int *second_axis) {
+    static const int wide[] = {256, 512, 1024, 128, 64, 2048, 4096, 32, 16, 8},
+                     square[] = {64, 32, 128, 16, 256, 8, 512, 1024, 2048, 4096};
+    gemmepi__nest *nest = &loop->nest;
+    int transposed = gemmepi__transposed_axis(nest), pass, axis, i;
+    int first = transposed ? transposed : nest->rank > 1, last = transposed ? transposed : nest->rank - 1;
+    const int *tiles = transposed ? square : wide;
+    int64_t best = 0;
+    for (pass = 0; pass < 2; pass++)
+        for (axis = first; axis <= last; axis++)
+            for (i = 0; i < (int)GEMMEPI__COUNT(wide); i++) {
+                int64_t use;
+                if (tiles[i] > elements)
+                    continue;
+                use = gemmepi__tile_use(nest->extent[0], tiles[i]) *
+                      gemmepi__tile_use(axis ? nest->extent[axis] : 1, elements / tiles[i]);
+                if (pass == 0) {
+                    best = use > best ? use : best;
+                } else if (use >= best - best / 10) {
+                    loop->tile_i = tiles[i];
+                    loop->tile_j = elements / tiles[i];
+                    *second_axis = axis;
+                    return;
+                }
+            }
+}
+
+static int gemmepi__mode_of(const gemmepi__task *task, const gemmepi__nest *nest, int t, int vector) {
+    int64_t i = gemmepi__magnitude(nest->stride[t][0]),
+            j = nest->rank > 1 ? gemmepi__magnitude(nest->stride[t][1]) : 0;
+    if (gemmepi__vectors_are_aligned(task, nest, t, vector))
+        return GEMMEPI__ALONG_VECTORS;
+    if (i == 0 && t < GEMMEPI__OUT_Y)
+        return GEMMEPI__REPEATED;
+    return j && j < i ? GEMMEPI__ALONG_J : GEMMEPI__ALONG_I;
+}
+
+/* The number of blocks, or -1. */
+static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop *loop, int vector,
+                                       gemmepi__text *defines) {
+    gemmepi__nest *nest = &loop->nest;
+    gemmepi__strided_params *params = &loop->strided;
+    int few = gemmepi__largest_size(nest, ~0u) == 8 || gemmepi__count_inputs(nest) == 4;
+    int per_thread = few ? 8 : 16, second = 0, modes = 0, t, d;
+    int64_t blocks, tiles_i, tiles_j;
+    gemmepi__choose_tile(loop, GEMMEPI__ELEMENT_THREADS * per_thread, &second);
+    if (second > 1)
+        gemmepi__swap_axes(nest, 1, second);
+    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+        if (gemmepi__nest_has(nest, t))
+            modes |= gemmepi__mode_of(task, nest, t, vector) << 2 * t;
+        for (d = 0; d < nest->rank; d++)
+            params->stride[t][d] = nest->stride[t][d];
+    }
+    params->rank = nest->rank > 2 ? nest->rank : 2;
+    params->extent_i = nest->extent[0];
+    params->extent_j = nest->rank > 1 ? nest->extent[1] : 1;
+    tiles_i = gemmepi__divide_up(params->extent_i, loop->tile_i);
+    tiles_j = gemmepi__divide_up(params->extent_j, loop->tile_j);
+    blocks = gemmepi__offset(tiles_i, tiles_j, 0);
+    for (d = 2; d < nest->rank && blocks > 0; d++) {
+        params->extent[d] = (unsigned)nest->extent[d];
+        blocks = gemmepi__offset(blocks, nest->extent[d], 0);
+    }
+    params->tiles_i = (unsigned)tiles_i;
+    params->tiles_j = (unsigned)tiles_j;
+    gemmepi__append(defines, "#define GEMMEPI_TILE %d\n", loop->tile_i);
+    gemmepi__append(defines, "#define GEMMEPI_PER_THREAD %d\n", per_thread);
+    gemmepi__append(defines, "#define GEMMEPI_MODES 0x%x\n", (unsigned)modes);
+    gemmepi__append(defines, "#define GEMMEPI_REPEATS 0\n#define GEMMEPI_AT_ONCE 1\n");
+    return blocks;
+}
+
+/* >>building and running */
+
+/* Of CAST's single scale and amax; those of rows and blocks are scaled.h's. */
+static int gemmepi__loop_cast(const gemmepi__task *task) {
+    return (task->flags & GEMMEPI_CAST_SCALE ? 1 : 0) | (task->flags & GEMMEPI_CAST_AMAX ? 2 : 0);
+}
+
+/* What is launched, but for the kernel: blocks, parameters and the prologue. */
+static gemmepi_status gemmepi__describe_loop(const gemmepi__task *task, uint32_t outputs, gemmepi__loop *loop,
+                                             gemmepi__text *defines) {
+    int64_t blocks;
+    int vector;
+    gemmepi__take_nest(task, outputs, &loop->nest);
+    vector = gemmepi__vector_of(gemmepi__largest_size(&loop->nest, ~0u));
+    gemmepi__append_operation(defines, task, task->operation, &loop->nest, task->accumulator,
+                              gemmepi__loop_cast(task), 0);
+    if (gemmepi__is_contiguous(task, &loop->nest, vector))
+        blocks = gemmepi__describe_contiguous(loop, vector, defines);
+    else
+        blocks = gemmepi__describe_tiles(task, loop, vector, defines);
+    if (blocks <= 0 || blocks > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the tensors have more tiles than a grid has blocks");
+    loop->launch.blocks = (unsigned)blocks;
+    loop->launch.threads_x = GEMMEPI__ELEMENT_THREADS;
+    loop->launch.threads_y = 1;
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__build_loop(gemmepi_context *context, const gemmepi__task *task,
+                                          uint32_t outputs, gemmepi__loop *loop) {
+    char prologue[1024];
+    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi_status status = gemmepi__describe_loop(task, outputs, loop, &defines);
+    if (status)
+        return status;
+    return gemmepi__get_kernel(context, "elementwise.cu", prologue,
+                               loop->is_contiguous ? "gemmepi_contiguous" : "gemmepi_strided",
+                               &loop->launch.function);
+}
+
+static gemmepi_status gemmepi__run_loop(const gemmepi_context *context, const gemmepi__loop *loop,
+                                        const gemmepi__operation_params *operation, void *const *pointers,
+                                        gemmepi_stream stream) {
+    static const char what[] = "launching an element-wise operation";
+    gemmepi__contiguous_params contiguous;
+    gemmepi__strided_params strided;
+    if (loop->is_contiguous) {
+        contiguous = loop->contiguous;
+        contiguous.operation = *operation;
+        gemmepi__fill_pointers(&loop->nest, pointers, contiguous.data);
+        return gemmepi__launch_kernel(context, &loop->launch, &contiguous, what, stream);
+    }
+    strided = loop->strided;
+    strided.operation = *operation;
+    gemmepi__fill_pointers(&loop->nest, pointers, strided.data);
+    return gemmepi__launch_kernel(context, &loop->launch, &strided, what, stream);
+}
+
+#endif

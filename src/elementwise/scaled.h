@@ -1,0 +1,187 @@
+/* Casts with a scale or amax for each row, 128 steps of k or block, and those whose scale is made of their amax. */
+#ifndef GEMMEPI_ELEMENTWISE_SCALED_H
+#define GEMMEPI_ELEMENTWISE_SCALED_H
+
+#include "loop.h"
+
+#define GEMMEPI__SCALED_TILE 128 /* scaled.cu */
+
+/* Where a kernel has its scale from: as in scaled.cu. */
+enum { GEMMEPI__AS_IT_IS, GEMMEPI__GIVEN, GEMMEPI__FROM_TILE, GEMMEPI__FROM_AMAX };
+
+typedef struct gemmepi__scaled_step {
+    gemmepi__launch
+        amax; /* of whole tensors and rows whose scale is made of it: a launch of its own, before the cast */
+    gemmepi__launch cast; /* no function: there is nothing to launch */
+    gemmepi__scaled_params params;
+    size_t amax_bytes;    /* zeroed before the first launch; 0: each number is written by one block */
+    size_t partial_bytes; /* of workspace, where args have no amax */
+    int64_t offset_a, offset_y;
+    int is_two;
+} gemmepi__scaled_step;
+
+/* Whether a task goes this way. */
+static int gemmepi__is_scaled(const gemmepi__task *task) {
+    return task->scale_mode > GEMMEPI_SCALE_TENSOR || (task->flags & GEMMEPI_CAST_Y_SCALE);
+}
+
+/* The scales, or amax, of a task: how many numbers of memory they reach over. */
+static int64_t gemmepi__scale_count(const gemmepi__task *task) {
+    int k_is_rows = (task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0, d;
+    int64_t last = task->rank ? task->shape[task->rank - 1] : 1,
+            other = task->rank > 1 ? task->shape[task->rank - 2] : 1;
+    int64_t rows = k_is_rows ? last : other,
+            steps = gemmepi__divide_up(k_is_rows ? other : last, GEMMEPI__SCALED_TILE);
+    int64_t count = task->scale_mode == GEMMEPI_SCALE_OUTER        ? rows
+                    : task->scale_mode == GEMMEPI_SCALE_VECTOR_128 ? rows * steps
+                    : task->scale_mode == GEMMEPI_SCALE_BLOCK_128
+                        ? gemmepi__divide_up(rows, GEMMEPI__SCALED_TILE) * (gemmepi__divide_up(steps, 4) * 4)
+                        : 1;
+    for (d = 0; d < task->rank - 2 && task->scale_mode > GEMMEPI_SCALE_TENSOR; d++)
+        count *= task->shape[d];
+    return count;
+}
+
+static size_t gemmepi__amax_size(const gemmepi__task *task) {
+    return task->operands[GEMMEPI__IN_A].dtype == GEMMEPI_F64 ? sizeof(double) : sizeof(float);
+}
+
+/* Axis `fast` of the last two (0: the last) first, then the other, then the rest from the last on. */
+static void gemmepi__take_scaled_axes(const gemmepi__task *task, int fast, gemmepi__scaled_params *params) {
+    int d;
+    params->rank = task->rank > 2 ? task->rank : 2;
+    for (d = 0; d < params->rank; d++) {
+        int axis = task->rank - 1 - (d < 2 ? d ^ fast : d);
+        params->extent[d] = axis < 0 ? 1 : task->shape[axis];
+        params->stride_a[d] = axis < 0 ? 0 : task->operands[GEMMEPI__IN_A].stride[axis];
+        params->stride_y[d] = axis < 0 ? 0 : task->operands[GEMMEPI__OUT_Y].stride[axis];
+    }
+}
+
+/* Whether a run of `vector` elements along the fast axis begins at a multiple of its size. */
+static int gemmepi__scaled_is_aligned(const gemmepi__task *task, const gemmepi__scaled_params *params,
+                                      int tensor, int vector) {
+    const gemmepi__operand *operand = &task->operands[tensor];
+    const long long *stride = tensor == GEMMEPI__IN_A ? params->stride_a : params->stride_y;
+    int64_t size = gemmepi__size_of(operand->dtype), bytes = size * vector;
+    int d;
+    if (stride[0] != 1 || task->alignment % bytes || operand->offset % bytes)
+        return 0;
+    for (d = 1; d < params->rank; d++)
+        if (stride[d] * size % bytes)
+            return 0;
+    return 1;
+}
+
+/* How one launch goes about it: the defines of scaled.cu. */
+typedef struct gemmepi__scaled_way {
+    int k_is_fast, vectors, scale, amax, stores;
+} gemmepi__scaled_way;
+
+static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *task,
+                                   const gemmepi__scaled_way *way) {
+    gemmepi__append(text, "#define GEMMEPI_A_TYPE %s\n",
+                    gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__IN_A].dtype)->name);
+    gemmepi__append(text, "#define GEMMEPI_Y_TYPE %s\n",
+                    gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__OUT_Y].dtype)->name);
+    gemmepi__append(text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)task->accumulator)->name);
+    gemmepi__append(text, "#define GEMMEPI_MODE %d\n", (int)task->scale_mode);
+    gemmepi__append(text, "#define GEMMEPI_K_FAST %d\n", way->k_is_fast);
+    gemmepi__append(text, "#define GEMMEPI_VECTORS %d\n", way->vectors);
+    gemmepi__append(text, "#define GEMMEPI_SCALE %d\n", way->scale);
+    gemmepi__append(text, "#define GEMMEPI_AMAX %d\n", way->amax);
+    gemmepi__append(text, "#define GEMMEPI_STORES %d\n", way->stores);
+}
+
+static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, const gemmepi__task *task,
+                                                   const gemmepi__scaled_way *way, gemmepi__launch *launch) {
+    char prologue[512];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi__append_scaled(&text, task, way);
+    launch->threads_x = GEMMEPI__ELEMENT_THREADS;
+    launch->threads_y = 1;
+    return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", &launch->function);
+}
+
+/* Axes, tiles and what kind of launches there will be; *first is that of amax, where there are two. */
+static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmepi__scaled_step *step,
+                                               gemmepi__scaled_way *first, gemmepi__scaled_way *second) {
+    gemmepi__scaled_params *params = &step->params;
+    int size_a = gemmepi__size_of(task->operands[GEMMEPI__IN_A].dtype),
+        size_y = gemmepi__size_of(task->operands[GEMMEPI__OUT_Y].dtype);
+    int largest = size_a > size_y ? size_a : size_y, vector = gemmepi__vector_of(largest), fast, d;
+    int is_whole = task->scale_mode <= GEMMEPI_SCALE_OUTER,
+        makes_scale = (task->flags & GEMMEPI_CAST_Y_SCALE) != 0;
+    int64_t blocks = 1;
+    gemmepi__take_scaled_axes(task, 0, params);
+    fast = params->stride_y[1] &&
+           gemmepi__magnitude(params->stride_y[1]) < gemmepi__magnitude(params->stride_y[0]);
+    gemmepi__take_scaled_axes(task, fast, params);
+    for (d = 0; d < params->rank && blocks > 0; d++) {
+        int64_t tiles =
+            d < 2 ? gemmepi__divide_up(params->extent[d], GEMMEPI__SCALED_TILE) : params->extent[d];
+        if (d < 2)
+            params->tiles[d] = (unsigned)tiles;
+        blocks = gemmepi__offset(blocks, tiles, 0);
+    }
+    if (blocks <= 0 || blocks > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the tensors have more tiles than a grid has blocks");
+    step->amax.blocks = step->cast.blocks = (unsigned)blocks;
+    step->offset_a = task->operands[GEMMEPI__IN_A].offset;
+    step->offset_y = task->operands[GEMMEPI__OUT_Y].offset;
+    step->is_two = makes_scale && is_whole;
+    if (is_whole && (task->flags & (GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
+        step->amax_bytes = (size_t)gemmepi__scale_count(task) * gemmepi__amax_size(task);
+    if (step->is_two && !(task->flags & GEMMEPI_CAST_AMAX))
+        step->partial_bytes = step->amax_bytes;
+    first->k_is_fast = fast == ((task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0);
+    first->vectors = largest < 8 && gemmepi__scaled_is_aligned(task, params, GEMMEPI__IN_A, vector) &&
+                     gemmepi__scaled_is_aligned(task, params, GEMMEPI__OUT_Y, vector);
+    first->scale = GEMMEPI__AS_IT_IS;
+    first->amax = 1;
+    first->stores = 0;
+    *second = *first;
+    second->scale = step->is_two                         ? GEMMEPI__FROM_AMAX
+                    : makes_scale                        ? GEMMEPI__FROM_TILE
+                    : (task->flags & GEMMEPI_CAST_SCALE) ? GEMMEPI__GIVEN
+                                                         : GEMMEPI__AS_IT_IS;
+    second->amax = (task->flags & GEMMEPI_CAST_AMAX) && !step->is_two;
+    second->stores = 1;
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemmepi__task *task,
+                                            gemmepi__scaled_step *step) {
+    gemmepi__scaled_way first, second;
+    gemmepi_status status = gemmepi__describe_scaled(task, step, &first, &second);
+    if (!status && step->is_two)
+        status = gemmepi__build_scaled_launch(context, task, &first, &step->amax);
+    return status ? status : gemmepi__build_scaled_launch(context, task, &second, &step->cast);
+}
+
+/* Sets the numbers that launches take the largest of to 0. */
+static gemmepi_status gemmepi__clear_numbers(const gemmepi_context *context, void *amax, size_t bytes,
+                                             gemmepi_stream stream) {
+    int result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)amax, 0, bytes, stream);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const gemmepi__scaled_step *cast,
+                                          const gemmepi_elementwise_args *args, void *const *pointers,
+                                          void *workspace, gemmepi_stream stream) {
+    static const char what[] = "launching a cast with scales";
+    gemmepi__scaled_params params = cast->params;
+    gemmepi_status status = GEMMEPI_OK;
+    params.a = (char *)pointers[GEMMEPI__IN_A] + cast->offset_a;
+    params.y = (char *)pointers[GEMMEPI__OUT_Y] + cast->offset_y;
+    params.scale = args->scale;
+    params.y_scale = args->y_scale;
+    params.amax = cast->partial_bytes ? workspace : args->amax;
+    if (cast->amax_bytes)
+        status = gemmepi__clear_numbers(context, params.amax, cast->amax_bytes, stream);
+    if (!status && cast->amax.function)
+        status = gemmepi__launch_kernel(context, &cast->amax, &params, what, stream);
+    return status ? status : gemmepi__launch_kernel(context, &cast->cast, &params, what, stream);
+}
+
+#endif

@@ -1,0 +1,316 @@
+// An element-wise operation over tensors: `gemmepi_contiguous` where all are dense in the same order, `gemmepi_strided`
+// for any strides.
+#include "operations.cuh"
+
+#ifndef GEMMEPI_REPEATS
+#define GEMMEPI_TILE    0 // gemmepi_strided: a tile's extent along the first axis, a power of two from 8 to 4096
+#define GEMMEPI_REPEATS 0 // gemmepi_contiguous: bit t: tensor t is one number for all
+#define GEMMEPI_MODES   0 // gemmepi_strided: two bits for each tensor, of the enum below
+#endif
+
+constexpr int THREADS = 256;
+
+#if GEMMEPI_TILE == 0
+
+// >>dense tensors
+
+constexpr int AT_ONCE = GEMMEPI_AT_ONCE;
+
+template <int Tensor> constexpr bool REPEATS = (GEMMEPI_REPEATS >> Tensor & 1) != 0;
+
+template <int Tensor> struct Loaded {
+    Vector<Tensor> words[AT_ONCE];
+};
+
+template <int Tensor>
+__device__ inline void load_dense(const gemmepi__contiguous_params &p, long long first, Loaded<Tensor> &x) {
+    if constexpr (USED<Tensor> && !REPEATS<Tensor>)
+#pragma unroll
+        for (int r = 0; r < AT_ONCE; r++) {
+            long long at = first + (long long)r * THREADS * VECTOR, left = p.count - at;
+            const Type<Tensor> *from = (const Type<Tensor> *)p.data[Tensor] + at;
+            x.words[r] = load_vector<Tensor>(from, left >= VECTOR ? VECTOR : (int)left);
+        }
+}
+
+template <int Tensor>
+__device__ inline void take_dense(const gemmepi__contiguous_params &p, const Loaded<Tensor> &x, int r,
+                                  Acc (&v)[TENSORS][VECTOR]) {
+    if constexpr (USED<Tensor> && REPEATS<Tensor>)
+        repeat_value<Tensor>(*(const Type<Tensor> *)p.data[Tensor], v);
+    else if constexpr (USED<Tensor>)
+        to_values<Tensor>(x.words[r], v);
+}
+
+template <int Tensor>
+__device__ inline void store_dense(const gemmepi__contiguous_params &p, long long at, int valid,
+                                   const Acc (&v)[TENSORS][VECTOR]) {
+    if constexpr (USED<Tensor>)
+        store_vector<Tensor>((Type<Tensor> *)p.data[Tensor] + at, valid, from_values<Tensor>(v));
+}
+
+// Blocks: count elements divided by THREADS * AT_ONCE vectors.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    gemmepi_contiguous(GEMMEPI_PARAMS gemmepi__contiguous_params p) {
+    long long first = (long long)blockIdx.x * (THREADS * AT_ONCE * VECTOR) + threadIdx.x * VECTOR;
+    Scalars s = scalars_of(p.operation);
+    Magnitude largest = 0;
+    Loaded<IN_A> a;
+    Loaded<IN_B> b;
+    Loaded<IN_W> w;
+    Loaded<IN_DY> dy;
+    load_dense<IN_A>(p, first, a);
+    load_dense<IN_B>(p, first, b);
+    load_dense<IN_W>(p, first, w);
+    load_dense<IN_DY>(p, first, dy);
+#pragma unroll
+    for (int r = 0; r < AT_ONCE; r++) {
+        long long at = first + (long long)r * THREADS * VECTOR, left = p.count - at;
+        Acc v[TENSORS][VECTOR];
+        take_dense<IN_A>(p, a, r, v);
+        take_dense<IN_B>(p, b, r, v);
+        take_dense<IN_W>(p, w, r, v);
+        take_dense<IN_DY>(p, dy, r, v);
+        operate_on(v, s, largest);
+        int valid = left >= VECTOR ? VECTOR : (int)left;
+#define GEMMEPI_STORE(Tensor) store_dense<Tensor>(p, at, valid, v);
+        GEMMEPI_EACH_OUTPUT(GEMMEPI_STORE)
+#undef GEMMEPI_STORE
+    }
+    if (CAST_AMAX)
+        store_largest(p.operation.amax, largest);
+}
+
+#else
+
+// >>any strides
+
+// A block makes a tile of TILE_I x TILE_J indices of the first two axes, in which a thread owns vectors along the first. How
+// a tensor comes to be in, or leaves, the threads' registers:
+enum {
+    ALONG_VECTORS, // dense and aligned along the first axis: by vectors
+    REPEATED,      // one number along the first axis
+    ALONG_I,       // element by element, neighbouring threads along the first axis, and exchanged in shared memory
+    ALONG_J        // likewise along the second: the tensor is transposed
+};
+template <int Tensor> constexpr int MODE = USED<Tensor> ? GEMMEPI_MODES >> 2 * Tensor & 3 : REPEATED;
+
+constexpr int PER_THREAD = GEMMEPI_PER_THREAD;
+constexpr int TILE_I = GEMMEPI_TILE, TILE_J = THREADS * PER_THREAD / TILE_I;
+constexpr int VECTORS = PER_THREAD / VECTOR; // of a thread
+static_assert(TILE_J >= 1, "the tile is larger than a block's elements");
+
+constexpr bool TRANSPOSES = MODE<IN_A> == ALONG_J || MODE<IN_B> == ALONG_J || MODE<IN_W> == ALONG_J ||
+                            MODE<IN_DY> == ALONG_J || MODE<OUT_Y> == ALONG_J || MODE<OUT_DA> == ALONG_J ||
+                            MODE<OUT_DB> == ALONG_J || MODE<OUT_DW> == ALONG_J;
+
+// In shared memory: rows along the first axis, an odd number of words long where columns are read or written, so that
+// they meet all banks.
+template <class T> constexpr int PITCH = TILE_I + (TRANSPOSES ? (sizeof(T) < 4 ? 4 / sizeof(T) : 1) : 0);
+constexpr int SHARED_BYTES = TILE_J * (TILE_I + (TRANSPOSES ? 4 : 0)) * LARGEST_SIZE;
+
+// Of this thread's vector v, and of its element e in the order in which a mode goes through the tile: where in the tile.
+__device__ inline void place_of_vector(int v, int &i, int &j) {
+    int at = v * THREADS + threadIdx.x;
+    i = at % (TILE_I / VECTOR) * VECTOR;
+    j = at / (TILE_I / VECTOR);
+}
+template <int Mode> __device__ inline void place_of_element(int e, int &i, int &j) {
+    int at = e * THREADS + threadIdx.x;
+    i = Mode == ALONG_I ? at % TILE_I : at / TILE_J;
+    j = Mode == ALONG_I ? at / TILE_I : at % TILE_J;
+}
+
+// Where a tile lies: its extents within the tensors, and its first index along each axis.
+struct Place {
+    int extent_i, extent_j;
+    long long i, j;
+    u32 outer; // of the other axes
+};
+
+template <int Tensor> __device__ inline Type<Tensor> *tile_of(const gemmepi__strided_params &p, const Place &place) {
+    long long at = place.i * p.stride[Tensor][0] + place.j * p.stride[Tensor][1];
+    u32 outer = place.outer;
+    for (int d = 2; d < p.rank; d++) {
+        u32 rest = outer / p.extent[d];
+        at += (long long)(outer - rest * p.extent[d]) * p.stride[Tensor][d];
+        outer = rest;
+    }
+    return (Type<Tensor> *)p.data[Tensor] + at;
+}
+
+template <int Tensor> struct Tile {
+    Vector<Tensor> words[VECTORS];      // of this thread
+    Type<Tensor> single[VECTORS];       // REPEATED
+    Type<Tensor> elements[PER_THREAD]; // ALONG_I, ALONG_J: on the way to or from shared memory
+};
+
+template <int Tensor>
+__device__ inline void load_tile(const gemmepi__strided_params &p, const Place &place, Tile<Tensor> &x) {
+    if constexpr (USED<Tensor>) {
+        const Type<Tensor> *from = tile_of<Tensor>(p, place);
+        long long step_i = p.stride[Tensor][0], step_j = p.stride[Tensor][1];
+        int i, j;
+        if constexpr (MODE<Tensor> == ALONG_I || MODE<Tensor> == ALONG_J) {
+#pragma unroll
+            for (int e = 0; e < PER_THREAD; e++) {
+                place_of_element<MODE<Tensor>>(e, i, j);
+                x.elements[e] = Type<Tensor>();
+                if (i < place.extent_i && j < place.extent_j)
+                    x.elements[e] = from[i * step_i + j * step_j];
+            }
+        } else {
+#pragma unroll
+            for (int v = 0; v < VECTORS; v++) {
+                place_of_vector(v, i, j);
+                if constexpr (MODE<Tensor> == REPEATED) {
+                    x.single[v] = Type<Tensor>();
+                    if (j < place.extent_j)
+                        x.single[v] = from[j * step_j];
+                } else {
+                    int left = j < place.extent_j ? place.extent_i - i : 0;
+                    x.words[v] = load_vector<Tensor>(from + i + j * step_j, left < VECTOR ? left : VECTOR);
+                }
+            }
+        }
+    }
+}
+
+// Between this thread's vectors and shared memory, by words, as rows need not be aligned to more.
+template <int Tensor> __device__ inline Vector<Tensor> vector_from_shared(const Type<Tensor> *from) {
+    if constexpr (!TRANSPOSES) {
+        return *reinterpret_cast<const Vector<Tensor> *>(from);
+    } else {
+        Vector<Tensor> words;
+#pragma unroll
+        for (int k = 0; k < sizeof words / sizeof words.at[0]; k++)
+            words.at[k] = reinterpret_cast<const typename Vector<Tensor>::Word *>(from)[k];
+        return words;
+    }
+}
+template <int Tensor> __device__ inline void vector_to_shared(Type<Tensor> *to, const Vector<Tensor> &words) {
+    if constexpr (!TRANSPOSES) {
+        *reinterpret_cast<Vector<Tensor> *>(to) = words;
+    } else {
+#pragma unroll
+        for (int k = 0; k < sizeof words / sizeof words.at[0]; k++)
+            reinterpret_cast<typename Vector<Tensor>::Word *>(to)[k] = words.at[k];
+    }
+}
+
+// An input's elements, in the order in which they were loaded, become this thread's vectors. Every thread takes part.
+template <int Tensor> __device__ inline void exchange_input(char *shared, Tile<Tensor> &x) {
+    if constexpr (MODE<Tensor> == ALONG_I || MODE<Tensor> == ALONG_J) {
+        Type<Tensor> *tile = (Type<Tensor> *)shared;
+        int i, j;
+        __syncthreads();
+#pragma unroll
+        for (int e = 0; e < PER_THREAD; e++) {
+            place_of_element<MODE<Tensor>>(e, i, j);
+            tile[j * PITCH<Type<Tensor>> + i] = x.elements[e];
+        }
+        __syncthreads();
+#pragma unroll
+        for (int v = 0; v < VECTORS; v++) {
+            place_of_vector(v, i, j);
+            x.words[v] = vector_from_shared<Tensor>(tile + j * PITCH<Type<Tensor>> + i);
+        }
+    }
+}
+
+template <int Tensor>
+__device__ inline void take_tile(const Tile<Tensor> &x, int v, Acc (&values)[TENSORS][VECTOR]) {
+    if constexpr (USED<Tensor> && MODE<Tensor> == REPEATED)
+        repeat_value<Tensor>(x.single[v], values);
+    else if constexpr (USED<Tensor>)
+        to_values<Tensor>(x.words[v], values);
+}
+
+template <int Tensor>
+__device__ inline void keep_tile(Tile<Tensor> &y, int v, const Acc (&values)[TENSORS][VECTOR]) {
+    if constexpr (USED<Tensor>)
+        y.words[v] = from_values<Tensor>(values);
+}
+
+template <int Tensor>
+__device__ inline void store_tile(const gemmepi__strided_params &p, const Place &place, char *shared, const Tile<Tensor> &y) {
+    if constexpr (USED<Tensor>) {
+        Type<Tensor> *to = tile_of<Tensor>(p, place);
+        long long step_i = p.stride[Tensor][0], step_j = p.stride[Tensor][1];
+        int i, j;
+        if constexpr (MODE<Tensor> == ALONG_VECTORS) {
+#pragma unroll
+            for (int v = 0; v < VECTORS; v++) {
+                place_of_vector(v, i, j);
+                int left = j < place.extent_j ? place.extent_i - i : 0;
+                store_vector<Tensor>(to + i + j * step_j, left < VECTOR ? left : VECTOR, y.words[v]);
+            }
+        } else {
+            Type<Tensor> *tile = (Type<Tensor> *)shared;
+            __syncthreads();
+#pragma unroll
+            for (int v = 0; v < VECTORS; v++) {
+                place_of_vector(v, i, j);
+                vector_to_shared<Tensor>(tile + j * PITCH<Type<Tensor>> + i, y.words[v]);
+            }
+            __syncthreads();
+#pragma unroll
+            for (int e = 0; e < PER_THREAD; e++) {
+                place_of_element<MODE<Tensor>>(e, i, j);
+                if (i < place.extent_i && j < place.extent_j)
+                    to[i * step_i + j * step_j] = tile[j * PITCH<Type<Tensor>> + i];
+            }
+        }
+    }
+}
+
+// Blocks: tiles of the first axis, of the second, and the other axes' indices.
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_strided(GEMMEPI_PARAMS gemmepi__strided_params p) {
+    __shared__ alignas(16) char shared[SHARED_BYTES];
+    u32 rest = blockIdx.x / p.tiles_i;
+    Place place;
+    place.i = (long long)(blockIdx.x - rest * p.tiles_i) * TILE_I;
+    place.outer = rest / p.tiles_j;
+    place.j = (long long)(rest - place.outer * p.tiles_j) * TILE_J;
+    place.extent_i = p.extent_i - place.i < TILE_I ? (int)(p.extent_i - place.i) : TILE_I;
+    place.extent_j = p.extent_j - place.j < TILE_J ? (int)(p.extent_j - place.j) : TILE_J;
+    Scalars s = scalars_of(p.operation);
+    Magnitude largest = 0;
+    Tile<IN_A> a;
+    Tile<IN_B> b;
+    Tile<IN_W> w;
+    Tile<IN_DY> dy;
+    Tile<OUT_Y> y;
+    Tile<OUT_DA> da;
+    Tile<OUT_DB> db;
+    Tile<OUT_DW> dw;
+    load_tile(p, place, a);
+    load_tile(p, place, b);
+    load_tile(p, place, w);
+    load_tile(p, place, dy);
+    exchange_input(shared, a);
+    exchange_input(shared, b);
+    exchange_input(shared, w);
+    exchange_input(shared, dy);
+#pragma unroll
+    for (int v = 0; v < VECTORS; v++) {
+        Acc values[TENSORS][VECTOR];
+        take_tile(a, v, values);
+        take_tile(b, v, values);
+        take_tile(w, v, values);
+        take_tile(dy, v, values);
+        operate_on(values, s, largest);
+        keep_tile(y, v, values);
+        keep_tile(da, v, values);
+        keep_tile(db, v, values);
+        keep_tile(dw, v, values);
+    }
+    store_tile(p, place, shared, y);
+    store_tile(p, place, shared, da);
+    store_tile(p, place, shared, db);
+    store_tile(p, place, shared, dw);
+    if (CAST_AMAX)
+        store_largest(p.operation.amax, largest);
+}
+
+#endif

@@ -1,0 +1,183 @@
+// Casts with scales and amax of rows, of 128 steps of k, or of blocks of 128 x 128; and of whole tensors where the scale is
+// made from their amax. A block has a tile of 128 x 128 elements of a matrix: "fast" is the axis along which threads are
+// neighbours, "slow" the other. A scale's matrix has rows and k: which of the two axes is k is a define.
+#include "amax.cuh"
+#include "params.h"
+#include "types.cuh"
+
+#ifndef GEMMEPI_A_TYPE
+#define GEMMEPI_A_TYPE   F32
+#define GEMMEPI_Y_TYPE   E4M3
+#define GEMMEPI_ACC      F32
+#define GEMMEPI_MODE     3 // the public mode of scales and amax
+#define GEMMEPI_K_FAST   1 // 1: k is the fast axis
+#define GEMMEPI_VECTORS  0 // 1: both tensors are dense and aligned along the fast axis
+#define GEMMEPI_SCALE    2 // the enum below
+#define GEMMEPI_AMAX     0 // 1: amax is written
+#define GEMMEPI_STORES   1 // 0: only amax
+#endif
+
+enum { AS_IT_IS, GIVEN, FROM_TILE, FROM_AMAX }; // the scale: none, p.scale, made here, made of what p.amax holds already
+
+typedef GEMMEPI_ACC Acc;
+typedef GEMMEPI_A_TYPE A;
+typedef GEMMEPI_Y_TYPE Y;
+typedef decltype(magnitude(Acc())) Magnitude;
+
+constexpr int THREADS = 256, TILE = SCALE_STEPS;
+constexpr int LARGEST_SIZE = sizeof(A) > sizeof(Y) ? sizeof(A) : sizeof(Y);
+constexpr int WIDE = !GEMMEPI_VECTORS ? 1 : 16 / LARGEST_SIZE < RUN ? 16 / LARGEST_SIZE : RUN;
+constexpr int LANES = TILE / WIDE, ROWS = THREADS / LANES; // threads along the fast and the slow axis
+constexpr int VECTORS = TILE / ROWS;                       // of a thread
+constexpr bool K_FAST = GEMMEPI_K_FAST;
+constexpr bool TAKES_AMAX = GEMMEPI_AMAX || GEMMEPI_SCALE == FROM_TILE;
+constexpr bool KEEPS_VALUES = VECTORS * WIDE * sizeof(A) <= 256; // in registers between amax and store; else it reads again
+
+// Of the groups that a tile has: one for each row, or one alone.
+constexpr bool BY_ROWS = GEMMEPI_MODE == SCALE_OUTER || GEMMEPI_MODE == SCALE_VECTOR_128;
+__device__ inline int group_of(int fast, int slow) {
+    return BY_ROWS ? K_FAST ? slow : fast : 0;
+}
+
+// The place of a group's number among those of all items.
+__device__ inline long long place_of(const gemmepi__scaled_params &p, long long item, long long fast, long long slow) {
+    long long row = K_FAST ? slow : fast, k = K_FAST ? fast : slow;
+    long long rows = p.extent[K_FAST ? 1 : 0], steps = (p.extent[K_FAST ? 0 : 1] + SCALE_STEPS - 1) / SCALE_STEPS;
+    if (GEMMEPI_MODE == SCALE_TENSOR)
+        return 0;
+    if (GEMMEPI_MODE == SCALE_OUTER)
+        return item * rows + row;
+    if (GEMMEPI_MODE == SCALE_VECTOR_128)
+        return (item * steps + k / SCALE_STEPS) * rows + row;
+    long long line = (steps + 3) / 4 * 4;
+    return (item * ((rows + SCALE_STEPS - 1) / SCALE_STEPS) + row / SCALE_STEPS) * line + k / SCALE_STEPS;
+}
+
+__device__ inline float number_of(u32 bits) {
+    return __uint_as_float(bits);
+}
+__device__ inline double number_of(u64 bits) {
+    return __longlong_as_double((long long)bits);
+}
+
+// amax over the largest number of y's type
+__device__ inline float scale_from(Magnitude bits) {
+    constexpr float largest = SAME<Y, E5M2> ? 57344.f : 448.f;
+    Acc amax = number_of(bits);
+    float scale = (float)(amax / largest);
+    return amax == 0 || amax - amax != 0 ? 1.f : scale < 1.17549435e-38f ? 1.17549435e-38f : scale;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {
+    __shared__ Magnitude largest[TILE];
+    __shared__ Acc factor[TILE];
+    u32 rest = blockIdx.x / p.tiles[0], item = rest / p.tiles[1], outer = item;
+    long long fast = (long long)(blockIdx.x - rest * p.tiles[0]) * TILE, slow = (long long)(rest - item * p.tiles[1]) * TILE;
+    int extent_fast = p.extent[0] - fast < TILE ? (int)(p.extent[0] - fast) : TILE;
+    int extent_slow = p.extent[1] - slow < TILE ? (int)(p.extent[1] - slow) : TILE;
+    const A *a = (const A *)p.a + fast * p.stride_a[0] + slow * p.stride_a[1];
+    Y *y = (Y *)p.y + fast * p.stride_y[0] + slow * p.stride_y[1];
+    for (int d = 2; d < p.rank; d++) {
+        u32 extent = (u32)p.extent[d], next = outer / extent, at = outer - next * extent;
+        a += at * p.stride_a[d];
+        y += at * p.stride_y[d];
+        outer = next;
+    }
+    int groups = BY_ROWS ? K_FAST ? extent_slow : extent_fast : 1, i = threadIdx.x % LANES * WIDE, j = threadIdx.x / LANES;
+    int left = extent_fast - i, valid = left < WIDE ? left : WIDE;
+    Words<A, WIDE> words[KEEPS_VALUES ? VECTORS : 1];
+    if (threadIdx.x < TILE) {
+        largest[threadIdx.x] = 0;
+        factor[threadIdx.x] = 1;
+        if ((GEMMEPI_SCALE == GIVEN || GEMMEPI_SCALE == FROM_AMAX) && threadIdx.x < groups) {
+            long long at = place_of(p, item, fast + (K_FAST ? 0 : threadIdx.x), slow + (K_FAST ? threadIdx.x : 0));
+            factor[threadIdx.x] = GEMMEPI_SCALE == GIVEN ? p.scale[at] : scale_from(((const Magnitude *)p.amax)[at]);
+        }
+    }
+    auto load = [&](int v) -> Words<A, WIDE> {
+        int row = j + v * ROWS;
+        const A *from = a + row * p.stride_a[1] + i * p.stride_a[0];
+        if (row < extent_slow && valid == WIDE)
+            return *reinterpret_cast<const Words<A, WIDE> *>(from);
+        return words_of(read_elements<WIDE>(from, row < extent_slow ? valid : 0));
+    };
+    if (KEEPS_VALUES)
+#pragma unroll
+        for (int v = 0; v < VECTORS; v++)
+            words[KEEPS_VALUES ? v : 0] = load(v);
+    __syncthreads();
+    if (TAKES_AMAX) {
+        Magnitude columns[WIDE] = {};
+#pragma unroll
+        for (int v = 0; v < VECTORS; v++) {
+            Acc values[WIDE];
+            Magnitude row = 0;
+            run_to_acc(run_of(KEEPS_VALUES ? words[KEEPS_VALUES ? v : 0] : load(v)), values);
+            keep_largest(values, WIDE, row);
+#pragma unroll
+            for (int e = 0; e < WIDE; e++)
+                columns[e] = magnitude(values[e]) > columns[e] ? magnitude(values[e]) : columns[e];
+            if (BY_ROWS && K_FAST) {
+#pragma unroll
+                for (int step = (LANES < 32 ? LANES : 32) / 2; step > 0; step /= 2) {
+                    Magnitude other = __shfl_xor_sync(0xffffffff, row, step);
+                    row = other > row ? other : row;
+                }
+                if (threadIdx.x % (LANES < 32 ? LANES : 32) == 0)
+                    atomicMax(&largest[j + v * ROWS], row);
+            }
+        }
+        if (!(BY_ROWS && K_FAST)) {
+            Magnitude all = 0;
+#pragma unroll
+            for (int e = 0; e < WIDE; e++) {
+                if (BY_ROWS)
+                    atomicMax(&largest[i + e], columns[e]);
+                all = columns[e] > all ? columns[e] : all;
+            }
+            if (!BY_ROWS)
+                store_largest(&largest[0], all);
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x < groups) {
+        long long at = place_of(p, item, fast + (K_FAST ? 0 : threadIdx.x), slow + (K_FAST ? threadIdx.x : 0));
+        if (GEMMEPI_SCALE == FROM_TILE) {
+            float scale = scale_from(largest[threadIdx.x]);
+            factor[threadIdx.x] = scale;
+            p.y_scale[at] = scale;
+        }
+        if (GEMMEPI_SCALE == FROM_AMAX && (GEMMEPI_MODE == SCALE_TENSOR ? blockIdx.x == 0 : (K_FAST ? fast : slow) == 0))
+            p.y_scale[at] = (float)factor[threadIdx.x];
+        if (GEMMEPI_AMAX && (GEMMEPI_MODE == SCALE_TENSOR || GEMMEPI_MODE == SCALE_OUTER))
+            atomicMax((Magnitude *)p.amax + at, largest[threadIdx.x]);
+        else if (GEMMEPI_AMAX)
+            ((Magnitude *)p.amax)[at] = largest[threadIdx.x];
+    }
+    if (!GEMMEPI_STORES)
+        return;
+    __syncthreads();
+#pragma unroll
+    for (int v = 0; v < VECTORS; v++) {
+        Acc values[WIDE];
+        int row = j + v * ROWS;
+        run_to_acc(run_of(KEEPS_VALUES ? words[KEEPS_VALUES ? v : 0] : load(v)), values);
+#pragma unroll
+        for (int e = 0; e < WIDE; e++) {
+            Acc scale = factor[group_of(i + e, row)];
+            if (GEMMEPI_SCALE == GIVEN)
+                values[e] *= scale;
+            else if (GEMMEPI_SCALE != AS_IT_IS)
+                values[e] /= scale;
+        }
+        Run<Y, WIDE> run = run_from_acc<Y>(values);
+        Y *to = y + row * p.stride_y[1] + i * p.stride_y[0];
+        if (row < extent_slow && valid == WIDE)
+            *reinterpret_cast<Words<Y, WIDE> *>(to) = words_of(run);
+        else if (row < extent_slow)
+#pragma unroll
+            for (int e = 0; e < WIDE; e++)
+                if (e < valid)
+                    to[e] = run.at[e];
+    }
+}

@@ -1,0 +1,591 @@
+/* An element-wise operation as every launch sees it: what it reads and writes for each index of one shape. */
+#ifndef GEMMEPI_PROBLEM_ELEMENTWISE_H
+#define GEMMEPI_PROBLEM_ELEMENTWISE_H
+
+#include "overlap.h"
+#include "problem.h"
+
+#define GEMMEPI__MAX_RANK 8
+
+/* The tensors of an operation, in the order of every table below and of the kernels. */
+enum {
+    GEMMEPI__IN_A,
+    GEMMEPI__IN_B,
+    GEMMEPI__IN_W,
+    GEMMEPI__IN_DY,
+    GEMMEPI__OUT_Y,
+    GEMMEPI__OUT_DA,
+    GEMMEPI__OUT_DB,
+    GEMMEPI__OUT_DW,
+    GEMMEPI__TENSORS
+};
+
+static const char *const gemmepi__tensor_names[GEMMEPI__TENSORS] = {"a", "b",  "w",  "dy",
+                                                                    "y", "da", "db", "dw"};
+
+#define GEMMEPI__BIT(tensor) (1u << (tensor))
+#define GEMMEPI__BIT_A       GEMMEPI__BIT(GEMMEPI__IN_A)
+#define GEMMEPI__BIT_B       GEMMEPI__BIT(GEMMEPI__IN_B)
+#define GEMMEPI__BIT_W       GEMMEPI__BIT(GEMMEPI__IN_W)
+#define GEMMEPI__BIT_DY      GEMMEPI__BIT(GEMMEPI__IN_DY)
+#define GEMMEPI__BIT_Y       GEMMEPI__BIT(GEMMEPI__OUT_Y)
+#define GEMMEPI__BIT_DA      GEMMEPI__BIT(GEMMEPI__OUT_DA)
+#define GEMMEPI__BIT_DB      GEMMEPI__BIT(GEMMEPI__OUT_DB)
+#define GEMMEPI__BIT_DW      GEMMEPI__BIT(GEMMEPI__OUT_DW)
+#define GEMMEPI__INPUTS      0x0fu
+#define GEMMEPI__OUTPUTS     0xf0u
+
+#define GEMMEPI__CAST_FLAGS \
+    (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX | GEMMEPI_CAST_K_IS_ROWS)
+
+/* An operation: the tensors that it must and may have, and of which inputs each output is made. With its function in
+   kernels/operations.cuh and that in host/elementwise.h this is all that there is of it. */
+typedef struct gemmepi__operation_row {
+    gemmepi_operation operation;
+    const char *name; /* as in GEMMEPI_OP_GATED, and as kernels name it */
+    uint32_t needs, may;
+    uint32_t reads[4]; /* for y, da, db, dw */
+    int has_activation, has_halves;
+    uint32_t flags; /* that go with it */
+} gemmepi__operation_row;
+
+static const gemmepi__operation_row gemmepi__operations[] = {
+    {GEMMEPI_OP_ACTIVATION,
+     "ACTIVATION",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
+     0,
+     {GEMMEPI__BIT_A, 0, 0, 0},
+     1,
+     0,
+     0},
+    {GEMMEPI_OP_ACTIVATION_BACKWARD,
+     "ACTIVATION_BACKWARD",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_DY | GEMMEPI__BIT_DA,
+     0,
+     {0, GEMMEPI__BIT_A | GEMMEPI__BIT_DY, 0, 0},
+     1,
+     0,
+     0},
+    {GEMMEPI_OP_GATED,
+     "GATED",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
+     GEMMEPI__BIT_B,
+     {GEMMEPI__BIT_A | GEMMEPI__BIT_B, 0, 0, 0},
+     1,
+     1,
+     0},
+    {GEMMEPI_OP_GATED_BACKWARD,
+     "GATED_BACKWARD",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_DY,
+     GEMMEPI__BIT_B | GEMMEPI__BIT_DA | GEMMEPI__BIT_DB,
+     {0, GEMMEPI__BIT_DY | GEMMEPI__BIT_B, GEMMEPI__BIT_DY | GEMMEPI__BIT_A | GEMMEPI__BIT_B, 0},
+     1,
+     1,
+     0},
+    {GEMMEPI_OP_LERP,
+     "LERP",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_B | GEMMEPI__BIT_Y,
+     GEMMEPI__BIT_W,
+     {GEMMEPI__BIT_A | GEMMEPI__BIT_B | GEMMEPI__BIT_W, 0, 0, 0},
+     0,
+     0,
+     0},
+    {GEMMEPI_OP_LERP_BACKWARD,
+     "LERP_BACKWARD",
+     GEMMEPI__BIT_DY,
+     GEMMEPI__BIT_A | GEMMEPI__BIT_B | GEMMEPI__BIT_W | GEMMEPI__BIT_DA | GEMMEPI__BIT_DB | GEMMEPI__BIT_DW,
+     {0, GEMMEPI__BIT_DY | GEMMEPI__BIT_W, GEMMEPI__BIT_DY | GEMMEPI__BIT_W,
+      GEMMEPI__BIT_DY | GEMMEPI__BIT_A | GEMMEPI__BIT_B},
+     0,
+     0,
+     0},
+    {GEMMEPI_OP_BIAS_GRAD,
+     "BIAS_GRAD",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
+     0,
+     {GEMMEPI__BIT_A, 0, 0, 0},
+     0,
+     0,
+     GEMMEPI_ACCUMULATE},
+    {GEMMEPI_OP_CAST,
+     "CAST",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
+     0,
+     {GEMMEPI__BIT_A, 0, 0, 0},
+     0,
+     0,
+     GEMMEPI__CAST_FLAGS},
+};
+
+/* A tensor broadcast to the operation's shape. dtype 0: the operation does not have it. */
+typedef struct gemmepi__operand {
+    int32_t dtype;
+    int32_t pointer; /* the tensor whose pointer it goes by: halves are two operands of one */
+    int32_t is_sum;  /* an output that is added up over the axes below, or added to */
+    int32_t summed;  /* bit d: over axis d */
+    int64_t offset;  /* bytes from the pointer to the element of index 0 */
+    int64_t stride[GEMMEPI__MAX_RANK]; /* elements; 0 on axes that repeat or are summed */
+} gemmepi__operand;
+
+/* Zeroed before it is filled, so that its bytes tell tasks apart. */
+typedef struct gemmepi__task {
+    int64_t tag; /* -1, with which no product begins: both are keys of the same table */
+    int32_t operation, activation;
+    uint32_t flags;
+    int32_t scale_mode; /* CAST; TENSOR where it has a scale or amax and none is given */
+    double parameter;   /* of the activation */
+    int32_t accumulator;
+    int32_t alignment; /* bytes that all pointers are multiples of */
+    uint32_t used;     /* bit t: the operation has tensor t */
+    uint32_t given;    /* bit t: a pointer goes with tensor t */
+    int32_t rank;
+    int32_t is_empty; /* no output has an element */
+    int64_t shape[GEMMEPI__MAX_RANK];
+    gemmepi__operand operands[GEMMEPI__TENSORS];
+} gemmepi__task;
+
+static int gemmepi__task_has(const gemmepi__task *task, int tensor) {
+    return (int)(task->used >> tensor & 1);
+}
+
+static const gemmepi__operation_row *gemmepi__operation(int operation) {
+    return &gemmepi__operations[operation - 1];
+}
+
+/* >>one tensor by itself */
+
+static int gemmepi__is_float(int dtype) {
+    return dtype >= GEMMEPI_F32 && dtype <= GEMMEPI_E5M2;
+}
+
+static int64_t gemmepi__extent(const gemmepi_tensor *tensor, int axis) {
+    return tensor->shape[axis];
+}
+
+/* The strides, those of a dense tensor filled in. */
+static void gemmepi__take_strides(const gemmepi_tensor *tensor, int64_t stride[GEMMEPI__MAX_RANK]) {
+    int64_t dense = 1;
+    int d;
+    for (d = tensor->rank - 1; d >= 0; d--) {
+        stride[d] = tensor->stride ? tensor->stride[d] : dense;
+        dense *= tensor->shape[d];
+    }
+}
+
+/* Whether |count| * |stride| + rest stays within 2^56, and what it is. */
+static int gemmepi__reach(int64_t count, int64_t stride, int64_t *rest) {
+    int64_t size = stride < 0 ? -stride : stride;
+    if (stride < -GEMMEPI__MAX_ELEMENTS || stride > GEMMEPI__MAX_ELEMENTS)
+        return 0;
+    *rest = gemmepi__offset(count, size, *rest);
+    return *rest >= 0;
+}
+
+/* The elements that lie before and after the first one, if there is any. */
+static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const char *name,
+                                           const int64_t *stride) {
+    int64_t before = 0, after = 0,
+            size = (int64_t)gemmepi_dtype_size(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
+    int d;
+    for (d = 0; d < tensor->rank; d++) {
+        if (tensor->shape[d] == 0)
+            return GEMMEPI_OK;
+        if (!gemmepi__reach(tensor->shape[d] - 1, stride[d], stride[d] < 0 ? &before : &after))
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "%s reaches over more than 2^56 elements: axis %d has %lld of stride %lld",
+                                 name, d, (long long)tensor->shape[d], (long long)stride[d]);
+    }
+    if (!tensor->bytes)
+        return GEMMEPI_OK;
+    if (tensor->offset > tensor->bytes || (uint64_t)before > tensor->offset / (uint64_t)size ||
+        (uint64_t)after >= (tensor->bytes - tensor->offset) / (uint64_t)size)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "%s.bytes is %llu, but its elements reach from byte %lld to byte %lld of the buffer "
+            "(%s.offset is %llu)",
+            name, (gemmepi__ull)tensor->bytes, (long long)tensor->offset - before * size,
+            (long long)tensor->offset + (after + 1) * size, name, (gemmepi__ull)tensor->offset);
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const char *name) {
+    int64_t stride[GEMMEPI__MAX_RANK], count = 1;
+    int dtype = tensor->dtype ? (int)tensor->dtype : GEMMEPI_F32, d;
+    if (!gemmepi__is_float(dtype))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "%s.dtype is %d; accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name, dtype);
+    if (tensor->rank < 0 || tensor->rank > GEMMEPI__MAX_RANK)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8", name,
+                             tensor->rank);
+    if (tensor->rank && !tensor->shape)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape is NULL, but its rank is %d", name,
+                             tensor->rank);
+    if (tensor->offset % gemmepi_dtype_size((gemmepi_dtype)dtype))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "%s.offset is %llu; it must be a multiple of an element's size", name,
+                             (gemmepi__ull)tensor->offset);
+    if (tensor->offset > (size_t)GEMMEPI__MAX_ELEMENTS)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.offset is %llu; accepted are 0 to 2^56", name,
+                             (gemmepi__ull)tensor->offset);
+    for (d = 0; d < tensor->rank; d++)
+        if (tensor->shape[d] < 0)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape[%d] is %lld; it may not be negative",
+                                 name, d, (long long)tensor->shape[d]);
+    for (d = 0; d < tensor->rank; d++)
+        if (tensor->shape[d] && count && (count = gemmepi__offset(count, tensor->shape[d], 0)) < 0)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has more than 2^56 elements", name);
+    gemmepi__take_strides(tensor, stride);
+    return gemmepi__check_range(tensor, name, stride);
+}
+
+/* >>the shape of the operation */
+
+/* "[2, 3]" */
+static void gemmepi__append_shape(gemmepi__text *text, int rank, const int64_t *shape) {
+    int d;
+    gemmepi__append(text, "[");
+    for (d = 0; d < rank; d++)
+        gemmepi__append(text, "%s%lld", d ? ", " : "", (long long)shape[d]);
+    gemmepi__append(text, "]");
+}
+
+static gemmepi_status gemmepi__refuse_shape(const gemmepi__task *task, const gemmepi_tensor *tensor,
+                                            int which, const char *rule) {
+    char mine[200], its[200];
+    gemmepi__text given = gemmepi__text_in(mine, sizeof mine), wanted = gemmepi__text_in(its, sizeof its);
+    gemmepi__append_shape(&given, tensor->rank, tensor->shape);
+    gemmepi__append_shape(&wanted, task->rank, task->shape);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the shape %s, the operation %s: %s",
+                         gemmepi__tensor_names[which], mine, its, rule);
+}
+
+/* A tensor's strides along the axes of the operation, on which it repeats where its extent is 1 or the axis is missing.
+   halved: the axis on which it has twice the extent, or -1. */
+static gemmepi_status gemmepi__broadcast(gemmepi__task *task, const gemmepi_tensor *tensor, int which,
+                                         int halved) {
+    gemmepi__operand *operand = &task->operands[which];
+    int64_t stride[GEMMEPI__MAX_RANK];
+    int is_gradient = which >= GEMMEPI__OUT_DA, may_repeat = which < GEMMEPI__IN_DY || is_gradient, d;
+    int first = task->rank - tensor->rank;
+    if (first < 0)
+        return gemmepi__refuse_shape(task, tensor, which, "it may not have more axes");
+    gemmepi__take_strides(tensor, stride);
+    for (d = 0; d < task->rank; d++) {
+        int64_t extent = d < first ? 1 : tensor->shape[d - first];
+        int64_t wanted = d == halved ? 2 * task->shape[d] : task->shape[d];
+        int repeats = extent == 1 && wanted != 1 && d != halved;
+        if (extent != wanted && !(repeats && may_repeat))
+            return gemmepi__refuse_shape(
+                task, tensor, which,
+                d == halved  ? "the axis that is split has twice the operation's extent"
+                : may_repeat ? "each axis, from the last on, has the same extent or 1"
+                             : "they must be the same");
+        if (d < first || repeats) {
+            if (is_gradient && wanted != 1) {
+                operand->is_sum = 1;
+                operand->summed |= 1 << d;
+            }
+        } else if (wanted != 1) {
+            operand->stride[d] = stride[d - first];
+        }
+    }
+    if (may_repeat || first == 0)
+        return GEMMEPI_OK;
+    return gemmepi__refuse_shape(task, tensor, which, "they must have the same number of axes");
+}
+
+static gemmepi_status gemmepi__check_axis(const char *name, int axis, int rank, int *result) {
+    *result = axis < 0 ? axis + rank : axis;
+    if (*result >= 0 && *result < rank)
+        return GEMMEPI_OK;
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %d; a has %d axes, so accepted are %d to %d", name,
+                         axis, rank, -rank, rank - 1);
+}
+
+/* a (which A) or da (DA) holds value and gate: two operands of one pointer. The operand has been broadcast. */
+static void gemmepi__halve(gemmepi__task *task, int which, int axis, int gate_first) {
+    gemmepi__operand *value = &task->operands[which], *gate = &task->operands[which + 1];
+    int64_t size = (int64_t)gemmepi__dtype((gemmepi_dtype)value->dtype)->size;
+    int64_t second = task->shape[axis] * value->stride[axis] * size;
+    *gate = *value;
+    if (gate_first)
+        value->offset += second;
+    else
+        gate->offset += second;
+    task->used |= GEMMEPI__BIT(which + 1);
+}
+
+/* >>dtypes */
+
+static gemmepi_status gemmepi__check_dtypes(const gemmepi__task *task) {
+    int first = task->operands[gemmepi__task_has(task, GEMMEPI__IN_A) ? GEMMEPI__IN_A : GEMMEPI__IN_DY].dtype,
+        t;
+    const char *of = gemmepi__task_has(task, GEMMEPI__IN_A) ? "a" : "dy";
+    if (task->operation == GEMMEPI_OP_CAST)
+        return GEMMEPI_OK;
+    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+        int dtype = task->operands[t].dtype;
+        if (!dtype)
+            continue;
+        if (gemmepi__is_fp8(dtype))
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the dtype %s, which goes with casts alone",
+                                 gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name);
+        if (dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 &&
+                                gemmepi_dtype_size((gemmepi_dtype)first) == 2))
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "%s has the dtype %s, %s has %s; they must be the same, only sums of 16-bit tensors "
+                "may be F32",
+                gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name, of,
+                gemmepi__dtype((gemmepi_dtype)first)->name);
+    }
+    return GEMMEPI_OK;
+}
+
+/* >>the desc */
+
+static gemmepi_status gemmepi__check_presence_of_tensors(const gemmepi__operation_row *row, uint32_t given) {
+    uint32_t outputs = given & GEMMEPI__OUTPUTS, missing = row->needs & ~given, surplus;
+    int t;
+    if (row->operation == GEMMEPI_OP_GATED_BACKWARD && !(given & GEMMEPI__BIT_B))
+        missing |= GEMMEPI__BIT_DA & ~given;
+    if (row->operation == GEMMEPI_OP_LERP_BACKWARD && (given & GEMMEPI__BIT_DW))
+        missing |= (GEMMEPI__BIT_A | GEMMEPI__BIT_B | GEMMEPI__BIT_W) & ~given;
+    surplus = given & ~(row->needs | row->may);
+    if (row->operation == GEMMEPI_OP_GATED_BACKWARD && !(given & GEMMEPI__BIT_B))
+        surplus |= given & GEMMEPI__BIT_DB;
+    if (row->operation == GEMMEPI_OP_LERP_BACKWARD && !(given & GEMMEPI__BIT_DW))
+        surplus |= given & (GEMMEPI__BIT_A | GEMMEPI__BIT_B);
+    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+        if (missing >> t & 1)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; the operation %s needs it",
+                                 gemmepi__tensor_names[t], row->name);
+        if (surplus >> t & 1)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "%s is given, but the operation %s has no use for it%s",
+                                 gemmepi__tensor_names[t], row->name,
+                                 row->operation == GEMMEPI_OP_GATED_BACKWARD  ? " without b"
+                                 : row->operation == GEMMEPI_OP_LERP_BACKWARD ? " without dw"
+                                                                              : "");
+    }
+    if (!outputs)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation %s has no output: da, db%s are NULL",
+                             row->name, row->operation == GEMMEPI_OP_LERP_BACKWARD ? " and dw" : "");
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
+                                           const gemmepi__operation_row *row, int is_split) {
+    gemmepi_epilogue may =
+        row->has_activation ? GEMMEPI_ACTIVATION_MASK | (is_split ? GEMMEPI_GATE_FIRST : 0) : 0;
+    if (desc->activation & ~may)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "activation is 0x%x; %s", (unsigned)desc->activation,
+                             !row->has_activation ? "the operation has none: leave it 0"
+                             : row->has_halves ? "accepted are an activation, and GATE_FIRST where b is NULL"
+                                               : "accepted are the activations, without flags");
+    if (gemmepi__activation(desc->activation) >= GEMMEPI__COUNT(gemmepi__activations))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "activation is %u; there is no such activation",
+                             (unsigned)desc->activation);
+    if (desc->flags & ~row->flags)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "flags is 0x%x; the operation %s has no use for 0x%x",
+                             (unsigned)desc->flags, row->name, (unsigned)(desc->flags & ~row->flags));
+    if (!is_split && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "axis is %d; %s", desc->axis,
+                             row->has_halves ? "with b nothing is split: leave it 0"
+                                             : "the operation has none: leave it 0");
+    if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "alignment is %llu; accepted are 0 and the powers of two up to 256",
+                             (gemmepi__ull)desc->alignment);
+    if ((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "scale_mode is %d; there is no such mode",
+                             (int)desc->scale_mode);
+    if (desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "scale_mode is %d, but %s", (int)desc->scale_mode,
+                             row->flags & GEMMEPI_CAST_SCALE ? "neither a scale nor amax is asked for"
+                                                             : "scales go with CAST alone");
+    if ((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
+    if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && desc->scale_mode < GEMMEPI_SCALE_OUTER)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "flags has CAST_K_IS_ROWS, which goes with the modes OUTER, VECTOR_128 and BLOCK_128");
+    return gemmepi__check_parameter(desc->activation, desc->activation_parameter);
+}
+
+static gemmepi_status gemmepi__check_scaled(const gemmepi__task *task, const gemmepi_elementwise_desc *desc) {
+    int y = task->operands[GEMMEPI__OUT_Y].dtype;
+    if ((desc->flags & GEMMEPI_CAST_Y_SCALE) && !gemmepi__is_fp8(y))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2",
+                             gemmepi__dtype((gemmepi_dtype)y)->name);
+    if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
+    return GEMMEPI_OK;
+}
+
+/* No two elements of an output may be one. */
+static gemmepi__layout gemmepi__layout_of(const gemmepi__task *task, const gemmepi__operand *operand) {
+    gemmepi__layout layout;
+    int d;
+    memset(&layout, 0, sizeof layout);
+    layout.rank = task->rank;
+    layout.size = (int64_t)gemmepi__dtype((gemmepi_dtype)operand->dtype)->size;
+    for (d = 0; d < task->rank; d++) {
+        int repeats = operand->stride[d] == 0 && task->shape[d] != 0;
+        layout.shape[d] = (operand->summed >> d & 1) || repeats ? 1 : task->shape[d];
+        layout.stride[d] = operand->stride[d] * layout.size;
+    }
+    return layout;
+}
+
+static int gemmepi__operand_is_empty(const gemmepi__task *task, const gemmepi__operand *operand) {
+    int d;
+    for (d = 0; d < task->rank; d++)
+        if (task->shape[d] == 0 && !(operand->summed >> d & 1))
+            return 1;
+    return 0;
+}
+
+static gemmepi_status gemmepi__check_written(gemmepi__task *task, int which) {
+    const gemmepi__operand *operand = &task->operands[which];
+    gemmepi__layout layout = gemmepi__layout_of(task, operand);
+    int d, repeats = 0;
+    if (gemmepi__operand_is_empty(task, operand))
+        return GEMMEPI_OK;
+    task->is_empty = 0;
+    for (d = 0; d < task->rank; d++)
+        repeats |= !(operand->summed >> d & 1) && task->shape[d] > 1 && operand->stride[d] == 0;
+    if (repeats || gemmepi__layout_repeats(&layout))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "%s is written, but its strides put several of its elements into the same place",
+                             gemmepi__tensor_names[operand->pointer]);
+    return GEMMEPI_OK;
+}
+
+/* bias_grad: y runs along one axis of a, and is summed over the others. */
+static gemmepi_status gemmepi__take_bias_grad(gemmepi__task *task, const gemmepi_elementwise_desc *desc) {
+    gemmepi__operand *y = &task->operands[GEMMEPI__OUT_Y];
+    int64_t stride[GEMMEPI__MAX_RANK];
+    int axis = 0, d;
+    gemmepi_status status;
+    if (desc->a->rank == 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to keep; its rank must be 1 to 8");
+    status = gemmepi__check_axis("axis", desc->axis, desc->a->rank, &axis);
+    if (status)
+        return status;
+    if (desc->y->rank != 1 || desc->y->shape[0] != desc->a->shape[axis])
+        return gemmepi__refuse_shape(task, desc->y, GEMMEPI__OUT_Y,
+                                     "y has one axis, of the extent of the one kept");
+    gemmepi__take_strides(desc->y, stride);
+    y->is_sum = 1;
+    for (d = 0; d < task->rank; d++)
+        if (d == axis)
+            y->stride[d] = task->shape[d] == 1 ? 0 : stride[0];
+        else
+            y->summed |= 1 << d;
+    return GEMMEPI_OK;
+}
+
+/* desc -> task, or the sentence that says what is wrong with it. alignment is the pointers'. */
+static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, size_t alignment,
+                                         gemmepi__task *task) {
+    const gemmepi_tensor *tensors[GEMMEPI__TENSORS], *shaped;
+    const gemmepi__operation_row *row;
+    int is_split, axis = -1, t;
+    gemmepi_status status;
+    memset(task, 0, sizeof *task);
+    if (!desc)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    if ((int)desc->operation < 1 || (size_t)desc->operation > GEMMEPI__COUNT(gemmepi__operations))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "operation is %d; there is no such operation",
+                             (int)desc->operation);
+    row = gemmepi__operation((int)desc->operation);
+    tensors[GEMMEPI__IN_A] = desc->a;
+    tensors[GEMMEPI__IN_B] = desc->b;
+    tensors[GEMMEPI__IN_W] = desc->w;
+    tensors[GEMMEPI__IN_DY] = desc->dy;
+    tensors[GEMMEPI__OUT_Y] = desc->y;
+    tensors[GEMMEPI__OUT_DA] = desc->da;
+    tensors[GEMMEPI__OUT_DB] = desc->db;
+    tensors[GEMMEPI__OUT_DW] = desc->dw;
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        if (tensors[t])
+            task->given |= GEMMEPI__BIT(t);
+    is_split = row->has_halves && !desc->b;
+    status = gemmepi__check_presence_of_tensors(row, task->given);
+    if (!status)
+        status = gemmepi__check_flags(desc, row, is_split);
+    for (t = 0; t < GEMMEPI__TENSORS && !status; t++)
+        if (tensors[t])
+            status = gemmepi__check_tensor(tensors[t], gemmepi__tensor_names[t]);
+    if (status)
+        return status;
+    task->tag = -1;
+    task->operation = (int32_t)desc->operation;
+    task->activation = (int32_t)gemmepi__activation(desc->activation);
+    task->parameter = desc->activation_parameter != 0 ? desc->activation_parameter
+                                                      : gemmepi__default_parameter(desc->activation);
+    task->flags = desc->flags;
+    task->scale_mode = (int32_t)desc->scale_mode;
+    if (!task->scale_mode && (desc->flags & GEMMEPI__CAST_FLAGS))
+        task->scale_mode = GEMMEPI_SCALE_TENSOR;
+    task->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
+    task->used = task->given;
+    task->is_empty = 1;
+    shaped = row->operation == GEMMEPI_OP_BIAS_GRAD ? desc->a : desc->y ? desc->y : desc->dy;
+    task->rank = shaped->rank;
+    for (t = 0; t < shaped->rank; t++)
+        task->shape[t] = gemmepi__extent(shaped, t);
+    if (is_split) {
+        if (desc->a->rank != task->rank)
+            return gemmepi__refuse_shape(task, desc->a, GEMMEPI__IN_A, "a, which is split, has as many axes");
+        if (task->rank == 0)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to split; its rank must be 1 to 8");
+        status = gemmepi__check_axis("split_dim (axis)", desc->axis, task->rank, &axis);
+        if (!status && desc->a->shape[axis] % 2)
+            status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                   "axis %d of a, which is split, has the extent %lld; it must be even", axis,
+                                   (long long)desc->a->shape[axis]);
+        if (!status && desc->da && desc->da->rank != task->rank)
+            status = gemmepi__refuse_shape(task, desc->da, GEMMEPI__OUT_DA, "da has as many axes as a");
+    }
+    for (t = 0; t < GEMMEPI__TENSORS && !status; t++) {
+        gemmepi__operand *operand = &task->operands[t];
+        if (!tensors[t])
+            continue;
+        operand->dtype = (int32_t)(tensors[t]->dtype ? tensors[t]->dtype : GEMMEPI_F32);
+        operand->pointer = t;
+        operand->offset = (int64_t)tensors[t]->offset;
+        if (row->operation == GEMMEPI_OP_BIAS_GRAD && t == GEMMEPI__OUT_Y)
+            status = gemmepi__take_bias_grad(task, desc);
+        else
+            status = gemmepi__broadcast(task, tensors[t], t,
+                                        is_split && (t == GEMMEPI__IN_A || t == GEMMEPI__OUT_DA) ? axis : -1);
+    }
+    if (!status)
+        status = gemmepi__check_dtypes(task);
+    if (!status && row->operation == GEMMEPI_OP_CAST)
+        status = gemmepi__check_scaled(task, desc);
+    if (status)
+        return status;
+    if (is_split) {
+        int gate_first = (desc->activation & GEMMEPI_GATE_FIRST) != 0;
+        gemmepi__halve(task, GEMMEPI__IN_A, axis, gate_first);
+        if (desc->da)
+            gemmepi__halve(task, GEMMEPI__OUT_DA, axis, gate_first);
+    }
+    for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS && !status; t++)
+        if (gemmepi__task_has(task, t))
+            status = gemmepi__check_written(task, t);
+    task->accumulator = GEMMEPI_F32;
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        if (task->operands[t].dtype == GEMMEPI_F64)
+            task->accumulator = GEMMEPI_F64;
+    return status;
+}
+
+#endif

@@ -1,0 +1,259 @@
+/* Whether strided tensors share a byte. The quick answers come first, since this is asked at every run of tensors whose
+   ranges overlap: an empty tensor, and ranges apart. Else two elements share a byte where
+
+       sum of step[i] x[i] = total,   0 <= x[i] <= most[i]
+
+   has a solution in whole numbers, a term for each axis and one (of step 1) for the bytes of an element. Narrowing the
+   terms settles all that comes of slicing one matrix; what is left is searched, a bounded number of steps. */
+#ifndef GEMMEPI_PROBLEM_OVERLAP_H
+#define GEMMEPI_PROBLEM_OVERLAP_H
+
+#include "../base/platform.h"
+
+#define GEMMEPI__OVERLAP_STEPS 20000 /* about a millisecond with few terms, some 10 with all 17 */
+
+/* A strided tensor in bytes: element (i0, i1, ..) covers `size` bytes from i0 stride[0] + i1 stride[1] + .. on. It is
+   empty where an extent or size is 0, and spans less than 2^62 bytes. Strides of extents of 1 do not count. */
+typedef struct gemmepi__layout {
+    int rank;
+    int64_t size;
+    int64_t shape[8], stride[8];
+} gemmepi__layout;
+
+/* step x, 0 <= x <= most; step is positive. */
+typedef struct gemmepi__term {
+    int64_t step, most;
+} gemmepi__term;
+
+typedef struct gemmepi__equation {
+    int count;
+    int64_t total;
+    gemmepi__term terms[17]; /* the axes of two layouts, and the bytes of an element */
+} gemmepi__equation;
+
+static void gemmepi__add_term(gemmepi__equation *equation, int64_t step, int64_t most) {
+    gemmepi__term *term = &equation->terms[equation->count];
+    if (step == 0 || most == 0)
+        return;
+    term->step = step;
+    term->most = most;
+    equation->count++;
+}
+
+static void gemmepi__sort_terms(gemmepi__equation *equation) {
+    int i, j;
+    for (i = 1; i < equation->count; i++) {
+        gemmepi__term term = equation->terms[i];
+        for (j = i; j > 0 && equation->terms[j - 1].step > term.step; j--)
+            equation->terms[j] = equation->terms[j - 1];
+        equation->terms[j] = term;
+    }
+}
+
+/* Sorts the terms, drops those that are always 0, and folds a term into a smaller one whose values reach from one of
+   its values to the next: then both together are simply more values of the smaller one. So rows without padding become
+   one line, and equal strides one term. */
+static void gemmepi__fold_terms(gemmepi__equation *equation) {
+    int i, j, kept = 0;
+    gemmepi__sort_terms(equation);
+    for (i = 0; i < equation->count; i++) {
+        gemmepi__term term = equation->terms[i];
+        for (j = 0; j < kept && term.most; j++) {
+            gemmepi__term *inner = &equation->terms[j];
+            int64_t ratio = term.step / inner->step;
+            if (ratio - 1 <= inner->most && term.step % inner->step == 0) {
+                inner->most += ratio * term.most;
+                term.most = 0;
+            }
+        }
+        if (term.most)
+            equation->terms[kept++] = term;
+    }
+    equation->count = kept;
+}
+
+/* The greatest common divisor of a and b, not both 0; a * factor is the same modulo b. */
+static int64_t gemmepi__common_divisor(int64_t a, int64_t b, int64_t *factor) {
+    int64_t next = 0;
+    *factor = 1;
+    while (b) {
+        int64_t ratio = a / b, rest = a % b, before = *factor;
+        *factor = next;
+        next = before - ratio * next;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* a * b modulo m without more than 63 bits; a and b are below m. */
+static int64_t gemmepi__times_modulo(int64_t a, int64_t b, int64_t m) {
+    int64_t product = 0;
+    if (m <= INT32_MAX)
+        return a * b % m;
+    for (; b; b >>= 1) {
+        if (b & 1)
+            product = product < m - a ? product + a : product - (m - a);
+        a = a < m - a ? a + a : a - (m - a);
+    }
+    return product;
+}
+
+/* Leaves term i only the values that it may have: no less than the other terms leave over, no more than total, and such
+   that the others' common divisor divides what is left for them. The least goes into total. 0 where there is none. */
+static int gemmepi__narrow_term(gemmepi__equation *equation, int i) {
+    gemmepi__term *term = &equation->terms[i];
+    int64_t others = 0, divisor = 0, apart = 1, least = 0, most = equation->total / term->step, factor;
+    int j;
+    for (j = 0; j < equation->count; j++) {
+        if (j == i)
+            continue;
+        others += equation->terms[j].step * equation->terms[j].most;
+        divisor = gemmepi__common_divisor(equation->terms[j].step, divisor, &factor);
+    }
+    if (most > term->most)
+        most = term->most;
+    if (equation->total > others)
+        least = (equation->total - others - 1) / term->step + 1;
+    if (least > most)
+        return 0;
+    equation->total -= term->step * least;
+    most -= least;
+    if (divisor) {
+        int64_t common = gemmepi__common_divisor(term->step % divisor, divisor, &factor);
+        if (equation->total % common)
+            return 0;
+        apart = divisor / common;
+        factor = factor < 0 ? factor + apart : factor;
+        least = gemmepi__times_modulo(equation->total / common % apart, factor % apart, apart);
+        if (least > most)
+            return 0;
+        equation->total -= term->step * least;
+        most -= least;
+    }
+    term->most = most / apart;
+    if (term->most)
+        term->step *= apart;
+    return 1;
+}
+
+/* Folds and narrows while that changes more than bounds. 0 where there is no solution. One term or two are settled
+   here: either there is none, or nothing is left of them. */
+static int gemmepi__simplify(gemmepi__equation *equation) {
+    int i, again;
+    do {
+        if (equation->total < 0)
+            return 0;
+        again = 0;
+        gemmepi__fold_terms(equation);
+        for (i = 0; i < equation->count; i++) {
+            int64_t step = equation->terms[i].step;
+            if (!gemmepi__narrow_term(equation, i))
+                return 0;
+            again |= equation->terms[i].step != step || equation->terms[i].most == 0;
+        }
+    } while (again);
+    return equation->count > 0 || equation->total == 0;
+}
+
+/* Whether there is a solution: tries each value of the term that has the fewest. 1 also where `steps` run out. */
+static int gemmepi__has_solution(gemmepi__equation equation, int *steps) {
+    gemmepi__term term;
+    int64_t x;
+    int i, fewest = 0;
+    if (--*steps < 0)
+        return 1;
+    if (!gemmepi__simplify(&equation))
+        return 0;
+    if (equation.count == 0)
+        return 1;
+    for (i = 1; i < equation.count; i++)
+        if (equation.terms[i].most <= equation.terms[fewest].most)
+            fewest = i;
+    term = equation.terms[fewest];
+    equation.terms[fewest] = equation.terms[--equation.count];
+    for (x = 0; x <= term.most && equation.total >= 0; x++, equation.total -= term.step)
+        if (gemmepi__has_solution(equation, steps))
+            return 1;
+    return 0;
+}
+
+static int gemmepi__layout_is_empty(const gemmepi__layout *layout) {
+    int i, empty = layout->size <= 0;
+    for (i = 0; i < layout->rank; i++)
+        empty |= layout->shape[i] <= 0;
+    return empty;
+}
+
+/* A term for each axis. A negative stride is its positive one from the other end, so the layout covers bytes from
+   *begin to *end. */
+static void gemmepi__add_axes(gemmepi__equation *equation, const gemmepi__layout *layout, int64_t *begin,
+                              int64_t *end) {
+    int i;
+    *begin = 0;
+    *end = layout->size;
+    for (i = 0; i < layout->rank; i++) {
+        int64_t stride = layout->stride[i], most = layout->shape[i] - 1;
+        if (most == 0)
+            continue;
+        gemmepi__add_term(equation, stride < 0 ? -stride : stride, most);
+        *(stride < 0 ? begin : end) += stride * most;
+    }
+}
+
+/* The equation of a byte in p that is one in q, q counted from its end so that all terms have one sign. 0 where the
+   ranges are apart. */
+static int gemmepi__share_equation(const gemmepi__layout *p, const gemmepi__layout *q, int64_t distance,
+                                   gemmepi__equation *equation) {
+    int64_t p_begin, p_end, q_begin, q_end;
+    equation->count = 0;
+    gemmepi__add_axes(equation, p, &p_begin, &p_end);
+    gemmepi__add_axes(equation, q, &q_begin, &q_end);
+    gemmepi__add_term(equation, 1, p->size - 1 + q->size - 1);
+    if (distance >= p_end - q_begin || distance <= p_begin - q_end)
+        return 0;
+    equation->total = distance - (p_begin - q_end) - 1;
+    return 1;
+}
+
+/* Whether the two, q's first element lying `distance` bytes after p's, have a byte in common. 1 also where that is not
+   settled within a bounded number of steps. */
+static int gemmepi__layouts_share(const gemmepi__layout *p, const gemmepi__layout *q, int64_t distance) {
+    gemmepi__equation equation;
+    int steps = GEMMEPI__OVERLAP_STEPS;
+    return !gemmepi__layout_is_empty(p) && !gemmepi__layout_is_empty(q) &&
+           gemmepi__share_equation(p, q, distance, &equation) && gemmepi__has_solution(equation, &steps);
+}
+
+/* Whether two elements (different indices) of p have a byte in common. Likewise bounded. Their indices differ most
+   outwardly along some axis: so for each axis whether what is inside it, moved along it, meets itself. That inside lies
+   at both ends of the difference, so its terms count twice. */
+static int gemmepi__layout_repeats(const gemmepi__layout *p) {
+    gemmepi__equation axes, inside;
+    int64_t begin, end, reach = p->size - 1;
+    int i, steps = GEMMEPI__OVERLAP_STEPS;
+    if (gemmepi__layout_is_empty(p))
+        return 0;
+    for (i = 0; i < p->rank; i++)
+        if (p->shape[i] > 1 && p->stride[i] == 0)
+            return 1;
+    axes.count = inside.count = 0;
+    gemmepi__add_axes(&axes, p, &begin, &end);
+    gemmepi__sort_terms(&axes);
+    gemmepi__add_term(&inside, 1, 2 * reach);
+    for (i = 0; i < axes.count; i++) {
+        gemmepi__term axis = axes.terms[i];
+        if (axis.step <= reach) { /* else the inside is shorter than a step */
+            gemmepi__equation moved = inside;
+            moved.total = reach - axis.step;
+            gemmepi__add_term(&moved, axis.step, axis.most - 1);
+            if (gemmepi__has_solution(moved, &steps))
+                return 1;
+        }
+        gemmepi__add_term(&inside, axis.step, 2 * axis.most);
+        reach += axis.step * axis.most;
+    }
+    return 0;
+}
+
+#endif

@@ -1,0 +1,683 @@
+/* Which element-wise calls are refused, with which status and a sentence that names the argument, and nothing written; and
+   what looks like it but is accepted. Runs on the devices that GEMMEPI_TEST_DEVICE names; see ../products/problem.h. */
+#include "call.h"
+
+static test_device *here;
+
+/* The call that each case spoils: a good one of [6, 10], all its memory in the arena. */
+static call base;
+static image placed;
+static gemmepi_tensor g[E_TENSORS];
+static gemmepi_elementwise_desc desc;
+static gemmepi_elementwise_args args;
+
+enum { M = 6, N = 10 };
+
+static void use(call c) {
+    image_free(&placed);
+    base = c;
+    call_place(&base, &placed);
+    call_fill(&base, &placed);
+    CHECK(image_upload(&placed, here) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    call_tensors(&base, &placed, here, 1, g);
+    call_desc(&base, g, &desc);
+    args = call_args(&base, &placed, here);
+}
+
+/* Rows three elements apart. */
+static call call_good(gemmepi_operation kind, gemmepi_dtype dtype) {
+    static const int64_t shape[] = {M, N};
+    call c = call_plain(kind, dtype, 2, shape);
+    int t;
+    for (t = 0; t < E_TENSORS; t++)
+        if (c.o.t[t].used && c.o.t[t].rank == 2)
+            c.o.t[t].stride[0] = N + 3;
+    if (kind <= GEMMEPI_OP_GATED_BACKWARD)
+        c.o.activation = GEMMEPI_SILU;
+    return c;
+}
+
+static void use_kind(gemmepi_operation kind) {
+    use(call_good(kind, GEMMEPI_F32));
+}
+
+static void use_dense(gemmepi_operation kind, gemmepi_dtype dtype, int64_t rows, int64_t columns) {
+    int64_t shape[2];
+    shape[0] = rows;
+    shape[1] = columns;
+    use(call_plain(kind, dtype, 2, shape));
+}
+
+static void use_split(gemmepi_operation kind) {
+    call c = call_good(kind, GEMMEPI_F32);
+    call_split(&c, 1);
+    use(c);
+}
+
+static void use_rank(gemmepi_operation kind, int rank) {
+    static const int64_t shape[] = {4, 4, 4, 4};
+    use(call_plain(kind, GEMMEPI_F32, rank, shape));
+}
+
+static void use_cast(gemmepi_dtype y, gemmepi_scale_mode mode, uint32_t flags) {
+    call c = call_good(GEMMEPI_OP_CAST, GEMMEPI_F32);
+    c.o.t[E_Y].dtype = y;
+    c.o.mode = mode;
+    c.o.flags = flags;
+    use(c);
+}
+
+/* dy of [M, N] and one weight: dw is a sum. */
+static void use_summed_weight(gemmepi_dtype dtype) {
+    static const int64_t one[] = {1};
+    call c = call_good(GEMMEPI_OP_LERP_BACKWARD, dtype);
+    strided_set(&c.o.t[E_W], dtype, 1, one);
+    strided_set(&c.o.t[E_DW], dtype, 1, one);
+    use(c);
+}
+
+/* >>what is said */
+
+static int is_part_of_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static int mentions(const char *text, const char *word) {
+    const char *found;
+    size_t length = strlen(word);
+    for (found = strstr(text, word); found != NULL; found = strstr(found + 1, word))
+        if ((found == text || !is_part_of_word(found[-1])) && !is_part_of_word(found[length]))
+            return 1;
+    return 0;
+}
+
+static void check_refused(const char *function, gemmepi_status got, gemmepi_status want, const char *names,
+                          const char *value, const char *code) {
+    const char *text = gemmepi_last_error();
+    CHECK(got == want, "%s after '%s' gives %s (%s), want %s", function, code, gemmepi_status_name(got),
+          got ? text : "", gemmepi_status_name(want));
+    if (got != want)
+        return;
+    CHECK(mentions(text, names), "%s after '%s' does not name %s: %s", function, code, names, text);
+    CHECK(value == NULL || mentions(text, value), "%s after '%s' does not say %s: %s", function, code, value,
+          text);
+}
+
+static void check_untouched(const char *code) {
+    CHECK(image_download(&placed, here) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(memcmp(placed.before, placed.after, placed.size) == 0, "memory changed after '%s'", code);
+}
+
+/* desc as a call at once, where there is one for it. The tensors' data are those of args. */
+static gemmepi_status at_once(void) {
+    gemmepi_context *context = here->context;
+    gemmepi_stream stream = here->stream;
+    g[E_A].data = (void *)(uintptr_t)args.a;
+    g[E_B].data = (void *)(uintptr_t)args.b;
+    g[E_W].data = (void *)(uintptr_t)args.w;
+    g[E_DY].data = (void *)(uintptr_t)args.dy;
+    g[E_Y].data = args.y;
+    g[E_DA].data = args.da;
+    g[E_DB].data = args.db;
+    g[E_DW].data = args.dw;
+    switch (desc.operation) {
+    case GEMMEPI_OP_ACTIVATION:
+        return gemmepi_activation(context, desc.activation, desc.activation_parameter, desc.a, desc.y,
+                                  stream);
+    case GEMMEPI_OP_ACTIVATION_BACKWARD:
+        return gemmepi_activation_backward(context, desc.activation, desc.activation_parameter, desc.a,
+                                           desc.dy, desc.da, stream);
+    case GEMMEPI_OP_GATED:
+        return gemmepi_gated(context, desc.activation, desc.axis, desc.a, desc.b, desc.y, stream);
+    case GEMMEPI_OP_GATED_BACKWARD:
+        return gemmepi_gated_backward(context, desc.activation, desc.axis, desc.a, desc.b, desc.dy, desc.da,
+                                      desc.db, stream);
+    case GEMMEPI_OP_LERP:
+        return gemmepi_lerp(context, desc.a, desc.b, desc.w, args.weight, desc.y, stream);
+    case GEMMEPI_OP_LERP_BACKWARD:
+        return gemmepi_lerp_backward(context, desc.a, desc.b, desc.w, args.weight, desc.dy, desc.da, desc.db,
+                                     desc.dw, stream);
+    case GEMMEPI_OP_BIAS_GRAD:
+        return gemmepi_bias_grad(context, desc.a, desc.axis, (desc.flags & GEMMEPI_ACCUMULATE) != 0, desc.y,
+                                 stream);
+    default:
+        return gemmepi_cast(context, desc.a, desc.y, desc.scale_mode, desc.flags & ~GEMMEPI_CAST_AMAX,
+                            desc.flags & GEMMEPI_CAST_Y_SCALE ? args.y_scale : (float *)(uintptr_t)args.scale,
+                            args.amax, stream);
+    }
+}
+
+/* desc is wrong: no plan, and no call at once unless only a plan has that. */
+static void refuse_desc(int plans_alone, const char *names, const char *value, const char *code) {
+    gemmepi_elementwise *plan = NULL;
+    check_refused("gemmepi_elementwise_plan", gemmepi_elementwise_plan(here->context, &desc, &plan),
+                  GEMMEPI_INVALID_ARGUMENT, names, value, code);
+    CHECK(plan == NULL, "a plan after '%s'", code);
+    if (!plans_alone)
+        check_refused("the call at once", at_once(), GEMMEPI_INVALID_ARGUMENT, names, value, code);
+    check_untouched(code);
+    gemmepi_elementwise_destroy(plan);
+}
+
+/* desc is good, args are not: a plan, but no run. */
+static void refuse_args(gemmepi_status want, int plans_alone, const char *names, const char *value,
+                        const char *code) {
+    gemmepi_elementwise *plan = NULL;
+    gemmepi_status status = gemmepi_elementwise_plan(here->context, &desc, &plan);
+    CHECK(status == GEMMEPI_OK, "'%s': %s", code, gemmepi_last_error());
+    if (status == GEMMEPI_OK) {
+        CHECK(gemmepi_elementwise_prepare(plan, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        check_refused("gemmepi_elementwise_run", gemmepi_elementwise_run(plan, &args, here->stream), want,
+                      names, value, code);
+    }
+    if (!plans_alone)
+        check_refused("the call at once", at_once(), want, names, value, code);
+    check_untouched(code);
+    gemmepi_elementwise_destroy(plan);
+}
+
+static void accept(const char *code) {
+    gemmepi_elementwise *plan = NULL;
+    gemmepi_status status = gemmepi_elementwise_plan(here->context, &desc, &plan);
+    if (status == GEMMEPI_OK)
+        status = gemmepi_elementwise_prepare(plan, here->stream);
+    if (status == GEMMEPI_OK)
+        status = gemmepi_elementwise_run(plan, &args, here->stream);
+    CHECK(status == GEMMEPI_OK, "'%s': %s", code, gemmepi_last_error());
+    CHECK(gemmepi_synchronize(here->context, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_elementwise_destroy(plan);
+}
+
+/* REFUSED(use a good call, name, value, statements that spoil it) */
+#define REFUSED(good, names, value, ...)            \
+    do {                                            \
+        good;                                       \
+        __VA_ARGS__;                                \
+        refuse_desc(0, names, value, #__VA_ARGS__); \
+    } while (0)
+
+/* of what only a plan can be asked for */
+#define REFUSED_PLAN(good, names, value, ...)       \
+    do {                                            \
+        good;                                       \
+        __VA_ARGS__;                                \
+        refuse_desc(1, names, value, #__VA_ARGS__); \
+    } while (0)
+
+#define REFUSED_ARGS(good, status, names, value, ...)                 \
+    do {                                                              \
+        good;                                                         \
+        __VA_ARGS__;                                                  \
+        refuse_args(GEMMEPI_##status, 0, names, value, #__VA_ARGS__); \
+    } while (0)
+
+#define REFUSED_RUN(good, status, names, value, ...)                  \
+    do {                                                              \
+        good;                                                         \
+        __VA_ARGS__;                                                  \
+        refuse_args(GEMMEPI_##status, 1, names, value, #__VA_ARGS__); \
+    } while (0)
+
+#define ACCEPTED(good, ...)   \
+    do {                      \
+        good;                 \
+        __VA_ARGS__;          \
+        accept(#__VA_ARGS__); \
+    } while (0)
+
+#define ACTIVATION          use_kind(GEMMEPI_OP_ACTIVATION)
+#define ACTIVATION_BACKWARD use_kind(GEMMEPI_OP_ACTIVATION_BACKWARD)
+#define GATED               use_kind(GEMMEPI_OP_GATED)
+#define GATED_BACKWARD      use_kind(GEMMEPI_OP_GATED_BACKWARD)
+#define LERP                use_kind(GEMMEPI_OP_LERP)
+#define LERP_BACKWARD       use_kind(GEMMEPI_OP_LERP_BACKWARD)
+#define BIAS_GRAD           use_kind(GEMMEPI_OP_BIAS_GRAD)
+#define CAST                use_kind(GEMMEPI_OP_CAST)
+#define SPLIT               use_split(GEMMEPI_OP_GATED)
+#define SPLIT_BACKWARD      use_split(GEMMEPI_OP_GATED_BACKWARD)
+
+/* What a case changes: the shapes and strides that g points to. */
+#define SHAPE(name)  base.o.t[E_##name].shape
+#define STRIDE(name) base.o.t[E_##name].stride
+
+static const int64_t huge = (int64_t)1 << 40;
+
+/* >>the cases */
+
+static void null_is_refused_wherever_something_is_needed(void) {
+    gemmepi_elementwise *plan = NULL;
+    gemmepi_plan_details details;
+    char text[8];
+    ACTIVATION;
+    check_refused("plan", gemmepi_elementwise_plan(NULL, &desc, &plan), GEMMEPI_INVALID_ARGUMENT, "context",
+                  "NULL", "context");
+    check_refused("plan", gemmepi_elementwise_plan(here->context, NULL, &plan), GEMMEPI_INVALID_ARGUMENT,
+                  "desc", "NULL", "desc");
+    check_refused("plan", gemmepi_elementwise_plan(here->context, &desc, NULL), GEMMEPI_INVALID_ARGUMENT,
+                  "plan", "NULL", "plan");
+    CHECK(gemmepi_elementwise_plan(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    check_refused("run", gemmepi_elementwise_run(NULL, &args, here->stream), GEMMEPI_INVALID_ARGUMENT, "plan",
+                  "NULL", "plan");
+    check_refused("run", gemmepi_elementwise_run(plan, NULL, here->stream), GEMMEPI_INVALID_ARGUMENT, "args",
+                  "NULL", "args");
+    check_refused("prepare", gemmepi_elementwise_prepare(NULL, here->stream), GEMMEPI_INVALID_ARGUMENT,
+                  "plan", "NULL", "plan");
+    check_refused("info", gemmepi_elementwise_info(NULL, &details), GEMMEPI_INVALID_ARGUMENT, "plan", "NULL",
+                  "plan");
+    check_refused("info", gemmepi_elementwise_info(plan, NULL), GEMMEPI_INVALID_ARGUMENT, "details", "NULL",
+                  "details");
+    CHECK(gemmepi_elementwise_explain(NULL, text, sizeof text) == 0, "a text for NULL");
+    CHECK(gemmepi_elementwise_explain(plan, NULL, 0) > 0, "no length");
+    gemmepi_elementwise_destroy(plan);
+    gemmepi_elementwise_destroy(NULL);
+    check_untouched("NULL");
+}
+
+static void calls_without_a_context_are_refused(void) {
+    gemmepi_context *kept = here->context;
+    int kind;
+    for (kind = 1; kind <= GEMMEPI_OP_CAST; kind++) {
+        gemmepi_status status;
+        use_kind((gemmepi_operation)kind);
+        here->context = NULL;
+        status = at_once();
+        here->context = kept;
+        check_refused("at once", status, GEMMEPI_INVALID_ARGUMENT, "context", "NULL", "context");
+        check_untouched("context");
+    }
+}
+
+static void an_operation_must_be_one(void) {
+    REFUSED_PLAN(ACTIVATION, "operation", "0", desc.operation = (gemmepi_operation)0);
+    REFUSED_PLAN(ACTIVATION, "operation", "9", desc.operation = (gemmepi_operation)9);
+    REFUSED_PLAN(ACTIVATION, "operation", "-1", desc.operation = (gemmepi_operation)-1);
+}
+
+static void tensors_that_are_needed_must_be_there(void) {
+    REFUSED(ACTIVATION, "a", "NULL", desc.a = NULL);
+    REFUSED(ACTIVATION, "y", "NULL", desc.y = NULL);
+    REFUSED(ACTIVATION_BACKWARD, "a", "NULL", desc.a = NULL);
+    REFUSED(ACTIVATION_BACKWARD, "dy", "NULL", desc.dy = NULL);
+    REFUSED(ACTIVATION_BACKWARD, "da", "NULL", desc.da = NULL);
+    REFUSED(GATED, "a", "NULL", desc.a = NULL);
+    REFUSED(GATED, "y", "NULL", desc.y = NULL);
+    REFUSED(GATED_BACKWARD, "a", "NULL", desc.a = NULL);
+    REFUSED(GATED_BACKWARD, "dy", "NULL", desc.dy = NULL);
+    REFUSED(GATED_BACKWARD, "output", NULL, desc.da = desc.db = NULL);
+    REFUSED(SPLIT_BACKWARD, "da", "NULL", desc.da = NULL);
+    REFUSED(LERP, "a", "NULL", desc.a = NULL);
+    REFUSED(LERP, "b", "NULL", desc.b = NULL);
+    REFUSED(LERP, "y", "NULL", desc.y = NULL);
+    REFUSED(LERP_BACKWARD, "dy", "NULL", desc.dy = NULL);
+    REFUSED(LERP_BACKWARD, "a", "NULL", desc.a = NULL);
+    REFUSED(LERP_BACKWARD, "b", "NULL", desc.b = NULL);
+    REFUSED(LERP_BACKWARD, "w", "NULL", desc.w = NULL);
+    REFUSED(LERP_BACKWARD, "output", NULL, desc.a = desc.b = NULL; desc.da = desc.db = desc.dw = NULL);
+    REFUSED(BIAS_GRAD, "a", "NULL", desc.a = NULL);
+    REFUSED(BIAS_GRAD, "y", "NULL", desc.y = NULL);
+    REFUSED(CAST, "a", "NULL", desc.a = NULL);
+    REFUSED(CAST, "y", "NULL", desc.y = NULL);
+}
+
+static void tensors_without_a_use_are_refused(void) {
+    REFUSED_PLAN(ACTIVATION, "b", NULL, desc.b = &g[E_A]);
+    REFUSED_PLAN(ACTIVATION, "w", NULL, desc.w = &g[E_A]);
+    REFUSED_PLAN(ACTIVATION, "dy", NULL, desc.dy = &g[E_A]);
+    REFUSED_PLAN(ACTIVATION, "da", NULL, desc.da = &g[E_A]);
+    REFUSED_PLAN(ACTIVATION_BACKWARD, "y", NULL, desc.y = &g[E_A]);
+    REFUSED_PLAN(GATED, "w", NULL, desc.w = &g[E_A]);
+    REFUSED_PLAN(GATED_BACKWARD, "dw", NULL, desc.dw = &g[E_A]);
+    REFUSED(SPLIT_BACKWARD, "db", "without", desc.db = &g[E_DA]);
+    REFUSED_PLAN(LERP, "dy", NULL, desc.dy = &g[E_A]);
+    REFUSED_PLAN(LERP_BACKWARD, "y", NULL, desc.y = &g[E_A]);
+    REFUSED_PLAN(LERP_BACKWARD, "a", "without", desc.dw = NULL; desc.b = NULL);
+    REFUSED_PLAN(LERP_BACKWARD, "b", "without", desc.dw = NULL; desc.a = NULL);
+    REFUSED_PLAN(BIAS_GRAD, "db", NULL, desc.db = &g[E_A]);
+    REFUSED_PLAN(CAST, "b", NULL, desc.b = &g[E_A]);
+}
+
+static void a_tensor_must_be_one(void) {
+    REFUSED(ACTIVATION, "a.dtype", "7", g[E_A].dtype = GEMMEPI_I8);
+    REFUSED(CAST, "a.dtype", "8", g[E_A].dtype = GEMMEPI_I32);
+    REFUSED(CAST, "y.dtype", "99", g[E_Y].dtype = (gemmepi_dtype)99);
+    REFUSED(GATED, "b.dtype", "-1", g[E_B].dtype = (gemmepi_dtype)-1);
+    REFUSED(ACTIVATION, "a.rank", "-1", g[E_A].rank = -1);
+    REFUSED(ACTIVATION, "y.rank", "9", g[E_Y].rank = 9);
+    REFUSED(LERP, "w.rank", "1000000", g[E_W].rank = 1000000);
+    REFUSED(ACTIVATION, "a.shape", "NULL", g[E_A].shape = NULL);
+    REFUSED(ACTIVATION_BACKWARD, "dy.shape", "-6", SHAPE(DY)[0] = -6);
+    REFUSED(ACTIVATION_BACKWARD, "da.shape", "-10", SHAPE(DA)[1] = -10);
+    REFUSED(ACTIVATION, "a", "2^56", SHAPE(A)[0] = SHAPE(A)[1] = huge; STRIDE(A)[0] = STRIDE(A)[1] = 0);
+    REFUSED(ACTIVATION, "a", "2^56", SHAPE(A)[0] = INT64_MAX; STRIDE(A)[0] = 0);
+    REFUSED(ACTIVATION, "a", "2^56", STRIDE(A)[0] = (int64_t)1 << 57);
+    REFUSED(ACTIVATION, "y", "2^56", STRIDE(Y)[1] = INT64_MIN);
+    REFUSED(ACTIVATION, "a", "2^56", STRIDE(A)[0] = STRIDE(A)[1] = (int64_t)1 << 55);
+}
+
+static void offsets_and_sizes_of_buffers_are_looked_at(void) {
+    REFUSED(ACTIVATION, "a.offset", "2", g[E_A].offset = 2);
+    REFUSED(ACTIVATION, "y.offset", NULL, g[E_Y].offset = (size_t)1 << 57; g[E_Y].bytes = 0);
+    REFUSED(ACTIVATION, "a.bytes", NULL, g[E_A].bytes -= 1);
+    REFUSED(ACTIVATION, "y.bytes", NULL, g[E_Y].bytes -= 4);
+    REFUSED(ACTIVATION, "y.bytes", "1", g[E_Y].bytes = 1);
+    REFUSED(ACTIVATION, "a.bytes", NULL, g[E_A].offset = 4);
+    REFUSED(ACTIVATION, "a.bytes", NULL, g[E_A].offset = g[E_A].bytes + 4);
+    REFUSED(ACTIVATION, "a.bytes", NULL, STRIDE(A)[0] = -(N + 3));
+    REFUSED(ACTIVATION, "a.bytes", NULL, STRIDE(A)[1] = -1; g[E_A].offset = 4 * (N - 2));
+    REFUSED(GATED_BACKWARD, "db.bytes", NULL, g[E_DB].bytes -= 1);
+    ACCEPTED(ACTIVATION, STRIDE(A)[1] = -1; g[E_A].offset = 4 * (N - 1));
+    ACCEPTED(ACTIVATION, g[E_A].bytes = g[E_Y].bytes = 0);
+    ACCEPTED(ACTIVATION, g[E_A].bytes = g[E_Y].bytes = SIZE_MAX);
+}
+
+static void shapes_must_go_together(void) {
+    REFUSED(ACTIVATION, "a", "[6, 5]", SHAPE(A)[1] = 5);
+    REFUSED(ACTIVATION, "a", "[2, 10]", SHAPE(A)[0] = 2);
+    REFUSED(ACTIVATION_BACKWARD, "a", NULL, SHAPE(A)[1] = 5);
+    REFUSED(ACTIVATION_BACKWARD, "da", NULL, SHAPE(DA)[1] = 5);
+    REFUSED(GATED, "b", NULL, SHAPE(B)[0] = 3);
+    REFUSED(LERP, "w", NULL, SHAPE(W)[0] = 2);
+    REFUSED(LERP_BACKWARD, "dw", NULL, SHAPE(DW)[1] = 9);
+    REFUSED(CAST, "a", NULL, SHAPE(A)[1] = 5);
+    /* the output decides, it is not broadcast: so the input has too much */
+    REFUSED(ACTIVATION, "a", NULL, SHAPE(Y)[0] = 1);
+    REFUSED(ACTIVATION_BACKWARD, "a", NULL, SHAPE(DY)[0] = 1);
+    REFUSED((use_rank(GEMMEPI_OP_ACTIVATION, 3)), "a", NULL, g[E_Y].rank = 2);
+    REFUSED((use_rank(GEMMEPI_OP_LERP_BACKWARD, 3)), "dw", NULL, SHAPE(DW)[2] = 2);
+    ACCEPTED(LERP, SHAPE(A)[0] = 1; SHAPE(B)[1] = 1; g[E_W].rank = 0);
+    ACCEPTED(ACTIVATION, SHAPE(A)[0] = 1);
+}
+
+static void dtypes_must_go_together(void) {
+    REFUSED(ACTIVATION, "y", "F16", g[E_Y].dtype = GEMMEPI_F16; g[E_Y].bytes = 0);
+    REFUSED(GATED, "b", "BF16", g[E_B].dtype = GEMMEPI_BF16; g[E_B].bytes = 0);
+    REFUSED(LERP, "w", "F64", g[E_W].dtype = GEMMEPI_F64; g[E_W].bytes = 0);
+    REFUSED(ACTIVATION_BACKWARD, "da", "F64", g[E_DA].dtype = GEMMEPI_F64; g[E_DA].bytes = 0);
+    REFUSED(BIAS_GRAD, "y", "F16", g[E_Y].dtype = GEMMEPI_F16);
+    REFUSED(BIAS_GRAD, "y", "F64", g[E_Y].dtype = GEMMEPI_F64; g[E_Y].bytes = 0);
+    REFUSED((use(call_good(GEMMEPI_OP_BIAS_GRAD, GEMMEPI_F64))), "y", "F32", g[E_Y].dtype = GEMMEPI_F32);
+    REFUSED((use(call_good(GEMMEPI_OP_BIAS_GRAD, GEMMEPI_F16))), "y", "BF16", g[E_Y].dtype = GEMMEPI_BF16);
+    REFUSED((use(call_good(GEMMEPI_OP_GATED_BACKWARD, GEMMEPI_F16))), "da", "F32",
+            g[E_DA].dtype = GEMMEPI_F32;
+            g[E_DA].bytes = 0);
+    REFUSED(ACTIVATION, "a", "E4M3", g[E_A].dtype = g[E_Y].dtype = GEMMEPI_E4M3);
+    REFUSED(LERP, "a", "E5M2", g[E_A].dtype = g[E_B].dtype = g[E_W].dtype = g[E_Y].dtype = GEMMEPI_E5M2);
+    ACCEPTED((use_summed_weight(GEMMEPI_BF16)), g[E_DW].dtype = GEMMEPI_F32; g[E_DW].bytes = 0);
+    ACCEPTED(ACTIVATION, g[E_A].dtype = GEMMEPI_DTYPE_DEFAULT);
+}
+
+static void activations_and_their_parameters_are_looked_at(void) {
+    REFUSED(ACTIVATION, "activation", "14", desc.activation = 14);
+    REFUSED(GATED, "activation", "255", desc.activation = 255);
+    REFUSED(ACTIVATION, "activation", NULL, desc.activation |= GEMMEPI_BIAS);
+    REFUSED(ACTIVATION_BACKWARD, "activation", NULL, desc.activation |= GEMMEPI_BACKWARD);
+    REFUSED(ACTIVATION, "activation", NULL, desc.activation |= GEMMEPI_GATE_FIRST);
+    REFUSED(GATED, "activation", "GATE_FIRST", desc.activation |= GEMMEPI_GATE_FIRST);
+    REFUSED(SPLIT, "activation", NULL, desc.activation |= GEMMEPI_GATED);
+    REFUSED_PLAN(LERP, "activation", NULL, desc.activation = GEMMEPI_RELU);
+    REFUSED_PLAN(CAST, "activation", NULL, desc.activation = GEMMEPI_GATE_FIRST);
+    REFUSED(ACTIVATION, "desc.activation_parameter", "0.5", desc.activation_parameter = 0.5);
+    REFUSED(ACTIVATION, "desc.activation_parameter", "finite", desc.activation = GEMMEPI_ELU;
+            desc.activation_parameter = INFINITY);
+    REFUSED(ACTIVATION, "desc.activation_parameter", "finite", desc.activation = GEMMEPI_LEAKY_RELU;
+            desc.activation_parameter = NAN);
+    REFUSED_PLAN(CAST, "desc.activation_parameter", NULL, desc.activation_parameter = 1);
+    ACCEPTED(ACTIVATION, desc.activation = GEMMEPI_ELU; desc.activation_parameter = -2);
+    ACCEPTED(SPLIT, desc.activation |= GEMMEPI_GATE_FIRST);
+}
+
+static void flags_go_with_their_operations(void) {
+    REFUSED_PLAN(ACTIVATION, "flags", "0x1", desc.flags = GEMMEPI_ACCUMULATE);
+    REFUSED_PLAN(CAST, "flags", "0x1", desc.flags = GEMMEPI_ACCUMULATE);
+    REFUSED_PLAN(BIAS_GRAD, "flags", "0x2", desc.flags = GEMMEPI_CAST_SCALE);
+    REFUSED_PLAN(GATED, "flags", "0x8", desc.flags = GEMMEPI_CAST_AMAX);
+    REFUSED(CAST, "flags", "0x80000000", desc.flags = 0x80000000u);
+    REFUSED_PLAN(ACTIVATION, "axis", "1", desc.axis = 1);
+    REFUSED(GATED, "axis", "1", desc.axis = 1);
+    REFUSED_PLAN(CAST, "axis", "-1", desc.axis = -1);
+    REFUSED_PLAN(ACTIVATION, "alignment", "3", desc.alignment = 3);
+    REFUSED_PLAN(ACTIVATION, "alignment", "512", desc.alignment = 512);
+}
+
+static void scales_of_casts_are_looked_at(void) {
+    REFUSED(CAST, "scale_mode", "5", desc.scale_mode = (gemmepi_scale_mode)5);
+    REFUSED(CAST, "scale_mode", "-1", desc.scale_mode = (gemmepi_scale_mode)-1);
+    REFUSED(CAST, "scale_mode", "1", desc.scale_mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_PLAN(ACTIVATION, "scale_mode", "2", desc.scale_mode = GEMMEPI_SCALE_OUTER);
+    REFUSED((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE)), "CAST_Y_SCALE", NULL,
+            desc.flags |= GEMMEPI_CAST_Y_SCALE;
+            args.y_scale = (float *)(uintptr_t)args.scale);
+    REFUSED((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_TENSOR, GEMMEPI_CAST_SCALE)), "CAST_K_IS_ROWS", NULL,
+            desc.flags |= GEMMEPI_CAST_K_IS_ROWS);
+    REFUSED((use_cast(GEMMEPI_F16, GEMMEPI_SCALE_NONE, GEMMEPI_CAST_AMAX)), "CAST_Y_SCALE", "F16",
+            desc.flags |= GEMMEPI_CAST_Y_SCALE;
+            args.y_scale = (float *)args.amax);
+    REFUSED((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE)), "CAST_K_IS_ROWS", "1",
+            desc.flags |= GEMMEPI_CAST_K_IS_ROWS;
+            g[E_A].rank = g[E_Y].rank = 1; STRIDE(A)[0] = STRIDE(Y)[0] = 1);
+    ACCEPTED((use_cast(GEMMEPI_BF16, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX)),
+             (void)0);
+}
+
+static void numbers_of_casts_are_given_as_flags_say(void) {
+    REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE)), INVALID_ARGUMENT, "scale",
+                 "NULL", args.scale = NULL);
+    REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_Y_SCALE)), INVALID_ARGUMENT,
+                 "y_scale", "NULL", args.y_scale = NULL);
+    REFUSED_RUN((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_AMAX)), INVALID_ARGUMENT, "amax",
+                "NULL", args.amax = NULL);
+    REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_AMAX)), INVALID_ARGUMENT, "scale",
+                 "given", args.scale = (const float *)args.amax);
+    REFUSED_RUN((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE)), INVALID_ARGUMENT,
+                "y_scale", "given", args.y_scale = (float *)args.y);
+    REFUSED_RUN((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_NONE, 0)), INVALID_ARGUMENT, "amax", "given",
+                args.amax = args.y);
+    REFUSED_RUN(ACTIVATION, INVALID_ARGUMENT, "scale", "given", args.scale = (const float *)args.a);
+    REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE)), MISALIGNED, "scale", NULL,
+                 args.scale = (const float *)(const void *)((const char *)args.scale + 2));
+    REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_AMAX)), MISALIGNED, "amax", NULL,
+                 args.amax = (char *)args.amax + 1);
+    REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_AMAX)), INVALID_ARGUMENT, "amax",
+                 "overlaps", args.amax = args.y);
+    REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_AMAX)), INVALID_ARGUMENT, "amax",
+                 "overlaps", args.amax = (char *)(uintptr_t)args.a + 8);
+    REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE)), INVALID_ARGUMENT, "scale",
+                 "overlaps", args.scale = (const float *)args.y);
+    REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)),
+                 INVALID_ARGUMENT, "y_scale", "overlaps", args.amax = args.y_scale + M - 1);
+}
+
+static void an_output_must_have_a_place_for_each_element(void) {
+    REFUSED(ACTIVATION, "y", "written", STRIDE(Y)[0] = 0);
+    REFUSED(ACTIVATION, "y", "written", STRIDE(Y)[1] = 0);
+    REFUSED(ACTIVATION, "y", "written", STRIDE(Y)[0] = STRIDE(Y)[1]);
+    REFUSED(ACTIVATION, "y", "written", STRIDE(Y)[0] = N - 1);
+    REFUSED(ACTIVATION_BACKWARD, "da", "written", STRIDE(DA)[0] = 3; STRIDE(DA)[1] = 2);
+    REFUSED(SPLIT_BACKWARD, "da", "written", STRIDE(DA)[0] = 2 * N - 1);
+    REFUSED(SPLIT_BACKWARD, "da", NULL, STRIDE(DA)[1] = 0);
+    REFUSED(BIAS_GRAD, "y", "written", STRIDE(Y)[0] = 0);
+    ACCEPTED(ACTIVATION, STRIDE(A)[0] = 0);
+    ACCEPTED(ACTIVATION, STRIDE(A)[1] = 0);
+    ACCEPTED(ACTIVATION, STRIDE(Y)[0] = N);
+    ACCEPTED(ACTIVATION, STRIDE(Y)[0] = 1; STRIDE(Y)[1] = M);
+}
+
+static void bias_grad_keeps_one_axis(void) {
+    REFUSED(BIAS_GRAD, "axis", "2", desc.axis = 2);
+    REFUSED(BIAS_GRAD, "axis", "-3", desc.axis = -3);
+    REFUSED(BIAS_GRAD, "axis", NULL, desc.axis = INT_MIN);
+    REFUSED(BIAS_GRAD, "y", NULL, desc.axis = 0);
+    REFUSED(BIAS_GRAD, "y", "[9]", SHAPE(Y)[0] = 9);
+    REFUSED(BIAS_GRAD, "y", NULL, g[E_Y] = g[E_A]);
+    REFUSED(BIAS_GRAD, "a", "rank", g[E_A].rank = 0);
+}
+
+static void a_split_takes_an_even_axis(void) {
+    REFUSED(SPLIT, "axis", "2", desc.axis = 2);
+    REFUSED(SPLIT, "axis", "-3", desc.axis = -3);
+    REFUSED(SPLIT, "axis", NULL, desc.axis = INT_MAX);
+    REFUSED(SPLIT, "a", "even", SHAPE(A)[1] = 2 * N - 1);
+    REFUSED(SPLIT, "a", NULL, SHAPE(A)[1] = 2 * N - 2);
+    REFUSED(SPLIT, "a", NULL, desc.axis = 0);
+    REFUSED(SPLIT, "a", NULL, g[E_A].rank = 1);
+    REFUSED(SPLIT, "a", "rank", g[E_A].rank = g[E_Y].rank = 0);
+    REFUSED(SPLIT_BACKWARD, "da", NULL, SHAPE(DA)[1] = N);
+    REFUSED(SPLIT_BACKWARD, "da", NULL, g[E_DA].rank = 1);
+    REFUSED(SPLIT_BACKWARD, "da", NULL, SHAPE(DA)[1] = 1);
+    ACCEPTED(SPLIT, desc.axis = -1);
+}
+
+static void data_must_be_there(void) {
+    REFUSED_ARGS(ACTIVATION, INVALID_ARGUMENT, "a", "NULL", args.a = NULL);
+    REFUSED_ARGS(ACTIVATION, INVALID_ARGUMENT, "y", "NULL", args.y = NULL);
+    REFUSED_ARGS(GATED, INVALID_ARGUMENT, "b", "NULL", args.b = NULL);
+    REFUSED_ARGS(LERP, INVALID_ARGUMENT, "w", "NULL", args.w = NULL);
+    REFUSED_ARGS(GATED_BACKWARD, INVALID_ARGUMENT, "dy", "NULL", args.dy = NULL);
+    REFUSED_ARGS(GATED_BACKWARD, INVALID_ARGUMENT, "db", "NULL", args.db = NULL);
+    REFUSED_ARGS(LERP_BACKWARD, INVALID_ARGUMENT, "dw", "NULL", args.dw = NULL);
+    REFUSED_RUN(ACTIVATION, INVALID_ARGUMENT, "b", "given", args.b = args.a);
+    REFUSED_RUN(ACTIVATION, INVALID_ARGUMENT, "dw", "given", args.dw = args.y);
+    REFUSED_RUN(SPLIT, INVALID_ARGUMENT, "b", "given", args.b = args.a);
+}
+
+static void data_must_be_aligned_as_promised(void) {
+    REFUSED_ARGS(ACTIVATION, MISALIGNED, "a", "element", args.a = (const char *)args.a + 2;
+                 desc.alignment = 1);
+    REFUSED_ARGS(ACTIVATION, MISALIGNED, "y", NULL, args.y = (char *)args.y + 1; desc.alignment = 1);
+    REFUSED_RUN(ACTIVATION, MISALIGNED, "a", "16", args.a = (const char *)args.a + 4);
+    REFUSED_RUN(GATED_BACKWARD, MISALIGNED, "db", "16", args.db = (char *)args.db + 8);
+    REFUSED_RUN(ACTIVATION, MISALIGNED, "y", "256", desc.alignment = 256; args.y = (char *)args.y + 128);
+    ACCEPTED(ACTIVATION, desc.alignment = 4; args.a = (const char *)args.a + 4);
+    ACCEPTED(ACTIVATION, desc.alignment = 1; args.a = (const char *)args.a + 4);
+    ACCEPTED(ACTIVATION, desc.alignment = 256);
+    ACTIVATION;
+    args.a = (const char *)args.a + 4;
+    CHECK(at_once() == GEMMEPI_OK, "a call at once takes what there is: %s", gemmepi_last_error());
+}
+
+static void outputs_overlap_nothing_but_what_they_are_exactly(void) {
+    REFUSED_ARGS(ACTIVATION, INVALID_ARGUMENT, "y", "overlaps", args.y = (char *)(uintptr_t)args.a + 16);
+    REFUSED_ARGS(ACTIVATION, INVALID_ARGUMENT, "y", "overlaps", args.y = (char *)(uintptr_t)args.a - 16);
+    REFUSED_ARGS(ACTIVATION, INVALID_ARGUMENT, "y", "overlaps", args.y = (void *)(uintptr_t)args.a;
+                 STRIDE(Y)[0] = N);
+    REFUSED_ARGS((use_dense(GEMMEPI_OP_ACTIVATION, GEMMEPI_F32, 8, 8)), INVALID_ARGUMENT, "y", "overlaps",
+                 args.y = (void *)(uintptr_t)args.a;
+                 STRIDE(Y)[0] = 1; STRIDE(Y)[1] = 8);
+    REFUSED_ARGS(ACTIVATION, INVALID_ARGUMENT, "y", "overlaps", args.y = (void *)(uintptr_t)args.a;
+                 STRIDE(Y)[1] = -1; g[E_Y].offset = 4 * (N - 1));
+    REFUSED_ARGS(GATED_BACKWARD, INVALID_ARGUMENT, "da", "overlaps", args.da = args.db);
+    REFUSED_ARGS(GATED_BACKWARD, INVALID_ARGUMENT, "da", "overlaps",
+                 args.da = args.db = (void *)(uintptr_t)args.a);
+    REFUSED_ARGS(LERP_BACKWARD, INVALID_ARGUMENT, "db", "overlaps", args.dw = args.db);
+    REFUSED_ARGS(LERP, INVALID_ARGUMENT, "w", "overlaps", SHAPE(W)[0] = 1;
+                 args.y = (void *)(uintptr_t)args.w);
+    REFUSED_ARGS((use_cast(GEMMEPI_BF16, GEMMEPI_SCALE_NONE, 0)), INVALID_ARGUMENT, "y", "overlaps",
+                 args.y = (void *)(uintptr_t)args.a);
+    REFUSED_ARGS((use_summed_weight(GEMMEPI_F32)), INVALID_ARGUMENT, "dw", "overlaps",
+                 args.dw = (void *)(uintptr_t)args.w);
+    REFUSED_ARGS((use_summed_weight(GEMMEPI_F32)), INVALID_ARGUMENT, "dw", "overlaps",
+                 args.dw = (void *)(uintptr_t)args.dy);
+    REFUSED_ARGS((use_rank(GEMMEPI_OP_BIAS_GRAD, 1)), INVALID_ARGUMENT, "y", "overlaps",
+                 args.y = (void *)(uintptr_t)args.a);
+    REFUSED_ARGS(BIAS_GRAD, INVALID_ARGUMENT, "y", "overlaps", args.y = (void *)(uintptr_t)args.a);
+    REFUSED_ARGS(SPLIT, INVALID_ARGUMENT, "y", "overlaps", args.y = (void *)(uintptr_t)args.a;
+                 STRIDE(Y)[0] = STRIDE(A)[0]; g[E_Y].bytes = 0);
+    REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_NONE, GEMMEPI_CAST_Y_SCALE)), INVALID_ARGUMENT, "y",
+                 "overlaps", args.y = (void *)(uintptr_t)args.a);
+}
+
+static void what_shares_a_range_but_no_byte_is_accepted(void) {
+    ACCEPTED(ACTIVATION, args.y = (void *)(uintptr_t)args.a);
+    ACCEPTED(GATED_BACKWARD, args.da = (void *)(uintptr_t)args.a; args.db = (void *)(uintptr_t)args.b);
+    ACCEPTED(SPLIT_BACKWARD, args.da = (void *)(uintptr_t)args.a);
+    ACCEPTED(LERP, args.y = (void *)(uintptr_t)args.w);
+    /* even and odd elements of one buffer */
+    ACCEPTED((use_dense(GEMMEPI_OP_ACTIVATION, GEMMEPI_F32, 8, 8)), args.y = (void *)(uintptr_t)args.a;
+             STRIDE(A)[0] = STRIDE(Y)[0] = 8; STRIDE(A)[1] = STRIDE(Y)[1] = 2; SHAPE(A)[1] = SHAPE(Y)[1] = 4;
+             g[E_Y].offset = 4);
+    /* left and right columns */
+    ACCEPTED((use_dense(GEMMEPI_OP_ACTIVATION, GEMMEPI_F16, 8, 8)), args.y = (void *)(uintptr_t)args.a;
+             SHAPE(A)[1] = SHAPE(Y)[1] = 4; g[E_Y].offset = 8);
+    /* the outputs of one call in rows by turns */
+    ACCEPTED(GATED_BACKWARD, args.db = args.da; STRIDE(DA)[0] = STRIDE(DB)[0] = 2 * N;
+             g[E_DA].bytes = g[E_DB].bytes = 0;
+             SHAPE(DA)[0] = SHAPE(DB)[0] = SHAPE(A)[0] = SHAPE(B)[0] = SHAPE(DY)[0] = 3;
+             g[E_DB].offset = 4 * N);
+    /* inputs may be one another */
+    ACCEPTED(LERP, args.b = args.a; args.w = (const char *)args.a + 16);
+    /* an empty output lies nowhere */
+    ACCEPTED(ACTIVATION, SHAPE(A)[0] = SHAPE(Y)[0] = 0; args.y = (char *)(uintptr_t)args.a + 16);
+}
+
+/* >>workspace, which sums need on a GPU */
+
+static void workspace_is_looked_at(void) {
+    gemmepi_elementwise *plan = NULL;
+    gemmepi_plan_details details;
+    gemmepi_stream stream = NULL;
+    call c;
+    int64_t shape[] = {60000, 8};
+    if (here->is_host)
+        SKIP("the host needs none");
+    c = call_plain(GEMMEPI_OP_BIAS_GRAD, GEMMEPI_F32, 2, shape);
+    c.o.axis = 1;
+    strided_set(&c.o.t[E_Y], GEMMEPI_F32, 1, &shape[1]);
+    use(c);
+    CHECK(gemmepi_elementwise_plan(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_elementwise_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(details.workspace_size > 0, "a long sum takes no workspace");
+    if (details.workspace_size > 0 &&
+        test_device_reserve(here, &here->workspace, &here->workspace_size, details.workspace_size + 512)) {
+        args.workspace = here->workspace;
+        args.workspace_size = details.workspace_size - 1;
+        check_refused("run", gemmepi_elementwise_run(plan, &args, here->stream), GEMMEPI_BUFFER_TOO_SMALL,
+                      "args.workspace_size", NULL, "too small");
+        args.workspace_size = details.workspace_size;
+        args.workspace = (char *)here->workspace + 128;
+        check_refused("run", gemmepi_elementwise_run(plan, &args, here->stream), GEMMEPI_MISALIGNED,
+                      "args.workspace", "256", "misaligned");
+        args.workspace = args.y;
+        check_refused("run", gemmepi_elementwise_run(plan, &args, here->stream), GEMMEPI_INVALID_ARGUMENT,
+                      "args.workspace", "overlaps", "overlaps y");
+        args.workspace = NULL;
+        CHECK(gemmepi_stream_create(here->context, &stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        check_refused("run", gemmepi_elementwise_run(plan, &args, stream), GEMMEPI_BUFFER_TOO_SMALL,
+                      "args.workspace", "NULL", "not prepared");
+        CHECK(gemmepi_stream_destroy(here->context, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        check_untouched("workspace");
+    }
+    gemmepi_elementwise_destroy(plan);
+}
+
+int main(void) {
+    test_device devices[2];
+    int opened = test_devices_open(devices), i;
+    for (i = 0; i < opened; i++) {
+        here = devices + i;
+        printf("on %s:\n", here->name);
+        RUN(null_is_refused_wherever_something_is_needed);
+        RUN(calls_without_a_context_are_refused);
+        RUN(an_operation_must_be_one);
+        RUN(tensors_that_are_needed_must_be_there);
+        RUN(tensors_without_a_use_are_refused);
+        RUN(a_tensor_must_be_one);
+        RUN(offsets_and_sizes_of_buffers_are_looked_at);
+        RUN(shapes_must_go_together);
+        RUN(dtypes_must_go_together);
+        RUN(activations_and_their_parameters_are_looked_at);
+        RUN(flags_go_with_their_operations);
+        RUN(scales_of_casts_are_looked_at);
+        RUN(numbers_of_casts_are_given_as_flags_say);
+        RUN(an_output_must_have_a_place_for_each_element);
+        RUN(bias_grad_keeps_one_axis);
+        RUN(a_split_takes_an_even_axis);
+        RUN(data_must_be_there);
+        RUN(data_must_be_aligned_as_promised);
+        RUN(outputs_overlap_nothing_but_what_they_are_exactly);
+        RUN(what_shares_a_range_but_no_byte_is_accepted);
+        RUN(workspace_is_looked_at);
+        image_free(&placed);
+        test_device_close(here);
+    }
+    return test_finish() || opened == 0;
+}
