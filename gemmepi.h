@@ -520,8 +520,9 @@ typedef struct gemmepi_elementwise_desc {
                          0: 16, or the size of an element where that is less                                 */
 } gemmepi_elementwise_desc;
 
-/* The tensors' data, as desc has tensors, and what a run may change. An output must not overlap anything, except that it may
-   be exactly (pointer, dtype, shape, strides) an input, if it is not a sum. */
+/* The tensors' data, as desc has tensors, and what a run may change. An output must not overlap anything, except that it
+   may be exactly (pointer, dtype, strides) an input, or the half of one that is split: but no sum may, and no cast with
+   CAST_Y_SCALE or scales of rows or blocks. */
 typedef struct gemmepi_elementwise_args {
     const void *a, *b, *w, *dy;
     void *y, *da, *db, *dw;
@@ -3909,6 +3910,9 @@ static gemmepi_status gemmepi__check_written(gemmepi__task *task, int which) {
     task->is_empty = 0;
     for (d = 0; d < task->rank; d++)
         repeats |= !(operand->summed >> d & 1) && task->shape[d] > 1 && operand->stride[d] == 0;
+    if (operand->pointer != which) /* two halves of one tensor */
+        repeats |= gemmepi__layouts_share(&layout, &layout,
+                                          operand->offset - task->operands[operand->pointer].offset);
     if (repeats || gemmepi__layout_repeats(&layout))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "%s is written, but its strides put several of its elements into the same place",
@@ -6281,7 +6285,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    }\n"
     "};\n"
     "\n"
-    "// exp(x) = (1 + less_1) 4^k, with root = 2^k and the remainder x - k log(4) in +-log(2); of x <= 64, NaN stays in less_1\n"
+    "// exp(x) = (1 + less_1) 4^k, with root = 2^k and the remainder x - k log(4) in +-log(2), of x <= 64; less_1 keeps NaN\n"
     "struct Reduced_exponential {\n"
     "    float less_1, root;\n"
     "};\n"
@@ -6377,26 +6381,29 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return {below ? e.part * inverse : inverse, below ? e.root : A(1), below ? inverse : e.value() * inverse};\n"
     "}\n"
     "\n"
-    "// v s(x)\n"
-    "template <class A> __device__ inline A times_logistic(A v, A x) {\n"
+    "// v factor s(x)\n"
+    "template <class A> __device__ inline A times_logistic(A v, A factor, A x) {\n"
     "    Logistic<A> s = logistic(x);\n"
-    "    return v * s.root * s.part * s.root;\n"
+    "    return v * s.root * (factor * s.part) * s.root;\n"
+    "}\n"
+    "template <class A> __device__ inline A times_logistic(A v, A x) {\n"
+    "    return times_logistic(v, A(1), x);\n"
     "}\n"
     "\n"
     "// v times the derivative of x s(w), w a function of x and `slope` its derivative: s(w) (1 + x slope s(-w)). A root goes\n"
     "// into the sum, which may then not overflow where s(w) is 0. At infinity the formula is NaN.\n"
     "template <class A> __device__ inline A times_gate_derivative(A v, A x, A w, A slope) {\n"
     "    Logistic<A> s = logistic(w);\n"
-    "    return v * s.root * s.part * (s.root + x * (s.opposite * s.root) * slope);\n"
+    "    return v * s.root * ((s.root + x * (s.opposite * s.root) * slope) * s.part);\n"
     "}\n"
     "\n"
     "// v factor s(x) s(-x), of x <= 0\n"
     "template <class A> __device__ inline A times_logistic_derivative(A v, A factor, A x) {\n"
-    "    Exponential<A> e = exponential(x);\n"
+    "    Exponential<A> e = exponential(x);\n",
     "    A inverse = reciprocal_of_1_plus(e.part * e.root, e.root);\n"
     "    return v * e.root * (e.part * inverse * inverse * (factor * e.root));\n"
     "}\n"
-    "\n",
+    "\n"
     "// 2 sqrt(2/pi) (x + 0.044715 x^3), of which GELU_TANH is x times the logistic, and its derivative. This is held where\n"
     "// the logistic of the other has long been 0 or 1, so that nothing overflows.\n"
     "template <class A> __device__ inline A gelu_argument(A x) {\n"
@@ -6411,9 +6418,9 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "\n"
     "// >>the normal distribution\n"
     "\n"
-    "// v (Phi(x) + factor phi(x)), factor 0 or x. Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and is a ratio\n"
-    "// of polynomials with positive coefficients, made with Lawson's iteration on 0 <= y <= 20 (from where on the exponential\n"
-    "// of f32 is 0, whatever v is) for the least largest relative error.\n"
+    "// v Phi(x), and with Derivative v (Phi(x) + x phi(x)). Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and\n"
+    "// is a ratio of polynomials with positive coefficients, made with Lawson's iteration on 0 <= y <= 20 for the least\n"
+    "// largest relative error; from there on the exponential is 0 in f32, whatever v is.\n"
     "template <bool Derivative> __device__ inline float times_normal(float v, float x) {\n"
     "    float size = fabsf(x), y = fminf(size, 20);\n"
     "    Exponential<float> e = exponential(-0.5f * x * x);\n"
@@ -6433,7 +6440,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        tail = fmaf(size, -0.39894228040143267794f, tail);\n"
     "    tail *= e.root;\n"
     "    float rest = e.part * e.root;\n"
-    "    return x < 0 ? v * tail * rest : v * fmaf(-tail, rest, 1);\n"
+    "    return (x < 0 ? v * tail : v) * (x < 0 ? rest : fmaf(-tail, rest, 1));\n"
     "}\n"
     "template <bool Derivative> __device__ inline double times_normal(double v, double x) {\n"
     "    Exponential<double> e = exponential(-0.5 * x * x);\n"
@@ -6468,10 +6475,10 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    A y = x * m.e.root * (m.n * m.inverse) * m.e.root;\n"
     "    return x > FAR<A> ? x : y;\n"
     "}\n"
-    "template <class A> __device__ inline A times_mish_derivative(A v, A x) {\n"
+    "template <class A> __device__ inline A times_mish_derivative(A v, A x) {\n",
     "    Mish<A> m = mish_parts(x);\n"
     "    A sum = m.n + x * ((m.e.part + m.e.part * m.e.value()) * m.inverse);\n"
-    "    A y = v * (sum * m.inverse * m.e.root) * m.e.root;\n",
+    "    A y = v * (sum * m.inverse * m.e.root) * m.e.root;\n"
     "    return x > FAR<A> ? v + (x - x) : y; // at infinity the formula is NaN\n"
     "}\n"
     "\n"
@@ -6552,12 +6559,18 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    }\n"
     "}\n"
     "\n"
-    "// Both for gated layers: the value at x, and v times the derivative. They are made of the same parts of x, which the\n"
-    "// compiler computes once.\n"
-    "template <int Activation, class A>\n"
-    "__device__ inline void activate_and_derive(A v, A x, A parameter, A &value, A &slope) {\n"
-    "    value = activate<Activation>(x, parameter);\n"
-    "    slope = times_derivative<Activation>(v, x, parameter);\n"
+    "// v times the activation, which may be subnormal or 0 where the product is not.\n"
+    "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n"
+    "    if constexpr (Activation == GELU_TANH)\n",
+    "        return times_logistic(v, x, gelu_argument(x));\n"
+    "    else if constexpr (Activation == SILU)\n"
+    "        return times_logistic(v, x, x);\n"
+    "    else if constexpr (Activation == SIGMOID)\n"
+    "        return times_logistic(v, A(1), x);\n"
+    "    else if constexpr (Activation == QUICK_GELU)\n"
+    "        return times_logistic(v, x, A(1.702) * x);\n"
+    "    else\n"
+    "        return v * activate<Activation>(x, parameter);\n"
     "}\n",
     NULL};
 
@@ -6585,15 +6598,42 @@ static const char *const gemmepi__source_amax_cuh[] = {
     "    }\n"
     "}\n"
     "\n"
-    "// The largest of all threads of a warp into memory. Every thread of the warp takes part.\n"
-    "template <class M> __device__ inline void store_largest(void *amax, M largest) {\n"
+    "// The largest of all threads of a warp, in each of them. Every thread of the warp takes part.\n"
+    "template <class M> __device__ inline M largest_of_warp(M largest) {\n"
     "#pragma unroll\n"
     "    for (int step = 16; step > 0; step /= 2) {\n"
     "        M other = __shfl_xor_sync(0xffffffff, largest, step);\n"
     "        largest = other > largest ? other : largest;\n"
     "    }\n"
-    "    if ((threadIdx.y * blockDim.x + threadIdx.x) % 32 == 0 && largest != 0)\n"
+    "    return largest;\n"
+    "}\n"
+    "\n"
+    "// Into memory, which most often holds a larger number already: a look at it spares the atomic operations, of which memory\n"
+    "// makes one at a time. What the look finds may be old, then it is too small.\n"
+    "template <class M> __device__ inline void raise_to(void *amax, M largest) {\n"
+    "    if (largest > *(volatile M *)amax)\n"
     "        atomicMax((M *)amax, largest);\n"
+    "}\n"
+    "\n"
+    "// Every thread of the warp takes part.\n"
+    "template <class M> __device__ inline void store_largest(void *amax, M largest) {\n"
+    "    largest = largest_of_warp(largest);\n"
+    "    if ((threadIdx.y * blockDim.x + threadIdx.x) % 32 == 0)\n"
+    "        raise_to(amax, largest);\n"
+    "}\n"
+    "\n"
+    "// Every thread of the block, which is a line of Threads, takes part.\n"
+    "template <int Threads, class M> __device__ inline void store_largest_of_block(void *amax, M largest) {\n"
+    "    __shared__ M warps[Threads / 32];\n"
+    "    largest = largest_of_warp(largest);\n"
+    "    if (threadIdx.x % 32 == 0)\n"
+    "        warps[threadIdx.x / 32] = largest;\n"
+    "    __syncthreads();\n"
+    "    if (threadIdx.x < 32) {\n"
+    "        largest = largest_of_warp(threadIdx.x < Threads / 32 ? warps[threadIdx.x] : M(0));\n"
+    "        if (threadIdx.x == 0)\n"
+    "            raise_to(amax, largest);\n"
+    "    }\n"
     "}\n",
     NULL};
 
@@ -6714,7 +6754,7 @@ static const char *const gemmepi__source_elementwise_cu[] = {
     "#undef GEMMEPI_STORE\n"
     "    }\n"
     "    if (CAST_AMAX)\n"
-    "        store_largest(p.operation.amax, largest);\n"
+    "        store_largest_of_block<THREADS>(p.operation.amax, largest);\n"
     "}\n"
     "\n"
     "#else\n"
@@ -6727,35 +6767,54 @@ static const char *const gemmepi__source_elementwise_cu[] = {
     "    ALONG_VECTORS, // dense and aligned along the first axis: by vectors\n"
     "    REPEATED,      // one number along the first axis\n"
     "    ALONG_I,       // element by element, neighbouring threads along the first axis, and exchanged in shared memory\n",
-    "    ALONG_J        // likewise along the second: the tensor is transposed\n"
+    "    ALONG_J,       // likewise along the second: the tensor is transposed\n"
+    "    COLUMNS        // transposed, dense and aligned along the second axis: by vectors, and exchanged\n"
     "};\n"
-    "template <int Tensor> constexpr int MODE = USED<Tensor> ? GEMMEPI_MODES >> 2 * Tensor & 3 : REPEATED;\n"
+    "template <int Tensor> constexpr int MODE = USED<Tensor> ? GEMMEPI_MODES >> 4 * Tensor & 15 : REPEATED;\n"
+    "template <int Tensor> constexpr bool IS_TRANSPOSED = MODE<Tensor> == ALONG_J || MODE<Tensor> == COLUMNS;\n"
+    "template <int Tensor> constexpr bool IS_EXCHANGED = MODE<Tensor> == ALONG_I || IS_TRANSPOSED<Tensor>;\n"
     "\n"
     "constexpr int PER_THREAD = GEMMEPI_PER_THREAD;\n"
     "constexpr int TILE_I = GEMMEPI_TILE, TILE_J = THREADS * PER_THREAD / TILE_I;\n"
     "constexpr int VECTORS = PER_THREAD / VECTOR; // of a thread\n"
     "static_assert(TILE_J >= 1, \"the tile is larger than a block's elements\");\n"
     "\n"
-    "constexpr bool TRANSPOSES = MODE<IN_A> == ALONG_J || MODE<IN_B> == ALONG_J || MODE<IN_W> == ALONG_J ||\n"
-    "                            MODE<IN_DY> == ALONG_J || MODE<OUT_Y> == ALONG_J || MODE<OUT_DA> == ALONG_J ||\n"
-    "                            MODE<OUT_DB> == ALONG_J || MODE<OUT_DW> == ALONG_J;\n"
+    "constexpr bool TRANSPOSES = IS_TRANSPOSED<IN_A> || IS_TRANSPOSED<IN_B> || IS_TRANSPOSED<IN_W> || IS_TRANSPOSED<IN_DY> ||\n"
+    "                            IS_TRANSPOSED<OUT_Y> || IS_TRANSPOSED<OUT_DA> || IS_TRANSPOSED<OUT_DB> || IS_TRANSPOSED<OUT_DW>;\n"
+    "constexpr bool EXCHANGES = IS_EXCHANGED<IN_A> || IS_EXCHANGED<IN_B> || IS_EXCHANGED<IN_W> || IS_EXCHANGED<IN_DY> ||\n"
+    "                           IS_EXCHANGED<OUT_Y> || IS_EXCHANGED<OUT_DA> || IS_EXCHANGED<OUT_DB> || IS_EXCHANGED<OUT_DW>;\n"
     "\n"
     "// In shared memory: rows along the first axis, an odd number of words long where columns are read or written, so that\n"
     "// they meet all banks.\n"
     "template <class T> constexpr int PITCH = TILE_I + (TRANSPOSES ? (sizeof(T) < 4 ? 4 / sizeof(T) : 1) : 0);\n"
-    "constexpr int SHARED_BYTES = TILE_J * (TILE_I + (TRANSPOSES ? 4 : 0)) * LARGEST_SIZE;\n"
+    "constexpr int SHARED_BYTES = EXCHANGES ? TILE_J * (TILE_I + (TRANSPOSES ? 4 : 0)) * LARGEST_SIZE : 16;\n"
     "\n"
-    "// Of this thread's vector v, and of its element e in the order in which a mode goes through the tile: where in the tile.\n"
-    "__device__ inline void place_of_vector(int v, int &i, int &j) {\n"
-    "    int at = v * THREADS + threadIdx.x;\n"
-    "    i = at % (TILE_I / VECTOR) * VECTOR;\n"
-    "    j = at / (TILE_I / VECTOR);\n"
-    "}\n"
-    "template <int Mode> __device__ inline void place_of_element(int e, int &i, int &j) {\n"
-    "    int at = e * THREADS + threadIdx.x;\n"
-    "    i = Mode == ALONG_I ? at % TILE_I : at / TILE_J;\n"
-    "    j = Mode == ALONG_I ? at / TILE_I : at % TILE_J;\n"
-    "}\n"
+    "// How a thread goes through the tile in a mode: in steps of Unit elements along one axis, Width of them in a line. Both\n"
+    "// Width and THREADS are powers of two, so each step moves by a distance that is known now.\n"
+    "template <int Mode> struct Walk {\n"
+    "    static constexpr bool BY_J = Mode == ALONG_J || Mode == COLUMNS;\n"
+    "    static constexpr int UNIT = Mode == ALONG_I || Mode == ALONG_J ? 1 : VECTOR;\n"
+    "    static constexpr int WIDTH = (BY_J ? TILE_J : TILE_I) / UNIT;\n"
+    "    static constexpr int STEPS = PER_THREAD / UNIT;\n"
+    "    int i, j; // at the first step\n"
+    "    __device__ Walk() {\n"
+    "        int along = threadIdx.x % WIDTH * UNIT, across = threadIdx.x / WIDTH;\n"
+    "        i = BY_J ? across : along;\n"
+    "        j = BY_J ? along : across;\n"
+    "    }\n"
+    "    static constexpr __device__ int along(int step) {\n"
+    "        return step * THREADS % WIDTH * UNIT;\n"
+    "    }\n"
+    "    static constexpr __device__ int across(int step) {\n"
+    "        return step * THREADS / WIDTH;\n"
+    "    }\n"
+    "    static constexpr __device__ int i_of(int step) {\n"
+    "        return BY_J ? across(step) : along(step);\n"
+    "    }\n"
+    "    static constexpr __device__ int j_of(int step) {\n"
+    "        return BY_J ? along(step) : across(step);\n"
+    "    }\n"
+    "};\n"
     "\n"
     "// Where a tile lies: its extents within the tensors, and its first index along each axis.\n"
     "struct Place {\n"
@@ -6776,37 +6835,41 @@ static const char *const gemmepi__source_elementwise_cu[] = {
     "}\n"
     "\n"
     "template <int Tensor> struct Tile {\n"
-    "    Vector<Tensor> words[VECTORS];      // of this thread\n"
-    "    Type<Tensor> single[VECTORS];       // REPEATED\n"
+    "    Vector<Tensor> words[VECTORS];     // of this thread; COLUMNS: also on the way\n"
+    "    Type<Tensor> single[VECTORS];      // REPEATED\n"
     "    Type<Tensor> elements[PER_THREAD]; // ALONG_I, ALONG_J: on the way to or from shared memory\n"
     "};\n"
+    "\n"
+    "// How many of a step's elements exist.\n",
+    "template <int Mode> __device__ inline int exist(const Place &place, const Walk<Mode> &walk, int step) {\n"
+    "    int i = place.extent_i - walk.i - Walk<Mode>::i_of(step), j = place.extent_j - walk.j - Walk<Mode>::j_of(step);\n"
+    "    int left = Walk<Mode>::BY_J ? j : i;\n"
+    "    if ((Walk<Mode>::BY_J ? i : j) <= 0)\n"
+    "        return 0;\n"
+    "    return left < Walk<Mode>::UNIT ? left : Walk<Mode>::UNIT;\n"
+    "}\n"
     "\n"
     "template <int Tensor>\n"
     "__device__ inline void load_tile(const gemmepi__strided_params &p, const Place &place, Tile<Tensor> &x) {\n"
     "    if constexpr (USED<Tensor>) {\n"
-    "        const Type<Tensor> *from = tile_of<Tensor>(p, place);\n"
+    "        typedef Walk<MODE<Tensor>> W;\n"
+    "        W walk;\n"
     "        long long step_i = p.stride[Tensor][0], step_j = p.stride[Tensor][1];\n"
-    "        int i, j;\n"
-    "        if constexpr (MODE<Tensor> == ALONG_I || MODE<Tensor> == ALONG_J) {\n"
+    "        const Type<Tensor> *from = tile_of<Tensor>(p, place) + walk.i * step_i + walk.j * step_j;\n"
     "#pragma unroll\n"
-    "            for (int e = 0; e < PER_THREAD; e++) {\n"
-    "                place_of_element<MODE<Tensor>>(e, i, j);\n"
-    "                x.elements[e] = Type<Tensor>();\n"
-    "                if (i < place.extent_i && j < place.extent_j)\n"
-    "                    x.elements[e] = from[i * step_i + j * step_j];\n"
-    "            }\n"
-    "        } else {\n"
-    "#pragma unroll\n"
-    "            for (int v = 0; v < VECTORS; v++) {\n"
-    "                place_of_vector(v, i, j);\n"
-    "                if constexpr (MODE<Tensor> == REPEATED) {\n"
-    "                    x.single[v] = Type<Tensor>();\n"
-    "                    if (j < place.extent_j)\n"
-    "                        x.single[v] = from[j * step_j];\n"
-    "                } else {\n"
-    "                    int left = j < place.extent_j ? place.extent_i - i : 0;\n"
-    "                    x.words[v] = load_vector<Tensor>(from + i + j * step_j, left < VECTOR ? left : VECTOR);\n",
-    "                }\n"
+    "        for (int step = 0; step < W::STEPS; step++) {\n"
+    "            const Type<Tensor> *at = from + (W::i_of(step) * step_i + W::j_of(step) * step_j);\n"
+    "            int valid = exist(place, walk, step);\n"
+    "            if constexpr (W::UNIT == 1) {\n"
+    "                x.elements[step] = Type<Tensor>();\n"
+    "                if (valid > 0)\n"
+    "                    x.elements[step] = *at;\n"
+    "            } else if constexpr (MODE<Tensor> == REPEATED) {\n"
+    "                x.single[step] = Type<Tensor>();\n"
+    "                if (valid > 0)\n"
+    "                    x.single[step] = *at;\n"
+    "            } else {\n"
+    "                x.words[step] = load_vector<Tensor>(at, valid);\n"
     "            }\n"
     "        }\n"
     "    }\n"
@@ -6836,26 +6899,35 @@ static const char *const gemmepi__source_elementwise_cu[] = {
     "\n"
     "// An input's elements, in the order in which they were loaded, become this thread's vectors. Every thread takes part.\n"
     "template <int Tensor> __device__ inline void exchange_input(char *shared, Tile<Tensor> &x) {\n"
-    "    if constexpr (MODE<Tensor> == ALONG_I || MODE<Tensor> == ALONG_J) {\n"
+    "    if constexpr (IS_EXCHANGED<Tensor>) {\n"
+    "        typedef Walk<MODE<Tensor>> W;\n"
+    "        typedef Walk<ALONG_VECTORS> V;\n"
+    "        constexpr int pitch = PITCH<Type<Tensor>>;\n"
+    "        W walk;\n"
+    "        V vectors;\n"
     "        Type<Tensor> *tile = (Type<Tensor> *)shared;\n"
-    "        int i, j;\n"
     "        __syncthreads();\n"
     "#pragma unroll\n"
-    "        for (int e = 0; e < PER_THREAD; e++) {\n"
-    "            place_of_element<MODE<Tensor>>(e, i, j);\n"
-    "            tile[j * PITCH<Type<Tensor>> + i] = x.elements[e];\n"
+    "        for (int step = 0; step < W::STEPS; step++) {\n"
+    "            Type<Tensor> *to = tile + (walk.j * pitch + walk.i) + (W::j_of(step) * pitch + W::i_of(step));\n"
+    "            if constexpr (W::UNIT == 1) {\n"
+    "                *to = x.elements[step];\n"
+    "            } else {\n"
+    "                Run<Type<Tensor>, VECTOR> run = run_of(x.words[step]);\n"
+    "#pragma unroll\n"
+    "                for (int k = 0; k < VECTOR; k++)\n"
+    "                    to[k * pitch] = run.at[k];\n"
+    "            }\n"
     "        }\n"
     "        __syncthreads();\n"
     "#pragma unroll\n"
-    "        for (int v = 0; v < VECTORS; v++) {\n"
-    "            place_of_vector(v, i, j);\n"
-    "            x.words[v] = vector_from_shared<Tensor>(tile + j * PITCH<Type<Tensor>> + i);\n"
-    "        }\n"
+    "        for (int v = 0; v < VECTORS; v++)\n"
+    "            x.words[v] = vector_from_shared<Tensor>(tile + (vectors.j * pitch + vectors.i) + (V::j_of(v) * pitch + V::i_of(v)));\n"
     "    }\n"
     "}\n"
     "\n"
     "template <int Tensor>\n"
-    "__device__ inline void take_tile(const Tile<Tensor> &x, int v, Acc (&values)[TENSORS][VECTOR]) {\n"
+    "__device__ inline void take_tile(const Tile<Tensor> &x, int v, Acc (&values)[TENSORS][VECTOR]) {\n",
     "    if constexpr (USED<Tensor> && MODE<Tensor> == REPEATED)\n"
     "        repeat_value<Tensor>(x.single[v], values);\n"
     "    else if constexpr (USED<Tensor>)\n"
@@ -6871,36 +6943,42 @@ static const char *const gemmepi__source_elementwise_cu[] = {
     "template <int Tensor>\n"
     "__device__ inline void store_tile(const gemmepi__strided_params &p, const Place &place, char *shared, const Tile<Tensor> &y) {\n"
     "    if constexpr (USED<Tensor>) {\n"
-    "        Type<Tensor> *to = tile_of<Tensor>(p, place);\n"
+    "        typedef Walk<MODE<Tensor>> W;\n"
+    "        typedef Walk<ALONG_VECTORS> V;\n"
+    "        constexpr int pitch = PITCH<Type<Tensor>>;\n"
+    "        W walk;\n"
+    "        V vectors;\n"
     "        long long step_i = p.stride[Tensor][0], step_j = p.stride[Tensor][1];\n"
-    "        int i, j;\n"
-    "        if constexpr (MODE<Tensor> == ALONG_VECTORS) {\n"
-    "#pragma unroll\n"
-    "            for (int v = 0; v < VECTORS; v++) {\n"
-    "                place_of_vector(v, i, j);\n"
-    "                int left = j < place.extent_j ? place.extent_i - i : 0;\n"
-    "                store_vector<Tensor>(to + i + j * step_j, left < VECTOR ? left : VECTOR, y.words[v]);\n"
-    "            }\n"
-    "        } else {\n"
-    "            Type<Tensor> *tile = (Type<Tensor> *)shared;\n"
+    "        Type<Tensor> *tile = (Type<Tensor> *)shared, *to = tile_of<Tensor>(p, place) + walk.i * step_i + walk.j * step_j;\n"
+    "        if constexpr (IS_EXCHANGED<Tensor>) {\n"
     "            __syncthreads();\n"
     "#pragma unroll\n"
-    "            for (int v = 0; v < VECTORS; v++) {\n"
-    "                place_of_vector(v, i, j);\n"
-    "                vector_to_shared<Tensor>(tile + j * PITCH<Type<Tensor>> + i, y.words[v]);\n"
-    "            }\n"
+    "            for (int v = 0; v < VECTORS; v++)\n"
+    "                vector_to_shared<Tensor>(tile + (vectors.j * pitch + vectors.i) + (V::j_of(v) * pitch + V::i_of(v)), y.words[v]);\n"
     "            __syncthreads();\n"
+    "        }\n"
     "#pragma unroll\n"
-    "            for (int e = 0; e < PER_THREAD; e++) {\n"
-    "                place_of_element<MODE<Tensor>>(e, i, j);\n"
-    "                if (i < place.extent_i && j < place.extent_j)\n"
-    "                    to[i * step_i + j * step_j] = tile[j * PITCH<Type<Tensor>> + i];\n"
+    "        for (int step = 0; step < W::STEPS; step++) {\n"
+    "            const Type<Tensor> *from = tile + (walk.j * pitch + walk.i) + (W::j_of(step) * pitch + W::i_of(step));\n"
+    "            Type<Tensor> *at = to + (W::i_of(step) * step_i + W::j_of(step) * step_j);\n"
+    "            int valid = exist(place, walk, step);\n"
+    "            if constexpr (MODE<Tensor> == ALONG_VECTORS) {\n"
+    "                store_vector<Tensor>(at, valid, y.words[step]);\n"
+    "            } else if constexpr (W::UNIT == 1) {\n"
+    "                if (valid > 0)\n"
+    "                    *at = *from;\n"
+    "            } else {\n"
+    "                Run<Type<Tensor>, VECTOR> run;\n"
+    "#pragma unroll\n"
+    "                for (int k = 0; k < VECTOR; k++)\n"
+    "                    run.at[k] = from[k * pitch];\n"
+    "                store_vector<Tensor>(at, valid, words_of(run));\n"
     "            }\n"
     "        }\n"
     "    }\n"
     "}\n"
     "\n"
-    "// Blocks: tiles of the first axis, of the second, and the other axes' indices.\n",
+    "// Blocks: tiles of the first axis, of the second, and the other axes' indices.\n"
     "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_strided(GEMMEPI_PARAMS gemmepi__strided_params p) {\n"
     "    __shared__ alignas(16) char shared[SHARED_BYTES];\n"
     "    u32 rest = blockIdx.x / p.tiles_i;\n"
@@ -6942,11 +7020,11 @@ static const char *const gemmepi__source_elementwise_cu[] = {
     "        keep_tile(dw, v, values);\n"
     "    }\n"
     "    store_tile(p, place, shared, y);\n"
-    "    store_tile(p, place, shared, da);\n"
+    "    store_tile(p, place, shared, da);\n",
     "    store_tile(p, place, shared, db);\n"
     "    store_tile(p, place, shared, dw);\n"
     "    if (CAST_AMAX)\n"
-    "        store_largest(p.operation.amax, largest);\n"
+    "        store_largest_of_block<THREADS>(p.operation.amax, largest);\n"
     "}\n"
     "\n"
     "#endif\n",
@@ -7722,28 +7800,24 @@ static const char *const gemmepi__source_operations_cuh[] = {
     "    return s;\n"
     "}\n"
     "\n"
-    "// RELU's derivative is a selection, so that inf * 0 does not arise.\n"
-    "__device__ inline Acc times_slope(Acc dy, Acc x, Acc parameter) {\n"
-    "    if constexpr (GEMMEPI_ACTIVATION == RELU)\n"
-    "        return x > 0 ? dy : Acc(0);\n"
-    "    else\n"
-    "        return times_derivative<GEMMEPI_ACTIVATION>(dy, x, parameter);\n"
-    "}\n"
-    "\n"
     "// v holds the inputs of one index, and receives the outputs.\n"
-    "__device__ inline void operate(Acc (&v)[TENSORS], const Scalars &s) {\n",
+    "__device__ inline void operate(Acc (&v)[TENSORS], const Scalars &s) {\n"
     "    constexpr int operation = GEMMEPI_OPERATION;\n"
     "    if constexpr (operation == OP_ACTIVATION) {\n"
     "        v[OUT_Y] = activate<GEMMEPI_ACTIVATION>(v[IN_A], s.parameter);\n"
     "    } else if constexpr (operation == OP_ACTIVATION_BACKWARD) {\n"
-    "        v[OUT_DA] = times_slope(v[IN_DY], v[IN_A], s.parameter);\n"
+    "        v[OUT_DA] = times_derivative<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_A], s.parameter);\n",
     "    } else if constexpr (operation == OP_GATED) {\n"
-    "        v[OUT_Y] = v[IN_A] * activate<GEMMEPI_ACTIVATION>(v[IN_B], s.parameter);\n"
+    "        v[OUT_Y] = times_activation<GEMMEPI_ACTIVATION>(v[IN_A], v[IN_B], s.parameter);\n"
     "    } else if constexpr (operation == OP_GATED_BACKWARD) {\n"
     "        if (USED<OUT_DA>)\n"
-    "            v[OUT_DA] = v[IN_DY] * activate<GEMMEPI_ACTIVATION>(v[IN_B], s.parameter);\n"
-    "        if (USED<OUT_DB>)\n"
-    "            v[OUT_DB] = times_slope(v[IN_DY] * v[IN_A], v[IN_B], s.parameter);\n"
+    "            v[OUT_DA] = times_activation<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_B], s.parameter);\n"
+    "        if (USED<OUT_DB>) { // the larger factor first, so that no product on the way passes the range\n"
+    "            bool a_first = fabs(v[IN_A]) > fabs(v[IN_DY]);\n"
+    "            Acc larger = a_first ? v[IN_A] : v[IN_DY], other = a_first ? v[IN_DY] : v[IN_A];\n"
+    "            Acc slope = times_derivative<GEMMEPI_ACTIVATION>(larger, v[IN_B], s.parameter);\n"
+    "            v[OUT_DB] = GEMMEPI_ACTIVATION == RELU && !(v[IN_B] > 0) ? Acc(0) : slope * other;\n"
+    "        }\n"
     "    } else if constexpr (operation == OP_LERP) {\n"
     "        Acc a = v[IN_A], b = v[IN_B], w = USED<IN_W> ? v[IN_W] : s.weight, rest = USED<IN_W> ? 1 - w : s.rest;\n"
     "        bool near_a = USED<IN_W> ? w > Acc(-0.5) && w < Acc(0.5) : s.near_a;\n"
@@ -8103,7 +8177,8 @@ static const char *const gemmepi__source_scaled_cu[] = {
     "constexpr int VECTORS = TILE / ROWS;                       // of a thread\n"
     "constexpr bool K_FAST = GEMMEPI_K_FAST;\n"
     "constexpr bool TAKES_AMAX = GEMMEPI_AMAX || GEMMEPI_SCALE == FROM_TILE;\n"
-    "constexpr bool KEEPS_VALUES = VECTORS * WIDE * sizeof(A) <= 256; // in registers between amax and store; else it reads again\n"
+    "constexpr int WORDS = WIDE * sizeof(A) < 4 ? VECTORS : VECTORS * WIDE * (int)sizeof(A) / 4;\n"
+    "constexpr bool KEEPS_VALUES = WORDS <= 64 && WIDE > 1; // in registers between amax and store; else it reads again\n"
     "\n"
     "// Of the groups that a tile has: one for each row, or one alone.\n"
     "constexpr bool BY_ROWS = GEMMEPI_MODE == SCALE_OUTER || GEMMEPI_MODE == SCALE_VECTOR_128;\n"
@@ -8132,20 +8207,21 @@ static const char *const gemmepi__source_scaled_cu[] = {
     "    return __longlong_as_double((long long)bits);\n"
     "}\n"
     "\n"
-    "// amax over the largest number of y's type\n"
+    "// amax over the largest number of y's type; 1 where amax is 0 or not finite\n"
     "__device__ inline float scale_from(Magnitude bits) {\n"
     "    constexpr float largest = SAME<Y, E5M2> ? 57344.f : 448.f;\n"
     "    Acc amax = number_of(bits);\n"
-    "    float scale = (float)(amax / largest);\n"
-    "    return amax == 0 || amax - amax != 0 ? 1.f : scale < 1.17549435e-38f ? 1.17549435e-38f : scale;\n"
+    "    constexpr float least = 1.17549435e-38f, most = 3.40282347e38f; // where an f64 amax would lead out of f32\n"
+    "    Acc scale = amax / largest;\n"
+    "    return amax == 0 || amax - amax != 0 ? 1.f : scale < least ? least : scale > most ? most : (float)scale;\n"
     "}\n"
     "\n"
     "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {\n"
     "    __shared__ Magnitude largest[TILE];\n"
-    "    __shared__ Acc factor[TILE];\n"
+    "    __shared__ Acc factor[TILE];\n",
     "    u32 rest = blockIdx.x / p.tiles[0], item = rest / p.tiles[1], outer = item;\n"
     "    long long fast = (long long)(blockIdx.x - rest * p.tiles[0]) * TILE, slow = (long long)(rest - item * p.tiles[1]) * TILE;\n"
-    "    int extent_fast = p.extent[0] - fast < TILE ? (int)(p.extent[0] - fast) : TILE;\n",
+    "    int extent_fast = p.extent[0] - fast < TILE ? (int)(p.extent[0] - fast) : TILE;\n"
     "    int extent_slow = p.extent[1] - slow < TILE ? (int)(p.extent[1] - slow) : TILE;\n"
     "    const A *a = (const A *)p.a + fast * p.stride_a[0] + slow * p.stride_a[1];\n"
     "    Y *y = (Y *)p.y + fast * p.stride_y[0] + slow * p.stride_y[1];\n"
@@ -8160,11 +8236,8 @@ static const char *const gemmepi__source_scaled_cu[] = {
     "    Words<A, WIDE> words[KEEPS_VALUES ? VECTORS : 1];\n"
     "    if (threadIdx.x < TILE) {\n"
     "        largest[threadIdx.x] = 0;\n"
-    "        factor[threadIdx.x] = 1;\n"
-    "        if ((GEMMEPI_SCALE == GIVEN || GEMMEPI_SCALE == FROM_AMAX) && threadIdx.x < groups) {\n"
-    "            long long at = place_of(p, item, fast + (K_FAST ? 0 : threadIdx.x), slow + (K_FAST ? threadIdx.x : 0));\n"
-    "            factor[threadIdx.x] = GEMMEPI_SCALE == GIVEN ? p.scale[at] : scale_from(((const Magnitude *)p.amax)[at]);\n"
-    "        }\n"
+    "        if (GEMMEPI_SCALE == GIVEN && threadIdx.x < groups)\n"
+    "            factor[threadIdx.x] = p.scale[place_of(p, item, fast + (K_FAST ? 0 : threadIdx.x), slow + (K_FAST ? threadIdx.x : 0))];\n"
     "    }\n"
     "    auto load = [&](int v) -> Words<A, WIDE> {\n"
     "        int row = j + v * ROWS;\n"
@@ -8180,7 +8253,7 @@ static const char *const gemmepi__source_scaled_cu[] = {
     "    __syncthreads();\n"
     "    if (TAKES_AMAX) {\n"
     "        Magnitude columns[WIDE] = {};\n"
-    "#pragma unroll\n"
+    "#pragma unroll KEEPS_VALUES ? VECTORS : 8\n"
     "        for (int v = 0; v < VECTORS; v++) {\n"
     "            Acc values[WIDE];\n"
     "            Magnitude row = 0;\n"
@@ -8207,40 +8280,37 @@ static const char *const gemmepi__source_scaled_cu[] = {
     "                    atomicMax(&largest[i + e], columns[e]);\n"
     "                all = columns[e] > all ? columns[e] : all;\n"
     "            }\n"
-    "            if (!BY_ROWS)\n"
-    "                store_largest(&largest[0], all);\n"
+    "            all = BY_ROWS ? all : largest_of_warp(all);\n"
+    "            if (!BY_ROWS && threadIdx.x % 32 == 0)\n"
+    "                atomicMax(&largest[0], all);\n"
     "        }\n"
     "        __syncthreads();\n"
     "    }\n"
-    "    if (threadIdx.x < groups) {\n"
+    "    if (threadIdx.x < groups) { // the rest of largest is 0, and of factor not looked at\n"
     "        long long at = place_of(p, item, fast + (K_FAST ? 0 : threadIdx.x), slow + (K_FAST ? threadIdx.x : 0));\n"
-    "        if (GEMMEPI_SCALE == FROM_TILE) {\n"
-    "            float scale = scale_from(largest[threadIdx.x]);\n"
-    "            factor[threadIdx.x] = scale;\n"
-    "            p.y_scale[at] = scale;\n"
+    "        if (GEMMEPI_SCALE == FROM_TILE || GEMMEPI_SCALE == FROM_AMAX) {\n"
+    "            float scale = scale_from(GEMMEPI_SCALE == FROM_TILE ? largest[threadIdx.x] : ((const Magnitude *)p.amax)[at]);\n"
+    "            factor[threadIdx.x] = 1 / (Acc)scale;\n"
+    "            if (GEMMEPI_SCALE == FROM_TILE || (GEMMEPI_MODE == SCALE_TENSOR ? blockIdx.x == 0 : (K_FAST ? fast : slow) == 0))\n",
+    "                p.y_scale[at] = scale;\n"
     "        }\n"
-    "        if (GEMMEPI_SCALE == FROM_AMAX && (GEMMEPI_MODE == SCALE_TENSOR ? blockIdx.x == 0 : (K_FAST ? fast : slow) == 0))\n"
-    "            p.y_scale[at] = (float)factor[threadIdx.x];\n"
     "        if (GEMMEPI_AMAX && (GEMMEPI_MODE == SCALE_TENSOR || GEMMEPI_MODE == SCALE_OUTER))\n"
-    "            atomicMax((Magnitude *)p.amax + at, largest[threadIdx.x]);\n"
+    "            raise_to((Magnitude *)p.amax + at, largest[threadIdx.x]);\n"
     "        else if (GEMMEPI_AMAX)\n"
     "            ((Magnitude *)p.amax)[at] = largest[threadIdx.x];\n"
-    "    }\n",
+    "    }\n"
     "    if (!GEMMEPI_STORES)\n"
     "        return;\n"
     "    __syncthreads();\n"
-    "#pragma unroll\n"
+    "#pragma unroll KEEPS_VALUES ? VECTORS : 8\n"
     "    for (int v = 0; v < VECTORS; v++) {\n"
     "        Acc values[WIDE];\n"
     "        int row = j + v * ROWS;\n"
     "        run_to_acc(run_of(KEEPS_VALUES ? words[KEEPS_VALUES ? v : 0] : load(v)), values);\n"
     "#pragma unroll\n"
     "        for (int e = 0; e < WIDE; e++) {\n"
-    "            Acc scale = factor[group_of(i + e, row)];\n"
-    "            if (GEMMEPI_SCALE == GIVEN)\n"
-    "                values[e] *= scale;\n"
-    "            else if (GEMMEPI_SCALE != AS_IT_IS)\n"
-    "                values[e] /= scale;\n"
+    "            if (GEMMEPI_SCALE != AS_IT_IS)\n"
+    "                values[e] *= factor[group_of(i + e, row)];\n"
     "        }\n"
     "        Run<Y, WIDE> run = run_from_acc<Y>(values);\n"
     "        Y *to = y + row * p.stride_y[1] + i * p.stride_y[0];\n"
@@ -8269,11 +8339,13 @@ static const char *const gemmepi__source_sum_cu[] = {
     "#define GEMMEPI_ACCUMULATE 0     // 1: add to what it holds\n"
     "#define GEMMEPI_VECTORS    0     // 1: every input is dense and aligned, or repeats, along the innermost axis\n"
     "#define GEMMEPI_REPEATS    0     // bit t: tensor t is one number along the innermost axis\n"
+    "#define GEMMEPI_AT_ONCE    8     // rows or vectors that a thread has under way, a power of two\n"
     "#define GEMMEPI_KEPT       1     // 1: gemmepi_sum_kept, 0: gemmepi_sum_along\n"
+    "#define GEMMEPI_ONE_AXIS   0     // 1: what is added up is one axis, or none\n"
     "#endif\n"
     "\n"
-    "constexpr int THREADS = 256, AT_ONCE = 8; // rows, or vectors, under way at a time\n"
-    "constexpr bool IN_F32 = LARGEST_SIZE <= 2;  // how the first eight are added\n"
+    "constexpr int THREADS = 256, AT_ONCE = GEMMEPI_AT_ONCE; // rows, or vectors, under way at a time\n"
+    "constexpr bool IN_F32 = LARGEST_SIZE <= 2;         // how the first eight are added\n"
     "constexpr int WIDE = GEMMEPI_VECTORS ? VECTOR : 1;\n"
     "typedef GEMMEPI_OUT_TYPE Out;\n"
     "\n"
@@ -8344,8 +8416,8 @@ static const char *const gemmepi__source_sum_cu[] = {
     "__device__ inline Index operator+(const Index &x, const Index &y) {\n"
     "    return {x.at[0] + y.at[0], x.at[1] + y.at[1], x.at[2] + y.at[2], x.at[3] + y.at[3]};\n"
     "}\n"
-    "\n"
-    "// Offsets of one index; with `lines` the innermost axis counts in lines, of which `first` receives the first element.\n",
+    "\n",
+    "// Offsets of one index; with `lines` the innermost axis counts in lines, of which `first` receives the first element.\n"
     "__device__ inline Index index_of(const gemmepi__axes &axes, long long index, bool lines, long long &first) {\n"
     "    Index result = {};\n"
     "    first = 0;\n"
@@ -8373,6 +8445,17 @@ static const char *const gemmepi__source_sum_cu[] = {
     "__device__ inline Lines load_lines(const gemmepi__sum_params &p, const Index &index, int valid) {\n"
     "    return {load_line<IN_A>(p, index.at[IN_A], valid), load_line<IN_B>(p, index.at[IN_B], valid),\n"
     "            load_line<IN_W>(p, index.at[IN_W], valid), load_line<IN_DY>(p, index.at[IN_DY], valid)};\n"
+    "}\n"
+    "\n"
+    "// `count` steps along the only axis that is added up.\n"
+    "__device__ inline Index steps_of(const gemmepi__sum_params &p, long long count) {\n"
+    "    Index result = {};\n"
+    "#define GEMMEPI_STEP(Tensor)  \\\n"
+    "    if (USED<Tensor>)         \\\n"
+    "        result.at[Tensor] = count * p.summed.stride[Tensor][0];\n"
+    "    GEMMEPI_EACH_INPUT(GEMMEPI_STEP)\n"
+    "#undef GEMMEPI_STEP\n"
+    "    return result;\n"
     "}\n"
     "\n"
     "// >>the end of a sum\n"
@@ -8409,13 +8492,28 @@ static const char *const gemmepi__source_sum_cu[] = {
     "    }\n"
     "}\n"
     "\n"
+    "// Count rows to one, likewise.\n"
+    "template <int Count>\n"
+    "__device__ inline void sum_of_rows(const Lines *rows, const Scalars &s, const int *exist, Acc (&sums)[WIDE]) {\n"
+    "    if constexpr (Count == 1) {\n"
+    "        values_of(*rows, s, *exist, sums);\n"
+    "    } else {\n"
+    "        Acc others[WIDE];\n"
+    "        sum_of_rows<Count / 2>(rows, s, exist, sums);\n"
+    "        sum_of_rows<Count / 2>(rows + Count / 2, s, exist + Count / 2, others);\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < WIDE; i++)\n"
+    "            sums[i] += others[i];\n"
+    "    }\n"
+    "}\n"
+    "\n"
     "#if GEMMEPI_KEPT\n"
     "\n"
     "// A block has blockDim.x lines of kept elements, and adds up blockDim.y rows at a time.\n"
     "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_sum_kept(GEMMEPI_PARAMS gemmepi__sum_params p) {\n"
     "    __shared__ double shared[THREADS * WIDE];\n"
     "    Scalars s = scalars_of(p.operation);\n"
-    "    u32 part = blockIdx.x / p.kept_blocks, thread = threadIdx.y * blockDim.x + threadIdx.x;\n"
+    "    u32 part = blockIdx.x / p.kept_blocks, thread = threadIdx.y * blockDim.x + threadIdx.x;\n",
     "    long long lines = (p.kept.extent[0] + WIDE - 1) / WIDE, kept = p.kept_count / p.kept.extent[0] * lines;\n"
     "    long long line = (long long)(blockIdx.x - part * p.kept_blocks) * blockDim.x + threadIdx.x, first;\n"
     "    Index base = index_of(p.kept, line, true, first);\n"
@@ -8423,29 +8521,35 @@ static const char *const gemmepi__source_sum_cu[] = {
     "    long long row = part * p.part_count + threadIdx.y, end = (part + 1) * p.part_count, unused;\n"
     "    end = end < p.summed_count ? end : p.summed_count;\n"
     "    double sums[WIDE] = {};\n"
+    "    Index next = GEMMEPI_ONE_AXIS ? base + steps_of(p, row) : base, step = steps_of(p, blockDim.y);\n"
     "    for (; row < end && valid; row += (long long)AT_ONCE * blockDim.y) {\n"
     "        Lines loaded[AT_ONCE];\n"
-    "        Acc values[AT_ONCE][WIDE];\n"
+    "        int exist[AT_ONCE];\n"
     "#pragma unroll\n"
     "        for (int r = 0; r < AT_ONCE; r++) {\n"
     "            long long at = row + (long long)r * blockDim.y;\n"
-    "            loaded[r] = load_lines(p, base + index_of(p.summed, at < end ? at : row, false, unused), at < end ? valid : 0);\n"
+    "            if (!GEMMEPI_ONE_AXIS)\n"
+    "                next = base + index_of(p.summed, at < end ? at : row, false, unused);\n"
+    "            exist[r] = at < end ? valid : 0;\n"
+    "            loaded[r] = load_lines(p, next, exist[r]);\n"
+    "            if (GEMMEPI_ONE_AXIS)\n"
+    "                next = next + step;\n"
     "        }\n"
+    "        if (IN_F32) {\n"
+    "            Acc values[WIDE];\n"
+    "            sum_of_rows<AT_ONCE>(loaded, s, exist, values);\n"
     "#pragma unroll\n"
-    "        for (int r = 0; r < AT_ONCE; r++)\n",
-    "            values_of(loaded[r], s, row + (long long)r * blockDim.y < end ? valid : 0, values[r]);\n"
+    "            for (int i = 0; i < WIDE; i++)\n"
+    "                sums[i] += values[i];\n"
+    "        } else {\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < WIDE; i++) {\n"
-    "            Acc column[AT_ONCE];\n"
+    "            for (int r = 0; r < AT_ONCE; r++) {\n"
+    "                Acc values[WIDE];\n"
+    "                values_of(loaded[r], s, exist[r], values);\n"
     "#pragma unroll\n"
-    "            for (int r = 0; r < AT_ONCE; r++)\n"
-    "                column[r] = values[r][i];\n"
-    "            if (IN_F32)\n"
-    "                sums[i] += sum_of(column);\n"
-    "            else\n"
-    "#pragma unroll\n"
-    "                for (int r = 0; r < AT_ONCE; r++)\n"
-    "                    sums[i] += column[r];\n"
+    "                for (int i = 0; i < WIDE; i++)\n"
+    "                    sums[i] += values[i];\n"
+    "            }\n"
     "        }\n"
     "    }\n"
     "#pragma unroll\n"
@@ -8465,9 +8569,10 @@ static const char *const gemmepi__source_sum_cu[] = {
     "\n"
     "#else\n"
     "\n"
-    "// A block makes blockDim.y sums, each by blockDim.x threads that go through the lines of what is added up.\n"
+    "// A block makes blockDim.y sums, each by blockDim.x threads that go through the lines of what is added up. Both are powers\n"
+    "// of two, so a sum's threads are part of one warp, or whole warps.\n"
     "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_sum_along(GEMMEPI_PARAMS gemmepi__sum_params p) {\n"
-    "    __shared__ double shared[THREADS];\n"
+    "    __shared__ double warps[THREADS / 32];\n"
     "    Scalars s = scalars_of(p.operation);\n"
     "    u32 part = blockIdx.x / p.kept_blocks, thread = threadIdx.y * blockDim.x + threadIdx.x;\n"
     "    long long index = (long long)(blockIdx.x - part * p.kept_blocks) * blockDim.y + threadIdx.y, unused;\n"
@@ -8475,38 +8580,44 @@ static const char *const gemmepi__source_sum_cu[] = {
     "    Index base = index_of(p.kept, exists ? index : 0, false, unused);\n"
     "    long long line = part * p.part_count + threadIdx.x, end = (part + 1) * p.part_count;\n"
     "    end = !exists ? 0 : end < p.summed_count ? end : p.summed_count;\n"
+    "    Index next = GEMMEPI_ONE_AXIS ? base + steps_of(p, line * WIDE) : base, step = steps_of(p, blockDim.x * WIDE);\n"
     "    double sum = 0;\n"
     "    for (; line < end; line += (long long)AT_ONCE * blockDim.x) {\n"
     "        Lines loaded[AT_ONCE];\n"
     "        int valid[AT_ONCE];\n"
-    "        Acc values[AT_ONCE][WIDE];\n"
     "#pragma unroll\n"
     "        for (int r = 0; r < AT_ONCE; r++) {\n"
-    "            long long at = line + (long long)r * blockDim.x, first;\n"
-    "            Index place = base + index_of(p.summed, at < end ? at : line, true, first);\n"
-    "            valid[r] = at >= end ? 0 : p.summed.extent[0] - first < WIDE ? (int)(p.summed.extent[0] - first) : WIDE;\n"
-    "            loaded[r] = load_lines(p, place, valid[r]);\n"
+    "            long long at = line + (long long)r * blockDim.x, first = at * WIDE;\n"
+    "            if (!GEMMEPI_ONE_AXIS)\n"
+    "                next = base + index_of(p.summed, at < end ? at : line, true, first);\n"
+    "            valid[r] = at >= end ? 0 : p.summed.extent[0] - first < WIDE ? (int)(p.summed.extent[0] - first) : WIDE;\n",
+    "            loaded[r] = load_lines(p, next, valid[r]);\n"
+    "            if (GEMMEPI_ONE_AXIS)\n"
+    "                next = next + step;\n"
     "        }\n"
     "#pragma unroll\n"
-    "        for (int r = 0; r < AT_ONCE; r++)\n"
-    "            values_of(loaded[r], s, valid[r], values[r]);\n"
-    "#pragma unroll\n"
-    "        for (int r = 0; r < AT_ONCE; r++)\n"
+    "        for (int r = 0; r < AT_ONCE; r++) {\n"
+    "            Acc values[WIDE];\n"
+    "            values_of(loaded[r], s, valid[r], values);\n"
     "            if (IN_F32)\n"
-    "                sum += sum_of(values[r]);\n"
+    "                sum += sum_of(values);\n"
     "            else\n"
     "#pragma unroll\n"
     "                for (int i = 0; i < WIDE; i++)\n"
-    "                    sum += values[r][i];\n"
+    "                    sum += values[i];\n"
+    "        }\n"
     "    }\n"
-    "    shared[thread] = sum;\n"
-    "    for (u32 half = blockDim.x / 2; half > 0; half /= 2) {\n"
+    "    for (u32 half = (blockDim.x < 32 ? blockDim.x : 32) / 2; half > 0; half /= 2)\n"
+    "        sum += __shfl_xor_sync(0xffffffff, sum, half);\n"
+    "    if (blockDim.x > 32) {\n"
+    "        if (thread % 32 == 0)\n"
+    "            warps[thread / 32] = sum;\n"
     "        __syncthreads();\n"
-    "        if (threadIdx.x < half)\n"
-    "            shared[thread] += shared[thread + half];\n"
+    "        for (u32 other = 1; other < blockDim.x / 32; other++)\n"
+    "            sum = threadIdx.x == 0 ? sum + warps[thread / 32 + other] : sum;\n"
     "    }\n"
     "    if (threadIdx.x == 0 && exists)\n"
-    "        finish(p, part, index, shared[thread]);\n"
+    "        finish(p, part, index, sum);\n"
     "}\n"
     "\n"
     "#endif\n",
@@ -9607,7 +9718,7 @@ static double gemmepi__scaled_logistic(double factor, double x) {
 
 /* 2 sqrt(2/pi) (x + 0.044715 x^3): the tanh form of GELU is x times the logistic of this */
 static double gemmepi__gelu_argument(double x) {
-    return x * (2 * GEMMEPI__SQRT_2_OVER_PI * (1 + 0.044715 * x * x));
+    return x * (2 * GEMMEPI__SQRT_2_OVER_PI + 2 * GEMMEPI__SQRT_2_OVER_PI * 0.044715 * (x * x));
 }
 
 /* log(1 + exp(x)), accurate in the left tail */
@@ -9658,7 +9769,7 @@ static double gemmepi__activate(uint32_t activation, double parameter, double x)
     }
 }
 
-/* RELU's derivative is applied by selection and is not here. */
+/* That of the RELUs is applied by selection: see below. */
 static double gemmepi__derivative(uint32_t activation, double parameter, double x) {
     double argument, within, size, n;
     switch (activation) {
@@ -9701,6 +9812,15 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
     default:
         return 1;
     }
+}
+
+/* v times the derivative; the RELUs select, so that inf * 0 does not arise. */
+static double gemmepi__times_derivative(uint32_t activation, double parameter, double v, double x) {
+    if (activation == GEMMEPI_RELU)
+        return x > 0 ? v : 0;
+    if (activation == GEMMEPI_SQUARED_RELU && x <= 0)
+        return 0;
+    return v * gemmepi__derivative(activation, parameter, x);
 }
 
 #endif
@@ -9851,7 +9971,7 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
     }
     gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j, columns, saved);
     for (c = 0; c < columns; c++)
-        v[c] *= gemmepi__derivative(activation, problem->parameter, saved[c]);
+        v[c] = gemmepi__times_derivative(activation, problem->parameter, v[c], saved[c]);
 }
 
 /* v = factor v, and v = v + other, modulo 2^32 where the result is I32 */
@@ -10036,13 +10156,8 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
 
 /* >>one index: the twin of kernels/operations.cuh */
 
-/* dy act'(x); RELU and SQUARED_RELU select, so that inf * 0 does not arise */
 static double gemmepi__backward(const gemmepi__task *task, double dy, double x) {
-    if (task->activation == GEMMEPI_RELU)
-        return x > 0 ? dy : 0;
-    if (task->activation == GEMMEPI_SQUARED_RELU && x <= 0)
-        return 0;
-    return dy * gemmepi__derivative((uint32_t)task->activation, task->parameter, x);
+    return gemmepi__times_derivative((uint32_t)task->activation, task->parameter, dy, x);
 }
 
 static double gemmepi__lerp_at(double a, double b, double w) {
@@ -10589,7 +10704,7 @@ typedef struct gemmepi__scaled_params {
 #define GEMMEPI__VECTOR_MOST     8   /* elements */
 
 /* How a tensor goes through a tile: as in elementwise.cu. */
-enum { GEMMEPI__ALONG_VECTORS, GEMMEPI__REPEATED, GEMMEPI__ALONG_I, GEMMEPI__ALONG_J };
+enum { GEMMEPI__ALONG_VECTORS, GEMMEPI__REPEATED, GEMMEPI__ALONG_I, GEMMEPI__ALONG_J, GEMMEPI__COLUMNS };
 
 typedef struct gemmepi__loop {
     gemmepi__launch launch; /* no function: there is nothing to launch */
@@ -10650,15 +10765,16 @@ static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *
     }
 }
 
-/* Whether every vector of a tensor, `vector` elements along axis 0, begins at a multiple of its size. */
-static int gemmepi__vectors_are_aligned(const gemmepi__task *task, const gemmepi__nest *nest, int t,
+/* Whether every vector of a tensor, `vector` elements along an axis, begins at a multiple of its size. */
+static int gemmepi__vectors_are_aligned(const gemmepi__task *task, const gemmepi__nest *nest, int t, int axis,
                                         int vector) {
     int64_t size = gemmepi__size_of(nest->dtype[t]), bytes = size * vector;
     int d;
-    if (nest->stride[t][0] != 1 || task->alignment % bytes || nest->offset[t] % bytes)
+    if (axis >= nest->rank || nest->stride[t][axis] != 1 || task->alignment % bytes ||
+        nest->offset[t] % bytes)
         return 0;
-    for (d = 1; d < nest->rank; d++)
-        if (nest->stride[t][d] * size % bytes)
+    for (d = 0; d < nest->rank; d++)
+        if (d != axis && nest->stride[t][d] * size % bytes)
             return 0;
     return 1;
 }
@@ -10675,7 +10791,7 @@ static void gemmepi__fill_pointers(const gemmepi__nest *nest, void *const *point
 static int gemmepi__is_contiguous(const gemmepi__task *task, const gemmepi__nest *nest, int vector) {
     int t;
     for (t = 0; t < GEMMEPI__TENSORS && nest->rank == 1; t++)
-        if (gemmepi__nest_has(nest, t) && !gemmepi__vectors_are_aligned(task, nest, t, vector) &&
+        if (gemmepi__nest_has(nest, t) && !gemmepi__vectors_are_aligned(task, nest, t, 0, vector) &&
             (t >= GEMMEPI__OUT_Y || nest->stride[t][0] != 0))
             return 0;
     return nest->rank == 1;
@@ -10765,13 +10881,16 @@ static void gemmepi__choose_tile(gemmepi__loop *loop, int elements, int *second_
             }
 }
 
-static int gemmepi__mode_of(const gemmepi__task *task, const gemmepi__nest *nest, int t, int vector) {
+static int gemmepi__mode_of(const gemmepi__task *task, const gemmepi__loop *loop, int t, int vector) {
+    const gemmepi__nest *nest = &loop->nest;
     int64_t i = gemmepi__magnitude(nest->stride[t][0]),
             j = nest->rank > 1 ? gemmepi__magnitude(nest->stride[t][1]) : 0;
-    if (gemmepi__vectors_are_aligned(task, nest, t, vector))
+    if (gemmepi__vectors_are_aligned(task, nest, t, 0, vector))
         return GEMMEPI__ALONG_VECTORS;
     if (i == 0 && t < GEMMEPI__OUT_Y)
         return GEMMEPI__REPEATED;
+    if (loop->tile_j >= vector && gemmepi__vectors_are_aligned(task, nest, t, 1, vector))
+        return GEMMEPI__COLUMNS;
     return j && j < i ? GEMMEPI__ALONG_J : GEMMEPI__ALONG_I;
 }
 
@@ -10780,15 +10899,15 @@ static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop 
                                        gemmepi__text *defines) {
     gemmepi__nest *nest = &loop->nest;
     gemmepi__strided_params *params = &loop->strided;
-    int few = gemmepi__largest_size(nest, ~0u) == 8 || gemmepi__count_inputs(nest) == 4;
-    int per_thread = few ? 8 : 16, second = 0, modes = 0, t, d;
+    int per_thread = vector * (gemmepi__count_inputs(nest) > 1 || vector == 8 ? 2 : 4), second = 0, t, d;
+    unsigned modes = 0;
     int64_t blocks, tiles_i, tiles_j;
     gemmepi__choose_tile(loop, GEMMEPI__ELEMENT_THREADS * per_thread, &second);
     if (second > 1)
         gemmepi__swap_axes(nest, 1, second);
     for (t = 0; t < GEMMEPI__TENSORS; t++) {
         if (gemmepi__nest_has(nest, t))
-            modes |= gemmepi__mode_of(task, nest, t, vector) << 2 * t;
+            modes |= (unsigned)gemmepi__mode_of(task, loop, t, vector) << 4 * t;
         for (d = 0; d < nest->rank; d++)
             params->stride[t][d] = nest->stride[t][d];
     }
@@ -10806,7 +10925,7 @@ static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop 
     params->tiles_j = (unsigned)tiles_j;
     gemmepi__append(defines, "#define GEMMEPI_TILE %d\n", loop->tile_i);
     gemmepi__append(defines, "#define GEMMEPI_PER_THREAD %d\n", per_thread);
-    gemmepi__append(defines, "#define GEMMEPI_MODES 0x%x\n", (unsigned)modes);
+    gemmepi__append(defines, "#define GEMMEPI_MODES 0x%xu\n", modes);
     gemmepi__append(defines, "#define GEMMEPI_REPEATS 0\n#define GEMMEPI_AT_ONCE 1\n");
     return blocks;
 }
@@ -10875,7 +10994,9 @@ static gemmepi_status gemmepi__run_loop(const gemmepi_context *context, const ge
 #define GEMMEPI_ELEMENTWISE_SUM_H
 
 #define GEMMEPI__SUM_AT_ONCE 8 /* sum.cu: rows or vectors that a thread has under way */
-#define GEMMEPI__SUM_WAVES   8 /* blocks for each multiprocessor, where there is enough to add up */
+#define GEMMEPI__SUM_AT_ONCE \
+    4 /* sum.cu: rows or vectors that a thread has under way; more cost more than they bring */
+#define GEMMEPI__SUM_WAVES 8 /* blocks for each multiprocessor, where there is enough to add up */
 #define GEMMEPI__SUM_LANES \
     32 /* threads of a block along the sums that are made, where the innermost axis is kept */
 
@@ -10911,7 +11032,7 @@ static int gemmepi__sums_vectors(const gemmepi__task *task, const gemmepi__nest 
     int t;
     for (t = 0; t < GEMMEPI__OUT_Y; t++)
         if (gemmepi__nest_has(nest, t) && nest->stride[t][0] != 0 &&
-            !gemmepi__vectors_are_aligned(task, nest, t, vector))
+            !gemmepi__vectors_are_aligned(task, nest, t, 0, vector))
             return 0;
     return vector > 1;
 }
@@ -10921,6 +11042,13 @@ static unsigned gemmepi__power_of_two(int64_t at_least, unsigned most) {
     while (power < most && power < at_least)
         power *= 2;
     return power;
+}
+
+/* Threads that add up `lines` of one sum: part of a warp with eight lines each, or whole warps with 32. */
+static unsigned gemmepi__lanes_of_line(int64_t lines) {
+    if (lines <= 32 * 32)
+        return gemmepi__power_of_two(gemmepi__divide_up(lines, 8), 32);
+    return gemmepi__power_of_two(gemmepi__divide_up(lines, 32), GEMMEPI__ELEMENT_THREADS);
 }
 
 /* How the launch goes about it: blocks for the sums times `parts` of what is added up. */
@@ -10935,15 +11063,14 @@ static gemmepi_status gemmepi__divide_sum(gemmepi__sum_step *step, int wide, int
         step->launch.threads_x = gemmepi__power_of_two(lines, GEMMEPI__SUM_LANES);
         step->launch.threads_y = GEMMEPI__ELEMENT_THREADS / step->launch.threads_x;
         blocks = gemmepi__divide_up(lines, step->launch.threads_x);
-        least = 2 * GEMMEPI__SUM_AT_ONCE * (int64_t)step->launch.threads_y;
+        least = 16 * (int64_t)step->launch.threads_y;
     } else {
         params->summed_count =
             step->nest.extent[0] ? params->summed_count / step->nest.extent[0] * innermost : 0;
-        step->launch.threads_x = gemmepi__power_of_two(
-            gemmepi__divide_up(params->summed_count, GEMMEPI__SUM_AT_ONCE), GEMMEPI__ELEMENT_THREADS);
+        step->launch.threads_x = gemmepi__lanes_of_line(params->summed_count);
         step->launch.threads_y = GEMMEPI__ELEMENT_THREADS / step->launch.threads_x;
         blocks = gemmepi__divide_up(params->kept_count, step->launch.threads_y);
-        least = 2 * GEMMEPI__SUM_AT_ONCE * (int64_t)step->launch.threads_x;
+        least = 16 * (int64_t)step->launch.threads_x;
     }
     *parts = gemmepi__divide_up(blocks_wanted, blocks);
     if (*parts > gemmepi__divide_up(params->summed_count, least))
@@ -10988,7 +11115,9 @@ static gemmepi_status gemmepi__describe_sum(const gemmepi__task *task, int opera
                     *parts == 1 && (task->flags & GEMMEPI_ACCUMULATE) != 0);
     gemmepi__append(defines, "#define GEMMEPI_VECTORS %d\n", vectors);
     gemmepi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
+    gemmepi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", GEMMEPI__SUM_AT_ONCE);
     gemmepi__append(defines, "#define GEMMEPI_KEPT %d\n", step->is_kept);
+    gemmepi__append(defines, "#define GEMMEPI_ONE_AXIS %d\n", step->params.summed.rank <= 1);
     return status;
 }
 
@@ -11894,7 +12023,7 @@ static void gemmepi__explain_tensor(gemmepi__text *text, const gemmepi__task *ta
 
 static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi_elementwise *plan) {
     static const char *const modes[] = {"by vectors", "one number for a line", "element by element",
-                                        "transposed in shared memory"};
+                                        "transposed, element by element", "transposed"};
     const gemmepi__nest *nest = &plan->loop.nest;
     int vector = gemmepi__vector_of(gemmepi__largest_size(nest, ~0u)), t;
     if (plan->loop.is_contiguous) {
@@ -11907,7 +12036,7 @@ static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi_elementwise
     for (t = 0; t < GEMMEPI__TENSORS; t++)
         if (gemmepi__nest_has(nest, t))
             gemmepi__append(text, " %s %s,", gemmepi__tensor_names[t],
-                            modes[gemmepi__mode_of(&plan->task, nest, t, vector)]);
+                            modes[gemmepi__mode_of(&plan->task, &plan->loop, t, vector)]);
     gemmepi__append(text, " not contiguous: %s\n",
                     nest->rank > 1 ? "the tensors do not merge into one line"
                                    : "a tensor is not dense or not aligned");
@@ -12121,9 +12250,13 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
      GEMMEPI_BGRAD)
 
-/* Sums and amax keep what D's rounding would hide, and a residual that cancels the activation shows it. */
+/* Sums and amax keep what D's rounding would hide, a residual that cancels the activation shows it, and so does the
+   derivative of GELU_ERF near its zero, whose two terms cancel. */
 static int gemmepi__wants_exact(const gemmepi__problem *problem) {
-    return problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_BGRAD | GEMMEPI_RESIDUAL) ||
+    int cancels =
+        gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF && gemmepi__has(problem, GEMMEPI_BACKWARD);
+    return cancels || problem->views[GEMMEPI__D].bits > 16 ||
+           gemmepi__has(problem, GEMMEPI_BGRAD | GEMMEPI_RESIDUAL) ||
            gemmepi__has_operand(problem, GEMMEPI__AMAX_D);
 }
 

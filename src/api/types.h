@@ -367,8 +367,9 @@ typedef struct gemmepi_elementwise_desc {
                          0: 16, or the size of an element where that is less                                 */
 } gemmepi_elementwise_desc;
 
-/* The tensors' data, as desc has tensors, and what a run may change. An output must not overlap anything, except that it may
-   be exactly (pointer, dtype, shape, strides) an input, if it is not a sum. */
+/* The tensors' data, as desc has tensors, and what a run may change. An output must not overlap anything, except that it
+   may be exactly (pointer, dtype, strides) an input, or the half of one that is split: but no sum may, and no cast with
+   CAST_Y_SCALE or scales of rows or blocks. */
 typedef struct gemmepi_elementwise_args {
     const void *a, *b, *w, *dy;
     void *y, *da, *db, *dw;

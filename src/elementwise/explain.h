@@ -69,7 +69,7 @@ static void gemmepi__explain_tensor(gemmepi__text *text, const gemmepi__task *ta
 
 static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi_elementwise *plan) {
     static const char *const modes[] = {"by vectors", "one number for a line", "element by element",
-                                        "transposed in shared memory"};
+                                        "transposed, element by element", "transposed"};
     const gemmepi__nest *nest = &plan->loop.nest;
     int vector = gemmepi__vector_of(gemmepi__largest_size(nest, ~0u)), t;
     if (plan->loop.is_contiguous) {
@@ -82,7 +82,7 @@ static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi_elementwise
     for (t = 0; t < GEMMEPI__TENSORS; t++)
         if (gemmepi__nest_has(nest, t))
             gemmepi__append(text, " %s %s,", gemmepi__tensor_names[t],
-                            modes[gemmepi__mode_of(&plan->task, nest, t, vector)]);
+                            modes[gemmepi__mode_of(&plan->task, &plan->loop, t, vector)]);
     gemmepi__append(text, " not contiguous: %s\n",
                     nest->rank > 1 ? "the tensors do not merge into one line"
                                    : "a tensor is not dense or not aligned");

@@ -11,7 +11,7 @@
 #define GEMMEPI__VECTOR_MOST     8   /* elements */
 
 /* How a tensor goes through a tile: as in elementwise.cu. */
-enum { GEMMEPI__ALONG_VECTORS, GEMMEPI__REPEATED, GEMMEPI__ALONG_I, GEMMEPI__ALONG_J };
+enum { GEMMEPI__ALONG_VECTORS, GEMMEPI__REPEATED, GEMMEPI__ALONG_I, GEMMEPI__ALONG_J, GEMMEPI__COLUMNS };
 
 typedef struct gemmepi__loop {
     gemmepi__launch launch; /* no function: there is nothing to launch */
@@ -72,15 +72,16 @@ static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *
     }
 }
 
-/* Whether every vector of a tensor, `vector` elements along axis 0, begins at a multiple of its size. */
-static int gemmepi__vectors_are_aligned(const gemmepi__task *task, const gemmepi__nest *nest, int t,
+/* Whether every vector of a tensor, `vector` elements along an axis, begins at a multiple of its size. */
+static int gemmepi__vectors_are_aligned(const gemmepi__task *task, const gemmepi__nest *nest, int t, int axis,
                                         int vector) {
     int64_t size = gemmepi__size_of(nest->dtype[t]), bytes = size * vector;
     int d;
-    if (nest->stride[t][0] != 1 || task->alignment % bytes || nest->offset[t] % bytes)
+    if (axis >= nest->rank || nest->stride[t][axis] != 1 || task->alignment % bytes ||
+        nest->offset[t] % bytes)
         return 0;
-    for (d = 1; d < nest->rank; d++)
-        if (nest->stride[t][d] * size % bytes)
+    for (d = 0; d < nest->rank; d++)
+        if (d != axis && nest->stride[t][d] * size % bytes)
             return 0;
     return 1;
 }
@@ -97,7 +98,7 @@ static void gemmepi__fill_pointers(const gemmepi__nest *nest, void *const *point
 static int gemmepi__is_contiguous(const gemmepi__task *task, const gemmepi__nest *nest, int vector) {
     int t;
     for (t = 0; t < GEMMEPI__TENSORS && nest->rank == 1; t++)
-        if (gemmepi__nest_has(nest, t) && !gemmepi__vectors_are_aligned(task, nest, t, vector) &&
+        if (gemmepi__nest_has(nest, t) && !gemmepi__vectors_are_aligned(task, nest, t, 0, vector) &&
             (t >= GEMMEPI__OUT_Y || nest->stride[t][0] != 0))
             return 0;
     return nest->rank == 1;
@@ -187,13 +188,16 @@ static void gemmepi__choose_tile(gemmepi__loop *loop, int elements, int *second_
             }
 }
 
-static int gemmepi__mode_of(const gemmepi__task *task, const gemmepi__nest *nest, int t, int vector) {
+static int gemmepi__mode_of(const gemmepi__task *task, const gemmepi__loop *loop, int t, int vector) {
+    const gemmepi__nest *nest = &loop->nest;
     int64_t i = gemmepi__magnitude(nest->stride[t][0]),
             j = nest->rank > 1 ? gemmepi__magnitude(nest->stride[t][1]) : 0;
-    if (gemmepi__vectors_are_aligned(task, nest, t, vector))
+    if (gemmepi__vectors_are_aligned(task, nest, t, 0, vector))
         return GEMMEPI__ALONG_VECTORS;
     if (i == 0 && t < GEMMEPI__OUT_Y)
         return GEMMEPI__REPEATED;
+    if (loop->tile_j >= vector && gemmepi__vectors_are_aligned(task, nest, t, 1, vector))
+        return GEMMEPI__COLUMNS;
     return j && j < i ? GEMMEPI__ALONG_J : GEMMEPI__ALONG_I;
 }
 
@@ -202,15 +206,15 @@ static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop 
                                        gemmepi__text *defines) {
     gemmepi__nest *nest = &loop->nest;
     gemmepi__strided_params *params = &loop->strided;
-    int few = gemmepi__largest_size(nest, ~0u) == 8 || gemmepi__count_inputs(nest) == 4;
-    int per_thread = few ? 8 : 16, second = 0, modes = 0, t, d;
+    int per_thread = vector * (gemmepi__count_inputs(nest) > 1 || vector == 8 ? 2 : 4), second = 0, t, d;
+    unsigned modes = 0;
     int64_t blocks, tiles_i, tiles_j;
     gemmepi__choose_tile(loop, GEMMEPI__ELEMENT_THREADS * per_thread, &second);
     if (second > 1)
         gemmepi__swap_axes(nest, 1, second);
     for (t = 0; t < GEMMEPI__TENSORS; t++) {
         if (gemmepi__nest_has(nest, t))
-            modes |= gemmepi__mode_of(task, nest, t, vector) << 2 * t;
+            modes |= (unsigned)gemmepi__mode_of(task, loop, t, vector) << 4 * t;
         for (d = 0; d < nest->rank; d++)
             params->stride[t][d] = nest->stride[t][d];
     }
@@ -228,7 +232,7 @@ static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop 
     params->tiles_j = (unsigned)tiles_j;
     gemmepi__append(defines, "#define GEMMEPI_TILE %d\n", loop->tile_i);
     gemmepi__append(defines, "#define GEMMEPI_PER_THREAD %d\n", per_thread);
-    gemmepi__append(defines, "#define GEMMEPI_MODES 0x%x\n", (unsigned)modes);
+    gemmepi__append(defines, "#define GEMMEPI_MODES 0x%xu\n", modes);
     gemmepi__append(defines, "#define GEMMEPI_REPEATS 0\n#define GEMMEPI_AT_ONCE 1\n");
     return blocks;
 }

@@ -5,7 +5,9 @@
 #include "loop.h"
 
 #define GEMMEPI__SUM_AT_ONCE 8 /* sum.cu: rows or vectors that a thread has under way */
-#define GEMMEPI__SUM_WAVES   8 /* blocks for each multiprocessor, where there is enough to add up */
+#define GEMMEPI__SUM_AT_ONCE \
+    4 /* sum.cu: rows or vectors that a thread has under way; more cost more than they bring */
+#define GEMMEPI__SUM_WAVES 8 /* blocks for each multiprocessor, where there is enough to add up */
 #define GEMMEPI__SUM_LANES \
     32 /* threads of a block along the sums that are made, where the innermost axis is kept */
 
@@ -41,7 +43,7 @@ static int gemmepi__sums_vectors(const gemmepi__task *task, const gemmepi__nest 
     int t;
     for (t = 0; t < GEMMEPI__OUT_Y; t++)
         if (gemmepi__nest_has(nest, t) && nest->stride[t][0] != 0 &&
-            !gemmepi__vectors_are_aligned(task, nest, t, vector))
+            !gemmepi__vectors_are_aligned(task, nest, t, 0, vector))
             return 0;
     return vector > 1;
 }
@@ -51,6 +53,13 @@ static unsigned gemmepi__power_of_two(int64_t at_least, unsigned most) {
     while (power < most && power < at_least)
         power *= 2;
     return power;
+}
+
+/* Threads that add up `lines` of one sum: part of a warp with eight lines each, or whole warps with 32. */
+static unsigned gemmepi__lanes_of_line(int64_t lines) {
+    if (lines <= 32 * 32)
+        return gemmepi__power_of_two(gemmepi__divide_up(lines, 8), 32);
+    return gemmepi__power_of_two(gemmepi__divide_up(lines, 32), GEMMEPI__ELEMENT_THREADS);
 }
 
 /* How the launch goes about it: blocks for the sums times `parts` of what is added up. */
@@ -65,15 +74,14 @@ static gemmepi_status gemmepi__divide_sum(gemmepi__sum_step *step, int wide, int
         step->launch.threads_x = gemmepi__power_of_two(lines, GEMMEPI__SUM_LANES);
         step->launch.threads_y = GEMMEPI__ELEMENT_THREADS / step->launch.threads_x;
         blocks = gemmepi__divide_up(lines, step->launch.threads_x);
-        least = 2 * GEMMEPI__SUM_AT_ONCE * (int64_t)step->launch.threads_y;
+        least = 16 * (int64_t)step->launch.threads_y;
     } else {
         params->summed_count =
             step->nest.extent[0] ? params->summed_count / step->nest.extent[0] * innermost : 0;
-        step->launch.threads_x = gemmepi__power_of_two(
-            gemmepi__divide_up(params->summed_count, GEMMEPI__SUM_AT_ONCE), GEMMEPI__ELEMENT_THREADS);
+        step->launch.threads_x = gemmepi__lanes_of_line(params->summed_count);
         step->launch.threads_y = GEMMEPI__ELEMENT_THREADS / step->launch.threads_x;
         blocks = gemmepi__divide_up(params->kept_count, step->launch.threads_y);
-        least = 2 * GEMMEPI__SUM_AT_ONCE * (int64_t)step->launch.threads_x;
+        least = 16 * (int64_t)step->launch.threads_x;
     }
     *parts = gemmepi__divide_up(blocks_wanted, blocks);
     if (*parts > gemmepi__divide_up(params->summed_count, least))
@@ -118,7 +126,9 @@ static gemmepi_status gemmepi__describe_sum(const gemmepi__task *task, int opera
                     *parts == 1 && (task->flags & GEMMEPI_ACCUMULATE) != 0);
     gemmepi__append(defines, "#define GEMMEPI_VECTORS %d\n", vectors);
     gemmepi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
+    gemmepi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", GEMMEPI__SUM_AT_ONCE);
     gemmepi__append(defines, "#define GEMMEPI_KEPT %d\n", step->is_kept);
+    gemmepi__append(defines, "#define GEMMEPI_ONE_AXIS %d\n", step->params.summed.rank <= 1);
     return status;
 }
 

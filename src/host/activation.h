@@ -28,7 +28,7 @@ static double gemmepi__scaled_logistic(double factor, double x) {
 
 /* 2 sqrt(2/pi) (x + 0.044715 x^3): the tanh form of GELU is x times the logistic of this */
 static double gemmepi__gelu_argument(double x) {
-    return x * (2 * GEMMEPI__SQRT_2_OVER_PI * (1 + 0.044715 * x * x));
+    return x * (2 * GEMMEPI__SQRT_2_OVER_PI + 2 * GEMMEPI__SQRT_2_OVER_PI * 0.044715 * (x * x));
 }
 
 /* log(1 + exp(x)), accurate in the left tail */
@@ -79,7 +79,7 @@ static double gemmepi__activate(uint32_t activation, double parameter, double x)
     }
 }
 
-/* RELU's derivative is applied by selection and is not here. */
+/* That of the RELUs is applied by selection: see below. */
 static double gemmepi__derivative(uint32_t activation, double parameter, double x) {
     double argument, within, size, n;
     switch (activation) {
@@ -122,6 +122,15 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
     default:
         return 1;
     }
+}
+
+/* v times the derivative; the RELUs select, so that inf * 0 does not arise. */
+static double gemmepi__times_derivative(uint32_t activation, double parameter, double v, double x) {
+    if (activation == GEMMEPI_RELU)
+        return x > 0 ? v : 0;
+    if (activation == GEMMEPI_SQUARED_RELU && x <= 0)
+        return 0;
+    return v * gemmepi__derivative(activation, parameter, x);
 }
 
 #endif

@@ -14,13 +14,8 @@
 
 /* >>one index: the twin of kernels/operations.cuh */
 
-/* dy act'(x); RELU and SQUARED_RELU select, so that inf * 0 does not arise */
 static double gemmepi__backward(const gemmepi__task *task, double dy, double x) {
-    if (task->activation == GEMMEPI_RELU)
-        return x > 0 ? dy : 0;
-    if (task->activation == GEMMEPI_SQUARED_RELU && x <= 0)
-        return 0;
-    return dy * gemmepi__derivative((uint32_t)task->activation, task->parameter, x);
+    return gemmepi__times_derivative((uint32_t)task->activation, task->parameter, dy, x);
 }
 
 static double gemmepi__lerp_at(double a, double b, double w) {

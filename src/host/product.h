@@ -149,7 +149,7 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
     }
     gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j, columns, saved);
     for (c = 0; c < columns; c++)
-        v[c] *= gemmepi__derivative(activation, problem->parameter, saved[c]);
+        v[c] = gemmepi__times_derivative(activation, problem->parameter, v[c], saved[c]);
 }
 
 /* v = factor v, and v = v + other, modulo 2^32 where the result is I32 */

@@ -62,7 +62,7 @@ template <class A> struct Exponential {
     }
 };
 
-// exp(x) = (1 + less_1) 4^k, with root = 2^k and the remainder x - k log(4) in +-log(2); of x <= 64, NaN stays in less_1
+// exp(x) = (1 + less_1) 4^k, with root = 2^k and the remainder x - k log(4) in +-log(2), of x <= 64; less_1 keeps NaN
 struct Reduced_exponential {
     float less_1, root;
 };
@@ -158,17 +158,20 @@ template <class A> __device__ inline Logistic<A> logistic(A x) {
     return {below ? e.part * inverse : inverse, below ? e.root : A(1), below ? inverse : e.value() * inverse};
 }
 
-// v s(x)
-template <class A> __device__ inline A times_logistic(A v, A x) {
+// v factor s(x)
+template <class A> __device__ inline A times_logistic(A v, A factor, A x) {
     Logistic<A> s = logistic(x);
-    return v * s.root * s.part * s.root;
+    return v * s.root * (factor * s.part) * s.root;
+}
+template <class A> __device__ inline A times_logistic(A v, A x) {
+    return times_logistic(v, A(1), x);
 }
 
 // v times the derivative of x s(w), w a function of x and `slope` its derivative: s(w) (1 + x slope s(-w)). A root goes
 // into the sum, which may then not overflow where s(w) is 0. At infinity the formula is NaN.
 template <class A> __device__ inline A times_gate_derivative(A v, A x, A w, A slope) {
     Logistic<A> s = logistic(w);
-    return v * s.root * s.part * (s.root + x * (s.opposite * s.root) * slope);
+    return v * s.root * ((s.root + x * (s.opposite * s.root) * slope) * s.part);
 }
 
 // v factor s(x) s(-x), of x <= 0
@@ -192,9 +195,9 @@ template <class A> __device__ inline A gelu_argument_derivative(A x) {
 
 // >>the normal distribution
 
-// v (Phi(x) + factor phi(x)), factor 0 or x. Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and is a ratio
-// of polynomials with positive coefficients, made with Lawson's iteration on 0 <= y <= 20 (from where on the exponential
-// of f32 is 0, whatever v is) for the least largest relative error.
+// v Phi(x), and with Derivative v (Phi(x) + x phi(x)). Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and
+// is a ratio of polynomials with positive coefficients, made with Lawson's iteration on 0 <= y <= 20 for the least
+// largest relative error; from there on the exponential is 0 in f32, whatever v is.
 template <bool Derivative> __device__ inline float times_normal(float v, float x) {
     float size = fabsf(x), y = fminf(size, 20);
     Exponential<float> e = exponential(-0.5f * x * x);
@@ -214,7 +217,7 @@ template <bool Derivative> __device__ inline float times_normal(float v, float x
         tail = fmaf(size, -0.39894228040143267794f, tail);
     tail *= e.root;
     float rest = e.part * e.root;
-    return x < 0 ? v * tail * rest : v * fmaf(-tail, rest, 1);
+    return (x < 0 ? v * tail : v) * (x < 0 ? rest : fmaf(-tail, rest, 1));
 }
 template <bool Derivative> __device__ inline double times_normal(double v, double x) {
     Exponential<double> e = exponential(-0.5 * x * x);
@@ -333,10 +336,16 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
     }
 }
 
-// Both for gated layers: the value at x, and v times the derivative. They are made of the same parts of x, which the
-// compiler computes once.
-template <int Activation, class A>
-__device__ inline void activate_and_derive(A v, A x, A parameter, A &value, A &slope) {
-    value = activate<Activation>(x, parameter);
-    slope = times_derivative<Activation>(v, x, parameter);
+// v times the activation, which may be subnormal or 0 where the product is not.
+template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {
+    if constexpr (Activation == GELU_TANH)
+        return times_logistic(v, x, gelu_argument(x));
+    else if constexpr (Activation == SILU)
+        return times_logistic(v, x, x);
+    else if constexpr (Activation == SIGMOID)
+        return times_logistic(v, A(1), x);
+    else if constexpr (Activation == QUICK_GELU)
+        return times_logistic(v, x, A(1.702) * x);
+    else
+        return v * activate<Activation>(x, parameter);
 }

@@ -21,13 +21,40 @@ template <class A, int N, class M> __device__ inline void keep_largest(const A (
     }
 }
 
-// The largest of all threads of a warp into memory. Every thread of the warp takes part.
-template <class M> __device__ inline void store_largest(void *amax, M largest) {
+// The largest of all threads of a warp, in each of them. Every thread of the warp takes part.
+template <class M> __device__ inline M largest_of_warp(M largest) {
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) {
         M other = __shfl_xor_sync(0xffffffff, largest, step);
         largest = other > largest ? other : largest;
     }
-    if ((threadIdx.y * blockDim.x + threadIdx.x) % 32 == 0 && largest != 0)
+    return largest;
+}
+
+// Into memory, which most often holds a larger number already: a look at it spares the atomic operations, of which memory
+// makes one at a time. What the look finds may be old, then it is too small.
+template <class M> __device__ inline void raise_to(void *amax, M largest) {
+    if (largest > *(volatile M *)amax)
         atomicMax((M *)amax, largest);
+}
+
+// Every thread of the warp takes part.
+template <class M> __device__ inline void store_largest(void *amax, M largest) {
+    largest = largest_of_warp(largest);
+    if ((threadIdx.y * blockDim.x + threadIdx.x) % 32 == 0)
+        raise_to(amax, largest);
+}
+
+// Every thread of the block, which is a line of Threads, takes part.
+template <int Threads, class M> __device__ inline void store_largest_of_block(void *amax, M largest) {
+    __shared__ M warps[Threads / 32];
+    largest = largest_of_warp(largest);
+    if (threadIdx.x % 32 == 0)
+        warps[threadIdx.x / 32] = largest;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        largest = largest_of_warp(threadIdx.x < Threads / 32 ? warps[threadIdx.x] : M(0));
+        if (threadIdx.x == 0)
+            raise_to(amax, largest);
+    }
 }

@@ -78,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #undef GEMMEPI_STORE
     }
     if (CAST_AMAX)
-        store_largest(p.operation.amax, largest);
+        store_largest_of_block<THREADS>(p.operation.amax, largest);
 }
 
 #else
@@ -91,35 +91,54 @@ enum {
     ALONG_VECTORS, // dense and aligned along the first axis: by vectors
     REPEATED,      // one number along the first axis
     ALONG_I,       // element by element, neighbouring threads along the first axis, and exchanged in shared memory
-    ALONG_J        // likewise along the second: the tensor is transposed
+    ALONG_J,       // likewise along the second: the tensor is transposed
+    COLUMNS        // transposed, dense and aligned along the second axis: by vectors, and exchanged
 };
-template <int Tensor> constexpr int MODE = USED<Tensor> ? GEMMEPI_MODES >> 2 * Tensor & 3 : REPEATED;
+template <int Tensor> constexpr int MODE = USED<Tensor> ? GEMMEPI_MODES >> 4 * Tensor & 15 : REPEATED;
+template <int Tensor> constexpr bool IS_TRANSPOSED = MODE<Tensor> == ALONG_J || MODE<Tensor> == COLUMNS;
+template <int Tensor> constexpr bool IS_EXCHANGED = MODE<Tensor> == ALONG_I || IS_TRANSPOSED<Tensor>;
 
 constexpr int PER_THREAD = GEMMEPI_PER_THREAD;
 constexpr int TILE_I = GEMMEPI_TILE, TILE_J = THREADS * PER_THREAD / TILE_I;
 constexpr int VECTORS = PER_THREAD / VECTOR; // of a thread
 static_assert(TILE_J >= 1, "the tile is larger than a block's elements");
 
-constexpr bool TRANSPOSES = MODE<IN_A> == ALONG_J || MODE<IN_B> == ALONG_J || MODE<IN_W> == ALONG_J ||
-                            MODE<IN_DY> == ALONG_J || MODE<OUT_Y> == ALONG_J || MODE<OUT_DA> == ALONG_J ||
-                            MODE<OUT_DB> == ALONG_J || MODE<OUT_DW> == ALONG_J;
+constexpr bool TRANSPOSES = IS_TRANSPOSED<IN_A> || IS_TRANSPOSED<IN_B> || IS_TRANSPOSED<IN_W> || IS_TRANSPOSED<IN_DY> ||
+                            IS_TRANSPOSED<OUT_Y> || IS_TRANSPOSED<OUT_DA> || IS_TRANSPOSED<OUT_DB> || IS_TRANSPOSED<OUT_DW>;
+constexpr bool EXCHANGES = IS_EXCHANGED<IN_A> || IS_EXCHANGED<IN_B> || IS_EXCHANGED<IN_W> || IS_EXCHANGED<IN_DY> ||
+                           IS_EXCHANGED<OUT_Y> || IS_EXCHANGED<OUT_DA> || IS_EXCHANGED<OUT_DB> || IS_EXCHANGED<OUT_DW>;
 
 // In shared memory: rows along the first axis, an odd number of words long where columns are read or written, so that
 // they meet all banks.
 template <class T> constexpr int PITCH = TILE_I + (TRANSPOSES ? (sizeof(T) < 4 ? 4 / sizeof(T) : 1) : 0);
-constexpr int SHARED_BYTES = TILE_J * (TILE_I + (TRANSPOSES ? 4 : 0)) * LARGEST_SIZE;
+constexpr int SHARED_BYTES = EXCHANGES ? TILE_J * (TILE_I + (TRANSPOSES ? 4 : 0)) * LARGEST_SIZE : 16;
 
-// Of this thread's vector v, and of its element e in the order in which a mode goes through the tile: where in the tile.
-__device__ inline void place_of_vector(int v, int &i, int &j) {
-    int at = v * THREADS + threadIdx.x;
-    i = at % (TILE_I / VECTOR) * VECTOR;
-    j = at / (TILE_I / VECTOR);
-}
-template <int Mode> __device__ inline void place_of_element(int e, int &i, int &j) {
-    int at = e * THREADS + threadIdx.x;
-    i = Mode == ALONG_I ? at % TILE_I : at / TILE_J;
-    j = Mode == ALONG_I ? at / TILE_I : at % TILE_J;
-}
+// How a thread goes through the tile in a mode: in steps of Unit elements along one axis, Width of them in a line. Both
+// Width and THREADS are powers of two, so each step moves by a distance that is known now.
+template <int Mode> struct Walk {
+    static constexpr bool BY_J = Mode == ALONG_J || Mode == COLUMNS;
+    static constexpr int UNIT = Mode == ALONG_I || Mode == ALONG_J ? 1 : VECTOR;
+    static constexpr int WIDTH = (BY_J ? TILE_J : TILE_I) / UNIT;
+    static constexpr int STEPS = PER_THREAD / UNIT;
+    int i, j; // at the first step
+    __device__ Walk() {
+        int along = threadIdx.x % WIDTH * UNIT, across = threadIdx.x / WIDTH;
+        i = BY_J ? across : along;
+        j = BY_J ? along : across;
+    }
+    static constexpr __device__ int along(int step) {
+        return step * THREADS % WIDTH * UNIT;
+    }
+    static constexpr __device__ int across(int step) {
+        return step * THREADS / WIDTH;
+    }
+    static constexpr __device__ int i_of(int step) {
+        return BY_J ? across(step) : along(step);
+    }
+    static constexpr __device__ int j_of(int step) {
+        return BY_J ? along(step) : across(step);
+    }
+};
 
 // Where a tile lies: its extents within the tensors, and its first index along each axis.
 struct Place {
@@ -140,37 +159,41 @@ template <int Tensor> __device__ inline Type<Tensor> *tile_of(const gemmepi__str
 }
 
 template <int Tensor> struct Tile {
-    Vector<Tensor> words[VECTORS];      // of this thread
-    Type<Tensor> single[VECTORS];       // REPEATED
+    Vector<Tensor> words[VECTORS];     // of this thread; COLUMNS: also on the way
+    Type<Tensor> single[VECTORS];      // REPEATED
     Type<Tensor> elements[PER_THREAD]; // ALONG_I, ALONG_J: on the way to or from shared memory
 };
+
+// How many of a step's elements exist.
+template <int Mode> __device__ inline int exist(const Place &place, const Walk<Mode> &walk, int step) {
+    int i = place.extent_i - walk.i - Walk<Mode>::i_of(step), j = place.extent_j - walk.j - Walk<Mode>::j_of(step);
+    int left = Walk<Mode>::BY_J ? j : i;
+    if ((Walk<Mode>::BY_J ? i : j) <= 0)
+        return 0;
+    return left < Walk<Mode>::UNIT ? left : Walk<Mode>::UNIT;
+}
 
 template <int Tensor>
 __device__ inline void load_tile(const gemmepi__strided_params &p, const Place &place, Tile<Tensor> &x) {
     if constexpr (USED<Tensor>) {
-        const Type<Tensor> *from = tile_of<Tensor>(p, place);
+        typedef Walk<MODE<Tensor>> W;
+        W walk;
         long long step_i = p.stride[Tensor][0], step_j = p.stride[Tensor][1];
-        int i, j;
-        if constexpr (MODE<Tensor> == ALONG_I || MODE<Tensor> == ALONG_J) {
+        const Type<Tensor> *from = tile_of<Tensor>(p, place) + walk.i * step_i + walk.j * step_j;
 #pragma unroll
-            for (int e = 0; e < PER_THREAD; e++) {
-                place_of_element<MODE<Tensor>>(e, i, j);
-                x.elements[e] = Type<Tensor>();
-                if (i < place.extent_i && j < place.extent_j)
-                    x.elements[e] = from[i * step_i + j * step_j];
-            }
-        } else {
-#pragma unroll
-            for (int v = 0; v < VECTORS; v++) {
-                place_of_vector(v, i, j);
-                if constexpr (MODE<Tensor> == REPEATED) {
-                    x.single[v] = Type<Tensor>();
-                    if (j < place.extent_j)
-                        x.single[v] = from[j * step_j];
-                } else {
-                    int left = j < place.extent_j ? place.extent_i - i : 0;
-                    x.words[v] = load_vector<Tensor>(from + i + j * step_j, left < VECTOR ? left : VECTOR);
-                }
+        for (int step = 0; step < W::STEPS; step++) {
+            const Type<Tensor> *at = from + (W::i_of(step) * step_i + W::j_of(step) * step_j);
+            int valid = exist(place, walk, step);
+            if constexpr (W::UNIT == 1) {
+                x.elements[step] = Type<Tensor>();
+                if (valid > 0)
+                    x.elements[step] = *at;
+            } else if constexpr (MODE<Tensor> == REPEATED) {
+                x.single[step] = Type<Tensor>();
+                if (valid > 0)
+                    x.single[step] = *at;
+            } else {
+                x.words[step] = load_vector<Tensor>(at, valid);
             }
         }
     }
@@ -200,21 +223,30 @@ template <int Tensor> __device__ inline void vector_to_shared(Type<Tensor> *to, 
 
 // An input's elements, in the order in which they were loaded, become this thread's vectors. Every thread takes part.
 template <int Tensor> __device__ inline void exchange_input(char *shared, Tile<Tensor> &x) {
-    if constexpr (MODE<Tensor> == ALONG_I || MODE<Tensor> == ALONG_J) {
+    if constexpr (IS_EXCHANGED<Tensor>) {
+        typedef Walk<MODE<Tensor>> W;
+        typedef Walk<ALONG_VECTORS> V;
+        constexpr int pitch = PITCH<Type<Tensor>>;
+        W walk;
+        V vectors;
         Type<Tensor> *tile = (Type<Tensor> *)shared;
-        int i, j;
         __syncthreads();
 #pragma unroll
-        for (int e = 0; e < PER_THREAD; e++) {
-            place_of_element<MODE<Tensor>>(e, i, j);
-            tile[j * PITCH<Type<Tensor>> + i] = x.elements[e];
+        for (int step = 0; step < W::STEPS; step++) {
+            Type<Tensor> *to = tile + (walk.j * pitch + walk.i) + (W::j_of(step) * pitch + W::i_of(step));
+            if constexpr (W::UNIT == 1) {
+                *to = x.elements[step];
+            } else {
+                Run<Type<Tensor>, VECTOR> run = run_of(x.words[step]);
+#pragma unroll
+                for (int k = 0; k < VECTOR; k++)
+                    to[k * pitch] = run.at[k];
+            }
         }
         __syncthreads();
 #pragma unroll
-        for (int v = 0; v < VECTORS; v++) {
-            place_of_vector(v, i, j);
-            x.words[v] = vector_from_shared<Tensor>(tile + j * PITCH<Type<Tensor>> + i);
-        }
+        for (int v = 0; v < VECTORS; v++)
+            x.words[v] = vector_from_shared<Tensor>(tile + (vectors.j * pitch + vectors.i) + (V::j_of(v) * pitch + V::i_of(v)));
     }
 }
 
@@ -235,30 +267,36 @@ __device__ inline void keep_tile(Tile<Tensor> &y, int v, const Acc (&values)[TEN
 template <int Tensor>
 __device__ inline void store_tile(const gemmepi__strided_params &p, const Place &place, char *shared, const Tile<Tensor> &y) {
     if constexpr (USED<Tensor>) {
-        Type<Tensor> *to = tile_of<Tensor>(p, place);
+        typedef Walk<MODE<Tensor>> W;
+        typedef Walk<ALONG_VECTORS> V;
+        constexpr int pitch = PITCH<Type<Tensor>>;
+        W walk;
+        V vectors;
         long long step_i = p.stride[Tensor][0], step_j = p.stride[Tensor][1];
-        int i, j;
-        if constexpr (MODE<Tensor> == ALONG_VECTORS) {
-#pragma unroll
-            for (int v = 0; v < VECTORS; v++) {
-                place_of_vector(v, i, j);
-                int left = j < place.extent_j ? place.extent_i - i : 0;
-                store_vector<Tensor>(to + i + j * step_j, left < VECTOR ? left : VECTOR, y.words[v]);
-            }
-        } else {
-            Type<Tensor> *tile = (Type<Tensor> *)shared;
+        Type<Tensor> *tile = (Type<Tensor> *)shared, *to = tile_of<Tensor>(p, place) + walk.i * step_i + walk.j * step_j;
+        if constexpr (IS_EXCHANGED<Tensor>) {
             __syncthreads();
 #pragma unroll
-            for (int v = 0; v < VECTORS; v++) {
-                place_of_vector(v, i, j);
-                vector_to_shared<Tensor>(tile + j * PITCH<Type<Tensor>> + i, y.words[v]);
-            }
+            for (int v = 0; v < VECTORS; v++)
+                vector_to_shared<Tensor>(tile + (vectors.j * pitch + vectors.i) + (V::j_of(v) * pitch + V::i_of(v)), y.words[v]);
             __syncthreads();
+        }
 #pragma unroll
-            for (int e = 0; e < PER_THREAD; e++) {
-                place_of_element<MODE<Tensor>>(e, i, j);
-                if (i < place.extent_i && j < place.extent_j)
-                    to[i * step_i + j * step_j] = tile[j * PITCH<Type<Tensor>> + i];
+        for (int step = 0; step < W::STEPS; step++) {
+            const Type<Tensor> *from = tile + (walk.j * pitch + walk.i) + (W::j_of(step) * pitch + W::i_of(step));
+            Type<Tensor> *at = to + (W::i_of(step) * step_i + W::j_of(step) * step_j);
+            int valid = exist(place, walk, step);
+            if constexpr (MODE<Tensor> == ALONG_VECTORS) {
+                store_vector<Tensor>(at, valid, y.words[step]);
+            } else if constexpr (W::UNIT == 1) {
+                if (valid > 0)
+                    *at = *from;
+            } else {
+                Run<Type<Tensor>, VECTOR> run;
+#pragma unroll
+                for (int k = 0; k < VECTOR; k++)
+                    run.at[k] = from[k * pitch];
+                store_vector<Tensor>(at, valid, words_of(run));
             }
         }
     }
@@ -310,7 +348,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_strided(GEMMEPI_PA
     store_tile(p, place, shared, db);
     store_tile(p, place, shared, dw);
     if (CAST_AMAX)
-        store_largest(p.operation.amax, largest);
+        store_largest_of_block<THREADS>(p.operation.amax, largest);
 }
 
 #endif

@@ -72,28 +72,24 @@ __device__ inline Scalars scalars_of(const gemmepi__operation_params &p) {
     return s;
 }
 
-// RELU's derivative is a selection, so that inf * 0 does not arise.
-__device__ inline Acc times_slope(Acc dy, Acc x, Acc parameter) {
-    if constexpr (GEMMEPI_ACTIVATION == RELU)
-        return x > 0 ? dy : Acc(0);
-    else
-        return times_derivative<GEMMEPI_ACTIVATION>(dy, x, parameter);
-}
-
 // v holds the inputs of one index, and receives the outputs.
 __device__ inline void operate(Acc (&v)[TENSORS], const Scalars &s) {
     constexpr int operation = GEMMEPI_OPERATION;
     if constexpr (operation == OP_ACTIVATION) {
         v[OUT_Y] = activate<GEMMEPI_ACTIVATION>(v[IN_A], s.parameter);
     } else if constexpr (operation == OP_ACTIVATION_BACKWARD) {
-        v[OUT_DA] = times_slope(v[IN_DY], v[IN_A], s.parameter);
+        v[OUT_DA] = times_derivative<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_A], s.parameter);
     } else if constexpr (operation == OP_GATED) {
-        v[OUT_Y] = v[IN_A] * activate<GEMMEPI_ACTIVATION>(v[IN_B], s.parameter);
+        v[OUT_Y] = times_activation<GEMMEPI_ACTIVATION>(v[IN_A], v[IN_B], s.parameter);
     } else if constexpr (operation == OP_GATED_BACKWARD) {
         if (USED<OUT_DA>)
-            v[OUT_DA] = v[IN_DY] * activate<GEMMEPI_ACTIVATION>(v[IN_B], s.parameter);
-        if (USED<OUT_DB>)
-            v[OUT_DB] = times_slope(v[IN_DY] * v[IN_A], v[IN_B], s.parameter);
+            v[OUT_DA] = times_activation<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_B], s.parameter);
+        if (USED<OUT_DB>) { // the larger factor first, so that no product on the way passes the range
+            bool a_first = fabs(v[IN_A]) > fabs(v[IN_DY]);
+            Acc larger = a_first ? v[IN_A] : v[IN_DY], other = a_first ? v[IN_DY] : v[IN_A];
+            Acc slope = times_derivative<GEMMEPI_ACTIVATION>(larger, v[IN_B], s.parameter);
+            v[OUT_DB] = GEMMEPI_ACTIVATION == RELU && !(v[IN_B] > 0) ? Acc(0) : slope * other;
+        }
     } else if constexpr (operation == OP_LERP) {
         Acc a = v[IN_A], b = v[IN_B], w = USED<IN_W> ? v[IN_W] : s.weight, rest = USED<IN_W> ? 1 - w : s.rest;
         bool near_a = USED<IN_W> ? w > Acc(-0.5) && w < Acc(0.5) : s.near_a;

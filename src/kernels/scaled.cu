@@ -31,7 +31,8 @@ constexpr int LANES = TILE / WIDE, ROWS = THREADS / LANES; // threads along the 
 constexpr int VECTORS = TILE / ROWS;                       // of a thread
 constexpr bool K_FAST = GEMMEPI_K_FAST;
 constexpr bool TAKES_AMAX = GEMMEPI_AMAX || GEMMEPI_SCALE == FROM_TILE;
-constexpr bool KEEPS_VALUES = VECTORS * WIDE * sizeof(A) <= 256; // in registers between amax and store; else it reads again
+constexpr int WORDS = WIDE * sizeof(A) < 4 ? VECTORS : VECTORS * WIDE * (int)sizeof(A) / 4;
+constexpr bool KEEPS_VALUES = WORDS <= 64 && WIDE > 1; // in registers between amax and store; else it reads again
 
 // Of the groups that a tile has: one for each row, or one alone.
 constexpr bool BY_ROWS = GEMMEPI_MODE == SCALE_OUTER || GEMMEPI_MODE == SCALE_VECTOR_128;
@@ -60,12 +61,13 @@ __device__ inline double number_of(u64 bits) {
     return __longlong_as_double((long long)bits);
 }
 
-// amax over the largest number of y's type
+// amax over the largest number of y's type; 1 where amax is 0 or not finite
 __device__ inline float scale_from(Magnitude bits) {
     constexpr float largest = SAME<Y, E5M2> ? 57344.f : 448.f;
     Acc amax = number_of(bits);
-    float scale = (float)(amax / largest);
-    return amax == 0 || amax - amax != 0 ? 1.f : scale < 1.17549435e-38f ? 1.17549435e-38f : scale;
+    constexpr float least = 1.17549435e-38f, most = 3.40282347e38f; // where an f64 amax would lead out of f32
+    Acc scale = amax / largest;
+    return amax == 0 || amax - amax != 0 ? 1.f : scale < least ? least : scale > most ? most : (float)scale;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {
@@ -88,11 +90,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_scaled(GEMMEPI_PAR
     Words<A, WIDE> words[KEEPS_VALUES ? VECTORS : 1];
     if (threadIdx.x < TILE) {
         largest[threadIdx.x] = 0;
-        factor[threadIdx.x] = 1;
-        if ((GEMMEPI_SCALE == GIVEN || GEMMEPI_SCALE == FROM_AMAX) && threadIdx.x < groups) {
-            long long at = place_of(p, item, fast + (K_FAST ? 0 : threadIdx.x), slow + (K_FAST ? threadIdx.x : 0));
-            factor[threadIdx.x] = GEMMEPI_SCALE == GIVEN ? p.scale[at] : scale_from(((const Magnitude *)p.amax)[at]);
-        }
+        if (GEMMEPI_SCALE == GIVEN && threadIdx.x < groups)
+            factor[threadIdx.x] = p.scale[place_of(p, item, fast + (K_FAST ? 0 : threadIdx.x), slow + (K_FAST ? threadIdx.x : 0))];
     }
     auto load = [&](int v) -> Words<A, WIDE> {
         int row = j + v * ROWS;
@@ -108,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_scaled(GEMMEPI_PAR
     __syncthreads();
     if (TAKES_AMAX) {
         Magnitude columns[WIDE] = {};
-#pragma unroll
+#pragma unroll KEEPS_VALUES ? VECTORS : 8
         for (int v = 0; v < VECTORS; v++) {
             Acc values[WIDE];
             Magnitude row = 0;
@@ -135,40 +134,37 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_scaled(GEMMEPI_PAR
                     atomicMax(&largest[i + e], columns[e]);
                 all = columns[e] > all ? columns[e] : all;
             }
-            if (!BY_ROWS)
-                store_largest(&largest[0], all);
+            all = BY_ROWS ? all : largest_of_warp(all);
+            if (!BY_ROWS && threadIdx.x % 32 == 0)
+                atomicMax(&largest[0], all);
         }
         __syncthreads();
     }
-    if (threadIdx.x < groups) {
+    if (threadIdx.x < groups) { // the rest of largest is 0, and of factor not looked at
         long long at = place_of(p, item, fast + (K_FAST ? 0 : threadIdx.x), slow + (K_FAST ? threadIdx.x : 0));
-        if (GEMMEPI_SCALE == FROM_TILE) {
-            float scale = scale_from(largest[threadIdx.x]);
-            factor[threadIdx.x] = scale;
-            p.y_scale[at] = scale;
+        if (GEMMEPI_SCALE == FROM_TILE || GEMMEPI_SCALE == FROM_AMAX) {
+            float scale = scale_from(GEMMEPI_SCALE == FROM_TILE ? largest[threadIdx.x] : ((const Magnitude *)p.amax)[at]);
+            factor[threadIdx.x] = 1 / (Acc)scale;
+            if (GEMMEPI_SCALE == FROM_TILE || (GEMMEPI_MODE == SCALE_TENSOR ? blockIdx.x == 0 : (K_FAST ? fast : slow) == 0))
+                p.y_scale[at] = scale;
         }
-        if (GEMMEPI_SCALE == FROM_AMAX && (GEMMEPI_MODE == SCALE_TENSOR ? blockIdx.x == 0 : (K_FAST ? fast : slow) == 0))
-            p.y_scale[at] = (float)factor[threadIdx.x];
         if (GEMMEPI_AMAX && (GEMMEPI_MODE == SCALE_TENSOR || GEMMEPI_MODE == SCALE_OUTER))
-            atomicMax((Magnitude *)p.amax + at, largest[threadIdx.x]);
+            raise_to((Magnitude *)p.amax + at, largest[threadIdx.x]);
         else if (GEMMEPI_AMAX)
             ((Magnitude *)p.amax)[at] = largest[threadIdx.x];
     }
     if (!GEMMEPI_STORES)
         return;
     __syncthreads();
-#pragma unroll
+#pragma unroll KEEPS_VALUES ? VECTORS : 8
     for (int v = 0; v < VECTORS; v++) {
         Acc values[WIDE];
         int row = j + v * ROWS;
         run_to_acc(run_of(KEEPS_VALUES ? words[KEEPS_VALUES ? v : 0] : load(v)), values);
 #pragma unroll
         for (int e = 0; e < WIDE; e++) {
-            Acc scale = factor[group_of(i + e, row)];
-            if (GEMMEPI_SCALE == GIVEN)
-                values[e] *= scale;
-            else if (GEMMEPI_SCALE != AS_IT_IS)
-                values[e] /= scale;
+            if (GEMMEPI_SCALE != AS_IT_IS)
+                values[e] *= factor[group_of(i + e, row)];
         }
         Run<Y, WIDE> run = run_from_acc<Y>(values);
         Y *to = y + row * p.stride_y[1] + i * p.stride_y[0];

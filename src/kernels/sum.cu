@@ -11,11 +11,13 @@
 #define GEMMEPI_ACCUMULATE 0     // 1: add to what it holds
 #define GEMMEPI_VECTORS    0     // 1: every input is dense and aligned, or repeats, along the innermost axis
 #define GEMMEPI_REPEATS    0     // bit t: tensor t is one number along the innermost axis
+#define GEMMEPI_AT_ONCE    8     // rows or vectors that a thread has under way, a power of two
 #define GEMMEPI_KEPT       1     // 1: gemmepi_sum_kept, 0: gemmepi_sum_along
+#define GEMMEPI_ONE_AXIS   0     // 1: what is added up is one axis, or none
 #endif
 
-constexpr int THREADS = 256, AT_ONCE = 8; // rows, or vectors, under way at a time
-constexpr bool IN_F32 = LARGEST_SIZE <= 2;  // how the first eight are added
+constexpr int THREADS = 256, AT_ONCE = GEMMEPI_AT_ONCE; // rows, or vectors, under way at a time
+constexpr bool IN_F32 = LARGEST_SIZE <= 2;         // how the first eight are added
 constexpr int WIDE = GEMMEPI_VECTORS ? VECTOR : 1;
 typedef GEMMEPI_OUT_TYPE Out;
 
@@ -117,6 +119,17 @@ __device__ inline Lines load_lines(const gemmepi__sum_params &p, const Index &in
             load_line<IN_W>(p, index.at[IN_W], valid), load_line<IN_DY>(p, index.at[IN_DY], valid)};
 }
 
+// `count` steps along the only axis that is added up.
+__device__ inline Index steps_of(const gemmepi__sum_params &p, long long count) {
+    Index result = {};
+#define GEMMEPI_STEP(Tensor)  \
+    if (USED<Tensor>)         \
+        result.at[Tensor] = count * p.summed.stride[Tensor][0];
+    GEMMEPI_EACH_INPUT(GEMMEPI_STEP)
+#undef GEMMEPI_STEP
+    return result;
+}
+
 // >>the end of a sum
 
 // sums: the index among all sums, counted from the innermost kept axis on.
@@ -151,6 +164,21 @@ template <int N> __device__ inline Acc sum_of(const Acc (&x)[N]) {
     }
 }
 
+// Count rows to one, likewise.
+template <int Count>
+__device__ inline void sum_of_rows(const Lines *rows, const Scalars &s, const int *exist, Acc (&sums)[WIDE]) {
+    if constexpr (Count == 1) {
+        values_of(*rows, s, *exist, sums);
+    } else {
+        Acc others[WIDE];
+        sum_of_rows<Count / 2>(rows, s, exist, sums);
+        sum_of_rows<Count / 2>(rows + Count / 2, s, exist + Count / 2, others);
+#pragma unroll
+        for (int i = 0; i < WIDE; i++)
+            sums[i] += others[i];
+    }
+}
+
 #if GEMMEPI_KEPT
 
 // A block has blockDim.x lines of kept elements, and adds up blockDim.y rows at a time.
@@ -165,29 +193,35 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_sum_kept(GEMMEPI_P
     long long row = part * p.part_count + threadIdx.y, end = (part + 1) * p.part_count, unused;
     end = end < p.summed_count ? end : p.summed_count;
     double sums[WIDE] = {};
+    Index next = GEMMEPI_ONE_AXIS ? base + steps_of(p, row) : base, step = steps_of(p, blockDim.y);
     for (; row < end && valid; row += (long long)AT_ONCE * blockDim.y) {
         Lines loaded[AT_ONCE];
-        Acc values[AT_ONCE][WIDE];
+        int exist[AT_ONCE];
 #pragma unroll
         for (int r = 0; r < AT_ONCE; r++) {
             long long at = row + (long long)r * blockDim.y;
-            loaded[r] = load_lines(p, base + index_of(p.summed, at < end ? at : row, false, unused), at < end ? valid : 0);
+            if (!GEMMEPI_ONE_AXIS)
+                next = base + index_of(p.summed, at < end ? at : row, false, unused);
+            exist[r] = at < end ? valid : 0;
+            loaded[r] = load_lines(p, next, exist[r]);
+            if (GEMMEPI_ONE_AXIS)
+                next = next + step;
         }
+        if (IN_F32) {
+            Acc values[WIDE];
+            sum_of_rows<AT_ONCE>(loaded, s, exist, values);
 #pragma unroll
-        for (int r = 0; r < AT_ONCE; r++)
-            values_of(loaded[r], s, row + (long long)r * blockDim.y < end ? valid : 0, values[r]);
+            for (int i = 0; i < WIDE; i++)
+                sums[i] += values[i];
+        } else {
 #pragma unroll
-        for (int i = 0; i < WIDE; i++) {
-            Acc column[AT_ONCE];
+            for (int r = 0; r < AT_ONCE; r++) {
+                Acc values[WIDE];
+                values_of(loaded[r], s, exist[r], values);
 #pragma unroll
-            for (int r = 0; r < AT_ONCE; r++)
-                column[r] = values[r][i];
-            if (IN_F32)
-                sums[i] += sum_of(column);
-            else
-#pragma unroll
-                for (int r = 0; r < AT_ONCE; r++)
-                    sums[i] += column[r];
+                for (int i = 0; i < WIDE; i++)
+                    sums[i] += values[i];
+            }
         }
     }
 #pragma unroll
@@ -207,9 +241,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_sum_kept(GEMMEPI_P
 
 #else
 
-// A block makes blockDim.y sums, each by blockDim.x threads that go through the lines of what is added up.
+// A block makes blockDim.y sums, each by blockDim.x threads that go through the lines of what is added up. Both are powers
+// of two, so a sum's threads are part of one warp, or whole warps.
 extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_sum_along(GEMMEPI_PARAMS gemmepi__sum_params p) {
-    __shared__ double shared[THREADS];
+    __shared__ double warps[THREADS / 32];
     Scalars s = scalars_of(p.operation);
     u32 part = blockIdx.x / p.kept_blocks, thread = threadIdx.y * blockDim.x + threadIdx.x;
     long long index = (long long)(blockIdx.x - part * p.kept_blocks) * blockDim.y + threadIdx.y, unused;
@@ -217,38 +252,44 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_sum_along(GEMMEPI_
     Index base = index_of(p.kept, exists ? index : 0, false, unused);
     long long line = part * p.part_count + threadIdx.x, end = (part + 1) * p.part_count;
     end = !exists ? 0 : end < p.summed_count ? end : p.summed_count;
+    Index next = GEMMEPI_ONE_AXIS ? base + steps_of(p, line * WIDE) : base, step = steps_of(p, blockDim.x * WIDE);
     double sum = 0;
     for (; line < end; line += (long long)AT_ONCE * blockDim.x) {
         Lines loaded[AT_ONCE];
         int valid[AT_ONCE];
-        Acc values[AT_ONCE][WIDE];
 #pragma unroll
         for (int r = 0; r < AT_ONCE; r++) {
-            long long at = line + (long long)r * blockDim.x, first;
-            Index place = base + index_of(p.summed, at < end ? at : line, true, first);
+            long long at = line + (long long)r * blockDim.x, first = at * WIDE;
+            if (!GEMMEPI_ONE_AXIS)
+                next = base + index_of(p.summed, at < end ? at : line, true, first);
             valid[r] = at >= end ? 0 : p.summed.extent[0] - first < WIDE ? (int)(p.summed.extent[0] - first) : WIDE;
-            loaded[r] = load_lines(p, place, valid[r]);
+            loaded[r] = load_lines(p, next, valid[r]);
+            if (GEMMEPI_ONE_AXIS)
+                next = next + step;
         }
 #pragma unroll
-        for (int r = 0; r < AT_ONCE; r++)
-            values_of(loaded[r], s, valid[r], values[r]);
-#pragma unroll
-        for (int r = 0; r < AT_ONCE; r++)
+        for (int r = 0; r < AT_ONCE; r++) {
+            Acc values[WIDE];
+            values_of(loaded[r], s, valid[r], values);
             if (IN_F32)
-                sum += sum_of(values[r]);
+                sum += sum_of(values);
             else
 #pragma unroll
                 for (int i = 0; i < WIDE; i++)
-                    sum += values[r][i];
+                    sum += values[i];
+        }
     }
-    shared[thread] = sum;
-    for (u32 half = blockDim.x / 2; half > 0; half /= 2) {
+    for (u32 half = (blockDim.x < 32 ? blockDim.x : 32) / 2; half > 0; half /= 2)
+        sum += __shfl_xor_sync(0xffffffff, sum, half);
+    if (blockDim.x > 32) {
+        if (thread % 32 == 0)
+            warps[thread / 32] = sum;
         __syncthreads();
-        if (threadIdx.x < half)
-            shared[thread] += shared[thread + half];
+        for (u32 other = 1; other < blockDim.x / 32; other++)
+            sum = threadIdx.x == 0 ? sum + warps[thread / 32 + other] : sum;
     }
     if (threadIdx.x == 0 && exists)
-        finish(p, part, index, shared[thread]);
+        finish(p, part, index, sum);
 }
 
 #endif

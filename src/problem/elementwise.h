@@ -459,6 +459,9 @@ static gemmepi_status gemmepi__check_written(gemmepi__task *task, int which) {
     task->is_empty = 0;
     for (d = 0; d < task->rank; d++)
         repeats |= !(operand->summed >> d & 1) && task->shape[d] > 1 && operand->stride[d] == 0;
+    if (operand->pointer != which) /* two halves of one tensor */
+        repeats |= gemmepi__layouts_share(&layout, &layout,
+                                          operand->offset - task->operands[operand->pointer].offset);
     if (repeats || gemmepi__layout_repeats(&layout))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "%s is written, but its strides put several of its elements into the same place",

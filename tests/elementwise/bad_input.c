@@ -580,7 +580,7 @@ static void outputs_overlap_nothing_but_what_they_are_exactly(void) {
     REFUSED_ARGS((use_rank(GEMMEPI_OP_BIAS_GRAD, 1)), INVALID_ARGUMENT, "y", "overlaps",
                  args.y = (void *)(uintptr_t)args.a);
     REFUSED_ARGS(BIAS_GRAD, INVALID_ARGUMENT, "y", "overlaps", args.y = (void *)(uintptr_t)args.a);
-    REFUSED_ARGS(SPLIT, INVALID_ARGUMENT, "y", "overlaps", args.y = (void *)(uintptr_t)args.a;
+    REFUSED_ARGS(SPLIT, INVALID_ARGUMENT, "y", "overlaps", args.y = (char *)(uintptr_t)args.a + 16;
                  STRIDE(Y)[0] = STRIDE(A)[0]; g[E_Y].bytes = 0);
     REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_NONE, GEMMEPI_CAST_Y_SCALE)), INVALID_ARGUMENT, "y",
                  "overlaps", args.y = (void *)(uintptr_t)args.a);
@@ -591,6 +591,7 @@ static void what_shares_a_range_but_no_byte_is_accepted(void) {
     ACCEPTED(GATED_BACKWARD, args.da = (void *)(uintptr_t)args.a; args.db = (void *)(uintptr_t)args.b);
     ACCEPTED(SPLIT_BACKWARD, args.da = (void *)(uintptr_t)args.a);
     ACCEPTED(LERP, args.y = (void *)(uintptr_t)args.w);
+    ACCEPTED(SPLIT, args.y = (void *)(uintptr_t)args.a; STRIDE(Y)[0] = STRIDE(A)[0]; g[E_Y].bytes = 0);
     /* even and odd elements of one buffer */
     ACCEPTED((use_dense(GEMMEPI_OP_ACTIVATION, GEMMEPI_F32, 8, 8)), args.y = (void *)(uintptr_t)args.a;
              STRIDE(A)[0] = STRIDE(Y)[0] = 8; STRIDE(A)[1] = STRIDE(Y)[1] = 2; SHAPE(A)[1] = SHAPE(Y)[1] = 4;

@@ -286,12 +286,12 @@ static void gradients_are_what_central_differences_give(void) {
 static void gated_is_right_for_every_activation_in_both_orders(void) {
     unsigned activation;
     int i, backward, form;
-    for (i = 0; i < COUNT(dtypes); i++)
+    for (i = 0; i < 2; i++) /* F32, and the others by turns: a GPU compiles a kernel for each */
         for (activation = 0; activation < ACTIVATIONS; activation++)
             for (backward = 0; backward <= 1; backward++)
                 for (form = 0; form < 3; form++) {
-                    call c = call_matrix(backward ? GEMMEPI_OP_GATED_BACKWARD : GEMMEPI_OP_GATED, dtypes[i],
-                                         9, 68 - form);
+                    call c = call_matrix(backward ? GEMMEPI_OP_GATED_BACKWARD : GEMMEPI_OP_GATED,
+                                         dtypes[i ? 1 + activation % 3 : 0], 9, 68 - form);
                     c.o.activation = activation | (form == 2 ? GEMMEPI_GATE_FIRST : 0);
                     c.seed = 10 * activation + (uint64_t)form;
                     c.values = form ? SPECIAL : MIXED;
@@ -440,6 +440,8 @@ static void bias_grad_sums_all_axes_but_one(void) {
                     strided_set(&c.o.t[E_Y], way & 2 && is_16_bits(dtypes[i]) ? GEMMEPI_F32 : dtypes[i], 1,
                                 &shapes[rank - 1][operation_axis(&c.o)]);
                     c.seed = (uint64_t)way;
+                    hold(c);
+                    c.values = WHOLE;
                     hold(c);
                 }
 }
@@ -974,12 +976,11 @@ static void check_plan(call c) {
 
 static void plans_give_the_bits_of_calls_at_once_wherever_the_memory_is(void) {
     static const int64_t shape[] = {65, 130};
-    uint64_t seed;
+    uint64_t seed, last = here->is_host ? 900 : 520;
     int kind;
-    for (kind = 1; kind <= GEMMEPI_OP_CAST; kind++) {
+    for (kind = 1; kind <= GEMMEPI_OP_CAST; kind++)
         check_plan(call_of_kind(kind, 2, shape));
-    }
-    for (seed = 500; seed < 580; seed++) {
+    for (seed = 500; seed < last; seed++) {
         call c = call_random(seed);
         if (!call_needs_plan(&c))
             check_plan(c);
