@@ -6444,10 +6444,11 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "}\n"
     "template <bool Derivative> __device__ inline double times_normal(double v, double x) {\n"
     "    Exponential<double> e = exponential(-0.5 * x * x);\n"
-    "    double argument = x * -0.70710678118654752440;\n"
-    "    // where erfc is subnormal, erfcx(y) = exp(y^2) erfc(y)\n"
-    "    double cdf = x > -37 ? v * (0.5 * erfc(argument)) : v * e.root * (0.5 * erfcx(argument) * e.part) * e.root;\n"
-    "    return Derivative ? cdf + v * e.root * (x * 0.39894228040143267794 * e.part) * e.root : cdf;\n"
+    "    double argument = x * -0.70710678118654752440, factor = Derivative ? x * 0.39894228040143267794 : 0;\n"
+    "    if (x > -30)\n"
+    "        return v * (Derivative ? 0.5 * erfc(argument) + factor * e.value() : 0.5 * erfc(argument));\n"
+    "    // before erfc is subnormal: erfcx(y) = exp(y^2) erfc(y)\n"
+    "    return v * e.root * (e.part * (0.5 * erfcx(argument) + factor)) * e.root;\n"
     "}\n"
     "\n"
     "// >>softplus and mish\n"
@@ -6474,8 +6475,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    Mish<A> m = mish_parts(x);\n"
     "    A y = x * m.e.root * (m.n * m.inverse) * m.e.root;\n"
     "    return x > FAR<A> ? x : y;\n"
-    "}\n"
-    "template <class A> __device__ inline A times_mish_derivative(A v, A x) {\n",
+    "}\n",
+    "template <class A> __device__ inline A times_mish_derivative(A v, A x) {\n"
     "    Mish<A> m = mish_parts(x);\n"
     "    A sum = m.n + x * ((m.e.part + m.e.part * m.e.value()) * m.inverse);\n"
     "    A y = v * (sum * m.inverse * m.e.root) * m.e.root;\n"
@@ -6560,8 +6561,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "}\n"
     "\n"
     "// v times the activation, which may be subnormal or 0 where the product is not.\n"
-    "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n"
-    "    if constexpr (Activation == GELU_TANH)\n",
+    "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n",
+    "    if constexpr (Activation == GELU_TANH)\n"
     "        return times_logistic(v, x, gelu_argument(x));\n"
     "    else if constexpr (Activation == SILU)\n"
     "        return times_logistic(v, x, x);\n"
@@ -6678,10 +6679,12 @@ static const char *const gemmepi__source_elementwise_cu[] = {
     "// for any strides.\n"
     "#include \"operations.cuh\"\n"
     "\n"
-    "#ifndef GEMMEPI_REPEATS\n"
-    "#define GEMMEPI_TILE    0 // gemmepi_strided: a tile's extent along the first axis, a power of two from 8 to 4096\n"
-    "#define GEMMEPI_REPEATS 0 // gemmepi_contiguous: bit t: tensor t is one number for all\n"
-    "#define GEMMEPI_MODES   0 // gemmepi_strided: two bits for each tensor, of the enum below\n"
+    "#ifndef GEMMEPI_TILE\n"
+    "#define GEMMEPI_AT_ONCE    2  // gemmepi_contiguous: vectors that a thread has under way\n"
+    "#define GEMMEPI_REPEATS    0  // gemmepi_contiguous: bit t: tensor t is one number for all\n"
+    "#define GEMMEPI_TILE       0  // gemmepi_strided: a tile's extent along the first axis, a power of two from 8 to 4096\n"
+    "#define GEMMEPI_PER_THREAD 16 // gemmepi_strided: elements of a tile that a thread makes\n"
+    "#define GEMMEPI_MODES      0u // gemmepi_strided: four bits for each tensor, of the enum below\n"
     "#endif\n"
     "\n"
     "constexpr int THREADS = 256;\n"
@@ -6764,9 +6767,9 @@ static const char *const gemmepi__source_elementwise_cu[] = {
     "// A block makes a tile of TILE_I x TILE_J indices of the first two axes, in which a thread owns vectors along the first. How\n"
     "// a tensor comes to be in, or leaves, the threads' registers:\n"
     "enum {\n"
-    "    ALONG_VECTORS, // dense and aligned along the first axis: by vectors\n"
+    "    ALONG_VECTORS, // dense and aligned along the first axis: by vectors\n",
     "    REPEATED,      // one number along the first axis\n"
-    "    ALONG_I,       // element by element, neighbouring threads along the first axis, and exchanged in shared memory\n",
+    "    ALONG_I,       // element by element, neighbouring threads along the first axis, and exchanged in shared memory\n"
     "    ALONG_J,       // likewise along the second: the tensor is transposed\n"
     "    COLUMNS        // transposed, dense and aligned along the second axis: by vectors, and exchanged\n"
     "};\n"
@@ -6836,11 +6839,11 @@ static const char *const gemmepi__source_elementwise_cu[] = {
     "\n"
     "template <int Tensor> struct Tile {\n"
     "    Vector<Tensor> words[VECTORS];     // of this thread; COLUMNS: also on the way\n"
-    "    Type<Tensor> single[VECTORS];      // REPEATED\n"
+    "    Type<Tensor> single[VECTORS];      // REPEATED\n",
     "    Type<Tensor> elements[PER_THREAD]; // ALONG_I, ALONG_J: on the way to or from shared memory\n"
     "};\n"
     "\n"
-    "// How many of a step's elements exist.\n",
+    "// How many of a step's elements exist.\n"
     "template <int Mode> __device__ inline int exist(const Place &place, const Walk<Mode> &walk, int step) {\n"
     "    int i = place.extent_i - walk.i - Walk<Mode>::i_of(step), j = place.extent_j - walk.j - Walk<Mode>::j_of(step);\n"
     "    int left = Walk<Mode>::BY_J ? j : i;\n"
@@ -6924,10 +6927,10 @@ static const char *const gemmepi__source_elementwise_cu[] = {
     "        for (int v = 0; v < VECTORS; v++)\n"
     "            x.words[v] = vector_from_shared<Tensor>(tile + (vectors.j * pitch + vectors.i) + (V::j_of(v) * pitch + V::i_of(v)));\n"
     "    }\n"
-    "}\n"
+    "}\n",
     "\n"
     "template <int Tensor>\n"
-    "__device__ inline void take_tile(const Tile<Tensor> &x, int v, Acc (&values)[TENSORS][VECTOR]) {\n",
+    "__device__ inline void take_tile(const Tile<Tensor> &x, int v, Acc (&values)[TENSORS][VECTOR]) {\n"
     "    if constexpr (USED<Tensor> && MODE<Tensor> == REPEATED)\n"
     "        repeat_value<Tensor>(x.single[v], values);\n"
     "    else if constexpr (USED<Tensor>)\n"
@@ -7016,11 +7019,11 @@ static const char *const gemmepi__source_elementwise_cu[] = {
     "        operate_on(values, s, largest);\n"
     "        keep_tile(y, v, values);\n"
     "        keep_tile(da, v, values);\n"
-    "        keep_tile(db, v, values);\n"
+    "        keep_tile(db, v, values);\n",
     "        keep_tile(dw, v, values);\n"
     "    }\n"
     "    store_tile(p, place, shared, y);\n"
-    "    store_tile(p, place, shared, da);\n",
+    "    store_tile(p, place, shared, da);\n"
     "    store_tile(p, place, shared, db);\n"
     "    store_tile(p, place, shared, dw);\n"
     "    if (CAST_AMAX)\n"
@@ -7816,7 +7819,8 @@ static const char *const gemmepi__source_operations_cuh[] = {
     "            bool a_first = fabs(v[IN_A]) > fabs(v[IN_DY]);\n"
     "            Acc larger = a_first ? v[IN_A] : v[IN_DY], other = a_first ? v[IN_DY] : v[IN_A];\n"
     "            Acc slope = times_derivative<GEMMEPI_ACTIVATION>(larger, v[IN_B], s.parameter);\n"
-    "            v[OUT_DB] = GEMMEPI_ACTIVATION == RELU && !(v[IN_B] > 0) ? Acc(0) : slope * other;\n"
+    "            bool selects_0 = GEMMEPI_ACTIVATION == RELU ? !(v[IN_B] > 0) : GEMMEPI_ACTIVATION == SQUARED_RELU && v[IN_B] <= 0;\n"
+    "            v[OUT_DB] = selects_0 ? Acc(0) : slope * other;\n"
     "        }\n"
     "    } else if constexpr (operation == OP_LERP) {\n"
     "        Acc a = v[IN_A], b = v[IN_B], w = USED<IN_W> ? v[IN_W] : s.weight, rest = USED<IN_W> ? 1 - w : s.rest;\n"
@@ -10703,6 +10707,8 @@ typedef struct gemmepi__scaled_params {
 #define GEMMEPI__VECTOR_BYTES    16  /* one access to memory */
 #define GEMMEPI__VECTOR_MOST     8   /* elements */
 
+#define GEMMEPI__LOOP_AT_ONCE 2 /* accesses of a thread to a dense tensor; on an H200 4 and 8 are slower */
+
 /* How a tensor goes through a tile: as in elementwise.cu. */
 enum { GEMMEPI__ALONG_VECTORS, GEMMEPI__REPEATED, GEMMEPI__ALONG_I, GEMMEPI__ALONG_J, GEMMEPI__COLUMNS };
 
@@ -10806,17 +10812,18 @@ static int gemmepi__count_inputs(const gemmepi__nest *nest) {
 
 static int64_t gemmepi__describe_contiguous(gemmepi__loop *loop, int vector, gemmepi__text *defines) {
     const gemmepi__nest *nest = &loop->nest;
-    int at_once = gemmepi__count_inputs(nest) == 1 ? 4 : 2, repeats = 0, t;
+    int repeats = 0, t;
     for (t = 0; t < GEMMEPI__OUT_Y; t++)
         if (gemmepi__nest_has(nest, t) && nest->stride[t][0] == 0)
             repeats |= 1 << t;
     loop->is_contiguous = 1;
     loop->contiguous.count = nest->extent[0];
     gemmepi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
-    gemmepi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", at_once);
+    gemmepi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", GEMMEPI__LOOP_AT_ONCE);
     gemmepi__append(defines,
                     "#define GEMMEPI_TILE 0\n#define GEMMEPI_PER_THREAD 0\n#define GEMMEPI_MODES 0\n");
-    return gemmepi__divide_up(nest->extent[0], (int64_t)GEMMEPI__ELEMENT_THREADS * vector * at_once);
+    return gemmepi__divide_up(nest->extent[0],
+                              (int64_t)GEMMEPI__ELEMENT_THREADS * vector * GEMMEPI__LOOP_AT_ONCE);
 }
 
 /* >>tiles */
@@ -10993,10 +11000,8 @@ static gemmepi_status gemmepi__run_loop(const gemmepi_context *context, const ge
 #ifndef GEMMEPI_ELEMENTWISE_SUM_H
 #define GEMMEPI_ELEMENTWISE_SUM_H
 
-#define GEMMEPI__SUM_AT_ONCE 8 /* sum.cu: rows or vectors that a thread has under way */
-#define GEMMEPI__SUM_AT_ONCE \
-    4 /* sum.cu: rows or vectors that a thread has under way; more cost more than they bring */
-#define GEMMEPI__SUM_WAVES 8 /* blocks for each multiprocessor, where there is enough to add up */
+#define GEMMEPI__SUM_AT_ONCE 4 /* sum.cu: rows or vectors that a thread has under way; with 8 it is slower */
+#define GEMMEPI__SUM_WAVES   8 /* blocks for each multiprocessor, where there is enough to add up */
 #define GEMMEPI__SUM_LANES \
     32 /* threads of a block along the sums that are made, where the innermost axis is kept */
 

@@ -10,6 +10,8 @@
 #define GEMMEPI__VECTOR_BYTES    16  /* one access to memory */
 #define GEMMEPI__VECTOR_MOST     8   /* elements */
 
+#define GEMMEPI__LOOP_AT_ONCE 2 /* accesses of a thread to a dense tensor; on an H200 4 and 8 are slower */
+
 /* How a tensor goes through a tile: as in elementwise.cu. */
 enum { GEMMEPI__ALONG_VECTORS, GEMMEPI__REPEATED, GEMMEPI__ALONG_I, GEMMEPI__ALONG_J, GEMMEPI__COLUMNS };
 
@@ -113,17 +115,18 @@ static int gemmepi__count_inputs(const gemmepi__nest *nest) {
 
 static int64_t gemmepi__describe_contiguous(gemmepi__loop *loop, int vector, gemmepi__text *defines) {
     const gemmepi__nest *nest = &loop->nest;
-    int at_once = gemmepi__count_inputs(nest) == 1 ? 4 : 2, repeats = 0, t;
+    int repeats = 0, t;
     for (t = 0; t < GEMMEPI__OUT_Y; t++)
         if (gemmepi__nest_has(nest, t) && nest->stride[t][0] == 0)
             repeats |= 1 << t;
     loop->is_contiguous = 1;
     loop->contiguous.count = nest->extent[0];
     gemmepi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
-    gemmepi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", at_once);
+    gemmepi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", GEMMEPI__LOOP_AT_ONCE);
     gemmepi__append(defines,
                     "#define GEMMEPI_TILE 0\n#define GEMMEPI_PER_THREAD 0\n#define GEMMEPI_MODES 0\n");
-    return gemmepi__divide_up(nest->extent[0], (int64_t)GEMMEPI__ELEMENT_THREADS * vector * at_once);
+    return gemmepi__divide_up(nest->extent[0],
+                              (int64_t)GEMMEPI__ELEMENT_THREADS * vector * GEMMEPI__LOOP_AT_ONCE);
 }
 
 /* >>tiles */

@@ -4,10 +4,8 @@
 
 #include "loop.h"
 
-#define GEMMEPI__SUM_AT_ONCE 8 /* sum.cu: rows or vectors that a thread has under way */
-#define GEMMEPI__SUM_AT_ONCE \
-    4 /* sum.cu: rows or vectors that a thread has under way; more cost more than they bring */
-#define GEMMEPI__SUM_WAVES 8 /* blocks for each multiprocessor, where there is enough to add up */
+#define GEMMEPI__SUM_AT_ONCE 4 /* sum.cu: rows or vectors that a thread has under way; with 8 it is slower */
+#define GEMMEPI__SUM_WAVES   8 /* blocks for each multiprocessor, where there is enough to add up */
 #define GEMMEPI__SUM_LANES \
     32 /* threads of a block along the sums that are made, where the innermost axis is kept */
 

@@ -221,10 +221,11 @@ template <bool Derivative> __device__ inline float times_normal(float v, float x
 }
 template <bool Derivative> __device__ inline double times_normal(double v, double x) {
     Exponential<double> e = exponential(-0.5 * x * x);
-    double argument = x * -0.70710678118654752440;
-    // where erfc is subnormal, erfcx(y) = exp(y^2) erfc(y)
-    double cdf = x > -37 ? v * (0.5 * erfc(argument)) : v * e.root * (0.5 * erfcx(argument) * e.part) * e.root;
-    return Derivative ? cdf + v * e.root * (x * 0.39894228040143267794 * e.part) * e.root : cdf;
+    double argument = x * -0.70710678118654752440, factor = Derivative ? x * 0.39894228040143267794 : 0;
+    if (x > -30)
+        return v * (Derivative ? 0.5 * erfc(argument) + factor * e.value() : 0.5 * erfc(argument));
+    // before erfc is subnormal: erfcx(y) = exp(y^2) erfc(y)
+    return v * e.root * (e.part * (0.5 * erfcx(argument) + factor)) * e.root;
 }
 
 // >>softplus and mish

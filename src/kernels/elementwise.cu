@@ -2,10 +2,12 @@
 // for any strides.
 #include "operations.cuh"
 
-#ifndef GEMMEPI_REPEATS
-#define GEMMEPI_TILE    0 // gemmepi_strided: a tile's extent along the first axis, a power of two from 8 to 4096
-#define GEMMEPI_REPEATS 0 // gemmepi_contiguous: bit t: tensor t is one number for all
-#define GEMMEPI_MODES   0 // gemmepi_strided: two bits for each tensor, of the enum below
+#ifndef GEMMEPI_TILE
+#define GEMMEPI_AT_ONCE    2  // gemmepi_contiguous: vectors that a thread has under way
+#define GEMMEPI_REPEATS    0  // gemmepi_contiguous: bit t: tensor t is one number for all
+#define GEMMEPI_TILE       0  // gemmepi_strided: a tile's extent along the first axis, a power of two from 8 to 4096
+#define GEMMEPI_PER_THREAD 16 // gemmepi_strided: elements of a tile that a thread makes
+#define GEMMEPI_MODES      0u // gemmepi_strided: four bits for each tensor, of the enum below
 #endif
 
 constexpr int THREADS = 256;

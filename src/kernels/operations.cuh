@@ -88,7 +88,8 @@ __device__ inline void operate(Acc (&v)[TENSORS], const Scalars &s) {
             bool a_first = fabs(v[IN_A]) > fabs(v[IN_DY]);
             Acc larger = a_first ? v[IN_A] : v[IN_DY], other = a_first ? v[IN_DY] : v[IN_A];
             Acc slope = times_derivative<GEMMEPI_ACTIVATION>(larger, v[IN_B], s.parameter);
-            v[OUT_DB] = GEMMEPI_ACTIVATION == RELU && !(v[IN_B] > 0) ? Acc(0) : slope * other;
+            bool selects_0 = GEMMEPI_ACTIVATION == RELU ? !(v[IN_B] > 0) : GEMMEPI_ACTIVATION == SQUARED_RELU && v[IN_B] <= 0;
+            v[OUT_DB] = selects_0 ? Acc(0) : slope * other;
         }
     } else if constexpr (operation == OP_LERP) {
         Acc a = v[IN_A], b = v[IN_B], w = USED<IN_W> ? v[IN_W] : s.weight, rest = USED<IN_W> ? 1 - w : s.rest;
