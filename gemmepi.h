@@ -1,7 +1,7 @@
 #ifndef GEMMEPI_H
 #define GEMMEPI_H
 
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.2.0, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.3.0, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -125,15 +125,37 @@
    ld and batch stride count bits and are multiples of 128; bits past n are left as they are. In column-major order m and
    n exchange.
 
+   ELEMENT-WISE OPERATIONS: gemmepi_activation, gemmepi_gated, gemmepi_lerp, their gradients (_backward), gemmepi_bias_grad
+   and gemmepi_cast work on gemmepi_tensor views of rank 0 to 8 with any strides (DLPack's), in F32, F16, BF16 and F64:
+
+       int64_t in[2] = {tokens, 2 * n}, out[2] = {tokens, n};          // SwiGLU of the two halves of each row
+       gemmepi_tensor x = {0}, y = {0};
+       x.data = product, x.dtype = GEMMEPI_BF16, x.rank = 2, x.shape = in;
+       y.data = result, y.dtype = GEMMEPI_BF16, y.rank = 2, y.shape = out;
+       status = gemmepi_gated(gpu, GEMMEPI_SILU | GEMMEPI_GATE_FIRST, -1, &x, NULL, &y, stream);
+
+   Tensors that are dense in the same order are run through in one line (contiguous); all others in tiles (strided), for which
+   axes are sorted and merged first, transposes go through shared memory, and 16 bytes are moved at a time wherever a tensor
+   is dense and aligned along one axis. Sums (bias_grad, gradients of what was broadcast) take one launch or two. In each,
+   values are computed in F32 (F64) and rounded once: with f the function, u the unit roundoff of the stored type and some
+   |d| <= 2 u, |e| <= 5 u, the result is f(x (1 + d)) (1 + e), or within 5 u of the largest term that is added, and within the
+   smallest subnormal; the casts and selections are exact to a rounding. Results of 16 bits take shorter forms of the functions
+   (2^-12), and those below 2^-126 may be 0. A strided output costs more than it writes: memory reads the 32 bytes of which
+   only a part is written.
+
+   CAST_Y_SCALE makes operands for fp8 products: the scale of each row, 128-vector or block is found and written in the layout
+   drawn above, and goes to args.scale_a or scale_b as it is. Vectors and blocks take one pass, whole tensors and rows two.
+
    WHAT IT DOES NOT DO (yet)
 
-   - no gated activations; no fast kernels of ours for the product itself
+   - no gated products (GEMMEPI_GATED is refused; gemmepi_gated is a pass of its own); no fast kernels of ours for the product itself
    - no tuning: cuBLASLt's first answer that keeps the promises is taken
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
    - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the
      operands that it converts, BGRAD's partial sums, and what cuBLASLt asks for
      besides (32 MiB at most)
-   - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the routes split and plain, NVRTC 12 or later
+   - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the routes split and plain
+     and for element-wise operations, NVRTC 12 or later
 
    OPTIONS, defined before the implementation (and, GEMMEPI_STATIC and GEMMEPI_API, before every inclusion)
 
@@ -159,9 +181,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  2
+#define GEMMEPI_VERSION_MINOR  3
 #define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.2.0"
+#define GEMMEPI_VERSION_STRING "0.3.0"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
    (m, n, k, batch) has no default: zero is an empty size. */
@@ -458,9 +480,9 @@ typedef struct gemmepi_tensor {
     size_t bytes;  /* of the buffer that begins at data: all elements must lie in it; 0: not checked */
 } gemmepi_tensor;
 
-/* What is computed for every index. s is the operation's shape: y's where there is a y, else dy's. Inputs are broadcast to it
-   as NumPy does: axes are compared from the last one on, and an axis that is missing or has the extent 1 repeats. So are
-   the tensors da, db and dw, which are then the sums over the axes that repeat. Only BIAS_GRAD has another rule. */
+/* What is computed for every index of the operation's shape: y's where there is a y, else dy's. The inputs a, b and w are
+   broadcast to it as NumPy does: axes are compared from the last one on, and an axis that is missing or has the extent 1
+   repeats. So are da, db and dw, which are then sums over the axes that repeat. BIAS_GRAD has its own rule. */
 typedef enum gemmepi_operation {
     GEMMEPI_OP_ACTIVATION = 1,          /* y = act(a)                                                     */
     GEMMEPI_OP_ACTIVATION_BACKWARD = 2, /* da = dy act'(a)                                                */
@@ -8174,7 +8196,7 @@ static const char *const gemmepi__source_scaled_cu[] = {
     "typedef GEMMEPI_Y_TYPE Y;\n"
     "typedef decltype(magnitude(Acc())) Magnitude;\n"
     "\n"
-    "constexpr int THREADS = 256, TILE = SCALE_STEPS;\n"
+    "constexpr int THREADS = 512, TILE = SCALE_STEPS;\n"
     "constexpr int LARGEST_SIZE = sizeof(A) > sizeof(Y) ? sizeof(A) : sizeof(Y);\n"
     "constexpr int WIDE = !GEMMEPI_VECTORS ? 1 : 16 / LARGEST_SIZE < RUN ? 16 / LARGEST_SIZE : RUN;\n"
     "constexpr int LANES = TILE / WIDE, ROWS = THREADS / LANES; // threads along the fast and the slow axis\n"
@@ -8220,7 +8242,7 @@ static const char *const gemmepi__source_scaled_cu[] = {
     "    return amax == 0 || amax - amax != 0 ? 1.f : scale < least ? least : scale > most ? most : (float)scale;\n"
     "}\n"
     "\n"
-    "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {\n"
+    "extern \"C\" __global__ void __launch_bounds__(THREADS, 2) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {\n"
     "    __shared__ Magnitude largest[TILE];\n"
     "    __shared__ Acc factor[TILE];\n",
     "    u32 rest = blockIdx.x / p.tiles[0], item = rest / p.tiles[1], outer = item;\n"
@@ -10906,7 +10928,9 @@ static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop 
                                        gemmepi__text *defines) {
     gemmepi__nest *nest = &loop->nest;
     gemmepi__strided_params *params = &loop->strided;
-    int per_thread = vector * (gemmepi__count_inputs(nest) > 1 || vector == 8 ? 2 : 4), second = 0, t, d;
+    int inputs = gemmepi__count_inputs(nest), second = 0, t,
+        d; /* the more tensors, the fewer elements fit registers */
+    int per_thread = vector * (inputs == 4 ? 1 : inputs > 1 || vector == 8 ? 2 : 4);
     unsigned modes = 0;
     int64_t blocks, tiles_i, tiles_j;
     gemmepi__choose_tile(loop, GEMMEPI__ELEMENT_THREADS * per_thread, &second);
@@ -11221,7 +11245,8 @@ static gemmepi_status gemmepi__run_axis_sum(const gemmepi_context *context, cons
 #ifndef GEMMEPI_ELEMENTWISE_SCALED_H
 #define GEMMEPI_ELEMENTWISE_SCALED_H
 
-#define GEMMEPI__SCALED_TILE 128 /* scaled.cu */
+#define GEMMEPI__SCALED_TILE    128 /* scaled.cu */
+#define GEMMEPI__SCALED_THREADS 512
 
 /* Where a kernel has its scale from: as in scaled.cu. */
 enum { GEMMEPI__AS_IT_IS, GEMMEPI__GIVEN, GEMMEPI__FROM_TILE, GEMMEPI__FROM_AMAX };
@@ -11315,7 +11340,7 @@ static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, con
     char prologue[512];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__append_scaled(&text, task, way);
-    launch->threads_x = GEMMEPI__ELEMENT_THREADS;
+    launch->threads_x = GEMMEPI__SCALED_THREADS;
     launch->threads_y = 1;
     return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", &launch->function);
 }

@@ -1958,7 +1958,7 @@ static const char *const gemmepi__source_scaled_cu[] = {
     "typedef GEMMEPI_Y_TYPE Y;\n"
     "typedef decltype(magnitude(Acc())) Magnitude;\n"
     "\n"
-    "constexpr int THREADS = 256, TILE = SCALE_STEPS;\n"
+    "constexpr int THREADS = 512, TILE = SCALE_STEPS;\n"
     "constexpr int LARGEST_SIZE = sizeof(A) > sizeof(Y) ? sizeof(A) : sizeof(Y);\n"
     "constexpr int WIDE = !GEMMEPI_VECTORS ? 1 : 16 / LARGEST_SIZE < RUN ? 16 / LARGEST_SIZE : RUN;\n"
     "constexpr int LANES = TILE / WIDE, ROWS = THREADS / LANES; // threads along the fast and the slow axis\n"
@@ -2004,7 +2004,7 @@ static const char *const gemmepi__source_scaled_cu[] = {
     "    return amax == 0 || amax - amax != 0 ? 1.f : scale < least ? least : scale > most ? most : (float)scale;\n"
     "}\n"
     "\n"
-    "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {\n"
+    "extern \"C\" __global__ void __launch_bounds__(THREADS, 2) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {\n"
     "    __shared__ Magnitude largest[TILE];\n"
     "    __shared__ Acc factor[TILE];\n",
     "    u32 rest = blockIdx.x / p.tiles[0], item = rest / p.tiles[1], outer = item;\n"

@@ -1,4 +1,4 @@
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.2.0, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.3.0, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -122,15 +122,37 @@
    ld and batch stride count bits and are multiples of 128; bits past n are left as they are. In column-major order m and
    n exchange.
 
+   ELEMENT-WISE OPERATIONS: gemmepi_activation, gemmepi_gated, gemmepi_lerp, their gradients (_backward), gemmepi_bias_grad
+   and gemmepi_cast work on gemmepi_tensor views of rank 0 to 8 with any strides (DLPack's), in F32, F16, BF16 and F64:
+
+       int64_t in[2] = {tokens, 2 * n}, out[2] = {tokens, n};          // SwiGLU of the two halves of each row
+       gemmepi_tensor x = {0}, y = {0};
+       x.data = product, x.dtype = GEMMEPI_BF16, x.rank = 2, x.shape = in;
+       y.data = result, y.dtype = GEMMEPI_BF16, y.rank = 2, y.shape = out;
+       status = gemmepi_gated(gpu, GEMMEPI_SILU | GEMMEPI_GATE_FIRST, -1, &x, NULL, &y, stream);
+
+   Tensors that are dense in the same order are run through in one line (contiguous); all others in tiles (strided), for which
+   axes are sorted and merged first, transposes go through shared memory, and 16 bytes are moved at a time wherever a tensor
+   is dense and aligned along one axis. Sums (bias_grad, gradients of what was broadcast) take one launch or two. In each,
+   values are computed in F32 (F64) and rounded once: with f the function, u the unit roundoff of the stored type and some
+   |d| <= 2 u, |e| <= 5 u, the result is f(x (1 + d)) (1 + e), or within 5 u of the largest term that is added, and within the
+   smallest subnormal; the casts and selections are exact to a rounding. Results of 16 bits take shorter forms of the functions
+   (2^-12), and those below 2^-126 may be 0. A strided output costs more than it writes: memory reads the 32 bytes of which
+   only a part is written.
+
+   CAST_Y_SCALE makes operands for fp8 products: the scale of each row, 128-vector or block is found and written in the layout
+   drawn above, and goes to args.scale_a or scale_b as it is. Vectors and blocks take one pass, whole tensors and rows two.
+
    WHAT IT DOES NOT DO (yet)
 
-   - no gated activations; no fast kernels of ours for the product itself
+   - no gated products (GEMMEPI_GATED is refused; gemmepi_gated is a pass of its own); no fast kernels of ours for the product itself
    - no tuning: cuBLASLt's first answer that keeps the promises is taken
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
    - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the
      operands that it converts, BGRAD's partial sums, and what cuBLASLt asks for
      besides (32 MiB at most)
-   - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the routes split and plain, NVRTC 12 or later
+   - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the routes split and plain
+     and for element-wise operations, NVRTC 12 or later
 
    OPTIONS, defined before the implementation (and, GEMMEPI_STATIC and GEMMEPI_API, before every inclusion)
 

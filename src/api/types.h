@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  2
+#define GEMMEPI_VERSION_MINOR  3
 #define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.2.0"
+#define GEMMEPI_VERSION_STRING "0.3.0"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
    (m, n, k, batch) has no default: zero is an empty size. */
@@ -305,9 +305,9 @@ typedef struct gemmepi_tensor {
     size_t bytes;  /* of the buffer that begins at data: all elements must lie in it; 0: not checked */
 } gemmepi_tensor;
 
-/* What is computed for every index. s is the operation's shape: y's where there is a y, else dy's. Inputs are broadcast to it
-   as NumPy does: axes are compared from the last one on, and an axis that is missing or has the extent 1 repeats. So are
-   the tensors da, db and dw, which are then the sums over the axes that repeat. Only BIAS_GRAD has another rule. */
+/* What is computed for every index of the operation's shape: y's where there is a y, else dy's. The inputs a, b and w are
+   broadcast to it as NumPy does: axes are compared from the last one on, and an axis that is missing or has the extent 1
+   repeats. So are da, db and dw, which are then sums over the axes that repeat. BIAS_GRAD has its own rule. */
 typedef enum gemmepi_operation {
     GEMMEPI_OP_ACTIVATION = 1,          /* y = act(a)                                                     */
     GEMMEPI_OP_ACTIVATION_BACKWARD = 2, /* da = dy act'(a)                                                */

@@ -209,7 +209,9 @@ static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop 
                                        gemmepi__text *defines) {
     gemmepi__nest *nest = &loop->nest;
     gemmepi__strided_params *params = &loop->strided;
-    int per_thread = vector * (gemmepi__count_inputs(nest) > 1 || vector == 8 ? 2 : 4), second = 0, t, d;
+    int inputs = gemmepi__count_inputs(nest), second = 0, t,
+        d; /* the more tensors, the fewer elements fit registers */
+    int per_thread = vector * (inputs == 4 ? 1 : inputs > 1 || vector == 8 ? 2 : 4);
     unsigned modes = 0;
     int64_t blocks, tiles_i, tiles_j;
     gemmepi__choose_tile(loop, GEMMEPI__ELEMENT_THREADS * per_thread, &second);

@@ -4,7 +4,8 @@
 
 #include "loop.h"
 
-#define GEMMEPI__SCALED_TILE 128 /* scaled.cu */
+#define GEMMEPI__SCALED_TILE    128 /* scaled.cu */
+#define GEMMEPI__SCALED_THREADS 512
 
 /* Where a kernel has its scale from: as in scaled.cu. */
 enum { GEMMEPI__AS_IT_IS, GEMMEPI__GIVEN, GEMMEPI__FROM_TILE, GEMMEPI__FROM_AMAX };
@@ -98,7 +99,7 @@ static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, con
     char prologue[512];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__append_scaled(&text, task, way);
-    launch->threads_x = GEMMEPI__ELEMENT_THREADS;
+    launch->threads_x = GEMMEPI__SCALED_THREADS;
     launch->threads_y = 1;
     return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", &launch->function);
 }

@@ -24,7 +24,7 @@ typedef GEMMEPI_A_TYPE A;
 typedef GEMMEPI_Y_TYPE Y;
 typedef decltype(magnitude(Acc())) Magnitude;
 
-constexpr int THREADS = 256, TILE = SCALE_STEPS;
+constexpr int THREADS = 512, TILE = SCALE_STEPS;
 constexpr int LARGEST_SIZE = sizeof(A) > sizeof(Y) ? sizeof(A) : sizeof(Y);
 constexpr int WIDE = !GEMMEPI_VECTORS ? 1 : 16 / LARGEST_SIZE < RUN ? 16 / LARGEST_SIZE : RUN;
 constexpr int LANES = TILE / WIDE, ROWS = THREADS / LANES; // threads along the fast and the slow axis
@@ -70,7 +70,7 @@ __device__ inline float scale_from(Magnitude bits) {
     return amax == 0 || amax - amax != 0 ? 1.f : scale < least ? least : scale > most ? most : (float)scale;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS, 2) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {
     __shared__ Magnitude largest[TILE];
     __shared__ Acc factor[TILE];
     u32 rest = blockIdx.x / p.tiles[0], item = rest / p.tiles[1], outer = item;

@@ -10,11 +10,11 @@ F32 (F64 where there is F64): what is stored is what some number rounds to that 
 
     f(x (1 + d)) (1 + e), |d| <= 2u, |e| <= 4u     or     4u of the largest term that is added
 
-of the reference, where results of 16 bits may have 2^-12 more in e for functions that have an exponential, and may lack what
-is below 2^-126. Selections, copies, casts, and lerp at 0 and 1 are exact. Sums may be off by what their terms may, and by 8 * 2^-24 of the sum of the
+of the reference, where results of 16 bits may have 2^-12 more in e for functions that have an exponential, and may lack
+what is below 2^-126. Selections, copies, casts, and lerp at 0 and 1 are exact. Sums may be off by what their terms may, and by 8 * 2^-24 of the sum of the
 terms' magnitudes where 16-bit values are added, by 2^-45 of it where not. These are added:
 - The smallest subnormal of what is computed, times the factors that come after.
-- The reference's own rounding: REFERENCE of what goes into it, and what it loses below 2^-1000. It counts for F64 only.
+- The reference's own rounding: REFERENCE of what goes into it, 2u more of d, and what it loses below 2^-1000. F64 only.
 - Where a finite intermediate leaves the range of F32 (or of F64), or comes near its end in a derivative of several factors,
   anything may come out. So it may where infinity meets a factor that rounding decides to be 0 or to have this sign.
 
@@ -34,7 +34,6 @@ import argparse
 import collections
 import ctypes
 import math
-import os
 import random
 import sys
 import tempfile
@@ -53,7 +52,7 @@ except ImportError as missing:
 
 import pytorch
 from pytorch import (ACTIVATIONS, BF16, DTYPE_NUMBERS, E4M3, E5M2, ELU, F16, F32, F64, FP8, GELU_ERF, GELU_TANH, HARDSWISH,
-                     INTEGERS, LEAKY_RELU, MISH, NONE, PlanDetails, QUICK_GELU, RELU, SCALE_MODES, SIGMOID, SILU, SOFTPLUS,
+                     INTEGERS, LEAKY_RELU, MISH, NONE, PlanDetails, QUICK_GELU, RELU, SCALE_MODES, SIGMOID, SILU,
                      SQUARED_RELU, TANH, Refused, Tally, c_int, c_pointer, c_size, name_of, round_up, struct,
                      workspace_for)
 
@@ -783,7 +782,7 @@ def slope_of(p, x, derivative):
         if p.activation == HARDSWISH:
             magnitude = torch.where(x.abs() < 3, x.abs() / 3 + 0.5, value)
     if p.activation != HARDSWISH:  # whose derivative jumps
-        for side in (-2, 2):
+        for side in (-4, 4) if p.wide else (-2, 2):  # the reference's rounding is of the same size there
             bound = torch.maximum(bound, (at(x * (1 + side * p.u)) - value).abs().nan_to_num(0, 0))
     bound = bound + slack(p) * magnitude + 2 * (SUBNORMAL if is_short(p) else p.smallest)
     if p.wide:
