@@ -467,17 +467,16 @@ typedef struct gemmepi_matmul_args {
 
 /* >>element-wise operations */
 
-/* A tensor as DLPack has it: element (i, j, ..) lies (i stride[0] + j stride[1] + ..) elements after the first one. */
+/* A tensor as DLPack has it: element (i, j, ..) lies (i stride[0] + j stride[1] + ..) elements after the first one.
+   Strides are any: 0 repeats an input, a negative one runs backwards. NULL is dense, the last axis contiguous. */
 typedef struct gemmepi_tensor {
-    void *data;           /* on the device; only read where the tensor is an input */
-    gemmepi_dtype dtype;  /* 0: F32 */
-    int rank;             /* 0 to 8; 0 is a single element */
-    const int64_t *shape; /* rank extents; NULL where rank is 0 */
-    const int64_t
-        *stride;   /* rank strides in elements, any: 0 repeats an input, a negative one runs backwards;
-                              NULL: dense, the last axis contiguous */
-    size_t offset; /* bytes from data to the element whose indices are all 0 */
-    size_t bytes;  /* of the buffer that begins at data: all elements must lie in it; 0: not checked */
+    void *data;            /* on the device; only read where the tensor is an input               */
+    gemmepi_dtype dtype;   /* 0: F32                                                              */
+    int rank;              /* 0 to 8; 0 is a single element                                       */
+    const int64_t *shape;  /* rank extents; NULL where rank is 0                                  */
+    const int64_t *stride; /* rank strides in elements, or NULL                                   */
+    size_t offset;         /* bytes from data to the element whose indices are all 0              */
+    size_t bytes;          /* the buffer's from data on: all elements lie in it; 0: not checked   */
 } gemmepi_tensor;
 
 /* What is computed for every index of the operation's shape: y's where there is a y, else dy's. The inputs a, b and w are
@@ -497,16 +496,16 @@ typedef enum gemmepi_operation {
     GEMMEPI_OP_CAST = 8                 /* y = a in another type, with scales and amax                     */
 } gemmepi_operation;
 
-/* Flags of an operation. */
-#define GEMMEPI_ACCUMULATE 1u /* BIAS_GRAD: add to y instead of overwriting it                            */
-#define GEMMEPI_CAST_SCALE 2u /* CAST: y = round(scale a), with args.scale read                           */
-#define GEMMEPI_CAST_Y_SCALE \
-    4u /* CAST: y = round(a / y_scale), with y_scale = amax / the largest number of y's type (1 where
-                                 amax is 0 or not finite), written to args.y_scale: products take it as y's scale    */
-#define GEMMEPI_CAST_AMAX 8u /* CAST: write args.amax, the largest |a|, before any scale                 */
-#define GEMMEPI_CAST_K_IS_ROWS \
-    16u /* CAST: scales run as for a matrix whose k is its last axis but one (a B
-                                    of [k, n] that is not transposed); else its last (A of [m, k], B of [n, k]) */
+/* Flags of an operation.
+   CAST_Y_SCALE: y_scale = amax / the largest number of y's type, held between 2^-126 and the largest F32 (1 where amax is 0
+   or not finite), and y = round(a / y_scale), so that y_scale is what products take as y's scale.
+   CAST_K_IS_ROWS: rows, vectors and blocks are those of a matrix whose k is its last axis but one (a B of [k, n] that is not
+   transposed); else its last (an A of [m, k], a transposed B of [n, k]). */
+#define GEMMEPI_ACCUMULATE     1u  /* BIAS_GRAD: add to y instead of overwriting it       */
+#define GEMMEPI_CAST_SCALE     2u  /* CAST: y = round(scale a), with args.scale read      */
+#define GEMMEPI_CAST_Y_SCALE   4u  /* CAST: find y's scale, and write it to args.y_scale  */
+#define GEMMEPI_CAST_AMAX      8u  /* CAST: write args.amax, the largest |a|              */
+#define GEMMEPI_CAST_K_IS_ROWS 16u /* CAST: k is the last axis but one                    */
 
 /* One operation, prepared by gemmepi_elementwise_plan. A tensor that it does not have is NULL; data of the tensors is not
    looked at, each run brings its own pointers.
@@ -519,27 +518,20 @@ typedef enum gemmepi_operation {
    E4M3 and E5M2; stores to the last two saturate as a product's do.
    Sums add 16-bit values eight at a time in F32, those sums and all other values in F64, in a fixed order.
 
-   CAST's scales and amax: one number for all (SCALE_TENSOR; NONE stands for it), or one for each row (SCALE_OUTER), 128 steps
-   of k of a row (SCALE_VECTOR_128) or block of 128 rows and 128 steps of k (SCALE_BLOCK_128) of the matrices that are a's last two axes (of rank
-   1: one row), laid out as the manual draws the scales of products; those of further axes follow one another. Numbers
-   beyond the last of a line are not written. */
+   CAST's scales and amax: one number for all (SCALE_TENSOR; NONE stands for it), or one for each row (SCALE_OUTER), 128
+   steps of k of a row (SCALE_VECTOR_128), or block of 128 rows and 128 steps of k (SCALE_BLOCK_128) of the matrices that
+   are the last two axes (of rank 1: one row), laid out as the manual draws the scales of products; those of further axes
+   follow one another. Numbers beyond the last of a line are not written. */
 typedef struct gemmepi_elementwise_desc {
     gemmepi_operation operation;
-    gemmepi_epilogue
-        activation; /* of ACTIVATION, GATED and their gradients: RELU and so on; with GATED or-ed with
-                                      GATE_FIRST or not                                                      */
-    double activation_parameter; /* p of LEAKY_RELU and ELU; 0: the default                                */
-    int axis;                    /* GATED without b: the axis that is split; BIAS_GRAD: the one that is kept.
-                                      Negative ones count from the end: -1 is the last                       */
-    gemmepi_scale_mode
-        scale_mode; /* CAST: of scale, y_scale and amax                                       */
-    uint32_t flags;
-    const gemmepi_tensor *a, *b, *w,
-        *dy; /* inputs                                                          */
-    const gemmepi_tensor *y, *da, *db,
-        *dw;          /* outputs                                                       */
-    size_t alignment; /* bytes, a power of two up to 256, that all pointers of every run will be multiples of;
-                         0: 16, or the size of an element where that is less                                 */
+    gemmepi_epilogue activation; /* RELU and so on; of a tensor that is split or-ed with GATE_FIRST or not */
+    double activation_parameter; /* p of LEAKY_RELU and ELU; 0: the default */
+    int axis;                    /* GATED without b: which is split; BIAS_GRAD: which is kept; -1: the last */
+    gemmepi_scale_mode scale_mode;          /* CAST: of scale, y_scale and amax */
+    uint32_t flags;                         /* GEMMEPI_ACCUMULATE and so on */
+    const gemmepi_tensor *a, *b, *w, *dy;   /* inputs */
+    const gemmepi_tensor *y, *da, *db, *dw; /* outputs */
+    size_t alignment; /* bytes, a power of two up to 256, that all pointers are multiples of; 0: 16 */
 } gemmepi_elementwise_desc;
 
 /* The tensors' data, as desc has tensors, and what a run may change. An output must not overlap anything, except that it
@@ -548,12 +540,12 @@ typedef struct gemmepi_elementwise_desc {
 typedef struct gemmepi_elementwise_args {
     const void *a, *b, *w, *dy;
     void *y, *da, *db, *dw;
-    double weight;         /* LERP and LERP_BACKWARD without w                                            */
-    const float *scale;    /* CAST_SCALE                                                                   */
-    float *y_scale;        /* CAST_Y_SCALE                                                                 */
-    void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN   */
-    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream    */
-    size_t workspace_size; /* bytes; at least the plan's                                                  */
+    double weight;         /* LERP and LERP_BACKWARD without w                                              */
+    const float *scale;    /* CAST_SCALE                                                                    */
+    float *y_scale;        /* CAST_Y_SCALE                                                                  */
+    void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN    */
+    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream     */
+    size_t workspace_size; /* bytes; at least the plan's                                                    */
 } gemmepi_elementwise_args;
 
 /* >>answers */
@@ -8171,7 +8163,7 @@ static const char *const gemmepi__source_reduce_cu[] = {
 
 static const char *const gemmepi__source_scaled_cu[] = {
     "// Casts with scales and amax of rows, of 128 steps of k, or of blocks of 128 x 128; and of whole tensors where the scale is\n"
-    "// made from their amax. A block has a tile of 128 x 128 elements of a matrix: \"fast\" is the axis along which threads are\n"
+    "// made from their amax. A block has a tile of 128 x SLOW elements of a matrix: \"fast\" is the axis along which threads are\n"
     "// neighbours, \"slow\" the other. A scale's matrix has rows and k: which of the two axes is k is a define.\n"
     "#include \"amax.cuh\"\n"
     "#include \"params.h\"\n"
@@ -8187,6 +8179,7 @@ static const char *const gemmepi__source_scaled_cu[] = {
     "#define GEMMEPI_SCALE    2 // the enum below\n"
     "#define GEMMEPI_AMAX     0 // 1: amax is written\n"
     "#define GEMMEPI_STORES   1 // 0: only amax\n"
+    "#define GEMMEPI_SLOW     64 // 128, or 64 where no number belongs to more than one line along the fast axis\n"
     "#endif\n"
     "\n"
     "enum { AS_IT_IS, GIVEN, FROM_TILE, FROM_AMAX }; // the scale: none, p.scale, made here, made of what p.amax holds already\n"
@@ -8196,11 +8189,11 @@ static const char *const gemmepi__source_scaled_cu[] = {
     "typedef GEMMEPI_Y_TYPE Y;\n"
     "typedef decltype(magnitude(Acc())) Magnitude;\n"
     "\n"
-    "constexpr int THREADS = 512, TILE = SCALE_STEPS;\n"
+    "constexpr int TILE = SCALE_STEPS, SLOW = GEMMEPI_SLOW, THREADS = 4 * SLOW;\n"
     "constexpr int LARGEST_SIZE = sizeof(A) > sizeof(Y) ? sizeof(A) : sizeof(Y);\n"
     "constexpr int WIDE = !GEMMEPI_VECTORS ? 1 : 16 / LARGEST_SIZE < RUN ? 16 / LARGEST_SIZE : RUN;\n"
     "constexpr int LANES = TILE / WIDE, ROWS = THREADS / LANES; // threads along the fast and the slow axis\n"
-    "constexpr int VECTORS = TILE / ROWS;                       // of a thread\n"
+    "constexpr int VECTORS = SLOW / ROWS;                       // of a thread\n"
     "constexpr bool K_FAST = GEMMEPI_K_FAST;\n"
     "constexpr bool TAKES_AMAX = GEMMEPI_AMAX || GEMMEPI_SCALE == FROM_TILE;\n"
     "constexpr int WORDS = WIDE * sizeof(A) < 4 ? VECTORS : VECTORS * WIDE * (int)sizeof(A) / 4;\n"
@@ -8241,14 +8234,14 @@ static const char *const gemmepi__source_scaled_cu[] = {
     "    Acc scale = amax / largest;\n"
     "    return amax == 0 || amax - amax != 0 ? 1.f : scale < least ? least : scale > most ? most : (float)scale;\n"
     "}\n"
-    "\n"
-    "extern \"C\" __global__ void __launch_bounds__(THREADS, 2) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {\n"
+    "\n",
+    "extern \"C\" __global__ void __launch_bounds__(THREADS, 1024 / THREADS) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {\n"
     "    __shared__ Magnitude largest[TILE];\n"
-    "    __shared__ Acc factor[TILE];\n",
+    "    __shared__ Acc factor[TILE];\n"
     "    u32 rest = blockIdx.x / p.tiles[0], item = rest / p.tiles[1], outer = item;\n"
-    "    long long fast = (long long)(blockIdx.x - rest * p.tiles[0]) * TILE, slow = (long long)(rest - item * p.tiles[1]) * TILE;\n"
+    "    long long fast = (long long)(blockIdx.x - rest * p.tiles[0]) * TILE, slow = (long long)(rest - item * p.tiles[1]) * SLOW;\n"
     "    int extent_fast = p.extent[0] - fast < TILE ? (int)(p.extent[0] - fast) : TILE;\n"
-    "    int extent_slow = p.extent[1] - slow < TILE ? (int)(p.extent[1] - slow) : TILE;\n"
+    "    int extent_slow = p.extent[1] - slow < SLOW ? (int)(p.extent[1] - slow) : SLOW;\n"
     "    const A *a = (const A *)p.a + fast * p.stride_a[0] + slow * p.stride_a[1];\n"
     "    Y *y = (Y *)p.y + fast * p.stride_y[0] + slow * p.stride_y[1];\n"
     "    for (int d = 2; d < p.rank; d++) {\n"
@@ -8315,9 +8308,9 @@ static const char *const gemmepi__source_scaled_cu[] = {
     "    if (threadIdx.x < groups) { // the rest of largest is 0, and of factor not looked at\n"
     "        long long at = place_of(p, item, fast + (K_FAST ? 0 : threadIdx.x), slow + (K_FAST ? threadIdx.x : 0));\n"
     "        if (GEMMEPI_SCALE == FROM_TILE || GEMMEPI_SCALE == FROM_AMAX) {\n"
-    "            float scale = scale_from(GEMMEPI_SCALE == FROM_TILE ? largest[threadIdx.x] : ((const Magnitude *)p.amax)[at]);\n"
+    "            float scale = scale_from(GEMMEPI_SCALE == FROM_TILE ? largest[threadIdx.x] : ((const Magnitude *)p.amax)[at]);\n",
     "            factor[threadIdx.x] = 1 / (Acc)scale;\n"
-    "            if (GEMMEPI_SCALE == FROM_TILE || (GEMMEPI_MODE == SCALE_TENSOR ? blockIdx.x == 0 : (K_FAST ? fast : slow) == 0))\n",
+    "            if (GEMMEPI_SCALE == FROM_TILE || (GEMMEPI_MODE == SCALE_TENSOR ? blockIdx.x == 0 : (K_FAST ? fast : slow) == 0))\n"
     "                p.y_scale[at] = scale;\n"
     "        }\n"
     "        if (GEMMEPI_AMAX && (GEMMEPI_MODE == SCALE_TENSOR || GEMMEPI_MODE == SCALE_OUTER))\n"
@@ -11245,8 +11238,7 @@ static gemmepi_status gemmepi__run_axis_sum(const gemmepi_context *context, cons
 #ifndef GEMMEPI_ELEMENTWISE_SCALED_H
 #define GEMMEPI_ELEMENTWISE_SCALED_H
 
-#define GEMMEPI__SCALED_TILE    128 /* scaled.cu */
-#define GEMMEPI__SCALED_THREADS 512
+#define GEMMEPI__SCALED_TILE 128 /* scaled.cu: along its fast axis */
 
 /* Where a kernel has its scale from: as in scaled.cu. */
 enum { GEMMEPI__AS_IT_IS, GEMMEPI__GIVEN, GEMMEPI__FROM_TILE, GEMMEPI__FROM_AMAX };
@@ -11318,6 +11310,7 @@ static int gemmepi__scaled_is_aligned(const gemmepi__task *task, const gemmepi__
 /* How one launch goes about it: the defines of scaled.cu. */
 typedef struct gemmepi__scaled_way {
     int k_is_fast, vectors, scale, amax, stores;
+    int slow; /* a tile's extent along the other axis */
 } gemmepi__scaled_way;
 
 static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *task,
@@ -11333,6 +11326,7 @@ static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *tas
     gemmepi__append(text, "#define GEMMEPI_SCALE %d\n", way->scale);
     gemmepi__append(text, "#define GEMMEPI_AMAX %d\n", way->amax);
     gemmepi__append(text, "#define GEMMEPI_STORES %d\n", way->stores);
+    gemmepi__append(text, "#define GEMMEPI_SLOW %d\n", way->slow);
 }
 
 static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, const gemmepi__task *task,
@@ -11340,7 +11334,7 @@ static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, con
     char prologue[512];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__append_scaled(&text, task, way);
-    launch->threads_x = GEMMEPI__SCALED_THREADS;
+    launch->threads_x = (unsigned)(4 * way->slow);
     launch->threads_y = 1;
     return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", &launch->function);
 }
@@ -11359,9 +11353,14 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
     fast = params->stride_y[1] &&
            gemmepi__magnitude(params->stride_y[1]) < gemmepi__magnitude(params->stride_y[0]);
     gemmepi__take_scaled_axes(task, fast, params);
+    first->k_is_fast = fast == ((task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0);
+    first->slow = task->scale_mode == GEMMEPI_SCALE_BLOCK_128 ||
+                          (task->scale_mode == GEMMEPI_SCALE_VECTOR_128 && !first->k_is_fast)
+                      ? GEMMEPI__SCALED_TILE
+                      : GEMMEPI__SCALED_TILE / 2;
     for (d = 0; d < params->rank && blocks > 0; d++) {
-        int64_t tiles =
-            d < 2 ? gemmepi__divide_up(params->extent[d], GEMMEPI__SCALED_TILE) : params->extent[d];
+        int64_t tile = d == 0 ? GEMMEPI__SCALED_TILE : first->slow;
+        int64_t tiles = d < 2 ? gemmepi__divide_up(params->extent[d], tile) : params->extent[d];
         if (d < 2)
             params->tiles[d] = (unsigned)tiles;
         blocks = gemmepi__offset(blocks, tiles, 0);
@@ -11376,7 +11375,6 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
         step->amax_bytes = (size_t)gemmepi__scale_count(task) * gemmepi__amax_size(task);
     if (step->is_two && !(task->flags & GEMMEPI_CAST_AMAX))
         step->partial_bytes = step->amax_bytes;
-    first->k_is_fast = fast == ((task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0);
     first->vectors = largest < 8 && gemmepi__scaled_is_aligned(task, params, GEMMEPI__IN_A, vector) &&
                      gemmepi__scaled_is_aligned(task, params, GEMMEPI__OUT_Y, vector);
     first->scale = GEMMEPI__AS_IT_IS;
@@ -12031,7 +12029,8 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise_info(const gemmepi_elementwise *p
         details->tile_m = plan->loop.tile_j;
         details->tile_n = plan->loop.tile_i;
     } else if (plan->route == GEMMEPI_ROUTE_SCALED) {
-        details->tile_m = details->tile_n = GEMMEPI__SCALED_TILE;
+        details->tile_m = (int)plan->scaled.cast.threads_x / 4;
+        details->tile_n = GEMMEPI__SCALED_TILE;
     }
     details->launches = gemmepi__elementwise_launches(plan);
     details->workspace_size = plan->workspace_size;
@@ -12103,7 +12102,7 @@ GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, 
     if (plan->loop.launch.function)
         gemmepi__explain_loop(&out, plan);
     if (plan->scaled.cast.function)
-        gemmepi__append(&out, "  scaled: tiles of 128 x 128, %s\n",
+        gemmepi__append(&out, "  scaled: tiles of 128 by %d, %s\n", (int)plan->scaled.cast.threads_x / 4,
                         plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
     gemmepi__append(&out, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
                     (gemmepi__ull)plan->workspace_size);

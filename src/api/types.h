@@ -292,17 +292,16 @@ typedef struct gemmepi_matmul_args {
 
 /* >>element-wise operations */
 
-/* A tensor as DLPack has it: element (i, j, ..) lies (i stride[0] + j stride[1] + ..) elements after the first one. */
+/* A tensor as DLPack has it: element (i, j, ..) lies (i stride[0] + j stride[1] + ..) elements after the first one.
+   Strides are any: 0 repeats an input, a negative one runs backwards. NULL is dense, the last axis contiguous. */
 typedef struct gemmepi_tensor {
-    void *data;           /* on the device; only read where the tensor is an input */
-    gemmepi_dtype dtype;  /* 0: F32 */
-    int rank;             /* 0 to 8; 0 is a single element */
-    const int64_t *shape; /* rank extents; NULL where rank is 0 */
-    const int64_t
-        *stride;   /* rank strides in elements, any: 0 repeats an input, a negative one runs backwards;
-                              NULL: dense, the last axis contiguous */
-    size_t offset; /* bytes from data to the element whose indices are all 0 */
-    size_t bytes;  /* of the buffer that begins at data: all elements must lie in it; 0: not checked */
+    void *data;            /* on the device; only read where the tensor is an input               */
+    gemmepi_dtype dtype;   /* 0: F32                                                              */
+    int rank;              /* 0 to 8; 0 is a single element                                       */
+    const int64_t *shape;  /* rank extents; NULL where rank is 0                                  */
+    const int64_t *stride; /* rank strides in elements, or NULL                                   */
+    size_t offset;         /* bytes from data to the element whose indices are all 0              */
+    size_t bytes;          /* the buffer's from data on: all elements lie in it; 0: not checked   */
 } gemmepi_tensor;
 
 /* What is computed for every index of the operation's shape: y's where there is a y, else dy's. The inputs a, b and w are
@@ -322,16 +321,16 @@ typedef enum gemmepi_operation {
     GEMMEPI_OP_CAST = 8                 /* y = a in another type, with scales and amax                     */
 } gemmepi_operation;
 
-/* Flags of an operation. */
-#define GEMMEPI_ACCUMULATE 1u /* BIAS_GRAD: add to y instead of overwriting it                            */
-#define GEMMEPI_CAST_SCALE 2u /* CAST: y = round(scale a), with args.scale read                           */
-#define GEMMEPI_CAST_Y_SCALE \
-    4u /* CAST: y = round(a / y_scale), with y_scale = amax / the largest number of y's type (1 where
-                                 amax is 0 or not finite), written to args.y_scale: products take it as y's scale    */
-#define GEMMEPI_CAST_AMAX 8u /* CAST: write args.amax, the largest |a|, before any scale                 */
-#define GEMMEPI_CAST_K_IS_ROWS \
-    16u /* CAST: scales run as for a matrix whose k is its last axis but one (a B
-                                    of [k, n] that is not transposed); else its last (A of [m, k], B of [n, k]) */
+/* Flags of an operation.
+   CAST_Y_SCALE: y_scale = amax / the largest number of y's type, held between 2^-126 and the largest F32 (1 where amax is 0
+   or not finite), and y = round(a / y_scale), so that y_scale is what products take as y's scale.
+   CAST_K_IS_ROWS: rows, vectors and blocks are those of a matrix whose k is its last axis but one (a B of [k, n] that is not
+   transposed); else its last (an A of [m, k], a transposed B of [n, k]). */
+#define GEMMEPI_ACCUMULATE     1u  /* BIAS_GRAD: add to y instead of overwriting it       */
+#define GEMMEPI_CAST_SCALE     2u  /* CAST: y = round(scale a), with args.scale read      */
+#define GEMMEPI_CAST_Y_SCALE   4u  /* CAST: find y's scale, and write it to args.y_scale  */
+#define GEMMEPI_CAST_AMAX      8u  /* CAST: write args.amax, the largest |a|              */
+#define GEMMEPI_CAST_K_IS_ROWS 16u /* CAST: k is the last axis but one                    */
 
 /* One operation, prepared by gemmepi_elementwise_plan. A tensor that it does not have is NULL; data of the tensors is not
    looked at, each run brings its own pointers.
@@ -344,27 +343,20 @@ typedef enum gemmepi_operation {
    E4M3 and E5M2; stores to the last two saturate as a product's do.
    Sums add 16-bit values eight at a time in F32, those sums and all other values in F64, in a fixed order.
 
-   CAST's scales and amax: one number for all (SCALE_TENSOR; NONE stands for it), or one for each row (SCALE_OUTER), 128 steps
-   of k of a row (SCALE_VECTOR_128) or block of 128 rows and 128 steps of k (SCALE_BLOCK_128) of the matrices that are a's last two axes (of rank
-   1: one row), laid out as the manual draws the scales of products; those of further axes follow one another. Numbers
-   beyond the last of a line are not written. */
+   CAST's scales and amax: one number for all (SCALE_TENSOR; NONE stands for it), or one for each row (SCALE_OUTER), 128
+   steps of k of a row (SCALE_VECTOR_128), or block of 128 rows and 128 steps of k (SCALE_BLOCK_128) of the matrices that
+   are the last two axes (of rank 1: one row), laid out as the manual draws the scales of products; those of further axes
+   follow one another. Numbers beyond the last of a line are not written. */
 typedef struct gemmepi_elementwise_desc {
     gemmepi_operation operation;
-    gemmepi_epilogue
-        activation; /* of ACTIVATION, GATED and their gradients: RELU and so on; with GATED or-ed with
-                                      GATE_FIRST or not                                                      */
-    double activation_parameter; /* p of LEAKY_RELU and ELU; 0: the default                                */
-    int axis;                    /* GATED without b: the axis that is split; BIAS_GRAD: the one that is kept.
-                                      Negative ones count from the end: -1 is the last                       */
-    gemmepi_scale_mode
-        scale_mode; /* CAST: of scale, y_scale and amax                                       */
-    uint32_t flags;
-    const gemmepi_tensor *a, *b, *w,
-        *dy; /* inputs                                                          */
-    const gemmepi_tensor *y, *da, *db,
-        *dw;          /* outputs                                                       */
-    size_t alignment; /* bytes, a power of two up to 256, that all pointers of every run will be multiples of;
-                         0: 16, or the size of an element where that is less                                 */
+    gemmepi_epilogue activation; /* RELU and so on; of a tensor that is split or-ed with GATE_FIRST or not */
+    double activation_parameter; /* p of LEAKY_RELU and ELU; 0: the default */
+    int axis;                    /* GATED without b: which is split; BIAS_GRAD: which is kept; -1: the last */
+    gemmepi_scale_mode scale_mode;          /* CAST: of scale, y_scale and amax */
+    uint32_t flags;                         /* GEMMEPI_ACCUMULATE and so on */
+    const gemmepi_tensor *a, *b, *w, *dy;   /* inputs */
+    const gemmepi_tensor *y, *da, *db, *dw; /* outputs */
+    size_t alignment; /* bytes, a power of two up to 256, that all pointers are multiples of; 0: 16 */
 } gemmepi_elementwise_desc;
 
 /* The tensors' data, as desc has tensors, and what a run may change. An output must not overlap anything, except that it
@@ -373,12 +365,12 @@ typedef struct gemmepi_elementwise_desc {
 typedef struct gemmepi_elementwise_args {
     const void *a, *b, *w, *dy;
     void *y, *da, *db, *dw;
-    double weight;         /* LERP and LERP_BACKWARD without w                                            */
-    const float *scale;    /* CAST_SCALE                                                                   */
-    float *y_scale;        /* CAST_Y_SCALE                                                                 */
-    void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN   */
-    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream    */
-    size_t workspace_size; /* bytes; at least the plan's                                                  */
+    double weight;         /* LERP and LERP_BACKWARD without w                                              */
+    const float *scale;    /* CAST_SCALE                                                                    */
+    float *y_scale;        /* CAST_Y_SCALE                                                                  */
+    void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN    */
+    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream     */
+    size_t workspace_size; /* bytes; at least the plan's                                                    */
 } gemmepi_elementwise_args;
 
 /* >>answers */

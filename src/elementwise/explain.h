@@ -47,7 +47,8 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise_info(const gemmepi_elementwise *p
         details->tile_m = plan->loop.tile_j;
         details->tile_n = plan->loop.tile_i;
     } else if (plan->route == GEMMEPI_ROUTE_SCALED) {
-        details->tile_m = details->tile_n = GEMMEPI__SCALED_TILE;
+        details->tile_m = (int)plan->scaled.cast.threads_x / 4;
+        details->tile_n = GEMMEPI__SCALED_TILE;
     }
     details->launches = gemmepi__elementwise_launches(plan);
     details->workspace_size = plan->workspace_size;
@@ -119,7 +120,7 @@ GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, 
     if (plan->loop.launch.function)
         gemmepi__explain_loop(&out, plan);
     if (plan->scaled.cast.function)
-        gemmepi__append(&out, "  scaled: tiles of 128 x 128, %s\n",
+        gemmepi__append(&out, "  scaled: tiles of 128 by %d, %s\n", (int)plan->scaled.cast.threads_x / 4,
                         plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
     gemmepi__append(&out, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
                     (gemmepi__ull)plan->workspace_size);

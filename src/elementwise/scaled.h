@@ -4,8 +4,7 @@
 
 #include "loop.h"
 
-#define GEMMEPI__SCALED_TILE    128 /* scaled.cu */
-#define GEMMEPI__SCALED_THREADS 512
+#define GEMMEPI__SCALED_TILE 128 /* scaled.cu: along its fast axis */
 
 /* Where a kernel has its scale from: as in scaled.cu. */
 enum { GEMMEPI__AS_IT_IS, GEMMEPI__GIVEN, GEMMEPI__FROM_TILE, GEMMEPI__FROM_AMAX };
@@ -77,6 +76,7 @@ static int gemmepi__scaled_is_aligned(const gemmepi__task *task, const gemmepi__
 /* How one launch goes about it: the defines of scaled.cu. */
 typedef struct gemmepi__scaled_way {
     int k_is_fast, vectors, scale, amax, stores;
+    int slow; /* a tile's extent along the other axis */
 } gemmepi__scaled_way;
 
 static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *task,
@@ -92,6 +92,7 @@ static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *tas
     gemmepi__append(text, "#define GEMMEPI_SCALE %d\n", way->scale);
     gemmepi__append(text, "#define GEMMEPI_AMAX %d\n", way->amax);
     gemmepi__append(text, "#define GEMMEPI_STORES %d\n", way->stores);
+    gemmepi__append(text, "#define GEMMEPI_SLOW %d\n", way->slow);
 }
 
 static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, const gemmepi__task *task,
@@ -99,7 +100,7 @@ static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, con
     char prologue[512];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__append_scaled(&text, task, way);
-    launch->threads_x = GEMMEPI__SCALED_THREADS;
+    launch->threads_x = (unsigned)(4 * way->slow);
     launch->threads_y = 1;
     return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", &launch->function);
 }
@@ -118,9 +119,14 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
     fast = params->stride_y[1] &&
            gemmepi__magnitude(params->stride_y[1]) < gemmepi__magnitude(params->stride_y[0]);
     gemmepi__take_scaled_axes(task, fast, params);
+    first->k_is_fast = fast == ((task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0);
+    first->slow = task->scale_mode == GEMMEPI_SCALE_BLOCK_128 ||
+                          (task->scale_mode == GEMMEPI_SCALE_VECTOR_128 && !first->k_is_fast)
+                      ? GEMMEPI__SCALED_TILE
+                      : GEMMEPI__SCALED_TILE / 2;
     for (d = 0; d < params->rank && blocks > 0; d++) {
-        int64_t tiles =
-            d < 2 ? gemmepi__divide_up(params->extent[d], GEMMEPI__SCALED_TILE) : params->extent[d];
+        int64_t tile = d == 0 ? GEMMEPI__SCALED_TILE : first->slow;
+        int64_t tiles = d < 2 ? gemmepi__divide_up(params->extent[d], tile) : params->extent[d];
         if (d < 2)
             params->tiles[d] = (unsigned)tiles;
         blocks = gemmepi__offset(blocks, tiles, 0);
@@ -135,7 +141,6 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
         step->amax_bytes = (size_t)gemmepi__scale_count(task) * gemmepi__amax_size(task);
     if (step->is_two && !(task->flags & GEMMEPI_CAST_AMAX))
         step->partial_bytes = step->amax_bytes;
-    first->k_is_fast = fast == ((task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0);
     first->vectors = largest < 8 && gemmepi__scaled_is_aligned(task, params, GEMMEPI__IN_A, vector) &&
                      gemmepi__scaled_is_aligned(task, params, GEMMEPI__OUT_Y, vector);
     first->scale = GEMMEPI__AS_IT_IS;

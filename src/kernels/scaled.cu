@@ -1,5 +1,5 @@
 // Casts with scales and amax of rows, of 128 steps of k, or of blocks of 128 x 128; and of whole tensors where the scale is
-// made from their amax. A block has a tile of 128 x 128 elements of a matrix: "fast" is the axis along which threads are
+// made from their amax. A block has a tile of 128 x SLOW elements of a matrix: "fast" is the axis along which threads are
 // neighbours, "slow" the other. A scale's matrix has rows and k: which of the two axes is k is a define.
 #include "amax.cuh"
 #include "params.h"
@@ -15,6 +15,7 @@
 #define GEMMEPI_SCALE    2 // the enum below
 #define GEMMEPI_AMAX     0 // 1: amax is written
 #define GEMMEPI_STORES   1 // 0: only amax
+#define GEMMEPI_SLOW     64 // 128, or 64 where no number belongs to more than one line along the fast axis
 #endif
 
 enum { AS_IT_IS, GIVEN, FROM_TILE, FROM_AMAX }; // the scale: none, p.scale, made here, made of what p.amax holds already
@@ -24,11 +25,11 @@ typedef GEMMEPI_A_TYPE A;
 typedef GEMMEPI_Y_TYPE Y;
 typedef decltype(magnitude(Acc())) Magnitude;
 
-constexpr int THREADS = 512, TILE = SCALE_STEPS;
+constexpr int TILE = SCALE_STEPS, SLOW = GEMMEPI_SLOW, THREADS = 4 * SLOW;
 constexpr int LARGEST_SIZE = sizeof(A) > sizeof(Y) ? sizeof(A) : sizeof(Y);
 constexpr int WIDE = !GEMMEPI_VECTORS ? 1 : 16 / LARGEST_SIZE < RUN ? 16 / LARGEST_SIZE : RUN;
 constexpr int LANES = TILE / WIDE, ROWS = THREADS / LANES; // threads along the fast and the slow axis
-constexpr int VECTORS = TILE / ROWS;                       // of a thread
+constexpr int VECTORS = SLOW / ROWS;                       // of a thread
 constexpr bool K_FAST = GEMMEPI_K_FAST;
 constexpr bool TAKES_AMAX = GEMMEPI_AMAX || GEMMEPI_SCALE == FROM_TILE;
 constexpr int WORDS = WIDE * sizeof(A) < 4 ? VECTORS : VECTORS * WIDE * (int)sizeof(A) / 4;
@@ -70,13 +71,13 @@ __device__ inline float scale_from(Magnitude bits) {
     return amax == 0 || amax - amax != 0 ? 1.f : scale < least ? least : scale > most ? most : (float)scale;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 2) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {
     __shared__ Magnitude largest[TILE];
     __shared__ Acc factor[TILE];
     u32 rest = blockIdx.x / p.tiles[0], item = rest / p.tiles[1], outer = item;
-    long long fast = (long long)(blockIdx.x - rest * p.tiles[0]) * TILE, slow = (long long)(rest - item * p.tiles[1]) * TILE;
+    long long fast = (long long)(blockIdx.x - rest * p.tiles[0]) * TILE, slow = (long long)(rest - item * p.tiles[1]) * SLOW;
     int extent_fast = p.extent[0] - fast < TILE ? (int)(p.extent[0] - fast) : TILE;
-    int extent_slow = p.extent[1] - slow < TILE ? (int)(p.extent[1] - slow) : TILE;
+    int extent_slow = p.extent[1] - slow < SLOW ? (int)(p.extent[1] - slow) : SLOW;
     const A *a = (const A *)p.a + fast * p.stride_a[0] + slow * p.stride_a[1];
     Y *y = (Y *)p.y + fast * p.stride_y[0] + slow * p.stride_y[1];
     for (int d = 2; d < p.rank; d++) {

@@ -389,7 +389,8 @@ static double oracle_y_scale(gemmepi_dtype dtype, double amax) {
     double scale = amax / oracle_format(dtype).most;
     if (!(amax > 0) || isinf(amax))
         return 1;
-    return oracle_round(GEMMEPI_F32, larger_of(scale, ldexp(1, -126)));
+    scale = larger_of(scale, ldexp(1, -126));
+    return scale < FLT_MAX ? oracle_round(GEMMEPI_F32, scale) : FLT_MAX;
 }
 
 /* a times a scale, or over one */

@@ -11,8 +11,8 @@ F32 (F64 where there is F64): what is stored is what some number rounds to that 
     f(x (1 + d)) (1 + e), |d| <= 2u, |e| <= 4u     or     4u of the largest term that is added
 
 of the reference, where results of 16 bits may have 2^-12 more in e for functions that have an exponential, and may lack
-what is below 2^-126. Selections, copies, casts, and lerp at 0 and 1 are exact. Sums may be off by what their terms may, and by 8 * 2^-24 of the sum of the
-terms' magnitudes where 16-bit values are added, by 2^-45 of it where not. These are added:
+what is below 2^-126. Selections, copies, casts, and lerp at 0 and 1 are exact. Sums may be off by what their terms may,
+and by 8 * 2^-24 of the sum of the terms' magnitudes where 16-bit values are added, by 2^-45 of it where not. Added are:
 - The smallest subnormal of what is computed, times the factors that come after.
 - The reference's own rounding: REFERENCE of what goes into it, 2u more of d, and what it loses below 2^-1000. F64 only.
 - Where a finite intermediate leaves the range of F32 (or of F64), or comes near its end in a derivative of several factors,
@@ -247,7 +247,7 @@ class Strided:
 
 # >>families: problems that share their kernels, mostly. Compiling one takes longer than running it.
 
-GROUP = 5
+GROUP = 6
 FLOATS = [F32, BF16, F16, F64]
 LAYOUTS = ["dense", "dense", "dense", "turned", "gaps", "rows of 16", "stepped", "flipped", "any"]
 BROADCASTS = ["full", "full", "ones", "short", "zero strides"]
