@@ -39,7 +39,7 @@ help:
 demo: build/digits
 	build/digits --svg build/loss.svg examples/data/digits.csv
 
-build/digits build/fp8: build/%: examples/%.c gemmepi.h
+build/digits build/fp8 build/gates: build/%: examples/%.c gemmepi.h
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LIBS)
 
@@ -50,7 +50,7 @@ test:
 	@$(MAKE) --no-print-directory --keep-going test-programs || true
 	@CC='$(CC)' CXX='$(CXX)' sh tests/run.sh $(UNIT_TESTS) $(WHOLE_TESTS)
 
-test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) build/digits build/fp8 build/tests/table
+test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) build/digits build/fp8 build/gates build/tests/table
 
 # unit tests include parts of src; the others include gemmepi.h, as users do
 $(UNIT_TESTS): INCLUDES := -Isrc -Itests

@@ -498,7 +498,8 @@ typedef enum gemmepi_operation {
 
 /* Flags of an operation.
    CAST_Y_SCALE: y_scale = amax / the largest number of y's type, held between 2^-126 and the largest F32 (1 where amax is 0
-   or not finite), and y = round(a / y_scale), so that y_scale is what products take as y's scale.
+   or not finite), and y = round(a / y_scale), so that y_scale is what products take as y's scale. CAST_SCALE multiplies: it
+   takes y_scale to bring y back, and 1 / y_scale to make it. An empty cast writes neither y_scale nor amax.
    CAST_K_IS_ROWS: rows, vectors and blocks are those of a matrix whose k is its last axis but one (a B of [k, n] that is not
    transposed); else its last (an A of [m, k], a transposed B of [n, k]). */
 #define GEMMEPI_ACCUMULATE     1u  /* BIAS_GRAD: add to y instead of overwriting it       */
@@ -746,7 +747,8 @@ GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context,
 
 /* y = a act(b), value and gate. activation: SIGMOID (GLU), RELU (ReGLU), SILU (SwiGLU), GELU_TANH or GELU_ERF (GeGLU), or
    any other. b NULL: a holds both, halves of its axis split_dim (negative: from the end), whose extent is twice y's; the
-   value is the first, with GATE_FIRST in activation the second. With b split_dim is 0 and GATE_FIRST is not set. */
+   value is the first, with GATE_FIRST in activation the second. With b split_dim is 0 and GATE_FIRST is not set. LEAKY_RELU
+   and ELU have their default parameter here; a plan takes any. */
 GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilogue activation, int split_dim,
                                          const gemmepi_tensor *a, const gemmepi_tensor *b,
                                          const gemmepi_tensor *y, gemmepi_stream stream);
@@ -6185,8 +6187,8 @@ static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi
     if (capture != GEMMEPI__CU_STREAM_CAPTURE_STATUS_NONE)
         return gemmepi__fail(
             GEMMEPI_BUFFER_TOO_SMALL,
-            "stream is being captured and has no %llu bytes of workspace; call gemmepi_prepare before the "
-            "capture, or give args.workspace",
+            "stream is being captured and has no %llu bytes of workspace; reserve it before the capture "
+            "(gemmepi_prepare, gemmepi_elementwise_prepare), or run a plan with args.workspace",
             (gemmepi__ull)size);
     gemmepi__lock(&context->lock);
     if (!gemmepi__find_block(context, key, size))
@@ -11611,11 +11613,11 @@ static gemmepi_status gemmepi__check_numbers(const gemmepi_elementwise *plan,
                                      row->name, given[i], (gemmepi__ull)(end - begin),
                                      gemmepi__tensor_names[t]);
         }
-        if (i == 1 && given[i] && given[2] &&
+        if (i < 2 && given[i] && given[2] &&
             begin < (uintptr_t)given[2] + (uintptr_t)count * gemmepi__amax_size(task) &&
             (uintptr_t)given[2] < end)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_scale (%p) overlaps args.amax (%p)",
-                                 given[1], given[2]);
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p) overlaps args.amax (%p)", row->name,
+                                 given[i], given[2]);
     }
     return GEMMEPI_OK;
 }
@@ -11739,6 +11741,11 @@ static gemmepi_status gemmepi__check_own_workspace(const gemmepi_elementwise *pl
                                  args->workspace, (gemmepi__ull)plan->workspace_size,
                                  gemmepi__tensor_names[plan->task.operands[t].pointer]);
     }
+    if (args->y_scale && begin < (uintptr_t)(args->y_scale + gemmepi__scale_count(&plan->task)) &&
+        (uintptr_t)args->y_scale < end)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.workspace (%p, %llu bytes used) overlaps args.y_scale (%p)",
+                             args->workspace, (gemmepi__ull)plan->workspace_size, (void *)args->y_scale);
     return GEMMEPI_OK;
 }
 

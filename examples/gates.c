@@ -90,9 +90,7 @@ static int gradients(void) {
     double of_h = 0, of_bias = 0;
     check(gemmepi_gated_backward(context, GEMMEPI_SILU, -1, &h, NULL, &dy, &dh, NULL, NULL));
     check(gemmepi_bias_grad(context, &dh, -1, 0, &dbias, NULL)); /* sums over all axes but the last */
-    check(gemmepi_download(context, here.dh, there->dh, sizeof here.dh, NULL));
-    check(gemmepi_download(context, here.dbias, there->dbias, sizeof here.dbias, NULL));
-    check(gemmepi_download(context, here.h, there->h, sizeof here.h, NULL));
+    check(gemmepi_download(context, &here, there, sizeof here, NULL));
     for (int i = 0; i < 2 * INNER; i += 19) { /* values and gates */
         int t = i * 7 % TOKENS;
         of_h = fmax(of_h, error(&here.h[t][i], &there->h[t][i], here.dh[t][i]));
@@ -114,8 +112,7 @@ static int eight_bits(void) {
     check(gemmepi_matmul(context, &desc, &args, NULL));
 
     y8.dtype = down8.dtype = GEMMEPI_E4M3;
-    down.stride =
-        strides; /* seen as its transpose: fp8 products are fastest where k is the last axis of both */
+    down.stride = strides; /* its transpose: fp8 products are fastest where k is the last axis of both */
     check(gemmepi_cast(context, &y, &y8, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_Y_SCALE, there->y8_scale, NULL,
                        NULL));
     check(gemmepi_cast(context, &down, &down8, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_Y_SCALE, there->down8_scale,
@@ -130,8 +127,7 @@ static int eight_bits(void) {
     args.d = there->out8;
     check(gemmepi_matmul(context, &desc, &args, NULL));
 
-    check(gemmepi_download(context, here.out, there->out, sizeof here.out, NULL));
-    check(gemmepi_download(context, here.out8, there->out8, sizeof here.out8, NULL));
+    check(gemmepi_download(context, &here, there, sizeof here, NULL));
     for (int t = 0; t < TOKENS; t++)
         for (int i = 0; i < WIDTH; i++) {
             difference += pow((double)here.out8[t][i] - (double)here.out[t][i], 2);

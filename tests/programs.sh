@@ -1,7 +1,8 @@
 #!/bin/sh
 # The programs that make builds, as tests: the demo learns at least 95 % of the test digits with each of five seeds, on this
-# machine's device, and once more with SILU and once on the host; the fp8 example reads as many; every cell of make table
-# runs and is right on the host. Run from the repository's root after the programs were built.
+# machine's device, and once more with SILU and once on the host; the fp8 example reads as many; the gates example finds its
+# gradients right; every cell of make table runs and is right on the host. Run from the repository's root after the programs
+# were built.
 passed=0 failed=0
 
 # verdict NAME STATUS OUTPUT
@@ -35,6 +36,9 @@ learns on_the_host --host
 output=$(build/fp8 examples/data/digits.csv 2>&1) &&
     [ "$(printf '%s\n' "$output" | grep -c -E '^(F32|E4M3|E5M2|I8) +(9[5-9]|100)\.[0-9] % right$')" -eq 4 ]
 verdict the_fp8_example_reads_digits_in_eight_bits $? "$output"
+
+output=$(build/gates 2>&1 && build/gates --host 2>&1)
+verdict the_gates_example_has_the_gradients_of_its_loss $? "$output"
 
 output=$(build/tests/table --host 2>&1)
 verdict every_cell_of_the_table_is_right_on_the_host $? "$output"

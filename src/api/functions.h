@@ -140,7 +140,8 @@ GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context,
 
 /* y = a act(b), value and gate. activation: SIGMOID (GLU), RELU (ReGLU), SILU (SwiGLU), GELU_TANH or GELU_ERF (GeGLU), or
    any other. b NULL: a holds both, halves of its axis split_dim (negative: from the end), whose extent is twice y's; the
-   value is the first, with GATE_FIRST in activation the second. With b split_dim is 0 and GATE_FIRST is not set. */
+   value is the first, with GATE_FIRST in activation the second. With b split_dim is 0 and GATE_FIRST is not set. LEAKY_RELU
+   and ELU have their default parameter here; a plan takes any. */
 GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilogue activation, int split_dim,
                                          const gemmepi_tensor *a, const gemmepi_tensor *b,
                                          const gemmepi_tensor *y, gemmepi_stream stream);

@@ -323,7 +323,8 @@ typedef enum gemmepi_operation {
 
 /* Flags of an operation.
    CAST_Y_SCALE: y_scale = amax / the largest number of y's type, held between 2^-126 and the largest F32 (1 where amax is 0
-   or not finite), and y = round(a / y_scale), so that y_scale is what products take as y's scale.
+   or not finite), and y = round(a / y_scale), so that y_scale is what products take as y's scale. CAST_SCALE multiplies: it
+   takes y_scale to bring y back, and 1 / y_scale to make it. An empty cast writes neither y_scale nor amax.
    CAST_K_IS_ROWS: rows, vectors and blocks are those of a matrix whose k is its last axis but one (a B of [k, n] that is not
    transposed); else its last (an A of [m, k], a transposed B of [n, k]). */
 #define GEMMEPI_ACCUMULATE     1u  /* BIAS_GRAD: add to y instead of overwriting it       */

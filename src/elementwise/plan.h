@@ -189,11 +189,11 @@ static gemmepi_status gemmepi__check_numbers(const gemmepi_elementwise *plan,
                                      row->name, given[i], (gemmepi__ull)(end - begin),
                                      gemmepi__tensor_names[t]);
         }
-        if (i == 1 && given[i] && given[2] &&
+        if (i < 2 && given[i] && given[2] &&
             begin < (uintptr_t)given[2] + (uintptr_t)count * gemmepi__amax_size(task) &&
             (uintptr_t)given[2] < end)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_scale (%p) overlaps args.amax (%p)",
-                                 given[1], given[2]);
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p) overlaps args.amax (%p)", row->name,
+                                 given[i], given[2]);
     }
     return GEMMEPI_OK;
 }
@@ -317,6 +317,11 @@ static gemmepi_status gemmepi__check_own_workspace(const gemmepi_elementwise *pl
                                  args->workspace, (gemmepi__ull)plan->workspace_size,
                                  gemmepi__tensor_names[plan->task.operands[t].pointer]);
     }
+    if (args->y_scale && begin < (uintptr_t)(args->y_scale + gemmepi__scale_count(&plan->task)) &&
+        (uintptr_t)args->y_scale < end)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.workspace (%p, %llu bytes used) overlaps args.y_scale (%p)",
+                             args->workspace, (gemmepi__ull)plan->workspace_size, (void *)args->y_scale);
     return GEMMEPI_OK;
 }
 

@@ -11,6 +11,7 @@ int main(void) {
 #else
 
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 typedef struct driver {
@@ -78,7 +79,7 @@ static gemmepi_matmul_args arguments(gemmepi_epilogue epilogue) {
     return args;
 }
 
-static void fill(size_t offset, size_t bytes, int pattern) {
+static void fill_at(void *to, size_t bytes, int pattern) {
     unsigned short *values = (unsigned short *)malloc(bytes);
     unsigned state = (unsigned)pattern * 2654435761u + 1;
     size_t i;
@@ -86,9 +87,12 @@ static void fill(size_t offset, size_t bytes, int pattern) {
         state = state * 1664525u + 1013904223u;
         values[i] = (unsigned short)(0x3f00 + (state >> 25) + (state >> 8 & 0x8000)); /* +-0.5 to 1 in bf16 */
     }
-    CHECK(gemmepi_upload(context, memory + offset, values, bytes, stream) == GEMMEPI_OK, "%s",
-          gemmepi_last_error());
+    CHECK(gemmepi_upload(context, to, values, bytes, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
     free(values);
+}
+
+static void fill(size_t offset, size_t bytes, int pattern) {
+    fill_at(memory + offset, bytes, pattern);
 }
 
 static void read_results(unsigned char *to) {
@@ -172,6 +176,182 @@ static void plans_are_built_and_workspace_reserved_while_another_stream_is_captu
     CHECK(gemmepi_stream_destroy(context, fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
 }
 
+/* >>element-wise operations */
+
+enum { ROWS = 1024, COLUMNS = 64, STEPS = 5 };
+
+/* What they read and write: 16-bit ones are BF16, 8-bit ones E4M3. */
+typedef struct gates {
+    unsigned short h[ROWS][2 * COLUMNS], dy[ROWS][COLUMNS];
+    float scale[4];
+    unsigned short y[ROWS][2 * COLUMNS], dh[ROWS][2 * COLUMNS];
+    unsigned char y8[ROWS][2 * COLUMNS], dh8[ROWS][2 * COLUMNS];
+    float dbias[2 * COLUMNS], y_scale[ROWS], amax;
+} gates;
+
+#define RESULTS offsetof(gates, y) /* from there on everything is written */
+
+/* A sequence, each of which may read what those before it wrote. */
+typedef struct sequence {
+    gemmepi_elementwise *plans[STEPS];
+    gemmepi_elementwise_args args[STEPS];
+} sequence;
+
+static const int64_t both_shape[] = {ROWS, 2 * COLUMNS}, half_shape[] = {ROWS, COLUMNS},
+                     bias_shape[] = {2 * COLUMNS};
+
+static gemmepi_tensor tensor(void *data, gemmepi_dtype dtype, int rank, const int64_t *shape) {
+    gemmepi_tensor t;
+    memset(&t, 0, sizeof t);
+    t.data = data;
+    t.dtype = dtype;
+    t.rank = rank;
+    t.shape = shape;
+    return t;
+}
+
+static void prepare_step(sequence *s, int step, const gemmepi_elementwise_desc *desc) {
+    CHECK(gemmepi_elementwise_plan(context, desc, &s->plans[step]) == GEMMEPI_OK, "step %d: %s", step,
+          gemmepi_last_error());
+    CHECK(gemmepi_elementwise_prepare(s->plans[step], stream) == GEMMEPI_OK, "step %d: %s", step,
+          gemmepi_last_error());
+}
+
+static void prepare_sequence(sequence *s, gates *on_device) {
+    gemmepi_tensor both = tensor(NULL, GEMMEPI_BF16, 2, both_shape),
+                   half = tensor(NULL, GEMMEPI_BF16, 2, half_shape),
+                   bias = tensor(NULL, GEMMEPI_F32, 1, bias_shape),
+                   narrow = tensor(NULL, GEMMEPI_E4M3, 2, both_shape);
+    gemmepi_elementwise_desc activation, backward, sum, with_amax, by_rows;
+    memset(s, 0, sizeof *s);
+    memset(&activation, 0, sizeof activation);
+    backward = sum = with_amax = by_rows = activation;
+
+    activation.operation = GEMMEPI_OP_ACTIVATION;
+    activation.activation = GEMMEPI_GELU_TANH;
+    activation.a = &both, activation.y = &both;
+    s->args[0].a = on_device->h, s->args[0].y = on_device->y;
+
+    backward.operation = GEMMEPI_OP_GATED_BACKWARD;
+    backward.activation = GEMMEPI_SILU;
+    backward.axis = -1;
+    backward.a = &both, backward.dy = &half, backward.da = &both;
+    s->args[1].a = on_device->h, s->args[1].dy = on_device->dy, s->args[1].da = on_device->dh;
+
+    sum.operation = GEMMEPI_OP_BIAS_GRAD;
+    sum.axis = -1;
+    sum.a = &both, sum.y = &bias;
+    s->args[2].a = on_device->dh, s->args[2].y = on_device->dbias;
+
+    with_amax.operation = by_rows.operation = GEMMEPI_OP_CAST;
+    with_amax.flags = GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX;
+    with_amax.a = &both, with_amax.y = &narrow;
+    s->args[3].a = on_device->dh, s->args[3].y = on_device->dh8;
+    s->args[3].scale = on_device->scale, s->args[3].amax = &on_device->amax;
+
+    by_rows.flags = GEMMEPI_CAST_Y_SCALE;
+    by_rows.scale_mode = GEMMEPI_SCALE_OUTER;
+    by_rows.a = &both, by_rows.y = &narrow;
+    s->args[4].a = on_device->y, s->args[4].y = on_device->y8, s->args[4].y_scale = on_device->y_scale;
+
+    prepare_step(s, 0, &activation);
+    prepare_step(s, 1, &backward);
+    prepare_step(s, 2, &sum);
+    prepare_step(s, 3, &with_amax);
+    prepare_step(s, 4, &by_rows);
+}
+
+static void run_sequence(const sequence *s) {
+    int step;
+    for (step = 0; step < STEPS; step++)
+        CHECK(gemmepi_elementwise_run(s->plans[step], &s->args[step], stream) == GEMMEPI_OK, "step %d: %s",
+              step, gemmepi_last_error());
+}
+
+/* Inputs of one pattern, and something else where results go. */
+static void fill_gates(gates *on_device, int pattern, int before) {
+    float scale = (float)(1 << pattern);
+    fill_at(on_device->h, sizeof on_device->h, pattern);
+    fill_at(on_device->dy, sizeof on_device->dy, pattern + 10);
+    CHECK(gemmepi_upload(context, on_device->scale, &scale, sizeof scale, stream) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    fill_at((char *)on_device + RESULTS, sizeof *on_device - RESULTS, before);
+}
+
+static void read_gates(const gates *on_device, gates *to) {
+    CHECK(gemmepi_download(context, to, on_device, sizeof *to, stream) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+}
+
+static int results_differ(const gates *p, const gates *q) {
+    return memcmp((const char *)p + RESULTS, (const char *)q + RESULTS, sizeof *p - RESULTS) != 0;
+}
+
+static void captured_elementwise_operations_replay_with_the_same_bits_on_other_inputs(void) {
+    static gates direct[2], replayed;
+    gemmepi_plan_details sum, rows;
+    gemmepi_tensor dh, dbias;
+    sequence s;
+    gates *on_device;
+    void *block = NULL, *graph = NULL, *executable = NULL;
+    int i;
+    CHECK(gemmepi_alloc(context, sizeof *on_device, &block) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    on_device = (gates *)block;
+    prepare_sequence(&s, on_device);
+    CHECK(gemmepi_elementwise_info(s.plans[2], &sum) == GEMMEPI_OK && sum.workspace_size &&
+              gemmepi_elementwise_info(s.plans[4], &rows) == GEMMEPI_OK && rows.workspace_size,
+          "the sum and the cast are to share workspace");
+    for (i = 0; i < 2; i++) {
+        fill_gates(on_device, 1 + i, 5);
+        run_sequence(&s);
+        read_gates(on_device, &direct[i]);
+    }
+    CHECK(results_differ(&direct[0], &direct[1]), "other inputs give other results");
+
+    fill_gates(on_device, 3, 6);
+    CHECK(gemmepi_synchronize(context, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(cuda.begin_capture(stream, CAPTURE_GLOBAL) == 0, "capture does not begin");
+    run_sequence(&s);
+    dh = tensor(on_device->dh, GEMMEPI_BF16, 2, both_shape);
+    dbias = tensor(on_device->dbias, GEMMEPI_F32, 1, bias_shape);
+    CHECK(gemmepi_bias_grad(context, &dh, -1, 0, &dbias, stream) == GEMMEPI_OK,
+          "one-shot, workspace reserved: %s", gemmepi_last_error());
+    CHECK(cuda.end_capture(stream, &graph) == 0 && graph, "capture does not end");
+    CHECK(cuda.instantiate(&executable, graph, 0) == 0, "the graph cannot be instantiated");
+    for (i = 0; i < STEPS; i++)
+        gemmepi_elementwise_destroy(s.plans[i]); /* the graph outlives them */
+    for (i = 0; i < 2; i++) {
+        fill_gates(on_device, 1 + i, 7);
+        CHECK(cuda.launch(executable, stream) == 0, "the graph cannot be launched");
+        read_gates(on_device, &replayed);
+        CHECK(!results_differ(&direct[i], &replayed), "replay %d differs from direct runs", i);
+    }
+    cuda.destroy_executable(executable);
+    cuda.destroy_graph(graph);
+    CHECK(gemmepi_free(context, block) == GEMMEPI_OK, "%s", gemmepi_last_error());
+}
+
+static void a_one_shot_elementwise_call_reserves_nothing_while_its_stream_is_captured(void) {
+    gemmepi_stream fresh = NULL;
+    gemmepi_tensor a, sums;
+    gemmepi_status status;
+    void *block = NULL, *graph = NULL;
+    CHECK(gemmepi_alloc(context, sizeof(gates), &block) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_stream_create(context, &fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    a = tensor(((gates *)block)->h, GEMMEPI_BF16, 2, both_shape);
+    sums = tensor(((gates *)block)->dbias, GEMMEPI_F32, 1, bias_shape);
+    CHECK(cuda.begin_capture(fresh, CAPTURE_GLOBAL) == 0, "capture does not begin");
+    status = gemmepi_bias_grad(context, &a, -1, 0, &sums, fresh);
+    CHECK(status == GEMMEPI_BUFFER_TOO_SMALL, "%s", gemmepi_status_name(status));
+    CHECK(gemmepi_activation(context, GEMMEPI_RELU, 0, &a, &a, fresh) == GEMMEPI_OK,
+          "what needs no workspace is captured: %s", gemmepi_last_error());
+    CHECK(cuda.end_capture(fresh, &graph) == 0, "the refused call spoiled the capture");
+    cuda.destroy_graph(graph);
+    CHECK(gemmepi_bias_grad(context, &a, -1, 0, &sums, fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_stream_destroy(context, fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_free(context, block) == GEMMEPI_OK, "%s", gemmepi_last_error());
+}
+
 static void the_current_context_of_the_thread_stays_as_it_was(void) {
     gemmepi_matmul_desc desc = description(GEMMEPI_SILU);
     gemmepi_matmul_args args = arguments(GEMMEPI_SILU);
@@ -208,10 +388,13 @@ int main(void) {
         printf("FAIL graphs: the primary context cannot be made current\n0 passed, 1 failed, 0 skipped\n");
         return 1;
     }
+    /* first, since a later stream may have the handle, and with it the workspace, of one that was destroyed */
+    RUN(a_one_shot_elementwise_call_reserves_nothing_while_its_stream_is_captured);
     RUN(a_captured_plain_product_replays_with_the_same_bits);
     RUN(a_captured_split_product_replays_with_the_same_bits);
     RUN(a_one_shot_call_reserves_nothing_while_its_stream_is_captured);
     RUN(plans_are_built_and_workspace_reserved_while_another_stream_is_captured);
+    RUN(captured_elementwise_operations_replay_with_the_same_bits_on_other_inputs);
     RUN(the_current_context_of_the_thread_stays_as_it_was);
     gemmepi_free(context, memory);
     gemmepi_stream_destroy(context, stream);

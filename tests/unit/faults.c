@@ -23,6 +23,7 @@ static struct {
     /* what is to go wrong */
     const char *fails; /* the function of this name returns fail_code */
     int fail_code;
+    long spared;         /* so many calls of it succeed first */
     const char *missing; /* the resolver has no function of this name, or no library */
     int device_count;
     int is_capturing;
@@ -66,10 +67,17 @@ static void plug_in(void) {
 static void break_function(const char *name, int code) {
     gpu.fails = name;
     gpu.fail_code = code;
+    gpu.spared = 0;
 }
 
 static int broken(const char *name) {
-    return gpu.fails && strcmp(gpu.fails, name) == 0 ? gpu.fail_code : 0;
+    if (!gpu.fails || strcmp(gpu.fails, name) != 0)
+        return 0;
+    if (gpu.spared > 0) {
+        gpu.spared--;
+        return 0;
+    }
+    return gpu.fail_code;
 }
 
 static void count(long *counter, long amount) {
@@ -1763,6 +1771,798 @@ static void the_callers_current_context_stays_as_it_was(void) {
     }
 }
 
+/* >>element-wise operations */
+
+enum { SUM_ROWS = 20000, SUM_COLUMNS = 8, CAST_ROWS = 40, CAST_COLUMNS = 300 };
+
+/* Stands for tensors and numbers on the device; of the host's too, so that it is as large as they are. */
+static double element_memory[8][SUM_ROWS * SUM_COLUMNS / 2], number_memory[3][2 * CAST_COLUMNS];
+
+enum { A, B, W, DY, Y, DA, DB, DW, ELEMENT_TENSORS };
+
+/* An operation as both interfaces take it. Its parts point to one another: it is not copied. */
+typedef struct element_call {
+    gemmepi_tensor t[ELEMENT_TENSORS];
+    int64_t shape[ELEMENT_TENSORS][2], stride[ELEMENT_TENSORS][2];
+    gemmepi_elementwise_desc desc;
+    gemmepi_elementwise_args args;
+} element_call;
+
+static void *element_pointer(int t, size_t bytes) {
+    return (char *)element_memory[t] + bytes;
+}
+
+/* t[which] is dense */
+static void give_tensor(element_call *c, int which, gemmepi_dtype dtype, int64_t rows, int64_t columns) {
+    gemmepi_tensor *t = &c->t[which];
+    c->shape[which][0] = rows, c->shape[which][1] = columns;
+    t->data = element_pointer(which, 0);
+    t->dtype = dtype;
+    t->rank = 2;
+    t->shape = c->shape[which];
+}
+
+/* of one axis */
+static void give_line(element_call *c, int which, gemmepi_dtype dtype, int64_t count_of_elements) {
+    give_tensor(c, which, dtype, count_of_elements, 0);
+    c->t[which].rank = 1;
+}
+
+static void begin_call(element_call *c, gemmepi_operation operation) {
+    memset(c, 0, sizeof *c);
+    c->desc.operation = operation;
+}
+
+static const gemmepi_tensor *tensor_or_null(const element_call *c, int which) {
+    return c->t[which].data ? &c->t[which] : NULL;
+}
+
+/* desc and args, of the tensors that were given */
+static void end_call(element_call *c) {
+    c->desc.a = tensor_or_null(c, A), c->desc.b = tensor_or_null(c, B);
+    c->desc.w = tensor_or_null(c, W), c->desc.dy = tensor_or_null(c, DY);
+    c->desc.y = tensor_or_null(c, Y), c->desc.da = tensor_or_null(c, DA);
+    c->desc.db = tensor_or_null(c, DB), c->desc.dw = tensor_or_null(c, DW);
+    c->args.a = c->t[A].data, c->args.b = c->t[B].data, c->args.w = c->t[W].data, c->args.dy = c->t[DY].data;
+    c->args.y = c->t[Y].data, c->args.da = c->t[DA].data;
+    c->args.db = c->t[DB].data, c->args.dw = c->t[DW].data;
+    c->args.scale = c->desc.flags & GEMMEPI_CAST_SCALE ? (float *)number_memory[0] : NULL;
+    c->args.y_scale = c->desc.flags & GEMMEPI_CAST_Y_SCALE ? (float *)number_memory[1] : NULL;
+    c->args.amax = c->desc.flags & GEMMEPI_CAST_AMAX ? number_memory[2] : NULL;
+}
+
+static void activation_call(element_call *c, int64_t rows, int64_t columns) {
+    begin_call(c, GEMMEPI_OP_ACTIVATION);
+    c->desc.activation = GEMMEPI_SILU;
+    give_tensor(c, A, GEMMEPI_F32, rows, columns);
+    give_tensor(c, Y, GEMMEPI_F32, rows, columns);
+    end_call(c);
+}
+
+static void transposed_call(element_call *c) {
+    activation_call(c, EDGE, EDGE);
+    c->stride[A][0] = 1, c->stride[A][1] = EDGE;
+    c->t[A].stride = c->stride[A];
+}
+
+static void split_call(element_call *c) {
+    begin_call(c, GEMMEPI_OP_GATED_BACKWARD);
+    c->desc.activation = GEMMEPI_SILU;
+    c->desc.axis = -1;
+    give_tensor(c, A, GEMMEPI_BF16, EDGE, 2 * EDGE);
+    give_tensor(c, DY, GEMMEPI_BF16, EDGE, EDGE);
+    give_tensor(c, DA, GEMMEPI_BF16, EDGE, 2 * EDGE);
+    end_call(c);
+}
+
+static void sum_call(element_call *c, int64_t rows) {
+    begin_call(c, GEMMEPI_OP_BIAS_GRAD);
+    c->desc.axis = 1;
+    give_tensor(c, A, GEMMEPI_F32, rows, SUM_COLUMNS);
+    give_line(c, Y, GEMMEPI_F32, SUM_COLUMNS);
+    end_call(c);
+}
+
+static void small_sum_call(element_call *c) {
+    sum_call(c, 20);
+}
+static void large_sum_call(element_call *c) {
+    sum_call(c, SUM_ROWS);
+}
+static void sum_of_nothing_call(element_call *c) {
+    sum_call(c, 0);
+}
+static void dense_call(element_call *c) {
+    activation_call(c, EDGE, EDGE);
+}
+static void empty_call(element_call *c) {
+    activation_call(c, 0, EDGE);
+}
+
+/* One gradient for each index, and two that are sums. */
+static void lerp_call(element_call *c) {
+    begin_call(c, GEMMEPI_OP_LERP_BACKWARD);
+    give_tensor(c, A, GEMMEPI_F32, SUM_ROWS, SUM_COLUMNS);
+    give_line(c, B, GEMMEPI_F32, SUM_COLUMNS);
+    give_line(c, W, GEMMEPI_F32, SUM_COLUMNS);
+    give_tensor(c, DY, GEMMEPI_F32, SUM_ROWS, SUM_COLUMNS);
+    give_tensor(c, DA, GEMMEPI_F32, SUM_ROWS, SUM_COLUMNS);
+    give_line(c, DB, GEMMEPI_F32, SUM_COLUMNS);
+    give_line(c, DW, GEMMEPI_F32, SUM_COLUMNS);
+    end_call(c);
+}
+
+static void cast_call(element_call *c, gemmepi_scale_mode mode, uint32_t flags) {
+    begin_call(c, GEMMEPI_OP_CAST);
+    c->desc.scale_mode = mode;
+    c->desc.flags = flags;
+    give_tensor(c, A, GEMMEPI_F32, CAST_ROWS, CAST_COLUMNS);
+    give_tensor(c, Y, GEMMEPI_E4M3, CAST_ROWS, CAST_COLUMNS);
+    end_call(c);
+}
+
+static void plain_cast(element_call *c) {
+    cast_call(c, GEMMEPI_SCALE_NONE, 0);
+}
+static void cast_with_scale(element_call *c) {
+    cast_call(c, GEMMEPI_SCALE_TENSOR, GEMMEPI_CAST_SCALE);
+}
+static void cast_with_amax(element_call *c) {
+    cast_call(c, GEMMEPI_SCALE_NONE, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX);
+}
+static void cast_of_new_scale(element_call *c) {
+    cast_call(c, GEMMEPI_SCALE_TENSOR, GEMMEPI_CAST_Y_SCALE);
+}
+static void cast_of_rows(element_call *c) {
+    cast_call(c, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE);
+}
+static void cast_of_rows_with_amax(element_call *c) {
+    cast_call(c, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_AMAX);
+}
+static void cast_of_new_rows(element_call *c) {
+    cast_call(c, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_K_IS_ROWS);
+}
+static void cast_of_new_rows_with_amax(element_call *c) {
+    cast_call(c, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX);
+}
+static void cast_of_new_blocks(element_call *c) {
+    cast_call(c, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX);
+}
+
+/* What a run of each does, in the order of calls of the driver. */
+static const struct {
+    const char *name;
+    void (*make)(element_call *c);
+    gemmepi_route route;
+    int memsets, kernels, has_workspace;
+} element_calls[] = {
+    {"dense", dense_call, GEMMEPI_ROUTE_CONTIGUOUS, 0, 1, 0},
+    {"transposed", transposed_call, GEMMEPI_ROUTE_STRIDED, 0, 1, 0},
+    {"split", split_call, GEMMEPI_ROUTE_STRIDED, 0, 1, 0},
+    {"small sum", small_sum_call, GEMMEPI_ROUTE_SUM, 0, 1, 0},
+    {"sum of nothing", sum_of_nothing_call, GEMMEPI_ROUTE_SUM, 0, 1, 0},
+    {"large sum", large_sum_call, GEMMEPI_ROUTE_SUM, 0, 2, 1},
+    {"sums beside a loop", lerp_call, GEMMEPI_ROUTE_SUM, 0, 5, 1},
+    {"cast", plain_cast, GEMMEPI_ROUTE_CONTIGUOUS, 0, 1, 0},
+    {"cast with scale", cast_with_scale, GEMMEPI_ROUTE_CONTIGUOUS, 0, 1, 0},
+    {"cast with amax", cast_with_amax, GEMMEPI_ROUTE_CONTIGUOUS, 1, 1, 0},
+    {"cast of a new scale", cast_of_new_scale, GEMMEPI_ROUTE_SCALED, 1, 2, 1},
+    {"cast of rows", cast_of_rows, GEMMEPI_ROUTE_SCALED, 0, 1, 0},
+    {"cast of rows with amax", cast_of_rows_with_amax, GEMMEPI_ROUTE_SCALED, 1, 1, 0},
+    {"cast of new rows", cast_of_new_rows, GEMMEPI_ROUTE_SCALED, 1, 2, 1},
+    {"cast of new rows with amax", cast_of_new_rows_with_amax, GEMMEPI_ROUTE_SCALED, 1, 2, 0},
+    {"cast of new blocks", cast_of_new_blocks, GEMMEPI_ROUTE_SCALED, 0, 1, 0},
+    {"empty", empty_call, GEMMEPI_ROUTE_EMPTY, 0, 0, 0},
+};
+
+enum { ELEMENT_CALLS = (int)GEMMEPI__COUNT(element_calls) };
+
+static gemmepi_status call_at_any_time(gemmepi_context *context, const element_call *c,
+                                       gemmepi_stream stream) {
+    const gemmepi_elementwise_desc *d = &c->desc;
+    switch (d->operation) {
+    case GEMMEPI_OP_ACTIVATION:
+        return gemmepi_activation(context, d->activation, 0, d->a, d->y, stream);
+    case GEMMEPI_OP_GATED_BACKWARD:
+        return gemmepi_gated_backward(context, d->activation, d->axis, d->a, d->b, d->dy, d->da, d->db,
+                                      stream);
+    case GEMMEPI_OP_LERP_BACKWARD:
+        return gemmepi_lerp_backward(context, d->a, d->b, d->w, c->args.weight, d->dy, d->da, d->db, d->dw,
+                                     stream);
+    case GEMMEPI_OP_BIAS_GRAD:
+        return gemmepi_bias_grad(context, d->a, d->axis, 0, d->y, stream);
+    default:
+        return gemmepi_cast(context, d->a, d->y, d->scale_mode, d->flags & ~GEMMEPI_CAST_AMAX,
+                            d->flags & GEMMEPI_CAST_Y_SCALE ? c->args.y_scale
+                                                            : (float *)(uintptr_t)c->args.scale,
+                            c->args.amax, stream);
+    }
+}
+
+/* NULL where it has none, which CHECK has said. */
+static gemmepi_elementwise *plan_elementwise(gemmepi_context *context, const element_call *c) {
+    gemmepi_elementwise *plan = NULL;
+    CHECK(gemmepi_elementwise_plan(context, &c->desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    return plan;
+}
+
+/* Kernels launched and numbers cleared, since the last time it was asked. */
+static long calls_of_the_driver(void) {
+    long calls = gpu.launches + gpu.memsets;
+    gpu.launches = gpu.memsets = 0;
+    return calls;
+}
+
+static void nothing_is_left_and_cublaslt_was_not_loaded(void) {
+    CHECK(gpu.asked_lt == 0, "cuBLASLt was asked for %ld functions", gpu.asked_lt);
+    nothing_is_left();
+}
+
+static void elementwise_plans_launch_what_they_say(void) {
+    int i;
+    for (i = 0; i < ELEMENT_CALLS; i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context = open_fake(&config);
+        const char *name = element_calls[i].name;
+        int launches = element_calls[i].memsets + element_calls[i].kernels;
+        gemmepi_plan_details details;
+        gemmepi_elementwise *plan;
+        element_call c;
+        long before_host, before_device;
+        char text[2000], wanted[40];
+        element_calls[i].make(&c);
+        plan = plan_elementwise(context, &c);
+        CHECK(gemmepi_elementwise_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(details.route == element_calls[i].route, "%s: route %s", name, details.route_name);
+        CHECK(details.launches == launches, "%s: %d launches", name, details.launches);
+        CHECK((details.workspace_size != 0) == element_calls[i].has_workspace, "%s: %d bytes", name,
+              (int)details.workspace_size);
+        gemmepi_elementwise_explain(plan, text, sizeof text);
+        snprintf(wanted, sizeof wanted, "%d launches", launches);
+        CHECK(strstr(text, wanted), "%s: explain tells %s", name, text);
+        CHECK(gemmepi_elementwise_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        before_host = allocations, before_device = gpu.device_allocations;
+        CHECK(before_device == element_calls[i].has_workspace, "%s: %ld blocks", name, before_device);
+        gpu.is_capturing = 1; /* so it may be captured */
+        CHECK(gemmepi_elementwise_run(plan, &c.args, NULL) == GEMMEPI_OK, "%s: %s", name,
+              gemmepi_last_error());
+        CHECK(gpu.launches == element_calls[i].kernels && gpu.memsets == element_calls[i].memsets,
+              "%s: %ld kernels, %ld memsets", name, gpu.launches, gpu.memsets);
+        calls_of_the_driver();
+        CHECK(call_at_any_time(context, &c, NULL) == GEMMEPI_OK, "%s: %s", name, gemmepi_last_error());
+        CHECK(calls_of_the_driver() == launches, "%s: the one-shot call differs", name);
+        gpu.is_capturing = 0;
+        CHECK(gpu.device_allocations == before_device, "%s: a run allocates", name);
+        before_host = allocations - before_host;
+        CHECK(gemmepi_elementwise_run(plan, &c.args, NULL) == GEMMEPI_OK, "%s: %s", name,
+              gemmepi_last_error());
+        CHECK(gpu.wrong_context == 0 && before_host <= 4, "%s: %ld allocations", name, before_host);
+        gemmepi_elementwise_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left_and_cublaslt_was_not_loaded();
+    }
+}
+
+/* Of an operation of two kernels also the second one alone. */
+static void an_elementwise_kernel_that_does_not_compile_is_an_error_with_the_log(void) {
+    int i, spared;
+    for (i = 0; i < ELEMENT_CALLS; i++)
+        for (spared = 0; spared < 2; spared++) {
+            gemmepi_config config = fake_config();
+            gemmepi_context *context = open_fake(&config);
+            const char *name = element_calls[i].name;
+            gemmepi_elementwise *plan = NULL;
+            element_call c;
+            long compiled, held, modules;
+            int time;
+            element_calls[i].make(&c);
+            gemmepi_elementwise_destroy(plan_elementwise(context, &c));
+            compiled = gpu.compilations;
+            gemmepi_destroy(context);
+            if (compiled <= spared)
+                continue;
+            config = fake_config();
+            context = open_fake(&config);
+            break_function("nvrtcCompileProgram", GEMMEPI__NVRTC_ERROR_COMPILATION);
+            gpu.spared = spared;
+            for (time = 0; time < 2; time++) {
+                gemmepi_status status = time ? call_at_any_time(context, &c, NULL)
+                                             : gemmepi_elementwise_plan(context, &c.desc, &plan);
+                CHECK(status == GEMMEPI_COMPILE_ERROR && !plan, "%s: %s: %s", name,
+                      gemmepi_status_name(status), gemmepi_last_error());
+                CHECK(sentence_has(".cu") && sentence_has("sm_90") && sentence_has(compile_log), "%s: %s",
+                      name, gemmepi_last_error());
+                if (time == 0)
+                    held = live, modules = gpu.modules;
+            }
+            CHECK(live == held && gpu.modules == modules && modules == spared && gpu.programs == 0,
+                  "%s: %ld blocks and %ld modules more", name, live - held, gpu.modules);
+            CHECK(context->plans.count == 0 && gpu.launches == 0, "%s: it is kept", name);
+            gpu.fails = NULL;
+            CHECK(call_at_any_time(context, &c, NULL) == GEMMEPI_OK, "%s: %s", name, gemmepi_last_error());
+            CHECK(gpu.modules == compiled, "%s: %ld modules of %ld", name, gpu.modules, compiled);
+            gemmepi_destroy(context);
+            nothing_is_left_and_cublaslt_was_not_loaded();
+        }
+}
+
+static void a_missing_nvrtc_is_reported_when_an_elementwise_kernel_is_needed(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context;
+    element_call c;
+    gpu.missing = "nvrtc";
+    context = open_fake(&config);
+    empty_call(&c);
+    CHECK(call_at_any_time(context, &c, NULL) == GEMMEPI_OK, "an empty one needs none: %s",
+          gemmepi_last_error());
+    dense_call(&c);
+    CHECK(call_at_any_time(context, &c, NULL) == GEMMEPI_LIBRARY_NOT_FOUND && sentence_has("nvrtc"), "%s",
+          gemmepi_last_error());
+    gpu.missing = NULL;
+    CHECK(call_at_any_time(context, &c, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left_and_cublaslt_was_not_loaded();
+}
+
+/* A call, a plan and its run in an open context; each that fails is made once more with memory enough. The number of
+   failures. */
+static int elementwise_program(gemmepi_context *context, int which) {
+    gemmepi_stream stream = (gemmepi_stream)(uintptr_t)0x5000;
+    gemmepi_elementwise *plan = NULL;
+    element_call c;
+    int step, again, failures = 0;
+    element_calls[which].make(&c);
+    for (step = 0; step < 4; step++)
+        for (again = 0; again < 2; again++) {
+            gemmepi_status status = step == 0   ? call_at_any_time(context, &c, NULL)
+                                    : step == 1 ? gemmepi_elementwise_plan(context, &c.desc, &plan)
+                                    : step == 2 ? gemmepi_elementwise_prepare(plan, stream)
+                                                : gemmepi_elementwise_run(plan, &c.args, stream);
+            if (status == GEMMEPI_OK)
+                break;
+            CHECK(status == GEMMEPI_OUT_OF_MEMORY && sentence_has("memory") && !again, "%s, step %d: %s: %s",
+                  element_calls[which].name, step, gemmepi_status_name(status), gemmepi_last_error());
+            failures++;
+        }
+    gemmepi_elementwise_destroy(plan);
+    return failures;
+}
+
+/* cache_path: "", or the folder, which is emptied before each program */
+static void every_elementwise_allocation_may_fail(const char *cache_path, int device) {
+    int which;
+    for (which = 0; which < ELEMENT_CALLS; which++) {
+        long k, reached = 1, refused = 0;
+        for (k = 1; reached; k++) {
+            gemmepi_config config = fake_config();
+            gemmepi_context *context;
+            config.device = device;
+            config.cache_path = cache_path;
+            if (cache_path[0])
+                empty_folder();
+            context = open_fake(&config);
+            fails_at = allocations + k;
+            refused += elementwise_program(context, which);
+            reached = allocations >= fails_at;
+            gemmepi_destroy(context);
+            nothing_is_left_and_cublaslt_was_not_loaded();
+        }
+        CHECK(refused >= 2, "%s: only %ld of %ld allocations matter", element_calls[which].name, refused, k);
+    }
+}
+
+static void elementwise_calls_may_run_out_of_host_memory_anywhere(void) {
+    every_elementwise_allocation_may_fail("", GEMMEPI_DEVICE(0));
+}
+
+static void with_a_cache_elementwise_calls_may_run_out_of_host_memory_anywhere(void) {
+    every_elementwise_allocation_may_fail(new_folder(), GEMMEPI_DEVICE(0));
+    empty_folder();
+}
+
+static void on_the_host_elementwise_calls_may_run_out_of_memory_anywhere(void) {
+    every_elementwise_allocation_may_fail("", GEMMEPI_DEVICE_HOST);
+}
+
+static void an_elementwise_workspace_that_the_device_has_no_memory_for_is_an_error(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_elementwise *plan;
+    element_call c;
+    large_sum_call(&c);
+    plan = plan_elementwise(context, &c);
+    break_function("cuMemAlloc_v2", GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(call_at_any_time(context, &c, NULL) == GEMMEPI_OUT_OF_MEMORY, "%s", gemmepi_last_error());
+    CHECK(gemmepi_elementwise_prepare(plan, NULL) == GEMMEPI_OUT_OF_MEMORY && sentence_has("workspace"), "%s",
+          gemmepi_last_error());
+    CHECK(calls_of_the_driver() == 0, "it ran all the same");
+    gpu.fails = NULL;
+    CHECK(call_at_any_time(context, &c, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_elementwise_run(plan, &c.args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_elementwise_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left_and_cublaslt_was_not_loaded();
+}
+
+/* Each kernel and each memset of each operation, of plans and of one-shot calls. */
+static void an_elementwise_launch_that_the_driver_refuses_is_an_error(void) {
+    int i, nth, one_shot;
+    for (i = 0; i < ELEMENT_CALLS; i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context = open_fake(&config);
+        const char *name = element_calls[i].name;
+        gemmepi_elementwise *plan;
+        element_call c;
+        int all = element_calls[i].memsets + element_calls[i].kernels;
+        element_calls[i].make(&c);
+        plan = plan_elementwise(context, &c);
+        CHECK(gemmepi_elementwise_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        for (nth = 0; nth < 2 * all; nth++) {
+            int is_memset = nth / 2 < element_calls[i].memsets;
+            long spared = is_memset ? 0 : nth / 2 - element_calls[i].memsets;
+            gemmepi_status status;
+            one_shot = nth % 2;
+            break_function(is_memset ? "cuMemsetD8Async" : "cuLaunchKernel", 719);
+            gpu.spared = spared;
+            status =
+                one_shot ? call_at_any_time(context, &c, NULL) : gemmepi_elementwise_run(plan, &c.args, NULL);
+            CHECK(status == GEMMEPI_CUDA_ERROR && sentence_has("719"), "%s: %s: %s", name,
+                  gemmepi_status_name(status), gemmepi_last_error());
+            CHECK(!is_memset || sentence_has("amax"), "%s: %s", name, gemmepi_last_error());
+            CHECK(gpu.launches == spared, "%s: %ld kernels after %ld", name, gpu.launches, spared);
+            calls_of_the_driver();
+            gpu.fails = NULL;
+            status =
+                one_shot ? call_at_any_time(context, &c, NULL) : gemmepi_elementwise_run(plan, &c.args, NULL);
+            CHECK(status == GEMMEPI_OK && calls_of_the_driver() == all, "%s: a later run: %s", name,
+                  gemmepi_last_error());
+        }
+        gemmepi_elementwise_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left_and_cublaslt_was_not_loaded();
+    }
+}
+
+/* What a one-shot call adds to the plans that are kept, the kernels compiled and the memory that is held. */
+typedef struct added {
+    long plans, kernels, blocks;
+} added;
+
+static added added_by(gemmepi_context *context, const element_call *c, gemmepi_stream stream) {
+    added before = {0, 0, 0};
+    before.plans = (long)context->plans.count, before.kernels = gpu.compilations, before.blocks = live;
+    CHECK(call_at_any_time(context, c, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    before.plans = (long)context->plans.count - before.plans;
+    before.kernels = gpu.compilations - before.kernels;
+    before.blocks = live - before.blocks;
+    return before;
+}
+
+static void one_shot_calls_of_an_operation_build_one_plan(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_stream other = (gemmepi_stream)(uintptr_t)0x7000;
+    element_call c;
+    added more;
+    int i;
+    for (i = 0; i < ELEMENT_CALLS; i++) {
+        element_calls[i].make(&c);
+        more = added_by(context, &c, NULL);
+        CHECK(more.plans == 1, "%s: %ld plans", element_calls[i].name, more.plans);
+        more = added_by(context, &c, NULL);
+        CHECK(more.plans == 0 && more.kernels == 0 && more.blocks == 0, "%s: %ld plans again",
+              element_calls[i].name, more.plans);
+        more = added_by(context, &c, other);
+        CHECK(more.plans == 0 && more.kernels == 0, "%s: another plan for another stream",
+              element_calls[i].name);
+    }
+    dense_call(&c);
+    c.t[A].data = element_pointer(B, 512), c.t[Y].data = element_pointer(DY, 16);
+    more = added_by(context, &c, NULL);
+    CHECK(more.plans == 0, "other pointers, as aligned, are another plan");
+    c.t[A].data = element_pointer(B, 4);
+    more = added_by(context, &c, NULL);
+    CHECK(more.plans == 1 && more.kernels == 1, "less aligned: %ld plans, %ld kernels", more.plans,
+          more.kernels);
+    c.t[Y].data = element_pointer(DY, 12);
+    more = added_by(context, &c, NULL);
+    CHECK(more.plans == 0, "the least alignment is the same");
+    activation_call(&c, EDGE, EDGE - 1);
+    more = added_by(context, &c, NULL);
+    CHECK(more.plans == 1 && more.kernels == 0, "another shape: %ld plans, %ld kernels", more.plans,
+          more.kernels);
+    dense_call(&c);
+    c.desc.activation = GEMMEPI_TANH;
+    more = added_by(context, &c, NULL);
+    CHECK(more.plans == 1 && more.kernels == 1, "another function: %ld plans, %ld kernels", more.plans,
+          more.kernels);
+    lerp_call(&c);
+    c.t[DW].data = NULL;
+    end_call(&c);
+    more = added_by(context, &c, NULL);
+    CHECK(more.plans == 1, "without dw: %ld plans", more.plans);
+    c.t[W].data = NULL;
+    end_call(&c);
+    more = added_by(context, &c, NULL);
+    CHECK(more.plans == 1, "without w: %ld plans", more.plans);
+    c.args.weight = 0.25;
+    more = added_by(context, &c, NULL);
+    CHECK(more.plans == 0, "a weight is an argument, not another plan");
+    gemmepi_destroy(context);
+    nothing_is_left_and_cublaslt_was_not_loaded();
+}
+
+/* Products and element-wise operations share the places. */
+static void of_many_one_shot_calls_the_oldest_is_dropped(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    static element_call used, unused, c;
+    long held = 0, before;
+    int i;
+    activation_call(&used, 1, 5);
+    activation_call(&unused, 1, 6);
+    CHECK(added_by(context, &unused, NULL).plans == 1, "no plan");
+    CHECK(added_by(context, &used, NULL).plans == 1, "no plan");
+    for (i = 0; i < GEMMEPI__MAX_KEPT + 200; i++) {
+        if (i == GEMMEPI__MAX_KEPT) {
+            CHECK(context->plans.count == GEMMEPI__MAX_KEPT, "%d plans", (int)context->plans.count);
+            held = live;
+        }
+        if (i % 3 == 0) {
+            gemmepi_matmul_desc desc = pass_alone();
+            gemmepi_matmul_args args;
+            desc.m = 1 + i % EDGE, desc.n = 1 + i / EDGE;
+            args = args_for(&desc);
+            CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        } else {
+            activation_call(&c, 1, 1000 + i);
+            CHECK(call_at_any_time(context, &c, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        }
+        before = allocations;
+        CHECK(call_at_any_time(context, &used, NULL) == GEMMEPI_OK && allocations == before,
+              "after %d others one in use was dropped", i);
+    }
+    CHECK(context->plans.count == GEMMEPI__MAX_KEPT, "%d plans", (int)context->plans.count);
+    CHECK(live == held, "200 more plans hold %ld blocks more", live - held);
+    before = allocations;
+    CHECK(call_at_any_time(context, &c, NULL) == GEMMEPI_OK && allocations == before,
+          "the newest was dropped");
+    CHECK(call_at_any_time(context, &unused, NULL) == GEMMEPI_OK && allocations > before,
+          "the oldest was not dropped");
+    CHECK(live == held, "%ld blocks more", live - held);
+    gemmepi_destroy(context);
+    nothing_is_left_and_cublaslt_was_not_loaded();
+}
+
+static void an_elementwise_run_without_workspace_launches_nothing(void) {
+    int i;
+    for (i = 0; i < ELEMENT_CALLS; i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context = open_fake(&config);
+        const char *name = element_calls[i].name;
+        gemmepi_plan_details details;
+        gemmepi_elementwise *plan;
+        void *workspace = NULL;
+        element_call c;
+        element_calls[i].make(&c);
+        if (!element_calls[i].has_workspace) {
+            gemmepi_destroy(context);
+            continue;
+        }
+        plan = plan_elementwise(context, &c);
+        CHECK(gemmepi_elementwise_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_elementwise_run(plan, &c.args, NULL) == GEMMEPI_BUFFER_TOO_SMALL &&
+                  sentence_has("gemmepi_elementwise_prepare"),
+              "%s: %s", name, gemmepi_last_error());
+        CHECK(gemmepi_elementwise_prepare(plan, (gemmepi_stream)(uintptr_t)0x5000) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+        CHECK(gemmepi_elementwise_run(plan, &c.args, NULL) == GEMMEPI_BUFFER_TOO_SMALL,
+              "%s: another stream's was taken", name);
+        CHECK(gemmepi_alloc(context, details.workspace_size + 256, &workspace) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+        c.args.workspace = workspace;
+        c.args.workspace_size = details.workspace_size - 1;
+        CHECK(gemmepi_elementwise_run(plan, &c.args, NULL) == GEMMEPI_BUFFER_TOO_SMALL &&
+                  sentence_has("args.workspace_size"),
+              "%s: %s", name, gemmepi_last_error());
+        c.args.workspace_size++;
+        c.args.workspace = (char *)workspace + 64;
+        CHECK(gemmepi_elementwise_run(plan, &c.args, NULL) == GEMMEPI_MISALIGNED, "%s: %s", name,
+              gemmepi_last_error());
+        c.args.workspace = workspace;
+        if (c.args.y_scale) {
+            c.args.y_scale = (float *)workspace;
+            CHECK(gemmepi_elementwise_run(plan, &c.args, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+                      sentence_has("args.workspace"),
+                  "%s: y_scale in the workspace: %s", name, gemmepi_last_error());
+            c.args.y_scale = (float *)number_memory[1];
+        }
+        CHECK(calls_of_the_driver() == 0, "%s: something was launched", name);
+        CHECK(gemmepi_elementwise_run(plan, &c.args, NULL) == GEMMEPI_OK, "%s: %s", name,
+              gemmepi_last_error());
+        CHECK(calls_of_the_driver() == details.launches, "%s: not all was launched", name);
+        gemmepi_free(context, workspace);
+        gemmepi_elementwise_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left_and_cublaslt_was_not_loaded();
+    }
+}
+
+static void a_one_shot_elementwise_call_does_not_allocate_while_capturing(void) {
+    int i;
+    for (i = 0; i < ELEMENT_CALLS; i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context = open_fake(&config);
+        const char *name = element_calls[i].name;
+        element_call c;
+        gemmepi_status status;
+        int launches = element_calls[i].memsets + element_calls[i].kernels;
+        element_calls[i].make(&c);
+        gpu.is_capturing = 1;
+        status = call_at_any_time(context, &c, NULL);
+        if (element_calls[i].has_workspace) {
+            CHECK(status == GEMMEPI_BUFFER_TOO_SMALL && sentence_has("captured") && sentence_has("workspace"),
+                  "%s: %s: %s", name, gemmepi_status_name(status), gemmepi_last_error());
+            CHECK(calls_of_the_driver() == 0, "%s: something was launched", name);
+        } else {
+            CHECK(status == GEMMEPI_OK && calls_of_the_driver() == launches, "%s: %s", name,
+                  gemmepi_last_error());
+        }
+        CHECK(gpu.device_allocations == 0, "%s: %ld allocations", name, gpu.device_allocations);
+        gpu.is_capturing = 0;
+        CHECK(call_at_any_time(context, &c, NULL) == GEMMEPI_OK, "%s: %s", name, gemmepi_last_error());
+        gpu.is_capturing = 1;
+        calls_of_the_driver();
+        CHECK(call_at_any_time(context, &c, NULL) == GEMMEPI_OK && calls_of_the_driver() == launches,
+              "%s, with workspace from before: %s", name, gemmepi_last_error());
+        gpu.is_capturing = 0;
+        gemmepi_destroy(context);
+        nothing_is_left_and_cublaslt_was_not_loaded();
+    }
+}
+
+/* Spoils a call so that it is refused with `status` and a sentence that has `word`. */
+typedef struct spoiled {
+    const char *call, *word;
+    gemmepi_status status;
+    void (*spoil)(element_call *c);
+} spoiled;
+
+static void spoil_null(element_call *c) {
+    c->args.a = c->t[A].data = NULL;
+}
+static void spoil_alignment(element_call *c) {
+    c->args.a = c->t[A].data = element_pointer(A, 2);
+}
+static void spoil_overlap(element_call *c) {
+    c->args.y = c->t[Y].data = element_pointer(A, 16);
+}
+static void spoil_sum_overlap(element_call *c) {
+    c->args.db = c->t[DB].data = element_pointer(A, 0);
+}
+static void spoil_sums_overlap(element_call *c) {
+    c->args.db = c->t[DB].data = element_pointer(DW, 16);
+}
+static void spoil_amax(element_call *c) {
+    c->args.amax = element_pointer(Y, 4);
+}
+static void spoil_amax_alignment(element_call *c) {
+    c->args.amax = (char *)number_memory[2] + 2;
+}
+static void spoil_y_scale(element_call *c) {
+    c->args.y_scale = (float *)element_pointer(A, 64);
+}
+static void spoil_y_scale_and_amax(element_call *c) {
+    c->args.amax = c->args.y_scale + 1;
+}
+static void spoil_scale_and_amax(element_call *c) {
+    c->args.amax = (float *)number_memory[0];
+}
+
+static const spoiled spoileds[] = {
+    {"dense", "a is NULL", GEMMEPI_INVALID_ARGUMENT, spoil_null},
+    {"dense", "a is", GEMMEPI_MISALIGNED, spoil_alignment},
+    {"dense", "overlaps a", GEMMEPI_INVALID_ARGUMENT, spoil_overlap},
+    {"transposed", "overlaps a", GEMMEPI_INVALID_ARGUMENT, spoil_overlap},
+    {"large sum", "a is NULL", GEMMEPI_INVALID_ARGUMENT, spoil_null},
+    {"large sum", "overlaps a", GEMMEPI_INVALID_ARGUMENT, spoil_overlap},
+    {"sums beside a loop", "overlaps a", GEMMEPI_INVALID_ARGUMENT, spoil_sum_overlap},
+    {"sums beside a loop", "overlaps dw", GEMMEPI_INVALID_ARGUMENT, spoil_sums_overlap},
+    {"cast of new rows", "overlaps a", GEMMEPI_INVALID_ARGUMENT, spoil_overlap},
+    {"cast of new rows", "y_scale", GEMMEPI_INVALID_ARGUMENT, spoil_y_scale},
+    {"cast with amax", "amax", GEMMEPI_INVALID_ARGUMENT, spoil_amax},
+    {"cast with amax", "amax", GEMMEPI_MISALIGNED, spoil_amax_alignment},
+    {"cast of new rows with amax", "y_scale", GEMMEPI_INVALID_ARGUMENT, spoil_y_scale_and_amax},
+    {"cast with amax", "scale", GEMMEPI_INVALID_ARGUMENT, spoil_scale_and_amax},
+};
+
+static void refused_elementwise_arguments_launch_nothing(void) {
+    size_t i;
+    int k;
+    for (i = 0; i < GEMMEPI__COUNT(spoileds); i++) {
+        const spoiled *s = &spoileds[i];
+        gemmepi_config config = fake_config();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_elementwise *plan;
+        gemmepi_status status;
+        element_call c;
+        for (k = 0; strcmp(element_calls[k].name, s->call) != 0; k++) {
+        }
+        element_calls[k].make(&c);
+        plan = plan_elementwise(context, &c);
+        CHECK(gemmepi_elementwise_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        s->spoil(&c);
+        status = gemmepi_elementwise_run(plan, &c.args, NULL);
+        CHECK(status == s->status && sentence_has(s->word), "%s, %s: %s: %s", s->call, s->word,
+              gemmepi_status_name(status), status ? gemmepi_last_error() : "");
+        status = call_at_any_time(context, &c, NULL);
+        CHECK(status == s->status && sentence_has(s->word), "%s, %s, one-shot: %s: %s", s->call, s->word,
+              gemmepi_status_name(status), status ? gemmepi_last_error() : "");
+        CHECK(calls_of_the_driver() == 0, "%s, %s: something was launched", s->call, s->word);
+        element_calls[k].make(&c);
+        CHECK(gemmepi_elementwise_run(plan, &c.args, NULL) == GEMMEPI_OK &&
+                  call_at_any_time(context, &c, NULL) == GEMMEPI_OK,
+              "%s, %s: afterwards: %s", s->call, s->word, gemmepi_last_error());
+        gemmepi_elementwise_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left_and_cublaslt_was_not_loaded();
+    }
+}
+
+static void the_callers_current_context_stays_as_it_was_after_elementwise_calls(void) {
+    int i, broken_one;
+    gemmepi_config config = fake_config();
+    gemmepi_context *context;
+    stack[0] = callers_own;
+    capture_mode = 1;
+    context = open_fake(&config);
+    for (i = 0; i < ELEMENT_CALLS; i++)
+        for (broken_one = 0; broken_one < 2; broken_one++) {
+            element_call c;
+            element_calls[i].make(&c);
+            if (broken_one)
+                break_function("cuLaunchKernel", 719);
+            call_at_any_time(context, &c, NULL);
+            gpu.fails = NULL;
+            CHECK(depth == 0 && stack[0] == callers_own && capture_mode == 1, "%s: depth %d, capture mode %d",
+                  element_calls[i].name, depth, capture_mode);
+        }
+    gemmepi_destroy(context);
+    capture_mode = 0;
+    nothing_is_left_and_cublaslt_was_not_loaded();
+}
+
+/* The kernels of element-wise operations come from disk as all others do. */
+static void a_second_context_compiles_no_elementwise_kernel(void) {
+    gemmepi_config config = fake_config();
+    const char *cache = new_folder();
+    long compiled = 0;
+    int second, i;
+    for (second = 0; second < 2; second++) {
+        gemmepi_context *context;
+        gemmepi_context_details details;
+        config = fake_config();
+        config.cache_path = cache;
+        gpu.missing = second ? "nvrtc" : NULL;
+        context = open_fake(&config);
+        for (i = 0; i < ELEMENT_CALLS; i++) {
+            element_call c;
+            element_calls[i].make(&c);
+            CHECK(call_at_any_time(context, &c, NULL) == GEMMEPI_OK, "%s: %s", element_calls[i].name,
+                  gemmepi_last_error());
+        }
+        CHECK(gemmepi_context_info(context, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        if (!second)
+            compiled = (long)details.kernels_compiled;
+        CHECK(gpu.compilations == (second ? 0 : compiled) &&
+                  details.kernels_from_disk == (second ? compiled : 0),
+              "%ld compiled, %d from disk", gpu.compilations, (int)details.kernels_from_disk);
+        gemmepi_destroy(context);
+        nothing_is_left_and_cublaslt_was_not_loaded();
+    }
+    empty_folder();
+}
+
 /* >>threads */
 
 enum { THREADS = 4, CALLS = 50 };
@@ -1864,6 +2664,49 @@ static void threads_whose_product_is_refused_agree_on_the_next_route(void) {
     }
 }
 
+static void *call_elementwise_at_once(void *user) {
+    gemmepi_stream stream = (gemmepi_stream)(uintptr_t)(0x100 + 0x100 * (*(const int *)user / 2));
+    int i;
+    count(&threads_ready, 1);
+    while (gemmepi__add(&threads_ready, 0) < THREADS)
+        sched_yield();
+    for (i = 0; i < CALLS; i++) {
+        element_call c;
+        element_calls[i % ELEMENT_CALLS].make(&c);
+        if (call_at_any_time(shared, &c, stream) != GEMMEPI_OK)
+            count(&calls_failed, 1);
+    }
+    return NULL;
+}
+
+/* Two threads go by each stream. */
+static void threads_build_and_run_elementwise_operations_at_once(void) {
+    gemmepi_config config = fake_config();
+    pthread_t threads[THREADS];
+    int numbers[THREADS], i;
+    long launches = 0;
+    shared = open_fake(&config);
+    calls_failed = threads_ready = 0;
+    for (i = 0; i < CALLS; i++)
+        launches +=
+            THREADS * (element_calls[i % ELEMENT_CALLS].kernels + element_calls[i % ELEMENT_CALLS].memsets);
+    for (i = 0; i < THREADS; i++) {
+        numbers[i] = i;
+        if (pthread_create(&threads[i], NULL, call_elementwise_at_once, &numbers[i]) != 0) {
+            printf("the system gives no thread\n");
+            exit(1);
+        }
+    }
+    for (i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK(calls_failed == 0, "%ld calls failed", calls_failed);
+    CHECK(shared->plans.count == (size_t)ELEMENT_CALLS, "%d plans", (int)shared->plans.count);
+    CHECK(gpu.modules == gpu.compilations, "a kernel was compiled twice");
+    CHECK(calls_of_the_driver() == launches, "not as many launches as %ld", launches);
+    gemmepi_destroy(shared);
+    nothing_is_left_and_cublaslt_was_not_loaded();
+}
+
 /* Where this machine has the real libraries the loader opens them, to hand what they export to the resolver; kept open,
    each of the many contexts here finds them open. */
 static void keep_libraries_open(void) {
@@ -1919,7 +2762,23 @@ int main(void) {
     RUN(a_kernel_on_disk_that_the_driver_refuses_is_compiled_anew);
     RUN(libraries_are_loaded_when_first_needed);
     RUN(the_callers_current_context_stays_as_it_was);
+    RUN(elementwise_plans_launch_what_they_say);
+    RUN(an_elementwise_kernel_that_does_not_compile_is_an_error_with_the_log);
+    RUN(a_missing_nvrtc_is_reported_when_an_elementwise_kernel_is_needed);
+    RUN(elementwise_calls_may_run_out_of_host_memory_anywhere);
+    RUN(with_a_cache_elementwise_calls_may_run_out_of_host_memory_anywhere);
+    RUN(on_the_host_elementwise_calls_may_run_out_of_memory_anywhere);
+    RUN(an_elementwise_workspace_that_the_device_has_no_memory_for_is_an_error);
+    RUN(an_elementwise_launch_that_the_driver_refuses_is_an_error);
+    RUN(one_shot_calls_of_an_operation_build_one_plan);
+    RUN(of_many_one_shot_calls_the_oldest_is_dropped);
+    RUN(an_elementwise_run_without_workspace_launches_nothing);
+    RUN(a_one_shot_elementwise_call_does_not_allocate_while_capturing);
+    RUN(refused_elementwise_arguments_launch_nothing);
+    RUN(the_callers_current_context_stays_as_it_was_after_elementwise_calls);
+    RUN(a_second_context_compiles_no_elementwise_kernel);
     RUN(threads_build_and_run_at_once);
     RUN(threads_whose_product_is_refused_agree_on_the_next_route);
+    RUN(threads_build_and_run_elementwise_operations_at_once);
     return test_finish();
 }
