@@ -552,7 +552,7 @@ typedef struct gemmepi_elementwise_args {
 /* >>answers */
 
 typedef enum gemmepi_route {
-    GEMMEPI_ROUTE_EMPTY = 0,      /* m, n or batch is zero: nothing runs                                */
+    GEMMEPI_ROUTE_EMPTY = 0,      /* nothing is written: m, n or batch is zero, or a tensor is empty      */
     GEMMEPI_ROUTE_LT = 1,         /* cuBLASLt: product and epilogue in one kernel                       */
     GEMMEPI_ROUTE_SPLIT = 2,      /* a cuBLASLt product, then one pass of ours                          */
     GEMMEPI_ROUTE_HOST = 3,       /* plain C on the host                                                */
@@ -567,7 +567,7 @@ typedef struct gemmepi_plan_details {
     gemmepi_route route;
     const char *route_name;    /* "lt" and so on, as the constants                                        */
     char kernel[96];           /* the kernel of ours or the algorithm that does most of the work        */
-    int tile_m, tile_n;        /* rows and columns of D that one block computes; 0: not known           */
+    int tile_m, tile_n;        /* rows and columns of the result that one block makes; 0: not known     */
     int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run         */
     size_t workspace_size;     /* bytes that one run needs                                              */
     gemmepi_compute compute;   /* never DEFAULT                                                         */
@@ -760,7 +760,8 @@ GEMMEPI_API gemmepi_status gemmepi_gated_backward(gemmepi_context *context, gemm
                                                   const gemmepi_tensor *da, const gemmepi_tensor *db,
                                                   gemmepi_stream stream);
 
-/* y = a + w (b - a), exactly a for w = 0 and b for w = 1 where b - a is finite. w NULL: weight for all. */
+/* y = a + w (b - a), exactly a for w = 0 and b for w = 1 where b - a is finite. w NULL: weight for
+   all; else weight is 0. */
 GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_tensor *a,
                                         const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
                                         const gemmepi_tensor *y, gemmepi_stream stream);
@@ -3625,10 +3626,6 @@ static int gemmepi__is_float(int dtype) {
     return dtype >= GEMMEPI_F32 && dtype <= GEMMEPI_E5M2;
 }
 
-static int64_t gemmepi__extent(const gemmepi_tensor *tensor, int axis) {
-    return tensor->shape[axis];
-}
-
 /* The strides, those of a dense tensor filled in. */
 static void gemmepi__take_strides(const gemmepi_tensor *tensor, int64_t stride[GEMMEPI__MAX_RANK]) {
     int64_t dense = 1;
@@ -3641,10 +3638,9 @@ static void gemmepi__take_strides(const gemmepi_tensor *tensor, int64_t stride[G
 
 /* Whether |count| * |stride| + rest stays within 2^56, and what it is. */
 static int gemmepi__reach(int64_t count, int64_t stride, int64_t *rest) {
-    int64_t size = stride < 0 ? -stride : stride;
     if (stride < -GEMMEPI__MAX_ELEMENTS || stride > GEMMEPI__MAX_ELEMENTS)
         return 0;
-    *rest = gemmepi__offset(count, size, *rest);
+    *rest = gemmepi__offset(count, stride < 0 ? -stride : stride, *rest);
     return *rest >= 0;
 }
 
@@ -3654,14 +3650,15 @@ static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const c
     int64_t before = 0, after = 0,
             size = (int64_t)gemmepi_dtype_size(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
     int d;
-    for (d = 0; d < tensor->rank; d++) {
+    for (d = 0; d < tensor->rank; d++)
         if (tensor->shape[d] == 0)
             return GEMMEPI_OK;
-        if (!gemmepi__reach(tensor->shape[d] - 1, stride[d], stride[d] < 0 ? &before : &after))
+    for (d = 0; d < tensor->rank; d++)
+        if (tensor->shape[d] > 1 &&
+            !gemmepi__reach(tensor->shape[d] - 1, stride[d], stride[d] < 0 ? &before : &after))
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                                  "%s reaches over more than 2^56 elements: axis %d has %lld of stride %lld",
                                  name, d, (long long)tensor->shape[d], (long long)stride[d]);
-    }
     if (!tensor->bytes)
         return GEMMEPI_OK;
     if (tensor->offset > tensor->bytes || (uint64_t)before > tensor->offset / (uint64_t)size ||
@@ -3775,6 +3772,8 @@ static void gemmepi__halve(gemmepi__task *task, int which, int axis, int gate_fi
     gemmepi__operand *value = &task->operands[which], *gate = &task->operands[which + 1];
     int64_t size = (int64_t)gemmepi__dtype((gemmepi_dtype)value->dtype)->size;
     int64_t second = task->shape[axis] * value->stride[axis] * size;
+    if (task->shape[axis] == 1)
+        value->stride[axis] = 0; /* as of every axis of extent 1 */
     *gate = *value;
     if (gate_first)
         value->offset += second;
@@ -3894,7 +3893,6 @@ static gemmepi_status gemmepi__check_scaled(const gemmepi__task *task, const gem
     return GEMMEPI_OK;
 }
 
-/* No two elements of an output may be one. */
 static gemmepi__layout gemmepi__layout_of(const gemmepi__task *task, const gemmepi__operand *operand) {
     gemmepi__layout layout;
     int d;
@@ -3917,6 +3915,7 @@ static int gemmepi__operand_is_empty(const gemmepi__task *task, const gemmepi__o
     return 0;
 }
 
+/* No two elements of an output may be one. */
 static gemmepi_status gemmepi__check_written(gemmepi__task *task, int which) {
     const gemmepi__operand *operand = &task->operands[which];
     gemmepi__layout layout = gemmepi__layout_of(task, operand);
@@ -4009,7 +4008,7 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
     shaped = row->operation == GEMMEPI_OP_BIAS_GRAD ? desc->a : desc->y ? desc->y : desc->dy;
     task->rank = shaped->rank;
     for (t = 0; t < shaped->rank; t++)
-        task->shape[t] = gemmepi__extent(shaped, t);
+        task->shape[t] = shaped->shape[t];
     if (is_split) {
         if (desc->a->rank != task->rank)
             return gemmepi__refuse_shape(task, desc->a, GEMMEPI__IN_A, "a, which is split, has as many axes");
@@ -6615,6 +6614,23 @@ static const char *const gemmepi__source_amax_cuh[] = {
     "    }\n"
     "}\n"
     "\n"
+    "// The type of amax: f64 for f64, else f32, in which every other number is exact.\n"
+    "template <bool Is_f64> struct Amax_type {\n"
+    "    typedef float type;\n"
+    "};\n"
+    "template <> struct Amax_type<true> {\n"
+    "    typedef double type;\n"
+    "};\n"
+    "template <class T> using Amax_of = typename Amax_type<SAME<T, F64>>::type;\n"
+    "\n"
+    "template <class Amax, class A, int N, class M> __device__ inline void keep_largest_of(const A (&v)[N], M &largest) {\n"
+    "    Amax sizes[N];\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < N; i++)\n"
+    "        sizes[i] = (Amax)v[i];\n"
+    "    keep_largest(sizes, N, largest);\n"
+    "}\n"
+    "\n"
     "// The largest of all threads of a warp, in each of them. Every thread of the warp takes part.\n"
     "template <class M> __device__ inline M largest_of_warp(M largest) {\n"
     "#pragma unroll\n"
@@ -7771,7 +7787,6 @@ static const char *const gemmepi__source_operations_cuh[] = {
     "#endif\n"
     "\n"
     "typedef GEMMEPI_ACC Acc;\n"
-    "typedef decltype(magnitude(Acc())) Magnitude;\n"
     "\n"
     "enum { IN_A, IN_B, IN_W, IN_DY, OUT_Y, OUT_DA, OUT_DB, OUT_DW, TENSORS };\n"
     "enum {\n"
@@ -7788,6 +7803,9 @@ static const char *const gemmepi__source_operations_cuh[] = {
     "template <> struct Type_of<OUT_DB> { typedef GEMMEPI_DB_TYPE type; };\n"
     "template <> struct Type_of<OUT_DW> { typedef GEMMEPI_DW_TYPE type; };\n"
     "template <int Tensor> using Type = typename Type_of<Tensor>::type;\n"
+    "\n"
+    "typedef Amax_of<Type<IN_A>> Amax; // holds every value of a\n"
+    "typedef decltype(magnitude(Amax())) Magnitude;\n"
     "\n"
     "template <int Tensor> constexpr bool USED = (GEMMEPI_USED >> Tensor & 1) != 0;\n"
     "constexpr bool CAST_SCALE = (GEMMEPI_CAST & 1) != 0, CAST_AMAX = (GEMMEPI_CAST & 2) != 0;\n"
@@ -7824,8 +7842,8 @@ static const char *const gemmepi__source_operations_cuh[] = {
     "    constexpr int operation = GEMMEPI_OPERATION;\n"
     "    if constexpr (operation == OP_ACTIVATION) {\n"
     "        v[OUT_Y] = activate<GEMMEPI_ACTIVATION>(v[IN_A], s.parameter);\n"
-    "    } else if constexpr (operation == OP_ACTIVATION_BACKWARD) {\n"
-    "        v[OUT_DA] = times_derivative<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_A], s.parameter);\n",
+    "    } else if constexpr (operation == OP_ACTIVATION_BACKWARD) {\n",
+    "        v[OUT_DA] = times_derivative<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_A], s.parameter);\n"
     "    } else if constexpr (operation == OP_GATED) {\n"
     "        v[OUT_Y] = times_activation<GEMMEPI_ACTIVATION>(v[IN_A], v[IN_B], s.parameter);\n"
     "    } else if constexpr (operation == OP_GATED_BACKWARD) {\n"
@@ -7860,7 +7878,7 @@ static const char *const gemmepi__source_operations_cuh[] = {
     "// do not exist are 0.\n"
     "__device__ inline void operate_on(Acc (&v)[TENSORS][VECTOR], const Scalars &s, Magnitude &largest) {\n"
     "    if (CAST_AMAX)\n"
-    "        keep_largest(v[IN_A], VECTOR, largest);\n"
+    "        keep_largest_of<Amax>(v[IN_A], largest);\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < VECTOR; i++) {\n"
     "        Acc one[TENSORS];\n"
@@ -7976,7 +7994,7 @@ static const char *const gemmepi__source_params_h[] = {
     "    double parameter; /* of the activation */\n"
     "    double weight;    /* LERP without w    */\n"
     "    const float *scale;\n"
-    "    void *amax; /* of the accumulator's type, 0 before the launch */\n"
+    "    void *amax; /* F64 where a is, else F32; 0 before the launch */\n"
     "} gemmepi__operation_params;\n"
     "\n"
     "/* elementwise.cu, gemmepi_contiguous */\n"
@@ -8007,9 +8025,10 @@ static const char *const gemmepi__source_params_h[] = {
     "    gemmepi__operation_params operation;\n"
     "    void *data[GEMMEPI__PARAMS_TENSORS]; /* of the output: y's place, or partial sums [parts][sums] in F64 */\n"
     "    gemmepi__axes kept, summed;\n"
-    "    long long kept_count, summed_count; /* of vectors or elements along the innermost axis, times the other axes */\n"
-    "    long long part_count;               /* of summed_count, in one part */\n"
-    "    unsigned kept_blocks;               /* the grid is these times the parts */\n"
+    "    long long kept_count,\n"
+    "        summed_count;     /* of vectors or elements along the innermost axis, times the other axes */\n"
+    "    long long part_count; /* of summed_count, in one part */\n"
+    "    unsigned kept_blocks; /* the grid is these times the parts */\n"
     "} gemmepi__sum_params;\n"
     "\n"
     "/* scaled.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */\n"
@@ -8189,7 +8208,8 @@ static const char *const gemmepi__source_scaled_cu[] = {
     "typedef GEMMEPI_ACC Acc;\n"
     "typedef GEMMEPI_A_TYPE A;\n"
     "typedef GEMMEPI_Y_TYPE Y;\n"
-    "typedef decltype(magnitude(Acc())) Magnitude;\n"
+    "typedef Amax_of<A> Amax;\n"
+    "typedef decltype(magnitude(Amax())) Magnitude;\n"
     "\n"
     "constexpr int TILE = SCALE_STEPS, SLOW = GEMMEPI_SLOW, THREADS = 4 * SLOW;\n"
     "constexpr int LARGEST_SIZE = sizeof(A) > sizeof(Y) ? sizeof(A) : sizeof(Y);\n"
@@ -8279,10 +8299,13 @@ static const char *const gemmepi__source_scaled_cu[] = {
     "            Acc values[WIDE];\n"
     "            Magnitude row = 0;\n"
     "            run_to_acc(run_of(KEEPS_VALUES ? words[KEEPS_VALUES ? v : 0] : load(v)), values);\n"
-    "            keep_largest(values, WIDE, row);\n"
+    "            keep_largest_of<Amax>(values, row);\n"
     "#pragma unroll\n"
     "            for (int e = 0; e < WIDE; e++)\n"
-    "                columns[e] = magnitude(values[e]) > columns[e] ? magnitude(values[e]) : columns[e];\n"
+    "{\n"
+    "                Magnitude size = magnitude((Amax)values[e]);\n"
+    "                columns[e] = size > columns[e] ? size : columns[e];\n"
+    "            }\n"
     "            if (BY_ROWS && K_FAST) {\n"
     "#pragma unroll\n"
     "                for (int step = (LANES < 32 ? LANES : 32) / 2; step > 0; step /= 2) {\n"
@@ -8309,8 +8332,8 @@ static const char *const gemmepi__source_scaled_cu[] = {
     "    }\n"
     "    if (threadIdx.x < groups) { // the rest of largest is 0, and of factor not looked at\n"
     "        long long at = place_of(p, item, fast + (K_FAST ? 0 : threadIdx.x), slow + (K_FAST ? threadIdx.x : 0));\n"
-    "        if (GEMMEPI_SCALE == FROM_TILE || GEMMEPI_SCALE == FROM_AMAX) {\n"
-    "            float scale = scale_from(GEMMEPI_SCALE == FROM_TILE ? largest[threadIdx.x] : ((const Magnitude *)p.amax)[at]);\n",
+    "        if (GEMMEPI_SCALE == FROM_TILE || GEMMEPI_SCALE == FROM_AMAX) {\n",
+    "            float scale = scale_from(GEMMEPI_SCALE == FROM_TILE ? largest[threadIdx.x] : ((const Magnitude *)p.amax)[at]);\n"
     "            factor[threadIdx.x] = 1 / (Acc)scale;\n"
     "            if (GEMMEPI_SCALE == FROM_TILE || (GEMMEPI_MODE == SCALE_TENSOR ? blockIdx.x == 0 : (K_FAST ? fast : slow) == 0))\n"
     "                p.y_scale[at] = scale;\n"
@@ -9437,6 +9460,10 @@ static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, con
 #ifndef GEMMEPI_DEVICE_KEPT_H
 #define GEMMEPI_DEVICE_KEPT_H
 
+/* By gemmepi_route. */
+static const char *const gemmepi__route_names[] = {"empty",      "lt",      "split", "host",  "plain",
+                                                   "contiguous", "strided", "sum",   "scaled"};
+
 /* A plan counts its references: one of who made it, one of the cache that keeps it, one of each call under way. */
 typedef struct gemmepi__kept {
     long references;
@@ -9445,7 +9472,7 @@ typedef struct gemmepi__kept {
     void (*destroy)(void *plan); /* of the last reference */
 } gemmepi__kept;
 
-/* Plans are some 5 KB; a program with more problems than this builds the least recently used ones anew. */
+/* Plans are 5 to 17 KB; a program with more problems than this builds the least recently used ones anew. */
 #define GEMMEPI__MAX_KEPT 1024
 
 static void gemmepi__release_kept(gemmepi__kept *kept) {
@@ -10670,7 +10697,7 @@ typedef struct gemmepi__operation_params {
     double parameter; /* of the activation */
     double weight;    /* LERP without w    */
     const float *scale;
-    void *amax; /* of the accumulator's type, 0 before the launch */
+    void *amax; /* F64 where a is, else F32; 0 before the launch */
 } gemmepi__operation_params;
 
 /* elementwise.cu, gemmepi_contiguous */
@@ -10701,9 +10728,10 @@ typedef struct gemmepi__sum_params {
     gemmepi__operation_params operation;
     void *data[GEMMEPI__PARAMS_TENSORS]; /* of the output: y's place, or partial sums [parts][sums] in F64 */
     gemmepi__axes kept, summed;
-    long long kept_count, summed_count; /* of vectors or elements along the innermost axis, times the other axes */
-    long long part_count;               /* of summed_count, in one part */
-    unsigned kept_blocks;               /* the grid is these times the parts */
+    long long kept_count,
+        summed_count;     /* of vectors or elements along the innermost axis, times the other axes */
+    long long part_count; /* of summed_count, in one part */
+    unsigned kept_blocks; /* the grid is these times the parts */
 } gemmepi__sum_params;
 
 /* scaled.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */
@@ -10870,39 +10898,59 @@ static int gemmepi__transposed_axis(const gemmepi__nest *nest) {
     return 0;
 }
 
-/* In 1/1024: how much of the tiles lies within the tensors. */
-static int64_t gemmepi__tile_use(int64_t extent, int64_t tile) {
+/* How much of the tiles lies within the tensors along one axis, in 1/1024, and along both. */
+#define GEMMEPI__FULL_USE ((int64_t)1 << 20)
+
+static int64_t gemmepi__use_along(int64_t extent, int64_t tile) {
     int64_t tiles = gemmepi__divide_up(extent, tile);
     return extent >= tile << 10 ? 1024 : extent * 1024 / (tiles * tile);
 }
 
+static int64_t gemmepi__use_of(const gemmepi__nest *nest, int elements, int tile, int axis) {
+    if (tile > elements)
+        return 0;
+    return gemmepi__use_along(nest->extent[0], tile) *
+           gemmepi__use_along(axis ? nest->extent[axis] : 1, elements / tile);
+}
+
+static int64_t gemmepi__best_use(const gemmepi__nest *nest, int elements, int first, int last) {
+    int64_t best = 0, use;
+    int axis, tile;
+    for (axis = first; axis <= last; axis++)
+        for (tile = 8; tile <= 4096; tile *= 2) {
+            use = gemmepi__use_of(nest, elements, tile, axis);
+            best = use > best ? use : best;
+        }
+    return best;
+}
+
 /* A tile has `elements`. Wide ones are best for rows and square ones for transposes, as long as they are filled; the first of
-   the list that comes within a tenth of the best is taken. */
-static void gemmepi__choose_tile(gemmepi__loop *loop, int elements, int *second_axis) {
+   the list that comes within a tenth of the best is taken. The second axis is that of a transpose, unless it fills less than
+   a quarter of any tile. Returns the use of the tiles, of 2^20. */
+static int64_t gemmepi__choose_tile(gemmepi__loop *loop, int elements, int *second_axis) {
     static const int wide[] = {256, 512, 1024, 128, 64, 2048, 4096, 32, 16, 8},
                      square[] = {64, 32, 128, 16, 256, 8, 512, 1024, 2048, 4096};
-    gemmepi__nest *nest = &loop->nest;
-    int transposed = gemmepi__transposed_axis(nest), pass, axis, i;
+    const gemmepi__nest *nest = &loop->nest;
+    int transposed = gemmepi__transposed_axis(nest), axis, i;
     int first = transposed ? transposed : nest->rank > 1, last = transposed ? transposed : nest->rank - 1;
     const int *tiles = transposed ? square : wide;
-    int64_t best = 0;
-    for (pass = 0; pass < 2; pass++)
-        for (axis = first; axis <= last; axis++)
-            for (i = 0; i < (int)GEMMEPI__COUNT(wide); i++) {
-                int64_t use;
-                if (tiles[i] > elements)
-                    continue;
-                use = gemmepi__tile_use(nest->extent[0], tiles[i]) *
-                      gemmepi__tile_use(axis ? nest->extent[axis] : 1, elements / tiles[i]);
-                if (pass == 0) {
-                    best = use > best ? use : best;
-                } else if (use >= best - best / 10) {
-                    loop->tile_i = tiles[i];
-                    loop->tile_j = elements / tiles[i];
-                    *second_axis = axis;
-                    return;
-                }
-            }
+    int64_t best = gemmepi__best_use(nest, elements, first, last), use;
+    if (transposed && best < GEMMEPI__FULL_USE / 4) {
+        first = 1;
+        last = nest->rank - 1;
+        best = gemmepi__best_use(nest, elements, first, last);
+    }
+    for (axis = first; axis <= last; axis++)
+        for (i = 0; i < (int)GEMMEPI__COUNT(wide); i++) {
+            use = gemmepi__use_of(nest, elements, tiles[i], axis);
+            if (use < best - best / 10)
+                continue;
+            loop->tile_i = tiles[i];
+            loop->tile_j = elements / tiles[i];
+            *second_axis = axis;
+            return use;
+        }
+    return 0; /* not reached: the best is among them */
 }
 
 static int gemmepi__mode_of(const gemmepi__task *task, const gemmepi__loop *loop, int t, int vector) {
@@ -10923,12 +10971,15 @@ static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop 
                                        gemmepi__text *defines) {
     gemmepi__nest *nest = &loop->nest;
     gemmepi__strided_params *params = &loop->strided;
-    int inputs = gemmepi__count_inputs(nest), second = 0, t,
-        d; /* the more tensors, the fewer elements fit registers */
+    /* the more tensors, the fewer elements fit registers */
+    int inputs = gemmepi__count_inputs(nest), second = 0, t, d;
     int per_thread = vector * (inputs == 4 ? 1 : inputs > 1 || vector == 8 ? 2 : 4);
     unsigned modes = 0;
     int64_t blocks, tiles_i, tiles_j;
-    gemmepi__choose_tile(loop, GEMMEPI__ELEMENT_THREADS * per_thread, &second);
+    for (;
+         gemmepi__choose_tile(loop, GEMMEPI__ELEMENT_THREADS * per_thread, &second) < GEMMEPI__FULL_USE / 2 &&
+         per_thread > vector;)
+        per_thread /= 2; /* small matrices leave large tiles empty */
     if (second > 1)
         gemmepi__swap_axes(nest, 1, second);
     for (t = 0; t < GEMMEPI__TENSORS; t++) {
@@ -11254,6 +11305,7 @@ typedef struct gemmepi__scaled_step {
     size_t partial_bytes; /* of workspace, where args have no amax */
     int64_t offset_a, offset_y;
     int is_two;
+    int tile_slow;
 } gemmepi__scaled_step;
 
 /* Whether a task goes this way. */
@@ -11360,6 +11412,7 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
                           (task->scale_mode == GEMMEPI_SCALE_VECTOR_128 && !first->k_is_fast)
                       ? GEMMEPI__SCALED_TILE
                       : GEMMEPI__SCALED_TILE / 2;
+    step->tile_slow = first->slow;
     for (d = 0; d < params->rank && blocks > 0; d++) {
         int64_t tile = d == 0 ? GEMMEPI__SCALED_TILE : first->slow;
         int64_t tiles = d < 2 ? gemmepi__divide_up(params->extent[d], tile) : params->extent[d];
@@ -11625,9 +11678,8 @@ static gemmepi_status gemmepi__check_numbers(const gemmepi_elementwise *plan,
 /* In place: the very same elements in the same order. */
 static int gemmepi__is_in_place(const gemmepi__task *task, int output, int input) {
     const gemmepi__operand *p = &task->operands[output], *q = &task->operands[input];
-    return input < GEMMEPI__OUT_Y && !p->is_sum && p->dtype == q->dtype &&
-           memcmp(p->stride, q->stride, sizeof p->stride) == 0 && task->scale_mode <= GEMMEPI_SCALE_TENSOR &&
-           !gemmepi__is_scaled(task);
+    return input < GEMMEPI__OUT_Y && !p->is_sum && p->dtype == q->dtype && !gemmepi__is_scaled(task) &&
+           memcmp(p->stride, q->stride, sizeof p->stride) == 0;
 }
 
 static gemmepi_status gemmepi__check_apart(const gemmepi_elementwise *plan, void *const *pointers, int output,
@@ -11645,8 +11697,8 @@ static gemmepi_status gemmepi__check_apart(const gemmepi_elementwise *plan, void
         return GEMMEPI_OK;
     return gemmepi__fail(
         GEMMEPI_INVALID_ARGUMENT,
-        "%s (%p), which is written, overlaps %s (%p); an output that is no sum may only be exactly an "
-        "input: the same pointer, dtype, shape and strides",
+        "%s (%p), which is written, overlaps %s (%p); an output may only be exactly an input (the same "
+        "pointer, dtype, shape and strides), and no sum or cast with scales of rows or blocks may",
         gemmepi__tensor_names[plan->task.operands[output].pointer], (void *)p_base,
         gemmepi__tensor_names[plan->task.operands[other].pointer], (void *)q_base);
 }
@@ -11782,6 +11834,9 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise_run(const gemmepi_elementwise *pl
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
     if (plan->route == GEMMEPI_ROUTE_EMPTY)
         return GEMMEPI_OK;
+    if (gemmepi__task_has(&plan->task, GEMMEPI__IN_W) && args->weight != 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "weight is %g beside w; leave it 0, or w NULL",
+                             args->weight);
     gemmepi__take_pointers_of(args, pointers);
     status = gemmepi__check_pointers(plan, pointers);
     if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax))
@@ -11993,9 +12048,6 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 #ifndef GEMMEPI_ELEMENTWISE_EXPLAIN_H
 #define GEMMEPI_ELEMENTWISE_EXPLAIN_H
 
-static const char *const gemmepi__route_names[] = {"empty",      "lt",      "split", "host",  "plain",
-                                                   "contiguous", "strided", "sum",   "scaled"};
-
 static int gemmepi__elementwise_launches(const gemmepi_elementwise *plan) {
     int launches = (plan->loop.launch.function != NULL) + (plan->scaled.cast.function != NULL) +
                    (plan->scaled.amax.function != NULL) + (plan->scaled.amax_bytes != 0),
@@ -12036,7 +12088,7 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise_info(const gemmepi_elementwise *p
         details->tile_m = plan->loop.tile_j;
         details->tile_n = plan->loop.tile_i;
     } else if (plan->route == GEMMEPI_ROUTE_SCALED) {
-        details->tile_m = (int)plan->scaled.cast.threads_x / 4;
+        details->tile_m = plan->scaled.tile_slow;
         details->tile_n = GEMMEPI__SCALED_TILE;
     }
     details->launches = gemmepi__elementwise_launches(plan);
@@ -12109,7 +12161,7 @@ GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, 
     if (plan->loop.launch.function)
         gemmepi__explain_loop(&out, plan);
     if (plan->scaled.cast.function)
-        gemmepi__append(&out, "  scaled: tiles of 128 by %d, %s\n", (int)plan->scaled.cast.threads_x / 4,
+        gemmepi__append(&out, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
                         plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
     gemmepi__append(&out, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
                     (gemmepi__ull)plan->workspace_size);

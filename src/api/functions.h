@@ -153,7 +153,8 @@ GEMMEPI_API gemmepi_status gemmepi_gated_backward(gemmepi_context *context, gemm
                                                   const gemmepi_tensor *da, const gemmepi_tensor *db,
                                                   gemmepi_stream stream);
 
-/* y = a + w (b - a), exactly a for w = 0 and b for w = 1 where b - a is finite. w NULL: weight for all. */
+/* y = a + w (b - a), exactly a for w = 0 and b for w = 1 where b - a is finite. w NULL: weight for
+   all; else weight is 0. */
 GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_tensor *a,
                                         const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
                                         const gemmepi_tensor *y, gemmepi_stream stream);

@@ -377,7 +377,7 @@ typedef struct gemmepi_elementwise_args {
 /* >>answers */
 
 typedef enum gemmepi_route {
-    GEMMEPI_ROUTE_EMPTY = 0,      /* m, n or batch is zero: nothing runs                                */
+    GEMMEPI_ROUTE_EMPTY = 0,      /* nothing is written: m, n or batch is zero, or a tensor is empty      */
     GEMMEPI_ROUTE_LT = 1,         /* cuBLASLt: product and epilogue in one kernel                       */
     GEMMEPI_ROUTE_SPLIT = 2,      /* a cuBLASLt product, then one pass of ours                          */
     GEMMEPI_ROUTE_HOST = 3,       /* plain C on the host                                                */
@@ -392,7 +392,7 @@ typedef struct gemmepi_plan_details {
     gemmepi_route route;
     const char *route_name;    /* "lt" and so on, as the constants                                        */
     char kernel[96];           /* the kernel of ours or the algorithm that does most of the work        */
-    int tile_m, tile_n;        /* rows and columns of D that one block computes; 0: not known           */
+    int tile_m, tile_n;        /* rows and columns of the result that one block makes; 0: not known     */
     int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run         */
     size_t workspace_size;     /* bytes that one run needs                                              */
     gemmepi_compute compute;   /* never DEFAULT                                                         */

@@ -4,6 +4,10 @@
 
 #include "context.h"
 
+/* By gemmepi_route. */
+static const char *const gemmepi__route_names[] = {"empty",      "lt",      "split", "host",  "plain",
+                                                   "contiguous", "strided", "sum",   "scaled"};
+
 /* A plan counts its references: one of who made it, one of the cache that keeps it, one of each call under way. */
 typedef struct gemmepi__kept {
     long references;
@@ -12,7 +16,7 @@ typedef struct gemmepi__kept {
     void (*destroy)(void *plan); /* of the last reference */
 } gemmepi__kept;
 
-/* Plans are some 5 KB; a program with more problems than this builds the least recently used ones anew. */
+/* Plans are 5 to 17 KB; a program with more problems than this builds the least recently used ones anew. */
 #define GEMMEPI__MAX_KEPT 1024
 
 static void gemmepi__release_kept(gemmepi__kept *kept) {

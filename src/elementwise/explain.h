@@ -4,9 +4,6 @@
 
 #include "plan.h"
 
-static const char *const gemmepi__route_names[] = {"empty",      "lt",      "split", "host",  "plain",
-                                                   "contiguous", "strided", "sum",   "scaled"};
-
 static int gemmepi__elementwise_launches(const gemmepi_elementwise *plan) {
     int launches = (plan->loop.launch.function != NULL) + (plan->scaled.cast.function != NULL) +
                    (plan->scaled.amax.function != NULL) + (plan->scaled.amax_bytes != 0),
@@ -47,7 +44,7 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise_info(const gemmepi_elementwise *p
         details->tile_m = plan->loop.tile_j;
         details->tile_n = plan->loop.tile_i;
     } else if (plan->route == GEMMEPI_ROUTE_SCALED) {
-        details->tile_m = (int)plan->scaled.cast.threads_x / 4;
+        details->tile_m = plan->scaled.tile_slow;
         details->tile_n = GEMMEPI__SCALED_TILE;
     }
     details->launches = gemmepi__elementwise_launches(plan);
@@ -120,7 +117,7 @@ GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, 
     if (plan->loop.launch.function)
         gemmepi__explain_loop(&out, plan);
     if (plan->scaled.cast.function)
-        gemmepi__append(&out, "  scaled: tiles of 128 by %d, %s\n", (int)plan->scaled.cast.threads_x / 4,
+        gemmepi__append(&out, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
                         plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
     gemmepi__append(&out, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
                     (gemmepi__ull)plan->workspace_size);

@@ -156,39 +156,59 @@ static int gemmepi__transposed_axis(const gemmepi__nest *nest) {
     return 0;
 }
 
-/* In 1/1024: how much of the tiles lies within the tensors. */
-static int64_t gemmepi__tile_use(int64_t extent, int64_t tile) {
+/* How much of the tiles lies within the tensors along one axis, in 1/1024, and along both. */
+#define GEMMEPI__FULL_USE ((int64_t)1 << 20)
+
+static int64_t gemmepi__use_along(int64_t extent, int64_t tile) {
     int64_t tiles = gemmepi__divide_up(extent, tile);
     return extent >= tile << 10 ? 1024 : extent * 1024 / (tiles * tile);
 }
 
+static int64_t gemmepi__use_of(const gemmepi__nest *nest, int elements, int tile, int axis) {
+    if (tile > elements)
+        return 0;
+    return gemmepi__use_along(nest->extent[0], tile) *
+           gemmepi__use_along(axis ? nest->extent[axis] : 1, elements / tile);
+}
+
+static int64_t gemmepi__best_use(const gemmepi__nest *nest, int elements, int first, int last) {
+    int64_t best = 0, use;
+    int axis, tile;
+    for (axis = first; axis <= last; axis++)
+        for (tile = 8; tile <= 4096; tile *= 2) {
+            use = gemmepi__use_of(nest, elements, tile, axis);
+            best = use > best ? use : best;
+        }
+    return best;
+}
+
 /* A tile has `elements`. Wide ones are best for rows and square ones for transposes, as long as they are filled; the first of
-   the list that comes within a tenth of the best is taken. */
-static void gemmepi__choose_tile(gemmepi__loop *loop, int elements, int *second_axis) {
+   the list that comes within a tenth of the best is taken. The second axis is that of a transpose, unless it fills less than
+   a quarter of any tile. Returns the use of the tiles, of 2^20. */
+static int64_t gemmepi__choose_tile(gemmepi__loop *loop, int elements, int *second_axis) {
     static const int wide[] = {256, 512, 1024, 128, 64, 2048, 4096, 32, 16, 8},
                      square[] = {64, 32, 128, 16, 256, 8, 512, 1024, 2048, 4096};
-    gemmepi__nest *nest = &loop->nest;
-    int transposed = gemmepi__transposed_axis(nest), pass, axis, i;
+    const gemmepi__nest *nest = &loop->nest;
+    int transposed = gemmepi__transposed_axis(nest), axis, i;
     int first = transposed ? transposed : nest->rank > 1, last = transposed ? transposed : nest->rank - 1;
     const int *tiles = transposed ? square : wide;
-    int64_t best = 0;
-    for (pass = 0; pass < 2; pass++)
-        for (axis = first; axis <= last; axis++)
-            for (i = 0; i < (int)GEMMEPI__COUNT(wide); i++) {
-                int64_t use;
-                if (tiles[i] > elements)
-                    continue;
-                use = gemmepi__tile_use(nest->extent[0], tiles[i]) *
-                      gemmepi__tile_use(axis ? nest->extent[axis] : 1, elements / tiles[i]);
-                if (pass == 0) {
-                    best = use > best ? use : best;
-                } else if (use >= best - best / 10) {
-                    loop->tile_i = tiles[i];
-                    loop->tile_j = elements / tiles[i];
-                    *second_axis = axis;
-                    return;
-                }
-            }
+    int64_t best = gemmepi__best_use(nest, elements, first, last), use;
+    if (transposed && best < GEMMEPI__FULL_USE / 4) {
+        first = 1;
+        last = nest->rank - 1;
+        best = gemmepi__best_use(nest, elements, first, last);
+    }
+    for (axis = first; axis <= last; axis++)
+        for (i = 0; i < (int)GEMMEPI__COUNT(wide); i++) {
+            use = gemmepi__use_of(nest, elements, tiles[i], axis);
+            if (use < best - best / 10)
+                continue;
+            loop->tile_i = tiles[i];
+            loop->tile_j = elements / tiles[i];
+            *second_axis = axis;
+            return use;
+        }
+    return 0; /* not reached: the best is among them */
 }
 
 static int gemmepi__mode_of(const gemmepi__task *task, const gemmepi__loop *loop, int t, int vector) {
@@ -209,12 +229,15 @@ static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop 
                                        gemmepi__text *defines) {
     gemmepi__nest *nest = &loop->nest;
     gemmepi__strided_params *params = &loop->strided;
-    int inputs = gemmepi__count_inputs(nest), second = 0, t,
-        d; /* the more tensors, the fewer elements fit registers */
+    /* the more tensors, the fewer elements fit registers */
+    int inputs = gemmepi__count_inputs(nest), second = 0, t, d;
     int per_thread = vector * (inputs == 4 ? 1 : inputs > 1 || vector == 8 ? 2 : 4);
     unsigned modes = 0;
     int64_t blocks, tiles_i, tiles_j;
-    gemmepi__choose_tile(loop, GEMMEPI__ELEMENT_THREADS * per_thread, &second);
+    for (;
+         gemmepi__choose_tile(loop, GEMMEPI__ELEMENT_THREADS * per_thread, &second) < GEMMEPI__FULL_USE / 2 &&
+         per_thread > vector;)
+        per_thread /= 2; /* small matrices leave large tiles empty */
     if (second > 1)
         gemmepi__swap_axes(nest, 1, second);
     for (t = 0; t < GEMMEPI__TENSORS; t++) {

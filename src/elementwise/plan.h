@@ -201,9 +201,8 @@ static gemmepi_status gemmepi__check_numbers(const gemmepi_elementwise *plan,
 /* In place: the very same elements in the same order. */
 static int gemmepi__is_in_place(const gemmepi__task *task, int output, int input) {
     const gemmepi__operand *p = &task->operands[output], *q = &task->operands[input];
-    return input < GEMMEPI__OUT_Y && !p->is_sum && p->dtype == q->dtype &&
-           memcmp(p->stride, q->stride, sizeof p->stride) == 0 && task->scale_mode <= GEMMEPI_SCALE_TENSOR &&
-           !gemmepi__is_scaled(task);
+    return input < GEMMEPI__OUT_Y && !p->is_sum && p->dtype == q->dtype && !gemmepi__is_scaled(task) &&
+           memcmp(p->stride, q->stride, sizeof p->stride) == 0;
 }
 
 static gemmepi_status gemmepi__check_apart(const gemmepi_elementwise *plan, void *const *pointers, int output,
@@ -221,8 +220,8 @@ static gemmepi_status gemmepi__check_apart(const gemmepi_elementwise *plan, void
         return GEMMEPI_OK;
     return gemmepi__fail(
         GEMMEPI_INVALID_ARGUMENT,
-        "%s (%p), which is written, overlaps %s (%p); an output that is no sum may only be exactly an "
-        "input: the same pointer, dtype, shape and strides",
+        "%s (%p), which is written, overlaps %s (%p); an output may only be exactly an input (the same "
+        "pointer, dtype, shape and strides), and no sum or cast with scales of rows or blocks may",
         gemmepi__tensor_names[plan->task.operands[output].pointer], (void *)p_base,
         gemmepi__tensor_names[plan->task.operands[other].pointer], (void *)q_base);
 }
@@ -358,6 +357,9 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise_run(const gemmepi_elementwise *pl
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
     if (plan->route == GEMMEPI_ROUTE_EMPTY)
         return GEMMEPI_OK;
+    if (gemmepi__task_has(&plan->task, GEMMEPI__IN_W) && args->weight != 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "weight is %g beside w; leave it 0, or w NULL",
+                             args->weight);
     gemmepi__take_pointers_of(args, pointers);
     status = gemmepi__check_pointers(plan, pointers);
     if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax))

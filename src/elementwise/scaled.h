@@ -18,6 +18,7 @@ typedef struct gemmepi__scaled_step {
     size_t partial_bytes; /* of workspace, where args have no amax */
     int64_t offset_a, offset_y;
     int is_two;
+    int tile_slow;
 } gemmepi__scaled_step;
 
 /* Whether a task goes this way. */
@@ -124,6 +125,7 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
                           (task->scale_mode == GEMMEPI_SCALE_VECTOR_128 && !first->k_is_fast)
                       ? GEMMEPI__SCALED_TILE
                       : GEMMEPI__SCALED_TILE / 2;
+    step->tile_slow = first->slow;
     for (d = 0; d < params->rank && blocks > 0; d++) {
         int64_t tile = d == 0 ? GEMMEPI__SCALED_TILE : first->slow;
         int64_t tiles = d < 2 ? gemmepi__divide_up(params->extent[d], tile) : params->extent[d];

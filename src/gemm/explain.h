@@ -2,7 +2,6 @@
 #ifndef GEMMEPI_GEMM_EXPLAIN_H
 #define GEMMEPI_GEMM_EXPLAIN_H
 
-#include "../elementwise/explain.h"
 #include "plan.h"
 
 static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_details *details) {

@@ -21,6 +21,23 @@ template <class A, int N, class M> __device__ inline void keep_largest(const A (
     }
 }
 
+// The type of amax: f64 for f64, else f32, in which every other number is exact.
+template <bool Is_f64> struct Amax_type {
+    typedef float type;
+};
+template <> struct Amax_type<true> {
+    typedef double type;
+};
+template <class T> using Amax_of = typename Amax_type<SAME<T, F64>>::type;
+
+template <class Amax, class A, int N, class M> __device__ inline void keep_largest_of(const A (&v)[N], M &largest) {
+    Amax sizes[N];
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        sizes[i] = (Amax)v[i];
+    keep_largest(sizes, N, largest);
+}
+
 // The largest of all threads of a warp, in each of them. Every thread of the warp takes part.
 template <class M> __device__ inline M largest_of_warp(M largest) {
 #pragma unroll

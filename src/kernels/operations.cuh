@@ -24,7 +24,6 @@
 #endif
 
 typedef GEMMEPI_ACC Acc;
-typedef decltype(magnitude(Acc())) Magnitude;
 
 enum { IN_A, IN_B, IN_W, IN_DY, OUT_Y, OUT_DA, OUT_DB, OUT_DW, TENSORS };
 enum {
@@ -41,6 +40,9 @@ template <> struct Type_of<OUT_DA> { typedef GEMMEPI_DA_TYPE type; };
 template <> struct Type_of<OUT_DB> { typedef GEMMEPI_DB_TYPE type; };
 template <> struct Type_of<OUT_DW> { typedef GEMMEPI_DW_TYPE type; };
 template <int Tensor> using Type = typename Type_of<Tensor>::type;
+
+typedef Amax_of<Type<IN_A>> Amax; // holds every value of a
+typedef decltype(magnitude(Amax())) Magnitude;
 
 template <int Tensor> constexpr bool USED = (GEMMEPI_USED >> Tensor & 1) != 0;
 constexpr bool CAST_SCALE = (GEMMEPI_CAST & 1) != 0, CAST_AMAX = (GEMMEPI_CAST & 2) != 0;
@@ -113,7 +115,7 @@ template <int Tensor> using Vector = Words<Type<Tensor>, VECTOR>;
 // do not exist are 0.
 __device__ inline void operate_on(Acc (&v)[TENSORS][VECTOR], const Scalars &s, Magnitude &largest) {
     if (CAST_AMAX)
-        keep_largest(v[IN_A], VECTOR, largest);
+        keep_largest_of<Amax>(v[IN_A], largest);
 #pragma unroll
     for (int i = 0; i < VECTOR; i++) {
         Acc one[TENSORS];

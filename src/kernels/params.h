@@ -68,7 +68,7 @@ typedef struct gemmepi__operation_params {
     double parameter; /* of the activation */
     double weight;    /* LERP without w    */
     const float *scale;
-    void *amax; /* of the accumulator's type, 0 before the launch */
+    void *amax; /* F64 where a is, else F32; 0 before the launch */
 } gemmepi__operation_params;
 
 /* elementwise.cu, gemmepi_contiguous */
@@ -99,9 +99,10 @@ typedef struct gemmepi__sum_params {
     gemmepi__operation_params operation;
     void *data[GEMMEPI__PARAMS_TENSORS]; /* of the output: y's place, or partial sums [parts][sums] in F64 */
     gemmepi__axes kept, summed;
-    long long kept_count, summed_count; /* of vectors or elements along the innermost axis, times the other axes */
-    long long part_count;               /* of summed_count, in one part */
-    unsigned kept_blocks;               /* the grid is these times the parts */
+    long long kept_count,
+        summed_count;     /* of vectors or elements along the innermost axis, times the other axes */
+    long long part_count; /* of summed_count, in one part */
+    unsigned kept_blocks; /* the grid is these times the parts */
 } gemmepi__sum_params;
 
 /* scaled.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */

@@ -23,7 +23,8 @@ enum { AS_IT_IS, GIVEN, FROM_TILE, FROM_AMAX }; // the scale: none, p.scale, mad
 typedef GEMMEPI_ACC Acc;
 typedef GEMMEPI_A_TYPE A;
 typedef GEMMEPI_Y_TYPE Y;
-typedef decltype(magnitude(Acc())) Magnitude;
+typedef Amax_of<A> Amax;
+typedef decltype(magnitude(Amax())) Magnitude;
 
 constexpr int TILE = SCALE_STEPS, SLOW = GEMMEPI_SLOW, THREADS = 4 * SLOW;
 constexpr int LARGEST_SIZE = sizeof(A) > sizeof(Y) ? sizeof(A) : sizeof(Y);
@@ -113,10 +114,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS) gemmepi_sc
             Acc values[WIDE];
             Magnitude row = 0;
             run_to_acc(run_of(KEEPS_VALUES ? words[KEEPS_VALUES ? v : 0] : load(v)), values);
-            keep_largest(values, WIDE, row);
+            keep_largest_of<Amax>(values, row);
 #pragma unroll
             for (int e = 0; e < WIDE; e++)
-                columns[e] = magnitude(values[e]) > columns[e] ? magnitude(values[e]) : columns[e];
+{
+                Magnitude size = magnitude((Amax)values[e]);
+                columns[e] = size > columns[e] ? size : columns[e];
+            }
             if (BY_ROWS && K_FAST) {
 #pragma unroll
                 for (int step = (LANES < 32 ? LANES : 32) / 2; step > 0; step /= 2) {

@@ -158,10 +158,6 @@ static int gemmepi__is_float(int dtype) {
     return dtype >= GEMMEPI_F32 && dtype <= GEMMEPI_E5M2;
 }
 
-static int64_t gemmepi__extent(const gemmepi_tensor *tensor, int axis) {
-    return tensor->shape[axis];
-}
-
 /* The strides, those of a dense tensor filled in. */
 static void gemmepi__take_strides(const gemmepi_tensor *tensor, int64_t stride[GEMMEPI__MAX_RANK]) {
     int64_t dense = 1;
@@ -174,10 +170,9 @@ static void gemmepi__take_strides(const gemmepi_tensor *tensor, int64_t stride[G
 
 /* Whether |count| * |stride| + rest stays within 2^56, and what it is. */
 static int gemmepi__reach(int64_t count, int64_t stride, int64_t *rest) {
-    int64_t size = stride < 0 ? -stride : stride;
     if (stride < -GEMMEPI__MAX_ELEMENTS || stride > GEMMEPI__MAX_ELEMENTS)
         return 0;
-    *rest = gemmepi__offset(count, size, *rest);
+    *rest = gemmepi__offset(count, stride < 0 ? -stride : stride, *rest);
     return *rest >= 0;
 }
 
@@ -187,14 +182,15 @@ static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const c
     int64_t before = 0, after = 0,
             size = (int64_t)gemmepi_dtype_size(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
     int d;
-    for (d = 0; d < tensor->rank; d++) {
+    for (d = 0; d < tensor->rank; d++)
         if (tensor->shape[d] == 0)
             return GEMMEPI_OK;
-        if (!gemmepi__reach(tensor->shape[d] - 1, stride[d], stride[d] < 0 ? &before : &after))
+    for (d = 0; d < tensor->rank; d++)
+        if (tensor->shape[d] > 1 &&
+            !gemmepi__reach(tensor->shape[d] - 1, stride[d], stride[d] < 0 ? &before : &after))
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                                  "%s reaches over more than 2^56 elements: axis %d has %lld of stride %lld",
                                  name, d, (long long)tensor->shape[d], (long long)stride[d]);
-    }
     if (!tensor->bytes)
         return GEMMEPI_OK;
     if (tensor->offset > tensor->bytes || (uint64_t)before > tensor->offset / (uint64_t)size ||
@@ -308,6 +304,8 @@ static void gemmepi__halve(gemmepi__task *task, int which, int axis, int gate_fi
     gemmepi__operand *value = &task->operands[which], *gate = &task->operands[which + 1];
     int64_t size = (int64_t)gemmepi__dtype((gemmepi_dtype)value->dtype)->size;
     int64_t second = task->shape[axis] * value->stride[axis] * size;
+    if (task->shape[axis] == 1)
+        value->stride[axis] = 0; /* as of every axis of extent 1 */
     *gate = *value;
     if (gate_first)
         value->offset += second;
@@ -427,7 +425,6 @@ static gemmepi_status gemmepi__check_scaled(const gemmepi__task *task, const gem
     return GEMMEPI_OK;
 }
 
-/* No two elements of an output may be one. */
 static gemmepi__layout gemmepi__layout_of(const gemmepi__task *task, const gemmepi__operand *operand) {
     gemmepi__layout layout;
     int d;
@@ -450,6 +447,7 @@ static int gemmepi__operand_is_empty(const gemmepi__task *task, const gemmepi__o
     return 0;
 }
 
+/* No two elements of an output may be one. */
 static gemmepi_status gemmepi__check_written(gemmepi__task *task, int which) {
     const gemmepi__operand *operand = &task->operands[which];
     gemmepi__layout layout = gemmepi__layout_of(task, operand);
@@ -542,7 +540,7 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
     shaped = row->operation == GEMMEPI_OP_BIAS_GRAD ? desc->a : desc->y ? desc->y : desc->dy;
     task->rank = shaped->rank;
     for (t = 0; t < shaped->rank; t++)
-        task->shape[t] = gemmepi__extent(shaped, t);
+        task->shape[t] = shaped->shape[t];
     if (is_split) {
         if (desc->a->rank != task->rank)
             return gemmepi__refuse_shape(task, desc->a, GEMMEPI__IN_A, "a, which is split, has as many axes");
