@@ -6396,16 +6396,26 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return {below ? e.part * inverse : inverse, below ? e.root : A(1), below ? inverse : e.value() * inverse};\n"
     "}\n"
     "\n"
-    "// v factor s(x)\n"
+    "// v and a factor: a small factor is multiplied in first, a large one last, so that what lies between them is neither\n"
+    "// short of digits nor past the range where the whole is not.\n"
+    "template <class A> struct Factors {\n"
+    "    A first, last;\n"
+    "    __device__ Factors(A v, A factor) : first(fabs(factor) < 1 ? v * factor : v), last(fabs(factor) < 1 ? A(1) : factor) {\n"
+    "    }\n"
+    "};\n"
+    "\n"
+    "// v s(x), and v factor s(x)\n"
+    "template <class A> __device__ inline A times_logistic(A v, A x) {\n"
+    "    Logistic<A> s = logistic(x);\n"
+    "    return v * s.root * s.part * s.root;\n"
+    "}\n"
     "template <class A> __device__ inline A times_logistic(A v, A factor, A x) {\n"
     "    Logistic<A> s = logistic(x);\n"
-    "    return v * s.root * (factor * s.part) * s.root;\n"
-    "}\n"
-    "template <class A> __device__ inline A times_logistic(A v, A x) {\n"
-    "    return times_logistic(v, A(1), x);\n"
+    "    Factors<A> f(v, factor);\n"
+    "    return f.first * s.root * (f.last * s.part) * s.root;\n"
     "}\n"
     "\n"
-    "// v times the derivative of x s(w), w a function of x and `slope` its derivative: s(w) (1 + x slope s(-w)). A root goes\n"
+    "// v times the derivative of x s(w), w a function of x and `slope` its derivative: s(w) (1 + x slope s(-w)). A root goes\n",
     "// into the sum, which may then not overflow where s(w) is 0. At infinity the formula is NaN.\n"
     "template <class A> __device__ inline A times_gate_derivative(A v, A x, A w, A slope) {\n"
     "    Logistic<A> s = logistic(w);\n"
@@ -6414,7 +6424,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "\n"
     "// v factor s(x) s(-x), of x <= 0\n"
     "template <class A> __device__ inline A times_logistic_derivative(A v, A factor, A x) {\n"
-    "    Exponential<A> e = exponential(x);\n",
+    "    Exponential<A> e = exponential(x);\n"
     "    A inverse = reciprocal_of_1_plus(e.part * e.root, e.root);\n"
     "    return v * e.root * (e.part * inverse * inverse * (factor * e.root));\n"
     "}\n"
@@ -6433,10 +6443,10 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "\n"
     "// >>the normal distribution\n"
     "\n"
-    "// v Phi(x), and with Derivative v (Phi(x) + x phi(x)). Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and\n"
+    "// v factor Phi(x), and with Derivative v (Phi(x) + x phi(x)). Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and\n"
     "// is a ratio of polynomials with positive coefficients, made with Lawson's iteration on 0 <= y <= 20 for the least\n"
     "// largest relative error; from there on the exponential is 0 in f32, whatever v is.\n"
-    "template <bool Derivative> __device__ inline float times_normal(float v, float x) {\n"
+    "template <bool Derivative> __device__ inline float times_normal(float v, float x, float factor = 1) {\n"
     "    float size = fabsf(x), y = fminf(size, 20);\n"
     "    Exponential<float> e = exponential(-0.5f * x * x);\n"
     "#if GEMMEPI_EXACT\n"
@@ -6455,46 +6465,49 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        tail = fmaf(size, -0.39894228040143267794f, tail);\n"
     "    tail *= e.root;\n"
     "    float rest = e.part * e.root;\n"
-    "    return (x < 0 ? v * tail : v) * (x < 0 ? rest : fmaf(-tail, rest, 1));\n"
+    "    return (x < 0 ? v * (factor * tail) : v * factor) * (x < 0 ? rest : fmaf(-tail, rest, 1));\n"
     "}\n"
-    "template <bool Derivative> __device__ inline double times_normal(double v, double x) {\n"
+    "template <bool Derivative> __device__ inline double times_normal(double v, double x, double factor = 1) {\n"
     "    Exponential<double> e = exponential(-0.5 * x * x);\n"
-    "    double argument = x * -0.70710678118654752440, factor = Derivative ? x * 0.39894228040143267794 : 0;\n"
+    "    double argument = x * -0.70710678118654752440, slope = Derivative ? x * 0.39894228040143267794 : 0;\n"
     "    if (x > -30)\n"
-    "        return v * (Derivative ? 0.5 * erfc(argument) + factor * e.value() : 0.5 * erfc(argument));\n"
+    "        return v * (factor * (Derivative ? 0.5 * erfc(argument) + slope * e.value() : 0.5 * erfc(argument)));\n"
     "    // before erfc is subnormal: erfcx(y) = exp(y^2) erfc(y)\n"
-    "    return v * e.root * (e.part * (0.5 * erfcx(argument) + factor)) * e.root;\n"
+    "    return v * e.root * (factor * (e.part * (0.5 * erfcx(argument) + slope))) * e.root;\n"
     "}\n"
     "\n"
     "// >>softplus and mish\n"
     "\n"
-    "// log(1 + exp(x))\n"
-    "template <class A> __device__ inline A softplus(A x) {\n"
+    "// v log(1 + exp(x))\n"
+    "template <class A> __device__ inline A times_softplus(A v, A x) {\n"
     "    Exponential<A> e = exponential(-fabs(x));\n"
-    "    return e.root * logarithm_of_1_plus(e) * e.root + (x > 0 ? x : A(0));\n"
+    "    A rest = v * e.root * logarithm_of_1_plus(e) * e.root;\n"
+    "    return x > 0 ? v * x + rest : rest;\n"
     "}\n"
     "\n"
     "// tanh(log(1 + exp(x))) is n / (1 + n), n = e + e^2 / 2, e = exp(x): MISH is x times this, and its derivative\n"
     "// (n + x e (1 + e) / (1 + n)) / (1 + n). Both are e.root^2 times something. From FAR on the tanh is 1 to a unit of A.\n"
     "template <class A> struct Mish {\n"
-    "    Exponential<A> e;\n"
-    "    A n, inverse; // n without e.root^2, and 1 / (1 + n)\n"
+    "    Exponential<A> e;\n",
+    "    A n, inverse;    // n without e.root^2, and 1 / (1 + n)\n"
+    "    A first, second; // their product is e.root^2; first is small where that is, and 1 where that is large\n"
     "};\n"
     "template <class A> constexpr A FAR = sizeof(A) == 8 ? A(40) : A(20);\n"
     "template <class A> __device__ inline Mish<A> mish_parts(A x) {\n"
     "    Exponential<A> e = exponential(x > FAR<A> ? FAR<A> : x);\n"
     "    A n = e.part + e.part * (A(0.5) * e.value());\n"
-    "    return {e, n, reciprocal_of_1_plus(n * e.root, e.root)};\n"
+    "    return {e, n, reciprocal_of_1_plus(n * e.root, e.root), x < 0 ? e.root : A(1), x < 0 ? e.root : e.root * e.root};\n"
     "}\n"
-    "template <class A> __device__ inline A mish(A x) {\n"
+    "template <class A> __device__ inline A times_mish(A v, A x) {\n"
     "    Mish<A> m = mish_parts(x);\n"
-    "    A y = x * m.e.root * (m.n * m.inverse) * m.e.root;\n"
-    "    return x > FAR<A> ? x : y;\n"
-    "}\n",
+    "    Factors<A> f(v, x);\n"
+    "    A y = f.first * m.first * (f.last * (m.n * m.inverse * m.second));\n"
+    "    return x > FAR<A> ? v * x : y;\n"
+    "}\n"
     "template <class A> __device__ inline A times_mish_derivative(A v, A x) {\n"
     "    Mish<A> m = mish_parts(x);\n"
     "    A sum = m.n + x * ((m.e.part + m.e.part * m.e.value()) * m.inverse);\n"
-    "    A y = v * (sum * m.inverse * m.e.root) * m.e.root;\n"
+    "    A y = v * m.first * (sum * m.inverse * m.second);\n"
     "    return x > FAR<A> ? v + (x - x) : y; // at infinity the formula is NaN\n"
     "}\n"
     "\n"
@@ -6532,11 +6545,11 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    else if constexpr (Activation == QUICK_GELU)\n"
     "        return times_logistic(x, A(1.702) * x);\n"
     "    else if constexpr (Activation == SOFTPLUS)\n"
-    "        return softplus(x);\n"
+    "        return times_softplus(A(1), x);\n"
     "    else if constexpr (Activation == HARDSWISH)\n"
     "        return x * from_0_to_1((x + 3) * A(1 / 6.0));\n"
     "    else if constexpr (Activation == MISH)\n"
-    "        return mish(x);\n"
+    "        return times_mish(A(1), x);\n"
     "    else\n"
     "        return x;\n"
     "}\n"
@@ -6558,7 +6571,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    } else if constexpr (Activation == LEAKY_RELU) {\n"
     "        return x > 0 ? v : x == x ? v * parameter : x;\n"
     "    } else if constexpr (Activation == ELU) {\n"
-    "        Exponential<A> e = exponential(x);\n"
+    "        Exponential<A> e = exponential(x);\n",
     "        return x > 0 ? v : v * e.root * (parameter * e.part) * e.root;\n"
     "    } else if constexpr (Activation == SQUARED_RELU) {\n"
     "        return x > 0 || x != x ? v * (2 * x) : A(0);\n"
@@ -6576,7 +6589,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "}\n"
     "\n"
     "// v times the activation, which may be subnormal or 0 where the product is not.\n"
-    "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n",
+    "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n"
     "    if constexpr (Activation == GELU_TANH)\n"
     "        return times_logistic(v, x, gelu_argument(x));\n"
     "    else if constexpr (Activation == SILU)\n"
@@ -6585,6 +6598,12 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        return times_logistic(v, A(1), x);\n"
     "    else if constexpr (Activation == QUICK_GELU)\n"
     "        return times_logistic(v, x, A(1.702) * x);\n"
+    "    else if constexpr (Activation == GELU_ERF)\n"
+    "        return times_normal<false>(Factors<A>(v, x).first, x, Factors<A>(v, x).last);\n"
+    "    else if constexpr (Activation == SOFTPLUS)\n"
+    "        return times_softplus(v, x);\n"
+    "    else if constexpr (Activation == MISH)\n"
+    "        return times_mish(v, x);\n"
     "    else\n"
     "        return v * activate<Activation>(x, parameter);\n"
     "}\n",
@@ -9750,14 +9769,24 @@ static double gemmepi__logistic(double x) {
     return (x < 0 ? e : 1) / (1 + e);
 }
 
-/* factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the
+/* A small factor is multiplied into v at once, a large one is left for the end, so that what lies between them is neither
+   short of digits nor past the range where the whole is not. */
+static void gemmepi__order_factors(double *v, double *factor) {
+    if (fabs(*factor) < 1) {
+        *v *= *factor;
+        *factor = 1;
+    }
+}
+
+/* v factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the
    result need not be: there its root is multiplied in twice. */
-static double gemmepi__scaled_logistic(double factor, double x) {
+static double gemmepi__times_logistic(double v, double factor, double x) {
     double root;
+    gemmepi__order_factors(&v, &factor);
     if (x > -600)
-        return factor * gemmepi__logistic(x);
+        return v * (factor * gemmepi__logistic(x));
     root = exp(0.5 * x);
-    return factor * root * root;
+    return v * root * factor * root;
 }
 
 #define GEMMEPI__SQRT_2_OVER_PI 0.79788456080286535588
@@ -9769,9 +9798,24 @@ static double gemmepi__gelu_argument(double x) {
     return x * (2 * GEMMEPI__SQRT_2_OVER_PI + 2 * GEMMEPI__SQRT_2_OVER_PI * 0.044715 * (x * x));
 }
 
-/* log(1 + exp(x)), accurate in the left tail */
-static double gemmepi__softplus(double x) {
-    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+/* v factor Phi(x). From -36 down erfc comes short of digits; there ten terms of the asymptotic series hold a double. */
+static double gemmepi__times_normal(double v, double factor, double x) {
+    double root, series = 1;
+    int i;
+    gemmepi__order_factors(&v, &factor);
+    if (!(x < -36) || x - x != 0)
+        return v * (factor * (0.5 * erfc(-x * GEMMEPI__SQRT_HALF)));
+    for (i = 10; i > 0; i--)
+        series = 1 - series * (2 * i - 1) / (x * x);
+    root = exp(-0.25 * x * x);
+    return v * root * (factor * (GEMMEPI__INV_SQRT_2PI * series / -x)) * root;
+}
+
+/* v log(1 + exp(x)), accurate in the left tail */
+static double gemmepi__times_softplus(double v, double x) {
+    if (x < -40) /* exp(x), as the logistic is */
+        return gemmepi__times_logistic(v, 1, x);
+    return v * (x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)));
 }
 
 /* n of tanh(log(1 + exp(x))) = n / (n + 2), for |x| <= 40 */
@@ -9780,95 +9824,101 @@ static double gemmepi__mish_product(double x) {
     return e * (e + 2);
 }
 
-static double gemmepi__activate(uint32_t activation, double parameter, double x) {
+/* v times the activation, which may be subnormal or 0 where the product is not. */
+static double gemmepi__times_activation(uint32_t activation, double parameter, double v, double x) {
     double n;
     switch (activation) {
     case GEMMEPI_RELU:
-        return x > 0 || x != x ? x : 0;
+        return v * (x > 0 || x != x ? x : 0);
     case GEMMEPI_GELU_TANH:
-        return gemmepi__scaled_logistic(x, gemmepi__gelu_argument(x));
+        return gemmepi__times_logistic(v, x, gemmepi__gelu_argument(x));
     case GEMMEPI_GELU_ERF:
-        return x * (0.5 * erfc(-x * GEMMEPI__SQRT_HALF));
+        return gemmepi__times_normal(v, x, x);
     case GEMMEPI_SILU:
-        return gemmepi__scaled_logistic(x, x);
+        return gemmepi__times_logistic(v, x, x);
     case GEMMEPI_SIGMOID:
-        return gemmepi__logistic(x);
+        return gemmepi__times_logistic(v, 1, x);
     case GEMMEPI_TANH:
-        return tanh(x);
+        return v * tanh(x);
     case GEMMEPI_LEAKY_RELU:
-        return x > 0 || x != x ? x : parameter * x;
+        return v * (x > 0 || x != x ? x : parameter * x);
     case GEMMEPI_ELU:
-        return x > 0 || x != x ? x : parameter * expm1(x);
+        return v * (x > 0 || x != x ? x : parameter * expm1(x));
     case GEMMEPI_SQUARED_RELU:
-        return x > 0 || x != x ? x * x : 0;
+        return v * (x > 0 || x != x ? x * x : 0);
     case GEMMEPI_QUICK_GELU:
-        return gemmepi__scaled_logistic(x, 1.702 * x);
+        return gemmepi__times_logistic(v, x, 1.702 * x);
     case GEMMEPI_SOFTPLUS:
-        return gemmepi__softplus(x);
+        return gemmepi__times_softplus(v, x);
     case GEMMEPI_HARDSWISH:
-        return x * ((x < -3 ? 0 : x > 3 ? 6 : x + 3) / 6);
+        return v * (x * ((x < -3 ? 0 : x > 3 ? 6 : x + 3) / 6));
     case GEMMEPI_MISH: /* far below zero the factor is exp(x), as the logistic is, far above 1 */
         if (x < -40 || x > 40)
-            return x < 0 ? gemmepi__scaled_logistic(x, x) : x;
+            return x < 0 ? gemmepi__times_logistic(v, x, x) : v * x;
         n = gemmepi__mish_product(x);
-        return x * (n / (n + 2));
+        gemmepi__order_factors(&v, &x);
+        return v * (x * (n / (n + 2)));
     default:
-        return x;
+        return v * x;
     }
 }
 
-/* That of the RELUs is applied by selection: see below. */
-static double gemmepi__derivative(uint32_t activation, double parameter, double x) {
+static double gemmepi__activate(uint32_t activation, double parameter, double x) {
+    return gemmepi__times_activation(activation, parameter, 1, x);
+}
+
+/* v times the derivative. The RELUs select, so that inf * 0 does not arise. */
+static double gemmepi__times_derivative(uint32_t activation, double parameter, double v, double x) {
     double argument, within, size, n;
     switch (activation) {
+    case GEMMEPI_RELU:
+        return x > 0 ? v : 0;
     case GEMMEPI_GELU_TANH:
         argument = gemmepi__gelu_argument(x);
         /* beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN */
         within = x > 64 && x < HUGE_VAL ? 64 : x < -64 && x > -HUGE_VAL ? -64 : x;
-        return gemmepi__scaled_logistic(1 + 2 * within * gemmepi__logistic(-argument) *
-                                                (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
-                                        argument);
-    case GEMMEPI_GELU_ERF:
-        return 0.5 * erfc(-x * GEMMEPI__SQRT_HALF) + x * (GEMMEPI__INV_SQRT_2PI * exp(-0.5 * x * x));
+        return gemmepi__times_logistic(v,
+                                       1 + 2 * within * gemmepi__logistic(-argument) *
+                                               (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
+                                       argument);
+    case GEMMEPI_GELU_ERF: /* from -30 down Phi(x) is next to nothing beside x phi(x) */
+        if (x > -30)
+            return v *
+                   (0.5 * erfc(-x * GEMMEPI__SQRT_HALF) + x * (GEMMEPI__INV_SQRT_2PI * exp(-0.5 * x * x)));
+        size = exp(-0.25 * x * x);
+        return gemmepi__times_normal(v, 1, x) + v * size * (x * GEMMEPI__INV_SQRT_2PI) * size;
     case GEMMEPI_SILU:
-        return gemmepi__scaled_logistic(1 + x * gemmepi__logistic(-x), x);
+        return gemmepi__times_logistic(v, 1 + x * gemmepi__logistic(-x), x);
     case GEMMEPI_SIGMOID:
-        return gemmepi__logistic(x) * gemmepi__logistic(-x);
+        size = x < 0 ? -x : x;
+        return gemmepi__times_logistic(v, gemmepi__logistic(size), -size);
     case GEMMEPI_TANH:
         size = x < 0 ? -x : x;
-        return gemmepi__scaled_logistic(4 * gemmepi__logistic(2 * size), -2 * size);
+        return gemmepi__times_logistic(v, 4 * gemmepi__logistic(2 * size), -2 * size);
     case GEMMEPI_LEAKY_RELU:
-        return x > 0 ? 1 : x == x ? parameter : x;
+        return x > 0 ? v : x == x ? v * parameter : x;
     case GEMMEPI_ELU:
-        return x > 0 ? 1 : parameter * exp(x);
+        size = exp(0.5 * x); /* exp(x) itself may be subnormal */
+        return x > 0 ? v : v * size * parameter * size;
     case GEMMEPI_SQUARED_RELU:
-        return x > 0 || x != x ? 2 * x : 0;
+        return x > 0 || x != x ? v * (2 * x) : 0;
     case GEMMEPI_QUICK_GELU: /* 1.702 x must not overflow where x does not */
         argument = 1.702 * (x > 1e300 && x < HUGE_VAL ? 1e300 : x < -1e300 && x > -HUGE_VAL ? -1e300 : x);
-        return gemmepi__scaled_logistic(1 + argument * gemmepi__logistic(-argument), argument);
+        return gemmepi__times_logistic(v, 1 + argument * gemmepi__logistic(-argument), argument);
     case GEMMEPI_SOFTPLUS:
-        return gemmepi__logistic(x);
+        return gemmepi__times_logistic(v, 1, x);
     case GEMMEPI_HARDSWISH:
-        return x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + 0.5;
+        return v * (x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + 0.5);
     case GEMMEPI_MISH:
         if (x < -40)
-            return gemmepi__scaled_logistic(1 + x, x);
+            return gemmepi__times_logistic(v, 1 + x, x);
         if (x > 40)
-            return 1 + (x - x); /* at infinity the formula is NaN */
+            return v + (x - x); /* at infinity the formula is NaN */
         n = gemmepi__mish_product(x);
-        return n / (n + 2) + x * gemmepi__logistic(x) * (2 / (n + 2)) * (1 + n / (n + 2));
+        return v * (n / (n + 2) + x * gemmepi__logistic(x) * (2 / (n + 2)) * (1 + n / (n + 2)));
     default:
-        return 1;
+        return v;
     }
-}
-
-/* v times the derivative; the RELUs select, so that inf * 0 does not arise. */
-static double gemmepi__times_derivative(uint32_t activation, double parameter, double v, double x) {
-    if (activation == GEMMEPI_RELU)
-        return x > 0 ? v : 0;
-    if (activation == GEMMEPI_SQUARED_RELU && x <= 0)
-        return 0;
-    return v * gemmepi__derivative(activation, parameter, x);
 }
 
 #endif
@@ -10204,10 +10254,6 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
 
 /* >>one index: the twin of kernels/operations.cuh */
 
-static double gemmepi__backward(const gemmepi__task *task, double dy, double x) {
-    return gemmepi__times_derivative((uint32_t)task->activation, task->parameter, dy, x);
-}
-
 static double gemmepi__lerp_at(double a, double b, double w) {
     return fabs(w) < 0.5 ? a + w * (b - a) : b - (b - a) * (1 - w);
 }
@@ -10216,19 +10262,25 @@ static double gemmepi__lerp_at(double a, double b, double w) {
    may be anything. */
 static void gemmepi__operate(const gemmepi__task *task, double v[GEMMEPI__TENSORS]) {
     double a = v[GEMMEPI__IN_A], b = v[GEMMEPI__IN_B], w = v[GEMMEPI__IN_W], dy = v[GEMMEPI__IN_DY];
+    uint32_t activation = (uint32_t)task->activation;
+    double parameter = task->parameter;
+    int a_first =
+        fabs(a) > fabs(dy); /* the larger factor first, so that no product on the way passes the range */
     switch (task->operation) {
     case GEMMEPI_OP_ACTIVATION:
-        v[GEMMEPI__OUT_Y] = gemmepi__activate((uint32_t)task->activation, task->parameter, a);
+        v[GEMMEPI__OUT_Y] = gemmepi__activate(activation, parameter, a);
         break;
     case GEMMEPI_OP_ACTIVATION_BACKWARD:
-        v[GEMMEPI__OUT_DA] = gemmepi__backward(task, dy, a);
+        v[GEMMEPI__OUT_DA] = gemmepi__times_derivative(activation, parameter, dy, a);
         break;
     case GEMMEPI_OP_GATED:
-        v[GEMMEPI__OUT_Y] = a * gemmepi__activate((uint32_t)task->activation, task->parameter, b);
+        v[GEMMEPI__OUT_Y] = gemmepi__times_activation(activation, parameter, a, b);
         break;
     case GEMMEPI_OP_GATED_BACKWARD:
-        v[GEMMEPI__OUT_DA] = dy * gemmepi__activate((uint32_t)task->activation, task->parameter, b);
-        v[GEMMEPI__OUT_DB] = gemmepi__backward(task, dy * a, b);
+        v[GEMMEPI__OUT_DA] = gemmepi__times_activation(activation, parameter, dy, b);
+        v[GEMMEPI__OUT_DB] = gemmepi__times_derivative(activation, parameter, a_first ? a : dy, b);
+        if (b > 0 || (activation != GEMMEPI_RELU && !(activation == GEMMEPI_SQUARED_RELU && b <= 0)))
+            v[GEMMEPI__OUT_DB] *= a_first ? dy : a; /* else 0 was selected */
         break;
     case GEMMEPI_OP_LERP:
         v[GEMMEPI__OUT_Y] = gemmepi__lerp_at(a, b, w);

@@ -158,13 +158,23 @@ template <class A> __device__ inline Logistic<A> logistic(A x) {
     return {below ? e.part * inverse : inverse, below ? e.root : A(1), below ? inverse : e.value() * inverse};
 }
 
-// v factor s(x)
+// v and a factor: a small factor is multiplied in first, a large one last, so that what lies between them is neither
+// short of digits nor past the range where the whole is not.
+template <class A> struct Factors {
+    A first, last;
+    __device__ Factors(A v, A factor) : first(fabs(factor) < 1 ? v * factor : v), last(fabs(factor) < 1 ? A(1) : factor) {
+    }
+};
+
+// v s(x), and v factor s(x)
+template <class A> __device__ inline A times_logistic(A v, A x) {
+    Logistic<A> s = logistic(x);
+    return v * s.root * s.part * s.root;
+}
 template <class A> __device__ inline A times_logistic(A v, A factor, A x) {
     Logistic<A> s = logistic(x);
-    return v * s.root * (factor * s.part) * s.root;
-}
-template <class A> __device__ inline A times_logistic(A v, A x) {
-    return times_logistic(v, A(1), x);
+    Factors<A> f(v, factor);
+    return f.first * s.root * (f.last * s.part) * s.root;
 }
 
 // v times the derivative of x s(w), w a function of x and `slope` its derivative: s(w) (1 + x slope s(-w)). A root goes
@@ -195,10 +205,10 @@ template <class A> __device__ inline A gelu_argument_derivative(A x) {
 
 // >>the normal distribution
 
-// v Phi(x), and with Derivative v (Phi(x) + x phi(x)). Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and
+// v factor Phi(x), and with Derivative v (Phi(x) + x phi(x)). Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and
 // is a ratio of polynomials with positive coefficients, made with Lawson's iteration on 0 <= y <= 20 for the least
 // largest relative error; from there on the exponential is 0 in f32, whatever v is.
-template <bool Derivative> __device__ inline float times_normal(float v, float x) {
+template <bool Derivative> __device__ inline float times_normal(float v, float x, float factor = 1) {
     float size = fabsf(x), y = fminf(size, 20);
     Exponential<float> e = exponential(-0.5f * x * x);
 #if GEMMEPI_EXACT
@@ -217,46 +227,49 @@ template <bool Derivative> __device__ inline float times_normal(float v, float x
         tail = fmaf(size, -0.39894228040143267794f, tail);
     tail *= e.root;
     float rest = e.part * e.root;
-    return (x < 0 ? v * tail : v) * (x < 0 ? rest : fmaf(-tail, rest, 1));
+    return (x < 0 ? v * (factor * tail) : v * factor) * (x < 0 ? rest : fmaf(-tail, rest, 1));
 }
-template <bool Derivative> __device__ inline double times_normal(double v, double x) {
+template <bool Derivative> __device__ inline double times_normal(double v, double x, double factor = 1) {
     Exponential<double> e = exponential(-0.5 * x * x);
-    double argument = x * -0.70710678118654752440, factor = Derivative ? x * 0.39894228040143267794 : 0;
+    double argument = x * -0.70710678118654752440, slope = Derivative ? x * 0.39894228040143267794 : 0;
     if (x > -30)
-        return v * (Derivative ? 0.5 * erfc(argument) + factor * e.value() : 0.5 * erfc(argument));
+        return v * (factor * (Derivative ? 0.5 * erfc(argument) + slope * e.value() : 0.5 * erfc(argument)));
     // before erfc is subnormal: erfcx(y) = exp(y^2) erfc(y)
-    return v * e.root * (e.part * (0.5 * erfcx(argument) + factor)) * e.root;
+    return v * e.root * (factor * (e.part * (0.5 * erfcx(argument) + slope))) * e.root;
 }
 
 // >>softplus and mish
 
-// log(1 + exp(x))
-template <class A> __device__ inline A softplus(A x) {
+// v log(1 + exp(x))
+template <class A> __device__ inline A times_softplus(A v, A x) {
     Exponential<A> e = exponential(-fabs(x));
-    return e.root * logarithm_of_1_plus(e) * e.root + (x > 0 ? x : A(0));
+    A rest = v * e.root * logarithm_of_1_plus(e) * e.root;
+    return x > 0 ? v * x + rest : rest;
 }
 
 // tanh(log(1 + exp(x))) is n / (1 + n), n = e + e^2 / 2, e = exp(x): MISH is x times this, and its derivative
 // (n + x e (1 + e) / (1 + n)) / (1 + n). Both are e.root^2 times something. From FAR on the tanh is 1 to a unit of A.
 template <class A> struct Mish {
     Exponential<A> e;
-    A n, inverse; // n without e.root^2, and 1 / (1 + n)
+    A n, inverse;    // n without e.root^2, and 1 / (1 + n)
+    A first, second; // their product is e.root^2; first is small where that is, and 1 where that is large
 };
 template <class A> constexpr A FAR = sizeof(A) == 8 ? A(40) : A(20);
 template <class A> __device__ inline Mish<A> mish_parts(A x) {
     Exponential<A> e = exponential(x > FAR<A> ? FAR<A> : x);
     A n = e.part + e.part * (A(0.5) * e.value());
-    return {e, n, reciprocal_of_1_plus(n * e.root, e.root)};
+    return {e, n, reciprocal_of_1_plus(n * e.root, e.root), x < 0 ? e.root : A(1), x < 0 ? e.root : e.root * e.root};
 }
-template <class A> __device__ inline A mish(A x) {
+template <class A> __device__ inline A times_mish(A v, A x) {
     Mish<A> m = mish_parts(x);
-    A y = x * m.e.root * (m.n * m.inverse) * m.e.root;
-    return x > FAR<A> ? x : y;
+    Factors<A> f(v, x);
+    A y = f.first * m.first * (f.last * (m.n * m.inverse * m.second));
+    return x > FAR<A> ? v * x : y;
 }
 template <class A> __device__ inline A times_mish_derivative(A v, A x) {
     Mish<A> m = mish_parts(x);
     A sum = m.n + x * ((m.e.part + m.e.part * m.e.value()) * m.inverse);
-    A y = v * (sum * m.inverse * m.e.root) * m.e.root;
+    A y = v * m.first * (sum * m.inverse * m.second);
     return x > FAR<A> ? v + (x - x) : y; // at infinity the formula is NaN
 }
 
@@ -294,11 +307,11 @@ template <int Activation, class A> __device__ inline A activate(A x, A parameter
     else if constexpr (Activation == QUICK_GELU)
         return times_logistic(x, A(1.702) * x);
     else if constexpr (Activation == SOFTPLUS)
-        return softplus(x);
+        return times_softplus(A(1), x);
     else if constexpr (Activation == HARDSWISH)
         return x * from_0_to_1((x + 3) * A(1 / 6.0));
     else if constexpr (Activation == MISH)
-        return mish(x);
+        return times_mish(A(1), x);
     else
         return x;
 }
@@ -347,6 +360,12 @@ template <int Activation, class A> __device__ inline A times_activation(A v, A x
         return times_logistic(v, A(1), x);
     else if constexpr (Activation == QUICK_GELU)
         return times_logistic(v, x, A(1.702) * x);
+    else if constexpr (Activation == GELU_ERF)
+        return times_normal<false>(Factors<A>(v, x).first, x, Factors<A>(v, x).last);
+    else if constexpr (Activation == SOFTPLUS)
+        return times_softplus(v, x);
+    else if constexpr (Activation == MISH)
+        return times_mish(v, x);
     else
         return v * activate<Activation>(x, parameter);
 }
