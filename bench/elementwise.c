@@ -30,6 +30,10 @@ enum {
     INNER_TURNED,
     OUTER,
     OUTER_TURNED,
+    TINY,
+    TINY_TURNED,
+    IMAGES,
+    IMAGES_TURNED,
     SMALL,
     SMALL_TURNED,
     ONE,
@@ -40,7 +44,8 @@ enum {
     PER_BLOCK
 };
 
-/* n is a multiple of 2^18, and of 2^19 and 2^20 in types of 16 and 8 bits; of the small tensors it is 2^16 */
+/* n is a multiple of 2^18, and of 2^19 and 2^20 in types of 16 and 8 bits; of the small tensors it is 2^16. What does
+   not fill an image is left out */
 static const layout layouts[] = {
     [LINES] = {"01", {REST, 4096}, 0, 0, 0},
     [LINES_TWICE] = {"01", {REST, 8192}, 2, 0, 0},
@@ -57,6 +62,10 @@ static const layout layouts[] = {
     [INNER_TURNED] = {"021", {64, 1024, REST}, 0, 0, 0},
     [OUTER] = {"012", {1024, 64, REST}, 0, 0, 0},
     [OUTER_TURNED] = {"210", {1024, 64, REST}, 0, 0, 0},
+    [TINY] = {"012", {REST, 32, 32}, 0, 0, 0},
+    [TINY_TURNED] = {"021", {REST, 32, 32}, 0, 0, 0},
+    [IMAGES] = {"012", {REST, 3, 224 * 224}, 0, 0, 0},
+    [IMAGES_TURNED] = {"021", {REST, 3, 224 * 224}, 0, 0, 0},
     [SMALL] = {"01", {256, REST}, 0, 0, 0},
     [SMALL_TURNED] = {"10", {256, REST}, 0, 0, 0},
     [ONE] = {"0", {1}, 0, 0, 0},
@@ -171,6 +180,14 @@ static const form speed_forms[] = {
      .layouts = {[T_A] = INNER_TURNED, [T_Y] = INNER}},
     {"strides", "axes 2 1 0", ACTIVATION, OF_SILU, .bound = TURNED,
      .layouts = {[T_A] = OUTER_TURNED, [T_Y] = OUTER}},
+    {"strides", "transposed 32 x 32 matrices", ACTIVATION, OF_SILU, .from = GEMMEPI_F32, .to = GEMMEPI_F32,
+     .layouts = {[T_A] = TINY_TURNED, [T_Y] = TINY}},
+    {"strides", "transposed 32 x 32 matrices", ACTIVATION, OF_SILU, .from = GEMMEPI_BF16, .to = GEMMEPI_BF16,
+     .layouts = {[T_A] = TINY_TURNED, [T_Y] = TINY}},
+    {"strides", "channels-last images", ACTIVATION, OF_SILU, .from = GEMMEPI_F32, .to = GEMMEPI_F32,
+     .layouts = {[T_A] = IMAGES_TURNED, [T_Y] = IMAGES}},
+    {"strides", "channels-last images", ACTIVATION, OF_SILU, .from = GEMMEPI_BF16, .to = GEMMEPI_BF16,
+     .layouts = {[T_A] = IMAGES_TURNED, [T_Y] = IMAGES}},
 
     {"bias_grad", "sums of 4096 columns", GEMMEPI_OP_BIAS_GRAD, NO_ACTIVATION, .axis = 1, .bound = SUMS,
      .layouts = {[T_A] = LINES, [T_Y] = PER_COLUMN}},

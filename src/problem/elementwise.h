@@ -434,7 +434,7 @@ static gemmepi__layout gemmepi__layout_of(const gemmepi__task *task, const gemme
     for (d = 0; d < task->rank; d++) {
         int repeats = operand->stride[d] == 0 && task->shape[d] != 0;
         layout.shape[d] = (operand->summed >> d & 1) || repeats ? 1 : task->shape[d];
-        layout.stride[d] = operand->stride[d] * layout.size;
+        layout.stride[d] = layout.shape[d] > 1 ? operand->stride[d] * layout.size : 0;
     }
     return layout;
 }

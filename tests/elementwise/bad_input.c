@@ -54,6 +54,19 @@ static void use_split(gemmepi_operation kind) {
     use(c);
 }
 
+/* a dense, y too, of rows of as many columns */
+static void use_split_of(int64_t rows, int64_t columns) {
+    int64_t shape[2];
+    call c;
+    shape[0] = rows;
+    shape[1] = columns;
+    c = call_plain(GEMMEPI_OP_GATED, GEMMEPI_F32, 2, shape);
+    c.o.activation = GEMMEPI_SILU;
+    c.no_bytes = 1;
+    call_split(&c, 1);
+    use(c);
+}
+
 static void use_rank(gemmepi_operation kind, int rank) {
     static const int64_t shape[] = {4, 4, 4, 4};
     use(call_plain(kind, GEMMEPI_F32, rank, shape));
@@ -485,6 +498,41 @@ static void numbers_of_casts_are_given_as_flags_say(void) {
                  "overlaps", args.scale = (const float *)args.y);
     REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)),
                  INVALID_ARGUMENT, "y_scale", "overlaps", args.amax = args.y_scale + M - 1);
+    REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_TENSOR, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX)),
+                 INVALID_ARGUMENT, "scale", "overlaps", args.scale = (const float *)args.amax);
+    REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX)),
+                 INVALID_ARGUMENT, "scale", "overlaps", args.scale = (const float *)args.amax);
+    REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX)),
+                 INVALID_ARGUMENT, "scale", "overlaps",
+                 args.scale = (const float *)(const void *)((const char *)args.amax + 4 * (M - 1)));
+    REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX)),
+                 INVALID_ARGUMENT, "scale", "overlaps",
+                 args.scale = (const float *)(const void *)((const char *)args.amax - 4 * (M - 1)));
+    ACCEPTED((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX)),
+             args.amax = (char *)(uintptr_t)args.scale + 4 * M);
+}
+
+static void a_weight_beside_weights_is_refused(void) {
+    REFUSED_ARGS(LERP, INVALID_ARGUMENT, "weight", NULL, args.weight = 0.25);
+    REFUSED_ARGS(LERP, INVALID_ARGUMENT, "weight", NULL, args.weight = NAN);
+    REFUSED_ARGS(LERP_BACKWARD, INVALID_ARGUMENT, "weight", NULL, args.weight = -1e-300);
+    ACCEPTED(LERP, args.weight = -0.0);
+    ACCEPTED(LERP, desc.w = NULL; args.w = NULL; args.weight = 0.25);
+}
+
+static void strides_that_nothing_uses_may_be_any(void) {
+    ACCEPTED((use_dense(GEMMEPI_OP_ACTIVATION, GEMMEPI_F32, 1, 2)), STRIDE(A)[0] = INT64_MAX);
+    ACCEPTED((use_dense(GEMMEPI_OP_ACTIVATION, GEMMEPI_F32, 1, 2)), STRIDE(A)[0] = INT64_MIN);
+    ACCEPTED((use_dense(GEMMEPI_OP_ACTIVATION, GEMMEPI_F32, 1, 2)), STRIDE(Y)[0] = INT64_MAX);
+    ACCEPTED((use_dense(GEMMEPI_OP_ACTIVATION, GEMMEPI_F32, 1, 2)), STRIDE(Y)[0] = INT64_MIN);
+    ACCEPTED((use_dense(GEMMEPI_OP_ACTIVATION, GEMMEPI_F32, 2, 1)), STRIDE(Y)[1] = 0);
+    ACCEPTED((use_dense(GEMMEPI_OP_ACTIVATION, GEMMEPI_F32, 0, 3)), STRIDE(A)[0] = INT64_MAX;
+             STRIDE(A)[1] = INT64_MIN);
+    ACCEPTED((use_dense(GEMMEPI_OP_ACTIVATION, GEMMEPI_F32, 3, 0)), STRIDE(Y)[0] = INT64_MAX;
+             STRIDE(Y)[1] = INT64_MIN);
+    ACCEPTED((use_dense(GEMMEPI_OP_ACTIVATION, GEMMEPI_F32, 3, 0)), STRIDE(Y)[0] = STRIDE(Y)[1] = 0);
+    REFUSED((use_dense(GEMMEPI_OP_ACTIVATION, GEMMEPI_F32, 2, 2)), "a", NULL, STRIDE(A)[0] = INT64_MAX);
+    REFUSED((use_dense(GEMMEPI_OP_ACTIVATION, GEMMEPI_F32, 2, 2)), "a", NULL, STRIDE(A)[0] = INT64_MIN);
 }
 
 static void an_output_must_have_a_place_for_each_element(void) {
@@ -592,6 +640,10 @@ static void what_shares_a_range_but_no_byte_is_accepted(void) {
     ACCEPTED(SPLIT_BACKWARD, args.da = (void *)(uintptr_t)args.a);
     ACCEPTED(LERP, args.y = (void *)(uintptr_t)args.w);
     ACCEPTED(SPLIT, args.y = (void *)(uintptr_t)args.a; STRIDE(Y)[0] = STRIDE(A)[0]; g[E_Y].bytes = 0);
+    /* halves of one element each */
+    ACCEPTED((use_split_of(4, 1)), args.y = (void *)(uintptr_t)args.a; STRIDE(Y)[0] = 2);
+    ACCEPTED((use_split_of(4, 1)), args.y = (void *)(uintptr_t)args.a; STRIDE(Y)[0] = STRIDE(Y)[1] = 2);
+    ACCEPTED((use_split_of(4, 2)), args.y = (void *)(uintptr_t)args.a; STRIDE(Y)[0] = 4);
     /* even and odd elements of one buffer */
     ACCEPTED((use_dense(GEMMEPI_OP_ACTIVATION, GEMMEPI_F32, 8, 8)), args.y = (void *)(uintptr_t)args.a;
              STRIDE(A)[0] = STRIDE(Y)[0] = 8; STRIDE(A)[1] = STRIDE(Y)[1] = 2; SHAPE(A)[1] = SHAPE(Y)[1] = 4;
@@ -650,6 +702,26 @@ static void workspace_is_looked_at(void) {
     gemmepi_elementwise_destroy(plan);
 }
 
+/* A cast that finds one scale has what it needs of it there. */
+static void workspace_of_a_cast_is_apart_from_its_numbers(void) {
+    gemmepi_elementwise *plan = NULL;
+    gemmepi_plan_details details;
+    if (here->is_host)
+        SKIP("the host needs none");
+    use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_TENSOR, GEMMEPI_CAST_Y_SCALE);
+    CHECK(gemmepi_elementwise_plan(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_elementwise_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(details.workspace_size > 0, "a cast that finds a scale takes no workspace");
+    args.workspace = args.y_scale; /* a multiple of 256, as all places of call_place */
+    args.workspace_size = details.workspace_size;
+    if (details.workspace_size > 0) {
+        check_refused("run", gemmepi_elementwise_run(plan, &args, here->stream), GEMMEPI_INVALID_ARGUMENT,
+                      "args.workspace", "y_scale", "contains y_scale");
+        check_untouched("workspace");
+    }
+    gemmepi_elementwise_destroy(plan);
+}
+
 int main(void) {
     test_device devices[2];
     int opened = test_devices_open(devices), i;
@@ -669,6 +741,8 @@ int main(void) {
         RUN(flags_go_with_their_operations);
         RUN(scales_of_casts_are_looked_at);
         RUN(numbers_of_casts_are_given_as_flags_say);
+        RUN(a_weight_beside_weights_is_refused);
+        RUN(strides_that_nothing_uses_may_be_any);
         RUN(an_output_must_have_a_place_for_each_element);
         RUN(bias_grad_keeps_one_axis);
         RUN(a_split_takes_an_even_axis);
@@ -677,6 +751,7 @@ int main(void) {
         RUN(outputs_overlap_nothing_but_what_they_are_exactly);
         RUN(what_shares_a_range_but_no_byte_is_accepted);
         RUN(workspace_is_looked_at);
+        RUN(workspace_of_a_cast_is_apart_from_its_numbers);
         image_free(&placed);
         test_device_close(here);
     }

@@ -21,6 +21,7 @@ typedef struct call {
     values values;
     const double *given[E_TENSORS]; /* in place of values, dense */
     int in_place[E_TENSORS];        /* an output: 1 + the input that it is */
+    int half[E_TENSORS];            /* elements from the first one of that input to the output's */
     int lead[E_TENSORS];            /* elements between data and the lowest element that is used */
     int shift[E_TENSORS];           /* elements from a multiple of 256 bytes to data */
     int no_stride;                  /* strides of dense tensors are NULL */
@@ -64,7 +65,7 @@ static int64_t strided_lowest(const strided *t) {
     int64_t lowest = 0;
     int d;
     for (d = 0; d < t->rank; d++)
-        if (t->stride[d] < 0 && strided_count(t) > 0)
+        if (t->stride[d] < 0 && t->shape[d] > 1 && strided_count(t) > 0)
             lowest += (t->shape[d] - 1) * t->stride[d];
     return lowest;
 }
@@ -75,7 +76,8 @@ static int64_t strided_span(const strided *t) {
     if (strided_count(t) == 0)
         return 0;
     for (d = 0; d < t->rank; d++)
-        span += (t->shape[d] - 1) * (t->stride[d] < 0 ? -t->stride[d] : t->stride[d]);
+        if (t->shape[d] > 1)
+            span += (t->shape[d] - 1) * (t->stride[d] < 0 ? -t->stride[d] : t->stride[d]);
     return span;
 }
 
@@ -136,7 +138,7 @@ static void line_add_strided(sentence *l, const call *c, int t) {
     for (d = 0; d < x->rank && !strided_is_dense(x); d++)
         line_add(l, "%c%lld", d ? ',' : '/', (long long)x->stride[d]);
     if (c->in_place[t])
-        line_add(l, " is %s", element_names[c->in_place[t] - 1]);
+        line_add(l, " is %s+%d", element_names[c->in_place[t] - 1], c->half[t]);
     if (c->lead[t] || c->shift[t])
         line_add(l, " lead %d shift %d", c->lead[t], c->shift[t]);
 }
@@ -201,9 +203,9 @@ static void call_place(const call *c, image *m) {
             continue;
         m->data[t] = m->data[from];
         m->bytes[t] = m->bytes[from];
-        m->o.t[t].first =
-            m->before + m->data[t] +
-            (c->lead[from] - strided_lowest(&c->o.t[t])) * (int64_t)oracle_format(c->o.t[t].dtype).size;
+        m->o.t[t].first = m->before + m->data[t] +
+                          (c->lead[from] + c->half[t] - strided_lowest(&c->o.t[t])) *
+                              (int64_t)oracle_format(c->o.t[t].dtype).size;
     }
 }
 
@@ -481,8 +483,8 @@ static int check_element(const call *c, const strided *x, int t, const int64_t *
     l = call_line(c);
     CHECK(good, "%s[%lld, %lld, %lld, %lld] (of rank %d) is %.17g, want %.17g within %g%s: %s",
           element_names[t], (long long)index[0], (long long)index[1], (long long)index[2],
-          (long long)index[3], x->rank, got, (double)want->value, want->bound, want->exact ? " (exact)" : "",
-          l.text);
+          (long long)index[3], x->rank, got, (double)want->value, (double)want->bound,
+          want->exact ? " (exact)" : "", l.text);
     return 0;
 }
 

@@ -345,6 +345,92 @@ static void a_gated_tensor_gives_the_bits_of_its_halves(void) {
     CHECK(memcmp(together, results, sizeof together) == 0, "they differ, gate first");
 }
 
+/* y over the value or the gate, also where each is a single element of the axis. */
+static void a_gated_tensor_may_take_its_result_in_either_half(void) {
+    static const int64_t shapes[][2] = {{4, 1}, {4, 2}, {1, 4}, {1, 1}, {5, 40}, {40, 5}};
+    int i, axis, gate_first, half;
+    for (i = 0; i < COUNT(shapes); i++)
+        for (axis = 0; axis < 2; axis++)
+            for (gate_first = 0; gate_first < 2; gate_first++)
+                for (half = 0; half < 2; half++) {
+                    call c = call_plain(GEMMEPI_OP_GATED, GEMMEPI_F32, 2, shapes[i]);
+                    strided *a = &c.o.t[E_A], *y = &c.o.t[E_Y];
+                    c.o.activation = GEMMEPI_SILU | (gate_first ? GEMMEPI_GATE_FIRST : 0);
+                    call_split(&c, axis);
+                    memcpy(y->stride, a->stride, sizeof y->stride);
+                    c.in_place[E_Y] = 1 + E_A;
+                    c.half[E_Y] = (int)(half * y->shape[axis] * a->stride[axis]);
+                    hold(c);
+                    y->stride[axis] += y->shape[axis] == 1; /* of an axis of 1, which matters to nobody */
+                    hold(c);
+                }
+}
+
+/* >>products whose factors are far from 1: only the result may be too small or too large */
+
+static const unsigned tailed[] = {GEMMEPI_GELU_ERF,  GEMMEPI_SOFTPLUS,   GEMMEPI_MISH,   GEMMEPI_SILU,
+                                  GEMMEPI_GELU_TANH, GEMMEPI_QUICK_GELU, GEMMEPI_SIGMOID};
+
+/* Every gate with every factor and every gradient, some of them negative. Returns how many. */
+static int64_t far_numbers(gemmepi_dtype dtype, double *gates, double *factors, double *gradients) {
+    static const double at[][24] = {{-9.5, -10, -10.3, -10.6, -11, -12.9, -13.3, -14,
+                                     -15,  -17, -30,   -51,   -54, -58.5, -61,   -70,
+                                     -87,  -88, -90,   -95,   -99, -100,  -103,  -110},
+                                    {-19,   -21,  -21.4, -21.6, -22,  -36,  -37,    -37.7,
+                                     -38.3, -39,  -52,   -60,   -410, -420, -430.5, -437,
+                                     -500,  -600, -690,  -700,  -720, -735, -740,   -760}},
+                        sizes[][6] = {{1e-30, 1e-3, 1, 3e13, 1e20, 1e30},
+                                      {1e-300, 1e-20, 1, 3e130, 1e250, 1e300}};
+    int wide_one = dtype == GEMMEPI_F64, i, j, k;
+    int64_t n = 0;
+    for (i = 0; i < 24; i++)
+        for (j = 0; j < 6; j++)
+            for (k = 0; k < 6; k++) {
+                if (wide_one && j > 2 && k > 2) /* their product with a tiny slope is past F64 on any way */
+                    continue;
+                gates[n] = at[wide_one][i];
+                factors[n] = (1 + 0.37 * k) * sizes[wide_one][j] * (n % 3 ? 1 : -1);
+                gradients[n] = (1 + 0.21 * i / 8) * sizes[wide_one][k] * (n % 2 ? 1 : -1);
+                n++;
+            }
+    return n;
+}
+
+static void deep_gates_of_huge_values_lose_nothing(void) {
+    static double gates[24 * 36], factors[24 * 36], gradients[24 * 36];
+    int i, t;
+    for (t = 0; t < 2; t++)
+        for (i = 0; i < COUNT(tailed); i++) {
+            gemmepi_dtype dtype = t ? GEMMEPI_F64 : GEMMEPI_F32;
+            int64_t n = far_numbers(dtype, gates, factors, gradients);
+            call f = call_line_of(GEMMEPI_OP_GATED, dtype, n),
+                 b = call_line_of(GEMMEPI_OP_GATED_BACKWARD, dtype, n);
+            f.o.activation = b.o.activation = tailed[i];
+            f.given[E_A] = b.given[E_A] = factors;
+            f.given[E_B] = b.given[E_B] = gates;
+            b.given[E_DY] = gradients;
+            hold(f);
+            hold(b);
+        }
+}
+
+static void huge_gradients_of_deep_activations_lose_nothing(void) {
+    static double gates[24 * 36], factors[24 * 36], gradients[24 * 36];
+    int i, t;
+    for (t = 0; t < 2; t++)
+        for (i = 0; i < COUNT(tailed); i++) {
+            gemmepi_dtype dtype = t ? GEMMEPI_F64 : GEMMEPI_F32;
+            int64_t n = far_numbers(dtype, gates, factors, gradients);
+            call c = call_line_of(GEMMEPI_OP_ACTIVATION_BACKWARD, dtype, n);
+            c.o.activation = tailed[i];
+            c.given[E_A] = gates;
+            c.given[E_DY] = gradients;
+            hold(c);
+        }
+}
+
+/* >>gates of which one gradient is wanted */
+
 static void one_gradient_of_a_gate_may_be_left_out(void) {
     int i;
     for (i = 0; i < COUNT(dtypes); i++) {
@@ -649,6 +735,52 @@ static void scaled_casts_take_any_strides(void) {
                 }
 }
 
+/* amax is F64 where a is, whatever y is; and what is F64 on one side is multiplied in F64. */
+static void casts_from_and_to_f64_have_the_amax_of_a(void) {
+    static const struct {
+        gemmepi_dtype a, y;
+    } ways[] = {{GEMMEPI_F32, GEMMEPI_F64},  {GEMMEPI_F64, GEMMEPI_F64},  {GEMMEPI_F16, GEMMEPI_F64},
+                {GEMMEPI_BF16, GEMMEPI_F64}, {GEMMEPI_E4M3, GEMMEPI_F64}, {GEMMEPI_F64, GEMMEPI_F32}};
+    static const int64_t shapes[][2] = {{131, 261}, {1, 1}, {3, 7}};
+    int i, mode, s;
+    for (i = 0; i < COUNT(ways); i++)
+        for (mode = GEMMEPI_SCALE_TENSOR; mode <= GEMMEPI_SCALE_BLOCK_128; mode++)
+            for (s = 0; s < COUNT(shapes); s++) {
+                call c = call_plain(GEMMEPI_OP_CAST, ways[i].a, 2, shapes[s]);
+                if (!here->is_host && i >= 2 && ((i + mode) & 1)) /* a kernel for each */
+                    continue;
+                c.o.t[E_Y].dtype = ways[i].y;
+                c.o.mode = (gemmepi_scale_mode)mode;
+                c.o.flags = GEMMEPI_CAST_AMAX | (i == 1 || (i + mode) / 2 % 2 ? GEMMEPI_CAST_SCALE : 0);
+                c.values = s == 1 ? SPREAD : MIXED;
+                c.seed = (uint64_t)(10 * i + mode);
+                hold(c);
+                c.o.flags ^= GEMMEPI_CAST_SCALE;
+                if (here->is_host)
+                    hold(c);
+            }
+}
+
+/* Of nothing there is no largest. */
+static void an_empty_cast_leaves_its_numbers_as_they_were(void) {
+    static const uint32_t flags[] = {GEMMEPI_CAST_AMAX, GEMMEPI_CAST_Y_SCALE,
+                                     GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX};
+    static const int64_t shapes[][3] = {{0, 5, 6}, {5, 0, 6}, {5, 6, 0}, {0, 0, 0}};
+    int mode, f, s, rank;
+    for (mode = 0; mode <= GEMMEPI_SCALE_BLOCK_128; mode++)
+        for (f = 0; f < COUNT(flags); f++)
+            for (s = 0; s < COUNT(shapes); s++)
+                for (rank = 1; rank <= 3; rank++) {
+                    call c = call_plain(GEMMEPI_OP_CAST, GEMMEPI_F32, rank, shapes[s]);
+                    if (strided_count(&c.o.t[E_A]) > 0)
+                        continue;
+                    c.o.t[E_Y].dtype = GEMMEPI_E4M3;
+                    c.o.mode = (gemmepi_scale_mode)mode;
+                    c.o.flags = flags[f];
+                    hold(c);
+                }
+}
+
 /* Groups of nothing but 0, with an infinity, with NaN, tiny and huge ones. */
 static void the_scales_of_a_cast_are_1_where_there_is_no_amax(void) {
     static const double rows[] = {0, INFINITY, NAN, 1e-44, 3e38, 1e-30, 448, -0.0, 57344, -INFINITY};
@@ -840,6 +972,48 @@ static void empty_tensors_need_no_data(void) {
     none.shape = shape;
     status = gemmepi_activation(here->context, GEMMEPI_SILU, 0, &none, &none, here->stream);
     CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
+}
+
+/* Strides of axes with one index are never taken, and those of an empty tensor not at all. */
+static void strides_that_nothing_uses_may_be_any(void) {
+    static const int64_t any[] = {INT64_MAX, INT64_MIN, INT64_MIN + 1, INT64_MAX / 2, 0};
+    static const int64_t shapes[][3] = {{1, 2, 1}, {2, 1, 1}, {1, 1, 3}, {1, 1, 1}, {0, 3, 1}, {3, 0, 2}};
+    int kind, i, s, d, t, rank;
+    for (kind = 1; kind <= GEMMEPI_OP_CAST; kind++)
+        for (s = 0; s < COUNT(shapes); s++)
+            for (i = 0; i < COUNT(any); i++)
+                for (rank = 2; rank <= 3; rank++) {
+                    call c = call_of_kind(kind, rank, shapes[s]);
+                    if (i == 3 && (kind == GEMMEPI_OP_GATED || kind == GEMMEPI_OP_GATED_BACKWARD))
+                        call_split(&c, -1);
+                    for (t = 0; t < E_TENSORS; t++)
+                        for (d = 0; d < c.o.t[t].rank; d++)
+                            if (c.o.t[t].shape[d] == 1 || strided_count(&c.o.t[t]) == 0)
+                                c.o.t[t].stride[d] = any[i];
+                    hold(c);
+                }
+}
+
+/* Many matrices too small for a tile, and images whose channels lie together. */
+static void batches_of_small_transposes_are_right(void) {
+    static const int64_t shapes[][3] = {{1000, 3, 3}, {300, 3, 49}, {200, 16, 16}, {50, 32, 32}};
+    int s, way, d;
+    for (s = 0; s < COUNT(shapes); s++)
+        for (d = 0; d < 2; d++)
+            for (way = 1; way < 6; way++) {
+                call c = call_plain(way == 5 ? GEMMEPI_OP_LERP : GEMMEPI_OP_ACTIVATION,
+                                    d ? GEMMEPI_BF16 : GEMMEPI_F32, 3, shapes[s]);
+                int64_t turned[3];
+                turned[0] = shapes[s][1] * shapes[s][2] + (way == 4 ? 5 : 0);
+                turned[1] = 1;
+                turned[2] = shapes[s][1];
+                c.o.activation = way == 5 ? GEMMEPI_NONE : GEMMEPI_SILU;
+                if (way != 2)
+                    memcpy(c.o.t[E_A].stride, turned, sizeof turned);
+                if (way == 2 || way == 3)
+                    memcpy(c.o.t[E_Y].stride, turned, sizeof turned);
+                hold(c);
+            }
 }
 
 static void outputs_may_be_an_input(void) {
@@ -1047,6 +1221,9 @@ int main(void) {
         RUN(gated_is_right_for_every_activation_in_both_orders);
         RUN(gated_splits_any_axis_of_ranks_1_to_8);
         RUN(a_gated_tensor_gives_the_bits_of_its_halves);
+        RUN(a_gated_tensor_may_take_its_result_in_either_half);
+        RUN(deep_gates_of_huge_values_lose_nothing);
+        RUN(huge_gradients_of_deep_activations_lose_nothing);
         RUN(one_gradient_of_a_gate_may_be_left_out);
         RUN(lerp_is_exact_at_0_and_1_and_right_elsewhere);
         RUN(lerp_takes_a_tensor_as_weight);
@@ -1060,6 +1237,8 @@ int main(void) {
         RUN(casts_take_scales_of_every_mode);
         RUN(scales_of_casts_go_with_the_last_two_axes);
         RUN(scaled_casts_take_any_strides);
+        RUN(casts_from_and_to_f64_have_the_amax_of_a);
+        RUN(an_empty_cast_leaves_its_numbers_as_they_were);
         RUN(the_scales_of_a_cast_are_1_where_there_is_no_amax);
         RUN(every_layout_goes_with_every_other);
         RUN(inputs_of_one_call_may_lie_differently);
@@ -1068,6 +1247,8 @@ int main(void) {
         RUN(inputs_are_broadcast_as_in_numpy);
         RUN(empty_tensors_succeed_and_touch_nothing);
         RUN(empty_tensors_need_no_data);
+        RUN(strides_that_nothing_uses_may_be_any);
+        RUN(batches_of_small_transposes_are_right);
         RUN(outputs_may_be_an_input);
         RUN(two_outputs_may_each_be_an_input);
         RUN(casts_with_one_scale_may_be_in_place);
