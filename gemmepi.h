@@ -140,7 +140,8 @@
    values are computed in F32 (F64) and rounded once: with f the function, u the unit roundoff of the stored type and some
    |d| <= 2 u, |e| <= 5 u, the result is f(x (1 + d)) (1 + e), or within 5 u of the largest term that is added, and within the
    smallest subnormal; the casts and selections are exact to a rounding. Results of 16 bits take shorter forms of the functions
-   (2^-12), and those below 2^-126 may be 0. A strided output costs more than it writes: memory reads the 32 bytes of which
+   (2^-12), and those below 2^-126 may be 0. Gates multiply an activation that has been rounded to F32 (F64): where it is
+   subnormal, so is its precision. A strided output costs more than it writes: memory reads the 32 bytes of which
    only a part is written.
 
    CAST_Y_SCALE makes operands for fp8 products: the scale of each row, 128-vector or block is found and written in the layout
@@ -6396,37 +6397,27 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return {below ? e.part * inverse : inverse, below ? e.root : A(1), below ? inverse : e.value() * inverse};\n"
     "}\n"
     "\n"
-    "// v and a factor: a small factor is multiplied in first, a large one last, so that what lies between them is neither\n"
-    "// short of digits nor past the range where the whole is not.\n"
-    "template <class A> struct Factors {\n"
-    "    A first, last;\n"
-    "    __device__ Factors(A v, A factor) : first(fabs(factor) < 1 ? v * factor : v), last(fabs(factor) < 1 ? A(1) : factor) {\n"
-    "    }\n"
-    "};\n"
-    "\n"
-    "// v s(x), and v factor s(x)\n"
-    "template <class A> __device__ inline A times_logistic(A v, A x) {\n"
-    "    Logistic<A> s = logistic(x);\n"
-    "    return v * s.root * s.part * s.root;\n"
-    "}\n"
+    "// v factor s(x)\n"
     "template <class A> __device__ inline A times_logistic(A v, A factor, A x) {\n"
     "    Logistic<A> s = logistic(x);\n"
-    "    Factors<A> f(v, factor);\n"
-    "    return f.first * s.root * (f.last * s.part) * s.root;\n"
+    "    return v * s.root * (factor * s.part) * s.root;\n"
+    "}\n"
+    "template <class A> __device__ inline A times_logistic(A v, A x) {\n"
+    "    return times_logistic(v, A(1), x);\n"
     "}\n"
     "\n"
-    "// v times the derivative of x s(w), w a function of x and `slope` its derivative: s(w) (1 + x slope s(-w)). A root goes\n",
+    "// v times the derivative of x s(w), w a function of x and `slope` its derivative: s(w) (1 + x slope s(-w)). A root goes\n"
     "// into the sum, which may then not overflow where s(w) is 0. At infinity the formula is NaN.\n"
-    "template <class A> __device__ inline A times_gate_derivative(A v, A x, A w, A slope, A other) {\n"
+    "template <class A> __device__ inline A times_gate_derivative(A v, A x, A w, A slope) {\n"
     "    Logistic<A> s = logistic(w);\n"
-    "    return v * s.root * (other * ((s.root + x * (s.opposite * s.root) * slope) * s.part));\n"
+    "    return v * s.root * ((s.root + x * (s.opposite * s.root) * slope) * s.part);\n"
     "}\n"
     "\n"
     "// v factor s(x) s(-x), of x <= 0\n"
-    "template <class A> __device__ inline A times_logistic_derivative(A v, A factor, A x, A other) {\n"
-    "    Exponential<A> e = exponential(x);\n"
+    "template <class A> __device__ inline A times_logistic_derivative(A v, A factor, A x) {\n"
+    "    Exponential<A> e = exponential(x);\n",
     "    A inverse = reciprocal_of_1_plus(e.part * e.root, e.root);\n"
-    "    return v * e.root * (other * (e.part * inverse * inverse * (factor * e.root)));\n"
+    "    return v * e.root * (e.part * inverse * inverse * (factor * e.root));\n"
     "}\n"
     "\n"
     "// 2 sqrt(2/pi) (x + 0.044715 x^3), of which GELU_TANH is x times the logistic, and its derivative. This is held where\n"
@@ -6443,10 +6434,10 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "\n"
     "// >>the normal distribution\n"
     "\n"
-    "// v factor Phi(x), and with Derivative v (Phi(x) + x phi(x)). Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and\n"
+    "// v Phi(x), and with Derivative v (Phi(x) + x phi(x)). Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and\n"
     "// is a ratio of polynomials with positive coefficients, made with Lawson's iteration on 0 <= y <= 20 for the least\n"
     "// largest relative error; from there on the exponential is 0 in f32, whatever v is.\n"
-    "template <bool Derivative> __device__ inline float times_normal(float v, float x, float factor = 1, float other = 1) {\n"
+    "template <bool Derivative> __device__ inline float times_normal(float v, float x) {\n"
     "    float size = fabsf(x), y = fminf(size, 20);\n"
     "    Exponential<float> e = exponential(-0.5f * x * x);\n"
     "#if GEMMEPI_EXACT\n"
@@ -6465,56 +6456,47 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        tail = fmaf(size, -0.39894228040143267794f, tail);\n"
     "    tail *= e.root;\n"
     "    float rest = e.part * e.root;\n"
-    "    return (x < 0 ? v * (factor * tail) : v * factor) * (other * (x < 0 ? rest : fmaf(-tail, rest, 1)));\n"
+    "    return (x < 0 ? v * tail : v) * (x < 0 ? rest : fmaf(-tail, rest, 1));\n"
     "}\n"
-    "template <bool Derivative>\n"
-    "__device__ inline double times_normal(double v, double x, double factor = 1, double other = 1) {\n"
+    "template <bool Derivative> __device__ inline double times_normal(double v, double x) {\n"
     "    Exponential<double> e = exponential(-0.5 * x * x);\n"
-    "    double argument = x * -0.70710678118654752440, slope = Derivative ? x * 0.39894228040143267794 : 0;\n"
+    "    double argument = x * -0.70710678118654752440, factor = Derivative ? x * 0.39894228040143267794 : 0;\n"
     "    if (x > -30)\n"
-    "        return v * (factor * (Derivative ? 0.5 * erfc(argument) + slope * e.value() : 0.5 * erfc(argument))) * other;\n"
+    "        return v * (Derivative ? 0.5 * erfc(argument) + factor * e.value() : 0.5 * erfc(argument));\n"
     "    // before erfc is subnormal: erfcx(y) = exp(y^2) erfc(y)\n"
-    "    return v * e.root * (factor * (e.part * (0.5 * erfcx(argument) + slope))) * (other * e.root);\n"
+    "    return v * e.root * (e.part * (0.5 * erfcx(argument) + factor)) * e.root;\n"
     "}\n"
     "\n"
     "// >>softplus and mish\n"
     "\n"
-    "// v log(1 + exp(x))\n"
-    "template <class A> __device__ inline A times_softplus(A v, A x) {\n"
+    "// log(1 + exp(x))\n"
+    "template <class A> __device__ inline A softplus(A x) {\n"
     "    Exponential<A> e = exponential(-fabs(x));\n"
-    "    A rest = v * e.root * logarithm_of_1_plus(e) * e.root;\n"
-    "    return x > 0 ? v * x + rest : rest;\n"
+    "    return e.root * logarithm_of_1_plus(e) * e.root + (x > 0 ? x : A(0));\n"
     "}\n"
     "\n"
-    "// tanh(log(1 + exp(x))) is n / (1 + n), n = e + e^2 / 2, e = exp(x): MISH is x times this, and its derivative\n",
+    "// tanh(log(1 + exp(x))) is n / (1 + n), n = e + e^2 / 2, e = exp(x): MISH is x times this, and its derivative\n"
     "// (n + x e (1 + e) / (1 + n)) / (1 + n). Both are e.root^2 times something. From FAR on the tanh is 1 to a unit of A.\n"
     "template <class A> struct Mish {\n"
     "    Exponential<A> e;\n"
-    "    A n, inverse;    // n without e.root^2, and 1 / (1 + n)\n"
-    "    A first, second; // their product is e.root^2; first is small where that is, and 1 where that is large\n"
+    "    A n, inverse; // n without e.root^2, and 1 / (1 + n)\n"
     "};\n"
     "template <class A> constexpr A FAR = sizeof(A) == 8 ? A(40) : A(20);\n"
     "template <class A> __device__ inline Mish<A> mish_parts(A x) {\n"
     "    Exponential<A> e = exponential(x > FAR<A> ? FAR<A> : x);\n"
     "    A n = e.part + e.part * (A(0.5) * e.value());\n"
-    "    return {e, n, reciprocal_of_1_plus(n * e.root, e.root), x < 0 ? e.root : A(1), x < 0 ? e.root : e.root * e.root};\n"
+    "    return {e, n, reciprocal_of_1_plus(n * e.root, e.root)};\n"
     "}\n"
     "template <class A> __device__ inline A mish(A x) {\n"
     "    Mish<A> m = mish_parts(x);\n"
     "    A y = x * m.e.root * (m.n * m.inverse) * m.e.root;\n"
     "    return x > FAR<A> ? x : y;\n"
-    "}\n"
-    "template <class A> __device__ inline A times_mish(A v, A x) {\n"
-    "    Mish<A> m = mish_parts(x);\n"
-    "    Factors<A> f(v, x);\n"
-    "    A y = f.first * m.first * (f.last * (m.n * m.inverse * m.second));\n"
-    "    return x > FAR<A> ? v * x : y;\n"
-    "}\n"
-    "template <class A> __device__ inline A times_mish_derivative(A v, A x, A other) {\n"
+    "}\n",
+    "template <class A> __device__ inline A times_mish_derivative(A v, A x) {\n"
     "    Mish<A> m = mish_parts(x);\n"
     "    A sum = m.n + x * ((m.e.part + m.e.part * m.e.value()) * m.inverse);\n"
-    "    A y = v * m.first * (other * (sum * m.inverse * m.second));\n"
-    "    return x > FAR<A> ? v * other + (x - x) : y; // at infinity the formula is NaN\n"
+    "    A y = v * (sum * m.inverse * m.e.root) * m.e.root;\n"
+    "    return x > FAR<A> ? v + (x - x) : y; // at infinity the formula is NaN\n"
     "}\n"
     "\n"
     "// >>all of them\n"
@@ -6551,7 +6533,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    else if constexpr (Activation == QUICK_GELU)\n"
     "        return times_logistic(x, A(1.702) * x);\n"
     "    else if constexpr (Activation == SOFTPLUS)\n"
-    "        return times_softplus(A(1), x);\n"
+    "        return softplus(x);\n"
     "    else if constexpr (Activation == HARDSWISH)\n"
     "        return x * from_0_to_1((x + 3) * A(1 / 6.0));\n"
     "    else if constexpr (Activation == MISH)\n"
@@ -6560,43 +6542,42 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        return x;\n"
     "}\n"
     "\n"
-    "// v other times the derivative at x; the RELUs' is applied by selection. Where the derivative is far below both factors'\n"
-    "// range, `other` is multiplied in between its parts.\n"
-    "template <int Activation, class A> __device__ inline A times_derivative(A v, A x, A parameter, A other = 1) {\n"
+    "// v times the derivative at x. RELU's is applied by selection.\n"
+    "template <int Activation, class A> __device__ inline A times_derivative(A v, A x, A parameter) {\n"
     "    if constexpr (Activation == RELU) {\n"
-    "        return x > 0 ? v * other : A(0);\n"
+    "        return x > 0 ? v : A(0);\n"
     "    } else if constexpr (Activation == GELU_TANH) {\n"
-    "        return times_gate_derivative(v, x, gelu_argument(x), gelu_argument_derivative(x), other);\n"
+    "        return times_gate_derivative(v, x, gelu_argument(x), gelu_argument_derivative(x));\n"
     "    } else if constexpr (Activation == GELU_ERF) {\n"
-    "        return times_normal<true>(v, x, A(1), other);\n"
-    "    } else if constexpr (Activation == SILU) {\n",
-    "        return times_gate_derivative(v, x, x, A(1), other);\n"
+    "        return times_normal<true>(v, x);\n"
+    "    } else if constexpr (Activation == SILU) {\n"
+    "        return times_gate_derivative(v, x, x, A(1));\n"
     "    } else if constexpr (Activation == SIGMOID) {\n"
-    "        return times_logistic_derivative(v, A(1), -fabs(x), other);\n"
+    "        return times_logistic_derivative(v, A(1), -fabs(x));\n"
     "    } else if constexpr (Activation == TANH) {\n"
-    "        return times_logistic_derivative(v, A(4), -2 * fabs(x), other);\n"
+    "        return times_logistic_derivative(v, A(4), -2 * fabs(x));\n"
     "    } else if constexpr (Activation == LEAKY_RELU) {\n"
-    "        return x > 0 ? v * other : x == x ? v * parameter * other : x;\n"
+    "        return x > 0 ? v : x == x ? v * parameter : x;\n"
     "    } else if constexpr (Activation == ELU) {\n"
     "        Exponential<A> e = exponential(x);\n"
-    "        return x > 0 ? v * other : v * e.root * (parameter * e.part) * (other * e.root);\n"
+    "        return x > 0 ? v : v * e.root * (parameter * e.part) * e.root;\n"
     "    } else if constexpr (Activation == SQUARED_RELU) {\n"
-    "        return x > 0 || x != x ? v * (2 * x) * other : A(0);\n"
+    "        return x > 0 || x != x ? v * (2 * x) : A(0);\n"
     "    } else if constexpr (Activation == QUICK_GELU) {\n"
-    "        return times_gate_derivative(v, x, A(1.702) * x, A(1.702), other);\n"
+    "        return times_gate_derivative(v, x, A(1.702) * x, A(1.702));\n"
     "    } else if constexpr (Activation == SOFTPLUS) {\n"
-    "        return times_logistic(v, other, x);\n"
+    "        return times_logistic(v, x);\n"
     "    } else if constexpr (Activation == HARDSWISH) {\n"
-    "        return v * (x <= -3 ? A(0) : x >= 3 ? A(1) : x * A(1 / 3.0) + A(0.5)) * other;\n"
+    "        return v * (x <= -3 ? A(0) : x >= 3 ? A(1) : x * A(1 / 3.0) + A(0.5));\n"
     "    } else if constexpr (Activation == MISH) {\n"
-    "        return times_mish_derivative(v, x, other);\n"
+    "        return times_mish_derivative(v, x);\n"
     "    } else {\n"
-    "        return v * other;\n"
+    "        return v;\n"
     "    }\n"
     "}\n"
     "\n"
     "// v times the activation, which may be subnormal or 0 where the product is not.\n"
-    "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n"
+    "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n",
     "    if constexpr (Activation == GELU_TANH)\n"
     "        return times_logistic(v, x, gelu_argument(x));\n"
     "    else if constexpr (Activation == SILU)\n"
@@ -6605,12 +6586,6 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        return times_logistic(v, A(1), x);\n"
     "    else if constexpr (Activation == QUICK_GELU)\n"
     "        return times_logistic(v, x, A(1.702) * x);\n"
-    "    else if constexpr (Activation == GELU_ERF)\n"
-    "        return times_normal<false>(Factors<A>(v, x).first, x, Factors<A>(v, x).last);\n"
-    "    else if constexpr (Activation == SOFTPLUS)\n"
-    "        return times_softplus(v, x);\n"
-    "    else if constexpr (Activation == MISH)\n"
-    "        return times_mish(v, x);\n"
     "    else\n"
     "        return v * activate<Activation>(x, parameter);\n"
     "}\n",
@@ -7877,8 +7852,10 @@ static const char *const gemmepi__source_operations_cuh[] = {
     "            v[OUT_DA] = times_activation<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_B], s.parameter);\n"
     "        if (USED<OUT_DB>) { // the larger factor first, so that no product on the way passes the range\n"
     "            bool a_first = fabs(v[IN_A]) > fabs(v[IN_DY]);\n"
-    "            v[OUT_DB] = times_derivative<GEMMEPI_ACTIVATION>(a_first ? v[IN_A] : v[IN_DY], v[IN_B], s.parameter,\n"
-    "                                                             a_first ? v[IN_DY] : v[IN_A]);\n"
+    "            Acc larger = a_first ? v[IN_A] : v[IN_DY], other = a_first ? v[IN_DY] : v[IN_A];\n"
+    "            Acc slope = times_derivative<GEMMEPI_ACTIVATION>(larger, v[IN_B], s.parameter);\n"
+    "            bool selects_0 = GEMMEPI_ACTIVATION == RELU ? !(v[IN_B] > 0) : GEMMEPI_ACTIVATION == SQUARED_RELU && v[IN_B] <= 0;\n"
+    "            v[OUT_DB] = selects_0 ? Acc(0) : slope * other;\n"
     "        }\n"
     "    } else if constexpr (operation == OP_LERP) {\n"
     "        Acc a = v[IN_A], b = v[IN_B], w = USED<IN_W> ? v[IN_W] : s.weight, rest = USED<IN_W> ? 1 - w : s.rest;\n"
@@ -9774,24 +9751,14 @@ static double gemmepi__logistic(double x) {
     return (x < 0 ? e : 1) / (1 + e);
 }
 
-/* A small factor is multiplied into v at once, a large one is left for the end, so that what lies between them is neither
-   short of digits nor past the range where the whole is not. */
-static void gemmepi__order_factors(double *v, double *factor) {
-    if (fabs(*factor) < 1) {
-        *v *= *factor;
-        *factor = 1;
-    }
-}
-
-/* v factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the
+/* factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the
    result need not be: there its root is multiplied in twice. */
-static double gemmepi__times_logistic(double v, double factor, double x) {
+static double gemmepi__scaled_logistic(double factor, double x) {
     double root;
-    gemmepi__order_factors(&v, &factor);
     if (x > -600)
-        return v * (factor * gemmepi__logistic(x));
+        return factor * gemmepi__logistic(x);
     root = exp(0.5 * x);
-    return v * root * factor * root;
+    return factor * root * root;
 }
 
 #define GEMMEPI__SQRT_2_OVER_PI 0.79788456080286535588
@@ -9803,24 +9770,9 @@ static double gemmepi__gelu_argument(double x) {
     return x * (2 * GEMMEPI__SQRT_2_OVER_PI + 2 * GEMMEPI__SQRT_2_OVER_PI * 0.044715 * (x * x));
 }
 
-/* v factor Phi(x). From -36 down erfc comes short of digits; there ten terms of the asymptotic series hold a double. */
-static double gemmepi__times_normal(double v, double factor, double x) {
-    double root, series = 1;
-    int i;
-    gemmepi__order_factors(&v, &factor);
-    if (!(x < -36) || x - x != 0)
-        return v * (factor * (0.5 * erfc(-x * GEMMEPI__SQRT_HALF)));
-    for (i = 10; i > 0; i--)
-        series = 1 - series * (2 * i - 1) / (x * x);
-    root = exp(-0.25 * x * x);
-    return v * root * (factor * (GEMMEPI__INV_SQRT_2PI * series / -x)) * root;
-}
-
-/* v log(1 + exp(x)), accurate in the left tail */
-static double gemmepi__times_softplus(double v, double x) {
-    if (x < -40) /* exp(x), as the logistic is */
-        return gemmepi__times_logistic(v, 1, x);
-    return v * (x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)));
+/* log(1 + exp(x)), accurate in the left tail */
+static double gemmepi__softplus(double x) {
+    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
 }
 
 /* n of tanh(log(1 + exp(x))) = n / (n + 2), for |x| <= 40 */
@@ -9829,101 +9781,95 @@ static double gemmepi__mish_product(double x) {
     return e * (e + 2);
 }
 
-/* v times the activation, which may be subnormal or 0 where the product is not. */
-static double gemmepi__times_activation(uint32_t activation, double parameter, double v, double x) {
+static double gemmepi__activate(uint32_t activation, double parameter, double x) {
     double n;
     switch (activation) {
     case GEMMEPI_RELU:
-        return v * (x > 0 || x != x ? x : 0);
+        return x > 0 || x != x ? x : 0;
     case GEMMEPI_GELU_TANH:
-        return gemmepi__times_logistic(v, x, gemmepi__gelu_argument(x));
+        return gemmepi__scaled_logistic(x, gemmepi__gelu_argument(x));
     case GEMMEPI_GELU_ERF:
-        return gemmepi__times_normal(v, x, x);
+        return x * (0.5 * erfc(-x * GEMMEPI__SQRT_HALF));
     case GEMMEPI_SILU:
-        return gemmepi__times_logistic(v, x, x);
+        return gemmepi__scaled_logistic(x, x);
     case GEMMEPI_SIGMOID:
-        return gemmepi__times_logistic(v, 1, x);
+        return gemmepi__logistic(x);
     case GEMMEPI_TANH:
-        return v * tanh(x);
+        return tanh(x);
     case GEMMEPI_LEAKY_RELU:
-        return v * (x > 0 || x != x ? x : parameter * x);
+        return x > 0 || x != x ? x : parameter * x;
     case GEMMEPI_ELU:
-        return v * (x > 0 || x != x ? x : parameter * expm1(x));
+        return x > 0 || x != x ? x : parameter * expm1(x);
     case GEMMEPI_SQUARED_RELU:
-        return v * (x > 0 || x != x ? x * x : 0);
+        return x > 0 || x != x ? x * x : 0;
     case GEMMEPI_QUICK_GELU:
-        return gemmepi__times_logistic(v, x, 1.702 * x);
+        return gemmepi__scaled_logistic(x, 1.702 * x);
     case GEMMEPI_SOFTPLUS:
-        return gemmepi__times_softplus(v, x);
+        return gemmepi__softplus(x);
     case GEMMEPI_HARDSWISH:
-        return v * (x * ((x < -3 ? 0 : x > 3 ? 6 : x + 3) / 6));
+        return x * ((x < -3 ? 0 : x > 3 ? 6 : x + 3) / 6);
     case GEMMEPI_MISH: /* far below zero the factor is exp(x), as the logistic is, far above 1 */
         if (x < -40 || x > 40)
-            return x < 0 ? gemmepi__times_logistic(v, x, x) : v * x;
+            return x < 0 ? gemmepi__scaled_logistic(x, x) : x;
         n = gemmepi__mish_product(x);
-        gemmepi__order_factors(&v, &x);
-        return v * (x * (n / (n + 2)));
+        return x * (n / (n + 2));
     default:
-        return v * x;
+        return x;
     }
 }
 
-static double gemmepi__activate(uint32_t activation, double parameter, double x) {
-    return gemmepi__times_activation(activation, parameter, 1, x);
-}
-
-/* v times the derivative. The RELUs select, so that inf * 0 does not arise. */
-static double gemmepi__times_derivative(uint32_t activation, double parameter, double v, double x) {
+/* That of the RELUs is applied by selection: see below. */
+static double gemmepi__derivative(uint32_t activation, double parameter, double x) {
     double argument, within, size, n;
     switch (activation) {
-    case GEMMEPI_RELU:
-        return x > 0 ? v : 0;
     case GEMMEPI_GELU_TANH:
         argument = gemmepi__gelu_argument(x);
         /* beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN */
         within = x > 64 && x < HUGE_VAL ? 64 : x < -64 && x > -HUGE_VAL ? -64 : x;
-        return gemmepi__times_logistic(v,
-                                       1 + 2 * within * gemmepi__logistic(-argument) *
-                                               (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
-                                       argument);
-    case GEMMEPI_GELU_ERF: /* from -30 down Phi(x) is next to nothing beside x phi(x) */
-        if (x > -30)
-            return v *
-                   (0.5 * erfc(-x * GEMMEPI__SQRT_HALF) + x * (GEMMEPI__INV_SQRT_2PI * exp(-0.5 * x * x)));
-        size = exp(-0.25 * x * x);
-        return gemmepi__times_normal(v, 1, x) + v * size * (x * GEMMEPI__INV_SQRT_2PI) * size;
+        return gemmepi__scaled_logistic(1 + 2 * within * gemmepi__logistic(-argument) *
+                                                (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
+                                        argument);
+    case GEMMEPI_GELU_ERF:
+        return 0.5 * erfc(-x * GEMMEPI__SQRT_HALF) + x * (GEMMEPI__INV_SQRT_2PI * exp(-0.5 * x * x));
     case GEMMEPI_SILU:
-        return gemmepi__times_logistic(v, 1 + x * gemmepi__logistic(-x), x);
+        return gemmepi__scaled_logistic(1 + x * gemmepi__logistic(-x), x);
     case GEMMEPI_SIGMOID:
-        size = x < 0 ? -x : x;
-        return gemmepi__times_logistic(v, gemmepi__logistic(size), -size);
+        return gemmepi__logistic(x) * gemmepi__logistic(-x);
     case GEMMEPI_TANH:
         size = x < 0 ? -x : x;
-        return gemmepi__times_logistic(v, 4 * gemmepi__logistic(2 * size), -2 * size);
+        return gemmepi__scaled_logistic(4 * gemmepi__logistic(2 * size), -2 * size);
     case GEMMEPI_LEAKY_RELU:
-        return x > 0 ? v : x == x ? v * parameter : x;
+        return x > 0 ? 1 : x == x ? parameter : x;
     case GEMMEPI_ELU:
-        size = exp(0.5 * x); /* exp(x) itself may be subnormal */
-        return x > 0 ? v : v * size * parameter * size;
+        return x > 0 ? 1 : parameter * exp(x);
     case GEMMEPI_SQUARED_RELU:
-        return x > 0 || x != x ? v * (2 * x) : 0;
+        return x > 0 || x != x ? 2 * x : 0;
     case GEMMEPI_QUICK_GELU: /* 1.702 x must not overflow where x does not */
         argument = 1.702 * (x > 1e300 && x < HUGE_VAL ? 1e300 : x < -1e300 && x > -HUGE_VAL ? -1e300 : x);
-        return gemmepi__times_logistic(v, 1 + argument * gemmepi__logistic(-argument), argument);
+        return gemmepi__scaled_logistic(1 + argument * gemmepi__logistic(-argument), argument);
     case GEMMEPI_SOFTPLUS:
-        return gemmepi__times_logistic(v, 1, x);
+        return gemmepi__logistic(x);
     case GEMMEPI_HARDSWISH:
-        return v * (x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + 0.5);
+        return x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + 0.5;
     case GEMMEPI_MISH:
         if (x < -40)
-            return gemmepi__times_logistic(v, 1 + x, x);
+            return gemmepi__scaled_logistic(1 + x, x);
         if (x > 40)
-            return v + (x - x); /* at infinity the formula is NaN */
+            return 1 + (x - x); /* at infinity the formula is NaN */
         n = gemmepi__mish_product(x);
-        return v * (n / (n + 2) + x * gemmepi__logistic(x) * (2 / (n + 2)) * (1 + n / (n + 2)));
+        return n / (n + 2) + x * gemmepi__logistic(x) * (2 / (n + 2)) * (1 + n / (n + 2));
     default:
-        return v;
+        return 1;
     }
+}
+
+/* v times the derivative; the RELUs select, so that inf * 0 does not arise. */
+static double gemmepi__times_derivative(uint32_t activation, double parameter, double v, double x) {
+    if (activation == GEMMEPI_RELU)
+        return x > 0 ? v : 0;
+    if (activation == GEMMEPI_SQUARED_RELU && x <= 0)
+        return 0;
+    return v * gemmepi__derivative(activation, parameter, x);
 }
 
 #endif
@@ -10259,6 +10205,10 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
 
 /* >>one index: the twin of kernels/operations.cuh */
 
+static double gemmepi__backward(const gemmepi__task *task, double dy, double x) {
+    return gemmepi__times_derivative((uint32_t)task->activation, task->parameter, dy, x);
+}
+
 static double gemmepi__lerp_at(double a, double b, double w) {
     return fabs(w) < 0.5 ? a + w * (b - a) : b - (b - a) * (1 - w);
 }
@@ -10267,25 +10217,19 @@ static double gemmepi__lerp_at(double a, double b, double w) {
    may be anything. */
 static void gemmepi__operate(const gemmepi__task *task, double v[GEMMEPI__TENSORS]) {
     double a = v[GEMMEPI__IN_A], b = v[GEMMEPI__IN_B], w = v[GEMMEPI__IN_W], dy = v[GEMMEPI__IN_DY];
-    uint32_t activation = (uint32_t)task->activation;
-    double parameter = task->parameter;
-    int a_first =
-        fabs(a) > fabs(dy); /* the larger factor first, so that no product on the way passes the range */
     switch (task->operation) {
     case GEMMEPI_OP_ACTIVATION:
-        v[GEMMEPI__OUT_Y] = gemmepi__activate(activation, parameter, a);
+        v[GEMMEPI__OUT_Y] = gemmepi__activate((uint32_t)task->activation, task->parameter, a);
         break;
     case GEMMEPI_OP_ACTIVATION_BACKWARD:
-        v[GEMMEPI__OUT_DA] = gemmepi__times_derivative(activation, parameter, dy, a);
+        v[GEMMEPI__OUT_DA] = gemmepi__backward(task, dy, a);
         break;
     case GEMMEPI_OP_GATED:
-        v[GEMMEPI__OUT_Y] = gemmepi__times_activation(activation, parameter, a, b);
+        v[GEMMEPI__OUT_Y] = a * gemmepi__activate((uint32_t)task->activation, task->parameter, b);
         break;
     case GEMMEPI_OP_GATED_BACKWARD:
-        v[GEMMEPI__OUT_DA] = gemmepi__times_activation(activation, parameter, dy, b);
-        v[GEMMEPI__OUT_DB] = gemmepi__times_derivative(activation, parameter, a_first ? a : dy, b);
-        if (b > 0 || (activation != GEMMEPI_RELU && !(activation == GEMMEPI_SQUARED_RELU && b <= 0)))
-            v[GEMMEPI__OUT_DB] *= a_first ? dy : a; /* else 0 was selected */
+        v[GEMMEPI__OUT_DA] = dy * gemmepi__activate((uint32_t)task->activation, task->parameter, b);
+        v[GEMMEPI__OUT_DB] = gemmepi__backward(task, dy * a, b);
         break;
     case GEMMEPI_OP_LERP:
         v[GEMMEPI__OUT_Y] = gemmepi__lerp_at(a, b, w);
@@ -12395,13 +12339,16 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
      GEMMEPI_BGRAD)
 
-/* Sums and amax keep what D's rounding would hide, a residual that cancels the activation shows it, and so does the
-   derivative of GELU_ERF near its zero, whose two terms cancel. */
+/* The activations whose short forms are off by more than a few units of F32: a product's bound leaves no room for that. */
+static int gemmepi__is_approximate(uint32_t activation) {
+    return activation == GEMMEPI_GELU_ERF || activation == GEMMEPI_TANH || activation == GEMMEPI_ELU ||
+           activation == GEMMEPI_SOFTPLUS;
+}
+
+/* Sums and amax keep what D's rounding would hide, and a residual that cancels the activation shows it. */
 static int gemmepi__wants_exact(const gemmepi__problem *problem) {
-    int cancels =
-        gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF && gemmepi__has(problem, GEMMEPI_BACKWARD);
-    return cancels || problem->views[GEMMEPI__D].bits > 16 ||
-           gemmepi__has(problem, GEMMEPI_BGRAD | GEMMEPI_RESIDUAL) ||
+    return gemmepi__is_approximate(gemmepi__activation(problem->epilogue)) ||
+           problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_BGRAD | GEMMEPI_RESIDUAL) ||
            gemmepi__has_operand(problem, GEMMEPI__AMAX_D);
 }
 

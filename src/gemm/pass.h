@@ -19,13 +19,16 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
      GEMMEPI_BGRAD)
 
-/* Sums and amax keep what D's rounding would hide, a residual that cancels the activation shows it, and so does the
-   derivative of GELU_ERF near its zero, whose two terms cancel. */
+/* The activations whose short forms are off by more than a few units of F32: a product's bound leaves no room for that. */
+static int gemmepi__is_approximate(uint32_t activation) {
+    return activation == GEMMEPI_GELU_ERF || activation == GEMMEPI_TANH || activation == GEMMEPI_ELU ||
+           activation == GEMMEPI_SOFTPLUS;
+}
+
+/* Sums and amax keep what D's rounding would hide, and a residual that cancels the activation shows it. */
 static int gemmepi__wants_exact(const gemmepi__problem *problem) {
-    int cancels =
-        gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF && gemmepi__has(problem, GEMMEPI_BACKWARD);
-    return cancels || problem->views[GEMMEPI__D].bits > 16 ||
-           gemmepi__has(problem, GEMMEPI_BGRAD | GEMMEPI_RESIDUAL) ||
+    return gemmepi__is_approximate(gemmepi__activation(problem->epilogue)) ||
+           problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_BGRAD | GEMMEPI_RESIDUAL) ||
            gemmepi__has_operand(problem, GEMMEPI__AMAX_D);
 }
 

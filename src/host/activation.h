@@ -12,24 +12,14 @@ static double gemmepi__logistic(double x) {
     return (x < 0 ? e : 1) / (1 + e);
 }
 
-/* A small factor is multiplied into v at once, a large one is left for the end, so that what lies between them is neither
-   short of digits nor past the range where the whole is not. */
-static void gemmepi__order_factors(double *v, double *factor) {
-    if (fabs(*factor) < 1) {
-        *v *= *factor;
-        *factor = 1;
-    }
-}
-
-/* v factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the
+/* factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the
    result need not be: there its root is multiplied in twice. */
-static double gemmepi__times_logistic(double v, double factor, double x) {
+static double gemmepi__scaled_logistic(double factor, double x) {
     double root;
-    gemmepi__order_factors(&v, &factor);
     if (x > -600)
-        return v * (factor * gemmepi__logistic(x));
+        return factor * gemmepi__logistic(x);
     root = exp(0.5 * x);
-    return v * root * factor * root;
+    return factor * root * root;
 }
 
 #define GEMMEPI__SQRT_2_OVER_PI 0.79788456080286535588
@@ -41,24 +31,9 @@ static double gemmepi__gelu_argument(double x) {
     return x * (2 * GEMMEPI__SQRT_2_OVER_PI + 2 * GEMMEPI__SQRT_2_OVER_PI * 0.044715 * (x * x));
 }
 
-/* v factor Phi(x). From -36 down erfc comes short of digits; there ten terms of the asymptotic series hold a double. */
-static double gemmepi__times_normal(double v, double factor, double x) {
-    double root, series = 1;
-    int i;
-    gemmepi__order_factors(&v, &factor);
-    if (!(x < -36) || x - x != 0)
-        return v * (factor * (0.5 * erfc(-x * GEMMEPI__SQRT_HALF)));
-    for (i = 10; i > 0; i--)
-        series = 1 - series * (2 * i - 1) / (x * x);
-    root = exp(-0.25 * x * x);
-    return v * root * (factor * (GEMMEPI__INV_SQRT_2PI * series / -x)) * root;
-}
-
-/* v log(1 + exp(x)), accurate in the left tail */
-static double gemmepi__times_softplus(double v, double x) {
-    if (x < -40) /* exp(x), as the logistic is */
-        return gemmepi__times_logistic(v, 1, x);
-    return v * (x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)));
+/* log(1 + exp(x)), accurate in the left tail */
+static double gemmepi__softplus(double x) {
+    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
 }
 
 /* n of tanh(log(1 + exp(x))) = n / (n + 2), for |x| <= 40 */
@@ -67,101 +42,95 @@ static double gemmepi__mish_product(double x) {
     return e * (e + 2);
 }
 
-/* v times the activation, which may be subnormal or 0 where the product is not. */
-static double gemmepi__times_activation(uint32_t activation, double parameter, double v, double x) {
+static double gemmepi__activate(uint32_t activation, double parameter, double x) {
     double n;
     switch (activation) {
     case GEMMEPI_RELU:
-        return v * (x > 0 || x != x ? x : 0);
+        return x > 0 || x != x ? x : 0;
     case GEMMEPI_GELU_TANH:
-        return gemmepi__times_logistic(v, x, gemmepi__gelu_argument(x));
+        return gemmepi__scaled_logistic(x, gemmepi__gelu_argument(x));
     case GEMMEPI_GELU_ERF:
-        return gemmepi__times_normal(v, x, x);
+        return x * (0.5 * erfc(-x * GEMMEPI__SQRT_HALF));
     case GEMMEPI_SILU:
-        return gemmepi__times_logistic(v, x, x);
+        return gemmepi__scaled_logistic(x, x);
     case GEMMEPI_SIGMOID:
-        return gemmepi__times_logistic(v, 1, x);
+        return gemmepi__logistic(x);
     case GEMMEPI_TANH:
-        return v * tanh(x);
+        return tanh(x);
     case GEMMEPI_LEAKY_RELU:
-        return v * (x > 0 || x != x ? x : parameter * x);
+        return x > 0 || x != x ? x : parameter * x;
     case GEMMEPI_ELU:
-        return v * (x > 0 || x != x ? x : parameter * expm1(x));
+        return x > 0 || x != x ? x : parameter * expm1(x);
     case GEMMEPI_SQUARED_RELU:
-        return v * (x > 0 || x != x ? x * x : 0);
+        return x > 0 || x != x ? x * x : 0;
     case GEMMEPI_QUICK_GELU:
-        return gemmepi__times_logistic(v, x, 1.702 * x);
+        return gemmepi__scaled_logistic(x, 1.702 * x);
     case GEMMEPI_SOFTPLUS:
-        return gemmepi__times_softplus(v, x);
+        return gemmepi__softplus(x);
     case GEMMEPI_HARDSWISH:
-        return v * (x * ((x < -3 ? 0 : x > 3 ? 6 : x + 3) / 6));
+        return x * ((x < -3 ? 0 : x > 3 ? 6 : x + 3) / 6);
     case GEMMEPI_MISH: /* far below zero the factor is exp(x), as the logistic is, far above 1 */
         if (x < -40 || x > 40)
-            return x < 0 ? gemmepi__times_logistic(v, x, x) : v * x;
+            return x < 0 ? gemmepi__scaled_logistic(x, x) : x;
         n = gemmepi__mish_product(x);
-        gemmepi__order_factors(&v, &x);
-        return v * (x * (n / (n + 2)));
+        return x * (n / (n + 2));
     default:
-        return v * x;
+        return x;
     }
 }
 
-static double gemmepi__activate(uint32_t activation, double parameter, double x) {
-    return gemmepi__times_activation(activation, parameter, 1, x);
-}
-
-/* v times the derivative. The RELUs select, so that inf * 0 does not arise. */
-static double gemmepi__times_derivative(uint32_t activation, double parameter, double v, double x) {
+/* That of the RELUs is applied by selection: see below. */
+static double gemmepi__derivative(uint32_t activation, double parameter, double x) {
     double argument, within, size, n;
     switch (activation) {
-    case GEMMEPI_RELU:
-        return x > 0 ? v : 0;
     case GEMMEPI_GELU_TANH:
         argument = gemmepi__gelu_argument(x);
         /* beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN */
         within = x > 64 && x < HUGE_VAL ? 64 : x < -64 && x > -HUGE_VAL ? -64 : x;
-        return gemmepi__times_logistic(v,
-                                       1 + 2 * within * gemmepi__logistic(-argument) *
-                                               (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
-                                       argument);
-    case GEMMEPI_GELU_ERF: /* from -30 down Phi(x) is next to nothing beside x phi(x) */
-        if (x > -30)
-            return v *
-                   (0.5 * erfc(-x * GEMMEPI__SQRT_HALF) + x * (GEMMEPI__INV_SQRT_2PI * exp(-0.5 * x * x)));
-        size = exp(-0.25 * x * x);
-        return gemmepi__times_normal(v, 1, x) + v * size * (x * GEMMEPI__INV_SQRT_2PI) * size;
+        return gemmepi__scaled_logistic(1 + 2 * within * gemmepi__logistic(-argument) *
+                                                (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
+                                        argument);
+    case GEMMEPI_GELU_ERF:
+        return 0.5 * erfc(-x * GEMMEPI__SQRT_HALF) + x * (GEMMEPI__INV_SQRT_2PI * exp(-0.5 * x * x));
     case GEMMEPI_SILU:
-        return gemmepi__times_logistic(v, 1 + x * gemmepi__logistic(-x), x);
+        return gemmepi__scaled_logistic(1 + x * gemmepi__logistic(-x), x);
     case GEMMEPI_SIGMOID:
-        size = x < 0 ? -x : x;
-        return gemmepi__times_logistic(v, gemmepi__logistic(size), -size);
+        return gemmepi__logistic(x) * gemmepi__logistic(-x);
     case GEMMEPI_TANH:
         size = x < 0 ? -x : x;
-        return gemmepi__times_logistic(v, 4 * gemmepi__logistic(2 * size), -2 * size);
+        return gemmepi__scaled_logistic(4 * gemmepi__logistic(2 * size), -2 * size);
     case GEMMEPI_LEAKY_RELU:
-        return x > 0 ? v : x == x ? v * parameter : x;
+        return x > 0 ? 1 : x == x ? parameter : x;
     case GEMMEPI_ELU:
-        size = exp(0.5 * x); /* exp(x) itself may be subnormal */
-        return x > 0 ? v : v * size * parameter * size;
+        return x > 0 ? 1 : parameter * exp(x);
     case GEMMEPI_SQUARED_RELU:
-        return x > 0 || x != x ? v * (2 * x) : 0;
+        return x > 0 || x != x ? 2 * x : 0;
     case GEMMEPI_QUICK_GELU: /* 1.702 x must not overflow where x does not */
         argument = 1.702 * (x > 1e300 && x < HUGE_VAL ? 1e300 : x < -1e300 && x > -HUGE_VAL ? -1e300 : x);
-        return gemmepi__times_logistic(v, 1 + argument * gemmepi__logistic(-argument), argument);
+        return gemmepi__scaled_logistic(1 + argument * gemmepi__logistic(-argument), argument);
     case GEMMEPI_SOFTPLUS:
-        return gemmepi__times_logistic(v, 1, x);
+        return gemmepi__logistic(x);
     case GEMMEPI_HARDSWISH:
-        return v * (x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + 0.5);
+        return x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + 0.5;
     case GEMMEPI_MISH:
         if (x < -40)
-            return gemmepi__times_logistic(v, 1 + x, x);
+            return gemmepi__scaled_logistic(1 + x, x);
         if (x > 40)
-            return v + (x - x); /* at infinity the formula is NaN */
+            return 1 + (x - x); /* at infinity the formula is NaN */
         n = gemmepi__mish_product(x);
-        return v * (n / (n + 2) + x * gemmepi__logistic(x) * (2 / (n + 2)) * (1 + n / (n + 2)));
+        return n / (n + 2) + x * gemmepi__logistic(x) * (2 / (n + 2)) * (1 + n / (n + 2));
     default:
-        return v;
+        return 1;
     }
+}
+
+/* v times the derivative; the RELUs select, so that inf * 0 does not arise. */
+static double gemmepi__times_derivative(uint32_t activation, double parameter, double v, double x) {
+    if (activation == GEMMEPI_RELU)
+        return x > 0 ? v : 0;
+    if (activation == GEMMEPI_SQUARED_RELU && x <= 0)
+        return 0;
+    return v * gemmepi__derivative(activation, parameter, x);
 }
 
 #endif

@@ -14,6 +14,10 @@
 
 /* >>one index: the twin of kernels/operations.cuh */
 
+static double gemmepi__backward(const gemmepi__task *task, double dy, double x) {
+    return gemmepi__times_derivative((uint32_t)task->activation, task->parameter, dy, x);
+}
+
 static double gemmepi__lerp_at(double a, double b, double w) {
     return fabs(w) < 0.5 ? a + w * (b - a) : b - (b - a) * (1 - w);
 }
@@ -22,25 +26,19 @@ static double gemmepi__lerp_at(double a, double b, double w) {
    may be anything. */
 static void gemmepi__operate(const gemmepi__task *task, double v[GEMMEPI__TENSORS]) {
     double a = v[GEMMEPI__IN_A], b = v[GEMMEPI__IN_B], w = v[GEMMEPI__IN_W], dy = v[GEMMEPI__IN_DY];
-    uint32_t activation = (uint32_t)task->activation;
-    double parameter = task->parameter;
-    int a_first =
-        fabs(a) > fabs(dy); /* the larger factor first, so that no product on the way passes the range */
     switch (task->operation) {
     case GEMMEPI_OP_ACTIVATION:
-        v[GEMMEPI__OUT_Y] = gemmepi__activate(activation, parameter, a);
+        v[GEMMEPI__OUT_Y] = gemmepi__activate((uint32_t)task->activation, task->parameter, a);
         break;
     case GEMMEPI_OP_ACTIVATION_BACKWARD:
-        v[GEMMEPI__OUT_DA] = gemmepi__times_derivative(activation, parameter, dy, a);
+        v[GEMMEPI__OUT_DA] = gemmepi__backward(task, dy, a);
         break;
     case GEMMEPI_OP_GATED:
-        v[GEMMEPI__OUT_Y] = gemmepi__times_activation(activation, parameter, a, b);
+        v[GEMMEPI__OUT_Y] = a * gemmepi__activate((uint32_t)task->activation, task->parameter, b);
         break;
     case GEMMEPI_OP_GATED_BACKWARD:
-        v[GEMMEPI__OUT_DA] = gemmepi__times_activation(activation, parameter, dy, b);
-        v[GEMMEPI__OUT_DB] = gemmepi__times_derivative(activation, parameter, a_first ? a : dy, b);
-        if (b > 0 || (activation != GEMMEPI_RELU && !(activation == GEMMEPI_SQUARED_RELU && b <= 0)))
-            v[GEMMEPI__OUT_DB] *= a_first ? dy : a; /* else 0 was selected */
+        v[GEMMEPI__OUT_DA] = dy * gemmepi__activate((uint32_t)task->activation, task->parameter, b);
+        v[GEMMEPI__OUT_DB] = gemmepi__backward(task, dy * a, b);
         break;
     case GEMMEPI_OP_LERP:
         v[GEMMEPI__OUT_Y] = gemmepi__lerp_at(a, b, w);

@@ -158,37 +158,27 @@ template <class A> __device__ inline Logistic<A> logistic(A x) {
     return {below ? e.part * inverse : inverse, below ? e.root : A(1), below ? inverse : e.value() * inverse};
 }
 
-// v and a factor: a small factor is multiplied in first, a large one last, so that what lies between them is neither
-// short of digits nor past the range where the whole is not.
-template <class A> struct Factors {
-    A first, last;
-    __device__ Factors(A v, A factor) : first(fabs(factor) < 1 ? v * factor : v), last(fabs(factor) < 1 ? A(1) : factor) {
-    }
-};
-
-// v s(x), and v factor s(x)
-template <class A> __device__ inline A times_logistic(A v, A x) {
-    Logistic<A> s = logistic(x);
-    return v * s.root * s.part * s.root;
-}
+// v factor s(x)
 template <class A> __device__ inline A times_logistic(A v, A factor, A x) {
     Logistic<A> s = logistic(x);
-    Factors<A> f(v, factor);
-    return f.first * s.root * (f.last * s.part) * s.root;
+    return v * s.root * (factor * s.part) * s.root;
+}
+template <class A> __device__ inline A times_logistic(A v, A x) {
+    return times_logistic(v, A(1), x);
 }
 
 // v times the derivative of x s(w), w a function of x and `slope` its derivative: s(w) (1 + x slope s(-w)). A root goes
 // into the sum, which may then not overflow where s(w) is 0. At infinity the formula is NaN.
-template <class A> __device__ inline A times_gate_derivative(A v, A x, A w, A slope, A other) {
+template <class A> __device__ inline A times_gate_derivative(A v, A x, A w, A slope) {
     Logistic<A> s = logistic(w);
-    return v * s.root * (other * ((s.root + x * (s.opposite * s.root) * slope) * s.part));
+    return v * s.root * ((s.root + x * (s.opposite * s.root) * slope) * s.part);
 }
 
 // v factor s(x) s(-x), of x <= 0
-template <class A> __device__ inline A times_logistic_derivative(A v, A factor, A x, A other) {
+template <class A> __device__ inline A times_logistic_derivative(A v, A factor, A x) {
     Exponential<A> e = exponential(x);
     A inverse = reciprocal_of_1_plus(e.part * e.root, e.root);
-    return v * e.root * (other * (e.part * inverse * inverse * (factor * e.root)));
+    return v * e.root * (e.part * inverse * inverse * (factor * e.root));
 }
 
 // 2 sqrt(2/pi) (x + 0.044715 x^3), of which GELU_TANH is x times the logistic, and its derivative. This is held where
@@ -205,10 +195,10 @@ template <class A> __device__ inline A gelu_argument_derivative(A x) {
 
 // >>the normal distribution
 
-// v factor Phi(x), and with Derivative v (Phi(x) + x phi(x)). Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and
+// v Phi(x), and with Derivative v (Phi(x) + x phi(x)). Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and
 // is a ratio of polynomials with positive coefficients, made with Lawson's iteration on 0 <= y <= 20 for the least
 // largest relative error; from there on the exponential is 0 in f32, whatever v is.
-template <bool Derivative> __device__ inline float times_normal(float v, float x, float factor = 1, float other = 1) {
+template <bool Derivative> __device__ inline float times_normal(float v, float x) {
     float size = fabsf(x), y = fminf(size, 20);
     Exponential<float> e = exponential(-0.5f * x * x);
 #if GEMMEPI_EXACT
@@ -227,56 +217,47 @@ template <bool Derivative> __device__ inline float times_normal(float v, float x
         tail = fmaf(size, -0.39894228040143267794f, tail);
     tail *= e.root;
     float rest = e.part * e.root;
-    return (x < 0 ? v * (factor * tail) : v * factor) * (other * (x < 0 ? rest : fmaf(-tail, rest, 1)));
+    return (x < 0 ? v * tail : v) * (x < 0 ? rest : fmaf(-tail, rest, 1));
 }
-template <bool Derivative>
-__device__ inline double times_normal(double v, double x, double factor = 1, double other = 1) {
+template <bool Derivative> __device__ inline double times_normal(double v, double x) {
     Exponential<double> e = exponential(-0.5 * x * x);
-    double argument = x * -0.70710678118654752440, slope = Derivative ? x * 0.39894228040143267794 : 0;
+    double argument = x * -0.70710678118654752440, factor = Derivative ? x * 0.39894228040143267794 : 0;
     if (x > -30)
-        return v * (factor * (Derivative ? 0.5 * erfc(argument) + slope * e.value() : 0.5 * erfc(argument))) * other;
+        return v * (Derivative ? 0.5 * erfc(argument) + factor * e.value() : 0.5 * erfc(argument));
     // before erfc is subnormal: erfcx(y) = exp(y^2) erfc(y)
-    return v * e.root * (factor * (e.part * (0.5 * erfcx(argument) + slope))) * (other * e.root);
+    return v * e.root * (e.part * (0.5 * erfcx(argument) + factor)) * e.root;
 }
 
 // >>softplus and mish
 
-// v log(1 + exp(x))
-template <class A> __device__ inline A times_softplus(A v, A x) {
+// log(1 + exp(x))
+template <class A> __device__ inline A softplus(A x) {
     Exponential<A> e = exponential(-fabs(x));
-    A rest = v * e.root * logarithm_of_1_plus(e) * e.root;
-    return x > 0 ? v * x + rest : rest;
+    return e.root * logarithm_of_1_plus(e) * e.root + (x > 0 ? x : A(0));
 }
 
 // tanh(log(1 + exp(x))) is n / (1 + n), n = e + e^2 / 2, e = exp(x): MISH is x times this, and its derivative
 // (n + x e (1 + e) / (1 + n)) / (1 + n). Both are e.root^2 times something. From FAR on the tanh is 1 to a unit of A.
 template <class A> struct Mish {
     Exponential<A> e;
-    A n, inverse;    // n without e.root^2, and 1 / (1 + n)
-    A first, second; // their product is e.root^2; first is small where that is, and 1 where that is large
+    A n, inverse; // n without e.root^2, and 1 / (1 + n)
 };
 template <class A> constexpr A FAR = sizeof(A) == 8 ? A(40) : A(20);
 template <class A> __device__ inline Mish<A> mish_parts(A x) {
     Exponential<A> e = exponential(x > FAR<A> ? FAR<A> : x);
     A n = e.part + e.part * (A(0.5) * e.value());
-    return {e, n, reciprocal_of_1_plus(n * e.root, e.root), x < 0 ? e.root : A(1), x < 0 ? e.root : e.root * e.root};
+    return {e, n, reciprocal_of_1_plus(n * e.root, e.root)};
 }
 template <class A> __device__ inline A mish(A x) {
     Mish<A> m = mish_parts(x);
     A y = x * m.e.root * (m.n * m.inverse) * m.e.root;
     return x > FAR<A> ? x : y;
 }
-template <class A> __device__ inline A times_mish(A v, A x) {
-    Mish<A> m = mish_parts(x);
-    Factors<A> f(v, x);
-    A y = f.first * m.first * (f.last * (m.n * m.inverse * m.second));
-    return x > FAR<A> ? v * x : y;
-}
-template <class A> __device__ inline A times_mish_derivative(A v, A x, A other) {
+template <class A> __device__ inline A times_mish_derivative(A v, A x) {
     Mish<A> m = mish_parts(x);
     A sum = m.n + x * ((m.e.part + m.e.part * m.e.value()) * m.inverse);
-    A y = v * m.first * (other * (sum * m.inverse * m.second));
-    return x > FAR<A> ? v * other + (x - x) : y; // at infinity the formula is NaN
+    A y = v * (sum * m.inverse * m.e.root) * m.e.root;
+    return x > FAR<A> ? v + (x - x) : y; // at infinity the formula is NaN
 }
 
 // >>all of them
@@ -313,7 +294,7 @@ template <int Activation, class A> __device__ inline A activate(A x, A parameter
     else if constexpr (Activation == QUICK_GELU)
         return times_logistic(x, A(1.702) * x);
     else if constexpr (Activation == SOFTPLUS)
-        return times_softplus(A(1), x);
+        return softplus(x);
     else if constexpr (Activation == HARDSWISH)
         return x * from_0_to_1((x + 3) * A(1 / 6.0));
     else if constexpr (Activation == MISH)
@@ -322,38 +303,37 @@ template <int Activation, class A> __device__ inline A activate(A x, A parameter
         return x;
 }
 
-// v other times the derivative at x; the RELUs' is applied by selection. Where the derivative is far below both factors'
-// range, `other` is multiplied in between its parts.
-template <int Activation, class A> __device__ inline A times_derivative(A v, A x, A parameter, A other = 1) {
+// v times the derivative at x. RELU's is applied by selection.
+template <int Activation, class A> __device__ inline A times_derivative(A v, A x, A parameter) {
     if constexpr (Activation == RELU) {
-        return x > 0 ? v * other : A(0);
+        return x > 0 ? v : A(0);
     } else if constexpr (Activation == GELU_TANH) {
-        return times_gate_derivative(v, x, gelu_argument(x), gelu_argument_derivative(x), other);
+        return times_gate_derivative(v, x, gelu_argument(x), gelu_argument_derivative(x));
     } else if constexpr (Activation == GELU_ERF) {
-        return times_normal<true>(v, x, A(1), other);
+        return times_normal<true>(v, x);
     } else if constexpr (Activation == SILU) {
-        return times_gate_derivative(v, x, x, A(1), other);
+        return times_gate_derivative(v, x, x, A(1));
     } else if constexpr (Activation == SIGMOID) {
-        return times_logistic_derivative(v, A(1), -fabs(x), other);
+        return times_logistic_derivative(v, A(1), -fabs(x));
     } else if constexpr (Activation == TANH) {
-        return times_logistic_derivative(v, A(4), -2 * fabs(x), other);
+        return times_logistic_derivative(v, A(4), -2 * fabs(x));
     } else if constexpr (Activation == LEAKY_RELU) {
-        return x > 0 ? v * other : x == x ? v * parameter * other : x;
+        return x > 0 ? v : x == x ? v * parameter : x;
     } else if constexpr (Activation == ELU) {
         Exponential<A> e = exponential(x);
-        return x > 0 ? v * other : v * e.root * (parameter * e.part) * (other * e.root);
+        return x > 0 ? v : v * e.root * (parameter * e.part) * e.root;
     } else if constexpr (Activation == SQUARED_RELU) {
-        return x > 0 || x != x ? v * (2 * x) * other : A(0);
+        return x > 0 || x != x ? v * (2 * x) : A(0);
     } else if constexpr (Activation == QUICK_GELU) {
-        return times_gate_derivative(v, x, A(1.702) * x, A(1.702), other);
+        return times_gate_derivative(v, x, A(1.702) * x, A(1.702));
     } else if constexpr (Activation == SOFTPLUS) {
-        return times_logistic(v, other, x);
+        return times_logistic(v, x);
     } else if constexpr (Activation == HARDSWISH) {
-        return v * (x <= -3 ? A(0) : x >= 3 ? A(1) : x * A(1 / 3.0) + A(0.5)) * other;
+        return v * (x <= -3 ? A(0) : x >= 3 ? A(1) : x * A(1 / 3.0) + A(0.5));
     } else if constexpr (Activation == MISH) {
-        return times_mish_derivative(v, x, other);
+        return times_mish_derivative(v, x);
     } else {
-        return v * other;
+        return v;
     }
 }
 
@@ -367,12 +347,6 @@ template <int Activation, class A> __device__ inline A times_activation(A v, A x
         return times_logistic(v, A(1), x);
     else if constexpr (Activation == QUICK_GELU)
         return times_logistic(v, x, A(1.702) * x);
-    else if constexpr (Activation == GELU_ERF)
-        return times_normal<false>(Factors<A>(v, x).first, x, Factors<A>(v, x).last);
-    else if constexpr (Activation == SOFTPLUS)
-        return times_softplus(v, x);
-    else if constexpr (Activation == MISH)
-        return times_mish(v, x);
     else
         return v * activate<Activation>(x, parameter);
 }

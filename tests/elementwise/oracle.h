@@ -128,7 +128,8 @@ static double operation_get(const operation *o, int t, const int64_t *index) {
 /* A value and how far from it an answer may be. exact: not at all, copied: nor in the sign of a zero; free: the formula has
    infinity times what may or may not be rounded to 0. */
 typedef struct term {
-    wide value, bound;
+    wide value;
+    double bound;
     int exact, copied, free;
 } term;
 
@@ -175,138 +176,63 @@ static double larger_of(double x, double y) {
     return x > y ? x : y;
 }
 
-/* Those that go to 0 keep their digits below the range of double: what they are multiplied by may be huge. */
-static wide oracle_wide_activation(unsigned activation, double parameter, double at) {
-    wide x = at;
-    switch (isnan(at) ? GEMMEPI_NONE : activation) {
-    case GEMMEPI_GELU_TANH:
-        return x * oracle_logistic(oracle_gelu_argument(x));
-    case GEMMEPI_GELU_ERF:
-        return x * oracle_normal_cdf(x);
-    case GEMMEPI_SILU:
-        return x * oracle_logistic(x);
-    case GEMMEPI_SIGMOID:
-        return oracle_logistic(x);
-    case GEMMEPI_QUICK_GELU:
-        return x * oracle_logistic(1.702L * x);
-    case GEMMEPI_SOFTPLUS:
-        return x > 0 ? x + log1pl(expl(-x)) : log1pl(expl(x));
-    case GEMMEPI_MISH:
-        return x * oracle_mish(x);
-    default:
-        return oracle_activation(activation, parameter, at);
-    }
-}
-
-static wide oracle_wide_derivative(unsigned activation, double parameter, double at, wide *magnitude) {
-    wide x = at, first, second = 0, w;
-    double size;
-    switch (isnan(at) ? GEMMEPI_NONE : activation) {
-    case GEMMEPI_GELU_TANH:
-        w = oracle_gelu_argument(x);
-        first = oracle_logistic(w);
-        second = 2 * x * first * oracle_logistic(-w) * ORACLE_SQRT_2_OVER_PI * (1 + 0.134145L * x * x);
-        break;
-    case GEMMEPI_GELU_ERF:
-        first = oracle_normal_cdf(x);
-        second = x * ORACLE_INVERSE_SQRT_2_PI * expl(-x * x / 2);
-        break;
-    case GEMMEPI_SILU:
-        first = oracle_logistic(x);
-        second = first * x * oracle_logistic(-x);
-        break;
-    case GEMMEPI_SIGMOID:
-        first = oracle_logistic(x) * oracle_logistic(-x);
-        break;
-    case GEMMEPI_TANH:
-        first = 4 * oracle_logistic(2 * x) * oracle_logistic(-2 * x);
-        break;
-    case GEMMEPI_ELU:
-        first = x > 0 ? 1 : parameter * expl(x);
-        break;
-    case GEMMEPI_QUICK_GELU:
-        first = oracle_logistic(1.702L * x);
-        second = first * 1.702L * x * oracle_logistic(-1.702L * x);
-        break;
-    case GEMMEPI_SOFTPLUS:
-        first = oracle_logistic(x);
-        break;
-    case GEMMEPI_MISH:
-        first = oracle_mish(x);
-        second = x * oracle_logistic(x) * oracle_mish_rest(x);
-        break;
-    default:
-        first = oracle_derivative(activation, parameter, at, &size);
-        *magnitude = size;
-        return first;
-    }
-    *magnitude = fabsl(first) + fabsl(second);
-    return first + second;
-}
-
-/* The value of the activation at x, or of its derivative, and what it may be off: bound, and *least where it is too near
-   to 0. */
-static term term_of_slope(const operation *o, int derivative, double x, wide *least) {
+/* The value of the activation at x, or of its derivative, and what it may be off. */
+static term term_of_slope(const operation *o, int derivative, double x) {
     unsigned activation = operation_activation(o);
-    double parameter = oracle_parameter(activation, o->parameter), u = operation_roundoff(o);
-    wide magnitude = 0, there, unused;
+    double parameter = oracle_parameter(activation, o->parameter), u = operation_roundoff(o), magnitude = 0;
     term t = {0, 0, 0, 0, 0};
     int side;
-    *least = 0;
     t.exact = activation == GEMMEPI_NONE || activation == GEMMEPI_RELU;
-    t.value = derivative ? oracle_wide_derivative(activation, parameter, x, &magnitude)
-                         : oracle_wide_activation(activation, parameter, x);
+    t.value = derivative ? oracle_derivative(activation, parameter, x, &magnitude)
+                         : oracle_activation(activation, parameter, x);
     if (!derivative)
-        magnitude = fabsl(t.value);
+        magnitude = fabs((double)t.value);
     if (t.exact || isnan((double)t.value) || isinf((double)t.value))
         return t;
     for (side = -1; side <= 1 && activation != GEMMEPI_HARDSWISH; side += 2) {
-        double near = x * (1 + side * 2 * u), wanted = fabs(x) * 2 * u, moved = fabs(near - x);
+        double near = x * (1 + side * 2 * u), wanted = fabs(x) * 2 * u, moved = fabs(near - x), there, unused;
         if (isinf(near) || moved == 0)
             continue;
-        there = derivative ? oracle_wide_derivative(activation, parameter, near, &unused)
-                           : oracle_wide_activation(activation, parameter, near);
-        there = fabsl(there - t.value) * (moved < wanted ? wanted / moved : 1); /* near is rounded */
-        t.bound = fmaxl(t.bound, there);
+        there = derivative ? oracle_derivative(activation, parameter, near, &unused)
+                           : oracle_activation(activation, parameter, near);
+        there = fabs(there - (double)t.value) * (moved < wanted ? wanted / moved : 1); /* near is rounded */
+        t.bound = larger_of(t.bound, there);
     }
-    t.bound += operation_slack(o, activation, derivative) * magnitude;
-    *least = operation_floor(o, activation);
+    t.bound += operation_slack(o, activation, derivative) * magnitude + operation_floor(o, activation);
     if (u < ldexp(1, -50)) /* a factor of x may be below the normal range, of which F64 has no more room */
-        *least += (fabs(x) < 1000 ? fabs(x) : 1000) * operation_smallest(o);
+        t.bound += (fabs(x) < 1000 ? fabs(x) : 1000) * operation_smallest(o);
     return t;
 }
 
-/* factor times the slope, to the letter at infinities but where both are too near to the ends of the range. It is the
-   product that may be too near to 0, and the slope by itself only in 16 bits or where x is. */
-static term term_times(const operation *o, wide factor, int derivative, double x) {
-    wide least, size;
-    term t = term_of_slope(o, derivative, x, &least), slope = t;
-    size = fabsl(slope.value);
+/* factor times the slope, to the letter at infinities but where both are too near to the ends of the range */
+static term term_times(const operation *o, double factor, term slope) {
+    double size = fabs((double)slope.value);
+    term t = slope;
     t.value *= factor;
     t.free = isinf(factor) && size < ldexp(1, -120) && size > 0;
-    if (is_16_bits(operation_shaped(o)->dtype) || fabs(x) < 1)
-        slope.bound += least;
     t.bound = isinf(factor) || isnan(factor)
                   ? 0
-                  : slope.bound * fabsl(factor) + least + operation_roundoff(o) * fabsl(t.value);
+                  : slope.bound * fabs(factor) + operation_floor(o, operation_activation(o)) +
+                        operation_roundoff(o) * fabs((double)t.value);
     if (slope.exact) /* a product that is rounded */
-        t.bound = 2 * operation_roundoff(o) * fabsl(t.value) + operation_smallest(o);
+        t.bound = 2 * operation_roundoff(o) * fabs((double)t.value) + operation_smallest(o);
     t.exact = 0;
     return t;
 }
 
 /* factor act'(x); RELU and SQUARED_RELU select */
-static term term_backward(const operation *o, wide factor, double x, int factor_is_exact) {
+static term term_backward(const operation *o, double factor, double x, int factor_is_exact) {
     static const term zero = {0, 0, 1, 0, 0};
     unsigned activation = operation_activation(o);
     term t = zero;
     if (activation == GEMMEPI_RELU || activation == GEMMEPI_NONE) {
-        t.value = x > 0 || activation == GEMMEPI_NONE ? factor : 0;
+        t.value = x > 0 || activation == GEMMEPI_NONE ? (wide)factor : 0;
         t.exact = factor_is_exact;
-        t.bound = t.exact ? 0 : 2 * operation_roundoff(o) * fabsl(t.value) + operation_smallest(o);
+        t.bound = t.exact ? 0 : 2 * operation_roundoff(o) * fabs((double)t.value) + operation_smallest(o);
         return t;
     }
-    return activation == GEMMEPI_SQUARED_RELU && x <= 0 ? zero : term_times(o, factor, 1, x);
+    return activation == GEMMEPI_SQUARED_RELU && x <= 0 ? zero
+                                                        : term_times(o, factor, term_of_slope(o, 1, x));
 }
 
 static term term_lerp(const operation *o, wide a, wide b, wide w) {
@@ -328,20 +254,18 @@ static term term_lerp(const operation *o, wide a, wide b, wide w) {
 static term oracle_term(const operation *o, int out, const int64_t *index) {
     double a = operation_get(o, E_A, index), b = operation_get(o, E_B, index),
            w = operation_get(o, E_W, index), dy = operation_get(o, E_DY, index);
-    wide least;
     term t = {0, 0, 1, 1, 0};
     switch (o->kind) {
     case GEMMEPI_OP_ACTIVATION:
-        t = term_of_slope(o, 0, a, &least);
-        t.bound += least;
+        t = term_of_slope(o, 0, a);
         t.copied = operation_activation(o) == GEMMEPI_NONE;
         return t;
     case GEMMEPI_OP_ACTIVATION_BACKWARD:
         return term_backward(o, dy, a, 1);
     case GEMMEPI_OP_GATED:
-        return term_times(o, a, 0, b);
+        return term_times(o, a, term_of_slope(o, 0, b));
     case GEMMEPI_OP_GATED_BACKWARD:
-        return out == E_DA ? term_times(o, dy, 0, b) : term_backward(o, (wide)dy * a, b, 0);
+        return out == E_DA ? term_times(o, dy, term_of_slope(o, 0, b)) : term_backward(o, dy * a, b, 0);
     case GEMMEPI_OP_LERP:
         return term_lerp(o, a, b, w);
     case GEMMEPI_OP_LERP_BACKWARD:
@@ -374,8 +298,8 @@ static int term_allows(const term *t, gemmepi_dtype dtype, double got) {
 /* >>sums */
 
 typedef struct sum {
-    wide value, bound;
-    double magnitude;
+    wide value;
+    double magnitude, bound;
     int64_t count;
     int free;
 } sum;
@@ -476,7 +400,7 @@ static term term_scaled(const operation *o, double a, double scale, int divides)
     t.exact = !divides && o->t[E_Y].dtype == GEMMEPI_F64;
     if (t.exact)
         t.value = a * scale;
-    if (isfinite((double)t.value))
+    else if (isfinite((double)t.value))
         t.bound = 4 * operation_roundoff(o) * fabs((double)t.value) + 2 * operation_smallest(o);
     return t;
 }
