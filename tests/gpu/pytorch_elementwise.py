@@ -659,7 +659,9 @@ C = math.sqrt(2 / math.pi)
 def by_torch(activation, p, x):
     return [torch.clone, torch.relu, lambda x: F.gelu(x, approximate="tanh"), F.gelu, F.silu, torch.sigmoid, torch.tanh,
             lambda x: F.leaky_relu(x, p), lambda x: F.elu(x, p), lambda x: torch.relu(x).square(),
-            lambda x: x * torch.sigmoid(1.702 * x), lambda x: F.softplus(x, 1, 700), F.hardswish, F.mish][activation](x)
+            lambda x: x * torch.sigmoid(1.702 * x), lambda x: F.softplus(x, 1, 700),
+            lambda x: x * (x + 3).clamp(0, 6) / 6,  # torch's own divides by 6 in float32 on a GPU
+            F.mish][activation](x)
 
 
 def gelu_argument(x):
