@@ -138,12 +138,12 @@
    axes are sorted and merged first, transposes go through shared memory, and 16 bytes are moved at a time wherever a tensor
    is dense and aligned along one axis. Sums (bias_grad, gradients of what was broadcast) take one launch or two. In each,
    values are computed in F32 (F64) and rounded once: with f the function, u the unit roundoff of the stored type and some
-   |d| <= 2 u, |e| <= 5 u, the result is f(x (1 + d)) (1 + e), or within 5 u of the largest term that is added, and within the
-   smallest subnormal (in F64 6.5 u for the derivative of GELU_TANH and 6.2 u for that of GELU_ERF); the casts and
-   selections are exact to a rounding, but that scales are multiplied in before it, and y_scale by way of its reciprocal. Results of 16 bits take shorter forms of the functions
-   (2^-12), and those below 2^-126 may be 0. Gates multiply an activation that has been rounded to F32 (F64): where it is
-   subnormal, so is its precision. A strided output costs more than it writes: memory reads the 32 bytes of which
-   only a part is written.
+   |d| <= 2 u, |e| <= 4 u, the result is f(x (1 + d)) (1 + e), or within 4 u of the largest term that is added, and within
+   the smallest subnormal; a product with dy or with a gate's value is one rounding more. Casts and selections are exact to a
+   rounding, but that scales are multiplied in before it, and y_scale by way of its reciprocal. Results of 16 bits take shorter
+   forms of the functions (2^-12), and those below 2^-126 may be 0. Gates multiply an activation that has been rounded to F32
+   (F64): where it is subnormal, so is its precision. A strided output costs more than it writes: memory reads the 32 bytes of
+   which only a part is written.
 
    CAST_Y_SCALE makes operands for fp8 products: the scale of each row, 128-vector or block is found and written in the layout
    drawn above, and goes to args.scale_a or scale_b as it is. Vectors and blocks take one pass, whole tensors and rows two.
@@ -6245,10 +6245,9 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "// distribution. In f32 there are no branches but selections, so that the time does not depend on the numbers.\n"
     "//\n"
     "// Measured on the host against long double, with errors of 2^-22.5 and of one unit in the last place put into the\n"
-    "// hardware's exponential and reciprocal, over all exponents and densely where the functions bend; u = 2^-24:\n"
-    "//   EXACT 1  f(x (1 + d)) (1 + e) with |d| <= 2 u, |e| <= 4 u, also where the result is subnormal, where e may be one\n"
-    "//            smallest subnormal. A little more take GELU_ERF (4.3 u) and, of the largest term added and with the\n"
-    "//            factor v, the derivatives of MISH (4.3 u) and GELU_TANH (4.7 u).\n"
+    "// hardware's exponential and reciprocal, over all exponents and densely where the functions bend; u = 2^-24, 2^-53:\n"
+    "//   EXACT 1  f(x (1 + d)) (1 + e) with |d| <= 2 u, |e| <= 3.9 u of the largest term added, also with a factor v and\n"
+    "//            where the result is subnormal, where e may be one smallest subnormal. In f64 so with CUDA's exp and erf.\n"
     "//   EXACT 0  relative 2^-14, of a derivative's largest term; results below 1.2e-38 may be 0, and so may those of\n"
     "//            |v| > 5e35 where exp(x) < 2^-252.\n"
     "#pragma once\n"
@@ -6258,7 +6257,20 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "#endif\n"
     "\n"
     "enum {\n"
-    "    NONE, RELU, GELU_TANH, GELU_ERF, SILU, SIGMOID, TANH, LEAKY_RELU, ELU, SQUARED_RELU, QUICK_GELU, SOFTPLUS, HARDSWISH, MISH\n"
+    "    NONE,\n"
+    "    RELU,\n"
+    "    GELU_TANH,\n"
+    "    GELU_ERF,\n"
+    "    SILU,\n"
+    "    SIGMOID,\n"
+    "    TANH,\n"
+    "    LEAKY_RELU,\n"
+    "    ELU,\n"
+    "    SQUARED_RELU,\n"
+    "    QUICK_GELU,\n"
+    "    SOFTPLUS,\n"
+    "    HARDSWISH,\n"
+    "    MISH\n"
     "};\n"
     "\n"
     "// >>the functions they are made of\n"
@@ -6273,6 +6285,14 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    float y;\n"
     "    asm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\n"
     "    return y;\n"
+    "}\n"
+    "\n"
+    "// x y + z with one rounding, whatever the compiler joins\n"
+    "__device__ inline float fused(float x, float y, float z) {\n"
+    "    return fmaf(x, y, z);\n"
+    "}\n"
+    "__device__ inline double fused(double x, double y, double z) {\n"
+    "    return fma(x, y, z);\n"
     "}\n"
     "\n"
     "// x / y of 1 <= y < 2^126, where x / y does not overflow; a step of Newton's leaves little more than one rounding\n"
@@ -6290,7 +6310,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return fmaf(inverse, fmaf(-rest, inverse, fmaf(-sum, inverse, 1)), inverse);\n"
     "}\n"
     "__device__ inline double reciprocal_of_1_plus(double x, double y) {\n"
-    "    return 1 / (1 + x * y);\n"
+    "    double sum = fma(x, y, 1.0), inverse = 1 / sum, rest = fma(x, y, 1 - sum);\n"
+    "    return fma(inverse, fma(-rest, inverse, fma(-sum, inverse, 1.0)), inverse);\n"
     "}\n"
     "\n"
     "// exp(x) = part * root * root. Where exp(x) itself is subnormal or 0 a product v factor exp(x) need not be, and\n"
@@ -6306,20 +6327,26 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "struct Reduced_exponential {\n"
     "    float less_1, root;\n"
     "};\n"
-    "__device__ inline Reduced_exponential reduced_exponential(float x) {\n"
-    "    x = x < -209.5f ? -209.5f : x; // root is 0 from here on\n"
-    "    // 1.5 2^23 rounds to whole numbers; k + 127 is the exponent of 2^k, and 24 more keep it positive down to k = -151\n"
-    "    constexpr float rounder = 12582912 + 127 + 24;\n"
-    "    float shifted = fmaf(x, 0.72134752044448170368f, rounder), k = shifted - rounder;\n"
-    "    float r = fmaf(k, -2.85721364e-06f, fmaf(k, -1.38629150390625f, x)); // log(4) in two parts\n"
+    "// 1.5 2^23 rounds to whole numbers; k + 127 is the exponent of 2^k, and 24 more keep it positive down to k = -151\n"
+    "constexpr float ROUNDER = 12582912 + 127 + 24;\n"
+    "constexpr float LOG_4_HIGH = 1.38629150390625f, LOG_4_LOW = 2.85721364e-06f; // k times the first is exact\n",
+    "__device__ inline float shifted_quotient(float x) {                          // k + ROUNDER\n"
+    "    return fmaf(x, 0.72134752044448170368f, ROUNDER);\n"
+    "}\n"
+    "__device__ inline Reduced_exponential exponential_of_remainder(float shifted, float r) {\n"
     "    // (exp(r) - 1 - r) / r^2, of least largest error: 2^-29 of exp(r) - 1\n"
     "    float q = fmaf(r, 2.48440974e-05f, 0.000200913782f);\n"
     "    q = fmaf(r, q, 0.00138897297f);\n"
-    "    q = fmaf(r, q, 0.00833266042f);\n",
+    "    q = fmaf(r, q, 0.00833266042f);\n"
     "    q = fmaf(r, q, 0.0416666456f);\n"
     "    q = fmaf(r, q, 0.166666716f);\n"
     "    q = fmaf(r, q, 0.5f);\n"
     "    return {fmaf(r * r, q, r), __uint_as_float(__float_as_uint(shifted) << 23) * 5.9604644775390625e-08f};\n"
+    "}\n"
+    "__device__ inline Reduced_exponential reduced_exponential(float x) {\n"
+    "    x = x < -209.5f ? -209.5f : x; // root is 0 from here on\n"
+    "    float shifted = shifted_quotient(x), k = shifted - ROUNDER;\n"
+    "    return exponential_of_remainder(shifted, fmaf(k, -LOG_4_LOW, fmaf(k, -LOG_4_HIGH, x)));\n"
     "}\n"
     "\n"
     "__device__ inline Exponential<float> exponential(float x) {\n"
@@ -6334,6 +6361,29 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    bool far = !(x > -600);\n"
     "    double e = exp(far ? 0.5 * x : x);\n"
     "    return {far ? 1 : e, far ? e : 1};\n"
+    "}\n"
+    "\n"
+    "// exp(-x y), the product not rounded, of x and y >= 0 and x y <= 209.9 in f32; with More exp(-x (y + more))\n"
+    "template <bool More>\n"
+    "__device__ inline Reduced_exponential reduced_exponential_of_product(float x, float y, float more) {\n"
+    "    float shifted = shifted_quotient(-x * y), k = shifted - ROUNDER, r = fmaf(-x, y, k * -LOG_4_HIGH);\n"
+    "    if (More)\n"
+    "        r = fmaf(-x, more, r);\n"
+    "    return exponential_of_remainder(shifted, fmaf(k, -LOG_4_LOW, r));\n"
+    "}\n"
+    "template <bool More>\n"
+    "__device__ inline Exponential<float> exponential_of_product(float x, float y, float more) {\n"
+    "    Reduced_exponential e = reduced_exponential_of_product<More>(x, y, more);\n"
+    "    return {1 + e.less_1, e.root};\n"
+    "}\n"
+    "template <bool More>\n"
+    "__device__ inline Exponential<double> exponential_of_product(double x, double y, double more) {\n"
+    "    double product = x * y;\n"
+    "    Exponential<double> e = exponential(-product);\n"
+    "    double rounded = fma(x, y, -product);\n"
+    "    if (More)\n"
+    "        rounded = fma(x, more, rounded);\n"
+    "    return {e.part == 1 ? 1 : fma(e.part, -rounded, e.part), e.root};\n"
     "}\n"
     "\n"
     "// exp(x) - 1 without cancellation near 0, of x <= 0; of -0 it may be 0\n"
@@ -6371,7 +6421,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    q = fmaf(e, q, 0.196921214f);\n"
     "    q = fmaf(e, q, -0.249580204f);\n"
     "    q = fmaf(e, q, 0.333304644f);\n"
-    "    q = fmaf(e, q, -0.499999315f);\n"
+    "    q = fmaf(e, q, -0.499999315f);\n",
     "    return fmaf(exponential.part * e, q, exponential.part);\n"
     "#else\n"
     "    // log(1 + e) / e, of least largest error: 2^-14\n"
@@ -6388,49 +6438,70 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "// >>the logistic function\n"
     "\n"
     "// Of a number x by way of exp(-|x|), accurate in both tails: s(x) = part * root * root, and s(-x)\n"
-    "template <class A> struct Logistic {\n"
-    "    A part, root, opposite;\n"
-    "};\n"
-    "template <class A> __device__ inline Logistic<A> logistic(A x) {\n"
-    "    bool below = x < 0;\n"
-    "    Exponential<A> e = exponential(-fabs(x));\n"
+    "template <class A> struct Logistic { A part, root, opposite; };\n"
+    "template <class A> __device__ inline Logistic<A> logistic(bool below, Exponential<A> e) {\n"
     "    A inverse = reciprocal_of_1_plus(e.part * e.root, e.root);\n"
     "    return {below ? e.part * inverse : inverse, below ? e.root : A(1), below ? inverse : e.value() * inverse};\n"
     "}\n"
+    "template <class A> __device__ inline Logistic<A> logistic(A x) {\n"
+    "    return logistic(x < 0, exponential(-fabs(x)));\n"
+    "}\n"
     "\n"
-    "// v factor s(x)\n"
-    "template <class A> __device__ inline A times_logistic(A v, A factor, A x) {\n"
-    "    Logistic<A> s = logistic(x);\n"
+    "// v factor s, which is s(x)\n"
+    "template <class A> __device__ inline A times_logistic(A v, A factor, Logistic<A> s) {\n"
     "    return v * s.root * (factor * s.part) * s.root;\n"
+    "}\n"
+    "template <class A> __device__ inline A times_logistic(A v, A factor, A x) {\n"
+    "    return times_logistic(v, factor, logistic(x));\n"
     "}\n"
     "template <class A> __device__ inline A times_logistic(A v, A x) {\n"
     "    return times_logistic(v, A(1), x);\n"
     "}\n"
     "\n"
-    "// v times the derivative of x s(w), w a function of x and `slope` its derivative: s(w) (1 + x slope s(-w)). A root goes\n"
-    "// into the sum, which may then not overflow where s(w) is 0. At infinity the formula is NaN.\n"
-    "template <class A> __device__ inline A times_gate_derivative(A v, A x, A w, A slope) {\n"
-    "    Logistic<A> s = logistic(w);\n"
-    "    return v * s.root * ((s.root + x * (s.opposite * s.root) * slope) * s.part);\n"
+    "// v times the derivative of x s(w), w a function of x and `slope + more` its derivative: s(w) (1 + x (slope + more)\n"
+    "// s(-w)). A root goes into the sum, which may then not overflow where s(w) is 0. At infinity the formula is NaN.\n"
+    "template <bool More, class A>\n"
+    "__device__ inline A times_gate_derivative(A v, A x, Logistic<A> s, A slope, A more) {\n"
+    "    if (!GEMMEPI_EXACT)\n"
+    "        return v * s.root * ((s.root + x * (s.opposite * s.root) * (More ? slope + more : slope)) * s.part);\n"
+    "    A scale = s.opposite * s.root, change = x * scale;\n"
+    "    if (More)\n"
+    "        change = fused(change, slope, fused(change, more, fused(x, scale, -change) * slope));\n"
+    "    else\n"
+    "        change *= slope;\n"
+    "    return v * s.root * fused(change, s.part, s.root * s.part);\n"
     "}\n"
     "\n"
     "// v factor s(x) s(-x), of x <= 0\n"
     "template <class A> __device__ inline A times_logistic_derivative(A v, A factor, A x) {\n"
-    "    Exponential<A> e = exponential(x);\n",
+    "    Exponential<A> e = exponential(x);\n"
     "    A inverse = reciprocal_of_1_plus(e.part * e.root, e.root);\n"
     "    return v * e.root * (e.part * inverse * inverse * (factor * e.root));\n"
     "}\n"
     "\n"
-    "// 2 sqrt(2/pi) (x + 0.044715 x^3), of which GELU_TANH is x times the logistic, and its derivative. This is held where\n"
-    "// the logistic of the other has long been 0 or 1, so that nothing overflows.\n"
-    "template <class A> __device__ inline A gelu_argument(A x) {\n"
-    "    constexpr double c = 2 * 0.79788456080286535588;\n"
-    "    return x * (A(c) + A(c * 0.044715) * (x * x));\n"
+    "// GELU_TANH and QUICK_GELU are x s(w), w = x factor, and slope + more is the derivative of w. All are of a number held\n"
+    "// where s(w) has long been 0 or 1, so that nothing overflows; at EXACT 0 only `more` needs it.\n"
+    "template <class A> struct Gate {\n"
+    "    Logistic<A> s; // of w\n"
+    "    A slope, more;\n"
+    "};\n"
+    "template <class A> __device__ inline Gate<A> gelu_gate(A x) {\n"
+    "    constexpr double c = 2 * 0.79788456080286535588; // 2 sqrt(2/pi) (x + 0.044715 x^3)\n"
+    "    constexpr A end = sizeof(A) == 8 ? A(40) : A(13.8);\n"
+    "    A size = GEMMEPI_EXACT && fabs(x) > end ? end : fabs(x), square = size * size;\n"
+    "    A factor = fused(A(c * 0.044715), square, A(c));\n"
+    "    A more = A(c * 0.134145) * (GEMMEPI_EXACT || square < 4096 ? square : A(4096));\n"
+    "    if (!GEMMEPI_EXACT)\n"
+    "        return {logistic(x * factor), A(c), more};\n"
+    "    A rest = fused(A(c * 0.044715), square, A(c) - factor); // what was rounded off\n"
+    "    return {logistic(x < 0, exponential_of_product<true>(size, factor, rest)), A(c), more};\n"
     "}\n"
-    "template <class A> __device__ inline A gelu_argument_derivative(A x) {\n"
-    "    constexpr double c = 2 * 0.79788456080286535588;\n"
-    "    A square = x * x;\n"
-    "    return A(c) + A(c * 0.134145) * (square < 4096 ? square : A(4096));\n"
+    "template <class A> __device__ inline Gate<A> quick_gelu_gate(A x) {\n"
+    "    constexpr A end = sizeof(A) == 8 ? A(1000) : A(123.2);\n"
+    "    if (!GEMMEPI_EXACT)\n"
+    "        return {logistic(A(1.702) * x), A(1.702), A(0)};\n"
+    "    A size = fabs(x) > end ? end : fabs(x);\n"
+    "    return {logistic(x < 0, exponential_of_product<false>(size, A(1.702), A(0))), A(1.702), A(0)};\n",
     "}\n"
     "\n"
     "// >>the normal distribution\n"
@@ -6439,33 +6510,55 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "// is a ratio of polynomials with positive coefficients, made with Lawson's iteration on 0 <= y <= 20 for the least\n"
     "// largest relative error; from there on the exponential is 0 in f32, whatever v is.\n"
     "template <bool Derivative> __device__ inline float times_normal(float v, float x) {\n"
+    "#if GEMMEPI_EXACT\n"
+    "    float size = fabsf(x), y = fminf(size, 20.47f); // root is 0 from here on\n"
+    "    Reduced_exponential e = reduced_exponential_of_product<false>(y, 0.5f * y, 0);\n"
+    "    // 2^-27.8 (1 + y^2 / 8): in the tail a rounding of x weighs more. Both are times 53/64: most of their sums then lie\n"
+    "    // below a power of two, where a rounding weighs least.\n"
+    "    float above =\n"
+    "        fmaf(y, fmaf(y, fmaf(y, fmaf(y, 0.0031668392f, 0.03207509f), 0.14717144f), 0.35697037f), 0.4140625f);\n"
+    "    float under = fmaf(y, 0.0079379715f, 0.08040679f);\n"
+    "    float slope = fmaf(y, fmaf(y, fmaf(y, under, 0.37669387f), 0.97712195f), 1.374689f);\n"
+    "    under = fmaf(y, slope, 0.828125f);\n"
+    "    // as in ratio(), and the step knows what was rounded off the sum below\n"
+    "    float inverse = fast_reciprocal(under), tail = above * inverse, lost = fmaf(y, slope, 0.828125f - under);\n"
+    "    tail = fmaf(inverse, fmaf(-lost, tail, fmaf(-under, tail, above)), tail);\n"
+    "    if (Derivative)\n"
+    "        tail = fmaf(size, -0.39894228040143267794f, tail);\n"
+    "    tail = fmaf(tail, e.less_1, tail) * e.root;\n"
+    "    return (x < 0 ? v * tail : v) * (x < 0 ? e.root : fmaf(-tail, e.root, 1));\n"
+    "#else\n"
     "    float size = fabsf(x), y = fminf(size, 20);\n"
     "    Exponential<float> e = exponential(-0.5f * x * x);\n"
-    "#if GEMMEPI_EXACT\n"
-    "    // 2^-27.8 (1 + y^2 / 8): in the tail a rounding of x weighs more. Both are times 7/8: the sums of small y then lie\n"
-    "    // below a power of two, where a rounding weighs least.\n"
-    "    float above = fmaf(y, fmaf(y, fmaf(y, fmaf(y, 0.0033460944f, 0.0338906609f), 0.155501902f), 0.377176225f), 0.4375f);\n"
-    "    float under = fmaf(y, 0.00838729087f, 0.0849581212f);\n"
-    "    under = fmaf(y, fmaf(y, fmaf(y, fmaf(y, under, 0.398016185f), 1.03243077f), 1.45250154f), 0.875f);\n"
-    "#else\n"
     "    // 2^-14.9\n"
     "    float above = fmaf(y, fmaf(y, 0.0654278398f, 0.285007954f), 0.500016153f);\n"
     "    float under = fmaf(y, fmaf(y, fmaf(y, 0.163887367f, 0.718412399f), 1.3688705f), 1);\n"
-    "#endif\n"
     "    float tail = ratio(above, under);\n"
     "    if (Derivative)\n"
     "        tail = fmaf(size, -0.39894228040143267794f, tail);\n"
     "    tail *= e.root;\n"
     "    float rest = e.part * e.root;\n"
     "    return (x < 0 ? v * tail : v) * (x < 0 ? rest : fmaf(-tail, rest, 1));\n"
+    "#endif\n"
     "}\n"
+    "constexpr double SQRT_HALF = 0.70710678118654752440,\n"
+    "                 SQRT_HALF_REST = 4.8336466567264567e-17; // first less second\n"
+    "constexpr double INV_SQRT_2PI = 0.39894228040143267794;\n"
     "template <bool Derivative> __device__ inline double times_normal(double v, double x) {\n"
+    "    double y = x > 40 ? 40 : x, square = y * y, argument = y * -SQRT_HALF;\n"
     "    Exponential<double> e = exponential(-0.5 * x * x);\n"
-    "    double argument = x * -0.70710678118654752440, factor = Derivative ? x * 0.39894228040143267794 : 0;\n"
-    "    if (x > -30)\n"
-    "        return v * (Derivative ? 0.5 * erfc(argument) + factor * e.value() : 0.5 * erfc(argument));\n"
+    "    if (x > -30) { // corrected for what was rounded off the square and off the argument\n"
+    "        double of_square = fma(y, y, -square),\n"
+    "               of_argument = fma(y, -SQRT_HALF, -argument) + y * SQRT_HALF_REST;\n"
+    "        double less = of_argument * -0.56418958354775628695, half;\n"
+    "        half = square < 1 ? fma(-0.5, erf(argument), 0.5) : 0.5 * erfc(argument); // erf has the smaller error\n"
+    "        if (Derivative)\n"
+    "            less = fma(x, INV_SQRT_2PI, fma(y * INV_SQRT_2PI, -0.5 * of_square, less));\n"
+    "        return v * fma(less, e.value(), half);\n"
+    "    }\n"
+    "    double factor = Derivative ? x * INV_SQRT_2PI : 0;\n"
     "    // before erfc is subnormal: erfcx(y) = exp(y^2) erfc(y)\n"
-    "    return v * e.root * (e.part * (0.5 * erfcx(argument) + factor)) * e.root;\n"
+    "    return v * e.root * (e.part * (0.5 * erfcx(x * -SQRT_HALF) + factor)) * e.root;\n"
     "}\n"
     "\n"
     "// >>softplus and mish\n"
@@ -6478,13 +6571,15 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "\n"
     "// tanh(log(1 + exp(x))) is n / (1 + n), n = e + e^2 / 2, e = exp(x): MISH is x times this, and its derivative\n"
     "// (n + x e (1 + e) / (1 + n)) / (1 + n). Both are e.root^2 times something. From FAR on the tanh is 1 to a unit of A.\n"
-    "template <class A> struct Mish {\n"
+    "template <class A> struct Mish {\n",
     "    Exponential<A> e;\n"
     "    A n, inverse; // n without e.root^2, and 1 / (1 + n)\n"
     "};\n"
     "template <class A> constexpr A FAR = sizeof(A) == 8 ? A(40) : A(20);\n"
     "template <class A> __device__ inline Mish<A> mish_parts(A x) {\n"
     "    Exponential<A> e = exponential(x > FAR<A> ? FAR<A> : x);\n"
+    "    if (GEMMEPI_EXACT && x > 0)\n"
+    "        e = {e.value(), 1};\n"
     "    A n = e.part + e.part * (A(0.5) * e.value());\n"
     "    return {e, n, reciprocal_of_1_plus(n * e.root, e.root)};\n"
     "}\n"
@@ -6492,11 +6587,17 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    Mish<A> m = mish_parts(x);\n"
     "    A y = x * m.e.root * (m.n * m.inverse) * m.e.root;\n"
     "    return x > FAR<A> ? x : y;\n"
-    "}\n",
+    "}\n"
     "template <class A> __device__ inline A times_mish_derivative(A v, A x) {\n"
     "    Mish<A> m = mish_parts(x);\n"
-    "    A sum = m.n + x * ((m.e.part + m.e.part * m.e.value()) * m.inverse);\n"
-    "    A y = v * (sum * m.inverse * m.e.root) * m.e.root;\n"
+    "    A rise = m.e.part + m.e.part * m.e.value(), y;\n"
+    "    if (GEMMEPI_EXACT) { // above 0 the root is 1, and n / (1 + n) = 1 - 1 / (1 + n) is rounded less often\n"
+    "        A sum = fused(x * rise, m.inverse, x > 0 ? A(-1) : m.n);\n"
+    "        y = v * m.e.root * fused(sum * m.inverse, m.e.root, x > 0 ? A(1) : A(-0.0));\n"
+    "    } else {\n"
+    "        A sum = m.n + x * (rise * m.inverse);\n"
+    "        y = v * (sum * m.inverse * m.e.root) * m.e.root;\n"
+    "    }\n"
     "    return x > FAR<A> ? v + (x - x) : y; // at infinity the formula is NaN\n"
     "}\n"
     "\n"
@@ -6515,7 +6616,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    if constexpr (Activation == RELU)\n"
     "        return x > 0 || x != x ? x : A(0);\n"
     "    else if constexpr (Activation == GELU_TANH)\n"
-    "        return times_logistic(x, gelu_argument(x));\n"
+    "        return times_logistic(x, A(1), gelu_gate(x).s);\n"
     "    else if constexpr (Activation == GELU_ERF)\n"
     "        return times_normal<false>(x, x);\n"
     "    else if constexpr (Activation == SILU)\n"
@@ -6532,7 +6633,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    } else if constexpr (Activation == SQUARED_RELU)\n"
     "        return x > 0 || x != x ? x * x : A(0);\n"
     "    else if constexpr (Activation == QUICK_GELU)\n"
-    "        return times_logistic(x, A(1.702) * x);\n"
+    "        return times_logistic(x, A(1), quick_gelu_gate(x).s);\n"
     "    else if constexpr (Activation == SOFTPLUS)\n"
     "        return softplus(x);\n"
     "    else if constexpr (Activation == HARDSWISH)\n"
@@ -6548,15 +6649,16 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    if constexpr (Activation == RELU) {\n"
     "        return x > 0 ? v : A(0);\n"
     "    } else if constexpr (Activation == GELU_TANH) {\n"
-    "        return times_gate_derivative(v, x, gelu_argument(x), gelu_argument_derivative(x));\n"
+    "        Gate<A> gate = gelu_gate(x);\n"
+    "        return times_gate_derivative<true>(v, x, gate.s, gate.slope, gate.more);\n"
     "    } else if constexpr (Activation == GELU_ERF) {\n"
     "        return times_normal<true>(v, x);\n"
     "    } else if constexpr (Activation == SILU) {\n"
-    "        return times_gate_derivative(v, x, x, A(1));\n"
+    "        return times_gate_derivative<false>(v, x, logistic(x), A(1), A(0));\n"
     "    } else if constexpr (Activation == SIGMOID) {\n"
     "        return times_logistic_derivative(v, A(1), -fabs(x));\n"
     "    } else if constexpr (Activation == TANH) {\n"
-    "        return times_logistic_derivative(v, A(4), -2 * fabs(x));\n"
+    "        return times_logistic_derivative(v, A(4), -2 * fabs(x));\n",
     "    } else if constexpr (Activation == LEAKY_RELU) {\n"
     "        return x > 0 ? v : x == x ? v * parameter : x;\n"
     "    } else if constexpr (Activation == ELU) {\n"
@@ -6565,7 +6667,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    } else if constexpr (Activation == SQUARED_RELU) {\n"
     "        return x > 0 || x != x ? v * (2 * x) : A(0);\n"
     "    } else if constexpr (Activation == QUICK_GELU) {\n"
-    "        return times_gate_derivative(v, x, A(1.702) * x, A(1.702));\n"
+    "        Gate<A> gate = quick_gelu_gate(x);\n"
+    "        return times_gate_derivative<false>(v, x, gate.s, gate.slope, gate.more);\n"
     "    } else if constexpr (Activation == SOFTPLUS) {\n"
     "        return times_logistic(v, x);\n"
     "    } else if constexpr (Activation == HARDSWISH) {\n"
@@ -6578,15 +6681,15 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "}\n"
     "\n"
     "// v times the activation, which may be subnormal or 0 where the product is not.\n"
-    "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n",
+    "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n"
     "    if constexpr (Activation == GELU_TANH)\n"
-    "        return times_logistic(v, x, gelu_argument(x));\n"
+    "        return times_logistic(v, x, gelu_gate(x).s);\n"
     "    else if constexpr (Activation == SILU)\n"
     "        return times_logistic(v, x, x);\n"
     "    else if constexpr (Activation == SIGMOID)\n"
     "        return times_logistic(v, A(1), x);\n"
     "    else if constexpr (Activation == QUICK_GELU)\n"
-    "        return times_logistic(v, x, A(1.702) * x);\n"
+    "        return times_logistic(v, x, quick_gelu_gate(x).s);\n"
     "    else\n"
     "        return v * activate<Activation>(x, parameter);\n"
     "}\n",
@@ -9771,6 +9874,47 @@ static double gemmepi__gelu_argument(double x) {
     return x * (2 * GEMMEPI__SQRT_2_OVER_PI + 2 * GEMMEPI__SQRT_2_OVER_PI * 0.044715 * (x * x));
 }
 
+/* exp(-x (y + more)) of x, y >= 0 and finite products, which are not rounded; more is small */
+static double gemmepi__exp_of_product(double x, double y, double more) {
+    double product = x * y, e = exp(-product);
+    return fma(e, -fma(x, more, fma(x, y, -product)), e);
+}
+
+/* 1 / (1 + x), with what was rounded off the sum */
+static double gemmepi__reciprocal_of_1_plus(double x) {
+    double sum = 1 + x, rest = sum > 2 ? 1 - (sum - x) : x - (sum - 1), inverse = 1 / sum;
+    return fma(inverse, fma(-rest, inverse, fma(-sum, inverse, 1)), inverse);
+}
+
+/* The derivative of x s(w), of e = exp(-|w|) and the derivative slope + more of w: s(w) (1 + x (slope + more) s(-w)) */
+static double gemmepi__gate_derivative(double x, double e, double slope, double more) {
+    double inverse = gemmepi__reciprocal_of_1_plus(e), small = e * inverse;
+    double s = x < 0 ? small : inverse, opposite = x < 0 ? inverse : small, change = x * opposite;
+    change = fma(change, slope, fma(change, more, fma(x, opposite, -change) * slope));
+    return fma(change, s, s);
+}
+
+/* e = exp(-|w|) of w = gemmepi__gelu_argument(x) where |x| < 30, and beyond that 0 */
+static double gemmepi__gelu_exponential(double x) {
+    double c = 2 * GEMMEPI__SQRT_2_OVER_PI, size = x < 0 ? -x : x, square, factor;
+    size = size > 30 ? 30 : size;
+    square = size * size;
+    factor = fma(c * 0.044715, square, c);
+    return gemmepi__exp_of_product(size, factor, fma(c * 0.044715, square, c - factor));
+}
+
+/* what was rounded off -x sqrt(1/2), times the slope of erfc / 2 but for its exponential; of bounded x */
+static double gemmepi__rounded_off(double x) {
+    double argument = -x * GEMMEPI__SQRT_HALF;
+    return (fma(-x, GEMMEPI__SQRT_HALF, -argument) + x * 4.8336466567264567e-17) * -0.56418958354775628695;
+}
+
+static double gemmepi__normal(double x) {
+    double within = x > 40 ? 40 : x < -40 ? -40 : x;
+    return fma(gemmepi__rounded_off(within), exp(-0.5 * within * within),
+               0.5 * erfc(-within * GEMMEPI__SQRT_HALF));
+}
+
 /* log(1 + exp(x)), accurate in the left tail */
 static double gemmepi__softplus(double x) {
     return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
@@ -9788,9 +9932,12 @@ static double gemmepi__activate(uint32_t activation, double parameter, double x)
     case GEMMEPI_RELU:
         return x > 0 || x != x ? x : 0;
     case GEMMEPI_GELU_TANH:
-        return gemmepi__scaled_logistic(x, gemmepi__gelu_argument(x));
+        if (x < -15)
+            return gemmepi__scaled_logistic(x, gemmepi__gelu_argument(x));
+        n = gemmepi__gelu_exponential(x);
+        return x * ((x < 0 ? n : 1) / (1 + n));
     case GEMMEPI_GELU_ERF:
-        return x * (0.5 * erfc(-x * GEMMEPI__SQRT_HALF));
+        return x * gemmepi__normal(x);
     case GEMMEPI_SILU:
         return gemmepi__scaled_logistic(x, x);
     case GEMMEPI_SIGMOID:
@@ -9821,9 +9968,12 @@ static double gemmepi__activate(uint32_t activation, double parameter, double x)
 
 /* That of the RELUs is applied by selection: see below. */
 static double gemmepi__derivative(uint32_t activation, double parameter, double x) {
-    double argument, within, size, n;
+    double argument, within, size, n, rest;
     switch (activation) {
     case GEMMEPI_GELU_TANH:
+        if (x >= -15)
+            return gemmepi__gate_derivative(x, gemmepi__gelu_exponential(x), 2 * GEMMEPI__SQRT_2_OVER_PI,
+                                            2 * GEMMEPI__SQRT_2_OVER_PI * 0.134145 * (x > 30 ? 900 : x * x));
         argument = gemmepi__gelu_argument(x);
         /* beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN */
         within = x > 64 && x < HUGE_VAL ? 64 : x < -64 && x > -HUGE_VAL ? -64 : x;
@@ -9831,8 +9981,16 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
                                                 (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
                                         argument);
     case GEMMEPI_GELU_ERF:
-        return 0.5 * erfc(-x * GEMMEPI__SQRT_HALF) + x * (GEMMEPI__INV_SQRT_2PI * exp(-0.5 * x * x));
+        within = x > 40 ? 40 : x < -40 ? -40 : x;
+        size = within * within;
+        argument = -within * GEMMEPI__SQRT_HALF;
+        /* what was rounded off the argument, off the square and off x / sqrt(2 pi) */
+        rest = gemmepi__rounded_off(within);
+        rest = fma(within * GEMMEPI__INV_SQRT_2PI, -0.5 * fma(within, within, -size), rest);
+        return fma(fma(x, GEMMEPI__INV_SQRT_2PI, rest), exp(-0.5 * x * x), 0.5 * erfc(argument));
     case GEMMEPI_SILU:
+        if (x >= -600)
+            return gemmepi__gate_derivative(x, exp(x < 0 ? x : -x), 1, 0);
         return gemmepi__scaled_logistic(1 + x * gemmepi__logistic(-x), x);
     case GEMMEPI_SIGMOID:
         return gemmepi__logistic(x) * gemmepi__logistic(-x);
@@ -9846,6 +10004,10 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
     case GEMMEPI_SQUARED_RELU:
         return x > 0 || x != x ? 2 * x : 0;
     case GEMMEPI_QUICK_GELU: /* 1.702 x must not overflow where x does not */
+        if (x >= -350) {
+            size = x < 0 ? -x : x > 1000 ? 1000 : x;
+            return gemmepi__gate_derivative(x, gemmepi__exp_of_product(size, 1.702, 0), 1.702, 0);
+        }
         argument = 1.702 * (x > 1e300 && x < HUGE_VAL ? 1e300 : x < -1e300 && x > -HUGE_VAL ? -1e300 : x);
         return gemmepi__scaled_logistic(1 + argument * gemmepi__logistic(-argument), argument);
     case GEMMEPI_SOFTPLUS:
@@ -9857,8 +10019,12 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
             return gemmepi__scaled_logistic(1 + x, x);
         if (x > 40)
             return 1 + (x - x); /* at infinity the formula is NaN */
-        n = gemmepi__mish_product(x);
-        return n / (n + 2) + x * gemmepi__logistic(x) * (2 / (n + 2)) * (1 + n / (n + 2));
+        /* above 0 n / (1 + n) is 1 - 1 / (1 + n), which is rounded less often */
+        argument = exp(x);
+        n = fma(argument, 0.5 * argument, argument);
+        size = gemmepi__reciprocal_of_1_plus(n);
+        rest = fma(x * fma(argument, argument, argument), size, x > 0 ? -1 : n);
+        return x > 0 ? fma(rest, size, 1) : rest * size;
     default:
         return 1;
     }

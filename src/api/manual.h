@@ -135,12 +135,12 @@
    axes are sorted and merged first, transposes go through shared memory, and 16 bytes are moved at a time wherever a tensor
    is dense and aligned along one axis. Sums (bias_grad, gradients of what was broadcast) take one launch or two. In each,
    values are computed in F32 (F64) and rounded once: with f the function, u the unit roundoff of the stored type and some
-   |d| <= 2 u, |e| <= 5 u, the result is f(x (1 + d)) (1 + e), or within 5 u of the largest term that is added, and within the
-   smallest subnormal (in F64 6.5 u for the derivative of GELU_TANH and 6.2 u for that of GELU_ERF); the casts and
-   selections are exact to a rounding, but that scales are multiplied in before it, and y_scale by way of its reciprocal. Results of 16 bits take shorter forms of the functions
-   (2^-12), and those below 2^-126 may be 0. Gates multiply an activation that has been rounded to F32 (F64): where it is
-   subnormal, so is its precision. A strided output costs more than it writes: memory reads the 32 bytes of which
-   only a part is written.
+   |d| <= 2 u, |e| <= 4 u, the result is f(x (1 + d)) (1 + e), or within 4 u of the largest term that is added, and within
+   the smallest subnormal; a product with dy or with a gate's value is one rounding more. Casts and selections are exact to a
+   rounding, but that scales are multiplied in before it, and y_scale by way of its reciprocal. Results of 16 bits take shorter
+   forms of the functions (2^-12), and those below 2^-126 may be 0. Gates multiply an activation that has been rounded to F32
+   (F64): where it is subnormal, so is its precision. A strided output costs more than it writes: memory reads the 32 bytes of
+   which only a part is written.
 
    CAST_Y_SCALE makes operands for fp8 products: the scale of each row, 128-vector or block is found and written in the layout
    drawn above, and goes to args.scale_a or scale_b as it is. Vectors and blocks take one pass, whole tensors and rows two.

@@ -31,6 +31,47 @@ static double gemmepi__gelu_argument(double x) {
     return x * (2 * GEMMEPI__SQRT_2_OVER_PI + 2 * GEMMEPI__SQRT_2_OVER_PI * 0.044715 * (x * x));
 }
 
+/* exp(-x (y + more)) of x, y >= 0 and finite products, which are not rounded; more is small */
+static double gemmepi__exp_of_product(double x, double y, double more) {
+    double product = x * y, e = exp(-product);
+    return fma(e, -fma(x, more, fma(x, y, -product)), e);
+}
+
+/* 1 / (1 + x), with what was rounded off the sum */
+static double gemmepi__reciprocal_of_1_plus(double x) {
+    double sum = 1 + x, rest = sum > 2 ? 1 - (sum - x) : x - (sum - 1), inverse = 1 / sum;
+    return fma(inverse, fma(-rest, inverse, fma(-sum, inverse, 1)), inverse);
+}
+
+/* The derivative of x s(w), of e = exp(-|w|) and the derivative slope + more of w: s(w) (1 + x (slope + more) s(-w)) */
+static double gemmepi__gate_derivative(double x, double e, double slope, double more) {
+    double inverse = gemmepi__reciprocal_of_1_plus(e), small = e * inverse;
+    double s = x < 0 ? small : inverse, opposite = x < 0 ? inverse : small, change = x * opposite;
+    change = fma(change, slope, fma(change, more, fma(x, opposite, -change) * slope));
+    return fma(change, s, s);
+}
+
+/* e = exp(-|w|) of w = gemmepi__gelu_argument(x) where |x| < 30, and beyond that 0 */
+static double gemmepi__gelu_exponential(double x) {
+    double c = 2 * GEMMEPI__SQRT_2_OVER_PI, size = x < 0 ? -x : x, square, factor;
+    size = size > 30 ? 30 : size;
+    square = size * size;
+    factor = fma(c * 0.044715, square, c);
+    return gemmepi__exp_of_product(size, factor, fma(c * 0.044715, square, c - factor));
+}
+
+/* what was rounded off -x sqrt(1/2), times the slope of erfc / 2 but for its exponential; of bounded x */
+static double gemmepi__rounded_off(double x) {
+    double argument = -x * GEMMEPI__SQRT_HALF;
+    return (fma(-x, GEMMEPI__SQRT_HALF, -argument) + x * 4.8336466567264567e-17) * -0.56418958354775628695;
+}
+
+static double gemmepi__normal(double x) {
+    double within = x > 40 ? 40 : x < -40 ? -40 : x;
+    return fma(gemmepi__rounded_off(within), exp(-0.5 * within * within),
+               0.5 * erfc(-within * GEMMEPI__SQRT_HALF));
+}
+
 /* log(1 + exp(x)), accurate in the left tail */
 static double gemmepi__softplus(double x) {
     return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
@@ -48,9 +89,12 @@ static double gemmepi__activate(uint32_t activation, double parameter, double x)
     case GEMMEPI_RELU:
         return x > 0 || x != x ? x : 0;
     case GEMMEPI_GELU_TANH:
-        return gemmepi__scaled_logistic(x, gemmepi__gelu_argument(x));
+        if (x < -15)
+            return gemmepi__scaled_logistic(x, gemmepi__gelu_argument(x));
+        n = gemmepi__gelu_exponential(x);
+        return x * ((x < 0 ? n : 1) / (1 + n));
     case GEMMEPI_GELU_ERF:
-        return x * (0.5 * erfc(-x * GEMMEPI__SQRT_HALF));
+        return x * gemmepi__normal(x);
     case GEMMEPI_SILU:
         return gemmepi__scaled_logistic(x, x);
     case GEMMEPI_SIGMOID:
@@ -81,9 +125,12 @@ static double gemmepi__activate(uint32_t activation, double parameter, double x)
 
 /* That of the RELUs is applied by selection: see below. */
 static double gemmepi__derivative(uint32_t activation, double parameter, double x) {
-    double argument, within, size, n;
+    double argument, within, size, n, rest;
     switch (activation) {
     case GEMMEPI_GELU_TANH:
+        if (x >= -15)
+            return gemmepi__gate_derivative(x, gemmepi__gelu_exponential(x), 2 * GEMMEPI__SQRT_2_OVER_PI,
+                                            2 * GEMMEPI__SQRT_2_OVER_PI * 0.134145 * (x > 30 ? 900 : x * x));
         argument = gemmepi__gelu_argument(x);
         /* beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN */
         within = x > 64 && x < HUGE_VAL ? 64 : x < -64 && x > -HUGE_VAL ? -64 : x;
@@ -91,8 +138,16 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
                                                 (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
                                         argument);
     case GEMMEPI_GELU_ERF:
-        return 0.5 * erfc(-x * GEMMEPI__SQRT_HALF) + x * (GEMMEPI__INV_SQRT_2PI * exp(-0.5 * x * x));
+        within = x > 40 ? 40 : x < -40 ? -40 : x;
+        size = within * within;
+        argument = -within * GEMMEPI__SQRT_HALF;
+        /* what was rounded off the argument, off the square and off x / sqrt(2 pi) */
+        rest = gemmepi__rounded_off(within);
+        rest = fma(within * GEMMEPI__INV_SQRT_2PI, -0.5 * fma(within, within, -size), rest);
+        return fma(fma(x, GEMMEPI__INV_SQRT_2PI, rest), exp(-0.5 * x * x), 0.5 * erfc(argument));
     case GEMMEPI_SILU:
+        if (x >= -600)
+            return gemmepi__gate_derivative(x, exp(x < 0 ? x : -x), 1, 0);
         return gemmepi__scaled_logistic(1 + x * gemmepi__logistic(-x), x);
     case GEMMEPI_SIGMOID:
         return gemmepi__logistic(x) * gemmepi__logistic(-x);
@@ -106,6 +161,10 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
     case GEMMEPI_SQUARED_RELU:
         return x > 0 || x != x ? 2 * x : 0;
     case GEMMEPI_QUICK_GELU: /* 1.702 x must not overflow where x does not */
+        if (x >= -350) {
+            size = x < 0 ? -x : x > 1000 ? 1000 : x;
+            return gemmepi__gate_derivative(x, gemmepi__exp_of_product(size, 1.702, 0), 1.702, 0);
+        }
         argument = 1.702 * (x > 1e300 && x < HUGE_VAL ? 1e300 : x < -1e300 && x > -HUGE_VAL ? -1e300 : x);
         return gemmepi__scaled_logistic(1 + argument * gemmepi__logistic(-argument), argument);
     case GEMMEPI_SOFTPLUS:
@@ -117,8 +176,12 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
             return gemmepi__scaled_logistic(1 + x, x);
         if (x > 40)
             return 1 + (x - x); /* at infinity the formula is NaN */
-        n = gemmepi__mish_product(x);
-        return n / (n + 2) + x * gemmepi__logistic(x) * (2 / (n + 2)) * (1 + n / (n + 2));
+        /* above 0 n / (1 + n) is 1 - 1 / (1 + n), which is rounded less often */
+        argument = exp(x);
+        n = fma(argument, 0.5 * argument, argument);
+        size = gemmepi__reciprocal_of_1_plus(n);
+        rest = fma(x * fma(argument, argument, argument), size, x > 0 ? -1 : n);
+        return x > 0 ? fma(rest, size, 1) : rest * size;
     default:
         return 1;
     }

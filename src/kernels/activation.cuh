@@ -5,10 +5,9 @@
 // distribution. In f32 there are no branches but selections, so that the time does not depend on the numbers.
 //
 // Measured on the host against long double, with errors of 2^-22.5 and of one unit in the last place put into the
-// hardware's exponential and reciprocal, over all exponents and densely where the functions bend; u = 2^-24:
-//   EXACT 1  f(x (1 + d)) (1 + e) with |d| <= 2 u, |e| <= 4 u, also where the result is subnormal, where e may be one
-//            smallest subnormal. A little more take GELU_ERF (4.3 u) and, of the largest term added and with the
-//            factor v, the derivatives of MISH (4.3 u) and GELU_TANH (4.7 u).
+// hardware's exponential and reciprocal, over all exponents and densely where the functions bend; u = 2^-24, 2^-53:
+//   EXACT 1  f(x (1 + d)) (1 + e) with |d| <= 2 u, |e| <= 3.9 u of the largest term added, also with a factor v and
+//            where the result is subnormal, where e may be one smallest subnormal. In f64 so with CUDA's exp and erf.
 //   EXACT 0  relative 2^-14, of a derivative's largest term; results below 1.2e-38 may be 0, and so may those of
 //            |v| > 5e35 where exp(x) < 2^-252.
 #pragma once
@@ -18,7 +17,20 @@
 #endif
 
 enum {
-    NONE, RELU, GELU_TANH, GELU_ERF, SILU, SIGMOID, TANH, LEAKY_RELU, ELU, SQUARED_RELU, QUICK_GELU, SOFTPLUS, HARDSWISH, MISH
+    NONE,
+    RELU,
+    GELU_TANH,
+    GELU_ERF,
+    SILU,
+    SIGMOID,
+    TANH,
+    LEAKY_RELU,
+    ELU,
+    SQUARED_RELU,
+    QUICK_GELU,
+    SOFTPLUS,
+    HARDSWISH,
+    MISH
 };
 
 // >>the functions they are made of
@@ -33,6 +45,14 @@ __device__ inline float fast_reciprocal(float x) {
     float y;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
+}
+
+// x y + z with one rounding, whatever the compiler joins
+__device__ inline float fused(float x, float y, float z) {
+    return fmaf(x, y, z);
+}
+__device__ inline double fused(double x, double y, double z) {
+    return fma(x, y, z);
 }
 
 // x / y of 1 <= y < 2^126, where x / y does not overflow; a step of Newton's leaves little more than one rounding
@@ -50,7 +70,8 @@ __device__ inline float reciprocal_of_1_plus(float x, float y) {
     return fmaf(inverse, fmaf(-rest, inverse, fmaf(-sum, inverse, 1)), inverse);
 }
 __device__ inline double reciprocal_of_1_plus(double x, double y) {
-    return 1 / (1 + x * y);
+    double sum = fma(x, y, 1.0), inverse = 1 / sum, rest = fma(x, y, 1 - sum);
+    return fma(inverse, fma(-rest, inverse, fma(-sum, inverse, 1.0)), inverse);
 }
 
 // exp(x) = part * root * root. Where exp(x) itself is subnormal or 0 a product v factor exp(x) need not be, and
@@ -66,12 +87,13 @@ template <class A> struct Exponential {
 struct Reduced_exponential {
     float less_1, root;
 };
-__device__ inline Reduced_exponential reduced_exponential(float x) {
-    x = x < -209.5f ? -209.5f : x; // root is 0 from here on
-    // 1.5 2^23 rounds to whole numbers; k + 127 is the exponent of 2^k, and 24 more keep it positive down to k = -151
-    constexpr float rounder = 12582912 + 127 + 24;
-    float shifted = fmaf(x, 0.72134752044448170368f, rounder), k = shifted - rounder;
-    float r = fmaf(k, -2.85721364e-06f, fmaf(k, -1.38629150390625f, x)); // log(4) in two parts
+// 1.5 2^23 rounds to whole numbers; k + 127 is the exponent of 2^k, and 24 more keep it positive down to k = -151
+constexpr float ROUNDER = 12582912 + 127 + 24;
+constexpr float LOG_4_HIGH = 1.38629150390625f, LOG_4_LOW = 2.85721364e-06f; // k times the first is exact
+__device__ inline float shifted_quotient(float x) {                          // k + ROUNDER
+    return fmaf(x, 0.72134752044448170368f, ROUNDER);
+}
+__device__ inline Reduced_exponential exponential_of_remainder(float shifted, float r) {
     // (exp(r) - 1 - r) / r^2, of least largest error: 2^-29 of exp(r) - 1
     float q = fmaf(r, 2.48440974e-05f, 0.000200913782f);
     q = fmaf(r, q, 0.00138897297f);
@@ -80,6 +102,11 @@ __device__ inline Reduced_exponential reduced_exponential(float x) {
     q = fmaf(r, q, 0.166666716f);
     q = fmaf(r, q, 0.5f);
     return {fmaf(r * r, q, r), __uint_as_float(__float_as_uint(shifted) << 23) * 5.9604644775390625e-08f};
+}
+__device__ inline Reduced_exponential reduced_exponential(float x) {
+    x = x < -209.5f ? -209.5f : x; // root is 0 from here on
+    float shifted = shifted_quotient(x), k = shifted - ROUNDER;
+    return exponential_of_remainder(shifted, fmaf(k, -LOG_4_LOW, fmaf(k, -LOG_4_HIGH, x)));
 }
 
 __device__ inline Exponential<float> exponential(float x) {
@@ -94,6 +121,29 @@ __device__ inline Exponential<double> exponential(double x) {
     bool far = !(x > -600);
     double e = exp(far ? 0.5 * x : x);
     return {far ? 1 : e, far ? e : 1};
+}
+
+// exp(-x y), the product not rounded, of x and y >= 0 and x y <= 209.9 in f32; with More exp(-x (y + more))
+template <bool More>
+__device__ inline Reduced_exponential reduced_exponential_of_product(float x, float y, float more) {
+    float shifted = shifted_quotient(-x * y), k = shifted - ROUNDER, r = fmaf(-x, y, k * -LOG_4_HIGH);
+    if (More)
+        r = fmaf(-x, more, r);
+    return exponential_of_remainder(shifted, fmaf(k, -LOG_4_LOW, r));
+}
+template <bool More>
+__device__ inline Exponential<float> exponential_of_product(float x, float y, float more) {
+    Reduced_exponential e = reduced_exponential_of_product<More>(x, y, more);
+    return {1 + e.less_1, e.root};
+}
+template <bool More>
+__device__ inline Exponential<double> exponential_of_product(double x, double y, double more) {
+    double product = x * y;
+    Exponential<double> e = exponential(-product);
+    double rounded = fma(x, y, -product);
+    if (More)
+        rounded = fma(x, more, rounded);
+    return {e.part == 1 ? 1 : fma(e.part, -rounded, e.part), e.root};
 }
 
 // exp(x) - 1 without cancellation near 0, of x <= 0; of -0 it may be 0
@@ -148,30 +198,38 @@ __device__ inline double logarithm_of_1_plus(Exponential<double> e) {
 // >>the logistic function
 
 // Of a number x by way of exp(-|x|), accurate in both tails: s(x) = part * root * root, and s(-x)
-template <class A> struct Logistic {
-    A part, root, opposite;
-};
-template <class A> __device__ inline Logistic<A> logistic(A x) {
-    bool below = x < 0;
-    Exponential<A> e = exponential(-fabs(x));
+template <class A> struct Logistic { A part, root, opposite; };
+template <class A> __device__ inline Logistic<A> logistic(bool below, Exponential<A> e) {
     A inverse = reciprocal_of_1_plus(e.part * e.root, e.root);
     return {below ? e.part * inverse : inverse, below ? e.root : A(1), below ? inverse : e.value() * inverse};
 }
+template <class A> __device__ inline Logistic<A> logistic(A x) {
+    return logistic(x < 0, exponential(-fabs(x)));
+}
 
-// v factor s(x)
-template <class A> __device__ inline A times_logistic(A v, A factor, A x) {
-    Logistic<A> s = logistic(x);
+// v factor s, which is s(x)
+template <class A> __device__ inline A times_logistic(A v, A factor, Logistic<A> s) {
     return v * s.root * (factor * s.part) * s.root;
+}
+template <class A> __device__ inline A times_logistic(A v, A factor, A x) {
+    return times_logistic(v, factor, logistic(x));
 }
 template <class A> __device__ inline A times_logistic(A v, A x) {
     return times_logistic(v, A(1), x);
 }
 
-// v times the derivative of x s(w), w a function of x and `slope` its derivative: s(w) (1 + x slope s(-w)). A root goes
-// into the sum, which may then not overflow where s(w) is 0. At infinity the formula is NaN.
-template <class A> __device__ inline A times_gate_derivative(A v, A x, A w, A slope) {
-    Logistic<A> s = logistic(w);
-    return v * s.root * ((s.root + x * (s.opposite * s.root) * slope) * s.part);
+// v times the derivative of x s(w), w a function of x and `slope + more` its derivative: s(w) (1 + x (slope + more)
+// s(-w)). A root goes into the sum, which may then not overflow where s(w) is 0. At infinity the formula is NaN.
+template <bool More, class A>
+__device__ inline A times_gate_derivative(A v, A x, Logistic<A> s, A slope, A more) {
+    if (!GEMMEPI_EXACT)
+        return v * s.root * ((s.root + x * (s.opposite * s.root) * (More ? slope + more : slope)) * s.part);
+    A scale = s.opposite * s.root, change = x * scale;
+    if (More)
+        change = fused(change, slope, fused(change, more, fused(x, scale, -change) * slope));
+    else
+        change *= slope;
+    return v * s.root * fused(change, s.part, s.root * s.part);
 }
 
 // v factor s(x) s(-x), of x <= 0
@@ -181,16 +239,29 @@ template <class A> __device__ inline A times_logistic_derivative(A v, A factor, 
     return v * e.root * (e.part * inverse * inverse * (factor * e.root));
 }
 
-// 2 sqrt(2/pi) (x + 0.044715 x^3), of which GELU_TANH is x times the logistic, and its derivative. This is held where
-// the logistic of the other has long been 0 or 1, so that nothing overflows.
-template <class A> __device__ inline A gelu_argument(A x) {
-    constexpr double c = 2 * 0.79788456080286535588;
-    return x * (A(c) + A(c * 0.044715) * (x * x));
+// GELU_TANH and QUICK_GELU are x s(w), w = x factor, and slope + more is the derivative of w. All are of a number held
+// where s(w) has long been 0 or 1, so that nothing overflows; at EXACT 0 only `more` needs it.
+template <class A> struct Gate {
+    Logistic<A> s; // of w
+    A slope, more;
+};
+template <class A> __device__ inline Gate<A> gelu_gate(A x) {
+    constexpr double c = 2 * 0.79788456080286535588; // 2 sqrt(2/pi) (x + 0.044715 x^3)
+    constexpr A end = sizeof(A) == 8 ? A(40) : A(13.8);
+    A size = GEMMEPI_EXACT && fabs(x) > end ? end : fabs(x), square = size * size;
+    A factor = fused(A(c * 0.044715), square, A(c));
+    A more = A(c * 0.134145) * (GEMMEPI_EXACT || square < 4096 ? square : A(4096));
+    if (!GEMMEPI_EXACT)
+        return {logistic(x * factor), A(c), more};
+    A rest = fused(A(c * 0.044715), square, A(c) - factor); // what was rounded off
+    return {logistic(x < 0, exponential_of_product<true>(size, factor, rest)), A(c), more};
 }
-template <class A> __device__ inline A gelu_argument_derivative(A x) {
-    constexpr double c = 2 * 0.79788456080286535588;
-    A square = x * x;
-    return A(c) + A(c * 0.134145) * (square < 4096 ? square : A(4096));
+template <class A> __device__ inline Gate<A> quick_gelu_gate(A x) {
+    constexpr A end = sizeof(A) == 8 ? A(1000) : A(123.2);
+    if (!GEMMEPI_EXACT)
+        return {logistic(A(1.702) * x), A(1.702), A(0)};
+    A size = fabs(x) > end ? end : fabs(x);
+    return {logistic(x < 0, exponential_of_product<false>(size, A(1.702), A(0))), A(1.702), A(0)};
 }
 
 // >>the normal distribution
@@ -199,33 +270,55 @@ template <class A> __device__ inline A gelu_argument_derivative(A x) {
 // is a ratio of polynomials with positive coefficients, made with Lawson's iteration on 0 <= y <= 20 for the least
 // largest relative error; from there on the exponential is 0 in f32, whatever v is.
 template <bool Derivative> __device__ inline float times_normal(float v, float x) {
+#if GEMMEPI_EXACT
+    float size = fabsf(x), y = fminf(size, 20.47f); // root is 0 from here on
+    Reduced_exponential e = reduced_exponential_of_product<false>(y, 0.5f * y, 0);
+    // 2^-27.8 (1 + y^2 / 8): in the tail a rounding of x weighs more. Both are times 53/64: most of their sums then lie
+    // below a power of two, where a rounding weighs least.
+    float above =
+        fmaf(y, fmaf(y, fmaf(y, fmaf(y, 0.0031668392f, 0.03207509f), 0.14717144f), 0.35697037f), 0.4140625f);
+    float under = fmaf(y, 0.0079379715f, 0.08040679f);
+    float slope = fmaf(y, fmaf(y, fmaf(y, under, 0.37669387f), 0.97712195f), 1.374689f);
+    under = fmaf(y, slope, 0.828125f);
+    // as in ratio(), and the step knows what was rounded off the sum below
+    float inverse = fast_reciprocal(under), tail = above * inverse, lost = fmaf(y, slope, 0.828125f - under);
+    tail = fmaf(inverse, fmaf(-lost, tail, fmaf(-under, tail, above)), tail);
+    if (Derivative)
+        tail = fmaf(size, -0.39894228040143267794f, tail);
+    tail = fmaf(tail, e.less_1, tail) * e.root;
+    return (x < 0 ? v * tail : v) * (x < 0 ? e.root : fmaf(-tail, e.root, 1));
+#else
     float size = fabsf(x), y = fminf(size, 20);
     Exponential<float> e = exponential(-0.5f * x * x);
-#if GEMMEPI_EXACT
-    // 2^-27.8 (1 + y^2 / 8): in the tail a rounding of x weighs more. Both are times 7/8: the sums of small y then lie
-    // below a power of two, where a rounding weighs least.
-    float above = fmaf(y, fmaf(y, fmaf(y, fmaf(y, 0.0033460944f, 0.0338906609f), 0.155501902f), 0.377176225f), 0.4375f);
-    float under = fmaf(y, 0.00838729087f, 0.0849581212f);
-    under = fmaf(y, fmaf(y, fmaf(y, fmaf(y, under, 0.398016185f), 1.03243077f), 1.45250154f), 0.875f);
-#else
     // 2^-14.9
     float above = fmaf(y, fmaf(y, 0.0654278398f, 0.285007954f), 0.500016153f);
     float under = fmaf(y, fmaf(y, fmaf(y, 0.163887367f, 0.718412399f), 1.3688705f), 1);
-#endif
     float tail = ratio(above, under);
     if (Derivative)
         tail = fmaf(size, -0.39894228040143267794f, tail);
     tail *= e.root;
     float rest = e.part * e.root;
     return (x < 0 ? v * tail : v) * (x < 0 ? rest : fmaf(-tail, rest, 1));
+#endif
 }
+constexpr double SQRT_HALF = 0.70710678118654752440,
+                 SQRT_HALF_REST = 4.8336466567264567e-17; // first less second
+constexpr double INV_SQRT_2PI = 0.39894228040143267794;
 template <bool Derivative> __device__ inline double times_normal(double v, double x) {
+    double y = x > 40 ? 40 : x, square = y * y, argument = y * -SQRT_HALF;
     Exponential<double> e = exponential(-0.5 * x * x);
-    double argument = x * -0.70710678118654752440, factor = Derivative ? x * 0.39894228040143267794 : 0;
-    if (x > -30)
-        return v * (Derivative ? 0.5 * erfc(argument) + factor * e.value() : 0.5 * erfc(argument));
+    if (x > -30) { // corrected for what was rounded off the square and off the argument
+        double of_square = fma(y, y, -square),
+               of_argument = fma(y, -SQRT_HALF, -argument) + y * SQRT_HALF_REST;
+        double less = of_argument * -0.56418958354775628695, half;
+        half = square < 1 ? fma(-0.5, erf(argument), 0.5) : 0.5 * erfc(argument); // erf has the smaller error
+        if (Derivative)
+            less = fma(x, INV_SQRT_2PI, fma(y * INV_SQRT_2PI, -0.5 * of_square, less));
+        return v * fma(less, e.value(), half);
+    }
+    double factor = Derivative ? x * INV_SQRT_2PI : 0;
     // before erfc is subnormal: erfcx(y) = exp(y^2) erfc(y)
-    return v * e.root * (e.part * (0.5 * erfcx(argument) + factor)) * e.root;
+    return v * e.root * (e.part * (0.5 * erfcx(x * -SQRT_HALF) + factor)) * e.root;
 }
 
 // >>softplus and mish
@@ -245,6 +338,8 @@ template <class A> struct Mish {
 template <class A> constexpr A FAR = sizeof(A) == 8 ? A(40) : A(20);
 template <class A> __device__ inline Mish<A> mish_parts(A x) {
     Exponential<A> e = exponential(x > FAR<A> ? FAR<A> : x);
+    if (GEMMEPI_EXACT && x > 0)
+        e = {e.value(), 1};
     A n = e.part + e.part * (A(0.5) * e.value());
     return {e, n, reciprocal_of_1_plus(n * e.root, e.root)};
 }
@@ -255,8 +350,14 @@ template <class A> __device__ inline A mish(A x) {
 }
 template <class A> __device__ inline A times_mish_derivative(A v, A x) {
     Mish<A> m = mish_parts(x);
-    A sum = m.n + x * ((m.e.part + m.e.part * m.e.value()) * m.inverse);
-    A y = v * (sum * m.inverse * m.e.root) * m.e.root;
+    A rise = m.e.part + m.e.part * m.e.value(), y;
+    if (GEMMEPI_EXACT) { // above 0 the root is 1, and n / (1 + n) = 1 - 1 / (1 + n) is rounded less often
+        A sum = fused(x * rise, m.inverse, x > 0 ? A(-1) : m.n);
+        y = v * m.e.root * fused(sum * m.inverse, m.e.root, x > 0 ? A(1) : A(-0.0));
+    } else {
+        A sum = m.n + x * (rise * m.inverse);
+        y = v * (sum * m.inverse * m.e.root) * m.e.root;
+    }
     return x > FAR<A> ? v + (x - x) : y; // at infinity the formula is NaN
 }
 
@@ -275,7 +376,7 @@ template <int Activation, class A> __device__ inline A activate(A x, A parameter
     if constexpr (Activation == RELU)
         return x > 0 || x != x ? x : A(0);
     else if constexpr (Activation == GELU_TANH)
-        return times_logistic(x, gelu_argument(x));
+        return times_logistic(x, A(1), gelu_gate(x).s);
     else if constexpr (Activation == GELU_ERF)
         return times_normal<false>(x, x);
     else if constexpr (Activation == SILU)
@@ -292,7 +393,7 @@ template <int Activation, class A> __device__ inline A activate(A x, A parameter
     } else if constexpr (Activation == SQUARED_RELU)
         return x > 0 || x != x ? x * x : A(0);
     else if constexpr (Activation == QUICK_GELU)
-        return times_logistic(x, A(1.702) * x);
+        return times_logistic(x, A(1), quick_gelu_gate(x).s);
     else if constexpr (Activation == SOFTPLUS)
         return softplus(x);
     else if constexpr (Activation == HARDSWISH)
@@ -308,11 +409,12 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
     if constexpr (Activation == RELU) {
         return x > 0 ? v : A(0);
     } else if constexpr (Activation == GELU_TANH) {
-        return times_gate_derivative(v, x, gelu_argument(x), gelu_argument_derivative(x));
+        Gate<A> gate = gelu_gate(x);
+        return times_gate_derivative<true>(v, x, gate.s, gate.slope, gate.more);
     } else if constexpr (Activation == GELU_ERF) {
         return times_normal<true>(v, x);
     } else if constexpr (Activation == SILU) {
-        return times_gate_derivative(v, x, x, A(1));
+        return times_gate_derivative<false>(v, x, logistic(x), A(1), A(0));
     } else if constexpr (Activation == SIGMOID) {
         return times_logistic_derivative(v, A(1), -fabs(x));
     } else if constexpr (Activation == TANH) {
@@ -325,7 +427,8 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
     } else if constexpr (Activation == SQUARED_RELU) {
         return x > 0 || x != x ? v * (2 * x) : A(0);
     } else if constexpr (Activation == QUICK_GELU) {
-        return times_gate_derivative(v, x, A(1.702) * x, A(1.702));
+        Gate<A> gate = quick_gelu_gate(x);
+        return times_gate_derivative<false>(v, x, gate.s, gate.slope, gate.more);
     } else if constexpr (Activation == SOFTPLUS) {
         return times_logistic(v, x);
     } else if constexpr (Activation == HARDSWISH) {
@@ -340,13 +443,13 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
 // v times the activation, which may be subnormal or 0 where the product is not.
 template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {
     if constexpr (Activation == GELU_TANH)
-        return times_logistic(v, x, gelu_argument(x));
+        return times_logistic(v, x, gelu_gate(x).s);
     else if constexpr (Activation == SILU)
         return times_logistic(v, x, x);
     else if constexpr (Activation == SIGMOID)
         return times_logistic(v, A(1), x);
     else if constexpr (Activation == QUICK_GELU)
-        return times_logistic(v, x, A(1.702) * x);
+        return times_logistic(v, x, quick_gelu_gate(x).s);
     else
         return v * activate<Activation>(x, parameter);
 }

@@ -7,9 +7,8 @@
 
        out = f(x (1 + d)) (1 + e), |d| <= 2u, |e| <= 4u     or     |out - ref| <= 4u times the largest term
 
-   where results of 16 bits may have 2^-12 in e for the functions that have an exponential, and be 0 below 2^-126, and
-   those of GELU_ERF and the derivatives of GELU_TANH and MISH 5u. A product with dy or a gate's value is one more rounding.
-   f is taken at both ends of d.
+   where results of 16 bits may have 2^-12 in e for the functions that have an exponential, and be 0 below 2^-126. A
+   product with dy or a gate's value is one more rounding. f is taken at both ends of d.
    Selections and copies are exact, so is lerp at 0 and 1. A sum has the bounds of its terms and, of the sum of their
    magnitudes, 4 * 2^-24 where 16-bit values are added (eight at a time in F32) and (8 + 2 sqrt n) 2^-53 where not.
    Casts are exact; with scales y is what one of the numbers within 4u of scale a rounds to. */
@@ -155,15 +154,12 @@ static int is_transcendental(unsigned activation) {
            activation != GEMMEPI_SQUARED_RELU && activation != GEMMEPI_HARDSWISH;
 }
 
-/* e: what a term may be off in relative terms, and what else in absolute ones. kernels/activation.cuh says for which
-   functions 4u was missed by a little, and from where on those of 16 bits may be 0. */
-static double operation_slack(const operation *o, unsigned activation, int derivative) {
+/* e: what a term may be off in relative terms, and what else in absolute ones. kernels/activation.cuh says from where on
+   those of 16 bits may be 0. */
+static double operation_slack(const operation *o, unsigned activation) {
     double u = operation_roundoff(o);
-    int is_looser = activation == GEMMEPI_GELU_ERF ||
-                    (derivative && (activation == GEMMEPI_GELU_TANH || activation == GEMMEPI_MISH));
-    if (is_16_bits(operation_shaped(o)->dtype) && is_transcendental(activation))
-        return 4 * u + ldexp(1, -12);
-    return (is_looser ? 5 : 4) * u;
+    return 4 * u +
+           (is_16_bits(operation_shaped(o)->dtype) && is_transcendental(activation) ? ldexp(1, -12) : 0);
 }
 
 static double operation_floor(const operation *o, unsigned activation) {
@@ -198,7 +194,7 @@ static term term_of_slope(const operation *o, int derivative, double x) {
         there = fabs(there - (double)t.value) * (moved < wanted ? wanted / moved : 1); /* near is rounded */
         t.bound = larger_of(t.bound, there);
     }
-    t.bound += operation_slack(o, activation, derivative) * magnitude + operation_floor(o, activation);
+    t.bound += operation_slack(o, activation) * magnitude + operation_floor(o, activation);
     if (u < ldexp(1, -50)) /* a factor of x may be below the normal range, of which F64 has no more room */
         t.bound += (fabs(x) < 1000 ? fabs(x) : 1000) * operation_smallest(o);
     return t;
