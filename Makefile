@@ -17,7 +17,7 @@ PARTS := $(wildcard src/*/*.h)
 FORMATTED := $(filter-out src/kernels/%,$(wildcard src/*.h src/*/*.h)) \
              $(wildcard tests/*.[ch] tests/*/*.[ch] tests/*/*.cpp bench/*.[ch] examples/*.c examples/*.cpp)
 UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/*.c))
-WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/elementwise/*.c tests/gpu/*.c))
+WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/elementwise/*.c tests/linear/*.c tests/gpu/*.c))
 VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
 
 .DELETE_ON_ERROR:
@@ -39,7 +39,7 @@ help:
 demo: build/digits
 	build/digits --svg build/loss.svg examples/data/digits.csv
 
-build/digits build/fp8 build/gates: build/%: examples/%.c gemmepi.h
+build/digits build/fp8 build/gates build/mlp: build/%: examples/%.c gemmepi.h
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LIBS)
 
@@ -50,7 +50,7 @@ test:
 	@$(MAKE) --no-print-directory --keep-going test-programs || true
 	@CC='$(CC)' CXX='$(CXX)' sh tests/run.sh $(UNIT_TESTS) $(WHOLE_TESTS)
 
-test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) build/digits build/fp8 build/gates build/tests/table
+test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) build/digits build/fp8 build/gates build/mlp build/tests/table
 
 # unit tests include parts of src; the others include gemmepi.h, as users do
 $(UNIT_TESTS): INCLUDES := -Isrc -Itests

@@ -1,7 +1,7 @@
 #ifndef GEMMEPI_H
 #define GEMMEPI_H
 
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.3.0, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.4.0, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -42,9 +42,10 @@
 
    WHAT IT DOES
 
-   One call computes alpha op(A) op(B) + beta C, adds a bias, applies an activation or multiplies by its derivative,
-   saves what the backward pass needs, adds a residual and sums bias gradients: see gemmepi_epilogue and
-   gemmepi_matmul_desc below. Types F64, F32 (strict or TF32), F16, BF16, fp8 (E4M3 and E5M2) and I8 with scales, in any
+   One call computes alpha op(A) op(B) + beta C, adds a bias, applies an activation (or a gate: value act(gate) of the two
+   halves of its columns) or multiplies by its derivative, saves what the backward pass needs, adds a residual and sums bias
+   gradients: see gemmepi_epilogue and gemmepi_matmul_desc below. A layer of a network is two calls, gemmepi_linear and
+   gemmepi_linear_backward. Types F64, F32 (strict or TF32), F16, BF16, fp8 (E4M3 and E5M2) and I8 with scales, in any
    mixture, and I8 with exact I32 results; row- and column-major, transposes, any leading dimension, batches with strides,
    any alignment down to the element's.
 
@@ -89,7 +90,8 @@
          |out - exact| <= u |exact| + L E + 4 u_acc T + the smallest subnormal of the stored type,
      L the largest |act'| nearby (1.13 for GELU, 1.1 for SILU, QUICK_GELU and MISH, 1.5 for HARDSWISH, 2.2 v + 1
      for SQUARED_RELU, |p| for LEAKY_RELU and ELU where that is above 1, 1 for the others, |act'(aux)| for BACKWARD) and T the sum
-     of the magnitudes combined after the product; act' of BACKWARD may be taken at aux (1 + 2 u_acc). Products of two fp8
+     of the magnitudes combined after the product; act' of BACKWARD may be taken at aux (1 + 2 u_acc). With GATED
+     |act(gate)| E_value + |value| L E_gate stands for L E, with UPSTREAM |aux| times what act' changes by within v +- E. Products of two fp8
      operands have t S more in E, because the tensor cores of Hopper cut the 32 products of an instruction, and the sum they
      are added to, below 2^-13 of the largest of them: t = 2^-10 for each 32 of k, of 128 at most (of all with
      FAST_ACCUMULATION), measured on operands of one sign. Random normal ones stay within t = 2^-12 (fast: 2^-11), and
@@ -125,6 +127,28 @@
    ld and batch stride count bits and are multiples of 128; bits past n are left as they are. In column-major order m and
    n exchange.
 
+   LAYERS: one desc and one args for both directions of Y = act(A B + bias), here a SwiGLU layer of [tokens, width] into
+   [tokens, inner] (n counts values and gates):
+
+       gemmepi_linear_desc layer = {0};
+       gemmepi_linear_args args = {0};
+       layer.m = tokens, layer.n = 2 * inner, layer.k = width, layer.batch = 1, layer.a.dtype = GEMMEPI_BF16;
+       layer.activation = GEMMEPI_SILU | GEMMEPI_GATED;
+       layer.flags = GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB |
+                     GEMMEPI_LINEAR_ACCUMULATE_DB | GEMMEPI_LINEAR_DBIAS;
+       args.a = x, args.b = w, args.bias = bias, args.y = y, args.preact = p;  // forward: y, and p for backward
+       args.dy = dy, args.da = dx, args.db = dw, args.dbias = dbias;           // backward: dw is added to
+       status = gemmepi_linear(gpu, &layer, &args, stream);
+       status = gemmepi_linear_backward(gpu, &layer, &args, stream);
+
+   Backward is G = dY act'(P), in one pass that leaves the sums for dbias too, and a product for each of dA and dB; G lies in
+   workspace, in F32 or 16 bits (g_dtype). With RECOMPUTE in place of SAVED P is not kept: the product is made anew and G is
+   its epilogue. In a batch that shares B, dB is one product over all items; an A whose items are not stored one after another
+   is copied for it. Fp8 operands whose scales change along a gradient's sum (OUTER, VECTOR_128 and BLOCK_128 may) are first
+   written out in F32: right, but slow. The bound is that of products above, with the terms of G as stored: u |g| more in each
+   where g_dtype is coarser than the accumulator; dbias is summed from values that are not rounded. In a recomputed G the error
+   E of P stands times |dy| and the largest |act''| nearby.
+
    ELEMENT-WISE OPERATIONS: gemmepi_activation, gemmepi_gated, gemmepi_lerp, their gradients (_backward), gemmepi_bias_grad
    and gemmepi_cast work on gemmepi_tensor views of rank 0 to 8 with any strides (DLPack's), in F32, F16, BF16 and F64:
 
@@ -150,7 +174,7 @@
 
    WHAT IT DOES NOT DO (yet)
 
-   - no gated products (GEMMEPI_GATED is refused; gemmepi_gated is a pass of its own); no fast kernels of ours for the product itself
+   - no fast kernels of ours for the product itself: gates and most activations are a pass behind cuBLASLt's
    - no tuning: cuBLASLt's first answer that keeps the promises is taken
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
    - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the
@@ -183,9 +207,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  3
+#define GEMMEPI_VERSION_MINOR  4
 #define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.3.0"
+#define GEMMEPI_VERSION_STRING "0.4.0"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
    (m, n, k, batch) has no default: zero is an empty size. */
@@ -218,7 +242,8 @@ typedef enum gemmepi_status {
 typedef struct gemmepi_context gemmepi_context; /* one device; any number of threads may use it at once  */
 typedef struct gemmepi_plan gemmepi_plan;       /* one problem, prepared; immutable; share it freely     */
 typedef struct gemmepi_elementwise gemmepi_elementwise; /* one element-wise operation, prepared; likewise */
-typedef void *gemmepi_stream; /* a CUstream or cudaStream_t; NULL is the default stream */
+typedef struct gemmepi_layer gemmepi_layer; /* one direction of a layer, prepared; likewise           */
+typedef void *gemmepi_stream;               /* a CUstream or cudaStream_t; NULL is the default stream */
 
 /* >>configuration */
 
@@ -321,11 +346,20 @@ typedef struct gemmepi_scale {
        D[m,n] = round(scale_d * v); amax_d = max |v|
        BGRAD_A    bias_grad[m] = sum_k op(A)[m,k];   BGRAD_B  bias_grad[n] = sum_k op(B)[k,n]
 
+   GATED makes one column of a value column and a gate column, or back, in place of act:
+       forward    n is even; value and gate of column j are columns j and j + n/2 of v (GATE_FIRST: the other way round),
+                  v = value act(gate). C and aux are [m,n], D and residual [m,n/2]. aux is the pre-activation, for RELU too
+       BACKWARD   v [m,n] is the upstream gradient, aux the saved [m,2n]. With its value and gate the two halves of
+                  D, residual [m,2n] and bias_grad [2n] are v act(gate) and v value act'(gate)
+       UPSTREAM   v [m,n] is the pre-activation of both halves, aux [m,n/2] the upstream gradient; D and residual [m,n]
+   UPSTREAM without GATED has aux [m,n], for RELU too: there is no bit mask.
+
    A, B, C, residual and the aux that BACKWARD reads stand for their elements times their scales. Stores round to nearest
    even; those of E4M3, E5M2 and I8 saturate (also infinities; NaN stays NaN, and is 0 in I8). With an I32 result
    everything is whole numbers modulo 2^32.
 
-   In column-major order bias and bias_grad of BGRAD run along m (length m), as in cuBLASLt. */
+   In column-major order bias and bias_grad of BGRAD run along m (length m), and GATED's halves are halves of the m rows,
+   as in cuBLASLt. */
 typedef uint32_t gemmepi_epilogue;
 
 /* name, value, the derivative stands in the manual */
@@ -355,8 +389,11 @@ typedef uint32_t gemmepi_epilogue;
 #define GEMMEPI_BGRAD_B  0x004000u /* sums of op(B) over k; one of the three BGRADs at a time          */
 #define GEMMEPI_BGRAD_ACCUMULATE \
     0x008000u                        /* add to bias_grad instead of overwriting it                       */
-#define GEMMEPI_GATED      0x010000u /* reserved: gated products are refused as UNSUPPORTED by this version */
-#define GEMMEPI_GATE_FIRST 0x020000u /* reserved: goes with GATED                                        */
+#define GEMMEPI_GATED      0x010000u /* the columns of v are halves: v = value act(gate); see above      */
+#define GEMMEPI_GATE_FIRST 0x020000u /* with GATED: the first half is the gate, not the second           */
+#define GEMMEPI_UPSTREAM \
+    0x040000u /* with BACKWARD: v is the pre-activation, computed anew, and aux the upstream gradient: \
+                 v = aux act'(v) */
 
 /* The names that cuBLASLt's users know. GELU is the tanh form here, as it is there. */
 #define GEMMEPI_EPILOGUE_DEFAULT       GEMMEPI_NONE
@@ -411,7 +448,7 @@ typedef struct gemmepi_vector {
 
 /* D = epilogue(alpha op(A) op(B) + beta C) for every item of a batch.
 
-   Shapes: op(A) [m, k], op(B) [k, n], C, D, aux and residual [m, n], bias [n].
+   Shapes: op(A) [m, k], op(B) [k, n], C, D, aux and residual [m, n], bias [n]; with GATED see gemmepi_epilogue.
    Dtypes: F64 goes with F64 alone: a, b and all others. Else a and b are any of F32, F16, BF16, E4M3, E5M2 and I8, also
    different ones; c, d, aux and residual any of these; bias and bias_grad F32, F16 or BF16. Where a and b are I8, d may
    also be I32; then c, aux, residual, bias and bias_grad are I32, nothing has a scale, the activation is NONE or RELU,
@@ -428,7 +465,8 @@ typedef struct gemmepi_matmul_desc {
     gemmepi_matrix a; /* dtype 0: F32                                                                  */
     gemmepi_matrix b; /* dtype 0: a's                                                                  */
     gemmepi_matrix
-        c; /* dtype 0: d's, BF16 where d is E4M3 or E5M2; all zero but scale: d's ld and batch stride  */
+        c; /* dtype 0: d's, BF16 where d is E4M3 or E5M2; all zero but scale: d's ld and batch stride, with
+              GATED, where its shape is another, dense lines and items                                   */
     gemmepi_matrix d;   /* dtype 0: a's                                                                  */
     gemmepi_matrix aux; /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD         */
     gemmepi_matrix
@@ -551,6 +589,80 @@ typedef struct gemmepi_elementwise_args {
     size_t workspace_size; /* bytes; at least the plan's                                                    */
 } gemmepi_elementwise_args;
 
+/* >>layers */
+
+/* Flags of a layer, beside RELAXED and FAST_ACCUMULATION. Those of gradients say what gemmepi_linear_backward makes. */
+#define GEMMEPI_LINEAR_BIAS          0x000100u /* P has a bias                                            */
+#define GEMMEPI_LINEAR_SAVED         0x000200u /* forward stores P in args.preact, backward reads it there */
+#define GEMMEPI_LINEAR_RECOMPUTE     0x000400u /* backward computes P anew, from a, b and bias            */
+#define GEMMEPI_LINEAR_DA            0x000800u /* dA is asked for                                         */
+#define GEMMEPI_LINEAR_DB            0x001000u /* dB is asked for                                         */
+#define GEMMEPI_LINEAR_DBIAS         0x002000u /* dbias is asked for                                      */
+#define GEMMEPI_LINEAR_ACCUMULATE_DA 0x004000u /* args.da += dA; else it is overwritten                   */
+#define GEMMEPI_LINEAR_ACCUMULATE_DB 0x008000u /* args.db += dB                                           */
+#define GEMMEPI_LINEAR_ACCUMULATE_DBIAS \
+    0x010000u /* args.dbias += dbias                                     */
+
+/* A layer of a network, forward and backward, for every item of a batch:
+
+       P = op(A) op(B) + bias        Y = act(P), with GATED value act(gate) of the halves of P
+       G = dY act'(P)                dA = G op(B)^T     dB = op(A)^T G     dbias = the sums of G's columns
+
+   Shapes: op(A) [m, k], op(B) [k, n], P and G [m, n], Y and dY [m, n] (GATED: n is even, [m, n/2]), bias and dbias [n].
+   da and db lie as op(A) and op(B), [m, k] and [k, n], not transposed. preact holds P, for RELU without GATED its
+   bit mask, as AUX stores it. dA, dB and dbias are summed in F32 or wider (dbias over values of G that are not rounded)
+   and rounded once.
+   Column-major: the same layer with A and B exchanged, so bias, dbias and the halves run along m, and what is said of B in
+   a batch holds for A.
+
+   Where act is not NONE backward needs P: one of SAVED and RECOMPUTE. NONE without GATED takes neither.
+
+   Batch: either B is shared (b.batch_stride 0): then so are its scale, bias, db and dbias (strides 0), and dB and dbias are
+   the sums over the batch. Or B has items: then db has (its stride is not 0), and dbias as bias. An A that is the same for all items
+   (a.batch_stride 0) may have a da of one item for each, or (da.batch_stride 0, B has items) the sum. dy may be
+   the same for all items.
+
+   Dtypes: a, b, y, bias and preact as a product's a, b, d, bias and aux. Backward takes a and b of F64 (with F64
+   alone), F32, F16, BF16, E4M3 and E5M2; dy any of these, da, db and dbias F32, F16 or BF16. Scales go with a, b, y,
+   preact and dy: any mode of a and b, TENSOR of the others. */
+typedef struct gemmepi_linear_desc {
+    int64_t m, n, k; /* as in gemmepi_matmul_desc                                           */
+    int64_t batch;   /* 1 for a single layer                                                */
+    gemmepi_order order;
+    gemmepi_compute compute;     /* of all products that it fits, as in gemmepi_matmul_desc             */
+    gemmepi_epilogue activation; /* RELU and so on, or-ed with GATED and GATE_FIRST or not              */
+    uint32_t flags;
+    double activation_parameter; /* p of LEAKY_RELU and ELU; 0: the default                             */
+    gemmepi_matrix a, b;         /* dtype 0: F32, a's                                                   */
+    gemmepi_matrix y;            /* dtype 0: a's, BF16 where a is E4M3 or E5M2                          */
+    gemmepi_matrix preact;       /* dtype 0: y's (RELU's mask: leave it 0); read only with SAVED        */
+    gemmepi_matrix dy;           /* dtype 0: y's                                                        */
+    gemmepi_matrix da, db;       /* dtype 0: a's, b's, BF16 where that is E4M3 or E5M2                  */
+    gemmepi_vector bias;         /* dtype 0: as a product's                                             */
+    gemmepi_vector dbias;        /* dtype 0: bias's; without BIAS what a bias's would be                */
+    gemmepi_dtype
+        g_dtype;      /* of G between the passes: F32, F16 or BF16 (F64 in F64). 0: that of a and b, where
+                              they differ the one that holds both, BF16 for E4M3 and E5M2. A dy that has it already,
+                              and no activation, is G itself                                            */
+    size_t alignment; /* as in gemmepi_matmul_desc                                                 */
+} gemmepi_linear_desc;
+
+/* The pointers of a layer; each direction takes those that it needs and leaves the others, so that one struct serves both.
+   Forward: a, b, bias with BIAS, y, preact with SAVED. Backward: dy; da, db and dbias as asked for, else NULL; b for da, a
+   for db, both and bias for RECOMPUTE; preact with SAVED. Outputs must not overlap anything of their direction.
+   A scale multiplies what is read and what is stored: a preact that forward stored times scale_preact comes back from
+   backward's scale_preact, the reciprocal. */
+typedef struct gemmepi_linear_args {
+    const void *a, *b, *bias;
+    void *y;
+    void *preact; /* written by forward, read by backward                                  */
+    const void *dy;
+    void *da, *db, *dbias;
+    const float *scale_a, *scale_b, *scale_y, *scale_preact, *scale_dy; /* where desc has a mode    */
+    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
+    size_t workspace_size; /* bytes; at least the plan's                                           */
+} gemmepi_linear_args;
+
 /* >>answers */
 
 typedef enum gemmepi_route {
@@ -562,7 +674,8 @@ typedef enum gemmepi_route {
     GEMMEPI_ROUTE_CONTIGUOUS = 5, /* element-wise: dense tensors in one line                        */
     GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout                              */
     GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, beside one of those or alone */
-    GEMMEPI_ROUTE_SCALED = 8      /* casts with scales of rows or blocks                            */
+    GEMMEPI_ROUTE_SCALED = 8,     /* casts with scales of rows or blocks                            */
+    GEMMEPI_ROUTE_LINEAR = 9      /* a layer's backward: products and passes, each with a route of its own */
 } gemmepi_route;
 
 typedef struct gemmepi_plan_details {
@@ -727,6 +840,43 @@ GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *text, size_t 
    gemmepi_plan_matmul. */
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
                                                  gemmepi_epilogue_needs *needs);
+
+/* >>layers: formulas, shapes, types and batches stand at gemmepi_linear_desc */
+
+/* Y, and with SAVED P, in the order of stream: one product (gemmepi_matmul) with desc's activation, and gemmepi_matmul's
+   errors. What desc says of gradients is not looked at. */
+GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                          const gemmepi_linear_args *args, gemmepi_stream stream);
+
+/* dA, dB and dbias, those that desc asks for, in the order of stream: a pass over dY and P (or a product, with RECOMPUTE),
+   then a product for each of dA and dB. G and what else lies between them is in workspace, which is reserved by itself,
+   except while the stream is being captured. The first call builds a plan, as gemmepi_matmul does.
+   Errors: those of gemmepi_linear_backward_plan, _prepare and _run. */
+GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                                   const gemmepi_linear_args *args, gemmepi_stream stream);
+
+/* Prepares one direction of a layer: validates it, chooses the routes of its products, compiles its kernels. *layer is the
+   caller's, to be given to gemmepi_linear_destroy before the context goes. May be called while streams are being captured.
+   Errors: INVALID_ARGUMENT, UNSUPPORTED (backward of I8 operands, and the few forms of a batch that its sentence names),
+   LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, CUBLAS_ERROR, OUT_OF_MEMORY. */
+GEMMEPI_API gemmepi_status gemmepi_linear_plan(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                               gemmepi_layer **layer);
+GEMMEPI_API gemmepi_status gemmepi_linear_backward_plan(gemmepi_context *context,
+                                                        const gemmepi_linear_desc *desc,
+                                                        gemmepi_layer **layer);
+/* Runs the layer in the order of stream, as gemmepi_plan_run runs a product: with the same promises, of capture too, and
+   the same errors. */
+GEMMEPI_API gemmepi_status gemmepi_linear_run(const gemmepi_layer *layer, const gemmepi_linear_args *args,
+                                              gemmepi_stream stream);
+/* As gemmepi_prepare. */
+GEMMEPI_API gemmepi_status gemmepi_linear_prepare(const gemmepi_layer *layer, gemmepi_stream stream);
+/* NULL is accepted. Runs already launched go on. */
+GEMMEPI_API void gemmepi_linear_destroy(gemmepi_layer *layer);
+/* Of all launches together: route LINEAR for a backward (EMPTY and HOST as ever), a forward's is its product's. kernel is
+   what makes G. */
+GEMMEPI_API gemmepi_status gemmepi_linear_info(const gemmepi_layer *layer, gemmepi_plan_details *details);
+/* In words: the steps in their order, and of each product what gemmepi_explain says. */
+GEMMEPI_API size_t gemmepi_linear_explain(const gemmepi_layer *layer, char *text, size_t size);
 
 /* >>element-wise operations: forward and backward, on tensors of any strides. Formulas, types and broadcasting stand at
    gemmepi_operation and gemmepi_elementwise_desc. The tensors' structs, shapes and strides are borrowed for the call.
@@ -2164,6 +2314,7 @@ static const gemmepi__name_row gemmepi__epilogue_flags[] = {
     {GEMMEPI_BGRAD, "BGRAD"},       {GEMMEPI_BGRAD_A, "BGRAD_A"},
     {GEMMEPI_BGRAD_B, "BGRAD_B"},   {GEMMEPI_BGRAD_ACCUMULATE, "BGRAD_ACCUMULATE"},
     {GEMMEPI_GATED, "GATED"},       {GEMMEPI_GATE_FIRST, "GATE_FIRST"},
+    {GEMMEPI_UPSTREAM, "UPSTREAM"},
 };
 
 #define GEMMEPI__ANY_BGRAD (GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)
@@ -2172,10 +2323,32 @@ static uint32_t gemmepi__activation(gemmepi_epilogue epilogue) {
     return epilogue & GEMMEPI_ACTIVATION_MASK;
 }
 
-/* RELU saves one bit an element, every other activation the pre-activation itself. */
+/* RELU saves one bit an element, every other activation, and a gate, the pre-activation itself. */
 static int gemmepi__aux_is_mask(gemmepi_epilogue epilogue) {
     return gemmepi__activation(epilogue) == GEMMEPI_RELU && (epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD)) &&
-           !(epilogue & GEMMEPI_GATED);
+           !(epilogue & (GEMMEPI_GATED | GEMMEPI_UPSTREAM));
+}
+
+/* With GATED: whether the product's columns are two halves, of which one column is made or two gradients; else they are the
+   upstream gradient. */
+static int gemmepi__halves_come_in(gemmepi_epilogue epilogue) {
+    return !(epilogue & GEMMEPI_BACKWARD) || (epilogue & GEMMEPI_UPSTREAM);
+}
+
+/* The columns of D, the residual and BGRAD's bias_grad, where the product has n; -1 where n must be even and is not. */
+static int64_t gemmepi__result_columns(gemmepi_epilogue epilogue, int64_t n) {
+    if (!(epilogue & GEMMEPI_GATED))
+        return n;
+    if (gemmepi__halves_come_in(epilogue) && n % 2)
+        return -1;
+    return !(epilogue & GEMMEPI_BACKWARD) ? n / 2 : epilogue & GEMMEPI_UPSTREAM ? n : 2 * n;
+}
+
+/* The columns of aux. */
+static int64_t gemmepi__aux_columns(gemmepi_epilogue epilogue, int64_t n) {
+    if (!(epilogue & GEMMEPI_GATED) || !(epilogue & GEMMEPI_BACKWARD))
+        return n;
+    return epilogue & GEMMEPI_UPSTREAM ? n / 2 : 2 * n;
 }
 
 /* "GELU_TANH|BIAS|AUX" */
@@ -2224,7 +2397,7 @@ static const gemmepi__epilogue_rule gemmepi__epilogue_rules[] = {
     {GEMMEPI_BGRAD_ACCUMULATE, GEMMEPI__ANY_BGRAD, 0, GEMMEPI_INVALID_ARGUMENT,
      "BGRAD_ACCUMULATE goes with BGRAD, BGRAD_A or BGRAD_B"},
     {GEMMEPI_GATE_FIRST, GEMMEPI_GATED, 0, GEMMEPI_INVALID_ARGUMENT, "GATE_FIRST goes with GATED"},
-    {GEMMEPI_GATED, 0, 0, GEMMEPI_UNSUPPORTED, "GATED is not available in this version"},
+    {GEMMEPI_UPSTREAM, GEMMEPI_BACKWARD, 0, GEMMEPI_INVALID_ARGUMENT, "UPSTREAM goes with BACKWARD"},
 };
 
 static int gemmepi__has_two(uint32_t bits) {
@@ -2288,6 +2461,10 @@ enum {
     GEMMEPI__OPERANDS
 };
 
+/* Of a problem's flags, not a caller's: D is not stored, bias_grad is what is wanted; D takes no short forms of functions. */
+#define GEMMEPI__ONLY_SUMS 0x80000000u
+#define GEMMEPI__EXACT     0x40000000u
+
 #define GEMMEPI__SCALE_OF(matrix) \
     (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
 
@@ -2327,6 +2504,19 @@ typedef struct gemmepi__problem {
 
 static int gemmepi__has(const gemmepi__problem *problem, uint32_t flags) {
     return (problem->epilogue & flags) != 0;
+}
+
+/* With GATED: how many halves the product's columns and the result's are, and how many columns there are of each. */
+static int gemmepi__halves_in(const gemmepi__problem *problem) {
+    return gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__halves_come_in(problem->epilogue) ? 2 : 1;
+}
+
+static int gemmepi__halves_out(const gemmepi__problem *problem) {
+    return gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_BACKWARD) ? 2 : 1;
+}
+
+static int64_t gemmepi__half_columns(const gemmepi__problem *problem) {
+    return problem->n / gemmepi__halves_in(problem);
 }
 
 static int64_t gemmepi__callers_m(const gemmepi__problem *problem) {
@@ -2720,20 +2910,30 @@ static gemmepi_status gemmepi__check_integer_epilogue(const gemmepi__problem *pr
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__take_epilogue(gemmepi__problem *problem, const gemmepi_matmul_desc *desc) {
-    int64_t along = desc->order == GEMMEPI_ROW_MAJOR ? desc->n : desc->m; /* the length of one bias */
+/* A matrix of op(A) op(B)'s shape, but for its extent along the bias, which is `along`. */
+static gemmepi_status gemmepi__take_beside(gemmepi__problem *problem, int operand,
+                                           const gemmepi_matmul_desc *desc, const gemmepi_matrix *matrix,
+                                           gemmepi_dtype default_dtype, int64_t along) {
+    int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
+    return gemmepi__take_matrix(problem, operand, matrix, default_dtype, by_rows ? desc->m : along,
+                                by_rows ? along : desc->n, desc->order);
+}
+
+static gemmepi_status gemmepi__take_epilogue(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
+                                             int64_t along) {
+    int64_t result = gemmepi__result_columns(desc->epilogue, along);
     gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
     gemmepi_status status = gemmepi__check_integer_epilogue(problem);
     if (!status && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD))
-        status = gemmepi__take_matrix(problem, GEMMEPI__AUX, &desc->aux, d, desc->m, desc->n, desc->order);
+        status = gemmepi__take_beside(problem, GEMMEPI__AUX, desc, &desc->aux, d,
+                                      gemmepi__aux_columns(desc->epilogue, along));
     if (!status && gemmepi__has(problem, GEMMEPI_RESIDUAL))
-        status =
-            gemmepi__take_matrix(problem, GEMMEPI__RESIDUAL, &desc->residual,
-                                 gemmepi__default_dtype(GEMMEPI__RESIDUAL, d), desc->m, desc->n, desc->order);
+        status = gemmepi__take_beside(problem, GEMMEPI__RESIDUAL, desc, &desc->residual,
+                                      gemmepi__default_dtype(GEMMEPI__RESIDUAL, d), result);
     if (!status && gemmepi__has(problem, GEMMEPI_BIAS))
         status = gemmepi__take_vector(problem, GEMMEPI__BIAS, &desc->bias, along);
     if (!status && gemmepi__has(problem, GEMMEPI_BGRAD))
-        status = gemmepi__take_vector(problem, GEMMEPI__BIAS_GRAD, &desc->bias_grad, along);
+        status = gemmepi__take_vector(problem, GEMMEPI__BIAS_GRAD, &desc->bias_grad, result);
     if (!status && gemmepi__has(problem, GEMMEPI_BGRAD_A))
         status = gemmepi__take_vector(problem, GEMMEPI__BIAS_GRAD, &desc->bias_grad, desc->m);
     if (!status && gemmepi__has(problem, GEMMEPI_BGRAD_B))
@@ -2834,6 +3034,7 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
     gemmepi_matrix c;
     gemmepi_dtype d;
     gemmepi_status status;
+    int64_t along, result; /* the extents along the bias of the product and of D */
     memset(problem, 0, sizeof *problem);
     if (!desc)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
@@ -2849,23 +3050,30 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
                                                          : gemmepi__default_parameter(desc->epilogue);
     problem->flags = desc->flags;
     problem->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
+    along = desc->order == GEMMEPI_ROW_MAJOR ? desc->n : desc->m;
+    result = gemmepi__result_columns(desc->epilogue, along);
+    if (result < 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.%s is %lld; with GATED it counts both halves and must be even",
+                             desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
     status = gemmepi__take_operands(problem, desc);
     if (!status)
-        status =
-            gemmepi__take_matrix(problem, GEMMEPI__D, &desc->d, desc->a.dtype ? desc->a.dtype : GEMMEPI_F32,
-                                 desc->m, desc->n, desc->order);
+        status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &desc->d,
+                                      desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
     if (status)
         return status;
     c = desc->c;
     d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
-    if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride) {
+    if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride && !gemmepi__has(problem, GEMMEPI_GATED)) {
         c.ld = problem->views[GEMMEPI__D].ld;
         c.batch_stride = problem->views[GEMMEPI__D].batch_stride;
+    } else if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride) {
+        c.batch_stride = desc->m <= 0 || desc->n <= GEMMEPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
     }
     status = gemmepi__take_matrix(problem, GEMMEPI__C, &c, gemmepi__default_dtype(GEMMEPI__C, d), desc->m,
                                   desc->n, desc->order);
     if (!status)
-        status = gemmepi__take_epilogue(problem, desc);
+        status = gemmepi__take_epilogue(problem, desc, along);
     if (!status)
         status = gemmepi__check_outputs(problem);
     if (status)
@@ -3044,8 +3252,8 @@ static int gemmepi__may_be_d(const gemmepi__problem *problem, int operand) {
 
 static int gemmepi__same_layout(const gemmepi__problem *problem, const gemmepi__view *p,
                                 const gemmepi__view *q) {
-    return p->dtype == q->dtype && p->bits == q->bits && (p->lines <= 1 || p->ld == q->ld) &&
-           (problem->batch <= 1 || p->batch_stride == q->batch_stride);
+    return p->dtype == q->dtype && p->bits == q->bits && p->lines == q->lines && p->length == q->length &&
+           (p->lines <= 1 || p->ld == q->ld) && (problem->batch <= 1 || p->batch_stride == q->batch_stride);
 }
 
 static int64_t gemmepi__bytes_of(const gemmepi__view *view, int64_t elements) {
@@ -3100,12 +3308,17 @@ static int gemmepi__patterns_share(const gemmepi__pattern *p, const gemmepi__pat
     return 0;
 }
 
+/* The same, counted along the one with fewer lines. */
+static int gemmepi__patterns_meet(const gemmepi__pattern *p, const gemmepi__pattern *q, int64_t distance) {
+    if (p->items * p->lines * q->items <= q->items * q->lines * p->items)
+        return gemmepi__patterns_share(p, q, distance);
+    return gemmepi__patterns_share(q, p, -distance);
+}
+
 static int gemmepi__views_share(const gemmepi__problem *problem, const gemmepi__view *p,
                                 const gemmepi__view *q, int64_t distance) {
     gemmepi__pattern first = gemmepi__pattern_of(problem, p), second = gemmepi__pattern_of(problem, q);
-    if (first.items * first.lines * second.items <= second.items * second.lines * first.items)
-        return gemmepi__patterns_share(&first, &second, distance);
-    return gemmepi__patterns_share(&second, &first, -distance);
+    return gemmepi__patterns_meet(&first, &second, distance);
 }
 
 /* Whether the output and another operand are in each other's way. The quick answer, by ranges, is the usual one. */
@@ -6176,8 +6389,8 @@ static gemmepi_status gemmepi__add_block(gemmepi_context *context, gemmepi__stre
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi_stream stream, size_t size) {
-    gemmepi__stream_key key = gemmepi__key_of_stream(stream);
+static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi_stream stream,
+                                               gemmepi__stream_key key, size_t size) {
     gemmepi_status status = GEMMEPI_OK;
     int capture = 0, result;
     if (gemmepi__find_block(context, key, size))
@@ -6198,7 +6411,9 @@ static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi
     return status;
 }
 
-static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream stream, size_t size) {
+/* key: the stream's own, or one made of it for blocks of another use */
+static gemmepi_status gemmepi__reserve_for(gemmepi_context *context, gemmepi_stream stream,
+                                           gemmepi__stream_key key, size_t size) {
     gemmepi__entry entry;
     gemmepi_status status;
     if (size == 0)
@@ -6206,9 +6421,13 @@ static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream 
     status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
-    status = gemmepi__reserve_entered(context, stream, size);
+    status = gemmepi__reserve_entered(context, stream, key, size);
     gemmepi__leave_relaxed(context, &entry);
     return status;
+}
+
+static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream stream, size_t size) {
+    return gemmepi__reserve_for(context, stream, gemmepi__key_of_stream(stream), size);
 }
 
 /* entered: the primary context is current; without it only host memory can be freed */
@@ -6690,8 +6909,21 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        return times_logistic(v, A(1), x);\n"
     "    else if constexpr (Activation == QUICK_GELU)\n"
     "        return times_logistic(v, x, quick_gelu_gate(x).s);\n"
+    "    else if constexpr (Activation == SQUARED_RELU)\n"
+    "        return x > 0 && x < 1 ? v * x * x : v * activate<Activation>(x, parameter);\n"
     "    else\n"
     "        return v * activate<Activation>(x, parameter);\n"
+    "}\n"
+    "\n"
+    "// dy value act'(gate): the gradient of value act(gate) at the gate. A small and a large factor are multiplied first, so that\n"
+    "// no product on the way leaves the range; of two of a kind the larger goes first. The RELUs select.\n"
+    "template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {\n"
+    "    bool value_first = fabs(value) > fabs(dy);\n"
+    "    A larger = value_first ? value : dy, other = value_first ? dy : value;\n"
+    "    bool meet = fabs(larger) > 1 && fabs(other) < 1;\n"
+    "    A slope = times_derivative<Activation>(meet ? larger * other : larger, gate, parameter);\n"
+    "    bool selects_0 = Activation == RELU ? !(gate > 0) : Activation == SQUARED_RELU && gate <= 0;\n"
+    "    return selects_0 ? A(0) : meet ? slope : slope * other;\n"
     "}\n",
     NULL};
 
@@ -7177,6 +7409,9 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "// exist, and the tensors in `p`. It may read and write any tensor at (item, row, column), and leaves in v what D\n"
     "// stores, before scale_d. Which tensors, scales and which activation are compile-time constants, so that what is not\n"
     "// used costs nothing.\n"
+    "//\n"
+    "// GATED: v is two runs, of the same column of both halves, which lie p.n columns apart wherever a tensor has both. The\n"
+    "// product has them (HALVES_IN 2), or the result (HALVES_OUT 2), or both.\n"
     "#pragma once\n"
     "#include \"types.cuh\"\n"
     "#include \"activation.cuh\"\n"
@@ -7197,6 +7432,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "#define GEMMEPI_SCALE_B      0\n"
     "#define GEMMEPI_SCALES       0 // which others have a scale: bits 1 C, 2 D, 4 AUX, 8 RESIDUAL\n"
     "#define GEMMEPI_AMAX         0 // what is left in amax: bits 1 D, 2 AUX\n"
+    "#define GEMMEPI_STORES_D     1 // 0: only sums are wanted\n"
     "#endif\n"
     "\n"
     "typedef GEMMEPI_ACC Acc;\n"
@@ -7206,8 +7442,15 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "constexpr bool BACKWARD = (GEMMEPI_EPILOGUE & 0x400) != 0;\n"
     "constexpr bool HAS_RESIDUAL = (GEMMEPI_EPILOGUE & 0x800) != 0;\n"
     "constexpr bool HAS_BGRAD = (GEMMEPI_EPILOGUE & 0x1000) != 0;\n"
+    "constexpr bool GATED = (GEMMEPI_EPILOGUE & 0x10000) != 0;\n"
+    "constexpr bool GATE_FIRST = (GEMMEPI_EPILOGUE & 0x20000) != 0;\n"
+    "constexpr bool UPSTREAM = (GEMMEPI_EPILOGUE & 0x40000) != 0;\n"
     "constexpr int ACTIVATION = GEMMEPI_EPILOGUE & 0xff;\n"
-    "constexpr bool AUX_IS_MASK = ACTIVATION == RELU;\n"
+    "constexpr int HALVES = GATED ? 2 : 1, VALUE = GATE_FIRST ? 1 : 0, GATE = 1 - VALUE;\n"
+    "constexpr int HALVES_IN = GATED && (!BACKWARD || UPSTREAM) ? 2 : 1;\n"
+    "constexpr int HALVES_OUT = GATED && BACKWARD ? 2 : 1;\n"
+    "constexpr int HALVES_SAVED = GATED && !UPSTREAM ? 2 : 1; // of the aux that BACKWARD reads\n"
+    "constexpr bool AUX_IS_MASK = ACTIVATION == RELU && !GATED && !UPSTREAM;\n"
     "constexpr bool ALIGNED = GEMMEPI_ALIGNED;\n"
     "constexpr bool SCALES_C = (GEMMEPI_SCALES & 1) != 0;\n"
     "constexpr bool SCALES_D = (GEMMEPI_SCALES & 2) != 0;\n"
@@ -7239,7 +7482,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    return item * x.stride + row * x.ld + column;\n"
     "}\n"
     "\n"
-    "template <class T>\n"
+    "template <class T>\n",
     "__device__ inline void load(const gemmepi__kernel_matrix &x, long long item, long long row, long long column, int valid,\n"
     "                            Acc (&values)[RUN]) {\n"
     "    load_run<ALIGNED>((const T *)x.data + offset(x, item, row, column), valid, values);\n"
@@ -7255,7 +7498,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "__device__ inline void store_scaled(const gemmepi__kernel_matrix &x, Acc scale, long long item, long long row,\n"
     "                                    long long column, int valid, const Acc (&values)[RUN]) {\n"
     "    Acc scaled[RUN];\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "    for (int i = 0; i < RUN; i++)\n"
     "        scaled[i] = product(values[i], scale);\n"
     "    store<T>(x, item, row, column, valid, scaled);\n"
@@ -7278,7 +7521,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "struct Epilogue_state {\n"
     "    Acc alpha, beta; // alpha with the scales of A and B where they are one number, beta without C's\n"
     "    Acc scale_c, scale_d, scale_aux, scale_residual;\n"
-    "    Acc column_factors[RUN]; // alpha with the scales of B's columns\n"
+    "    Acc column_factors[HALVES_IN][RUN]; // alpha with the scales of B's columns\n"
     "    Magnitude largest_d, largest_aux;\n"
     "};\n"
     "\n"
@@ -7303,10 +7546,13 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    if (GEMMEPI_SCALE_B == SCALE_TENSOR)\n"
     "        state.alpha = product(state.alpha, tensor_scale<true>(p.scale_b, item));\n"
     "    if (GEMMEPI_SCALE_B == SCALE_OUTER) {\n"
-    "        const float *scale = p.scale_b.data + item * p.scale_b.stride + column;\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < RUN; i++)\n"
-    "            state.column_factors[i] = i < valid ? product(state.alpha, (Acc)scale[i]) : Acc(0);\n"
+    "        for (int half = 0; half < HALVES_IN; half++) {\n"
+    "            const float *scale = p.scale_b.data + item * p.scale_b.stride + column + half * p.n;\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < RUN; i++)\n"
+    "                state.column_factors[half][i] = i < valid ? product(state.alpha, (Acc)scale[i]) : Acc(0);\n"
+    "        }\n"
     "    }\n"
     "    state.scale_c = p.uses_c && state.beta != 0 ? tensor_scale<SCALES_C>(p.scale_c, item) : Acc(1); // else it may be missing\n"
     "    state.scale_d = tensor_scale<SCALES_D>(p.scale_d, item);\n"
@@ -7315,8 +7561,9 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    return state;\n"
     "}\n"
     "\n"
-    "__device__ inline void multiply_by_factors(const gemmepi__epilogue_params &p, const Epilogue_state &state,\n"
-    "                                           long long item, long long row, Acc (&v)[RUN]) {\n"
+    "__device__ inline void multiply_by_factors(const gemmepi__epilogue_params &p, const Epilogue_state &state,\n",
+    "                                           long long item, long long row, const Acc (&column_factors)[RUN],\n"
+    "                                           Acc (&v)[RUN]) {\n"
     "    constexpr bool by_column = GEMMEPI_SCALE_B == SCALE_OUTER;\n"
     "    Acc row_factor = by_column ? Acc(1) : state.alpha;\n"
     "    if (GEMMEPI_SCALE_A == SCALE_OUTER)\n"
@@ -7324,31 +7571,35 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "#pragma unroll\n"
     "    for (int i = 0; i < RUN; i++)\n"
     "        v[i] = product(v[i], !by_column                       ? row_factor\n"
-    "                             : GEMMEPI_SCALE_A == SCALE_OUTER ? product(row_factor, state.column_factors[i])\n"
-    "                                                              : state.column_factors[i]);\n"
+    "                             : GEMMEPI_SCALE_A == SCALE_OUTER ? product(row_factor, column_factors[i])\n"
+    "                                                              : column_factors[i]);\n"
     "}\n"
     "\n"
-    "__device__ inline void multiply_by_derivative(const gemmepi__epilogue_params &p, const Epilogue_state &state,\n"
-    "                                              long long item, long long row, long long column, int valid,\n"
-    "                                              Acc (&v)[RUN]) {\n"
-    "    if constexpr (AUX_IS_MASK) {\n",
-    "        u32 bits = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column) / 8];\n"
-    "#pragma unroll\n"
-    "        for (int i = 0; i < RUN; i++)\n"
-    "            v[i] = bits >> i & 1 ? v[i] : Acc(0);\n"
+    "// The aux that BACKWARD reads, as it lies in memory: RELU's mask, the upstream gradient, or the pre-activation. Kernels\n"
+    "// load it ahead.\n"
+    "struct Saved {\n"
+    "    Words<GEMMEPI_AUX_TYPE> runs[HALVES_SAVED];\n"
+    "    u32 mask;\n"
+    "};\n"
+    "__device__ inline void load_saved(const gemmepi__epilogue_params &p, long long item, long long row, long long column,\n"
+    "                                  int valid, Saved &saved) {\n"
+    "    if (!BACKWARD || valid == 0)\n"
+    "        return;\n"
+    "    if constexpr (AUX_IS_MASK) {\n"
+    "        saved.mask = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column) / 8];\n"
     "    } else {\n"
-    "        Acc saved[RUN];\n"
-    "        load<GEMMEPI_AUX_TYPE>(p.aux, item, row, column, valid, saved);\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < RUN; i++)\n"
-    "            v[i] = times_derivative<ACTIVATION>(v[i], SCALES_AUX ? saved[i] * state.scale_aux : saved[i], (Acc)p.parameter);\n"
+    "        for (int half = 0; half < HALVES_SAVED; half++)\n"
+    "            saved.runs[half] = read_run<ALIGNED>(\n"
+    "                (const GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row, column + half * p.n), valid);\n"
     "    }\n"
     "}\n"
     "\n"
-    "__device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, long long item, long long row,\n"
-    "                                long long column, int valid, Acc (&v)[RUN]) {\n"
+    "// v up to the activation: factors, C, bias, and what AUX keeps of it. column is that of the half.\n"
+    "__device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogue_state &state, int half, long long item,\n"
+    "                                      long long row, long long column, int valid, Acc (&v)[RUN]) {\n"
     "    Acc other[RUN];\n"
-    "    multiply_by_factors(p, state, item, row, v);\n"
+    "    multiply_by_factors(p, state, item, row, state.column_factors[half], v);\n"
     "    if (p.uses_c && state.beta != 0) {\n"
     "        Acc factor = SCALES_C ? product(state.beta, state.scale_c) : state.beta;\n"
     "        load<GEMMEPI_C_TYPE>(p.c, item, row, column, valid, other);\n"
@@ -7372,30 +7623,90 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "        else\n"
     "            store<GEMMEPI_AUX_TYPE>(p.aux, item, row, column, valid, v);\n"
     "    }\n"
-    "    if (BACKWARD) {\n"
-    "        multiply_by_derivative(p, state, item, row, column, valid, v);\n"
+    "}\n"
+    "\n"
+    "// One column of a value and a gate column.\n"
+    "__device__ inline void multiply_halves(const gemmepi__epilogue_params &p, Acc (&v)[HALVES][RUN]) {\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < RUN; i++) {\n"
+    "        if constexpr (SAME<Acc, I32>)\n"
+    "            v[0][i] = product(v[VALUE % HALVES][i], activate<ACTIVATION>(v[GATE % HALVES][i], Acc(0)));\n"
+    "        else\n"
+    "            v[0][i] = times_activation<ACTIVATION>(v[VALUE % HALVES][i], v[GATE % HALVES][i], (Acc)p.parameter);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// The upstream gradient and the pre-activation, of which one is v and the other saved, into the gradient.\n"
+    "__device__ inline void differentiate(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Saved &saved,\n"
+    "                                     Acc (&v)[HALVES][RUN]) {\n"
+    "    if constexpr (AUX_IS_MASK) {\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i++)\n",
+    "            v[0][i] = saved.mask >> i & 1 ? v[0][i] : Acc(0);\n"
+    "    } else if constexpr (!SAME<Acc, I32>) {\n"
+    "        Acc aside[HALVES_SAVED][RUN];\n"
+    "#pragma unroll\n"
+    "        for (int half = 0; half < HALVES_SAVED; half++) {\n"
+    "            run_to_acc(run_of(saved.runs[half]), aside[half]);\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; SCALES_AUX && i < RUN; i++)\n"
+    "                aside[half][i] *= state.scale_aux;\n"
+    "        }\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i++) {\n"
+    "            Acc dy = UPSTREAM ? aside[0][i] : v[0][i];\n"
+    "            if constexpr (GATED) {\n"
+    "                Acc value = UPSTREAM ? v[VALUE][i] : aside[VALUE % HALVES_SAVED][i];\n"
+    "                Acc gate = UPSTREAM ? v[GATE][i] : aside[GATE % HALVES_SAVED][i];\n"
+    "                v[VALUE][i] = times_activation<ACTIVATION>(dy, gate, (Acc)p.parameter);\n"
+    "                v[GATE][i] = gate_gradient<ACTIVATION>(dy, value, gate, (Acc)p.parameter);\n"
+    "            } else {\n"
+    "                v[0][i] = times_derivative<ACTIVATION>(dy, UPSTREAM ? v[0][i] : aside[0][i], (Acc)p.parameter);\n"
+    "            }\n"
+    "        }\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// v: HALVES_IN runs of the product go in, HALVES_OUT of the result come out.\n"
+    "__device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, const Saved &saved,\n"
+    "                                long long item, long long row, long long column, int valid, Acc (&v)[HALVES][RUN]) {\n"
+    "#pragma unroll\n"
+    "    for (int half = 0; half < HALVES_IN; half++)\n"
+    "        finish_product(p, state, half, item, row, column + half * p.n, valid, v[half]);\n"
+    "    if constexpr (BACKWARD) {\n"
+    "        differentiate(p, state, saved, v);\n"
+    "    } else if constexpr (GATED) {\n"
+    "        multiply_halves(p, v);\n"
     "    } else {\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
-    "            v[i] = activate<ACTIVATION>(v[i], (Acc)p.parameter);\n"
+    "            v[0][i] = activate<ACTIVATION>(v[0][i], (Acc)p.parameter);\n"
     "    }\n"
-    "    if (HAS_RESIDUAL) {\n"
-    "        load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column, valid, other);\n"
+    "    if (HAS_RESIDUAL)\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < RUN; i++)\n"
-    "            v[i] = sum(v[i], SCALES_RESIDUAL ? product(other[i], state.scale_residual) : other[i]);\n"
-    "    }\n"
+    "        for (int half = 0; half < HALVES_OUT; half++) {\n"
+    "            Acc other[RUN];\n"
+    "            load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column + half * p.n, valid, other);\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < RUN; i++)\n"
+    "                v[half][i] = sum(v[half][i], SCALES_RESIDUAL ? product(other[i], state.scale_residual) : other[i]);\n"
+    "        }\n"
     "}\n"
     "\n"
     "// Of what the epilogue left: amax_d, and D.\n"
     "__device__ inline void store_result(const gemmepi__epilogue_params &p, Epilogue_state &state, long long item,\n"
-    "                                    long long row, long long column, int valid, const Acc (&v)[RUN]) {\n"
-    "    if (AMAX_D)\n"
-    "        keep_largest(v, valid, state.largest_d);\n"
-    "    if (SCALES_D)\n"
-    "        store_scaled<GEMMEPI_D_TYPE>(p.d, state.scale_d, item, row, column, valid, v);\n"
-    "    else\n"
-    "        store<GEMMEPI_D_TYPE>(p.d, item, row, column, valid, v);\n"
+    "                                    long long row, long long column, int valid, const Acc (&v)[HALVES][RUN]) {\n"
+    "#pragma unroll\n"
+    "    for (int half = 0; half < HALVES_OUT; half++) {\n"
+    "        if (AMAX_D)\n"
+    "            keep_largest(v[half], valid, state.largest_d);\n"
+    "        if (!GEMMEPI_STORES_D)\n"
+    "            continue;\n"
+    "        if (SCALES_D)\n"
+    "            store_scaled<GEMMEPI_D_TYPE>(p.d, state.scale_d, item, row, column + half * p.n, valid, v[half]);\n"
+    "        else\n"
+    "            store<GEMMEPI_D_TYPE>(p.d, item, row, column + half * p.n, valid, v[half]);\n"
+    "    }\n"
     "}\n"
     "\n"
     "// After a thread's last run; every thread of a warp takes part.\n"
@@ -7410,22 +7721,23 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "// Thread (x, y) of Threads holds those of run x of the tile, of `width`; `part` counts tiles of rows of all items.\n"
     "template <int Threads>\n"
     "__device__ inline void store_partials(const gemmepi__epilogue_params &p, long long part, long long column, int valid,\n"
-    "                                      u32 x, u32 y, u32 width, const Acc (&sums)[RUN]) {\n"
-    "    __shared__ Acc shared[RUN][Threads];\n"
+    "                                      u32 x, u32 y, u32 width, const Acc (&sums)[HALVES_OUT][RUN]) {\n",
+    "    __shared__ Acc shared[HALVES_OUT * RUN][Threads];\n"
     "    u32 thread = y * width + x;\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < RUN; i++)\n"
-    "        shared[i][thread] = sums[i];\n"
+    "    for (int i = 0; i < HALVES_OUT * RUN; i++)\n"
+    "        shared[i][thread] = sums[i / RUN][i % RUN];\n"
     "    for (u32 half = Threads / width / 2; half > 0; half /= 2) {\n"
     "        __syncthreads();\n"
     "        if (y < half)\n"
-    "#pragma unroll\n",
-    "            for (int i = 0; i < RUN; i++)\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < HALVES_OUT * RUN; i++)\n"
     "                shared[i][thread] = sum(shared[i][thread], shared[i][thread + half * width]);\n"
     "    }\n"
     "    if (y == 0)\n"
-    "        for (int i = 0; i < valid; i++)\n"
-    "            ((Acc *)p.partials)[part * p.n + column + i] = shared[i][thread];\n"
+    "        for (int half = 0; half < HALVES_OUT; half++)\n"
+    "            for (int i = 0; i < valid; i++)\n"
+    "                ((Acc *)p.partials)[(part * HALVES_OUT + half) * p.n + column + i] = shared[half * RUN + i][thread];\n"
     "}\n",
     NULL};
 
@@ -7845,19 +8157,21 @@ static const char *const gemmepi__source_gemm_plain_cu[] = {
     "    int valid = existing(columns - x * RUN);\n"
     "    long long first = tile_column + x * RUN;\n"
     "    Epilogue_state state = begin_epilogue(p, item, first, valid);\n"
-    "    Acc column_sums[RUN] = {};\n"
+    "    Acc column_sums[HALVES_OUT][RUN] = {};\n"
     "#pragma unroll 1\n"
     "    for (int r = y; r < rows && valid > 0; r += height) {\n"
-    "        Acc v[RUN];\n"
+    "        Acc v[HALVES][RUN];\n"
+    "        Saved saved;\n"
+    "        load_saved(p, item, tile_row + r, first, valid, saved);\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
-    "            v[i] = results[r * RESULT_PITCH + x * RUN + i];\n"
-    "        epilogue(p, state, item, tile_row + r, first, valid, v);\n"
+    "            v[0][i] = results[r * RESULT_PITCH + x * RUN + i];\n"
+    "        epilogue(p, state, saved, item, tile_row + r, first, valid, v);\n"
     "        store_result(p, state, item, tile_row + r, first, valid, v);\n"
     "        if (HAS_BGRAD)\n"
     "#pragma unroll\n"
     "            for (int i = 0; i < RUN; i++)\n"
-    "                column_sums[i] = sum(column_sums[i], v[i]);\n"
+    "                column_sums[0][i] = sum(column_sums[0][i], v[0][i]);\n"
     "    }\n"
     "    if (HAS_BGRAD)\n"
     "        store_partials<THREADS>(p, part, first, valid, x, y, width, column_sums);\n"
@@ -7954,13 +8268,8 @@ static const char *const gemmepi__source_operations_cuh[] = {
     "    } else if constexpr (operation == OP_GATED_BACKWARD) {\n"
     "        if (USED<OUT_DA>)\n"
     "            v[OUT_DA] = times_activation<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_B], s.parameter);\n"
-    "        if (USED<OUT_DB>) { // the larger factor first, so that no product on the way passes the range\n"
-    "            bool a_first = fabs(v[IN_A]) > fabs(v[IN_DY]);\n"
-    "            Acc larger = a_first ? v[IN_A] : v[IN_DY], other = a_first ? v[IN_DY] : v[IN_A];\n"
-    "            Acc slope = times_derivative<GEMMEPI_ACTIVATION>(larger, v[IN_B], s.parameter);\n"
-    "            bool selects_0 = GEMMEPI_ACTIVATION == RELU ? !(v[IN_B] > 0) : GEMMEPI_ACTIVATION == SQUARED_RELU && v[IN_B] <= 0;\n"
-    "            v[OUT_DB] = selects_0 ? Acc(0) : slope * other;\n"
-    "        }\n"
+    "        if (USED<OUT_DB>)\n"
+    "            v[OUT_DB] = gate_gradient<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_A], v[IN_B], s.parameter);\n"
     "    } else if constexpr (operation == OP_LERP) {\n"
     "        Acc a = v[IN_A], b = v[IN_B], w = USED<IN_W> ? v[IN_W] : s.weight, rest = USED<IN_W> ? 1 - w : s.rest;\n"
     "        bool near_a = USED<IN_W> ? w > Acc(-0.5) && w < Acc(0.5) : s.near_a;\n"
@@ -8050,11 +8359,11 @@ static const char *const gemmepi__source_params_h[] = {
     "    gemmepi__kernel_matrix c, bias, aux, residual, d;\n"
     "    gemmepi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual;\n"
     "    void *amax_d, *amax_aux; /* of the accumulator's type, 0 before the launch */\n"
-    "    void *partials;          /* BGRAD: [batch][row_tiles][n] sums in the accumulator's type */\n"
+    "    void *partials;          /* BGRAD: [batch][row_tiles] lines of sums in the accumulator's type */\n"
     "    const double *device_alpha, *device_beta;\n"
-    "    double alpha, beta; /* where no device_alpha, device_beta is given */\n"
-    "    double parameter;   /* of the activation */\n"
-    "    long long m, n;\n"
+    "    double alpha, beta;               /* where no device_alpha, device_beta is given */\n"
+    "    double parameter;                 /* of the activation */\n"
+    "    long long m, n;                   /* n: columns of the product, or of each of its halves */\n"
     "    unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */\n"
     "    int uses_c;\n"
     "} gemmepi__epilogue_params;\n"
@@ -8112,8 +8421,8 @@ static const char *const gemmepi__source_params_h[] = {
     "/* elementwise.cu, gemmepi_strided: strides in elements, of the tile's two axes and the others */\n"
     "typedef struct gemmepi__strided_params {\n"
     "    gemmepi__operation_params operation;\n"
-    "    void *data[GEMMEPI__PARAMS_TENSORS];\n"
-    "    long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\n",
+    "    void *data[GEMMEPI__PARAMS_TENSORS];\n",
+    "    long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\n"
     "    long long extent_i, extent_j;          /* of the first two axes */\n"
     "    unsigned extent[GEMMEPI__PARAMS_AXES]; /* of the others, from 2 on */\n"
     "    unsigned tiles_i, tiles_j;             /* 32 bits: a 64-bit division costs a thread as much as its work */\n"
@@ -8157,13 +8466,19 @@ static const char *const gemmepi__source_pass_cu[] = {
     "#include \"epilogue.cuh\"\n"
     "\n"
     "#ifndef GEMMEPI_PRODUCT_TYPE\n"
-    "#define GEMMEPI_PRODUCT_TYPE F32 // of the product in memory: F32, F64 or I32\n"
+    "#define GEMMEPI_PRODUCT_TYPE F32 // of the product in memory; of an upstream gradient any\n"
     "#define GEMMEPI_HAS_PRODUCT  1   // 0: k is 0\n"
     "#endif\n"
     "\n"
     "constexpr int THREADS = 256;\n"
-    "constexpr int AT_ONCE = sizeof(Acc) == 8 ? 1 : 4; // rows of the product under way at a time: the stores between them\n"
-    "                                                  // keep the compiler from loading ahead by itself\n"
+    "// Rows under way at a time: the stores between them keep the compiler from loading ahead by itself. Elements that are loaded\n"
+    "// one by one take a predicate each, of which a thread has seven; so do the masks of older chips.\n"
+    "#if __CUDA_ARCH__ < 800\n"
+    "constexpr int MOST_AT_ONCE = BACKWARD ? 2 : 4;\n"
+    "#else\n"
+    "constexpr int MOST_AT_ONCE = 4;\n"
+    "#endif\n"
+    "constexpr int AT_ONCE = sizeof(Acc) == 8 ? 1 : GATED ? (ALIGNED ? 2 : 1) : MOST_AT_ONCE;\n"
     "\n"
     "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params) {\n"
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
@@ -8173,27 +8488,37 @@ static const char *const gemmepi__source_pass_cu[] = {
     "    long long row = (long long)(part - item * p.row_tiles) * params.row_steps * blockDim.y + threadIdx.y;\n"
     "    int valid = column >= p.n ? 0 : p.n - column < RUN ? (int)(p.n - column) : RUN;\n"
     "    Epilogue_state state = begin_epilogue(p, item, column, valid);\n"
-    "    Acc sums[RUN] = {};\n"
+    "    Acc sums[HALVES_OUT][RUN] = {};\n"
     "    for (int first = 0; first < params.row_steps && valid; first += AT_ONCE) {\n"
-    "        Acc v[AT_ONCE][RUN];\n"
+    "        Words<GEMMEPI_PRODUCT_TYPE> products[AT_ONCE][HALVES_IN];\n"
+    "        Saved saved[AT_ONCE];\n"
     "        int exists[AT_ONCE];\n"
     "#pragma unroll\n"
     "        for (int r = 0; r < AT_ONCE; r++) {\n"
     "            long long at = row + (long long)(first + r) * blockDim.y;\n"
     "            exists[r] = first + r < params.row_steps && at < p.m ? valid : 0;\n"
-    "            load<GEMMEPI_PRODUCT_TYPE>(params.product, item, at, column, GEMMEPI_HAS_PRODUCT ? exists[r] : 0, v[r]);\n"
+    "#pragma unroll\n"
+    "            for (int half = 0; half < HALVES_IN; half++)\n"
+    "                products[r][half] = read_run<ALIGNED>((const GEMMEPI_PRODUCT_TYPE *)params.product.data +\n"
+    "                                                          offset(params.product, item, at, column + half * p.n),\n"
+    "                                                      GEMMEPI_HAS_PRODUCT ? exists[r] : 0);\n"
+    "            load_saved(p, item, at, column, exists[r], saved[r]);\n"
     "        }\n"
     "#pragma unroll\n"
     "        for (int r = 0; r < AT_ONCE; r++) {\n"
     "            long long at = row + (long long)(first + r) * blockDim.y;\n"
+    "            Acc v[HALVES][RUN];\n"
     "            if (!exists[r])\n"
     "                continue;\n"
-    "            epilogue(p, state, item, at, column, valid, v[r]);\n"
-    "            store_result(p, state, item, at, column, valid, v[r]);\n"
+    "#pragma unroll\n"
+    "            for (int half = 0; half < HALVES_IN; half++)\n"
+    "                run_to_acc(run_of(products[r][half]), v[half]);\n"
+    "            epilogue(p, state, saved[r], item, at, column, valid, v);\n"
+    "            store_result(p, state, item, at, column, valid, v);\n"
     "            if (HAS_BGRAD)\n"
     "#pragma unroll\n"
-    "                for (int i = 0; i < RUN; i++)\n"
-    "                    sums[i] = sum(sums[i], v[r][i]);\n"
+    "                for (int i = 0; i < HALVES_OUT * RUN; i++)\n"
+    "                    sums[i / RUN][i % RUN] = sum(sums[i / RUN][i % RUN], v[i / RUN][i % RUN]);\n"
     "        }\n"
     "    }\n"
     "    if (HAS_BGRAD)\n"
@@ -9566,8 +9891,8 @@ static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, con
 #define GEMMEPI_DEVICE_KEPT_H
 
 /* By gemmepi_route. */
-static const char *const gemmepi__route_names[] = {"empty",      "lt",      "split", "host",  "plain",
-                                                   "contiguous", "strided", "sum",   "scaled"};
+static const char *const gemmepi__route_names[] = {"empty",      "lt",      "split", "host",   "plain",
+                                                   "contiguous", "strided", "sum",   "scaled", "linear"};
 
 /* A plan counts its references: one of who made it, one of the cache that keeps it, one of each call under way. */
 typedef struct gemmepi__kept {
@@ -10039,18 +10364,37 @@ static double gemmepi__times_derivative(uint32_t activation, double parameter, d
     return v * gemmepi__derivative(activation, parameter, x);
 }
 
+/* v times the activation, which may be subnormal where the product is not */
+static double gemmepi__times_activation(uint32_t activation, double parameter, double v, double x) {
+    if (activation == GEMMEPI_SQUARED_RELU && x > 0 && x < 1)
+        return v * x * x;
+    return v * gemmepi__activate(activation, parameter, x);
+}
+
+/* dy value act'(gate); a small and a large factor are multiplied first, of two of a kind the larger goes first. */
+static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
+                                     double gate) {
+    int value_first = fabs(value) > fabs(dy);
+    double larger = value_first ? value : dy, other = value_first ? dy : value;
+    int meet = fabs(larger) > 1 && fabs(other) < 1;
+    double slope = gemmepi__times_derivative(activation, parameter, meet ? larger * other : larger, gate);
+    if ((activation == GEMMEPI_RELU && !(gate > 0)) || (activation == GEMMEPI_SQUARED_RELU && gate <= 0))
+        return 0;
+    return meet ? slope : slope * other;
+}
+
 #endif
 /* The whole product in plain C: a tile of the result at a time, everything in double, rounded once. */
 #ifndef GEMMEPI_HOST_PRODUCT_H
 #define GEMMEPI_HOST_PRODUCT_H
 
-/* A tile of 32 x 32 results over 64 steps of k keeps all three blocks (40 KB of doubles) near the first-level cache
+/* A tile of 32 x 32 results over 64 steps of k keeps all blocks (48 KB of doubles) near the first-level cache
    and off the heap. */
 #define GEMMEPI__HOST_TILE  32
 #define GEMMEPI__HOST_DEPTH 64
 
 typedef struct gemmepi__host_tile {
-    double v[GEMMEPI__HOST_TILE][GEMMEPI__HOST_TILE];
+    double v[2][GEMMEPI__HOST_TILE][GEMMEPI__HOST_TILE]; /* of both halves with GATED, else the first */
     double a[GEMMEPI__HOST_TILE][GEMMEPI__HOST_DEPTH];
     double b[GEMMEPI__HOST_DEPTH][GEMMEPI__HOST_TILE];
     double amax_d, amax_aux; /* of all tiles so far */
@@ -10099,12 +10443,12 @@ static void gemmepi__host_load_factor(const gemmepi__problem *problem, const gem
                                     along_k ? k + c : k);
 }
 
-/* tile->v = op(A)[rows from i, :] op(B)[:, columns from j] of one item */
+/* v = op(A)[rows from i, :] op(B)[:, columns from j] of one item */
 static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
                                    gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t rows, int64_t j,
-                                   int64_t columns) {
+                                   int64_t columns, double v[][GEMMEPI__HOST_TILE]) {
     int64_t k, r, c, s;
-    memset(tile->v, 0, sizeof tile->v);
+    memset(v, 0, sizeof tile->v[0]);
     memset(tile->b, 0, sizeof tile->b);
     for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
         int64_t depth = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
@@ -10117,7 +10461,7 @@ static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmep
         for (r = 0; r < rows; r++)
             for (s = 0; s < depth; s++)
                 for (c = 0; c < GEMMEPI__HOST_TILE; c++)
-                    tile->v[r][c] += tile->a[r][s] * tile->b[s][c];
+                    v[r][c] += tile->a[r][s] * tile->b[s][c];
     }
 }
 
@@ -10170,24 +10514,47 @@ static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *ma
     }
 }
 
-/* v *= act'(aux) for a run of one row */
-static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                   int64_t item, int64_t i, int64_t j, int64_t columns, double *v) {
-    const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
-    uint32_t activation = gemmepi__activation(problem->epilogue);
-    const unsigned char *mask = (const unsigned char *)arguments->pointers[GEMMEPI__AUX];
-    double saved[GEMMEPI__HOST_TILE];
+/* The mask's bits as 1 and 0. */
+static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned char *mask, int64_t item,
+                                    int64_t i, int64_t j, int64_t columns, double *out) {
     int64_t c;
-    if (aux->bits == 1) {
-        for (c = 0; c < columns; c++) {
-            int64_t bit = gemmepi__index_of(aux, item, i, j + c);
-            v[c] = mask[bit / 8] >> (bit % 8) & 1 ? v[c] : 0;
-        }
-        return;
+    for (c = 0; c < columns; c++) {
+        int64_t bit = gemmepi__index_of(aux, item, i, j + c);
+        out[c] = mask[bit / 8] >> (bit % 8) & 1;
     }
-    gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j, columns, saved);
-    for (c = 0; c < columns; c++)
-        v[c] = gemmepi__times_derivative(activation, problem->parameter, v[c], saved[c]);
+}
+
+/* The upstream gradient and the pre-activation, of which one is v and the other aux, into the gradient of a run of one row:
+   with GATED of the same columns of both halves. */
+static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                   int64_t item, int64_t i, int64_t j, int64_t columns, double *first,
+                                   double *second) {
+    uint32_t activation = gemmepi__activation(problem->epilogue);
+    int gated = gemmepi__has(problem, GEMMEPI_GATED), upstream = gemmepi__has(problem, GEMMEPI_UPSTREAM);
+    int gate_first = gemmepi__has(problem, GEMMEPI_GATE_FIRST);
+    double aux[2][GEMMEPI__HOST_TILE] = {{0}};
+    int64_t c;
+    if (problem->views[GEMMEPI__AUX].bits == 1)
+        gemmepi__host_load_mask(&problem->views[GEMMEPI__AUX],
+                                (const unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns,
+                                aux[0]); /* 1 is as good as any pre-activation above 0 */
+    else
+        gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j, columns, aux[0]);
+    if (gated && !upstream)
+        gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j + gemmepi__half_columns(problem),
+                           columns, aux[1]);
+    for (c = 0; c < columns; c++) {
+        double dy = upstream ? aux[0][c] : first[c];
+        double p = upstream ? first[c] : aux[0][c], q = upstream && gated ? second[c] : aux[1][c];
+        double value = gate_first ? q : p, gate = gate_first ? p : q;
+        double *to_value = gate_first ? second : first, *to_gate = gate_first ? first : second;
+        if (gated) {
+            to_value[c] = gemmepi__times_activation(activation, problem->parameter, dy, gate);
+            to_gate[c] = gemmepi__gate_gradient(activation, problem->parameter, dy, value, gate);
+        } else {
+            first[c] = gemmepi__times_derivative(activation, problem->parameter, dy, p);
+        }
+    }
 }
 
 /* v = factor v, and v = v + other, modulo 2^32 where the result is I32 */
@@ -10220,12 +10587,11 @@ static void gemmepi__host_scale_sums(const gemmepi__problem *problem, const gemm
     }
 }
 
-/* The epilogue of numerics on a run of one row: v goes in as the bare sums and comes out as what D stores. */
-static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                   gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
-                                   int64_t columns, double *v) {
+/* v up to the activation: from the bare sums, factors, C, bias, and what AUX keeps of it. */
+static void gemmepi__host_finish_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                         gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
+                                         int64_t columns, double *v) {
     double other[GEMMEPI__HOST_TILE];
-    int64_t c;
     gemmepi__host_scale_sums(problem, arguments, item, i, j, columns, v);
     gemmepi__host_multiply_by(problem, arguments->alpha, columns, v);
     if (arguments->uses_c && arguments->beta != 0) {
@@ -10237,25 +10603,58 @@ static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmep
         gemmepi__host_load(problem, arguments, GEMMEPI__BIAS, item, 0, j, columns, other);
         gemmepi__host_add(problem, other, columns, v);
     }
-    if (gemmepi__has(problem, GEMMEPI_AUX)) {
-        gemmepi__host_amax(&tile->amax_aux, columns, v);
-        if (problem->views[GEMMEPI__AUX].bits == 1)
-            gemmepi__host_store_mask(&problem->views[GEMMEPI__AUX],
-                                     (unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns,
-                                     v);
-        else
-            gemmepi__host_store(problem, arguments, GEMMEPI__AUX, item, i, j, columns, v);
-    }
-    if (gemmepi__has(problem, GEMMEPI_BACKWARD))
-        gemmepi__host_backward(problem, arguments, item, i, j, columns, v);
+    if (!gemmepi__has(problem, GEMMEPI_AUX))
+        return;
+    gemmepi__host_amax(&tile->amax_aux, columns, v);
+    if (problem->views[GEMMEPI__AUX].bits == 1)
+        gemmepi__host_store_mask(&problem->views[GEMMEPI__AUX],
+                                 (unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns, v);
     else
-        for (c = 0; c < columns; c++)
-            v[c] = gemmepi__activate(gemmepi__activation(problem->epilogue), problem->parameter, v[c]);
-    if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
-        gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL, item, i, j, columns, other);
-        gemmepi__host_add(problem, other, columns, v);
+        gemmepi__host_store(problem, arguments, GEMMEPI__AUX, item, i, j, columns, v);
+}
+
+/* The activation of a run, with GATED of a value's and a gate's, which leaves the result in the first. */
+static void gemmepi__host_forward(const gemmepi__problem *problem, int64_t columns, double *first,
+                                  double *second) {
+    uint32_t activation = gemmepi__activation(problem->epilogue);
+    int gate_first = gemmepi__has(problem, GEMMEPI_GATE_FIRST);
+    int64_t c;
+    for (c = 0; c < columns; c++) {
+        double value = gate_first ? second[c] : first[c], gate = gate_first ? first[c] : second[c];
+        if (!gemmepi__has(problem, GEMMEPI_GATED)) {
+            first[c] = gemmepi__activate(activation, problem->parameter, first[c]);
+        } else if (problem->accumulator == GEMMEPI_I32) {
+            gemmepi__host_multiply_by(problem, gemmepi__activate(activation, 0, gate), 1, &value);
+            first[c] = value;
+        } else {
+            first[c] = gemmepi__times_activation(activation, problem->parameter, value, gate);
+        }
     }
-    gemmepi__host_amax(&tile->amax_d, columns, v);
+}
+
+/* The epilogue of numerics on a run of one row, with GATED on the same columns of both halves: the bare sums go in and what
+   D stores comes out. */
+static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                   gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
+                                   int64_t columns, double *const v[2]) {
+    int64_t half_columns = gemmepi__half_columns(problem);
+    double other[GEMMEPI__HOST_TILE];
+    int half;
+    for (half = 0; half < gemmepi__halves_in(problem); half++)
+        gemmepi__host_finish_product(problem, arguments, tile, item, i, j + half * half_columns, columns,
+                                     v[half]);
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD))
+        gemmepi__host_backward(problem, arguments, item, i, j, columns, v[0], v[1]);
+    else
+        gemmepi__host_forward(problem, columns, v[0], v[1]);
+    for (half = 0; half < gemmepi__halves_out(problem); half++) {
+        if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
+            gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL, item, i, j + half * half_columns,
+                               columns, other);
+            gemmepi__host_add(problem, other, columns, v[half]);
+        }
+        gemmepi__host_amax(&tile->amax_d, columns, v[half]);
+    }
 }
 
 /* A sum with what rounding took from it (Neumaier), so that it is right to a unit however many terms it has. */
@@ -10288,17 +10687,41 @@ static void gemmepi__host_store_sums(const gemmepi__problem *problem, const gemm
     memset(sums, 0, (size_t)count * sizeof *sums);
 }
 
-/* A tile of D; its columns are added to sums where the epilogue wants them, else sums is NULL. */
+/* Where a finished product lies, if it is not to be made. */
+typedef struct gemmepi__host_given {
+    const gemmepi__view *view;
+    const void *data;
+} gemmepi__host_given;
+
+/* A tile of D, with GATED the same columns of both halves; they are added to sums where the epilogue wants them. */
 static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                   gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
-                                   int64_t columns, gemmepi__sum *sums) {
+                                   const gemmepi__host_given *given, gemmepi__host_tile *tile, int64_t item,
+                                   int64_t i, int64_t j, int64_t columns,
+                                   gemmepi__sum sums[2][GEMMEPI__HOST_TILE]) {
     int64_t rows = gemmepi__smaller(problem->m - i, GEMMEPI__HOST_TILE), r, c;
-    gemmepi__host_multiply(problem, arguments, tile, item, i, rows, j, columns);
+    int64_t half_columns = gemmepi__half_columns(problem);
+    int half;
+    for (half = 0; half < gemmepi__halves_in(problem); half++) {
+        int64_t from = j + half * half_columns;
+        if (!given)
+            gemmepi__host_multiply(problem, arguments, tile, item, i, rows, from, columns, tile->v[half]);
+        for (r = 0; given && r < rows; r++)
+            gemmepi__load_run(given->view->dtype, given->data,
+                              gemmepi__index_of(given->view, item, i + r, from), 1, columns,
+                              tile->v[half][r]);
+    }
     for (r = 0; r < rows; r++) {
-        gemmepi__host_epilogue(problem, arguments, tile, item, i + r, j, columns, tile->v[r]);
-        for (c = 0; c < columns && sums; c++)
-            gemmepi__add_to(&sums[c], tile->v[r][c]);
-        gemmepi__host_store(problem, arguments, GEMMEPI__D, item, i + r, j, columns, tile->v[r]);
+        double *v[2];
+        v[0] = tile->v[0][r];
+        v[1] = tile->v[1][r];
+        gemmepi__host_epilogue(problem, arguments, tile, item, i + r, j, columns, v);
+        for (half = 0; half < gemmepi__halves_out(problem); half++) {
+            for (c = 0; c < columns && gemmepi__has(problem, GEMMEPI_BGRAD); c++)
+                gemmepi__add_to(&sums[half][c], v[half][c]);
+            if (!(problem->flags & GEMMEPI__ONLY_SUMS))
+                gemmepi__host_store(problem, arguments, GEMMEPI__D, item, i + r, j + half * half_columns,
+                                    columns, v[half]);
+        }
     }
 }
 
@@ -10336,22 +10759,25 @@ static void gemmepi__host_store_amax(const gemmepi__problem *problem, const gemm
         gemmepi__store_run(problem->views[operand].dtype, arguments->pointers[operand], 0, 1, &amax);
 }
 
-static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
-    int wants_sums = gemmepi__has(problem, GEMMEPI_BGRAD);
-    int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
-    gemmepi__sum sums[GEMMEPI__HOST_TILE];
+/* The product, or the epilogue over one that is given. */
+static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                  const gemmepi__host_given *given) {
+    int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0, half;
+    int64_t half_columns = gemmepi__half_columns(problem), i, j, item;
+    gemmepi__sum sums[2][GEMMEPI__HOST_TILE];
     gemmepi__host_tile tile;
-    int64_t i, j, item;
     memset(sums, 0, sizeof sums);
     tile.amax_d = tile.amax_aux = 0;
-    for (j = 0; j < problem->n; j += GEMMEPI__HOST_TILE) {
-        int64_t columns = gemmepi__smaller(problem->n - j, GEMMEPI__HOST_TILE);
+    for (j = 0; j < half_columns; j += GEMMEPI__HOST_TILE) {
+        int64_t columns = gemmepi__smaller(half_columns - j, GEMMEPI__HOST_TILE);
         for (item = 0; item < problem->batch; item++) {
             for (i = 0; i < problem->m; i += GEMMEPI__HOST_TILE)
-                gemmepi__host_tile_row(problem, arguments, &tile, item, i, j, columns,
-                                       wants_sums ? sums : NULL);
-            if (wants_sums && (!shared || item + 1 == problem->batch))
-                gemmepi__host_store_sums(problem, arguments, item, j, columns, sums);
+                gemmepi__host_tile_row(problem, arguments, given, &tile, item, i, j, columns, sums);
+            if (!gemmepi__has(problem, GEMMEPI_BGRAD) || (shared && item + 1 < problem->batch))
+                continue;
+            for (half = 0; half < gemmepi__halves_out(problem); half++)
+                gemmepi__host_store_sums(problem, arguments, item, j + half * half_columns, columns,
+                                         sums[half]);
         }
     }
     gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, tile.amax_d);
@@ -10392,11 +10818,11 @@ static void gemmepi__operate(const gemmepi__task *task, double v[GEMMEPI__TENSOR
         v[GEMMEPI__OUT_DA] = gemmepi__backward(task, dy, a);
         break;
     case GEMMEPI_OP_GATED:
-        v[GEMMEPI__OUT_Y] = a * gemmepi__activate((uint32_t)task->activation, task->parameter, b);
+        v[GEMMEPI__OUT_Y] = gemmepi__times_activation((uint32_t)task->activation, task->parameter, a, b);
         break;
     case GEMMEPI_OP_GATED_BACKWARD:
-        v[GEMMEPI__OUT_DA] = dy * gemmepi__activate((uint32_t)task->activation, task->parameter, b);
-        v[GEMMEPI__OUT_DB] = gemmepi__backward(task, dy * a, b);
+        v[GEMMEPI__OUT_DA] = gemmepi__times_activation((uint32_t)task->activation, task->parameter, dy, b);
+        v[GEMMEPI__OUT_DB] = gemmepi__gate_gradient((uint32_t)task->activation, task->parameter, dy, a, b);
         break;
     case GEMMEPI_OP_LERP:
         v[GEMMEPI__OUT_Y] = gemmepi__lerp_at(a, b, w);
@@ -10816,11 +11242,11 @@ typedef struct gemmepi__epilogue_params {
     gemmepi__kernel_matrix c, bias, aux, residual, d;
     gemmepi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual;
     void *amax_d, *amax_aux; /* of the accumulator's type, 0 before the launch */
-    void *partials;          /* BGRAD: [batch][row_tiles][n] sums in the accumulator's type */
+    void *partials;          /* BGRAD: [batch][row_tiles] lines of sums in the accumulator's type */
     const double *device_alpha, *device_beta;
-    double alpha, beta; /* where no device_alpha, device_beta is given */
-    double parameter;   /* of the activation */
-    long long m, n;
+    double alpha, beta;               /* where no device_alpha, device_beta is given */
+    double parameter;                 /* of the activation */
+    long long m, n;                   /* n: columns of the product, or of each of its halves */
     unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */
     int uses_c;
 } gemmepi__epilogue_params;
@@ -12430,7 +12856,7 @@ static gemmepi__kernel_matrix gemmepi__kernel_matrix_of(const gemmepi__view *vie
     return matrix;
 }
 
-/* row_tiles: of the epilogue that leaves [batch][row_tiles][n] sums, where BGRAD is asked for */
+/* row_tiles: of the epilogue that leaves [batch][row_tiles] lines of sums, where BGRAD is asked for */
 static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmepi__problem *problem,
                                           int64_t row_tiles, gemmepi__sums *sums) {
     gemmepi__reduce_params *params = &sums->first_params;
@@ -12442,9 +12868,8 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
     if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
         sums->operand = GEMMEPI__AUX;
         params->rows = row_tiles * (shared ? problem->batch : 1);
-        params->columns = problem->n;
-        params->x.ld = problem->n;
-        params->x.stride = params->rows * problem->n;
+        params->columns = params->x.ld = problem->views[GEMMEPI__BIAS_GRAD].length;
+        params->x.stride = params->rows * params->columns;
         gemmepi__choose_parts(context, groups, params);
         return gemmepi__build_sums_of(context, problem, 0, problem->accumulator, 0, groups, groups, sums);
     }
@@ -12504,7 +12929,7 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
 /* The bits of the epilogue that kernels know; sums of operands are launches of their own. */
 #define GEMMEPI__KERNEL_EPILOGUE                                                                  \
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
-     GEMMEPI_BGRAD)
+     GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
 
 /* The activations whose short forms are off by more than a few units of F32: a product's bound leaves no room for that. */
 static int gemmepi__is_approximate(uint32_t activation) {
@@ -12514,7 +12939,8 @@ static int gemmepi__is_approximate(uint32_t activation) {
 
 /* Sums and amax keep what D's rounding would hide, and a residual that cancels the activation shows it. */
 static int gemmepi__wants_exact(const gemmepi__problem *problem) {
-    return gemmepi__is_approximate(gemmepi__activation(problem->epilogue)) ||
+    return (problem->flags & GEMMEPI__EXACT) ||
+           gemmepi__is_approximate(gemmepi__activation(problem->epilogue)) ||
            problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_BGRAD | GEMMEPI_RESIDUAL) ||
            gemmepi__has_operand(problem, GEMMEPI__AMAX_D);
 }
@@ -12541,6 +12967,7 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
     gemmepi__append(text, "#define GEMMEPI_SCALES %d\n#define GEMMEPI_AMAX %d\n", scales, amax);
     gemmepi__append(text, "#define GEMMEPI_ALIGNED %d\n", aligned);
     gemmepi__append(text, "#define GEMMEPI_EXACT %d\n", gemmepi__wants_exact(problem));
+    gemmepi__append(text, "#define GEMMEPI_STORES_D %d\n", !(problem->flags & GEMMEPI__ONLY_SUMS));
 }
 
 /* Whether runs of eight along the lines of a view may be loaded whole: a run of bf16 is 16 bytes, of fp8 8, and more
@@ -12555,6 +12982,8 @@ static int gemmepi__runs_are_aligned(const gemmepi__problem *problem, const gemm
 /* Whether that holds for every tensor that the epilogue reads or writes. */
 static int gemmepi__epilogue_is_aligned(const gemmepi__problem *problem) {
     int operand;
+    if (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__half_columns(problem) % GEMMEPI__RUN)
+        return 0; /* the second halves begin between runs */
     for (operand = GEMMEPI__C; operand <= GEMMEPI__BIAS; operand++)
         if (gemmepi__has_operand(problem, operand) && problem->views[operand].bits != 1 &&
             !gemmepi__runs_are_aligned(problem, &problem->views[operand]))
@@ -12585,7 +13014,7 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
     params->scale_residual = gemmepi__kernel_scale_of(problem, GEMMEPI__RESIDUAL);
     params->parameter = problem->parameter;
     params->m = problem->m;
-    params->n = problem->n;
+    params->n = gemmepi__half_columns(problem);
 }
 
 /* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
@@ -12631,6 +13060,21 @@ static gemmepi_status gemmepi__clear_amax(const gemmepi_context *context, const 
 
 /* >>the pass */
 
+/* The product, in the type of its sums, as it lies in workspace. Runs of eight start at multiples of 16 bytes, but for narrow
+   results, which would grow too much. */
+static gemmepi__view gemmepi__product_in_workspace(const gemmepi__problem *problem, int sums) {
+    gemmepi__view view = problem->views[GEMMEPI__D];
+    view.dtype = sums;
+    view.bits = sums == GEMMEPI_F64 ? 64 : 32;
+    view.alignment = 256;
+    view.scale = 0;
+    view.lines = problem->m;
+    view.length = problem->n;
+    view.ld = problem->n < 8 ? problem->n : (problem->n + 7) / 8 * 8;
+    view.batch_stride = problem->m * view.ld;
+    return view;
+}
+
 typedef struct gemmepi__pass {
     gemmepi__launch launch;
     gemmepi__pass_params params; /* all but pointers and scalars */
@@ -12641,7 +13085,8 @@ typedef struct gemmepi__pass {
    for each multiprocessor, and more where they would pass the grid's limit. */
 static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
                                           gemmepi__pass *pass) {
-    int64_t chunks = gemmepi__divide_up(problem->n, GEMMEPI__RUN), column_tiles, row_tiles, tiles;
+    int64_t chunks = gemmepi__divide_up(gemmepi__half_columns(problem), GEMMEPI__RUN), column_tiles,
+            row_tiles, tiles;
     unsigned threads_x = 1, threads_y;
     int steps = 4;
     while (threads_x < 32 && (int64_t)threads_x < chunks)
@@ -12682,9 +13127,9 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     gemmepi__fill_epilogue(problem, &pass->params.epilogue);
     pass->params.product = gemmepi__kernel_matrix_of(product);
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
-        pass->partial_bytes =
-            (size_t)(problem->batch * (int64_t)pass->params.epilogue.row_tiles * problem->n) *
-            gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
+        pass->partial_bytes = (size_t)(problem->batch * (int64_t)pass->params.epilogue.row_tiles *
+                                       problem->views[GEMMEPI__BIAS_GRAD].length) *
+                              gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
     /* the product has taken scales that change along k */
     gemmepi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
                                      scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
@@ -13383,17 +13828,8 @@ static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int 
     split->product_takes_c =
         problem->views[GEMMEPI__C].dtype == sums && sums == problem->accumulator && !alone && problem->k != 0;
     reads_aside = reads_aside || (!split->product_takes_c && problem->views[GEMMEPI__C].dtype == view.dtype);
-    split->to_workspace = view.dtype != sums || reads_aside;
-    if (!split->to_workspace)
-        return view;
-    view.dtype = sums;
-    view.bits = sums == GEMMEPI_F64 ? 64 : 32;
-    view.alignment = 256;
-    view.scale = 0;
-    /* runs of eight then start at multiples of 16 bytes; narrow results would grow too much */
-    view.ld = problem->n < 8 ? problem->n : (problem->n + 7) / 8 * 8;
-    view.batch_stride = problem->m * view.ld;
-    return view;
+    split->to_workspace = view.dtype != sums || reads_aside || gemmepi__has(problem, GEMMEPI_GATED);
+    return split->to_workspace ? gemmepi__product_in_workspace(problem, sums) : view;
 }
 
 /* The problem without the sums of an operand. */
@@ -13597,7 +14033,8 @@ static gemmepi_status gemmepi__split_run(const gemmepi_context *context, const g
 
 #endif
 /* The route plain: one kernel of ours for any types, layout, alignment and scales, with the epilogue in it, and sums. It
-   takes whatever the other routes do not. */
+   takes whatever the other routes do not. A tile of the product has not both halves of GATED: there the kernel leaves the
+   bare product in workspace, for the pass. */
 #ifndef GEMMEPI_GEMM_PLAIN_H
 #define GEMMEPI_GEMM_PLAIN_H
 
@@ -13607,8 +14044,9 @@ static gemmepi_status gemmepi__split_run(const gemmepi_context *context, const g
 typedef struct gemmepi__plain {
     gemmepi__launch launch;
     gemmepi__plain_params params; /* all but pointers and scalars */
+    gemmepi__pass pass;           /* of GATED */
     gemmepi__sums sums;
-    size_t partial_bytes;
+    size_t partial_bytes, product_bytes;
 } gemmepi__plain;
 
 /* After how many steps of k the sums are scaled and added up in the accumulator; 0: at the end. I8 sums of more than 2^16
@@ -13632,17 +14070,28 @@ static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__
                     gemmepi__runs_are_aligned(problem, view));
 }
 
-/* GEMMEPI_UNSUPPORTED with the sentence where there are too many tiles. */
-static gemmepi_status gemmepi__plain_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                           gemmepi__plain *plain) {
+/* The product alone, into workspace. */
+static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
+    gemmepi__problem bare = *problem;
+    int operand;
+    for (operand = GEMMEPI__C; operand < GEMMEPI__OPERANDS; operand++)
+        if (operand != GEMMEPI__SCALE_A && operand != GEMMEPI__SCALE_B)
+            memset(&bare.views[operand], 0, sizeof bare.views[operand]);
+    bare.views[GEMMEPI__D] = gemmepi__product_in_workspace(problem, problem->accumulator);
+    bare.epilogue = GEMMEPI_NONE;
+    bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX);
+    return bare;
+}
+
+/* The kernel itself. GEMMEPI_UNSUPPORTED with the sentence where there are too many tiles. */
+static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, const gemmepi__problem *problem,
+                                                  gemmepi__plain *plain) {
     gemmepi__epilogue_params *epilogue = &plain->params.epilogue;
     int64_t row_tiles = gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE);
     int64_t column_tiles = gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE);
     int64_t tiles = gemmepi__offset(gemmepi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
     char prologue[1536];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi_status status;
-    memset(plain, 0, sizeof *plain);
     if (tiles <= 0 || tiles > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     plain->launch.blocks = (unsigned)tiles;
@@ -13664,20 +14113,49 @@ static gemmepi_status gemmepi__plain_build(gemmepi_context *context, const gemme
     gemmepi__append(&text, "#define GEMMEPI_COMPUTE_TYPE %s\n",
                     gemmepi__dtype((gemmepi_dtype)problem->common)->name);
     gemmepi__append(&text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
-    status =
-        gemmepi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch.function);
+    return gemmepi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch.function);
+}
+
+/* Product and pass. The kernel has multiplied all scales of A and B in. */
+static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, const gemmepi__problem *problem,
+                                                  gemmepi__plain *plain) {
+    gemmepi__problem bare = gemmepi__bare_problem(problem), rest = *problem;
+    const gemmepi__view *product = &bare.views[GEMMEPI__D];
+    gemmepi_status status = gemmepi__build_plain_kernel(context, &bare, plain);
+    int64_t elements = gemmepi__offset(problem->batch, product->batch_stride, 0);
+    if (!status && elements < 0)
+        status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
+    if (status)
+        return status;
+    plain->product_bytes = (size_t)elements * (size_t)(product->bits / 8);
+    rest.views[GEMMEPI__A].scale = rest.views[GEMMEPI__B].scale = 0;
+    status = gemmepi__build_pass(context, &rest, product, &plain->pass);
+    plain->partial_bytes = plain->pass.partial_bytes;
+    return status;
+}
+
+static gemmepi_status gemmepi__plain_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                           gemmepi__plain *plain) {
+    gemmepi_status status;
+    memset(plain, 0, sizeof *plain);
+    status = gemmepi__has(problem, GEMMEPI_GATED) ? gemmepi__build_plain_halves(context, problem, plain)
+                                                  : gemmepi__build_plain_kernel(context, problem, plain);
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-        status = gemmepi__build_sums(context, problem, row_tiles, &plain->sums);
+        status = gemmepi__build_sums(context, problem,
+                                     plain->pass.launch.function ? plain->pass.params.epilogue.row_tiles
+                                                                 : plain->params.epilogue.row_tiles,
+                                     &plain->sums);
     return status;
 }
 
 static size_t gemmepi__plain_workspace(const gemmepi__plain *plain) {
-    return gemmepi__round_up(plain->partial_bytes, 256) + plain->sums.partial_bytes;
+    return gemmepi__round_up(plain->product_bytes, 256) + gemmepi__round_up(plain->partial_bytes, 256) +
+           plain->sums.partial_bytes;
 }
 
 static int gemmepi__plain_launches(const gemmepi__plain *plain, const gemmepi__problem *problem) {
-    return 1 + gemmepi__amax_count(problem) + (plain->sums.first.function != NULL) +
-           (plain->sums.second.function != NULL);
+    return 1 + (plain->pass.launch.function != NULL) + gemmepi__amax_count(problem) +
+           (plain->sums.first.function != NULL) + (plain->sums.second.function != NULL);
 }
 
 /* The primary context is current; workspace has gemmepi__plain_workspace bytes. */
@@ -13685,15 +14163,23 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
                                          const gemmepi__plain *plain, const gemmepi__arguments *arguments,
                                          char *workspace, gemmepi_stream stream) {
     gemmepi__plain_params params = plain->params;
-    char *between = workspace + gemmepi__round_up(plain->partial_bytes, 256);
+    char *partials = workspace + gemmepi__round_up(plain->product_bytes, 256);
+    char *between = partials + gemmepi__round_up(plain->partial_bytes, 256);
+    int has_pass = plain->pass.launch.function != NULL;
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
-    gemmepi__point_epilogue(arguments, 0, workspace, &params.epilogue);
+    gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue);
     params.a.data = arguments->pointers[GEMMEPI__A];
     params.b.data = arguments->pointers[GEMMEPI__B];
+    if (has_pass) { /* a bare product, into workspace */
+        params.epilogue.d.data = workspace;
+        params.epilogue.device_alpha = params.epilogue.device_beta = NULL;
+    }
     if (!status)
         status = gemmepi__launch_kernel(context, &plain->launch, &params, "launching gemmepi_plain", stream);
+    if (!status && has_pass)
+        status = gemmepi__run_pass(context, &plain->pass, arguments, 0, workspace, partials, stream);
     if (!status)
-        status = gemmepi__run_sums(context, &plain->sums, arguments, workspace, between, stream);
+        status = gemmepi__run_sums(context, &plain->sums, arguments, partials, between, stream);
     return status;
 }
 
@@ -13985,7 +14471,7 @@ static gemmepi_status gemmepi__run_on_host(const gemmepi_plan *plan, gemmepi__ar
         arguments->beta = rint(arguments->beta);
     }
 
-    gemmepi__host_product(&plan->problem, arguments);
+    gemmepi__host_product(&plan->problem, arguments, NULL);
     return GEMMEPI_OK;
 }
 #endif
@@ -14189,8 +14675,12 @@ static void gemmepi__explain_split(gemmepi__text *text, const gemmepi_plan *plan
 
 static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi_plan *plan) {
     const gemmepi__launch *launch = &plan->plain.launch;
-    gemmepi__append(text, "  gemmepi_plain: product and epilogue, %u blocks of %u threads\n", launch->blocks,
-                    launch->threads_x);
+    const gemmepi__launch *pass = &plan->plain.pass.launch;
+    gemmepi__append(text, "  gemmepi_plain: product%s, %u blocks of %u threads\n",
+                    pass->function ? ", into workspace" : " and epilogue", launch->blocks, launch->threads_x);
+    if (pass->function)
+        gemmepi__append(text, "  gemmepi_pass: the epilogue, %u blocks of %u x %u threads\n", pass->blocks,
+                        pass->threads_x, pass->threads_y);
     gemmepi__explain_sums(text, &plan->plain.sums);
 }
 
@@ -14232,6 +14722,1709 @@ GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *data, size_t 
     plan = gemmepi__current_plan(plan);
     gemmepi__explain_problem(&text, &plan->problem);
     gemmepi__explain_routes(&text, plan);
+    return text.length;
+}
+
+#endif
+/* A layer as its plan sees it: row-major, defaults filled in, every rule checked.
+
+   A column-major layer is the row-major one with A and B exchanged, so it is folded first, and what a sentence says of a
+   field is put back into the caller's words. The rules of matrices and vectors are those of the products that the layer is
+   made of: each is normalised once to check them, and to take the views over. */
+#ifndef GEMMEPI_LINEAR_LAYER_H
+#define GEMMEPI_LINEAR_LAYER_H
+
+/* The tensors of a layer, and the scales that go with the first five. */
+enum {
+    GEMMEPI__L_A,
+    GEMMEPI__L_B,
+    GEMMEPI__L_Y,
+    GEMMEPI__L_PREACT,
+    GEMMEPI__L_DY,
+    GEMMEPI__L_BIAS,
+    GEMMEPI__L_DA,
+    GEMMEPI__L_DB,
+    GEMMEPI__L_DBIAS,
+    GEMMEPI__L_SCALE_A,
+    GEMMEPI__L_SCALE_B,
+    GEMMEPI__L_SCALE_Y,
+    GEMMEPI__L_SCALE_PREACT,
+    GEMMEPI__L_SCALE_DY,
+    GEMMEPI__L_COUNT
+};
+
+#define GEMMEPI__L_SCALE_OF(tensor) (GEMMEPI__L_SCALE_A + (tensor)) /* of A to DY */
+
+static const char *const gemmepi__layer_names[GEMMEPI__L_COUNT] = {
+    "a",  "b",     "y",       "preact",  "dy",      "bias",         "da",
+    "db", "dbias", "scale_a", "scale_b", "scale_y", "scale_preact", "scale_dy"};
+
+#define GEMMEPI__LINEAR_OUTPUTS (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS)
+#define GEMMEPI__LINEAR_FLAGS                                                                   \
+    (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED | \
+     GEMMEPI_LINEAR_RECOMPUTE | GEMMEPI__LINEAR_OUTPUTS | GEMMEPI_LINEAR_ACCUMULATE_DA |        \
+     GEMMEPI_LINEAR_ACCUMULATE_DB | GEMMEPI_LINEAR_ACCUMULATE_DBIAS)
+
+/* Zeroed before it is filled, so that its bytes tell layers apart. */
+typedef struct gemmepi__layer_task {
+    int64_t
+        tag; /* -2: a forward, -3: a backward; products begin with 0 or more, element-wise tasks with -1 */
+    int64_t m, n, k, batch;
+    double parameter;
+    uint32_t epilogue; /* activation, GATED, GATE_FIRST */
+    uint32_t flags;
+    int32_t compute; /* as given */
+    int32_t g_dtype;
+    int32_t alignment;
+    int32_t exchanged; /* column-major: a here is the caller's b */
+    int32_t shares_b;  /* in a batch B is the same for all items: dB and dbias are sums over them */
+    int32_t sums_da;   /* A is, and so is dA */
+    int32_t sums_dbias;
+    uint32_t used; /* bit t: this direction has tensor t */
+    uint32_t written;
+    gemmepi__view views[GEMMEPI__L_COUNT];
+} gemmepi__layer_task;
+
+static int gemmepi__is_backward(const gemmepi__layer_task *task) {
+    return task->tag == -3;
+}
+
+static int gemmepi__layer_has(const gemmepi__layer_task *task, int tensor) {
+    return (int)(task->used >> tensor & 1);
+}
+
+/* Whether G is dY itself up to its type: there is no activation. */
+static int gemmepi__is_affine(uint32_t epilogue) {
+    return gemmepi__activation(epilogue) == GEMMEPI_NONE && !(epilogue & GEMMEPI_GATED);
+}
+
+/* >>sentences in the caller's words */
+
+typedef struct gemmepi__renaming {
+    const char *from, *to;
+} gemmepi__renaming;
+
+static int gemmepi__is_word(char c) {
+    return (c >= 'a' && c <= 'z') || c == '_';
+}
+
+/* Exchanges whole words "desc.x" in this thread's sentence, all at once. */
+static void gemmepi__rename_error(const gemmepi__renaming *names, size_t count) {
+    char renamed[GEMMEPI__ERROR_TEXT_SIZE];
+    gemmepi__text text = gemmepi__text_in(renamed, sizeof renamed);
+    const char *at = gemmepi__error_text;
+    while (*at) {
+        size_t i = 0, length = 1;
+        for (; i < count; i++) {
+            length = strlen(names[i].from);
+            if (strncmp(at, names[i].from, length) == 0 && !gemmepi__is_word(at[length]))
+                break;
+        }
+        if (i < count) {
+            gemmepi__append(&text, "%s", names[i].to);
+            at += length;
+        } else {
+            gemmepi__append(&text, "%c", *at++);
+        }
+    }
+    gemmepi__fail(GEMMEPI_OK, "%s", renamed);
+}
+
+/* What a product of the layer calls its matrices, in the layer's words. */
+static gemmepi_status gemmepi__in_layers_words(gemmepi_status status, int exchanged, const char *a,
+                                               const char *b, const char *d, const char *aux) {
+    static const char *const folded[][2] = {{"desc.a", "desc.b"},   {"desc.b", "desc.a"},
+                                            {"desc.da", "desc.db"}, {"desc.db", "desc.da"},
+                                            {"desc.m", "desc.n"},   {"desc.n", "desc.m"}};
+    gemmepi__renaming names[] = {{"desc.a", NULL},
+                                 {"desc.b", NULL},
+                                 {"desc.d", NULL},
+                                 {"desc.aux", NULL},
+                                 {"desc.bias_grad", "desc.dbias"},
+                                 {"desc.epilogue", "desc.activation"},
+                                 {"desc.m", "desc.m"},
+                                 {"desc.n", "desc.n"}};
+    size_t i, j;
+    if (!status)
+        return status;
+    names[0].to = a;
+    names[1].to = b;
+    names[2].to = d;
+    names[3].to = aux;
+    for (i = 0; exchanged && i < GEMMEPI__COUNT(names); i++)
+        for (j = 0; j < GEMMEPI__COUNT(folded); j++)
+            if (strcmp(names[i].to, folded[j][0]) == 0) {
+                names[i].to = folded[j][1];
+                break;
+            }
+    gemmepi__rename_error(names, GEMMEPI__COUNT(names));
+    return status;
+}
+
+/* The caller's name of a tensor. */
+static const char *gemmepi__layer_name(const gemmepi__layer_task *task, int tensor) {
+    static const int8_t pairs[][2] = {{GEMMEPI__L_A, GEMMEPI__L_B},
+                                      {GEMMEPI__L_DA, GEMMEPI__L_DB},
+                                      {GEMMEPI__L_SCALE_A, GEMMEPI__L_SCALE_B}};
+    size_t i;
+    for (i = 0; task->exchanged && i < GEMMEPI__COUNT(pairs); i++)
+        if (tensor == pairs[i][0] || tensor == pairs[i][1])
+            return gemmepi__layer_names[pairs[i][0] + pairs[i][1] - tensor];
+    return gemmepi__layer_names[tensor];
+}
+
+/* >>what a desc says by itself */
+
+static uint32_t gemmepi__exchange_bits(uint32_t flags, uint32_t first, uint32_t second) {
+    uint32_t rest = flags & ~(first | second);
+    return rest | (flags & first ? second : 0) | (flags & second ? first : 0);
+}
+
+/* The row-major layer of a column-major one. */
+static gemmepi_linear_desc gemmepi__fold_layer(const gemmepi_linear_desc *desc) {
+    gemmepi_linear_desc folded = *desc;
+    if (!folded.a.dtype)
+        folded.a.dtype = GEMMEPI_F32;
+    if (!folded.b.dtype)
+        folded.b.dtype = folded.a.dtype;
+    if (!folded.y.dtype)
+        folded.y.dtype = gemmepi__is_fp8((int)folded.a.dtype) ? GEMMEPI_BF16 : folded.a.dtype;
+    if (!folded.da.dtype)
+        folded.da.dtype = gemmepi__is_fp8((int)folded.a.dtype) ? GEMMEPI_BF16 : folded.a.dtype;
+    if (!folded.db.dtype)
+        folded.db.dtype = gemmepi__is_fp8((int)folded.b.dtype) ? GEMMEPI_BF16 : folded.b.dtype;
+    if (desc->order == GEMMEPI_COLUMN_MAJOR) {
+        gemmepi_matrix a = folded.a, da = folded.da;
+        folded.a = folded.b;
+        folded.b = a;
+        folded.da = folded.db;
+        folded.db = da;
+        folded.m = desc->n;
+        folded.n = desc->m;
+        folded.flags = gemmepi__exchange_bits(folded.flags, GEMMEPI_LINEAR_DA, GEMMEPI_LINEAR_DB);
+        folded.flags =
+            gemmepi__exchange_bits(folded.flags, GEMMEPI_LINEAR_ACCUMULATE_DA, GEMMEPI_LINEAR_ACCUMULATE_DB);
+        folded.order = GEMMEPI_ROW_MAJOR;
+    }
+    return folded;
+}
+
+static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc, int backward) {
+    static const struct {
+        uint32_t accumulate, output;
+        const char *name;
+    } pairs[] = {{GEMMEPI_LINEAR_ACCUMULATE_DA, GEMMEPI_LINEAR_DA, "DA"},
+                 {GEMMEPI_LINEAR_ACCUMULATE_DB, GEMMEPI_LINEAR_DB, "DB"},
+                 {GEMMEPI_LINEAR_ACCUMULATE_DBIAS, GEMMEPI_LINEAR_DBIAS, "DBIAS"}};
+    uint32_t keeps = desc->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
+    int affine = gemmepi__is_affine(desc->activation);
+    size_t i;
+    if (desc->flags & ~GEMMEPI__LINEAR_FLAGS)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.flags is 0x%x; accepted are RELAXED (1), FAST_ACCUMULATION (4) and those of "
+            "LINEAR_ (0x100 to 0x10000), so 0x%x has no meaning",
+            (unsigned)desc->flags, (unsigned)(desc->flags & ~GEMMEPI__LINEAR_FLAGS));
+    if (gemmepi__has_two(keeps))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
+                             "preact or computed anew");
+    if (affine && keeps)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.flags has LINEAR_%s, but the activation is NONE: its gradient needs no P",
+                             keeps == GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
+    if (!backward)
+        return GEMMEPI_OK;
+    if (!(desc->flags & GEMMEPI__LINEAR_OUTPUTS))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.flags is 0x%x and asks for no output; at least one of LINEAR_DA, LINEAR_DB and "
+            "LINEAR_DBIAS",
+            (unsigned)desc->flags);
+    for (i = 0; i < GEMMEPI__COUNT(pairs); i++)
+        if (desc->flags & pairs[i].accumulate && !(desc->flags & pairs[i].output))
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "desc.flags has LINEAR_ACCUMULATE_%s without LINEAR_%s", pairs[i].name,
+                                 pairs[i].name);
+    if (!affine && !keeps)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
+                             "activation needs P");
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_layer_scalars(const gemmepi_linear_desc *desc) {
+    const uint32_t known = GEMMEPI_ACTIVATION_MASK | GEMMEPI_GATED | GEMMEPI_GATE_FIRST;
+    if (desc->activation & ~known)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.activation is 0x%x; accepted is an activation, or-ed with GATED and "
+                             "GATE_FIRST or not, so 0x%x has no meaning",
+                             (unsigned)desc->activation, (unsigned)(desc->activation & ~known));
+    if ((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order",
+                             (int)desc->order);
+    if (desc->batch < 0 || desc->batch > GEMMEPI__MAX_ELEMENTS)
+        return gemmepi__check_size("batch", desc->batch);
+    return GEMMEPI_OK;
+}
+
+/* >>products of the layer, as descs */
+
+/* A matrix between the steps, dense. */
+static gemmepi_matrix gemmepi__dense_matrix(gemmepi_dtype dtype, int64_t lines, int64_t length) {
+    gemmepi_matrix matrix;
+    memset(&matrix, 0, sizeof matrix);
+    matrix.dtype = dtype;
+    matrix.ld = length;
+    matrix.batch_stride = length != 0 && lines > GEMMEPI__MAX_ELEMENTS / length ? 0 : lines * length;
+    return matrix;
+}
+
+static gemmepi_matmul_desc gemmepi__product_of_layer(const gemmepi_linear_desc *layer) {
+    gemmepi_matmul_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.m = layer->m;
+    desc.n = layer->n;
+    desc.k = layer->k;
+    desc.batch = layer->batch;
+    desc.compute = layer->compute;
+    desc.epilogue = layer->activation;
+    desc.flags = layer->flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION);
+    desc.activation_parameter = layer->activation_parameter;
+    desc.a = layer->a;
+    desc.b = layer->b;
+    desc.bias = layer->bias;
+    if (layer->flags & GEMMEPI_LINEAR_BIAS)
+        desc.epilogue |= GEMMEPI_BIAS;
+    desc.alignment = layer->alignment;
+    return desc;
+}
+
+/* TF32 where it fits; other types follow from the operands. */
+static gemmepi_compute gemmepi__gradient_compute(gemmepi_compute wanted, int a, int b) {
+    return wanted == GEMMEPI_COMPUTE_TF32 && gemmepi__common_dtype(a, b) == GEMMEPI_F32
+               ? GEMMEPI_COMPUTE_TF32
+               : GEMMEPI_COMPUTE_DEFAULT;
+}
+
+/* >>taking a desc */
+
+static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, const gemmepi__problem *problem,
+                                     int operand) {
+    task->views[tensor] = problem->views[operand];
+    if (tensor <= GEMMEPI__L_DY)
+        task->views[GEMMEPI__L_SCALE_OF(tensor)] = problem->views[GEMMEPI__SCALE_OF(operand)];
+}
+
+/* A, B, bias, and Y or, for backward, the P that forward left. */
+static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, int backward, size_t alignment,
+                                            gemmepi__layer_task *task) {
+    gemmepi_matmul_desc desc = gemmepi__product_of_layer(layer);
+    gemmepi__problem problem;
+    gemmepi_status status;
+    desc.d = layer->y;
+    desc.aux = layer->preact;
+    if (!desc.aux.dtype && !gemmepi__aux_is_mask(desc.epilogue | GEMMEPI_AUX))
+        desc.aux.dtype = layer->y.dtype;
+    if (layer->flags & GEMMEPI_LINEAR_SAVED)
+        desc.epilogue |= GEMMEPI_AUX;
+    if (backward) { /* Y is not looked at */
+        int64_t columns = gemmepi__result_columns(layer->activation, layer->n);
+        desc.d =
+            gemmepi__dense_matrix(layer->y.dtype, layer->m > 0 ? layer->m : 0, columns > 0 ? columns : 0);
+    }
+    status = gemmepi__normalise(&desc, alignment, &problem);
+    if (status)
+        return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.y", "desc.preact");
+    gemmepi__take_layer_view(task, GEMMEPI__L_A, &problem, GEMMEPI__A);
+    gemmepi__take_layer_view(task, GEMMEPI__L_B, &problem, GEMMEPI__B);
+    gemmepi__take_layer_view(task, GEMMEPI__L_BIAS, &problem, GEMMEPI__BIAS);
+    if (!backward)
+        gemmepi__take_layer_view(task, GEMMEPI__L_Y, &problem, GEMMEPI__D);
+    if (layer->flags & GEMMEPI_LINEAR_SAVED)
+        gemmepi__take_layer_view(task, GEMMEPI__L_PREACT, &problem, GEMMEPI__AUX);
+    task->parameter = problem.parameter;
+    task->alignment = problem.alignment;
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__take_g_dtype(const gemmepi_linear_desc *layer, gemmepi__layer_task *task) {
+    int a = (int)layer->a.dtype, b = (int)layer->b.dtype, common = gemmepi__common_dtype(a, b);
+    uint32_t accepted = a == GEMMEPI_F64 ? 1u << GEMMEPI_F64 : GEMMEPI__VECTOR_TYPES;
+    task->g_dtype = layer->g_dtype                             ? (int32_t)layer->g_dtype
+                    : gemmepi__is_fp8(a) && gemmepi__is_fp8(b) ? (int32_t)GEMMEPI_BF16
+                                                               : (int32_t)common;
+    if (a == GEMMEPI_I8 || b == GEMMEPI_I8)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "desc.%s.dtype is I8; gradients go to operands of F64, F32, F16, BF16, E4M3 and "
+                             "E5M2",
+                             (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
+    if ((unsigned)task->g_dtype > GEMMEPI_I32 || !(accepted >> task->g_dtype & 1))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.g_dtype is %d (%s); accepted %s here",
+                             (int)layer->g_dtype,
+                             gemmepi__dtype_is_known(layer->g_dtype) ? gemmepi__dtype(layer->g_dtype)->name
+                                                                     : "no gemmepi_dtype",
+                             a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16");
+    return GEMMEPI_OK;
+}
+
+/* dY and dbias. */
+static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, size_t alignment,
+                                             gemmepi__layer_task *task) {
+    gemmepi_matmul_desc desc = gemmepi__product_of_layer(layer);
+    gemmepi__problem problem;
+    gemmepi_status status;
+    desc.epilogue |= GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM;
+    desc.aux = layer->dy;
+    if (!desc.aux.dtype)
+        desc.aux.dtype = layer->y.dtype;
+    desc.d = gemmepi__dense_matrix((gemmepi_dtype)task->g_dtype, layer->m, layer->n);
+    if (layer->flags & GEMMEPI_LINEAR_DBIAS) {
+        desc.epilogue |= GEMMEPI_BGRAD;
+        desc.bias_grad = layer->dbias;
+        if (!desc.bias_grad.dtype && layer->flags & GEMMEPI_LINEAR_BIAS)
+            desc.bias_grad.dtype = (gemmepi_dtype)task->views[GEMMEPI__L_BIAS].dtype;
+        if (!desc.bias_grad.dtype)
+            desc.bias_grad.dtype = gemmepi__default_dtype(GEMMEPI__BIAS, layer->y.dtype);
+    }
+    status = gemmepi__normalise(&desc, alignment, &problem);
+    if (status)
+        return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.g", "desc.dy");
+    gemmepi__take_layer_view(task, GEMMEPI__L_DY, &problem, GEMMEPI__AUX);
+    gemmepi__take_layer_view(task, GEMMEPI__L_DBIAS, &problem, GEMMEPI__BIAS_GRAD);
+    return GEMMEPI_OK;
+}
+
+/* dA or dB as the result of a product, of which only its own rules are new. batch: the number of its items. */
+static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, int tensor, int64_t batch,
+                                             size_t alignment, gemmepi__layer_task *task) {
+    int is_da = tensor == GEMMEPI__L_DA;
+    const gemmepi_matrix *matrix = is_da ? &layer->da : &layer->db;
+    gemmepi_matmul_desc desc;
+    gemmepi__problem problem;
+    gemmepi_status status;
+    memset(&desc, 0, sizeof desc);
+    desc.m = is_da ? layer->m : layer->k;
+    desc.n = is_da ? layer->k : layer->n;
+    desc.batch = batch;
+    desc.a.dtype = desc.b.dtype = layer->a.dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+    desc.d = *matrix;
+    desc.alignment = layer->alignment;
+    status = gemmepi__normalise(&desc, alignment, &problem);
+    if (!status && desc.a.dtype == GEMMEPI_F32 && !(GEMMEPI__VECTOR_TYPES >> matrix->dtype & 1))
+        status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                               "desc.d.dtype is %s; accepted for gradients: F32, F16, BF16",
+                               gemmepi__dtype(matrix->dtype)->name);
+    if (status)
+        return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b",
+                                        is_da ? "desc.da" : "desc.db", "desc.aux");
+    gemmepi__take_layer_view(task, tensor, &problem, GEMMEPI__D);
+    return GEMMEPI_OK;
+}
+
+/* One batch form for all: see gemmepi_linear_desc. The fields are those of the folded layer. */
+static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer,
+                                                const gemmepi__layer_task *task, int backward) {
+    int exchanged = task->exchanged;
+    const char *b = exchanged ? "a" : "b", *db = exchanged ? "da" : "db", *da = exchanged ? "db" : "da";
+    int shared = task->shares_b;
+    int has_bias = (layer->flags & GEMMEPI_LINEAR_BIAS) != 0;
+    if (layer->batch == 1)
+        return GEMMEPI_OK;
+    if (shared && has_bias && layer->bias.batch_stride)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.bias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): "
+            "then bias is too",
+            (long long)layer->bias.batch_stride, b);
+    if (shared && layer->b.scale.batch_stride)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.%s.scale.batch_stride is %lld, but %s is shared by the batch (its stride is "
+            "0): then its scale is too",
+            b, (long long)layer->b.scale.batch_stride, b);
+    if (!backward)
+        return GEMMEPI_OK;
+    if (task->sums_da && layer->a.scale.batch_stride)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.%s.scale.batch_stride is %lld, but %s is the sum over the batch (its stride "
+            "is 0): then the scale is shared too",
+            exchanged ? "b" : "a", (long long)layer->a.scale.batch_stride, da);
+    if (layer->flags & GEMMEPI_LINEAR_DB && shared != (layer->db.batch_stride == 0))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.%s.batch_stride is %lld and desc.%s.batch_stride %lld; either both are 0 "
+                             "(shared by the batch, its gradient a sum over it), or neither is",
+                             db, (long long)layer->db.batch_stride, b, (long long)layer->b.batch_stride);
+    if (layer->flags & GEMMEPI_LINEAR_DBIAS && shared && layer->dbias.batch_stride)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.dbias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): "
+            "then dbias is the sum over it, with stride 0",
+            (long long)layer->dbias.batch_stride, b);
+    if (layer->flags & GEMMEPI_LINEAR_DBIAS && has_bias &&
+        (layer->dbias.batch_stride == 0) != (layer->bias.batch_stride == 0))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.dbias.batch_stride is %lld and desc.bias.batch_stride %lld; either both are "
+            "0, or neither is",
+            (long long)layer->dbias.batch_stride, (long long)layer->bias.batch_stride);
+    if (task->sums_da && shared)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
+                             "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1",
+                             da);
+    return GEMMEPI_OK;
+}
+
+static void gemmepi__use_layer(gemmepi__layer_task *task, int tensor) {
+    task->used |= 1u << tensor;
+    if (tensor <= GEMMEPI__L_DY && task->views[tensor].scale)
+        task->used |= 1u << GEMMEPI__L_SCALE_OF(tensor);
+}
+
+static void gemmepi__write_layer(gemmepi__layer_task *task, int tensor) {
+    gemmepi__use_layer(task, tensor);
+    task->written |= 1u << tensor;
+}
+
+/* Which tensors this direction reads and writes. */
+static void gemmepi__use_tensors(gemmepi__layer_task *task, int backward) {
+    uint32_t flags = task->flags;
+    int recomputes = (flags & GEMMEPI_LINEAR_RECOMPUTE) != 0;
+    if (!backward || recomputes || flags & GEMMEPI_LINEAR_DB)
+        gemmepi__use_layer(task, GEMMEPI__L_A);
+    if (!backward || recomputes || flags & GEMMEPI_LINEAR_DA)
+        gemmepi__use_layer(task, GEMMEPI__L_B);
+    if (flags & GEMMEPI_LINEAR_BIAS && (!backward || recomputes))
+        gemmepi__use_layer(task, GEMMEPI__L_BIAS);
+    if (flags & GEMMEPI_LINEAR_SAVED && backward)
+        gemmepi__use_layer(task, GEMMEPI__L_PREACT);
+    if (flags & GEMMEPI_LINEAR_SAVED && !backward)
+        gemmepi__write_layer(task, GEMMEPI__L_PREACT);
+    if (!backward) {
+        gemmepi__write_layer(task, GEMMEPI__L_Y);
+        return;
+    }
+    gemmepi__use_layer(task, GEMMEPI__L_DY);
+    if (flags & GEMMEPI_LINEAR_DA)
+        gemmepi__write_layer(task, GEMMEPI__L_DA);
+    if (flags & GEMMEPI_LINEAR_DB)
+        gemmepi__write_layer(task, GEMMEPI__L_DB);
+    if (flags & GEMMEPI_LINEAR_DBIAS)
+        gemmepi__write_layer(task, GEMMEPI__L_DBIAS);
+}
+
+static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, size_t alignment,
+                                              gemmepi__layer_task *task) {
+    gemmepi_status status = gemmepi__take_g_dtype(layer, task);
+    if (!status)
+        status = gemmepi__take_upstream(layer, alignment, task);
+    if (!status && layer->flags & GEMMEPI_LINEAR_DA)
+        status =
+            gemmepi__take_gradient(layer, GEMMEPI__L_DA, task->sums_da ? 1 : layer->batch, alignment, task);
+    if (!status && layer->flags & GEMMEPI_LINEAR_DB)
+        status =
+            gemmepi__take_gradient(layer, GEMMEPI__L_DB, task->shares_b ? 1 : layer->batch, alignment, task);
+    return status;
+}
+
+/* desc -> task, or the sentence that says what is wrong with it. */
+static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int backward, size_t alignment,
+                                          gemmepi__layer_task *task) {
+    gemmepi_linear_desc layer;
+    gemmepi_status status;
+    memset(task, 0, sizeof *task);
+    if (!desc)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    status = gemmepi__check_layer_scalars(desc);
+    if (!status)
+        status = gemmepi__check_layer_flags(desc, backward);
+    if (status)
+        return status;
+    layer = gemmepi__fold_layer(desc);
+    task->tag = backward ? -3 : -2;
+    task->exchanged = desc->order == GEMMEPI_COLUMN_MAJOR;
+    task->m = layer.m;
+    task->n = layer.n;
+    task->k = layer.k;
+    task->batch = layer.batch;
+    task->shares_b = layer.batch != 1 && layer.b.batch_stride == 0;
+    task->sums_da = backward && layer.batch != 1 && layer.flags & GEMMEPI_LINEAR_DA &&
+                    layer.a.batch_stride == 0 && layer.da.batch_stride == 0;
+    task->sums_dbias = layer.batch != 1 && layer.dbias.batch_stride == 0;
+    task->epilogue = layer.activation;
+    task->compute = (int32_t)layer.compute;
+    task->flags = layer.flags & (backward ? GEMMEPI__LINEAR_FLAGS
+                                          : GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION |
+                                                GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+    status = gemmepi__take_forward(&layer, backward, alignment, task);
+    if (!status)
+        status = gemmepi__check_batch_form(&layer, task, backward);
+    if (!status && backward)
+        status = gemmepi__take_gradients(&layer, alignment, task);
+    if (!status)
+        gemmepi__use_tensors(task, backward);
+    return status;
+}
+
+/* >>the pointers of a run */
+
+static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const gemmepi_linear_args *args,
+                                         void *pointers[GEMMEPI__L_COUNT]) {
+    int swap = task->exchanged;
+    const void *inputs[GEMMEPI__L_COUNT];
+    inputs[GEMMEPI__L_A] = swap ? args->b : args->a;
+    inputs[GEMMEPI__L_B] = swap ? args->a : args->b;
+    inputs[GEMMEPI__L_Y] = args->y;
+    inputs[GEMMEPI__L_PREACT] = args->preact;
+    inputs[GEMMEPI__L_DY] = args->dy;
+    inputs[GEMMEPI__L_BIAS] = args->bias;
+    inputs[GEMMEPI__L_DA] = swap ? args->db : args->da;
+    inputs[GEMMEPI__L_DB] = swap ? args->da : args->db;
+    inputs[GEMMEPI__L_DBIAS] = args->dbias;
+    inputs[GEMMEPI__L_SCALE_A] = swap ? args->scale_b : args->scale_a;
+    inputs[GEMMEPI__L_SCALE_B] = swap ? args->scale_a : args->scale_b;
+    inputs[GEMMEPI__L_SCALE_Y] = args->scale_y;
+    inputs[GEMMEPI__L_SCALE_PREACT] = args->scale_preact;
+    inputs[GEMMEPI__L_SCALE_DY] = args->scale_dy;
+    memcpy(pointers, inputs, sizeof inputs);
+}
+
+/* What a direction does not need may be there all the same, for the other; but not what the layer has not. */
+static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *task,
+                                                    void *const pointers[GEMMEPI__L_COUNT]) {
+    int t;
+    for (t = 0; t < GEMMEPI__L_COUNT; t++) {
+        const gemmepi__view *view = &task->views[t];
+        const char *name = gemmepi__layer_name(task, t);
+        int used = gemmepi__layer_has(task, t);
+        if (used && !pointers[t] && view->bytes)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; this %s needs it", name,
+                                 gemmepi__is_backward(task) ? "backward" : "forward");
+        if (t == GEMMEPI__L_BIAS && pointers[t] && !(task->flags & GEMMEPI_LINEAR_BIAS))
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.bias is given (%p), but desc.flags has no LINEAR_BIAS", pointers[t]);
+        if (!used && pointers[t] && gemmepi__is_backward(task) && t >= GEMMEPI__L_DA && t <= GEMMEPI__L_DBIAS)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.%s is given (%p), but desc.flags does not ask for it", name,
+                                 pointers[t]);
+        if (t >= GEMMEPI__L_SCALE_A && !used && pointers[t] &&
+            gemmepi__layer_has(task, t - GEMMEPI__L_SCALE_A))
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointers[t],
+                                 gemmepi__layer_name(task, t - GEMMEPI__L_SCALE_A));
+    }
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *task,
+                                                     void *const pointers[GEMMEPI__L_COUNT]) {
+    int t;
+    for (t = 0; t < GEMMEPI__L_COUNT; t++)
+        if (gemmepi__layer_has(task, t) && (uintptr_t)pointers[t] & (uintptr_t)(task->views[t].alignment - 1))
+            return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes",
+                                 gemmepi__layer_name(task, t), pointers[t], (int)task->views[t].alignment);
+    return GEMMEPI_OK;
+}
+
+/* The items of a tensor: gradients that are sums over the batch have one. */
+static gemmepi__pattern gemmepi__layer_pattern(const gemmepi__layer_task *task, int t) {
+    gemmepi__problem batch;
+    batch.batch = task->batch;
+    return gemmepi__pattern_of(&batch, &task->views[t]);
+}
+
+/* Outputs overlap nothing. */
+static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *task,
+                                                   void *const pointers[GEMMEPI__L_COUNT]) {
+    int t, other;
+    for (t = 0; t < GEMMEPI__L_COUNT; t++)
+        for (other = 0; other < GEMMEPI__L_COUNT && task->written >> t & 1; other++) {
+            uintptr_t p = (uintptr_t)pointers[t], q = (uintptr_t)pointers[other];
+            uintptr_t p_bytes = (uintptr_t)task->views[t].bytes,
+                      q_bytes = (uintptr_t)task->views[other].bytes;
+            gemmepi__pattern first, second;
+            if (!gemmepi__layer_has(task, other) || other == t || (task->written >> other & 1 && other < t) ||
+                !p_bytes || !q_bytes || p + p_bytes <= q || q + q_bytes <= p)
+                continue;
+            first = gemmepi__layer_pattern(task, t);
+            second = gemmepi__layer_pattern(task, other);
+            if (gemmepi__patterns_meet(&first, &second, (int64_t)(q - p)))
+                return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                     "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)",
+                                     gemmepi__layer_name(task, t), pointers[t], (long long)p_bytes,
+                                     gemmepi__layer_name(task, other), pointers[other], (long long)q_bytes);
+        }
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *task,
+                                                     const gemmepi_linear_args *args,
+                                                     void *const pointers[GEMMEPI__L_COUNT], size_t needed) {
+    uintptr_t begin = (uintptr_t)args->workspace;
+    int t;
+    if (args->workspace_size < needed)
+        return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
+                             "args.workspace_size is %llu; this plan needs %llu bytes",
+                             (gemmepi__ull)args->workspace_size, (gemmepi__ull)needed);
+    if (begin & 255)
+        return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
+                             args->workspace);
+    for (t = 0; t < GEMMEPI__L_COUNT; t++) {
+        uintptr_t other = (uintptr_t)pointers[t];
+        if (gemmepi__layer_has(task, t) && other && other < begin + needed &&
+            begin < other + (uintptr_t)task->views[t].bytes)
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)",
+                args->workspace, (gemmepi__ull)needed, gemmepi__layer_name(task, t), pointers[t]);
+    }
+    return GEMMEPI_OK;
+}
+
+#endif
+/* Layers: prepared once, run any number of times, and the calls that do both.
+
+   A layer is a short list of steps, each with a plan or a kernel of its own, between the caller's tensors and temporaries in
+   workspace. Forward is one product. Backward is
+
+       copies   of A or B, where products want their items one after another, or without scales that change along the sum
+       G        a pass over dY and P, or the product that computes P anew; none where dY is G
+       dA, dB   products
+       dbias    left by what makes G, or by dB's product, or a sum by itself */
+#ifndef GEMMEPI_LINEAR_PLAN_H
+#define GEMMEPI_LINEAR_PLAN_H
+
+/* Where a pointer of a step comes from: a tensor of the layer, or a temporary. */
+enum {
+    GEMMEPI__G = GEMMEPI__L_COUNT,
+    GEMMEPI__COPY_A,
+    GEMMEPI__COPY_B,
+    GEMMEPI__SCALES_A,
+    GEMMEPI__SCALES_B,
+    GEMMEPI__SOURCES,
+    GEMMEPI__NO_SOURCE = -1
+};
+
+#define GEMMEPI__TEMPORARIES (GEMMEPI__SOURCES - GEMMEPI__G)
+
+typedef enum gemmepi__step_kind {
+    GEMMEPI__STEP_PRODUCT,
+    GEMMEPI__STEP_PASS, /* an epilogue over a finished product: dY */
+    GEMMEPI__STEP_SUM,  /* dbias from G alone */
+    GEMMEPI__STEP_COPY
+} gemmepi__step_kind;
+
+typedef struct gemmepi__step {
+    gemmepi__step_kind kind;
+    const char *what;          /* it makes, in words */
+    gemmepi_plan *product;     /* of PRODUCT */
+    gemmepi_elementwise *copy; /* of COPY */
+    gemmepi__problem problem;  /* of PASS and SUM */
+    gemmepi__view given;       /* PASS: dY as a product */
+    gemmepi__pass pass;
+    gemmepi__sums sums;
+    int8_t sources
+        [GEMMEPI__OPERANDS]; /* of the problem's operands; of a copy A, D and SCALE_A are what it takes */
+    int8_t given_source;
+    int accumulates; /* beta is 1 and C is D */
+    size_t workspace_size;
+} gemmepi__step;
+
+#define GEMMEPI__MAX_STEPS 8 /* copies of A and B and their scales, G, dA, dB, dbias */
+
+struct gemmepi_layer {
+    gemmepi_context *context;
+    gemmepi__layer_task task;
+    gemmepi__step steps[GEMMEPI__MAX_STEPS];
+    int step_count;
+    size_t temporary_bytes[GEMMEPI__TEMPORARIES];
+    size_t workspace_size; /* on the host 0: there temporaries are allocated for each run */
+    gemmepi__kept kept;
+};
+
+/* >>building: matrices */
+
+/* A view of the layer as a desc takes it. */
+static gemmepi_matrix gemmepi__layer_matrix(const gemmepi__layer_task *task, int tensor) {
+    const gemmepi__view *view = &task->views[tensor];
+    gemmepi_matrix matrix;
+    memset(&matrix, 0, sizeof matrix);
+    if (view->bits != 1) /* RELU's mask takes no dtype */
+        matrix.dtype = (gemmepi_dtype)view->dtype;
+    matrix.transposed = view->transposed;
+    matrix.ld = view->ld;
+    matrix.batch_stride = view->batch_stride;
+    if (tensor <= GEMMEPI__L_DY && view->scale) {
+        matrix.scale.mode = (gemmepi_scale_mode)view->scale;
+        matrix.scale.batch_stride = task->views[GEMMEPI__L_SCALE_OF(tensor)].batch_stride;
+    }
+    return matrix;
+}
+
+static gemmepi_vector gemmepi__layer_vector(const gemmepi__layer_task *task, int tensor) {
+    gemmepi_vector vector;
+    memset(&vector, 0, sizeof vector);
+    vector.dtype = (gemmepi_dtype)task->views[tensor].dtype;
+    vector.batch_stride = task->views[tensor].batch_stride;
+    return vector;
+}
+
+/* What backward makes its products from: matrices, and where they lie. */
+typedef struct gemmepi__factors {
+    gemmepi_matrix a, b, g;
+    int a_source, b_source, g_source;
+} gemmepi__factors;
+
+/* A line's length rounded up so that each begins at a multiple of 16 bytes. */
+static int64_t gemmepi__padded(int64_t length) {
+    return gemmepi__divide_up(length, GEMMEPI__RUN) * GEMMEPI__RUN;
+}
+
+/* Whether the items of a matrix, `rows` x `columns` as op() has it, follow one another like one of batch * rows rows. */
+static int gemmepi__stacks_rows(const gemmepi_matrix *matrix, int64_t batch, int64_t rows) {
+    if (matrix->transposed) /* every stored line goes on into the next item */
+        return matrix->batch_stride == rows && matrix->ld >= gemmepi__offset(batch, rows, 0);
+    return matrix->batch_stride == gemmepi__offset(rows, matrix->ld, 0);
+}
+
+/* The same of batch * columns columns. */
+static int gemmepi__stacks_columns(const gemmepi_matrix *matrix, int64_t batch, int64_t columns) {
+    gemmepi_matrix turned = *matrix;
+    turned.transposed = !turned.transposed;
+    return gemmepi__stacks_rows(&turned, batch, columns);
+}
+
+/* G as it lies in workspace: items follow one another row by row, or, where dA is a sum over them, column by column. */
+static gemmepi_matrix gemmepi__g_matrix(const gemmepi__layer_task *task) {
+    int64_t ld = gemmepi__padded(task->sums_da ? task->batch * task->n : task->n);
+    gemmepi_matrix g = gemmepi__dense_matrix((gemmepi_dtype)task->g_dtype, task->m, ld);
+    if (task->sums_da)
+        g.batch_stride = task->n;
+    if (task->batch <= 1)
+        g.batch_stride = 0;
+    return g;
+}
+
+/* Whether dY may stand for G: nothing is to be multiplied or rounded, and its items lie as the products want them. */
+static int gemmepi__dy_is_g(const gemmepi__layer_task *task) {
+    gemmepi_matrix dy = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
+    uint32_t flags = task->flags;
+    if (!gemmepi__is_affine(task->epilogue) || (int32_t)dy.dtype != task->g_dtype ||
+        task->views[GEMMEPI__L_DY].scale)
+        return 0;
+    if (task->batch <= 1)
+        return 1;
+    return !(task->shares_b && flags & (GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS) &&
+             !gemmepi__stacks_rows(&dy, task->batch, task->m)) &&
+           !(task->sums_da && flags & GEMMEPI_LINEAR_DA &&
+             !gemmepi__stacks_columns(&dy, task->batch, task->n));
+}
+
+/* >>building: steps */
+
+static gemmepi__step *gemmepi__new_step(gemmepi_layer *layer, gemmepi__step_kind kind, const char *what) {
+    gemmepi__step *step = &layer->steps[layer->step_count++];
+    step->kind = kind;
+    step->what = what;
+    memset(step->sources, GEMMEPI__NO_SOURCE, sizeof step->sources);
+    step->given_source = GEMMEPI__NO_SOURCE;
+    return step;
+}
+
+/* Whether nobody wants G itself. */
+static int gemmepi__wants_only_sums(const gemmepi__layer_task *task) {
+    return !(task->flags & (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB));
+}
+
+/* G goes into sums, whose bounds have no room for short forms of a derivative. */
+static void gemmepi__mark_g(const gemmepi__layer_task *task, gemmepi__problem *problem) {
+    problem->flags |= GEMMEPI__EXACT | (gemmepi__wants_only_sums(task) ? GEMMEPI__ONLY_SUMS : 0);
+}
+
+/* The problem of a desc that the layer made. Temporaries begin at multiples of 256. */
+static gemmepi_status gemmepi__normalise_step(const gemmepi_layer *layer, gemmepi__step *step,
+                                              const gemmepi_matmul_desc *desc, gemmepi__problem *problem) {
+    gemmepi_status status = gemmepi__normalise(desc, (size_t)layer->task.alignment, problem);
+    int operand;
+    for (operand = 0; operand < GEMMEPI__OPERANDS && !status; operand++)
+        if (step->sources[operand] >= GEMMEPI__G && problem->views[operand].dtype)
+            problem->views[operand].alignment = 256;
+    return status;
+}
+
+static gemmepi_status gemmepi__build_product_step(gemmepi_layer *layer, gemmepi__step *step,
+                                                  const gemmepi_matmul_desc *desc) {
+    gemmepi__problem problem;
+    gemmepi_status status = gemmepi__normalise_step(layer, step, desc, &problem);
+    if (!status && step->sources[GEMMEPI__D] == GEMMEPI__G)
+        gemmepi__mark_g(&layer->task, &problem);
+    if (!status)
+        status = gemmepi__build_plan(layer->context, &problem, &step->product);
+    if (!status)
+        step->workspace_size = step->product->workspace_size;
+    return status;
+}
+
+static size_t gemmepi__pass_step_workspace(const gemmepi__step *step) {
+    return gemmepi__round_up(step->pass.partial_bytes, 256) + step->sums.partial_bytes;
+}
+
+/* The kernels of a step that is no plan. */
+static gemmepi_status gemmepi__build_kernels(gemmepi_layer *layer, gemmepi__step *step) {
+    gemmepi_context *context = layer->context;
+    gemmepi__entry entry;
+    gemmepi_status status;
+    if (context->is_host || gemmepi__is_empty(&step->problem))
+        return GEMMEPI_OK;
+    status = gemmepi__enter_relaxed(context, &entry);
+    if (status)
+        return status;
+    gemmepi__lock(&context->build_lock);
+    if (step->kind == GEMMEPI__STEP_PASS)
+        status = gemmepi__build_pass(context, &step->problem, &step->given, &step->pass);
+    if (!status && gemmepi__has(&step->problem, GEMMEPI__ANY_BGRAD))
+        status =
+            gemmepi__build_sums(context, &step->problem, step->pass.params.epilogue.row_tiles, &step->sums);
+    gemmepi__unlock(&context->build_lock);
+    gemmepi__leave_relaxed(context, &entry);
+    step->workspace_size = gemmepi__pass_step_workspace(step);
+    return status;
+}
+
+static uint32_t gemmepi__dbias_epilogue(const gemmepi__layer_task *task, uint32_t sums) {
+    uint32_t accumulates = task->flags & GEMMEPI_LINEAR_ACCUMULATE_DBIAS ? GEMMEPI_BGRAD_ACCUMULATE : 0;
+    return task->flags & GEMMEPI_LINEAR_DBIAS ? sums | accumulates : 0;
+}
+
+static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, int64_t m, int64_t n,
+                                              int64_t k, int64_t batch) {
+    gemmepi_matmul_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.m = m;
+    desc.n = n;
+    desc.k = k;
+    desc.batch = batch;
+    desc.flags = task->flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION);
+    desc.alignment = (size_t)task->alignment;
+    return desc;
+}
+
+/* G = dY act'(P) of a P that was saved, and dbias on the way. */
+static gemmepi_status gemmepi__add_pass(gemmepi_layer *layer, const gemmepi_matrix *g) {
+    const gemmepi__layer_task *task = &layer->task;
+    const gemmepi__view *dy = &task->views[GEMMEPI__L_DY];
+    gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PASS, "G");
+    gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, dy->length, 1, task->batch);
+    gemmepi_status status;
+    desc.flags = 0;
+    desc.epilogue = task->epilogue | gemmepi__dbias_epilogue(task, GEMMEPI_BGRAD);
+    if (!gemmepi__is_affine(task->epilogue)) {
+        desc.epilogue |= GEMMEPI_BACKWARD;
+        desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_PREACT);
+        step->sources[GEMMEPI__AUX] = GEMMEPI__L_PREACT;
+        step->sources[GEMMEPI__SCALE_AUX] = GEMMEPI__L_SCALE_PREACT;
+    }
+    desc.activation_parameter = task->parameter;
+    desc.a.dtype = dy->dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+    desc.d = *g;
+    step->sources[GEMMEPI__D] = GEMMEPI__G;
+    if (task->flags & GEMMEPI_LINEAR_DBIAS) {
+        desc.bias_grad = gemmepi__layer_vector(task, GEMMEPI__L_DBIAS);
+        step->sources[GEMMEPI__BIAS_GRAD] = GEMMEPI__L_DBIAS;
+    }
+    step->given = *dy;
+    step->given_source = GEMMEPI__L_DY;
+    status = gemmepi__normalise_step(layer, step, &desc, &step->problem);
+    gemmepi__mark_g(task, &step->problem);
+    if (dy->scale) { /* the pass multiplies by it as by that of an operand */
+        step->problem.views[GEMMEPI__A].scale = dy->scale;
+        step->problem.views[GEMMEPI__SCALE_A] = task->views[GEMMEPI__L_SCALE_DY];
+        step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_DY;
+    }
+    return status ? status : gemmepi__build_kernels(layer, step);
+}
+
+/* G = dY act'(A B + bias), and dbias on the way. */
+static gemmepi_status gemmepi__add_recomputation(gemmepi_layer *layer, const gemmepi_matrix *g) {
+    const gemmepi__layer_task *task = &layer->task;
+    gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, "G");
+    gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, task->n, task->k, task->batch);
+    desc.compute = (gemmepi_compute)task->compute;
+    desc.epilogue =
+        task->epilogue | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | gemmepi__dbias_epilogue(task, GEMMEPI_BGRAD);
+    desc.activation_parameter = task->parameter;
+    desc.a = gemmepi__layer_matrix(task, GEMMEPI__L_A);
+    desc.b = gemmepi__layer_matrix(task, GEMMEPI__L_B);
+    desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
+    desc.d = *g;
+    step->sources[GEMMEPI__A] = GEMMEPI__L_A;
+    step->sources[GEMMEPI__B] = GEMMEPI__L_B;
+    step->sources[GEMMEPI__AUX] = GEMMEPI__L_DY;
+    step->sources[GEMMEPI__D] = GEMMEPI__G;
+    step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_A;
+    step->sources[GEMMEPI__SCALE_B] = GEMMEPI__L_SCALE_B;
+    step->sources[GEMMEPI__SCALE_AUX] = GEMMEPI__L_SCALE_DY;
+    if (task->flags & GEMMEPI_LINEAR_BIAS) {
+        desc.epilogue |= GEMMEPI_BIAS;
+        desc.bias = gemmepi__layer_vector(task, GEMMEPI__L_BIAS);
+        step->sources[GEMMEPI__BIAS] = GEMMEPI__L_BIAS;
+    }
+    if (task->flags & GEMMEPI_LINEAR_DBIAS) {
+        desc.bias_grad = gemmepi__layer_vector(task, GEMMEPI__L_DBIAS);
+        step->sources[GEMMEPI__BIAS_GRAD] = GEMMEPI__L_DBIAS;
+    }
+    return gemmepi__build_product_step(layer, step, &desc);
+}
+
+/* A tensor of three axes, the items of a batch first, as a copy takes it. */
+typedef struct gemmepi__three_axes {
+    int64_t shape[3], stride[3];
+    gemmepi_tensor tensor;
+} gemmepi__three_axes;
+
+static void gemmepi__fill_three_axes(gemmepi__three_axes *axes, gemmepi_dtype dtype, int64_t items,
+                                     int64_t rows, int64_t columns, int64_t item, int64_t row,
+                                     int64_t column) {
+    memset(axes, 0, sizeof *axes);
+    axes->shape[0] = items;
+    axes->shape[1] = rows;
+    axes->shape[2] = columns;
+    axes->stride[0] = item;
+    axes->stride[1] = row;
+    axes->stride[2] = column;
+    axes->tensor.dtype = dtype;
+    axes->tensor.rank = 3;
+    axes->tensor.shape = axes->shape;
+    axes->tensor.stride = axes->stride;
+}
+
+/* A cast of the layer's tensor `from` into the temporary `to`, of `elements`. */
+static gemmepi_status gemmepi__build_copy(gemmepi_layer *layer, gemmepi__step *step,
+                                          gemmepi_elementwise_desc *desc, int from, int to,
+                                          int64_t elements) {
+    gemmepi__task task;
+    gemmepi_status status;
+    desc->operation = GEMMEPI_OP_CAST;
+    status = gemmepi__take_task(desc, (size_t)layer->task.alignment, &task);
+    if (!status)
+        status = gemmepi__build_elementwise(layer->context, &task, &step->copy);
+    if (status)
+        return status;
+    step->workspace_size = step->copy->workspace_size;
+    step->sources[GEMMEPI__A] = (int8_t)from;
+    step->sources[GEMMEPI__D] = (int8_t)to;
+    layer->temporary_bytes[to - GEMMEPI__G] = (size_t)elements * gemmepi_dtype_size(desc->y->dtype);
+    return GEMMEPI_OK;
+}
+
+/* The scales of A or B one item after another, as a cast reads them; those that are one number for an item are written out
+   for each of its `outer` rows (columns of B). *source is where they are then. */
+static gemmepi_status gemmepi__add_scales(gemmepi_layer *layer, int tensor, int64_t outer, int *source) {
+    const gemmepi__view *view = &layer->task.views[GEMMEPI__L_SCALE_OF(tensor)];
+    int mode = layer->task.views[tensor].scale, repeats = mode == GEMMEPI_SCALE_TENSOR;
+    int64_t length = repeats ? outer : view->length;
+    int64_t ld =
+        mode == GEMMEPI_SCALE_BLOCK_128 ? (length + 3) / 4 * 4 : length; /* one line lost its padding */
+    int64_t items = layer->task.batch, item = view->lines * ld;
+    int to = tensor == GEMMEPI__L_A ? GEMMEPI__SCALES_A : GEMMEPI__SCALES_B;
+    gemmepi__three_axes given, dense;
+    gemmepi_elementwise_desc desc;
+    gemmepi__step *step;
+    *source = GEMMEPI__L_SCALE_OF(tensor);
+    if (items <= 1 || (!repeats && view->batch_stride == item) || (repeats && view->batch_stride == 0))
+        return GEMMEPI_OK;
+    *source = to;
+    step = gemmepi__new_step(layer, GEMMEPI__STEP_COPY, tensor == GEMMEPI__L_A ? "A's scales" : "B's scales");
+    gemmepi__fill_three_axes(&given, GEMMEPI_F32, items, view->lines, length, view->batch_stride, view->ld,
+                             !repeats);
+    gemmepi__fill_three_axes(&dense, GEMMEPI_F32, items, view->lines, length, item, ld, 1);
+    memset(&desc, 0, sizeof desc);
+    desc.a = &given.tensor;
+    desc.y = &dense.tensor;
+    desc.alignment = 4; /* a scale's own */
+    return gemmepi__build_copy(layer, step, &desc, GEMMEPI__L_SCALE_OF(tensor), to, items * item);
+}
+
+/* op(A) or op(B), item by item, as a dense matrix in workspace, whose items are stacked along the sum of the product that it is
+   for: A by rows, B by columns (so it is stored transposed). Scales are multiplied in, in F32. */
+static gemmepi_status gemmepi__add_copy(gemmepi_layer *layer, int tensor, gemmepi_matrix *matrix,
+                                        int *source) {
+    const gemmepi__layer_task *task = &layer->task;
+    const gemmepi__view *view = &task->views[tensor];
+    int is_a = tensor == GEMMEPI__L_A, to = is_a ? GEMMEPI__COPY_A : GEMMEPI__COPY_B, scales = 0;
+    int rows_are_lines = view->transposed == !is_a; /* A's rows and B's columns are what is stacked */
+    int64_t outer = is_a ? task->m : task->n, ld = gemmepi__padded(task->k), items = task->batch;
+    gemmepi_dtype wide = view->scale ? GEMMEPI_F32 : GEMMEPI_BF16;
+    gemmepi_dtype dtype = gemmepi__is_fp8(view->dtype) ? wide : (gemmepi_dtype)view->dtype;
+    gemmepi__three_axes given, dense;
+    gemmepi_elementwise_desc desc;
+    gemmepi__step *step;
+    gemmepi_status status = view->scale ? gemmepi__add_scales(layer, tensor, outer, &scales) : GEMMEPI_OK;
+    if (status)
+        return status;
+    step = gemmepi__new_step(layer, GEMMEPI__STEP_COPY, is_a ? "a copy of A" : "a copy of B");
+    *matrix = gemmepi__dense_matrix(dtype, outer, ld);
+    matrix->transposed = !is_a;
+    *source = to;
+    gemmepi__fill_three_axes(&given, (gemmepi_dtype)view->dtype, items, outer, task->k, view->batch_stride,
+                             rows_are_lines ? view->ld : 1, rows_are_lines ? 1 : view->ld);
+    gemmepi__fill_three_axes(&dense, dtype, items, outer, task->k, matrix->batch_stride, ld, 1);
+    memset(&desc, 0, sizeof desc);
+    desc.a = &given.tensor;
+    desc.y = &dense.tensor;
+    desc.alignment = (size_t)task->alignment;
+    if (view->scale) {
+        desc.flags = GEMMEPI_CAST_SCALE;
+        desc.scale_mode = (gemmepi_scale_mode)view->scale;
+        if (view->scale == GEMMEPI_SCALE_TENSOR && scales != GEMMEPI__L_SCALE_OF(tensor))
+            desc.scale_mode = GEMMEPI_SCALE_OUTER;
+        step->sources[GEMMEPI__SCALE_A] = (int8_t)scales;
+    }
+    return gemmepi__build_copy(layer, step, &desc, tensor, to, items * matrix->batch_stride);
+}
+
+/* Whether the product for a gradient takes the operand as it lies. stacks: the items of the batch lie so that the product
+   sums over them, or it does not have to. */
+static int gemmepi__takes_factor(const gemmepi__layer_task *task, int tensor, int sums_items, int stacks) {
+    const gemmepi__view *view = &task->views[tensor];
+    int varies = view->scale > GEMMEPI_SCALE_TENSOR ||
+                 (view->scale && sums_items && task->views[GEMMEPI__L_SCALE_OF(tensor)].batch_stride);
+    return !varies && (!sums_items || stacks);
+}
+
+static gemmepi_status gemmepi__take_factors(gemmepi_layer *layer, gemmepi__factors *factors) {
+    const gemmepi__layer_task *task = &layer->task;
+    gemmepi_status status = GEMMEPI_OK;
+    int empty = task->m == 0 || task->n == 0 || task->k == 0 || task->batch == 0;
+    int sums_a = task->shares_b && task->batch > 1, sums_b = task->sums_da && task->batch > 1;
+    factors->a = gemmepi__layer_matrix(task, GEMMEPI__L_A);
+    factors->b = gemmepi__layer_matrix(task, GEMMEPI__L_B);
+    factors->a_source = GEMMEPI__L_A;
+    factors->b_source = GEMMEPI__L_B;
+    if (empty) { /* nothing is read: how items would follow one another, and their scales, are all the same */
+        factors->a.ld = factors->a.batch_stride = 0;
+        factors->b.ld = factors->b.batch_stride = 0;
+        memset(&factors->a.scale, 0, sizeof factors->a.scale);
+        memset(&factors->b.scale, 0, sizeof factors->b.scale);
+    }
+    if (task->flags & GEMMEPI_LINEAR_DB && !empty &&
+        !gemmepi__takes_factor(task, GEMMEPI__L_A, sums_a,
+                               gemmepi__stacks_rows(&factors->a, task->batch, task->m)))
+        status = gemmepi__add_copy(layer, GEMMEPI__L_A, &factors->a, &factors->a_source);
+    if (!status && task->flags & GEMMEPI_LINEAR_DA && !empty &&
+        !gemmepi__takes_factor(task, GEMMEPI__L_B, sums_b,
+                               gemmepi__stacks_columns(&factors->b, task->batch, task->n)))
+        status = gemmepi__add_copy(layer, GEMMEPI__L_B, &factors->b, &factors->b_source);
+    return status;
+}
+
+static gemmepi_status gemmepi__take_g(gemmepi_layer *layer, gemmepi__factors *factors) {
+    const gemmepi__layer_task *task = &layer->task;
+    int64_t elements;
+    factors->g = gemmepi__g_matrix(task);
+    factors->g_source = GEMMEPI__G;
+    if (task->m == 0 || task->n == 0 || task->batch == 0)
+        return GEMMEPI_OK; /* it has no element, and no step makes it */
+    if (gemmepi__dy_is_g(task)) {
+        factors->g = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
+        factors->g_source = GEMMEPI__L_DY;
+        return GEMMEPI_OK;
+    }
+    elements = gemmepi__offset(task->m, factors->g.ld, 0);
+    elements = elements < 0 || task->sums_da ? elements : gemmepi__offset(task->batch, elements, 0);
+    if (elements < 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "G has more than 2^56 elements");
+    if (!gemmepi__wants_only_sums(task))
+        layer->temporary_bytes[0] = (size_t)elements * gemmepi_dtype_size((gemmepi_dtype)task->g_dtype);
+    return task->flags & GEMMEPI_LINEAR_RECOMPUTE ? gemmepi__add_recomputation(layer, &factors->g)
+                                                  : gemmepi__add_pass(layer, &factors->g);
+}
+
+/* What dA's and dB's products have in common: D, which they overwrite or add to. */
+static gemmepi__step *gemmepi__new_gradient(gemmepi_layer *layer, int tensor, gemmepi_matmul_desc *desc) {
+    const gemmepi__layer_task *task = &layer->task;
+    int is_da = tensor == GEMMEPI__L_DA;
+    gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, is_da ? "dA" : "dB");
+    desc->d = gemmepi__layer_matrix(task, tensor);
+    step->sources[GEMMEPI__D] = (int8_t)tensor;
+    step->accumulates =
+        (task->flags & (is_da ? GEMMEPI_LINEAR_ACCUMULATE_DA : GEMMEPI_LINEAR_ACCUMULATE_DB)) != 0;
+    if (step->accumulates) {
+        desc->c = desc->d;
+        step->sources[GEMMEPI__C] = (int8_t)tensor;
+    }
+    return step;
+}
+
+/* dA = G op(B)^T: one product of all items where they are stacked, or where dA sums over them. */
+static gemmepi_status gemmepi__add_da(gemmepi_layer *layer, const gemmepi__factors *factors) {
+    const gemmepi__layer_task *task = &layer->task;
+    const gemmepi__view *da = &task->views[GEMMEPI__L_DA];
+    int sums = task->sums_da, stacks;
+    gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, task->k, task->n, sums ? 1 : task->batch);
+    gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DA, &desc);
+    desc.a = factors->g;
+    desc.b = factors->b;
+    desc.b.transposed = !desc.b.transposed;
+    stacks = !sums && task->shares_b && task->batch > 1 &&
+             gemmepi__stacks_rows(&desc.a, task->batch, task->m) && da->batch_stride == task->m * da->ld;
+    if (sums)
+        desc.k = task->batch * task->n;
+    if (stacks) {
+        desc.m = task->batch * task->m;
+        desc.batch = 1;
+    }
+    desc.compute =
+        gemmepi__gradient_compute((gemmepi_compute)task->compute, (int)desc.a.dtype, (int)desc.b.dtype);
+    desc.flags = 0;
+    step->sources[GEMMEPI__A] = (int8_t)factors->g_source;
+    step->sources[GEMMEPI__B] = (int8_t)factors->b_source;
+    step->sources[GEMMEPI__SCALE_B] = GEMMEPI__L_SCALE_B;
+    return gemmepi__build_product_step(layer, step, &desc);
+}
+
+/* dB = op(A)^T G, and dbias where nothing else leaves it. */
+static gemmepi_matmul_desc gemmepi__db_desc(const gemmepi__layer_task *task, const gemmepi__factors *factors,
+                                            int sums_dbias, gemmepi__step *step) {
+    int64_t batch = task->shares_b ? 1 : task->batch;
+    gemmepi_matmul_desc desc =
+        gemmepi__step_desc(task, task->k, task->n, task->shares_b ? task->batch * task->m : task->m, batch);
+    desc.a = factors->a;
+    desc.a.transposed = !desc.a.transposed;
+    desc.b = factors->g;
+    desc.compute =
+        gemmepi__gradient_compute((gemmepi_compute)task->compute, (int)desc.a.dtype, (int)desc.b.dtype);
+    desc.flags = 0;
+    step->sources[GEMMEPI__A] = (int8_t)factors->a_source;
+    step->sources[GEMMEPI__B] = (int8_t)factors->g_source;
+    step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_A;
+    if (sums_dbias) {
+        desc.epilogue = gemmepi__dbias_epilogue(task, GEMMEPI_BGRAD_B);
+        desc.bias_grad = gemmepi__layer_vector(task, GEMMEPI__L_DBIAS);
+        step->sources[GEMMEPI__BIAS_GRAD] = GEMMEPI__L_DBIAS;
+    }
+    return desc;
+}
+
+static gemmepi_status gemmepi__add_db(gemmepi_layer *layer, const gemmepi__factors *factors, int sums_dbias) {
+    gemmepi_matmul_desc unused, desc;
+    gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DB, &unused);
+    desc = gemmepi__db_desc(&layer->task, factors, sums_dbias, step);
+    desc.d = unused.d;
+    if (step->accumulates)
+        desc.c = unused.d;
+    return gemmepi__build_product_step(layer, step, &desc);
+}
+
+/* dbias as the sums of G's columns alone: those of a product that is not made. */
+static gemmepi_status gemmepi__add_dbias(gemmepi_layer *layer, const gemmepi__factors *factors) {
+    gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_SUM, "dbias");
+    gemmepi__factors sums = *factors;
+    gemmepi_matmul_desc desc;
+    gemmepi_status status;
+    memset(&sums.a, 0, sizeof sums.a);
+    sums.a.dtype = sums.g.dtype;
+    desc = gemmepi__db_desc(&layer->task, &sums, 1, step);
+    desc.m = 1;
+    if (layer->task.batch == 0 && layer->task.sums_dbias) { /* over nothing, but a sum */
+        desc.batch = 1;
+        desc.k = 0;
+    }
+    desc.d = gemmepi__dense_matrix(sums.g.dtype, 1, desc.n);
+    status = gemmepi__normalise_step(layer, step, &desc, &step->problem);
+    return status ? status : gemmepi__build_kernels(layer, step);
+}
+
+static gemmepi_status gemmepi__build_backward(gemmepi_layer *layer) {
+    const gemmepi__layer_task *task = &layer->task;
+    gemmepi__factors factors;
+    gemmepi_status status = gemmepi__take_factors(layer, &factors);
+    int before = layer->step_count, sums_dbias, with_db;
+    if (!status)
+        status = gemmepi__take_g(layer, &factors);
+    /* dY itself, or no element at all, leaves no sums */
+    sums_dbias = task->flags & GEMMEPI_LINEAR_DBIAS && layer->step_count == before;
+    with_db = task->flags & GEMMEPI_LINEAR_DB && task->k != 0 && task->batch != 0;
+    if (!status && task->flags & GEMMEPI_LINEAR_DA)
+        status = gemmepi__add_da(layer, &factors);
+    if (!status && task->flags & GEMMEPI_LINEAR_DB)
+        status = gemmepi__add_db(layer, &factors, sums_dbias && with_db);
+    if (!status && sums_dbias && !with_db && task->n != 0)
+        status = gemmepi__add_dbias(layer, &factors);
+    return status;
+}
+
+static gemmepi_status gemmepi__build_forward(gemmepi_layer *layer) {
+    const gemmepi__layer_task *task = &layer->task;
+    gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, "Y");
+    gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, task->n, task->k, task->batch);
+    desc.compute = (gemmepi_compute)task->compute;
+    desc.epilogue = task->epilogue;
+    desc.activation_parameter = task->parameter;
+    desc.a = gemmepi__layer_matrix(task, GEMMEPI__L_A);
+    desc.b = gemmepi__layer_matrix(task, GEMMEPI__L_B);
+    desc.d = gemmepi__layer_matrix(task, GEMMEPI__L_Y);
+    step->sources[GEMMEPI__A] = GEMMEPI__L_A;
+    step->sources[GEMMEPI__B] = GEMMEPI__L_B;
+    step->sources[GEMMEPI__D] = GEMMEPI__L_Y;
+    step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_A;
+    step->sources[GEMMEPI__SCALE_B] = GEMMEPI__L_SCALE_B;
+    step->sources[GEMMEPI__SCALE_D] = GEMMEPI__L_SCALE_Y;
+    if (task->flags & GEMMEPI_LINEAR_BIAS) {
+        desc.epilogue |= GEMMEPI_BIAS;
+        desc.bias = gemmepi__layer_vector(task, GEMMEPI__L_BIAS);
+        step->sources[GEMMEPI__BIAS] = GEMMEPI__L_BIAS;
+    }
+    if (task->flags & GEMMEPI_LINEAR_SAVED) {
+        desc.epilogue |= GEMMEPI_AUX;
+        desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_PREACT);
+        step->sources[GEMMEPI__AUX] = GEMMEPI__L_PREACT;
+        step->sources[GEMMEPI__SCALE_AUX] = GEMMEPI__L_SCALE_PREACT;
+    }
+    return gemmepi__build_product_step(layer, step, &desc);
+}
+
+static void gemmepi__destroy_layer(void *destroyed) {
+    gemmepi_layer *layer = (gemmepi_layer *)destroyed;
+    int i;
+    for (i = 0; i < layer->step_count; i++) {
+        if (layer->steps[i].product)
+            gemmepi__release_plan(layer->steps[i].product);
+        if (layer->steps[i].copy)
+            gemmepi__release_kept(&layer->steps[i].copy->kept);
+    }
+    gemmepi__delete(&layer->context->allocator, layer);
+}
+
+/* Temporaries one after another, then what the largest step needs. */
+static size_t gemmepi__layer_workspace(const gemmepi_layer *layer) {
+    size_t temporaries = 0, most = 0;
+    int i;
+    for (i = 0; i < GEMMEPI__TEMPORARIES; i++)
+        temporaries += gemmepi__round_up(layer->temporary_bytes[i], 256);
+    for (i = 0; i < layer->step_count; i++)
+        if (layer->steps[i].workspace_size > most)
+            most = layer->steps[i].workspace_size;
+    return temporaries + most;
+}
+
+static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemmepi__layer_task *task,
+                                           gemmepi_layer **result) {
+    gemmepi_layer *layer = (gemmepi_layer *)gemmepi__new(&context->allocator, sizeof *layer);
+    gemmepi_status status;
+    if (!layer)
+        return GEMMEPI_OUT_OF_MEMORY;
+    layer->context = context;
+    layer->task = *task;
+    layer->kept.references = 1;
+    layer->kept.plan = layer;
+    layer->kept.destroy = gemmepi__destroy_layer;
+    status = gemmepi__is_backward(task) ? gemmepi__build_backward(layer) : gemmepi__build_forward(layer);
+    if (status) {
+        gemmepi__release_kept(&layer->kept);
+        return status;
+    }
+    if (!context->is_host)
+        layer->workspace_size = gemmepi__layer_workspace(layer);
+    *result = layer;
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                          int backward, gemmepi_layer **layer) {
+    gemmepi__layer_task task;
+    gemmepi_status status;
+    if (!context || !layer)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "layer" : "context");
+    status = gemmepi__take_layer(desc, backward, GEMMEPI__DEFAULT_ALIGNMENT, &task);
+    return status ? status : gemmepi__build_layer(context, &task, layer);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_linear_plan(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                               gemmepi_layer **layer) {
+    return gemmepi__plan_layer(context, desc, 0, layer);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_linear_backward_plan(gemmepi_context *context,
+                                                        const gemmepi_linear_desc *desc,
+                                                        gemmepi_layer **layer) {
+    return gemmepi__plan_layer(context, desc, 1, layer);
+}
+
+GEMMEPI_API void gemmepi_linear_destroy(gemmepi_layer *layer) {
+    if (layer)
+        gemmepi__release_kept(&layer->kept);
+}
+
+/* >>running */
+
+/* A run's pointers by source, and what its steps may use. */
+typedef struct gemmepi__layer_run {
+    void *sources[GEMMEPI__SOURCES];
+    char *workspace;
+    size_t workspace_size;
+} gemmepi__layer_run;
+
+static void gemmepi__point_layer(const gemmepi_layer *layer, void *workspace, size_t size,
+                                 gemmepi__layer_run *run) {
+    int i;
+    run->workspace = (char *)workspace;
+    run->workspace_size = size;
+    for (i = 0; i < GEMMEPI__TEMPORARIES; i++) {
+        size_t bytes = gemmepi__round_up(layer->temporary_bytes[i], 256);
+        run->sources[GEMMEPI__G + i] = bytes ? run->workspace : NULL;
+        if (bytes) {
+            run->workspace += bytes;
+            run->workspace_size -= bytes;
+        }
+    }
+}
+
+/* No checks: those of the layer cover them. */
+static void gemmepi__point_step(const gemmepi__step *step, const gemmepi__problem *problem,
+                                const gemmepi__layer_run *run, gemmepi__arguments *arguments) {
+    int operand;
+    memset(arguments, 0, sizeof *arguments);
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+        if (step->sources[operand] != GEMMEPI__NO_SOURCE && problem->views[operand].dtype)
+            arguments->pointers[operand] = run->sources[step->sources[operand]];
+    arguments->alpha = 1;
+    arguments->beta = step->accumulates;
+    arguments->uses_c = step->accumulates;
+    if (!step->accumulates)
+        arguments->pointers[GEMMEPI__C] = NULL;
+}
+
+static void gemmepi__point_copy(const gemmepi__step *step, const gemmepi__layer_run *run,
+                                gemmepi_elementwise_args *args, void *pointers[GEMMEPI__TENSORS]) {
+    int scale = step->sources[GEMMEPI__SCALE_A];
+    memset(args, 0, sizeof *args);
+    args->a = run->sources[step->sources[GEMMEPI__A]];
+    args->y = run->sources[step->sources[GEMMEPI__D]];
+    args->scale = scale == GEMMEPI__NO_SOURCE ? NULL : (const float *)run->sources[scale];
+    args->workspace = run->workspace;
+    args->workspace_size = run->workspace_size;
+    gemmepi__take_pointers_of(args, pointers);
+}
+
+static gemmepi_status gemmepi__run_product_step(const gemmepi_layer *layer, const gemmepi__step *step,
+                                                const gemmepi__layer_run *run, gemmepi_stream stream) {
+    gemmepi_matmul_args args;
+    gemmepi__arguments arguments;
+    if (step->product->route == GEMMEPI_ROUTE_EMPTY)
+        return GEMMEPI_OK;
+    gemmepi__point_step(step, &step->product->problem, run, &arguments);
+#ifndef GEMMEPI_NO_HOST
+    if (layer->context->is_host)
+        return gemmepi__run_on_host(step->product, &arguments);
+#endif
+    (void)layer;
+    memset(&args, 0, sizeof args);
+    args.workspace = run->workspace;
+    args.workspace_size = run->workspace_size;
+    return gemmepi__run_on_device(step->product, &args, &arguments, stream);
+}
+
+static gemmepi_status gemmepi__run_kernel_step(const gemmepi_layer *layer, const gemmepi__step *step,
+                                               const gemmepi__layer_run *run, gemmepi_stream stream) {
+    gemmepi_status status = GEMMEPI_OK;
+    gemmepi__arguments arguments;
+    char *between = run->workspace + gemmepi__round_up(step->pass.partial_bytes, 256);
+    gemmepi__point_step(step, &step->problem, run, &arguments);
+#ifndef GEMMEPI_NO_HOST
+    if (layer->context->is_host && step->kind == GEMMEPI__STEP_PASS) {
+        gemmepi__host_given given;
+        given.view = &step->given;
+        given.data = run->sources[step->given_source];
+        gemmepi__host_product(&step->problem, &arguments, &given);
+        return GEMMEPI_OK;
+    }
+    if (layer->context->is_host) {
+        gemmepi__host_sum_operand(&step->problem, &arguments);
+        return GEMMEPI_OK;
+    }
+#endif
+    if (step->kind == GEMMEPI__STEP_PASS)
+        status = gemmepi__run_pass(layer->context, &step->pass, &arguments, 0,
+                                   run->sources[step->given_source], run->workspace, stream);
+    if (!status)
+        status = gemmepi__run_sums(layer->context, &step->sums, &arguments, run->workspace, between, stream);
+    return status;
+}
+
+static gemmepi_status gemmepi__run_copy_step(const gemmepi_layer *layer, const gemmepi__step *step,
+                                             const gemmepi__layer_run *run, gemmepi_stream stream) {
+    gemmepi_elementwise_args args;
+    void *pointers[GEMMEPI__TENSORS];
+    gemmepi__point_copy(step, run, &args, pointers);
+#ifndef GEMMEPI_NO_HOST
+    if (layer->context->is_host) {
+        gemmepi__host_elementwise(&step->copy->task, pointers, 0, args.scale, NULL, NULL);
+        return GEMMEPI_OK;
+    }
+#endif
+    (void)layer;
+    return gemmepi__launch_elementwise(step->copy, &args, pointers, stream);
+}
+
+/* The primary context is current, but on the host. */
+static gemmepi_status gemmepi__run_steps(const gemmepi_layer *layer, const gemmepi__layer_run *run,
+                                         gemmepi_stream stream) {
+    gemmepi_status status = GEMMEPI_OK;
+    int i;
+    for (i = 0; i < layer->step_count && !status; i++) {
+        const gemmepi__step *step = &layer->steps[i];
+        status = step->kind == GEMMEPI__STEP_PRODUCT ? gemmepi__run_product_step(layer, step, run, stream)
+                 : step->kind == GEMMEPI__STEP_COPY  ? gemmepi__run_copy_step(layer, step, run, stream)
+                                                     : gemmepi__run_kernel_step(layer, step, run, stream);
+    }
+    return status;
+}
+
+/* The temporaries of a host's run are memory for its time. */
+static gemmepi_status gemmepi__run_layer_on_host(const gemmepi_layer *layer, gemmepi__layer_run *run) {
+    size_t size = gemmepi__layer_workspace(layer);
+    void *memory = size ? gemmepi__new(&layer->context->allocator, size) : NULL;
+    gemmepi_status status;
+    if (size && !memory)
+        return GEMMEPI_OUT_OF_MEMORY;
+    gemmepi__point_layer(layer, memory, size, run);
+    status = gemmepi__run_steps(layer, run, NULL);
+    if (memory)
+        gemmepi__delete(&layer->context->allocator, memory);
+    return status;
+}
+
+/* The context's own workspace for layers is a block beside that for products, because a product that cuBLASLt refuses may
+   reserve that in the middle of a layer. */
+static gemmepi__stream_key gemmepi__layer_key(gemmepi_stream stream) {
+    gemmepi__stream_key key = gemmepi__key_of_stream(stream);
+    key.thread = ~key.thread; /* no thread has that number */
+    return key;
+}
+
+static gemmepi_status gemmepi__run_layer_in_block(const gemmepi_layer *layer, gemmepi__layer_run *run,
+                                                  gemmepi_stream stream) {
+    gemmepi__block *block =
+        gemmepi__find_block(layer->context, gemmepi__layer_key(stream), layer->workspace_size);
+    gemmepi_status status;
+    if (!block)
+        return gemmepi__fail(
+            GEMMEPI_BUFFER_TOO_SMALL,
+            "args.workspace is NULL and gemmepi_linear_prepare has reserved no %llu bytes for this stream",
+            (gemmepi__ull)layer->workspace_size);
+    gemmepi__lock(&block->turn);
+    gemmepi__point_layer(layer, (void *)(uintptr_t)block->address, layer->workspace_size, run);
+    status = gemmepi__run_steps(layer, run, stream);
+    gemmepi__unlock(&block->turn);
+    return status;
+}
+
+static gemmepi_status gemmepi__run_layer_on_device(const gemmepi_layer *layer,
+                                                   const gemmepi_linear_args *args, gemmepi__layer_run *run,
+                                                   gemmepi_stream stream) {
+    gemmepi_status status;
+    if (layer->workspace_size && !args->workspace)
+        return gemmepi__run_layer_in_block(layer, run, stream);
+    if (layer->workspace_size) {
+        status = gemmepi__check_layer_workspace(&layer->task, args, run->sources, layer->workspace_size);
+        if (status)
+            return status;
+    }
+    gemmepi__point_layer(layer, args->workspace, layer->workspace_size, run);
+    return gemmepi__run_steps(layer, run, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_linear_run(const gemmepi_layer *layer, const gemmepi_linear_args *args,
+                                              gemmepi_stream stream) {
+    gemmepi__layer_run run;
+    gemmepi__entry entry;
+    gemmepi_status status;
+    if (!layer || !args)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", layer ? "args" : "layer");
+    gemmepi__take_layer_pointers(&layer->task, args, run.sources);
+    status = gemmepi__check_layer_presence(&layer->task, run.sources);
+    if (!status)
+        status = gemmepi__check_layer_alignment(&layer->task, run.sources);
+    if (!status)
+        status = gemmepi__check_layer_overlap(&layer->task, run.sources);
+    if (status || layer->context->is_host)
+        return status ? status : gemmepi__run_layer_on_host(layer, &run);
+    status = gemmepi__enter(layer->context, &entry);
+    if (status)
+        return status;
+    status = gemmepi__run_layer_on_device(layer, args, &run, stream);
+    gemmepi__leave(layer->context, &entry);
+    return status;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_linear_prepare(const gemmepi_layer *layer, gemmepi_stream stream) {
+    if (!layer)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "layer is NULL");
+    return gemmepi__reserve_for(layer->context, stream, gemmepi__layer_key(stream), layer->workspace_size);
+}
+
+/* >>calls that plan by themselves */
+
+/* The alignment class of the pointers, as gemmepi__alignment_of for products. Scales have their own rules. */
+static size_t gemmepi__alignment_of_layer(const gemmepi_linear_args *args, int backward) {
+    uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->bias |
+                     (uintptr_t)args->preact | GEMMEPI__DEFAULT_ALIGNMENT;
+    bits |= backward
+                ? (uintptr_t)args->dy | (uintptr_t)args->da | (uintptr_t)args->db | (uintptr_t)args->dbias
+                : (uintptr_t)args->y;
+    return (size_t)(bits & (~bits + 1));
+}
+
+static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                          const gemmepi_linear_args *args, int backward,
+                                          gemmepi_stream stream) {
+    gemmepi__layer_task task;
+    gemmepi_layer *layer;
+    gemmepi__kept *kept;
+    gemmepi_status status;
+    if (!context || !args)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
+    status = gemmepi__take_layer(desc, backward, gemmepi__alignment_of_layer(args, backward), &task);
+    if (status)
+        return status;
+    kept = gemmepi__find_kept(context, &task, sizeof task);
+    if (!kept) {
+        status = gemmepi__build_layer(context, &task, &layer);
+        if (status)
+            return status;
+        kept = gemmepi__keep(context, &task, sizeof task, &layer->kept);
+    }
+    layer = (gemmepi_layer *)kept->plan;
+    if (!args->workspace)
+        status = gemmepi_linear_prepare(layer, stream);
+    if (!status)
+        status = gemmepi_linear_run(layer, args, stream);
+    gemmepi__release_kept(kept);
+    return status;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                          const gemmepi_linear_args *args, gemmepi_stream stream) {
+    return gemmepi__call_layer(context, desc, args, 0, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                                   const gemmepi_linear_args *args, gemmepi_stream stream) {
+    return gemmepi__call_layer(context, desc, args, 1, stream);
+}
+
+#endif
+/* What a layer's plan is, as a struct and in words. */
+#ifndef GEMMEPI_LINEAR_EXPLAIN_H
+#define GEMMEPI_LINEAR_EXPLAIN_H
+
+static int gemmepi__step_launches(const gemmepi__step *step) {
+    gemmepi_plan_details details;
+    switch (step->kind) {
+    case GEMMEPI__STEP_PRODUCT:
+        gemmepi_plan_info(step->product, &details);
+        return details.launches;
+    case GEMMEPI__STEP_COPY:
+        return gemmepi__elementwise_launches(step->copy);
+    default:
+        return (step->pass.launch.function != NULL) + (step->sums.first.function != NULL) +
+               (step->sums.second.function != NULL);
+    }
+}
+
+static int gemmepi__layer_is_empty(const gemmepi_layer *layer) {
+    int i, empty = 1;
+    for (i = 0; i < layer->step_count; i++)
+        empty = empty && layer->steps[i].kind == GEMMEPI__STEP_PRODUCT &&
+                layer->steps[i].product->route == GEMMEPI_ROUTE_EMPTY;
+    return empty;
+}
+
+/* What makes G; where dY is G, what makes the first gradient. */
+static void gemmepi__describe_first(const gemmepi_layer *layer, gemmepi_plan_details *details) {
+    gemmepi_plan_details product;
+    int i = 0;
+    while (i + 1 < layer->step_count && layer->steps[i].kind == GEMMEPI__STEP_COPY)
+        i++;
+    if (i >= layer->step_count)
+        return;
+    if (layer->steps[i].kind == GEMMEPI__STEP_PRODUCT) {
+        gemmepi_plan_info(layer->steps[i].product, &product);
+        memcpy(details->kernel, product.kernel, sizeof details->kernel);
+        details->tile_m = layer->task.exchanged ? product.tile_n : product.tile_m;
+        details->tile_n = layer->task.exchanged ? product.tile_m : product.tile_n;
+        return;
+    }
+    snprintf(details->kernel, sizeof details->kernel, "%s",
+             layer->context->is_host                      ? "gemmepi__host_product"
+             : layer->steps[i].kind == GEMMEPI__STEP_PASS ? "gemmepi_pass"
+                                                          : "gemmepi_sum");
+}
+
+GEMMEPI_API gemmepi_status gemmepi_linear_info(const gemmepi_layer *layer, gemmepi_plan_details *details) {
+    int i, is_f64;
+    if (!layer || !details)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", layer ? "details" : "layer");
+    if (!gemmepi__is_backward(&layer->task)) {
+        gemmepi_status status = gemmepi_plan_info(layer->steps[0].product, details);
+        details->workspace_size = layer->workspace_size;
+        return status;
+    }
+    memset(details, 0, sizeof *details);
+    is_f64 = layer->task.views[GEMMEPI__L_DY].dtype == GEMMEPI_F64;
+    details->route = gemmepi__layer_is_empty(layer) ? GEMMEPI_ROUTE_EMPTY
+                     : layer->context->is_host      ? GEMMEPI_ROUTE_HOST
+                                                    : GEMMEPI_ROUTE_LINEAR;
+    details->route_name = gemmepi__route_names[details->route];
+    if (details->route != GEMMEPI_ROUTE_EMPTY)
+        gemmepi__describe_first(layer, details);
+    for (i = 0; i < layer->step_count && !layer->context->is_host; i++)
+        details->launches += gemmepi__step_launches(&layer->steps[i]);
+    details->workspace_size = layer->workspace_size;
+    details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
+                       : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
+                                                                     : GEMMEPI_COMPUTE_F32;
+    details->accumulator = is_f64 || layer->context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
+    details->deterministic = details->bit_stable = 1;
+    return GEMMEPI_OK;
+}
+
+static void gemmepi__explain_step(gemmepi__text *text, const gemmepi_layer *layer,
+                                  const gemmepi__step *step) {
+    char inner[4096];
+    if (step->kind == GEMMEPI__STEP_PRODUCT)
+        gemmepi_explain(step->product, inner, sizeof inner);
+    else if (step->kind == GEMMEPI__STEP_COPY)
+        gemmepi_elementwise_explain(step->copy, inner, sizeof inner);
+    else if (layer->context->is_host)
+        snprintf(inner, sizeof inner, "plain C, accumulated in F64\n");
+    else
+        snprintf(inner, sizeof inner, "%s%d launches, sums of dbias in a fixed order\n",
+                 step->kind == GEMMEPI__STEP_PASS ? "one pass over dY and P, of " : "",
+                 gemmepi__step_launches(step));
+    gemmepi__append(text, "%s: %s", step->what, inner);
+}
+
+GEMMEPI_API size_t gemmepi_linear_explain(const gemmepi_layer *layer, char *data, size_t size) {
+    gemmepi__text text = gemmepi__text_in(data, size);
+    const gemmepi__layer_task *task;
+    int i;
+    if (!layer)
+        return 0;
+    task = &layer->task;
+    gemmepi__append(
+        &text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, activation ",
+        gemmepi__is_backward(task) ? "backward" : "forward", (long long)(task->exchanged ? task->n : task->m),
+        (long long)(task->exchanged ? task->m : task->n), (long long)task->k, (long long)task->batch);
+    gemmepi__append_epilogue(&text, task->epilogue);
+    gemmepi__append(&text, ": %d steps, workspace %llu bytes\n", layer->step_count,
+                    (gemmepi__ull)layer->workspace_size);
+    if (task->exchanged)
+        gemmepi__append(&text, "column-major: in the steps A and B are exchanged, row-major\n");
+    for (i = 0; i < layer->step_count; i++)
+        gemmepi__explain_step(&text, layer, &layer->steps[i]);
     return text.length;
 }
 

@@ -7,6 +7,7 @@
 
 #include "bench.h"
 #include "elementwise.c"
+#include "linear.c"
 #include "report.h"
 
 enum { NOTHING_MEASURED = 77 };
@@ -29,8 +30,9 @@ static const option options[] = {
     {"--size", "MIB", "size of a main tensor, 256 MiB unless given, on the host 1", &wanted.size, 1, 1 << 15,
      NULL},
     {"--only", "TEXT", "the rows whose 'name dtype' has TEXT in it", NULL, 0, 0, &wanted.only},
-    {"--csv", "FILE", "writes every round to FILE; copy_us of a call is that of an empty launch", NULL, 0, 0,
-     &wanted.csv},
+    {"--csv", "FILE",
+     "writes every round to FILE; copy_us of a call is an empty launch's, of dB the product's alone", NULL, 0,
+     0, &wanted.csv},
     {"--device", "I", "the CUDA device, 0 unless given", &wanted.device, 0, 1 << 10, NULL},
     {"--host", NULL, "measures the host in place of a GPU, against memcpy", &wanted.host, 0, 0, NULL},
     {"--list", NULL, "lists the rows with their bounds, measures nothing", &wanted.list, 0, 0, NULL},
@@ -89,7 +91,8 @@ static void print_help(void) {
     char name[32];
     int i;
     printf(
-        "Times planned runs by turns with plain copies of as many bytes, and what a run costs the host.\n");
+        "Times planned runs by turns with plain copies of as many bytes, and what a run costs the host; layers\n"
+        "by turns with their bare products and a copy.\n");
     for (i = 0; i < COUNT(options); i++) {
         snprintf(name, sizeof name, "%s %s", options[i].name, options[i].value ? options[i].value : "");
         printf("  %-14s %s\n", name, options[i].help);
@@ -111,14 +114,16 @@ static int contains(const char *text, const char *part) {
     }
 }
 
-/* The bounds are those of a GPU, and the host launches nothing, so that a call has no launch to be held against. */
+/* The bounds are those of a GPU, and the host launches nothing and has no cuBLASLt, so that a call or a layer has nothing to
+   be held against. */
 static void choose_rows(void) {
     char text[96];
     int i;
     elementwise_rows(&all);
+    linear_rows(&all);
     for (i = 0; i < all.count; i++) {
         snprintf(text, sizeof text, "%s %s", all.rows[i].name, all.rows[i].dtype);
-        if (contains(text, wanted.only) && !(wanted.host && all.rows[i].kind == BENCH_HOST_COST))
+        if (contains(text, wanted.only) && !(wanted.host && all.rows[i].kind != BENCH_SPEED))
             rows.rows[rows.count++] = all.rows[i];
     }
     for (i = 0; wanted.host && i < rows.count; i++)

@@ -1,5 +1,5 @@
 /* The measuring machinery: a device (or the host in its place), its memory, and timing by turns. It knows nothing of what
-   is measured: rows come from the lists (elementwise.c), which give each a job to run and another to hold it against.
+   is measured: rows come from the lists (elementwise.c, linear.c), which give each a job to run and another to hold it against.
    Functions return 1, or 0 with a sentence in bench.fault. */
 #ifndef GEMMEPI_BENCH_BENCH_H
 #define GEMMEPI_BENCH_BENCH_H
@@ -52,14 +52,18 @@ typedef struct bench_job {
     void *user;
     bench_call run;   /* ours, once, without waiting */
     bench_call other; /* what it is held against, likewise */
+    bench_call copy;  /* BENCH_LAYER: of as many bytes as its passes move */
     bench_call check; /* of what the runs have left */
     double bytes;     /* that a run moves; 0: that is not the question */
     int launches;     /* of a run */
+    int products;     /* BENCH_LAYER: of the other */
 } bench_job;
 
 typedef enum bench_kind {
     BENCH_SPEED, /* time of the other / time of ours, on the device: the bound is the least that is wanted */
-    BENCH_HOST_COST /* time of ours / time of the other, on the host: the bound is the most that is wanted */
+    BENCH_HOST_COST, /* time of ours / time of the other, on the host: the bound is the most that is wanted */
+    BENCH_ADDED,     /* likewise on the device */
+    BENCH_LAYER      /* time of ours / what the other, its bare products, and the copy allow: likewise */
 } bench_kind;
 
 typedef struct bench_row {
@@ -79,9 +83,9 @@ typedef struct bench_list {
 } bench_list;
 
 typedef struct bench_result {
-    int rounds, launches;
+    int rounds, launches, products;
     double bytes;
-    double ours[BENCH_MOST_ROUNDS], other[BENCH_MOST_ROUNDS]; /* microseconds */
+    double ours[BENCH_MOST_ROUNDS], other[BENCH_MOST_ROUNDS], copy[BENCH_MOST_ROUNDS]; /* microseconds */
 } bench_result;
 
 /* >>faults and time */
@@ -349,15 +353,19 @@ static int bench_batch(bench *b, bench_call call, void *user, int *count) {
     return 1;
 }
 
-/* Each round times both, one round in this order, the next in the other. */
+/* Each round times both, or the three of a layer, and begins with the next of them. */
 static int bench_speed(bench *b, const bench_job *job, bench_result *result) {
-    int ours, other, i;
-    if (!bench_batch(b, job->run, job->user, &ours) || !bench_batch(b, job->other, job->user, &other))
-        return 0;
-    for (i = 0; i < 2 * b->rounds; i++) {
-        int round = i / 2, turn = (i + round) % 2;
-        if (!(turn ? bench_time(b, job->other, job->user, other, &result->other[round])
-                   : bench_time(b, job->run, job->user, ours, &result->ours[round])))
+    bench_call calls[3];
+    double *times[3];
+    int batches[3], count = job->copy ? 3 : 2, i;
+    calls[0] = job->run, calls[1] = job->other, calls[2] = job->copy;
+    times[0] = result->ours, times[1] = result->other, times[2] = result->copy;
+    for (i = 0; i < count; i++)
+        if (!bench_batch(b, calls[i], job->user, &batches[i]))
+            return 0;
+    for (i = 0; i < count * b->rounds; i++) {
+        int round = i / count, turn = (i + round) % count;
+        if (!bench_time(b, calls[turn], job->user, batches[turn], &times[turn][round]))
             return 0;
     }
     return 1;
@@ -400,13 +408,15 @@ static int bench_measure(bench *b, const bench_row *row, bench_result *result) {
     result->rounds = 0;
     if (!row->open(b, row, &job))
         return 0;
-    measured = bench_ok(b, gemmepi_synchronize(b->context, b->stream)) &&
-               (row->kind == BENCH_SPEED ? bench_speed(b, &job, result) : bench_host_cost(b, &job, result)) &&
-               bench_ok(b, gemmepi_synchronize(b->context, b->stream)) && job.check(b, job.user);
+    measured =
+        bench_ok(b, gemmepi_synchronize(b->context, b->stream)) &&
+        (row->kind == BENCH_HOST_COST ? bench_host_cost(b, &job, result) : bench_speed(b, &job, result)) &&
+        bench_ok(b, gemmepi_synchronize(b->context, b->stream)) && job.check(b, job.user);
     if (measured)
         result->rounds = b->rounds;
     result->bytes = job.bytes;
     result->launches = job.launches;
+    result->products = job.products;
     row->close(&job);
     return measured;
 }

@@ -58,40 +58,54 @@ static double report_quantile(const double *sorted, int count, double part) {
     return i + 1 < count ? sorted[i] + (at - i) * (sorted[i + 1] - sorted[i]) : sorted[count - 1];
 }
 
-static double report_median(const double *values, int count) {
+typedef struct report_quartiles {
+    double low, middle, high;
+} report_quartiles;
+
+static report_quartiles report_quarter(const double *values, int count) {
     double sorted[BENCH_MOST_ROUNDS];
+    report_quartiles quartiles;
     memcpy(sorted, values, (size_t)count * sizeof *values);
     qsort(sorted, (size_t)count, sizeof *sorted, report_compare);
-    return report_quantile(sorted, count, 0.5);
+    quartiles.low = report_quantile(sorted, count, 0.25);
+    quartiles.middle = report_quantile(sorted, count, 0.5);
+    quartiles.high = report_quantile(sorted, count, 0.75);
+    return quartiles;
 }
 
-typedef struct report_ratio {
-    double low, middle, high;
-} report_ratio;
+/* Of one round. A layer may take 2 % more than its bare products, 25 % more than the copy, and 2 us for each launch that
+   is no product. */
+static double report_ratio(const bench_row *row, const bench_result *result, int round) {
+    double ours = result->ours[round], other = result->other[round];
+    if (row->kind == BENCH_SPEED)
+        return other / ours;
+    if (row->kind != BENCH_LAYER)
+        return ours / other;
+    return ours / (1.02 * other + 1.25 * result->copy[round] + 2.0 * (result->launches - result->products));
+}
 
-static report_ratio report_ratios(const bench_row *row, const bench_result *result) {
-    double sorted[BENCH_MOST_ROUNDS];
-    report_ratio ratio;
+static report_quartiles report_ratios(const bench_row *row, const bench_result *result) {
+    double ratios[BENCH_MOST_ROUNDS];
     int i;
     for (i = 0; i < result->rounds; i++)
-        sorted[i] = row->kind == BENCH_SPEED ? result->other[i] / result->ours[i]
-                                             : result->ours[i] / result->other[i];
-    qsort(sorted, (size_t)result->rounds, sizeof *sorted, report_compare);
-    ratio.low = report_quantile(sorted, result->rounds, 0.25);
-    ratio.middle = report_quantile(sorted, result->rounds, 0.5);
-    ratio.high = report_quantile(sorted, result->rounds, 0.75);
-    return ratio;
+        ratios[i] = report_ratio(row, result, i);
+    return report_quarter(ratios, result->rounds);
 }
 
 /* >>the table */
 
 static void report_heading(report *r, const bench_row *row) {
+    static const char *const ratios[] = {"copy time / ours", "ours / empty launch", "with / without",
+                                         "ours / allowed"};
     int speed = row->kind == BENCH_SPEED;
     if (r->group && strcmp(r->group, row->group) == 0)
         return;
     r->group = row->group;
-    printf("\n%-38s %-10s %8s  %-25s %s\n", row->group, "dtype", speed ? "GB/s" : "us",
-           speed ? "copy time / ours" : "ours / empty launch", speed ? "at least" : "at most");
+    printf("\n%-38s %-10s %8s  %-25s %s", row->group, "dtype", speed ? "GB/s" : "us", ratios[row->kind],
+           speed ? "at least" : "at most");
+    if (row->kind == BENCH_LAYER)
+        printf("  / products  us: ours, bare products, copy of as many bytes");
+    printf("\n");
 }
 
 static void report_failure(report *r, const bench_row *row, const char *why) {
@@ -102,9 +116,23 @@ static void report_failure(report *r, const bench_row *row, const char *why) {
     fflush(stdout);
 }
 
+static void report_times(const char *before, const double *times, int count) {
+    report_quartiles t = report_quarter(times, count);
+    printf("%s%.1f [%.1f .. %.1f]", before, t.middle, t.low, t.high);
+}
+
+/* What follows in a layer's row. */
+static void report_parts(const bench_result *result) {
+    report_quartiles products = report_quarter(result->other, result->rounds);
+    printf("  %10.3f  ", report_quarter(result->ours, result->rounds).middle / products.middle);
+    report_times("", result->ours, result->rounds);
+    report_times(", ", result->other, result->rounds);
+    report_times(", ", result->copy, result->rounds);
+}
+
 static void report_row(report *r, const bench_row *row, const bench_result *result) {
-    report_ratio ratio = report_ratios(row, result);
-    double time = report_median(result->ours, result->rounds), rate = result->bytes / time * 1e-3;
+    report_quartiles ratio = report_ratios(row, result);
+    double time = report_quarter(result->ours, result->rounds).middle, rate = result->bytes / time * 1e-3;
     int speed = row->kind == BENCH_SPEED,
         off = row->bound > 0 && (speed ? ratio.middle < row->bound : ratio.middle > row->bound);
     r->below += off;
@@ -114,6 +142,10 @@ static void report_row(report *r, const bench_row *row, const bench_result *resu
            speed ? rate : time, ratio.middle, ratio.low, ratio.high);
     if (row->bound > 0)
         printf("  %5.2f", row->bound);
+    if (row->kind == BENCH_LAYER)
+        report_parts(result);
+    if (row->kind == BENCH_ADDED)
+        report_times("  without: ", result->other, result->rounds);
     if (off)
         printf("  %s", speed ? "BELOW" : "ABOVE");
     if (!speed && result->launches > 1)
@@ -125,14 +157,15 @@ static void report_row(report *r, const bench_row *row, const bench_result *resu
 static void report_rounds(const report *r, const bench_row *row, const bench_result *result) {
     int i;
     for (i = 0; r->csv && i < result->rounds; i++)
-        fprintf(r->csv, "%s,%s,%d,%.3f,%.3f,%.0f\n", row->name, row->dtype, i, result->ours[i],
-                result->other[i], result->bytes);
+        fprintf(r->csv, "%s,%s,%d,%.3f,%.3f,%.0f,%.3f,%d\n", row->name, row->dtype, i, result->ours[i],
+                row->kind == BENCH_LAYER ? result->copy[i] : result->other[i], result->bytes,
+                row->kind == BENCH_LAYER ? result->other[i] : 0.0, result->launches);
 }
 
 static int report_open_csv(report *r, const char *path) {
     r->csv = fopen(path, "w");
     if (r->csv)
-        fprintf(r->csv, "row,dtype,round,ours_us,copy_us,bytes\n");
+        fprintf(r->csv, "row,dtype,round,ours_us,copy_us,bytes,products_us,launches\n");
     return r->csv != NULL;
 }
 

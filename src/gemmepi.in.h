@@ -67,5 +67,8 @@
 #include "gemm/plain.h"
 #include "gemm/plan.h"
 #include "gemm/explain.h"
+#include "linear/layer.h"
+#include "linear/plan.h"
+#include "linear/explain.h"
 
 #endif

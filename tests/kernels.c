@@ -136,21 +136,37 @@ static void normalise(const gemmepi_matmul_desc *desc, const char *name, gemmepi
     exit(1);
 }
 
-static void add_pass_of(const gemmepi_matmul_desc *desc, int aligned) {
+/* product: the type of the finished product where it is not that of its sums, so an upstream gradient's; else 0 */
+static void add_pass_over(const gemmepi_matmul_desc *desc, gemmepi_dtype product, int aligned) {
     gemmepi__problem problem;
     char name[80], prologue[1024];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
     gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
-    append_dtype(&text, desc->a.dtype);
+    append_dtype(&text, product ? (int)product : (int)desc->a.dtype);
     append_results(&text, desc);
+    gemmepi__append(&text, "%s", product ? "_upstream" : "");
     gemmepi__append(&text, "%s%s", aligned ? "" : "_unaligned", desc->k ? "" : "_no_product");
     normalise(desc, name, &problem);
     gemmepi__append_epilogue_defines(&defines, &problem, aligned, (int)desc->a.scale.mode,
                                      (int)desc->b.scale.mode);
-    gemmepi__append(&defines, "#define GEMMEPI_PRODUCT_TYPE %s\n",
-                    gemmepi__dtype((gemmepi_dtype)gemmepi__product_dtype(&problem))->name);
+    gemmepi__append(
+        &defines, "#define GEMMEPI_PRODUCT_TYPE %s\n",
+        gemmepi__dtype(product ? product : (gemmepi_dtype)gemmepi__product_dtype(&problem))->name);
     gemmepi__append(&defines, "#define GEMMEPI_HAS_PRODUCT %d\n", desc->k != 0);
     add(&pass, name, prologue);
+}
+
+static void add_pass_of(const gemmepi_matmul_desc *desc, int aligned) {
+    add_pass_over(desc, GEMMEPI_DTYPE_DEFAULT, aligned);
+}
+
+/* G of a layer: the pass over dY in `dy`, with P saved in it too. */
+static void add_gradient_pass(gemmepi_dtype dy, gemmepi_dtype g, gemmepi_epilogue epilogue, int aligned) {
+    gemmepi_dtype sums = dy == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+    gemmepi_matmul_desc desc = new_desc(sums, sums, g, epilogue);
+    if (gemmepi__activation(epilogue) != GEMMEPI_RELU)
+        desc.aux.dtype = dy;
+    add_pass_over(&desc, dy, aligned);
 }
 
 /* results: of c, d, aux, residual and the vectors; DEFAULT: as the operands. */
@@ -520,6 +536,32 @@ static void list_elementwise(void) {
     }
 }
 
+/* Both halves of a gate, into one column or back, and the gradients of layers. */
+static void add_gradient_passes(void) {
+    static const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
+    uint32_t activation;
+    for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
+        gemmepi_epilogue gate = activation | GEMMEPI_GATED | (activation & 1 ? GEMMEPI_GATE_FIRST : 0);
+        gemmepi_dtype one = activation & 1 ? GEMMEPI_BF16 : GEMMEPI_F32;
+        gemmepi_dtype other = activation & 1 ? GEMMEPI_F32 : GEMMEPI_BF16;
+        int alternate = (int)activation >> 1 & 1;
+        add_pass(one, GEMMEPI_DTYPE_DEFAULT, gate | GEMMEPI_BIAS | GEMMEPI_AUX, alternate, 1);
+        add_pass(other, GEMMEPI_DTYPE_DEFAULT, gate | back | GEMMEPI_UPSTREAM, !alternate, 1);
+        add_pass(one, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_UPSTREAM | GEMMEPI_BIAS, 1, 1);
+        add_gradient_pass(other, other, gate | back, alternate);
+        if (activation != GEMMEPI_NONE)
+            add_gradient_pass(one, one, activation | back, 1);
+    }
+    add_pass(GEMMEPI_F64, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS | GEMMEPI_AUX, 1,
+             1);
+    add_pass(GEMMEPI_I8, GEMMEPI_I32, GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_BIAS, 1, 1);
+    add_scaled_pass(GEMMEPI_E4M3, GEMMEPI_E4M3, GEMMEPI_GELU_ERF | GEMMEPI_GATED | GEMMEPI_AUX,
+                    GEMMEPI_SCALE_OUTER, GEMMEPI_SCALE_OUTER);
+    add_gradient_pass(GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_SILU | GEMMEPI_GATED | back, 1);
+    add_gradient_pass(GEMMEPI_E5M2, GEMMEPI_BF16, GEMMEPI_MISH | back, 0);
+    add_gradient_pass(GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_NONE | GEMMEPI_BGRAD, 1);
+}
+
 static void list_kernels(void) {
     static const gemmepi_epilogue few[] = {GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
                                            GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
@@ -562,6 +604,7 @@ static void list_kernels(void) {
                     GEMMEPI_SCALE_OUTER);
     add_pass(GEMMEPI_I8, GEMMEPI_I32, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL, 1, 1);
     add_pass(GEMMEPI_I8, GEMMEPI_F32, GEMMEPI_BIAS, 0, 1);
+    add_gradient_passes();
     add_reduce(GEMMEPI_F32, GEMMEPI_SCALE_NONE, GEMMEPI_BF16, 1);
     add_reduce(GEMMEPI_F64, GEMMEPI_SCALE_NONE, GEMMEPI_F64, 1);
     add_reduce(GEMMEPI_F16, GEMMEPI_SCALE_NONE, GEMMEPI_F16, 0);

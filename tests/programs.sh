@@ -1,7 +1,7 @@
 #!/bin/sh
 # The programs that make builds, as tests: the demo learns at least 95 % of the test digits with each of five seeds, on this
 # machine's device, and once more with SILU and once on the host; the fp8 example reads as many; the gates example finds its
-# gradients right; every cell of make table runs and is right on the host. Run from the repository's root after the programs
+# gradients right; the gated network of mlp learns; every cell of make table runs and is right on the host. Run from the repository's root after the programs
 # were built.
 passed=0 failed=0
 
@@ -39,6 +39,13 @@ verdict the_fp8_example_reads_digits_in_eight_bits $? "$output"
 
 output=$(build/gates 2>&1 && build/gates --host 2>&1)
 verdict the_gates_example_has_the_gradients_of_its_loss $? "$output"
+
+for seed in 1 2 3; do
+    output=$(build/mlp --seed $seed examples/data/digits.csv 2>&1) &&
+        percent=$(printf '%s\n' "$output" | sed -n 's/^accuracy \([0-9]*\)\..*/\1/p') && [ -n "$percent" ] &&
+        [ "$percent" -ge 95 ]
+    verdict "the_gated_network_learns_with_seed_$seed" $? "$output"
+done
 
 output=$(build/tests/table --host 2>&1)
 verdict every_cell_of_the_table_is_right_on_the_host $? "$output"

@@ -49,9 +49,10 @@ done
 if command -v python3 >/dev/null 2>&1; then
     run_test gpu/pytorch python3 tests/gpu/pytorch.py --count "${PYTORCH_COUNT:-300}"
     run_test gpu/pytorch_elementwise python3 tests/gpu/pytorch_elementwise.py --count "${PYTORCH_COUNT:-300}"
+    run_test gpu/pytorch_linear python3 tests/gpu/pytorch_linear.py --count "${PYTORCH_COUNT:-300}"
 else
-    echo 'skip gpu/pytorch and gpu/pytorch_elementwise: there is no python3'
-    skipped=$((skipped + 2))
+    echo 'skip gpu/pytorch, gpu/pytorch_elementwise and gpu/pytorch_linear: there is no python3'
+    skipped=$((skipped + 3))
 fi
 run_test programs sh tests/programs.sh
 run_test compile sh tests/compile/run.sh

@@ -119,6 +119,43 @@ GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *text, size_t 
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
                                                  gemmepi_epilogue_needs *needs);
 
+/* >>layers: formulas, shapes, types and batches stand at gemmepi_linear_desc */
+
+/* Y, and with SAVED P, in the order of stream: one product (gemmepi_matmul) with desc's activation, and gemmepi_matmul's
+   errors. What desc says of gradients is not looked at. */
+GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                          const gemmepi_linear_args *args, gemmepi_stream stream);
+
+/* dA, dB and dbias, those that desc asks for, in the order of stream: a pass over dY and P (or a product, with RECOMPUTE),
+   then a product for each of dA and dB. G and what else lies between them is in workspace, which is reserved by itself,
+   except while the stream is being captured. The first call builds a plan, as gemmepi_matmul does.
+   Errors: those of gemmepi_linear_backward_plan, _prepare and _run. */
+GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                                   const gemmepi_linear_args *args, gemmepi_stream stream);
+
+/* Prepares one direction of a layer: validates it, chooses the routes of its products, compiles its kernels. *layer is the
+   caller's, to be given to gemmepi_linear_destroy before the context goes. May be called while streams are being captured.
+   Errors: INVALID_ARGUMENT, UNSUPPORTED (backward of I8 operands, and the few forms of a batch that its sentence names),
+   LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, CUBLAS_ERROR, OUT_OF_MEMORY. */
+GEMMEPI_API gemmepi_status gemmepi_linear_plan(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                               gemmepi_layer **layer);
+GEMMEPI_API gemmepi_status gemmepi_linear_backward_plan(gemmepi_context *context,
+                                                        const gemmepi_linear_desc *desc,
+                                                        gemmepi_layer **layer);
+/* Runs the layer in the order of stream, as gemmepi_plan_run runs a product: with the same promises, of capture too, and
+   the same errors. */
+GEMMEPI_API gemmepi_status gemmepi_linear_run(const gemmepi_layer *layer, const gemmepi_linear_args *args,
+                                              gemmepi_stream stream);
+/* As gemmepi_prepare. */
+GEMMEPI_API gemmepi_status gemmepi_linear_prepare(const gemmepi_layer *layer, gemmepi_stream stream);
+/* NULL is accepted. Runs already launched go on. */
+GEMMEPI_API void gemmepi_linear_destroy(gemmepi_layer *layer);
+/* Of all launches together: route LINEAR for a backward (EMPTY and HOST as ever), a forward's is its product's. kernel is
+   what makes G. */
+GEMMEPI_API gemmepi_status gemmepi_linear_info(const gemmepi_layer *layer, gemmepi_plan_details *details);
+/* In words: the steps in their order, and of each product what gemmepi_explain says. */
+GEMMEPI_API size_t gemmepi_linear_explain(const gemmepi_layer *layer, char *text, size_t size);
+
 /* >>element-wise operations: forward and backward, on tensors of any strides. Formulas, types and broadcasting stand at
    gemmepi_operation and gemmepi_elementwise_desc. The tensors' structs, shapes and strides are borrowed for the call.
 

@@ -1,4 +1,4 @@
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.3.0, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.4.0, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -39,9 +39,10 @@
 
    WHAT IT DOES
 
-   One call computes alpha op(A) op(B) + beta C, adds a bias, applies an activation or multiplies by its derivative,
-   saves what the backward pass needs, adds a residual and sums bias gradients: see gemmepi_epilogue and
-   gemmepi_matmul_desc below. Types F64, F32 (strict or TF32), F16, BF16, fp8 (E4M3 and E5M2) and I8 with scales, in any
+   One call computes alpha op(A) op(B) + beta C, adds a bias, applies an activation (or a gate: value act(gate) of the two
+   halves of its columns) or multiplies by its derivative, saves what the backward pass needs, adds a residual and sums bias
+   gradients: see gemmepi_epilogue and gemmepi_matmul_desc below. A layer of a network is two calls, gemmepi_linear and
+   gemmepi_linear_backward. Types F64, F32 (strict or TF32), F16, BF16, fp8 (E4M3 and E5M2) and I8 with scales, in any
    mixture, and I8 with exact I32 results; row- and column-major, transposes, any leading dimension, batches with strides,
    any alignment down to the element's.
 
@@ -86,7 +87,8 @@
          |out - exact| <= u |exact| + L E + 4 u_acc T + the smallest subnormal of the stored type,
      L the largest |act'| nearby (1.13 for GELU, 1.1 for SILU, QUICK_GELU and MISH, 1.5 for HARDSWISH, 2.2 v + 1
      for SQUARED_RELU, |p| for LEAKY_RELU and ELU where that is above 1, 1 for the others, |act'(aux)| for BACKWARD) and T the sum
-     of the magnitudes combined after the product; act' of BACKWARD may be taken at aux (1 + 2 u_acc). Products of two fp8
+     of the magnitudes combined after the product; act' of BACKWARD may be taken at aux (1 + 2 u_acc). With GATED
+     |act(gate)| E_value + |value| L E_gate stands for L E, with UPSTREAM |aux| times what act' changes by within v +- E. Products of two fp8
      operands have t S more in E, because the tensor cores of Hopper cut the 32 products of an instruction, and the sum they
      are added to, below 2^-13 of the largest of them: t = 2^-10 for each 32 of k, of 128 at most (of all with
      FAST_ACCUMULATION), measured on operands of one sign. Random normal ones stay within t = 2^-12 (fast: 2^-11), and
@@ -122,6 +124,28 @@
    ld and batch stride count bits and are multiples of 128; bits past n are left as they are. In column-major order m and
    n exchange.
 
+   LAYERS: one desc and one args for both directions of Y = act(A B + bias), here a SwiGLU layer of [tokens, width] into
+   [tokens, inner] (n counts values and gates):
+
+       gemmepi_linear_desc layer = {0};
+       gemmepi_linear_args args = {0};
+       layer.m = tokens, layer.n = 2 * inner, layer.k = width, layer.batch = 1, layer.a.dtype = GEMMEPI_BF16;
+       layer.activation = GEMMEPI_SILU | GEMMEPI_GATED;
+       layer.flags = GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB |
+                     GEMMEPI_LINEAR_ACCUMULATE_DB | GEMMEPI_LINEAR_DBIAS;
+       args.a = x, args.b = w, args.bias = bias, args.y = y, args.preact = p;  // forward: y, and p for backward
+       args.dy = dy, args.da = dx, args.db = dw, args.dbias = dbias;           // backward: dw is added to
+       status = gemmepi_linear(gpu, &layer, &args, stream);
+       status = gemmepi_linear_backward(gpu, &layer, &args, stream);
+
+   Backward is G = dY act'(P), in one pass that leaves the sums for dbias too, and a product for each of dA and dB; G lies in
+   workspace, in F32 or 16 bits (g_dtype). With RECOMPUTE in place of SAVED P is not kept: the product is made anew and G is
+   its epilogue. In a batch that shares B, dB is one product over all items; an A whose items are not stored one after another
+   is copied for it. Fp8 operands whose scales change along a gradient's sum (OUTER, VECTOR_128 and BLOCK_128 may) are first
+   written out in F32: right, but slow. The bound is that of products above, with the terms of G as stored: u |g| more in each
+   where g_dtype is coarser than the accumulator; dbias is summed from values that are not rounded. In a recomputed G the error
+   E of P stands times |dy| and the largest |act''| nearby.
+
    ELEMENT-WISE OPERATIONS: gemmepi_activation, gemmepi_gated, gemmepi_lerp, their gradients (_backward), gemmepi_bias_grad
    and gemmepi_cast work on gemmepi_tensor views of rank 0 to 8 with any strides (DLPack's), in F32, F16, BF16 and F64:
 
@@ -147,7 +171,7 @@
 
    WHAT IT DOES NOT DO (yet)
 
-   - no gated products (GEMMEPI_GATED is refused; gemmepi_gated is a pass of its own); no fast kernels of ours for the product itself
+   - no fast kernels of ours for the product itself: gates and most activations are a pass behind cuBLASLt's
    - no tuning: cuBLASLt's first answer that keeps the promises is taken
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
    - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the

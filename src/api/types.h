@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  3
+#define GEMMEPI_VERSION_MINOR  4
 #define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.3.0"
+#define GEMMEPI_VERSION_STRING "0.4.0"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
    (m, n, k, batch) has no default: zero is an empty size. */
@@ -41,7 +41,8 @@ typedef enum gemmepi_status {
 typedef struct gemmepi_context gemmepi_context; /* one device; any number of threads may use it at once  */
 typedef struct gemmepi_plan gemmepi_plan;       /* one problem, prepared; immutable; share it freely     */
 typedef struct gemmepi_elementwise gemmepi_elementwise; /* one element-wise operation, prepared; likewise */
-typedef void *gemmepi_stream; /* a CUstream or cudaStream_t; NULL is the default stream */
+typedef struct gemmepi_layer gemmepi_layer; /* one direction of a layer, prepared; likewise           */
+typedef void *gemmepi_stream;               /* a CUstream or cudaStream_t; NULL is the default stream */
 
 /* >>configuration */
 
@@ -144,11 +145,20 @@ typedef struct gemmepi_scale {
        D[m,n] = round(scale_d * v); amax_d = max |v|
        BGRAD_A    bias_grad[m] = sum_k op(A)[m,k];   BGRAD_B  bias_grad[n] = sum_k op(B)[k,n]
 
+   GATED makes one column of a value column and a gate column, or back, in place of act:
+       forward    n is even; value and gate of column j are columns j and j + n/2 of v (GATE_FIRST: the other way round),
+                  v = value act(gate). C and aux are [m,n], D and residual [m,n/2]. aux is the pre-activation, for RELU too
+       BACKWARD   v [m,n] is the upstream gradient, aux the saved [m,2n]. With its value and gate the two halves of
+                  D, residual [m,2n] and bias_grad [2n] are v act(gate) and v value act'(gate)
+       UPSTREAM   v [m,n] is the pre-activation of both halves, aux [m,n/2] the upstream gradient; D and residual [m,n]
+   UPSTREAM without GATED has aux [m,n], for RELU too: there is no bit mask.
+
    A, B, C, residual and the aux that BACKWARD reads stand for their elements times their scales. Stores round to nearest
    even; those of E4M3, E5M2 and I8 saturate (also infinities; NaN stays NaN, and is 0 in I8). With an I32 result
    everything is whole numbers modulo 2^32.
 
-   In column-major order bias and bias_grad of BGRAD run along m (length m), as in cuBLASLt. */
+   In column-major order bias and bias_grad of BGRAD run along m (length m), and GATED's halves are halves of the m rows,
+   as in cuBLASLt. */
 typedef uint32_t gemmepi_epilogue;
 
 /* name, value, the derivative stands in the manual */
@@ -178,8 +188,11 @@ typedef uint32_t gemmepi_epilogue;
 #define GEMMEPI_BGRAD_B  0x004000u /* sums of op(B) over k; one of the three BGRADs at a time          */
 #define GEMMEPI_BGRAD_ACCUMULATE \
     0x008000u                        /* add to bias_grad instead of overwriting it                       */
-#define GEMMEPI_GATED      0x010000u /* reserved: gated products are refused as UNSUPPORTED by this version */
-#define GEMMEPI_GATE_FIRST 0x020000u /* reserved: goes with GATED                                        */
+#define GEMMEPI_GATED      0x010000u /* the columns of v are halves: v = value act(gate); see above      */
+#define GEMMEPI_GATE_FIRST 0x020000u /* with GATED: the first half is the gate, not the second           */
+#define GEMMEPI_UPSTREAM \
+    0x040000u /* with BACKWARD: v is the pre-activation, computed anew, and aux the upstream gradient: \
+                 v = aux act'(v) */
 
 /* The names that cuBLASLt's users know. GELU is the tanh form here, as it is there. */
 #define GEMMEPI_EPILOGUE_DEFAULT       GEMMEPI_NONE
@@ -234,7 +247,7 @@ typedef struct gemmepi_vector {
 
 /* D = epilogue(alpha op(A) op(B) + beta C) for every item of a batch.
 
-   Shapes: op(A) [m, k], op(B) [k, n], C, D, aux and residual [m, n], bias [n].
+   Shapes: op(A) [m, k], op(B) [k, n], C, D, aux and residual [m, n], bias [n]; with GATED see gemmepi_epilogue.
    Dtypes: F64 goes with F64 alone: a, b and all others. Else a and b are any of F32, F16, BF16, E4M3, E5M2 and I8, also
    different ones; c, d, aux and residual any of these; bias and bias_grad F32, F16 or BF16. Where a and b are I8, d may
    also be I32; then c, aux, residual, bias and bias_grad are I32, nothing has a scale, the activation is NONE or RELU,
@@ -251,7 +264,8 @@ typedef struct gemmepi_matmul_desc {
     gemmepi_matrix a; /* dtype 0: F32                                                                  */
     gemmepi_matrix b; /* dtype 0: a's                                                                  */
     gemmepi_matrix
-        c; /* dtype 0: d's, BF16 where d is E4M3 or E5M2; all zero but scale: d's ld and batch stride  */
+        c; /* dtype 0: d's, BF16 where d is E4M3 or E5M2; all zero but scale: d's ld and batch stride, with
+              GATED, where its shape is another, dense lines and items                                   */
     gemmepi_matrix d;   /* dtype 0: a's                                                                  */
     gemmepi_matrix aux; /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD         */
     gemmepi_matrix
@@ -374,6 +388,80 @@ typedef struct gemmepi_elementwise_args {
     size_t workspace_size; /* bytes; at least the plan's                                                    */
 } gemmepi_elementwise_args;
 
+/* >>layers */
+
+/* Flags of a layer, beside RELAXED and FAST_ACCUMULATION. Those of gradients say what gemmepi_linear_backward makes. */
+#define GEMMEPI_LINEAR_BIAS          0x000100u /* P has a bias                                            */
+#define GEMMEPI_LINEAR_SAVED         0x000200u /* forward stores P in args.preact, backward reads it there */
+#define GEMMEPI_LINEAR_RECOMPUTE     0x000400u /* backward computes P anew, from a, b and bias            */
+#define GEMMEPI_LINEAR_DA            0x000800u /* dA is asked for                                         */
+#define GEMMEPI_LINEAR_DB            0x001000u /* dB is asked for                                         */
+#define GEMMEPI_LINEAR_DBIAS         0x002000u /* dbias is asked for                                      */
+#define GEMMEPI_LINEAR_ACCUMULATE_DA 0x004000u /* args.da += dA; else it is overwritten                   */
+#define GEMMEPI_LINEAR_ACCUMULATE_DB 0x008000u /* args.db += dB                                           */
+#define GEMMEPI_LINEAR_ACCUMULATE_DBIAS \
+    0x010000u /* args.dbias += dbias                                     */
+
+/* A layer of a network, forward and backward, for every item of a batch:
+
+       P = op(A) op(B) + bias        Y = act(P), with GATED value act(gate) of the halves of P
+       G = dY act'(P)                dA = G op(B)^T     dB = op(A)^T G     dbias = the sums of G's columns
+
+   Shapes: op(A) [m, k], op(B) [k, n], P and G [m, n], Y and dY [m, n] (GATED: n is even, [m, n/2]), bias and dbias [n].
+   da and db lie as op(A) and op(B), [m, k] and [k, n], not transposed. preact holds P, for RELU without GATED its
+   bit mask, as AUX stores it. dA, dB and dbias are summed in F32 or wider (dbias over values of G that are not rounded)
+   and rounded once.
+   Column-major: the same layer with A and B exchanged, so bias, dbias and the halves run along m, and what is said of B in
+   a batch holds for A.
+
+   Where act is not NONE backward needs P: one of SAVED and RECOMPUTE. NONE without GATED takes neither.
+
+   Batch: either B is shared (b.batch_stride 0): then so are its scale, bias, db and dbias (strides 0), and dB and dbias are
+   the sums over the batch. Or B has items: then db has (its stride is not 0), and dbias as bias. An A that is the same for all items
+   (a.batch_stride 0) may have a da of one item for each, or (da.batch_stride 0, B has items) the sum. dy may be
+   the same for all items.
+
+   Dtypes: a, b, y, bias and preact as a product's a, b, d, bias and aux. Backward takes a and b of F64 (with F64
+   alone), F32, F16, BF16, E4M3 and E5M2; dy any of these, da, db and dbias F32, F16 or BF16. Scales go with a, b, y,
+   preact and dy: any mode of a and b, TENSOR of the others. */
+typedef struct gemmepi_linear_desc {
+    int64_t m, n, k; /* as in gemmepi_matmul_desc                                           */
+    int64_t batch;   /* 1 for a single layer                                                */
+    gemmepi_order order;
+    gemmepi_compute compute;     /* of all products that it fits, as in gemmepi_matmul_desc             */
+    gemmepi_epilogue activation; /* RELU and so on, or-ed with GATED and GATE_FIRST or not              */
+    uint32_t flags;
+    double activation_parameter; /* p of LEAKY_RELU and ELU; 0: the default                             */
+    gemmepi_matrix a, b;         /* dtype 0: F32, a's                                                   */
+    gemmepi_matrix y;            /* dtype 0: a's, BF16 where a is E4M3 or E5M2                          */
+    gemmepi_matrix preact;       /* dtype 0: y's (RELU's mask: leave it 0); read only with SAVED        */
+    gemmepi_matrix dy;           /* dtype 0: y's                                                        */
+    gemmepi_matrix da, db;       /* dtype 0: a's, b's, BF16 where that is E4M3 or E5M2                  */
+    gemmepi_vector bias;         /* dtype 0: as a product's                                             */
+    gemmepi_vector dbias;        /* dtype 0: bias's; without BIAS what a bias's would be                */
+    gemmepi_dtype
+        g_dtype;      /* of G between the passes: F32, F16 or BF16 (F64 in F64). 0: that of a and b, where
+                              they differ the one that holds both, BF16 for E4M3 and E5M2. A dy that has it already,
+                              and no activation, is G itself                                            */
+    size_t alignment; /* as in gemmepi_matmul_desc                                                 */
+} gemmepi_linear_desc;
+
+/* The pointers of a layer; each direction takes those that it needs and leaves the others, so that one struct serves both.
+   Forward: a, b, bias with BIAS, y, preact with SAVED. Backward: dy; da, db and dbias as asked for, else NULL; b for da, a
+   for db, both and bias for RECOMPUTE; preact with SAVED. Outputs must not overlap anything of their direction.
+   A scale multiplies what is read and what is stored: a preact that forward stored times scale_preact comes back from
+   backward's scale_preact, the reciprocal. */
+typedef struct gemmepi_linear_args {
+    const void *a, *b, *bias;
+    void *y;
+    void *preact; /* written by forward, read by backward                                  */
+    const void *dy;
+    void *da, *db, *dbias;
+    const float *scale_a, *scale_b, *scale_y, *scale_preact, *scale_dy; /* where desc has a mode    */
+    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
+    size_t workspace_size; /* bytes; at least the plan's                                           */
+} gemmepi_linear_args;
+
 /* >>answers */
 
 typedef enum gemmepi_route {
@@ -385,7 +473,8 @@ typedef enum gemmepi_route {
     GEMMEPI_ROUTE_CONTIGUOUS = 5, /* element-wise: dense tensors in one line                        */
     GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout                              */
     GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, beside one of those or alone */
-    GEMMEPI_ROUTE_SCALED = 8      /* casts with scales of rows or blocks                            */
+    GEMMEPI_ROUTE_SCALED = 8,     /* casts with scales of rows or blocks                            */
+    GEMMEPI_ROUTE_LINEAR = 9      /* a layer's backward: products and passes, each with a route of its own */
 } gemmepi_route;
 
 typedef struct gemmepi_plan_details {

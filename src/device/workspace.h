@@ -79,8 +79,8 @@ static gemmepi_status gemmepi__add_block(gemmepi_context *context, gemmepi__stre
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi_stream stream, size_t size) {
-    gemmepi__stream_key key = gemmepi__key_of_stream(stream);
+static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi_stream stream,
+                                               gemmepi__stream_key key, size_t size) {
     gemmepi_status status = GEMMEPI_OK;
     int capture = 0, result;
     if (gemmepi__find_block(context, key, size))
@@ -101,7 +101,9 @@ static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi
     return status;
 }
 
-static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream stream, size_t size) {
+/* key: the stream's own, or one made of it for blocks of another use */
+static gemmepi_status gemmepi__reserve_for(gemmepi_context *context, gemmepi_stream stream,
+                                           gemmepi__stream_key key, size_t size) {
     gemmepi__entry entry;
     gemmepi_status status;
     if (size == 0)
@@ -109,9 +111,13 @@ static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream 
     status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
-    status = gemmepi__reserve_entered(context, stream, size);
+    status = gemmepi__reserve_entered(context, stream, key, size);
     gemmepi__leave_relaxed(context, &entry);
     return status;
+}
+
+static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream stream, size_t size) {
+    return gemmepi__reserve_for(context, stream, gemmepi__key_of_stream(stream), size);
 }
 
 /* entered: the primary context is current; without it only host memory can be freed */

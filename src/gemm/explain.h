@@ -109,8 +109,12 @@ static void gemmepi__explain_split(gemmepi__text *text, const gemmepi_plan *plan
 
 static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi_plan *plan) {
     const gemmepi__launch *launch = &plan->plain.launch;
-    gemmepi__append(text, "  gemmepi_plain: product and epilogue, %u blocks of %u threads\n", launch->blocks,
-                    launch->threads_x);
+    const gemmepi__launch *pass = &plan->plain.pass.launch;
+    gemmepi__append(text, "  gemmepi_plain: product%s, %u blocks of %u threads\n",
+                    pass->function ? ", into workspace" : " and epilogue", launch->blocks, launch->threads_x);
+    if (pass->function)
+        gemmepi__append(text, "  gemmepi_pass: the epilogue, %u blocks of %u x %u threads\n", pass->blocks,
+                        pass->threads_x, pass->threads_y);
     gemmepi__explain_sums(text, &plan->plain.sums);
 }
 

@@ -17,7 +17,7 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
 /* The bits of the epilogue that kernels know; sums of operands are launches of their own. */
 #define GEMMEPI__KERNEL_EPILOGUE                                                                  \
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
-     GEMMEPI_BGRAD)
+     GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
 
 /* The activations whose short forms are off by more than a few units of F32: a product's bound leaves no room for that. */
 static int gemmepi__is_approximate(uint32_t activation) {
@@ -27,7 +27,8 @@ static int gemmepi__is_approximate(uint32_t activation) {
 
 /* Sums and amax keep what D's rounding would hide, and a residual that cancels the activation shows it. */
 static int gemmepi__wants_exact(const gemmepi__problem *problem) {
-    return gemmepi__is_approximate(gemmepi__activation(problem->epilogue)) ||
+    return (problem->flags & GEMMEPI__EXACT) ||
+           gemmepi__is_approximate(gemmepi__activation(problem->epilogue)) ||
            problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_BGRAD | GEMMEPI_RESIDUAL) ||
            gemmepi__has_operand(problem, GEMMEPI__AMAX_D);
 }
@@ -54,6 +55,7 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
     gemmepi__append(text, "#define GEMMEPI_SCALES %d\n#define GEMMEPI_AMAX %d\n", scales, amax);
     gemmepi__append(text, "#define GEMMEPI_ALIGNED %d\n", aligned);
     gemmepi__append(text, "#define GEMMEPI_EXACT %d\n", gemmepi__wants_exact(problem));
+    gemmepi__append(text, "#define GEMMEPI_STORES_D %d\n", !(problem->flags & GEMMEPI__ONLY_SUMS));
 }
 
 /* Whether runs of eight along the lines of a view may be loaded whole: a run of bf16 is 16 bytes, of fp8 8, and more
@@ -68,6 +70,8 @@ static int gemmepi__runs_are_aligned(const gemmepi__problem *problem, const gemm
 /* Whether that holds for every tensor that the epilogue reads or writes. */
 static int gemmepi__epilogue_is_aligned(const gemmepi__problem *problem) {
     int operand;
+    if (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__half_columns(problem) % GEMMEPI__RUN)
+        return 0; /* the second halves begin between runs */
     for (operand = GEMMEPI__C; operand <= GEMMEPI__BIAS; operand++)
         if (gemmepi__has_operand(problem, operand) && problem->views[operand].bits != 1 &&
             !gemmepi__runs_are_aligned(problem, &problem->views[operand]))
@@ -98,7 +102,7 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
     params->scale_residual = gemmepi__kernel_scale_of(problem, GEMMEPI__RESIDUAL);
     params->parameter = problem->parameter;
     params->m = problem->m;
-    params->n = problem->n;
+    params->n = gemmepi__half_columns(problem);
 }
 
 /* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
@@ -144,6 +148,21 @@ static gemmepi_status gemmepi__clear_amax(const gemmepi_context *context, const 
 
 /* >>the pass */
 
+/* The product, in the type of its sums, as it lies in workspace. Runs of eight start at multiples of 16 bytes, but for narrow
+   results, which would grow too much. */
+static gemmepi__view gemmepi__product_in_workspace(const gemmepi__problem *problem, int sums) {
+    gemmepi__view view = problem->views[GEMMEPI__D];
+    view.dtype = sums;
+    view.bits = sums == GEMMEPI_F64 ? 64 : 32;
+    view.alignment = 256;
+    view.scale = 0;
+    view.lines = problem->m;
+    view.length = problem->n;
+    view.ld = problem->n < 8 ? problem->n : (problem->n + 7) / 8 * 8;
+    view.batch_stride = problem->m * view.ld;
+    return view;
+}
+
 typedef struct gemmepi__pass {
     gemmepi__launch launch;
     gemmepi__pass_params params; /* all but pointers and scalars */
@@ -154,7 +173,8 @@ typedef struct gemmepi__pass {
    for each multiprocessor, and more where they would pass the grid's limit. */
 static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
                                           gemmepi__pass *pass) {
-    int64_t chunks = gemmepi__divide_up(problem->n, GEMMEPI__RUN), column_tiles, row_tiles, tiles;
+    int64_t chunks = gemmepi__divide_up(gemmepi__half_columns(problem), GEMMEPI__RUN), column_tiles,
+            row_tiles, tiles;
     unsigned threads_x = 1, threads_y;
     int steps = 4;
     while (threads_x < 32 && (int64_t)threads_x < chunks)
@@ -195,9 +215,9 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     gemmepi__fill_epilogue(problem, &pass->params.epilogue);
     pass->params.product = gemmepi__kernel_matrix_of(product);
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
-        pass->partial_bytes =
-            (size_t)(problem->batch * (int64_t)pass->params.epilogue.row_tiles * problem->n) *
-            gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
+        pass->partial_bytes = (size_t)(problem->batch * (int64_t)pass->params.epilogue.row_tiles *
+                                       problem->views[GEMMEPI__BIAS_GRAD].length) *
+                              gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
     /* the product has taken scales that change along k */
     gemmepi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
                                      scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);

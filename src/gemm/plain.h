@@ -1,5 +1,6 @@
 /* The route plain: one kernel of ours for any types, layout, alignment and scales, with the epilogue in it, and sums. It
-   takes whatever the other routes do not. */
+   takes whatever the other routes do not. A tile of the product has not both halves of GATED: there the kernel leaves the
+   bare product in workspace, for the pass. */
 #ifndef GEMMEPI_GEMM_PLAIN_H
 #define GEMMEPI_GEMM_PLAIN_H
 
@@ -11,8 +12,9 @@
 typedef struct gemmepi__plain {
     gemmepi__launch launch;
     gemmepi__plain_params params; /* all but pointers and scalars */
+    gemmepi__pass pass;           /* of GATED */
     gemmepi__sums sums;
-    size_t partial_bytes;
+    size_t partial_bytes, product_bytes;
 } gemmepi__plain;
 
 /* After how many steps of k the sums are scaled and added up in the accumulator; 0: at the end. I8 sums of more than 2^16
@@ -36,17 +38,28 @@ static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__
                     gemmepi__runs_are_aligned(problem, view));
 }
 
-/* GEMMEPI_UNSUPPORTED with the sentence where there are too many tiles. */
-static gemmepi_status gemmepi__plain_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                           gemmepi__plain *plain) {
+/* The product alone, into workspace. */
+static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
+    gemmepi__problem bare = *problem;
+    int operand;
+    for (operand = GEMMEPI__C; operand < GEMMEPI__OPERANDS; operand++)
+        if (operand != GEMMEPI__SCALE_A && operand != GEMMEPI__SCALE_B)
+            memset(&bare.views[operand], 0, sizeof bare.views[operand]);
+    bare.views[GEMMEPI__D] = gemmepi__product_in_workspace(problem, problem->accumulator);
+    bare.epilogue = GEMMEPI_NONE;
+    bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX);
+    return bare;
+}
+
+/* The kernel itself. GEMMEPI_UNSUPPORTED with the sentence where there are too many tiles. */
+static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, const gemmepi__problem *problem,
+                                                  gemmepi__plain *plain) {
     gemmepi__epilogue_params *epilogue = &plain->params.epilogue;
     int64_t row_tiles = gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE);
     int64_t column_tiles = gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE);
     int64_t tiles = gemmepi__offset(gemmepi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
     char prologue[1536];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi_status status;
-    memset(plain, 0, sizeof *plain);
     if (tiles <= 0 || tiles > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     plain->launch.blocks = (unsigned)tiles;
@@ -68,20 +81,49 @@ static gemmepi_status gemmepi__plain_build(gemmepi_context *context, const gemme
     gemmepi__append(&text, "#define GEMMEPI_COMPUTE_TYPE %s\n",
                     gemmepi__dtype((gemmepi_dtype)problem->common)->name);
     gemmepi__append(&text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
-    status =
-        gemmepi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch.function);
+    return gemmepi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch.function);
+}
+
+/* Product and pass. The kernel has multiplied all scales of A and B in. */
+static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, const gemmepi__problem *problem,
+                                                  gemmepi__plain *plain) {
+    gemmepi__problem bare = gemmepi__bare_problem(problem), rest = *problem;
+    const gemmepi__view *product = &bare.views[GEMMEPI__D];
+    gemmepi_status status = gemmepi__build_plain_kernel(context, &bare, plain);
+    int64_t elements = gemmepi__offset(problem->batch, product->batch_stride, 0);
+    if (!status && elements < 0)
+        status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
+    if (status)
+        return status;
+    plain->product_bytes = (size_t)elements * (size_t)(product->bits / 8);
+    rest.views[GEMMEPI__A].scale = rest.views[GEMMEPI__B].scale = 0;
+    status = gemmepi__build_pass(context, &rest, product, &plain->pass);
+    plain->partial_bytes = plain->pass.partial_bytes;
+    return status;
+}
+
+static gemmepi_status gemmepi__plain_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                           gemmepi__plain *plain) {
+    gemmepi_status status;
+    memset(plain, 0, sizeof *plain);
+    status = gemmepi__has(problem, GEMMEPI_GATED) ? gemmepi__build_plain_halves(context, problem, plain)
+                                                  : gemmepi__build_plain_kernel(context, problem, plain);
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-        status = gemmepi__build_sums(context, problem, row_tiles, &plain->sums);
+        status = gemmepi__build_sums(context, problem,
+                                     plain->pass.launch.function ? plain->pass.params.epilogue.row_tiles
+                                                                 : plain->params.epilogue.row_tiles,
+                                     &plain->sums);
     return status;
 }
 
 static size_t gemmepi__plain_workspace(const gemmepi__plain *plain) {
-    return gemmepi__round_up(plain->partial_bytes, 256) + plain->sums.partial_bytes;
+    return gemmepi__round_up(plain->product_bytes, 256) + gemmepi__round_up(plain->partial_bytes, 256) +
+           plain->sums.partial_bytes;
 }
 
 static int gemmepi__plain_launches(const gemmepi__plain *plain, const gemmepi__problem *problem) {
-    return 1 + gemmepi__amax_count(problem) + (plain->sums.first.function != NULL) +
-           (plain->sums.second.function != NULL);
+    return 1 + (plain->pass.launch.function != NULL) + gemmepi__amax_count(problem) +
+           (plain->sums.first.function != NULL) + (plain->sums.second.function != NULL);
 }
 
 /* The primary context is current; workspace has gemmepi__plain_workspace bytes. */
@@ -89,15 +131,23 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
                                          const gemmepi__plain *plain, const gemmepi__arguments *arguments,
                                          char *workspace, gemmepi_stream stream) {
     gemmepi__plain_params params = plain->params;
-    char *between = workspace + gemmepi__round_up(plain->partial_bytes, 256);
+    char *partials = workspace + gemmepi__round_up(plain->product_bytes, 256);
+    char *between = partials + gemmepi__round_up(plain->partial_bytes, 256);
+    int has_pass = plain->pass.launch.function != NULL;
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
-    gemmepi__point_epilogue(arguments, 0, workspace, &params.epilogue);
+    gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue);
     params.a.data = arguments->pointers[GEMMEPI__A];
     params.b.data = arguments->pointers[GEMMEPI__B];
+    if (has_pass) { /* a bare product, into workspace */
+        params.epilogue.d.data = workspace;
+        params.epilogue.device_alpha = params.epilogue.device_beta = NULL;
+    }
     if (!status)
         status = gemmepi__launch_kernel(context, &plain->launch, &params, "launching gemmepi_plain", stream);
+    if (!status && has_pass)
+        status = gemmepi__run_pass(context, &plain->pass, arguments, 0, workspace, partials, stream);
     if (!status)
-        status = gemmepi__run_sums(context, &plain->sums, arguments, workspace, between, stream);
+        status = gemmepi__run_sums(context, &plain->sums, arguments, partials, between, stream);
     return status;
 }
 

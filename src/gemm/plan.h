@@ -290,7 +290,7 @@ static gemmepi_status gemmepi__run_on_host(const gemmepi_plan *plan, gemmepi__ar
         arguments->beta = rint(arguments->beta);
     }
 
-    gemmepi__host_product(&plan->problem, arguments);
+    gemmepi__host_product(&plan->problem, arguments, NULL);
     return GEMMEPI_OK;
 }
 #endif

@@ -37,17 +37,8 @@ static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int 
     split->product_takes_c =
         problem->views[GEMMEPI__C].dtype == sums && sums == problem->accumulator && !alone && problem->k != 0;
     reads_aside = reads_aside || (!split->product_takes_c && problem->views[GEMMEPI__C].dtype == view.dtype);
-    split->to_workspace = view.dtype != sums || reads_aside;
-    if (!split->to_workspace)
-        return view;
-    view.dtype = sums;
-    view.bits = sums == GEMMEPI_F64 ? 64 : 32;
-    view.alignment = 256;
-    view.scale = 0;
-    /* runs of eight then start at multiples of 16 bytes; narrow results would grow too much */
-    view.ld = problem->n < 8 ? problem->n : (problem->n + 7) / 8 * 8;
-    view.batch_stride = problem->m * view.ld;
-    return view;
+    split->to_workspace = view.dtype != sums || reads_aside || gemmepi__has(problem, GEMMEPI_GATED);
+    return split->to_workspace ? gemmepi__product_in_workspace(problem, sums) : view;
 }
 
 /* The problem without the sums of an operand. */

@@ -94,7 +94,7 @@ static gemmepi__kernel_matrix gemmepi__kernel_matrix_of(const gemmepi__view *vie
     return matrix;
 }
 
-/* row_tiles: of the epilogue that leaves [batch][row_tiles][n] sums, where BGRAD is asked for */
+/* row_tiles: of the epilogue that leaves [batch][row_tiles] lines of sums, where BGRAD is asked for */
 static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmepi__problem *problem,
                                           int64_t row_tiles, gemmepi__sums *sums) {
     gemmepi__reduce_params *params = &sums->first_params;
@@ -106,9 +106,8 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
     if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
         sums->operand = GEMMEPI__AUX;
         params->rows = row_tiles * (shared ? problem->batch : 1);
-        params->columns = problem->n;
-        params->x.ld = problem->n;
-        params->x.stride = params->rows * problem->n;
+        params->columns = params->x.ld = problem->views[GEMMEPI__BIAS_GRAD].length;
+        params->x.stride = params->rows * params->columns;
         gemmepi__choose_parts(context, groups, params);
         return gemmepi__build_sums_of(context, problem, 0, problem->accumulator, 0, groups, groups, sums);
     }

@@ -196,4 +196,23 @@ static double gemmepi__times_derivative(uint32_t activation, double parameter, d
     return v * gemmepi__derivative(activation, parameter, x);
 }
 
+/* v times the activation, which may be subnormal where the product is not */
+static double gemmepi__times_activation(uint32_t activation, double parameter, double v, double x) {
+    if (activation == GEMMEPI_SQUARED_RELU && x > 0 && x < 1)
+        return v * x * x;
+    return v * gemmepi__activate(activation, parameter, x);
+}
+
+/* dy value act'(gate); a small and a large factor are multiplied first, of two of a kind the larger goes first. */
+static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
+                                     double gate) {
+    int value_first = fabs(value) > fabs(dy);
+    double larger = value_first ? value : dy, other = value_first ? dy : value;
+    int meet = fabs(larger) > 1 && fabs(other) < 1;
+    double slope = gemmepi__times_derivative(activation, parameter, meet ? larger * other : larger, gate);
+    if ((activation == GEMMEPI_RELU && !(gate > 0)) || (activation == GEMMEPI_SQUARED_RELU && gate <= 0))
+        return 0;
+    return meet ? slope : slope * other;
+}
+
 #endif

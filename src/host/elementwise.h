@@ -34,11 +34,11 @@ static void gemmepi__operate(const gemmepi__task *task, double v[GEMMEPI__TENSOR
         v[GEMMEPI__OUT_DA] = gemmepi__backward(task, dy, a);
         break;
     case GEMMEPI_OP_GATED:
-        v[GEMMEPI__OUT_Y] = a * gemmepi__activate((uint32_t)task->activation, task->parameter, b);
+        v[GEMMEPI__OUT_Y] = gemmepi__times_activation((uint32_t)task->activation, task->parameter, a, b);
         break;
     case GEMMEPI_OP_GATED_BACKWARD:
-        v[GEMMEPI__OUT_DA] = dy * gemmepi__activate((uint32_t)task->activation, task->parameter, b);
-        v[GEMMEPI__OUT_DB] = gemmepi__backward(task, dy * a, b);
+        v[GEMMEPI__OUT_DA] = gemmepi__times_activation((uint32_t)task->activation, task->parameter, dy, b);
+        v[GEMMEPI__OUT_DB] = gemmepi__gate_gradient((uint32_t)task->activation, task->parameter, dy, a, b);
         break;
     case GEMMEPI_OP_LERP:
         v[GEMMEPI__OUT_Y] = gemmepi__lerp_at(a, b, w);

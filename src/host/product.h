@@ -6,13 +6,13 @@
 #include "activation.h"
 #include "convert.h"
 
-/* A tile of 32 x 32 results over 64 steps of k keeps all three blocks (40 KB of doubles) near the first-level cache
+/* A tile of 32 x 32 results over 64 steps of k keeps all blocks (48 KB of doubles) near the first-level cache
    and off the heap. */
 #define GEMMEPI__HOST_TILE  32
 #define GEMMEPI__HOST_DEPTH 64
 
 typedef struct gemmepi__host_tile {
-    double v[GEMMEPI__HOST_TILE][GEMMEPI__HOST_TILE];
+    double v[2][GEMMEPI__HOST_TILE][GEMMEPI__HOST_TILE]; /* of both halves with GATED, else the first */
     double a[GEMMEPI__HOST_TILE][GEMMEPI__HOST_DEPTH];
     double b[GEMMEPI__HOST_DEPTH][GEMMEPI__HOST_TILE];
     double amax_d, amax_aux; /* of all tiles so far */
@@ -61,12 +61,12 @@ static void gemmepi__host_load_factor(const gemmepi__problem *problem, const gem
                                     along_k ? k + c : k);
 }
 
-/* tile->v = op(A)[rows from i, :] op(B)[:, columns from j] of one item */
+/* v = op(A)[rows from i, :] op(B)[:, columns from j] of one item */
 static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
                                    gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t rows, int64_t j,
-                                   int64_t columns) {
+                                   int64_t columns, double v[][GEMMEPI__HOST_TILE]) {
     int64_t k, r, c, s;
-    memset(tile->v, 0, sizeof tile->v);
+    memset(v, 0, sizeof tile->v[0]);
     memset(tile->b, 0, sizeof tile->b);
     for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
         int64_t depth = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
@@ -79,7 +79,7 @@ static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmep
         for (r = 0; r < rows; r++)
             for (s = 0; s < depth; s++)
                 for (c = 0; c < GEMMEPI__HOST_TILE; c++)
-                    tile->v[r][c] += tile->a[r][s] * tile->b[s][c];
+                    v[r][c] += tile->a[r][s] * tile->b[s][c];
     }
 }
 
@@ -132,24 +132,47 @@ static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *ma
     }
 }
 
-/* v *= act'(aux) for a run of one row */
-static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                   int64_t item, int64_t i, int64_t j, int64_t columns, double *v) {
-    const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
-    uint32_t activation = gemmepi__activation(problem->epilogue);
-    const unsigned char *mask = (const unsigned char *)arguments->pointers[GEMMEPI__AUX];
-    double saved[GEMMEPI__HOST_TILE];
+/* The mask's bits as 1 and 0. */
+static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned char *mask, int64_t item,
+                                    int64_t i, int64_t j, int64_t columns, double *out) {
     int64_t c;
-    if (aux->bits == 1) {
-        for (c = 0; c < columns; c++) {
-            int64_t bit = gemmepi__index_of(aux, item, i, j + c);
-            v[c] = mask[bit / 8] >> (bit % 8) & 1 ? v[c] : 0;
-        }
-        return;
+    for (c = 0; c < columns; c++) {
+        int64_t bit = gemmepi__index_of(aux, item, i, j + c);
+        out[c] = mask[bit / 8] >> (bit % 8) & 1;
     }
-    gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j, columns, saved);
-    for (c = 0; c < columns; c++)
-        v[c] = gemmepi__times_derivative(activation, problem->parameter, v[c], saved[c]);
+}
+
+/* The upstream gradient and the pre-activation, of which one is v and the other aux, into the gradient of a run of one row:
+   with GATED of the same columns of both halves. */
+static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                   int64_t item, int64_t i, int64_t j, int64_t columns, double *first,
+                                   double *second) {
+    uint32_t activation = gemmepi__activation(problem->epilogue);
+    int gated = gemmepi__has(problem, GEMMEPI_GATED), upstream = gemmepi__has(problem, GEMMEPI_UPSTREAM);
+    int gate_first = gemmepi__has(problem, GEMMEPI_GATE_FIRST);
+    double aux[2][GEMMEPI__HOST_TILE] = {{0}};
+    int64_t c;
+    if (problem->views[GEMMEPI__AUX].bits == 1)
+        gemmepi__host_load_mask(&problem->views[GEMMEPI__AUX],
+                                (const unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns,
+                                aux[0]); /* 1 is as good as any pre-activation above 0 */
+    else
+        gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j, columns, aux[0]);
+    if (gated && !upstream)
+        gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j + gemmepi__half_columns(problem),
+                           columns, aux[1]);
+    for (c = 0; c < columns; c++) {
+        double dy = upstream ? aux[0][c] : first[c];
+        double p = upstream ? first[c] : aux[0][c], q = upstream && gated ? second[c] : aux[1][c];
+        double value = gate_first ? q : p, gate = gate_first ? p : q;
+        double *to_value = gate_first ? second : first, *to_gate = gate_first ? first : second;
+        if (gated) {
+            to_value[c] = gemmepi__times_activation(activation, problem->parameter, dy, gate);
+            to_gate[c] = gemmepi__gate_gradient(activation, problem->parameter, dy, value, gate);
+        } else {
+            first[c] = gemmepi__times_derivative(activation, problem->parameter, dy, p);
+        }
+    }
 }
 
 /* v = factor v, and v = v + other, modulo 2^32 where the result is I32 */
@@ -182,12 +205,11 @@ static void gemmepi__host_scale_sums(const gemmepi__problem *problem, const gemm
     }
 }
 
-/* The epilogue of numerics on a run of one row: v goes in as the bare sums and comes out as what D stores. */
-static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                   gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
-                                   int64_t columns, double *v) {
+/* v up to the activation: from the bare sums, factors, C, bias, and what AUX keeps of it. */
+static void gemmepi__host_finish_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                         gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
+                                         int64_t columns, double *v) {
     double other[GEMMEPI__HOST_TILE];
-    int64_t c;
     gemmepi__host_scale_sums(problem, arguments, item, i, j, columns, v);
     gemmepi__host_multiply_by(problem, arguments->alpha, columns, v);
     if (arguments->uses_c && arguments->beta != 0) {
@@ -199,25 +221,58 @@ static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmep
         gemmepi__host_load(problem, arguments, GEMMEPI__BIAS, item, 0, j, columns, other);
         gemmepi__host_add(problem, other, columns, v);
     }
-    if (gemmepi__has(problem, GEMMEPI_AUX)) {
-        gemmepi__host_amax(&tile->amax_aux, columns, v);
-        if (problem->views[GEMMEPI__AUX].bits == 1)
-            gemmepi__host_store_mask(&problem->views[GEMMEPI__AUX],
-                                     (unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns,
-                                     v);
-        else
-            gemmepi__host_store(problem, arguments, GEMMEPI__AUX, item, i, j, columns, v);
-    }
-    if (gemmepi__has(problem, GEMMEPI_BACKWARD))
-        gemmepi__host_backward(problem, arguments, item, i, j, columns, v);
+    if (!gemmepi__has(problem, GEMMEPI_AUX))
+        return;
+    gemmepi__host_amax(&tile->amax_aux, columns, v);
+    if (problem->views[GEMMEPI__AUX].bits == 1)
+        gemmepi__host_store_mask(&problem->views[GEMMEPI__AUX],
+                                 (unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns, v);
     else
-        for (c = 0; c < columns; c++)
-            v[c] = gemmepi__activate(gemmepi__activation(problem->epilogue), problem->parameter, v[c]);
-    if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
-        gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL, item, i, j, columns, other);
-        gemmepi__host_add(problem, other, columns, v);
+        gemmepi__host_store(problem, arguments, GEMMEPI__AUX, item, i, j, columns, v);
+}
+
+/* The activation of a run, with GATED of a value's and a gate's, which leaves the result in the first. */
+static void gemmepi__host_forward(const gemmepi__problem *problem, int64_t columns, double *first,
+                                  double *second) {
+    uint32_t activation = gemmepi__activation(problem->epilogue);
+    int gate_first = gemmepi__has(problem, GEMMEPI_GATE_FIRST);
+    int64_t c;
+    for (c = 0; c < columns; c++) {
+        double value = gate_first ? second[c] : first[c], gate = gate_first ? first[c] : second[c];
+        if (!gemmepi__has(problem, GEMMEPI_GATED)) {
+            first[c] = gemmepi__activate(activation, problem->parameter, first[c]);
+        } else if (problem->accumulator == GEMMEPI_I32) {
+            gemmepi__host_multiply_by(problem, gemmepi__activate(activation, 0, gate), 1, &value);
+            first[c] = value;
+        } else {
+            first[c] = gemmepi__times_activation(activation, problem->parameter, value, gate);
+        }
     }
-    gemmepi__host_amax(&tile->amax_d, columns, v);
+}
+
+/* The epilogue of numerics on a run of one row, with GATED on the same columns of both halves: the bare sums go in and what
+   D stores comes out. */
+static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                   gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
+                                   int64_t columns, double *const v[2]) {
+    int64_t half_columns = gemmepi__half_columns(problem);
+    double other[GEMMEPI__HOST_TILE];
+    int half;
+    for (half = 0; half < gemmepi__halves_in(problem); half++)
+        gemmepi__host_finish_product(problem, arguments, tile, item, i, j + half * half_columns, columns,
+                                     v[half]);
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD))
+        gemmepi__host_backward(problem, arguments, item, i, j, columns, v[0], v[1]);
+    else
+        gemmepi__host_forward(problem, columns, v[0], v[1]);
+    for (half = 0; half < gemmepi__halves_out(problem); half++) {
+        if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
+            gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL, item, i, j + half * half_columns,
+                               columns, other);
+            gemmepi__host_add(problem, other, columns, v[half]);
+        }
+        gemmepi__host_amax(&tile->amax_d, columns, v[half]);
+    }
 }
 
 /* A sum with what rounding took from it (Neumaier), so that it is right to a unit however many terms it has. */
@@ -250,17 +305,41 @@ static void gemmepi__host_store_sums(const gemmepi__problem *problem, const gemm
     memset(sums, 0, (size_t)count * sizeof *sums);
 }
 
-/* A tile of D; its columns are added to sums where the epilogue wants them, else sums is NULL. */
+/* Where a finished product lies, if it is not to be made. */
+typedef struct gemmepi__host_given {
+    const gemmepi__view *view;
+    const void *data;
+} gemmepi__host_given;
+
+/* A tile of D, with GATED the same columns of both halves; they are added to sums where the epilogue wants them. */
 static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                   gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
-                                   int64_t columns, gemmepi__sum *sums) {
+                                   const gemmepi__host_given *given, gemmepi__host_tile *tile, int64_t item,
+                                   int64_t i, int64_t j, int64_t columns,
+                                   gemmepi__sum sums[2][GEMMEPI__HOST_TILE]) {
     int64_t rows = gemmepi__smaller(problem->m - i, GEMMEPI__HOST_TILE), r, c;
-    gemmepi__host_multiply(problem, arguments, tile, item, i, rows, j, columns);
+    int64_t half_columns = gemmepi__half_columns(problem);
+    int half;
+    for (half = 0; half < gemmepi__halves_in(problem); half++) {
+        int64_t from = j + half * half_columns;
+        if (!given)
+            gemmepi__host_multiply(problem, arguments, tile, item, i, rows, from, columns, tile->v[half]);
+        for (r = 0; given && r < rows; r++)
+            gemmepi__load_run(given->view->dtype, given->data,
+                              gemmepi__index_of(given->view, item, i + r, from), 1, columns,
+                              tile->v[half][r]);
+    }
     for (r = 0; r < rows; r++) {
-        gemmepi__host_epilogue(problem, arguments, tile, item, i + r, j, columns, tile->v[r]);
-        for (c = 0; c < columns && sums; c++)
-            gemmepi__add_to(&sums[c], tile->v[r][c]);
-        gemmepi__host_store(problem, arguments, GEMMEPI__D, item, i + r, j, columns, tile->v[r]);
+        double *v[2];
+        v[0] = tile->v[0][r];
+        v[1] = tile->v[1][r];
+        gemmepi__host_epilogue(problem, arguments, tile, item, i + r, j, columns, v);
+        for (half = 0; half < gemmepi__halves_out(problem); half++) {
+            for (c = 0; c < columns && gemmepi__has(problem, GEMMEPI_BGRAD); c++)
+                gemmepi__add_to(&sums[half][c], v[half][c]);
+            if (!(problem->flags & GEMMEPI__ONLY_SUMS))
+                gemmepi__host_store(problem, arguments, GEMMEPI__D, item, i + r, j + half * half_columns,
+                                    columns, v[half]);
+        }
     }
 }
 
@@ -298,22 +377,25 @@ static void gemmepi__host_store_amax(const gemmepi__problem *problem, const gemm
         gemmepi__store_run(problem->views[operand].dtype, arguments->pointers[operand], 0, 1, &amax);
 }
 
-static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
-    int wants_sums = gemmepi__has(problem, GEMMEPI_BGRAD);
-    int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
-    gemmepi__sum sums[GEMMEPI__HOST_TILE];
+/* The product, or the epilogue over one that is given. */
+static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                  const gemmepi__host_given *given) {
+    int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0, half;
+    int64_t half_columns = gemmepi__half_columns(problem), i, j, item;
+    gemmepi__sum sums[2][GEMMEPI__HOST_TILE];
     gemmepi__host_tile tile;
-    int64_t i, j, item;
     memset(sums, 0, sizeof sums);
     tile.amax_d = tile.amax_aux = 0;
-    for (j = 0; j < problem->n; j += GEMMEPI__HOST_TILE) {
-        int64_t columns = gemmepi__smaller(problem->n - j, GEMMEPI__HOST_TILE);
+    for (j = 0; j < half_columns; j += GEMMEPI__HOST_TILE) {
+        int64_t columns = gemmepi__smaller(half_columns - j, GEMMEPI__HOST_TILE);
         for (item = 0; item < problem->batch; item++) {
             for (i = 0; i < problem->m; i += GEMMEPI__HOST_TILE)
-                gemmepi__host_tile_row(problem, arguments, &tile, item, i, j, columns,
-                                       wants_sums ? sums : NULL);
-            if (wants_sums && (!shared || item + 1 == problem->batch))
-                gemmepi__host_store_sums(problem, arguments, item, j, columns, sums);
+                gemmepi__host_tile_row(problem, arguments, given, &tile, item, i, j, columns, sums);
+            if (!gemmepi__has(problem, GEMMEPI_BGRAD) || (shared && item + 1 < problem->batch))
+                continue;
+            for (half = 0; half < gemmepi__halves_out(problem); half++)
+                gemmepi__host_store_sums(problem, arguments, item, j + half * half_columns, columns,
+                                         sums[half]);
         }
     }
     gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, tile.amax_d);

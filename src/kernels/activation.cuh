@@ -450,6 +450,19 @@ template <int Activation, class A> __device__ inline A times_activation(A v, A x
         return times_logistic(v, A(1), x);
     else if constexpr (Activation == QUICK_GELU)
         return times_logistic(v, x, quick_gelu_gate(x).s);
+    else if constexpr (Activation == SQUARED_RELU)
+        return x > 0 && x < 1 ? v * x * x : v * activate<Activation>(x, parameter);
     else
         return v * activate<Activation>(x, parameter);
+}
+
+// dy value act'(gate): the gradient of value act(gate) at the gate. A small and a large factor are multiplied first, so that
+// no product on the way leaves the range; of two of a kind the larger goes first. The RELUs select.
+template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {
+    bool value_first = fabs(value) > fabs(dy);
+    A larger = value_first ? value : dy, other = value_first ? dy : value;
+    bool meet = fabs(larger) > 1 && fabs(other) < 1;
+    A slope = times_derivative<Activation>(meet ? larger * other : larger, gate, parameter);
+    bool selects_0 = Activation == RELU ? !(gate > 0) : Activation == SQUARED_RELU && gate <= 0;
+    return selects_0 ? A(0) : meet ? slope : slope * other;
 }

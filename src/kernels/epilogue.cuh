@@ -4,6 +4,9 @@
 // exist, and the tensors in `p`. It may read and write any tensor at (item, row, column), and leaves in v what D
 // stores, before scale_d. Which tensors, scales and which activation are compile-time constants, so that what is not
 // used costs nothing.
+//
+// GATED: v is two runs, of the same column of both halves, which lie p.n columns apart wherever a tensor has both. The
+// product has them (HALVES_IN 2), or the result (HALVES_OUT 2), or both.
 #pragma once
 #include "types.cuh"
 #include "activation.cuh"
@@ -24,6 +27,7 @@
 #define GEMMEPI_SCALE_B      0
 #define GEMMEPI_SCALES       0 // which others have a scale: bits 1 C, 2 D, 4 AUX, 8 RESIDUAL
 #define GEMMEPI_AMAX         0 // what is left in amax: bits 1 D, 2 AUX
+#define GEMMEPI_STORES_D     1 // 0: only sums are wanted
 #endif
 
 typedef GEMMEPI_ACC Acc;
@@ -33,8 +37,15 @@ constexpr bool WRITES_AUX = (GEMMEPI_EPILOGUE & 0x200) != 0;
 constexpr bool BACKWARD = (GEMMEPI_EPILOGUE & 0x400) != 0;
 constexpr bool HAS_RESIDUAL = (GEMMEPI_EPILOGUE & 0x800) != 0;
 constexpr bool HAS_BGRAD = (GEMMEPI_EPILOGUE & 0x1000) != 0;
+constexpr bool GATED = (GEMMEPI_EPILOGUE & 0x10000) != 0;
+constexpr bool GATE_FIRST = (GEMMEPI_EPILOGUE & 0x20000) != 0;
+constexpr bool UPSTREAM = (GEMMEPI_EPILOGUE & 0x40000) != 0;
 constexpr int ACTIVATION = GEMMEPI_EPILOGUE & 0xff;
-constexpr bool AUX_IS_MASK = ACTIVATION == RELU;
+constexpr int HALVES = GATED ? 2 : 1, VALUE = GATE_FIRST ? 1 : 0, GATE = 1 - VALUE;
+constexpr int HALVES_IN = GATED && (!BACKWARD || UPSTREAM) ? 2 : 1;
+constexpr int HALVES_OUT = GATED && BACKWARD ? 2 : 1;
+constexpr int HALVES_SAVED = GATED && !UPSTREAM ? 2 : 1; // of the aux that BACKWARD reads
+constexpr bool AUX_IS_MASK = ACTIVATION == RELU && !GATED && !UPSTREAM;
 constexpr bool ALIGNED = GEMMEPI_ALIGNED;
 constexpr bool SCALES_C = (GEMMEPI_SCALES & 1) != 0;
 constexpr bool SCALES_D = (GEMMEPI_SCALES & 2) != 0;
@@ -105,7 +116,7 @@ __device__ inline void store_mask(const gemmepi__kernel_matrix &x, long long ite
 struct Epilogue_state {
     Acc alpha, beta; // alpha with the scales of A and B where they are one number, beta without C's
     Acc scale_c, scale_d, scale_aux, scale_residual;
-    Acc column_factors[RUN]; // alpha with the scales of B's columns
+    Acc column_factors[HALVES_IN][RUN]; // alpha with the scales of B's columns
     Magnitude largest_d, largest_aux;
 };
 
@@ -130,10 +141,13 @@ __device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &
     if (GEMMEPI_SCALE_B == SCALE_TENSOR)
         state.alpha = product(state.alpha, tensor_scale<true>(p.scale_b, item));
     if (GEMMEPI_SCALE_B == SCALE_OUTER) {
-        const float *scale = p.scale_b.data + item * p.scale_b.stride + column;
 #pragma unroll
-        for (int i = 0; i < RUN; i++)
-            state.column_factors[i] = i < valid ? product(state.alpha, (Acc)scale[i]) : Acc(0);
+        for (int half = 0; half < HALVES_IN; half++) {
+            const float *scale = p.scale_b.data + item * p.scale_b.stride + column + half * p.n;
+#pragma unroll
+            for (int i = 0; i < RUN; i++)
+                state.column_factors[half][i] = i < valid ? product(state.alpha, (Acc)scale[i]) : Acc(0);
+        }
     }
     state.scale_c = p.uses_c && state.beta != 0 ? tensor_scale<SCALES_C>(p.scale_c, item) : Acc(1); // else it may be missing
     state.scale_d = tensor_scale<SCALES_D>(p.scale_d, item);
@@ -143,7 +157,8 @@ __device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &
 }
 
 __device__ inline void multiply_by_factors(const gemmepi__epilogue_params &p, const Epilogue_state &state,
-                                           long long item, long long row, Acc (&v)[RUN]) {
+                                           long long item, long long row, const Acc (&column_factors)[RUN],
+                                           Acc (&v)[RUN]) {
     constexpr bool by_column = GEMMEPI_SCALE_B == SCALE_OUTER;
     Acc row_factor = by_column ? Acc(1) : state.alpha;
     if (GEMMEPI_SCALE_A == SCALE_OUTER)
@@ -151,31 +166,35 @@ __device__ inline void multiply_by_factors(const gemmepi__epilogue_params &p, co
 #pragma unroll
     for (int i = 0; i < RUN; i++)
         v[i] = product(v[i], !by_column                       ? row_factor
-                             : GEMMEPI_SCALE_A == SCALE_OUTER ? product(row_factor, state.column_factors[i])
-                                                              : state.column_factors[i]);
+                             : GEMMEPI_SCALE_A == SCALE_OUTER ? product(row_factor, column_factors[i])
+                                                              : column_factors[i]);
 }
 
-__device__ inline void multiply_by_derivative(const gemmepi__epilogue_params &p, const Epilogue_state &state,
-                                              long long item, long long row, long long column, int valid,
-                                              Acc (&v)[RUN]) {
+// The aux that BACKWARD reads, as it lies in memory: RELU's mask, the upstream gradient, or the pre-activation. Kernels
+// load it ahead.
+struct Saved {
+    Words<GEMMEPI_AUX_TYPE> runs[HALVES_SAVED];
+    u32 mask;
+};
+__device__ inline void load_saved(const gemmepi__epilogue_params &p, long long item, long long row, long long column,
+                                  int valid, Saved &saved) {
+    if (!BACKWARD || valid == 0)
+        return;
     if constexpr (AUX_IS_MASK) {
-        u32 bits = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column) / 8];
-#pragma unroll
-        for (int i = 0; i < RUN; i++)
-            v[i] = bits >> i & 1 ? v[i] : Acc(0);
+        saved.mask = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column) / 8];
     } else {
-        Acc saved[RUN];
-        load<GEMMEPI_AUX_TYPE>(p.aux, item, row, column, valid, saved);
 #pragma unroll
-        for (int i = 0; i < RUN; i++)
-            v[i] = times_derivative<ACTIVATION>(v[i], SCALES_AUX ? saved[i] * state.scale_aux : saved[i], (Acc)p.parameter);
+        for (int half = 0; half < HALVES_SAVED; half++)
+            saved.runs[half] = read_run<ALIGNED>(
+                (const GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row, column + half * p.n), valid);
     }
 }
 
-__device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, long long item, long long row,
-                                long long column, int valid, Acc (&v)[RUN]) {
+// v up to the activation: factors, C, bias, and what AUX keeps of it. column is that of the half.
+__device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogue_state &state, int half, long long item,
+                                      long long row, long long column, int valid, Acc (&v)[RUN]) {
     Acc other[RUN];
-    multiply_by_factors(p, state, item, row, v);
+    multiply_by_factors(p, state, item, row, state.column_factors[half], v);
     if (p.uses_c && state.beta != 0) {
         Acc factor = SCALES_C ? product(state.beta, state.scale_c) : state.beta;
         load<GEMMEPI_C_TYPE>(p.c, item, row, column, valid, other);
@@ -199,30 +218,90 @@ __device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_stat
         else
             store<GEMMEPI_AUX_TYPE>(p.aux, item, row, column, valid, v);
     }
-    if (BACKWARD) {
-        multiply_by_derivative(p, state, item, row, column, valid, v);
+}
+
+// One column of a value and a gate column.
+__device__ inline void multiply_halves(const gemmepi__epilogue_params &p, Acc (&v)[HALVES][RUN]) {
+#pragma unroll
+    for (int i = 0; i < RUN; i++) {
+        if constexpr (SAME<Acc, I32>)
+            v[0][i] = product(v[VALUE % HALVES][i], activate<ACTIVATION>(v[GATE % HALVES][i], Acc(0)));
+        else
+            v[0][i] = times_activation<ACTIVATION>(v[VALUE % HALVES][i], v[GATE % HALVES][i], (Acc)p.parameter);
+    }
+}
+
+// The upstream gradient and the pre-activation, of which one is v and the other saved, into the gradient.
+__device__ inline void differentiate(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Saved &saved,
+                                     Acc (&v)[HALVES][RUN]) {
+    if constexpr (AUX_IS_MASK) {
+#pragma unroll
+        for (int i = 0; i < RUN; i++)
+            v[0][i] = saved.mask >> i & 1 ? v[0][i] : Acc(0);
+    } else if constexpr (!SAME<Acc, I32>) {
+        Acc aside[HALVES_SAVED][RUN];
+#pragma unroll
+        for (int half = 0; half < HALVES_SAVED; half++) {
+            run_to_acc(run_of(saved.runs[half]), aside[half]);
+#pragma unroll
+            for (int i = 0; SCALES_AUX && i < RUN; i++)
+                aside[half][i] *= state.scale_aux;
+        }
+#pragma unroll
+        for (int i = 0; i < RUN; i++) {
+            Acc dy = UPSTREAM ? aside[0][i] : v[0][i];
+            if constexpr (GATED) {
+                Acc value = UPSTREAM ? v[VALUE][i] : aside[VALUE % HALVES_SAVED][i];
+                Acc gate = UPSTREAM ? v[GATE][i] : aside[GATE % HALVES_SAVED][i];
+                v[VALUE][i] = times_activation<ACTIVATION>(dy, gate, (Acc)p.parameter);
+                v[GATE][i] = gate_gradient<ACTIVATION>(dy, value, gate, (Acc)p.parameter);
+            } else {
+                v[0][i] = times_derivative<ACTIVATION>(dy, UPSTREAM ? v[0][i] : aside[0][i], (Acc)p.parameter);
+            }
+        }
+    }
+}
+
+// v: HALVES_IN runs of the product go in, HALVES_OUT of the result come out.
+__device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, const Saved &saved,
+                                long long item, long long row, long long column, int valid, Acc (&v)[HALVES][RUN]) {
+#pragma unroll
+    for (int half = 0; half < HALVES_IN; half++)
+        finish_product(p, state, half, item, row, column + half * p.n, valid, v[half]);
+    if constexpr (BACKWARD) {
+        differentiate(p, state, saved, v);
+    } else if constexpr (GATED) {
+        multiply_halves(p, v);
     } else {
 #pragma unroll
         for (int i = 0; i < RUN; i++)
-            v[i] = activate<ACTIVATION>(v[i], (Acc)p.parameter);
+            v[0][i] = activate<ACTIVATION>(v[0][i], (Acc)p.parameter);
     }
-    if (HAS_RESIDUAL) {
-        load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column, valid, other);
+    if (HAS_RESIDUAL)
 #pragma unroll
-        for (int i = 0; i < RUN; i++)
-            v[i] = sum(v[i], SCALES_RESIDUAL ? product(other[i], state.scale_residual) : other[i]);
-    }
+        for (int half = 0; half < HALVES_OUT; half++) {
+            Acc other[RUN];
+            load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column + half * p.n, valid, other);
+#pragma unroll
+            for (int i = 0; i < RUN; i++)
+                v[half][i] = sum(v[half][i], SCALES_RESIDUAL ? product(other[i], state.scale_residual) : other[i]);
+        }
 }
 
 // Of what the epilogue left: amax_d, and D.
 __device__ inline void store_result(const gemmepi__epilogue_params &p, Epilogue_state &state, long long item,
-                                    long long row, long long column, int valid, const Acc (&v)[RUN]) {
-    if (AMAX_D)
-        keep_largest(v, valid, state.largest_d);
-    if (SCALES_D)
-        store_scaled<GEMMEPI_D_TYPE>(p.d, state.scale_d, item, row, column, valid, v);
-    else
-        store<GEMMEPI_D_TYPE>(p.d, item, row, column, valid, v);
+                                    long long row, long long column, int valid, const Acc (&v)[HALVES][RUN]) {
+#pragma unroll
+    for (int half = 0; half < HALVES_OUT; half++) {
+        if (AMAX_D)
+            keep_largest(v[half], valid, state.largest_d);
+        if (!GEMMEPI_STORES_D)
+            continue;
+        if (SCALES_D)
+            store_scaled<GEMMEPI_D_TYPE>(p.d, state.scale_d, item, row, column + half * p.n, valid, v[half]);
+        else
+            store<GEMMEPI_D_TYPE>(p.d, item, row, column + half * p.n, valid, v[half]);
+    }
 }
 
 // After a thread's last run; every thread of a warp takes part.
@@ -237,20 +316,21 @@ __device__ inline void end_epilogue(const gemmepi__epilogue_params &p, const Epi
 // Thread (x, y) of Threads holds those of run x of the tile, of `width`; `part` counts tiles of rows of all items.
 template <int Threads>
 __device__ inline void store_partials(const gemmepi__epilogue_params &p, long long part, long long column, int valid,
-                                      u32 x, u32 y, u32 width, const Acc (&sums)[RUN]) {
-    __shared__ Acc shared[RUN][Threads];
+                                      u32 x, u32 y, u32 width, const Acc (&sums)[HALVES_OUT][RUN]) {
+    __shared__ Acc shared[HALVES_OUT * RUN][Threads];
     u32 thread = y * width + x;
 #pragma unroll
-    for (int i = 0; i < RUN; i++)
-        shared[i][thread] = sums[i];
+    for (int i = 0; i < HALVES_OUT * RUN; i++)
+        shared[i][thread] = sums[i / RUN][i % RUN];
     for (u32 half = Threads / width / 2; half > 0; half /= 2) {
         __syncthreads();
         if (y < half)
 #pragma unroll
-            for (int i = 0; i < RUN; i++)
+            for (int i = 0; i < HALVES_OUT * RUN; i++)
                 shared[i][thread] = sum(shared[i][thread], shared[i][thread + half * width]);
     }
     if (y == 0)
-        for (int i = 0; i < valid; i++)
-            ((Acc *)p.partials)[part * p.n + column + i] = shared[i][thread];
+        for (int half = 0; half < HALVES_OUT; half++)
+            for (int i = 0; i < valid; i++)
+                ((Acc *)p.partials)[(part * HALVES_OUT + half) * p.n + column + i] = shared[half * RUN + i][thread];
 }

@@ -413,19 +413,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     int valid = existing(columns - x * RUN);
     long long first = tile_column + x * RUN;
     Epilogue_state state = begin_epilogue(p, item, first, valid);
-    Acc column_sums[RUN] = {};
+    Acc column_sums[HALVES_OUT][RUN] = {};
 #pragma unroll 1
     for (int r = y; r < rows && valid > 0; r += height) {
-        Acc v[RUN];
+        Acc v[HALVES][RUN];
+        Saved saved;
+        load_saved(p, item, tile_row + r, first, valid, saved);
 #pragma unroll
         for (int i = 0; i < RUN; i++)
-            v[i] = results[r * RESULT_PITCH + x * RUN + i];
-        epilogue(p, state, item, tile_row + r, first, valid, v);
+            v[0][i] = results[r * RESULT_PITCH + x * RUN + i];
+        epilogue(p, state, saved, item, tile_row + r, first, valid, v);
         store_result(p, state, item, tile_row + r, first, valid, v);
         if (HAS_BGRAD)
 #pragma unroll
             for (int i = 0; i < RUN; i++)
-                column_sums[i] = sum(column_sums[i], v[i]);
+                column_sums[0][i] = sum(column_sums[0][i], v[0][i]);
     }
     if (HAS_BGRAD)
         store_partials<THREADS>(p, part, first, valid, x, y, width, column_sums);

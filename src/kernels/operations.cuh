@@ -86,13 +86,8 @@ __device__ inline void operate(Acc (&v)[TENSORS], const Scalars &s) {
     } else if constexpr (operation == OP_GATED_BACKWARD) {
         if (USED<OUT_DA>)
             v[OUT_DA] = times_activation<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_B], s.parameter);
-        if (USED<OUT_DB>) { // the larger factor first, so that no product on the way passes the range
-            bool a_first = fabs(v[IN_A]) > fabs(v[IN_DY]);
-            Acc larger = a_first ? v[IN_A] : v[IN_DY], other = a_first ? v[IN_DY] : v[IN_A];
-            Acc slope = times_derivative<GEMMEPI_ACTIVATION>(larger, v[IN_B], s.parameter);
-            bool selects_0 = GEMMEPI_ACTIVATION == RELU ? !(v[IN_B] > 0) : GEMMEPI_ACTIVATION == SQUARED_RELU && v[IN_B] <= 0;
-            v[OUT_DB] = selects_0 ? Acc(0) : slope * other;
-        }
+        if (USED<OUT_DB>)
+            v[OUT_DB] = gate_gradient<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_A], v[IN_B], s.parameter);
     } else if constexpr (operation == OP_LERP) {
         Acc a = v[IN_A], b = v[IN_B], w = USED<IN_W> ? v[IN_W] : s.weight, rest = USED<IN_W> ? 1 - w : s.rest;
         bool near_a = USED<IN_W> ? w > Acc(-0.5) && w < Acc(0.5) : s.near_a;

@@ -19,11 +19,11 @@ typedef struct gemmepi__epilogue_params {
     gemmepi__kernel_matrix c, bias, aux, residual, d;
     gemmepi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual;
     void *amax_d, *amax_aux; /* of the accumulator's type, 0 before the launch */
-    void *partials;          /* BGRAD: [batch][row_tiles][n] sums in the accumulator's type */
+    void *partials;          /* BGRAD: [batch][row_tiles] lines of sums in the accumulator's type */
     const double *device_alpha, *device_beta;
-    double alpha, beta; /* where no device_alpha, device_beta is given */
-    double parameter;   /* of the activation */
-    long long m, n;
+    double alpha, beta;               /* where no device_alpha, device_beta is given */
+    double parameter;                 /* of the activation */
+    long long m, n;                   /* n: columns of the product, or of each of its halves */
     unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */
     int uses_c;
 } gemmepi__epilogue_params;

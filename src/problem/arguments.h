@@ -128,8 +128,8 @@ static int gemmepi__may_be_d(const gemmepi__problem *problem, int operand) {
 
 static int gemmepi__same_layout(const gemmepi__problem *problem, const gemmepi__view *p,
                                 const gemmepi__view *q) {
-    return p->dtype == q->dtype && p->bits == q->bits && (p->lines <= 1 || p->ld == q->ld) &&
-           (problem->batch <= 1 || p->batch_stride == q->batch_stride);
+    return p->dtype == q->dtype && p->bits == q->bits && p->lines == q->lines && p->length == q->length &&
+           (p->lines <= 1 || p->ld == q->ld) && (problem->batch <= 1 || p->batch_stride == q->batch_stride);
 }
 
 static int64_t gemmepi__bytes_of(const gemmepi__view *view, int64_t elements) {
@@ -184,12 +184,17 @@ static int gemmepi__patterns_share(const gemmepi__pattern *p, const gemmepi__pat
     return 0;
 }
 
+/* The same, counted along the one with fewer lines. */
+static int gemmepi__patterns_meet(const gemmepi__pattern *p, const gemmepi__pattern *q, int64_t distance) {
+    if (p->items * p->lines * q->items <= q->items * q->lines * p->items)
+        return gemmepi__patterns_share(p, q, distance);
+    return gemmepi__patterns_share(q, p, -distance);
+}
+
 static int gemmepi__views_share(const gemmepi__problem *problem, const gemmepi__view *p,
                                 const gemmepi__view *q, int64_t distance) {
     gemmepi__pattern first = gemmepi__pattern_of(problem, p), second = gemmepi__pattern_of(problem, q);
-    if (first.items * first.lines * second.items <= second.items * second.lines * first.items)
-        return gemmepi__patterns_share(&first, &second, distance);
-    return gemmepi__patterns_share(&second, &first, -distance);
+    return gemmepi__patterns_meet(&first, &second, distance);
 }
 
 /* Whether the output and another operand are in each other's way. The quick answer, by ranges, is the usual one. */

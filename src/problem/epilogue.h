@@ -33,6 +33,7 @@ static const gemmepi__name_row gemmepi__epilogue_flags[] = {
     {GEMMEPI_BGRAD, "BGRAD"},       {GEMMEPI_BGRAD_A, "BGRAD_A"},
     {GEMMEPI_BGRAD_B, "BGRAD_B"},   {GEMMEPI_BGRAD_ACCUMULATE, "BGRAD_ACCUMULATE"},
     {GEMMEPI_GATED, "GATED"},       {GEMMEPI_GATE_FIRST, "GATE_FIRST"},
+    {GEMMEPI_UPSTREAM, "UPSTREAM"},
 };
 
 #define GEMMEPI__ANY_BGRAD (GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)
@@ -41,10 +42,32 @@ static uint32_t gemmepi__activation(gemmepi_epilogue epilogue) {
     return epilogue & GEMMEPI_ACTIVATION_MASK;
 }
 
-/* RELU saves one bit an element, every other activation the pre-activation itself. */
+/* RELU saves one bit an element, every other activation, and a gate, the pre-activation itself. */
 static int gemmepi__aux_is_mask(gemmepi_epilogue epilogue) {
     return gemmepi__activation(epilogue) == GEMMEPI_RELU && (epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD)) &&
-           !(epilogue & GEMMEPI_GATED);
+           !(epilogue & (GEMMEPI_GATED | GEMMEPI_UPSTREAM));
+}
+
+/* With GATED: whether the product's columns are two halves, of which one column is made or two gradients; else they are the
+   upstream gradient. */
+static int gemmepi__halves_come_in(gemmepi_epilogue epilogue) {
+    return !(epilogue & GEMMEPI_BACKWARD) || (epilogue & GEMMEPI_UPSTREAM);
+}
+
+/* The columns of D, the residual and BGRAD's bias_grad, where the product has n; -1 where n must be even and is not. */
+static int64_t gemmepi__result_columns(gemmepi_epilogue epilogue, int64_t n) {
+    if (!(epilogue & GEMMEPI_GATED))
+        return n;
+    if (gemmepi__halves_come_in(epilogue) && n % 2)
+        return -1;
+    return !(epilogue & GEMMEPI_BACKWARD) ? n / 2 : epilogue & GEMMEPI_UPSTREAM ? n : 2 * n;
+}
+
+/* The columns of aux. */
+static int64_t gemmepi__aux_columns(gemmepi_epilogue epilogue, int64_t n) {
+    if (!(epilogue & GEMMEPI_GATED) || !(epilogue & GEMMEPI_BACKWARD))
+        return n;
+    return epilogue & GEMMEPI_UPSTREAM ? n / 2 : 2 * n;
 }
 
 /* "GELU_TANH|BIAS|AUX" */
@@ -93,7 +116,7 @@ static const gemmepi__epilogue_rule gemmepi__epilogue_rules[] = {
     {GEMMEPI_BGRAD_ACCUMULATE, GEMMEPI__ANY_BGRAD, 0, GEMMEPI_INVALID_ARGUMENT,
      "BGRAD_ACCUMULATE goes with BGRAD, BGRAD_A or BGRAD_B"},
     {GEMMEPI_GATE_FIRST, GEMMEPI_GATED, 0, GEMMEPI_INVALID_ARGUMENT, "GATE_FIRST goes with GATED"},
-    {GEMMEPI_GATED, 0, 0, GEMMEPI_UNSUPPORTED, "GATED is not available in this version"},
+    {GEMMEPI_UPSTREAM, GEMMEPI_BACKWARD, 0, GEMMEPI_INVALID_ARGUMENT, "UPSTREAM goes with BACKWARD"},
 };
 
 static int gemmepi__has_two(uint32_t bits) {

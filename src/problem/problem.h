@@ -26,6 +26,10 @@ enum {
     GEMMEPI__OPERANDS
 };
 
+/* Of a problem's flags, not a caller's: D is not stored, bias_grad is what is wanted; D takes no short forms of functions. */
+#define GEMMEPI__ONLY_SUMS 0x80000000u
+#define GEMMEPI__EXACT     0x40000000u
+
 #define GEMMEPI__SCALE_OF(matrix) \
     (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
 
@@ -65,6 +69,19 @@ typedef struct gemmepi__problem {
 
 static int gemmepi__has(const gemmepi__problem *problem, uint32_t flags) {
     return (problem->epilogue & flags) != 0;
+}
+
+/* With GATED: how many halves the product's columns and the result's are, and how many columns there are of each. */
+static int gemmepi__halves_in(const gemmepi__problem *problem) {
+    return gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__halves_come_in(problem->epilogue) ? 2 : 1;
+}
+
+static int gemmepi__halves_out(const gemmepi__problem *problem) {
+    return gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_BACKWARD) ? 2 : 1;
+}
+
+static int64_t gemmepi__half_columns(const gemmepi__problem *problem) {
+    return problem->n / gemmepi__halves_in(problem);
 }
 
 static int64_t gemmepi__callers_m(const gemmepi__problem *problem) {
@@ -458,20 +475,30 @@ static gemmepi_status gemmepi__check_integer_epilogue(const gemmepi__problem *pr
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__take_epilogue(gemmepi__problem *problem, const gemmepi_matmul_desc *desc) {
-    int64_t along = desc->order == GEMMEPI_ROW_MAJOR ? desc->n : desc->m; /* the length of one bias */
+/* A matrix of op(A) op(B)'s shape, but for its extent along the bias, which is `along`. */
+static gemmepi_status gemmepi__take_beside(gemmepi__problem *problem, int operand,
+                                           const gemmepi_matmul_desc *desc, const gemmepi_matrix *matrix,
+                                           gemmepi_dtype default_dtype, int64_t along) {
+    int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
+    return gemmepi__take_matrix(problem, operand, matrix, default_dtype, by_rows ? desc->m : along,
+                                by_rows ? along : desc->n, desc->order);
+}
+
+static gemmepi_status gemmepi__take_epilogue(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
+                                             int64_t along) {
+    int64_t result = gemmepi__result_columns(desc->epilogue, along);
     gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
     gemmepi_status status = gemmepi__check_integer_epilogue(problem);
     if (!status && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD))
-        status = gemmepi__take_matrix(problem, GEMMEPI__AUX, &desc->aux, d, desc->m, desc->n, desc->order);
+        status = gemmepi__take_beside(problem, GEMMEPI__AUX, desc, &desc->aux, d,
+                                      gemmepi__aux_columns(desc->epilogue, along));
     if (!status && gemmepi__has(problem, GEMMEPI_RESIDUAL))
-        status =
-            gemmepi__take_matrix(problem, GEMMEPI__RESIDUAL, &desc->residual,
-                                 gemmepi__default_dtype(GEMMEPI__RESIDUAL, d), desc->m, desc->n, desc->order);
+        status = gemmepi__take_beside(problem, GEMMEPI__RESIDUAL, desc, &desc->residual,
+                                      gemmepi__default_dtype(GEMMEPI__RESIDUAL, d), result);
     if (!status && gemmepi__has(problem, GEMMEPI_BIAS))
         status = gemmepi__take_vector(problem, GEMMEPI__BIAS, &desc->bias, along);
     if (!status && gemmepi__has(problem, GEMMEPI_BGRAD))
-        status = gemmepi__take_vector(problem, GEMMEPI__BIAS_GRAD, &desc->bias_grad, along);
+        status = gemmepi__take_vector(problem, GEMMEPI__BIAS_GRAD, &desc->bias_grad, result);
     if (!status && gemmepi__has(problem, GEMMEPI_BGRAD_A))
         status = gemmepi__take_vector(problem, GEMMEPI__BIAS_GRAD, &desc->bias_grad, desc->m);
     if (!status && gemmepi__has(problem, GEMMEPI_BGRAD_B))
@@ -572,6 +599,7 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
     gemmepi_matrix c;
     gemmepi_dtype d;
     gemmepi_status status;
+    int64_t along, result; /* the extents along the bias of the product and of D */
     memset(problem, 0, sizeof *problem);
     if (!desc)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
@@ -587,23 +615,30 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
                                                          : gemmepi__default_parameter(desc->epilogue);
     problem->flags = desc->flags;
     problem->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
+    along = desc->order == GEMMEPI_ROW_MAJOR ? desc->n : desc->m;
+    result = gemmepi__result_columns(desc->epilogue, along);
+    if (result < 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.%s is %lld; with GATED it counts both halves and must be even",
+                             desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
     status = gemmepi__take_operands(problem, desc);
     if (!status)
-        status =
-            gemmepi__take_matrix(problem, GEMMEPI__D, &desc->d, desc->a.dtype ? desc->a.dtype : GEMMEPI_F32,
-                                 desc->m, desc->n, desc->order);
+        status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &desc->d,
+                                      desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
     if (status)
         return status;
     c = desc->c;
     d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
-    if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride) {
+    if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride && !gemmepi__has(problem, GEMMEPI_GATED)) {
         c.ld = problem->views[GEMMEPI__D].ld;
         c.batch_stride = problem->views[GEMMEPI__D].batch_stride;
+    } else if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride) {
+        c.batch_stride = desc->m <= 0 || desc->n <= GEMMEPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
     }
     status = gemmepi__take_matrix(problem, GEMMEPI__C, &c, gemmepi__default_dtype(GEMMEPI__C, d), desc->m,
                                   desc->n, desc->order);
     if (!status)
-        status = gemmepi__take_epilogue(problem, desc);
+        status = gemmepi__take_epilogue(problem, desc, along);
     if (!status)
         status = gemmepi__check_outputs(problem);
     if (status)

@@ -13,6 +13,7 @@ rooms_below() {
     host) echo api base problem host ;;
     elementwise) echo api base problem cuda device host kernels elementwise ;;
     gemm) echo api base problem cuda device host kernels elementwise gemm ;;
+    linear) echo api base problem cuda device host kernels elementwise gemm linear ;;
     kernels) echo kernels ;;
     esac
 }

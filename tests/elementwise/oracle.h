@@ -183,6 +183,8 @@ static term term_of_slope(const operation *o, int derivative, double x) {
                          : oracle_activation(activation, parameter, x);
     if (!derivative)
         magnitude = fabs((double)t.value);
+    if (!derivative && activation == GEMMEPI_SQUARED_RELU && x > 0)
+        t.value = (wide)x * x; /* a double may lose it */
     if (t.exact || isnan((double)t.value) || isinf((double)t.value))
         return t;
     for (side = -1; side <= 1 && activation != GEMMEPI_HARDSWISH; side += 2) {
@@ -205,7 +207,7 @@ static term term_times(const operation *o, double factor, term slope) {
     double size = fabs((double)slope.value);
     term t = slope;
     t.value *= factor;
-    t.free = isinf(factor) && size < ldexp(1, -120) && size > 0;
+    t.free = isinf(factor) && size < ldexp(1, -120) && slope.value != 0;
     t.bound = isinf(factor) || isnan(factor)
                   ? 0
                   : slope.bound * fabs(factor) + operation_floor(o, operation_activation(o)) +

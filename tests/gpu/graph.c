@@ -368,6 +368,112 @@ static void the_current_context_of_the_thread_stays_as_it_was(void) {
     CHECK(cuda.set_current(primary) == 0, "the current context cannot be set");
 }
 
+/* >>a training step */
+
+enum { TOKENS = 256, WIDTH = 96, INNER = 160, OUT = 64, DIRECTIONS = 4 };
+
+/* Two layers, a SwiGLU one whose P is saved and a GELU one whose P is computed anew: BF16, gradients of the weights in F32. */
+typedef struct training {
+    unsigned short x[TOKENS][WIDTH], w1[WIDTH][2 * INNER], w2[INNER][OUT], dout[TOKENS][OUT];
+    unsigned short bias1[2 * INNER], bias2[OUT];
+    float dw1[WIDTH][2 * INNER], dw2[INNER][OUT], dbias1[2 * INNER], dbias2[OUT]; /* added to */
+    unsigned short preact[TOKENS][2 * INNER], hidden[TOKENS][INNER], out[TOKENS][OUT];
+    unsigned short dhidden[TOKENS][INNER], dx[TOKENS][WIDTH];
+} training;
+
+typedef struct step {
+    gemmepi_layer *layers[DIRECTIONS]; /* in the order of a step */
+    gemmepi_linear_args args[DIRECTIONS];
+} step;
+
+static gemmepi_linear_desc layer_of(int n, int k, gemmepi_epilogue activation, uint32_t flags) {
+    gemmepi_linear_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.m = TOKENS;
+    desc.n = n;
+    desc.k = k;
+    desc.batch = 1;
+    desc.a.dtype = GEMMEPI_BF16;
+    desc.db.dtype = desc.dbias.dtype = GEMMEPI_F32;
+    desc.activation = activation;
+    desc.flags = flags | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS |
+                 GEMMEPI_LINEAR_ACCUMULATE_DB | GEMMEPI_LINEAR_ACCUMULATE_DBIAS;
+    return desc;
+}
+
+static void prepare_training(step *s, training *there) {
+    gemmepi_linear_desc first =
+        layer_of(2 * INNER, WIDTH, GEMMEPI_SILU | GEMMEPI_GATED, GEMMEPI_LINEAR_SAVED);
+    gemmepi_linear_desc second = layer_of(OUT, INNER, GEMMEPI_GELU_TANH, GEMMEPI_LINEAR_RECOMPUTE);
+    int i;
+    memset(s, 0, sizeof *s);
+    s->args[0].a = there->x, s->args[0].b = there->w1, s->args[0].bias = there->bias1;
+    s->args[0].y = there->hidden, s->args[0].preact = there->preact, s->args[0].dy = there->dhidden;
+    s->args[0].da = there->dx, s->args[0].db = there->dw1, s->args[0].dbias = there->dbias1;
+    s->args[1].a = there->hidden, s->args[1].b = there->w2, s->args[1].bias = there->bias2;
+    s->args[1].y = there->out, s->args[1].dy = there->dout;
+    s->args[1].da = there->dhidden, s->args[1].db = there->dw2, s->args[1].dbias = there->dbias2;
+    s->args[2] = s->args[1];
+    s->args[3] = s->args[0];
+    CHECK(gemmepi_linear_plan(context, &first, &s->layers[0]) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_linear_plan(context, &second, &s->layers[1]) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_linear_backward_plan(context, &second, &s->layers[2]) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    CHECK(gemmepi_linear_backward_plan(context, &first, &s->layers[3]) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    for (i = 0; i < DIRECTIONS; i++)
+        CHECK(gemmepi_linear_prepare(s->layers[i], stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+}
+
+static void run_training(const step *s) {
+    int i;
+    for (i = 0; i < DIRECTIONS; i++)
+        CHECK(gemmepi_linear_run(s->layers[i], &s->args[i], stream) == GEMMEPI_OK, "%d: %s", i,
+              gemmepi_last_error());
+}
+
+static void fill_training(training *there, int pattern) {
+    fill_at(there, offsetof(training, dw1), pattern);
+    fill_at(there->dw1, offsetof(training, preact) - offsetof(training, dw1),
+            40); /* as F32 it is some number */
+    fill_at(there->preact, sizeof *there - offsetof(training, preact), pattern + 20);
+}
+
+static void a_captured_training_step_replays_with_the_same_bits(void) {
+    static training direct[2], replayed;
+    training *there;
+    step s;
+    void *block = NULL, *graph = NULL, *executable = NULL;
+    int i;
+    CHECK(gemmepi_alloc(context, sizeof *there, &block) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    there = (training *)block;
+    prepare_training(&s, there);
+    for (i = 0; i < 2; i++) {
+        fill_training(there, 1 + i);
+        run_training(&s);
+        CHECK(gemmepi_download(context, &direct[i], there, sizeof *there, stream) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+    }
+    CHECK(memcmp(direct[0].dw1, direct[1].dw1, sizeof direct[0].dw1) != 0, "other inputs give other results");
+    CHECK(gemmepi_synchronize(context, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(cuda.begin_capture(stream, CAPTURE_GLOBAL) == 0, "capture does not begin");
+    run_training(&s);
+    CHECK(cuda.end_capture(stream, &graph) == 0 && graph, "capture does not end");
+    CHECK(cuda.instantiate(&executable, graph, 0) == 0, "the graph cannot be instantiated");
+    for (i = 0; i < DIRECTIONS; i++)
+        gemmepi_linear_destroy(s.layers[i]); /* the graph outlives them */
+    for (i = 0; i < 2; i++) {
+        fill_training(there, 1 + i);
+        CHECK(cuda.launch(executable, stream) == 0, "the graph cannot be launched");
+        CHECK(gemmepi_download(context, &replayed, there, sizeof *there, stream) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+        CHECK(memcmp(&direct[i], &replayed, sizeof replayed) == 0, "replay %d differs from direct runs", i);
+    }
+    cuda.destroy_executable(executable);
+    cuda.destroy_graph(graph);
+    CHECK(gemmepi_free(context, block) == GEMMEPI_OK, "%s", gemmepi_last_error());
+}
+
 int main(void) {
     gemmepi_config config;
     void *block = NULL, *primary = NULL;
@@ -395,6 +501,7 @@ int main(void) {
     RUN(a_one_shot_call_reserves_nothing_while_its_stream_is_captured);
     RUN(plans_are_built_and_workspace_reserved_while_another_stream_is_captured);
     RUN(captured_elementwise_operations_replay_with_the_same_bits_on_other_inputs);
+    RUN(a_captured_training_step_replays_with_the_same_bits);
     RUN(the_current_context_of_the_thread_stays_as_it_was);
     gemmepi_free(context, memory);
     gemmepi_stream_destroy(context, stream);

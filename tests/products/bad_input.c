@@ -13,6 +13,13 @@ static gemmepi_matmul_args args;
 
 enum { M = 6, N = 10, K = 7 };
 
+/* D is [M, N / 2], [M, 2 N] and [M, N]; without a gate it is [M, N]. */
+#define GATE      (GEMMEPI_SILU | GEMMEPI_GATED)
+#define GATE_BACK (GATE | GEMMEPI_BACKWARD)
+#define GATE_ANEW (GATE_BACK | GEMMEPI_UPSTREAM)
+#define BACK      (GEMMEPI_SILU | GEMMEPI_BACKWARD)
+#define ANEW      (BACK | GEMMEPI_UPSTREAM)
+
 static void end_use(void) {
     run_free(&placed);
     memset(&placed, 0, sizeof placed);
@@ -31,6 +38,15 @@ static void use_problem(problem p) {
 static void use(gemmepi_epilogue epilogue) {
     problem p = problem_plain(GEMMEPI_F32, M, N, K, epilogue);
     p.desc.batch = 2;
+    problem_space_out(&p, 3);
+    problem_scale(&p, 1, 1);
+    use_problem(p);
+}
+
+static void use_turned(gemmepi_epilogue epilogue) {
+    problem p = problem_plain(GEMMEPI_F32, M, N, K, epilogue);
+    p.desc.batch = 2;
+    p.desc.order = GEMMEPI_COLUMN_MAJOR;
     problem_space_out(&p, 3);
     problem_scale(&p, 1, 1);
     use_problem(p);
@@ -425,16 +441,20 @@ static void overlap_is_refused_where_a_byte_is_shared(void) {
     static const int others[] = {T_A, T_B, T_C, T_BIAS, T_AUX, T_BIAS_GRAD, T_RESIDUAL};
     static const gemmepi_epilogue epilogues[] = {
         GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD | GEMMEPI_AUX,
-        GEMMEPI_RELU | GEMMEPI_AUX | GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_A};
+        GEMMEPI_RELU | GEMMEPI_AUX | GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_A,
+        GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_AUX | GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_B,
+        GATE_BACK | GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD,
+        GATE_ANEW | GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD};
     rng r = rng_seeded(7);
     int i, refused = 0, tries = here->is_host ? 3000 : 400;
     for (i = 0; i < tries; i++) {
         problem p = problem_plain(GEMMEPI_F32, 1 + rng_below(&r, 5), 1 + rng_below(&r, 5),
-                                  1 + rng_below(&r, 5), epilogues[rng_below(&r, 2)]);
+                                  1 + rng_below(&r, 5), epilogues[rng_below(&r, 5)]);
         int t = others[rng_below(&r, 7)], same, shared, range;
         gemmepi_status status;
         p.desc.order = (gemmepi_order)rng_below(&r, 2);
         p.desc.batch = 1 + rng_below(&r, 2);
+        problem_make_even(&p);
         problem_space_out(&p, rng_below(&r, 9));
         problem_scale(&p, 1, 1);
         if (t == T_C && rng_one_in(&r, 2))
@@ -451,7 +471,8 @@ static void overlap_is_refused_where_a_byte_is_shared(void) {
         CHECK(run_upload(&placed, here) == GEMMEPI_OK, "%s", gemmepi_last_error());
         args = run_args(&placed, &base, here);
         status = gemmepi_matmul(here->context, &base.desc, &args, here->stream);
-        same = placed.tensors[t].offset == placed.tensors[T_D].offset && (t == T_C || t == T_RESIDUAL);
+        same = placed.tensors[t].offset == placed.tensors[T_D].offset && problem_fits_d(&p, t) &&
+               (t == T_C || t == T_RESIDUAL || (t == T_AUX && problem_has(&p, GEMMEPI_BACKWARD)));
         shared = share_bytes(&placed, T_D, t);
 
         if (!same)
@@ -505,7 +526,7 @@ static void an_ld_that_no_line_uses_may_be_anything(void) {
 static void epilogues_without_a_meaning_are_refused(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, desc.epilogue = 14);
     REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, desc.epilogue = 0xff);
-    REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, desc.epilogue = 0x40000);
+    REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, desc.epilogue = 0x80000);
     REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, desc.epilogue = 0x80000000u);
     REFUSED_DESC(INVALID_ARGUMENT, "GATE_FIRST|GEMMEPI_GATE_FIRST", NULL,
                  desc.epilogue = GEMMEPI_SILU | GEMMEPI_GATE_FIRST);
@@ -521,10 +542,166 @@ static void epilogues_without_a_meaning_are_refused(void) {
                  desc.epilogue |= GEMMEPI_BGRAD_ACCUMULATE);
 }
 
-static void gated_products_are_unsupported(void) {
-    REFUSED_DESC(UNSUPPORTED, "GATED|GEMMEPI_GATED", NULL, desc.epilogue = GEMMEPI_SILU | GEMMEPI_GATED);
-    REFUSED_DESC(UNSUPPORTED, "GATED|GEMMEPI_GATED", NULL,
-                 desc.epilogue = GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_GATE_FIRST);
+static void gates_and_upstream_gradients_without_a_meaning_are_refused(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "GATE_FIRST|GEMMEPI_GATE_FIRST", "GATED", use(BACK),
+                 desc.epilogue |= GEMMEPI_GATE_FIRST);
+    REFUSED_DESC(INVALID_ARGUMENT, "GATE_FIRST|GEMMEPI_GATE_FIRST", "GATED", use(ANEW),
+                 desc.epilogue |= GEMMEPI_GATE_FIRST);
+    REFUSED_DESC(INVALID_ARGUMENT, "UPSTREAM|GEMMEPI_UPSTREAM", "BACKWARD", desc.epilogue = GEMMEPI_UPSTREAM);
+    REFUSED_DESC(INVALID_ARGUMENT, "UPSTREAM|GEMMEPI_UPSTREAM", "BACKWARD",
+                 desc.epilogue = GEMMEPI_RELU | GEMMEPI_AUX | GEMMEPI_UPSTREAM);
+    REFUSED_DESC(INVALID_ARGUMENT, "UPSTREAM|GEMMEPI_UPSTREAM", "BACKWARD", use(GATE),
+                 desc.epilogue |= GEMMEPI_UPSTREAM);
+    REFUSED_DESC(INVALID_ARGUMENT, "AUX|GEMMEPI_AUX", "BACKWARD", use(GATE_BACK),
+                 desc.epilogue |= GEMMEPI_AUX);
+    REFUSED_DESC(INVALID_ARGUMENT, "AUX|GEMMEPI_AUX", "BACKWARD", use(GATE_ANEW),
+                 desc.epilogue |= GEMMEPI_AUX);
+    REFUSED_DESC(INVALID_ARGUMENT, "BGRAD|GEMMEPI_BGRAD", NULL, use(GATE), desc.epilogue |= GEMMEPI_BGRAD);
+    REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, use(GATE), desc.epilogue |= 0x100000);
+    REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", "SILU", use(GATE),
+                 desc.activation_parameter = 0.5);
+    ACCEPTED(use(GATE), desc.epilogue = GEMMEPI_ELU | GEMMEPI_GATED, desc.activation_parameter = 0.5);
+    ACCEPTED(use(GATE_BACK | GEMMEPI_BGRAD));
+    ACCEPTED(use(GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BGRAD));
+}
+
+/* n, in column-major order m, where it counts a value's and a gate's columns. */
+static void halves_of_different_lengths_are_refused(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.n", "9", use(GATE), desc.n = N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.n", "1", use(GATE), desc.epilogue |= GEMMEPI_GATE_FIRST, desc.n = 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.n", "even", use(GATE), desc.n = N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.n", "9", use(GATE_ANEW), desc.n = N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.m", "5", use_turned(GATE), desc.m = M - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.m", "5", use_turned(GATE_ANEW), desc.m = M - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.n", "9", use_whole(GEMMEPI_GATED), desc.n = N - 1);
+    ACCEPTED(use(GATE_BACK), desc.n = N - 1);
+    ACCEPTED(use(GATE), desc.m = M - 1);
+    ACCEPTED(use_turned(GATE), desc.n = N - 1);
+    ACCEPTED(use_turned(GATE_BACK), desc.m = M - 1);
+    ACCEPTED(use(ANEW), desc.n = N - 1);
+}
+
+/* Twice n is a length too, of D, aux and the residual. */
+static void sizes_of_gates_that_no_memory_has_are_refused(void) {
+    static const int64_t large[] = {INT64_MAX / 2, INT64_MAX / 2 + 1, INT64_MAX - 1};
+    int i;
+    REFUSED_DESC(INVALID_ARGUMENT, "n|desc.n", "-2", use(GATE), desc.n = -2);
+    REFUSED_DESC(INVALID_ARGUMENT, "n|desc.n", "-1", use(GATE_BACK), desc.n = -1);
+    REFUSED_DESC(INVALID_ARGUMENT, "n|desc.n", "-9223372036854775808", use(GATE_BACK), desc.n = INT64_MIN);
+    REFUSED_DESC(INVALID_ARGUMENT, "m|desc.m", "-2", use_turned(GATE_ANEW), desc.m = -2);
+    for (i = 0; i < 3; i++) {
+        REFUSED_DESC(INVALID_ARGUMENT, "n|b|c|d|aux", NULL, use(GATE_BACK), desc.n = large[i],
+                     desc.b.ld = desc.c.ld = desc.d.ld = desc.aux.ld = 0);
+        CHECK(!mentions(gemmepi_last_error(), "even"), "n of %lld: %s", (long long)large[i],
+              gemmepi_last_error());
+        REFUSED_DESC(INVALID_ARGUMENT, "n|b|c|d|aux", NULL, use(GATE), desc.n = large[i] / 2 * 2,
+                     desc.b.ld = desc.c.ld = desc.d.ld = 0);
+    }
+}
+
+static void matrices_beside_a_gate_have_lengths_of_their_own(void) {
+    static const gemmepi_epilogue both = GEMMEPI_RESIDUAL | GEMMEPI_AUX;
+    REFUSED_DESC(INVALID_ARGUMENT, "d.ld", "4", use(GATE), desc.d.ld = N / 2 - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "c.ld", "9", use(GATE), desc.c.ld = N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.ld", "9", use(GATE | both), desc.aux.ld = N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.ld", "9", use(GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_AUX),
+                 desc.aux.ld = N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "residual.ld", "4", use(GATE | both), desc.residual.ld = N / 2 - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.ld", "19", use(GATE_BACK), desc.d.ld = 2 * N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "c.ld", "9", use(GATE_BACK), desc.c.ld = N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.ld", "19", use(GATE_BACK), desc.aux.ld = 2 * N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "residual.ld", "19", use(GATE_BACK | GEMMEPI_RESIDUAL),
+                 desc.residual.ld = 2 * N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.ld", "9", use(GATE_ANEW), desc.d.ld = N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.ld", "4", use(GATE_ANEW), desc.aux.ld = N / 2 - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.ld", "9", use(GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM),
+                 desc.aux.ld = N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.ld", "2", use_turned(GATE), desc.d.ld = M / 2 - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.ld", "11", use_turned(GATE_BACK), desc.d.ld = 2 * M - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.batch_stride", "20", use(GATE), desc.d.ld = 5,
+                 desc.d.batch_stride = 20);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.batch_stride", "100", use(GATE_BACK), desc.d.ld = 2 * N,
+                 desc.d.batch_stride = 100);
+    REFUSED_DESC(INVALID_ARGUMENT, "bias_grad.batch_stride", "19", use(GATE_BACK | GEMMEPI_BGRAD),
+                 desc.bias_grad.batch_stride = 2 * N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "bias_grad.batch_stride", "4", use(GEMMEPI_GATED | GEMMEPI_BGRAD),
+                 desc.bias_grad.batch_stride = N / 2 - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "bias_grad.batch_stride", "9", use(GATE_ANEW | GEMMEPI_BGRAD),
+                 desc.bias_grad.batch_stride = N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.transposed", NULL, use(GATE_BACK), desc.aux.transposed = 1);
+    ACCEPTED(use(GATE), desc.d.ld = N / 2, desc.d.batch_stride = M * N / 2);
+}
+
+static void beside_a_gate_only_what_has_the_shape_of_d_may_be_d(void) {
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.c", NULL, use(GATE), args.c = args.d);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.c", NULL, use(GATE), desc.d.ld = desc.c.ld,
+                 desc.d.batch_stride = desc.c.batch_stride, args.d = (void *)args.c);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.c", NULL, use(GATE), desc.m = desc.batch = 1, args.c = args.d);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.c", NULL, use(GATE_BACK), desc.c.ld = desc.d.ld,
+                 desc.c.batch_stride = desc.d.batch_stride, args.c = args.d);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.c", NULL, use(GATE_BACK), desc.m = desc.batch = 1, args.c = args.d);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.c", NULL, use(GATE_BACK), desc.c.ld = desc.d.ld, desc.alignment = 4,
+                 desc.c.batch_stride = desc.d.batch_stride, args.c = at(T_D, 4 * N)); /* the second half */
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", NULL, use(GATE | GEMMEPI_AUX), args.aux = args.d);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", NULL, use(GATE_BACK), desc.alignment = 4,
+                 args.aux = at(T_D, 4 * N));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", NULL, use(GATE_BACK), desc.aux.ld++, args.aux = args.d);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", NULL, use(GATE_ANEW), args.aux = args.d);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", NULL, use(GATE_ANEW), desc.aux.ld = desc.d.ld,
+                 desc.aux.batch_stride = desc.d.batch_stride, args.aux = args.d);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", NULL, use(GATE_ANEW), desc.m = desc.batch = 1,
+                 args.aux = args.d);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", NULL, use(ANEW), desc.alignment = 4, args.aux = at(T_D, 4));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.residual", NULL, use(GATE | GEMMEPI_RESIDUAL), desc.alignment = 4,
+                 args.residual = at(T_D, 4));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.bias_grad", NULL, use(GATE_BACK | GEMMEPI_BGRAD), desc.alignment = 4,
+                 args.bias_grad = at(T_AUX, 4 * N)); /* lines of aux are twice as long as those of v */
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.bias", NULL, use(GATE_BACK | GEMMEPI_BIAS), desc.alignment = 4,
+                 args.bias = at(T_D, 4 * (2 * N - 1)));
+    ACCEPTED(use(GATE | GEMMEPI_RESIDUAL), args.residual = args.d);
+    ACCEPTED(use(GATE_BACK | GEMMEPI_RESIDUAL), args.residual = args.aux = args.d);
+    ACCEPTED(use(GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_BACKWARD), args.aux = args.d);
+    ACCEPTED(use(GATE_ANEW | GEMMEPI_RESIDUAL), args.residual = args.c = args.d);
+    ACCEPTED(use(ANEW), args.c = args.aux = args.d);
+    ACCEPTED(use(GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM), args.aux = args.d);
+}
+
+static void a_saved_gate_in_place_needs_the_same_dtype(void) {
+    problem p = problem_plain(GEMMEPI_BF16, M, N, K, GATE_BACK);
+    p.desc.aux.dtype = GEMMEPI_F32;
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", NULL, use_problem(p), args.aux = args.d);
+    p = problem_plain(GEMMEPI_BF16, M, N, K, ANEW);
+    p.desc.aux.dtype = GEMMEPI_F16;
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", NULL, use_problem(p), args.aux = args.d);
+}
+
+static void gates_and_upstream_gradients_need_their_pointers(void) {
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", "NULL", use(GATE | GEMMEPI_AUX), args.aux = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", "NULL", use(GATE_BACK), args.aux = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", "NULL", use(GATE_ANEW), args.aux = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", "NULL", use(ANEW), args.aux = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.bias", "NULL", use(GATE_ANEW | GEMMEPI_BIAS), args.bias = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", NULL, use(GATE), args.aux = at(T_A, 0));
+    REFUSED_ARGS(MISALIGNED, "args.aux", NULL, use(GATE_ANEW), desc.alignment = 64, args.aux = at(T_AUX, 32));
+}
+
+/* No mask: the pre-activation of a gate and an upstream gradient are matrices for RELU too. */
+static void relu_has_no_mask_beside_a_gate_or_an_upstream_gradient(void) {
+    static const gemmepi_epilogue gate = GEMMEPI_RELU | GEMMEPI_GATED, back = gate | GEMMEPI_BACKWARD,
+                                  anew = GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM;
+    static const uint32_t both = GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX;
+    ACCEPTED(use_amax(GEMMEPI_E4M3, gate | GEMMEPI_AUX, both));
+    ACCEPTED(use_scaled(GEMMEPI_I8, back));
+    ACCEPTED(use_scaled(GEMMEPI_E4M3, anew));
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.scale.mode", "F32", use(gate | GEMMEPI_AUX),
+                 desc.aux.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.dtype", "F64", use(anew), desc.aux.dtype = GEMMEPI_F64);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "AMAX_AUX", use(back), desc.flags = GEMMEPI_AMAX_AUX);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "AMAX_AUX", use(anew), desc.flags = GEMMEPI_AMAX_AUX);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_aux", "NULL", use_scaled(GEMMEPI_E4M3, back),
+                 args.scale_aux = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_aux", "NULL", use_scaled(GEMMEPI_E4M3, anew),
+                 args.scale_aux = NULL);
 }
 
 static void a_parameter_goes_with_leaky_relu_and_elu_alone(void) {
@@ -700,9 +877,17 @@ static void an_i32_result_has_few_epilogues(void) {
                                                GEMMEPI_RELU | GEMMEPI_BACKWARD,
                                                GEMMEPI_BGRAD,
                                                GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD};
+    static const gemmepi_epilogue gated[] = {GATE, GEMMEPI_GATED | GEMMEPI_BGRAD,
+                                             GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_BACKWARD,
+                                             GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM,
+                                             GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM};
     size_t i;
     for (i = 0; i < sizeof refused / sizeof refused[0]; i++)
         REFUSED_DESC(INVALID_ARGUMENT, "epilogue", "I32", use_whole(0), desc.epilogue = refused[i]);
+    for (i = 0; i < sizeof gated / sizeof gated[0]; i++)
+        REFUSED_DESC(INVALID_ARGUMENT, "epilogue", "I32", use_whole(gated[i]));
+    ACCEPTED(use_whole(GEMMEPI_GATED | GEMMEPI_BGRAD_B));
+    ACCEPTED(use_whole(GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_AUX | GEMMEPI_RESIDUAL));
 }
 
 static void an_i32_result_has_neither_scales_nor_amax(void) {
@@ -1107,7 +1292,14 @@ static void run_all(void) {
     RUN(what_only_looks_like_overlap_is_accepted);
     RUN(an_ld_that_no_line_uses_may_be_anything);
     RUN(epilogues_without_a_meaning_are_refused);
-    RUN(gated_products_are_unsupported);
+    RUN(gates_and_upstream_gradients_without_a_meaning_are_refused);
+    RUN(halves_of_different_lengths_are_refused);
+    RUN(sizes_of_gates_that_no_memory_has_are_refused);
+    RUN(matrices_beside_a_gate_have_lengths_of_their_own);
+    RUN(beside_a_gate_only_what_has_the_shape_of_d_may_be_d);
+    RUN(a_saved_gate_in_place_needs_the_same_dtype);
+    RUN(gates_and_upstream_gradients_need_their_pointers);
+    RUN(relu_has_no_mask_beside_a_gate_or_an_upstream_gradient);
     RUN(unknown_values_are_refused);
     RUN(a_parameter_goes_with_leaky_relu_and_elu_alone);
     RUN(dtypes_that_do_not_go_together_are_refused);

@@ -159,6 +159,7 @@ static void lay_out(problem *p, int layout) {
     p->desc.order = layout & 1 ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
     p->desc.a.transposed = layout >> 1 & 1;
     p->desc.b.transposed = layout >> 2 & 1;
+    problem_make_even(p);
 }
 
 #define LAYOUTS 8
@@ -237,6 +238,47 @@ static void grid(const types *t) {
                     holds(&p);
                 }
         }
+}
+
+/* Gates, and upstream gradients. */
+static const gemmepi_epilogue gate_flag_sets[] = {
+    GEMMEPI_GATED,
+    GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
+    GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+    GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS | GEMMEPI_BGRAD,
+    GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS | GEMMEPI_BGRAD,
+    GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BACKWARD | GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD |
+        GEMMEPI_BGRAD_ACCUMULATE,
+    GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_RESIDUAL |
+        GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE,
+    GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_A,
+    GEMMEPI_GATED | GEMMEPI_BGRAD | GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
+    GEMMEPI_GATED | GEMMEPI_BGRAD_A | GEMMEPI_BIAS,
+    GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE | GEMMEPI_AUX,
+    GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD_B,
+};
+
+static void gate_grid(const types *t, int number) {
+    int activation, flags, size, layout, variant = 0;
+    for (activation = 0; activation <= (int)GEMMEPI_MISH; activation++)
+        for (flags = 0; flags < COUNT(gate_flag_sets); flags++) {
+            if (!has_a_meaning((gemmepi_epilogue)activation, gate_flag_sets[flags]))
+                continue;
+            if (!here->is_host && (activation + flags + number) % 4 != 0)
+                continue; /* some of the sets: each is a kernel to compile */
+            for (size = 0; size < COUNT(grid_sizes); size++)
+                for (layout = 0; layout < (size == 1 ? LAYOUTS : 1); layout++) {
+                    gemmepi_epilogue epilogue = (gemmepi_epilogue)activation | gate_flag_sets[flags];
+                    problem p = grid_problem(t, epilogue, grid_sizes[size], variant++);
+                    holds(&p);
+                }
+        }
+}
+
+static void gates_and_upstream_gradients_are_within_the_bound(void) {
+    int t;
+    for (t = 0; t < COUNT(all_types); t++)
+        gate_grid(all_types[t], t);
 }
 
 static void f64_products_are_within_the_bound(void) {
@@ -409,6 +451,35 @@ static void every_epilogue_holds_for_8_bits(void) {
         }
 }
 
+static const gemmepi_epilogue new_gates[] = {
+    GEMMEPI_SILU | GEMMEPI_GATED,
+    GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+    GEMMEPI_GELU_TANH | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
+    GEMMEPI_GELU_ERF | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS | GEMMEPI_BGRAD,
+    GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL,
+    GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BGRAD,
+    GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_AUX | GEMMEPI_BGRAD_A,
+    GEMMEPI_SIGMOID | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
+    GEMMEPI_NONE | GEMMEPI_GATED | GEMMEPI_BGRAD | GEMMEPI_BIAS,
+    GEMMEPI_SIGMOID | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM |
+        GEMMEPI_BGRAD_B,
+};
+
+static void gates_hold_for_8_bits_and_mixed_types(void) {
+    int t, i, odd, variant = 0;
+    for (t = 0; t < COUNT(new_types); t++)
+        for (i = 0; i < (here->is_host ? COUNT(new_gates) : 2); i++)
+            for (odd = 0; odd < 2; odd++) {
+                new_choice c = {new_types[t], GEMMEPI_NONE, 0, 0, 0, 0};
+                c.epilogue = new_gates[(t * 3 + i * 5) % COUNT(new_gates)];
+                c.layout = odd ? (t + i * 3) % LAYOUTS : 4;
+                c.scaled = (t + i) % 3 != 0;
+                c.amax = (t + i) % 2;
+                c.uses_c = (t + i) % 4 == 1;
+                new_choice_holds(&c, odd, &variant);
+            }
+}
+
 static void small_integers_are_exact_for_8_bits_and_mixed_types(void) {
     static const types *const kinds[] = {&e4m3_to_f32, &e4m3,     &e5m2_e4m3, &i8,          &i8_to_bf16,
                                          &i8_e4m3,     &f16_bf16, &f32_i8,    &bf16_to_e4m3};
@@ -463,6 +534,25 @@ static void scale_modes_hold_for_other_operands(void) {
                 lay_out(&p, (t + i * 3) % LAYOUTS);
                 add_scales(&p, (gemmepi_scale_mode)modes[i][0], (gemmepi_scale_mode)modes[i][1]);
                 p.fill = kind ? INTEGERS : NORMAL;
+                holds(&p);
+            }
+}
+
+/* Scales of columns of op(B) are those of both halves; in column-major order those of rows of op(A). */
+static void scale_modes_hold_for_gates(void) {
+    static const types *const kinds[] = {&e4m3_to_f32, &e4m3_alone, &i8_to_f32, &i8_e4m3};
+    static const int modes[][2] = {{2, 2}, {3, 4}, {4, 3}, {1, 2}};
+    static const gemmepi_epilogue epilogues[] = {
+        GEMMEPI_SILU | GEMMEPI_GATED, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD,
+        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM, GEMMEPI_NONE | GEMMEPI_GATED};
+    int t, i, e;
+    for (t = 0; t < COUNT(kinds); t++)
+        for (i = 0; i < COUNT(modes); i++)
+            for (e = 0; e < COUNT(epilogues); e++) {
+                problem p = typed(kinds[t], 139, 150, 290, epilogues[e]);
+                lay_out(&p, (t + i * 3 + e) % LAYOUTS);
+                add_scales(&p, (gemmepi_scale_mode)modes[i][0], (gemmepi_scale_mode)modes[i][1]);
+                p.fill = e == 3 ? INTEGERS : NORMAL;
                 holds(&p);
             }
 }
@@ -639,6 +729,27 @@ static void amax_holds_over_many_tiles_and_items(void) {
         }
 }
 
+static void amax_is_of_both_halves_before_the_gate_and_of_its_result(void) {
+    static const types *const kinds[] = {&f64, &bf16, &e4m3, &i8};
+    static const gemmepi_epilogue epilogues[] = {
+        GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
+        GEMMEPI_TANH | GEMMEPI_GATED | GEMMEPI_BACKWARD,
+        GEMMEPI_TANH | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM,
+        GEMMEPI_TANH | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM};
+    int t, e, layout;
+    for (t = 0; t < COUNT(kinds); t++)
+        for (e = 0; e < COUNT(epilogues); e++)
+            for (layout = 0; layout < 2; layout++) {
+                problem p = typed(kinds[t], 150, 134, 20, epilogues[e]);
+                lay_out(&p, layout);
+                p.desc.batch = 2;
+                problem_space_out(&p, 2);
+                p.desc.flags = GEMMEPI_AMAX_D | (problem_has(&p, GEMMEPI_AUX) ? GEMMEPI_AMAX_AUX : 0);
+                add_scales(&p, GEMMEPI_SCALE_TENSOR, GEMMEPI_SCALE_TENSOR);
+                holds(&p);
+            }
+}
+
 /* >>codes of 8 bits */
 
 typedef struct stored_case {
@@ -794,14 +905,18 @@ static void i32_results_are_exact(void) {
         GEMMEPI_BGRAD_A,
         GEMMEPI_BGRAD_B,
         GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_ACCUMULATE,
-        GEMMEPI_NONE | GEMMEPI_AUX | GEMMEPI_BIAS | GEMMEPI_RESIDUAL};
+        GEMMEPI_NONE | GEMMEPI_AUX | GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
+        GEMMEPI_NONE | GEMMEPI_GATED,
+        GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_AUX | GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
+        GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_NONE | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BIAS};
     int e, size, way, variant = 0;
     for (e = 0; e < COUNT(epilogues); e++)
         for (way = 0; way < 2; way++)
             for (size = 0; size < (way ? COUNT(odd_sizes) : COUNT(aligned_sizes)); size++, variant++) {
                 const int64_t *s = way ? odd_sizes[size] : aligned_sizes[size];
                 problem p = typed(&i8_to_i32, s[0], s[1], s[2], epilogues[e]);
-                lay_out(&p, way ? e % LAYOUTS : 4);
+                lay_out(&p, way ? (e + e / LAYOUTS) % LAYOUTS : 4);
                 p.seed = (uint64_t)variant;
                 p.by_plan = variant % 2;
                 p.desc.batch = 1 + variant / 2 % 2;
@@ -924,6 +1039,37 @@ static void small_integers_are_exact(void) {
             }
 }
 
+static void small_integers_make_exact_gates(void) {
+    static const gemmepi_epilogue epilogues[] = {
+        GEMMEPI_NONE | GEMMEPI_GATED | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
+        GEMMEPI_NONE | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BIAS | GEMMEPI_BGRAD,
+        GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
+        GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_NONE | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL,
+        GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM |
+            GEMMEPI_BIAS | GEMMEPI_BGRAD,
+        GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_NONE | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_RESIDUAL,
+    };
+    static const types *const narrow[] = {&e4m3_to_f32, &e4m3, &e5m2_e4m3, &i8, &i8_to_bf16, &f16_to_i8};
+    int t, e, layout;
+    for (t = 0; t < COUNT(all_types) + COUNT(narrow); t++)
+        for (e = 0; e < COUNT(epilogues); e++)
+            for (layout = 0; layout < LAYOUTS; layout++) {
+                const types *types = t < COUNT(all_types) ? all_types[t] : narrow[t - COUNT(all_types)];
+                problem p = typed(types, 21, 35, 3 + 5 * layout, epilogues[e]);
+                lay_out(&p, layout);
+                p.fill = INTEGERS;
+                p.seed = (uint64_t)layout;
+                p.desc.batch = 1 + layout / 4;
+                problem_space_out(&p, layout % 3);
+                problem_scale(&p, layout % 3 ? 1 : -1, layout % 2 ? 2 : 0);
+                if (t % 2)
+                    add_scales(&p, GEMMEPI_SCALE_TENSOR, GEMMEPI_SCALE_TENSOR);
+                holds(&p);
+            }
+}
+
 static void strict_f32_keeps_the_bits_that_tf32_drops(void) {
     int layout;
     for (layout = 0; layout < LAYOUTS; layout++) {
@@ -967,8 +1113,9 @@ static double *plain_product(const problem *p) {
 /* Root-mean-square errors of p's answer, and of the plain product with the epilogue in double, rounded
    once. */
 static void typical_errors(const problem *p, double *ours, double *plain) {
-    int64_t i, j, index = 0;
-    double *once = plain_product(p), magnitude;
+    int64_t i, j, index = 0, of_d = 0;
+    double *once = plain_product(p);
+    element *v = malloc(sizeof *v * (size_t)(p->desc.m * p->desc.n));
     answers want;
     oracle_problem o;
     run r;
@@ -976,20 +1123,22 @@ static void typical_errors(const problem *p, double *ours, double *plain) {
     o = run_oracle(&r, p);
     want = answers_make(&o);
     oracle_product(&o, &want);
-    for (*ours = *plain = 0, i = 0; i < p->desc.m; i++)
+    for (i = 0; i < p->desc.m; i++)
         for (j = 0; j < p->desc.n; j++, index++) {
-            view d = run_result(&r, T_D), bias = r.tensors[T_BIAS].at, aux = r.tensors[T_AUX].at;
-            double v = once[index] + (problem_has(p, GEMMEPI_BIAS) ? view_get(&bias, 0, i, j) : 0);
-            if (problem_has(p, GEMMEPI_BACKWARD))
-                v *= oracle_derivative(o.activation, o.parameter, view_get(&aux, 0, i, j), &magnitude);
-            else
-                v = oracle_activation(o.activation, o.parameter, v);
-            *ours += pow(view_get(&d, 0, i, j) - want.d[index].value, 2);
-            *plain += pow(oracle_round(d.dtype, v) - want.d[index].value, 2);
+            memset(v + index, 0, sizeof *v);
+            v[index].v = once[index] + (problem_has(p, GEMMEPI_BIAS) ? view_get(&o.bias, 0, i, j) : 0);
         }
-    *ours = sqrt(*ours / (double)index);
-    *plain = sqrt(*plain / (double)index);
+    for (*ours = *plain = 0, i = 0; i < oracle_rows(&o); i++)
+        for (j = 0; j < oracle_columns(&o); j++, of_d++) {
+            view d = run_result(&r, T_D);
+            double rounded = oracle_round(d.dtype, oracle_result(&o, v, 0, i, j).result);
+            *ours += pow(view_get(&d, 0, i, j) - want.d[of_d].value, 2);
+            *plain += pow(rounded - want.d[of_d].value, 2);
+        }
+    *ours = sqrt(*ours / (double)of_d);
+    *plain = sqrt(*plain / (double)of_d);
     free(once);
+    free(v);
     answers_free(&want);
     run_free(&r);
 }
@@ -1004,6 +1153,27 @@ static void typical_errors_are_those_of_rounding_once(void) {
             for (backward = 0; backward < 2; backward++) {
                 problem p =
                     typed(kinds[t], 88, 96, 256, activation | (backward ? GEMMEPI_BACKWARD : GEMMEPI_BIAS));
+                typical_errors(&p, &ours, &plain);
+                CHECK(ours <= 1.5 * plain, "%s on %s: %s: rms error %g, rounding once %g", kinds[t]->name,
+                      here->name, problem_line(&p).text, ours, plain);
+            }
+}
+
+static void typical_errors_of_gates_are_those_of_rounding_once(void) {
+    static const types *const kinds[] = {&f32, &f16, &bf16, &e4m3_to_bf16};
+    static const gemmepi_epilogue flags[] = {GEMMEPI_GATED | GEMMEPI_BIAS, GEMMEPI_GATED | GEMMEPI_BACKWARD,
+                                             GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM |
+                                                 GEMMEPI_BIAS,
+                                             GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS};
+    gemmepi_epilogue activation;
+    int t, e;
+    double ours, plain;
+    for (t = 0; t < COUNT(kinds); t++)
+        for (activation = GEMMEPI_NONE; activation <= GEMMEPI_MISH; activation++)
+            for (e = 0; e < COUNT(flags); e++) {
+                problem p = typed(kinds[t], 88, 96, 256, activation | flags[e]);
+                if (!here->is_host && ((int)activation + e) % 4 != 0)
+                    continue;
                 typical_errors(&p, &ours, &plain);
                 CHECK(ours <= 1.5 * plain, "%s on %s: %s: rms error %g, rounding once %g", kinds[t]->name,
                       here->name, problem_line(&p).text, ours, plain);
@@ -1122,6 +1292,127 @@ static void relu_backward_selects_so_that_infinity_times_zero_does_not_arise(voi
     }
 }
 
+/* v is exactly C, given in F32 or F64, of which every value there is fits. */
+static problem given_problem(const types *t, int64_t m, int64_t n, gemmepi_epilogue epilogue,
+                             const double *v) {
+    problem p = typed(t, m, n, 0, epilogue);
+    problem_scale(&p, 1, 1);
+    p.desc.c.dtype = p.desc.aux.dtype = t == &f64 ? GEMMEPI_F64 : GEMMEPI_F32;
+    p.given[T_C] = v;
+    return p;
+}
+
+/* Every special value with every special gate, and upstream gradients one after the other. */
+static void special_values_pass_through_every_gate(void) {
+    static const double gradients[] = {1, -2, 0.25, 0, INFINITY, NAN};
+    static double pairs[2 * SPECIALS * SPECIALS], same[SPECIALS * SPECIALS];
+    gemmepi_epilogue gate;
+    int t, i, j, g;
+    for (i = 0; i < SPECIALS; i++)
+        for (j = 0; j < SPECIALS; j++) {
+            pairs[2 * SPECIALS * i + j] = specials[i];
+            pairs[2 * SPECIALS * i + SPECIALS + j] = specials[j];
+        }
+    for (t = 0; t < COUNT(special_types); t++)
+        for (gate = GEMMEPI_GATED; gate <= (GEMMEPI_GATED | GEMMEPI_MISH); gate++) {
+            problem p = given_problem(special_types[t], SPECIALS, 2 * SPECIALS, gate | GEMMEPI_AUX, pairs);
+            if (!here->is_host && ((int)gate + t) % 3 != 0)
+                continue; /* each is a kernel to compile */
+            holds(&p);
+            for (g = 0; g < COUNT(gradients); g++) {
+                for (i = 0; i < SPECIALS * SPECIALS; i++)
+                    same[i] = gradients[g];
+                p = given_problem(special_types[t], SPECIALS, SPECIALS, gate | GEMMEPI_BACKWARD, same);
+                p.given[T_AUX] = pairs;
+                holds(&p);
+                p = given_problem(special_types[t], SPECIALS, 2 * SPECIALS,
+                                  gate | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM, pairs);
+                p.given[T_AUX] = same;
+                holds(&p);
+                p = given_problem(special_types[t], SPECIALS, SPECIALS,
+                                  (gate & GEMMEPI_ACTIVATION_MASK) | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM,
+                                  pairs + SPECIALS); /* the first row's gates, and half of the second's */
+                p.given[T_AUX] = same;
+                holds(&p);
+            }
+        }
+}
+
+/* A gate of RELU that is not above zero gives 0 as its gradient, whatever the value and the upstream gradient. */
+static void a_gate_of_relu_selects_so_that_infinity_times_zero_does_not_arise(void) {
+    static const double v[] = {INFINITY, -INFINITY, NAN, 3}, upstream[] = {INFINITY, NAN, -INFINITY, 2},
+                        saved[] = {1, -1, INFINITY, -0.0, NAN, -2, INFINITY, NAN};
+    int t, i;
+    for (t = 0; t < COUNT(special_types); t++) {
+        problem p = given_problem(special_types[t], 4, 1, GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_BACKWARD, v);
+        double *d;
+        p.given[T_AUX] = saved;
+        d = answer(&p, T_D);
+        for (i = 0; i < 4; i++)
+            CHECK(d[2 * i + 1] == 0, "row %d of %s: d gate is %g", i, special_types[t]->name, d[2 * i + 1]);
+        free(d);
+        p = given_problem(special_types[t], 4, 2,
+                          GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM, saved);
+        p.given[T_AUX] = upstream;
+        d = answer(&p, T_D);
+        for (i = 0; i < 4; i++)
+            CHECK(d[2 * i + 1] == 0, "row %d of %s, from upstream: d gate is %g", i, special_types[t]->name,
+                  d[2 * i + 1]);
+        free(d);
+        p = given_problem(special_types[t], 4, 2, GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM, saved);
+        p.given[T_AUX] = saved;
+        d = answer(&p, T_D);
+        CHECK(d[1] == 0 && d[3] == 0 && d[4] == 0 && d[5] == 0 && d[7] == 0, "%s: %g %g %g %g %g",
+              special_types[t]->name, d[1], d[3], d[4], d[5], d[7]);
+        free(d);
+    }
+}
+
+/* The value and the upstream gradient are 1 here: what is left are act and act' of the gate. */
+static void gates_keep_their_relative_precision_in_the_tails(void) {
+    enum { POINTS = 161 };
+    double pairs[2 * POINTS], one[POINTS], *forward, *saved, *anew;
+    gemmepi_epilogue activation;
+    int t, i;
+    for (t = 0; t < COUNT(plain_types); t++)
+        for (activation = GEMMEPI_GELU_TANH; activation <= GEMMEPI_MISH; activation++) {
+            gemmepi_dtype dtype = plain_types[t]->results;
+            gemmepi_epilogue gate = activation | GEMMEPI_GATED, back = gate | GEMMEPI_BACKWARD;
+            problem p;
+            for (i = 0; i < POINTS; i++) {
+                pairs[2 * i] = one[i] = 1;
+                pairs[2 * i + 1] = oracle_round(dtype, (i - POINTS / 2) * 0.17 + 0.01);
+            }
+            p = given_problem(plain_types[t], POINTS, 2, gate, pairs);
+            forward = answer(&p, T_D);
+            p = given_problem(plain_types[t], POINTS, 1, back, one);
+            p.given[T_AUX] = pairs;
+            saved = answer(&p, T_D);
+            p = given_problem(plain_types[t], POINTS, 2, back | GEMMEPI_UPSTREAM, pairs);
+            p.given[T_AUX] = one;
+            anew = answer(&p, T_D);
+            for (i = 0; i < POINTS; i++) {
+                double x = pairs[2 * i + 1];
+                expected act = elementwise(dtype, activation, x);
+                expected slope = elementwise(dtype, activation | GEMMEPI_BACKWARD, x);
+                CHECK(fabs(x) < 3 || (oracle_accepts(dtype, forward[i], act) &&
+                                      oracle_accepts(dtype, saved[2 * i], act) &&
+                                      oracle_accepts(dtype, anew[2 * i], act)),
+                      "%s, activation %u of %.9g: got %.9g, %.9g and %.9g, want %.9g +- %.3g",
+                      plain_types[t]->name, activation, x, forward[i], saved[2 * i], anew[2 * i], act.value,
+                      act.bound);
+                CHECK(fabs(x) < 3 || (oracle_accepts(dtype, saved[2 * i + 1], slope) &&
+                                      oracle_accepts(dtype, anew[2 * i + 1], slope)),
+                      "%s, activation %u' of %.9g: got %.9g and %.9g, want %.9g +- %.3g",
+                      plain_types[t]->name, activation, x, saved[2 * i + 1], anew[2 * i + 1], slope.value,
+                      slope.bound);
+            }
+            free(forward);
+            free(saved);
+            free(anew);
+        }
+}
+
 /* x -> act(x), or act'(x) with BACKWARD, for 17 points from -4 to 4 with -2.7 among them */
 static double *curve(const types *t, gemmepi_epilogue epilogue, const double *x, const double *ones) {
     problem p = typed(t, 17, 1, 1, epilogue);
@@ -1203,6 +1494,50 @@ static void worked_forward_cases_come_out(void) {
                 free(y);
                 free(aux);
             }
+}
+
+/* The same pre-activation as value and gate: row by row .8 act(.9) and .4 act(-.5), the gate first .9 act(.8) and
+   -.5 act(.4). In column-major order the halves are the rows: .8 act(.4) and .9 act(-.5), or .4 act(.8) and
+   -.5 act(.9). */
+static void worked_gates_come_out(void) {
+    static const double a[] = {1, 2, -1, 3, -2, 4}, b[] = {.5, -.3, .1, .7, -.2, .4}, bias[] = {-.1, .2};
+    static const double v[] = {.8, .9, .4, -.5};
+    static const int value[2][2][2] = {{{0, 2}, {1, 3}}, {{0, 1}, {2, 3}}},
+                     gate[2][2][2] = {{{1, 3}, {0, 2}}, {{2, 3}, {0, 1}}};
+    int t, i, layout, first, j;
+    for (t = 0; t < COUNT(all_types); t++)
+        for (i = 0; i < COUNT(forward_cases); i++)
+            for (layout = 0; layout < LAYOUTS; layout++)
+                for (first = 0; first < 2; first++) {
+                    int columns = layout % 2;
+                    problem p = typed(all_types[t], 2, 2, 3,
+                                      forward_cases[i].activation | GEMMEPI_GATED | GEMMEPI_AUX |
+                                          (first ? GEMMEPI_GATE_FIRST : 0) | (columns ? 0 : GEMMEPI_BIAS));
+                    double *y, *aux, shifted[4];
+                    lay_out(&p, layout);
+                    p.given[T_A] = a;
+                    p.given[T_B] = b;
+                    p.given[T_BIAS] = bias;
+                    for (j = 0; j < 4; j++) /* there a bias would run along the rows: C has it */
+                        shifted[j] = bias[j % 2];
+                    if (columns) {
+                        problem_scale(&p, 1, 1);
+                        p.desc.c.dtype = all_types[t]->vectors;
+                        p.given[T_C] = shifted;
+                    }
+                    y = answer(&p, T_D);
+                    aux = answer(&p, T_AUX);
+                    check_shown(all_types[t], "aux", aux, v, 4);
+                    for (j = 0; j < 2 && all_types[t] == &f64; j++) {
+                        double want =
+                            v[value[columns][first][j]] * forward_cases[i].y[gate[columns][first][j]];
+                        CHECK(fabs(y[j] - want) < 1e-12,
+                              "activation %u, layout %d, y[%d] is %.13g, not %.13g",
+                              forward_cases[i].activation, layout, j, y[j], want);
+                    }
+                    free(y);
+                    free(aux);
+                }
 }
 
 typedef struct backward_case {
@@ -1318,9 +1653,10 @@ static void worked_batched_gradients_come_out(void) {
 
 enum { X_ROWS = 4, X_COLUMNS = 5, HIDDEN = 6, OUT = 3 };
 
-/* loss = sum R (act(X W + bias) V): a hidden layer, and what its gradients are made of */
+/* loss = sum R (act(X W + bias) V), or with a gate of the halves in place of act: a hidden layer, and what its gradients
+   are made of */
 typedef struct network {
-    gemmepi_epilogue activation;
+    gemmepi_epilogue activation; /* and GATED and GATE_FIRST */
     double x[X_ROWS * X_COLUMNS], w[X_COLUMNS * HIDDEN], bias[HIDDEN], v[HIDDEN * OUT], r[X_ROWS * OUT];
 } network;
 
@@ -1338,8 +1674,13 @@ static problem network_layer(const network *net, gemmepi_epilogue more) {
     return p;
 }
 
+/* The columns that are multiplied by V: HIDDEN of them, or half. */
+static int network_width(const network *net) {
+    return net->activation & GEMMEPI_GATED ? HIDDEN / 2 : HIDDEN;
+}
+
 static double network_loss(const network *net) {
-    problem layer = network_layer(net, 0), last = typed(&f64, X_ROWS, OUT, HIDDEN, GEMMEPI_NONE);
+    problem layer = network_layer(net, 0), last = typed(&f64, X_ROWS, OUT, network_width(net), GEMMEPI_NONE);
     double *hidden = answer(&layer, T_D), *out, loss = 0;
     int i;
     last.given[T_A] = hidden;
@@ -1365,7 +1706,7 @@ static void check_gradient(network *net, double *parameters, const double *gradi
         parameters[i] = kept;
         difference = (above - below) / (2 * step);
         CHECK(fabs(difference - gradient[i]) <= 1e-8 * (1 + fabs(gradient[i])),
-              "activation %u, %s[%d]: gradient %.12g, difference %.12g", net->activation, name, i,
+              "activation 0x%x, %s[%d]: gradient %.12g, difference %.12g", net->activation, name, i,
               gradient[i], difference);
     }
 }
@@ -1377,55 +1718,92 @@ static void turn(double *to, const double *from, int rows, int columns) {
             to[j * rows + i] = from[i * columns + j];
 }
 
-static void gradients_equal_central_differences(void) {
-    double turned_v[OUT * HIDDEN], turned_w[HIDDEN * X_COLUMNS], turned_x[X_COLUMNS * X_ROWS];
-    network net;
-    for (net.activation = GEMMEPI_RELU; net.activation <= GEMMEPI_MISH; net.activation++) {
-        problem forward, back, dx, dw;
-        double *aux, *g, *dbias, *x_gradient, *w_gradient;
-        network_fill(net.x, COUNT(net.x), 1);
-        network_fill(net.w, COUNT(net.w), 2);
-        network_fill(net.bias, COUNT(net.bias), 3);
-        network_fill(net.v, COUNT(net.v), 4);
-        network_fill(net.r, COUNT(net.r), 5);
-        turn(turned_v, net.v, HIDDEN, OUT);
-        turn(turned_w, net.w, X_COLUMNS, HIDDEN);
-        turn(turned_x, net.x, X_ROWS, X_COLUMNS);
-        forward = network_layer(&net, GEMMEPI_AUX);
+/* d loss / d (X W + bias) and its column sums, from the pre-activation saved or computed anew. */
+static double *network_gradient(const network *net, int upstream, double **dbias) {
+    double turned_v[OUT * HIDDEN], *aux;
+    int width = network_width(net);
+    problem back, forward = network_layer(net, GEMMEPI_AUX);
+    double *g;
+    turn(turned_v, net->v, width, OUT);
+    back = typed(&f64, X_ROWS, width, OUT,
+                 upstream ? GEMMEPI_NONE : net->activation | GEMMEPI_BACKWARD | GEMMEPI_BGRAD);
+    back.desc.b.transposed = 1;
+    back.given[T_A] = net->r;
+    back.given[T_B] = turned_v;
+    if (upstream) {
+        aux = answer(&back, T_D);
+        back = network_layer(net, GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BGRAD);
+    } else {
         aux = answer(&forward, T_AUX);
-        back = typed(&f64, X_ROWS, HIDDEN, OUT, net.activation | GEMMEPI_BACKWARD | GEMMEPI_BGRAD);
-        back.desc.b.transposed = 1;
-        back.given[T_A] = net.r;
-        back.given[T_B] = turned_v;
-        back.given[T_AUX] = aux;
-        g = answer(&back, T_D);
-        dbias = answer(&back, T_BIAS_GRAD);
-        dx = typed(&f64, X_ROWS, X_COLUMNS, HIDDEN, GEMMEPI_NONE);
-        dx.given[T_A] = g;
-        dx.given[T_B] = turned_w;
-        x_gradient = answer(&dx, T_D);
-        dw = typed(&f64, X_COLUMNS, HIDDEN, X_ROWS, GEMMEPI_NONE);
-        dw.given[T_A] = turned_x;
-        dw.given[T_B] = g;
-        w_gradient = answer(&dw, T_D);
-        check_gradient(&net, net.bias, dbias, COUNT(net.bias), "bias");
-        check_gradient(&net, net.x, x_gradient, COUNT(net.x), "x");
-        check_gradient(&net, net.w, w_gradient, COUNT(net.w), "w");
-        free(aux);
-        free(g);
-        free(dbias);
-        free(x_gradient);
-        free(w_gradient);
     }
+    back.given[T_AUX] = aux;
+    g = answer(&back, T_D);
+    *dbias = answer(&back, T_BIAS_GRAD);
+    free(aux);
+    return g;
+}
+
+static void check_network(gemmepi_epilogue activation, int upstream) {
+    double turned_w[HIDDEN * X_COLUMNS], turned_x[X_COLUMNS * X_ROWS];
+    double *g, *dbias, *x_gradient, *w_gradient;
+    problem dx, dw;
+    network net;
+    net.activation = activation;
+    network_fill(net.x, COUNT(net.x), 1);
+    network_fill(net.w, COUNT(net.w), 2);
+    network_fill(net.bias, COUNT(net.bias), 3);
+    network_fill(net.v, COUNT(net.v), 4);
+    network_fill(net.r, COUNT(net.r), 5);
+    turn(turned_w, net.w, X_COLUMNS, HIDDEN);
+    turn(turned_x, net.x, X_ROWS, X_COLUMNS);
+    g = network_gradient(&net, upstream, &dbias);
+    dx = typed(&f64, X_ROWS, X_COLUMNS, HIDDEN, GEMMEPI_NONE);
+    dx.given[T_A] = g;
+    dx.given[T_B] = turned_w;
+    x_gradient = answer(&dx, T_D);
+    dw = typed(&f64, X_COLUMNS, HIDDEN, X_ROWS, GEMMEPI_NONE);
+    dw.given[T_A] = turned_x;
+    dw.given[T_B] = g;
+    w_gradient = answer(&dw, T_D);
+    check_gradient(&net, net.bias, dbias, COUNT(net.bias), "bias");
+    check_gradient(&net, net.x, x_gradient, COUNT(net.x), "x");
+    check_gradient(&net, net.w, w_gradient, COUNT(net.w), "w");
+    free(g);
+    free(dbias);
+    free(x_gradient);
+    free(w_gradient);
+}
+
+static void gradients_equal_central_differences(void) {
+    gemmepi_epilogue activation;
+    for (activation = GEMMEPI_RELU; activation <= GEMMEPI_MISH; activation++) {
+        check_network(activation, 0);
+        check_network(activation, 1);
+    }
+}
+
+static void gradients_of_gates_equal_central_differences(void) {
+    gemmepi_epilogue activation;
+    int upstream;
+    for (activation = GEMMEPI_NONE; activation <= GEMMEPI_MISH; activation++)
+        for (upstream = 0; upstream < 2; upstream++) {
+            check_network(activation | GEMMEPI_GATED, upstream);
+            check_network(activation | GEMMEPI_GATED | GEMMEPI_GATE_FIRST, upstream);
+        }
 }
 
 /* >>edges */
 
 static void no_terms_leave_beta_c_and_the_epilogue(void) {
     static const gemmepi_epilogue epilogues[] = {
-        GEMMEPI_GELU_ERF | GEMMEPI_BIAS | GEMMEPI_AUX, GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+        GEMMEPI_GELU_ERF | GEMMEPI_BIAS | GEMMEPI_AUX,
+        GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
         GEMMEPI_RELU | GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_A,
-        GEMMEPI_NONE | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE};
+        GEMMEPI_NONE | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS | GEMMEPI_AUX,
+        GEMMEPI_GELU_ERF | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BGRAD,
+        GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS};
     int t, e, layout;
     for (t = 0; t < COUNT(plain_types); t++)
         for (e = 0; e < COUNT(epilogues); e++)
@@ -1441,8 +1819,13 @@ static void no_terms_leave_beta_c_and_the_epilogue(void) {
 
 static void alpha_zero_leaves_beta_c_and_the_epilogue(void) {
     static const int64_t sizes[][3] = {{3, 1, 106}, {1, 3, 106}, {1, 1, 50}, {40, 33, 64}};
-    static const gemmepi_epilogue epilogues[] = {GEMMEPI_NONE, GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD,
-                                                 GEMMEPI_RELU | GEMMEPI_BIAS};
+    static const gemmepi_epilogue epilogues[] = {GEMMEPI_NONE,
+                                                 GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD,
+                                                 GEMMEPI_RELU | GEMMEPI_BIAS,
+                                                 GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS,
+                                                 GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD,
+                                                 GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD |
+                                                     GEMMEPI_UPSTREAM};
     int t, e, size, way;
     for (t = 0; t < COUNT(plain_types); t++)
         for (e = 0; e < COUNT(epilogues); e++)
@@ -1460,8 +1843,14 @@ static void alpha_zero_leaves_beta_c_and_the_epilogue(void) {
 static void an_empty_product_writes_nothing(void) {
     static const int64_t empty[][4] = {{0, 5, 3, 1}, {5, 0, 3, 1}, {5, 6, 3, 0}, {0, 0, 0, 1}, {0, 5, 3, 2}};
     static const gemmepi_epilogue epilogues[] = {
-        GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX, GEMMEPI_NONE | GEMMEPI_BGRAD,
-        GEMMEPI_RELU | GEMMEPI_AUX | GEMMEPI_BGRAD_A, GEMMEPI_NONE | GEMMEPI_BGRAD_B};
+        GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX,
+        GEMMEPI_NONE | GEMMEPI_BGRAD,
+        GEMMEPI_RELU | GEMMEPI_AUX | GEMMEPI_BGRAD_A,
+        GEMMEPI_NONE | GEMMEPI_BGRAD_B,
+        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX | GEMMEPI_BIAS,
+        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BGRAD,
+        GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BGRAD};
     int i, e, way;
     for (i = 0; i < COUNT(empty); i++)
         for (e = 0; e < COUNT(epilogues); e++)
@@ -1469,6 +1858,7 @@ static void an_empty_product_writes_nothing(void) {
                 problem p =
                     typed(way & 1 ? &f32 : &bf16, empty[i][0], empty[i][1], empty[i][2], epilogues[e]);
                 p.desc.batch = empty[i][3];
+                problem_make_even(&p);
                 p.by_plan = way >> 1;
                 if (way & 1 || p.desc.batch > 1)
                     problem_space_out(&p, 1);
@@ -1481,7 +1871,8 @@ static void beta_zero_never_reads_c(void) {
     for (t = 0; t < COUNT(plain_types); t++)
         for (way = 0; way < 8;
              way++) { /* C full of NaN or NULL, beta on the host or the device, one shot or plan */
-            problem p = typed(plain_types[t], 19, 24, 16, GEMMEPI_SILU | GEMMEPI_BIAS);
+            problem p =
+                typed(plain_types[t], 19, 24, 16, GEMMEPI_SILU | GEMMEPI_BIAS | (t % 2 ? GEMMEPI_GATED : 0));
             problem_scale(&p, 0.7, 0);
             p.no_c = way & 1;
             p.desc.flags = way & 2 && !p.no_c ? GEMMEPI_DEVICE_SCALARS : 0;
@@ -1494,7 +1885,8 @@ static void scalars_on_the_device_are_those_of_the_host(void) {
     int t, way;
     for (t = 0; t < COUNT(plain_types); t++)
         for (way = 0; way < 4; way++) {
-            problem p = typed(plain_types[t], 19, 24, 16, GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD);
+            problem p = typed(plain_types[t], 19, 24, 16,
+                              GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD | (t % 2 ? 0 : GEMMEPI_GATED));
             problem_scale(&p, 0.7, -1.3);
             p.has_beta = way & 1;
             p.beta = p.has_beta ? p.beta : 0;
@@ -1541,6 +1933,55 @@ static void c_residual_and_aux_may_be_d(void) {
         }
 }
 
+/* Those of c, residual and aux that have d's shape, in all combinations. */
+static void what_has_the_shape_of_d_may_be_d(void) {
+    static const int which[] = {T_C, T_RESIDUAL, T_AUX};
+    static const types *const kinds[] = {&f64, &f32, &f16, &bf16, &e4m3_alone, &i8, &e5m2_e4m3_to_e5m2};
+    static const gemmepi_epilogue epilogues[] = {
+        GEMMEPI_GELU_TANH | GEMMEPI_GATED | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
+        GEMMEPI_GELU_TANH | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL,
+        GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL |
+            GEMMEPI_BGRAD,
+        GEMMEPI_GELU_TANH | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_RESIDUAL,
+        GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_RESIDUAL};
+    int t, e, subset, i;
+    for (t = 0; t < COUNT(kinds); t++)
+        for (e = 0; e < COUNT(epilogues); e++)
+            for (subset = 1; subset < 16; subset++) {
+                problem p = typed(kinds[t], 44, 38, 20, epilogues[e]);
+                p.desc.order = (gemmepi_order)(subset >> 3);
+                p.desc.batch = 2;
+                problem_space_out(&p, 3);
+                problem_scale(&p, 1, 0.5);
+                if (t % 2 == 0)
+                    add_scales(&p, GEMMEPI_SCALE_TENSOR, GEMMEPI_SCALE_TENSOR);
+                for (i = 0; i < 3; i++)
+                    p.in_place[which[i]] = (subset >> i & 1) && problem_fits_d(&p, which[i]) &&
+                                           !(which[i] == T_AUX && problem_has(&p, GEMMEPI_AUX));
+                holds(&p);
+            }
+}
+
+/* With GATED c that is left zero is dense, its items too, whatever d is. */
+static void a_c_left_zero_is_dense_beside_a_gate(void) {
+    static const gemmepi_epilogue epilogues[] = {GEMMEPI_SILU | GEMMEPI_GATED,
+                                                 GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD};
+    int e, layout, scaled;
+    for (e = 0; e < COUNT(epilogues); e++)
+        for (layout = 0; layout < LAYOUTS; layout++)
+            for (scaled = 0; scaled < 2; scaled++) {
+                problem p = typed(scaled ? &i8 : &f32, 13, 18, 7, epilogues[e]);
+                lay_out(&p, layout);
+                p.desc.batch = 3;
+                problem_space_out(&p, 5);
+                problem_scale(&p, 1, 0.5);
+                memset(&p.desc.c, 0, sizeof p.desc.c);
+                if (scaled)
+                    p.desc.c.scale.mode = GEMMEPI_SCALE_TENSOR;
+                holds(&p);
+            }
+}
+
 static void a_relaxed_gradient_may_overwrite_its_aux(void) {
     int t, layout;
     for (t = 0; t < COUNT(plain_types); t++)
@@ -1558,7 +1999,14 @@ static void bias_grad_is_per_item_or_the_sum_over_the_batch(void) {
     static const gemmepi_epilogue epilogues[] = {
         GEMMEPI_NONE | GEMMEPI_BGRAD,
         GEMMEPI_TANH | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE,
-        GEMMEPI_NONE | GEMMEPI_BGRAD_A, GEMMEPI_SILU | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE};
+        GEMMEPI_NONE | GEMMEPI_BGRAD_A,
+        GEMMEPI_SILU | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_NONE | GEMMEPI_GATED | GEMMEPI_BGRAD,
+        GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BGRAD,
+        GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BGRAD_A,
+        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE};
     int t, e, way;
     for (t = 0; t < COUNT(all_types); t++)
         for (e = 0; e < COUNT(epilogues); e++)
@@ -1637,11 +2085,48 @@ static void the_aux_of_forward_feeds_backward(void) {
             }
 }
 
+/* The aux of a forward gate, both halves of it, feeds the backward one; and the upstream gradient that this makes of
+   one product is what UPSTREAM makes of the other. */
+static void saved_and_recomputed_gates_have_the_same_gradients(void) {
+    gemmepi_epilogue gate;
+    int layout, upstream, i, first;
+    for (gate = GEMMEPI_NONE; gate <= GEMMEPI_MISH; gate++)
+        for (first = 0; first < 2; first++)
+            for (layout = 0; layout < LAYOUTS; layout++) {
+                gemmepi_epilogue e = gate | GEMMEPI_GATED | (first ? GEMMEPI_GATE_FIRST : 0);
+                problem p = typed(&f64, 10, 12, 9, e | GEMMEPI_AUX | GEMMEPI_BIAS), back;
+                double *saved, *dy, *g[2];
+                lay_out(&p, layout);
+                saved = answer(&p, T_AUX);
+                back = typed(&f64, layout % 2 ? 5 : 10, layout % 2 ? 12 : 6, 7, GEMMEPI_NONE);
+                lay_out(&back, layout);
+                dy = answer(&back, T_D);
+                back.desc.epilogue = e | GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
+                back.given[T_AUX] = saved;
+                g[0] = answer(&back, T_D);
+                p.desc.epilogue = e | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
+                p.given[T_AUX] = dy;
+                g[1] = answer(&p, T_D);
+                for (i = 0; i < 120; i++)
+                    CHECK(fabs(g[0][i] - g[1][i]) <= 1e-13 * (1 + fabs(g[0][i])),
+                          "%s: element %d is %.17g saved and %.17g anew", problem_line(&p).text, i, g[0][i],
+                          g[1][i]);
+                for (upstream = 0; upstream < 2; upstream++)
+                    free(g[upstream]);
+                free(saved);
+                free(dy);
+            }
+}
+
 /* >>bits */
 
-static const gemmepi_epilogue bit_epilogues[] = {GEMMEPI_NONE, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX,
+static const gemmepi_epilogue bit_epilogues[] = {GEMMEPI_NONE,
+                                                 GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX,
                                                  GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
-                                                 GEMMEPI_NONE | GEMMEPI_BGRAD_B};
+                                                 GEMMEPI_NONE | GEMMEPI_BGRAD_B,
+                                                 GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS | GEMMEPI_AUX,
+                                                 GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD |
+                                                     GEMMEPI_BGRAD};
 
 static const types *const bit_types[] = {&f64, &f32, &f16, &bf16, &e4m3_to_bf16, &i8_to_f32};
 
@@ -1741,15 +2226,22 @@ static void the_oracle_rounds_to_nearest_even(void) {
 
 static void run_all(void) {
     RUN(small_integers_are_exact);
+    RUN(small_integers_make_exact_gates);
     RUN(strict_f32_keeps_the_bits_that_tf32_drops);
     RUN(worked_forward_cases_come_out);
+    RUN(worked_gates_come_out);
     RUN(worked_backward_cases_come_out);
     RUN(worked_batched_gradients_come_out);
     RUN(gradients_equal_central_differences);
+    RUN(gradients_of_gates_equal_central_differences);
+    RUN(saved_and_recomputed_gates_have_the_same_gradients);
     RUN(special_values_pass_through_every_activation);
     RUN(special_values_pass_through_every_derivative);
+    RUN(special_values_pass_through_every_gate);
     RUN(tails_keep_their_relative_precision);
+    RUN(gates_keep_their_relative_precision_in_the_tails);
     RUN(relu_backward_selects_so_that_infinity_times_zero_does_not_arise);
+    RUN(a_gate_of_relu_selects_so_that_infinity_times_zero_does_not_arise);
     RUN(the_two_gelus_are_told_apart);
     RUN(no_terms_leave_beta_c_and_the_epilogue);
     RUN(alpha_zero_leaves_beta_c_and_the_epilogue);
@@ -1757,6 +2249,8 @@ static void run_all(void) {
     RUN(beta_zero_never_reads_c);
     RUN(scalars_on_the_device_are_those_of_the_host);
     RUN(c_residual_and_aux_may_be_d);
+    RUN(what_has_the_shape_of_d_may_be_d);
+    RUN(a_c_left_zero_is_dense_beside_a_gate);
     RUN(a_relaxed_gradient_may_overwrite_its_aux);
     RUN(bias_grad_is_per_item_or_the_sum_over_the_batch);
     RUN(the_backward_of_none_multiplies_by_one);
@@ -1765,6 +2259,7 @@ static void run_all(void) {
     RUN(a_repeated_run_gives_the_same_bits);
     RUN(one_shot_gives_the_bits_of_the_plan);
     RUN(typical_errors_are_those_of_rounding_once);
+    RUN(typical_errors_of_gates_are_those_of_rounding_once);
     RUN(edges_hold_for_8_bits_and_mixed_types);
     RUN(small_integers_are_exact_for_8_bits_and_mixed_types);
     RUN(stores_of_8_bits_round_to_even_and_saturate);
@@ -1773,6 +2268,7 @@ static void run_all(void) {
     RUN(the_bias_is_added_before_rounding);
     RUN(every_pair_of_scale_modes_holds);
     RUN(scale_modes_hold_for_other_operands);
+    RUN(scale_modes_hold_for_gates);
     RUN(sums_of_operands_are_of_scaled_values);
     RUN(each_item_of_a_batch_has_its_own_scales_or_all_share_them);
     RUN(c_d_aux_and_residual_have_scales);
@@ -1780,15 +2276,18 @@ static void run_all(void) {
     RUN(amax_is_the_largest_magnitude_before_scaling_and_rounding);
     RUN(a_nan_anywhere_is_the_amax);
     RUN(amax_holds_over_many_tiles_and_items);
+    RUN(amax_is_of_both_halves_before_the_gate_and_of_its_result);
     RUN(i32_results_are_exact);
     RUN(i32_results_wrap_around);
     RUN(i32_results_with_alpha_and_beta_wrap_around);
     RUN(long_sums_of_i8_are_exact);
     RUN(scalars_on_the_device_are_rounded_for_i32);
     RUN(every_epilogue_holds_for_8_bits);
+    RUN(gates_hold_for_8_bits_and_mixed_types);
     RUN(mixed_and_8_bit_types_hold_at_multiples_of_16);
     RUN(mixed_and_8_bit_types_hold_at_other_sizes);
     RUN(long_sums_of_8_bits_are_within_the_bound);
+    RUN(gates_and_upstream_gradients_are_within_the_bound);
     RUN(f64_products_are_within_the_bound);
     RUN(f32_products_are_within_the_bound);
     RUN(tf32_products_are_within_the_bound);

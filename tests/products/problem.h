@@ -195,7 +195,40 @@ static int problem_is_empty(const problem *p) {
 }
 
 static int problem_has_mask(const problem *p) {
-    return problem_activation(p) == GEMMEPI_RELU && problem_has(p, GEMMEPI_AUX | GEMMEPI_BACKWARD);
+    return oracle_has_mask(p->desc.epilogue);
+}
+
+/* The rows and columns of op() of a matrix. */
+typedef struct extents {
+    int64_t rows, columns;
+} extents;
+
+static extents problem_extents(const problem *p, int t) {
+    const gemmepi_matmul_desc *d = &p->desc;
+    gemmepi_epilogue e = d->epilogue;
+    extents x;
+    int64_t *along = d->order == GEMMEPI_COLUMN_MAJOR ? &x.rows : &x.columns; /* the halves, and the bias */
+    x.rows = t == T_B ? d->k : d->m;
+    x.columns = t == T_A ? d->k : d->n;
+    if (t == T_D || t == T_RESIDUAL)
+        *along = oracle_result_extent(e, *along);
+    if (t == T_AUX)
+        *along = oracle_aux_extent(e, *along);
+    return x;
+}
+
+/* t has d's shape, so that it may be exactly d. */
+static int problem_fits_d(const problem *p, int t) {
+    extents x = problem_extents(p, t), d = problem_extents(p, T_D);
+    return x.rows == d.rows && x.columns == d.columns;
+}
+
+/* Halves that the product makes are of one length. */
+static void problem_make_even(problem *p) {
+    if (oracle_makes_halves(p->desc.epilogue) && p->desc.order == GEMMEPI_COLUMN_MAJOR)
+        p->desc.m += p->desc.m % 2;
+    else if (oracle_makes_halves(p->desc.epilogue))
+        p->desc.n += p->desc.n % 2;
 }
 
 static int problem_bgrad_along_rows(const problem *p) {
@@ -260,12 +293,19 @@ static gemmepi_scale problem_scale_of(const problem *p, int t) {
     return problem_matrix(&copy, t)->scale;
 }
 
+/* Elements of one bias or bias_grad. */
+static int64_t problem_length(const problem *p, int t) {
+    extents x = problem_extents(p, t == T_BIAS_GRAD && problem_has(p, GEMMEPI_BGRAD) ? T_D : T_C);
+    int by_rows = t == T_BIAS ? p->desc.order == GEMMEPI_COLUMN_MAJOR : problem_bgrad_along_rows(p);
+    return by_rows ? x.rows : x.columns;
+}
+
 static int64_t problem_outer(const problem *p, int t) {
     return t == T_B || t == T_SCALE_B ? p->desc.n : p->desc.m;
 }
 
-static void matrix_space_out(gemmepi_matrix *matrix, const problem *p, int64_t rows, int64_t columns,
-                             int64_t pad) {
+static void matrix_space_out(gemmepi_matrix *matrix, const problem *p, int t, int64_t pad) {
+    int64_t rows = problem_extents(p, t).rows, columns = problem_extents(p, t).columns;
     int along_rows = (p->desc.order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
     matrix->ld = (along_rows ? columns : rows) + pad;
     matrix->ld += matrix->ld == 0;
@@ -277,18 +317,18 @@ static void matrix_space_out(gemmepi_matrix *matrix, const problem *p, int64_t r
    item. */
 static void problem_space_out(problem *p, int64_t pad) {
     gemmepi_matmul_desc *d = &p->desc;
-    matrix_space_out(&d->a, p, d->m, d->k, pad);
-    matrix_space_out(&d->b, p, d->k, d->n, pad);
-    matrix_space_out(&d->c, p, d->m, d->n, pad);
-    matrix_space_out(&d->d, p, d->m, d->n, pad);
-    matrix_space_out(&d->aux, p, d->m, d->n, pad);
-    matrix_space_out(&d->residual, p, d->m, d->n, pad);
+    matrix_space_out(&d->a, p, T_A, pad);
+    matrix_space_out(&d->b, p, T_B, pad);
+    matrix_space_out(&d->c, p, T_C, pad);
+    matrix_space_out(&d->d, p, T_D, pad);
+    matrix_space_out(&d->aux, p, T_AUX, pad);
+    matrix_space_out(&d->residual, p, T_RESIDUAL, pad);
     if (problem_has_mask(p)) {
         d->aux.ld = (d->aux.ld + 127) / 128 * 128;
         d->aux.batch_stride = d->aux.ld * (d->order ? d->n : d->m) + 128;
     }
     d->bias.batch_stride = (d->order ? d->m : d->n) + pad;
-    d->bias_grad.batch_stride = d->m + d->n + pad;
+    d->bias_grad.batch_stride = (d->m + d->n) * (problem_has(p, GEMMEPI_GATED) ? 2 : 1) + pad;
 }
 
 /* Gives every item of the batch scales of its own. */
@@ -330,12 +370,13 @@ static void line_add_epilogue(sentence *l, gemmepi_epilogue epilogue) {
     static const char *const activations[] = {
         "NONE",       "RELU", "GELU_TANH",    "GELU_ERF",   "SILU",     "SIGMOID",   "TANH",
         "LEAKY_RELU", "ELU",  "SQUARED_RELU", "QUICK_GELU", "SOFTPLUS", "HARDSWISH", "MISH"};
-    static const char *const flags[] = {"BIAS",    "AUX",     "BACKWARD",         "RESIDUAL", "BGRAD",
-                                        "BGRAD_A", "BGRAD_B", "BGRAD_ACCUMULATE", "GATED",    "GATE_FIRST"};
+    static const char *const flags[] = {"BIAS",  "AUX",        "BACKWARD", "RESIDUAL",
+                                        "BGRAD", "BGRAD_A",    "BGRAD_B",  "BGRAD_ACCUMULATE",
+                                        "GATED", "GATE_FIRST", "UPSTREAM"};
     unsigned activation = epilogue & GEMMEPI_ACTIVATION_MASK, bit;
     line_add(l, " %s",
              activation < sizeof activations / sizeof *activations ? activations[activation] : "unknown");
-    for (bit = 0; bit < 10; bit++)
+    for (bit = 0; bit < sizeof flags / sizeof *flags; bit++)
         if (epilogue & GEMMEPI_BIAS << bit)
             line_add(l, "|%s", flags[bit]);
 }
@@ -407,8 +448,9 @@ typedef struct run {
     unsigned char *writable;       /* the bits of each byte that may change    */
 } run;
 
-static void tensor_matrix(tensor *t, const problem *p, gemmepi_matrix matrix, gemmepi_dtype dtype,
-                          int64_t rows, int64_t columns) {
+static void tensor_matrix(tensor *t, const problem *p, int which, gemmepi_matrix matrix) {
+    gemmepi_dtype dtype = problem_dtype(p, which);
+    int64_t rows = problem_extents(p, which).rows, columns = problem_extents(p, which).columns;
     int along_rows = (p->desc.order == GEMMEPI_ROW_MAJOR) != (matrix.transposed != 0);
     int64_t length = along_rows ? columns : rows;
     int64_t dense = dtype == GEMMEPI_DTYPE_DEFAULT ? (length + 127) / 128 * 128 : length;
@@ -420,25 +462,28 @@ static void tensor_matrix(tensor *t, const problem *p, gemmepi_matrix matrix, ge
     t->used = 1;
 }
 
-static void tensor_vector(tensor *t, const problem *p, gemmepi_vector vector, gemmepi_dtype dtype,
-                          int along_rows) {
+static void tensor_vector(tensor *t, const problem *p, int which, gemmepi_vector vector, int along_rows) {
     view at = {NULL, GEMMEPI_DTYPE_DEFAULT, 0, 0, 0};
-    at.dtype = dtype;
+    at.dtype = problem_dtype(p, which);
     at.row = along_rows;
     at.column = !along_rows;
     at.item = vector.batch_stride;
     t->at = at;
     t->items = vector.batch_stride == 0 && p->desc.batch > 1 ? 1 : p->desc.batch;
-    t->rows = along_rows ? p->desc.m : 1;
-    t->columns = along_rows ? 1 : p->desc.n;
+    t->rows = along_rows ? problem_length(p, which) : 1;
+    t->columns = along_rows ? 1 : problem_length(p, which);
     t->used = 1;
 }
 
-/* c, all zero but for its scale, has d's layout. */
+/* c, all zero but for its scale, has d's layout; with GATED it is dense. */
 static gemmepi_matrix problem_c(const problem *p) {
-    const gemmepi_matrix *c = &p->desc.c;
-    int all_zero = c->dtype == 0 && c->transposed == 0 && c->ld == 0 && c->batch_stride == 0;
-    return all_zero ? p->desc.d : *c;
+    gemmepi_matrix c = p->desc.c;
+    int all_zero = c.dtype == 0 && c.transposed == 0 && c.ld == 0 && c.batch_stride == 0;
+    if (all_zero && problem_has(p, GEMMEPI_GATED))
+        c.batch_stride = p->desc.m * p->desc.n;
+    else if (all_zero)
+        c = p->desc.d;
+    return c;
 }
 
 /* A number or a few, dense. */
@@ -480,24 +525,21 @@ static void run_describe_numbers(run *r, const problem *p) {
 static void run_describe(run *r, const problem *p) {
     const gemmepi_matmul_desc *desc = &p->desc;
     tensor *t = r->tensors;
-    int64_t m = desc->m, n = desc->n, k = desc->k;
-    tensor_matrix(t + T_A, p, desc->a, problem_dtype(p, T_A), m, k);
-    tensor_matrix(t + T_B, p, desc->b, problem_dtype(p, T_B), k, n);
-    tensor_matrix(t + T_D, p, desc->d, problem_dtype(p, T_D), m, n);
+    tensor_matrix(t + T_A, p, T_A, desc->a);
+    tensor_matrix(t + T_B, p, T_B, desc->b);
+    tensor_matrix(t + T_D, p, T_D, desc->d);
     t[T_D].written = 1;
     if (p->has_beta && !p->no_c)
-        tensor_matrix(t + T_C, p, problem_c(p), problem_dtype(p, T_C), m, n);
+        tensor_matrix(t + T_C, p, T_C, problem_c(p));
     if (problem_has(p, GEMMEPI_AUX | GEMMEPI_BACKWARD))
-        tensor_matrix(t + T_AUX, p, desc->aux, problem_dtype(p, T_AUX), m, n);
+        tensor_matrix(t + T_AUX, p, T_AUX, desc->aux);
     t[T_AUX].written = problem_has(p, GEMMEPI_AUX);
     if (problem_has(p, GEMMEPI_RESIDUAL))
-        tensor_matrix(t + T_RESIDUAL, p, desc->residual, problem_dtype(p, T_RESIDUAL), m, n);
+        tensor_matrix(t + T_RESIDUAL, p, T_RESIDUAL, desc->residual);
     if (problem_has(p, GEMMEPI_BIAS))
-        tensor_vector(t + T_BIAS, p, desc->bias, problem_dtype(p, T_BIAS),
-                      desc->order == GEMMEPI_COLUMN_MAJOR);
+        tensor_vector(t + T_BIAS, p, T_BIAS, desc->bias, desc->order == GEMMEPI_COLUMN_MAJOR);
     if (problem_has(p, GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
-        tensor_vector(t + T_BIAS_GRAD, p, desc->bias_grad, problem_dtype(p, T_BIAS_GRAD),
-                      problem_bgrad_along_rows(p));
+        tensor_vector(t + T_BIAS_GRAD, p, T_BIAS_GRAD, desc->bias_grad, problem_bgrad_along_rows(p));
     t[T_BIAS_GRAD].written = 1;
     run_describe_numbers(r, p);
 }
@@ -821,10 +863,11 @@ static oracle_problem run_oracle(const run *r, const problem *p) {
     o.parameter = oracle_parameter(o.activation, p->desc.activation_parameter);
     o.flags = p->desc.epilogue & ~GEMMEPI_ACTIVATION_MASK;
     o.tf32 = p->desc.compute == GEMMEPI_COMPUTE_TF32;
-    o.relaxed = (p->desc.flags & GEMMEPI_RELAXED) != 0;
+    o.relaxed = (p->desc.flags & GEMMEPI_RELAXED) && !problem_has(p, GEMMEPI_GATED | GEMMEPI_UPSTREAM);
     o.fast = (p->desc.flags & GEMMEPI_FAST_ACCUMULATION) != 0;
     o.exact = p->fill == INTEGERS || p->fill == TWELVE_BITS;
     o.bgrad_rows = problem_bgrad_along_rows(p);
+    o.gate_rows = p->desc.order == GEMMEPI_COLUMN_MAJOR;
     o.alpha = p->alpha;
     o.beta = p->beta;
     o.a = t[T_A].at;
@@ -940,6 +983,8 @@ static int run_compare_needs(test_device *device, const run *r, const problem *p
             needs.writes_bias_grad == t[T_BIAS_GRAD].used &&
             needs.accumulates_bias_grad == problem_has(p, GEMMEPI_BGRAD_ACCUMULATE) &&
             needs.aux_is_mask == problem_has_mask(p);
+    right = right && (!t[T_BIAS].used || needs.bias_length == t[T_BIAS].rows * t[T_BIAS].columns) &&
+            (!t[T_BIAS_GRAD].used || needs.bias_grad_length == t[T_BIAS_GRAD].rows * t[T_BIAS_GRAD].columns);
     if (!problem_is_empty(p))
         right = right && needs.bias_bytes == t[T_BIAS].bytes && needs.aux_bytes == t[T_AUX].bytes &&
                 needs.residual_bytes == t[T_RESIDUAL].bytes &&
@@ -952,7 +997,8 @@ static int run_compare_needs(test_device *device, const run *r, const problem *p
 
 /* Room for the answers to a problem, to be freed. */
 static answers answers_make(const oracle_problem *o) {
-    size_t elements = (size_t)(o->batch * o->m * o->n + 1), sums = (size_t)(o->batch * (o->m + o->n) + 1);
+    size_t elements = (size_t)(2 * o->batch * o->m * o->n + 1),
+           sums = (size_t)(2 * o->batch * (o->m + o->n) + 1);
     answers x;
     memset(&x, 0, sizeof x);
     x.d = malloc(sizeof *x.d * elements);
@@ -1134,6 +1180,15 @@ static void random_epilogue(problem *p, rng *r) {
     p->desc.flags |= rng_one_in(r, 5) ? GEMMEPI_RELAXED : 0;
 }
 
+/* A gate, and an upstream gradient in place of a saved pre-activation. Column-major halves need an even m. */
+static void random_gate(problem *p, rng *r) {
+    int gated = rng_one_in(r, 3), first = rng_one_in(r, 2), upstream = rng_one_in(r, gated ? 2 : 5);
+    if (gated)
+        p->desc.epilogue |= GEMMEPI_GATED | (first ? GEMMEPI_GATE_FIRST : 0);
+    if (upstream && problem_has(p, GEMMEPI_BACKWARD))
+        p->desc.epilogue |= GEMMEPI_UPSTREAM;
+}
+
 static void random_flags(problem *p, rng *r) {
     int fp8 = oracle_is_fp8(problem_dtype(p, T_A)) && oracle_is_fp8(problem_dtype(p, T_B));
     int fast = rng_one_in(r, 3), amax_d = rng_one_in(r, 4), amax_aux = rng_one_in(r, 3);
@@ -1164,8 +1219,8 @@ static void random_sizes(problem *p, rng *r) {
 
 /* Rows dense or with a gap; items one after the other, interleaved as the heads of an attention are, or
    all one. */
-static void random_layout(gemmepi_matrix *matrix, const problem *p, rng *r, int64_t rows, int64_t columns,
-                          int input) {
+static void random_layout(gemmepi_matrix *matrix, const problem *p, rng *r, int t, int input) {
+    int64_t rows = problem_extents(p, t).rows, columns = problem_extents(p, t).columns;
     int along_rows = (p->desc.order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
     int64_t length = along_rows ? columns : rows, lines = along_rows ? rows : columns, batch = p->desc.batch;
     int64_t ld = rng_one_in(r, 3)   ? length
@@ -1204,21 +1259,22 @@ static void random_layouts(problem *p, rng *r) {
     d->order = rng_one_in(r, 2) ? GEMMEPI_ROW_MAJOR : GEMMEPI_COLUMN_MAJOR;
     d->a.transposed = rng_one_in(r, 2);
     d->b.transposed = rng_one_in(r, 2);
-    random_layout(&d->a, p, r, d->m, d->k, 1);
-    random_layout(&d->b, p, r, d->k, d->n, 1);
-    random_layout(&d->d, p, r, d->m, d->n, 0);
-    random_layout(&d->residual, p, r, d->m, d->n, 1);
+    problem_make_even(p);
+    random_layout(&d->a, p, r, T_A, 1);
+    random_layout(&d->b, p, r, T_B, 1);
+    random_layout(&d->d, p, r, T_D, 0);
+    random_layout(&d->residual, p, r, T_RESIDUAL, 1);
     if (rng_one_in(r, 2))
-        random_layout(&d->c, p, r, d->m, d->n, 1);
+        random_layout(&d->c, p, r, T_C, 1);
     else
         memset(&d->c, 0, sizeof d->c);
     if (mask) {
         d->aux.dtype = GEMMEPI_DTYPE_DEFAULT;
         random_mask_layout(&d->aux, p, r, backward);
     } else
-        random_layout(&d->aux, p, r, d->m, d->n, backward);
-    d->bias.batch_stride = random_vector_stride(r, d->order ? d->m : d->n);
-    d->bias_grad.batch_stride = random_vector_stride(r, problem_bgrad_along_rows(p) ? d->m : d->n);
+        random_layout(&d->aux, p, r, T_AUX, backward);
+    d->bias.batch_stride = random_vector_stride(r, problem_length(p, T_BIAS));
+    d->bias_grad.batch_stride = random_vector_stride(r, problem_length(p, T_BIAS_GRAD));
 }
 
 static void random_scalars(problem *p, rng *r) {
@@ -1245,11 +1301,11 @@ static void random_small_alpha(problem *p) {
 static void random_in_place(problem *p, rng *r) {
     gemmepi_matmul_desc *d = &p->desc;
     gemmepi_dtype d_dtype = problem_dtype(p, T_D);
-    if (p->has_beta && !p->no_c && rng_one_in(r, 4)) {
+    if (p->has_beta && !p->no_c && rng_one_in(r, 4) && problem_fits_d(p, T_C)) {
         p->in_place[T_C] = 1;
         d->c = d->d;
         d->c.dtype = d_dtype;
-        if (rng_one_in(r, 2) && !oracle_is_fp8(d_dtype))
+        if (rng_one_in(r, 2) && !oracle_is_fp8(d_dtype) && !problem_has(p, GEMMEPI_GATED))
             memset(&d->c, 0, sizeof d->c);
     }
     if (problem_has(p, GEMMEPI_RESIDUAL) && rng_one_in(r, 4)) {
@@ -1257,7 +1313,8 @@ static void random_in_place(problem *p, rng *r) {
         d->residual = d->d;
         d->residual.dtype = d_dtype;
     }
-    if (problem_has(p, GEMMEPI_BACKWARD) && !problem_has_mask(p) && rng_one_in(r, 4)) {
+    if (problem_has(p, GEMMEPI_BACKWARD) && !problem_has_mask(p) && rng_one_in(r, 4) &&
+        problem_fits_d(p, T_AUX)) {
         p->in_place[T_AUX] = 1;
         d->aux = d->d;
     }
@@ -1320,11 +1377,12 @@ static void random_alignment(problem *p, rng *r) {
 
 static problem problem_random(uint64_t seed) {
     problem p = problem_plain(GEMMEPI_F32, 1, 1, 1, 0);
-    rng kernel = rng_seeded(~(seed / 5)), r = rng_seeded(seed);
+    rng kernel = rng_seeded(~(seed / 5)), r = rng_seeded(seed), gate = rng_seeded(~(seed / 5) ^ 0x6a7e);
     p.seed = seed;
     p.fill = (fill)rng_below(&r, 4);
     random_dtypes(&p, &kernel);
     random_epilogue(&p, &kernel);
+    random_gate(&p, &gate);
     random_flags(&p, &kernel);
     random_sizes(&p, &r);
     random_layouts(&p, &r);

@@ -1,0 +1,742 @@
+/* Which layers are refused, with which status and a sentence that names the field, and nothing written; and what looks like
+   it but is accepted. Runs on the devices that GEMMEPI_TEST_DEVICE names; see ../products/problem.h. */
+#include "call.h"
+
+static test_device *here;
+
+/* The call that each case spoils: a good one, all its pointers in the arena. */
+static layer base;
+static image placed;
+static gemmepi_linear_desc desc;
+static gemmepi_linear_args args;
+static int backward; /* the direction of the calls */
+
+enum { M = 6, N = 10, K = 7 };
+
+#define SAVED     GEMMEPI_LINEAR_SAVED
+#define RECOMPUTE GEMMEPI_LINEAR_RECOMPUTE
+#define BIAS      GEMMEPI_LINEAR_BIAS
+
+static void use_layer(layer l) {
+    image_free(&placed);
+    base = l;
+    layer_place(&base, &placed);
+    layer_fill(&base, &placed, 0);
+    layer_fill(&base, &placed, 1);
+    CHECK(image_upload(&placed, here) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    desc = base.desc;
+    args = layer_args(&base, &placed, here, 1);
+    backward = 1;
+}
+
+/* Two items, with gaps; B and what goes with it shared or not. flags beside those of gradients. */
+static layer good(gemmepi_dtype dtype, gemmepi_epilogue activation, uint32_t flags, int items) {
+    layer l = layer_plain(dtype, M, N, K, activation, flags);
+    if (!(flags & ALL_GRADIENTS))
+        l.desc.flags |= ALL_GRADIENTS;
+    layer_pad(&l, 3);
+    layer_spread(&l, 2, items, 2);
+    return l;
+}
+
+static void use_items(gemmepi_epilogue activation, uint32_t flags) {
+    use_layer(good(GEMMEPI_F32, activation, flags, 1));
+}
+
+static void use_shared(gemmepi_epilogue activation, uint32_t flags) {
+    use_layer(good(GEMMEPI_F32, activation, flags, 0));
+}
+
+/* Everything that a layer can have. */
+static void use(void) {
+    use_items(GEMMEPI_SILU, BIAS | SAVED);
+}
+
+static void use_forward(void) {
+    use();
+    backward = 0;
+}
+
+static void use_dtype(gemmepi_dtype dtype) {
+    use_layer(good(dtype, GEMMEPI_SILU, BIAS | SAVED, 1));
+}
+
+/* The weight is a, which items are said to have or not. */
+static void use_column_major(int items) {
+    layer l = layer_plain(GEMMEPI_F32, M, N, K, GEMMEPI_SILU, BIAS | SAVED | ALL_GRADIENTS);
+    l.desc.order = GEMMEPI_COLUMN_MAJOR;
+    layer_pad(&l, 3);
+    layer_spread(&l, 2, items, 2);
+    use_layer(l);
+}
+
+/* Every matrix that may be of 8 bits is, with a scale. */
+static void use_scaled(void) {
+    layer l = layer_plain(GEMMEPI_E4M3, M, N, K, GEMMEPI_SILU, BIAS | SAVED | ALL_GRADIENTS);
+    l.desc.y.dtype = l.desc.preact.dtype = l.desc.dy.dtype = GEMMEPI_E5M2;
+    layer_spread(&l, 2, 1, 0);
+    layer_scale(&l, L_A, GEMMEPI_SCALE_OUTER, 0);
+    layer_scale(&l, L_B, GEMMEPI_SCALE_OUTER, 0);
+    layer_scale(&l, L_Y, GEMMEPI_SCALE_TENSOR, 0);
+    layer_scale(&l, L_PREACT, GEMMEPI_SCALE_TENSOR, 0);
+    layer_scale(&l, L_DY, GEMMEPI_SCALE_TENSOR, 0);
+    use_layer(l);
+}
+
+/* bytes into tensor t */
+static void *at(int t, int64_t bytes) {
+    return (char *)here->arena + placed.data[t] + bytes;
+}
+
+/* >>what is said */
+
+static int is_part_of_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* text has one of the words, which are separated by '|'. */
+static int mentions(const char *text, const char *words) {
+    while (*words) {
+        size_t length = strcspn(words, "|");
+        const char *found;
+        char word[64] = "";
+        memcpy(word, words, length < 63 ? length : 63);
+        for (found = strstr(text, word); found != NULL; found = strstr(found + 1, word))
+            if ((found == text || !is_part_of_word(found[-1])) && !is_part_of_word(found[length]))
+                return 1;
+        words += length + (words[length] == '|');
+    }
+    return 0;
+}
+
+typedef struct refusal {
+    gemmepi_status status;
+    const char *names; /* fields of which the sentence names one */
+    const char *value; /* what it says beside that; NULL: anything */
+    const char *code;  /* how the call was spoilt                */
+} refusal;
+
+static void check_refused(const char *call, gemmepi_status got, refusal want) {
+    const char *text = gemmepi_last_error();
+    CHECK(got == want.status, "%s after '%s' gives %s (%s), want %s", call, want.code,
+          gemmepi_status_name(got), got ? text : "", gemmepi_status_name(want.status));
+    if (got != want.status)
+        return;
+    CHECK(text[0] != 0, "%s after '%s' says nothing", call, want.code);
+    CHECK(mentions(text, want.names), "%s after '%s' does not name %s: %s", call, want.code, want.names,
+          text);
+    CHECK(want.value == NULL || mentions(text, want.value), "%s after '%s' does not say %s: %s", call,
+          want.code, want.value, text);
+}
+
+static void check_untouched(const char *code) {
+    CHECK(image_download(&placed, here) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(memcmp(placed.before, placed.after, placed.size) == 0, "memory changed after '%s'", code);
+}
+
+static gemmepi_status make_plan(gemmepi_layer **plan) {
+    return backward ? gemmepi_linear_backward_plan(here->context, &desc, plan)
+                    : gemmepi_linear_plan(here->context, &desc, plan);
+}
+
+static gemmepi_status at_once(void) {
+    return backward ? gemmepi_linear_backward(here->context, &desc, &args, here->stream)
+                    : gemmepi_linear(here->context, &desc, &args, here->stream);
+}
+
+/* The desc is wrong: no plan, no run. */
+static void refuse_desc(gemmepi_status status, const char *names, const char *value, const char *code) {
+    refusal want = {GEMMEPI_OK, NULL, NULL, NULL};
+    gemmepi_layer *plan = NULL;
+    want.status = status;
+    want.names = names;
+    want.value = value;
+    want.code = code;
+    check_refused("the plan", make_plan(&plan), want);
+    check_refused("the call", at_once(), want);
+    check_untouched(code);
+    gemmepi_linear_destroy(plan);
+}
+
+/* The desc is good, the args are not: a plan, but no run. */
+static void refuse_args(gemmepi_status status, const char *names, const char *value, const char *code) {
+    refusal want = {GEMMEPI_OK, NULL, NULL, NULL};
+    gemmepi_layer *plan = NULL;
+    want.status = status;
+    want.names = names;
+    want.value = value;
+    want.code = code;
+    CHECK(make_plan(&plan) == GEMMEPI_OK, "'%s': %s", code, gemmepi_last_error());
+    if (plan != NULL) {
+        CHECK(gemmepi_linear_prepare(plan, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        check_refused("the run", gemmepi_linear_run(plan, &args, here->stream), want);
+    }
+    check_refused("the call", at_once(), want);
+    check_untouched(code);
+    gemmepi_linear_destroy(plan);
+}
+
+/* REFUSED_DESC(status, fields, value, statements that spoil a good backward) */
+#define REFUSED_DESC(status, names, value, ...)                    \
+    do {                                                           \
+        use();                                                     \
+        __VA_ARGS__;                                               \
+        refuse_desc(GEMMEPI_##status, names, value, #__VA_ARGS__); \
+    } while (0)
+
+#define REFUSED_ARGS(status, names, value, ...)                    \
+    do {                                                           \
+        use();                                                     \
+        __VA_ARGS__;                                               \
+        refuse_args(GEMMEPI_##status, names, value, #__VA_ARGS__); \
+    } while (0)
+
+#define ACCEPTED(...)                                                                   \
+    do {                                                                                \
+        use();                                                                          \
+        __VA_ARGS__;                                                                    \
+        CHECK(at_once() == GEMMEPI_OK, "'%s': %s", #__VA_ARGS__, gemmepi_last_error()); \
+    } while (0)
+
+#define INT64_MAX_TEXT "9223372036854775807"
+
+/* >>nothing given */
+
+static void null_is_refused_by_name(void) {
+    gemmepi_plan_details details;
+    gemmepi_layer *plan = NULL;
+    refusal want = {GEMMEPI_INVALID_ARGUMENT, "context", NULL, "NULL"};
+    use();
+    check_refused("forward", gemmepi_linear(NULL, &desc, &args, NULL), want);
+    check_refused("backward", gemmepi_linear_backward(NULL, &desc, &args, NULL), want);
+    check_refused("plan", gemmepi_linear_plan(NULL, &desc, &plan), want);
+    check_refused("backward_plan", gemmepi_linear_backward_plan(NULL, &desc, &plan), want);
+    want.names = "desc";
+    check_refused("forward", gemmepi_linear(here->context, NULL, &args, NULL), want);
+    check_refused("backward", gemmepi_linear_backward(here->context, NULL, &args, NULL), want);
+    check_refused("plan", gemmepi_linear_plan(here->context, NULL, &plan), want);
+    check_refused("backward_plan", gemmepi_linear_backward_plan(here->context, NULL, &plan), want);
+    want.names = "args";
+    check_refused("forward", gemmepi_linear(here->context, &desc, NULL, NULL), want);
+    check_refused("backward", gemmepi_linear_backward(here->context, &desc, NULL, NULL), want);
+    want.names = "layer";
+    check_refused("plan", gemmepi_linear_plan(here->context, &desc, NULL), want);
+    check_refused("backward_plan", gemmepi_linear_backward_plan(here->context, &desc, NULL), want);
+    check_refused("run", gemmepi_linear_run(NULL, &args, NULL), want);
+    check_refused("prepare", gemmepi_linear_prepare(NULL, NULL), want);
+    check_refused("info", gemmepi_linear_info(NULL, &details), want);
+    CHECK(gemmepi_linear_backward_plan(here->context, &desc, &plan) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    want.names = "args";
+    check_refused("run", gemmepi_linear_run(plan, NULL, NULL), want);
+    want.names = "details";
+    check_refused("info", gemmepi_linear_info(plan, NULL), want);
+    CHECK(gemmepi_linear_explain(NULL, NULL, 0) == 0, "explain of no plan");
+    CHECK(gemmepi_linear_explain(plan, NULL, 0) > 0, "explain without a buffer gives the length");
+    gemmepi_linear_destroy(plan);
+    gemmepi_linear_destroy(NULL);
+    check_untouched("NULL");
+}
+
+static void a_needed_pointer_that_is_missing_is_refused(void) {
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.a", "NULL", use_forward(), args.a = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.b", "NULL", use_forward(), args.b = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.bias", "NULL", use_forward(), args.bias = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.y", "NULL", use_forward(), args.y = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.preact", "NULL", use_forward(), args.preact = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.dy", "NULL", args.dy = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.da", "NULL", args.da = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.db", "NULL", args.db = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.dbias", "NULL", args.dbias = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.a", "NULL", args.a = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.b", "NULL", args.b = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.preact", "NULL", args.preact = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.preact", "NULL", use_items(GEMMEPI_RELU, SAVED), args.preact = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.bias", "NULL", use_items(GEMMEPI_SILU, BIAS | RECOMPUTE),
+                 args.bias = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.a", "NULL", use_items(GEMMEPI_SILU, GEMMEPI_LINEAR_DA | RECOMPUTE),
+                 args.a = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.b", "NULL",
+                 use_items(GEMMEPI_SILU, GEMMEPI_LINEAR_DBIAS | RECOMPUTE), args.b = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.db", "NULL", use_column_major(0), args.db = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.da", "NULL", use_column_major(1), args.da = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.a", "NULL", use_column_major(1), args.a = NULL);
+}
+
+static void an_output_that_was_not_asked_for_is_refused(void) {
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.da", NULL,
+                 use_items(GEMMEPI_SILU, SAVED | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS),
+                 args.da = at(L_Y, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.db", NULL,
+                 use_items(GEMMEPI_SILU, SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DBIAS),
+                 args.db = at(L_Y, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.dbias", NULL,
+                 use_items(GEMMEPI_SILU, SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB),
+                 args.dbias = at(L_Y, 0));
+}
+
+/* One struct of arguments serves both directions. */
+static void what_the_other_direction_takes_may_be_there_or_not(void) {
+    ACCEPTED(use_forward());
+    ACCEPTED(use_forward(), args.dy = NULL, args.da = args.db = args.dbias = NULL);
+    ACCEPTED((void)0);
+    ACCEPTED(args.y = NULL, args.bias = NULL);
+    ACCEPTED(use_items(GEMMEPI_SILU, SAVED | GEMMEPI_LINEAR_DA), args.a = NULL);
+    ACCEPTED(use_items(GEMMEPI_SILU, SAVED | GEMMEPI_LINEAR_DB), args.b = NULL);
+    ACCEPTED(use_items(GEMMEPI_SILU, SAVED | GEMMEPI_LINEAR_DBIAS), args.a = args.b = NULL);
+    ACCEPTED(use_scaled(), args.y = NULL, args.scale_y = NULL);
+    ACCEPTED(use_scaled());
+    ACCEPTED(args.y = args.da); /* backward has no y */
+}
+
+/* >>flags */
+
+static void flags_that_do_not_go_together_are_refused(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "flags|DA|DB|DBIAS", NULL, desc.flags = SAVED | BIAS);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags|DA", NULL, use_items(GEMMEPI_NONE, 0), desc.flags = 0);
+    REFUSED_DESC(INVALID_ARGUMENT, "SAVED|LINEAR_SAVED|GEMMEPI_LINEAR_SAVED", NULL, desc.flags |= RECOMPUTE);
+    REFUSED_DESC(INVALID_ARGUMENT, "SAVED|LINEAR_SAVED|GEMMEPI_LINEAR_SAVED", NULL,
+                 desc.flags &= ~(uint32_t)SAVED);
+    REFUSED_DESC(INVALID_ARGUMENT, "SAVED|LINEAR_SAVED|GEMMEPI_LINEAR_SAVED", NULL,
+                 use_items(GEMMEPI_NONE | GEMMEPI_GATED, 0), (void)0);
+    REFUSED_DESC(INVALID_ARGUMENT, "SAVED|LINEAR_SAVED|GEMMEPI_LINEAR_SAVED", NULL,
+                 use_items(GEMMEPI_NONE, SAVED), (void)0);
+    REFUSED_DESC(INVALID_ARGUMENT, "RECOMPUTE|LINEAR_RECOMPUTE|GEMMEPI_LINEAR_RECOMPUTE", NULL,
+                 use_items(GEMMEPI_NONE, RECOMPUTE), (void)0);
+    REFUSED_DESC(INVALID_ARGUMENT, "ACCUMULATE_DA|LINEAR_ACCUMULATE_DA|GEMMEPI_LINEAR_ACCUMULATE_DA", NULL,
+                 desc.flags = SAVED | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_ACCUMULATE_DA);
+    REFUSED_DESC(INVALID_ARGUMENT, "ACCUMULATE_DB|LINEAR_ACCUMULATE_DB|GEMMEPI_LINEAR_ACCUMULATE_DB", NULL,
+                 desc.flags = SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_ACCUMULATE_DB);
+    REFUSED_DESC(INVALID_ARGUMENT, "ACCUMULATE_DBIAS|LINEAR_ACCUMULATE_DBIAS|GEMMEPI_LINEAR_ACCUMULATE_DBIAS",
+                 NULL, desc.flags = SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_ACCUMULATE_DBIAS);
+    REFUSED_DESC(INVALID_ARGUMENT, "ACCUMULATE_DA|LINEAR_ACCUMULATE_DA|GEMMEPI_LINEAR_ACCUMULATE_DA", NULL,
+                 use_column_major(1), desc.flags = SAVED | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_ACCUMULATE_DA);
+}
+
+static void unknown_flags_are_refused(void) {
+    uint32_t bit;
+    for (bit = 1; bit; bit <<= 1) {
+        int known = (bit & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION)) || (bit >= 0x100 && bit <= 0x10000);
+        if (known)
+            continue;
+        REFUSED_DESC(INVALID_ARGUMENT, "flags", NULL, desc.flags |= bit);
+        REFUSED_DESC(INVALID_ARGUMENT, "flags", NULL, use_forward(), desc.flags |= bit);
+    }
+    ACCEPTED(desc.flags |= GEMMEPI_RELAXED);
+    ACCEPTED(use_scaled(), desc.flags |= GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION);
+}
+
+static void an_activation_is_one_of_the_list_with_gates_or_not(void) {
+    uint32_t bit;
+    for (bit = 0x100; bit; bit <<= 1) {
+        if (bit == GEMMEPI_GATED || bit == GEMMEPI_GATE_FIRST)
+            continue;
+        REFUSED_DESC(INVALID_ARGUMENT, "activation", NULL, desc.activation |= bit);
+        REFUSED_DESC(INVALID_ARGUMENT, "activation", NULL, use_forward(), desc.activation |= bit);
+    }
+    REFUSED_DESC(INVALID_ARGUMENT, "activation", NULL, desc.activation = 14);
+    REFUSED_DESC(INVALID_ARGUMENT, "activation", NULL, desc.activation = 255);
+    REFUSED_DESC(INVALID_ARGUMENT, "activation|GATE_FIRST", NULL,
+                 desc.activation = GEMMEPI_SILU | GEMMEPI_GATE_FIRST);
+    REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", NULL, desc.activation_parameter = 0.5);
+    REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", NULL, desc.activation = GEMMEPI_ELU,
+                 desc.activation_parameter = NAN);
+    REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", NULL, desc.activation = GEMMEPI_ELU,
+                 desc.activation_parameter = INFINITY);
+}
+
+static void what_is_halved_is_even(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "n|desc.n", "9", desc.activation |= GEMMEPI_GATED, desc.n = 9);
+    REFUSED_DESC(INVALID_ARGUMENT, "n|desc.n", "9", use_forward(), desc.activation |= GEMMEPI_GATED,
+                 desc.n = 9);
+    REFUSED_DESC(INVALID_ARGUMENT, "m|desc.m", "5", use_column_major(1), desc.activation |= GEMMEPI_GATED,
+                 desc.m = 5);
+}
+
+static void enums_out_of_range_are_refused(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "order", "2", desc.order = (gemmepi_order)2);
+    REFUSED_DESC(INVALID_ARGUMENT, "order", NULL, use_forward(), desc.order = (gemmepi_order)-1);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", "5", desc.compute = (gemmepi_compute)5);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype|desc.a.dtype", "9", desc.a.dtype = (gemmepi_dtype)9);
+    REFUSED_DESC(INVALID_ARGUMENT, "b.dtype|desc.b.dtype", "9", desc.b.dtype = (gemmepi_dtype)9);
+    REFUSED_DESC(INVALID_ARGUMENT, "y.dtype|desc.y.dtype", "9", use_forward(),
+                 desc.y.dtype = (gemmepi_dtype)9);
+    REFUSED_DESC(INVALID_ARGUMENT, "dy.dtype|desc.dy.dtype", "9", desc.dy.dtype = (gemmepi_dtype)9);
+    REFUSED_DESC(INVALID_ARGUMENT, "preact.dtype|desc.preact.dtype", "9",
+                 desc.preact.dtype = (gemmepi_dtype)9);
+    REFUSED_DESC(INVALID_ARGUMENT, "da.dtype|desc.da.dtype", "9", desc.da.dtype = (gemmepi_dtype)9);
+    REFUSED_DESC(INVALID_ARGUMENT, "db.dtype|desc.db.dtype", "9", desc.db.dtype = (gemmepi_dtype)9);
+    REFUSED_DESC(INVALID_ARGUMENT, "dbias.dtype|desc.dbias.dtype", "9", desc.dbias.dtype = (gemmepi_dtype)9);
+    REFUSED_DESC(INVALID_ARGUMENT, "bias.dtype|desc.bias.dtype", "9", desc.bias.dtype = (gemmepi_dtype)9);
+    REFUSED_DESC(INVALID_ARGUMENT, "g_dtype", "9", desc.g_dtype = (gemmepi_dtype)9);
+    REFUSED_DESC(INVALID_ARGUMENT, "g_dtype", NULL, desc.g_dtype = (gemmepi_dtype)-1);
+}
+
+/* >>sizes and strides */
+
+static void sizes_that_no_memory_has_are_refused(void) {
+    int direction;
+    for (direction = 0; direction < 2; direction++) {
+        REFUSED_DESC(INVALID_ARGUMENT, "m|desc.m", "-1", backward = direction, desc.m = -1);
+        REFUSED_DESC(INVALID_ARGUMENT, "n|desc.n", "-1", backward = direction, desc.n = -1);
+        REFUSED_DESC(INVALID_ARGUMENT, "k|desc.k", "-2", backward = direction, desc.k = -2);
+        REFUSED_DESC(INVALID_ARGUMENT, "batch|desc.batch", "-1", backward = direction, desc.batch = -1);
+        REFUSED_DESC(INVALID_ARGUMENT, "m|desc.m", "-1", use_column_major(1), backward = direction,
+                     desc.m = -1);
+        REFUSED_DESC(INVALID_ARGUMENT, "n|desc.n", "-3", use_column_major(1), backward = direction,
+                     desc.n = -3);
+        REFUSED_DESC(INVALID_ARGUMENT, "m|desc.m", "-9223372036854775808", backward = direction,
+                     desc.m = INT64_MIN);
+        REFUSED_DESC(INVALID_ARGUMENT, "m|a|y|dy|da|preact", INT64_MAX_TEXT, backward = direction,
+                     desc.m = INT64_MAX);
+        REFUSED_DESC(INVALID_ARGUMENT, "batch|a|b|y|dy", INT64_MAX_TEXT, backward = direction,
+                     desc.batch = INT64_MAX);
+        REFUSED_DESC(INVALID_ARGUMENT, "a|a.ld", INT64_MAX_TEXT, backward = direction, desc.a.ld = INT64_MAX);
+        REFUSED_DESC(INVALID_ARGUMENT, "b|b.batch_stride", INT64_MAX_TEXT, backward = direction,
+                     desc.b.batch_stride = INT64_MAX);
+    }
+    REFUSED_DESC(INVALID_ARGUMENT, "y|y.ld", INT64_MAX_TEXT, use_forward(), desc.y.ld = INT64_MAX);
+    REFUSED_DESC(INVALID_ARGUMENT, "dy|dy.ld", INT64_MAX_TEXT, desc.dy.ld = INT64_MAX);
+    REFUSED_DESC(INVALID_ARGUMENT, "da|da.ld", INT64_MAX_TEXT, desc.da.ld = INT64_MAX);
+    REFUSED_DESC(INVALID_ARGUMENT, "db|db.batch_stride", INT64_MAX_TEXT, desc.db.batch_stride = INT64_MAX);
+    REFUSED_DESC(INVALID_ARGUMENT, "dbias|dbias.batch_stride", INT64_MAX_TEXT,
+                 desc.dbias.batch_stride = INT64_MAX);
+}
+
+static void a_leading_dimension_below_its_line_is_refused(void) {
+    int direction;
+    for (direction = 0; direction < 2; direction++) {
+        REFUSED_DESC(INVALID_ARGUMENT, "a.ld|desc.a.ld", "6", backward = direction, desc.a.ld = K - 1);
+        REFUSED_DESC(INVALID_ARGUMENT, "a.ld|desc.a.ld", "5", backward = direction, desc.a.transposed = 1,
+                     desc.a.ld = M - 1);
+        REFUSED_DESC(INVALID_ARGUMENT, "b.ld|desc.b.ld", "9", backward = direction, desc.b.ld = N - 1);
+        REFUSED_DESC(INVALID_ARGUMENT, "preact.ld|desc.preact.ld", "9", backward = direction,
+                     desc.preact.ld = N - 1);
+        REFUSED_DESC(INVALID_ARGUMENT, "preact.ld|desc.preact.ld", "100", use_items(GEMMEPI_RELU, SAVED),
+                     backward = direction, desc.preact.ld = 100);
+        REFUSED_DESC(INVALID_ARGUMENT, "preact.batch_stride|desc.preact.batch_stride", "129",
+                     use_items(GEMMEPI_RELU, SAVED), backward = direction, desc.preact.ld = 128,
+                     desc.preact.batch_stride = 129);
+    }
+    REFUSED_DESC(INVALID_ARGUMENT, "y.ld|desc.y.ld", "9", use_forward(), desc.y.ld = N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "dy.ld|desc.dy.ld", "9", desc.dy.ld = N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "dy.ld|desc.dy.ld", "4", desc.activation |= GEMMEPI_GATED,
+                 desc.dy.ld = N / 2 - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "da.ld|desc.da.ld", "6", desc.da.ld = K - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "db.ld|desc.db.ld", "9", desc.db.ld = N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "db.ld|desc.db.ld", "-10", desc.db.ld = -N);
+    REFUSED_DESC(INVALID_ARGUMENT, "da.ld|desc.da.ld", "5", use_column_major(1), desc.da.ld = M - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "db.ld|desc.db.ld", "6", use_column_major(1), desc.db.ld = K - 1);
+    ACCEPTED(desc.y.ld = N - 1); /* backward has no y */
+    ACCEPTED(use_forward(), desc.dy.ld = N - 1, desc.da.ld = 1, desc.db.ld = -1);
+}
+
+static void strides_below_zero_are_refused(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "a.batch_stride|desc.a.batch_stride", "-1", desc.a.batch_stride = -1);
+    REFUSED_DESC(INVALID_ARGUMENT, "b.batch_stride|desc.b.batch_stride", "-1", desc.b.batch_stride = -1);
+    REFUSED_DESC(INVALID_ARGUMENT, "dy.batch_stride|desc.dy.batch_stride", "-1", desc.dy.batch_stride = -1);
+    REFUSED_DESC(INVALID_ARGUMENT, "da.batch_stride|desc.da.batch_stride", "-1", desc.da.batch_stride = -1);
+    REFUSED_DESC(INVALID_ARGUMENT, "db.batch_stride|desc.db.batch_stride", "-1", desc.db.batch_stride = -1);
+    REFUSED_DESC(INVALID_ARGUMENT, "dbias.batch_stride|desc.dbias.batch_stride", "-1",
+                 desc.dbias.batch_stride = -1);
+    REFUSED_DESC(INVALID_ARGUMENT, "bias.batch_stride|desc.bias.batch_stride", "-1",
+                 use_items(GEMMEPI_SILU, BIAS | RECOMPUTE), desc.bias.batch_stride = -1);
+}
+
+static void only_a_and_b_may_be_transposed(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "y.transposed|desc.y.transposed", NULL, use_forward(),
+                 desc.y.transposed = 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "preact.transposed|desc.preact.transposed", NULL, use_forward(),
+                 desc.preact.transposed = 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "preact.transposed|desc.preact.transposed", NULL,
+                 desc.preact.transposed = 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "dy.transposed|desc.dy.transposed", NULL, desc.dy.transposed = 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "da.transposed|desc.da.transposed", NULL, desc.da.transposed = 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "db.transposed|desc.db.transposed", NULL, desc.db.transposed = 1);
+}
+
+/* >>batches */
+
+static void forms_of_a_batch_are_not_mixed(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "db.batch_stride", NULL, use_shared(GEMMEPI_SILU, BIAS | SAVED),
+                 desc.db.batch_stride = 200);
+    REFUSED_DESC(INVALID_ARGUMENT, "dbias.batch_stride", NULL, use_shared(GEMMEPI_SILU, BIAS | SAVED),
+                 desc.dbias.batch_stride = N);
+    REFUSED_DESC(INVALID_ARGUMENT, "bias.batch_stride", NULL, use_shared(GEMMEPI_SILU, BIAS | RECOMPUTE),
+                 desc.bias.batch_stride = N);
+    REFUSED_DESC(INVALID_ARGUMENT, "db.batch_stride", NULL, desc.db.batch_stride = 0);
+    REFUSED_DESC(INVALID_ARGUMENT, "dbias.batch_stride", NULL, desc.dbias.batch_stride = 0);
+    REFUSED_DESC(INVALID_ARGUMENT, "dbias.batch_stride|bias.batch_stride", NULL, desc.bias.batch_stride = 0);
+    REFUSED_DESC(INVALID_ARGUMENT, "da.batch_stride", NULL, desc.da.batch_stride = 0);
+    REFUSED_DESC(UNSUPPORTED, "da.batch_stride", NULL, use_shared(GEMMEPI_SILU, SAVED),
+                 desc.a.batch_stride = desc.da.batch_stride = 0);
+    REFUSED_DESC(INVALID_ARGUMENT, "da.batch_stride", NULL, use_shared(GEMMEPI_SILU, SAVED),
+                 desc.da.batch_stride = 0);
+    ACCEPTED(desc.a.batch_stride = desc.da.batch_stride = 0);
+    ACCEPTED(desc.a.batch_stride = 0);
+    ACCEPTED(desc.dy.batch_stride = 0);
+    ACCEPTED(desc.bias.batch_stride = desc.dbias.batch_stride = 0);
+    ACCEPTED(use_shared(GEMMEPI_SILU, BIAS | SAVED));
+}
+
+static void in_column_major_order_the_callers_a_and_b_are_named(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "da.batch_stride", NULL, use_column_major(0), desc.da.batch_stride = 200);
+    REFUSED_DESC(INVALID_ARGUMENT, "da.batch_stride", NULL, use_column_major(1), desc.da.batch_stride = 0);
+    REFUSED_DESC(INVALID_ARGUMENT, "db.batch_stride", NULL, use_column_major(1), desc.db.batch_stride = 0);
+    REFUSED_DESC(INVALID_ARGUMENT, "dbias.batch_stride", NULL, use_column_major(0),
+                 desc.dbias.batch_stride = M);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.ld|desc.a.ld", "5", use_column_major(1), desc.a.ld = M - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "b.ld|desc.b.ld", "6", use_column_major(1), desc.b.ld = K - 1);
+    ACCEPTED(use_column_major(0));
+    ACCEPTED(use_column_major(1), desc.b.batch_stride = desc.db.batch_stride = 0);
+}
+
+static void items_of_an_output_that_overlap_are_refused(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "y.batch_stride|y", NULL, use_forward(), desc.y.batch_stride = 0);
+    REFUSED_DESC(INVALID_ARGUMENT, "preact.batch_stride|preact", NULL, use_forward(),
+                 desc.preact.batch_stride = 0);
+    REFUSED_DESC(INVALID_ARGUMENT, "da.batch_stride|da", NULL, desc.da.batch_stride = 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "db.batch_stride|db", NULL, desc.db.batch_stride = 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "dbias.batch_stride|dbias", NULL, desc.dbias.batch_stride = N - 1);
+}
+
+/* >>dtypes and scales */
+
+static void types_that_do_not_go_together_are_refused(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "b.dtype|b", NULL, use_dtype(GEMMEPI_F64), desc.b.dtype = GEMMEPI_F32);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype|b.dtype|a|b", NULL, desc.b.dtype = GEMMEPI_F64);
+    REFUSED_DESC(INVALID_ARGUMENT, "dy.dtype", NULL, use_dtype(GEMMEPI_F64), desc.dy.dtype = GEMMEPI_F32);
+    REFUSED_DESC(INVALID_ARGUMENT, "da.dtype", NULL, use_dtype(GEMMEPI_F64), desc.da.dtype = GEMMEPI_F32);
+    REFUSED_DESC(INVALID_ARGUMENT, "db.dtype", NULL, use_dtype(GEMMEPI_F64), desc.db.dtype = GEMMEPI_F32);
+    REFUSED_DESC(INVALID_ARGUMENT, "dbias.dtype", NULL, use_dtype(GEMMEPI_F64),
+                 desc.dbias.dtype = GEMMEPI_F32);
+    REFUSED_DESC(INVALID_ARGUMENT, "g_dtype", NULL, use_dtype(GEMMEPI_F64), desc.g_dtype = GEMMEPI_F32);
+    REFUSED_DESC(INVALID_ARGUMENT, "g_dtype", NULL, desc.g_dtype = GEMMEPI_F64);
+    REFUSED_DESC(INVALID_ARGUMENT, "g_dtype", NULL, desc.g_dtype = GEMMEPI_E4M3);
+    REFUSED_DESC(INVALID_ARGUMENT, "g_dtype", NULL, desc.g_dtype = GEMMEPI_I32);
+    REFUSED_DESC(INVALID_ARGUMENT, "dy.dtype", NULL, desc.dy.dtype = GEMMEPI_F64);
+    REFUSED_DESC(INVALID_ARGUMENT, "dy.dtype", NULL, desc.dy.dtype = GEMMEPI_I32);
+    REFUSED_DESC(INVALID_ARGUMENT, "da.dtype", NULL, desc.da.dtype = GEMMEPI_F64);
+    REFUSED_DESC(INVALID_ARGUMENT, "da.dtype", NULL, desc.da.dtype = GEMMEPI_E4M3);
+    REFUSED_DESC(INVALID_ARGUMENT, "db.dtype", NULL, desc.db.dtype = GEMMEPI_E5M2);
+    REFUSED_DESC(INVALID_ARGUMENT, "db.dtype", NULL, desc.db.dtype = GEMMEPI_I8);
+    REFUSED_DESC(INVALID_ARGUMENT, "dbias.dtype", NULL, desc.dbias.dtype = GEMMEPI_E4M3);
+    REFUSED_DESC(INVALID_ARGUMENT, "dbias.dtype", NULL, desc.dbias.dtype = GEMMEPI_F64);
+    REFUSED_DESC(INVALID_ARGUMENT, "bias.dtype", NULL, use_forward(), desc.bias.dtype = GEMMEPI_E4M3);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", NULL, desc.compute = GEMMEPI_COMPUTE_F64);
+    REFUSED_DESC(INVALID_ARGUMENT, "compute", NULL, use_dtype(GEMMEPI_F64),
+                 desc.compute = GEMMEPI_COMPUTE_TF32);
+    REFUSED_DESC(INVALID_ARGUMENT, "db.dtype", NULL, use_column_major(1), desc.db.dtype = GEMMEPI_E5M2);
+    REFUSED_DESC(INVALID_ARGUMENT, "da.dtype", NULL, use_column_major(1), desc.da.dtype = GEMMEPI_E5M2);
+}
+
+static void the_backward_of_whole_numbers_is_unsupported(void) {
+    REFUSED_DESC(UNSUPPORTED, "a.dtype|b.dtype|a|b", "I8", desc.a.dtype = GEMMEPI_I8,
+                 desc.y.dtype = desc.dy.dtype = GEMMEPI_F32, desc.da.dtype = desc.db.dtype = GEMMEPI_F32,
+                 desc.g_dtype = GEMMEPI_F32);
+    REFUSED_DESC(UNSUPPORTED, "b.dtype|b", "I8", desc.a.dtype = GEMMEPI_BF16, desc.b.dtype = GEMMEPI_I8,
+                 desc.da.dtype = desc.db.dtype = GEMMEPI_F32);
+    ACCEPTED(use_forward(), desc.a.dtype = desc.b.dtype = GEMMEPI_I8, desc.y.dtype = GEMMEPI_F32);
+}
+
+static void a_scale_is_for_8_bits_and_of_its_modes(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "a.scale.mode|a.scale", NULL, desc.a.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "b.scale.mode|b.scale", NULL, desc.b.scale.mode = GEMMEPI_SCALE_OUTER);
+    REFUSED_DESC(INVALID_ARGUMENT, "dy.scale.mode|dy.scale", NULL, desc.dy.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "y.scale.mode|y.scale", NULL, use_forward(),
+                 desc.y.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "preact.scale.mode|preact.scale", NULL,
+                 desc.preact.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "da.scale.mode|da.scale", NULL, desc.da.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "db.scale.mode|db.scale", NULL, desc.db.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.scale.mode", "7", use_scaled(),
+                 desc.a.scale.mode = (gemmepi_scale_mode)7);
+    REFUSED_DESC(INVALID_ARGUMENT, "dy.scale.mode", NULL, use_scaled(),
+                 desc.dy.scale.mode = GEMMEPI_SCALE_OUTER);
+    REFUSED_DESC(INVALID_ARGUMENT, "preact.scale.mode", NULL, use_scaled(),
+                 desc.preact.scale.mode = GEMMEPI_SCALE_VECTOR_128);
+    REFUSED_DESC(INVALID_ARGUMENT, "y.scale.mode", NULL, use_scaled(), backward = 0,
+                 desc.y.scale.mode = GEMMEPI_SCALE_BLOCK_128);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.scale.batch_stride", "-1", use_scaled(),
+                 desc.a.scale.batch_stride = -1);
+    REFUSED_DESC(INVALID_ARGUMENT, "dy.scale.batch_stride", "3", desc.dy.scale.batch_stride = 3);
+}
+
+/* What all items share has one scale, or one of each mode. */
+static void a_shared_weight_has_shared_scales(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "b.scale.batch_stride", NULL, use_scaled(), desc.b.batch_stride = 0,
+                 desc.db.batch_stride = desc.bias.batch_stride = desc.dbias.batch_stride = 0);
+    ACCEPTED(use_scaled(), desc.b.batch_stride = desc.b.scale.batch_stride = 0,
+             desc.db.batch_stride = desc.bias.batch_stride = desc.dbias.batch_stride = 0);
+}
+
+static void a_scale_goes_with_its_mode(void) {
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_a", "NULL", use_scaled(), args.scale_a = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_b", "NULL", use_scaled(), args.scale_b = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_dy", "NULL", use_scaled(), args.scale_dy = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_preact", "NULL", use_scaled(), args.scale_preact = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_y", "NULL", use_scaled(), backward = 0, args.scale_y = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_a", NULL, args.scale_a = (const float *)at(L_Y, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_b", NULL, args.scale_b = (const float *)at(L_Y, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_dy", NULL, args.scale_dy = (const float *)at(L_Y, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_preact", NULL, args.scale_preact = (const float *)at(L_Y, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_y", NULL, use_forward(),
+                 args.scale_y = (const float *)at(L_DY, 0));
+}
+
+/* >>pointers */
+
+static void **pointer_of(int t) {
+    void **const all[] = {(void **)&args.a,
+                          (void **)&args.b,
+                          (void **)&args.bias,
+                          &args.y,
+                          &args.preact,
+                          (void **)&args.dy,
+                          &args.da,
+                          &args.db,
+                          &args.dbias,
+                          (void **)&args.scale_a,
+                          (void **)&args.scale_b,
+                          (void **)&args.scale_y,
+                          (void **)&args.scale_preact,
+                          (void **)&args.scale_dy};
+    return all[t];
+}
+
+static void a_pointer_below_its_element_or_the_promise_is_misaligned(void) {
+    char name[32];
+    int t, direction;
+    for (t = L_A; t < L_SCALE_A; t++)
+        for (direction = 0; direction < 2; direction++) {
+            use();
+            if (!layer_needs(&base, t, direction) || (!direction && t >= L_DY))
+                continue;
+            snprintf(name, sizeof name, "args.%s", layer_names[t]);
+            REFUSED_ARGS(MISALIGNED, name, NULL, backward = direction, desc.alignment = 1,
+                         *pointer_of(t) = at(t, 2));
+            REFUSED_ARGS(MISALIGNED, name, NULL, backward = direction, desc.alignment = 4,
+                         *pointer_of(t) = at(t, 6));
+            REFUSED_ARGS(MISALIGNED, name, NULL, backward = direction, desc.alignment = 64,
+                         *pointer_of(t) = at(t, 32));
+        }
+    REFUSED_ARGS(MISALIGNED, "args.scale_a", NULL, use_scaled(),
+                 args.scale_a = (const float *)at(L_SCALE_A, 4));
+    REFUSED_ARGS(MISALIGNED, "args.scale_b", NULL, use_scaled(),
+                 args.scale_b = (const float *)at(L_SCALE_B, 8));
+    REFUSED_ARGS(MISALIGNED, "args.scale_dy", NULL, use_scaled(),
+                 args.scale_dy = (const float *)at(L_SCALE_DY, 2));
+    REFUSED_DESC(INVALID_ARGUMENT, "alignment", "3", desc.alignment = 3);
+    REFUSED_DESC(INVALID_ARGUMENT, "alignment", "512", desc.alignment = 512);
+    REFUSED_DESC(INVALID_ARGUMENT, "alignment", "24", use_forward(), desc.alignment = 24);
+}
+
+/* Output t placed on the first number of another tensor of the direction, and on its last one (and on what follows). */
+static void refuse_overlap(int t, int other, int direction) {
+    char name[32];
+    int64_t last = (int64_t)(placed.bytes[other] - 1) / 4 * 4;
+    snprintf(name, sizeof name, "args.%s", layer_names[t]);
+    REFUSED_ARGS(INVALID_ARGUMENT, name, layer_names[other], backward = direction, desc.alignment = 4,
+                 *pointer_of(t) = at(other, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, name, NULL, backward = direction, desc.alignment = 4,
+                 *pointer_of(t) = at(other, last));
+}
+
+static void an_output_that_overlaps_anything_of_its_direction_is_refused(void) {
+    static const int forward_outputs[] = {L_Y, L_PREACT}, outputs[] = {L_DA, L_DB, L_DBIAS};
+    int i, other;
+    for (other = L_A; other < L_SCALE_A; other++) {
+        use();
+        for (i = 0; i < 2; i++)
+            if (other != forward_outputs[i] && other <= L_PREACT)
+                refuse_overlap(forward_outputs[i], other, 0);
+        for (i = 0; i < 3; i++)
+            if (other != outputs[i] && layer_needs(&base, other, 1))
+                refuse_overlap(outputs[i], other, 1);
+    }
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.da", "args.scale_a", use_scaled(), args.da = at(L_SCALE_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.db", "args.scale_dy", use_scaled(), args.db = at(L_SCALE_DY, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.dbias", "bias", use_items(GEMMEPI_SILU, BIAS | RECOMPUTE),
+                 args.dbias = (void *)(uintptr_t)args.bias);
+    ACCEPTED(args.dbias = (void *)(uintptr_t)args.bias); /* SAVED: backward has no bias */
+}
+
+static void workspace_that_is_no_good_is_refused(void) {
+    gemmepi_layer *plan = NULL;
+    gemmepi_plan_details details;
+    refusal want = {GEMMEPI_BUFFER_TOO_SMALL, "workspace_size|args.workspace_size", NULL, "workspace"};
+    use();
+    CHECK(gemmepi_linear_backward_plan(here->context, &desc, &plan) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    CHECK(plan && gemmepi_linear_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    if (plan == NULL || details.workspace_size == 0) {
+        gemmepi_linear_destroy(plan);
+        SKIP("this plan needs no workspace");
+    }
+    CHECK(test_device_reserve(here, &here->workspace, &here->workspace_size, details.workspace_size + 512),
+          "%s", gemmepi_last_error());
+    args.workspace = here->workspace;
+    args.workspace_size = details.workspace_size - 1;
+    check_refused("the run", gemmepi_linear_run(plan, &args, here->stream), want);
+    args.workspace_size = 0;
+    check_refused("the run", gemmepi_linear_run(plan, &args, here->stream), want);
+    args.workspace_size = details.workspace_size;
+    args.workspace = (char *)here->workspace + 128;
+    want.status = GEMMEPI_MISALIGNED;
+    want.names = "args.workspace";
+    check_refused("the run", gemmepi_linear_run(plan, &args, here->stream), want);
+    args.workspace = at(L_A, 0);
+    want.status = GEMMEPI_INVALID_ARGUMENT;
+    check_refused("the run", gemmepi_linear_run(plan, &args, here->stream), want);
+    check_untouched("workspace");
+    gemmepi_linear_destroy(plan);
+}
+
+static void what_is_said_of_gradients_does_not_matter_to_forward(void) {
+    ACCEPTED(use_forward(), desc.flags = BIAS | SAVED, args.da = args.db = args.dbias = NULL);
+    ACCEPTED(use_forward(), desc.db.batch_stride = 0, desc.dbias.batch_stride = 3);
+    ACCEPTED(use_forward(), desc.da.dtype = GEMMEPI_E4M3, desc.dy.transposed = 1);
+    ACCEPTED(use_forward(), desc.flags = BIAS, args.preact = NULL);
+    ACCEPTED(use_forward(), desc.flags = BIAS | RECOMPUTE, args.preact = NULL);
+}
+
+static void run_all(void) {
+    RUN(null_is_refused_by_name);
+    RUN(a_needed_pointer_that_is_missing_is_refused);
+    RUN(an_output_that_was_not_asked_for_is_refused);
+    RUN(what_the_other_direction_takes_may_be_there_or_not);
+    RUN(flags_that_do_not_go_together_are_refused);
+    RUN(unknown_flags_are_refused);
+    RUN(an_activation_is_one_of_the_list_with_gates_or_not);
+    RUN(what_is_halved_is_even);
+    RUN(enums_out_of_range_are_refused);
+    RUN(sizes_that_no_memory_has_are_refused);
+    RUN(a_leading_dimension_below_its_line_is_refused);
+    RUN(strides_below_zero_are_refused);
+    RUN(only_a_and_b_may_be_transposed);
+    RUN(forms_of_a_batch_are_not_mixed);
+    RUN(in_column_major_order_the_callers_a_and_b_are_named);
+    RUN(items_of_an_output_that_overlap_are_refused);
+    RUN(types_that_do_not_go_together_are_refused);
+    RUN(the_backward_of_whole_numbers_is_unsupported);
+    RUN(a_scale_is_for_8_bits_and_of_its_modes);
+    RUN(a_shared_weight_has_shared_scales);
+    RUN(a_scale_goes_with_its_mode);
+    RUN(a_pointer_below_its_element_or_the_promise_is_misaligned);
+    RUN(an_output_that_overlaps_anything_of_its_direction_is_refused);
+    RUN(workspace_that_is_no_good_is_refused);
+    RUN(what_is_said_of_gradients_does_not_matter_to_forward);
+}
+
+int main(void) {
+    test_device devices[2];
+    int count = test_devices_open(devices), i;
+    for (i = 0; i < count; i++) {
+        here = devices + i;
+        printf("on %s:\n", here->name);
+        run_all();
+        image_free(&placed);
+        test_device_close(here);
+    }
+    return test_finish() || count == 0;
+}

@@ -1,0 +1,117 @@
+/* fuzz [count] [first seed]: random layers against the oracle, forward and backward, and random garbage as descs, which is
+   refused or planned but never crashes. Runs on the devices that GEMMEPI_TEST_DEVICE names; see ../products/problem.h.
+   A failure prints its seed: `fuzz 1 SEED` repeats it. */
+#include "call.h"
+
+static test_device *here;
+static uint64_t first = 1, count = 500;
+
+static void random_backwards_are_within_the_bound(void) {
+    uint64_t seed;
+    for (seed = first; seed < first + count; seed++) {
+        layer l = layer_random(seed);
+        CHECK(backward_holds(here, &l), "seed %llu", (unsigned long long)seed);
+    }
+}
+
+static void random_forwards_are_within_the_bound(void) {
+    uint64_t seed;
+    for (seed = first; seed < first + count / 2 + 1; seed++) {
+        layer l = layer_random(seed);
+        CHECK(forward_holds(here, &l), "seed %llu", (unsigned long long)seed);
+    }
+}
+
+static void random_forwards_feed_their_backwards(void) {
+    uint64_t seed;
+    for (seed = first; seed < first + count / 2 + 1; seed++) {
+        layer l = layer_random(seed);
+        CHECK(both_hold(here, &l), "seed %llu", (unsigned long long)seed);
+    }
+}
+
+/* >>garbage */
+
+static uint64_t edge(rng *r) {
+    static const uint64_t edges[] = {0,          1,          2,          7,          16,          127,
+                                     128,        129,        UINT64_MAX, 0x7fffffff, 0x80000000u, 0xffffffff,
+                                     1ull << 32, 1ull << 40, 1ull << 62, 1ull << 63, INT64_MAX};
+    return rng_one_in(r, 3) ? rng_next(r) : edges[rng_below(r, (int)(sizeof edges / sizeof edges[0]))];
+}
+
+/* Overwrites one of the 4 or 8 byte fields of the desc, or part of one. */
+static void spoil(gemmepi_linear_desc *desc, rng *r) {
+    size_t width = rng_one_in(r, 2) ? 4 : 8;
+    size_t at = (size_t)rng_below(r, (int)(sizeof *desc / width)) * width;
+    uint64_t value = edge(r);
+    memcpy((char *)desc + at, &value, width);
+}
+
+static gemmepi_linear_desc garbage(uint64_t seed) {
+    rng r = rng_seeded(seed ^ 0xbadu);
+    gemmepi_linear_desc desc = layer_random(first + seed % count).desc;
+    size_t i;
+    int times = 1 + rng_below(&r, 3);
+    if (rng_one_in(&r, 10)) {
+        for (i = 0; i < sizeof desc; i++)
+            ((unsigned char *)&desc)[i] = (unsigned char)rng_next(&r);
+        return desc;
+    }
+    while (times-- > 0)
+        spoil(&desc, &r);
+    return desc;
+}
+
+static int is_known(gemmepi_status status) {
+    return strcmp(gemmepi_status_name(status), "unknown status") != 0;
+}
+
+static void check_garbage(const gemmepi_linear_desc *desc, int backward, unsigned long long number) {
+    gemmepi_linear_args none = {0};
+    gemmepi_layer *plan = NULL;
+    char text[64];
+    gemmepi_status planned = backward ? gemmepi_linear_backward_plan(here->context, desc, &plan)
+                                      : gemmepi_linear_plan(here->context, desc, &plan);
+    CHECK(is_known(planned), "garbage %llu: %d", number, (int)planned);
+    CHECK((planned == GEMMEPI_OK) == (plan != NULL), "garbage %llu: a plan goes with OK", number);
+    CHECK(planned == GEMMEPI_OK || gemmepi_last_error()[0] != 0, "garbage %llu: refused without a sentence",
+          number);
+    if (planned == GEMMEPI_OK) {
+        int empty = desc->m == 0 || desc->n == 0 || desc->batch == 0 || (desc->k == 0 && backward);
+        CHECK(gemmepi_linear_explain(plan, text, sizeof text) > 0, "nothing to explain");
+        CHECK(empty || gemmepi_linear_run(plan, &none, here->stream) == GEMMEPI_INVALID_ARGUMENT,
+              "garbage %llu ran without pointers", number);
+    }
+    gemmepi_linear_destroy(plan);
+}
+
+static void garbage_is_refused_or_planned_but_never_crashes(void) {
+    uint64_t i, tries = here->is_host ? count * 20 : count / 3;
+    for (i = 0; i < tries; i++) {
+        gemmepi_linear_desc desc = garbage(first + i);
+        check_garbage(&desc, 0, (unsigned long long)(first + i));
+        check_garbage(&desc, 1, (unsigned long long)(first + i));
+    }
+}
+
+int main(int argc, char **argv) {
+    test_device devices[2];
+    int opened = test_devices_open(devices), i;
+    if (argc > 1)
+        count = strtoull(argv[1], NULL, 10);
+    if (argc > 2)
+        first = strtoull(argv[2], NULL, 10);
+    if (count == 0)
+        count = 1;
+    for (i = 0; i < opened; i++) {
+        here = devices + i;
+        printf("on %s, seeds %llu to %llu:\n", here->name, (unsigned long long)first,
+               (unsigned long long)(first + count - 1));
+        RUN(random_backwards_are_within_the_bound);
+        RUN(random_forwards_are_within_the_bound);
+        RUN(random_forwards_feed_their_backwards);
+        RUN(garbage_is_refused_or_planned_but_never_crashes);
+        test_device_close(here);
+    }
+    return test_finish() || opened == 0;
+}
