@@ -6915,12 +6915,13 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        return v * activate<Activation>(x, parameter);\n"
     "}\n"
     "\n"
-    "// dy value act'(gate): the gradient of value act(gate) at the gate. A small and a large factor are multiplied first, so that\n"
-    "// no product on the way leaves the range; of two of a kind the larger goes first. The RELUs select.\n"
+    "// dy value act'(gate): the gradient of value act(gate) at the gate. The larger factor goes first; where act' might take it\n"
+    "// out of the range, and the other one is small, these two are multiplied before. The RELUs select.\n"
     "template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {\n"
     "    bool value_first = fabs(value) > fabs(dy);\n"
     "    A larger = value_first ? value : dy, other = value_first ? dy : value;\n"
-    "    bool meet = fabs(larger) > 1 && fabs(other) < 1;\n"
+    "    constexpr A huge = sizeof(A) == 8 ? A(1.3407807929942597e154) : A(1.8446744073709552e19); // 2^512, 2^64\n"
+    "    bool meet = fabs(larger) > huge && fabs(other) < 1;\n"
     "    A slope = times_derivative<Activation>(meet ? larger * other : larger, gate, parameter);\n"
     "    bool selects_0 = Activation == RELU ? !(gate > 0) : Activation == SQUARED_RELU && gate <= 0;\n"
     "    return selects_0 ? A(0) : meet ? slope : slope * other;\n"
@@ -10371,12 +10372,12 @@ static double gemmepi__times_activation(uint32_t activation, double parameter, d
     return v * gemmepi__activate(activation, parameter, x);
 }
 
-/* dy value act'(gate); a small and a large factor are multiplied first, of two of a kind the larger goes first. */
+/* dy value act'(gate); the larger factor goes first, but a huge one and a small one are multiplied before. */
 static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
                                      double gate) {
     int value_first = fabs(value) > fabs(dy);
     double larger = value_first ? value : dy, other = value_first ? dy : value;
-    int meet = fabs(larger) > 1 && fabs(other) < 1;
+    int meet = fabs(larger) > 1.3407807929942597e154 && fabs(other) < 1; /* 2^512 */
     double slope = gemmepi__times_derivative(activation, parameter, meet ? larger * other : larger, gate);
     if ((activation == GEMMEPI_RELU && !(gate > 0)) || (activation == GEMMEPI_SQUARED_RELU && gate <= 0))
         return 0;
@@ -14079,7 +14080,7 @@ static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
             memset(&bare.views[operand], 0, sizeof bare.views[operand]);
     bare.views[GEMMEPI__D] = gemmepi__product_in_workspace(problem, problem->accumulator);
     bare.epilogue = GEMMEPI_NONE;
-    bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX);
+    bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS);
     return bare;
 }
 

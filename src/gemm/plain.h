@@ -47,7 +47,7 @@ static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
             memset(&bare.views[operand], 0, sizeof bare.views[operand]);
     bare.views[GEMMEPI__D] = gemmepi__product_in_workspace(problem, problem->accumulator);
     bare.epilogue = GEMMEPI_NONE;
-    bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX);
+    bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS);
     return bare;
 }
 

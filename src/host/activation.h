@@ -203,12 +203,12 @@ static double gemmepi__times_activation(uint32_t activation, double parameter, d
     return v * gemmepi__activate(activation, parameter, x);
 }
 
-/* dy value act'(gate); a small and a large factor are multiplied first, of two of a kind the larger goes first. */
+/* dy value act'(gate); the larger factor goes first, but a huge one and a small one are multiplied before. */
 static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
                                      double gate) {
     int value_first = fabs(value) > fabs(dy);
     double larger = value_first ? value : dy, other = value_first ? dy : value;
-    int meet = fabs(larger) > 1 && fabs(other) < 1;
+    int meet = fabs(larger) > 1.3407807929942597e154 && fabs(other) < 1; /* 2^512 */
     double slope = gemmepi__times_derivative(activation, parameter, meet ? larger * other : larger, gate);
     if ((activation == GEMMEPI_RELU && !(gate > 0)) || (activation == GEMMEPI_SQUARED_RELU && gate <= 0))
         return 0;

@@ -456,12 +456,13 @@ template <int Activation, class A> __device__ inline A times_activation(A v, A x
         return v * activate<Activation>(x, parameter);
 }
 
-// dy value act'(gate): the gradient of value act(gate) at the gate. A small and a large factor are multiplied first, so that
-// no product on the way leaves the range; of two of a kind the larger goes first. The RELUs select.
+// dy value act'(gate): the gradient of value act(gate) at the gate. The larger factor goes first; where act' might take it
+// out of the range, and the other one is small, these two are multiplied before. The RELUs select.
 template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {
     bool value_first = fabs(value) > fabs(dy);
     A larger = value_first ? value : dy, other = value_first ? dy : value;
-    bool meet = fabs(larger) > 1 && fabs(other) < 1;
+    constexpr A huge = sizeof(A) == 8 ? A(1.3407807929942597e154) : A(1.8446744073709552e19); // 2^512, 2^64
+    bool meet = fabs(larger) > huge && fabs(other) < 1;
     A slope = times_derivative<Activation>(meet ? larger * other : larger, gate, parameter);
     bool selects_0 = Activation == RELU ? !(gate > 0) : Activation == SQUARED_RELU && gate <= 0;
     return selects_0 ? A(0) : meet ? slope : slope * other;
