@@ -203,14 +203,14 @@ static term term_of_slope(const operation *o, int derivative, double x) {
 }
 
 /* factor times the slope, to the letter at infinities but where both are too near to the ends of the range */
-static term term_times(const operation *o, double factor, term slope) {
+static term term_times(const operation *o, wide factor, term slope) {
     double size = fabs((double)slope.value);
     term t = slope;
     t.value *= factor;
     t.free = isinf(factor) && size < ldexp(1, -120) && slope.value != 0;
     t.bound = isinf(factor) || isnan(factor)
                   ? 0
-                  : slope.bound * fabs(factor) + operation_floor(o, operation_activation(o)) +
+                  : (double)(slope.bound * fabsl(factor)) + operation_floor(o, operation_activation(o)) +
                         operation_roundoff(o) * fabs((double)t.value);
     if (slope.exact) /* a product that is rounded */
         t.bound = 2 * operation_roundoff(o) * fabs((double)t.value) + operation_smallest(o);
@@ -219,12 +219,12 @@ static term term_times(const operation *o, double factor, term slope) {
 }
 
 /* factor act'(x); RELU and SQUARED_RELU select */
-static term term_backward(const operation *o, double factor, double x, int factor_is_exact) {
+static term term_backward(const operation *o, wide factor, double x, int factor_is_exact) {
     static const term zero = {0, 0, 1, 0, 0};
     unsigned activation = operation_activation(o);
     term t = zero;
     if (activation == GEMMEPI_RELU || activation == GEMMEPI_NONE) {
-        t.value = x > 0 || activation == GEMMEPI_NONE ? (wide)factor : 0;
+        t.value = x > 0 || activation == GEMMEPI_NONE ? factor : 0;
         t.exact = factor_is_exact;
         t.bound = t.exact ? 0 : 2 * operation_roundoff(o) * fabs((double)t.value) + operation_smallest(o);
         return t;
@@ -263,7 +263,7 @@ static term oracle_term(const operation *o, int out, const int64_t *index) {
     case GEMMEPI_OP_GATED:
         return term_times(o, a, term_of_slope(o, 0, b));
     case GEMMEPI_OP_GATED_BACKWARD:
-        return out == E_DA ? term_times(o, dy, term_of_slope(o, 0, b)) : term_backward(o, dy * a, b, 0);
+        return out == E_DA ? term_times(o, dy, term_of_slope(o, 0, b)) : term_backward(o, (wide)dy * a, b, 0);
     case GEMMEPI_OP_LERP:
         return term_lerp(o, a, b, w);
     case GEMMEPI_OP_LERP_BACKWARD:
