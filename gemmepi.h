@@ -2506,13 +2506,9 @@ static int gemmepi__has(const gemmepi__problem *problem, uint32_t flags) {
     return (problem->epilogue & flags) != 0;
 }
 
-/* With GATED: how many halves the product's columns and the result's are, and how many columns there are of each. */
+/* With GATED: how many halves the product's columns are, and how many columns there are of each. */
 static int gemmepi__halves_in(const gemmepi__problem *problem) {
     return gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__halves_come_in(problem->epilogue) ? 2 : 1;
-}
-
-static int gemmepi__halves_out(const gemmepi__problem *problem) {
-    return gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_BACKWARD) ? 2 : 1;
 }
 
 static int64_t gemmepi__half_columns(const gemmepi__problem *problem) {
@@ -10400,6 +10396,11 @@ typedef struct gemmepi__host_tile {
     double b[GEMMEPI__HOST_DEPTH][GEMMEPI__HOST_TILE];
     double amax_d, amax_aux; /* of all tiles so far */
 } gemmepi__host_tile;
+
+/* With GATED: how many halves the result's columns are. */
+static int gemmepi__halves_out(const gemmepi__problem *problem) {
+    return gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_BACKWARD) ? 2 : 1;
+}
 
 static int64_t gemmepi__smaller(int64_t x, int64_t y) {
     return x < y ? x : y;
