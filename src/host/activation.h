@@ -40,7 +40,7 @@ static double gemmepi__exp_of_product(double x, double y, double more) {
 /* 1 / (1 + x), with what was rounded off the sum */
 static double gemmepi__reciprocal_of_1_plus(double x) {
     double sum = 1 + x, rest = sum > 2 ? 1 - (sum - x) : x - (sum - 1), inverse = 1 / sum;
-    return fma(inverse, fma(-rest, inverse, fma(-sum, inverse, 1)), inverse);
+    return fma(inverse, fma(-rest, inverse, fma(-sum, inverse, 1.0)), inverse);
 }
 
 /* The derivative of x s(w), of e = exp(-|w|) and the derivative slope + more of w: s(w) (1 + x (slope + more) s(-w)) */
@@ -181,7 +181,7 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
         n = fma(argument, 0.5 * argument, argument);
         size = gemmepi__reciprocal_of_1_plus(n);
         rest = fma(x * fma(argument, argument, argument), size, x > 0 ? -1 : n);
-        return x > 0 ? fma(rest, size, 1) : rest * size;
+        return x > 0 ? fma(rest, size, 1.0) : rest * size;
     default:
         return 1;
     }
