@@ -1,6 +1,7 @@
 /* fuzz [count] [first seed]: random element-wise operations against the oracle, and random garbage as descs, which is
    refused or planned but never crashes. Runs on the devices that GEMMEPI_TEST_DEVICE names; see ../products/problem.h.
    A failure prints its seed: `fuzz 1 SEED` repeats it. */
+#include "../garbage.h"
 #include "call.h"
 
 static test_device *here;
@@ -16,48 +17,29 @@ static void random_operations_are_within_the_bound(void) {
 
 /* >>garbage */
 
-static uint64_t edge(rng *r) {
-    static const uint64_t edges[] = {0,          1,          2,          7,          16,          127,
-                                     128,        129,        UINT64_MAX, 0x7fffffff, 0x80000000u, 0xffffffff,
-                                     1ull << 32, 1ull << 40, 1ull << 62, 1ull << 63, INT64_MAX};
-    return rng_one_in(r, 3) ? rng_next(r) : edges[rng_below(r, (int)(sizeof edges / sizeof edges[0]))];
-}
-
-/* Overwrites 4 or 8 bytes somewhere. */
-static void spoil(void *block, size_t size, rng *r) {
-    size_t width = rng_one_in(r, 2) ? 4 : 8;
-    size_t at = (size_t)rng_below(r, (int)(size / width)) * width;
-    uint64_t value = edge(r);
-    memcpy((char *)block + at, &value, width);
-}
-
 /* Spoils numbers of the desc, of a tensor, or a shape or strides, but no pointer. */
 static void spoil_one(gemmepi_elementwise_desc *desc, gemmepi_tensor g[E_TENSORS], call *c, rng *r) {
     int t = rng_below(r, E_TENSORS);
     switch (rng_below(r, 6)) {
     case 0:
-        spoil(desc, offsetof(gemmepi_elementwise_desc, a), r);
+        garbage_spoil(desc, offsetof(gemmepi_elementwise_desc, a), r);
         break;
     case 1:
-        spoil(&desc->alignment, sizeof desc->alignment, r);
+        garbage_spoil(&desc->alignment, sizeof desc->alignment, r);
         break;
     case 2:
-        g[t].dtype = (gemmepi_dtype)(int)(edge(r) & 0xff);
+        g[t].dtype = (gemmepi_dtype)(int)(garbage_number(r) & 0xff);
         break;
     case 3:
         g[t].rank = rng_below(r, 12) - 2;
         break;
     case 4:
-        g[t].offset = (size_t)edge(r);
-        g[t].bytes = (size_t)edge(r);
+        g[t].offset = (size_t)garbage_number(r);
+        g[t].bytes = (size_t)garbage_number(r);
         break;
     default:
-        spoil(rng_one_in(r, 2) ? c->o.t[t].shape : c->o.t[t].stride, sizeof c->o.t[t].shape, r);
+        garbage_spoil(rng_one_in(r, 2) ? c->o.t[t].shape : c->o.t[t].stride, sizeof c->o.t[t].shape, r);
     }
-}
-
-static int is_known(gemmepi_status status) {
-    return strcmp(gemmepi_status_name(status), "unknown status") != 0;
 }
 
 static void garbage_is_refused_or_planned_but_never_crashes(void) {
@@ -80,7 +62,7 @@ static void garbage_is_refused_or_planned_but_never_crashes(void) {
         while (times-- > 0)
             spoil_one(&desc, g, &c, &r);
         status = gemmepi_elementwise_plan(here->context, &desc, &plan);
-        CHECK(is_known(status), "garbage %llu: %d", (unsigned long long)(first + i), (int)status);
+        CHECK(garbage_is_known(status), "garbage %llu: %d", (unsigned long long)(first + i), (int)status);
         CHECK((status == GEMMEPI_OK) == (plan != NULL), "garbage %llu: a plan goes with OK",
               (unsigned long long)(first + i));
         CHECK(status == GEMMEPI_OK || gemmepi_last_error()[0] != 0,

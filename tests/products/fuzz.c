@@ -1,7 +1,7 @@
 /* fuzz [count] [first seed]: random products against the oracle, and random garbage as descs, which is
    refused or planned but never crashes. Runs on the devices that GEMMEPI_TEST_DEVICE names; see problem.h.
    A failure prints its seed: `fuzz 1 SEED` repeats it. */
-#include "problem.h"
+#include "../garbage.h"
 
 static test_device *here;
 static uint64_t first = 1, count = 300;
@@ -16,38 +16,10 @@ static void random_products_are_within_the_bound(void) {
 
 /* >>garbage */
 
-static uint64_t edge(rng *r) {
-    static const uint64_t edges[] = {0,          1,          2,          7,          16,          127,
-                                     128,        129,        UINT64_MAX, 0x7fffffff, 0x80000000u, 0xffffffff,
-                                     1ull << 32, 1ull << 40, 1ull << 62, 1ull << 63, INT64_MAX};
-    return rng_one_in(r, 3) ? rng_next(r) : edges[rng_below(r, (int)(sizeof edges / sizeof edges[0]))];
-}
-
-/* Overwrites one of the 4 or 8 byte fields of the desc, or part of one. */
-static void spoil(gemmepi_matmul_desc *desc, rng *r) {
-    size_t width = rng_one_in(r, 2) ? 4 : 8;
-    size_t at = (size_t)rng_below(r, (int)(sizeof *desc / width)) * width;
-    uint64_t value = edge(r);
-    memcpy((char *)desc + at, &value, width);
-}
-
 static gemmepi_matmul_desc garbage(uint64_t seed) {
-    rng r = rng_seeded(seed ^ 0xbadu);
     gemmepi_matmul_desc desc = problem_random(first + seed % count).desc;
-    size_t i;
-    int times = 1 + rng_below(&r, 3);
-    if (rng_one_in(&r, 10)) {
-        for (i = 0; i < sizeof desc; i++)
-            ((unsigned char *)&desc)[i] = (unsigned char)rng_next(&r);
-        return desc;
-    }
-    while (times-- > 0)
-        spoil(&desc, &r);
+    garbage_spoil_desc(&desc, sizeof desc, seed);
     return desc;
-}
-
-static int is_known(gemmepi_status status) {
-    return strcmp(gemmepi_status_name(status), "unknown status") != 0;
 }
 
 static void garbage_is_refused_or_planned_but_never_crashes(void) {
@@ -60,8 +32,8 @@ static void garbage_is_refused_or_planned_but_never_crashes(void) {
         char text[64];
         gemmepi_status told = gemmepi_epilogue_info(&desc, &needs);
         gemmepi_status planned = gemmepi_plan_matmul(here->context, &desc, &plan);
-        CHECK(is_known(told) && is_known(planned), "garbage %llu: %d %d", (unsigned long long)(first + i),
-              (int)told, (int)planned);
+        CHECK(garbage_is_known(told) && garbage_is_known(planned), "garbage %llu: %d %d",
+              (unsigned long long)(first + i), (int)told, (int)planned);
         CHECK((planned == GEMMEPI_OK) == (plan != NULL), "garbage %llu: a plan goes with OK",
               (unsigned long long)(first + i));
         CHECK(planned != GEMMEPI_OK || told == GEMMEPI_OK, "garbage %llu: planned, but epilogue_info says %s",
