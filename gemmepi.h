@@ -96,12 +96,15 @@
      are added to, below 2^-13 of the largest of them: t = 2^-10 for each 32 of k, of 128 at most (of all with
      FAST_ACCUMULATION), measured on operands of one sign. Random normal ones stay within t = 2^-12 (fast: 2^-11), and
      where a few terms are far larger than the rest up to 2^-8 for each 32 can be lost. Products of I8 are exact; an I32
-     result is exact modulo 2^32.
+     result is exact modulo 2^32. For results of 16 bits and fewer activations and derivatives have shorter forms, off by up
+     to 2^-18 of their largest term (2^-16 for |v| > 5) instead of 2^-22. So they have where bias_grad sums 64 rows of such
+     results or more: there they count by what they are off in the mean, less than 2^-24.
    - Never silent: what it cannot do it refuses in words, and nothing is touched. It never prints, exits or aborts.
    - Deterministic: a run repeated on the same GPU gives the same bits.
    - Where cuBLASLt's own epilogue is looser than that (its GELU is approximate, its RELU mask has the bit for v >= 0, its
-     16-bit bias gradients sum rounded values, some of its 16-bit algorithms round before they add the bias) the problem
-     takes another route, unless GEMMEPI_RELAXED is set.
+     16-bit bias gradients sum rounded values, some of its 16-bit algorithms round before they add the bias, or a D that is
+     added to) the problem takes another route, unless GEMMEPI_RELAXED is set. D = alpha A B + D in 16 bits with an alpha
+     other than 1 does so in its first run, for good.
 
    ACTIVATIONS AND DERIVATIVES (s is the logistic function, Phi and phi the normal distribution's, c = sqrt(2 / pi))
 
@@ -619,8 +622,8 @@ typedef struct gemmepi_elementwise_args {
 
    Batch: either B is shared (b.batch_stride 0): then so are its scale, bias, db and dbias (strides 0), and dB and dbias are
    the sums over the batch. Or B has items: then db has (its stride is not 0), and dbias as bias. An A that is the same for all items
-   (a.batch_stride 0) may have a da of one item for each, or (da.batch_stride 0, B has items) the sum. dy may be
-   the same for all items.
+   (a.batch_stride 0) may have a da of one item for each, or (da.batch_stride 0, B has items) the sum; then its scale has no
+   items either. dy may be the same for all items.
 
    Dtypes: a, b, y, bias and preact as a product's a, b, d, bias and aux. Backward takes a and b of F64 (with F64
    alone), F32, F16, BF16, E4M3 and E5M2; dy any of these, da, db and dbias F32, F16 or BF16. Scales go with a, b, y,
@@ -2461,9 +2464,8 @@ enum {
     GEMMEPI__OPERANDS
 };
 
-/* Of a problem's flags, not a caller's: D is not stored, bias_grad is what is wanted; D takes no short forms of functions. */
+/* Of a problem's flags, not a caller's: D is not stored, bias_grad is what is wanted. */
 #define GEMMEPI__ONLY_SUMS 0x80000000u
-#define GEMMEPI__EXACT     0x40000000u
 
 #define GEMMEPI__SCALE_OF(matrix) \
     (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
@@ -5884,6 +5886,7 @@ struct gemmepi_context {
     int arch; /* 90 for compute capability 9.0 */
     int multiprocessors;
     char name[128];
+    gemmepi__cu_deviceptr ones; /* F32 1 and 1: the scalars of D += A B where they are to lie on the device */
 
     gemmepi__mutex build_lock; /* held while a plan is built: guards the libraries below and kernels */
     gemmepi__nvrtc nvrtc;
@@ -5967,7 +5970,36 @@ static int gemmepi__current_ordinal(const gemmepi__driver *driver) {
     return 0;
 }
 
-/* Everything that can fail between the driver's library and a retained primary context. */
+static gemmepi_status gemmepi__make_ones(gemmepi_context *context) {
+    static const float ones[2] = {1, 1};
+    const gemmepi__driver *driver = &context->driver;
+    gemmepi__cu_stream stream = NULL;
+    gemmepi__entry entry;
+    gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
+    int result, ended;
+    if (status)
+        return status;
+    result = driver->mem_alloc(&context->ones, sizeof ones);
+    if (result)
+        context->ones = 0;
+    if (!result)
+        result = driver->stream_create(&stream, GEMMEPI__CU_STREAM_NON_BLOCKING);
+    if (!result) {
+        result = driver->memcpy_htod_async(context->ones, ones, sizeof ones, stream);
+        if (!result)
+            result = driver->stream_synchronize(stream);
+        ended = driver->stream_destroy(stream);
+        result = result ? result : ended;
+    }
+    if (result && context->ones) {
+        driver->mem_free(context->ones);
+        context->ones = 0;
+    }
+    gemmepi__leave_relaxed(context, &entry);
+    return result ? gemmepi__cuda_failed(driver, result, "putting two numbers on the device") : GEMMEPI_OK;
+}
+
+/* Everything that can fail between the driver's library and a device that is ready. */
 static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted) {
     gemmepi__driver *driver = &context->driver;
     int count = 0, major = 0, minor = 0, result;
@@ -6006,6 +6038,12 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
     if (result) {
         context->primary = NULL;
         return gemmepi__cuda_failed(driver, result, "cuDevicePrimaryCtxRetain");
+    }
+    status = gemmepi__make_ones(context);
+    if (status) {
+        driver->device_primary_ctx_release(context->device);
+        context->primary = NULL;
+        return status;
     }
     gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "device %d: %s, compute capability %d.%d", context->ordinal,
                  context->name, major, minor);
@@ -6463,8 +6501,9 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "// hardware's exponential and reciprocal, over all exponents and densely where the functions bend; u = 2^-24, 2^-53:\n"
     "//   EXACT 1  f(x (1 + d)) (1 + e) with |d| <= 2 u, |e| <= 3.9 u of the largest term added, also with a factor v and\n"
     "//            where the result is subnormal, where e may be one smallest subnormal. In f64 so with CUDA's exp and erf.\n"
-    "//   EXACT 0  relative 2^-14, of a derivative's largest term; results below 1.2e-38 may be 0, and so may those of\n"
-    "//            |v| > 5e35 where exp(x) < 2^-252.\n"
+    "//   EXACT 0  relative, of a derivative's largest term: 14 u for |x| < 2, 45 u for |x| < 5 and 270 u for |x| < 10 (2, 5 and\n"
+    "//            25 u in the square mean, 0.6, 1.1 and 6 u in the mean), but for TANH, ELU and SOFTPLUS themselves 2^-14. Results\n"
+    "//            below 1.2e-38 may be 0, and so may those of |v| > 5e35 where exp(x) < 2^-252.\n"
     "#pragma once\n"
     "\n"
     "#ifndef GEMMEPI_EXACT\n"
@@ -6542,9 +6581,9 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "struct Reduced_exponential {\n"
     "    float less_1, root;\n"
     "};\n"
-    "// 1.5 2^23 rounds to whole numbers; k + 127 is the exponent of 2^k, and 24 more keep it positive down to k = -151\n"
+    "// 1.5 2^23 rounds to whole numbers; k + 127 is the exponent of 2^k, and 24 more keep it positive down to k = -151\n",
     "constexpr float ROUNDER = 12582912 + 127 + 24;\n"
-    "constexpr float LOG_4_HIGH = 1.38629150390625f, LOG_4_LOW = 2.85721364e-06f; // k times the first is exact\n",
+    "constexpr float LOG_4_HIGH = 1.38629150390625f, LOG_4_LOW = 2.85721364e-06f; // k times the first is exact\n"
     "__device__ inline float shifted_quotient(float x) {                          // k + ROUNDER\n"
     "    return fmaf(x, 0.72134752044448170368f, ROUNDER);\n"
     "}\n"
@@ -6632,11 +6671,11 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    q = fmaf(e, -0.00329107419f, 0.0200884603f);\n"
     "    q = fmaf(e, q, -0.0574604832f);\n"
     "    q = fmaf(e, q, 0.106613711f);\n"
-    "    q = fmaf(e, q, -0.153449774f);\n"
+    "    q = fmaf(e, q, -0.153449774f);\n",
     "    q = fmaf(e, q, 0.196921214f);\n"
     "    q = fmaf(e, q, -0.249580204f);\n"
     "    q = fmaf(e, q, 0.333304644f);\n"
-    "    q = fmaf(e, q, -0.499999315f);\n",
+    "    q = fmaf(e, q, -0.499999315f);\n"
     "    return fmaf(exponential.part * e, q, exponential.part);\n"
     "#else\n"
     "    // log(1 + e) / e, of least largest error: 2^-14\n"
@@ -6714,9 +6753,9 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "template <class A> __device__ inline Gate<A> quick_gelu_gate(A x) {\n"
     "    constexpr A end = sizeof(A) == 8 ? A(1000) : A(123.2);\n"
     "    if (!GEMMEPI_EXACT)\n"
-    "        return {logistic(A(1.702) * x), A(1.702), A(0)};\n"
+    "        return {logistic(A(1.702) * x), A(1.702), A(0)};\n",
     "    A size = fabs(x) > end ? end : fabs(x);\n"
-    "    return {logistic(x < 0, exponential_of_product<false>(size, A(1.702), A(0))), A(1.702), A(0)};\n",
+    "    return {logistic(x < 0, exponential_of_product<false>(size, A(1.702), A(0))), A(1.702), A(0)};\n"
     "}\n"
     "\n"
     "// >>the normal distribution\n"
@@ -6745,9 +6784,10 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "#else\n"
     "    float size = fabsf(x), y = fminf(size, 20);\n"
     "    Exponential<float> e = exponential(-0.5f * x * x);\n"
-    "    // 2^-14.9\n"
-    "    float above = fmaf(y, fmaf(y, 0.0654278398f, 0.285007954f), 0.500016153f);\n"
-    "    float under = fmaf(y, fmaf(y, fmaf(y, 0.163887367f, 0.718412399f), 1.3688705f), 1);\n"
+    "    // 2^-22.6 (1 + y^2 / 8)\n"
+    "    float above = fmaf(y, fmaf(y, fmaf(y, 0.0157306679f, 0.11407923f), 0.352673531f), 0.499999911f);\n"
+    "    float under = fmaf(y, fmaf(y, fmaf(y, 0.0394377708f, 0.28568697f), 0.927633762f), 1.50322306f);\n"
+    "    under = fmaf(y, under, 1);\n"
     "    float tail = ratio(above, under);\n"
     "    if (Derivative)\n"
     "        tail = fmaf(size, -0.39894228040143267794f, tail);\n"
@@ -6783,10 +6823,10 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    Exponential<A> e = exponential(-fabs(x));\n"
     "    return e.root * logarithm_of_1_plus(e) * e.root + (x > 0 ? x : A(0));\n"
     "}\n"
-    "\n"
+    "\n",
     "// tanh(log(1 + exp(x))) is n / (1 + n), n = e + e^2 / 2, e = exp(x): MISH is x times this, and its derivative\n"
     "// (n + x e (1 + e) / (1 + n)) / (1 + n). Both are e.root^2 times something. From FAR on the tanh is 1 to a unit of A.\n"
-    "template <class A> struct Mish {\n",
+    "template <class A> struct Mish {\n"
     "    Exponential<A> e;\n"
     "    A n, inverse; // n without e.root^2, and 1 / (1 + n)\n"
     "};\n"
@@ -6869,11 +6909,11 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    } else if constexpr (Activation == GELU_ERF) {\n"
     "        return times_normal<true>(v, x);\n"
     "    } else if constexpr (Activation == SILU) {\n"
-    "        return times_gate_derivative<false>(v, x, logistic(x), A(1), A(0));\n"
+    "        return times_gate_derivative<false>(v, x, logistic(x), A(1), A(0));\n",
     "    } else if constexpr (Activation == SIGMOID) {\n"
     "        return times_logistic_derivative(v, A(1), -fabs(x));\n"
     "    } else if constexpr (Activation == TANH) {\n"
-    "        return times_logistic_derivative(v, A(4), -2 * fabs(x));\n",
+    "        return times_logistic_derivative(v, A(4), -2 * fabs(x));\n"
     "    } else if constexpr (Activation == LEAKY_RELU) {\n"
     "        return x > 0 ? v : x == x ? v * parameter : x;\n"
     "    } else if constexpr (Activation == ELU) {\n"
@@ -7431,6 +7471,9 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "#define GEMMEPI_AMAX         0 // what is left in amax: bits 1 D, 2 AUX\n"
     "#define GEMMEPI_STORES_D     1 // 0: only sums are wanted\n"
     "#endif\n"
+    "#ifndef GEMMEPI_APPLIED\n"
+    "#define GEMMEPI_APPLIED 0 // 1: alpha is 1 and there is no C, known beforehand\n"
+    "#endif\n"
     "\n"
     "typedef GEMMEPI_ACC Acc;\n"
     "\n"
@@ -7475,11 +7518,11 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "\n"
     "// >>memory\n"
     "\n"
-    "__device__ inline long long offset(const gemmepi__kernel_matrix &x, long long item, long long row, long long column) {\n"
+    "__device__ inline long long offset(const gemmepi__kernel_matrix &x, long long item, long long row, long long column) {\n",
     "    return item * x.stride + row * x.ld + column;\n"
     "}\n"
     "\n"
-    "template <class T>\n",
+    "template <class T>\n"
     "__device__ inline void load(const gemmepi__kernel_matrix &x, long long item, long long row, long long column, int valid,\n"
     "                            Acc (&values)[RUN]) {\n"
     "    load_run<ALIGNED>((const T *)x.data + offset(x, item, row, column), valid, values);\n"
@@ -7533,11 +7576,15 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "        return 1;\n"
     "}\n"
     "\n"
+    "__device__ inline bool takes_c(const gemmepi__epilogue_params &p, const Epilogue_state &state) {\n"
+    "    return !GEMMEPI_APPLIED && p.uses_c && state.beta != 0;\n"
+    "}\n"
+    "\n"
     "__device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &p, long long item, long long column,\n"
     "                                                int valid) {\n"
     "    Epilogue_state state = {};\n"
-    "    state.alpha = scalar(p.device_alpha, p.alpha);\n"
-    "    state.beta = scalar(p.device_beta, p.beta);\n"
+    "    state.alpha = GEMMEPI_APPLIED ? Acc(1) : scalar(p.device_alpha, p.alpha);\n"
+    "    state.beta = GEMMEPI_APPLIED ? Acc(0) : scalar(p.device_beta, p.beta);\n"
     "    if (GEMMEPI_SCALE_A == SCALE_TENSOR)\n"
     "        state.alpha = product(state.alpha, tensor_scale<true>(p.scale_a, item));\n"
     "    if (GEMMEPI_SCALE_B == SCALE_TENSOR)\n"
@@ -7551,14 +7598,14 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "                state.column_factors[half][i] = i < valid ? product(state.alpha, (Acc)scale[i]) : Acc(0);\n"
     "        }\n"
     "    }\n"
-    "    state.scale_c = p.uses_c && state.beta != 0 ? tensor_scale<SCALES_C>(p.scale_c, item) : Acc(1); // else it may be missing\n"
+    "    state.scale_c = takes_c(p, state) ? tensor_scale<SCALES_C>(p.scale_c, item) : Acc(1); // else it may be missing\n"
     "    state.scale_d = tensor_scale<SCALES_D>(p.scale_d, item);\n"
-    "    state.scale_aux = tensor_scale<SCALES_AUX>(p.scale_aux, item);\n"
+    "    state.scale_aux = tensor_scale<SCALES_AUX>(p.scale_aux, item);\n",
     "    state.scale_residual = tensor_scale<SCALES_RESIDUAL>(p.scale_residual, item);\n"
     "    return state;\n"
     "}\n"
     "\n"
-    "__device__ inline void multiply_by_factors(const gemmepi__epilogue_params &p, const Epilogue_state &state,\n",
+    "__device__ inline void multiply_by_factors(const gemmepi__epilogue_params &p, const Epilogue_state &state,\n"
     "                                           long long item, long long row, const Acc (&column_factors)[RUN],\n"
     "                                           Acc (&v)[RUN]) {\n"
     "    constexpr bool by_column = GEMMEPI_SCALE_B == SCALE_OUTER;\n"
@@ -7597,7 +7644,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "                                      long long row, long long column, int valid, Acc (&v)[RUN]) {\n"
     "    Acc other[RUN];\n"
     "    multiply_by_factors(p, state, item, row, state.column_factors[half], v);\n"
-    "    if (p.uses_c && state.beta != 0) {\n"
+    "    if (takes_c(p, state)) {\n"
     "        Acc factor = SCALES_C ? product(state.beta, state.scale_c) : state.beta;\n"
     "        load<GEMMEPI_C_TYPE>(p.c, item, row, column, valid, other);\n"
     "#pragma unroll\n"
@@ -7633,12 +7680,12 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    }\n"
     "}\n"
     "\n"
-    "// The upstream gradient and the pre-activation, of which one is v and the other saved, into the gradient.\n"
+    "// The upstream gradient and the pre-activation, of which one is v and the other saved, into the gradient.\n",
     "__device__ inline void differentiate(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Saved &saved,\n"
     "                                     Acc (&v)[HALVES][RUN]) {\n"
     "    if constexpr (AUX_IS_MASK) {\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < RUN; i++)\n",
+    "        for (int i = 0; i < RUN; i++)\n"
     "            v[0][i] = saved.mask >> i & 1 ? v[0][i] : Acc(0);\n"
     "    } else if constexpr (!SAME<Acc, I32>) {\n"
     "        Acc aside[HALVES_SAVED][RUN];\n"
@@ -7715,10 +7762,10 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "}\n"
     "\n"
     "// BGRAD: adds the column sums of a block's threads over y, a halving at a time, so that the order is always the same.\n"
-    "// Thread (x, y) of Threads holds those of run x of the tile, of `width`; `part` counts tiles of rows of all items.\n"
+    "// Thread (x, y) of Threads holds those of run x of the tile, of `width`; `part` counts tiles of rows of all items.\n",
     "template <int Threads>\n"
     "__device__ inline void store_partials(const gemmepi__epilogue_params &p, long long part, long long column, int valid,\n"
-    "                                      u32 x, u32 y, u32 width, const Acc (&sums)[HALVES_OUT][RUN]) {\n",
+    "                                      u32 x, u32 y, u32 width, const Acc (&sums)[HALVES_OUT][RUN]) {\n"
     "    __shared__ Acc shared[HALVES_OUT * RUN][Threads];\n"
     "    u32 thread = y * width + x;\n"
     "#pragma unroll\n"
@@ -8465,53 +8512,80 @@ static const char *const gemmepi__source_pass_cu[] = {
     "#ifndef GEMMEPI_PRODUCT_TYPE\n"
     "#define GEMMEPI_PRODUCT_TYPE F32 // of the product in memory; of an upstream gradient any\n"
     "#define GEMMEPI_HAS_PRODUCT  1   // 0: k is 0\n"
+    "#define GEMMEPI_WHOLE        0   // 1: all runs are, n is a multiple of eight\n"
     "#endif\n"
     "\n"
     "constexpr int THREADS = 256;\n"
-    "// Rows under way at a time: the stores between them keep the compiler from loading ahead by itself. Elements that are loaded\n"
-    "// one by one take a predicate each, of which a thread has seven; so do the masks of older chips.\n"
+    "// Rows that a thread has under way: as one of them is taken, the one as many rows on is loaded in its place. Elements that\n"
+    "// are loaded one by one take a predicate each, of which a thread has seven; so do the masks of older chips.\n"
     "#if __CUDA_ARCH__ < 800\n"
     "constexpr int MOST_AT_ONCE = BACKWARD ? 2 : 4;\n"
     "#else\n"
-    "constexpr int MOST_AT_ONCE = 4;\n"
+    "constexpr int MOST_AT_ONCE = 2;\n"
     "#endif\n"
-    "constexpr int AT_ONCE = sizeof(Acc) == 8 ? 1 : GATED ? (ALIGNED ? 2 : 1) : MOST_AT_ONCE;\n"
+    "constexpr int AT_ONCE =\n"
+    "    sizeof(Acc) == 8 || GATED || sizeof(GEMMEPI_PRODUCT_TYPE) == 4 ? 1 : MOST_AT_ONCE;\n"
+    "// Blocks that a multiprocessor is to hold where little is kept between rows: as many as leave registers enough.\n"
+    "#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\n"
+    "constexpr bool IS_LEAN = GEMMEPI_WHOLE && GEMMEPI_APPLIED && ALIGNED && sizeof(Acc) == 4;\n"
+    "constexpr int BLOCKS = !IS_LEAN ? 1 : GATED && (UPSTREAM || sizeof(GEMMEPI_PRODUCT_TYPE) == 4) ? 2 : 3;\n"
+    "#else\n"
+    "constexpr int BLOCKS = 1;\n"
+    "#endif\n"
     "\n"
-    "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params) {\n"
+    "// A thread's rows: `count` of them, blockDim.y apart.\n"
+    "struct Rows {\n"
+    "    long long item, first, column;\n"
+    "    int count, run; // run: elements of each that exist\n"
+    "};\n"
+    "\n"
+    "// What a row takes from memory before it is computed.\n"
+    "struct Fetched {\n"
+    "    Words<GEMMEPI_PRODUCT_TYPE> products[HALVES_IN];\n"
+    "    Saved saved;\n"
+    "};\n"
+    "\n"
+    "__device__ inline void fetch(const gemmepi__pass_params &params, const Rows &rows, int r, Fetched &fetched) {\n"
+    "    long long row = rows.first + (long long)r * blockDim.y;\n"
+    "    int exists = r < rows.count ? rows.run : 0;\n"
+    "#pragma unroll\n"
+    "    for (int half = 0; half < HALVES_IN; half++)\n"
+    "        fetched.products[half] = read_run<ALIGNED>(\n"
+    "            (const GEMMEPI_PRODUCT_TYPE *)params.product.data +\n"
+    "                offset(params.product, rows.item, row, rows.column + half * params.epilogue.n),\n"
+    "            GEMMEPI_HAS_PRODUCT ? exists : 0);\n"
+    "    load_saved(params.epilogue, rows.item, row, rows.column, exists, fetched.saved);\n"
+    "}\n"
+    "\n"
+    "extern \"C\" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params) {\n"
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
     "    u32 part = blockIdx.x / p.column_tiles; // item * row_tiles + row tile\n"
-    "    long long column = (long long)(blockIdx.x - part * p.column_tiles) * blockDim.x * RUN + threadIdx.x * RUN;\n"
     "    u32 item = part / p.row_tiles;\n"
+    "    long long column = (long long)(blockIdx.x - part * p.column_tiles) * blockDim.x * RUN + threadIdx.x * RUN;\n"
     "    long long row = (long long)(part - item * p.row_tiles) * params.row_steps * blockDim.y + threadIdx.y;\n"
-    "    int valid = column >= p.n ? 0 : p.n - column < RUN ? (int)(p.n - column) : RUN;\n"
+    "    int valid = column >= p.n ? 0 : GEMMEPI_WHOLE || p.n - column >= RUN ? RUN : (int)(p.n - column);\n"
+    "    int most = row >= p.m ? 0 : p.m - row > (long long)params.row_steps * blockDim.y ? params.row_steps : (int)((p.m - row + blockDim.y - 1) / blockDim.y);\n"
+    "    Rows rows = {item, row, column, valid ? most : 0, GEMMEPI_WHOLE ? RUN : valid};\n"
     "    Epilogue_state state = begin_epilogue(p, item, column, valid);\n"
     "    Acc sums[HALVES_OUT][RUN] = {};\n"
-    "    for (int first = 0; first < params.row_steps && valid; first += AT_ONCE) {\n"
-    "        Words<GEMMEPI_PRODUCT_TYPE> products[AT_ONCE][HALVES_IN];\n"
-    "        Saved saved[AT_ONCE];\n"
-    "        int exists[AT_ONCE];\n"
+    "    Fetched ahead[AT_ONCE];\n"
+    "#pragma unroll\n"
+    "    for (int r = 0; r < AT_ONCE; r++)\n"
+    "        fetch(params, rows, r, ahead[r]);\n"
+    "    for (int first = 0; first < rows.count; first += AT_ONCE) {\n"
     "#pragma unroll\n"
     "        for (int r = 0; r < AT_ONCE; r++) {\n"
-    "            long long at = row + (long long)(first + r) * blockDim.y;\n"
-    "            exists[r] = first + r < params.row_steps && at < p.m ? valid : 0;\n"
-    "#pragma unroll\n"
-    "            for (int half = 0; half < HALVES_IN; half++)\n"
-    "                products[r][half] = read_run<ALIGNED>((const GEMMEPI_PRODUCT_TYPE *)params.product.data +\n"
-    "                                                          offset(params.product, item, at, column + half * p.n),\n"
-    "                                                      GEMMEPI_HAS_PRODUCT ? exists[r] : 0);\n"
-    "            load_saved(p, item, at, column, exists[r], saved[r]);\n"
-    "        }\n"
-    "#pragma unroll\n"
-    "        for (int r = 0; r < AT_ONCE; r++) {\n"
-    "            long long at = row + (long long)(first + r) * blockDim.y;\n"
+    "            Fetched now = ahead[r];\n"
     "            Acc v[HALVES][RUN];\n"
-    "            if (!exists[r])\n"
+    "            fetch(params, rows, first + r + AT_ONCE, ahead[r]);\n"
+    "            if (first + r >= rows.count)\n"
     "                continue;\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "            for (int half = 0; half < HALVES_IN; half++)\n"
-    "                run_to_acc(run_of(products[r][half]), v[half]);\n"
-    "            epilogue(p, state, saved[r], item, at, column, valid, v);\n"
-    "            store_result(p, state, item, at, column, valid, v);\n"
+    "                run_to_acc(run_of(now.products[half]), v[half]);\n"
+    "            long long at = row + (long long)(first + r) * blockDim.y;\n"
+    "            epilogue(p, state, now.saved, item, at, column, rows.run, v);\n"
+    "            store_result(p, state, item, at, column, rows.run, v);\n"
     "            if (HAS_BGRAD)\n"
     "#pragma unroll\n"
     "                for (int i = 0; i < HALVES_OUT * RUN; i++)\n"
@@ -8567,7 +8641,7 @@ static const char *const gemmepi__source_reduce_cu[] = {
     "    if (column < p.columns) {\n"
     "        const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + column;\n"
     "        Scale_line factors = scale_line<GEMMEPI_X_SCALE>(scale, column, p.columns, p.rows);\n"
-    "#pragma unroll 4\n"
+    "#pragma unroll 8\n"
     "        for (long long row = first + threadIdx.y; row < last; row += ROWS) {\n"
     "            double value = to_acc<double>(x[row * p.x.ld]);\n"
     "            sum += VARIES ? value * factors.at[row / SCALE_STEPS * factors.step] : value;\n"
@@ -9982,6 +10056,8 @@ static void gemmepi__close_device(gemmepi_context *context) {
     gemmepi__free_blocks(context, entered);
     if (context->lt_handle)
         context->cublaslt.destroy(context->lt_handle);
+    if (entered && context->ones)
+        context->driver.mem_free(context->ones);
     if (entered)
         gemmepi__leave(context, &entry);
     if (context->primary)
@@ -12918,8 +12994,10 @@ static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const ge
 #ifndef GEMMEPI_GEMM_PASS_H
 #define GEMMEPI_GEMM_PASS_H
 
-#define GEMMEPI__PASS_THREADS 256 /* pass.cu */
-#define GEMMEPI__RUN          8   /* types.cuh: columns of one thread */
+#define GEMMEPI__PASS_THREADS    256 /* pass.cu */
+#define GEMMEPI__PASS_BLOCKS     3   /* that a multiprocessor holds, as a rule */
+#define GEMMEPI__PASS_MOST_STEPS 64  /* rows that a thread adds up in the accumulator's type */
+#define GEMMEPI__RUN             8   /* types.cuh: columns of one thread */
 
 /* >>the epilogue of any kernel of ours */
 
@@ -12933,18 +13011,25 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
      GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
 
-/* The activations whose short forms are off by more than a few units of F32: a product's bound leaves no room for that. */
-static int gemmepi__is_approximate(uint32_t activation) {
-    return activation == GEMMEPI_GELU_ERF || activation == GEMMEPI_TANH || activation == GEMMEPI_ELU ||
-           activation == GEMMEPI_SOFTPLUS;
+/* Whether the short form of the activation is off by more than a few units of F32: a product's bound leaves no room for
+   that. The derivatives' are not. */
+static int gemmepi__is_approximate(const gemmepi__problem *problem) {
+    uint32_t activation = gemmepi__activation(problem->epilogue);
+    int differentiates = gemmepi__has(problem, GEMMEPI_BACKWARD) && !gemmepi__has(problem, GEMMEPI_GATED);
+    return !differentiates &&
+           (activation == GEMMEPI_TANH || activation == GEMMEPI_ELU || activation == GEMMEPI_SOFTPLUS);
 }
 
-/* Sums and amax keep what D's rounding would hide, and a residual that cancels the activation shows it. */
+/* From so many rows on the errors of short forms are lost in a sum over them: they are some 3 units of F32 in the square
+   mean, and less than one in the mean, where those that a sum's bound allows for are 4. */
+#define GEMMEPI__SHORT_SUM_ROWS 64
+
+/* Whether short forms of the activation would be seen: in results of more than 16 bits, in amax, in what a residual leaves
+   where it cancels the activation, and in sums of few values. */
 static int gemmepi__wants_exact(const gemmepi__problem *problem) {
-    return (problem->flags & GEMMEPI__EXACT) ||
-           gemmepi__is_approximate(gemmepi__activation(problem->epilogue)) ||
-           problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_BGRAD | GEMMEPI_RESIDUAL) ||
-           gemmepi__has_operand(problem, GEMMEPI__AMAX_D);
+    return gemmepi__is_approximate(problem) || problem->views[GEMMEPI__D].bits > 16 ||
+           gemmepi__has(problem, GEMMEPI_RESIDUAL) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+           (gemmepi__has(problem, GEMMEPI_BGRAD) && problem->m < GEMMEPI__SHORT_SUM_ROWS);
 }
 
 /* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
@@ -13079,27 +13164,39 @@ static gemmepi__view gemmepi__product_in_workspace(const gemmepi__problem *probl
 
 typedef struct gemmepi__pass {
     gemmepi__launch launch;
+    int applied;                 /* the product has taken alpha, beta and C already */
     gemmepi__pass_params params; /* all but pointers and scalars */
     size_t partial_bytes;
 } gemmepi__pass;
 
-/* Four rows a thread hide the latency of one another's loads; a thread takes fewer where blocks would be fewer than two
-   for each multiprocessor, and more where they would pass the grid's limit. */
+/* The rows of a thread. Four hide the latency of one another's loads; fewer where blocks would be fewer than two for each
+   multiprocessor. With BGRAD, where each block leaves partial sums, as many as it takes to have all blocks run at once. */
+static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__problem *problem,
+                               int64_t column_tiles, unsigned threads_y) {
+    int64_t columns = column_tiles * problem->batch, steps = 4;
+    if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
+        int64_t tiles = GEMMEPI__PASS_BLOCKS * (int64_t)context->multiprocessors / columns;
+        steps = gemmepi__divide_up(problem->m, threads_y * (tiles ? tiles : 1));
+        return steps < GEMMEPI__PASS_MOST_STEPS ? (int)steps : GEMMEPI__PASS_MOST_STEPS;
+    }
+    while (steps > 1 && columns * gemmepi__divide_up(problem->m, threads_y * steps) <
+                            2 * (int64_t)context->multiprocessors)
+        steps /= 2;
+    return (int)steps;
+}
+
 static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
                                           gemmepi__pass *pass) {
     int64_t chunks = gemmepi__divide_up(gemmepi__half_columns(problem), GEMMEPI__RUN), column_tiles,
             row_tiles, tiles;
     unsigned threads_x = 1, threads_y;
-    int steps = 4;
+    int steps;
     while (threads_x < 32 && (int64_t)threads_x < chunks)
         threads_x *= 2;
     threads_y = GEMMEPI__PASS_THREADS / threads_x;
     column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
-    while (steps > 1 &&
-           column_tiles * problem->batch * gemmepi__divide_up(problem->m, (int64_t)threads_y * steps) <
-               2 * (int64_t)context->multiprocessors)
-        steps /= 2;
-    for (;; steps *= 2) {
+    steps = gemmepi__pass_steps(context, problem, column_tiles, threads_y);
+    for (;; steps *= 2) { /* a grid has only so many blocks */
         row_tiles = gemmepi__divide_up(problem->m, (int64_t)threads_y * steps);
         tiles = gemmepi__offset(gemmepi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
         if (tiles > 0 && tiles <= INT_MAX)
@@ -13116,9 +13213,15 @@ static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const 
     return GEMMEPI_OK;
 }
 
-/* product: where and in what type the finished product lies */
+static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__problem *problem, int applied) {
+    int whole = gemmepi__half_columns(problem) % GEMMEPI__RUN == 0;
+    gemmepi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n", problem->k != 0);
+    gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_WHOLE %d\n", applied, whole);
+}
+
+/* product: where and in what type the finished product lies; applied: it has taken alpha, beta and C already */
 static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
-                                          const gemmepi__view *product, gemmepi__pass *pass) {
+                                          const gemmepi__view *product, int applied, gemmepi__pass *pass) {
     char prologue[1024];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     int aligned = gemmepi__epilogue_is_aligned(problem) && gemmepi__runs_are_aligned(problem, product);
@@ -13126,6 +13229,7 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     gemmepi_status status = gemmepi__shape_pass(context, problem, pass);
     if (status)
         return status;
+    pass->applied = applied;
     gemmepi__fill_epilogue(problem, &pass->params.epilogue);
     pass->params.product = gemmepi__kernel_matrix_of(product);
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
@@ -13137,15 +13241,15 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
                                      scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
     gemmepi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n",
                     gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
-    gemmepi__append(&text, "#define GEMMEPI_HAS_PRODUCT %d\n", problem->k != 0);
+    gemmepi__append_pass_defines(&text, problem, applied);
     return gemmepi__get_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch.function);
 }
 
 static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const gemmepi__pass *pass,
-                                        const gemmepi__arguments *arguments, int applied, void *product,
-                                        void *partials, gemmepi_stream stream) {
+                                        const gemmepi__arguments *arguments, void *product, void *partials,
+                                        gemmepi_stream stream) {
     gemmepi__pass_params params = pass->params;
-    gemmepi__point_epilogue(arguments, applied, partials, &params.epilogue);
+    gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue);
     params.product.data = product;
     return gemmepi__launch_kernel(context, &pass->launch, &params, "launching gemmepi_pass", stream);
 }
@@ -13254,8 +13358,9 @@ typedef struct gemmepi__lt_product {
     gemmepi__lt_layout a, b, c, d; /* ours, so cuBLASLt's A is b and its B is a */
     gemmepi__lt_algo algo;
     size_t workspace_size;
-    int scalars; /* dtype of alpha and beta */
-    int c_as_d;  /* where C is not read, D may stand for it */
+    int scalars;       /* dtype of alpha and beta */
+    int c_as_d;        /* where C is not read, D may stand for it */
+    int adds_in_place; /* see gemmepi__lt_adds_in_place */
     int pointer_count;
     gemmepi__lt_pointer pointers[GEMMEPI__LT_MAX_POINTERS];
 } gemmepi__lt_product;
@@ -13650,7 +13755,40 @@ static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gem
     return NULL;
 }
 
+/* Whether D = alpha A B + D is left to the memory, which adds in D's type what was rounded to it before. So algorithm 66
+   does (H200, cuBLASLt 13.1) where it knows C to be D and beta to be 1, with no epilogue and with BIAS. */
+static int gemmepi__lt_adds_in_place(const gemmepi__problem *problem, gemmepi__lt_use use) {
+    return problem->views[GEMMEPI__D].bits == 16 && !(problem->flags & GEMMEPI_RELAXED) &&
+           use == GEMMEPI__LT_WHOLE && gemmepi__activation(problem->epilogue) == GEMMEPI_NONE;
+}
+
 #define GEMMEPI__LT_ANSWERS 8
+
+/* Where k is short cuBLASLt's heuristic puts tiles of 128 x 256 first, which store their results while nothing is multiplied.
+   On an H200 (cuBLASLt 13.1, BF16, products of 1000 to 16384 rows, 768 to 8192 columns and k 200 to 2048, all layouts) an
+   answer with one of these tiles took 0.90 of the first answer's time in the mean and 1.03 at most where that has two waves
+   or more (238 and 195 products; 0.87 and 1.00 where the results are F32); with fewer waves up to 1.06. */
+static const int gemmepi__lt_short_tiles[] = {20, 29}; /* 128 x 128, 128 x 160 */
+#define GEMMEPI__LT_SHORT_K     2048
+#define GEMMEPI__LT_SHORT_WAVES 2
+
+/* The answer to take, of `count` good ones in the heuristic's order. */
+static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+                              const gemmepi__lt_heuristic *good, int count) {
+    const gemmepi__cublaslt *lt = &context->cublaslt;
+    size_t t;
+    int i;
+    if (context->arch != 90 || gemmepi__dtype((gemmepi_dtype)problem->common)->size != 2 ||
+        problem->k > GEMMEPI__LT_SHORT_K || good[0].waves < GEMMEPI__LT_SHORT_WAVES)
+        return 0;
+    for (t = 0; t < GEMMEPI__COUNT(gemmepi__lt_short_tiles); t++)
+        for (i = 0; i < count; i++)
+            if (gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID) ==
+                    gemmepi__lt_short_tiles[t] &&
+                gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1)
+                return i;
+    return 0;
+}
 
 static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__problem *problem,
                                       gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
@@ -13659,7 +13797,7 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
     gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
     gemmepi__lt_preference preference;
     const char *fault = NULL;
-    int count = 0, i, result;
+    int count = 0, good = 0, i, result;
     memset(product, 0, sizeof *product);
     if (problem->batch > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
@@ -13676,14 +13814,18 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
             lt->algo_get_heuristic(context->lt_handle, &product->desc, &product->b, &product->a, &product->c,
                                    &product->d, &preference, GEMMEPI__LT_ANSWERS, answers, &count);
     for (i = 0; i < count && !result; i++) {
-        if (answers[i].state != 0)
-            continue;
-        fault = gemmepi__lt_algo_fault(lt, problem, use, &answers[i].algo);
-        if (!fault) {
-            product->algo = answers[i].algo;
-            product->workspace_size = answers[i].workspace_size;
-            return GEMMEPI_OK;
-        }
+        const char *found =
+            answers[i].state ? NULL : gemmepi__lt_algo_fault(lt, problem, use, &answers[i].algo);
+        if (!found && !answers[i].state)
+            answers[good++] = answers[i];
+        fault = found ? found : fault;
+    }
+    if (good) {
+        const gemmepi__lt_heuristic *chosen = &answers[gemmepi__lt_choose(context, problem, answers, good)];
+        product->algo = chosen->algo;
+        product->workspace_size = chosen->workspace_size;
+        product->adds_in_place = gemmepi__lt_adds_in_place(problem, use);
+        return GEMMEPI_OK;
     }
     if (fault)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version,
@@ -13741,7 +13883,19 @@ static int gemmepi__lt_refused(int result) {
            result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR || result == GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-/* The primary context is current. UNSUPPORTED where cuBLASLt refuses what its heuristic had accepted: nothing runs. */
+/* D = A B + D, which a product that adds in place makes right where it does not know that beta is 1: where beta lies on the
+   device, and alpha too. */
+static int gemmepi__lt_hide_scalars(const gemmepi_context *context, gemmepi__lt_product *run,
+                                    const void **alpha, const void **beta) {
+    int32_t mode = GEMMEPI__CUBLASLT_POINTER_MODE_DEVICE;
+    *alpha = (const float *)(uintptr_t)context->ones;
+    *beta = (const float *)(uintptr_t)context->ones + 1;
+    return gemmepi__lt_set(&context->cublaslt, run, GEMMEPI__CUBLASLT_MATMUL_DESC_POINTER_MODE, &mode,
+                           sizeof mode);
+}
+
+/* The primary context is current. UNSUPPORTED, and nothing runs, where cuBLASLt refuses what its heuristic had accepted, and
+   where D would be rounded before it is added to. */
 static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemmepi__lt_product *product,
                                       const gemmepi__arguments *arguments, const gemmepi__lt_call *call,
                                       gemmepi_stream stream) {
@@ -13749,19 +13903,25 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
     gemmepi__lt_product run = *product; /* the plan's own stays as it is: other threads use it */
     gemmepi__lt_scalar alpha = gemmepi__lt_scalar_of(run.scalars, call->alpha);
     gemmepi__lt_scalar beta = gemmepi__lt_scalar_of(run.scalars, call->beta);
-    const void *c = call->c;
-    int result = 0, i;
+    const void *c = call->c, *at_alpha = &alpha, *at_beta = &beta;
+    int in_place = run.adds_in_place && beta.f32 == 1 && call->c == call->d, result = 0, i;
+    if (in_place && alpha.f32 != 1)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "with alpha %g it rounds the product to d's type before it adds d", call->alpha);
     for (i = 0; i < run.pointer_count && !result; i++)
         result = gemmepi__lt_set(lt, &run, run.pointers[i].attribute,
                                  &arguments->pointers[run.pointers[i].operand], sizeof(void *));
+    if (!result && in_place)
+        result = gemmepi__lt_hide_scalars(context, &run, &at_alpha, &at_beta);
     if (call->beta == 0) { /* cuBLASLt wants a C all the same, and does not read it */
         c = run.c_as_d ? call->d : call->a;
         if (run.c_as_d)
             run.c = run.d;
     }
     if (!result)
-        result = lt->matmul(context->lt_handle, &run.desc, &alpha, call->b, &run.b, call->a, &run.a, &beta, c,
-                            &run.c, call->d, &run.d, &run.algo, call->workspace, run.workspace_size, stream);
+        result =
+            lt->matmul(context->lt_handle, &run.desc, at_alpha, call->b, &run.b, call->a, &run.a, at_beta, c,
+                       &run.c, call->d, &run.d, &run.algo, call->workspace, run.workspace_size, stream);
     /* after an internal error something may have run, and a C that is D may be lost */
     if (gemmepi__lt_refused(result) &&
         !(result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR && call->beta != 0 && call->c == call->d))
@@ -13946,7 +14106,7 @@ static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemme
     if (split->bare) {
         status = gemmepi__build_bare_or_converted(context, problem, &view, split);
         if (!status)
-            status = gemmepi__build_pass(context, problem, &view, &split->pass);
+            status = gemmepi__build_pass(context, problem, &view, split->product_takes_c, &split->pass);
     }
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
         status = gemmepi__build_sums(context, problem, split->pass.params.epilogue.row_tiles, &split->sums);
@@ -14024,8 +14184,8 @@ static gemmepi_status gemmepi__split_run(const gemmepi_context *context, const g
     if (!status && split->bare) {
         status = gemmepi__clear_amax(context, problem, arguments, stream);
         if (!status)
-            status = gemmepi__run_pass(context, &split->pass, arguments, split->product_takes_c, product,
-                                       parts.pass_partials, stream);
+            status =
+                gemmepi__run_pass(context, &split->pass, arguments, product, parts.pass_partials, stream);
     }
     if (!status)
         status = gemmepi__run_sums(context, &split->sums, arguments, parts.pass_partials, parts.sum_partials,
@@ -14131,7 +14291,7 @@ static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, cons
         return status;
     plain->product_bytes = (size_t)elements * (size_t)(product->bits / 8);
     rest.views[GEMMEPI__A].scale = rest.views[GEMMEPI__B].scale = 0;
-    status = gemmepi__build_pass(context, &rest, product, &plain->pass);
+    status = gemmepi__build_pass(context, &rest, product, 0, &plain->pass);
     plain->partial_bytes = plain->pass.partial_bytes;
     return status;
 }
@@ -14179,7 +14339,7 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
     if (!status)
         status = gemmepi__launch_kernel(context, &plain->launch, &params, "launching gemmepi_plain", stream);
     if (!status && has_pass)
-        status = gemmepi__run_pass(context, &plain->pass, arguments, 0, workspace, partials, stream);
+        status = gemmepi__run_pass(context, &plain->pass, arguments, workspace, partials, stream);
     if (!status)
         status = gemmepi__run_sums(context, &plain->sums, arguments, partials, between, stream);
     return status;
@@ -15539,9 +15699,8 @@ static int gemmepi__wants_only_sums(const gemmepi__layer_task *task) {
     return !(task->flags & (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB));
 }
 
-/* G goes into sums, whose bounds have no room for short forms of a derivative. */
 static void gemmepi__mark_g(const gemmepi__layer_task *task, gemmepi__problem *problem) {
-    problem->flags |= GEMMEPI__EXACT | (gemmepi__wants_only_sums(task) ? GEMMEPI__ONLY_SUMS : 0);
+    problem->flags |= gemmepi__wants_only_sums(task) ? GEMMEPI__ONLY_SUMS : 0;
 }
 
 /* The problem of a desc that the layer made. Temporaries begin at multiples of 256. */
@@ -15584,7 +15743,7 @@ static gemmepi_status gemmepi__build_kernels(gemmepi_layer *layer, gemmepi__step
         return status;
     gemmepi__lock(&context->build_lock);
     if (step->kind == GEMMEPI__STEP_PASS)
-        status = gemmepi__build_pass(context, &step->problem, &step->given, &step->pass);
+        status = gemmepi__build_pass(context, &step->problem, &step->given, 1, &step->pass);
     if (!status && gemmepi__has(&step->problem, GEMMEPI__ANY_BGRAD))
         status =
             gemmepi__build_sums(context, &step->problem, step->pass.params.epilogue.row_tiles, &step->sums);
@@ -16148,8 +16307,8 @@ static gemmepi_status gemmepi__run_kernel_step(const gemmepi_layer *layer, const
     }
 #endif
     if (step->kind == GEMMEPI__STEP_PASS)
-        status = gemmepi__run_pass(layer->context, &step->pass, &arguments, 0,
-                                   run->sources[step->given_source], run->workspace, stream);
+        status = gemmepi__run_pass(layer->context, &step->pass, &arguments, run->sources[step->given_source],
+                                   run->workspace, stream);
     if (!status)
         status = gemmepi__run_sums(layer->context, &step->sums, &arguments, run->workspace, between, stream);
     return status;

@@ -137,14 +137,14 @@ static void normalise(const gemmepi_matmul_desc *desc, const char *name, gemmepi
 }
 
 /* product: the type of the finished product where it is not that of its sums, so an upstream gradient's; else 0 */
-static void add_pass_over(const gemmepi_matmul_desc *desc, gemmepi_dtype product, int aligned) {
+static void add_pass_over(const gemmepi_matmul_desc *desc, gemmepi_dtype product, int aligned, int applied) {
     gemmepi__problem problem;
     char name[80], prologue[1024];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
     gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
     append_dtype(&text, product ? (int)product : (int)desc->a.dtype);
     append_results(&text, desc);
-    gemmepi__append(&text, "%s", product ? "_upstream" : "");
+    gemmepi__append(&text, "%s%s", product ? "_upstream" : "", applied ? "_applied" : "");
     gemmepi__append(&text, "%s%s", aligned ? "" : "_unaligned", desc->k ? "" : "_no_product");
     normalise(desc, name, &problem);
     gemmepi__append_epilogue_defines(&defines, &problem, aligned, (int)desc->a.scale.mode,
@@ -152,12 +152,14 @@ static void add_pass_over(const gemmepi_matmul_desc *desc, gemmepi_dtype product
     gemmepi__append(
         &defines, "#define GEMMEPI_PRODUCT_TYPE %s\n",
         gemmepi__dtype(product ? product : (gemmepi_dtype)gemmepi__product_dtype(&problem))->name);
-    gemmepi__append(&defines, "#define GEMMEPI_HAS_PRODUCT %d\n", desc->k != 0);
+    gemmepi__append_pass_defines(&defines, &problem, applied);
     add(&pass, name, prologue);
 }
 
+/* cuBLASLt adds a C of its own type. */
 static void add_pass_of(const gemmepi_matmul_desc *desc, int aligned) {
-    add_pass_over(desc, GEMMEPI_DTYPE_DEFAULT, aligned);
+    int wide = desc->a.dtype == GEMMEPI_F32 || desc->a.dtype == GEMMEPI_F64;
+    add_pass_over(desc, GEMMEPI_DTYPE_DEFAULT, aligned, wide && !desc->d.dtype && desc->k);
 }
 
 /* G of a layer: the pass over dY in `dy`, with P saved in it too. */
@@ -166,7 +168,7 @@ static void add_gradient_pass(gemmepi_dtype dy, gemmepi_dtype g, gemmepi_epilogu
     gemmepi_matmul_desc desc = new_desc(sums, sums, g, epilogue);
     if (gemmepi__activation(epilogue) != GEMMEPI_RELU)
         desc.aux.dtype = dy;
-    add_pass_over(&desc, dy, aligned);
+    add_pass_over(&desc, dy, aligned, 1);
 }
 
 /* results: of c, d, aux, residual and the vectors; DEFAULT: as the operands. */
@@ -551,6 +553,7 @@ static void add_gradient_passes(void) {
         add_gradient_pass(other, other, gate | back, alternate);
         if (activation != GEMMEPI_NONE)
             add_gradient_pass(one, one, activation | back, 1);
+        add_gradient_pass(GEMMEPI_BF16, GEMMEPI_BF16, activation | GEMMEPI_BACKWARD, 1);
     }
     add_pass(GEMMEPI_F64, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS | GEMMEPI_AUX, 1,
              1);

@@ -418,8 +418,8 @@ typedef struct gemmepi_elementwise_args {
 
    Batch: either B is shared (b.batch_stride 0): then so are its scale, bias, db and dbias (strides 0), and dB and dbias are
    the sums over the batch. Or B has items: then db has (its stride is not 0), and dbias as bias. An A that is the same for all items
-   (a.batch_stride 0) may have a da of one item for each, or (da.batch_stride 0, B has items) the sum. dy may be
-   the same for all items.
+   (a.batch_stride 0) may have a da of one item for each, or (da.batch_stride 0, B has items) the sum; then its scale has no
+   items either. dy may be the same for all items.
 
    Dtypes: a, b, y, bias and preact as a product's a, b, d, bias and aux. Backward takes a and b of F64 (with F64
    alone), F32, F16, BF16, E4M3 and E5M2; dy any of these, da, db and dbias F32, F16 or BF16. Scales go with a, b, y,

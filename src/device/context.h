@@ -24,6 +24,7 @@ struct gemmepi_context {
     int arch; /* 90 for compute capability 9.0 */
     int multiprocessors;
     char name[128];
+    gemmepi__cu_deviceptr ones; /* F32 1 and 1: the scalars of D += A B where they are to lie on the device */
 
     gemmepi__mutex build_lock; /* held while a plan is built: guards the libraries below and kernels */
     gemmepi__nvrtc nvrtc;
@@ -107,7 +108,36 @@ static int gemmepi__current_ordinal(const gemmepi__driver *driver) {
     return 0;
 }
 
-/* Everything that can fail between the driver's library and a retained primary context. */
+static gemmepi_status gemmepi__make_ones(gemmepi_context *context) {
+    static const float ones[2] = {1, 1};
+    const gemmepi__driver *driver = &context->driver;
+    gemmepi__cu_stream stream = NULL;
+    gemmepi__entry entry;
+    gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
+    int result, ended;
+    if (status)
+        return status;
+    result = driver->mem_alloc(&context->ones, sizeof ones);
+    if (result)
+        context->ones = 0;
+    if (!result)
+        result = driver->stream_create(&stream, GEMMEPI__CU_STREAM_NON_BLOCKING);
+    if (!result) {
+        result = driver->memcpy_htod_async(context->ones, ones, sizeof ones, stream);
+        if (!result)
+            result = driver->stream_synchronize(stream);
+        ended = driver->stream_destroy(stream);
+        result = result ? result : ended;
+    }
+    if (result && context->ones) {
+        driver->mem_free(context->ones);
+        context->ones = 0;
+    }
+    gemmepi__leave_relaxed(context, &entry);
+    return result ? gemmepi__cuda_failed(driver, result, "putting two numbers on the device") : GEMMEPI_OK;
+}
+
+/* Everything that can fail between the driver's library and a device that is ready. */
 static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted) {
     gemmepi__driver *driver = &context->driver;
     int count = 0, major = 0, minor = 0, result;
@@ -146,6 +176,12 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
     if (result) {
         context->primary = NULL;
         return gemmepi__cuda_failed(driver, result, "cuDevicePrimaryCtxRetain");
+    }
+    status = gemmepi__make_ones(context);
+    if (status) {
+        driver->device_primary_ctx_release(context->device);
+        context->primary = NULL;
+        return status;
     }
     gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "device %d: %s, compute capability %d.%d", context->ordinal,
                  context->name, major, minor);

@@ -16,6 +16,8 @@ static void gemmepi__close_device(gemmepi_context *context) {
     gemmepi__free_blocks(context, entered);
     if (context->lt_handle)
         context->cublaslt.destroy(context->lt_handle);
+    if (entered && context->ones)
+        context->driver.mem_free(context->ones);
     if (entered)
         gemmepi__leave(context, &entry);
     if (context->primary)

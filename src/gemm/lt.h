@@ -34,8 +34,9 @@ typedef struct gemmepi__lt_product {
     gemmepi__lt_layout a, b, c, d; /* ours, so cuBLASLt's A is b and its B is a */
     gemmepi__lt_algo algo;
     size_t workspace_size;
-    int scalars; /* dtype of alpha and beta */
-    int c_as_d;  /* where C is not read, D may stand for it */
+    int scalars;       /* dtype of alpha and beta */
+    int c_as_d;        /* where C is not read, D may stand for it */
+    int adds_in_place; /* see gemmepi__lt_adds_in_place */
     int pointer_count;
     gemmepi__lt_pointer pointers[GEMMEPI__LT_MAX_POINTERS];
 } gemmepi__lt_product;
@@ -430,7 +431,40 @@ static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gem
     return NULL;
 }
 
+/* Whether D = alpha A B + D is left to the memory, which adds in D's type what was rounded to it before. So algorithm 66
+   does (H200, cuBLASLt 13.1) where it knows C to be D and beta to be 1, with no epilogue and with BIAS. */
+static int gemmepi__lt_adds_in_place(const gemmepi__problem *problem, gemmepi__lt_use use) {
+    return problem->views[GEMMEPI__D].bits == 16 && !(problem->flags & GEMMEPI_RELAXED) &&
+           use == GEMMEPI__LT_WHOLE && gemmepi__activation(problem->epilogue) == GEMMEPI_NONE;
+}
+
 #define GEMMEPI__LT_ANSWERS 8
+
+/* Where k is short cuBLASLt's heuristic puts tiles of 128 x 256 first, which store their results while nothing is multiplied.
+   On an H200 (cuBLASLt 13.1, BF16, products of 1000 to 16384 rows, 768 to 8192 columns and k 200 to 2048, all layouts) an
+   answer with one of these tiles took 0.90 of the first answer's time in the mean and 1.03 at most where that has two waves
+   or more (238 and 195 products; 0.87 and 1.00 where the results are F32); with fewer waves up to 1.06. */
+static const int gemmepi__lt_short_tiles[] = {20, 29}; /* 128 x 128, 128 x 160 */
+#define GEMMEPI__LT_SHORT_K     2048
+#define GEMMEPI__LT_SHORT_WAVES 2
+
+/* The answer to take, of `count` good ones in the heuristic's order. */
+static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+                              const gemmepi__lt_heuristic *good, int count) {
+    const gemmepi__cublaslt *lt = &context->cublaslt;
+    size_t t;
+    int i;
+    if (context->arch != 90 || gemmepi__dtype((gemmepi_dtype)problem->common)->size != 2 ||
+        problem->k > GEMMEPI__LT_SHORT_K || good[0].waves < GEMMEPI__LT_SHORT_WAVES)
+        return 0;
+    for (t = 0; t < GEMMEPI__COUNT(gemmepi__lt_short_tiles); t++)
+        for (i = 0; i < count; i++)
+            if (gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID) ==
+                    gemmepi__lt_short_tiles[t] &&
+                gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1)
+                return i;
+    return 0;
+}
 
 static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__problem *problem,
                                       gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
@@ -439,7 +473,7 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
     gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
     gemmepi__lt_preference preference;
     const char *fault = NULL;
-    int count = 0, i, result;
+    int count = 0, good = 0, i, result;
     memset(product, 0, sizeof *product);
     if (problem->batch > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
@@ -456,14 +490,18 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
             lt->algo_get_heuristic(context->lt_handle, &product->desc, &product->b, &product->a, &product->c,
                                    &product->d, &preference, GEMMEPI__LT_ANSWERS, answers, &count);
     for (i = 0; i < count && !result; i++) {
-        if (answers[i].state != 0)
-            continue;
-        fault = gemmepi__lt_algo_fault(lt, problem, use, &answers[i].algo);
-        if (!fault) {
-            product->algo = answers[i].algo;
-            product->workspace_size = answers[i].workspace_size;
-            return GEMMEPI_OK;
-        }
+        const char *found =
+            answers[i].state ? NULL : gemmepi__lt_algo_fault(lt, problem, use, &answers[i].algo);
+        if (!found && !answers[i].state)
+            answers[good++] = answers[i];
+        fault = found ? found : fault;
+    }
+    if (good) {
+        const gemmepi__lt_heuristic *chosen = &answers[gemmepi__lt_choose(context, problem, answers, good)];
+        product->algo = chosen->algo;
+        product->workspace_size = chosen->workspace_size;
+        product->adds_in_place = gemmepi__lt_adds_in_place(problem, use);
+        return GEMMEPI_OK;
     }
     if (fault)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version,
@@ -521,7 +559,19 @@ static int gemmepi__lt_refused(int result) {
            result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR || result == GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-/* The primary context is current. UNSUPPORTED where cuBLASLt refuses what its heuristic had accepted: nothing runs. */
+/* D = A B + D, which a product that adds in place makes right where it does not know that beta is 1: where beta lies on the
+   device, and alpha too. */
+static int gemmepi__lt_hide_scalars(const gemmepi_context *context, gemmepi__lt_product *run,
+                                    const void **alpha, const void **beta) {
+    int32_t mode = GEMMEPI__CUBLASLT_POINTER_MODE_DEVICE;
+    *alpha = (const float *)(uintptr_t)context->ones;
+    *beta = (const float *)(uintptr_t)context->ones + 1;
+    return gemmepi__lt_set(&context->cublaslt, run, GEMMEPI__CUBLASLT_MATMUL_DESC_POINTER_MODE, &mode,
+                           sizeof mode);
+}
+
+/* The primary context is current. UNSUPPORTED, and nothing runs, where cuBLASLt refuses what its heuristic had accepted, and
+   where D would be rounded before it is added to. */
 static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemmepi__lt_product *product,
                                       const gemmepi__arguments *arguments, const gemmepi__lt_call *call,
                                       gemmepi_stream stream) {
@@ -529,19 +579,25 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
     gemmepi__lt_product run = *product; /* the plan's own stays as it is: other threads use it */
     gemmepi__lt_scalar alpha = gemmepi__lt_scalar_of(run.scalars, call->alpha);
     gemmepi__lt_scalar beta = gemmepi__lt_scalar_of(run.scalars, call->beta);
-    const void *c = call->c;
-    int result = 0, i;
+    const void *c = call->c, *at_alpha = &alpha, *at_beta = &beta;
+    int in_place = run.adds_in_place && beta.f32 == 1 && call->c == call->d, result = 0, i;
+    if (in_place && alpha.f32 != 1)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "with alpha %g it rounds the product to d's type before it adds d", call->alpha);
     for (i = 0; i < run.pointer_count && !result; i++)
         result = gemmepi__lt_set(lt, &run, run.pointers[i].attribute,
                                  &arguments->pointers[run.pointers[i].operand], sizeof(void *));
+    if (!result && in_place)
+        result = gemmepi__lt_hide_scalars(context, &run, &at_alpha, &at_beta);
     if (call->beta == 0) { /* cuBLASLt wants a C all the same, and does not read it */
         c = run.c_as_d ? call->d : call->a;
         if (run.c_as_d)
             run.c = run.d;
     }
     if (!result)
-        result = lt->matmul(context->lt_handle, &run.desc, &alpha, call->b, &run.b, call->a, &run.a, &beta, c,
-                            &run.c, call->d, &run.d, &run.algo, call->workspace, run.workspace_size, stream);
+        result =
+            lt->matmul(context->lt_handle, &run.desc, at_alpha, call->b, &run.b, call->a, &run.a, at_beta, c,
+                       &run.c, call->d, &run.d, &run.algo, call->workspace, run.workspace_size, stream);
     /* after an internal error something may have run, and a C that is D may be lost */
     if (gemmepi__lt_refused(result) &&
         !(result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR && call->beta != 0 && call->c == call->d))

@@ -4,8 +4,10 @@
 
 #include "sums.h"
 
-#define GEMMEPI__PASS_THREADS 256 /* pass.cu */
-#define GEMMEPI__RUN          8   /* types.cuh: columns of one thread */
+#define GEMMEPI__PASS_THREADS    256 /* pass.cu */
+#define GEMMEPI__PASS_BLOCKS     3   /* that a multiprocessor holds, as a rule */
+#define GEMMEPI__PASS_MOST_STEPS 64  /* rows that a thread adds up in the accumulator's type */
+#define GEMMEPI__RUN             8   /* types.cuh: columns of one thread */
 
 /* >>the epilogue of any kernel of ours */
 
@@ -19,18 +21,25 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
      GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
 
-/* The activations whose short forms are off by more than a few units of F32: a product's bound leaves no room for that. */
-static int gemmepi__is_approximate(uint32_t activation) {
-    return activation == GEMMEPI_GELU_ERF || activation == GEMMEPI_TANH || activation == GEMMEPI_ELU ||
-           activation == GEMMEPI_SOFTPLUS;
+/* Whether the short form of the activation is off by more than a few units of F32: a product's bound leaves no room for
+   that. The derivatives' are not. */
+static int gemmepi__is_approximate(const gemmepi__problem *problem) {
+    uint32_t activation = gemmepi__activation(problem->epilogue);
+    int differentiates = gemmepi__has(problem, GEMMEPI_BACKWARD) && !gemmepi__has(problem, GEMMEPI_GATED);
+    return !differentiates &&
+           (activation == GEMMEPI_TANH || activation == GEMMEPI_ELU || activation == GEMMEPI_SOFTPLUS);
 }
 
-/* Sums and amax keep what D's rounding would hide, and a residual that cancels the activation shows it. */
+/* From so many rows on the errors of short forms are lost in a sum over them: they are some 3 units of F32 in the square
+   mean, and less than one in the mean, where those that a sum's bound allows for are 4. */
+#define GEMMEPI__SHORT_SUM_ROWS 64
+
+/* Whether short forms of the activation would be seen: in results of more than 16 bits, in amax, in what a residual leaves
+   where it cancels the activation, and in sums of few values. */
 static int gemmepi__wants_exact(const gemmepi__problem *problem) {
-    return (problem->flags & GEMMEPI__EXACT) ||
-           gemmepi__is_approximate(gemmepi__activation(problem->epilogue)) ||
-           problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_BGRAD | GEMMEPI_RESIDUAL) ||
-           gemmepi__has_operand(problem, GEMMEPI__AMAX_D);
+    return gemmepi__is_approximate(problem) || problem->views[GEMMEPI__D].bits > 16 ||
+           gemmepi__has(problem, GEMMEPI_RESIDUAL) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+           (gemmepi__has(problem, GEMMEPI_BGRAD) && problem->m < GEMMEPI__SHORT_SUM_ROWS);
 }
 
 /* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
@@ -165,27 +174,39 @@ static gemmepi__view gemmepi__product_in_workspace(const gemmepi__problem *probl
 
 typedef struct gemmepi__pass {
     gemmepi__launch launch;
+    int applied;                 /* the product has taken alpha, beta and C already */
     gemmepi__pass_params params; /* all but pointers and scalars */
     size_t partial_bytes;
 } gemmepi__pass;
 
-/* Four rows a thread hide the latency of one another's loads; a thread takes fewer where blocks would be fewer than two
-   for each multiprocessor, and more where they would pass the grid's limit. */
+/* The rows of a thread. Four hide the latency of one another's loads; fewer where blocks would be fewer than two for each
+   multiprocessor. With BGRAD, where each block leaves partial sums, as many as it takes to have all blocks run at once. */
+static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__problem *problem,
+                               int64_t column_tiles, unsigned threads_y) {
+    int64_t columns = column_tiles * problem->batch, steps = 4;
+    if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
+        int64_t tiles = GEMMEPI__PASS_BLOCKS * (int64_t)context->multiprocessors / columns;
+        steps = gemmepi__divide_up(problem->m, threads_y * (tiles ? tiles : 1));
+        return steps < GEMMEPI__PASS_MOST_STEPS ? (int)steps : GEMMEPI__PASS_MOST_STEPS;
+    }
+    while (steps > 1 && columns * gemmepi__divide_up(problem->m, threads_y * steps) <
+                            2 * (int64_t)context->multiprocessors)
+        steps /= 2;
+    return (int)steps;
+}
+
 static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
                                           gemmepi__pass *pass) {
     int64_t chunks = gemmepi__divide_up(gemmepi__half_columns(problem), GEMMEPI__RUN), column_tiles,
             row_tiles, tiles;
     unsigned threads_x = 1, threads_y;
-    int steps = 4;
+    int steps;
     while (threads_x < 32 && (int64_t)threads_x < chunks)
         threads_x *= 2;
     threads_y = GEMMEPI__PASS_THREADS / threads_x;
     column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
-    while (steps > 1 &&
-           column_tiles * problem->batch * gemmepi__divide_up(problem->m, (int64_t)threads_y * steps) <
-               2 * (int64_t)context->multiprocessors)
-        steps /= 2;
-    for (;; steps *= 2) {
+    steps = gemmepi__pass_steps(context, problem, column_tiles, threads_y);
+    for (;; steps *= 2) { /* a grid has only so many blocks */
         row_tiles = gemmepi__divide_up(problem->m, (int64_t)threads_y * steps);
         tiles = gemmepi__offset(gemmepi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
         if (tiles > 0 && tiles <= INT_MAX)
@@ -202,9 +223,15 @@ static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const 
     return GEMMEPI_OK;
 }
 
-/* product: where and in what type the finished product lies */
+static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__problem *problem, int applied) {
+    int whole = gemmepi__half_columns(problem) % GEMMEPI__RUN == 0;
+    gemmepi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n", problem->k != 0);
+    gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_WHOLE %d\n", applied, whole);
+}
+
+/* product: where and in what type the finished product lies; applied: it has taken alpha, beta and C already */
 static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
-                                          const gemmepi__view *product, gemmepi__pass *pass) {
+                                          const gemmepi__view *product, int applied, gemmepi__pass *pass) {
     char prologue[1024];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     int aligned = gemmepi__epilogue_is_aligned(problem) && gemmepi__runs_are_aligned(problem, product);
@@ -212,6 +239,7 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     gemmepi_status status = gemmepi__shape_pass(context, problem, pass);
     if (status)
         return status;
+    pass->applied = applied;
     gemmepi__fill_epilogue(problem, &pass->params.epilogue);
     pass->params.product = gemmepi__kernel_matrix_of(product);
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
@@ -223,15 +251,15 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
                                      scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
     gemmepi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n",
                     gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
-    gemmepi__append(&text, "#define GEMMEPI_HAS_PRODUCT %d\n", problem->k != 0);
+    gemmepi__append_pass_defines(&text, problem, applied);
     return gemmepi__get_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch.function);
 }
 
 static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const gemmepi__pass *pass,
-                                        const gemmepi__arguments *arguments, int applied, void *product,
-                                        void *partials, gemmepi_stream stream) {
+                                        const gemmepi__arguments *arguments, void *product, void *partials,
+                                        gemmepi_stream stream) {
     gemmepi__pass_params params = pass->params;
-    gemmepi__point_epilogue(arguments, applied, partials, &params.epilogue);
+    gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue);
     params.product.data = product;
     return gemmepi__launch_kernel(context, &pass->launch, &params, "launching gemmepi_pass", stream);
 }

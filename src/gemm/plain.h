@@ -97,7 +97,7 @@ static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, cons
         return status;
     plain->product_bytes = (size_t)elements * (size_t)(product->bits / 8);
     rest.views[GEMMEPI__A].scale = rest.views[GEMMEPI__B].scale = 0;
-    status = gemmepi__build_pass(context, &rest, product, &plain->pass);
+    status = gemmepi__build_pass(context, &rest, product, 0, &plain->pass);
     plain->partial_bytes = plain->pass.partial_bytes;
     return status;
 }
@@ -145,7 +145,7 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
     if (!status)
         status = gemmepi__launch_kernel(context, &plain->launch, &params, "launching gemmepi_plain", stream);
     if (!status && has_pass)
-        status = gemmepi__run_pass(context, &plain->pass, arguments, 0, workspace, partials, stream);
+        status = gemmepi__run_pass(context, &plain->pass, arguments, workspace, partials, stream);
     if (!status)
         status = gemmepi__run_sums(context, &plain->sums, arguments, partials, between, stream);
     return status;

@@ -153,7 +153,7 @@ static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemme
     if (split->bare) {
         status = gemmepi__build_bare_or_converted(context, problem, &view, split);
         if (!status)
-            status = gemmepi__build_pass(context, problem, &view, &split->pass);
+            status = gemmepi__build_pass(context, problem, &view, split->product_takes_c, &split->pass);
     }
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
         status = gemmepi__build_sums(context, problem, split->pass.params.epilogue.row_tiles, &split->sums);
@@ -231,8 +231,8 @@ static gemmepi_status gemmepi__split_run(const gemmepi_context *context, const g
     if (!status && split->bare) {
         status = gemmepi__clear_amax(context, problem, arguments, stream);
         if (!status)
-            status = gemmepi__run_pass(context, &split->pass, arguments, split->product_takes_c, product,
-                                       parts.pass_partials, stream);
+            status =
+                gemmepi__run_pass(context, &split->pass, arguments, product, parts.pass_partials, stream);
     }
     if (!status)
         status = gemmepi__run_sums(context, &split->sums, arguments, parts.pass_partials, parts.sum_partials,

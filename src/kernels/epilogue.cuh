@@ -29,6 +29,9 @@
 #define GEMMEPI_AMAX         0 // what is left in amax: bits 1 D, 2 AUX
 #define GEMMEPI_STORES_D     1 // 0: only sums are wanted
 #endif
+#ifndef GEMMEPI_APPLIED
+#define GEMMEPI_APPLIED 0 // 1: alpha is 1 and there is no C, known beforehand
+#endif
 
 typedef GEMMEPI_ACC Acc;
 
@@ -131,11 +134,15 @@ template <bool Exists> __device__ inline Acc tensor_scale(const gemmepi__kernel_
         return 1;
 }
 
+__device__ inline bool takes_c(const gemmepi__epilogue_params &p, const Epilogue_state &state) {
+    return !GEMMEPI_APPLIED && p.uses_c && state.beta != 0;
+}
+
 __device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &p, long long item, long long column,
                                                 int valid) {
     Epilogue_state state = {};
-    state.alpha = scalar(p.device_alpha, p.alpha);
-    state.beta = scalar(p.device_beta, p.beta);
+    state.alpha = GEMMEPI_APPLIED ? Acc(1) : scalar(p.device_alpha, p.alpha);
+    state.beta = GEMMEPI_APPLIED ? Acc(0) : scalar(p.device_beta, p.beta);
     if (GEMMEPI_SCALE_A == SCALE_TENSOR)
         state.alpha = product(state.alpha, tensor_scale<true>(p.scale_a, item));
     if (GEMMEPI_SCALE_B == SCALE_TENSOR)
@@ -149,7 +156,7 @@ __device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &
                 state.column_factors[half][i] = i < valid ? product(state.alpha, (Acc)scale[i]) : Acc(0);
         }
     }
-    state.scale_c = p.uses_c && state.beta != 0 ? tensor_scale<SCALES_C>(p.scale_c, item) : Acc(1); // else it may be missing
+    state.scale_c = takes_c(p, state) ? tensor_scale<SCALES_C>(p.scale_c, item) : Acc(1); // else it may be missing
     state.scale_d = tensor_scale<SCALES_D>(p.scale_d, item);
     state.scale_aux = tensor_scale<SCALES_AUX>(p.scale_aux, item);
     state.scale_residual = tensor_scale<SCALES_RESIDUAL>(p.scale_residual, item);
@@ -195,7 +202,7 @@ __device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogu
                                       long long row, long long column, int valid, Acc (&v)[RUN]) {
     Acc other[RUN];
     multiply_by_factors(p, state, item, row, state.column_factors[half], v);
-    if (p.uses_c && state.beta != 0) {
+    if (takes_c(p, state)) {
         Acc factor = SCALES_C ? product(state.beta, state.scale_c) : state.beta;
         load<GEMMEPI_C_TYPE>(p.c, item, row, column, valid, other);
 #pragma unroll

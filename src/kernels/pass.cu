@@ -5,53 +5,80 @@
 #ifndef GEMMEPI_PRODUCT_TYPE
 #define GEMMEPI_PRODUCT_TYPE F32 // of the product in memory; of an upstream gradient any
 #define GEMMEPI_HAS_PRODUCT  1   // 0: k is 0
+#define GEMMEPI_WHOLE        0   // 1: all runs are, n is a multiple of eight
 #endif
 
 constexpr int THREADS = 256;
-// Rows under way at a time: the stores between them keep the compiler from loading ahead by itself. Elements that are loaded
-// one by one take a predicate each, of which a thread has seven; so do the masks of older chips.
+// Rows that a thread has under way: as one of them is taken, the one as many rows on is loaded in its place. Elements that
+// are loaded one by one take a predicate each, of which a thread has seven; so do the masks of older chips.
 #if __CUDA_ARCH__ < 800
 constexpr int MOST_AT_ONCE = BACKWARD ? 2 : 4;
 #else
-constexpr int MOST_AT_ONCE = 4;
+constexpr int MOST_AT_ONCE = 2;
 #endif
-constexpr int AT_ONCE = sizeof(Acc) == 8 ? 1 : GATED ? (ALIGNED ? 2 : 1) : MOST_AT_ONCE;
+constexpr int AT_ONCE =
+    sizeof(Acc) == 8 || GATED || sizeof(GEMMEPI_PRODUCT_TYPE) == 4 ? 1 : MOST_AT_ONCE;
+// Blocks that a multiprocessor is to hold where little is kept between rows: as many as leave registers enough.
+#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200
+constexpr bool IS_LEAN = GEMMEPI_WHOLE && GEMMEPI_APPLIED && ALIGNED && sizeof(Acc) == 4;
+constexpr int BLOCKS = !IS_LEAN ? 1 : GATED && (UPSTREAM || sizeof(GEMMEPI_PRODUCT_TYPE) == 4) ? 2 : 3;
+#else
+constexpr int BLOCKS = 1;
+#endif
 
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params) {
+// A thread's rows: `count` of them, blockDim.y apart.
+struct Rows {
+    long long item, first, column;
+    int count, run; // run: elements of each that exist
+};
+
+// What a row takes from memory before it is computed.
+struct Fetched {
+    Words<GEMMEPI_PRODUCT_TYPE> products[HALVES_IN];
+    Saved saved;
+};
+
+__device__ inline void fetch(const gemmepi__pass_params &params, const Rows &rows, int r, Fetched &fetched) {
+    long long row = rows.first + (long long)r * blockDim.y;
+    int exists = r < rows.count ? rows.run : 0;
+#pragma unroll
+    for (int half = 0; half < HALVES_IN; half++)
+        fetched.products[half] = read_run<ALIGNED>(
+            (const GEMMEPI_PRODUCT_TYPE *)params.product.data +
+                offset(params.product, rows.item, row, rows.column + half * params.epilogue.n),
+            GEMMEPI_HAS_PRODUCT ? exists : 0);
+    load_saved(params.epilogue, rows.item, row, rows.column, exists, fetched.saved);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params) {
     const gemmepi__epilogue_params &p = params.epilogue;
     u32 part = blockIdx.x / p.column_tiles; // item * row_tiles + row tile
-    long long column = (long long)(blockIdx.x - part * p.column_tiles) * blockDim.x * RUN + threadIdx.x * RUN;
     u32 item = part / p.row_tiles;
+    long long column = (long long)(blockIdx.x - part * p.column_tiles) * blockDim.x * RUN + threadIdx.x * RUN;
     long long row = (long long)(part - item * p.row_tiles) * params.row_steps * blockDim.y + threadIdx.y;
-    int valid = column >= p.n ? 0 : p.n - column < RUN ? (int)(p.n - column) : RUN;
+    int valid = column >= p.n ? 0 : GEMMEPI_WHOLE || p.n - column >= RUN ? RUN : (int)(p.n - column);
+    int most = row >= p.m ? 0 : p.m - row > (long long)params.row_steps * blockDim.y ? params.row_steps : (int)((p.m - row + blockDim.y - 1) / blockDim.y);
+    Rows rows = {item, row, column, valid ? most : 0, GEMMEPI_WHOLE ? RUN : valid};
     Epilogue_state state = begin_epilogue(p, item, column, valid);
     Acc sums[HALVES_OUT][RUN] = {};
-    for (int first = 0; first < params.row_steps && valid; first += AT_ONCE) {
-        Words<GEMMEPI_PRODUCT_TYPE> products[AT_ONCE][HALVES_IN];
-        Saved saved[AT_ONCE];
-        int exists[AT_ONCE];
+    Fetched ahead[AT_ONCE];
+#pragma unroll
+    for (int r = 0; r < AT_ONCE; r++)
+        fetch(params, rows, r, ahead[r]);
+    for (int first = 0; first < rows.count; first += AT_ONCE) {
 #pragma unroll
         for (int r = 0; r < AT_ONCE; r++) {
-            long long at = row + (long long)(first + r) * blockDim.y;
-            exists[r] = first + r < params.row_steps && at < p.m ? valid : 0;
-#pragma unroll
-            for (int half = 0; half < HALVES_IN; half++)
-                products[r][half] = read_run<ALIGNED>((const GEMMEPI_PRODUCT_TYPE *)params.product.data +
-                                                          offset(params.product, item, at, column + half * p.n),
-                                                      GEMMEPI_HAS_PRODUCT ? exists[r] : 0);
-            load_saved(p, item, at, column, exists[r], saved[r]);
-        }
-#pragma unroll
-        for (int r = 0; r < AT_ONCE; r++) {
-            long long at = row + (long long)(first + r) * blockDim.y;
+            Fetched now = ahead[r];
             Acc v[HALVES][RUN];
-            if (!exists[r])
+            fetch(params, rows, first + r + AT_ONCE, ahead[r]);
+            if (first + r >= rows.count)
                 continue;
 #pragma unroll
             for (int half = 0; half < HALVES_IN; half++)
-                run_to_acc(run_of(products[r][half]), v[half]);
-            epilogue(p, state, saved[r], item, at, column, valid, v);
-            store_result(p, state, item, at, column, valid, v);
+                run_to_acc(run_of(now.products[half]), v[half]);
+            long long at = row + (long long)(first + r) * blockDim.y;
+            epilogue(p, state, now.saved, item, at, column, rows.run, v);
+            store_result(p, state, item, at, column, rows.run, v);
             if (HAS_BGRAD)
 #pragma unroll
                 for (int i = 0; i < HALVES_OUT * RUN; i++)

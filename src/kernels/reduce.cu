@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS)
     if (column < p.columns) {
         const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + column;
         Scale_line factors = scale_line<GEMMEPI_X_SCALE>(scale, column, p.columns, p.rows);
-#pragma unroll 4
+#pragma unroll 8
         for (long long row = first + threadIdx.y; row < last; row += ROWS) {
             double value = to_acc<double>(x[row * p.x.ld]);
             sum += VARIES ? value * factors.at[row / SCALE_STEPS * factors.step] : value;

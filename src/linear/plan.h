@@ -156,9 +156,8 @@ static int gemmepi__wants_only_sums(const gemmepi__layer_task *task) {
     return !(task->flags & (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB));
 }
 
-/* G goes into sums, whose bounds have no room for short forms of a derivative. */
 static void gemmepi__mark_g(const gemmepi__layer_task *task, gemmepi__problem *problem) {
-    problem->flags |= GEMMEPI__EXACT | (gemmepi__wants_only_sums(task) ? GEMMEPI__ONLY_SUMS : 0);
+    problem->flags |= gemmepi__wants_only_sums(task) ? GEMMEPI__ONLY_SUMS : 0;
 }
 
 /* The problem of a desc that the layer made. Temporaries begin at multiples of 256. */
@@ -201,7 +200,7 @@ static gemmepi_status gemmepi__build_kernels(gemmepi_layer *layer, gemmepi__step
         return status;
     gemmepi__lock(&context->build_lock);
     if (step->kind == GEMMEPI__STEP_PASS)
-        status = gemmepi__build_pass(context, &step->problem, &step->given, &step->pass);
+        status = gemmepi__build_pass(context, &step->problem, &step->given, 1, &step->pass);
     if (!status && gemmepi__has(&step->problem, GEMMEPI__ANY_BGRAD))
         status =
             gemmepi__build_sums(context, &step->problem, step->pass.params.epilogue.row_tiles, &step->sums);
@@ -765,8 +764,8 @@ static gemmepi_status gemmepi__run_kernel_step(const gemmepi_layer *layer, const
     }
 #endif
     if (step->kind == GEMMEPI__STEP_PASS)
-        status = gemmepi__run_pass(layer->context, &step->pass, &arguments, 0,
-                                   run->sources[step->given_source], run->workspace, stream);
+        status = gemmepi__run_pass(layer->context, &step->pass, &arguments, run->sources[step->given_source],
+                                   run->workspace, stream);
     if (!status)
         status = gemmepi__run_sums(layer->context, &step->sums, &arguments, run->workspace, between, stream);
     return status;

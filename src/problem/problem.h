@@ -26,9 +26,8 @@ enum {
     GEMMEPI__OPERANDS
 };
 
-/* Of a problem's flags, not a caller's: D is not stored, bias_grad is what is wanted; D takes no short forms of functions. */
+/* Of a problem's flags, not a caller's: D is not stored, bias_grad is what is wanted. */
 #define GEMMEPI__ONLY_SUMS 0x80000000u
-#define GEMMEPI__EXACT     0x40000000u
 
 #define GEMMEPI__SCALE_OF(matrix) \
     (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */

@@ -9,7 +9,8 @@ the stored P (SAVED; RELU's mask selects) or from op(A) op(B) + bias (RECOMPUTE)
 batch where an operand is shared and its gradient is one for all. Bounds are those of numerics.md, "How right":
 
     Y, P          as a product's D and aux (pytorch.py), GATED: |act(gate)| E_value + |value| L E_gate in place of L E
-    G             u_g |G| + e: G is stored between the passes in g_dtype, but for one that is dY itself
+    G             u_g |G| + e: G is stored between the passes in g_dtype, but for one that is dY itself; in 16 bits
+                  2^-12 |G| more for the shorter activations
                   e = 4 u_acc T + |dY| times how far act' and act go within E of P (RECOMPUTE), or at P (1 + 2 u_acc)
     dA, dB        u |dA| + (4 + K/8) u_acc |G| |B| + (e + u_g |G|) |B|, K products are summed, TF32: 2^-9 |G| |B| more
     dbias         u |dbias| + (4 + K/8) u_acc sum |G| + sum e, without u_g: it sums values that are not rounded
@@ -559,7 +560,8 @@ def rounding_of(p, g, error):
     if p.plain and p.tensors["dy"].dtype == p.family.g and not p.family.modes["dy"]:
         return torch.zeros_like(g)
     known = (round_to(p.family.g, g) - g).abs()
-    return torch.where(error == 0, known, roundoff(p.family.g) * (g.abs() + error) + LOWEST[p.family.g])
+    shorter = SHORTER if p.family.activation > RELU and p.family.g in (F16, BF16) else 0
+    return torch.where(error == 0, known, (roundoff(p.family.g) + shorter) * (g.abs() + error) + LOWEST[p.family.g])
 
 
 def gradients_of(p, g, size, error):

@@ -547,12 +547,15 @@ static expected *layer_expected_p(const layer *l, const region r[L_COUNT], const
 
 /* >>G */
 
+/* 2^-12: see layer_expected. Sums of G before it is stored have no such room. */
 static void layer_put_g(const layer *l, workings *w, int64_t at, inexact g) {
     gemmepi_dtype dtype = layer_g(l);
+    int shorter = layer_activation(l) > GEMMEPI_RELU && oracle_is_narrow(dtype);
     w->g[at] = w->stored[at] = g;
     w->stored[at].exact = g.exact && oracle_round(dtype, g.value) == g.value;
     w->stored[at].error +=
-        oracle_roundoff(dtype) * (fabs(g.value) + g.error) + ldexp(1, oracle_format(dtype).lowest) / 2;
+        (oracle_roundoff(dtype) + (shorter ? ldexp(1, -12) : 0)) * (fabs(g.value) + g.error) +
+        ldexp(1, oracle_format(dtype).lowest) / 2;
 }
 
 /* RELU selects. */

@@ -1039,6 +1039,26 @@ static void small_integers_are_exact(void) {
             }
 }
 
+/* Where C is D and beta is 1 too: a sum that is rounded before D is added to it shows in large sums. */
+static void what_is_added_to_is_rounded_once(void) {
+    static const types *const narrow[] = {&bf16, &f16, &e4m3_to_bf16};
+    static const gemmepi_epilogue epilogues[] = {GEMMEPI_NONE, GEMMEPI_BIAS, GEMMEPI_RELU | GEMMEPI_BIAS,
+                                                 GEMMEPI_NONE | GEMMEPI_BGRAD_B};
+    int t, e, way;
+    for (t = 0; t < COUNT(narrow); t++)
+        for (e = 0; e < COUNT(epilogues); e++)
+            for (way = 0; way < 16; way++) {
+                problem p = typed(narrow[t], 64, way & 4 ? 56 : 256, way & 4 ? 2328 : 1024, epilogues[e]);
+                p.fill = INTEGERS;
+                p.seed = (uint64_t)way;
+                p.desc.a.transposed = way & 1;
+                p.desc.b.transposed = way >> 1 & 1;
+                p.in_place[T_C] = 1;
+                problem_scale(&p, way & 8 ? 2 : 1, 1);
+                holds(&p);
+            }
+}
+
 static void small_integers_make_exact_gates(void) {
     static const gemmepi_epilogue epilogues[] = {
         GEMMEPI_NONE | GEMMEPI_GATED | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
@@ -2226,6 +2246,7 @@ static void the_oracle_rounds_to_nearest_even(void) {
 
 static void run_all(void) {
     RUN(small_integers_are_exact);
+    RUN(what_is_added_to_is_rounded_once);
     RUN(small_integers_make_exact_gates);
     RUN(strict_f32_keeps_the_bits_that_tf32_drops);
     RUN(worked_forward_cases_come_out);

@@ -38,8 +38,9 @@ static struct {
     long device_blocks, device_allocations;
     long modules, functions_taken;
     long lt_handles, heuristics, products, launches, copies, memsets;
-    long lt_calls;    /* also those that failed */
-    int epilogues[8]; /* of the first calls of cublasLtMatmul */
+    const float *last_alpha, *last_beta; /* that cublasLtMatmul was given */
+    long lt_calls;                       /* also those that failed */
+    int epilogues[8];                    /* of the first calls of cublasLtMatmul */
     long compilations, programs, archs_told;
     long wrong_context; /* calls that need the primary context to be current, and found another */
     long asked_cuda, asked_nvrtc, asked_lt;
@@ -407,6 +408,8 @@ FAKE(cublasLtMatmul)
         return GEMMEPI__CUBLAS_STATUS_INVALID_VALUE;
     if (workspace_size)
         memset(workspace, 1, workspace_size); /* it must be there */
+    __atomic_store_n(&gpu.last_alpha, (const float *)alpha, __ATOMIC_RELAXED);
+    __atomic_store_n(&gpu.last_beta, (const float *)beta, __ATOMIC_RELAXED);
     __atomic_store_n(&gpu.last_workspace, workspace, __ATOMIC_RELAXED);
     __atomic_store_n(&gpu.last_workspace_size, workspace_size, __ATOMIC_RELAXED);
     count(&gpu.products, 1);
@@ -625,6 +628,8 @@ static int sentence_has(const char *what) {
     return strstr(gemmepi_last_error(), what) != NULL;
 }
 
+enum { OF_THE_CONTEXT = 1 }; /* device blocks that a context has from the start */
+
 static gemmepi_context *open_fake(const gemmepi_config *config) {
     gemmepi_context *context = NULL;
     CHECK(gemmepi_create(config, &context) == GEMMEPI_OK, "%s", gemmepi_last_error());
@@ -665,6 +670,12 @@ static gemmepi_matmul_desc refusable_product(void) {
 enum { LT_WORKSPACE = 4096, SPLIT_WORKSPACE = LT_WORKSPACE + 4 * EDGE * EDGE };
 
 static double memory[8][EDGE * EDGE]; /* stands for tensors on the device, larger than any of them */
+
+static int explain_has(const gemmepi_plan *plan, const char *what) {
+    static char text[4096];
+    gemmepi_explain(plan, text, sizeof text);
+    return strstr(text, what) != NULL;
+}
 
 static gemmepi_matmul_args args_for(const gemmepi_matmul_desc *desc) {
     gemmepi_matmul_args args;
@@ -741,6 +752,10 @@ static void a_failed_create_leaves_nothing_behind(void) {
         {"cuDevicePrimaryCtxRetain", 999, GEMMEPI_CUDA_ERROR},
         {"cuDevicePrimaryCtxRetain", GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY, GEMMEPI_OUT_OF_MEMORY},
         {"cuDriverGetVersion", 999, GEMMEPI_LIBRARY_NOT_FOUND},
+        {"cuMemAlloc_v2", GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY, GEMMEPI_OUT_OF_MEMORY},
+        {"cuStreamCreate", 999, GEMMEPI_CUDA_ERROR},
+        {"cuMemcpyHtoDAsync_v2", 999, GEMMEPI_CUDA_ERROR},
+        {"cuStreamSynchronize", 999, GEMMEPI_CUDA_ERROR},
     };
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
@@ -753,6 +768,9 @@ static void a_failed_create_leaves_nothing_behind(void) {
         CHECK(status == rows[i].status, "%s gives %s: %s", rows[i].function, gemmepi_status_name(status),
               gemmepi_last_error());
         CHECK(context == NULL, "%s: a context was given", rows[i].function);
+        config.device = 0;
+        if (i > 0) /* on the host; cuInit has it already */
+            gemmepi_destroy(open_fake(&config));
         nothing_is_left();
     }
 }
@@ -953,6 +971,48 @@ static void other_failures_of_building_a_kernel_are_errors_and_no_leaks(void) {
     }
 }
 
+/* cuBLASLt that knows of both rounds the product before it adds D. */
+static void what_is_added_to_d_is_not_told_that_beta_is_1(void) {
+    static const struct {
+        double alpha, beta;
+        int in_place, is_hidden, is_split;
+        gemmepi_dtype dtype;
+        uint32_t flags;
+    } rows[] = {
+        {1, 1, 1, 1, 0, GEMMEPI_BF16, 0},
+        {1, 1, 0, 0, 0, GEMMEPI_BF16, 0},
+        {1, 2, 1, 0, 0, GEMMEPI_F16, 0},
+        {2, 1, 1, 0, 1, GEMMEPI_F16, 0},
+        {1, 1, 1, 0, 0, GEMMEPI_F32, 0},
+        {2, 1, 0, 0, 0, GEMMEPI_F16, 0},
+        {2, 1, 1, 0, 0, GEMMEPI_F16, GEMMEPI_RELAXED},
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = product(rows[i].dtype, GEMMEPI_NONE);
+        gemmepi_matmul_args args = args_for(&desc);
+        gemmepi_plan *plan = NULL;
+        desc.flags = rows[i].flags;
+        args.c = rows[i].in_place ? args.d : memory[7];
+        args.alpha = &rows[i].alpha;
+        args.beta = &rows[i].beta;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%d: %s", (int)i, gemmepi_last_error());
+        CHECK(gpu.last_alpha && (gpu.last_beta == gpu.last_alpha + 1) == rows[i].is_hidden,
+              "%d: scalars at %p and %p", (int)i, (const void *)gpu.last_alpha, (const void *)gpu.last_beta);
+        CHECK(!rows[i].is_hidden || (gpu.last_alpha[0] == 1 && gpu.last_alpha[1] == 1), "%d: %g %g", (int)i,
+              (double)gpu.last_alpha[0], (double)gpu.last_alpha[1]);
+        CHECK(explain_has(plan, rows[i].is_split ? "route split" : "route lt"), "%d: another route", (int)i);
+        CHECK(!rows[i].is_split || explain_has(plan, "not lt: with alpha 2 it rounds"), "%d: why?", (int)i);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
 static void a_product_that_cublaslt_fails_to_run_is_an_error(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context = open_fake(&config);
@@ -1006,12 +1066,6 @@ static gemmepi_route route_of(const gemmepi_plan *plan) {
     gemmepi_plan_details details;
     CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
     return details.route;
-}
-
-static int explain_has(const gemmepi_plan *plan, const char *what) {
-    static char text[4096];
-    gemmepi_explain(plan, text, sizeof text);
-    return strstr(text, what) != NULL;
 }
 
 static void a_problem_that_no_route_runs_is_refused_with_the_reasons_of_both(void) {
@@ -1568,7 +1622,8 @@ static void a_one_shot_call_does_not_allocate_while_capturing(void) {
     CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_BUFFER_TOO_SMALL, "%s",
           gemmepi_last_error());
     CHECK(sentence_has("captured"), "%s", gemmepi_last_error());
-    CHECK(gpu.device_allocations == 0 && gpu.products == 0, "%ld allocations", gpu.device_allocations);
+    CHECK(gpu.device_allocations == OF_THE_CONTEXT && gpu.products == 0, "%ld allocations",
+          gpu.device_allocations);
     gpu.is_capturing = 0;
     CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
     gpu.is_capturing = 1;
@@ -2022,7 +2077,8 @@ static void elementwise_plans_launch_what_they_say(void) {
         CHECK(strstr(text, wanted), "%s: explain tells %s", name, text);
         CHECK(gemmepi_elementwise_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
         before_host = allocations, before_device = gpu.device_allocations;
-        CHECK(before_device == element_calls[i].has_workspace, "%s: %ld blocks", name, before_device);
+        CHECK(before_device == OF_THE_CONTEXT + element_calls[i].has_workspace, "%s: %ld blocks", name,
+              before_device);
         gpu.is_capturing = 1; /* so it may be captured */
         CHECK(gemmepi_elementwise_run(plan, &c.args, NULL) == GEMMEPI_OK, "%s: %s", name,
               gemmepi_last_error());
@@ -2408,7 +2464,7 @@ static void a_one_shot_elementwise_call_does_not_allocate_while_capturing(void) 
             CHECK(status == GEMMEPI_OK && calls_of_the_driver() == launches, "%s: %s", name,
                   gemmepi_last_error());
         }
-        CHECK(gpu.device_allocations == 0, "%s: %ld allocations", name, gpu.device_allocations);
+        CHECK(gpu.device_allocations == OF_THE_CONTEXT, "%s: %ld allocations", name, gpu.device_allocations);
         gpu.is_capturing = 0;
         CHECK(call_at_any_time(context, &c, NULL) == GEMMEPI_OK, "%s: %s", name, gemmepi_last_error());
         gpu.is_capturing = 1;
@@ -2736,6 +2792,7 @@ int main(void) {
     RUN(a_missing_nvrtc_is_reported_when_a_kernel_is_needed);
     RUN(a_kernel_that_does_not_compile_is_an_error_with_the_log);
     RUN(other_failures_of_building_a_kernel_are_errors_and_no_leaks);
+    RUN(what_is_added_to_d_is_not_told_that_beta_is_1);
     RUN(a_product_that_cublaslt_fails_to_run_is_an_error);
     RUN(a_launch_that_the_driver_refuses_is_an_error);
     RUN(an_amax_that_the_driver_does_not_clear_is_an_error);
