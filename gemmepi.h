@@ -199,6 +199,9 @@
    On Windows the implementation includes <windows.h> (lean, without min and max), whose macros (near, far) then hold in
    that one file.
 
+   FIRST USE: a kernel is compiled when a problem first needs it, about half a second, and found on disk ever after.
+   gemmepi_precompile compiles those of a list of problems on all cores, at a program's start or when it is installed.
+
    THREADS: a context and a plan may be used by any number of threads at once, also on one stream. gemmepi_last_error is
    each thread's own.
    Nothing is ordered across streams but what the caller orders. */
@@ -666,6 +669,20 @@ typedef struct gemmepi_linear_args {
     size_t workspace_size; /* bytes; at least the plan's                                           */
 } gemmepi_linear_args;
 
+/* >>work ahead */
+
+/* One problem of any kind: exactly one of the pointers is not NULL. */
+typedef struct gemmepi_any_desc {
+    const gemmepi_matmul_desc *product;
+    const gemmepi_elementwise_desc *elementwise;
+    const gemmepi_linear_desc *linear; /* a layer, forward                                          */
+    const gemmepi_linear_desc *linear_backward;
+} gemmepi_any_desc;
+
+/* Told that `done` of `count` problems are done, from 1 on; by any thread that works on them, but one at a time. Must not
+   call back into the context. */
+typedef void (*gemmepi_progress_function)(void *user, size_t done, size_t count);
+
 /* >>answers */
 
 typedef enum gemmepi_route {
@@ -962,6 +979,19 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise_info(const gemmepi_elementwise *p
 /* In words: the operation, its launches and what kept it from a simpler one. As gemmepi_explain. */
 GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, char *text, size_t size);
 
+/* >>work ahead */
+
+/* Compiles what the problems need on several threads, so that plans and calls for them compile nothing later: kernels stay
+   in the context, and on disk (config.cache_path), so it is enough to do this once on a machine. threads: 0 for as many as it
+   has cores; the caller's is one of them. progress may be NULL. Problems are planned as by gemmepi_plan_matmul,
+   gemmepi_elementwise_plan and the layers' plans, and like those it may run beside any other calls and while streams are
+   being captured. One that fails keeps no other from being done: of those that fail the first in the list is returned, and
+   the sentence names it. A count of 0 does nothing.
+   Errors: INVALID_ARGUMENT and those of planning. */
+GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
+                                              size_t count, int threads, gemmepi_progress_function progress,
+                                              void *user);
+
 /* >>small things */
 
 /* Bytes of one element; 0 for DEFAULT and unknown values. */
@@ -1186,7 +1216,7 @@ static void gemmepi__delete(const gemmepi_allocator *allocator, void *pointer) {
 }
 
 #endif
-/* Mutexes, and the few atomic operations that the lock-free paths need. */
+/* Mutexes and conditions, threads of our own, and the few atomic operations that the lock-free paths need. */
 #ifndef GEMMEPI_BASE_THREAD_H
 #define GEMMEPI_BASE_THREAD_H
 
@@ -1206,8 +1236,43 @@ static void gemmepi__lock(gemmepi__mutex *mutex) {
 static void gemmepi__unlock(gemmepi__mutex *mutex) {
     ReleaseSRWLockExclusive(mutex);
 }
+
+typedef CONDITION_VARIABLE gemmepi__condition;
+
+static int gemmepi__condition_init(gemmepi__condition *condition) {
+    InitializeConditionVariable(condition);
+    return 1;
+}
+static void gemmepi__condition_destroy(gemmepi__condition *condition) {
+    (void)condition;
+}
+static void gemmepi__wait(gemmepi__condition *condition, gemmepi__mutex *mutex) {
+    SleepConditionVariableSRW(condition, mutex, INFINITE, 0);
+}
+static void gemmepi__wake_all(gemmepi__condition *condition) {
+    WakeAllConditionVariable(condition);
+}
+
+typedef HANDLE gemmepi__thread;
+#define GEMMEPI__THREAD_BODY(name) static DWORD WINAPI name(void *user)
+
+/* 0 if the system gives no thread. */
+static int gemmepi__thread_start(gemmepi__thread *thread, DWORD(WINAPI *body)(void *), void *user) {
+    *thread = CreateThread(NULL, 0, body, user, 0, NULL);
+    return *thread != NULL;
+}
+static void gemmepi__thread_join(gemmepi__thread thread) {
+    WaitForSingleObject(thread, INFINITE);
+    CloseHandle(thread);
+}
+static int gemmepi__core_count(void) {
+    SYSTEM_INFO info;
+    GetSystemInfo(&info);
+    return (int)info.dwNumberOfProcessors;
+}
 #else
 #include <pthread.h>
+#include <unistd.h>
 typedef pthread_mutex_t gemmepi__mutex;
 
 static int gemmepi__mutex_init(gemmepi__mutex *mutex) {
@@ -1221,6 +1286,37 @@ static void gemmepi__lock(gemmepi__mutex *mutex) {
 }
 static void gemmepi__unlock(gemmepi__mutex *mutex) {
     pthread_mutex_unlock(mutex);
+}
+
+typedef pthread_cond_t gemmepi__condition;
+
+static int gemmepi__condition_init(gemmepi__condition *condition) {
+    return pthread_cond_init(condition, NULL) == 0;
+}
+static void gemmepi__condition_destroy(gemmepi__condition *condition) {
+    pthread_cond_destroy(condition);
+}
+/* Lets go of the mutex while it waits. May wake up early. */
+static void gemmepi__wait(gemmepi__condition *condition, gemmepi__mutex *mutex) {
+    pthread_cond_wait(condition, mutex);
+}
+static void gemmepi__wake_all(gemmepi__condition *condition) {
+    pthread_cond_broadcast(condition);
+}
+
+typedef pthread_t gemmepi__thread;
+#define GEMMEPI__THREAD_BODY(name) static void *name(void *user)
+
+/* 0 if the system gives no thread. */
+static int gemmepi__thread_start(gemmepi__thread *thread, void *(*body)(void *), void *user) {
+    return pthread_create(thread, NULL, body, user) == 0;
+}
+static void gemmepi__thread_join(gemmepi__thread thread) {
+    pthread_join(thread, NULL);
+}
+static int gemmepi__core_count(void) {
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1 : count > 1024 ? 1024 : (int)count;
 }
 #endif
 
@@ -5888,7 +5984,9 @@ struct gemmepi_context {
     char name[128];
     gemmepi__cu_deviceptr ones; /* F32 1 and 1: the scalars of D += A B where they are to lie on the device */
 
-    gemmepi__mutex build_lock; /* held while a plan is built: guards the libraries below and kernels */
+    gemmepi__mutex
+        build_lock; /* held while a plan is built, but not while NVRTC compiles: guards what follows */
+    gemmepi__condition kernel_built;
     gemmepi__nvrtc nvrtc;
     gemmepi__cublaslt cublaslt;
     gemmepi__lt_handle lt_handle; /* NULL: cuBLASLt not opened */
@@ -6126,6 +6224,12 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
         gemmepi__mutex_destroy(&context->lock);
         gemmepi__delete(&allocator, context);
         return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+    }
+    if (!gemmepi__condition_init(&context->kernel_built)) {
+        gemmepi__mutex_destroy(&context->build_lock);
+        gemmepi__mutex_destroy(&context->lock);
+        gemmepi__delete(&allocator, context);
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no condition variable");
     }
     if (config->library_path) {
         context->loader.library_path = gemmepi__copy_text(&allocator, config->library_path);
@@ -9723,7 +9827,8 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
 }
 
 #endif
-/* Kernels by file and prologue: in memory, else on disk, else compiled. The build lock is held by every caller.
+/* Kernels by file and prologue: in memory, else on disk, else compiled. The build lock is held by every caller, and let go
+   while NVRTC compiles, so that threads compile side by side.
 
    On disk a kernel lies under the digest of all sources, its prologue, the target and NVRTC's version. That version is
    not known before NVRTC is loaded, and a program whose kernels are all on disk never loads it: so a small entry for
@@ -9734,7 +9839,8 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
 
 typedef struct gemmepi__kernel {
     gemmepi__cu_module module;
-    gemmepi__cu_function function;
+    gemmepi__cu_function function; /* NULL: not there, because it is being built or that has failed */
+    int is_being_built;            /* by a thread; others wait for kernel_built */
 } gemmepi__kernel;
 
 /* What NVRTC is or was, as far as the key on disk needs it. */
@@ -9808,6 +9914,7 @@ static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void 
     result = context->driver.module_get_function(&kernel->function, kernel->module, entry);
     if (!result)
         return GEMMEPI_OK;
+    kernel->function = NULL;
     context->driver.module_unload(kernel->module);
     return gemmepi__cuda_failed(&context->driver, result, entry);
 }
@@ -9848,7 +9955,9 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
     gemmepi_status status;
     memcpy(target.name, compiler->target, sizeof target.name);
     target.is_ptx = compiler->is_ptx;
+    gemmepi__unlock(&context->build_lock);
     status = gemmepi__compile(&context->nvrtc, &context->allocator, file, prologue, &target, &image, NULL);
+    gemmepi__lock(&context->build_lock);
     if (status)
         return status;
     status = gemmepi__load_module(context, image.data, entry, kernel);
@@ -9864,7 +9973,7 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
     return status;
 }
 
-/* Fills in kernel, whose memory is the caller's. The primary context is current. */
+/* Fills in kernel. The primary context is current. */
 static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char *file, const char *prologue,
                                             const char *entry, gemmepi__kernel *kernel) {
     gemmepi__compiler recalled, compiler;
@@ -9895,35 +10004,37 @@ static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *
     char key[GEMMEPI__KERNEL_KEY_SIZE];
     gemmepi__text text = gemmepi__text_in(key, sizeof key);
     gemmepi__kernel *kernel;
-    gemmepi_status status;
+    gemmepi_status status = GEMMEPI_OK;
     gemmepi__append(&text, "%s %s\n%s", file, entry, prologue);
     if (gemmepi__text_is_cut(&text))
         return gemmepi__fail(GEMMEPI_COMPILE_ERROR, "the prologue of %s is longer than %d characters", file,
                              GEMMEPI__KERNEL_KEY_SIZE);
     kernel = (gemmepi__kernel *)gemmepi__map_find(&context->kernels, key, text.length);
-    if (kernel) {
-        *function = kernel->function;
-        return GEMMEPI_OK;
+    if (!kernel) {
+        kernel = (gemmepi__kernel *)gemmepi__new(&context->allocator, sizeof *kernel);
+        if (!kernel)
+            return GEMMEPI_OUT_OF_MEMORY;
+        if (!gemmepi__map_insert(&context->kernels, key, text.length, kernel)) {
+            gemmepi__delete(&context->allocator, kernel);
+            return GEMMEPI_OUT_OF_MEMORY;
+        }
     }
-    kernel = (gemmepi__kernel *)gemmepi__new(&context->allocator, sizeof *kernel);
-    if (!kernel)
-        return GEMMEPI_OUT_OF_MEMORY;
-    status = gemmepi__build_kernel(context, file, prologue, entry, kernel);
-    if (!status && !gemmepi__map_insert(&context->kernels, key, text.length, kernel)) {
-        context->driver.module_unload(kernel->module);
-        status = GEMMEPI_OUT_OF_MEMORY;
+    while (kernel->is_being_built)
+        gemmepi__wait(&context->kernel_built, &context->build_lock);
+    if (!kernel->function) { /* and where it could not be built before, it is tried again */
+        kernel->is_being_built = 1;
+        status = gemmepi__build_kernel(context, file, prologue, entry, kernel);
+        kernel->is_being_built = 0;
+        gemmepi__wake_all(&context->kernel_built);
     }
-    if (status)
-        gemmepi__delete(&context->allocator, kernel);
-    else
-        *function = kernel->function;
+    *function = kernel->function;
     return status;
 }
 
 static void gemmepi__free_kernel(void *user, gemmepi__map_entry *entry) {
     gemmepi_context *context = (gemmepi_context *)user;
     gemmepi__kernel *kernel = (gemmepi__kernel *)entry->value;
-    if (context->entered_to_destroy)
+    if (context->entered_to_destroy && kernel->function)
         context->driver.module_unload(kernel->module);
     gemmepi__delete(&context->allocator, kernel);
 }
@@ -10082,6 +10193,7 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
     gemmepi__map_free(&context->kernels);
     gemmepi__mutex_destroy(&context->lock);
     gemmepi__mutex_destroy(&context->build_lock);
+    gemmepi__condition_destroy(&context->kernel_built);
     if (context->loader.library_path) {
         char *path;
         memcpy(&path, &context->loader.library_path, sizeof path);
@@ -16589,6 +16701,115 @@ GEMMEPI_API size_t gemmepi_linear_explain(const gemmepi_layer *layer, char *data
     for (i = 0; i < layer->step_count; i++)
         gemmepi__explain_step(&text, layer, &layer->steps[i]);
     return text.length;
+}
+
+#endif
+
+/* Kernels compiled before they are needed: problems are planned on several threads, and the plans thrown away. */
+#ifndef GEMMEPI_AHEAD_PRECOMPILE_H
+#define GEMMEPI_AHEAD_PRECOMPILE_H
+
+/* What the threads share. The lock guards all of it but the first four. */
+typedef struct gemmepi__precompilation {
+    gemmepi_context *context;
+    const gemmepi_any_desc *problems;
+    size_t count;
+    gemmepi_progress_function progress;
+    void *user;
+    gemmepi__mutex lock;
+    size_t next, done;
+    size_t failed; /* the first in the list that failed, if status is not OK */
+    gemmepi_status status;
+    char sentence[GEMMEPI__ERROR_TEXT_SIZE];
+} gemmepi__precompilation;
+
+static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {
+    gemmepi_plan *plan = NULL;
+    gemmepi_elementwise *elementwise = NULL;
+    gemmepi_layer *layer = NULL;
+    gemmepi_status status;
+    int given = (problem->product != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
+                (problem->linear_backward != NULL);
+    if (given != 1)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "%d of product, elementwise, linear and linear_backward are given; exactly one is", given);
+    if (problem->product)
+        status = gemmepi_plan_matmul(context, problem->product, &plan);
+    else if (problem->elementwise)
+        status = gemmepi_elementwise_plan(context, problem->elementwise, &elementwise);
+    else
+        status = problem->linear ? gemmepi_linear_plan(context, problem->linear, &layer)
+                                 : gemmepi_linear_backward_plan(context, problem->linear_backward, &layer);
+    gemmepi_plan_destroy(plan);
+    gemmepi_elementwise_destroy(elementwise);
+    gemmepi_linear_destroy(layer);
+    return status;
+}
+
+/* Takes problems until none is left. */
+static void gemmepi__precompile_some(gemmepi__precompilation *all) {
+    gemmepi__lock(&all->lock);
+    while (all->next < all->count) {
+        size_t mine = all->next++;
+        gemmepi_status status;
+        gemmepi__unlock(&all->lock);
+        status = gemmepi__plan_and_drop(all->context, &all->problems[mine]);
+        gemmepi__lock(&all->lock);
+        if (status && (!all->status || mine < all->failed)) {
+            all->status = status;
+            all->failed = mine;
+            snprintf(all->sentence, sizeof all->sentence, "%s", gemmepi__error_text);
+        }
+        all->done++;
+        if (all->progress)
+            all->progress(all->user, all->done, all->count);
+    }
+    gemmepi__unlock(&all->lock);
+}
+
+GEMMEPI__THREAD_BODY(gemmepi__precompile_body) {
+    gemmepi__precompile_some((gemmepi__precompilation *)user);
+    return 0;
+}
+
+#define GEMMEPI__MOST_THREADS 256
+
+GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
+                                              size_t count, int threads, gemmepi_progress_function progress,
+                                              void *user) {
+    gemmepi__precompilation all;
+    gemmepi__thread others[GEMMEPI__MOST_THREADS];
+    int started = 0, i;
+    if (!context || (!problems && count))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "problems" : "context");
+    if (threads < 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "threads is %d; accepted are 0, for as many as there are cores, and more",
+                             threads);
+    memset(&all, 0, sizeof all);
+    all.context = context;
+    all.problems = problems;
+    all.count = count;
+    all.progress = progress;
+    all.user = user;
+    if (!gemmepi__mutex_init(&all.lock))
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+    threads = threads ? threads : gemmepi__core_count();
+    if (threads > GEMMEPI__MOST_THREADS)
+        threads = GEMMEPI__MOST_THREADS;
+    if ((size_t)threads > count)
+        threads = (int)count;
+    /* where the system gives fewer threads, these do it all */
+    while (started < threads - 1 && gemmepi__thread_start(&others[started], gemmepi__precompile_body, &all))
+        started++;
+    gemmepi__precompile_some(&all);
+    for (i = 0; i < started; i++)
+        gemmepi__thread_join(others[i]);
+    gemmepi__mutex_destroy(&all.lock);
+    if (all.status)
+        return gemmepi__fail(all.status, "problems[%llu]: %s", (gemmepi__ull)all.failed, all.sentence);
+    return GEMMEPI_OK;
 }
 
 #endif

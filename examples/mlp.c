@@ -121,6 +121,22 @@ static void make_layers(const network *net, int rows, layer *first, layer *secon
     second->args.dy = on->dlogits, second->args.db = next->w2, second->args.dbias = next->b2;
 }
 
+static void tell(void *user, size_t done, size_t count) {
+    (void)user;
+    fprintf(stderr, "\rplanned %d of %d%s", (int)done, (int)count, done < count ? "" : "\n");
+}
+
+/* Compiles what both layers need, side by side: else each would wait for its turn in the first batch. */
+static void precompile(const network *net) {
+    layer first, second;
+    make_layers(net, BATCH, &first, &second);
+    const gemmepi_any_desc problems[] = {{.linear = &first.desc},
+                                         {.linear = &second.desc},
+                                         {.linear_backward = &first.desc},
+                                         {.linear_backward = &second.desc}};
+    check(gemmepi_precompile(context, problems, sizeof problems / sizeof problems[0], 0, tell, NULL));
+}
+
 /* Returns the cross entropy of one digit, and turns its logits into scale times their gradient. */
 static double softmax(float logits[CLASSES], digit *of, double scale) {
     double sum = 0, power[CLASSES];
@@ -257,6 +273,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 3; i++)
         check(gemmepi_alloc(context, i < 2 ? sizeof(parameters) : sizeof(batch), &memory[i]));
     network net = {memory[0], memory[1], memory[2]};
+    precompile(&net);
     check(gemmepi_upload(context, net.now, &start, sizeof start, NULL));
     check_gradients(&net, training.all, &start);
 

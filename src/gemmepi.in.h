@@ -71,4 +71,6 @@
 #include "linear/plan.h"
 #include "linear/explain.h"
 
+#include "ahead/precompile.h"
+
 #endif

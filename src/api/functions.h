@@ -237,6 +237,19 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise_info(const gemmepi_elementwise *p
 /* In words: the operation, its launches and what kept it from a simpler one. As gemmepi_explain. */
 GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, char *text, size_t size);
 
+/* >>work ahead */
+
+/* Compiles what the problems need on several threads, so that plans and calls for them compile nothing later: kernels stay
+   in the context, and on disk (config.cache_path), so it is enough to do this once on a machine. threads: 0 for as many as it
+   has cores; the caller's is one of them. progress may be NULL. Problems are planned as by gemmepi_plan_matmul,
+   gemmepi_elementwise_plan and the layers' plans, and like those it may run beside any other calls and while streams are
+   being captured. One that fails keeps no other from being done: of those that fail the first in the list is returned, and
+   the sentence names it. A count of 0 does nothing.
+   Errors: INVALID_ARGUMENT and those of planning. */
+GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
+                                              size_t count, int threads, gemmepi_progress_function progress,
+                                              void *user);
+
 /* >>small things */
 
 /* Bytes of one element; 0 for DEFAULT and unknown values. */

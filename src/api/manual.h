@@ -196,6 +196,9 @@
    On Windows the implementation includes <windows.h> (lean, without min and max), whose macros (near, far) then hold in
    that one file.
 
+   FIRST USE: a kernel is compiled when a problem first needs it, about half a second, and found on disk ever after.
+   gemmepi_precompile compiles those of a list of problems on all cores, at a program's start or when it is installed.
+
    THREADS: a context and a plan may be used by any number of threads at once, also on one stream. gemmepi_last_error is
    each thread's own.
    Nothing is ordered across streams but what the caller orders. */

@@ -462,6 +462,20 @@ typedef struct gemmepi_linear_args {
     size_t workspace_size; /* bytes; at least the plan's                                           */
 } gemmepi_linear_args;
 
+/* >>work ahead */
+
+/* One problem of any kind: exactly one of the pointers is not NULL. */
+typedef struct gemmepi_any_desc {
+    const gemmepi_matmul_desc *product;
+    const gemmepi_elementwise_desc *elementwise;
+    const gemmepi_linear_desc *linear; /* a layer, forward                                          */
+    const gemmepi_linear_desc *linear_backward;
+} gemmepi_any_desc;
+
+/* Told that `done` of `count` problems are done, from 1 on; by any thread that works on them, but one at a time. Must not
+   call back into the context. */
+typedef void (*gemmepi_progress_function)(void *user, size_t done, size_t count);
+
 /* >>answers */
 
 typedef enum gemmepi_route {

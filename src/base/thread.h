@@ -1,4 +1,4 @@
-/* Mutexes, and the few atomic operations that the lock-free paths need. */
+/* Mutexes and conditions, threads of our own, and the few atomic operations that the lock-free paths need. */
 #ifndef GEMMEPI_BASE_THREAD_H
 #define GEMMEPI_BASE_THREAD_H
 
@@ -20,8 +20,43 @@ static void gemmepi__lock(gemmepi__mutex *mutex) {
 static void gemmepi__unlock(gemmepi__mutex *mutex) {
     ReleaseSRWLockExclusive(mutex);
 }
+
+typedef CONDITION_VARIABLE gemmepi__condition;
+
+static int gemmepi__condition_init(gemmepi__condition *condition) {
+    InitializeConditionVariable(condition);
+    return 1;
+}
+static void gemmepi__condition_destroy(gemmepi__condition *condition) {
+    (void)condition;
+}
+static void gemmepi__wait(gemmepi__condition *condition, gemmepi__mutex *mutex) {
+    SleepConditionVariableSRW(condition, mutex, INFINITE, 0);
+}
+static void gemmepi__wake_all(gemmepi__condition *condition) {
+    WakeAllConditionVariable(condition);
+}
+
+typedef HANDLE gemmepi__thread;
+#define GEMMEPI__THREAD_BODY(name) static DWORD WINAPI name(void *user)
+
+/* 0 if the system gives no thread. */
+static int gemmepi__thread_start(gemmepi__thread *thread, DWORD(WINAPI *body)(void *), void *user) {
+    *thread = CreateThread(NULL, 0, body, user, 0, NULL);
+    return *thread != NULL;
+}
+static void gemmepi__thread_join(gemmepi__thread thread) {
+    WaitForSingleObject(thread, INFINITE);
+    CloseHandle(thread);
+}
+static int gemmepi__core_count(void) {
+    SYSTEM_INFO info;
+    GetSystemInfo(&info);
+    return (int)info.dwNumberOfProcessors;
+}
 #else
 #include <pthread.h>
+#include <unistd.h>
 typedef pthread_mutex_t gemmepi__mutex;
 
 static int gemmepi__mutex_init(gemmepi__mutex *mutex) {
@@ -35,6 +70,37 @@ static void gemmepi__lock(gemmepi__mutex *mutex) {
 }
 static void gemmepi__unlock(gemmepi__mutex *mutex) {
     pthread_mutex_unlock(mutex);
+}
+
+typedef pthread_cond_t gemmepi__condition;
+
+static int gemmepi__condition_init(gemmepi__condition *condition) {
+    return pthread_cond_init(condition, NULL) == 0;
+}
+static void gemmepi__condition_destroy(gemmepi__condition *condition) {
+    pthread_cond_destroy(condition);
+}
+/* Lets go of the mutex while it waits. May wake up early. */
+static void gemmepi__wait(gemmepi__condition *condition, gemmepi__mutex *mutex) {
+    pthread_cond_wait(condition, mutex);
+}
+static void gemmepi__wake_all(gemmepi__condition *condition) {
+    pthread_cond_broadcast(condition);
+}
+
+typedef pthread_t gemmepi__thread;
+#define GEMMEPI__THREAD_BODY(name) static void *name(void *user)
+
+/* 0 if the system gives no thread. */
+static int gemmepi__thread_start(gemmepi__thread *thread, void *(*body)(void *), void *user) {
+    return pthread_create(thread, NULL, body, user) == 0;
+}
+static void gemmepi__thread_join(gemmepi__thread thread) {
+    pthread_join(thread, NULL);
+}
+static int gemmepi__core_count(void) {
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1 : count > 1024 ? 1024 : (int)count;
 }
 #endif
 

@@ -26,7 +26,9 @@ struct gemmepi_context {
     char name[128];
     gemmepi__cu_deviceptr ones; /* F32 1 and 1: the scalars of D += A B where they are to lie on the device */
 
-    gemmepi__mutex build_lock; /* held while a plan is built: guards the libraries below and kernels */
+    gemmepi__mutex
+        build_lock; /* held while a plan is built, but not while NVRTC compiles: guards what follows */
+    gemmepi__condition kernel_built;
     gemmepi__nvrtc nvrtc;
     gemmepi__cublaslt cublaslt;
     gemmepi__lt_handle lt_handle; /* NULL: cuBLASLt not opened */
@@ -264,6 +266,12 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
         gemmepi__mutex_destroy(&context->lock);
         gemmepi__delete(&allocator, context);
         return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+    }
+    if (!gemmepi__condition_init(&context->kernel_built)) {
+        gemmepi__mutex_destroy(&context->build_lock);
+        gemmepi__mutex_destroy(&context->lock);
+        gemmepi__delete(&allocator, context);
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no condition variable");
     }
     if (config->library_path) {
         context->loader.library_path = gemmepi__copy_text(&allocator, config->library_path);

@@ -42,6 +42,7 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
     gemmepi__map_free(&context->kernels);
     gemmepi__mutex_destroy(&context->lock);
     gemmepi__mutex_destroy(&context->build_lock);
+    gemmepi__condition_destroy(&context->kernel_built);
     if (context->loader.library_path) {
         char *path;
         memcpy(&path, &context->loader.library_path, sizeof path);

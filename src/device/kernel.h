@@ -1,4 +1,5 @@
-/* Kernels by file and prologue: in memory, else on disk, else compiled. The build lock is held by every caller.
+/* Kernels by file and prologue: in memory, else on disk, else compiled. The build lock is held by every caller, and let go
+   while NVRTC compiles, so that threads compile side by side.
 
    On disk a kernel lies under the digest of all sources, its prologue, the target and NVRTC's version. That version is
    not known before NVRTC is loaded, and a program whose kernels are all on disk never loads it: so a small entry for
@@ -13,7 +14,8 @@
 
 typedef struct gemmepi__kernel {
     gemmepi__cu_module module;
-    gemmepi__cu_function function;
+    gemmepi__cu_function function; /* NULL: not there, because it is being built or that has failed */
+    int is_being_built;            /* by a thread; others wait for kernel_built */
 } gemmepi__kernel;
 
 /* What NVRTC is or was, as far as the key on disk needs it. */
@@ -87,6 +89,7 @@ static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void 
     result = context->driver.module_get_function(&kernel->function, kernel->module, entry);
     if (!result)
         return GEMMEPI_OK;
+    kernel->function = NULL;
     context->driver.module_unload(kernel->module);
     return gemmepi__cuda_failed(&context->driver, result, entry);
 }
@@ -127,7 +130,9 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
     gemmepi_status status;
     memcpy(target.name, compiler->target, sizeof target.name);
     target.is_ptx = compiler->is_ptx;
+    gemmepi__unlock(&context->build_lock);
     status = gemmepi__compile(&context->nvrtc, &context->allocator, file, prologue, &target, &image, NULL);
+    gemmepi__lock(&context->build_lock);
     if (status)
         return status;
     status = gemmepi__load_module(context, image.data, entry, kernel);
@@ -143,7 +148,7 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
     return status;
 }
 
-/* Fills in kernel, whose memory is the caller's. The primary context is current. */
+/* Fills in kernel. The primary context is current. */
 static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char *file, const char *prologue,
                                             const char *entry, gemmepi__kernel *kernel) {
     gemmepi__compiler recalled, compiler;
@@ -174,35 +179,37 @@ static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *
     char key[GEMMEPI__KERNEL_KEY_SIZE];
     gemmepi__text text = gemmepi__text_in(key, sizeof key);
     gemmepi__kernel *kernel;
-    gemmepi_status status;
+    gemmepi_status status = GEMMEPI_OK;
     gemmepi__append(&text, "%s %s\n%s", file, entry, prologue);
     if (gemmepi__text_is_cut(&text))
         return gemmepi__fail(GEMMEPI_COMPILE_ERROR, "the prologue of %s is longer than %d characters", file,
                              GEMMEPI__KERNEL_KEY_SIZE);
     kernel = (gemmepi__kernel *)gemmepi__map_find(&context->kernels, key, text.length);
-    if (kernel) {
-        *function = kernel->function;
-        return GEMMEPI_OK;
+    if (!kernel) {
+        kernel = (gemmepi__kernel *)gemmepi__new(&context->allocator, sizeof *kernel);
+        if (!kernel)
+            return GEMMEPI_OUT_OF_MEMORY;
+        if (!gemmepi__map_insert(&context->kernels, key, text.length, kernel)) {
+            gemmepi__delete(&context->allocator, kernel);
+            return GEMMEPI_OUT_OF_MEMORY;
+        }
     }
-    kernel = (gemmepi__kernel *)gemmepi__new(&context->allocator, sizeof *kernel);
-    if (!kernel)
-        return GEMMEPI_OUT_OF_MEMORY;
-    status = gemmepi__build_kernel(context, file, prologue, entry, kernel);
-    if (!status && !gemmepi__map_insert(&context->kernels, key, text.length, kernel)) {
-        context->driver.module_unload(kernel->module);
-        status = GEMMEPI_OUT_OF_MEMORY;
+    while (kernel->is_being_built)
+        gemmepi__wait(&context->kernel_built, &context->build_lock);
+    if (!kernel->function) { /* and where it could not be built before, it is tried again */
+        kernel->is_being_built = 1;
+        status = gemmepi__build_kernel(context, file, prologue, entry, kernel);
+        kernel->is_being_built = 0;
+        gemmepi__wake_all(&context->kernel_built);
     }
-    if (status)
-        gemmepi__delete(&context->allocator, kernel);
-    else
-        *function = kernel->function;
+    *function = kernel->function;
     return status;
 }
 
 static void gemmepi__free_kernel(void *user, gemmepi__map_entry *entry) {
     gemmepi_context *context = (gemmepi_context *)user;
     gemmepi__kernel *kernel = (gemmepi__kernel *)entry->value;
-    if (context->entered_to_destroy)
+    if (context->entered_to_destroy && kernel->function)
         context->driver.module_unload(kernel->module);
     gemmepi__delete(&context->allocator, kernel);
 }

@@ -14,6 +14,7 @@ rooms_below() {
     elementwise) echo api base problem cuda device host kernels elementwise ;;
     gemm) echo api base problem cuda device host kernels elementwise gemm ;;
     linear) echo api base problem cuda device host kernels elementwise gemm linear ;;
+    ahead) echo api base problem cuda device host kernels elementwise gemm linear ahead ;;
     kernels) echo kernels ;;
     esac
 }

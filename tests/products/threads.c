@@ -201,6 +201,36 @@ static void plans_are_made_once_for_all_threads(void) {
     }
 }
 
+static long kernels_so_far(void) {
+    gemmepi_context_details details;
+    CHECK(gemmepi_context_info(here->context, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    return (long)(details.kernels_compiled + details.kernels_from_disk);
+}
+
+/* Plans of them find every kernel in memory. */
+static void what_is_precompiled_is_there(void) {
+    enum { MANY = 16 };
+    problem list[MANY];
+    gemmepi_any_desc problems[MANY];
+    long before;
+    int i;
+    memset(problems, 0, sizeof problems);
+    for (i = 0; i < MANY; i++) {
+        list[i] = problem_random(4000 + 5 * (uint64_t)i);
+        problems[i].product = &list[i].desc;
+    }
+    CHECK(gemmepi_precompile(here->context, problems, MANY, 0, NULL, NULL) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    before = kernels_so_far();
+    for (i = 0; i < MANY; i++) {
+        gemmepi_plan *plan = NULL;
+        CHECK(gemmepi_plan_matmul(here->context, &list[i].desc, &plan) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+        gemmepi_plan_destroy(plan);
+    }
+    CHECK(kernels_so_far() == before, "%ld kernels more", kernels_so_far() - before);
+}
+
 int main(void) {
     test_device devices[2];
     int count = test_devices_open(devices), i, plan;
@@ -213,6 +243,7 @@ int main(void) {
         RUN(threads_make_one_shot_calls);
         RUN(plans_come_and_go_while_others_run);
         RUN(each_thread_has_its_own_last_error);
+        RUN(what_is_precompiled_is_there);
         for (plan = 0; plan < SHARED; plan++)
             gemmepi_plan_destroy(shared_plans[plan]);
         test_device_close(here);

@@ -33,6 +33,7 @@ static struct {
     int refusal;
     int refuses_epilogues; /* calls with an epilogue return refusal */
     int archs_are_newer;   /* NVRTC knows newer architectures alone */
+    long meeting;          /* a compilation waits until so many are under way, or some time */
     /* what happened */
     long retained, released;
     long device_blocks, device_allocations;
@@ -42,7 +43,8 @@ static struct {
     long lt_calls;                       /* also those that failed */
     int epilogues[8];                    /* of the first calls of cublasLtMatmul */
     long compilations, programs, archs_told;
-    long wrong_context; /* calls that need the primary context to be current, and found another */
+    long compiling, met; /* now; and most at a time */
+    long wrong_context;  /* calls that need the primary context to be current, and found another */
     long asked_cuda, asked_nvrtc, asked_lt;
     void *last_workspace;
     size_t last_workspace_size;
@@ -95,6 +97,19 @@ static void take_time(void) {
     int i;
     for (i = 0; i < 50; i++)
         sched_yield();
+}
+
+/* A compilation: it goes on once as many as are to meet are under way, but does not wait for ever. */
+static void meet(void) {
+    long here = gemmepi__add(&gpu.compiling, 1), patience = 20000000;
+    long met = __atomic_load_n(&gpu.met, __ATOMIC_ACQUIRE);
+    while (here > met &&
+           !__atomic_compare_exchange_n(&gpu.met, &met, here, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        continue;
+    take_time();
+    while (__atomic_load_n(&gpu.met, __ATOMIC_ACQUIRE) < gpu.meeting && patience-- > 0)
+        sched_yield();
+    count(&gpu.compiling, -1);
 }
 
 /* >>the driver */
@@ -332,7 +347,7 @@ FAKE(nvrtcCompileProgram)(gemmepi__nvrtc_program program, int option_count, cons
     if (option_count < 2 || strcmp(options[0], "--gpu-architecture=sm_90") != 0)
         return GEMMEPI__NVRTC_ERROR_INVALID_OPTION;
     count(&gpu.compilations, 1);
-    take_time();
+    meet();
     return broken("nvrtcCompileProgram");
 }
 static const char cubin[] = "fake cubin";
@@ -2668,6 +2683,163 @@ static void threads_build_and_run_at_once(void) {
     nothing_is_left();
 }
 
+/* >>work ahead */
+
+enum { AHEAD = 12 };
+
+/* A list in which every kind of problem is, and some twice. */
+typedef struct ahead_list {
+    gemmepi_matmul_desc products[AHEAD];
+    gemmepi_linear_desc layer;
+    gemmepi_any_desc problems[AHEAD];
+    size_t told; /* by progress */
+    int in_order;
+} ahead_list;
+
+static void make_ahead(ahead_list *list) {
+    static const uint32_t activations[] = {GEMMEPI_SILU, GEMMEPI_MISH, GEMMEPI_GELU_ERF, GEMMEPI_QUICK_GELU};
+    int i;
+    memset(list, 0, sizeof *list);
+    for (i = 0; i < AHEAD; i++) {
+        list->products[i] = product(GEMMEPI_BF16, activations[i % 4] | GEMMEPI_BIAS);
+        list->problems[i].product = &list->products[i];
+    }
+    list->layer.m = list->layer.n = list->layer.k = EDGE;
+    list->layer.batch = 1;
+    list->layer.a.dtype = GEMMEPI_BF16;
+    list->layer.activation = GEMMEPI_SILU;
+    list->layer.flags = GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DBIAS;
+    list->problems[AHEAD - 1].product = NULL;
+    list->problems[AHEAD - 1].linear_backward = &list->layer;
+    list->in_order = 1;
+}
+
+static void note_progress(void *user, size_t done, size_t total) {
+    ahead_list *list = (ahead_list *)user;
+    list->in_order = list->in_order && done == list->told + 1 && total == AHEAD;
+    list->told = done;
+}
+
+static void what_is_precompiled_is_there(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    static ahead_list list;
+    gemmepi_matmul_args args;
+    long compiled;
+    int i;
+    make_ahead(&list);
+    CHECK(gemmepi_precompile(context, list.problems, AHEAD, 0, note_progress, &list) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    CHECK(list.told == AHEAD && list.in_order, "told of %d problems", (int)list.told);
+    compiled = gpu.compilations;
+    CHECK(compiled == 6, "%ld kernels, of 4 activations and a gradient with its sums", compiled);
+    CHECK(gpu.products == 0 && gpu.launches == 0, "%ld products, %ld launches", gpu.products, gpu.launches);
+    for (i = 0; i < AHEAD - 1; i++) {
+        args = args_for(&list.products[i]);
+        CHECK(gemmepi_matmul(context, &list.products[i], &args, NULL) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+    }
+    CHECK(gpu.compilations == compiled, "%ld more", gpu.compilations - compiled);
+    CHECK(gemmepi_precompile(context, list.problems, AHEAD, 3, NULL, NULL) == GEMMEPI_OK &&
+              gpu.compilations == compiled,
+          "again: %s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void kernels_are_compiled_side_by_side(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    static ahead_list list;
+    make_ahead(&list);
+    gpu.meeting = 4;
+    CHECK(gemmepi_precompile(context, list.problems, 4, 4, NULL, NULL) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    CHECK(gpu.met == 4, "at most %ld at a time", gpu.met);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void threads_that_want_the_same_kernel_wait_for_one(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_any_desc problems[8];
+    gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_SILU);
+    int i;
+    memset(problems, 0, sizeof problems);
+    for (i = 0; i < 8; i++)
+        problems[i].product = &desc;
+    CHECK(gemmepi_precompile(context, problems, 8, 8, NULL, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.compilations == 1, "%ld compiled", gpu.compilations);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void a_problem_that_fails_keeps_no_other_from_being_compiled(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    static ahead_list list;
+    make_ahead(&list);
+    list.products[2].m = -1;
+    list.problems[5].product = NULL;
+    list.problems[7].linear = &list.layer;
+    CHECK(gemmepi_precompile(context, list.problems, AHEAD, 4, note_progress, &list) ==
+              GEMMEPI_INVALID_ARGUMENT,
+          "%s", gemmepi_last_error());
+    CHECK(sentence_has("problems[2]") && sentence_has("desc.m"), "%s", gemmepi_last_error());
+    CHECK(list.told == AHEAD && gpu.compilations == 6, "%d told, %ld compiled", (int)list.told,
+          gpu.compilations);
+    CHECK(gemmepi_precompile(context, list.problems + 5, 1, 1, NULL, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("problems[0]: 0 of product"),
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_precompile(context, list.problems + 7, 1, 1, NULL, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("problems[0]: 2 of product"),
+          "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void a_kernel_that_did_not_compile_is_tried_again(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_SILU);
+    gemmepi_any_desc problems[4];
+    int i;
+    memset(problems, 0, sizeof problems);
+    for (i = 0; i < 4; i++)
+        problems[i].product = &desc;
+    break_function("nvrtcCompileProgram", GEMMEPI__NVRTC_ERROR_COMPILATION);
+    CHECK(gemmepi_precompile(context, problems, 4, 4, NULL, NULL) == GEMMEPI_COMPILE_ERROR &&
+              sentence_has("problems[0]"),
+          "%s", gemmepi_last_error());
+    gpu.fails = NULL;
+    CHECK(gemmepi_precompile(context, problems, 4, 4, NULL, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.compilations == 5, "%ld compilations, four that failed and one", gpu.compilations);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void a_list_that_is_none_is_refused(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    static ahead_list list;
+    make_ahead(&list);
+    CHECK(gemmepi_precompile(NULL, list.problems, 1, 0, NULL, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("context is NULL"),
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_precompile(context, NULL, 1, 0, NULL, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("problems is NULL"),
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_precompile(context, list.problems, 1, -2, NULL, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("threads is -2"),
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_precompile(context, NULL, 0, 0, note_progress, &list) == GEMMEPI_OK && list.told == 0, "%s",
+          gemmepi_last_error());
+    CHECK(gpu.compilations == 0, "%ld compiled", gpu.compilations);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 static gemmepi_plan *shared_plan;
 
 static void *run_at_once(void *user) {
@@ -2835,6 +3007,12 @@ int main(void) {
     RUN(the_callers_current_context_stays_as_it_was_after_elementwise_calls);
     RUN(a_second_context_compiles_no_elementwise_kernel);
     RUN(threads_build_and_run_at_once);
+    RUN(what_is_precompiled_is_there);
+    RUN(kernels_are_compiled_side_by_side);
+    RUN(threads_that_want_the_same_kernel_wait_for_one);
+    RUN(a_problem_that_fails_keeps_no_other_from_being_compiled);
+    RUN(a_kernel_that_did_not_compile_is_tried_again);
+    RUN(a_list_that_is_none_is_refused);
     RUN(threads_whose_product_is_refused_agree_on_the_next_route);
     RUN(threads_build_and_run_elementwise_operations_at_once);
     return test_finish();

@@ -1,0 +1,110 @@
+/* Kernels compiled before they are needed: problems are planned on several threads, and the plans thrown away. */
+#ifndef GEMMEPI_AHEAD_PRECOMPILE_H
+#define GEMMEPI_AHEAD_PRECOMPILE_H
+
+#include "../linear/plan.h"
+
+/* What the threads share. The lock guards all of it but the first four. */
+typedef struct gemmepi__precompilation {
+    gemmepi_context *context;
+    const gemmepi_any_desc *problems;
+    size_t count;
+    gemmepi_progress_function progress;
+    void *user;
+    gemmepi__mutex lock;
+    size_t next, done;
+    size_t failed; /* the first in the list that failed, if status is not OK */
+    gemmepi_status status;
+    char sentence[GEMMEPI__ERROR_TEXT_SIZE];
+} gemmepi__precompilation;
+
+static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {
+    gemmepi_plan *plan = NULL;
+    gemmepi_elementwise *elementwise = NULL;
+    gemmepi_layer *layer = NULL;
+    gemmepi_status status;
+    int given = (problem->product != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
+                (problem->linear_backward != NULL);
+    if (given != 1)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "%d of product, elementwise, linear and linear_backward are given; exactly one is", given);
+    if (problem->product)
+        status = gemmepi_plan_matmul(context, problem->product, &plan);
+    else if (problem->elementwise)
+        status = gemmepi_elementwise_plan(context, problem->elementwise, &elementwise);
+    else
+        status = problem->linear ? gemmepi_linear_plan(context, problem->linear, &layer)
+                                 : gemmepi_linear_backward_plan(context, problem->linear_backward, &layer);
+    gemmepi_plan_destroy(plan);
+    gemmepi_elementwise_destroy(elementwise);
+    gemmepi_linear_destroy(layer);
+    return status;
+}
+
+/* Takes problems until none is left. */
+static void gemmepi__precompile_some(gemmepi__precompilation *all) {
+    gemmepi__lock(&all->lock);
+    while (all->next < all->count) {
+        size_t mine = all->next++;
+        gemmepi_status status;
+        gemmepi__unlock(&all->lock);
+        status = gemmepi__plan_and_drop(all->context, &all->problems[mine]);
+        gemmepi__lock(&all->lock);
+        if (status && (!all->status || mine < all->failed)) {
+            all->status = status;
+            all->failed = mine;
+            snprintf(all->sentence, sizeof all->sentence, "%s", gemmepi__error_text);
+        }
+        all->done++;
+        if (all->progress)
+            all->progress(all->user, all->done, all->count);
+    }
+    gemmepi__unlock(&all->lock);
+}
+
+GEMMEPI__THREAD_BODY(gemmepi__precompile_body) {
+    gemmepi__precompile_some((gemmepi__precompilation *)user);
+    return 0;
+}
+
+#define GEMMEPI__MOST_THREADS 256
+
+GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
+                                              size_t count, int threads, gemmepi_progress_function progress,
+                                              void *user) {
+    gemmepi__precompilation all;
+    gemmepi__thread others[GEMMEPI__MOST_THREADS];
+    int started = 0, i;
+    if (!context || (!problems && count))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "problems" : "context");
+    if (threads < 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "threads is %d; accepted are 0, for as many as there are cores, and more",
+                             threads);
+    memset(&all, 0, sizeof all);
+    all.context = context;
+    all.problems = problems;
+    all.count = count;
+    all.progress = progress;
+    all.user = user;
+    if (!gemmepi__mutex_init(&all.lock))
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+    threads = threads ? threads : gemmepi__core_count();
+    if (threads > GEMMEPI__MOST_THREADS)
+        threads = GEMMEPI__MOST_THREADS;
+    if ((size_t)threads > count)
+        threads = (int)count;
+    /* where the system gives fewer threads, these do it all */
+    while (started < threads - 1 && gemmepi__thread_start(&others[started], gemmepi__precompile_body, &all))
+        started++;
+    gemmepi__precompile_some(&all);
+    for (i = 0; i < started; i++)
+        gemmepi__thread_join(others[i]);
+    gemmepi__mutex_destroy(&all.lock);
+    if (all.status)
+        return gemmepi__fail(all.status, "problems[%llu]: %s", (gemmepi__ull)all.failed, all.sentence);
+    return GEMMEPI_OK;
+}
+
+#endif
