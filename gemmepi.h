@@ -3456,16 +3456,9 @@ static gemmepi_status gemmepi__check_overlap(const gemmepi__problem *problem,
 /* Workspace is an output like any other, and none of the operands may lie in it. */
 static gemmepi_status gemmepi__check_workspace(const gemmepi__problem *problem,
                                                const gemmepi__arguments *arguments, const void *workspace,
-                                               size_t given, size_t needed) {
+                                               size_t needed) {
     uintptr_t begin = (uintptr_t)workspace;
     int operand;
-    if (given < needed)
-        return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-                             "args.workspace_size is %llu; this plan needs %llu bytes", (gemmepi__ull)given,
-                             (gemmepi__ull)needed);
-    if (begin & 255)
-        return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-                             workspace);
     for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
         uintptr_t other = (uintptr_t)arguments->pointers[operand];
         if (other && other < begin + needed && begin < other + (uintptr_t)problem->views[operand].bytes)
@@ -6566,6 +6559,36 @@ static gemmepi_status gemmepi__reserve_for(gemmepi_context *context, gemmepi_str
 
 static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream stream, size_t size) {
     return gemmepi__reserve_for(context, stream, gemmepi__key_of_stream(stream), size);
+}
+
+/* For a run: a block that was reserved, whose turn it is until gemmepi__give_block; or NULL with the sentence, which names the
+   function that reserves. */
+static gemmepi__block *gemmepi__take_block(gemmepi_context *context, gemmepi__stream_key key, size_t size,
+                                           const char *prepare) {
+    gemmepi__block *block = gemmepi__find_block(context, key, size);
+    if (block)
+        gemmepi__lock(&block->turn);
+    else
+        gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
+                      "args.workspace is NULL and %s has reserved no %llu bytes for this stream", prepare,
+                      (gemmepi__ull)size);
+    return block;
+}
+
+static void gemmepi__give_block(gemmepi__block *block) {
+    gemmepi__unlock(&block->turn);
+}
+
+/* A workspace of the caller's, by itself: what it overlaps is another question. */
+static gemmepi_status gemmepi__check_given_workspace(const void *workspace, size_t given, size_t needed) {
+    if (given < needed)
+        return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
+                             "args.workspace_size is %llu; this plan needs %llu bytes", (gemmepi__ull)given,
+                             (gemmepi__ull)needed);
+    if ((uintptr_t)workspace & 255)
+        return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
+                             workspace);
+    return GEMMEPI_OK;
 }
 
 /* entered: the primary context is current; without it only host memory can be freed */
@@ -12561,13 +12584,10 @@ static gemmepi_status gemmepi__check_own_workspace(const gemmepi_elementwise *pl
                                                    void *const *pointers) {
     uintptr_t begin = (uintptr_t)args->workspace, end = begin + plan->workspace_size;
     int t;
-    if (args->workspace_size < plan->workspace_size)
-        return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-                             "args.workspace_size is %llu; this plan needs %llu bytes",
-                             (gemmepi__ull)args->workspace_size, (gemmepi__ull)plan->workspace_size);
-    if (begin & 255)
-        return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-                             args->workspace);
+    gemmepi_status status =
+        gemmepi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
+    if (status)
+        return status;
     for (t = 0; t < GEMMEPI__TENSORS; t++) {
         uintptr_t base =
             gemmepi__task_has(&plan->task, t) ? (uintptr_t)pointers[plan->task.operands[t].pointer] : 0;
@@ -12596,15 +12616,12 @@ static gemmepi_status gemmepi__launch_elementwise(const gemmepi_elementwise *pla
         status = gemmepi__check_own_workspace(plan, args, pointers);
         return status ? status : gemmepi__launch_all(plan, args, pointers, args->workspace, stream);
     }
-    block = gemmepi__find_block(plan->context, gemmepi__key_of_stream(stream), plan->workspace_size);
+    block = gemmepi__take_block(plan->context, gemmepi__key_of_stream(stream), plan->workspace_size,
+                                "gemmepi_elementwise_prepare");
     if (!block)
-        return gemmepi__fail(
-            GEMMEPI_BUFFER_TOO_SMALL,
-            "args.workspace is NULL and gemmepi_elementwise_prepare has reserved no %llu bytes for this stream",
-            (gemmepi__ull)plan->workspace_size);
-    gemmepi__lock(&block->turn);
+        return GEMMEPI_BUFFER_TOO_SMALL;
     status = gemmepi__launch_all(plan, args, pointers, (void *)(uintptr_t)block->address, stream);
-    gemmepi__unlock(&block->turn);
+    gemmepi__give_block(block);
     return status;
 }
 
@@ -14642,17 +14659,13 @@ static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemm
 
 static gemmepi_status gemmepi__launch_in_block(const gemmepi_plan *plan, const gemmepi__arguments *arguments,
                                                gemmepi_stream stream) {
-    gemmepi__block *block =
-        gemmepi__find_block(plan->context, gemmepi__key_of_stream(stream), plan->workspace_size);
+    gemmepi__block *block = gemmepi__take_block(plan->context, gemmepi__key_of_stream(stream),
+                                                plan->workspace_size, "gemmepi_prepare");
     gemmepi_status status;
     if (!block)
-        return gemmepi__fail(
-            GEMMEPI_BUFFER_TOO_SMALL,
-            "args.workspace is NULL and gemmepi_prepare has reserved no %llu bytes for this stream",
-            (gemmepi__ull)plan->workspace_size);
-    gemmepi__lock(&block->turn);
+        return GEMMEPI_BUFFER_TOO_SMALL;
     status = gemmepi__launch_route(plan, arguments, (void *)(uintptr_t)block->address, stream);
-    gemmepi__unlock(&block->turn);
+    gemmepi__give_block(block);
     return status;
 }
 
@@ -14663,8 +14676,9 @@ static gemmepi_status gemmepi__launch_plan(const gemmepi_plan *plan, const gemme
         return gemmepi__launch_route(plan, arguments, NULL, stream);
     if (!args->workspace)
         return gemmepi__launch_in_block(plan, arguments, stream);
-    status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, args->workspace_size,
-                                      plan->workspace_size);
+    status = gemmepi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
+    if (!status)
+        status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, plan->workspace_size);
     return status ? status : gemmepi__launch_route(plan, arguments, args->workspace, stream);
 }
 
@@ -15638,13 +15652,6 @@ static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *
                                                      void *const pointers[GEMMEPI__L_COUNT], size_t needed) {
     uintptr_t begin = (uintptr_t)args->workspace;
     int t;
-    if (args->workspace_size < needed)
-        return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-                             "args.workspace_size is %llu; this plan needs %llu bytes",
-                             (gemmepi__ull)args->workspace_size, (gemmepi__ull)needed);
-    if (begin & 255)
-        return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-                             args->workspace);
     for (t = 0; t < GEMMEPI__L_COUNT; t++) {
         uintptr_t other = (uintptr_t)pointers[t];
         if (gemmepi__layer_has(task, t) && other && other < begin + needed &&
@@ -16481,18 +16488,14 @@ static gemmepi__stream_key gemmepi__layer_key(gemmepi_stream stream) {
 
 static gemmepi_status gemmepi__run_layer_in_block(const gemmepi_layer *layer, gemmepi__layer_run *run,
                                                   gemmepi_stream stream) {
-    gemmepi__block *block =
-        gemmepi__find_block(layer->context, gemmepi__layer_key(stream), layer->workspace_size);
+    gemmepi__block *block = gemmepi__take_block(layer->context, gemmepi__layer_key(stream),
+                                                layer->workspace_size, "gemmepi_linear_prepare");
     gemmepi_status status;
     if (!block)
-        return gemmepi__fail(
-            GEMMEPI_BUFFER_TOO_SMALL,
-            "args.workspace is NULL and gemmepi_linear_prepare has reserved no %llu bytes for this stream",
-            (gemmepi__ull)layer->workspace_size);
-    gemmepi__lock(&block->turn);
+        return GEMMEPI_BUFFER_TOO_SMALL;
     gemmepi__point_layer(layer, (void *)(uintptr_t)block->address, layer->workspace_size, run);
     status = gemmepi__run_steps(layer, run, stream);
-    gemmepi__unlock(&block->turn);
+    gemmepi__give_block(block);
     return status;
 }
 
@@ -16503,7 +16506,9 @@ static gemmepi_status gemmepi__run_layer_on_device(const gemmepi_layer *layer,
     if (layer->workspace_size && !args->workspace)
         return gemmepi__run_layer_in_block(layer, run, stream);
     if (layer->workspace_size) {
-        status = gemmepi__check_layer_workspace(&layer->task, args, run->sources, layer->workspace_size);
+        status = gemmepi__check_given_workspace(args->workspace, args->workspace_size, layer->workspace_size);
+        if (!status)
+            status = gemmepi__check_layer_workspace(&layer->task, args, run->sources, layer->workspace_size);
         if (status)
             return status;
     }

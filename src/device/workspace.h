@@ -120,6 +120,36 @@ static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream 
     return gemmepi__reserve_for(context, stream, gemmepi__key_of_stream(stream), size);
 }
 
+/* For a run: a block that was reserved, whose turn it is until gemmepi__give_block; or NULL with the sentence, which names the
+   function that reserves. */
+static gemmepi__block *gemmepi__take_block(gemmepi_context *context, gemmepi__stream_key key, size_t size,
+                                           const char *prepare) {
+    gemmepi__block *block = gemmepi__find_block(context, key, size);
+    if (block)
+        gemmepi__lock(&block->turn);
+    else
+        gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
+                      "args.workspace is NULL and %s has reserved no %llu bytes for this stream", prepare,
+                      (gemmepi__ull)size);
+    return block;
+}
+
+static void gemmepi__give_block(gemmepi__block *block) {
+    gemmepi__unlock(&block->turn);
+}
+
+/* A workspace of the caller's, by itself: what it overlaps is another question. */
+static gemmepi_status gemmepi__check_given_workspace(const void *workspace, size_t given, size_t needed) {
+    if (given < needed)
+        return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
+                             "args.workspace_size is %llu; this plan needs %llu bytes", (gemmepi__ull)given,
+                             (gemmepi__ull)needed);
+    if ((uintptr_t)workspace & 255)
+        return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
+                             workspace);
+    return GEMMEPI_OK;
+}
+
 /* entered: the primary context is current; without it only host memory can be freed */
 static void gemmepi__free_blocks(gemmepi_context *context, int entered) {
     size_t i;

@@ -300,13 +300,10 @@ static gemmepi_status gemmepi__check_own_workspace(const gemmepi_elementwise *pl
                                                    void *const *pointers) {
     uintptr_t begin = (uintptr_t)args->workspace, end = begin + plan->workspace_size;
     int t;
-    if (args->workspace_size < plan->workspace_size)
-        return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-                             "args.workspace_size is %llu; this plan needs %llu bytes",
-                             (gemmepi__ull)args->workspace_size, (gemmepi__ull)plan->workspace_size);
-    if (begin & 255)
-        return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-                             args->workspace);
+    gemmepi_status status =
+        gemmepi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
+    if (status)
+        return status;
     for (t = 0; t < GEMMEPI__TENSORS; t++) {
         uintptr_t base =
             gemmepi__task_has(&plan->task, t) ? (uintptr_t)pointers[plan->task.operands[t].pointer] : 0;
@@ -335,15 +332,12 @@ static gemmepi_status gemmepi__launch_elementwise(const gemmepi_elementwise *pla
         status = gemmepi__check_own_workspace(plan, args, pointers);
         return status ? status : gemmepi__launch_all(plan, args, pointers, args->workspace, stream);
     }
-    block = gemmepi__find_block(plan->context, gemmepi__key_of_stream(stream), plan->workspace_size);
+    block = gemmepi__take_block(plan->context, gemmepi__key_of_stream(stream), plan->workspace_size,
+                                "gemmepi_elementwise_prepare");
     if (!block)
-        return gemmepi__fail(
-            GEMMEPI_BUFFER_TOO_SMALL,
-            "args.workspace is NULL and gemmepi_elementwise_prepare has reserved no %llu bytes for this stream",
-            (gemmepi__ull)plan->workspace_size);
-    gemmepi__lock(&block->turn);
+        return GEMMEPI_BUFFER_TOO_SMALL;
     status = gemmepi__launch_all(plan, args, pointers, (void *)(uintptr_t)block->address, stream);
-    gemmepi__unlock(&block->turn);
+    gemmepi__give_block(block);
     return status;
 }
 

@@ -187,17 +187,13 @@ static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemm
 
 static gemmepi_status gemmepi__launch_in_block(const gemmepi_plan *plan, const gemmepi__arguments *arguments,
                                                gemmepi_stream stream) {
-    gemmepi__block *block =
-        gemmepi__find_block(plan->context, gemmepi__key_of_stream(stream), plan->workspace_size);
+    gemmepi__block *block = gemmepi__take_block(plan->context, gemmepi__key_of_stream(stream),
+                                                plan->workspace_size, "gemmepi_prepare");
     gemmepi_status status;
     if (!block)
-        return gemmepi__fail(
-            GEMMEPI_BUFFER_TOO_SMALL,
-            "args.workspace is NULL and gemmepi_prepare has reserved no %llu bytes for this stream",
-            (gemmepi__ull)plan->workspace_size);
-    gemmepi__lock(&block->turn);
+        return GEMMEPI_BUFFER_TOO_SMALL;
     status = gemmepi__launch_route(plan, arguments, (void *)(uintptr_t)block->address, stream);
-    gemmepi__unlock(&block->turn);
+    gemmepi__give_block(block);
     return status;
 }
 
@@ -208,8 +204,9 @@ static gemmepi_status gemmepi__launch_plan(const gemmepi_plan *plan, const gemme
         return gemmepi__launch_route(plan, arguments, NULL, stream);
     if (!args->workspace)
         return gemmepi__launch_in_block(plan, arguments, stream);
-    status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, args->workspace_size,
-                                      plan->workspace_size);
+    status = gemmepi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
+    if (!status)
+        status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, plan->workspace_size);
     return status ? status : gemmepi__launch_route(plan, arguments, args->workspace, stream);
 }
 

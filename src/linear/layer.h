@@ -638,13 +638,6 @@ static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *
                                                      void *const pointers[GEMMEPI__L_COUNT], size_t needed) {
     uintptr_t begin = (uintptr_t)args->workspace;
     int t;
-    if (args->workspace_size < needed)
-        return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-                             "args.workspace_size is %llu; this plan needs %llu bytes",
-                             (gemmepi__ull)args->workspace_size, (gemmepi__ull)needed);
-    if (begin & 255)
-        return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-                             args->workspace);
     for (t = 0; t < GEMMEPI__L_COUNT; t++) {
         uintptr_t other = (uintptr_t)pointers[t];
         if (gemmepi__layer_has(task, t) && other && other < begin + needed &&

@@ -826,18 +826,14 @@ static gemmepi__stream_key gemmepi__layer_key(gemmepi_stream stream) {
 
 static gemmepi_status gemmepi__run_layer_in_block(const gemmepi_layer *layer, gemmepi__layer_run *run,
                                                   gemmepi_stream stream) {
-    gemmepi__block *block =
-        gemmepi__find_block(layer->context, gemmepi__layer_key(stream), layer->workspace_size);
+    gemmepi__block *block = gemmepi__take_block(layer->context, gemmepi__layer_key(stream),
+                                                layer->workspace_size, "gemmepi_linear_prepare");
     gemmepi_status status;
     if (!block)
-        return gemmepi__fail(
-            GEMMEPI_BUFFER_TOO_SMALL,
-            "args.workspace is NULL and gemmepi_linear_prepare has reserved no %llu bytes for this stream",
-            (gemmepi__ull)layer->workspace_size);
-    gemmepi__lock(&block->turn);
+        return GEMMEPI_BUFFER_TOO_SMALL;
     gemmepi__point_layer(layer, (void *)(uintptr_t)block->address, layer->workspace_size, run);
     status = gemmepi__run_steps(layer, run, stream);
-    gemmepi__unlock(&block->turn);
+    gemmepi__give_block(block);
     return status;
 }
 
@@ -848,7 +844,9 @@ static gemmepi_status gemmepi__run_layer_on_device(const gemmepi_layer *layer,
     if (layer->workspace_size && !args->workspace)
         return gemmepi__run_layer_in_block(layer, run, stream);
     if (layer->workspace_size) {
-        status = gemmepi__check_layer_workspace(&layer->task, args, run->sources, layer->workspace_size);
+        status = gemmepi__check_given_workspace(args->workspace, args->workspace_size, layer->workspace_size);
+        if (!status)
+            status = gemmepi__check_layer_workspace(&layer->task, args, run->sources, layer->workspace_size);
         if (status)
             return status;
     }

@@ -238,16 +238,9 @@ static gemmepi_status gemmepi__check_overlap(const gemmepi__problem *problem,
 /* Workspace is an output like any other, and none of the operands may lie in it. */
 static gemmepi_status gemmepi__check_workspace(const gemmepi__problem *problem,
                                                const gemmepi__arguments *arguments, const void *workspace,
-                                               size_t given, size_t needed) {
+                                               size_t needed) {
     uintptr_t begin = (uintptr_t)workspace;
     int operand;
-    if (given < needed)
-        return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-                             "args.workspace_size is %llu; this plan needs %llu bytes", (gemmepi__ull)given,
-                             (gemmepi__ull)needed);
-    if (begin & 255)
-        return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-                             workspace);
     for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
         uintptr_t other = (uintptr_t)arguments->pointers[operand];
         if (other && other < begin + needed && begin < other + (uintptr_t)problem->views[operand].bytes)
