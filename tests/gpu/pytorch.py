@@ -1186,6 +1186,7 @@ def solve(gemmepi, p, stream):
 class Tally:
     def __init__(self, count):
         self.count, self.passed, self.failed, self.routes = count, 0, 0, collections.Counter()
+        self.notes = collections.Counter()
         self.start = time.monotonic()
 
     def fail(self, what, explanation=""):
@@ -1203,12 +1204,14 @@ class Tally:
                 time.monotonic() - self.start), flush=True)
 
 
-def try_problem(gemmepi, seed, index, device, tally, side):
+def try_problem(gemmepi, options, index, device, tally, side):
     """False where the device can no longer be used"""
     name, explanation = "#%d" % index, ""
     try:
-        p = Problem(seed, index, device)
+        p = Problem(options.seed, index, device)
         name = str(p)
+        if options.verbose:
+            print(name, flush=True)
         if p.side_stream and side:
             side.wait_stream(torch.cuda.current_stream())  # p was filled there
             with torch.cuda.stream(side):
@@ -1233,28 +1236,34 @@ def try_problem(gemmepi, seed, index, device, tally, side):
     return True
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=1000)
+def run_random(name, description, count, only, indices_of, library, try_problem, checks, worst, report=None):
+    """The program of this file and of those beside it: tries random problems and prints what came of them. Returns its status.
+
+    name: of the test; only: help for --only; indices_of: of the problems, by the options; library: makes a Gemmepi from a
+    folder and a device; checks: of this test itself, before; worst: error / bound by what was compared; report: prints
+    more of a tally"""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("--count", type=int, default=count)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", help="the index of one problem, or new: those with new types or scales")
+    parser.add_argument("--only", help=only)
     parser.add_argument("--host", action="store_true", help="GEMMEPI_DEVICE_HOST and CPU tensors")
+    parser.add_argument("--verbose", action="store_true", help="print every problem")
     options = parser.parse_args()
     if not options.host and not torch.cuda.is_available():
-        print("skip random_problems_agree_with_pytorch: no GPU that PyTorch can use\n0 passed, 0 failed, 1 skipped")
+        print("skip %s: no GPU that PyTorch can use\n0 passed, 0 failed, 1 skipped" % name)
         return 0
     device = torch.device("cpu" if options.host else "cuda:0")
     torch.zeros(1, device=device)  # the primary context is there before the library takes it
     side = None if options.host else torch.cuda.Stream()
-    indices = (range(options.count) if options.only is None else [int(options.only)] if options.only != "new" else
-               list(itertools.islice(filter(is_new, itertools.count()), options.count)))
+    indices = indices_of(options)
     tally = Tally(len(indices))
     with tempfile.TemporaryDirectory() as folder:
         check_structs(folder)
-        check_rounding()
-        gemmepi = Gemmepi(folder, -1 if options.host else 1)  # GEMMEPI_DEVICE_HOST, GEMMEPI_DEVICE(0)
+        for check in checks:
+            check()
+        gemmepi = library(folder, -1 if options.host else 1)  # GEMMEPI_DEVICE_HOST, GEMMEPI_DEVICE(0)
         for index in indices:
-            if not try_problem(gemmepi, options.seed, index, device, tally, side):
+            if not try_problem(gemmepi, options, index, device, tally, side):
                 break
             tally.progress(gemmepi)
         else:
@@ -1263,13 +1272,25 @@ def main():
                 info.name.decode(), info.nvrtc_version, info.cublaslt_version, info.kernels_compiled))
             gemmepi.library.gemmepi_destroy(gemmepi.context)
     print("routes: %s" % ", ".join("%s %d" % row for row in sorted(tally.routes.items())))
+    if report:
+        report(tally)
     print("largest error / bound: %s" % ", ".join("%s %.2f" % row for row in sorted(worst.items())))
     print("torch %s, seed %d, %.0f s" % (torch.__version__, options.seed, time.monotonic() - tally.start))
     right = tally.passed == tally.count
-    print("%s random_problems_agree_with_pytorch (%d of %d)" % ("ok  " if right else "FAIL", tally.passed, tally.count))
+    print("%s %s (%d of %d)" % ("ok  " if right else "FAIL", name, tally.passed, tally.count))
     print("%d passed, %d failed, 0 skipped" % (right, not right))
     return 0 if right else 1
 
 
+def indices_of(options):
+    if options.only is None:
+        return range(options.count)
+    if options.only != "new":
+        return [int(options.only)]
+    return list(itertools.islice(filter(is_new, itertools.count()), options.count))
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_random("random_problems_agree_with_pytorch", __doc__, 1000,
+                        "the index of one problem, or new: those with new types or scales", indices_of, Gemmepi,
+                        try_problem, [check_rounding], worst))

@@ -30,14 +30,11 @@ Every output is NaN before; all memory but the outputs' own elements must be as 
 --host runs the host device on CPU tensors, to try this file without a GPU. Problem INDEX is the same for any --count.
 --only TEXT leaves out all problems but those whose operation, activation or dtype has it, as "gated_backward silu bfloat16".
 """
-import argparse
 import collections
 import ctypes
 import math
 import random
 import sys
-import tempfile
-import time
 
 NAME = "random_elementwise_problems_agree_with_pytorch"
 sys.dont_write_bytecode = True
@@ -53,7 +50,7 @@ except ImportError as missing:
 import pytorch
 from pytorch import (ACTIVATIONS, BF16, DTYPE_NUMBERS, E4M3, E5M2, ELU, F16, F32, F64, FP8, GELU_ERF, GELU_TANH, HARDSWISH,
                      INTEGERS, LEAKY_RELU, MISH, NONE, PlanDetails, QUICK_GELU, RELU, SCALE_MODES, SIGMOID, SILU,
-                     SQUARED_RELU, TANH, Refused, Tally, c_int, c_pointer, c_size, name_of, round_up, struct,
+                     SQUARED_RELU, TANH, Refused, c_int, c_pointer, c_size, name_of, round_up, struct,
                      workspace_for)
 
 # >>the C interface
@@ -1072,7 +1069,7 @@ def try_problem(gemmepi, options, index, device, tally, side):
             stream = torch.cuda.current_stream().cuda_stream if device.type == "cuda" else None
             found, route, explanation = solve(gemmepi, p, stream)
         tally.routes[route] += 1
-        tally.operations[OPERATIONS[p.operation]] += 1
+        tally.notes[OPERATIONS[p.operation]] += 1
     except (Refused, RuntimeError) as error:
         found = [str(error).splitlines()[0]]
     if options.verbose:
@@ -1102,46 +1099,11 @@ def indices_of(options):
     return [number * GROUP + i for number in numbers for i in range(GROUP)][:options.count]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", help="the index of one problem, or words that its operation, activation or dtype have")
-    parser.add_argument("--host", action="store_true", help="GEMMEPI_DEVICE_HOST and CPU tensors")
-    parser.add_argument("--verbose", action="store_true", help="print every problem")
-    options = parser.parse_args()
-    if not options.host and not torch.cuda.is_available():
-        print("skip %s: no GPU that PyTorch can use\n0 passed, 0 failed, 1 skipped" % NAME)
-        return 0
-    device = torch.device("cpu" if options.host else "cuda:0")
-    torch.zeros(1, device=device)  # the primary context is there before the library takes it
-    side = None if options.host else torch.cuda.Stream()
-    indices = indices_of(options)
-    tally = Tally(len(indices))
-    tally.operations = collections.Counter()
-    pytorch.STRUCTS.extend([TensorDesc, ElementDesc, ElementArgs])
-    with tempfile.TemporaryDirectory() as folder:
-        pytorch.check_structs(folder)
-        check_rounding()
-        check_derivatives()
-        gemmepi = Gemmepi(folder, -1 if options.host else 1)  # GEMMEPI_DEVICE_HOST, GEMMEPI_DEVICE(0)
-        for index in indices:
-            if not try_problem(gemmepi, options, index, device, tally, side):
-                break
-            tally.progress(gemmepi)
-        else:
-            info = gemmepi.info()
-            print("%s, NVRTC %d, %d kernels compiled" % (info.name.decode(), info.nvrtc_version, info.kernels_compiled))
-            gemmepi.library.gemmepi_destroy(gemmepi.context)
-    print("operations: %s" % ", ".join("%s %d" % row for row in sorted(tally.operations.items())))
-    print("routes: %s" % ", ".join("%s %d" % row for row in sorted(tally.routes.items())))
-    print("largest error / bound: %s" % ", ".join("%s %.2f" % row for row in sorted(worst.items())))
-    print("torch %s, seed %d, %.0f s" % (torch.__version__, options.seed, time.monotonic() - tally.start))
-    right = tally.passed == tally.count
-    print("%s %s (%d of %d)" % ("ok  " if right else "FAIL", NAME, tally.passed, tally.count))
-    print("%d passed, %d failed, 0 skipped" % (right, not right))
-    return 0 if right else 1
+def report(tally):
+    print("operations: %s" % ", ".join("%s %d" % row for row in sorted(tally.notes.items())))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    pytorch.STRUCTS.extend([TensorDesc, ElementDesc, ElementArgs])
+    sys.exit(pytorch.run_random(NAME, __doc__, 500, "the index of one problem, or words that its operation, activation or dtype have",
+                                indices_of, Gemmepi, try_problem, [check_rounding, check_derivatives], worst, report))

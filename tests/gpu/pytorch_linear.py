@@ -26,14 +26,11 @@ I8 operands must be refused backward. Forms of a batch may be refused as UNSUPPO
 --host runs the host device on CPU tensors, to try this file without a GPU. Problem INDEX is the same for any --count.
 --only TEXT leaves out all problems but those whose family has these words, as "silu gated recompute bfloat16".
 """
-import argparse
 import collections
 import ctypes
 import random
 import re
 import sys
-import tempfile
-import time
 
 NAME = "random_layers_agree_with_pytorch"
 sys.dont_write_bytecode = True
@@ -47,9 +44,9 @@ except ImportError as missing:
 
 import pytorch
 from pytorch import (ACTIVATIONS, BF16, BLOCK_128, COMPUTE_DEFAULT, COMPUTE_F32, COMPUTE_F64, COMPUTE_TF32, DTYPE_NUMBERS,
-                     E4M3, E5M2, ELU, EXACT_LIMIT_FP8, F16, F32, F64, FAST_ACCUMULATION, FP8, GELU_TANH, GUARD, I8,
+                     E4M3, ELU, EXACT_LIMIT_FP8, F16, F32, F64, FAST_ACCUMULATION, FP8, GELU_TANH, GUARD, I8,
                      LEAKY_RELU, LOOSE, LOWEST, Mask, Matrix, NARROW, NONE, OUTER, REFERENCE, RELAXED, RELU,
-                     SCALE_MODES, SCALE_NONE, SHORTER, TENSOR, VECTOR_128, Expected, Refused, Tally, Tensor, Vector,
+                     SCALE_MODES, SCALE_NONE, SHORTER, TENSOR, VECTOR_128, Expected, Refused, Tensor, Vector,
                      activate, bound_of, c_int, c_pointer, c_size, derivatives, exact_limit, name_of, random_size,
                      round_to, round_up, roundoff, share_of_cores, share_of_products, slope, struct, workspace_for)
 
@@ -664,7 +661,7 @@ def solve_both(gemmepi, p, stream, tally):
     except Refused as refusal:
         if UNSUPPORTED not in str(refusal) or p.batch == 1 and I8 not in (p.family.a, p.family.b):
             raise
-        tally.refused[re.sub(r"\b[0-9]+\b", "N", str(refusal).split(": ", 2)[2])] += 1
+        tally.notes[re.sub(r"\b[0-9]+\b", "N", str(refusal).split(": ", 2)[2])] += 1
         return [], ""
     tally.routes["backward " + route] += 1
     if I8 in (p.family.a, p.family.b):
@@ -715,47 +712,12 @@ def indices_of(options):
     return [number * GROUP + i for number in numbers for i in range(GROUP)][:options.count]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", help="the index of one problem, or words of its family, as 'silu gated recompute'")
-    parser.add_argument("--host", action="store_true", help="GEMMEPI_DEVICE_HOST and CPU tensors")
-    parser.add_argument("--verbose", action="store_true", help="print every problem")
-    options = parser.parse_args()
-    if not options.host and not torch.cuda.is_available():
-        print("skip %s: no GPU that PyTorch can use\n0 passed, 0 failed, 1 skipped" % NAME)
-        return 0
-    device = torch.device("cpu" if options.host else "cuda:0")
-    torch.zeros(1, device=device)  # the primary context is there before the library takes it
-    side = None if options.host else torch.cuda.Stream()
-    indices = indices_of(options)
-    tally = Tally(len(indices))
-    tally.refused = collections.Counter()
-    pytorch.STRUCTS.extend([LinearDesc, LinearArgs])
-    with tempfile.TemporaryDirectory() as folder:
-        pytorch.check_structs(folder)
-        pytorch.check_rounding()
-        gemmepi = Gemmepi(folder, -1 if options.host else 1)  # GEMMEPI_DEVICE_HOST, GEMMEPI_DEVICE(0)
-        for index in indices:
-            if not try_problem(gemmepi, options, index, device, tally, side):
-                break
-            tally.progress(gemmepi)
-        else:
-            info = gemmepi.info()
-            print("%s, NVRTC %d, cuBLASLt %d, %d kernels compiled" % (
-                info.name.decode(), info.nvrtc_version, info.cublaslt_version, info.kernels_compiled))
-            gemmepi.library.gemmepi_destroy(gemmepi.context)
-    print("routes: %s" % ", ".join("%s %d" % row for row in sorted(tally.routes.items())))
-    for sentence, count in sorted(tally.refused.items()):
+def report(tally):
+    for sentence, count in sorted(tally.notes.items()):
         print("refused as UNSUPPORTED, %d times: %s" % (count, sentence))
-    print("largest error / bound: %s" % ", ".join("%s %.2f" % row for row in sorted(pytorch.worst.items())))
-    print("torch %s, seed %d, %.0f s" % (torch.__version__, options.seed, time.monotonic() - tally.start))
-    right = tally.passed == tally.count
-    print("%s %s (%d of %d)" % ("ok  " if right else "FAIL", NAME, tally.passed, tally.count))
-    print("%d passed, %d failed, 0 skipped" % (right, not right))
-    return 0 if right else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    pytorch.STRUCTS.extend([LinearDesc, LinearArgs])
+    sys.exit(pytorch.run_random(NAME, __doc__, 300, "the index of one problem, or words of its family, as 'silu gated recompute'",
+                                indices_of, Gemmepi, try_problem, [pytorch.check_rounding], pytorch.worst, report))
