@@ -831,7 +831,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
    different workspaces, which the context's own are; threads that run plans on one stream with the context's workspace take
    turns for the time of the launches.
    Where cuBLASLt refuses what its heuristic had accepted, nothing has run yet: the plan then takes the next route for good,
-   which this one run builds (and reserves workspace for, if args.workspace is too small), and the log says so.
+   which this one run builds (and reserves workspace for, if args.workspace is too small), and the log says so. Likewise in
+   16 bits where c is d, beta is 1 and alpha is not.
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
    reserved by gemmepi_prepare), CUDA_ERROR, CUBLAS_ERROR; and those of gemmepi_plan_matmul where cuBLASLt refuses. On the
    first three nothing was launched. */
