@@ -97,14 +97,14 @@
      FAST_ACCUMULATION), measured on operands of one sign. Random normal ones stay within t = 2^-12 (fast: 2^-11), and
      where a few terms are far larger than the rest up to 2^-8 for each 32 can be lost. Products of I8 are exact; an I32
      result is exact modulo 2^32. For results of 16 bits and fewer activations and derivatives have shorter forms, off by up
-     to 2^-18 of their largest term (2^-16 for |v| > 5) instead of 2^-22. So they have where bias_grad sums 64 rows of such
-     results or more: there they count by what they are off in the mean, less than 2^-24.
+     to 2^-18 of their largest term for |v| < 5 and 2^-15.9 for |v| < 10, instead of 2^-22. A bias_grad over 64 rows or more of
+     such results sums those too; over rows that differ their errors nearly cancel (their mean is some 2^-24).
    - Never silent: what it cannot do it refuses in words, and nothing is touched. It never prints, exits or aborts.
    - Deterministic: a run repeated on the same GPU gives the same bits.
    - Where cuBLASLt's own epilogue is looser than that (its GELU is approximate, its RELU mask has the bit for v >= 0, its
-     16-bit bias gradients sum rounded values, some of its 16-bit algorithms round before they add the bias, or a D that is
-     added to) the problem takes another route, unless GEMMEPI_RELAXED is set. D = alpha A B + D in 16 bits with an alpha
-     other than 1 does so in its first run, for good.
+     16-bit bias gradients sum rounded values, some of its 16-bit algorithms round before they add the bias) the problem
+     takes another route, unless GEMMEPI_RELAXED is set. So do runs of D = alpha A B + D in 16 bits with an alpha other than
+     1, where cuBLASLt rounds the product before it adds D.
 
    ACTIVATIONS AND DERIVATIVES (s is the logistic function, Phi and phi the normal distribution's, c = sqrt(2 / pi))
 
@@ -831,8 +831,9 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
    different workspaces, which the context's own are; threads that run plans on one stream with the context's workspace take
    turns for the time of the launches.
    Where cuBLASLt refuses what its heuristic had accepted, nothing has run yet: the plan then takes the next route for good,
-   which this one run builds (and reserves workspace for, if args.workspace is too small), and the log says so. Likewise in
-   16 bits where c is d, beta is 1 and alpha is not.
+   which this one run builds (and reserves workspace for, if args.workspace is too small), and the log says so.
+   In 16 bits runs in which c is d, beta is 1 and alpha is not may take another route than the plan's others, which the first
+   of them builds likewise: make it before a capture, and call gemmepi_prepare again.
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
    reserved by gemmepi_prepare), CUDA_ERROR, CUBLAS_ERROR; and those of gemmepi_plan_matmul where cuBLASLt refuses. On the
    first three nothing was launched. */
@@ -984,9 +985,10 @@ GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, 
 
 /* Compiles what the problems need on several threads, so that plans and calls for them compile nothing later: kernels stay
    in the context, and on disk (config.cache_path), so it is enough to do this once on a machine. threads: 0 for as many as it
-   has cores; the caller's is one of them. progress may be NULL. Problems are planned as by gemmepi_plan_matmul,
+   has cores; 256 at most, the caller's is one of them. progress may be NULL. Problems are planned as by gemmepi_plan_matmul,
    gemmepi_elementwise_plan and the layers' plans, and like those it may run beside any other calls and while streams are
-   being captured. One that fails keeps no other from being done: of those that fail the first in the list is returned, and
+   being captured. Calls whose pointers are multiples of less than 16 bytes may need other kernels (say so in desc.alignment),
+   and so may runs in which c is d, see gemmepi_plan_run. One that fails keeps no other from being done: of those that fail the first in the list is returned, and
    the sentence names it. A count of 0 does nothing.
    Errors: INVALID_ARGUMENT and those of planning. */
 GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
@@ -6131,12 +6133,9 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
         context->primary = NULL;
         return gemmepi__cuda_failed(driver, result, "cuDevicePrimaryCtxRetain");
     }
-    status = gemmepi__make_ones(context);
-    if (status) {
-        driver->device_primary_ctx_release(context->device);
-        context->primary = NULL;
-        return status;
-    }
+    if (gemmepi__make_ones(context))
+        gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "D = A B + D in 16 bits takes the route split: %s",
+                     gemmepi__error_text);
     gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "device %d: %s, compute capability %d.%d", context->ordinal,
                  context->name, major, minor);
     return GEMMEPI_OK;
@@ -13150,8 +13149,8 @@ static int gemmepi__is_approximate(const gemmepi__problem *problem) {
            (activation == GEMMEPI_TANH || activation == GEMMEPI_ELU || activation == GEMMEPI_SOFTPLUS);
 }
 
-/* From so many rows on the errors of short forms are lost in a sum over them: they are some 3 units of F32 in the square
-   mean, and less than one in the mean, where those that a sum's bound allows for are 4. */
+/* From so many rows on the errors of short forms are lost in a sum over them, if the rows differ: for |v| < 5 they are some 5
+   units of F32 in the square mean, and one in the mean, where a sum's bound has room for 4. */
 #define GEMMEPI__SHORT_SUM_ROWS 64
 
 /* Whether short forms of the activation would be seen: in results of more than 16 bits, in amax, in what a residual leaves
@@ -13299,8 +13298,8 @@ typedef struct gemmepi__pass {
     size_t partial_bytes;
 } gemmepi__pass;
 
-/* The rows of a thread. Four hide the latency of one another's loads; fewer where blocks would be fewer than two for each
-   multiprocessor. With BGRAD, where each block leaves partial sums, as many as it takes to have all blocks run at once. */
+/* The rows of a thread: four, or fewer where blocks would be fewer than two for each multiprocessor. With BGRAD, where each
+   block leaves partial sums, as many as it takes to have all blocks run at once, up to a bound. */
 static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__problem *problem,
                                int64_t column_tiles, unsigned threads_y) {
     int64_t columns = column_tiles * problem->batch, steps = 4;
@@ -13897,7 +13896,8 @@ static int gemmepi__lt_adds_in_place(const gemmepi__problem *problem, gemmepi__l
 /* Where k is short cuBLASLt's heuristic puts tiles of 128 x 256 first, which store their results while nothing is multiplied.
    On an H200 (cuBLASLt 13.1, BF16, products of 1000 to 16384 rows, 768 to 8192 columns and k 200 to 2048, all layouts) an
    answer with one of these tiles took 0.90 of the first answer's time in the mean and 1.03 at most where that has two waves
-   or more (238 and 195 products; 0.87 and 1.00 where the results are F32); with fewer waves up to 1.06. */
+   or more (238 and 195 products; 0.87 and 1.00 where the results are F32); with fewer waves up to 1.06. F16 is taken to be
+   like BF16. */
 static const int gemmepi__lt_short_tiles[] = {20, 29}; /* 128 x 128, 128 x 160 */
 #define GEMMEPI__LT_SHORT_K     2048
 #define GEMMEPI__LT_SHORT_WAVES 2
@@ -14013,6 +14013,20 @@ static int gemmepi__lt_refused(int result) {
            result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR || result == GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
+/* Whether D = alpha A B + D is to be kept from the memory. */
+static int gemmepi__lt_is_in_place(const gemmepi__lt_product *product, const gemmepi__lt_call *call) {
+    return product->adds_in_place && (float)call->beta == 1 && call->c == call->d;
+}
+
+/* Whether it cannot be kept, and another route is to run it: the sentence, or NULL. */
+static const char *gemmepi__lt_rounds_early(const gemmepi_context *context,
+                                            const gemmepi__lt_product *product,
+                                            const gemmepi__lt_call *call) {
+    if (!gemmepi__lt_is_in_place(product, call) || ((float)call->alpha == 1 && context->ones))
+        return NULL;
+    return "with such an alpha it rounds the product to d's type before it adds d";
+}
+
 /* D = A B + D, which a product that adds in place makes right where it does not know that beta is 1: where beta lies on the
    device, and alpha too. */
 static int gemmepi__lt_hide_scalars(const gemmepi_context *context, gemmepi__lt_product *run,
@@ -14024,8 +14038,7 @@ static int gemmepi__lt_hide_scalars(const gemmepi_context *context, gemmepi__lt_
                            sizeof mode);
 }
 
-/* The primary context is current. UNSUPPORTED, and nothing runs, where cuBLASLt refuses what its heuristic had accepted, and
-   where D would be rounded before it is added to. */
+/* The primary context is current. UNSUPPORTED, and nothing runs, where cuBLASLt refuses what its heuristic had accepted. */
 static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemmepi__lt_product *product,
                                       const gemmepi__arguments *arguments, const gemmepi__lt_call *call,
                                       gemmepi_stream stream) {
@@ -14034,10 +14047,7 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
     gemmepi__lt_scalar alpha = gemmepi__lt_scalar_of(run.scalars, call->alpha);
     gemmepi__lt_scalar beta = gemmepi__lt_scalar_of(run.scalars, call->beta);
     const void *c = call->c, *at_alpha = &alpha, *at_beta = &beta;
-    int in_place = run.adds_in_place && beta.f32 == 1 && call->c == call->d, result = 0, i;
-    if (in_place && alpha.f32 != 1)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "with alpha %g it rounds the product to d's type before it adds d", call->alpha);
+    int in_place = gemmepi__lt_is_in_place(&run, call), result = 0, i;
     for (i = 0; i < run.pointer_count && !result; i++)
         result = gemmepi__lt_set(lt, &run, run.pointers[i].attribute,
                                  &arguments->pointers[run.pointers[i].operand], sizeof(void *));
@@ -14499,6 +14509,9 @@ struct gemmepi_plan {
        because users hold plans as const. */
     gemmepi__atomic_pointer replacement;
     gemmepi__atomic_pointer *replacement_place;
+    /* Likewise the plan for those runs alone that cuBLASLt would round twice: D = alpha A B + D. */
+    gemmepi__atomic_pointer scaled;
+    gemmepi__atomic_pointer *scaled_place;
     gemmepi__kept kept;
 };
 
@@ -14579,8 +14592,11 @@ static void gemmepi__release_plan(gemmepi_plan *plan) {
 static void gemmepi__destroy_plan(void *destroyed) {
     gemmepi_plan *plan = (gemmepi_plan *)destroyed;
     gemmepi_plan *replacement = (gemmepi_plan *)gemmepi__load_pointer(&plan->replacement);
+    gemmepi_plan *scaled = (gemmepi_plan *)gemmepi__load_pointer(&plan->scaled);
     if (replacement)
         gemmepi__release_plan(replacement);
+    if (scaled)
+        gemmepi__release_plan(scaled);
     gemmepi__delete(&plan->context->allocator, plan);
 }
 
@@ -14594,6 +14610,7 @@ static gemmepi_plan *gemmepi__new_plan(gemmepi_context *context, const gemmepi__
     plan->kept.plan = plan;
     plan->kept.destroy = gemmepi__destroy_plan;
     plan->replacement_place = &plan->replacement;
+    plan->scaled_place = &plan->scaled;
     return plan;
 }
 
@@ -14691,9 +14708,10 @@ static const gemmepi_plan *gemmepi__current_plan(const gemmepi_plan *plan) {
     return plan;
 }
 
-/* Builds the plan's replacement by the next route, if no other thread has done so. cuBLASLt's sentence stands in
-   gemmepi_last_error. */
-static gemmepi_status gemmepi__replace_plan(const gemmepi_plan *plan) {
+/* Builds a plan by the next route into a place of this one, if no other thread has done so: `runs` in the log. Why cuBLASLt
+   cannot do it stands in gemmepi_last_error. */
+static gemmepi_status gemmepi__plan_next(const gemmepi_plan *plan, gemmepi__atomic_pointer *place,
+                                         const char *runs) {
     gemmepi_plan *next = gemmepi__new_plan(plan->context, &plan->problem);
     gemmepi_status status;
     if (!next)
@@ -14703,8 +14721,8 @@ static gemmepi_status gemmepi__replace_plan(const gemmepi_plan *plan) {
                          plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);
     status = gemmepi__choose_on_device(next, plan);
     gemmepi__lock(&plan->context->lock);
-    if (!status && !gemmepi__load_pointer(plan->replacement_place)) {
-        gemmepi__publish_pointer(plan->replacement_place, next);
+    if (!status && !gemmepi__load_pointer(place)) {
+        gemmepi__publish_pointer(place, next);
         next = NULL;
     }
     gemmepi__unlock(&plan->context->lock);
@@ -14712,11 +14730,12 @@ static gemmepi_status gemmepi__replace_plan(const gemmepi_plan *plan) {
         gemmepi__release_plan(next);
     else
         gemmepi__say(&plan->context->log, GEMMEPI_LOG_WARNING,
-                     "a product of m %lld, n %lld, k %lld takes another route from now on: %s",
+                     "a product of m %lld, n %lld, k %lld takes another route %s: %s",
                      (long long)gemmepi__callers_m(&plan->problem),
-                     (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k,
-                     plan->route == GEMMEPI_ROUTE_LT ? gemmepi__current_plan(plan)->lt_reason
-                                                     : gemmepi__current_plan(plan)->split_reason);
+                     (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k, runs,
+                     plan->route == GEMMEPI_ROUTE_LT
+                         ? ((const gemmepi_plan *)gemmepi__load_pointer(place))->lt_reason
+                         : ((const gemmepi_plan *)gemmepi__load_pointer(place))->split_reason);
     return status;
 }
 
@@ -14733,14 +14752,44 @@ static gemmepi_status gemmepi__launch_replacement(const gemmepi_plan *plan, cons
     return gemmepi__launch_in_block(plan, arguments, stream);
 }
 
+/* Why cuBLASLt's product of the plan is not for this run, or NULL. */
+static const char *gemmepi__not_for_run(const gemmepi_plan *plan, const gemmepi__arguments *arguments) {
+    gemmepi__lt_call call;
+    if (plan->route != GEMMEPI_ROUTE_LT && (plan->route != GEMMEPI_ROUTE_SPLIT || plan->split.bare))
+        return NULL;
+    call.alpha = arguments->alpha;
+    call.beta = arguments->beta;
+    call.c = arguments->pointers[GEMMEPI__C];
+    call.d = arguments->pointers[GEMMEPI__D];
+    return gemmepi__lt_rounds_early(
+        plan->context, plan->route == GEMMEPI_ROUTE_LT ? &plan->lt : &plan->split.product, &call);
+}
+
+/* The plan for runs that are not for this one. */
+static gemmepi_status gemmepi__scaled_plan(const gemmepi_plan *plan, const char *why,
+                                           const gemmepi_plan **scaled) {
+    gemmepi_status status = GEMMEPI_OK;
+    if (!gemmepi__load_pointer(plan->scaled_place)) {
+        gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", why);
+        status = gemmepi__plan_next(plan, plan->scaled_place, "where c is d, beta is 1 and alpha is not");
+    }
+    if (!status)
+        *scaled = gemmepi__current_plan((const gemmepi_plan *)gemmepi__load_pointer(plan->scaled_place));
+    return status;
+}
+
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
 static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
                                              const gemmepi__arguments *arguments, gemmepi_stream stream) {
     const gemmepi_plan *current = gemmepi__current_plan(plan);
-    gemmepi_status status = current == plan ? gemmepi__launch_plan(plan, args, arguments, stream)
-                                            : gemmepi__launch_replacement(current, args, arguments, stream);
+    const char *why = gemmepi__not_for_run(current, arguments);
+    gemmepi_status status = why ? gemmepi__scaled_plan(current, why, &current) : GEMMEPI_OK;
+    if (status)
+        return status;
+    status = current == plan ? gemmepi__launch_plan(plan, args, arguments, stream)
+                             : gemmepi__launch_replacement(current, args, arguments, stream);
     while (status == GEMMEPI_UNSUPPORTED && current->route != GEMMEPI_ROUTE_PLAIN) {
-        status = gemmepi__replace_plan(current);
+        status = gemmepi__plan_next(current, current->replacement_place, "from now on");
         if (status)
             break;
         current = gemmepi__current_plan(current);
@@ -14790,9 +14839,16 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
 }
 
 GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream) {
+    const gemmepi_plan *current, *scaled;
+    size_t size;
     if (!plan)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
-    return gemmepi__reserve(plan->context, stream, gemmepi__current_plan(plan)->workspace_size);
+    current = gemmepi__current_plan(plan);
+    scaled = (const gemmepi_plan *)gemmepi__load_pointer(current->scaled_place);
+    size = current->workspace_size;
+    if (scaled && gemmepi__current_plan(scaled)->workspace_size > size)
+        size = gemmepi__current_plan(scaled)->workspace_size;
+    return gemmepi__reserve(plan->context, stream, size);
 }
 
 /* >>one-shot calls: plans kept by problem */

@@ -89,8 +89,9 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
    different workspaces, which the context's own are; threads that run plans on one stream with the context's workspace take
    turns for the time of the launches.
    Where cuBLASLt refuses what its heuristic had accepted, nothing has run yet: the plan then takes the next route for good,
-   which this one run builds (and reserves workspace for, if args.workspace is too small), and the log says so. Likewise in
-   16 bits where c is d, beta is 1 and alpha is not.
+   which this one run builds (and reserves workspace for, if args.workspace is too small), and the log says so.
+   In 16 bits runs in which c is d, beta is 1 and alpha is not may take another route than the plan's others, which the first
+   of them builds likewise: make it before a capture, and call gemmepi_prepare again.
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
    reserved by gemmepi_prepare), CUDA_ERROR, CUBLAS_ERROR; and those of gemmepi_plan_matmul where cuBLASLt refuses. On the
    first three nothing was launched. */
@@ -242,9 +243,10 @@ GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, 
 
 /* Compiles what the problems need on several threads, so that plans and calls for them compile nothing later: kernels stay
    in the context, and on disk (config.cache_path), so it is enough to do this once on a machine. threads: 0 for as many as it
-   has cores; the caller's is one of them. progress may be NULL. Problems are planned as by gemmepi_plan_matmul,
+   has cores; 256 at most, the caller's is one of them. progress may be NULL. Problems are planned as by gemmepi_plan_matmul,
    gemmepi_elementwise_plan and the layers' plans, and like those it may run beside any other calls and while streams are
-   being captured. One that fails keeps no other from being done: of those that fail the first in the list is returned, and
+   being captured. Calls whose pointers are multiples of less than 16 bytes may need other kernels (say so in desc.alignment),
+   and so may runs in which c is d, see gemmepi_plan_run. One that fails keeps no other from being done: of those that fail the first in the list is returned, and
    the sentence names it. A count of 0 does nothing.
    Errors: INVALID_ARGUMENT and those of planning. */
 GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,

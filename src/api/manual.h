@@ -94,14 +94,14 @@
      FAST_ACCUMULATION), measured on operands of one sign. Random normal ones stay within t = 2^-12 (fast: 2^-11), and
      where a few terms are far larger than the rest up to 2^-8 for each 32 can be lost. Products of I8 are exact; an I32
      result is exact modulo 2^32. For results of 16 bits and fewer activations and derivatives have shorter forms, off by up
-     to 2^-18 of their largest term (2^-16 for |v| > 5) instead of 2^-22. So they have where bias_grad sums 64 rows of such
-     results or more: there they count by what they are off in the mean, less than 2^-24.
+     to 2^-18 of their largest term for |v| < 5 and 2^-15.9 for |v| < 10, instead of 2^-22. A bias_grad over 64 rows or more of
+     such results sums those too; over rows that differ their errors nearly cancel (their mean is some 2^-24).
    - Never silent: what it cannot do it refuses in words, and nothing is touched. It never prints, exits or aborts.
    - Deterministic: a run repeated on the same GPU gives the same bits.
    - Where cuBLASLt's own epilogue is looser than that (its GELU is approximate, its RELU mask has the bit for v >= 0, its
-     16-bit bias gradients sum rounded values, some of its 16-bit algorithms round before they add the bias, or a D that is
-     added to) the problem takes another route, unless GEMMEPI_RELAXED is set. D = alpha A B + D in 16 bits with an alpha
-     other than 1 does so in its first run, for good.
+     16-bit bias gradients sum rounded values, some of its 16-bit algorithms round before they add the bias) the problem
+     takes another route, unless GEMMEPI_RELAXED is set. So do runs of D = alpha A B + D in 16 bits with an alpha other than
+     1, where cuBLASLt rounds the product before it adds D.
 
    ACTIVATIONS AND DERIVATIVES (s is the logistic function, Phi and phi the normal distribution's, c = sqrt(2 / pi))
 

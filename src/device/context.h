@@ -179,12 +179,9 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
         context->primary = NULL;
         return gemmepi__cuda_failed(driver, result, "cuDevicePrimaryCtxRetain");
     }
-    status = gemmepi__make_ones(context);
-    if (status) {
-        driver->device_primary_ctx_release(context->device);
-        context->primary = NULL;
-        return status;
-    }
+    if (gemmepi__make_ones(context))
+        gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "D = A B + D in 16 bits takes the route split: %s",
+                     gemmepi__error_text);
     gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "device %d: %s, compute capability %d.%d", context->ordinal,
                  context->name, major, minor);
     return GEMMEPI_OK;

@@ -443,7 +443,8 @@ static int gemmepi__lt_adds_in_place(const gemmepi__problem *problem, gemmepi__l
 /* Where k is short cuBLASLt's heuristic puts tiles of 128 x 256 first, which store their results while nothing is multiplied.
    On an H200 (cuBLASLt 13.1, BF16, products of 1000 to 16384 rows, 768 to 8192 columns and k 200 to 2048, all layouts) an
    answer with one of these tiles took 0.90 of the first answer's time in the mean and 1.03 at most where that has two waves
-   or more (238 and 195 products; 0.87 and 1.00 where the results are F32); with fewer waves up to 1.06. */
+   or more (238 and 195 products; 0.87 and 1.00 where the results are F32); with fewer waves up to 1.06. F16 is taken to be
+   like BF16. */
 static const int gemmepi__lt_short_tiles[] = {20, 29}; /* 128 x 128, 128 x 160 */
 #define GEMMEPI__LT_SHORT_K     2048
 #define GEMMEPI__LT_SHORT_WAVES 2
@@ -559,6 +560,20 @@ static int gemmepi__lt_refused(int result) {
            result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR || result == GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
+/* Whether D = alpha A B + D is to be kept from the memory. */
+static int gemmepi__lt_is_in_place(const gemmepi__lt_product *product, const gemmepi__lt_call *call) {
+    return product->adds_in_place && (float)call->beta == 1 && call->c == call->d;
+}
+
+/* Whether it cannot be kept, and another route is to run it: the sentence, or NULL. */
+static const char *gemmepi__lt_rounds_early(const gemmepi_context *context,
+                                            const gemmepi__lt_product *product,
+                                            const gemmepi__lt_call *call) {
+    if (!gemmepi__lt_is_in_place(product, call) || ((float)call->alpha == 1 && context->ones))
+        return NULL;
+    return "with such an alpha it rounds the product to d's type before it adds d";
+}
+
 /* D = A B + D, which a product that adds in place makes right where it does not know that beta is 1: where beta lies on the
    device, and alpha too. */
 static int gemmepi__lt_hide_scalars(const gemmepi_context *context, gemmepi__lt_product *run,
@@ -570,8 +585,7 @@ static int gemmepi__lt_hide_scalars(const gemmepi_context *context, gemmepi__lt_
                            sizeof mode);
 }
 
-/* The primary context is current. UNSUPPORTED, and nothing runs, where cuBLASLt refuses what its heuristic had accepted, and
-   where D would be rounded before it is added to. */
+/* The primary context is current. UNSUPPORTED, and nothing runs, where cuBLASLt refuses what its heuristic had accepted. */
 static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemmepi__lt_product *product,
                                       const gemmepi__arguments *arguments, const gemmepi__lt_call *call,
                                       gemmepi_stream stream) {
@@ -580,10 +594,7 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
     gemmepi__lt_scalar alpha = gemmepi__lt_scalar_of(run.scalars, call->alpha);
     gemmepi__lt_scalar beta = gemmepi__lt_scalar_of(run.scalars, call->beta);
     const void *c = call->c, *at_alpha = &alpha, *at_beta = &beta;
-    int in_place = run.adds_in_place && beta.f32 == 1 && call->c == call->d, result = 0, i;
-    if (in_place && alpha.f32 != 1)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "with alpha %g it rounds the product to d's type before it adds d", call->alpha);
+    int in_place = gemmepi__lt_is_in_place(&run, call), result = 0, i;
     for (i = 0; i < run.pointer_count && !result; i++)
         result = gemmepi__lt_set(lt, &run, run.pointers[i].attribute,
                                  &arguments->pointers[run.pointers[i].operand], sizeof(void *));

@@ -30,8 +30,8 @@ static int gemmepi__is_approximate(const gemmepi__problem *problem) {
            (activation == GEMMEPI_TANH || activation == GEMMEPI_ELU || activation == GEMMEPI_SOFTPLUS);
 }
 
-/* From so many rows on the errors of short forms are lost in a sum over them: they are some 3 units of F32 in the square
-   mean, and less than one in the mean, where those that a sum's bound allows for are 4. */
+/* From so many rows on the errors of short forms are lost in a sum over them, if the rows differ: for |v| < 5 they are some 5
+   units of F32 in the square mean, and one in the mean, where a sum's bound has room for 4. */
 #define GEMMEPI__SHORT_SUM_ROWS 64
 
 /* Whether short forms of the activation would be seen: in results of more than 16 bits, in amax, in what a residual leaves
@@ -179,8 +179,8 @@ typedef struct gemmepi__pass {
     size_t partial_bytes;
 } gemmepi__pass;
 
-/* The rows of a thread. Four hide the latency of one another's loads; fewer where blocks would be fewer than two for each
-   multiprocessor. With BGRAD, where each block leaves partial sums, as many as it takes to have all blocks run at once. */
+/* The rows of a thread: four, or fewer where blocks would be fewer than two for each multiprocessor. With BGRAD, where each
+   block leaves partial sums, as many as it takes to have all blocks run at once, up to a bound. */
 static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__problem *problem,
                                int64_t column_tiles, unsigned threads_y) {
     int64_t columns = column_tiles * problem->batch, steps = 4;

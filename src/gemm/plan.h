@@ -26,6 +26,9 @@ struct gemmepi_plan {
        because users hold plans as const. */
     gemmepi__atomic_pointer replacement;
     gemmepi__atomic_pointer *replacement_place;
+    /* Likewise the plan for those runs alone that cuBLASLt would round twice: D = alpha A B + D. */
+    gemmepi__atomic_pointer scaled;
+    gemmepi__atomic_pointer *scaled_place;
     gemmepi__kept kept;
 };
 
@@ -106,8 +109,11 @@ static void gemmepi__release_plan(gemmepi_plan *plan) {
 static void gemmepi__destroy_plan(void *destroyed) {
     gemmepi_plan *plan = (gemmepi_plan *)destroyed;
     gemmepi_plan *replacement = (gemmepi_plan *)gemmepi__load_pointer(&plan->replacement);
+    gemmepi_plan *scaled = (gemmepi_plan *)gemmepi__load_pointer(&plan->scaled);
     if (replacement)
         gemmepi__release_plan(replacement);
+    if (scaled)
+        gemmepi__release_plan(scaled);
     gemmepi__delete(&plan->context->allocator, plan);
 }
 
@@ -121,6 +127,7 @@ static gemmepi_plan *gemmepi__new_plan(gemmepi_context *context, const gemmepi__
     plan->kept.plan = plan;
     plan->kept.destroy = gemmepi__destroy_plan;
     plan->replacement_place = &plan->replacement;
+    plan->scaled_place = &plan->scaled;
     return plan;
 }
 
@@ -218,9 +225,10 @@ static const gemmepi_plan *gemmepi__current_plan(const gemmepi_plan *plan) {
     return plan;
 }
 
-/* Builds the plan's replacement by the next route, if no other thread has done so. cuBLASLt's sentence stands in
-   gemmepi_last_error. */
-static gemmepi_status gemmepi__replace_plan(const gemmepi_plan *plan) {
+/* Builds a plan by the next route into a place of this one, if no other thread has done so: `runs` in the log. Why cuBLASLt
+   cannot do it stands in gemmepi_last_error. */
+static gemmepi_status gemmepi__plan_next(const gemmepi_plan *plan, gemmepi__atomic_pointer *place,
+                                         const char *runs) {
     gemmepi_plan *next = gemmepi__new_plan(plan->context, &plan->problem);
     gemmepi_status status;
     if (!next)
@@ -230,8 +238,8 @@ static gemmepi_status gemmepi__replace_plan(const gemmepi_plan *plan) {
                          plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);
     status = gemmepi__choose_on_device(next, plan);
     gemmepi__lock(&plan->context->lock);
-    if (!status && !gemmepi__load_pointer(plan->replacement_place)) {
-        gemmepi__publish_pointer(plan->replacement_place, next);
+    if (!status && !gemmepi__load_pointer(place)) {
+        gemmepi__publish_pointer(place, next);
         next = NULL;
     }
     gemmepi__unlock(&plan->context->lock);
@@ -239,11 +247,12 @@ static gemmepi_status gemmepi__replace_plan(const gemmepi_plan *plan) {
         gemmepi__release_plan(next);
     else
         gemmepi__say(&plan->context->log, GEMMEPI_LOG_WARNING,
-                     "a product of m %lld, n %lld, k %lld takes another route from now on: %s",
+                     "a product of m %lld, n %lld, k %lld takes another route %s: %s",
                      (long long)gemmepi__callers_m(&plan->problem),
-                     (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k,
-                     plan->route == GEMMEPI_ROUTE_LT ? gemmepi__current_plan(plan)->lt_reason
-                                                     : gemmepi__current_plan(plan)->split_reason);
+                     (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k, runs,
+                     plan->route == GEMMEPI_ROUTE_LT
+                         ? ((const gemmepi_plan *)gemmepi__load_pointer(place))->lt_reason
+                         : ((const gemmepi_plan *)gemmepi__load_pointer(place))->split_reason);
     return status;
 }
 
@@ -260,14 +269,44 @@ static gemmepi_status gemmepi__launch_replacement(const gemmepi_plan *plan, cons
     return gemmepi__launch_in_block(plan, arguments, stream);
 }
 
+/* Why cuBLASLt's product of the plan is not for this run, or NULL. */
+static const char *gemmepi__not_for_run(const gemmepi_plan *plan, const gemmepi__arguments *arguments) {
+    gemmepi__lt_call call;
+    if (plan->route != GEMMEPI_ROUTE_LT && (plan->route != GEMMEPI_ROUTE_SPLIT || plan->split.bare))
+        return NULL;
+    call.alpha = arguments->alpha;
+    call.beta = arguments->beta;
+    call.c = arguments->pointers[GEMMEPI__C];
+    call.d = arguments->pointers[GEMMEPI__D];
+    return gemmepi__lt_rounds_early(
+        plan->context, plan->route == GEMMEPI_ROUTE_LT ? &plan->lt : &plan->split.product, &call);
+}
+
+/* The plan for runs that are not for this one. */
+static gemmepi_status gemmepi__scaled_plan(const gemmepi_plan *plan, const char *why,
+                                           const gemmepi_plan **scaled) {
+    gemmepi_status status = GEMMEPI_OK;
+    if (!gemmepi__load_pointer(plan->scaled_place)) {
+        gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", why);
+        status = gemmepi__plan_next(plan, plan->scaled_place, "where c is d, beta is 1 and alpha is not");
+    }
+    if (!status)
+        *scaled = gemmepi__current_plan((const gemmepi_plan *)gemmepi__load_pointer(plan->scaled_place));
+    return status;
+}
+
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
 static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
                                              const gemmepi__arguments *arguments, gemmepi_stream stream) {
     const gemmepi_plan *current = gemmepi__current_plan(plan);
-    gemmepi_status status = current == plan ? gemmepi__launch_plan(plan, args, arguments, stream)
-                                            : gemmepi__launch_replacement(current, args, arguments, stream);
+    const char *why = gemmepi__not_for_run(current, arguments);
+    gemmepi_status status = why ? gemmepi__scaled_plan(current, why, &current) : GEMMEPI_OK;
+    if (status)
+        return status;
+    status = current == plan ? gemmepi__launch_plan(plan, args, arguments, stream)
+                             : gemmepi__launch_replacement(current, args, arguments, stream);
     while (status == GEMMEPI_UNSUPPORTED && current->route != GEMMEPI_ROUTE_PLAIN) {
-        status = gemmepi__replace_plan(current);
+        status = gemmepi__plan_next(current, current->replacement_place, "from now on");
         if (status)
             break;
         current = gemmepi__current_plan(current);
@@ -317,9 +356,16 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
 }
 
 GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream) {
+    const gemmepi_plan *current, *scaled;
+    size_t size;
     if (!plan)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
-    return gemmepi__reserve(plan->context, stream, gemmepi__current_plan(plan)->workspace_size);
+    current = gemmepi__current_plan(plan);
+    scaled = (const gemmepi_plan *)gemmepi__load_pointer(current->scaled_place);
+    size = current->workspace_size;
+    if (scaled && gemmepi__current_plan(scaled)->workspace_size > size)
+        size = gemmepi__current_plan(scaled)->workspace_size;
+    return gemmepi__reserve(plan->context, stream, size);
 }
 
 /* >>one-shot calls: plans kept by problem */
