@@ -14024,7 +14024,8 @@ static const char *gemmepi__lt_rounds_early(const gemmepi_context *context,
                                             const gemmepi__lt_call *call) {
     if (!gemmepi__lt_is_in_place(product, call) || ((float)call->alpha == 1 && context->ones))
         return NULL;
-    return "with such an alpha it rounds the product to d's type before it adds d";
+    return context->ones ? "with such an alpha it rounds the product to d's type before it adds d"
+                         : "without scalars on the device it rounds the product to d's type before it adds d";
 }
 
 /* D = A B + D, which a product that adds in place makes right where it does not know that beta is 1: where beta lies on the
@@ -14771,7 +14772,7 @@ static gemmepi_status gemmepi__scaled_plan(const gemmepi_plan *plan, const char 
     gemmepi_status status = GEMMEPI_OK;
     if (!gemmepi__load_pointer(plan->scaled_place)) {
         gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", why);
-        status = gemmepi__plan_next(plan, plan->scaled_place, "where c is d, beta is 1 and alpha is not");
+        status = gemmepi__plan_next(plan, plan->scaled_place, "in such runs");
     }
     if (!status)
         *scaled = gemmepi__current_plan((const gemmepi_plan *)gemmepi__load_pointer(plan->scaled_place));
@@ -16771,7 +16772,7 @@ GEMMEPI_API size_t gemmepi_linear_explain(const gemmepi_layer *layer, char *data
 #ifndef GEMMEPI_AHEAD_PRECOMPILE_H
 #define GEMMEPI_AHEAD_PRECOMPILE_H
 
-/* What the threads share. The lock guards all of it but the first four. */
+/* What the threads share. The lock guards what stands behind it, and calls of progress. */
 typedef struct gemmepi__precompilation {
     gemmepi_context *context;
     const gemmepi_any_desc *problems;

@@ -4,7 +4,7 @@
 
 #include "../linear/plan.h"
 
-/* What the threads share. The lock guards all of it but the first four. */
+/* What the threads share. The lock guards what stands behind it, and calls of progress. */
 typedef struct gemmepi__precompilation {
     gemmepi_context *context;
     const gemmepi_any_desc *problems;

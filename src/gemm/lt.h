@@ -571,7 +571,8 @@ static const char *gemmepi__lt_rounds_early(const gemmepi_context *context,
                                             const gemmepi__lt_call *call) {
     if (!gemmepi__lt_is_in_place(product, call) || ((float)call->alpha == 1 && context->ones))
         return NULL;
-    return "with such an alpha it rounds the product to d's type before it adds d";
+    return context->ones ? "with such an alpha it rounds the product to d's type before it adds d"
+                         : "without scalars on the device it rounds the product to d's type before it adds d";
 }
 
 /* D = A B + D, which a product that adds in place makes right where it does not know that beta is 1: where beta lies on the

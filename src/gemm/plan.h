@@ -288,7 +288,7 @@ static gemmepi_status gemmepi__scaled_plan(const gemmepi_plan *plan, const char 
     gemmepi_status status = GEMMEPI_OK;
     if (!gemmepi__load_pointer(plan->scaled_place)) {
         gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", why);
-        status = gemmepi__plan_next(plan, plan->scaled_place, "where c is d, beta is 1 and alpha is not");
+        status = gemmepi__plan_next(plan, plan->scaled_place, "in such runs");
     }
     if (!status)
         *scaled = gemmepi__current_plan((const gemmepi_plan *)gemmepi__load_pointer(plan->scaled_place));

@@ -905,6 +905,7 @@ static void a_context_without_its_ones_works(void) {
         args.beta = &one;
         CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s: %s", functions[i],
               gemmepi_last_error());
+        CHECK(strstr(logged, "without scalars on the device"), "%s: the log has: %s", functions[i], logged);
         CHECK(gpu.products == 1 && gpu.launches == 1, "%s: %ld products, %ld passes", functions[i],
               gpu.products, gpu.launches);
         gemmepi_destroy(context);
