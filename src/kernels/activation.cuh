@@ -219,6 +219,12 @@ template <class A> __device__ inline A times_logistic(A v, A x) {
     return times_logistic(v, A(1), x);
 }
 
+// x s(w) at EXACT 0, where `power` is -w log2(e) - 8: what follows stays in f32's range as long as the result does.
+__device__ inline float times_logistic_of(float x, float power) {
+    constexpr float scale = 0.00390625f; // 2^-8
+    return x * scale * fast_reciprocal(fast_power_of_2(power) + scale);
+}
+
 // v times the derivative of x s(w), w a function of x and `slope + more` its derivative: s(w) (1 + x (slope + more)
 // s(-w)). A root goes into the sum, which may then not overflow where s(w) is 0. At infinity the formula is NaN.
 template <bool More, class A>
@@ -375,8 +381,17 @@ __device__ inline double from_0_to_1(double x) {
 
 // `parameter` is LEAKY_RELU's and ELU's.
 template <int Activation, class A> __device__ inline A activate(A x, A parameter) {
+    constexpr bool is_short = !GEMMEPI_EXACT && sizeof(A) == 4;
     if constexpr (Activation == RELU)
         return x > 0 || x != x ? x : A(0);
+    else if constexpr (Activation == GELU_TANH && is_short)
+        return times_logistic_of(x, fmaf(x, fmaf(-0.10294324f, x * x, -2.3022082f), -8));
+    else if constexpr (Activation == SILU && is_short)
+        return times_logistic_of(x, fmaf(x, -1.4426950f, -8));
+    else if constexpr (Activation == SIGMOID && is_short)
+        return times_logistic_of(1, fmaf(x, -1.4426950f, -8));
+    else if constexpr (Activation == QUICK_GELU && is_short)
+        return times_logistic_of(x, fmaf(x, -2.4554670f, -8));
     else if constexpr (Activation == GELU_TANH)
         return times_logistic(x, A(1), gelu_gate(x).s);
     else if constexpr (Activation == GELU_ERF)
