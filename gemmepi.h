@@ -1,7 +1,7 @@
 #ifndef GEMMEPI_H
 #define GEMMEPI_H
 
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.4.0, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.5.0, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -53,12 +53,20 @@
    (gemmepi_plan_matmul), reserves its workspace (gemmepi_prepare) and runs it (gemmepi_plan_run) at the price of the
    launches alone. gemmepi_explain says in words which route a plan takes and why not another:
 
+       fused  a kernel of ours with the epilogue inside, on Hopper (compute capability 9.0): BF16 and F16 operands, any
+              forward epilogue, results of any type
        lt     cuBLASLt runs product and epilogue in one kernel, where its result keeps the promises below
        split  a cuBLASLt product into the type of its sums, then one pass of ours, compiled for exactly this epilogue;
               sums of bias_grad take one or two launches more. Operands that cuBLASLt does not multiply as they are (fp8 in
               other layouts or sizes, mixed types) are converted first, without loss: to the smallest type that holds both
-       plain  a kernel of ours for whatever the two above do not take: no fast one, but any types, layouts and scales
+       plain  a kernel of ours for whatever those above do not take: no fast one, but any types, layouts and scales
        host   plain C
+
+   Of fused, lt and split the one of the least estimate is taken; gemmepi_explain shows the estimates, and config.routes leaves
+   routes out. fused wants what TMA loads: a and b at multiples of 16 bytes, their pointers, leading dimensions and batch
+   strides, and the second half of a gated b (where b is not transposed). d and aux may lie anywhere, and are fast where they
+   do so too and n is a multiple of 8. Its kernel is compiled for alpha 1 and no c: runs with others have one of their own,
+   compiled in the first of them. Its launch may begin before the one ahead of it in the stream has ended, and waits itself.
 
    A plan asks the loaded cuBLASLt what it takes, there is no table of versions. Where cuBLASLt refuses a run all the same,
    the next route takes over for good, and the log says so.
@@ -177,13 +185,14 @@
 
    WHAT IT DOES NOT DO (yet)
 
-   - no fast kernels of ours for the product itself: gates and most activations are a pass behind cuBLASLt's
+   - kernels of ours with the epilogue inside are for Hopper and forward: elsewhere gates, most activations and all gradients
+     are a pass behind cuBLASLt's product
    - no tuning: cuBLASLt's first answer that keeps the promises is taken
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
    - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the
      operands that it converts, BGRAD's partial sums, and what cuBLASLt asks for
      besides (32 MiB at most)
-   - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the routes split and plain
+   - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the routes fused, split and plain
      and for element-wise operations, NVRTC 12 or later
 
    OPTIONS, defined before the implementation (and, GEMMEPI_STATIC and GEMMEPI_API, before every inclusion)
@@ -213,9 +222,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  4
+#define GEMMEPI_VERSION_MINOR  5
 #define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.4.0"
+#define GEMMEPI_VERSION_STRING "0.5.0"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
    (m, n, k, batch) has no default: zero is an empty size. */
@@ -295,6 +304,7 @@ typedef struct gemmepi_config {
         *cache_path;   /* folder for compiled kernels; NULL: gemmepi/ in the user's cache folder; "": none.
                                Made with mode 0700; one that others own or can write is not used (the log says) */
     size_t cache_size; /* bound on the cache folder in bytes; 0: 256 MiB                             */
+    unsigned routes;   /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all    */
 } gemmepi_config;
 
 /* >>problems */
@@ -695,7 +705,8 @@ typedef enum gemmepi_route {
     GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout                              */
     GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, beside one of those or alone */
     GEMMEPI_ROUTE_SCALED = 8,     /* casts with scales of rows or blocks                            */
-    GEMMEPI_ROUTE_LINEAR = 9      /* a layer's backward: products and passes, each with a route of its own */
+    GEMMEPI_ROUTE_LINEAR = 9,     /* a layer's backward: products and passes, each with a route of its own */
+    GEMMEPI_ROUTE_FUSED = 10      /* product and epilogue in one kernel of ours                         */
 } gemmepi_route;
 
 typedef struct gemmepi_plan_details {
@@ -4524,6 +4535,25 @@ typedef struct gemmepi__cu_context_opaque *gemmepi__cu_context;
 typedef struct gemmepi__cu_module_opaque *gemmepi__cu_module;
 typedef struct gemmepi__cu_function_opaque *gemmepi__cu_function;
 
+/* A CUtensorMap, which wants to lie at a multiple of 64. */
+typedef struct gemmepi__cu_tensor_map {
+    uint64_t words[16];
+} gemmepi__cu_tensor_map;
+
+/* A CUlaunchAttribute: what it says comes first in `value`. */
+typedef struct gemmepi__cu_launch_attribute {
+    int id;
+    char pad[4];
+    uint64_t value[8];
+} gemmepi__cu_launch_attribute;
+
+typedef struct gemmepi__cu_launch_config {
+    unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_size;
+    gemmepi__cu_stream stream;
+    gemmepi__cu_launch_attribute *attributes;
+    unsigned attribute_count;
+} gemmepi__cu_launch_config;
+
 /* CUDA's name, value; ours has GEMMEPI__ before it */
 #define GEMMEPI__DRIVER_CONSTANTS(X)                             \
     X(CUDA_SUCCESS, 0)                                           \
@@ -4547,6 +4577,14 @@ typedef struct gemmepi__cu_function_opaque *gemmepi__cu_function;
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)          \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)          \
     X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97) \
+    X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)        \
+    X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6)                        \
+    X(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 9)                       \
+    X(CU_TENSOR_MAP_INTERLEAVE_NONE, 0)                          \
+    X(CU_TENSOR_MAP_SWIZZLE_128B, 3)                             \
+    X(CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 3)                     \
+    X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0)                      \
+    X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)  \
     X(CU_STREAM_DEFAULT, 0)                                      \
     X(CU_STREAM_NON_BLOCKING, 1)                                 \
     X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)                         \
@@ -4603,10 +4641,21 @@ enum {
     X(module_unload, cuModuleUnload, gemmepi__cu_result, (gemmepi__cu_module module))                      \
     X(module_get_function, cuModuleGetFunction, gemmepi__cu_result,                                        \
       (gemmepi__cu_function * function, gemmepi__cu_module module, const char *name))                      \
+    X(func_set_attribute, cuFuncSetAttribute, gemmepi__cu_result,                                          \
+      (gemmepi__cu_function function, int attribute, int value))                                           \
+    X(tensor_map_encode_tiled, cuTensorMapEncodeTiled, gemmepi__cu_result,                                 \
+      (gemmepi__cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *extents,      \
+       const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,   \
+       int promotion, int fill))                                                                           \
+    X(tensor_map_replace_address, cuTensorMapReplaceAddress, gemmepi__cu_result,                           \
+      (gemmepi__cu_tensor_map * map, void *address))                                                       \
     X(launch_kernel, cuLaunchKernel, gemmepi__cu_result,                                                   \
       (gemmepi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
        unsigned block_y, unsigned block_z, unsigned shared_size, gemmepi__cu_stream stream,                \
        void **parameters, void **extra))                                                                   \
+    X(launch_kernel_ex, cuLaunchKernelEx, gemmepi__cu_result,                                              \
+      (const gemmepi__cu_launch_config *config, gemmepi__cu_function function, void **parameters,          \
+       void **extra))                                                                                      \
     X(get_error_name, cuGetErrorName, gemmepi__cu_result, (gemmepi__cu_result error, const char **name))   \
     X(get_error_string, cuGetErrorString, gemmepi__cu_result, (gemmepi__cu_result error, const char **text))
 
@@ -5977,6 +6026,7 @@ struct gemmepi_context {
     int ordinal;
     int arch; /* 90 for compute capability 9.0 */
     int multiprocessors;
+    unsigned routes; /* config.routes */
     char name[128];
     gemmepi__cu_deviceptr ones; /* F32 1 and 1: the scalars of D += A B where they are to lie on the device */
 
@@ -6172,6 +6222,10 @@ static gemmepi_status gemmepi__open_any(gemmepi_context *context, int wanted) {
 #endif
 }
 
+#define GEMMEPI__PRODUCT_ROUTES                                                       \
+    (1u << GEMMEPI_ROUTE_LT | 1u << GEMMEPI_ROUTE_SPLIT | 1u << GEMMEPI_ROUTE_PLAIN | \
+     1u << GEMMEPI_ROUTE_FUSED)
+
 static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
     if (config->device < GEMMEPI_DEVICE_HOST)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -6181,6 +6235,12 @@ static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT, "config.allocator has %s without %s; both or neither are set",
             config->allocator.alloc ? "alloc" : "free", config->allocator.alloc ? "free" : "alloc");
+    if (config->routes & ~GEMMEPI__PRODUCT_ROUTES)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "config.routes is 0x%x; accepted are 0 and the bits 1 << GEMMEPI_ROUTE_LT, SPLIT, "
+            "PLAIN and FUSED",
+            config->routes);
     return GEMMEPI_OK;
 }
 
@@ -6202,6 +6262,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     if (!context)
         return GEMMEPI_OUT_OF_MEMORY;
     context->allocator = allocator;
+    context->routes = config->routes;
     context->log.function = config->log;
     context->log.user = config->log_user;
     context->loader.log = &context->log;
@@ -7589,6 +7650,9 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "// stores, before scale_d. Which tensors, scales and which activation are compile-time constants, so that what is not\n"
     "// used costs nothing.\n"
     "//\n"
+    "// The eight lie side by side, or SPREAD as wgmma leaves them: four pairs, eight columns apart. A row's four lanes then\n"
+    "// have pairs side by side, together 32 columns, and every lane of the warp takes part; what does not exist has valid 0.\n"
+    "//\n"
     "// GATED: v is two runs, of the same column of both halves, which lie p.n columns apart wherever a tensor has both. The\n"
     "// product has them (HALVES_IN 2), or the result (HALVES_OUT 2), or both.\n"
     "#pragma once\n"
@@ -7616,6 +7680,15 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "#ifndef GEMMEPI_APPLIED\n"
     "#define GEMMEPI_APPLIED 0 // 1: alpha is 1 and there is no C, known beforehand\n"
     "#endif\n"
+    "#ifndef GEMMEPI_WHOLE\n"
+    "#define GEMMEPI_WHOLE 0 // 1: n is a multiple of eight, so that runs side by side exist whole or not at all\n"
+    "#endif\n"
+    "#ifndef GEMMEPI_SPREAD\n"
+    "#define GEMMEPI_SPREAD 0\n"
+    "#endif\n"
+    "#ifndef GEMMEPI_STAGED\n"
+    "#define GEMMEPI_STAGED 0 // SPREAD: what the epilogue leaves in shared memory for the kernel to store: bits 1 D, 2 AUX\n"
+    "#endif\n"
     "\n"
     "typedef GEMMEPI_ACC Acc;\n"
     "\n"
@@ -7634,9 +7707,13 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "constexpr int HALVES_SAVED = GATED && !UPSTREAM ? 2 : 1; // of the aux that BACKWARD reads\n"
     "constexpr bool AUX_IS_MASK = ACTIVATION == RELU && !GATED && !UPSTREAM;\n"
     "constexpr bool ALIGNED = GEMMEPI_ALIGNED;\n"
+    "constexpr bool WHOLE = GEMMEPI_WHOLE;\n"
+    "constexpr bool SPREAD = GEMMEPI_SPREAD;\n"
+    "constexpr bool STAGES_D = (GEMMEPI_STAGED & 1) != 0;\n"
+    "constexpr bool STAGES_AUX = (GEMMEPI_STAGED & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;\n"
     "constexpr bool SCALES_C = (GEMMEPI_SCALES & 1) != 0;\n"
     "constexpr bool SCALES_D = (GEMMEPI_SCALES & 2) != 0;\n"
-    "constexpr bool SCALES_AUX = (GEMMEPI_SCALES & 4) != 0 && !AUX_IS_MASK;\n"
+    "constexpr bool SCALES_AUX = (GEMMEPI_SCALES & 4) != 0 && !AUX_IS_MASK;\n",
     "constexpr bool SCALES_RESIDUAL = (GEMMEPI_SCALES & 8) != 0;\n"
     "constexpr bool AMAX_D = (GEMMEPI_AMAX & 1) != 0;\n"
     "constexpr bool AMAX_AUX = (GEMMEPI_AMAX & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;\n"
@@ -7660,41 +7737,136 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "\n"
     "// >>memory\n"
     "\n"
-    "__device__ inline long long offset(const gemmepi__kernel_matrix &x, long long item, long long row, long long column) {\n",
+    "__device__ inline long long offset(const gemmepi__kernel_matrix &x, long long item, long long row, long long column) {\n"
     "    return item * x.stride + row * x.ld + column;\n"
+    "}\n"
+    "\n"
+    "// Columns from a run's first to its i-th, which exists if these are fewer than `valid`.\n"
+    "__device__ constexpr int place(int i) {\n"
+    "    return SPREAD ? i / 2 * 8 + i % 2 : i;\n"
+    "}\n"
+    "__device__ inline int lane_of_row() {\n"
+    "    return (int)threadIdx.x % 4;\n"
+    "}\n"
+    "\n"
+    "// A run as it lies in memory.\n"
+    "template <class T> struct Read {\n"
+    "    Words<T, SPREAD ? 2 : RUN> at[SPREAD ? RUN / 2 : 1];\n"
+    "};\n"
+    "template <class T> __device__ inline Read<T> read(const T *from, int valid) {\n"
+    "    Read<T> read = {};\n"
+    "    if constexpr (SPREAD) {\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i += 2)\n"
+    "            if (ALIGNED && valid > place(i + 1))\n"
+    "                read.at[i / 2] = *reinterpret_cast<const Words<T, 2> *>(from + place(i));\n"
+    "            else if (!(ALIGNED && WHOLE))\n"
+    "                read.at[i / 2] = words_of(read_elements<2>(from + place(i), valid - place(i)));\n"
+    "    } else {\n"
+    "        read.at[0] = read_run<ALIGNED>(from, valid);\n"
+    "    }\n"
+    "    return read;\n"
+    "}\n"
+    "template <class T> __device__ inline void to_accs(const Read<T> &read, Acc (&values)[RUN]) {\n"
+    "    if constexpr (SPREAD) {\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i += 2) {\n"
+    "            Acc two[2];\n"
+    "            run_to_acc(run_of(read.at[i / 2]), two);\n"
+    "            values[i] = two[0];\n"
+    "            values[i + 1] = two[1];\n"
+    "        }\n"
+    "    } else {\n"
+    "        run_to_acc(run_of(read.at[0]), values);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "template <class T> __device__ inline void store_at(T *to, int valid, const Acc (&values)[RUN]) {\n"
+    "    if constexpr (SPREAD) {\n"
+    "        Run<T> run = run_from_acc<T>(values);\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i += 2) {\n"
+    "            Run<T, 2> pair = {run.at[i], run.at[i + 1]};\n"
+    "            if (ALIGNED && valid > place(i + 1)) {\n"
+    "                *reinterpret_cast<Words<T, 2> *>(to + place(i)) = words_of(pair);\n"
+    "            } else {\n"
+    "                if (valid > place(i))\n"
+    "                    to[place(i)] = pair.at[0];\n"
+    "                if (valid > place(i + 1))\n"
+    "                    to[place(i + 1)] = pair.at[1];\n"
+    "            }\n"
+    "        }\n"
+    "    } else {\n"
+    "        store_run<ALIGNED>(to, valid, values);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// STAGED: eight rows and 32 columns of 16 bits to shared memory, by a warp. `to`: lane i's is the place of row i % 8,\n"
+    "// columns i / 8 * 8 on. Values that do not exist go there too.\n"
+    "template <class T> __device__ inline void stage_run(u32 to, const Acc (&values)[RUN]) {\n"
+    "    static_assert(sizeof(T) == 2, \"stmatrix takes 16 bits\");\n"
+    "    Words<T> words = words_of(run_from_acc<T>(values));\n"
+    "    asm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to), \"r\"(words.at[0]),\n"
+    "                 \"r\"(words.at[1]), \"r\"(words.at[2]), \"r\"(words.at[3])\n"
+    "                 : \"memory\");\n"
     "}\n"
     "\n"
     "template <class T>\n"
     "__device__ inline void load(const gemmepi__kernel_matrix &x, long long item, long long row, long long column, int valid,\n"
-    "                            Acc (&values)[RUN]) {\n"
-    "    load_run<ALIGNED>((const T *)x.data + offset(x, item, row, column), valid, values);\n"
+    "                            Acc (&values)[RUN]) {\n",
+    "    to_accs(read((const T *)x.data + offset(x, item, row, column), valid), values);\n"
     "}\n"
     "\n"
-    "template <class T>\n"
-    "__device__ inline void store(const gemmepi__kernel_matrix &x, long long item, long long row, long long column, int valid,\n"
-    "                             const Acc (&values)[RUN]) {\n"
-    "    store_run<ALIGNED>((T *)x.data + offset(x, item, row, column), valid, values);\n"
+    "template <class T, bool Staged>\n"
+    "__device__ inline void store(const gemmepi__kernel_matrix &x, u32 staged, long long item, long long row,\n"
+    "                             long long column, int valid, const Acc (&values)[RUN]) {\n"
+    "    if constexpr (Staged)\n"
+    "        stage_run<T>(staged, values);\n"
+    "    else\n"
+    "        store_at((T *)x.data + offset(x, item, row, column), valid, values);\n"
     "}\n"
     "\n"
-    "template <class T>\n"
-    "__device__ inline void store_scaled(const gemmepi__kernel_matrix &x, Acc scale, long long item, long long row,\n"
-    "                                    long long column, int valid, const Acc (&values)[RUN]) {\n"
+    "template <class T, bool Staged>\n"
+    "__device__ inline void store_scaled(const gemmepi__kernel_matrix &x, u32 staged, Acc scale, long long item,\n"
+    "                                    long long row, long long column, int valid, const Acc (&values)[RUN]) {\n"
     "    Acc scaled[RUN];\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < RUN; i++)\n"
     "        scaled[i] = product(values[i], scale);\n"
-    "    store<T>(x, item, row, column, valid, scaled);\n"
+    "    store<T, Staged>(x, staged, item, row, column, valid, scaled);\n"
     "}\n"
     "\n"
-    "// RELU's mask: offsets count bits, and column is a multiple of 8, so that a run is one byte. Bits past n stay.\n"
+    "// RELU's mask: offsets count bits, and a run side by side begins at a multiple of 8, so that it is one byte. Bits past n\n"
+    "// stay.\n"
     "__device__ inline void store_mask(const gemmepi__kernel_matrix &x, long long item, long long row, long long column,\n"
     "                                  int valid, const Acc (&v)[RUN]) {\n"
-    "    u8 *byte = (u8 *)x.data + offset(x, item, row, column) / 8;\n"
-    "    u32 bits = 0, mine = (1u << valid) - 1;\n"
+    "    u32 bits = 0;\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < RUN; i++)\n"
-    "        bits |= (u32)(v[i] > 0) << i;\n"
+    "        bits |= (u32)(v[i] > 0) << place(i);\n"
+    "    if (SPREAD) { // those of 32 columns, of which each lane writes eight\n"
+    "        int lane = lane_of_row();\n"
+    "        bits <<= 2 * lane;\n"
+    "        bits |= __shfl_xor_sync(0xffffffffu, bits, 1);\n"
+    "        bits |= __shfl_xor_sync(0xffffffffu, bits, 2);\n"
+    "        bits = bits >> 8 * lane & 0xff;\n"
+    "        column += 6 * lane;\n"
+    "        valid = existing(valid - 6 * lane);\n"
+    "        if (valid <= 0)\n"
+    "            return;\n"
+    "    }\n"
+    "    u8 *byte = (u8 *)x.data + offset(x, item, row, column) / 8;\n"
+    "    u32 mine = (1u << valid) - 1;\n"
     "    *byte = valid == RUN ? (u8)bits : (u8)((*byte & ~mine) | (bits & mine));\n"
+    "}\n"
+    "\n"
+    "// Of those of a run that exist.\n"
+    "__device__ inline void keep_largest_of_run(const Acc (&v)[RUN], int valid, Magnitude &largest) {\n"
+    "    Acc existing[RUN];\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < RUN; i++)\n"
+    "        existing[i] = place(i) < valid ? v[i] : Acc(0);\n"
+    "    keep_largest(existing, RUN, largest);\n"
     "}\n"
     "\n"
     "// >>the epilogue\n"
@@ -7705,6 +7877,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    Acc scale_c, scale_d, scale_aux, scale_residual;\n"
     "    Acc column_factors[HALVES_IN][RUN]; // alpha with the scales of B's columns\n"
     "    Magnitude largest_d, largest_aux;\n"
+    "    u32 staged_d, staged_aux[HALVES_IN]; // where the run at hand goes, if STAGED\n"
     "};\n"
     "\n"
     "__device__ inline Acc scalar(const double *on_device, double given) {\n"
@@ -7728,7 +7901,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    state.alpha = GEMMEPI_APPLIED ? Acc(1) : scalar(p.device_alpha, p.alpha);\n"
     "    state.beta = GEMMEPI_APPLIED ? Acc(0) : scalar(p.device_beta, p.beta);\n"
     "    if (GEMMEPI_SCALE_A == SCALE_TENSOR)\n"
-    "        state.alpha = product(state.alpha, tensor_scale<true>(p.scale_a, item));\n"
+    "        state.alpha = product(state.alpha, tensor_scale<true>(p.scale_a, item));\n",
     "    if (GEMMEPI_SCALE_B == SCALE_TENSOR)\n"
     "        state.alpha = product(state.alpha, tensor_scale<true>(p.scale_b, item));\n"
     "    if (GEMMEPI_SCALE_B == SCALE_OUTER) {\n"
@@ -7742,7 +7915,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    }\n"
     "    state.scale_c = takes_c(p, state) ? tensor_scale<SCALES_C>(p.scale_c, item) : Acc(1); // else it may be missing\n"
     "    state.scale_d = tensor_scale<SCALES_D>(p.scale_d, item);\n"
-    "    state.scale_aux = tensor_scale<SCALES_AUX>(p.scale_aux, item);\n",
+    "    state.scale_aux = tensor_scale<SCALES_AUX>(p.scale_aux, item);\n"
     "    state.scale_residual = tensor_scale<SCALES_RESIDUAL>(p.scale_residual, item);\n"
     "    return state;\n"
     "}\n"
@@ -7764,7 +7937,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "// The aux that BACKWARD reads, as it lies in memory: RELU's mask, the upstream gradient, or the pre-activation. Kernels\n"
     "// load it ahead.\n"
     "struct Saved {\n"
-    "    Words<GEMMEPI_AUX_TYPE> runs[HALVES_SAVED];\n"
+    "    Read<GEMMEPI_AUX_TYPE> runs[HALVES_SAVED];\n"
     "    u32 mask;\n"
     "};\n"
     "__device__ inline void load_saved(const gemmepi__epilogue_params &p, long long item, long long row, long long column,\n"
@@ -7776,38 +7949,54 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    } else {\n"
     "#pragma unroll\n"
     "        for (int half = 0; half < HALVES_SAVED; half++)\n"
-    "            saved.runs[half] = read_run<ALIGNED>(\n"
-    "                (const GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row, column + half * p.n), valid);\n"
+    "            saved.runs[half] =\n"
+    "                read((const GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row, column + half * p.n), valid);\n"
     "    }\n"
     "}\n"
     "\n"
+    "// What is the same for all rows: the bias of a run's columns.\n"
+    "struct Of_columns {\n"
+    "    Read<GEMMEPI_BIAS_TYPE> bias[HALVES_IN];\n"
+    "};\n"
+    "__device__ inline Of_columns load_columns(const gemmepi__epilogue_params &p, long long item, long long column, int valid) {\n"
+    "    Of_columns of;\n"
+    "    if (HAS_BIAS)\n"
+    "#pragma unroll\n"
+    "        for (int half = 0; half < HALVES_IN; half++)\n"
+    "            of.bias[half] =\n"
+    "                read((const GEMMEPI_BIAS_TYPE *)p.bias.data + offset(p.bias, item, 0, column + half * p.n), valid);\n"
+    "    return of;\n"
+    "}\n"
+    "\n"
     "// v up to the activation: factors, C, bias, and what AUX keeps of it. column is that of the half.\n"
-    "__device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogue_state &state, int half, long long item,\n"
-    "                                      long long row, long long column, int valid, Acc (&v)[RUN]) {\n"
+    "__device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,\n"
+    "                                      int half, long long item, long long row, long long column, int valid,\n"
+    "                                      Acc (&v)[RUN]) {\n"
     "    Acc other[RUN];\n"
     "    multiply_by_factors(p, state, item, row, state.column_factors[half], v);\n"
     "    if (takes_c(p, state)) {\n"
     "        Acc factor = SCALES_C ? product(state.beta, state.scale_c) : state.beta;\n"
     "        load<GEMMEPI_C_TYPE>(p.c, item, row, column, valid, other);\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < RUN; i++)\n"
+    "        for (int i = 0; i < RUN; i++)\n",
     "            v[i] = sum(v[i], product(factor, other[i]));\n"
     "    }\n"
     "    if (HAS_BIAS) {\n"
-    "        load<GEMMEPI_BIAS_TYPE>(p.bias, item, 0, column, valid, other);\n"
+    "        to_accs(of.bias[half], other);\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
     "            v[i] = sum(v[i], other[i]);\n"
     "    }\n"
     "    if (AMAX_AUX)\n"
-    "        keep_largest(v, valid, state.largest_aux);\n"
+    "        keep_largest_of_run(v, valid, state.largest_aux);\n"
     "    if (WRITES_AUX) {\n"
     "        if (AUX_IS_MASK)\n"
     "            store_mask(p.aux, item, row, column, valid, v);\n"
     "        else if (SCALES_AUX)\n"
-    "            store_scaled<GEMMEPI_AUX_TYPE>(p.aux, state.scale_aux, item, row, column, valid, v);\n"
+    "            store_scaled<GEMMEPI_AUX_TYPE, STAGES_AUX>(p.aux, state.staged_aux[half], state.scale_aux, item, row, column,\n"
+    "                                                       valid, v);\n"
     "        else\n"
-    "            store<GEMMEPI_AUX_TYPE>(p.aux, item, row, column, valid, v);\n"
+    "            store<GEMMEPI_AUX_TYPE, STAGES_AUX>(p.aux, state.staged_aux[half], item, row, column, valid, v);\n"
     "    }\n"
     "}\n"
     "\n"
@@ -7822,7 +8011,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    }\n"
     "}\n"
     "\n"
-    "// The upstream gradient and the pre-activation, of which one is v and the other saved, into the gradient.\n",
+    "// The upstream gradient and the pre-activation, of which one is v and the other saved, into the gradient.\n"
     "__device__ inline void differentiate(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Saved &saved,\n"
     "                                     Acc (&v)[HALVES][RUN]) {\n"
     "    if constexpr (AUX_IS_MASK) {\n"
@@ -7833,7 +8022,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "        Acc aside[HALVES_SAVED][RUN];\n"
     "#pragma unroll\n"
     "        for (int half = 0; half < HALVES_SAVED; half++) {\n"
-    "            run_to_acc(run_of(saved.runs[half]), aside[half]);\n"
+    "            to_accs(saved.runs[half], aside[half]);\n"
     "#pragma unroll\n"
     "            for (int i = 0; SCALES_AUX && i < RUN; i++)\n"
     "                aside[half][i] *= state.scale_aux;\n"
@@ -7854,11 +8043,12 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "}\n"
     "\n"
     "// v: HALVES_IN runs of the product go in, HALVES_OUT of the result come out.\n"
-    "__device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, const Saved &saved,\n"
-    "                                long long item, long long row, long long column, int valid, Acc (&v)[HALVES][RUN]) {\n"
+    "__device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,\n"
+    "                                const Saved &saved, long long item, long long row, long long column, int valid,\n"
+    "                                Acc (&v)[HALVES][RUN]) {\n"
     "#pragma unroll\n"
     "    for (int half = 0; half < HALVES_IN; half++)\n"
-    "        finish_product(p, state, half, item, row, column + half * p.n, valid, v[half]);\n"
+    "        finish_product(p, state, of, half, item, row, column + half * p.n, valid, v[half]);\n"
     "    if constexpr (BACKWARD) {\n"
     "        differentiate(p, state, saved, v);\n"
     "    } else if constexpr (GATED) {\n"
@@ -7874,7 +8064,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "            Acc other[RUN];\n"
     "            load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column + half * p.n, valid, other);\n"
     "#pragma unroll\n"
-    "            for (int i = 0; i < RUN; i++)\n"
+    "            for (int i = 0; i < RUN; i++)\n",
     "                v[half][i] = sum(v[half][i], SCALES_RESIDUAL ? product(other[i], state.scale_residual) : other[i]);\n"
     "        }\n"
     "}\n"
@@ -7885,13 +8075,14 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "#pragma unroll\n"
     "    for (int half = 0; half < HALVES_OUT; half++) {\n"
     "        if (AMAX_D)\n"
-    "            keep_largest(v[half], valid, state.largest_d);\n"
+    "            keep_largest_of_run(v[half], valid, state.largest_d);\n"
     "        if (!GEMMEPI_STORES_D)\n"
     "            continue;\n"
     "        if (SCALES_D)\n"
-    "            store_scaled<GEMMEPI_D_TYPE>(p.d, state.scale_d, item, row, column + half * p.n, valid, v[half]);\n"
+    "            store_scaled<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d, state.scale_d, item, row, column + half * p.n, valid,\n"
+    "                                                   v[half]);\n"
     "        else\n"
-    "            store<GEMMEPI_D_TYPE>(p.d, item, row, column + half * p.n, valid, v[half]);\n"
+    "            store<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d, item, row, column + half * p.n, valid, v[half]);\n"
     "    }\n"
     "}\n"
     "\n"
@@ -7904,7 +8095,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "}\n"
     "\n"
     "// BGRAD: adds the column sums of a block's threads over y, a halving at a time, so that the order is always the same.\n"
-    "// Thread (x, y) of Threads holds those of run x of the tile, of `width`; `part` counts tiles of rows of all items.\n",
+    "// Thread (x, y) of Threads holds those of run x of the tile, of `width`; `part` counts tiles of rows of all items.\n"
     "template <int Threads>\n"
     "__device__ inline void store_partials(const gemmepi__epilogue_params &p, long long part, long long column, int valid,\n"
     "                                      u32 x, u32 y, u32 width, const Acc (&sums)[HALVES_OUT][RUN]) {\n"
@@ -8352,7 +8543,7 @@ static const char *const gemmepi__source_gemm_plain_cu[] = {
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
     "            v[0][i] = results[r * RESULT_PITCH + x * RUN + i];\n"
-    "        epilogue(p, state, saved, item, tile_row + r, first, valid, v);\n"
+    "        epilogue(p, state, load_columns(p, item, first, valid), saved, item, tile_row + r, first, valid, v);\n"
     "        store_result(p, state, item, tile_row + r, first, valid, v);\n"
     "        if (HAS_BGRAD)\n"
     "#pragma unroll\n"
@@ -8362,6 +8553,630 @@ static const char *const gemmepi__source_gemm_plain_cu[] = {
     "    if (HAS_BGRAD)\n"
     "        store_partials<THREADS>(p, part, first, valid, x, y, width, column_sums);\n"
     "    end_epilogue(p, state);\n"
+    "}\n",
+    NULL};
+
+static const char *const gemmepi__source_gemm_sm90_cu[] = {
+    "// Product and epilogue of 16-bit operands on Hopper: D = epilogue(alpha op(A) op(B) + beta C).\n"
+    "//\n"
+    "// A block is three warpgroups. One thread of the first loads tiles of A and B, 64 of k at a time, by TMA into a ring of\n"
+    "// stages in shared memory; the other two multiply them with wgmma, sums in registers, and run the epilogue on those. They\n"
+    "// share a tile (each has half of its rows), or take turns (PING_PONG): while one is in its epilogue the other multiplies.\n"
+    "// Blocks stay and take one tile after another. In a cluster blocks of the same rows share tiles of A, blocks of the same\n"
+    "// columns tiles of B: each loads its part of the tile, for all of them. With SPLIT the blocks of a cluster each add up a\n"
+    "// part of k for one tile, and read each other's sums at the end.\n"
+    "//\n"
+    "// Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. A warpgroup in its\n"
+    "// epilogue slows the other's wgmma down by about a third of its time (measured): what the epilogue does not do is what\n"
+    "// counts, so results of 16 bits leave by stmatrix and TMA.\n"
+    "#define GEMMEPI_SPREAD 1\n"
+    "#include \"epilogue.cuh\"\n"
+    "\n"
+    "#ifndef GEMMEPI_TILE_M\n"
+    "#define GEMMEPI_TILE_M     128\n"
+    "#define GEMMEPI_TILE_N     128 // a multiple of 64\n"
+    "#define GEMMEPI_STAGES     5\n"
+    "#define GEMMEPI_PING_PONG  1\n"
+    "#define GEMMEPI_CLUSTER_M  2 // blocks of a cluster along m, which share tiles of B\n"
+    "#define GEMMEPI_CLUSTER_N  1\n"
+    "#define GEMMEPI_SPLIT      1 // more: into as many parts k is split, which the blocks of a cluster add up; each has one tile\n"
+    "#define GEMMEPI_A_ROWS     1 // A's elements along k lie side by side; else those along m\n"
+    "#define GEMMEPI_B_ROWS     1 // likewise B's along k, else those along n\n"
+    "#define GEMMEPI_OPERANDS   \"bf16\" // of A and B\n"
+    "#endif\n"
+    "\n"
+    "constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = 64, STAGES = GEMMEPI_STAGES;\n"
+    "constexpr int CLUSTER_M = GEMMEPI_CLUSTER_M, CLUSTER_N = GEMMEPI_CLUSTER_N, SPLIT = GEMMEPI_SPLIT;\n"
+    "constexpr int CLUSTER = CLUSTER_M * CLUSTER_N * SPLIT;\n"
+    "constexpr bool PING_PONG = GEMMEPI_PING_PONG, A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;\n"
+    "constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = WARPGROUP * (CONSUMERS + 1);\n"
+    "constexpr int PARTS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS); // of 64 rows, that a warpgroup has\n"
+    "constexpr int LINE = 128;                                        // bytes of TILE_K elements, and of 64 along m or n\n"
+    "constexpr int BOX = 64 * LINE;                                   // 64 lines\n"
+    "// GATED: a tile of B is two, of the same columns of both halves; value and gate of a column end in the same thread.\n"
+    "constexpr int TILE_COLUMNS = TILE_N / HALVES_IN;                // of the result, of either half\n"
+    "constexpr int GROUP = 32, GROUPS = TILE_COLUMNS / GROUP;        // of columns: a run of each lane\n"
+    "constexpr int BOX_GROUPS = 2, BOX_COLUMNS = BOX_GROUPS * GROUP; // that the epilogue takes at a time\n"
+    "constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;\n"
+    "// Results of 16 bits go to memory by TMA, 16 rows and 64 columns at a time, from BUFFERS of each warp.\n"
+    "constexpr bool STAGED = STAGES_D || STAGES_AUX;\n"
+    "constexpr int BUFFERS = GEMMEPI_BUFFERS;\n"
+    "constexpr int STAGED_MATRICES = STAGES_D + (STAGES_AUX ? HALVES_IN : 0), STAGED_BYTES = 16 * LINE;\n"
+    "// Shared memory: stages, buffers, and of each stage two barriers.\n"
+    "constexpr u32 FULL = STAGES * STAGE_BYTES + CONSUMERS * 4 * BUFFERS * STAGED_MATRICES * STAGED_BYTES;\n"
+    "constexpr u32 EMPTY = FULL + STAGES * 8;\n"
+    "// What is the same for all rows is loaded a box ahead, where registers are left for it.\n"
+    "constexpr bool AHEAD = SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n"
+    "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more.\n",
+    "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n"
+    "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
+    "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n"
+    "// Together no more than at the launch: 3 * 168.\n"
+    "constexpr bool NEEDS_REGISTERS = TILE_N == 192 || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);\n"
+    "constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;\n"
+    "static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, \"setmaxnreg waits for ever\");\n"
+    "\n"
+    "// >>instructions\n"
+    "\n"
+    "__device__ inline u32 shared_address(const void *p) {\n"
+    "    return (u32)__cvta_generic_to_shared(p);\n"
+    "}\n"
+    "__device__ inline u32 cluster_rank() {\n"
+    "    u32 rank;\n"
+    "    asm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\n"
+    "    return rank;\n"
+    "}\n"
+    "// What was written to shared memory before is seen by the whole cluster behind it.\n"
+    "__device__ inline void cluster_barrier() {\n"
+    "    asm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n"
+    "}\n"
+    "// No more than that all threads have come: a release costs a trip to memory.\n"
+    "__device__ inline void cluster_meets() {\n"
+    "    asm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n"
+    "}\n"
+    "__device__ inline void barrier_init(u32 barrier, u32 count) {\n"
+    "    asm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(barrier), \"r\"(count) : \"memory\");\n"
+    "}\n"
+    "__device__ inline void barrier_expect(u32 barrier, u32 bytes) {\n"
+    "    asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier), \"r\"(bytes) : \"memory\");\n"
+    "}\n"
+    "// Waits for the phase of this parity to end.\n"
+    "__device__ inline void barrier_wait(u32 barrier, u32 parity) {\n"
+    "    asm volatile(\"{\\n\"\n"
+    "                 \".reg .pred done;\\n\"\n"
+    "                 \"again:\\n\"\n"
+    "                 \"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n"
+    "                 \"@!done bra again;\\n\"\n"
+    "                 \"}\" ::\"r\"(barrier),\n"
+    "                 \"r\"(parity)\n"
+    "                 : \"memory\");\n"
+    "}\n"
+    "// An address of this block's in another block of the cluster.\n"
+    "__device__ inline u32 address_in(u32 address, u32 rank) {\n"
+    "    u32 there;\n"
+    "    asm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there) : \"r\"(address), \"r\"(rank));\n"
+    "    return there;\n"
+    "}\n"
+    "// That wgmma has read a stage needs no release: it goes before by wait_group.\n"
+    "__device__ inline void barrier_arrive(u32 barrier_there) {\n"
+    "    asm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there) : \"memory\");\n"
+    "}\n"
+    "// A box of a tensor of three axes to `to`, in the blocks of the mask.\n"
+    "template <bool Multicast>\n"
+    "__device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int x, int y, int item, u16 mask) {\n"
+    "    if (Multicast)\n"
+    "        asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n"
+    "                     \"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n"
+    "                     \"l\"(&map), \"r\"(barrier), \"r\"(x), \"r\"(y), \"r\"(item), \"h\"(mask)\n"
+    "                     : \"memory\");\n"
+    "    else\n"
+    "        asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n"
+    "                     \"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n"
+    "                     \"l\"(&map), \"r\"(barrier), \"r\"(x), \"r\"(y), \"r\"(item)\n"
+    "                     : \"memory\");\n"
+    "}\n"
+    "__device__ inline void prefetch_map(const gemmepi__tensor_map &map) {\n"
+    "    asm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map) : \"memory\");\n"
+    "}\n"
+    "// The launch may begin before the one ahead of it in the stream has ended; what that one writes is there from here on. The\n",
+    "// next launch may begin as soon.\n"
+    "__device__ inline void after_launches_before() {\n"
+    "    asm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n"
+    "}\n"
+    "__device__ inline void turn_wait(int which) {\n"
+    "    asm volatile(\"bar.sync %0, %1;\" ::\"r\"(1 + which), \"n\"(CONSUMERS * WARPGROUP) : \"memory\");\n"
+    "}\n"
+    "__device__ inline void turn_give(int which) {\n"
+    "    asm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1 + which), \"n\"(CONSUMERS * WARPGROUP) : \"memory\");\n"
+    "}\n"
+    "__device__ inline void multiply_begin() {\n"
+    "    asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n"
+    "}\n"
+    "__device__ inline void multiply_commit() {\n"
+    "    asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n"
+    "}\n"
+    "template <int Left> __device__ inline void multiply_wait() {\n"
+    "    asm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(Left) : \"memory\");\n"
+    "}\n"
+    "\n"
+    "// >>wgmma: its operands are as many registers as half the tile's columns, each named in the text and in the list\n"
+    "\n"
+    "#define GEMMEPI_8(list, i) list(i), list(i + 1), list(i + 2), list(i + 3), list(i + 4), list(i + 5), list(i + 6), list(i + 7)\n"
+    "#define GEMMEPI_32(list, i) GEMMEPI_8(list, i), GEMMEPI_8(list, i + 8), GEMMEPI_8(list, i + 16), GEMMEPI_8(list, i + 24)\n"
+    "#define GEMMEPI_SUM(i) \"+f\"(sums[i])\n"
+    "#define GEMMEPI_0_TO_31 \\\n"
+    "    \"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n"
+    "    \"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n"
+    "#define GEMMEPI_32_TO_63 \\\n"
+    "    \"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n"
+    "    \"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n"
+    "#define GEMMEPI_64_TO_95 \\\n"
+    "    \"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n"
+    "    \"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95\"\n"
+    "#define GEMMEPI_96_TO_127 \\\n"
+    "    \"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n"
+    "    \"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n"
+    "#if GEMMEPI_TILE_N == 64\n"
+    "#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n"
+    "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n"
+    "#define GEMMEPI_ADDS \"%34\"\n"
+    "#define GEMMEPI_REST \"%32, %33, adds, 1, 1, %35, %36\"\n"
+    "#elif GEMMEPI_TILE_N == 128\n"
+    "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
+    "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n"
+    "#define GEMMEPI_ADDS \"%66\"\n"
+    "#define GEMMEPI_REST \"%64, %65, adds, 1, 1, %67, %68\"\n"
+    "#elif GEMMEPI_TILE_N == 192\n"
+    "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n"
+    "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n"
+    "#define GEMMEPI_ADDS \"%98\"\n"
+    "#define GEMMEPI_REST \"%96, %97, adds, 1, 1, %99, %100\"\n"
+    "#else\n"
+    "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n"
+    "#define GEMMEPI_SUMS \\\n"
+    "    GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64), GEMMEPI_32(GEMMEPI_SUM, 96)\n"
+    "#define GEMMEPI_ADDS \"%130\"\n"
+    "#define GEMMEPI_REST \"%128, %129, adds, 1, 1, %131, %132\"\n"
+    "#endif\n"
+    "#define GEMMEPI_TEXT_OF(x) #x\n"
+    "#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)\n"
+    "\n"
+    "// sums = A B, or with `adds` sums + A B: 64 rows, TILE_N columns, 16 of k.\n"
+    "__device__ inline void multiply(float (&sums)[TILE_N / 2], u64 a, u64 b, int adds) {\n"
+    "    asm volatile(\"{\\n\"\n"
+    "                 \".reg .pred adds;\\n\"\n"
+    "                 \"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n"
+    "                 \"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N) \"k16.f32.\" GEMMEPI_OPERANDS\n"
+    "                 \".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_REST \";\\n\"\n",
+    "                 \"}\"\n"
+    "                 : GEMMEPI_SUMS\n"
+    "                 : \"l\"(a), \"l\"(b), \"r\"(adds), \"n\"(!A_ROWS), \"n\"(!B_ROWS));\n"
+    "}\n"
+    "\n"
+    "// What reads the sums comes behind this, and so behind the wait before it.\n"
+    "__device__ inline void sums_are_there(float (&sums)[TILE_N / 2]) {\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < TILE_N / 2; i++)\n"
+    "        asm volatile(\"\" : \"+f\"(sums[i])::\"memory\");\n"
+    "}\n"
+    "\n"
+    "// Matrix descriptor of swizzled lines of 128 bytes: where it begins, the bytes from one 64 along m or n to the next where\n"
+    "// those lie side by side, and from 8 lines to the next.\n"
+    "__device__ inline u64 descriptor(u32 address) {\n"
+    "    return (u64)1 << 62 | (u64)(1024 >> 4) << 32 | (u64)(BOX >> 4) << 16 | (u64)(address >> 4 & 0x3fff);\n"
+    "}\n"
+    "// Of a descriptor, from 16 of k to the next 16.\n"
+    "template <bool Rows> constexpr u64 STEP_OF_16 = (Rows ? 32 : 16 * LINE) >> 4;\n"
+    "\n"
+    "// >>tiles\n"
+    "\n"
+    "struct Tile {\n"
+    "    int m, n; // in tiles\n"
+    "    u32 item;\n"
+    "};\n"
+    "\n"
+    "// Which tile this block takes as its cluster's t-th: columns of tiles within bands of rows, so that what is under way at a\n"
+    "// time reads few rows of A and few columns of B.\n"
+    "__device__ inline Tile tile_of(const gemmepi__fused_params &p, u32 t, u32 rank) {\n"
+    "    u32 of_item = p.cluster_rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;\n"
+    "    u32 of_band = p.band * p.cluster_columns, band = rest / of_band, first = band * p.band;\n"
+    "    u32 height = p.cluster_rows - first < p.band ? p.cluster_rows - first : p.band, within = rest - band * of_band;\n"
+    "    u32 column = within / height, row = first + within - column * height;\n"
+    "    u32 place = SPLIT > 1 ? 0 : rank;\n"
+    "    return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item};\n"
+    "}\n"
+    "\n"
+    "// >>loading\n"
+    "\n"
+    "// The blocks of TILE_K that this block adds up: SPLIT, a part of them.\n"
+    "__device__ inline int begin_of_k(const gemmepi__fused_params &p, u32 part) {\n"
+    "    return SPLIT > 1 ? (int)((u32)((p.k + TILE_K - 1) / TILE_K) * part / SPLIT) : 0;\n"
+    "}\n"
+    "__device__ inline int end_of_k(const gemmepi__fused_params &p, u32 part) {\n"
+    "    return SPLIT > 1 ? begin_of_k(p, part + 1) : (p.k + TILE_K - 1) / TILE_K;\n"
+    "}\n"
+    "\n"
+    "// The column of op(B) that is line `line` of the tile.\n"
+    "__device__ inline int column_of(const gemmepi__fused_params &p, const Tile &tile, int line) {\n"
+    "    int half = HALVES_IN == 2 && line >= TILE_COLUMNS;\n"
+    "    return tile.n * TILE_COLUMNS + line - half * TILE_COLUMNS + half * (int)p.epilogue.n;\n"
+    "}\n"
+    "\n"
+    "// One thread. Each block loads its part of A's tile for the CLUSTER_N blocks of its row, and of B's for the CLUSTER_M of\n"
+    "// its column.\n"
+    "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
+    "    constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part\n"
+    "    constexpr int B_BOX = !B_ROWS ? 64 : B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;\n"
+    "    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n"
+    "    u16 row_mask = 0, column_mask = 0;\n"
+    "    for (int i = 0; i < CLUSTER_N; i++)\n"
+    "        row_mask |= (u16)(1 << (row + i * CLUSTER_M));\n"
+    "    for (int i = 0; i < CLUSTER_M; i++)\n"
+    "        column_mask |= (u16)(1 << (column * CLUSTER_M + i));\n"
+    "    u32 stage = 0, parity = 1; // the first round finds all stages empty\n"
+    "    for (u32 t = first; t < p.tiles; t += step) {\n"
+    "        Tile tile = tile_of(p, t, rank);\n"
+    "        int m = tile.m * TILE_M + (int)column * A_LINES;\n"
+    "        int a_item = p.a_items ? (int)tile.item : 0, b_item = p.b_items ? (int)tile.item : 0;\n"
+    "        for (int block = begin_of_k(p, rank); block < end_of_k(p, rank); block++) {\n"
+    "            int k = block * TILE_K;\n"
+    "            u32 full = shared + FULL + stage * 8, a = shared + stage * STAGE_BYTES + column * A_LINES * LINE;\n",
+    "            u32 b = shared + stage * STAGE_BYTES + A_BYTES + row * B_LINES * LINE;\n"
+    "            barrier_wait(shared + EMPTY + stage * 8, parity);\n"
+    "            barrier_expect(full, STAGE_BYTES);\n"
+    "            if (A_ROWS) {\n"
+    "                load_box<(CLUSTER_N > 1)>(p.a, a, full, k, m, a_item, row_mask);\n"
+    "            } else {\n"
+    "#pragma unroll\n"
+    "                for (int i = 0; i < A_LINES; i += 64)\n"
+    "                    load_box<(CLUSTER_N > 1)>(p.a, a + i * LINE, full, m + i, k, a_item, row_mask);\n"
+    "            }\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < B_LINES; i += B_BOX) {\n"
+    "                int n = column_of(p, tile, (int)row * B_LINES + i);\n"
+    "                load_box<(CLUSTER_M > 1)>(p.b, b + i * LINE, full, B_ROWS ? k : n, B_ROWS ? n : k, b_item, column_mask);\n"
+    "            }\n"
+    "            if (++stage == STAGES)\n"
+    "                stage = 0, parity ^= 1;\n"
+    "        }\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// >>the epilogue\n"
+    "\n"
+    "// Columns from the first of this lane's group-th run to the end, which may lie far behind the tile.\n"
+    "__device__ inline int columns_left(const gemmepi__fused_params &p, const Tile &tile, int group) {\n"
+    "    return (int)p.epilogue.n - tile.n * TILE_COLUMNS - lane_of_row() * 2 - group * GROUP;\n"
+    "}\n"
+    "\n"
+    "__device__ inline void load_box_columns(const gemmepi__fused_params &p, const Tile &tile, int first_group,\n"
+    "                                        Of_columns (&columns)[BOX_GROUPS]) {\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < BOX_GROUPS; i++) {\n"
+    "        long long column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (first_group + i) * GROUP;\n"
+    "        columns[i] = load_columns(p.epilogue, tile.item, column, columns_left(p, tile, first_group + i));\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// 16 rows and 64 columns of a matrix lie in a warp's part of shared memory as TMA wants them: lines of 128 bytes, of\n"
+    "// whose eight units of 16 the i-th stands in place i ^ line % 8.\n"
+    "struct Staging {\n"
+    "    u32 first; // this warp's buffers\n"
+    "    u32 line;  // this lane's of eight\n"
+    "    int turn;\n"
+    "};\n"
+    "\n"
+    "// Where this lane's part of the eight rows `half` and the 32 columns `group` goes.\n"
+    "__device__ inline u32 staged_at(const Staging &staging, int matrix, int half, int group) {\n"
+    "    u32 unit = group * 4 + threadIdx.x % 32 / 8;\n"
+    "    return staging.first + (staging.turn * STAGED_MATRICES + matrix) * STAGED_BYTES + (half * 8 + staging.line) * LINE +\n"
+    "           ((unit ^ staging.line) << 4);\n"
+    "}\n"
+    "\n"
+    "// The buffer whose turn it is has been read.\n"
+    "__device__ inline void begin_staging(const Staging &staging) {\n"
+    "    asm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(BUFFERS - 1) : \"memory\"); // of lane 0, the others have none\n"
+    "    __syncwarp();\n"
+    "}\n"
+    "\n"
+    "__device__ inline void store_box(const gemmepi__tensor_map &map, u32 from, int column, int row, int half, int item) {\n"
+    "    asm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n"
+    "                 \"r\"(from), \"r\"(column), \"r\"(row), \"r\"(half), \"r\"(item)\n"
+    "                 : \"memory\");\n"
+    "}\n"
+    "\n"
+    "__device__ inline void end_staging(const gemmepi__fused_params &p, Staging &staging, int column, int row, int item) {\n"
+    "    asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
+    "    __syncwarp();\n"
+    "    if (threadIdx.x % 32 == 0) {\n"
+    "        u32 from = staging.first + staging.turn * STAGED_MATRICES * STAGED_BYTES;\n"
+    "        if (STAGES_D)\n"
+    "            store_box(p.d, from, column, row, 0, item);\n"
+    "#pragma unroll\n"
+    "        for (int half = 0; half < (STAGES_AUX ? HALVES_IN : 0); half++)\n"
+    "            store_box(p.aux, from + (half + STAGES_D) * STAGED_BYTES, column, row, half, item);\n"
+    "        asm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n"
+    "    }\n"
+    "    staging.turn = staging.turn + 1 == BUFFERS ? 0 : staging.turn + 1;\n"
+    "}\n"
+    "\n",
+    "// The sums of 16 rows and 64 columns as wgmma leaves them in a warp: of eight columns a lane has two, in row lane / 4 and in\n"
+    "// the eighth below.\n"
+    "struct Box {\n"
+    "    float at[HALVES_IN][BOX_COLUMNS / 8][4];\n"
+    "};\n"
+    "\n"
+    "// `row` is the warp's first of op(A), `group` the box's first.\n"
+    "__device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,\n"
+    "                                  const Tile &tile, int row, int group, const Of_columns (&columns)[BOX_GROUPS],\n"
+    "                                  const Box &box) {\n"
+    "    const gemmepi__epilogue_params &p = params.epilogue;\n"
+    "    if (STAGED)\n"
+    "        begin_staging(staging);\n"
+    "#pragma unroll\n"
+    "    for (int g = 0; g < BOX_GROUPS; g++)\n"
+    "#pragma unroll\n"
+    "        for (int half = 0; half < 2; half++) {\n"
+    "            int at = row + threadIdx.x % 32 / 4 + half * 8;\n"
+    "            int column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (group + g) * GROUP;\n"
+    "            int valid = at < (int)p.m ? columns_left(params, tile, group + g) : 0;\n"
+    "            Acc v[HALVES][RUN];\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < HALVES_IN * RUN; i++)\n"
+    "                v[i / RUN][i % RUN] = box.at[i / RUN][g * 4 + i % RUN / 2][half * 2 + i % 2];\n"
+    "            if (STAGES_D)\n"
+    "                state.staged_d = staged_at(staging, 0, half, g);\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < (STAGES_AUX ? HALVES_IN : 0); i++)\n"
+    "                state.staged_aux[i] = staged_at(staging, i + STAGES_D, half, g);\n"
+    "            Saved saved;\n"
+    "            load_saved(p, tile.item, at, column, valid, saved);\n"
+    "            epilogue(p, state, columns[g], saved, tile.item, at, column, valid, v);\n"
+    "            store_result(p, state, tile.item, at, column, valid, v);\n"
+    "        }\n"
+    "    if (STAGED)\n"
+    "        end_staging(params, staging, tile.n * TILE_COLUMNS + group * GROUP, row, tile.item);\n"
+    "}\n"
+    "\n"
+    "// >>sums in shared memory, where the stages were\n"
+    "\n"
+    "constexpr u32 PARKED_BYTES = PARTS * TILE_N / 2 * WARPGROUP * 4; // of a warpgroup\n"
+    "static_assert(SPLIT == 1 || CONSUMERS * PARKED_BYTES <= STAGES * STAGE_BYTES, \"the stages have room for all sums\");\n"
+    "static_assert(!SHARES_LAST || PARKED_BYTES / 2 <= STAGES * STAGE_BYTES, \"and for half of a warpgroup's\");\n"
+    "\n"
+    "__device__ inline void consumers_meet() {\n"
+    "    asm volatile(\"bar.sync 3, %0;\" ::\"n\"(CONSUMERS * WARPGROUP) : \"memory\");\n"
+    "}\n"
+    "\n"
+    "// Four sums of each thread of a warpgroup side by side, in the order of the registers.\n"
+    "__device__ inline u32 parked_at(u32 parked, u32 four, u32 thread) {\n"
+    "    return parked + (four * WARPGROUP + thread) * 16;\n"
+    "}\n"
+    "\n"
+    "template <int Parts> __device__ inline void park(u32 parked, u32 thread, const float (*sums)[TILE_N / 2]) {\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < Parts * TILE_N / 8; i++) {\n"
+    "        const float *four = &sums[i / (TILE_N / 8)][i % (TILE_N / 8) * 4];\n"
+    "        asm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked, i, thread)), \"f\"(four[0]),\n"
+    "                     \"f\"(four[1]), \"f\"(four[2]), \"f\"(four[3])\n"
+    "                     : \"memory\");\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// Which four sums the j-th of a box are.\n"
+    "__device__ inline u32 four_of_box(u32 part, int group, int j) {\n"
+    "    return part * (TILE_N / 8) + j / (BOX_COLUMNS / 8) * (TILE_COLUMNS / 8) + group * 4 + j % (BOX_COLUMNS / 8);\n"
+    "}\n"
+    "\n"
+    "__device__ inline void read_parked(u32 parked, u32 thread, u32 part, int group, Box &box) {\n"
+    "#pragma unroll\n"
+    "    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 8; j++) {\n"
+    "        float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)];\n"
+    "        asm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n"
+    "                     : \"=f\"(four[0]), \"=f\"(four[1]), \"=f\"(four[2]), \"=f\"(four[3])\n"
+    "                     : \"r\"(parked_at(parked, four_of_box(part, group, j), thread))\n"
+    "                     : \"memory\");\n"
+    "    }\n"
+    "}\n"
+    "\n",
+    "// Of all blocks of the cluster together, always in the same order.\n"
+    "__device__ inline void add_parked(u32 parked, u32 thread, u32 part, int group, Box &box) {\n"
+    "    box = {};\n"
+    "#pragma unroll 1\n"
+    "    for (u32 block = 0; block < SPLIT; block++)\n"
+    "#pragma unroll\n"
+    "        for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 8; j++) {\n"
+    "            float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)], x[4];\n"
+    "            asm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n"
+    "                         : \"=f\"(x[0]), \"=f\"(x[1]), \"=f\"(x[2]), \"=f\"(x[3])\n"
+    "                         : \"r\"(address_in(parked_at(parked, four_of_box(part, group, j), thread), block))\n"
+    "                         : \"memory\");\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < 4; i++)\n"
+    "                four[i] += x[i];\n"
+    "        }\n"
+    "}\n"
+    "\n"
+    "// Boxes of the tile in turn to the blocks of the cluster, in these to their warps.\n"
+    "__device__ inline void finish_parked(const gemmepi__fused_params &p, Epilogue_state &state, Staging &staging,\n"
+    "                                     const Tile &tile, u32 shared, u32 rank) {\n"
+    "    constexpr u32 slots = CONSUMERS * 4, boxes = slots * PARTS * (TILE_COLUMNS / BOX_COLUMNS);\n"
+    "    for (u32 i = rank + (threadIdx.x / 32 - 4) * SPLIT; i < boxes; i += slots * SPLIT) {\n"
+    "        u32 slot = i % slots, part = i / slots % PARTS; // of the 64 rows `part` of a warpgroup slot / 4, its warp slot % 4\n"
+    "        int group = (int)(i / slots / PARTS) * BOX_GROUPS;\n"
+    "        Of_columns columns[BOX_GROUPS];\n"
+    "        load_box_columns(p, tile, group, columns);\n"
+    "        Box box;\n"
+    "        add_parked(shared + slot / 4 * PARKED_BYTES, slot % 4 * 32 + threadIdx.x % 32, part, group, box);\n"
+    "        finish_box(p, state, staging, tile, tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16, group,\n"
+    "                   columns, box);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// >>multiplying\n"
+    "\n"
+    "__device__ inline void skip_stages(u32 &stage, u32 &parity, int blocks) {\n"
+    "    stage += (u32)blocks;\n"
+    "    parity ^= stage / STAGES & 1;\n"
+    "    stage %= STAGES;\n"
+    "}\n"
+    "\n"
+    "// sums = this warpgroup's rows of a tile. The last stage is still being read.\n"
+    "__device__ inline void add_up(u32 shared, u32 empty, bool tells, int first_part, int blocks, u32 &stage, u32 &parity,\n"
+    "                              float (&sums)[PARTS][TILE_N / 2]) {\n"
+    "    u32 last = 0, adds = 0;\n"
+    "#pragma unroll 1\n"
+    "    do { // there is one at least\n"
+    "        u64 a = descriptor(shared + stage * STAGE_BYTES + first_part * BOX);\n"
+    "        u64 b = descriptor(shared + stage * STAGE_BYTES + A_BYTES);\n"
+    "        barrier_wait(shared + FULL + stage * 8, parity);\n"
+    "        multiply_begin();\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < TILE_K / 16; i++)\n"
+    "#pragma unroll\n"
+    "            for (int part = 0; part < PARTS; part++)\n"
+    "                multiply(sums[part], a + part * (BOX >> 4) + i * STEP_OF_16<A_ROWS>, b + i * STEP_OF_16<B_ROWS>,\n"
+    "                         i > 0 ? 1 : adds);\n"
+    "        multiply_commit();\n"
+    "        multiply_wait<1>();\n"
+    "        if (tells && adds) // the stage before is read\n"
+    "            barrier_arrive(empty + last * 8);\n"
+    "        asm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds)); // not seen through: one copy of the loop is enough\n"
+    "        last = stage;\n"
+    "        if (++stage == STAGES)\n"
+    "            stage = 0, parity ^= 1;\n"
+    "    } while (--blocks);\n"
+    "}\n"
+    "\n"
+    "__device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
+    "    // by a shuffle, for the compiler to see that all of a warp have the same\n"
+    "    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;\n"
+    "    u32 stage = 0, parity = 0, tiles = (p.tiles - first + step - 1) / step; // of this block\n"
+    "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
+    "    int first_part = PING_PONG ? 0 : (int)group * PARTS; // of the tile's rows\n",
+    "    // The first threads tell a stage's end to the blocks that load into it: those of the row, and of the column.\n"
+    "    bool tells = thread < CLUSTER_N + CLUSTER_M - 1;\n"
+    "    u32 row = rank % CLUSTER_M, column = rank / CLUSTER_M, other = thread - CLUSTER_N;\n"
+    "    u32 told = SPLIT > 1            ? rank\n"
+    "               : thread < CLUSTER_N ? row + thread * CLUSTER_M\n"
+    "                                    : column * CLUSTER_M + (other >= row ? other + 1 : other);\n"
+    "    u32 empty = address_in(shared + EMPTY, tells ? told : rank);\n"
+    "    Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),\n"
+    "                       threadIdx.x % 8, 0};\n"
+    "    Epilogue_state state;\n"
+    "    if (PING_PONG && group == 1) {\n"
+    "        turn_give(0);\n"
+    "        skip_stages(stage, parity, blocks);\n"
+    "    }\n"
+    "    for (u32 count = PING_PONG ? group : 0; count < tiles; count += PING_PONG ? CONSUMERS : 1) {\n"
+    "        Tile tile = tile_of(p, first + count * step, rank);\n"
+    "        float sums[PARTS][TILE_N / 2];\n"
+    "        Of_columns columns[BOX_GROUPS];\n"
+    "        if (AHEAD)\n"
+    "            load_box_columns(p, tile, 0, columns); // before the sums, so that the epilogue need not wait\n"
+    "        if (PING_PONG)\n"
+    "            turn_wait((int)group);\n"
+    "        add_up(shared, empty, tells, first_part, blocks, stage, parity, sums);\n"
+    "        if (PING_PONG)\n"
+    "            turn_give(1 - (int)group);\n"
+    "        multiply_wait<0>();\n"
+    "#pragma unroll\n"
+    "        for (int part = 0; part < PARTS; part++)\n"
+    "            sums_are_there(sums[part]);\n"
+    "        if (tells)\n"
+    "            barrier_arrive(empty + (stage ? stage - 1 : STAGES - 1) * 8);\n"
+    "        if (PING_PONG)\n"
+    "            skip_stages(stage, parity, blocks);\n"
+    "        int parts = PARTS;\n"
+    "        if (SHARES_LAST && count + 1 == tiles) { // the other one has nothing to multiply: it takes the lower half\n"
+    "            parts = PARTS / 2;\n"
+    "            consumers_meet();\n"
+    "            park<PARTS / 2>(shared, thread, &sums[PARTS / 2]);\n"
+    "            consumers_meet();\n"
+    "        }\n"
+    "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
+    "        if (SPLIT > 1) {\n"
+    "            consumers_meet();\n"
+    "            park<PARTS>(shared + group * PARKED_BYTES, thread, sums);\n"
+    "            cluster_barrier();\n"
+    "            finish_parked(p, state, staging, tile, shared, rank);\n"
+    "        } else {\n"
+    "            int warp_row = tile.m * TILE_M + first_part * 64 + (int)(thread / 32) * 16;\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < GROUPS; i += BOX_GROUPS) {\n"
+    "                Of_columns now[BOX_GROUPS];\n"
+    "                if (!AHEAD)\n"
+    "                    load_box_columns(p, tile, i, columns);\n"
+    "                memcpy(now, columns, sizeof now);\n"
+    "                if (AHEAD && i + BOX_GROUPS < GROUPS)\n"
+    "                    load_box_columns(p, tile, i + BOX_GROUPS, columns);\n"
+    "#pragma unroll\n"
+    "                for (int part = 0; part < PARTS; part++) {\n"
+    "                    if (part >= parts)\n"
+    "                        continue;\n"
+    "                    Box box;\n"
+    "#pragma unroll\n"
+    "                    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)\n"
+    "                        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =\n"
+    "                            sums[part][(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + i * GROUP) / 2 + j % (BOX_COLUMNS / 2)];\n"
+    "                    finish_box(p, state, staging, tile, warp_row + part * 64, i, now, box);\n"
+    "                }\n"
+    "            }\n"
+    "        }\n"
+    "        end_epilogue(p.epilogue, state);\n"
+    "    }\n"
+    "    if (SHARES_LAST && (tiles - 1) % CONSUMERS != group) {\n"
+    "        Tile tile = tile_of(p, first + (tiles - 1) * step, rank);\n"
+    "        consumers_meet(); // neither multiplies any more\n"
+    "        consumers_meet(); // the sums are there\n"
+    "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
+    "#pragma unroll 1\n",
+    "        for (int i = 0; i < PARTS / 2 * GROUPS; i += BOX_GROUPS) {\n"
+    "            Of_columns columns[BOX_GROUPS];\n"
+    "            Box box;\n"
+    "            load_box_columns(p, tile, i % GROUPS, columns);\n"
+    "            read_parked(shared, thread, i / GROUPS, i % GROUPS, box);\n"
+    "            finish_box(p, state, staging, tile,\n"
+    "                       tile.m * TILE_M + (PARTS / 2 + i / GROUPS) * 64 + (int)(thread / 32) * 16, i % GROUPS, columns, box);\n"
+    "        }\n"
+    "        end_epilogue(p.epilogue, state);\n"
+    "    }\n"
+    "    if (STAGED) // shared memory stays until all of it is read\n"
+    "        asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n"
+    "}\n"
+    "\n"
+    "extern \"C\" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)\n"
+    "    gemmepi_fused(GEMMEPI_PARAMS gemmepi__fused_params p) {\n"
+    "    extern __shared__ u8 memory[];\n"
+    "    u32 shared = (shared_address(memory) + 1023) & ~1023u, rank = CLUSTER > 1 ? cluster_rank() : 0;\n"
+    "    u32 first = blockIdx.x / CLUSTER, step = gridDim.x / CLUSTER;\n"
+    "    if (threadIdx.x == 0) {\n"
+    "        prefetch_map(p.a);\n"
+    "        prefetch_map(p.b);\n"
+    "        for (int i = 0; i < STAGES; i++) {\n"
+    "            barrier_init(shared + FULL + i * 8, 1);\n"
+    "            barrier_init(shared + EMPTY + i * 8, (PING_PONG ? 1 : CONSUMERS) * (CLUSTER_M + CLUSTER_N - 1));\n"
+    "        }\n"
+    "        asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n"
+    "    }\n"
+    "    __syncthreads();\n"
+    "    if (CLUSTER > 1)\n"
+    "        cluster_meets();\n"
+    "    after_launches_before();\n"
+    "    if (threadIdx.x < WARPGROUP) {\n"
+    "        asm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(PRODUCER_REGISTERS));\n"
+    "        if (threadIdx.x == 0)\n"
+    "            produce(p, shared, rank, first, step);\n"
+    "        if (SPLIT > 1) { // consumers wait for each other there\n"
+    "            __syncwarp();\n"
+    "            cluster_barrier();\n"
+    "        }\n"
+    "    } else {\n"
+    "        asm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(CONSUMER_REGISTERS));\n"
+    "        consume(p, shared, rank, first, step);\n"
+    "    }\n"
+    "    if (CLUSTER > 1) // no block goes while another may still arrive at its barriers, read its sums or write its stages\n"
+    "        cluster_meets();\n"
     "}\n",
     NULL};
 
@@ -8585,6 +9400,28 @@ static const char *const gemmepi__source_params_h[] = {
     "    long long part_rows; /* sum_columns: rows of a part                        */\n"
     "} gemmepi__reduce_params;\n"
     "\n"
+    "/* cuda.h's CUtensorMap, which a kernel wants at a multiple of 64. */\n"
+    "#ifdef __CUDACC__\n"
+    "struct alignas(64) gemmepi__tensor_map {\n"
+    "    unsigned long long words[16];\n"
+    "};\n"
+    "#else\n"
+    "typedef struct gemmepi__tensor_map {\n"
+    "    unsigned long long words[16];\n"
+    "} gemmepi__tensor_map;\n"
+    "#endif\n"
+    "\n"
+    "/* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */\n"
+    "typedef struct gemmepi__fused_params {\n"
+    "    gemmepi__tensor_map a, b, d, aux; /* d, aux: where they are stored by TMA; of halves, too */\n"
+    "    gemmepi__epilogue_params epilogue;\n"
+    "    unsigned tiles;                         /* of clusters, of all items */\n"
+    "    unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */\n"
+    "    unsigned band; /* tiles of clusters one below the other before the next column is begun */\n"
+    "    int k;\n"
+    "    int a_items, b_items; /* 0: one matrix for all items of the batch */\n"
+    "} gemmepi__fused_params;\n"
+    "\n",
     "/* The tensors of an element-wise operation, in the order of operations.cuh. */\n"
     "#define GEMMEPI__PARAMS_TENSORS 8\n"
     "#define GEMMEPI__PARAMS_AXES    8\n"
@@ -8607,7 +9444,7 @@ static const char *const gemmepi__source_params_h[] = {
     "/* elementwise.cu, gemmepi_strided: strides in elements, of the tile's two axes and the others */\n"
     "typedef struct gemmepi__strided_params {\n"
     "    gemmepi__operation_params operation;\n"
-    "    void *data[GEMMEPI__PARAMS_TENSORS];\n",
+    "    void *data[GEMMEPI__PARAMS_TENSORS];\n"
     "    long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\n"
     "    long long extent_i, extent_j;          /* of the first two axes */\n"
     "    unsigned extent[GEMMEPI__PARAMS_AXES]; /* of the others, from 2 on */\n"
@@ -8654,7 +9491,6 @@ static const char *const gemmepi__source_pass_cu[] = {
     "#ifndef GEMMEPI_PRODUCT_TYPE\n"
     "#define GEMMEPI_PRODUCT_TYPE F32 // of the product in memory; of an upstream gradient any\n"
     "#define GEMMEPI_HAS_PRODUCT  1   // 0: k is 0\n"
-    "#define GEMMEPI_WHOLE        0   // 1: all runs are, n is a multiple of eight\n"
     "#endif\n"
     "\n"
     "constexpr int THREADS = 256;\n"
@@ -8669,7 +9505,7 @@ static const char *const gemmepi__source_pass_cu[] = {
     "    sizeof(Acc) == 8 || GATED || sizeof(GEMMEPI_PRODUCT_TYPE) == 4 ? 1 : MOST_AT_ONCE;\n"
     "// Blocks that a multiprocessor is to hold where little is kept between rows: as many as leave registers enough.\n"
     "#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\n"
-    "constexpr bool IS_LEAN = GEMMEPI_WHOLE && GEMMEPI_APPLIED && ALIGNED && sizeof(Acc) == 4;\n"
+    "constexpr bool IS_LEAN = WHOLE && GEMMEPI_APPLIED && ALIGNED && sizeof(Acc) == 4;\n"
     "constexpr int BLOCKS = !IS_LEAN ? 1 : GATED && (UPSTREAM || sizeof(GEMMEPI_PRODUCT_TYPE) == 4) ? 2 : 3;\n"
     "#else\n"
     "constexpr int BLOCKS = 1;\n"
@@ -8705,9 +9541,9 @@ static const char *const gemmepi__source_pass_cu[] = {
     "    u32 item = part / p.row_tiles;\n"
     "    long long column = (long long)(blockIdx.x - part * p.column_tiles) * blockDim.x * RUN + threadIdx.x * RUN;\n"
     "    long long row = (long long)(part - item * p.row_tiles) * params.row_steps * blockDim.y + threadIdx.y;\n"
-    "    int valid = column >= p.n ? 0 : GEMMEPI_WHOLE || p.n - column >= RUN ? RUN : (int)(p.n - column);\n"
+    "    int valid = column >= p.n ? 0 : WHOLE || p.n - column >= RUN ? RUN : (int)(p.n - column);\n"
     "    int most = row >= p.m ? 0 : p.m - row > (long long)params.row_steps * blockDim.y ? params.row_steps : (int)((p.m - row + blockDim.y - 1) / blockDim.y);\n"
-    "    Rows rows = {item, row, column, valid ? most : 0, GEMMEPI_WHOLE ? RUN : valid};\n"
+    "    Rows rows = {item, row, column, valid ? most : 0, WHOLE ? RUN : valid};\n"
     "    Epilogue_state state = begin_epilogue(p, item, column, valid);\n"
     "    Acc sums[HALVES_OUT][RUN] = {};\n"
     "    Fetched ahead[AT_ONCE];\n"
@@ -8722,11 +9558,11 @@ static const char *const gemmepi__source_pass_cu[] = {
     "            fetch(params, rows, first + r + AT_ONCE, ahead[r]);\n"
     "            if (first + r >= rows.count)\n"
     "                continue;\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "            for (int half = 0; half < HALVES_IN; half++)\n"
-    "                run_to_acc(run_of(now.products[half]), v[half]);\n"
+    "                run_to_acc(run_of(now.products[half]), v[half]);\n",
     "            long long at = row + (long long)(first + r) * blockDim.y;\n"
-    "            epilogue(p, state, now.saved, item, at, column, rows.run, v);\n"
+    "            epilogue(p, state, load_columns(p, item, column, rows.run), now.saved, item, at, column, rows.run, v);\n"
     "            store_result(p, state, item, at, column, rows.run, v);\n"
     "            if (HAS_BGRAD)\n"
     "#pragma unroll\n"
@@ -9674,6 +10510,7 @@ static const gemmepi__source gemmepi__sources[] = {
     {"elementwise.cu", gemmepi__source_elementwise_cu},
     {"epilogue.cuh", gemmepi__source_epilogue_cuh},
     {"gemm_plain.cu", gemmepi__source_gemm_plain_cu},
+    {"gemm_sm90.cu", gemmepi__source_gemm_sm90_cu},
     {"operations.cuh", gemmepi__source_operations_cuh},
     {"params.h", gemmepi__source_params_h},
     {"pass.cu", gemmepi__source_pass_cu},
@@ -9890,6 +10727,11 @@ typedef struct gemmepi__compiler {
 
 #define GEMMEPI__KERNEL_KEY_SIZE 2048
 
+/* A kernel for one chip alone, by its file's name, uses what only that chip's own target has. */
+static const char *gemmepi__target_suffix(const char *file) {
+    return strstr(file, "_sm90") ? "a" : "";
+}
+
 static void gemmepi__digest_sources(char hex[GEMMEPI__SHA256_HEX_SIZE]) {
     const gemmepi__source *source;
     const char *const *part;
@@ -9991,7 +10833,7 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
     gemmepi__target target;
     gemmepi__image image;
     gemmepi_status status;
-    memcpy(target.name, compiler->target, sizeof target.name);
+    snprintf(target.name, sizeof target.name, "%.20s%s", compiler->target, gemmepi__target_suffix(file));
     target.is_ptx = compiler->is_ptx;
     gemmepi__unlock(&context->build_lock);
     status = gemmepi__compile(&context->nvrtc, &context->allocator, file, prologue, &target, &image, NULL);
@@ -10085,6 +10927,8 @@ static void gemmepi__free_kernel(void *user, gemmepi__map_entry *entry) {
 typedef struct gemmepi__launch {
     gemmepi__cu_function function; /* NULL: nothing to launch */
     unsigned blocks, threads_x, threads_y;
+    unsigned shared; /* bytes of dynamic shared memory */
+    int overlaps;    /* the kernel waits itself for what is ahead of it in the stream */
 } gemmepi__launch;
 
 static int64_t gemmepi__divide_up(int64_t x, int64_t y) {
@@ -10095,13 +10939,40 @@ static size_t gemmepi__round_up(size_t x, size_t unit) {
     return (x + unit - 1) / unit * unit;
 }
 
+/* From CUDA 12.3 on a captured launch may overlap, too. */
+#define GEMMEPI__GRAPHS_KEEP_OVERLAPS 12030
+
+/* The launch may begin before the one ahead of it in the stream has ended. */
+static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context,
+                                                  const gemmepi__launch *launch, void **list,
+                                                  const char *what, gemmepi_stream stream) {
+    gemmepi__cu_launch_attribute attribute;
+    gemmepi__cu_launch_config config;
+    int allowed = 1, result;
+    memset(&attribute, 0, sizeof attribute);
+    attribute.id = GEMMEPI__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    memcpy(attribute.value, &allowed, sizeof allowed);
+    config.grid_x = launch->blocks;
+    config.block_x = launch->threads_x;
+    config.block_y = launch->threads_y;
+    config.grid_y = config.grid_z = config.block_z = 1;
+    config.shared_size = launch->shared;
+    config.stream = stream;
+    config.attributes = &attribute;
+    config.attribute_count = 1;
+    result = context->driver.launch_kernel_ex(&config, launch->function, list, NULL);
+    return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
+}
+
 static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, const gemmepi__launch *launch,
                                              void *params, const char *what, gemmepi_stream stream) {
     void *list[1];
     int result;
     list[0] = params;
+    if (launch->overlaps && context->driver.version >= GEMMEPI__GRAPHS_KEEP_OVERLAPS)
+        return gemmepi__launch_overlapping(context, launch, list, what, stream);
     result = context->driver.launch_kernel(launch->function, launch->blocks, 1, 1, launch->threads_x,
-                                           launch->threads_y, 1, 0, stream, list, NULL);
+                                           launch->threads_y, 1, launch->shared, stream, list, NULL);
     return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
 }
 
@@ -10111,8 +10982,8 @@ static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, con
 #define GEMMEPI_DEVICE_KEPT_H
 
 /* By gemmepi_route. */
-static const char *const gemmepi__route_names[] = {"empty",      "lt",      "split", "host",   "plain",
-                                                   "contiguous", "strided", "sum",   "scaled", "linear"};
+static const char *const gemmepi__route_names[] = {
+    "empty", "lt", "split", "host", "plain", "contiguous", "strided", "sum", "scaled", "linear", "fused"};
 
 /* A plan counts its references: one of who made it, one of the cache that keeps it, one of each call under way. */
 typedef struct gemmepi__kept {
@@ -11509,6 +12380,28 @@ typedef struct gemmepi__reduce_params {
     long long parts;     /* sum_columns: into which an item's rows are divided */
     long long part_rows; /* sum_columns: rows of a part                        */
 } gemmepi__reduce_params;
+
+/* cuda.h's CUtensorMap, which a kernel wants at a multiple of 64. */
+#ifdef __CUDACC__
+struct alignas(64) gemmepi__tensor_map {
+    unsigned long long words[16];
+};
+#else
+typedef struct gemmepi__tensor_map {
+    unsigned long long words[16];
+} gemmepi__tensor_map;
+#endif
+
+/* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
+typedef struct gemmepi__fused_params {
+    gemmepi__tensor_map a, b, d, aux; /* d, aux: where they are stored by TMA; of halves, too */
+    gemmepi__epilogue_params epilogue;
+    unsigned tiles;                         /* of clusters, of all items */
+    unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */
+    unsigned band; /* tiles of clusters one below the other before the next column is begun */
+    int k;
+    int a_items, b_items; /* 0: one matrix for all items of the batch */
+} gemmepi__fused_params;
 
 /* The tensors of an element-wise operation, in the order of operations.cuh. */
 #define GEMMEPI__PARAMS_TENSORS 8
@@ -14502,6 +15395,493 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
 }
 
 #endif
+/* The route fused: product and forward epilogue of 16-bit operands in one kernel of ours, on Hopper. */
+#ifndef GEMMEPI_GEMM_FUSED_H
+#define GEMMEPI_GEMM_FUSED_H
+
+#define GEMMEPI__FUSED_THREADS 384 /* gemm_sm90.cu */
+#define GEMMEPI__FUSED_K       64  /* of a stage */
+#define GEMMEPI__FUSED_BOX_M   16  /* rows and columns that a warp stores at a time */
+#define GEMMEPI__FUSED_BOX_N   64
+#define GEMMEPI__FUSED_WARPS   8            /* that store */
+#define GEMMEPI__FUSED_SHARED  (227u << 10) /* of a block on this chip */
+#define GEMMEPI__FUSED_STAGES  8            /* at most */
+
+/* A way to cut the product up: its kernel is compiled for it. */
+typedef struct gemmepi__fused_shape {
+    short tile_m, tile_n; /* of a block */
+    short ping_pong;      /* its two warpgroups take a tile each in turns, else they share one */
+    short cluster_m, cluster_n;
+    short split; /* blocks that add up a tile, each a part of k */
+    short lean;  /* no registers are left for more than BIAS and an activation */
+} gemmepi__fused_shape;
+
+static const gemmepi__fused_shape gemmepi__fused_shapes[] = {
+    {128, 128, 1, 2, 1, 1, 0}, /* first the one for everything */
+    {128, 192, 1, 2, 1, 1, 1}, {128, 192, 1, 1, 2, 1, 1}, {128, 256, 0, 2, 1, 1, 0},
+    {128, 128, 1, 1, 1, 1, 0}, {128, 128, 0, 1, 1, 2, 0}, {128, 128, 0, 1, 1, 4, 0},
+    {128, 128, 0, 1, 1, 8, 0},
+};
+
+typedef struct gemmepi__fused {
+    gemmepi__fused_shape shape;
+    int stages, buffers; /* of operands, and of each warp's results */
+    int staged;          /* what TMA stores: bits 1 D, 2 AUX */
+    int applied;         /* alpha is 1 and there is no C: compiled in */
+    gemmepi__launch launch;
+    gemmepi__fused_params params; /* all but pointers and scalars; the maps have an address that is none */
+} gemmepi__fused;
+
+/* >>what may go there */
+
+/* Whether TMA takes a matrix of 16 bits as it lies. */
+static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__view *view) {
+    return view->bits == 16 && view->alignment % 16 == 0 && (view->lines <= 1 || view->ld % 8 == 0) &&
+           (problem->batch <= 1 || view->batch_stride % 8 == 0) && view->ld <= INT_MAX / 2;
+}
+
+/* The rule that keeps a problem from this route, or NULL. */
+static const char *gemmepi__fused_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    if (context->arch != 90)
+        return "its kernel is for compute capability 9.0";
+    if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16))
+        return "a and b are not both BF16 or both F16";
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI__ANY_BGRAD))
+        return "its epilogues are the forward ones";
+    if (problem->k == 0)
+        return "k is 0";
+    if (!gemmepi__tma_takes(problem, a) || !gemmepi__tma_takes(problem, b))
+        return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
+    if (gemmepi__has(problem, GEMMEPI_GATED) && !b->transposed && gemmepi__half_columns(problem) % 8)
+        return "TMA takes the second half of b at a multiple of 16 bytes only";
+    if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
+        return "m, n or k is more than 2^30";
+    return NULL;
+}
+
+/* What of the results TMA stores: whole units of 16 bytes, whatever the extents of its map say. */
+static int gemmepi__fused_staged(const gemmepi__problem *problem) {
+    int staged = 0;
+    if (gemmepi__half_columns(problem) % 8)
+        return 0;
+    if (gemmepi__tma_takes(problem, &problem->views[GEMMEPI__D]))
+        staged |= 1;
+    if (gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX]))
+        staged |= 2;
+    return staged;
+}
+
+/* >>shared memory */
+
+static unsigned gemmepi__fused_stage_bytes(const gemmepi__fused_shape *shape) {
+    return (unsigned)(shape->tile_m + shape->tile_n) * 2 * GEMMEPI__FUSED_K;
+}
+
+/* Of one buffer of every warp. */
+static unsigned gemmepi__fused_buffer_bytes(const gemmepi__problem *problem, int staged) {
+    unsigned matrices = (unsigned)(staged & 1);
+    if (staged & 2)
+        matrices += gemmepi__has(problem, GEMMEPI_GATED) ? 2 : 1;
+    return matrices * GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_BOX_M * GEMMEPI__FUSED_BOX_N * 2;
+}
+
+static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gemmepi__fused *fused) {
+    unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + 16; /* and two barriers */
+    unsigned buffer = gemmepi__fused_buffer_bytes(problem, fused->staged);
+    return (unsigned)fused->stages * stage + (unsigned)fused->buffers * buffer +
+           1024; /* to begin at a multiple */
+}
+
+/* Two buffers, if four stages fit beside them, and as many stages as do. */
+static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fused *fused) {
+    fused->stages = 4;
+    fused->buffers = 2;
+    if (gemmepi__fused_shared(problem, fused) > GEMMEPI__FUSED_SHARED)
+        fused->buffers = 1;
+    fused->stages = GEMMEPI__FUSED_STAGES;
+    while (gemmepi__fused_shared(problem, fused) > GEMMEPI__FUSED_SHARED)
+        fused->stages--;
+}
+
+/* >>the choice of a shape */
+
+/* Tiles of clusters, whose rows and columns it leaves in `rows` and `columns`. */
+static int64_t gemmepi__fused_tiles(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
+                                    int64_t *rows, int64_t *columns) {
+    int halves = gemmepi__has(problem, GEMMEPI_GATED) ? 2 : 1;
+    *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
+    *columns = gemmepi__divide_up(gemmepi__half_columns(problem),
+                                  (int64_t)shape->tile_n / halves * shape->cluster_n);
+    return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
+}
+
+/* What a shape of few registers, and boxes of 64 columns, do not do. */
+static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
+                                int applied) {
+    int steps = (int)gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K);
+    int gated = gemmepi__has(problem, GEMMEPI_GATED);
+    if (shape->lean && (gated || !applied || gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL) ||
+                        problem->views[GEMMEPI__D].bits != 16 || gemmepi__wants_exact(problem) ||
+                        gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+                        gemmepi__activation(problem->epilogue) == GEMMEPI_MISH ||
+                        gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
+        return 0;
+    if (shape->tile_n > 192 && problem->views[GEMMEPI__D].bits != 16)
+        return 0; /* an epilogue behind nothing, at its slowest */
+    if (!problem->views[GEMMEPI__B].transposed && shape->tile_n / shape->cluster_m % 64)
+        return 0; /* a block's part of B's tile is boxes of 64 columns */
+    return steps >= 2 * shape->split || shape->split == 1;
+}
+
+/* Cycles of a warpgroup for an element of the product in each of its threads. Measured on an H200 for what they name. */
+static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
+    double cycles = 12, activation = 0;
+    if (gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF)
+        activation = 70;
+    else if (gemmepi__activation(problem->epilogue) > GEMMEPI_RELU)
+        activation = 14;
+    cycles += gemmepi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation;
+    if (gemmepi__has(problem, GEMMEPI_AUX))
+        cycles += 14;
+    if (gemmepi__has(problem, GEMMEPI_RESIDUAL))
+        cycles += 20;
+    return cycles;
+}
+
+/* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs a cycle
+   and, in cuBLASLt's kernels as in ours, reaches 0.92 of that, 0.95 in wide tiles; operands come from L2, at 60 bytes a
+   cycle and multiprocessor at most; a launch takes 4000 cycles to begin and end. Where warpgroups take turns, the epilogue
+   of one is behind the sums of the other, which it slows down by a third of its time, and both do the last. */
+static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+                                          const gemmepi__fused_shape *shape) {
+    int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
+    int64_t blocks = tiles * shape->cluster_m * shape->cluster_n * shape->split;
+    double waves = (double)gemmepi__divide_up(blocks, context->multiprocessors);
+    double area = (double)shape->tile_m * shape->tile_n;
+    double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K), shape->split);
+    double multiply = area * GEMMEPI__FUSED_K / ((shape->tile_n > 128 ? 0.95 : 0.92) * 2048);
+    double load = ((double)shape->tile_m / shape->cluster_n + (double)shape->tile_n / shape->cluster_m) * 2 *
+                  GEMMEPI__FUSED_K / 60;
+    double sums = steps * (multiply > load ? multiply : load);
+    double finish = area / 128 * gemmepi__epilogue_cycles(problem) / shape->split;
+    double cycles = 4000;
+    if (shape->ping_pong)
+        cycles += waves * (sums + finish / 3 > finish ? sums + finish / 3 : finish) + finish / 2;
+    else
+        cycles += waves * (sums + 500 + finish + (shape->split > 1 ? 2000 + 500 * shape->split : 0));
+    return cycles / 1700;
+}
+
+static const gemmepi__fused_shape *gemmepi__choose_shape(const gemmepi_context *context,
+                                                         const gemmepi__problem *problem, int applied,
+                                                         double *microseconds) {
+    const gemmepi__fused_shape *best = NULL;
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__fused_shapes); i++) {
+        const gemmepi__fused_shape *shape = &gemmepi__fused_shapes[i];
+        double time = gemmepi__fused_microseconds(context, problem, shape);
+        if (gemmepi__shape_takes(problem, shape, applied) && (!best || time < *microseconds)) {
+            best = shape;
+            *microseconds = time;
+        }
+    }
+    return best;
+}
+
+/* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square, and no
+   band is much lower than the others. */
+static unsigned gemmepi__fused_band(const gemmepi_context *context, const gemmepi__fused_shape *shape,
+                                    int64_t rows) {
+    int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
+    int64_t height = (int64_t)shape->tile_m * shape->cluster_m, square = 1, bands;
+    while ((square + 1) * height * (square + 1) * height <= area)
+        square++;
+    bands = (rows + square / 2) / square;
+    return (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
+}
+
+/* >>building */
+
+typedef struct gemmepi__map_shape {
+    uint32_t rank;
+    uint64_t extents[4], strides[3]; /* strides in elements, of all but the first axis */
+    uint32_t box[4];
+} gemmepi__map_shape;
+
+static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__view *view,
+                               const gemmepi__map_shape *shape, gemmepi__tensor_map *map) {
+    static const uint32_t ones[4] = {1, 1, 1, 1};
+    uint64_t strides[3], space[2 * sizeof(gemmepi__cu_tensor_map) / sizeof(uint64_t)];
+    gemmepi__cu_tensor_map *aligned =
+        (gemmepi__cu_tensor_map *)(((uintptr_t)space + 63) & ~(uintptr_t)63); /* as the driver wants it */
+    unsigned axis;
+    int result;
+    for (axis = 0; axis + 1 < shape->rank; axis++)
+        strides[axis] = shape->strides[axis] * 2;
+    result = driver->tensor_map_encode_tiled(
+        aligned,
+        view->dtype == GEMMEPI_F16 ? GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                   : GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+        shape->rank, (void *)(uintptr_t)256, shape->extents, strides, shape->box, ones,
+        GEMMEPI__CU_TENSOR_MAP_INTERLEAVE_NONE, GEMMEPI__CU_TENSOR_MAP_SWIZZLE_128B,
+        GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B, GEMMEPI__CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (!result)
+        memcpy(map, aligned, sizeof *map);
+    return result;
+}
+
+/* From one line to the next: a single line's ld may be anything. */
+static uint64_t gemmepi__map_line(const gemmepi__view *view) {
+    return (uint64_t)(view->lines > 1 ? view->ld : (view->length + 7) / 8 * 8);
+}
+
+/* An operand, as boxes of 64 along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
+static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__problem *problem,
+                                const gemmepi__view *view, int lines, gemmepi__tensor_map *map) {
+    int has_items = problem->batch > 1 && view->batch_stride != 0;
+    gemmepi__map_shape shape = {3, {0, 0, 1, 0}, {0, 0, 0}, {64, 0, 1, 0}};
+    shape.extents[0] = (uint64_t)view->length;
+    shape.extents[1] = (uint64_t)view->lines;
+    shape.strides[0] = gemmepi__map_line(view);
+    shape.strides[1] = shape.strides[0] * shape.extents[1];
+    if (has_items) {
+        shape.extents[2] = (uint64_t)problem->batch;
+        shape.strides[1] = (uint64_t)view->batch_stride;
+    }
+    shape.box[1] = (uint32_t)lines;
+    return gemmepi__encode_map(driver, view, &shape, map);
+}
+
+/* A result: columns, rows, halves, items. Halves are an axis, so that one does not write into the other's columns. */
+static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__problem *problem,
+                               const gemmepi__view *view, int halves, gemmepi__tensor_map *map) {
+    gemmepi__map_shape shape = {
+        4, {0, 0, 0, 0}, {0, 0, 0}, {GEMMEPI__FUSED_BOX_N, GEMMEPI__FUSED_BOX_M, 1, 1}};
+    uint64_t line = gemmepi__map_line(view);
+    shape.extents[0] = (uint64_t)gemmepi__half_columns(problem);
+    shape.extents[1] = (uint64_t)problem->m;
+    shape.extents[2] = (uint64_t)halves;
+    shape.extents[3] = (uint64_t)problem->batch;
+    shape.strides[0] = line;
+    shape.strides[1] = halves > 1 ? shape.extents[0] : line;
+    shape.strides[2] = problem->batch > 1 ? (uint64_t)view->batch_stride : line;
+    return gemmepi__encode_map(driver, view, &shape, map);
+}
+
+static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const gemmepi__problem *problem,
+                                         gemmepi__fused *fused) {
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    const gemmepi__fused_shape *shape = &fused->shape;
+    int halves = gemmepi__has(problem, GEMMEPI_GATED) ? 2 : 1;
+    int b_lines = shape->tile_n / shape->cluster_m, result;
+    if (b_lines > shape->tile_n / halves)
+        b_lines = shape->tile_n / halves;
+    result = gemmepi__map_operand(driver, problem, a, a->transposed ? 64 : shape->tile_m / shape->cluster_n,
+                                  &fused->params.a);
+    if (!result)
+        result = gemmepi__map_operand(driver, problem, b, b->transposed ? b_lines : 64, &fused->params.b);
+    if (!result && (fused->staged & 1))
+        result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__D], 1, &fused->params.d);
+    if (!result && (fused->staged & 2))
+        result =
+            gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__AUX], halves, &fused->params.aux);
+    return result ? gemmepi__cuda_failed(driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
+}
+
+static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__problem *problem,
+                                          const gemmepi__fused *fused) {
+    const gemmepi__fused_shape *shape = &fused->shape;
+    gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
+    gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
+                    shape->tile_n);
+    gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_PING_PONG %d\n", fused->stages,
+                    shape->ping_pong);
+    gemmepi__append(text, "#define GEMMEPI_CLUSTER_M %d\n#define GEMMEPI_CLUSTER_N %d\n", shape->cluster_m,
+                    shape->cluster_n);
+    gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n#define GEMMEPI_BUFFERS %d\n", shape->split,
+                    fused->buffers);
+    gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_APPLIED %d\n", fused->staged,
+                    fused->applied);
+    gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
+                    !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
+    gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
+    gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n",
+                    problem->views[GEMMEPI__A].dtype == GEMMEPI_F16 ? "f16" : "bf16");
+}
+
+static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,
+                                                gemmepi__fused *fused) {
+    char prologue[1536];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi_status status;
+    int result;
+    gemmepi__append_fused_defines(&text, problem, fused);
+    status = gemmepi__get_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch.function);
+    if (status)
+        return status;
+    result = context->driver.func_set_attribute(fused->launch.function,
+                                                GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                (int)fused->launch.shared);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "giving gemmepi_fused its shared memory")
+                  : GEMMEPI_OK;
+}
+
+/* The shape, and what shared memory holds. */
+static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fused_shape *shape, int applied,
+                            gemmepi__fused *fused) {
+    fused->shape = *shape;
+    fused->applied = applied;
+    fused->staged = gemmepi__fused_staged(problem);
+    gemmepi__share_memory(problem, fused);
+}
+
+static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, const gemmepi__problem *problem,
+                                            gemmepi__fused *fused) {
+    const gemmepi__fused_shape *shape = &fused->shape;
+    gemmepi__fused_params *params = &fused->params;
+    int64_t cluster = (int64_t)shape->cluster_m * shape->cluster_n * shape->split, rows, columns;
+    int64_t tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns), most;
+    if (tiles <= 0 || tiles > INT_MAX / cluster)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    most = shape->split > 1 ? tiles : context->multiprocessors / cluster; /* those of a split do not stay */
+    params->tiles = (unsigned)tiles;
+    params->cluster_rows = (unsigned)rows;
+    params->cluster_columns = (unsigned)columns;
+    params->band = gemmepi__fused_band(context, shape, rows);
+    params->k = (int)problem->k;
+    params->a_items = problem->batch > 1 && problem->views[GEMMEPI__A].batch_stride != 0;
+    params->b_items = problem->batch > 1 && problem->views[GEMMEPI__B].batch_stride != 0;
+    fused->launch.blocks = (unsigned)((most < tiles ? most : tiles) * cluster);
+    fused->launch.threads_x = GEMMEPI__FUSED_THREADS;
+    fused->launch.threads_y = 1;
+    fused->launch.shared = gemmepi__fused_shared(problem, fused);
+    fused->launch.overlaps = 1;
+    return GEMMEPI_OK;
+}
+
+/* As a shape that takes it. applied: for runs whose alpha is 1 and which have no C. */
+static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const gemmepi__problem *problem,
+                                              const gemmepi__fused_shape *shape, int applied,
+                                              gemmepi__fused *fused) {
+    gemmepi_status status;
+    memset(fused, 0, sizeof *fused);
+    gemmepi__cut_up(problem, shape, applied, fused);
+    gemmepi__fill_epilogue(problem, &fused->params.epilogue);
+    status = gemmepi__lay_out_grid(context, problem, fused);
+    if (!status)
+        status = gemmepi__make_maps(&context->driver, problem, fused);
+    return status ? status : gemmepi__get_fused_kernel(context, problem, fused);
+}
+
+static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                           int applied, gemmepi__fused *fused) {
+    const char *rule = gemmepi__fused_rule(context, problem);
+    double microseconds;
+    if (rule)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
+    return gemmepi__fused_build_as(
+        context, problem, gemmepi__choose_shape(context, problem, applied, &microseconds), applied, fused);
+}
+
+/* >>running */
+
+/* Whether the kernel can do this run. */
+static int gemmepi__fused_suits(const gemmepi__fused *fused, const gemmepi__arguments *arguments) {
+    return !fused->applied || (arguments->alpha == 1 && !arguments->uses_c && !arguments->device_alpha);
+}
+
+static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map *map, void *pointer) {
+    return driver->tensor_map_replace_address((gemmepi__cu_tensor_map *)(void *)map, pointer);
+}
+
+/* The primary context is current. */
+static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const gemmepi__problem *problem,
+                                         const gemmepi__fused *fused, const gemmepi__arguments *arguments,
+                                         gemmepi_stream stream) {
+    const gemmepi__driver *driver = &context->driver;
+    void *const *pointers = arguments->pointers;
+    uint64_t space[(sizeof(gemmepi__fused_params) + 128) / sizeof(uint64_t)];
+    gemmepi__fused_params *params = (gemmepi__fused_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
+    gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+    int result;
+    if (status)
+        return status;
+    memcpy(params, &fused->params, sizeof *params);
+    gemmepi__point_epilogue(arguments, fused->applied, NULL, &params->epilogue);
+    result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
+    if (!result)
+        result = gemmepi__point_map(driver, &params->b, pointers[GEMMEPI__B]);
+    if (!result && (fused->staged & 1))
+        result = gemmepi__point_map(driver, &params->d, pointers[GEMMEPI__D]);
+    if (!result && (fused->staged & 2))
+        result = gemmepi__point_map(driver, &params->aux, pointers[GEMMEPI__AUX]);
+    if (result)
+        return gemmepi__cuda_failed(driver, result, "cuTensorMapReplaceAddress");
+    return gemmepi__launch_kernel(context, &fused->launch, params, "launching gemmepi_fused", stream);
+}
+
+#endif
+/* What the routes of a product would take, by a small model: it chooses between them, and gemmepi_explain shows it. */
+#ifndef GEMMEPI_GEMM_ESTIMATE_H
+#define GEMMEPI_GEMM_ESTIMATE_H
+
+/* Microseconds; 0 where the route does not run the problem, or nothing is known of the device. */
+typedef struct gemmepi__estimates {
+    double fused, lt, split;
+} gemmepi__estimates;
+
+/* The bare product by cuBLASLt, which has kernels of the same shapes. */
+static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
+    gemmepi__problem bare = *problem;
+    double microseconds = 0;
+    bare.epilogue = GEMMEPI_NONE;
+    gemmepi__choose_shape(context, &bare, 1, &microseconds);
+    return microseconds;
+}
+
+/* Picoseconds for an element of D that cuBLASLt's own epilogues cost beside the bare product, measured on an H200 with
+   cuBLASLt 13.1: BIAS 0.37, with GELU 0.64, with GELU's aux 1.0, with RELU's 1.2. */
+static double gemmepi__lt_epilogue_picoseconds(const gemmepi__problem *problem) {
+    if (gemmepi__has(problem, GEMMEPI_AUX))
+        return gemmepi__activation(problem->epilogue) == GEMMEPI_RELU ? 1.2 : 1.0;
+    if (gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)
+        return 0.64;
+    return gemmepi__has(problem, GEMMEPI_BIAS) ? 0.37 : 0;
+}
+
+/* The pass reads the product in F32 and moves what else the epilogue has, at 4.1 TB/s; a second launch takes 3 us. */
+static double gemmepi__pass_microseconds(const gemmepi__problem *problem) {
+    double bytes = (double)problem->m * (double)problem->n * 8; /* the product, written and read */
+    int operand;
+    for (operand = GEMMEPI__D; operand <= GEMMEPI__RESIDUAL; operand++)
+        if (gemmepi__has_operand(problem, operand))
+            bytes += (double)problem->m * (double)problem->views[operand].length *
+                     problem->views[operand].bits / 8;
+    return 3 + bytes * (double)problem->batch / 4.1e6;
+}
+
+/* cuBLASLt is not asked: to load it takes longer than to build a plan. */
+static void gemmepi__estimate_routes(const gemmepi_context *context, const gemmepi__problem *problem,
+                                     gemmepi__estimates *estimates) {
+    double elements = (double)problem->m * (double)problem->n * (double)problem->batch, bare;
+    memset(estimates, 0, sizeof *estimates);
+    if (gemmepi__fused_rule(context, problem))
+        return;
+    bare = gemmepi__bare_microseconds(context, problem);
+    gemmepi__choose_shape(context, problem, 1, &estimates->fused);
+    if (!gemmepi__lt_rule(problem))
+        estimates->lt = bare + elements * gemmepi__lt_epilogue_picoseconds(problem) * 1e-6;
+    estimates->split = bare + gemmepi__pass_microseconds(problem);
+}
+
+/* Where nothing is to be gained cuBLASLt has no kernel to compile. */
+static int gemmepi__fused_is_least(const gemmepi__estimates *estimates) {
+    double other = estimates->lt > 0 ? estimates->lt : estimates->split;
+    return estimates->fused > 0 && estimates->fused < 0.99 * other;
+}
+
+#endif
 /* Plans: a route chosen once for a problem, then run any number of times. */
 #ifndef GEMMEPI_GEMM_PLAN_H
 #define GEMMEPI_GEMM_PLAN_H
@@ -14519,13 +15899,17 @@ struct gemmepi_plan {
     gemmepi__lt_product lt;                  /* of the route lt */
     gemmepi__split split;                    /* of the route split */
     gemmepi__plain plain;                    /* of the route plain */
+    gemmepi__fused fused;                    /* of the route fused */
+    char fused_reason[GEMMEPI__REASON_SIZE]; /* why not fused */
     char lt_reason[GEMMEPI__REASON_SIZE];    /* why not lt */
     char split_reason[GEMMEPI__REASON_SIZE]; /* why not split */
+    gemmepi__estimates estimates;
     /* The plan that runs in place of this one once cuBLASLt has refused it: a field of its own plan, reached by a pointer
        because users hold plans as const. */
     gemmepi__atomic_pointer replacement;
     gemmepi__atomic_pointer *replacement_place;
-    /* Likewise the plan for those runs alone that cuBLASLt would round twice: D = alpha A B + D. */
+    /* Likewise the plan for those runs alone that this one's kernel cannot do: cuBLASLt would round D = alpha A B + D twice,
+       or alpha 1 and no C are compiled in. */
     gemmepi__atomic_pointer scaled;
     gemmepi__atomic_pointer *scaled_place;
     gemmepi__kept kept;
@@ -14540,62 +15924,106 @@ static gemmepi_status gemmepi__keep_reason(gemmepi_status status, char *reason) 
     return status;
 }
 
+/* GEMMEPI_UNSUPPORTED where config.routes leaves a route out. */
+static gemmepi_status gemmepi__check_route(const gemmepi_plan *plan, gemmepi_route route) {
+    if (plan->context->routes && !(plan->context->routes >> route & 1))
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "config.routes leaves it out");
+    return GEMMEPI_OK;
+}
+
 static gemmepi_status gemmepi__try_lt(gemmepi_plan *plan) {
     const char *rule = gemmepi__lt_rule(&plan->problem);
-    gemmepi_status status;
-    if (rule)
+    gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_LT);
+    if (!status && rule)
         status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
-    else
-        status =
-            gemmepi__lt_build(plan->context, &plan->problem, GEMMEPI__LT_WHOLE,
-                              &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
+    if (!status)
+        status = gemmepi__open_lt(plan->context);
+    if (status)
+        return gemmepi__keep_reason(status, plan->lt_reason);
+    status = gemmepi__lt_build(plan->context, &plan->problem, GEMMEPI__LT_WHOLE,
+                               &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
     plan->workspace_size = plan->lt.workspace_size;
     plan->route = GEMMEPI_ROUTE_LT;
     return gemmepi__keep_reason(status, plan->lt_reason);
 }
 
 static gemmepi_status gemmepi__try_split(gemmepi_plan *plan, int bare) {
-    gemmepi_status status = gemmepi__split_build(plan->context, &plan->problem, bare, &plan->split);
-    plan->workspace_size = gemmepi__split_workspace(&plan->split);
-    plan->route = GEMMEPI_ROUTE_SPLIT;
+    gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_SPLIT);
+    if (!status && plan->problem.k)
+        status = gemmepi__open_lt(plan->context);
+    if (!status) {
+        status = gemmepi__split_build(plan->context, &plan->problem, bare, &plan->split);
+        plan->workspace_size = gemmepi__split_workspace(&plan->split);
+        plan->route = GEMMEPI_ROUTE_SPLIT;
+    }
     return gemmepi__keep_reason(status, plan->split_reason);
 }
 
+/* applied: for runs whose alpha is 1 and which have no C. */
+static gemmepi_status gemmepi__try_fused(gemmepi_plan *plan, int applied) {
+    gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_FUSED);
+    if (!status) {
+        status = gemmepi__fused_build(plan->context, &plan->problem, applied, &plan->fused);
+        plan->workspace_size = 0;
+        plan->route = GEMMEPI_ROUTE_FUSED;
+    }
+    return gemmepi__keep_reason(status, plan->fused_reason);
+}
+
 static gemmepi_status gemmepi__try_plain(gemmepi_plan *plan) {
-    gemmepi_status status = gemmepi__plain_build(plan->context, &plan->problem, &plan->plain);
-    plan->workspace_size = gemmepi__plain_workspace(&plan->plain);
-    plan->route = GEMMEPI_ROUTE_PLAIN;
+    gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_PLAIN);
+    if (!status) {
+        status = gemmepi__plain_build(plan->context, &plan->problem, &plan->plain);
+        plan->workspace_size = gemmepi__plain_workspace(&plan->plain);
+        plan->route = GEMMEPI_ROUTE_PLAIN;
+    }
     return status;
 }
 
-/* The first route that runs the problem; those before have left their reasons. refused: the plan, if any, that cuBLASLt
-   refused when it ran; what it refused with its own epilogue may go bare. */
-static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, const gemmepi_plan *refused) {
+/* lt, or what stands for it. refused: the plan, if any, that cuBLASLt refused when it ran; what it refused with its own
+   epilogue may go bare. */
+static gemmepi_status gemmepi__try_cublaslt(gemmepi_plan *plan, const gemmepi_plan *refused) {
     int goes_bare = refused && (refused->route == GEMMEPI_ROUTE_LT || !refused->split.bare);
-    char reason[GEMMEPI__REASON_SIZE];
-    gemmepi_status status = plan->problem.k ? gemmepi__open_lt(plan->context) : GEMMEPI_OK;
-    if (status)
-        return status;
-    status = refused ? GEMMEPI_UNSUPPORTED : gemmepi__try_lt(plan);
+    gemmepi_status status = refused ? GEMMEPI_UNSUPPORTED : gemmepi__try_lt(plan);
     if (status == GEMMEPI_UNSUPPORTED && (!refused || goes_bare))
         status = gemmepi__try_split(plan, goes_bare);
+    return status;
+}
+
+/* The route of the least estimate that runs the problem; those tried before have left their reasons. instead_of: the plan, if
+   any, that cannot do a run, or cannot any more. */
+static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, const gemmepi_plan *instead_of) {
+    int was_fused = instead_of && instead_of->route == GEMMEPI_ROUTE_FUSED;
+    int applied = !was_fused && !(plan->problem.flags & GEMMEPI_DEVICE_SCALARS), fused_first;
+    const gemmepi_plan *refused = was_fused ? NULL : instead_of;
+    gemmepi_status status = GEMMEPI_UNSUPPORTED;
+    char reason[GEMMEPI__REASON_SIZE];
+    gemmepi__estimate_routes(plan->context, &plan->problem, &plan->estimates);
+    fused_first = was_fused || (!refused && gemmepi__fused_is_least(&plan->estimates));
+    if (fused_first)
+        status = gemmepi__try_fused(plan, applied);
+    if (status == GEMMEPI_UNSUPPORTED)
+        status = gemmepi__try_cublaslt(plan, refused);
+    if (status == GEMMEPI_UNSUPPORTED && !fused_first)
+        status = gemmepi__try_fused(plan, applied);
     if (status == GEMMEPI_UNSUPPORTED)
         status = gemmepi__try_plain(plan);
     if (gemmepi__keep_reason(status, reason) != GEMMEPI_UNSUPPORTED)
         return status;
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no route runs this problem. lt: %s. split: %s. plain: %s",
-                         plan->lt_reason, plan->split_reason, reason);
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                         "no route runs this problem. fused: %s. lt: %s. split: %s. plain: %s",
+                         plan->fused_reason, plan->lt_reason, plan->split_reason, reason);
 }
 
 /* The context's device: the primary context current, one build at a time. */
-static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, const gemmepi_plan *refused) {
+static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, const gemmepi_plan *instead_of) {
     gemmepi_context *context = plan->context;
     gemmepi__entry entry;
     gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
     gemmepi__lock(&context->build_lock);
-    status = gemmepi__choose_route(plan, refused);
+    status = gemmepi__choose_route(plan, instead_of);
     gemmepi__unlock(&context->build_lock);
     gemmepi__leave_relaxed(context, &entry);
     return status;
@@ -14681,6 +16109,8 @@ static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemm
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         return gemmepi__plain_run(plan->context, &plan->problem, &plan->plain, arguments, (char *)workspace,
                                   stream);
+    if (plan->route == GEMMEPI_ROUTE_FUSED)
+        return gemmepi__fused_run(plan->context, &plan->problem, &plan->fused, arguments, stream);
     call.alpha = arguments->alpha;
     call.beta = arguments->beta;
     call.a = pointers[GEMMEPI__A];
@@ -14732,9 +16162,11 @@ static gemmepi_status gemmepi__plan_next(const gemmepi_plan *plan, gemmepi__atom
     gemmepi_status status;
     if (!next)
         return GEMMEPI_OUT_OF_MEMORY;
+    memcpy(next->fused_reason, plan->fused_reason, sizeof next->fused_reason);
     memcpy(next->lt_reason, plan->lt_reason, sizeof next->lt_reason);
-    gemmepi__keep_reason(GEMMEPI_UNSUPPORTED,
-                         plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);
+    if (plan->route != GEMMEPI_ROUTE_FUSED)
+        gemmepi__keep_reason(GEMMEPI_UNSUPPORTED,
+                             plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);
     status = gemmepi__choose_on_device(next, plan);
     gemmepi__lock(&plan->context->lock);
     if (!status && !gemmepi__load_pointer(place)) {
@@ -14744,7 +16176,7 @@ static gemmepi_status gemmepi__plan_next(const gemmepi_plan *plan, gemmepi__atom
     gemmepi__unlock(&plan->context->lock);
     if (next)
         gemmepi__release_plan(next);
-    else
+    else if (plan->route != GEMMEPI_ROUTE_FUSED)
         gemmepi__say(&plan->context->log, GEMMEPI_LOG_WARNING,
                      "a product of m %lld, n %lld, k %lld takes another route %s: %s",
                      (long long)gemmepi__callers_m(&plan->problem),
@@ -14768,9 +16200,11 @@ static gemmepi_status gemmepi__launch_replacement(const gemmepi_plan *plan, cons
     return gemmepi__launch_in_block(plan, arguments, stream);
 }
 
-/* Why cuBLASLt's product of the plan is not for this run, or NULL. */
+/* Why the plan's kernel is not for this run, or NULL. */
 static const char *gemmepi__not_for_run(const gemmepi_plan *plan, const gemmepi__arguments *arguments) {
     gemmepi__lt_call call;
+    if (plan->route == GEMMEPI_ROUTE_FUSED)
+        return gemmepi__fused_suits(&plan->fused, arguments) ? NULL : "alpha 1 and no C are compiled in";
     if (plan->route != GEMMEPI_ROUTE_LT && (plan->route != GEMMEPI_ROUTE_SPLIT || plan->split.bare))
         return NULL;
     call.alpha = arguments->alpha;
@@ -14944,6 +16378,10 @@ static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_deta
     else if (plan->route == GEMMEPI_ROUTE_PLAIN) {
         snprintf(details->kernel, sizeof details->kernel, "gemmepi_plain");
         details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;
+    } else if (plan->route == GEMMEPI_ROUTE_FUSED) {
+        snprintf(details->kernel, sizeof details->kernel, "gemmepi_fused");
+        details->tile_m = plan->fused.shape.tile_m;
+        details->tile_n = plan->fused.shape.tile_n;
     } else if (plan->route == GEMMEPI_ROUTE_HOST)
         snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_product");
 #ifndef GEMMEPI_NO_HOST
@@ -14970,6 +16408,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
         details->launches = gemmepi__split_launches(&plan->split, &plan->problem);
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         details->launches = gemmepi__plain_launches(&plan->plain, &plan->problem);
+    if (plan->route == GEMMEPI_ROUTE_FUSED)
+        details->launches = 1 + gemmepi__amax_count(&plan->problem);
     details->workspace_size = plan->workspace_size;
     details->compute = (gemmepi_compute)plan->problem.compute;
     details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
@@ -15045,6 +16485,41 @@ static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi_plan *plan
     gemmepi__explain_sums(text, &plan->plain.sums);
 }
 
+static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan) {
+    const gemmepi__fused *fused = &plan->fused;
+    const gemmepi__fused_shape *shape = &fused->shape;
+    const char *rule = gemmepi__lt_rule(&plan->problem);
+    gemmepi__append(text, "  gemmepi_fused: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
+                    fused->launch.blocks, shape->tile_m, shape->tile_n,
+                    shape->ping_pong ? " by two warpgroups in turns" : "", fused->stages);
+    if (shape->split > 1)
+        gemmepi__append(text, "each by %d blocks that divide k\n", shape->split);
+    else
+        gemmepi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
+    if (fused->applied)
+        gemmepi__append(text,
+                        "  runs with alpha or C have a kernel of their own, built in the first of them\n");
+    gemmepi__append(text, "  not lt: %s\n  not split, not plain: fused does it in one kernel\n",
+                    plan->lt_reason[0] ? plan->lt_reason
+                    : rule             ? rule
+                                       : "its estimate is not less");
+}
+
+static const char *gemmepi__why_not_fused(const gemmepi_plan *plan) {
+    const char *rule = gemmepi__fused_rule(plan->context, &plan->problem);
+    return plan->fused_reason[0] ? plan->fused_reason : rule ? rule : "its estimate is not less";
+}
+
+/* What the choice was made by. */
+static void gemmepi__explain_estimates(gemmepi__text *text, const gemmepi__estimates *estimates) {
+    if (estimates->fused <= 0)
+        return;
+    gemmepi__append(text, "  estimates: fused %.1f us", estimates->fused);
+    if (estimates->lt > 0)
+        gemmepi__append(text, ", lt %.1f us", estimates->lt);
+    gemmepi__append(text, ", split %.1f us\n", estimates->split);
+}
+
 static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *plan) {
     gemmepi_plan_details details;
     gemmepi_plan_info(plan, &details);
@@ -15062,6 +16537,9 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
     case GEMMEPI_ROUTE_LT:
         gemmepi__append(text, "  %s\n  not split, not plain: lt does it in one kernel\n", details.kernel);
         break;
+    case GEMMEPI_ROUTE_FUSED:
+        gemmepi__explain_fused(text, plan);
+        break;
     case GEMMEPI_ROUTE_PLAIN:
         gemmepi__explain_plain(text, plan);
         gemmepi__append(text, "  not lt: %s\n  not split: %s\n", plan->lt_reason, plan->split_reason);
@@ -15072,6 +16550,10 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
                         plan->split.has_product ? "slower than cuBLASLt's product" : "there is no product");
         break;
     }
+    if (plan->route == GEMMEPI_ROUTE_LT || plan->route == GEMMEPI_ROUTE_SPLIT ||
+        plan->route == GEMMEPI_ROUTE_PLAIN)
+        gemmepi__append(text, "  not fused: %s\n", gemmepi__why_not_fused(plan));
+    gemmepi__explain_estimates(text, &plan->estimates);
     if (plan->route != GEMMEPI_ROUTE_EMPTY && plan->route != GEMMEPI_ROUTE_HOST)
         gemmepi__append(text, "  not host: the context runs on a GPU\n");
 }

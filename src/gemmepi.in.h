@@ -65,6 +65,8 @@
 #include "gemm/lt.h"
 #include "gemm/split.h"
 #include "gemm/plain.h"
+#include "gemm/fused.h"
+#include "gemm/estimate.h"
 #include "gemm/plan.h"
 #include "gemm/explain.h"
 #include "linear/layer.h"

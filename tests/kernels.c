@@ -1,4 +1,4 @@
-/* kernels [--jobs N] FOLDER: compiles a representative set of specialisations of every kernel family, with the NVRTC of
+/* kernels [--jobs N] [--only FAMILY] FOLDER: compiles a representative set of specialisations of every kernel family, with the NVRTC of
    this machine and the library's own code, for every architecture that the family is for, into FOLDER/NAME.ARCH.cubin.
    Needs no GPU.
 
@@ -35,6 +35,7 @@ static const family elementwise = {"elementwise", "elementwise.cu", 0, NULL, 0};
 static const family sum = {"sum", "sum.cu", 0, NULL, 0};
 static const family scaled = {"scaled", "scaled.cu", 0, NULL, 0};
 static const family plain = {"plain", "gemm_plain.cu", 0, NULL, 0};
+static const family fused = {"fused", "gemm_sm90.cu", 0, "sm_90a", 90};
 /* a family for one chip or from one on: {"gemm_sm90", "gemm_sm90.cu", 0, "sm_90a", 90}, {"gemm_sm80", .., 80, NULL, 0} */
 
 /* One cubin. */
@@ -75,9 +76,13 @@ static int leaves_out(int i) {
 }
 
 /* The specialisation for what its family is for. */
+static const char *only = ""; /* a family's name; "": all */
+
 static void add(const family *of, const char *name, const char *prologue) {
     char target[16];
     int i;
+    if (only[0] && strcmp(only, of->name) != 0)
+        return;
     for (i = 0; i < arch_count; i++) {
         if (leaves_out(i))
             continue;
@@ -565,11 +570,69 @@ static void add_gradient_passes(void) {
     add_gradient_pass(GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_NONE | GEMMEPI_BGRAD, 1);
 }
 
+/* Nothing where the shape does not take it. */
+static void add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
+                      int layout, int applied) {
+    gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
+    const gemmepi__fused_shape *cut = &gemmepi__fused_shapes[shape];
+    gemmepi__problem problem;
+    gemmepi__fused fused_kernel;
+    char name[160], prologue[2048];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    desc.a.transposed = layout & 1;
+    desc.b.transposed = layout >> 1;
+    desc.k = 2048; /* enough to be divided */
+    append_dtype(&text, operands);
+    append_results(&text, &desc);
+    gemmepi__append(&text, "_shape_%d_layout_%d%s", shape, layout, applied ? "" : "_scaled");
+    normalise(&desc, name, &problem);
+    if (!gemmepi__shape_takes(&problem, cut, applied))
+        return;
+    memset(&fused_kernel, 0, sizeof fused_kernel);
+    gemmepi__cut_up(&problem, cut, applied, &fused_kernel);
+    gemmepi__append_fused_defines(&defines, &problem, &fused_kernel);
+    add(&fused, name, prologue);
+}
+
+/* Every shape in every layout, and every activation in some shape; lean shapes, which have few registers to spare, with all
+   that they take. */
+static void list_fused(void) {
+    uint32_t activation;
+    int shape, layout, shapes = (int)GEMMEPI__COUNT(gemmepi__fused_shapes);
+    everything = 1;
+    for (shape = 0; shape < shapes; shape++)
+        for (layout = 0; layout < 4; layout++) {
+            gemmepi_dtype type = shape & 1 ? GEMMEPI_F16 : GEMMEPI_BF16;
+            int gated = !gemmepi__fused_shapes[shape].lean && !(layout & 1);
+            add_fused(type, GEMMEPI_DTYPE_DEFAULT,
+                      GEMMEPI_SILU | GEMMEPI_BIAS | (gated ? GEMMEPI_GATED : GEMMEPI_NONE), shape, layout, 1);
+            add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX, shape, layout,
+                      layout & 1);
+        }
+    for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
+        layout = (int)activation % 4;
+        for (shape = 0; shape < shapes; shape++)
+            if (gemmepi__fused_shapes[shape].lean)
+                add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | GEMMEPI_BIAS, shape, layout, 1);
+        shape = (int)activation % shapes;
+        add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
+                  activation | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL, shape, layout, 0);
+        add_fused(GEMMEPI_F16, GEMMEPI_F32, activation | GEMMEPI_GATED | GEMMEPI_AUX, (shape + 3) % shapes,
+                  layout, 1);
+        add_fused(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, activation | GEMMEPI_GATED | GEMMEPI_AUX | GEMMEPI_BIAS,
+                  (shape + 5) % shapes, layout, 0);
+        add_fused(GEMMEPI_BF16, GEMMEPI_F32, activation, (shape + 6) % shapes, layout, 1);
+        add_fused(GEMMEPI_BF16, GEMMEPI_E4M3, activation | GEMMEPI_BIAS, (shape + 4) % shapes, layout, 0);
+    }
+}
+
 static void list_kernels(void) {
     static const gemmepi_epilogue few[] = {GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
                                            GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
                                            GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL};
     uint32_t activation, i;
+    list_fused();
     everything = 1;
     for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
         gemmepi_epilogue forward = activation | GEMMEPI_BIAS | GEMMEPI_AUX;
@@ -839,11 +902,13 @@ int main(int argc, char **argv) {
     for (i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--jobs") == 0 && i + 1 < argc)
             jobs = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+            only = argv[++i];
         else
             folder = argv[i];
     }
     if (!folder || jobs < 1) {
-        printf("usage: kernels [--jobs N] FOLDER\n");
+        printf("usage: kernels [--jobs N] [--only FAMILY] FOLDER\n");
         return 1;
     }
     memset(&loader, 0, sizeof loader);

@@ -1,4 +1,4 @@
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.4.0, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.5.0, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -50,12 +50,20 @@
    (gemmepi_plan_matmul), reserves its workspace (gemmepi_prepare) and runs it (gemmepi_plan_run) at the price of the
    launches alone. gemmepi_explain says in words which route a plan takes and why not another:
 
+       fused  a kernel of ours with the epilogue inside, on Hopper (compute capability 9.0): BF16 and F16 operands, any
+              forward epilogue, results of any type
        lt     cuBLASLt runs product and epilogue in one kernel, where its result keeps the promises below
        split  a cuBLASLt product into the type of its sums, then one pass of ours, compiled for exactly this epilogue;
               sums of bias_grad take one or two launches more. Operands that cuBLASLt does not multiply as they are (fp8 in
               other layouts or sizes, mixed types) are converted first, without loss: to the smallest type that holds both
-       plain  a kernel of ours for whatever the two above do not take: no fast one, but any types, layouts and scales
+       plain  a kernel of ours for whatever those above do not take: no fast one, but any types, layouts and scales
        host   plain C
+
+   Of fused, lt and split the one of the least estimate is taken; gemmepi_explain shows the estimates, and config.routes leaves
+   routes out. fused wants what TMA loads: a and b at multiples of 16 bytes, their pointers, leading dimensions and batch
+   strides, and the second half of a gated b (where b is not transposed). d and aux may lie anywhere, and are fast where they
+   do so too and n is a multiple of 8. Its kernel is compiled for alpha 1 and no c: runs with others have one of their own,
+   compiled in the first of them. Its launch may begin before the one ahead of it in the stream has ended, and waits itself.
 
    A plan asks the loaded cuBLASLt what it takes, there is no table of versions. Where cuBLASLt refuses a run all the same,
    the next route takes over for good, and the log says so.
@@ -174,13 +182,14 @@
 
    WHAT IT DOES NOT DO (yet)
 
-   - no fast kernels of ours for the product itself: gates and most activations are a pass behind cuBLASLt's
+   - kernels of ours with the epilogue inside are for Hopper and forward: elsewhere gates, most activations and all gradients
+     are a pass behind cuBLASLt's product
    - no tuning: cuBLASLt's first answer that keeps the promises is taken
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
    - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the
      operands that it converts, BGRAD's partial sums, and what cuBLASLt asks for
      besides (32 MiB at most)
-   - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the routes split and plain
+   - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the routes fused, split and plain
      and for element-wise operations, NVRTC 12 or later
 
    OPTIONS, defined before the implementation (and, GEMMEPI_STATIC and GEMMEPI_API, before every inclusion)

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  4
+#define GEMMEPI_VERSION_MINOR  5
 #define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.4.0"
+#define GEMMEPI_VERSION_STRING "0.5.0"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
    (m, n, k, batch) has no default: zero is an empty size. */
@@ -88,6 +88,7 @@ typedef struct gemmepi_config {
         *cache_path;   /* folder for compiled kernels; NULL: gemmepi/ in the user's cache folder; "": none.
                                Made with mode 0700; one that others own or can write is not used (the log says) */
     size_t cache_size; /* bound on the cache folder in bytes; 0: 256 MiB                             */
+    unsigned routes;   /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all    */
 } gemmepi_config;
 
 /* >>problems */
@@ -488,7 +489,8 @@ typedef enum gemmepi_route {
     GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout                              */
     GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, beside one of those or alone */
     GEMMEPI_ROUTE_SCALED = 8,     /* casts with scales of rows or blocks                            */
-    GEMMEPI_ROUTE_LINEAR = 9      /* a layer's backward: products and passes, each with a route of its own */
+    GEMMEPI_ROUTE_LINEAR = 9,     /* a layer's backward: products and passes, each with a route of its own */
+    GEMMEPI_ROUTE_FUSED = 10      /* product and epilogue in one kernel of ours                         */
 } gemmepi_route;
 
 typedef struct gemmepi_plan_details {

@@ -13,6 +13,25 @@ typedef struct gemmepi__cu_context_opaque *gemmepi__cu_context;
 typedef struct gemmepi__cu_module_opaque *gemmepi__cu_module;
 typedef struct gemmepi__cu_function_opaque *gemmepi__cu_function;
 
+/* A CUtensorMap, which wants to lie at a multiple of 64. */
+typedef struct gemmepi__cu_tensor_map {
+    uint64_t words[16];
+} gemmepi__cu_tensor_map;
+
+/* A CUlaunchAttribute: what it says comes first in `value`. */
+typedef struct gemmepi__cu_launch_attribute {
+    int id;
+    char pad[4];
+    uint64_t value[8];
+} gemmepi__cu_launch_attribute;
+
+typedef struct gemmepi__cu_launch_config {
+    unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_size;
+    gemmepi__cu_stream stream;
+    gemmepi__cu_launch_attribute *attributes;
+    unsigned attribute_count;
+} gemmepi__cu_launch_config;
+
 /* CUDA's name, value; ours has GEMMEPI__ before it */
 #define GEMMEPI__DRIVER_CONSTANTS(X)                             \
     X(CUDA_SUCCESS, 0)                                           \
@@ -36,6 +55,14 @@ typedef struct gemmepi__cu_function_opaque *gemmepi__cu_function;
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)          \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)          \
     X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97) \
+    X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)        \
+    X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6)                        \
+    X(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 9)                       \
+    X(CU_TENSOR_MAP_INTERLEAVE_NONE, 0)                          \
+    X(CU_TENSOR_MAP_SWIZZLE_128B, 3)                             \
+    X(CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 3)                     \
+    X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0)                      \
+    X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)  \
     X(CU_STREAM_DEFAULT, 0)                                      \
     X(CU_STREAM_NON_BLOCKING, 1)                                 \
     X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)                         \
@@ -92,10 +119,21 @@ enum {
     X(module_unload, cuModuleUnload, gemmepi__cu_result, (gemmepi__cu_module module))                      \
     X(module_get_function, cuModuleGetFunction, gemmepi__cu_result,                                        \
       (gemmepi__cu_function * function, gemmepi__cu_module module, const char *name))                      \
+    X(func_set_attribute, cuFuncSetAttribute, gemmepi__cu_result,                                          \
+      (gemmepi__cu_function function, int attribute, int value))                                           \
+    X(tensor_map_encode_tiled, cuTensorMapEncodeTiled, gemmepi__cu_result,                                 \
+      (gemmepi__cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *extents,      \
+       const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,   \
+       int promotion, int fill))                                                                           \
+    X(tensor_map_replace_address, cuTensorMapReplaceAddress, gemmepi__cu_result,                           \
+      (gemmepi__cu_tensor_map * map, void *address))                                                       \
     X(launch_kernel, cuLaunchKernel, gemmepi__cu_result,                                                   \
       (gemmepi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
        unsigned block_y, unsigned block_z, unsigned shared_size, gemmepi__cu_stream stream,                \
        void **parameters, void **extra))                                                                   \
+    X(launch_kernel_ex, cuLaunchKernelEx, gemmepi__cu_result,                                              \
+      (const gemmepi__cu_launch_config *config, gemmepi__cu_function function, void **parameters,          \
+       void **extra))                                                                                      \
     X(get_error_name, cuGetErrorName, gemmepi__cu_result, (gemmepi__cu_result error, const char **name))   \
     X(get_error_string, cuGetErrorString, gemmepi__cu_result, (gemmepi__cu_result error, const char **text))
 

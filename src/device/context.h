@@ -23,6 +23,7 @@ struct gemmepi_context {
     int ordinal;
     int arch; /* 90 for compute capability 9.0 */
     int multiprocessors;
+    unsigned routes; /* config.routes */
     char name[128];
     gemmepi__cu_deviceptr ones; /* F32 1 and 1: the scalars of D += A B where they are to lie on the device */
 
@@ -218,6 +219,10 @@ static gemmepi_status gemmepi__open_any(gemmepi_context *context, int wanted) {
 #endif
 }
 
+#define GEMMEPI__PRODUCT_ROUTES                                                       \
+    (1u << GEMMEPI_ROUTE_LT | 1u << GEMMEPI_ROUTE_SPLIT | 1u << GEMMEPI_ROUTE_PLAIN | \
+     1u << GEMMEPI_ROUTE_FUSED)
+
 static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
     if (config->device < GEMMEPI_DEVICE_HOST)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -227,6 +232,12 @@ static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT, "config.allocator has %s without %s; both or neither are set",
             config->allocator.alloc ? "alloc" : "free", config->allocator.alloc ? "free" : "alloc");
+    if (config->routes & ~GEMMEPI__PRODUCT_ROUTES)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "config.routes is 0x%x; accepted are 0 and the bits 1 << GEMMEPI_ROUTE_LT, SPLIT, "
+            "PLAIN and FUSED",
+            config->routes);
     return GEMMEPI_OK;
 }
 
@@ -248,6 +259,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     if (!context)
         return GEMMEPI_OUT_OF_MEMORY;
     context->allocator = allocator;
+    context->routes = config->routes;
     context->log.function = config->log;
     context->log.user = config->log_user;
     context->loader.log = &context->log;

@@ -5,8 +5,8 @@
 #include "context.h"
 
 /* By gemmepi_route. */
-static const char *const gemmepi__route_names[] = {"empty",      "lt",      "split", "host",   "plain",
-                                                   "contiguous", "strided", "sum",   "scaled", "linear"};
+static const char *const gemmepi__route_names[] = {
+    "empty", "lt", "split", "host", "plain", "contiguous", "strided", "sum", "scaled", "linear", "fused"};
 
 /* A plan counts its references: one of who made it, one of the cache that keeps it, one of each call under way. */
 typedef struct gemmepi__kept {

@@ -27,6 +27,11 @@ typedef struct gemmepi__compiler {
 
 #define GEMMEPI__KERNEL_KEY_SIZE 2048
 
+/* A kernel for one chip alone, by its file's name, uses what only that chip's own target has. */
+static const char *gemmepi__target_suffix(const char *file) {
+    return strstr(file, "_sm90") ? "a" : "";
+}
+
 static void gemmepi__digest_sources(char hex[GEMMEPI__SHA256_HEX_SIZE]) {
     const gemmepi__source *source;
     const char *const *part;
@@ -128,7 +133,7 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
     gemmepi__target target;
     gemmepi__image image;
     gemmepi_status status;
-    memcpy(target.name, compiler->target, sizeof target.name);
+    snprintf(target.name, sizeof target.name, "%.20s%s", compiler->target, gemmepi__target_suffix(file));
     target.is_ptx = compiler->is_ptx;
     gemmepi__unlock(&context->build_lock);
     status = gemmepi__compile(&context->nvrtc, &context->allocator, file, prologue, &target, &image, NULL);

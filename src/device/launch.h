@@ -7,6 +7,8 @@
 typedef struct gemmepi__launch {
     gemmepi__cu_function function; /* NULL: nothing to launch */
     unsigned blocks, threads_x, threads_y;
+    unsigned shared; /* bytes of dynamic shared memory */
+    int overlaps;    /* the kernel waits itself for what is ahead of it in the stream */
 } gemmepi__launch;
 
 static int64_t gemmepi__divide_up(int64_t x, int64_t y) {
@@ -17,13 +19,40 @@ static size_t gemmepi__round_up(size_t x, size_t unit) {
     return (x + unit - 1) / unit * unit;
 }
 
+/* From CUDA 12.3 on a captured launch may overlap, too. */
+#define GEMMEPI__GRAPHS_KEEP_OVERLAPS 12030
+
+/* The launch may begin before the one ahead of it in the stream has ended. */
+static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context,
+                                                  const gemmepi__launch *launch, void **list,
+                                                  const char *what, gemmepi_stream stream) {
+    gemmepi__cu_launch_attribute attribute;
+    gemmepi__cu_launch_config config;
+    int allowed = 1, result;
+    memset(&attribute, 0, sizeof attribute);
+    attribute.id = GEMMEPI__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    memcpy(attribute.value, &allowed, sizeof allowed);
+    config.grid_x = launch->blocks;
+    config.block_x = launch->threads_x;
+    config.block_y = launch->threads_y;
+    config.grid_y = config.grid_z = config.block_z = 1;
+    config.shared_size = launch->shared;
+    config.stream = stream;
+    config.attributes = &attribute;
+    config.attribute_count = 1;
+    result = context->driver.launch_kernel_ex(&config, launch->function, list, NULL);
+    return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
+}
+
 static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, const gemmepi__launch *launch,
                                              void *params, const char *what, gemmepi_stream stream) {
     void *list[1];
     int result;
     list[0] = params;
+    if (launch->overlaps && context->driver.version >= GEMMEPI__GRAPHS_KEEP_OVERLAPS)
+        return gemmepi__launch_overlapping(context, launch, list, what, stream);
     result = context->driver.launch_kernel(launch->function, launch->blocks, 1, 1, launch->threads_x,
-                                           launch->threads_y, 1, 0, stream, list, NULL);
+                                           launch->threads_y, 1, launch->shared, stream, list, NULL);
     return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
 }
 

@@ -17,6 +17,10 @@ static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_deta
     else if (plan->route == GEMMEPI_ROUTE_PLAIN) {
         snprintf(details->kernel, sizeof details->kernel, "gemmepi_plain");
         details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;
+    } else if (plan->route == GEMMEPI_ROUTE_FUSED) {
+        snprintf(details->kernel, sizeof details->kernel, "gemmepi_fused");
+        details->tile_m = plan->fused.shape.tile_m;
+        details->tile_n = plan->fused.shape.tile_n;
     } else if (plan->route == GEMMEPI_ROUTE_HOST)
         snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_product");
 #ifndef GEMMEPI_NO_HOST
@@ -43,6 +47,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
         details->launches = gemmepi__split_launches(&plan->split, &plan->problem);
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         details->launches = gemmepi__plain_launches(&plan->plain, &plan->problem);
+    if (plan->route == GEMMEPI_ROUTE_FUSED)
+        details->launches = 1 + gemmepi__amax_count(&plan->problem);
     details->workspace_size = plan->workspace_size;
     details->compute = (gemmepi_compute)plan->problem.compute;
     details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
@@ -118,6 +124,41 @@ static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi_plan *plan
     gemmepi__explain_sums(text, &plan->plain.sums);
 }
 
+static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan) {
+    const gemmepi__fused *fused = &plan->fused;
+    const gemmepi__fused_shape *shape = &fused->shape;
+    const char *rule = gemmepi__lt_rule(&plan->problem);
+    gemmepi__append(text, "  gemmepi_fused: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
+                    fused->launch.blocks, shape->tile_m, shape->tile_n,
+                    shape->ping_pong ? " by two warpgroups in turns" : "", fused->stages);
+    if (shape->split > 1)
+        gemmepi__append(text, "each by %d blocks that divide k\n", shape->split);
+    else
+        gemmepi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
+    if (fused->applied)
+        gemmepi__append(text,
+                        "  runs with alpha or C have a kernel of their own, built in the first of them\n");
+    gemmepi__append(text, "  not lt: %s\n  not split, not plain: fused does it in one kernel\n",
+                    plan->lt_reason[0] ? plan->lt_reason
+                    : rule             ? rule
+                                       : "its estimate is not less");
+}
+
+static const char *gemmepi__why_not_fused(const gemmepi_plan *plan) {
+    const char *rule = gemmepi__fused_rule(plan->context, &plan->problem);
+    return plan->fused_reason[0] ? plan->fused_reason : rule ? rule : "its estimate is not less";
+}
+
+/* What the choice was made by. */
+static void gemmepi__explain_estimates(gemmepi__text *text, const gemmepi__estimates *estimates) {
+    if (estimates->fused <= 0)
+        return;
+    gemmepi__append(text, "  estimates: fused %.1f us", estimates->fused);
+    if (estimates->lt > 0)
+        gemmepi__append(text, ", lt %.1f us", estimates->lt);
+    gemmepi__append(text, ", split %.1f us\n", estimates->split);
+}
+
 static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *plan) {
     gemmepi_plan_details details;
     gemmepi_plan_info(plan, &details);
@@ -135,6 +176,9 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
     case GEMMEPI_ROUTE_LT:
         gemmepi__append(text, "  %s\n  not split, not plain: lt does it in one kernel\n", details.kernel);
         break;
+    case GEMMEPI_ROUTE_FUSED:
+        gemmepi__explain_fused(text, plan);
+        break;
     case GEMMEPI_ROUTE_PLAIN:
         gemmepi__explain_plain(text, plan);
         gemmepi__append(text, "  not lt: %s\n  not split: %s\n", plan->lt_reason, plan->split_reason);
@@ -145,6 +189,10 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
                         plan->split.has_product ? "slower than cuBLASLt's product" : "there is no product");
         break;
     }
+    if (plan->route == GEMMEPI_ROUTE_LT || plan->route == GEMMEPI_ROUTE_SPLIT ||
+        plan->route == GEMMEPI_ROUTE_PLAIN)
+        gemmepi__append(text, "  not fused: %s\n", gemmepi__why_not_fused(plan));
+    gemmepi__explain_estimates(text, &plan->estimates);
     if (plan->route != GEMMEPI_ROUTE_EMPTY && plan->route != GEMMEPI_ROUTE_HOST)
         gemmepi__append(text, "  not host: the context runs on a GPU\n");
 }

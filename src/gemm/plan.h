@@ -7,6 +7,7 @@
 #ifndef GEMMEPI_NO_HOST
 #include "../host/product.h"
 #endif
+#include "estimate.h"
 #include "plain.h"
 #include "split.h"
 
@@ -20,13 +21,17 @@ struct gemmepi_plan {
     gemmepi__lt_product lt;                  /* of the route lt */
     gemmepi__split split;                    /* of the route split */
     gemmepi__plain plain;                    /* of the route plain */
+    gemmepi__fused fused;                    /* of the route fused */
+    char fused_reason[GEMMEPI__REASON_SIZE]; /* why not fused */
     char lt_reason[GEMMEPI__REASON_SIZE];    /* why not lt */
     char split_reason[GEMMEPI__REASON_SIZE]; /* why not split */
+    gemmepi__estimates estimates;
     /* The plan that runs in place of this one once cuBLASLt has refused it: a field of its own plan, reached by a pointer
        because users hold plans as const. */
     gemmepi__atomic_pointer replacement;
     gemmepi__atomic_pointer *replacement_place;
-    /* Likewise the plan for those runs alone that cuBLASLt would round twice: D = alpha A B + D. */
+    /* Likewise the plan for those runs alone that this one's kernel cannot do: cuBLASLt would round D = alpha A B + D twice,
+       or alpha 1 and no C are compiled in. */
     gemmepi__atomic_pointer scaled;
     gemmepi__atomic_pointer *scaled_place;
     gemmepi__kept kept;
@@ -41,62 +46,106 @@ static gemmepi_status gemmepi__keep_reason(gemmepi_status status, char *reason) 
     return status;
 }
 
+/* GEMMEPI_UNSUPPORTED where config.routes leaves a route out. */
+static gemmepi_status gemmepi__check_route(const gemmepi_plan *plan, gemmepi_route route) {
+    if (plan->context->routes && !(plan->context->routes >> route & 1))
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "config.routes leaves it out");
+    return GEMMEPI_OK;
+}
+
 static gemmepi_status gemmepi__try_lt(gemmepi_plan *plan) {
     const char *rule = gemmepi__lt_rule(&plan->problem);
-    gemmepi_status status;
-    if (rule)
+    gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_LT);
+    if (!status && rule)
         status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
-    else
-        status =
-            gemmepi__lt_build(plan->context, &plan->problem, GEMMEPI__LT_WHOLE,
-                              &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
+    if (!status)
+        status = gemmepi__open_lt(plan->context);
+    if (status)
+        return gemmepi__keep_reason(status, plan->lt_reason);
+    status = gemmepi__lt_build(plan->context, &plan->problem, GEMMEPI__LT_WHOLE,
+                               &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
     plan->workspace_size = plan->lt.workspace_size;
     plan->route = GEMMEPI_ROUTE_LT;
     return gemmepi__keep_reason(status, plan->lt_reason);
 }
 
 static gemmepi_status gemmepi__try_split(gemmepi_plan *plan, int bare) {
-    gemmepi_status status = gemmepi__split_build(plan->context, &plan->problem, bare, &plan->split);
-    plan->workspace_size = gemmepi__split_workspace(&plan->split);
-    plan->route = GEMMEPI_ROUTE_SPLIT;
+    gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_SPLIT);
+    if (!status && plan->problem.k)
+        status = gemmepi__open_lt(plan->context);
+    if (!status) {
+        status = gemmepi__split_build(plan->context, &plan->problem, bare, &plan->split);
+        plan->workspace_size = gemmepi__split_workspace(&plan->split);
+        plan->route = GEMMEPI_ROUTE_SPLIT;
+    }
     return gemmepi__keep_reason(status, plan->split_reason);
 }
 
+/* applied: for runs whose alpha is 1 and which have no C. */
+static gemmepi_status gemmepi__try_fused(gemmepi_plan *plan, int applied) {
+    gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_FUSED);
+    if (!status) {
+        status = gemmepi__fused_build(plan->context, &plan->problem, applied, &plan->fused);
+        plan->workspace_size = 0;
+        plan->route = GEMMEPI_ROUTE_FUSED;
+    }
+    return gemmepi__keep_reason(status, plan->fused_reason);
+}
+
 static gemmepi_status gemmepi__try_plain(gemmepi_plan *plan) {
-    gemmepi_status status = gemmepi__plain_build(plan->context, &plan->problem, &plan->plain);
-    plan->workspace_size = gemmepi__plain_workspace(&plan->plain);
-    plan->route = GEMMEPI_ROUTE_PLAIN;
+    gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_PLAIN);
+    if (!status) {
+        status = gemmepi__plain_build(plan->context, &plan->problem, &plan->plain);
+        plan->workspace_size = gemmepi__plain_workspace(&plan->plain);
+        plan->route = GEMMEPI_ROUTE_PLAIN;
+    }
     return status;
 }
 
-/* The first route that runs the problem; those before have left their reasons. refused: the plan, if any, that cuBLASLt
-   refused when it ran; what it refused with its own epilogue may go bare. */
-static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, const gemmepi_plan *refused) {
+/* lt, or what stands for it. refused: the plan, if any, that cuBLASLt refused when it ran; what it refused with its own
+   epilogue may go bare. */
+static gemmepi_status gemmepi__try_cublaslt(gemmepi_plan *plan, const gemmepi_plan *refused) {
     int goes_bare = refused && (refused->route == GEMMEPI_ROUTE_LT || !refused->split.bare);
-    char reason[GEMMEPI__REASON_SIZE];
-    gemmepi_status status = plan->problem.k ? gemmepi__open_lt(plan->context) : GEMMEPI_OK;
-    if (status)
-        return status;
-    status = refused ? GEMMEPI_UNSUPPORTED : gemmepi__try_lt(plan);
+    gemmepi_status status = refused ? GEMMEPI_UNSUPPORTED : gemmepi__try_lt(plan);
     if (status == GEMMEPI_UNSUPPORTED && (!refused || goes_bare))
         status = gemmepi__try_split(plan, goes_bare);
+    return status;
+}
+
+/* The route of the least estimate that runs the problem; those tried before have left their reasons. instead_of: the plan, if
+   any, that cannot do a run, or cannot any more. */
+static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, const gemmepi_plan *instead_of) {
+    int was_fused = instead_of && instead_of->route == GEMMEPI_ROUTE_FUSED;
+    int applied = !was_fused && !(plan->problem.flags & GEMMEPI_DEVICE_SCALARS), fused_first;
+    const gemmepi_plan *refused = was_fused ? NULL : instead_of;
+    gemmepi_status status = GEMMEPI_UNSUPPORTED;
+    char reason[GEMMEPI__REASON_SIZE];
+    gemmepi__estimate_routes(plan->context, &plan->problem, &plan->estimates);
+    fused_first = was_fused || (!refused && gemmepi__fused_is_least(&plan->estimates));
+    if (fused_first)
+        status = gemmepi__try_fused(plan, applied);
+    if (status == GEMMEPI_UNSUPPORTED)
+        status = gemmepi__try_cublaslt(plan, refused);
+    if (status == GEMMEPI_UNSUPPORTED && !fused_first)
+        status = gemmepi__try_fused(plan, applied);
     if (status == GEMMEPI_UNSUPPORTED)
         status = gemmepi__try_plain(plan);
     if (gemmepi__keep_reason(status, reason) != GEMMEPI_UNSUPPORTED)
         return status;
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no route runs this problem. lt: %s. split: %s. plain: %s",
-                         plan->lt_reason, plan->split_reason, reason);
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                         "no route runs this problem. fused: %s. lt: %s. split: %s. plain: %s",
+                         plan->fused_reason, plan->lt_reason, plan->split_reason, reason);
 }
 
 /* The context's device: the primary context current, one build at a time. */
-static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, const gemmepi_plan *refused) {
+static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, const gemmepi_plan *instead_of) {
     gemmepi_context *context = plan->context;
     gemmepi__entry entry;
     gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
     gemmepi__lock(&context->build_lock);
-    status = gemmepi__choose_route(plan, refused);
+    status = gemmepi__choose_route(plan, instead_of);
     gemmepi__unlock(&context->build_lock);
     gemmepi__leave_relaxed(context, &entry);
     return status;
@@ -182,6 +231,8 @@ static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemm
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         return gemmepi__plain_run(plan->context, &plan->problem, &plan->plain, arguments, (char *)workspace,
                                   stream);
+    if (plan->route == GEMMEPI_ROUTE_FUSED)
+        return gemmepi__fused_run(plan->context, &plan->problem, &plan->fused, arguments, stream);
     call.alpha = arguments->alpha;
     call.beta = arguments->beta;
     call.a = pointers[GEMMEPI__A];
@@ -233,9 +284,11 @@ static gemmepi_status gemmepi__plan_next(const gemmepi_plan *plan, gemmepi__atom
     gemmepi_status status;
     if (!next)
         return GEMMEPI_OUT_OF_MEMORY;
+    memcpy(next->fused_reason, plan->fused_reason, sizeof next->fused_reason);
     memcpy(next->lt_reason, plan->lt_reason, sizeof next->lt_reason);
-    gemmepi__keep_reason(GEMMEPI_UNSUPPORTED,
-                         plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);
+    if (plan->route != GEMMEPI_ROUTE_FUSED)
+        gemmepi__keep_reason(GEMMEPI_UNSUPPORTED,
+                             plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);
     status = gemmepi__choose_on_device(next, plan);
     gemmepi__lock(&plan->context->lock);
     if (!status && !gemmepi__load_pointer(place)) {
@@ -245,7 +298,7 @@ static gemmepi_status gemmepi__plan_next(const gemmepi_plan *plan, gemmepi__atom
     gemmepi__unlock(&plan->context->lock);
     if (next)
         gemmepi__release_plan(next);
-    else
+    else if (plan->route != GEMMEPI_ROUTE_FUSED)
         gemmepi__say(&plan->context->log, GEMMEPI_LOG_WARNING,
                      "a product of m %lld, n %lld, k %lld takes another route %s: %s",
                      (long long)gemmepi__callers_m(&plan->problem),
@@ -269,9 +322,11 @@ static gemmepi_status gemmepi__launch_replacement(const gemmepi_plan *plan, cons
     return gemmepi__launch_in_block(plan, arguments, stream);
 }
 
-/* Why cuBLASLt's product of the plan is not for this run, or NULL. */
+/* Why the plan's kernel is not for this run, or NULL. */
 static const char *gemmepi__not_for_run(const gemmepi_plan *plan, const gemmepi__arguments *arguments) {
     gemmepi__lt_call call;
+    if (plan->route == GEMMEPI_ROUTE_FUSED)
+        return gemmepi__fused_suits(&plan->fused, arguments) ? NULL : "alpha 1 and no C are compiled in";
     if (plan->route != GEMMEPI_ROUTE_LT && (plan->route != GEMMEPI_ROUTE_SPLIT || plan->split.bare))
         return NULL;
     call.alpha = arguments->alpha;

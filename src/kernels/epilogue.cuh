@@ -5,6 +5,9 @@
 // stores, before scale_d. Which tensors, scales and which activation are compile-time constants, so that what is not
 // used costs nothing.
 //
+// The eight lie side by side, or SPREAD as wgmma leaves them: four pairs, eight columns apart. A row's four lanes then
+// have pairs side by side, together 32 columns, and every lane of the warp takes part; what does not exist has valid 0.
+//
 // GATED: v is two runs, of the same column of both halves, which lie p.n columns apart wherever a tensor has both. The
 // product has them (HALVES_IN 2), or the result (HALVES_OUT 2), or both.
 #pragma once
@@ -32,6 +35,15 @@
 #ifndef GEMMEPI_APPLIED
 #define GEMMEPI_APPLIED 0 // 1: alpha is 1 and there is no C, known beforehand
 #endif
+#ifndef GEMMEPI_WHOLE
+#define GEMMEPI_WHOLE 0 // 1: n is a multiple of eight, so that runs side by side exist whole or not at all
+#endif
+#ifndef GEMMEPI_SPREAD
+#define GEMMEPI_SPREAD 0
+#endif
+#ifndef GEMMEPI_STAGED
+#define GEMMEPI_STAGED 0 // SPREAD: what the epilogue leaves in shared memory for the kernel to store: bits 1 D, 2 AUX
+#endif
 
 typedef GEMMEPI_ACC Acc;
 
@@ -50,6 +62,10 @@ constexpr int HALVES_OUT = GATED && BACKWARD ? 2 : 1;
 constexpr int HALVES_SAVED = GATED && !UPSTREAM ? 2 : 1; // of the aux that BACKWARD reads
 constexpr bool AUX_IS_MASK = ACTIVATION == RELU && !GATED && !UPSTREAM;
 constexpr bool ALIGNED = GEMMEPI_ALIGNED;
+constexpr bool WHOLE = GEMMEPI_WHOLE;
+constexpr bool SPREAD = GEMMEPI_SPREAD;
+constexpr bool STAGES_D = (GEMMEPI_STAGED & 1) != 0;
+constexpr bool STAGES_AUX = (GEMMEPI_STAGED & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;
 constexpr bool SCALES_C = (GEMMEPI_SCALES & 1) != 0;
 constexpr bool SCALES_D = (GEMMEPI_SCALES & 2) != 0;
 constexpr bool SCALES_AUX = (GEMMEPI_SCALES & 4) != 0 && !AUX_IS_MASK;
@@ -80,37 +96,132 @@ __device__ inline long long offset(const gemmepi__kernel_matrix &x, long long it
     return item * x.stride + row * x.ld + column;
 }
 
+// Columns from a run's first to its i-th, which exists if these are fewer than `valid`.
+__device__ constexpr int place(int i) {
+    return SPREAD ? i / 2 * 8 + i % 2 : i;
+}
+__device__ inline int lane_of_row() {
+    return (int)threadIdx.x % 4;
+}
+
+// A run as it lies in memory.
+template <class T> struct Read {
+    Words<T, SPREAD ? 2 : RUN> at[SPREAD ? RUN / 2 : 1];
+};
+template <class T> __device__ inline Read<T> read(const T *from, int valid) {
+    Read<T> read = {};
+    if constexpr (SPREAD) {
+#pragma unroll
+        for (int i = 0; i < RUN; i += 2)
+            if (ALIGNED && valid > place(i + 1))
+                read.at[i / 2] = *reinterpret_cast<const Words<T, 2> *>(from + place(i));
+            else if (!(ALIGNED && WHOLE))
+                read.at[i / 2] = words_of(read_elements<2>(from + place(i), valid - place(i)));
+    } else {
+        read.at[0] = read_run<ALIGNED>(from, valid);
+    }
+    return read;
+}
+template <class T> __device__ inline void to_accs(const Read<T> &read, Acc (&values)[RUN]) {
+    if constexpr (SPREAD) {
+#pragma unroll
+        for (int i = 0; i < RUN; i += 2) {
+            Acc two[2];
+            run_to_acc(run_of(read.at[i / 2]), two);
+            values[i] = two[0];
+            values[i + 1] = two[1];
+        }
+    } else {
+        run_to_acc(run_of(read.at[0]), values);
+    }
+}
+
+template <class T> __device__ inline void store_at(T *to, int valid, const Acc (&values)[RUN]) {
+    if constexpr (SPREAD) {
+        Run<T> run = run_from_acc<T>(values);
+#pragma unroll
+        for (int i = 0; i < RUN; i += 2) {
+            Run<T, 2> pair = {run.at[i], run.at[i + 1]};
+            if (ALIGNED && valid > place(i + 1)) {
+                *reinterpret_cast<Words<T, 2> *>(to + place(i)) = words_of(pair);
+            } else {
+                if (valid > place(i))
+                    to[place(i)] = pair.at[0];
+                if (valid > place(i + 1))
+                    to[place(i + 1)] = pair.at[1];
+            }
+        }
+    } else {
+        store_run<ALIGNED>(to, valid, values);
+    }
+}
+
+// STAGED: eight rows and 32 columns of 16 bits to shared memory, by a warp. `to`: lane i's is the place of row i % 8,
+// columns i / 8 * 8 on. Values that do not exist go there too.
+template <class T> __device__ inline void stage_run(u32 to, const Acc (&values)[RUN]) {
+    static_assert(sizeof(T) == 2, "stmatrix takes 16 bits");
+    Words<T> words = words_of(run_from_acc<T>(values));
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words.at[0]),
+                 "r"(words.at[1]), "r"(words.at[2]), "r"(words.at[3])
+                 : "memory");
+}
+
 template <class T>
 __device__ inline void load(const gemmepi__kernel_matrix &x, long long item, long long row, long long column, int valid,
                             Acc (&values)[RUN]) {
-    load_run<ALIGNED>((const T *)x.data + offset(x, item, row, column), valid, values);
+    to_accs(read((const T *)x.data + offset(x, item, row, column), valid), values);
 }
 
-template <class T>
-__device__ inline void store(const gemmepi__kernel_matrix &x, long long item, long long row, long long column, int valid,
-                             const Acc (&values)[RUN]) {
-    store_run<ALIGNED>((T *)x.data + offset(x, item, row, column), valid, values);
+template <class T, bool Staged>
+__device__ inline void store(const gemmepi__kernel_matrix &x, u32 staged, long long item, long long row,
+                             long long column, int valid, const Acc (&values)[RUN]) {
+    if constexpr (Staged)
+        stage_run<T>(staged, values);
+    else
+        store_at((T *)x.data + offset(x, item, row, column), valid, values);
 }
 
-template <class T>
-__device__ inline void store_scaled(const gemmepi__kernel_matrix &x, Acc scale, long long item, long long row,
-                                    long long column, int valid, const Acc (&values)[RUN]) {
+template <class T, bool Staged>
+__device__ inline void store_scaled(const gemmepi__kernel_matrix &x, u32 staged, Acc scale, long long item,
+                                    long long row, long long column, int valid, const Acc (&values)[RUN]) {
     Acc scaled[RUN];
 #pragma unroll
     for (int i = 0; i < RUN; i++)
         scaled[i] = product(values[i], scale);
-    store<T>(x, item, row, column, valid, scaled);
+    store<T, Staged>(x, staged, item, row, column, valid, scaled);
 }
 
-// RELU's mask: offsets count bits, and column is a multiple of 8, so that a run is one byte. Bits past n stay.
+// RELU's mask: offsets count bits, and a run side by side begins at a multiple of 8, so that it is one byte. Bits past n
+// stay.
 __device__ inline void store_mask(const gemmepi__kernel_matrix &x, long long item, long long row, long long column,
                                   int valid, const Acc (&v)[RUN]) {
-    u8 *byte = (u8 *)x.data + offset(x, item, row, column) / 8;
-    u32 bits = 0, mine = (1u << valid) - 1;
+    u32 bits = 0;
 #pragma unroll
     for (int i = 0; i < RUN; i++)
-        bits |= (u32)(v[i] > 0) << i;
+        bits |= (u32)(v[i] > 0) << place(i);
+    if (SPREAD) { // those of 32 columns, of which each lane writes eight
+        int lane = lane_of_row();
+        bits <<= 2 * lane;
+        bits |= __shfl_xor_sync(0xffffffffu, bits, 1);
+        bits |= __shfl_xor_sync(0xffffffffu, bits, 2);
+        bits = bits >> 8 * lane & 0xff;
+        column += 6 * lane;
+        valid = existing(valid - 6 * lane);
+        if (valid <= 0)
+            return;
+    }
+    u8 *byte = (u8 *)x.data + offset(x, item, row, column) / 8;
+    u32 mine = (1u << valid) - 1;
     *byte = valid == RUN ? (u8)bits : (u8)((*byte & ~mine) | (bits & mine));
+}
+
+// Of those of a run that exist.
+__device__ inline void keep_largest_of_run(const Acc (&v)[RUN], int valid, Magnitude &largest) {
+    Acc existing[RUN];
+#pragma unroll
+    for (int i = 0; i < RUN; i++)
+        existing[i] = place(i) < valid ? v[i] : Acc(0);
+    keep_largest(existing, RUN, largest);
 }
 
 // >>the epilogue
@@ -121,6 +232,7 @@ struct Epilogue_state {
     Acc scale_c, scale_d, scale_aux, scale_residual;
     Acc column_factors[HALVES_IN][RUN]; // alpha with the scales of B's columns
     Magnitude largest_d, largest_aux;
+    u32 staged_d, staged_aux[HALVES_IN]; // where the run at hand goes, if STAGED
 };
 
 __device__ inline Acc scalar(const double *on_device, double given) {
@@ -180,7 +292,7 @@ __device__ inline void multiply_by_factors(const gemmepi__epilogue_params &p, co
 // The aux that BACKWARD reads, as it lies in memory: RELU's mask, the upstream gradient, or the pre-activation. Kernels
 // load it ahead.
 struct Saved {
-    Words<GEMMEPI_AUX_TYPE> runs[HALVES_SAVED];
+    Read<GEMMEPI_AUX_TYPE> runs[HALVES_SAVED];
     u32 mask;
 };
 __device__ inline void load_saved(const gemmepi__epilogue_params &p, long long item, long long row, long long column,
@@ -192,14 +304,29 @@ __device__ inline void load_saved(const gemmepi__epilogue_params &p, long long i
     } else {
 #pragma unroll
         for (int half = 0; half < HALVES_SAVED; half++)
-            saved.runs[half] = read_run<ALIGNED>(
-                (const GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row, column + half * p.n), valid);
+            saved.runs[half] =
+                read((const GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row, column + half * p.n), valid);
     }
 }
 
+// What is the same for all rows: the bias of a run's columns.
+struct Of_columns {
+    Read<GEMMEPI_BIAS_TYPE> bias[HALVES_IN];
+};
+__device__ inline Of_columns load_columns(const gemmepi__epilogue_params &p, long long item, long long column, int valid) {
+    Of_columns of;
+    if (HAS_BIAS)
+#pragma unroll
+        for (int half = 0; half < HALVES_IN; half++)
+            of.bias[half] =
+                read((const GEMMEPI_BIAS_TYPE *)p.bias.data + offset(p.bias, item, 0, column + half * p.n), valid);
+    return of;
+}
+
 // v up to the activation: factors, C, bias, and what AUX keeps of it. column is that of the half.
-__device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogue_state &state, int half, long long item,
-                                      long long row, long long column, int valid, Acc (&v)[RUN]) {
+__device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
+                                      int half, long long item, long long row, long long column, int valid,
+                                      Acc (&v)[RUN]) {
     Acc other[RUN];
     multiply_by_factors(p, state, item, row, state.column_factors[half], v);
     if (takes_c(p, state)) {
@@ -210,20 +337,21 @@ __device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogu
             v[i] = sum(v[i], product(factor, other[i]));
     }
     if (HAS_BIAS) {
-        load<GEMMEPI_BIAS_TYPE>(p.bias, item, 0, column, valid, other);
+        to_accs(of.bias[half], other);
 #pragma unroll
         for (int i = 0; i < RUN; i++)
             v[i] = sum(v[i], other[i]);
     }
     if (AMAX_AUX)
-        keep_largest(v, valid, state.largest_aux);
+        keep_largest_of_run(v, valid, state.largest_aux);
     if (WRITES_AUX) {
         if (AUX_IS_MASK)
             store_mask(p.aux, item, row, column, valid, v);
         else if (SCALES_AUX)
-            store_scaled<GEMMEPI_AUX_TYPE>(p.aux, state.scale_aux, item, row, column, valid, v);
+            store_scaled<GEMMEPI_AUX_TYPE, STAGES_AUX>(p.aux, state.staged_aux[half], state.scale_aux, item, row, column,
+                                                       valid, v);
         else
-            store<GEMMEPI_AUX_TYPE>(p.aux, item, row, column, valid, v);
+            store<GEMMEPI_AUX_TYPE, STAGES_AUX>(p.aux, state.staged_aux[half], item, row, column, valid, v);
     }
 }
 
@@ -249,7 +377,7 @@ __device__ inline void differentiate(const gemmepi__epilogue_params &p, const Ep
         Acc aside[HALVES_SAVED][RUN];
 #pragma unroll
         for (int half = 0; half < HALVES_SAVED; half++) {
-            run_to_acc(run_of(saved.runs[half]), aside[half]);
+            to_accs(saved.runs[half], aside[half]);
 #pragma unroll
             for (int i = 0; SCALES_AUX && i < RUN; i++)
                 aside[half][i] *= state.scale_aux;
@@ -270,11 +398,12 @@ __device__ inline void differentiate(const gemmepi__epilogue_params &p, const Ep
 }
 
 // v: HALVES_IN runs of the product go in, HALVES_OUT of the result come out.
-__device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, const Saved &saved,
-                                long long item, long long row, long long column, int valid, Acc (&v)[HALVES][RUN]) {
+__device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
+                                const Saved &saved, long long item, long long row, long long column, int valid,
+                                Acc (&v)[HALVES][RUN]) {
 #pragma unroll
     for (int half = 0; half < HALVES_IN; half++)
-        finish_product(p, state, half, item, row, column + half * p.n, valid, v[half]);
+        finish_product(p, state, of, half, item, row, column + half * p.n, valid, v[half]);
     if constexpr (BACKWARD) {
         differentiate(p, state, saved, v);
     } else if constexpr (GATED) {
@@ -301,13 +430,14 @@ __device__ inline void store_result(const gemmepi__epilogue_params &p, Epilogue_
 #pragma unroll
     for (int half = 0; half < HALVES_OUT; half++) {
         if (AMAX_D)
-            keep_largest(v[half], valid, state.largest_d);
+            keep_largest_of_run(v[half], valid, state.largest_d);
         if (!GEMMEPI_STORES_D)
             continue;
         if (SCALES_D)
-            store_scaled<GEMMEPI_D_TYPE>(p.d, state.scale_d, item, row, column + half * p.n, valid, v[half]);
+            store_scaled<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d, state.scale_d, item, row, column + half * p.n, valid,
+                                                   v[half]);
         else
-            store<GEMMEPI_D_TYPE>(p.d, item, row, column + half * p.n, valid, v[half]);
+            store<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d, item, row, column + half * p.n, valid, v[half]);
     }
 }
 

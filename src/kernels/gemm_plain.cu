@@ -422,7 +422,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
 #pragma unroll
         for (int i = 0; i < RUN; i++)
             v[0][i] = results[r * RESULT_PITCH + x * RUN + i];
-        epilogue(p, state, saved, item, tile_row + r, first, valid, v);
+        epilogue(p, state, load_columns(p, item, first, valid), saved, item, tile_row + r, first, valid, v);
         store_result(p, state, item, tile_row + r, first, valid, v);
         if (HAS_BGRAD)
 #pragma unroll

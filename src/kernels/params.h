@@ -59,6 +59,28 @@ typedef struct gemmepi__reduce_params {
     long long part_rows; /* sum_columns: rows of a part                        */
 } gemmepi__reduce_params;
 
+/* cuda.h's CUtensorMap, which a kernel wants at a multiple of 64. */
+#ifdef __CUDACC__
+struct alignas(64) gemmepi__tensor_map {
+    unsigned long long words[16];
+};
+#else
+typedef struct gemmepi__tensor_map {
+    unsigned long long words[16];
+} gemmepi__tensor_map;
+#endif
+
+/* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
+typedef struct gemmepi__fused_params {
+    gemmepi__tensor_map a, b, d, aux; /* d, aux: where they are stored by TMA; of halves, too */
+    gemmepi__epilogue_params epilogue;
+    unsigned tiles;                         /* of clusters, of all items */
+    unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */
+    unsigned band; /* tiles of clusters one below the other before the next column is begun */
+    int k;
+    int a_items, b_items; /* 0: one matrix for all items of the batch */
+} gemmepi__fused_params;
+
 /* The tensors of an element-wise operation, in the order of operations.cuh. */
 #define GEMMEPI__PARAMS_TENSORS 8
 #define GEMMEPI__PARAMS_AXES    8

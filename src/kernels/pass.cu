@@ -5,7 +5,6 @@
 #ifndef GEMMEPI_PRODUCT_TYPE
 #define GEMMEPI_PRODUCT_TYPE F32 // of the product in memory; of an upstream gradient any
 #define GEMMEPI_HAS_PRODUCT  1   // 0: k is 0
-#define GEMMEPI_WHOLE        0   // 1: all runs are, n is a multiple of eight
 #endif
 
 constexpr int THREADS = 256;
@@ -20,7 +19,7 @@ constexpr int AT_ONCE =
     sizeof(Acc) == 8 || GATED || sizeof(GEMMEPI_PRODUCT_TYPE) == 4 ? 1 : MOST_AT_ONCE;
 // Blocks that a multiprocessor is to hold where little is kept between rows: as many as leave registers enough.
 #if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200
-constexpr bool IS_LEAN = GEMMEPI_WHOLE && GEMMEPI_APPLIED && ALIGNED && sizeof(Acc) == 4;
+constexpr bool IS_LEAN = WHOLE && GEMMEPI_APPLIED && ALIGNED && sizeof(Acc) == 4;
 constexpr int BLOCKS = !IS_LEAN ? 1 : GATED && (UPSTREAM || sizeof(GEMMEPI_PRODUCT_TYPE) == 4) ? 2 : 3;
 #else
 constexpr int BLOCKS = 1;
@@ -56,9 +55,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMME
     u32 item = part / p.row_tiles;
     long long column = (long long)(blockIdx.x - part * p.column_tiles) * blockDim.x * RUN + threadIdx.x * RUN;
     long long row = (long long)(part - item * p.row_tiles) * params.row_steps * blockDim.y + threadIdx.y;
-    int valid = column >= p.n ? 0 : GEMMEPI_WHOLE || p.n - column >= RUN ? RUN : (int)(p.n - column);
+    int valid = column >= p.n ? 0 : WHOLE || p.n - column >= RUN ? RUN : (int)(p.n - column);
     int most = row >= p.m ? 0 : p.m - row > (long long)params.row_steps * blockDim.y ? params.row_steps : (int)((p.m - row + blockDim.y - 1) / blockDim.y);
-    Rows rows = {item, row, column, valid ? most : 0, GEMMEPI_WHOLE ? RUN : valid};
+    Rows rows = {item, row, column, valid ? most : 0, WHOLE ? RUN : valid};
     Epilogue_state state = begin_epilogue(p, item, column, valid);
     Acc sums[HALVES_OUT][RUN] = {};
     Fetched ahead[AT_ONCE];
@@ -77,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMME
             for (int half = 0; half < HALVES_IN; half++)
                 run_to_acc(run_of(now.products[half]), v[half]);
             long long at = row + (long long)(first + r) * blockDim.y;
-            epilogue(p, state, now.saved, item, at, column, rows.run, v);
+            epilogue(p, state, load_columns(p, item, column, rows.run), now.saved, item, at, column, rows.run, v);
             store_result(p, state, item, at, column, rows.run, v);
             if (HAS_BGRAD)
 #pragma unroll

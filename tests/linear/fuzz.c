@@ -68,8 +68,8 @@ static void garbage_is_refused_or_planned_but_never_crashes(void) {
 }
 
 int main(int argc, char **argv) {
-    test_device devices[2];
-    int opened = test_devices_open(devices), i;
+    test_device devices[3];
+    int opened = test_devices_open_with_routes(devices), i;
     if (argc > 1)
         count = strtoull(argv[1], NULL, 10);
     if (argc > 2)

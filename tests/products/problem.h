@@ -47,22 +47,25 @@ typedef struct test_device {
     gemmepi_context *context;
     gemmepi_stream stream;
     char name[128];
-    int is_host;
+    int which, is_host, has_fused;
     void *arena, *workspace; /* device memory, grown as needed */
     size_t arena_size, workspace_size;
 } test_device;
 
-static int test_device_open(test_device *device, int which) {
+static int test_device_open(test_device *device, int which, unsigned routes) {
     gemmepi_config config = {0};
     gemmepi_context_details details;
     memset(device, 0, sizeof *device);
     config.device = which;
+    config.routes = routes;
     if (gemmepi_create(&config, &device->context) != GEMMEPI_OK)
         return 0;
     if (gemmepi_context_info(device->context, &details) != GEMMEPI_OK)
         return 0;
-    memcpy(device->name, details.name, sizeof device->name);
+    snprintf(device->name, sizeof device->name, "%.100s%s", details.name, routes ? " without fused" : "");
     device->is_host = details.is_host;
+    device->which = which;
+    device->has_fused = details.compute_capability == 90;
     return 1;
 }
 
@@ -78,20 +81,30 @@ static int test_devices_open(test_device *devices) {
     const char *name = getenv("GEMMEPI_TEST_DEVICE");
     int count = 0;
     if (name != NULL && name[0] >= '0' && name[0] <= '9') {
-        count = test_device_open(devices, GEMMEPI_DEVICE(atoi(name)));
+        count = test_device_open(devices, GEMMEPI_DEVICE(atoi(name)), 0);
         if (count == 0)
             printf("GEMMEPI_TEST_DEVICE is %s: %s\n", name, gemmepi_last_error());
         return count;
     }
-    count = test_device_open(devices, GEMMEPI_DEVICE_HOST);
+    count = test_device_open(devices, GEMMEPI_DEVICE_HOST, 0);
     if (count == 0)
         printf("the host does not open: %s\n", gemmepi_last_error());
     if (count == 1 && name == NULL) {
-        if (test_device_open(devices + 1, GEMMEPI_DEVICE(0)))
+        if (test_device_open(devices + 1, GEMMEPI_DEVICE(0), 0))
             count++;
         else
             printf("skipped on a GPU: %s\n", gemmepi_last_error());
     }
+    return count;
+}
+
+/* As above, and a GPU that has the route fused once more without it: the others are tested there, too. */
+static int test_devices_open_with_routes(test_device *devices) {
+    unsigned others = 1u << GEMMEPI_ROUTE_LT | 1u << GEMMEPI_ROUTE_SPLIT | 1u << GEMMEPI_ROUTE_PLAIN;
+    int count = test_devices_open(devices);
+    if (count > 0 && devices[count - 1].has_fused &&
+        test_device_open(devices + count, devices[count - 1].which, others))
+        count++;
     return count;
 }
 

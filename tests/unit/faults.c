@@ -41,8 +41,11 @@ static struct {
     long modules, functions_taken;
     long lt_handles, heuristics, products, launches, copies, memsets;
     const float *last_alpha, *last_beta; /* that cublasLtMatmul was given */
-    long lt_calls;                       /* also those that failed */
-    int epilogues[8];                    /* of the first calls of cublasLtMatmul */
+    gemmepi__fused_params last_fused;    /* that gemmepi_fused was */
+    long overlapping;                    /* launches that may begin before those ahead of them end */
+    unsigned last_shared;
+    long lt_calls;    /* also those that failed */
+    int epilogues[8]; /* of the first calls of cublasLtMatmul */
     long compilations, programs, archs_told;
     long compiling, met; /* now; and most at a time */
     long wrong_context;  /* calls that need the primary context to be current, and found another */
@@ -283,18 +286,77 @@ FAKE(cuModuleGetFunction)(gemmepi__cu_function *function, gemmepi__cu_module mod
     count(&gpu.functions_taken, 1);
     return 0;
 }
+FAKE(cuFuncSetAttribute)(gemmepi__cu_function function, int attribute, int value) {
+    needs_context();
+    BREAKS("cuFuncSetAttribute");
+    return function && attribute == GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
+                   value <= 232448
+               ? 0
+               : GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+}
+/* A map is its address, its extents and its box. */
+FAKE(cuTensorMapEncodeTiled)
+(gemmepi__cu_tensor_map *map, int type, uint32_t rank, void *address, const uint64_t *extents,
+ const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,
+ int promotion, int fill) {
+    (void)type, (void)steps, (void)interleave, (void)promotion, (void)fill;
+    BREAKS("cuTensorMapEncodeTiled");
+    if ((uintptr_t)map % 64 || (uintptr_t)address % 16 || rank < 3 || rank > 4 || strides[0] % 16 ||
+        strides[1] % 16 || (rank > 3 && (strides[2] % 16 || box[3] != 1 || extents[3] == 0)) ||
+        strides[0] < 2 * extents[0] || swizzle != GEMMEPI__CU_TENSOR_MAP_SWIZZLE_128B || box[0] != 64 ||
+        box[1] > 256 || box[2] != 1 || extents[0] == 0 || extents[1] == 0 || extents[2] == 0)
+        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    memset(map, 0, sizeof *map);
+    map->words[0] = (uintptr_t)address;
+    memcpy(&map->words[1], extents, rank * sizeof *extents);
+    map->words[5] = box[1];
+    return 0;
+}
+FAKE(cuTensorMapReplaceAddress)(gemmepi__cu_tensor_map *map, void *address) {
+    BREAKS("cuTensorMapReplaceAddress");
+    if ((uintptr_t)map % 64 || (uintptr_t)address % 16)
+        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    map->words[0] = (uintptr_t)address;
+    return 0;
+}
+static int fake_launch(gemmepi__cu_function function, unsigned grid_x, unsigned block_x, unsigned block_y,
+                       unsigned shared_size, void **parameters) {
+    needs_context();
+    if (!function || !parameters || !grid_x || block_x * block_y == 0 || block_x * block_y > 1024)
+        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    if (block_x == GEMMEPI__FUSED_THREADS) {
+        if ((uintptr_t)parameters[0] % 64)
+            return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+        memcpy(&gpu.last_fused, parameters[0], sizeof gpu.last_fused);
+        gpu.last_shared = shared_size;
+    }
+    count(&gpu.launches, 1);
+    return 0;
+}
+FAKE(cuLaunchKernelEx)
+(const gemmepi__cu_launch_config *config, gemmepi__cu_function function, void **parameters, void **extra) {
+    int allowed = 0;
+    (void)extra;
+    BREAKS("cuLaunchKernelEx");
+    if (config->grid_y != 1 || config->grid_z != 1 || config->block_z != 1 || config->attribute_count != 1)
+        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    memcpy(&allowed, config->attributes->value, sizeof allowed);
+    if (config->attributes->id != GEMMEPI__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ||
+        allowed != 1)
+        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    gpu.overlapping++;
+    return fake_launch(function, config->grid_x, config->block_x, config->block_y, config->shared_size,
+                       parameters);
+}
 FAKE(cuLaunchKernel)
 (gemmepi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
  unsigned block_y, unsigned block_z, unsigned shared_size, gemmepi__cu_stream stream, void **parameters,
  void **extra) {
-    (void)shared_size, (void)stream, (void)extra;
-    needs_context();
+    (void)stream, (void)extra;
     BREAKS("cuLaunchKernel");
-    if (!function || !parameters || !grid_x || !grid_y || !grid_z || block_x * block_y * block_z == 0 ||
-        block_x * block_y * block_z > 1024)
+    if (grid_y != 1 || grid_z != 1 || block_z != 1)
         return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
-    count(&gpu.launches, 1);
-    return 0;
+    return fake_launch(function, grid_x, block_x, block_y, shared_size, parameters);
 }
 FAKE(cuGetErrorName)(int error, const char **name) {
     *name = error == GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
@@ -345,7 +407,7 @@ FAKE(nvrtcDestroyProgram)(gemmepi__nvrtc_program *program) {
 }
 FAKE(nvrtcCompileProgram)(gemmepi__nvrtc_program program, int option_count, const char *const *options) {
     (void)program;
-    if (option_count < 2 || strcmp(options[0], "--gpu-architecture=sm_90") != 0)
+    if (option_count < 2 || strncmp(options[0], "--gpu-architecture=sm_90", 23) != 0)
         return GEMMEPI__NVRTC_ERROR_INVALID_OPTION;
     count(&gpu.compilations, 1);
     meet();
@@ -534,7 +596,11 @@ static const struct {
     IS_FAKED(cuModuleLoadData),
     IS_FAKED(cuModuleUnload),
     IS_FAKED(cuModuleGetFunction),
+    IS_FAKED(cuFuncSetAttribute),
+    IS_FAKED(cuTensorMapEncodeTiled),
+    IS_FAKED(cuTensorMapReplaceAddress),
     IS_FAKED(cuLaunchKernel),
+    IS_FAKED(cuLaunchKernelEx),
     IS_FAKED(cuGetErrorName),
     IS_FAKED(cuGetErrorString),
     IS_FAKED(nvrtcVersion),
@@ -645,6 +711,9 @@ static int sentence_has(const char *what) {
 }
 
 enum { OF_THE_CONTEXT = 1 }; /* device blocks that a context has from the start */
+
+/* config.routes of the tests of what comes after cuBLASLt */
+enum { NOT_FUSED = 1 << GEMMEPI_ROUTE_LT | 1 << GEMMEPI_ROUTE_SPLIT | 1 << GEMMEPI_ROUTE_PLAIN };
 
 static gemmepi_context *open_fake(const gemmepi_config *config) {
     gemmepi_context *context = NULL;
@@ -1064,6 +1133,162 @@ static void what_is_added_to_d_is_not_told_that_beta_is_1(void) {
     }
 }
 
+/* >>the route fused */
+
+static gemmepi_matmul_desc fused_product(void) {
+    gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_BIAS);
+    desc.m = 2048, desc.n = 1024, desc.k = 512;
+    return desc;
+}
+
+/* Nothing is read or written there. */
+static gemmepi_matmul_args fused_args(void) {
+    gemmepi_matmul_args args;
+    memset(&args, 0, sizeof args);
+    args.a = (const void *)(uintptr_t)0x10000000;
+    args.b = (const void *)(uintptr_t)0x20000000;
+    args.bias = (const void *)(uintptr_t)0x30000000;
+    args.d = (void *)(uintptr_t)0x40000000;
+    return args;
+}
+
+static void a_fused_run_has_its_own_pointers_in_its_maps(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_matmul_args args = fused_args();
+    gemmepi_plan_details details;
+    gemmepi_plan *plan = NULL;
+    int run;
+    desc.batch = 3;
+    desc.a.batch_stride = desc.m * desc.k;
+    desc.d.batch_stride = desc.m * desc.n;
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(explain_has(plan, "route fused") && explain_has(plan, "gemmepi_fused: product and epilogue"),
+          "another route");
+    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.launches == 1 &&
+              details.workspace_size == 0 && details.route == GEMMEPI_ROUTE_FUSED,
+          "%d launches", details.launches);
+    for (run = 0; run < 2; run++) {
+        const gemmepi__fused_params *last = &gpu.last_fused;
+        args.a = (const void *)(uintptr_t)(0x10000000 + 256 * run);
+        CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(last->a.words[0] == (uintptr_t)args.a && last->b.words[0] == (uintptr_t)args.b,
+              "pointers of another run");
+        CHECK(last->a.words[1] == 512 && last->a.words[2] == 2048 && last->a.words[3] == 3, "A's extents");
+        CHECK(last->b.words[1] == 1024 && last->b.words[2] == 512 && last->b.words[3] == 1, "B's extents");
+        CHECK(last->a_items == 1 && last->b_items == 0 && last->epilogue.d.data == args.d, "other operands");
+        CHECK(gpu.last_shared > 48 << 10 && gpu.last_shared <= 227 << 10, "%u bytes of shared memory",
+              gpu.last_shared);
+    }
+    CHECK(gpu.launches == 2 && gpu.products == 0 && gpu.overlapping == 2, "%ld launches", gpu.launches);
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* Results of 16 bits have maps, whose halves are an axis of their own; others have none. */
+static void fused_results_have_maps_of_their_own(void) {
+    int i;
+    for (i = 0; i < 4; i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = fused_product();
+        gemmepi_matmul_args args = fused_args();
+        const gemmepi__tensor_map *d = &gpu.last_fused.d, *aux = &gpu.last_fused.aux;
+        gemmepi_plan *plan = NULL;
+        desc.epilogue |= GEMMEPI_GATED | GEMMEPI_AUX;
+        args.aux = (void *)(uintptr_t)0x50000000;
+        if (i == 1)
+            desc.d.dtype = GEMMEPI_F32;
+        else if (i == 2)
+            desc.d.ld = desc.n / 2 + 1;
+        else if (i == 3)
+            desc.aux.ld = desc.n + 4;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        CHECK(d->words[0] == (i == 1 || i == 2 ? 0 : (uintptr_t)args.d), "%d: D's address", i);
+        CHECK(aux->words[0] == (i == 1 || i == 3 ? 0 : (uintptr_t)args.aux), "%d: AUX's address", i);
+        if (i == 0)
+            CHECK(d->words[1] == 512 && d->words[2] == 2048 && d->words[3] == 1 && aux->words[1] == 512 &&
+                      aux->words[2] == 2048 && aux->words[3] == 2 && aux->words[4] == 1,
+                  "extents");
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+static void routes_that_are_none_of_products_are_refused(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_context *context = NULL;
+    gemmepi_plan *plan = NULL;
+    config.routes = 1u << GEMMEPI_ROUTE_SUM;
+    CHECK(gemmepi_create(&config, &context) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("config.routes is 0x80"),
+          "%s", gemmepi_last_error());
+    config.routes = 1u << GEMMEPI_ROUTE_LT; /* has no SILU */
+    context = open_fake(&config);
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_UNSUPPORTED &&
+              sentence_has("fused: config.routes leaves it out") &&
+              sentence_has("split: config.routes leaves it out") &&
+              sentence_has("plain: config.routes leaves it out"),
+          "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void what_fused_does_not_take_says_why(void) {
+    static const char *const rules[] = {
+        "not fused: a and b are not both BF16 or both F16", "not fused: its epilogues are the forward ones",
+        "not fused: TMA takes a and b at multiples of 16 bytes only",
+        "not fused: TMA takes a and b at multiples", "not fused: config.routes leaves it out"};
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(rules); i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context;
+        gemmepi_matmul_desc desc = fused_product();
+        gemmepi_plan *plan = NULL;
+        if (i == 4)
+            config.routes = NOT_FUSED;
+        context = open_fake(&config);
+        if (i == 0)
+            desc.b.dtype = GEMMEPI_F16;
+        else if (i == 1)
+            desc.epilogue = GEMMEPI_SILU | GEMMEPI_BACKWARD;
+        else if (i == 2)
+            desc.a.ld = desc.k + 1;
+        else if (i == 3)
+            desc.alignment = 8;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        CHECK(explain_has(plan, rules[i]), "%d: another rule", i);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+static void what_fused_cannot_have_is_an_error(void) {
+    static const char *const functions[] = {"cuTensorMapEncodeTiled", "cuFuncSetAttribute",
+                                            "cuTensorMapReplaceAddress", "cuLaunchKernelEx"};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(functions); i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = fused_product();
+        gemmepi_matmul_args args = fused_args();
+        break_function(functions[i], 999);
+        CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_CUDA_ERROR, "%s: %s", functions[i],
+              gemmepi_last_error());
+        gpu.fails = NULL;
+        CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "after %s: %s", functions[i],
+              gemmepi_last_error());
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
 static void a_product_that_cublaslt_fails_to_run_is_an_error(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context = open_fake(&config);
@@ -1308,6 +1533,52 @@ static void a_split_product_refused_with_its_epilogue_goes_bare_before_it_become
     }
 }
 
+/* alpha 1 and no C are compiled in; runs with others have a plan of their own, which is built once. */
+static void a_fused_run_with_alpha_or_c_has_its_own_kernel(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_matmul_args args = fused_args();
+    double two = 2;
+    gemmepi_plan *plan = NULL;
+    int run;
+    config.log = keep_log;
+    context = open_fake(&config);
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.compilations == 1 && explain_has(plan, "runs with alpha or C have a kernel of their own"),
+          "%ld kernels", gpu.compilations);
+    for (run = 0; run < 5; run++) {
+        args.alpha = run % 2 ? &two : NULL;
+        args.beta = run == 4 ? &two : NULL;
+        args.c = run == 4 ? (const void *)(uintptr_t)0x60000000 : NULL;
+        CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%d: %s", run, gemmepi_last_error());
+        CHECK(gpu.last_fused.epilogue.alpha == (run % 2 ? 2 : 1) &&
+                  gpu.last_fused.epilogue.uses_c == (run == 4),
+              "%d: alpha %g", run, gpu.last_fused.epilogue.alpha);
+        CHECK(gpu.compilations == (run > 0 ? 2 : 1), "%d: %ld kernels", run, gpu.compilations);
+    }
+    CHECK(lines_of("2 ") == 0, "the log has: %s", logged);
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void what_cublaslt_refuses_may_be_fused(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = refusable_product();
+    gemmepi_matmul_args args = args_for(&desc);
+    gemmepi_plan *plan = plan_on(context, &desc, GEMMEPI_ROUTE_LT);
+    CHECK(explain_has(plan, "not fused: its estimate is not less") && explain_has(plan, "estimates: fused "),
+          "no estimates");
+    gpu.refusals = -1;
+    CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(route_of(plan) == GEMMEPI_ROUTE_FUSED && gpu.launches == 1, "route %d", (int)route_of(plan));
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 static void a_problem_of_which_every_product_is_refused_becomes_plain(void) {
     gemmepi_matmul_desc descs[2];
     int i, run;
@@ -1319,6 +1590,7 @@ static void a_problem_of_which_every_product_is_refused_becomes_plain(void) {
         gemmepi_plan *plan;
         gemmepi_plan_details details;
         int refused = 2 - i; /* lt and split, or split alone */
+        config.routes = NOT_FUSED;
         config.log = keep_log;
         context = open_fake(&config);
         plan = plan_on(context, &descs[i], i ? GEMMEPI_ROUTE_SPLIT : GEMMEPI_ROUTE_LT);
@@ -2903,6 +3175,7 @@ static void threads_whose_product_is_refused_agree_on_the_next_route(void) {
         gemmepi_matmul_desc desc = refusable_product();
         pthread_t threads[THREADS];
         int numbers[THREADS], i;
+        config.routes = NOT_FUSED;
         config.log = count_warnings;
         warnings = calls_failed = threads_ready = 0;
         shared = open_fake(&config);
@@ -3004,6 +3277,13 @@ int main(void) {
     RUN(other_failures_of_building_a_kernel_are_errors_and_no_leaks);
     RUN(what_is_added_to_d_is_not_told_that_beta_is_1);
     RUN(a_context_without_its_ones_works);
+    RUN(a_fused_run_has_its_own_pointers_in_its_maps);
+    RUN(fused_results_have_maps_of_their_own);
+    RUN(a_fused_run_with_alpha_or_c_has_its_own_kernel);
+    RUN(what_cublaslt_refuses_may_be_fused);
+    RUN(routes_that_are_none_of_products_are_refused);
+    RUN(what_fused_does_not_take_says_why);
+    RUN(what_fused_cannot_have_is_an_error);
     RUN(a_product_that_cublaslt_fails_to_run_is_an_error);
     RUN(a_launch_that_the_driver_refuses_is_an_error);
     RUN(an_amax_that_the_driver_does_not_clear_is_an_error);

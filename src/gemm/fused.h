@@ -1,0 +1,429 @@
+/* The route fused: product and forward epilogue of 16-bit operands in one kernel of ours, on Hopper. */
+#ifndef GEMMEPI_GEMM_FUSED_H
+#define GEMMEPI_GEMM_FUSED_H
+
+#include "pass.h"
+
+#define GEMMEPI__FUSED_THREADS 384 /* gemm_sm90.cu */
+#define GEMMEPI__FUSED_K       64  /* of a stage */
+#define GEMMEPI__FUSED_BOX_M   16  /* rows and columns that a warp stores at a time */
+#define GEMMEPI__FUSED_BOX_N   64
+#define GEMMEPI__FUSED_WARPS   8            /* that store */
+#define GEMMEPI__FUSED_SHARED  (227u << 10) /* of a block on this chip */
+#define GEMMEPI__FUSED_STAGES  8            /* at most */
+
+/* A way to cut the product up: its kernel is compiled for it. */
+typedef struct gemmepi__fused_shape {
+    short tile_m, tile_n; /* of a block */
+    short ping_pong;      /* its two warpgroups take a tile each in turns, else they share one */
+    short cluster_m, cluster_n;
+    short split; /* blocks that add up a tile, each a part of k */
+    short lean;  /* no registers are left for more than BIAS and an activation */
+} gemmepi__fused_shape;
+
+static const gemmepi__fused_shape gemmepi__fused_shapes[] = {
+    {128, 128, 1, 2, 1, 1, 0}, /* first the one for everything */
+    {128, 192, 1, 2, 1, 1, 1}, {128, 192, 1, 1, 2, 1, 1}, {128, 256, 0, 2, 1, 1, 0},
+    {128, 128, 1, 1, 1, 1, 0}, {128, 128, 0, 1, 1, 2, 0}, {128, 128, 0, 1, 1, 4, 0},
+    {128, 128, 0, 1, 1, 8, 0},
+};
+
+typedef struct gemmepi__fused {
+    gemmepi__fused_shape shape;
+    int stages, buffers; /* of operands, and of each warp's results */
+    int staged;          /* what TMA stores: bits 1 D, 2 AUX */
+    int applied;         /* alpha is 1 and there is no C: compiled in */
+    gemmepi__launch launch;
+    gemmepi__fused_params params; /* all but pointers and scalars; the maps have an address that is none */
+} gemmepi__fused;
+
+/* >>what may go there */
+
+/* Whether TMA takes a matrix of 16 bits as it lies. */
+static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__view *view) {
+    return view->bits == 16 && view->alignment % 16 == 0 && (view->lines <= 1 || view->ld % 8 == 0) &&
+           (problem->batch <= 1 || view->batch_stride % 8 == 0) && view->ld <= INT_MAX / 2;
+}
+
+/* The rule that keeps a problem from this route, or NULL. */
+static const char *gemmepi__fused_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    if (context->arch != 90)
+        return "its kernel is for compute capability 9.0";
+    if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16))
+        return "a and b are not both BF16 or both F16";
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI__ANY_BGRAD))
+        return "its epilogues are the forward ones";
+    if (problem->k == 0)
+        return "k is 0";
+    if (!gemmepi__tma_takes(problem, a) || !gemmepi__tma_takes(problem, b))
+        return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
+    if (gemmepi__has(problem, GEMMEPI_GATED) && !b->transposed && gemmepi__half_columns(problem) % 8)
+        return "TMA takes the second half of b at a multiple of 16 bytes only";
+    if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
+        return "m, n or k is more than 2^30";
+    return NULL;
+}
+
+/* What of the results TMA stores: whole units of 16 bytes, whatever the extents of its map say. */
+static int gemmepi__fused_staged(const gemmepi__problem *problem) {
+    int staged = 0;
+    if (gemmepi__half_columns(problem) % 8)
+        return 0;
+    if (gemmepi__tma_takes(problem, &problem->views[GEMMEPI__D]))
+        staged |= 1;
+    if (gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX]))
+        staged |= 2;
+    return staged;
+}
+
+/* >>shared memory */
+
+static unsigned gemmepi__fused_stage_bytes(const gemmepi__fused_shape *shape) {
+    return (unsigned)(shape->tile_m + shape->tile_n) * 2 * GEMMEPI__FUSED_K;
+}
+
+/* Of one buffer of every warp. */
+static unsigned gemmepi__fused_buffer_bytes(const gemmepi__problem *problem, int staged) {
+    unsigned matrices = (unsigned)(staged & 1);
+    if (staged & 2)
+        matrices += gemmepi__has(problem, GEMMEPI_GATED) ? 2 : 1;
+    return matrices * GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_BOX_M * GEMMEPI__FUSED_BOX_N * 2;
+}
+
+static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gemmepi__fused *fused) {
+    unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + 16; /* and two barriers */
+    unsigned buffer = gemmepi__fused_buffer_bytes(problem, fused->staged);
+    return (unsigned)fused->stages * stage + (unsigned)fused->buffers * buffer +
+           1024; /* to begin at a multiple */
+}
+
+/* Two buffers, if four stages fit beside them, and as many stages as do. */
+static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fused *fused) {
+    fused->stages = 4;
+    fused->buffers = 2;
+    if (gemmepi__fused_shared(problem, fused) > GEMMEPI__FUSED_SHARED)
+        fused->buffers = 1;
+    fused->stages = GEMMEPI__FUSED_STAGES;
+    while (gemmepi__fused_shared(problem, fused) > GEMMEPI__FUSED_SHARED)
+        fused->stages--;
+}
+
+/* >>the choice of a shape */
+
+/* Tiles of clusters, whose rows and columns it leaves in `rows` and `columns`. */
+static int64_t gemmepi__fused_tiles(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
+                                    int64_t *rows, int64_t *columns) {
+    int halves = gemmepi__has(problem, GEMMEPI_GATED) ? 2 : 1;
+    *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
+    *columns = gemmepi__divide_up(gemmepi__half_columns(problem),
+                                  (int64_t)shape->tile_n / halves * shape->cluster_n);
+    return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
+}
+
+/* What a shape of few registers, and boxes of 64 columns, do not do. */
+static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
+                                int applied) {
+    int steps = (int)gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K);
+    int gated = gemmepi__has(problem, GEMMEPI_GATED);
+    if (shape->lean && (gated || !applied || gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL) ||
+                        problem->views[GEMMEPI__D].bits != 16 || gemmepi__wants_exact(problem) ||
+                        gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+                        gemmepi__activation(problem->epilogue) == GEMMEPI_MISH ||
+                        gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
+        return 0;
+    if (shape->tile_n > 192 && problem->views[GEMMEPI__D].bits != 16)
+        return 0; /* an epilogue behind nothing, at its slowest */
+    if (!problem->views[GEMMEPI__B].transposed && shape->tile_n / shape->cluster_m % 64)
+        return 0; /* a block's part of B's tile is boxes of 64 columns */
+    return steps >= 2 * shape->split || shape->split == 1;
+}
+
+/* Cycles of a warpgroup for an element of the product in each of its threads. Measured on an H200 for what they name. */
+static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
+    double cycles = 12, activation = 0;
+    if (gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF)
+        activation = 70;
+    else if (gemmepi__activation(problem->epilogue) > GEMMEPI_RELU)
+        activation = 14;
+    cycles += gemmepi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation;
+    if (gemmepi__has(problem, GEMMEPI_AUX))
+        cycles += 14;
+    if (gemmepi__has(problem, GEMMEPI_RESIDUAL))
+        cycles += 20;
+    return cycles;
+}
+
+/* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs a cycle
+   and, in cuBLASLt's kernels as in ours, reaches 0.92 of that, 0.95 in wide tiles; operands come from L2, at 60 bytes a
+   cycle and multiprocessor at most; a launch takes 4000 cycles to begin and end. Where warpgroups take turns, the epilogue
+   of one is behind the sums of the other, which it slows down by a third of its time, and both do the last. */
+static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+                                          const gemmepi__fused_shape *shape) {
+    int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
+    int64_t blocks = tiles * shape->cluster_m * shape->cluster_n * shape->split;
+    double waves = (double)gemmepi__divide_up(blocks, context->multiprocessors);
+    double area = (double)shape->tile_m * shape->tile_n;
+    double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K), shape->split);
+    double multiply = area * GEMMEPI__FUSED_K / ((shape->tile_n > 128 ? 0.95 : 0.92) * 2048);
+    double load = ((double)shape->tile_m / shape->cluster_n + (double)shape->tile_n / shape->cluster_m) * 2 *
+                  GEMMEPI__FUSED_K / 60;
+    double sums = steps * (multiply > load ? multiply : load);
+    double finish = area / 128 * gemmepi__epilogue_cycles(problem) / shape->split;
+    double cycles = 4000;
+    if (shape->ping_pong)
+        cycles += waves * (sums + finish / 3 > finish ? sums + finish / 3 : finish) + finish / 2;
+    else
+        cycles += waves * (sums + 500 + finish + (shape->split > 1 ? 2000 + 500 * shape->split : 0));
+    return cycles / 1700;
+}
+
+static const gemmepi__fused_shape *gemmepi__choose_shape(const gemmepi_context *context,
+                                                         const gemmepi__problem *problem, int applied,
+                                                         double *microseconds) {
+    const gemmepi__fused_shape *best = NULL;
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__fused_shapes); i++) {
+        const gemmepi__fused_shape *shape = &gemmepi__fused_shapes[i];
+        double time = gemmepi__fused_microseconds(context, problem, shape);
+        if (gemmepi__shape_takes(problem, shape, applied) && (!best || time < *microseconds)) {
+            best = shape;
+            *microseconds = time;
+        }
+    }
+    return best;
+}
+
+/* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square, and no
+   band is much lower than the others. */
+static unsigned gemmepi__fused_band(const gemmepi_context *context, const gemmepi__fused_shape *shape,
+                                    int64_t rows) {
+    int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
+    int64_t height = (int64_t)shape->tile_m * shape->cluster_m, square = 1, bands;
+    while ((square + 1) * height * (square + 1) * height <= area)
+        square++;
+    bands = (rows + square / 2) / square;
+    return (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
+}
+
+/* >>building */
+
+typedef struct gemmepi__map_shape {
+    uint32_t rank;
+    uint64_t extents[4], strides[3]; /* strides in elements, of all but the first axis */
+    uint32_t box[4];
+} gemmepi__map_shape;
+
+static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__view *view,
+                               const gemmepi__map_shape *shape, gemmepi__tensor_map *map) {
+    static const uint32_t ones[4] = {1, 1, 1, 1};
+    uint64_t strides[3], space[2 * sizeof(gemmepi__cu_tensor_map) / sizeof(uint64_t)];
+    gemmepi__cu_tensor_map *aligned =
+        (gemmepi__cu_tensor_map *)(((uintptr_t)space + 63) & ~(uintptr_t)63); /* as the driver wants it */
+    unsigned axis;
+    int result;
+    for (axis = 0; axis + 1 < shape->rank; axis++)
+        strides[axis] = shape->strides[axis] * 2;
+    result = driver->tensor_map_encode_tiled(
+        aligned,
+        view->dtype == GEMMEPI_F16 ? GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                   : GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+        shape->rank, (void *)(uintptr_t)256, shape->extents, strides, shape->box, ones,
+        GEMMEPI__CU_TENSOR_MAP_INTERLEAVE_NONE, GEMMEPI__CU_TENSOR_MAP_SWIZZLE_128B,
+        GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B, GEMMEPI__CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (!result)
+        memcpy(map, aligned, sizeof *map);
+    return result;
+}
+
+/* From one line to the next: a single line's ld may be anything. */
+static uint64_t gemmepi__map_line(const gemmepi__view *view) {
+    return (uint64_t)(view->lines > 1 ? view->ld : (view->length + 7) / 8 * 8);
+}
+
+/* An operand, as boxes of 64 along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
+static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__problem *problem,
+                                const gemmepi__view *view, int lines, gemmepi__tensor_map *map) {
+    int has_items = problem->batch > 1 && view->batch_stride != 0;
+    gemmepi__map_shape shape = {3, {0, 0, 1, 0}, {0, 0, 0}, {64, 0, 1, 0}};
+    shape.extents[0] = (uint64_t)view->length;
+    shape.extents[1] = (uint64_t)view->lines;
+    shape.strides[0] = gemmepi__map_line(view);
+    shape.strides[1] = shape.strides[0] * shape.extents[1];
+    if (has_items) {
+        shape.extents[2] = (uint64_t)problem->batch;
+        shape.strides[1] = (uint64_t)view->batch_stride;
+    }
+    shape.box[1] = (uint32_t)lines;
+    return gemmepi__encode_map(driver, view, &shape, map);
+}
+
+/* A result: columns, rows, halves, items. Halves are an axis, so that one does not write into the other's columns. */
+static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__problem *problem,
+                               const gemmepi__view *view, int halves, gemmepi__tensor_map *map) {
+    gemmepi__map_shape shape = {
+        4, {0, 0, 0, 0}, {0, 0, 0}, {GEMMEPI__FUSED_BOX_N, GEMMEPI__FUSED_BOX_M, 1, 1}};
+    uint64_t line = gemmepi__map_line(view);
+    shape.extents[0] = (uint64_t)gemmepi__half_columns(problem);
+    shape.extents[1] = (uint64_t)problem->m;
+    shape.extents[2] = (uint64_t)halves;
+    shape.extents[3] = (uint64_t)problem->batch;
+    shape.strides[0] = line;
+    shape.strides[1] = halves > 1 ? shape.extents[0] : line;
+    shape.strides[2] = problem->batch > 1 ? (uint64_t)view->batch_stride : line;
+    return gemmepi__encode_map(driver, view, &shape, map);
+}
+
+static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const gemmepi__problem *problem,
+                                         gemmepi__fused *fused) {
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    const gemmepi__fused_shape *shape = &fused->shape;
+    int halves = gemmepi__has(problem, GEMMEPI_GATED) ? 2 : 1;
+    int b_lines = shape->tile_n / shape->cluster_m, result;
+    if (b_lines > shape->tile_n / halves)
+        b_lines = shape->tile_n / halves;
+    result = gemmepi__map_operand(driver, problem, a, a->transposed ? 64 : shape->tile_m / shape->cluster_n,
+                                  &fused->params.a);
+    if (!result)
+        result = gemmepi__map_operand(driver, problem, b, b->transposed ? b_lines : 64, &fused->params.b);
+    if (!result && (fused->staged & 1))
+        result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__D], 1, &fused->params.d);
+    if (!result && (fused->staged & 2))
+        result =
+            gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__AUX], halves, &fused->params.aux);
+    return result ? gemmepi__cuda_failed(driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
+}
+
+static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__problem *problem,
+                                          const gemmepi__fused *fused) {
+    const gemmepi__fused_shape *shape = &fused->shape;
+    gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
+    gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
+                    shape->tile_n);
+    gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_PING_PONG %d\n", fused->stages,
+                    shape->ping_pong);
+    gemmepi__append(text, "#define GEMMEPI_CLUSTER_M %d\n#define GEMMEPI_CLUSTER_N %d\n", shape->cluster_m,
+                    shape->cluster_n);
+    gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n#define GEMMEPI_BUFFERS %d\n", shape->split,
+                    fused->buffers);
+    gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_APPLIED %d\n", fused->staged,
+                    fused->applied);
+    gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
+                    !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
+    gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
+    gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n",
+                    problem->views[GEMMEPI__A].dtype == GEMMEPI_F16 ? "f16" : "bf16");
+}
+
+static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,
+                                                gemmepi__fused *fused) {
+    char prologue[1536];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi_status status;
+    int result;
+    gemmepi__append_fused_defines(&text, problem, fused);
+    status = gemmepi__get_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch.function);
+    if (status)
+        return status;
+    result = context->driver.func_set_attribute(fused->launch.function,
+                                                GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                (int)fused->launch.shared);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "giving gemmepi_fused its shared memory")
+                  : GEMMEPI_OK;
+}
+
+/* The shape, and what shared memory holds. */
+static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fused_shape *shape, int applied,
+                            gemmepi__fused *fused) {
+    fused->shape = *shape;
+    fused->applied = applied;
+    fused->staged = gemmepi__fused_staged(problem);
+    gemmepi__share_memory(problem, fused);
+}
+
+static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, const gemmepi__problem *problem,
+                                            gemmepi__fused *fused) {
+    const gemmepi__fused_shape *shape = &fused->shape;
+    gemmepi__fused_params *params = &fused->params;
+    int64_t cluster = (int64_t)shape->cluster_m * shape->cluster_n * shape->split, rows, columns;
+    int64_t tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns), most;
+    if (tiles <= 0 || tiles > INT_MAX / cluster)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    most = shape->split > 1 ? tiles : context->multiprocessors / cluster; /* those of a split do not stay */
+    params->tiles = (unsigned)tiles;
+    params->cluster_rows = (unsigned)rows;
+    params->cluster_columns = (unsigned)columns;
+    params->band = gemmepi__fused_band(context, shape, rows);
+    params->k = (int)problem->k;
+    params->a_items = problem->batch > 1 && problem->views[GEMMEPI__A].batch_stride != 0;
+    params->b_items = problem->batch > 1 && problem->views[GEMMEPI__B].batch_stride != 0;
+    fused->launch.blocks = (unsigned)((most < tiles ? most : tiles) * cluster);
+    fused->launch.threads_x = GEMMEPI__FUSED_THREADS;
+    fused->launch.threads_y = 1;
+    fused->launch.shared = gemmepi__fused_shared(problem, fused);
+    fused->launch.overlaps = 1;
+    return GEMMEPI_OK;
+}
+
+/* As a shape that takes it. applied: for runs whose alpha is 1 and which have no C. */
+static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const gemmepi__problem *problem,
+                                              const gemmepi__fused_shape *shape, int applied,
+                                              gemmepi__fused *fused) {
+    gemmepi_status status;
+    memset(fused, 0, sizeof *fused);
+    gemmepi__cut_up(problem, shape, applied, fused);
+    gemmepi__fill_epilogue(problem, &fused->params.epilogue);
+    status = gemmepi__lay_out_grid(context, problem, fused);
+    if (!status)
+        status = gemmepi__make_maps(&context->driver, problem, fused);
+    return status ? status : gemmepi__get_fused_kernel(context, problem, fused);
+}
+
+static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                           int applied, gemmepi__fused *fused) {
+    const char *rule = gemmepi__fused_rule(context, problem);
+    double microseconds;
+    if (rule)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
+    return gemmepi__fused_build_as(
+        context, problem, gemmepi__choose_shape(context, problem, applied, &microseconds), applied, fused);
+}
+
+/* >>running */
+
+/* Whether the kernel can do this run. */
+static int gemmepi__fused_suits(const gemmepi__fused *fused, const gemmepi__arguments *arguments) {
+    return !fused->applied || (arguments->alpha == 1 && !arguments->uses_c && !arguments->device_alpha);
+}
+
+static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map *map, void *pointer) {
+    return driver->tensor_map_replace_address((gemmepi__cu_tensor_map *)(void *)map, pointer);
+}
+
+/* The primary context is current. */
+static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const gemmepi__problem *problem,
+                                         const gemmepi__fused *fused, const gemmepi__arguments *arguments,
+                                         gemmepi_stream stream) {
+    const gemmepi__driver *driver = &context->driver;
+    void *const *pointers = arguments->pointers;
+    uint64_t space[(sizeof(gemmepi__fused_params) + 128) / sizeof(uint64_t)];
+    gemmepi__fused_params *params = (gemmepi__fused_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
+    gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+    int result;
+    if (status)
+        return status;
+    memcpy(params, &fused->params, sizeof *params);
+    gemmepi__point_epilogue(arguments, fused->applied, NULL, &params->epilogue);
+    result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
+    if (!result)
+        result = gemmepi__point_map(driver, &params->b, pointers[GEMMEPI__B]);
+    if (!result && (fused->staged & 1))
+        result = gemmepi__point_map(driver, &params->d, pointers[GEMMEPI__D]);
+    if (!result && (fused->staged & 2))
+        result = gemmepi__point_map(driver, &params->aux, pointers[GEMMEPI__AUX]);
+    if (result)
+        return gemmepi__cuda_failed(driver, result, "cuTensorMapReplaceAddress");
+    return gemmepi__launch_kernel(context, &fused->launch, params, "launching gemmepi_fused", stream);
+}
+
+#endif

@@ -1,0 +1,621 @@
+// Product and epilogue of 16-bit operands on Hopper: D = epilogue(alpha op(A) op(B) + beta C).
+//
+// A block is three warpgroups. One thread of the first loads tiles of A and B, 64 of k at a time, by TMA into a ring of
+// stages in shared memory; the other two multiply them with wgmma, sums in registers, and run the epilogue on those. They
+// share a tile (each has half of its rows), or take turns (PING_PONG): while one is in its epilogue the other multiplies.
+// Blocks stay and take one tile after another. In a cluster blocks of the same rows share tiles of A, blocks of the same
+// columns tiles of B: each loads its part of the tile, for all of them. With SPLIT the blocks of a cluster each add up a
+// part of k for one tile, and read each other's sums at the end.
+//
+// Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. A warpgroup in its
+// epilogue slows the other's wgmma down by about a third of its time (measured): what the epilogue does not do is what
+// counts, so results of 16 bits leave by stmatrix and TMA.
+#define GEMMEPI_SPREAD 1
+#include "epilogue.cuh"
+
+#ifndef GEMMEPI_TILE_M
+#define GEMMEPI_TILE_M     128
+#define GEMMEPI_TILE_N     128 // a multiple of 64
+#define GEMMEPI_STAGES     5
+#define GEMMEPI_PING_PONG  1
+#define GEMMEPI_CLUSTER_M  2 // blocks of a cluster along m, which share tiles of B
+#define GEMMEPI_CLUSTER_N  1
+#define GEMMEPI_SPLIT      1 // more: into as many parts k is split, which the blocks of a cluster add up; each has one tile
+#define GEMMEPI_A_ROWS     1 // A's elements along k lie side by side; else those along m
+#define GEMMEPI_B_ROWS     1 // likewise B's along k, else those along n
+#define GEMMEPI_OPERANDS   "bf16" // of A and B
+#endif
+
+constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = 64, STAGES = GEMMEPI_STAGES;
+constexpr int CLUSTER_M = GEMMEPI_CLUSTER_M, CLUSTER_N = GEMMEPI_CLUSTER_N, SPLIT = GEMMEPI_SPLIT;
+constexpr int CLUSTER = CLUSTER_M * CLUSTER_N * SPLIT;
+constexpr bool PING_PONG = GEMMEPI_PING_PONG, A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;
+constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = WARPGROUP * (CONSUMERS + 1);
+constexpr int PARTS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS); // of 64 rows, that a warpgroup has
+constexpr int LINE = 128;                                        // bytes of TILE_K elements, and of 64 along m or n
+constexpr int BOX = 64 * LINE;                                   // 64 lines
+// GATED: a tile of B is two, of the same columns of both halves; value and gate of a column end in the same thread.
+constexpr int TILE_COLUMNS = TILE_N / HALVES_IN;                // of the result, of either half
+constexpr int GROUP = 32, GROUPS = TILE_COLUMNS / GROUP;        // of columns: a run of each lane
+constexpr int BOX_GROUPS = 2, BOX_COLUMNS = BOX_GROUPS * GROUP; // that the epilogue takes at a time
+constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;
+// Results of 16 bits go to memory by TMA, 16 rows and 64 columns at a time, from BUFFERS of each warp.
+constexpr bool STAGED = STAGES_D || STAGES_AUX;
+constexpr int BUFFERS = GEMMEPI_BUFFERS;
+constexpr int STAGED_MATRICES = STAGES_D + (STAGES_AUX ? HALVES_IN : 0), STAGED_BYTES = 16 * LINE;
+// Shared memory: stages, buffers, and of each stage two barriers.
+constexpr u32 FULL = STAGES * STAGE_BYTES + CONSUMERS * 4 * BUFFERS * STAGED_MATRICES * STAGED_BYTES;
+constexpr u32 EMPTY = FULL + STAGES * 8;
+// What is the same for all rows is loaded a box ahead, where registers are left for it.
+constexpr bool AHEAD = SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
+// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more.
+constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;
+static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
+static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), "a cluster is one tile's");
+// Together no more than at the launch: 3 * 168.
+constexpr bool NEEDS_REGISTERS = TILE_N == 192 || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);
+constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
+static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");
+
+// >>instructions
+
+__device__ inline u32 shared_address(const void *p) {
+    return (u32)__cvta_generic_to_shared(p);
+}
+__device__ inline u32 cluster_rank() {
+    u32 rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+// What was written to shared memory before is seen by the whole cluster behind it.
+__device__ inline void cluster_barrier() {
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+// No more than that all threads have come: a release costs a trip to memory.
+__device__ inline void cluster_meets() {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+__device__ inline void barrier_init(u32 barrier, u32 count) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+}
+__device__ inline void barrier_expect(u32 barrier, u32 bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+// Waits for the phase of this parity to end.
+__device__ inline void barrier_wait(u32 barrier, u32 parity) {
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "again:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 "@!done bra again;\n"
+                 "}" ::"r"(barrier),
+                 "r"(parity)
+                 : "memory");
+}
+// An address of this block's in another block of the cluster.
+__device__ inline u32 address_in(u32 address, u32 rank) {
+    u32 there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+    return there;
+}
+// That wgmma has read a stage needs no release: it goes before by wait_group.
+__device__ inline void barrier_arrive(u32 barrier_there) {
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier_there) : "memory");
+}
+// A box of a tensor of three axes to `to`, in the blocks of the mask.
+template <bool Multicast>
+__device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int x, int y, int item, u16 mask) {
+    if (Multicast)
+        asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                     "[%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
+                     "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(item), "h"(mask)
+                     : "memory");
+    else
+        asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                     "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to),
+                     "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(item)
+                     : "memory");
+}
+__device__ inline void prefetch_map(const gemmepi__tensor_map &map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+// The launch may begin before the one ahead of it in the stream has ended; what that one writes is there from here on. The
+// next launch may begin as soon.
+__device__ inline void after_launches_before() {
+    asm volatile("griddepcontrol.wait;\ngriddepcontrol.launch_dependents;" ::: "memory");
+}
+__device__ inline void turn_wait(int which) {
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + which), "n"(CONSUMERS * WARPGROUP) : "memory");
+}
+__device__ inline void turn_give(int which) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(1 + which), "n"(CONSUMERS * WARPGROUP) : "memory");
+}
+__device__ inline void multiply_begin() {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ inline void multiply_commit() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+template <int Left> __device__ inline void multiply_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Left) : "memory");
+}
+
+// >>wgmma: its operands are as many registers as half the tile's columns, each named in the text and in the list
+
+#define GEMMEPI_8(list, i) list(i), list(i + 1), list(i + 2), list(i + 3), list(i + 4), list(i + 5), list(i + 6), list(i + 7)
+#define GEMMEPI_32(list, i) GEMMEPI_8(list, i), GEMMEPI_8(list, i + 8), GEMMEPI_8(list, i + 16), GEMMEPI_8(list, i + 24)
+#define GEMMEPI_SUM(i) "+f"(sums[i])
+#define GEMMEPI_0_TO_31 \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define GEMMEPI_32_TO_63 \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define GEMMEPI_64_TO_95 \
+    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
+    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define GEMMEPI_96_TO_127 \
+    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#if GEMMEPI_TILE_N == 64
+#define GEMMEPI_NAMES GEMMEPI_0_TO_31
+#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)
+#define GEMMEPI_ADDS "%34"
+#define GEMMEPI_REST "%32, %33, adds, 1, 1, %35, %36"
+#elif GEMMEPI_TILE_N == 128
+#define GEMMEPI_NAMES GEMMEPI_0_TO_31 ", " GEMMEPI_32_TO_63
+#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)
+#define GEMMEPI_ADDS "%66"
+#define GEMMEPI_REST "%64, %65, adds, 1, 1, %67, %68"
+#elif GEMMEPI_TILE_N == 192
+#define GEMMEPI_NAMES GEMMEPI_0_TO_31 ", " GEMMEPI_32_TO_63 ", " GEMMEPI_64_TO_95
+#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)
+#define GEMMEPI_ADDS "%98"
+#define GEMMEPI_REST "%96, %97, adds, 1, 1, %99, %100"
+#else
+#define GEMMEPI_NAMES GEMMEPI_0_TO_31 ", " GEMMEPI_32_TO_63 ", " GEMMEPI_64_TO_95 ", " GEMMEPI_96_TO_127
+#define GEMMEPI_SUMS \
+    GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64), GEMMEPI_32(GEMMEPI_SUM, 96)
+#define GEMMEPI_ADDS "%130"
+#define GEMMEPI_REST "%128, %129, adds, 1, 1, %131, %132"
+#endif
+#define GEMMEPI_TEXT_OF(x) #x
+#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)
+
+// sums = A B, or with `adds` sums + A B: 64 rows, TILE_N columns, 16 of k.
+__device__ inline void multiply(float (&sums)[TILE_N / 2], u64 a, u64 b, int adds) {
+    asm volatile("{\n"
+                 ".reg .pred adds;\n"
+                 "setp.ne.b32 adds, " GEMMEPI_ADDS ", 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n" GEMMEPI_TEXT(GEMMEPI_TILE_N) "k16.f32." GEMMEPI_OPERANDS
+                 "." GEMMEPI_OPERANDS " {" GEMMEPI_NAMES "}, " GEMMEPI_REST ";\n"
+                 "}"
+                 : GEMMEPI_SUMS
+                 : "l"(a), "l"(b), "r"(adds), "n"(!A_ROWS), "n"(!B_ROWS));
+}
+
+// What reads the sums comes behind this, and so behind the wait before it.
+__device__ inline void sums_are_there(float (&sums)[TILE_N / 2]) {
+#pragma unroll
+    for (int i = 0; i < TILE_N / 2; i++)
+        asm volatile("" : "+f"(sums[i])::"memory");
+}
+
+// Matrix descriptor of swizzled lines of 128 bytes: where it begins, the bytes from one 64 along m or n to the next where
+// those lie side by side, and from 8 lines to the next.
+__device__ inline u64 descriptor(u32 address) {
+    return (u64)1 << 62 | (u64)(1024 >> 4) << 32 | (u64)(BOX >> 4) << 16 | (u64)(address >> 4 & 0x3fff);
+}
+// Of a descriptor, from 16 of k to the next 16.
+template <bool Rows> constexpr u64 STEP_OF_16 = (Rows ? 32 : 16 * LINE) >> 4;
+
+// >>tiles
+
+struct Tile {
+    int m, n; // in tiles
+    u32 item;
+};
+
+// Which tile this block takes as its cluster's t-th: columns of tiles within bands of rows, so that what is under way at a
+// time reads few rows of A and few columns of B.
+__device__ inline Tile tile_of(const gemmepi__fused_params &p, u32 t, u32 rank) {
+    u32 of_item = p.cluster_rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;
+    u32 of_band = p.band * p.cluster_columns, band = rest / of_band, first = band * p.band;
+    u32 height = p.cluster_rows - first < p.band ? p.cluster_rows - first : p.band, within = rest - band * of_band;
+    u32 column = within / height, row = first + within - column * height;
+    u32 place = SPLIT > 1 ? 0 : rank;
+    return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item};
+}
+
+// >>loading
+
+// The blocks of TILE_K that this block adds up: SPLIT, a part of them.
+__device__ inline int begin_of_k(const gemmepi__fused_params &p, u32 part) {
+    return SPLIT > 1 ? (int)((u32)((p.k + TILE_K - 1) / TILE_K) * part / SPLIT) : 0;
+}
+__device__ inline int end_of_k(const gemmepi__fused_params &p, u32 part) {
+    return SPLIT > 1 ? begin_of_k(p, part + 1) : (p.k + TILE_K - 1) / TILE_K;
+}
+
+// The column of op(B) that is line `line` of the tile.
+__device__ inline int column_of(const gemmepi__fused_params &p, const Tile &tile, int line) {
+    int half = HALVES_IN == 2 && line >= TILE_COLUMNS;
+    return tile.n * TILE_COLUMNS + line - half * TILE_COLUMNS + half * (int)p.epilogue.n;
+}
+
+// One thread. Each block loads its part of A's tile for the CLUSTER_N blocks of its row, and of B's for the CLUSTER_M of
+// its column.
+__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {
+    constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part
+    constexpr int B_BOX = !B_ROWS ? 64 : B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;
+    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;
+    u16 row_mask = 0, column_mask = 0;
+    for (int i = 0; i < CLUSTER_N; i++)
+        row_mask |= (u16)(1 << (row + i * CLUSTER_M));
+    for (int i = 0; i < CLUSTER_M; i++)
+        column_mask |= (u16)(1 << (column * CLUSTER_M + i));
+    u32 stage = 0, parity = 1; // the first round finds all stages empty
+    for (u32 t = first; t < p.tiles; t += step) {
+        Tile tile = tile_of(p, t, rank);
+        int m = tile.m * TILE_M + (int)column * A_LINES;
+        int a_item = p.a_items ? (int)tile.item : 0, b_item = p.b_items ? (int)tile.item : 0;
+        for (int block = begin_of_k(p, rank); block < end_of_k(p, rank); block++) {
+            int k = block * TILE_K;
+            u32 full = shared + FULL + stage * 8, a = shared + stage * STAGE_BYTES + column * A_LINES * LINE;
+            u32 b = shared + stage * STAGE_BYTES + A_BYTES + row * B_LINES * LINE;
+            barrier_wait(shared + EMPTY + stage * 8, parity);
+            barrier_expect(full, STAGE_BYTES);
+            if (A_ROWS) {
+                load_box<(CLUSTER_N > 1)>(p.a, a, full, k, m, a_item, row_mask);
+            } else {
+#pragma unroll
+                for (int i = 0; i < A_LINES; i += 64)
+                    load_box<(CLUSTER_N > 1)>(p.a, a + i * LINE, full, m + i, k, a_item, row_mask);
+            }
+#pragma unroll
+            for (int i = 0; i < B_LINES; i += B_BOX) {
+                int n = column_of(p, tile, (int)row * B_LINES + i);
+                load_box<(CLUSTER_M > 1)>(p.b, b + i * LINE, full, B_ROWS ? k : n, B_ROWS ? n : k, b_item, column_mask);
+            }
+            if (++stage == STAGES)
+                stage = 0, parity ^= 1;
+        }
+    }
+}
+
+// >>the epilogue
+
+// Columns from the first of this lane's group-th run to the end, which may lie far behind the tile.
+__device__ inline int columns_left(const gemmepi__fused_params &p, const Tile &tile, int group) {
+    return (int)p.epilogue.n - tile.n * TILE_COLUMNS - lane_of_row() * 2 - group * GROUP;
+}
+
+__device__ inline void load_box_columns(const gemmepi__fused_params &p, const Tile &tile, int first_group,
+                                        Of_columns (&columns)[BOX_GROUPS]) {
+#pragma unroll
+    for (int i = 0; i < BOX_GROUPS; i++) {
+        long long column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (first_group + i) * GROUP;
+        columns[i] = load_columns(p.epilogue, tile.item, column, columns_left(p, tile, first_group + i));
+    }
+}
+
+// 16 rows and 64 columns of a matrix lie in a warp's part of shared memory as TMA wants them: lines of 128 bytes, of
+// whose eight units of 16 the i-th stands in place i ^ line % 8.
+struct Staging {
+    u32 first; // this warp's buffers
+    u32 line;  // this lane's of eight
+    int turn;
+};
+
+// Where this lane's part of the eight rows `half` and the 32 columns `group` goes.
+__device__ inline u32 staged_at(const Staging &staging, int matrix, int half, int group) {
+    u32 unit = group * 4 + threadIdx.x % 32 / 8;
+    return staging.first + (staging.turn * STAGED_MATRICES + matrix) * STAGED_BYTES + (half * 8 + staging.line) * LINE +
+           ((unit ^ staging.line) << 4);
+}
+
+// The buffer whose turn it is has been read.
+__device__ inline void begin_staging(const Staging &staging) {
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(BUFFERS - 1) : "memory"); // of lane 0, the others have none
+    __syncwarp();
+}
+
+__device__ inline void store_box(const gemmepi__tensor_map &map, u32 from, int column, int row, int half, int item) {
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(&map),
+                 "r"(from), "r"(column), "r"(row), "r"(half), "r"(item)
+                 : "memory");
+}
+
+__device__ inline void end_staging(const gemmepi__fused_params &p, Staging &staging, int column, int row, int item) {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+        u32 from = staging.first + staging.turn * STAGED_MATRICES * STAGED_BYTES;
+        if (STAGES_D)
+            store_box(p.d, from, column, row, 0, item);
+#pragma unroll
+        for (int half = 0; half < (STAGES_AUX ? HALVES_IN : 0); half++)
+            store_box(p.aux, from + (half + STAGES_D) * STAGED_BYTES, column, row, half, item);
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    }
+    staging.turn = staging.turn + 1 == BUFFERS ? 0 : staging.turn + 1;
+}
+
+// The sums of 16 rows and 64 columns as wgmma leaves them in a warp: of eight columns a lane has two, in row lane / 4 and in
+// the eighth below.
+struct Box {
+    float at[HALVES_IN][BOX_COLUMNS / 8][4];
+};
+
+// `row` is the warp's first of op(A), `group` the box's first.
+__device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,
+                                  const Tile &tile, int row, int group, const Of_columns (&columns)[BOX_GROUPS],
+                                  const Box &box) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+    if (STAGED)
+        begin_staging(staging);
+#pragma unroll
+    for (int g = 0; g < BOX_GROUPS; g++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            int at = row + threadIdx.x % 32 / 4 + half * 8;
+            int column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (group + g) * GROUP;
+            int valid = at < (int)p.m ? columns_left(params, tile, group + g) : 0;
+            Acc v[HALVES][RUN];
+#pragma unroll
+            for (int i = 0; i < HALVES_IN * RUN; i++)
+                v[i / RUN][i % RUN] = box.at[i / RUN][g * 4 + i % RUN / 2][half * 2 + i % 2];
+            if (STAGES_D)
+                state.staged_d = staged_at(staging, 0, half, g);
+#pragma unroll
+            for (int i = 0; i < (STAGES_AUX ? HALVES_IN : 0); i++)
+                state.staged_aux[i] = staged_at(staging, i + STAGES_D, half, g);
+            Saved saved;
+            load_saved(p, tile.item, at, column, valid, saved);
+            epilogue(p, state, columns[g], saved, tile.item, at, column, valid, v);
+            store_result(p, state, tile.item, at, column, valid, v);
+        }
+    if (STAGED)
+        end_staging(params, staging, tile.n * TILE_COLUMNS + group * GROUP, row, tile.item);
+}
+
+// >>sums in shared memory, where the stages were
+
+constexpr u32 PARKED_BYTES = PARTS * TILE_N / 2 * WARPGROUP * 4; // of a warpgroup
+static_assert(SPLIT == 1 || CONSUMERS * PARKED_BYTES <= STAGES * STAGE_BYTES, "the stages have room for all sums");
+static_assert(!SHARES_LAST || PARKED_BYTES / 2 <= STAGES * STAGE_BYTES, "and for half of a warpgroup's");
+
+__device__ inline void consumers_meet() {
+    asm volatile("bar.sync 3, %0;" ::"n"(CONSUMERS * WARPGROUP) : "memory");
+}
+
+// Four sums of each thread of a warpgroup side by side, in the order of the registers.
+__device__ inline u32 parked_at(u32 parked, u32 four, u32 thread) {
+    return parked + (four * WARPGROUP + thread) * 16;
+}
+
+template <int Parts> __device__ inline void park(u32 parked, u32 thread, const float (*sums)[TILE_N / 2]) {
+#pragma unroll
+    for (int i = 0; i < Parts * TILE_N / 8; i++) {
+        const float *four = &sums[i / (TILE_N / 8)][i % (TILE_N / 8) * 4];
+        asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(parked_at(parked, i, thread)), "f"(four[0]),
+                     "f"(four[1]), "f"(four[2]), "f"(four[3])
+                     : "memory");
+    }
+}
+
+// Which four sums the j-th of a box are.
+__device__ inline u32 four_of_box(u32 part, int group, int j) {
+    return part * (TILE_N / 8) + j / (BOX_COLUMNS / 8) * (TILE_COLUMNS / 8) + group * 4 + j % (BOX_COLUMNS / 8);
+}
+
+__device__ inline void read_parked(u32 parked, u32 thread, u32 part, int group, Box &box) {
+#pragma unroll
+    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 8; j++) {
+        float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)];
+        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                     : "=f"(four[0]), "=f"(four[1]), "=f"(four[2]), "=f"(four[3])
+                     : "r"(parked_at(parked, four_of_box(part, group, j), thread))
+                     : "memory");
+    }
+}
+
+// Of all blocks of the cluster together, always in the same order.
+__device__ inline void add_parked(u32 parked, u32 thread, u32 part, int group, Box &box) {
+    box = {};
+#pragma unroll 1
+    for (u32 block = 0; block < SPLIT; block++)
+#pragma unroll
+        for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 8; j++) {
+            float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)], x[4];
+            asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                         : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+                         : "r"(address_in(parked_at(parked, four_of_box(part, group, j), thread), block))
+                         : "memory");
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                four[i] += x[i];
+        }
+}
+
+// Boxes of the tile in turn to the blocks of the cluster, in these to their warps.
+__device__ inline void finish_parked(const gemmepi__fused_params &p, Epilogue_state &state, Staging &staging,
+                                     const Tile &tile, u32 shared, u32 rank) {
+    constexpr u32 slots = CONSUMERS * 4, boxes = slots * PARTS * (TILE_COLUMNS / BOX_COLUMNS);
+    for (u32 i = rank + (threadIdx.x / 32 - 4) * SPLIT; i < boxes; i += slots * SPLIT) {
+        u32 slot = i % slots, part = i / slots % PARTS; // of the 64 rows `part` of a warpgroup slot / 4, its warp slot % 4
+        int group = (int)(i / slots / PARTS) * BOX_GROUPS;
+        Of_columns columns[BOX_GROUPS];
+        load_box_columns(p, tile, group, columns);
+        Box box;
+        add_parked(shared + slot / 4 * PARKED_BYTES, slot % 4 * 32 + threadIdx.x % 32, part, group, box);
+        finish_box(p, state, staging, tile, tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16, group,
+                   columns, box);
+    }
+}
+
+// >>multiplying
+
+__device__ inline void skip_stages(u32 &stage, u32 &parity, int blocks) {
+    stage += (u32)blocks;
+    parity ^= stage / STAGES & 1;
+    stage %= STAGES;
+}
+
+// sums = this warpgroup's rows of a tile. The last stage is still being read.
+__device__ inline void add_up(u32 shared, u32 empty, bool tells, int first_part, int blocks, u32 &stage, u32 &parity,
+                              float (&sums)[PARTS][TILE_N / 2]) {
+    u32 last = 0, adds = 0;
+#pragma unroll 1
+    do { // there is one at least
+        u64 a = descriptor(shared + stage * STAGE_BYTES + first_part * BOX);
+        u64 b = descriptor(shared + stage * STAGE_BYTES + A_BYTES);
+        barrier_wait(shared + FULL + stage * 8, parity);
+        multiply_begin();
+#pragma unroll
+        for (int i = 0; i < TILE_K / 16; i++)
+#pragma unroll
+            for (int part = 0; part < PARTS; part++)
+                multiply(sums[part], a + part * (BOX >> 4) + i * STEP_OF_16<A_ROWS>, b + i * STEP_OF_16<B_ROWS>,
+                         i > 0 ? 1 : adds);
+        multiply_commit();
+        multiply_wait<1>();
+        if (tells && adds) // the stage before is read
+            barrier_arrive(empty + last * 8);
+        asm volatile("mov.u32 %0, 1;" : "=r"(adds)); // not seen through: one copy of the loop is enough
+        last = stage;
+        if (++stage == STAGES)
+            stage = 0, parity ^= 1;
+    } while (--blocks);
+}
+
+__device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {
+    // by a shuffle, for the compiler to see that all of a warp have the same
+    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;
+    u32 stage = 0, parity = 0, tiles = (p.tiles - first + step - 1) / step; // of this block
+    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);
+    int first_part = PING_PONG ? 0 : (int)group * PARTS; // of the tile's rows
+    // The first threads tell a stage's end to the blocks that load into it: those of the row, and of the column.
+    bool tells = thread < CLUSTER_N + CLUSTER_M - 1;
+    u32 row = rank % CLUSTER_M, column = rank / CLUSTER_M, other = thread - CLUSTER_N;
+    u32 told = SPLIT > 1            ? rank
+               : thread < CLUSTER_N ? row + thread * CLUSTER_M
+                                    : column * CLUSTER_M + (other >= row ? other + 1 : other);
+    u32 empty = address_in(shared + EMPTY, tells ? told : rank);
+    Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),
+                       threadIdx.x % 8, 0};
+    Epilogue_state state;
+    if (PING_PONG && group == 1) {
+        turn_give(0);
+        skip_stages(stage, parity, blocks);
+    }
+    for (u32 count = PING_PONG ? group : 0; count < tiles; count += PING_PONG ? CONSUMERS : 1) {
+        Tile tile = tile_of(p, first + count * step, rank);
+        float sums[PARTS][TILE_N / 2];
+        Of_columns columns[BOX_GROUPS];
+        if (AHEAD)
+            load_box_columns(p, tile, 0, columns); // before the sums, so that the epilogue need not wait
+        if (PING_PONG)
+            turn_wait((int)group);
+        add_up(shared, empty, tells, first_part, blocks, stage, parity, sums);
+        if (PING_PONG)
+            turn_give(1 - (int)group);
+        multiply_wait<0>();
+#pragma unroll
+        for (int part = 0; part < PARTS; part++)
+            sums_are_there(sums[part]);
+        if (tells)
+            barrier_arrive(empty + (stage ? stage - 1 : STAGES - 1) * 8);
+        if (PING_PONG)
+            skip_stages(stage, parity, blocks);
+        int parts = PARTS;
+        if (SHARES_LAST && count + 1 == tiles) { // the other one has nothing to multiply: it takes the lower half
+            parts = PARTS / 2;
+            consumers_meet();
+            park<PARTS / 2>(shared, thread, &sums[PARTS / 2]);
+            consumers_meet();
+        }
+        state = begin_epilogue(p.epilogue, tile.item, 0, 0);
+        if (SPLIT > 1) {
+            consumers_meet();
+            park<PARTS>(shared + group * PARKED_BYTES, thread, sums);
+            cluster_barrier();
+            finish_parked(p, state, staging, tile, shared, rank);
+        } else {
+            int warp_row = tile.m * TILE_M + first_part * 64 + (int)(thread / 32) * 16;
+#pragma unroll
+            for (int i = 0; i < GROUPS; i += BOX_GROUPS) {
+                Of_columns now[BOX_GROUPS];
+                if (!AHEAD)
+                    load_box_columns(p, tile, i, columns);
+                memcpy(now, columns, sizeof now);
+                if (AHEAD && i + BOX_GROUPS < GROUPS)
+                    load_box_columns(p, tile, i + BOX_GROUPS, columns);
+#pragma unroll
+                for (int part = 0; part < PARTS; part++) {
+                    if (part >= parts)
+                        continue;
+                    Box box;
+#pragma unroll
+                    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)
+                        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =
+                            sums[part][(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + i * GROUP) / 2 + j % (BOX_COLUMNS / 2)];
+                    finish_box(p, state, staging, tile, warp_row + part * 64, i, now, box);
+                }
+            }
+        }
+        end_epilogue(p.epilogue, state);
+    }
+    if (SHARES_LAST && (tiles - 1) % CONSUMERS != group) {
+        Tile tile = tile_of(p, first + (tiles - 1) * step, rank);
+        consumers_meet(); // neither multiplies any more
+        consumers_meet(); // the sums are there
+        state = begin_epilogue(p.epilogue, tile.item, 0, 0);
+#pragma unroll 1
+        for (int i = 0; i < PARTS / 2 * GROUPS; i += BOX_GROUPS) {
+            Of_columns columns[BOX_GROUPS];
+            Box box;
+            load_box_columns(p, tile, i % GROUPS, columns);
+            read_parked(shared, thread, i / GROUPS, i % GROUPS, box);
+            finish_box(p, state, staging, tile,
+                       tile.m * TILE_M + (PARTS / 2 + i / GROUPS) * 64 + (int)(thread / 32) * 16, i % GROUPS, columns, box);
+        }
+        end_epilogue(p.epilogue, state);
+    }
+    if (STAGED) // shared memory stays until all of it is read
+        asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)
+    gemmepi_fused(GEMMEPI_PARAMS gemmepi__fused_params p) {
+    extern __shared__ u8 memory[];
+    u32 shared = (shared_address(memory) + 1023) & ~1023u, rank = CLUSTER > 1 ? cluster_rank() : 0;
+    u32 first = blockIdx.x / CLUSTER, step = gridDim.x / CLUSTER;
+    if (threadIdx.x == 0) {
+        prefetch_map(p.a);
+        prefetch_map(p.b);
+        for (int i = 0; i < STAGES; i++) {
+            barrier_init(shared + FULL + i * 8, 1);
+            barrier_init(shared + EMPTY + i * 8, (PING_PONG ? 1 : CONSUMERS) * (CLUSTER_M + CLUSTER_N - 1));
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+    if (CLUSTER > 1)
+        cluster_meets();
+    after_launches_before();
+    if (threadIdx.x < WARPGROUP) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
+        if (threadIdx.x == 0)
+            produce(p, shared, rank, first, step);
+        if (SPLIT > 1) { // consumers wait for each other there
+            __syncwarp();
+            cluster_barrier();
+        }
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
+        consume(p, shared, rank, first, step);
+    }
+    if (CLUSTER > 1) // no block goes while another may still arrive at its barriers, read its sums or write its stages
+        cluster_meets();
+}

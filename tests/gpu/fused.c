@@ -1,0 +1,271 @@
+/* fused [sizes [bounds]]: the route fused in each of its shapes, which a plan is made to take here, at random sizes from 1 to 600
+   against the oracle, at large sizes against sums in double of some elements, and again and again. Needs a GPU of compute
+   capability 9.0, the first or that which GEMMEPI_TEST_DEVICE numbers. `bounds`: the first of these alone. */
+#include "../products/problem.h"
+
+enum { LARGEST = 600 };
+
+static test_device device;
+static test_device *here = &device;
+static int sizes = 6;
+
+/* >>plans of one shape */
+
+/* NULL: the shape does not take the problem. */
+static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, const gemmepi__fused_shape *shape,
+                             int applied) {
+    gemmepi_plan *plan = NULL;
+    gemmepi__entry entry;
+    gemmepi_status status = gemmepi_plan_matmul(here->context, desc, &plan);
+    CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
+    if (status || !gemmepi__shape_takes(&plan->problem, shape, applied) ||
+        gemmepi__enter_relaxed(here->context, &entry)) {
+        gemmepi_plan_destroy(plan);
+        return NULL;
+    }
+    gemmepi__lock(&here->context->build_lock);
+    status = gemmepi__fused_build_as(here->context, &plan->problem, shape, applied, &plan->fused);
+    gemmepi__unlock(&here->context->build_lock);
+    gemmepi__leave_relaxed(here->context, &entry);
+    CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
+    return plan;
+}
+
+/* >>random sizes */
+
+/* What a kernel is compiled for; everything else is drawn for each size. */
+typedef struct kernel {
+    gemmepi_dtype dtype, d;
+    gemmepi_epilogue epilogue;
+    int layout, scaled, odd; /* bits: A transposed, B; alpha and C; columns that are no multiple of 8 */
+} kernel;
+
+#define FORWARD (GEMMEPI_BIAS | GEMMEPI_AUX)
+static const kernel kernels[] = {
+    {GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH | GEMMEPI_BIAS, 2, 0, 0},
+    {GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, 0, 0, 0},
+    {GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | FORWARD, 1, 1, 0},
+    {GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_ERF | GEMMEPI_GATED | FORWARD, 3, 1, 0},
+    {GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_SILU | FORWARD | GEMMEPI_RESIDUAL, 2, 1, 0},
+    {GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | FORWARD, 0, 0, 1},
+};
+
+static int64_t draw_size(rng *r) {
+    return 1 + rng_below(r, rng_one_in(r, 4) ? 20 : LARGEST);
+}
+
+/* Operands lie as TMA takes them; the others as they come. */
+static void draw_layouts(problem *p, const kernel *k, rng *r) {
+    gemmepi_matmul_desc *desc = &p->desc;
+    int64_t unit = k->odd ? 1 : 8, columns = desc->n / (k->epilogue & GEMMEPI_GATED ? 2 : 1);
+    desc->a.ld = ((desc->a.transposed ? desc->m : desc->k) + 7) / 8 * 8 + 8 * rng_below(r, 3);
+    desc->b.ld = ((desc->b.transposed ? desc->k : desc->n) + 7) / 8 * 8 + 8 * rng_below(r, 3);
+    desc->d.ld = (columns + unit - 1) / unit * unit + unit * rng_below(r, 3);
+    if (k->epilogue & GEMMEPI_AUX && (k->epilogue & GEMMEPI_ACTIVATION_MASK) != GEMMEPI_RELU)
+        desc->aux.ld = (desc->n + unit - 1) / unit * unit + unit * rng_below(r, 3);
+    desc->batch = rng_one_in(r, 3) ? 3 : 1;
+    if (desc->batch > 1) {
+        desc->a.batch_stride = desc->a.ld * (desc->a.transposed ? desc->k : desc->m) + 8;
+        desc->b.batch_stride = rng_one_in(r, 2) ? 0 : desc->b.ld * (desc->b.transposed ? desc->n : desc->k);
+        desc->d.batch_stride = desc->d.ld * desc->m + unit;
+        if (k->epilogue & GEMMEPI_AUX)
+            desc->aux.batch_stride = (desc->aux.ld ? desc->aux.ld : (desc->n + 127) / 128 * 128) * desc->m;
+    }
+}
+
+static problem draw(const kernel *k, uint64_t seed, int64_t least_k) {
+    rng r = rng_seeded(seed);
+    problem p = problem_plain(k->dtype, draw_size(&r), draw_size(&r), draw_size(&r), k->epilogue);
+    p.seed = seed;
+    p.fill = (fill)rng_below(&r, 4);
+    p.desc.d.dtype = k->d;
+    p.desc.a.transposed = k->layout & 1;
+    p.desc.b.transposed = k->layout >> 1;
+    if (p.desc.k < least_k)
+        p.desc.k = least_k;
+    if (!k->odd)
+        p.desc.n = (p.desc.n + 15) / 16 * 16;
+    else if (p.desc.n % 8 == 0)
+        p.desc.n++;
+    draw_layouts(&p, k, &r);
+    if (k->scaled)
+        problem_scale(&p, 1.5, rng_one_in(&r, 2) ? 0.75 : 0);
+    return p;
+}
+
+static void every_shape_is_within_the_bound(void) {
+    size_t shape, k;
+    int size, runs = 0;
+    for (shape = 0; shape < GEMMEPI__COUNT(gemmepi__fused_shapes); shape++)
+        for (k = 0; k < GEMMEPI__COUNT(kernels); k++)
+            for (size = 0; size < sizes; size++) {
+                const gemmepi__fused_shape *cut = &gemmepi__fused_shapes[shape];
+                problem p = draw(&kernels[k], 1000 * shape + 100 * k + (uint64_t)size,
+                                 cut->split > 1 ? 128 * cut->split : 1);
+                gemmepi_plan *plan = plan_as(&p.desc, cut, !kernels[k].scaled);
+                run r;
+                if (!plan)
+                    continue;
+                CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, kernel %d, size %d", (int)shape,
+                      (int)k, size);
+                run_free(&r);
+                gemmepi_plan_destroy(plan);
+                runs++;
+            }
+    CHECK(runs >= 30 * sizes, "only %d runs", runs);
+}
+
+/* >>large sizes */
+
+static float half_to_float(uint16_t bits) {
+    uint32_t word = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+/* Whole numbers from -3 to 3: exact in BF16, and so are their sums. */
+static uint16_t whole(uint64_t seed) {
+    static const uint16_t numbers[7] = {0xc040, 0xc000, 0xbf80, 0, 0x3f80, 0x4000, 0x4040};
+    return numbers[random_hash(seed) % 7];
+}
+
+/* D = relu(A B + bias) to the bit in some rows and columns, B transposed. */
+static void large_products_are_exact(void) {
+    static const int64_t extents[][3] = {
+        {8192, 3072, 768}, {2048, 8192, 4096}, {513, 24576, 320}, {16, 4096, 8192}, {30000, 264, 72}};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(extents); i++) {
+        int64_t m = extents[i][0], n = extents[i][1], k = extents[i][2], x;
+        size_t a_size = (size_t)(m * k), b_size = (size_t)(n * k), d_size = (size_t)(m * n);
+        uint16_t *a = (uint16_t *)malloc(2 * a_size), *b = (uint16_t *)malloc(2 * b_size);
+        uint16_t *d = (uint16_t *)malloc(2 * d_size), *bias = (uint16_t *)malloc(2 * (size_t)n);
+        void *on_device[4];
+        gemmepi_matmul_desc desc;
+        gemmepi_matmul_args args;
+        int wrong = 0;
+        memset(&desc, 0, sizeof desc);
+        memset(&args, 0, sizeof args);
+        for (x = 0; x < (int64_t)a_size; x++)
+            a[x] = whole((uint64_t)x);
+        for (x = 0; x < (int64_t)b_size; x++)
+            b[x] = whole((uint64_t)x + a_size);
+        for (x = 0; x < n; x++)
+            bias[x] = whole((uint64_t)x + 7);
+        desc.m = m, desc.n = n, desc.k = k, desc.batch = 1;
+        desc.a.dtype = GEMMEPI_BF16;
+        desc.b.transposed = 1;
+        desc.epilogue = GEMMEPI_RELU | GEMMEPI_BIAS;
+        if (gemmepi_alloc(here->context, 2 * a_size, &on_device[0]) ||
+            gemmepi_alloc(here->context, 2 * b_size, &on_device[1]) ||
+            gemmepi_alloc(here->context, 2 * d_size, &on_device[2]) ||
+            gemmepi_alloc(here->context, 2 * (size_t)n, &on_device[3]) ||
+            gemmepi_upload(here->context, on_device[0], a, 2 * a_size, NULL) ||
+            gemmepi_upload(here->context, on_device[1], b, 2 * b_size, NULL) ||
+            gemmepi_upload(here->context, on_device[3], bias, 2 * (size_t)n, NULL)) {
+            CHECK(0, "%s", gemmepi_last_error());
+            return;
+        }
+        args.a = on_device[0], args.b = on_device[1], args.d = on_device[2], args.bias = on_device[3];
+        CHECK(gemmepi_matmul(here->context, &desc, &args, NULL) == GEMMEPI_OK &&
+                  gemmepi_download(here->context, d, on_device[2], 2 * d_size, NULL) == GEMMEPI_OK,
+              "%s", gemmepi_last_error());
+        for (x = 0; x < 4000; x++) {
+            int64_t row = (int64_t)(random_hash((uint64_t)x) % (uint64_t)m), l;
+            int64_t column = (int64_t)(random_hash((uint64_t)x + 9999) % (uint64_t)n);
+            float sum = half_to_float(bias[column]), got = half_to_float(d[row * n + column]);
+            uint32_t word, rounded;
+            for (l = 0; l < k; l++)
+                sum += half_to_float(a[row * k + l]) * half_to_float(b[column * k + l]);
+            sum = sum > 0 ? sum : 0;
+            memcpy(&word, &sum, sizeof word);
+            rounded = (word + 0x7fff + (word >> 16 & 1)) & 0xffff0000u;
+            memcpy(&sum, &rounded, sizeof sum);
+            wrong += got != sum;
+        }
+        CHECK(wrong == 0, "%lld x %lld x %lld: %d of 4000 elements are wrong", (long long)m, (long long)n,
+              (long long)k, wrong);
+        for (x = 0; x < 4; x++)
+            gemmepi_free(here->context, on_device[x]);
+        free(a), free(b), free(d), free(bias);
+    }
+}
+
+/* >>again and again */
+
+/* Products that each read the result before, without a wait between them, so that launches overlap. */
+static void a_thousand_repetitions_have_the_same_bits(void) {
+    enum { EXTENT = 1032, CHAIN = 4, BYTES = EXTENT * EXTENT * 2 }; /* k enough for eight parts */
+    size_t shape;
+    for (shape = 0; shape < GEMMEPI__COUNT(gemmepi__fused_shapes); shape++) {
+        gemmepi_matmul_desc desc;
+        gemmepi_matmul_args args;
+        gemmepi_plan *plan;
+        char *first = (char *)malloc(BYTES), *again = (char *)malloc(BYTES);
+        void *memory[CHAIN + 1];
+        int i, repetition, differ = 0, failed = 0;
+        memset(&desc, 0, sizeof desc);
+        memset(&args, 0, sizeof args);
+        desc.m = desc.n = desc.k = EXTENT;
+        desc.batch = 1;
+        desc.a.dtype = GEMMEPI_BF16;
+        desc.b.transposed = 1;
+        desc.epilogue = GEMMEPI_TANH; /* holds the numbers in their range */
+        if (gemmepi__fused_shapes[shape].lean)
+            desc.epilogue = GEMMEPI_SIGMOID;
+        for (i = 0; i < EXTENT * EXTENT; i++) {
+            uint16_t bits = (uint16_t)(0x3d00 | (random_hash((uint64_t)i) & 0x80ff));
+            memcpy(first + 2 * i, &bits, 2);
+        }
+        for (i = 0; i <= CHAIN; i++)
+            CHECK(gemmepi_alloc(here->context, BYTES, &memory[i]) == GEMMEPI_OK &&
+                      gemmepi_upload(here->context, memory[i], first, BYTES, NULL) == GEMMEPI_OK,
+                  "%s", gemmepi_last_error());
+        plan = plan_as(&desc, &gemmepi__fused_shapes[shape], 1);
+        CHECK(plan != NULL, "shape %d does not take it", (int)shape);
+        for (repetition = 0; plan && repetition < 1000 / CHAIN; repetition++) {
+            for (i = 0; i < CHAIN; i++) {
+                args.a = args.b = memory[i];
+                args.d = memory[i + 1];
+                failed += gemmepi_plan_run(plan, &args, NULL) != GEMMEPI_OK;
+                if (repetition == 0)
+                    failed += gemmepi_synchronize(here->context, NULL) != GEMMEPI_OK;
+            }
+            failed += gemmepi_download(here->context, repetition ? again : first, memory[CHAIN], BYTES,
+                                       NULL) != GEMMEPI_OK;
+            differ += repetition && memcmp(first, again, BYTES) != 0;
+        }
+        CHECK(failed == 0 && differ == 0, "shape %d: %d runs failed, %d repetitions differ", (int)shape,
+              failed, differ);
+        gemmepi_plan_destroy(plan);
+        for (i = 0; i <= CHAIN; i++)
+            gemmepi_free(here->context, memory[i]);
+        free(first), free(again);
+    }
+}
+
+int main(int argc, char **argv) {
+    const char *name = getenv("GEMMEPI_TEST_DEVICE");
+    int is_number = name && name[0] >= '0' && name[0] <= '9';
+    if (argc > 1)
+        sizes = atoi(argv[1]);
+    if ((name && !is_number) ||
+        !test_device_open(&device, GEMMEPI_DEVICE(is_number ? atoi(name) : 0), 1u << GEMMEPI_ROUTE_FUSED)) {
+        printf("skip fused: there is no GPU\n");
+        test_skipped++;
+        return test_finish();
+    }
+    if (!device.has_fused) {
+        printf("skip fused: the GPU is not of compute capability 9.0\n");
+        test_device_close(&device);
+        test_skipped++;
+        return test_finish();
+    }
+    RUN(every_shape_is_within_the_bound);
+    if (argc <= 2)
+        RUN(large_products_are_exact);
+    if (argc <= 2)
+        RUN(a_thousand_repetitions_have_the_same_bits);
+    test_device_close(&device);
+    return test_finish();
+}
