@@ -8,6 +8,7 @@
 #include "bench.h"
 #include "elementwise.c"
 #include "linear.c"
+#include "products.c"
 #include "report.h"
 
 enum { NOTHING_MEASURED = 77 };
@@ -15,8 +16,8 @@ enum { NOTHING_MEASURED = 77 };
 static struct {
     int rounds, size, device; /* size in MiB; 0: as main says */
     int host, list, help;
-    const char *only, *csv;
-} wanted = {15, 0, 0, 0, 0, 0, "", NULL};
+    const char *only, *csv, *svg;
+} wanted = {15, 0, 0, 0, 0, 0, "", NULL, NULL};
 
 typedef struct option {
     const char *name, *value, *help; /* value NULL: a flag */
@@ -27,12 +28,14 @@ typedef struct option {
 
 static const option options[] = {
     {"--rounds", "N", "rounds of each row, 15 unless given", &wanted.rounds, 1, BENCH_MOST_ROUNDS, NULL},
-    {"--size", "MIB", "size of a main tensor, 256 MiB unless given, on the host 1", &wanted.size, 1, 1 << 15,
-     NULL},
+    {"--size", "MIB", "size of a main tensor, 256 MiB unless given, on the host 1; products have their own",
+     &wanted.size, 1, 1 << 15, NULL},
     {"--only", "TEXT", "the rows whose 'name dtype' has TEXT in it", NULL, 0, 0, &wanted.only},
     {"--csv", "FILE",
-     "writes every round to FILE; copy_us of a call is an empty launch's, of dB the product's alone", NULL, 0,
-     0, &wanted.csv},
+     "writes every round to FILE; copy_us of a call is an empty launch's, of dB the product's alone;"
+     "\n                 of products products_us is the bare one's",
+     NULL, 0, 0, &wanted.csv},
+    {"--svg", "FILE", "draws some of the products to FILE", NULL, 0, 0, &wanted.svg},
     {"--device", "I", "the CUDA device, 0 unless given", &wanted.device, 0, 1 << 10, NULL},
     {"--host", NULL, "measures the host in place of a GPU, against memcpy", &wanted.host, 0, 0, NULL},
     {"--list", NULL, "lists the rows with their bounds, measures nothing", &wanted.list, 0, 0, NULL},
@@ -92,7 +95,8 @@ static void print_help(void) {
     int i;
     printf(
         "Times planned runs by turns with plain copies of as many bytes, and what a run costs the host; layers\n"
-        "by turns with their bare products and a copy.\n");
+        "by turns with their bare products and a copy; products by turns with cuBLASLt's, bare, with its own\n"
+        "epilogue and with a pass of ours.\n");
     for (i = 0; i < COUNT(options); i++) {
         snprintf(name, sizeof name, "%s %s", options[i].name, options[i].value ? options[i].value : "");
         printf("  %-14s %s\n", name, options[i].help);
@@ -114,13 +118,14 @@ static int contains(const char *text, const char *part) {
     }
 }
 
-/* The bounds are those of a GPU, and the host launches nothing and has no cuBLASLt, so that a call or a layer has nothing to
-   be held against. */
+/* The bounds are those of a GPU, and the host launches nothing and has no cuBLASLt, so that a call, a layer or a product has
+   nothing to be held against. */
 static void choose_rows(void) {
     char text[96];
     int i;
     elementwise_rows(&all);
     linear_rows(&all);
+    products_rows(&all);
     for (i = 0; i < all.count; i++) {
         snprintf(text, sizeof text, "%s %s", all.rows[i].name, all.rows[i].dtype);
         if (contains(text, wanted.only) && !(wanted.host && all.rows[i].kind != BENCH_SPEED))
@@ -134,11 +139,19 @@ static void print_list(void) {
     int i;
     for (i = 0; i < rows.count; i++) {
         const bench_row *row = rows.rows + i;
-        printf("%-20s %-36s %-10s", row->group, row->name, row->dtype);
+        printf("%-20s %-42s %-10s", row->group, row->name, row->dtype);
         if (row->bound > 0)
             printf(" %s %.2f", row->kind == BENCH_SPEED ? "at least" : "at most ", row->bound);
         printf("\n");
     }
+}
+
+static int has_products(void) {
+    int i;
+    for (i = 0; i < rows.count; i++)
+        if (rows.rows[i].kind == BENCH_PRODUCT)
+            return 1;
+    return 0;
 }
 
 static size_t most_memory(size_t size) {
@@ -168,9 +181,32 @@ static void measure(bench *b, report *r) {
     report_progress(r, "", "");
 }
 
+/* Before the time is spent. */
+static int open_files(report *r) {
+    int csv = !wanted.csv || report_open_csv(r, wanted.csv),
+        svg = !wanted.svg || report_open_svg(r, wanted.svg);
+    if (!csv || !svg)
+        fprintf(stderr, "%s cannot be written\n", csv ? wanted.svg : wanted.csv);
+    return csv && svg;
+}
+
+static int close_file(FILE *file, const char *path) {
+    int whole = !file || report_close(file);
+    if (!whole)
+        fprintf(stderr, "%s could not be written whole\n", path);
+    return whole;
+}
+
+static int close_files(report *r, const bench *b) {
+    int csv = close_file(r->csv, wanted.csv);
+    if (r->svg)
+        chart_write(&r->chart, r->svg, b->details.name);
+    return close_file(r->svg, wanted.svg) && csv;
+}
+
 /* With the context created. Returns the program's status. */
 static int run(bench *b, int argc, char **argv) {
-    report r = {0};
+    static report r;
     size_t memory = most_memory(b->size);
     int opened = bench_open(b, memory) && bench_warm_up(b, memory);
     if (!opened) {
@@ -178,17 +214,11 @@ static int run(bench *b, int argc, char **argv) {
                 (unsigned long)(memory >> 20));
         return 1;
     }
-    if (wanted.csv && !report_open_csv(&r, wanted.csv)) {
-        fprintf(stderr, "%s cannot be written\n", wanted.csv);
+    if (!open_files(&r))
         return 1;
-    }
     measure(b, &r);
     report_end(&r, b, argc, argv);
-    if (r.csv && !report_close_csv(&r)) {
-        fprintf(stderr, "%s could not be written whole\n", wanted.csv);
-        return 1;
-    }
-    return r.failed != 0;
+    return !close_files(&r, b) || r.failed != 0;
 }
 
 static int create(bench *b) {
@@ -223,12 +253,17 @@ int main(int argc, char **argv) {
             fprintf(stderr, "no row has '%s' in its name and dtype\n", wanted.only);
         return !rows.count;
     }
+    if (wanted.svg && !has_products()) {
+        fprintf(stderr, "--svg draws products, and none of the rows is one\n");
+        return 1;
+    }
     b.rounds = wanted.rounds;
     b.size = (size_t)(wanted.size ? wanted.size : wanted.host ? 1 : 256) << 20;
     status = create(&b);
     if (status)
         return status;
     status = run(&b, argc, argv);
+    products_close();
     bench_close(&b);
     return status;
 }

@@ -1,6 +1,6 @@
-/* The measuring machinery: a device (or the host in its place), its memory, and timing by turns. It knows nothing of what
-   is measured: rows come from the lists (elementwise.c, linear.c), which give each a job to run and another to hold it against.
-   Functions return 1, or 0 with a sentence in bench.fault. */
+/* The measuring machinery: a device (or the host in its place), its memory, and timing by turns. It knows
+   nothing of what is measured: rows come from the lists (elementwise.c, linear.c, products.c), which give each
+   a job to run and others to hold it against. Functions return 1, or 0 with a sentence in bench.fault. */
 #ifndef GEMMEPI_BENCH_BENCH_H
 #define GEMMEPI_BENCH_BENCH_H
 
@@ -36,34 +36,47 @@ typedef struct bench {
     driver driver; /* on a GPU alone, as all up to `empty` */
     int device;
     void *primary, *began, *ended, *module, *empty;
-    char *memory; /* of the row that is measured */
+    char *memory;     /* of the row that is measured */
+    const void *kept; /* whose tensors products.c has left in it; NULL: nothing to rely on */
     float *normals;
     char *blocks[BENCH_DTYPES]; /* the normals in each dtype, on the device; NULL until needed */
     int rounds;
     size_t size; /* bytes of a main tensor */
     double plan_seconds;
+    int cublaslt_version; /* of what products are held against; 0: nothing yet */
     char fault[512];
 } bench;
 
 typedef int (*bench_call)(bench *b, void *user);
 
+/* What is timed by turns in a row. */
+enum {
+    BENCH_OURS,
+    BENCH_OTHER,    /* what ours is held against; BENCH_LAYER, BENCH_PRODUCT: bare products */
+    BENCH_COPY,     /* BENCH_LAYER: of as many bytes as its passes move */
+    BENCH_EPILOGUE, /* BENCH_PRODUCT: cuBLASLt's product with its own epilogue */
+    BENCH_PASS,     /* BENCH_PRODUCT: cuBLASLt's product, then a pass of ours */
+    BENCH_SERIES
+};
+
 /* What a row's list makes of it to be measured. */
 typedef struct bench_job {
     void *user;
-    bench_call run;   /* ours, once, without waiting */
-    bench_call other; /* what it is held against, likewise */
-    bench_call copy;  /* BENCH_LAYER: of as many bytes as its passes move */
-    bench_call check; /* of what the runs have left */
-    double bytes;     /* that a run moves; 0: that is not the question */
-    int launches;     /* of a run */
-    int products;     /* BENCH_LAYER: of the other */
+    bench_call calls[BENCH_SERIES]; /* each once, without waiting; NULL: the row has none */
+    bench_call check;               /* of what the runs have left */
+    double bytes;                   /* that a run moves; 0: that is not the question */
+    int launches;                   /* of a run of ours */
+    int products;                   /* BENCH_LAYER: of the other */
+    int least_runs;                 /* of a batch on a GPU; 0: BENCH_BATCH_RUNS */
+    gemmepi_plan_details plan;      /* BENCH_PRODUCT: ours */
 } bench_job;
 
 typedef enum bench_kind {
     BENCH_SPEED, /* time of the other / time of ours, on the device: the bound is the least that is wanted */
     BENCH_HOST_COST, /* time of ours / time of the other, on the host: the bound is the most that is wanted */
     BENCH_ADDED,     /* likewise on the device */
-    BENCH_LAYER      /* time of ours / what the other, its bare products, and the copy allow: likewise */
+    BENCH_LAYER,     /* time of ours / what the other, its bare products, and the copy allow: likewise */
+    BENCH_PRODUCT    /* time of ours / the bare product's: likewise */
 } bench_kind;
 
 typedef struct bench_row {
@@ -71,6 +84,8 @@ typedef struct bench_row {
     const char *group;
     char name[64], dtype[24]; /* without commas */
     double bound;             /* 0: none */
+    int64_t m, n, k;          /* BENCH_PRODUCT */
+    const char *epilogue;     /* BENCH_PRODUCT */
     const void *recipe;       /* the list's own */
     size_t (*memory)(const struct bench_row *row, size_t size);
     int (*open)(bench *b, const struct bench_row *row, bench_job *job);
@@ -85,7 +100,9 @@ typedef struct bench_list {
 typedef struct bench_result {
     int rounds, launches, products;
     double bytes;
-    double ours[BENCH_MOST_ROUNDS], other[BENCH_MOST_ROUNDS], copy[BENCH_MOST_ROUNDS]; /* microseconds */
+    gemmepi_plan_details plan;                     /* BENCH_PRODUCT */
+    int measured[BENCH_SERIES];                    /* 1: the row has this series */
+    double times[BENCH_SERIES][BENCH_MOST_ROUNDS]; /* microseconds */
 } bench_result;
 
 /* >>faults and time */
@@ -199,25 +216,22 @@ static int bench_has_block(gemmepi_dtype dtype) {
     return dtype == GEMMEPI_F32 || dtype == GEMMEPI_F16 || dtype == GEMMEPI_BF16 || dtype == GEMMEPI_E4M3;
 }
 
-/* The block of a dtype, made when it is first asked for. */
-static int bench_make_block(bench *b, gemmepi_dtype dtype) {
-    size_t bytes = BENCH_BLOCK * gemmepi_dtype_size(dtype);
-    void *values, *block;
+/* Some of the normals times factor, on the device. *block is the caller's to free, also where this fails. */
+static int bench_make_block(bench *b, gemmepi_dtype dtype, int first, int count, double factor,
+                            char **block) {
+    size_t bytes = (size_t)count * gemmepi_dtype_size(dtype);
+    void *values, *pointer = NULL;
     int i, made;
-    if (b->blocks[dtype])
-        return 1;
     if (!bench_has_block(dtype))
         return bench_fail(b, "there are no random numbers of dtype %d", (int)dtype);
     values = malloc(bytes);
     if (!values)
         return bench_fail(b, "out of memory");
-    for (i = 0; i < BENCH_BLOCK; i++)
-        bench_store(values, dtype, i, b->normals[i]);
-    made = bench_ok(b, gemmepi_alloc(b->context, bytes, &block));
-    if (made) {
-        b->blocks[dtype] = block;
-        made = bench_ok(b, gemmepi_upload(b->context, block, values, bytes, b->stream));
-    }
+    for (i = 0; i < count; i++)
+        bench_store(values, dtype, i, (float)(b->normals[first + i] * factor));
+    made = bench_ok(b, gemmepi_alloc(b->context, bytes, &pointer));
+    *block = pointer;
+    made = made && bench_ok(b, gemmepi_upload(b->context, pointer, values, bytes, b->stream));
     free(values);
     return made;
 }
@@ -226,17 +240,13 @@ static size_t bench_smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* Random normal numbers: the dtype's block from its turn-th sixteenth on, over and over. */
-static int bench_fill(bench *b, void *to, gemmepi_dtype dtype, size_t bytes, int turn) {
-    size_t block = BENCH_BLOCK * gemmepi_dtype_size(dtype), start = block / 16 * ((size_t)turn % 16), done,
-           more;
-    if (!bench_make_block(b, dtype))
-        return 0;
-    done = bench_smaller(bytes, block - start);
-    if (!bench_copy(b, to, b->blocks[dtype] + start, done))
+/* A block of so many bytes from byte `start` on, over and over. */
+static int bench_spread(bench *b, void *to, size_t bytes, const char *from, size_t block, size_t start) {
+    size_t done = bench_smaller(bytes, block - start), more;
+    if (!bench_copy(b, to, from + start, done))
         return 0;
     more = bench_smaller(bytes - done, start);
-    if (more && !bench_copy(b, (char *)to + done, b->blocks[dtype], more))
+    if (more && !bench_copy(b, (char *)to + done, from, more))
         return 0;
     for (done += more; done < bytes; done += more) {
         more = bench_smaller(bytes - done, done);
@@ -244,6 +254,14 @@ static int bench_fill(bench *b, void *to, gemmepi_dtype dtype, size_t bytes, int
             return 0;
     }
     return 1;
+}
+
+/* Random normal numbers: the dtype's block, made when first asked for, from its turn-th sixteenth on. */
+static int bench_fill(bench *b, void *to, gemmepi_dtype dtype, size_t bytes, int turn) {
+    size_t block = BENCH_BLOCK * gemmepi_dtype_size(dtype);
+    if (!b->blocks[dtype] && !bench_make_block(b, dtype, 0, BENCH_BLOCK, 1, &b->blocks[dtype]))
+        return 0;
+    return bench_spread(b, to, bytes, b->blocks[dtype], block, block / 16 * ((size_t)turn % 16));
 }
 
 /* >>opening and closing */
@@ -341,9 +359,8 @@ static int bench_time(bench *b, bench_call call, void *user, int count, double *
     return 1;
 }
 
-/* How many calls make a batch. Warms up too. */
-static int bench_batch(bench *b, bench_call call, void *user, int *count) {
-    int least = b->details.is_host ? 1 : BENCH_BATCH_RUNS;
+/* How many calls make a batch, `least` of them or more. Warms up too. */
+static int bench_batch(bench *b, bench_call call, void *user, int least, int *count) {
     double once;
     if (!bench_time(b, call, user, 1, &once) || !bench_time(b, call, user, least, &once))
         return 0;
@@ -353,19 +370,25 @@ static int bench_batch(bench *b, bench_call call, void *user, int *count) {
     return 1;
 }
 
-/* Each round times both, or the three of a layer, and begins with the next of them. */
+/* The row's series at a step of a round: each round begins with the next of them, and every other round goes
+   backwards, so that none always follows the same. */
+static int bench_turn(int round, int step, int count) {
+    return (round + (round % 2 ? count - step : step)) % count;
+}
+
+/* Each round times all series. */
 static int bench_speed(bench *b, const bench_job *job, bench_result *result) {
-    bench_call calls[3];
-    double *times[3];
-    int batches[3], count = job->copy ? 3 : 2, i;
-    calls[0] = job->run, calls[1] = job->other, calls[2] = job->copy;
-    times[0] = result->ours, times[1] = result->other, times[2] = result->copy;
-    for (i = 0; i < count; i++)
-        if (!bench_batch(b, calls[i], job->user, &batches[i]))
-            return 0;
+    int series[BENCH_SERIES], batches[BENCH_SERIES], count = 0, i;
+    int least = b->details.is_host ? 1 : job->least_runs ? job->least_runs : BENCH_BATCH_RUNS;
+    for (i = 0; i < BENCH_SERIES; i++)
+        if (job->calls[i]) {
+            if (!bench_batch(b, job->calls[i], job->user, least, &batches[i]))
+                return 0;
+            series[count++] = i;
+        }
     for (i = 0; i < count * b->rounds; i++) {
-        int round = i / count, turn = (i + round) % count;
-        if (!bench_time(b, calls[turn], job->user, batches[turn], &times[turn][round]))
+        int round = i / count, s = series[bench_turn(round, i % count, count)];
+        if (!bench_time(b, job->calls[s], job->user, batches[s], &result->times[s][round]))
             return 0;
     }
     return 1;
@@ -388,14 +411,15 @@ static int bench_host_time(bench *b, bench_call call, void *user, int launches, 
 }
 
 static int bench_host_cost(bench *b, const bench_job *job, bench_result *result) {
+    bench_call ours = job->calls[BENCH_OURS], other = job->calls[BENCH_OTHER];
     double warm;
     int i;
-    if (!bench_host_time(b, job->run, job->user, job->launches, &warm) ||
-        !bench_host_time(b, job->other, job->user, 1, &warm))
+    if (!bench_host_time(b, ours, job->user, job->launches, &warm) ||
+        !bench_host_time(b, other, job->user, 1, &warm))
         return 0;
     for (i = 0; i < b->rounds; i++)
-        if (!bench_host_time(b, job->run, job->user, job->launches, &result->ours[i]) ||
-            !bench_host_time(b, job->other, job->user, 1, &result->other[i]))
+        if (!bench_host_time(b, ours, job->user, job->launches, &result->times[BENCH_OURS][i]) ||
+            !bench_host_time(b, other, job->user, 1, &result->times[BENCH_OTHER][i]))
             return 0;
     return 1;
 }
@@ -403,9 +427,11 @@ static int bench_host_cost(bench *b, const bench_job *job, bench_result *result)
 /* The row, from its memory to the check of what it left. */
 static int bench_measure(bench *b, const bench_row *row, bench_result *result) {
     bench_job job;
-    int measured;
+    int measured, i;
     memset(&job, 0, sizeof job);
     result->rounds = 0;
+    if (row->kind != BENCH_PRODUCT)
+        b->kept = NULL;
     if (!row->open(b, row, &job))
         return 0;
     measured =
@@ -417,6 +443,9 @@ static int bench_measure(bench *b, const bench_row *row, bench_result *result) {
     result->bytes = job.bytes;
     result->launches = job.launches;
     result->products = job.products;
+    result->plan = job.plan;
+    for (i = 0; i < BENCH_SERIES; i++)
+        result->measured[i] = job.calls[i] != NULL;
     row->close(&job);
     return measured;
 }

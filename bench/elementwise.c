@@ -492,8 +492,8 @@ static int open_work(bench *b, const bench_row *row, bench_job *job) {
     lay_out(w, row->recipe, b->size);
     w->memory = b->memory;
     job->user = w;
-    job->run = run_plan;
-    job->other = row->kind == BENCH_SPEED ? run_copy : run_empty;
+    job->calls[BENCH_OURS] = run_plan;
+    job->calls[BENCH_OTHER] = row->kind == BENCH_SPEED ? run_copy : run_empty;
     job->check = check_outputs;
     job->bytes = w->bytes;
     set_arguments(w);

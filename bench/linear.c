@@ -2,86 +2,7 @@
    algorithm, and a copy of as many bytes as the pass between them moves; then what BGRAD_B adds to a product. Part of
    bench.c. */
 #include "bench.h"
-
-/* >>cuBLASLt, as far as bare products need it: declared by hand, found when the program runs */
-
-typedef struct lt_answer {
-    uint64_t algorithm[8];
-    size_t workspace;
-    int state;
-    float waves;
-    int reserved[4];
-} lt_answer;
-
-enum {
-    LT_REAL_32F = 0, /* cudaDataType */
-    LT_REAL_16BF = 14,
-    LT_COMPUTE_32F = 68, /* cublasComputeType_t */
-    LT_TRANSPOSED = 1,
-    LT_DESC_TRANSA = 3,
-    LT_DESC_TRANSB = 4,
-    LT_PREFERENCE_WORKSPACE = 1
-};
-
-/* our field, the exported name, parameters; every result is an int, 0 for success */
-#define LT_FUNCTIONS(X)                                                                                      \
-    X(create, cublasLtCreate, (void **handle))                                                               \
-    X(destroy, cublasLtDestroy, (void *handle))                                                              \
-    X(desc_create, cublasLtMatmulDescCreate, (void **desc, int compute, int scale_type))                     \
-    X(desc_destroy, cublasLtMatmulDescDestroy, (void *desc))                                                 \
-    X(desc_set, cublasLtMatmulDescSetAttribute, (void *desc, int attribute, const void *value, size_t size)) \
-    X(layout_create, cublasLtMatrixLayoutCreate,                                                             \
-      (void **layout, int type, uint64_t rows, uint64_t columns, int64_t ld))                                \
-    X(layout_destroy, cublasLtMatrixLayoutDestroy, (void *layout))                                           \
-    X(preference_create, cublasLtMatmulPreferenceCreate, (void **preference))                                \
-    X(preference_destroy, cublasLtMatmulPreferenceDestroy, (void *preference))                               \
-    X(preference_set, cublasLtMatmulPreferenceSetAttribute,                                                  \
-      (void *preference, int attribute, const void *value, size_t size))                                     \
-    X(heuristic, cublasLtMatmulAlgoGetHeuristic,                                                             \
-      (void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference, int requested,        \
-       lt_answer *answers, int *returned))                                                                   \
-    X(matmul, cublasLtMatmul,                                                                                \
-      (void *handle, void *desc, const void *alpha, const void *a, void *a_layout, const void *b,            \
-       void *b_layout, const void *beta, const void *c, void *c_layout, void *d, void *d_layout,             \
-       const uint64_t *algorithm, void *workspace, size_t workspace_size, void *stream))
-
-typedef struct lt {
-#define LT_FIELD(field, symbol, parameters) int(*field) parameters;
-    LT_FUNCTIONS(LT_FIELD)
-#undef LT_FIELD
-    void *handle, *preference;
-} lt;
-
-static int lt_did(bench *b, int result, const char *what) {
-    return !result || bench_fail(b, "%s: cuBLASLt returned %d", what, result);
-}
-
-/* That which gemmepi has loaded, wherever it has found it: the system's loader knows it by its name from then on. */
-static void *lt_open(void) {
-    static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
-    void *library = NULL;
-    int i;
-    for (i = 0; i < COUNT(names) && !library; i++)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    for (i = 0; i < COUNT(names) && !library; i++)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    return library;
-}
-
-static int lt_load(bench *b, lt *l) {
-    void *library = lt_open(), *address;
-    if (!library)
-        return bench_fail(b, "libcublasLt.so.13 and .12 cannot be opened");
-/* by memcpy: ISO C has no conversion from objects to functions */
-#define LT_FIND(field, symbol, parameters)                        \
-    address = dlsym(library, #symbol);                            \
-    if (!address)                                                 \
-        return bench_fail(b, "libcublasLt.so lacks %s", #symbol); \
-    memcpy(&l->field, &address, sizeof address);
-    LT_FUNCTIONS(LT_FIND)
-#undef LT_FIND
-    return 1;
-}
+#include "lt.h"
 
 /* >>what a row is */
 
@@ -127,19 +48,14 @@ enum {
     LAYER_ROWS = 8192,
     LAYER_MOST_SETS = 8,
     LAYER_SETS_MIB = 512, /* of all sets together at least, and two of them: L2 has 50 MiB on an H200 */
-    LAYER_ANSWERS = 16,   /* that the heuristic is asked for, */
-    LAYER_TRIALS = 3,     /* times that each is measured, the least counts, */
-    LAYER_TRIAL_RUNS = 5, /* and runs each time */
-    LAYER_WORKSPACE = 32 << 20,
     LAYER_MOST_PRODUCTS = 3
 };
 
-/* A bare product as cuBLASLt has it: column-major, by its tensors of a set. */
-typedef struct lt_product {
-    void *desc, *a_layout, *b_layout, *d_layout;
+/* A bare product by its tensors of a set. */
+typedef struct layer_product {
+    lt_product lt;
     int a, b, d;
-    lt_answer answer;
-} lt_product;
+} layer_product;
 
 typedef struct layer_work {
     const layer_form *form;
@@ -148,11 +64,11 @@ typedef struct layer_work {
     size_t set, copied;                     /* bytes */
     double moved;                           /* bytes of a pass over dY, P and G */
     int sets, turn[3];                      /* of ours, of what it is held against, of the copy */
-    char *memory, *workspace;
+    char *memory;
     gemmepi_layer *layer;
     gemmepi_plan *with, *without;
     lt lt;
-    lt_product products[LAYER_MOST_PRODUCTS];
+    layer_product products[LAYER_MOST_PRODUCTS];
     int product_count, tried; /* which of them is being tried */
 } layer_work;
 
@@ -195,7 +111,7 @@ static void layer_lay_out(layer_work *w, const layer_form *f, size_t size) {
 static size_t layer_memory(const bench_row *row, size_t size) {
     layer_work w;
     layer_lay_out(&w, row->recipe, size);
-    return w.set * (size_t)w.sets + LAYER_WORKSPACE;
+    return w.set * (size_t)w.sets + LT_WORKSPACE;
 }
 
 static void *layer_tensor(const layer_work *w, int set, int t) {
@@ -287,119 +203,53 @@ static int layer_check_output(bench *b, const layer_work *w, int t) {
 
 /* >>the bare products */
 
-static int lt_run(bench *b, layer_work *w, const lt_product *p, int set) {
-    static const float one = 1, zero = 0;
-    const void *a = layer_tensor(w, set, p->a), *of_b = layer_tensor(w, set, p->b);
-    void *d = layer_tensor(w, set, p->d);
-    return lt_did(b,
-                  w->lt.matmul(w->lt.handle, p->desc, &one, a, p->a_layout, of_b, p->b_layout, &zero, d,
-                               p->d_layout, d, p->d_layout, p->answer.algorithm, w->workspace,
-                               LAYER_WORKSPACE, b->stream),
-                  "cublasLtMatmul");
+static int layer_run_bare(bench *b, layer_work *w, const layer_product *p, int set) {
+    lt_pointers pointers = {NULL, NULL, NULL, NULL, NULL};
+    pointers.a = layer_tensor(w, set, p->a);
+    pointers.b = layer_tensor(w, set, p->b);
+    pointers.d = layer_tensor(w, set, p->d);
+    return lt_run(b, &w->lt, &p->lt, &pointers);
 }
 
-static int lt_run_tried(bench *b, void *user) {
+static int layer_run_tried(bench *b, void *user) {
     layer_work *w = user;
-    return lt_run(b, w, w->products + w->tried, layer_next(w, 1));
+    return layer_run_bare(b, w, w->products + w->tried, layer_next(w, 1));
 }
 
-static int lt_run_all(bench *b, void *user) {
+static int layer_run_products(bench *b, void *user) {
     layer_work *w = user;
     int i, set = layer_next(w, 1);
     for (i = 0; i < w->product_count; i++)
-        if (!lt_run(b, w, w->products + i, set))
+        if (!layer_run_bare(b, w, w->products + i, set))
             return 0;
     return 1;
 }
 
-/* Row-major matrices are column-major ones transposed, so d^T [rows, columns] = op(a) op(b) with `a` the right operand. */
-static int lt_describe(bench *b, lt *l, lt_product *p, int64_t rows, int64_t columns, int64_t inner,
-                       int a_transposed, int b_transposed) {
-    const int transposed = LT_TRANSPOSED;
-    int64_t a_rows = a_transposed ? inner : rows, b_rows = b_transposed ? columns : inner;
-    int64_t a_columns = a_transposed ? rows : inner, b_columns = b_transposed ? inner : columns;
-    return lt_did(b, l->desc_create(&p->desc, LT_COMPUTE_32F, LT_REAL_32F), "cublasLtMatmulDescCreate") &&
-           (!a_transposed || lt_did(b, l->desc_set(p->desc, LT_DESC_TRANSA, &transposed, sizeof transposed),
-                                    "setting TRANSA")) &&
-           (!b_transposed || lt_did(b, l->desc_set(p->desc, LT_DESC_TRANSB, &transposed, sizeof transposed),
-                                    "setting TRANSB")) &&
-           lt_did(b,
-                  l->layout_create(&p->a_layout, LT_REAL_16BF, (uint64_t)a_rows, (uint64_t)a_columns, a_rows),
-                  "the layout of A") &&
-           lt_did(b,
-                  l->layout_create(&p->b_layout, LT_REAL_16BF, (uint64_t)b_rows, (uint64_t)b_columns, b_rows),
-                  "the layout of B") &&
-           lt_did(b, l->layout_create(&p->d_layout, LT_REAL_16BF, (uint64_t)rows, (uint64_t)columns, rows),
-                  "the layout of D");
-}
-
-/* Times the algorithms that the heuristic names, and keeps the fastest that runs. */
-static int lt_choose(bench *b, layer_work *w) {
-    lt_product *p = w->products + w->tried;
-    lt_answer answers[LAYER_ANSWERS], best;
-    double least = 0, time;
-    int count = 0, i, trial;
-    if (!lt_did(b,
-                w->lt.heuristic(w->lt.handle, p->desc, p->a_layout, p->b_layout, p->d_layout, p->d_layout,
-                                w->lt.preference, LAYER_ANSWERS, answers, &count),
-                "cublasLtMatmulAlgoGetHeuristic"))
-        return 0;
-    for (i = 0; i < count; i++) {
-        p->answer = answers[i];
-        if (answers[i].state || !lt_run_tried(b, w)) /* it warms up, too */
-            continue;
-        for (trial = 0; trial < LAYER_TRIALS; trial++) {
-            if (!bench_time(b, lt_run_tried, w, LAYER_TRIAL_RUNS, &time))
-                return 0;
-            if (least == 0 || time < least)
-                least = time, best = answers[i];
-        }
-    }
-    if (least == 0)
-        return bench_fail(b, "cuBLASLt runs none of its %d algorithms for a bare product", count);
-    p->answer = best;
-    return 1;
-}
-
-static int lt_add(bench *b, layer_work *w, int a, int of_b, int d, int64_t rows, int64_t columns,
-                  int64_t inner, int a_transposed, int b_transposed) {
-    lt_product *p = w->products + w->product_count;
+static int layer_add_product(bench *b, layer_work *w, int a, int of_b, int d, const lt_form *form) {
+    layer_product *p = w->products + w->product_count;
     p->a = a, p->b = of_b, p->d = d;
     w->tried = w->product_count++;
-    return lt_describe(b, &w->lt, p, rows, columns, inner, a_transposed, b_transposed) && lt_choose(b, w);
+    return lt_describe(b, &w->lt, &p->lt, form) && lt_choose_bare(b, &w->lt, &p->lt, layer_run_tried, w);
 }
 
 /* dA^T [k, m] = B G^T and dB^T [n, k] = G^T A; to compute P anew also P^T [n, m] = B^T A^T, where G is later. */
-static int lt_prepare(bench *b, layer_work *w) {
-    const uint64_t workspace = LAYER_WORKSPACE;
+static int layer_prepare_products(bench *b, layer_work *w) {
     int64_t m = w->m, n = w->form->n, k = w->form->k;
-    lt *l = &w->lt;
-    return lt_load(b, l) && lt_did(b, l->create(&l->handle), "cublasLtCreate") &&
-           lt_did(b, l->preference_create(&l->preference), "cublasLtMatmulPreferenceCreate") &&
-           lt_did(b, l->preference_set(l->preference, LT_PREFERENCE_WORKSPACE, &workspace, sizeof workspace),
-                  "setting the workspace") &&
-           (!(w->form->flags & GEMMEPI_LINEAR_RECOMPUTE) || lt_add(b, w, L_B, L_A, L_G, n, m, k, 0, 0)) &&
-           lt_add(b, w, L_B, L_G, L_DA, k, m, n, 1, 0) && lt_add(b, w, L_G, L_A, L_DB, n, k, m, 0, 1);
+    lt_form p = {0}, da = {0}, db = {0};
+    p.d_type = da.d_type = db.d_type = LT_REAL_16BF;
+    p.rows = n, p.columns = m, p.inner = k;
+    da.rows = k, da.columns = m, da.inner = n, da.a_transposed = 1;
+    db.rows = n, db.columns = k, db.inner = m, db.b_transposed = 1;
+    return lt_open(b, &w->lt) &&
+           (!(w->form->flags & GEMMEPI_LINEAR_RECOMPUTE) || layer_add_product(b, w, L_B, L_A, L_G, &p)) &&
+           layer_add_product(b, w, L_B, L_G, L_DA, &da) && layer_add_product(b, w, L_G, L_A, L_DB, &db);
 }
 
-static void lt_close(layer_work *w) {
-    lt *l = &w->lt;
+static void layer_close_products(layer_work *w) {
     int i;
-    for (i = 0; i < w->product_count; i++) {
-        lt_product *p = w->products + i;
-        if (p->desc)
-            l->desc_destroy(p->desc);
-        if (p->a_layout)
-            l->layout_destroy(p->a_layout);
-        if (p->b_layout)
-            l->layout_destroy(p->b_layout);
-        if (p->d_layout)
-            l->layout_destroy(p->d_layout);
-    }
-    if (l->preference)
-        l->preference_destroy(l->preference);
-    if (l->handle)
-        l->destroy(l->handle);
+    for (i = 0; i < w->product_count; i++)
+        lt_forget(&w->lt, &w->products[i].lt);
+    lt_close(&w->lt);
 }
 
 /* >>BGRAD_B */
@@ -460,7 +310,7 @@ static int layer_check(bench *b, void *user) {
 
 static void layer_close(bench_job *job) {
     layer_work *w = job->user;
-    lt_close(w);
+    layer_close_products(w);
     gemmepi_linear_destroy(w->layer);
     gemmepi_plan_destroy(w->with);
     gemmepi_plan_destroy(w->without);
@@ -474,18 +324,18 @@ static int layer_open(bench *b, const bench_row *row, bench_job *job) {
         return bench_fail(b, "out of memory");
     layer_lay_out(w, row->recipe, b->size);
     w->memory = b->memory;
-    w->workspace = w->memory + w->set * (size_t)w->sets;
+    w->lt.workspace = w->memory + w->set * (size_t)w->sets;
     job->user = w;
-    job->run = w->form->bgrad ? layer_run_with : layer_run;
-    job->other = w->form->bgrad ? layer_run_without : lt_run_all;
-    job->copy = layer_copy;
+    job->calls[BENCH_OURS] = w->form->bgrad ? layer_run_with : layer_run;
+    job->calls[BENCH_OTHER] = w->form->bgrad ? layer_run_without : layer_run_products;
+    job->calls[BENCH_COPY] = layer_copy;
     job->check = layer_check;
     job->bytes = w->form->bgrad ? 0 : w->moved;
     if (w->form->bgrad)
         opened = layer_plan_product(b, w, GEMMEPI_BGRAD_B, &w->with, &job->launches) &&
                  layer_plan_product(b, w, GEMMEPI_NONE, &w->without, &launches) && layer_fill(b, w);
     else /* the plan comes first: it loads cuBLASLt */
-        opened = layer_plan(b, w, &job->launches) && layer_fill(b, w) && lt_prepare(b, w);
+        opened = layer_plan(b, w, &job->launches) && layer_fill(b, w) && layer_prepare_products(b, w);
     job->products = w->product_count;
     if (!opened)
         layer_close(job);

@@ -1,0 +1,250 @@
+/* cuBLASLt, as far as rows are held against it: declared by hand, found when the program runs. Products of
+   BF16, bare or with an epilogue of cuBLASLt's, each by the fastest algorithm that its heuristic names. */
+#ifndef GEMMEPI_BENCH_LT_H
+#define GEMMEPI_BENCH_LT_H
+
+#include "bench.h"
+
+typedef struct lt_answer {
+    uint64_t algorithm[8];
+    size_t workspace;
+    int state;
+    float waves;
+    int reserved[4];
+} lt_answer;
+
+enum {
+    LT_REAL_32F = 0, /* cudaDataType */
+    LT_REAL_16BF = 14,
+    LT_COMPUTE_32F = 68,   /* cublasComputeType_t */
+    LT_NOT_SUPPORTED = 15, /* cublasStatus_t */
+    LT_TRANSPOSED = 1,
+    LT_PREFERENCE_WORKSPACE = 1
+};
+
+/* attributes of a product */
+enum {
+    LT_DESC_TRANSA = 3,
+    LT_DESC_TRANSB = 4,
+    LT_DESC_EPILOGUE = 7,
+    LT_DESC_BIAS = 8,
+    LT_DESC_AUX = 11,
+    LT_DESC_AUX_LD = 12,
+    LT_DESC_BIAS_TYPE = 26
+};
+
+/* cublasLtEpilogue_t, bits to be or-ed */
+enum { LT_EPILOGUE_RELU = 2, LT_EPILOGUE_BIAS = 4, LT_EPILOGUE_GELU = 32, LT_EPILOGUE_AUX = 128 };
+
+/* our field, the exported name, parameters; every result is an int, 0 for success */
+#define LT_FUNCTIONS(X)                                                                                      \
+    X(create, cublasLtCreate, (void **handle))                                                               \
+    X(destroy, cublasLtDestroy, (void *handle))                                                              \
+    X(desc_create, cublasLtMatmulDescCreate, (void **desc, int compute, int scale_type))                     \
+    X(desc_destroy, cublasLtMatmulDescDestroy, (void *desc))                                                 \
+    X(desc_set, cublasLtMatmulDescSetAttribute, (void *desc, int attribute, const void *value, size_t size)) \
+    X(layout_create, cublasLtMatrixLayoutCreate,                                                             \
+      (void **layout, int type, uint64_t rows, uint64_t columns, int64_t ld))                                \
+    X(layout_destroy, cublasLtMatrixLayoutDestroy, (void *layout))                                           \
+    X(preference_create, cublasLtMatmulPreferenceCreate, (void **preference))                                \
+    X(preference_destroy, cublasLtMatmulPreferenceDestroy, (void *preference))                               \
+    X(preference_set, cublasLtMatmulPreferenceSetAttribute,                                                  \
+      (void *preference, int attribute, const void *value, size_t size))                                     \
+    X(heuristic, cublasLtMatmulAlgoGetHeuristic,                                                             \
+      (void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference, int requested,        \
+       lt_answer *answers, int *returned))                                                                   \
+    X(matmul, cublasLtMatmul,                                                                                \
+      (void *handle, void *desc, const void *alpha, const void *a, void *a_layout, const void *b,            \
+       void *b_layout, const void *beta, const void *c, void *c_layout, void *d, void *d_layout,             \
+       const uint64_t *algorithm, void *workspace, size_t workspace_size, void *stream))
+
+enum {
+    LT_ANSWERS = 32,   /* that the heuristic is asked for, */
+    LT_TRIALS = 3,     /* times that each is measured, the least counts, */
+    LT_TRIAL_RUNS = 5, /* and runs each time */
+    LT_WORKSPACE = 32 << 20
+};
+
+typedef struct lt {
+#define LT_FIELD(field, symbol, parameters) int(*field) parameters;
+    LT_FUNCTIONS(LT_FIELD)
+#undef LT_FIELD
+    void *handle, *preference;
+    void *workspace; /* the caller's, LT_WORKSPACE bytes of the device */
+} lt;
+
+/* Row-major matrices are column-major ones transposed, so D^T [rows, columns] = op(a) op(b) with `a` the
+   right operand, all dense. */
+typedef struct lt_form {
+    int64_t rows, columns, inner;
+    int a_transposed, b_transposed;
+    int d_type;     /* LT_REAL_16BF or LT_REAL_32F */
+    int epilogue;   /* 0: none */
+    int64_t aux_ld; /* bits with RELU, else elements; 0 without AUX */
+} lt_form;
+
+typedef struct lt_product {
+    void *desc, *a_layout, *b_layout, *d_layout;
+    int epilogue;
+    lt_answer answer;
+} lt_product;
+
+typedef struct lt_pointers {
+    const void *a, *b;
+    void *d;
+    const void *bias; /* these two where the epilogue has them */
+    void *aux;
+} lt_pointers;
+
+/* >>opening and closing */
+
+static int lt_did(bench *b, int result, const char *what) {
+    return !result || bench_fail(b, "%s: cuBLASLt returned %d", what, result);
+}
+
+/* That which gemmepi has loaded, wherever it has found it: the system's loader knows it by its name from then on. */
+static void *lt_find_library(void) {
+    static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
+    void *library = NULL;
+    int i;
+    for (i = 0; i < COUNT(names) && !library; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    for (i = 0; i < COUNT(names) && !library; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    return library;
+}
+
+static int lt_load(bench *b, lt *l) {
+    void *library = lt_find_library(), *address;
+    if (!library)
+        return bench_fail(b, "libcublasLt.so.13 and .12 cannot be opened");
+/* by memcpy: ISO C has no conversion from objects to functions */
+#define LT_FIND(field, symbol, parameters)                        \
+    address = dlsym(library, #symbol);                            \
+    if (!address)                                                 \
+        return bench_fail(b, "libcublasLt.so lacks %s", #symbol); \
+    memcpy(&l->field, &address, sizeof address);
+    LT_FUNCTIONS(LT_FIND)
+#undef LT_FIND
+    return 1;
+}
+
+/* Everything but the workspace, which is the caller's to set. lt_close takes whatever this leaves. */
+static int lt_open(bench *b, lt *l) {
+    const uint64_t workspace = LT_WORKSPACE;
+    return lt_load(b, l) && lt_did(b, l->create(&l->handle), "cublasLtCreate") &&
+           lt_did(b, l->preference_create(&l->preference), "cublasLtMatmulPreferenceCreate") &&
+           lt_did(b, l->preference_set(l->preference, LT_PREFERENCE_WORKSPACE, &workspace, sizeof workspace),
+                  "setting the workspace");
+}
+
+static void lt_close(lt *l) {
+    if (l->preference)
+        l->preference_destroy(l->preference);
+    if (l->handle)
+        l->destroy(l->handle);
+    l->preference = l->handle = NULL;
+}
+
+/* >>products */
+
+static int lt_set(bench *b, const lt *l, const lt_product *p, int attribute, const void *value, size_t size) {
+    return lt_did(b, l->desc_set(p->desc, attribute, value, size), "cublasLtMatmulDescSetAttribute");
+}
+
+static int lt_layout(bench *b, const lt *l, void **layout, int type, int64_t rows, int64_t columns) {
+    return lt_did(b, l->layout_create(layout, type, (uint64_t)rows, (uint64_t)columns, rows),
+                  "cublasLtMatrixLayoutCreate");
+}
+
+static int lt_set_epilogue(bench *b, const lt *l, lt_product *p, const lt_form *form) {
+    const int bias_type = LT_REAL_16BF;
+    p->epilogue = form->epilogue;
+    return (!form->epilogue || lt_set(b, l, p, LT_DESC_EPILOGUE, &form->epilogue, sizeof form->epilogue)) &&
+           (!(form->epilogue & LT_EPILOGUE_BIAS) ||
+            lt_set(b, l, p, LT_DESC_BIAS_TYPE, &bias_type, sizeof bias_type)) &&
+           (!(form->epilogue & LT_EPILOGUE_AUX) ||
+            lt_set(b, l, p, LT_DESC_AUX_LD, &form->aux_ld, sizeof form->aux_ld));
+}
+
+/* lt_forget takes whatever this leaves. */
+static int lt_describe(bench *b, const lt *l, lt_product *p, const lt_form *form) {
+    const int transposed = LT_TRANSPOSED;
+    int64_t a_rows = form->a_transposed ? form->inner : form->rows;
+    int64_t a_columns = form->a_transposed ? form->rows : form->inner;
+    int64_t b_rows = form->b_transposed ? form->columns : form->inner;
+    int64_t b_columns = form->b_transposed ? form->inner : form->columns;
+    memset(p, 0, sizeof *p);
+    return lt_did(b, l->desc_create(&p->desc, LT_COMPUTE_32F, LT_REAL_32F), "cublasLtMatmulDescCreate") &&
+           (!form->a_transposed || lt_set(b, l, p, LT_DESC_TRANSA, &transposed, sizeof transposed)) &&
+           (!form->b_transposed || lt_set(b, l, p, LT_DESC_TRANSB, &transposed, sizeof transposed)) &&
+           lt_set_epilogue(b, l, p, form) && lt_layout(b, l, &p->a_layout, LT_REAL_16BF, a_rows, a_columns) &&
+           lt_layout(b, l, &p->b_layout, LT_REAL_16BF, b_rows, b_columns) &&
+           lt_layout(b, l, &p->d_layout, form->d_type, form->rows, form->columns);
+}
+
+/* A product that was never described is none to forget. */
+static void lt_forget(const lt *l, lt_product *p) {
+    if (p->desc)
+        l->desc_destroy(p->desc);
+    if (p->a_layout)
+        l->layout_destroy(p->a_layout);
+    if (p->b_layout)
+        l->layout_destroy(p->b_layout);
+    if (p->d_layout)
+        l->layout_destroy(p->d_layout);
+    memset(p, 0, sizeof *p);
+}
+
+/* The bias and aux that runs from now on, and the heuristic, take. */
+static int lt_point(bench *b, const lt *l, const lt_product *p, const lt_pointers *at) {
+    return (!(p->epilogue & LT_EPILOGUE_BIAS) || lt_set(b, l, p, LT_DESC_BIAS, &at->bias, sizeof at->bias)) &&
+           (!(p->epilogue & LT_EPILOGUE_AUX) || lt_set(b, l, p, LT_DESC_AUX, &at->aux, sizeof at->aux));
+}
+
+static int lt_run(bench *b, const lt *l, const lt_product *p, const lt_pointers *at) {
+    static const float one = 1, zero = 0;
+    return lt_point(b, l, p, at) &&
+           lt_did(b,
+                  l->matmul(l->handle, p->desc, &one, at->a, p->a_layout, at->b, p->b_layout, &zero, at->d,
+                            p->d_layout, at->d, p->d_layout, p->answer.algorithm, l->workspace, LT_WORKSPACE,
+                            b->stream),
+                  "cublasLtMatmul");
+}
+
+/* Times the algorithms that the heuristic names, each by `run`, which runs p with p->answer, and keeps the
+   fastest. *found: whether any runs; for what cuBLASLt does not support none does. */
+static int lt_choose(bench *b, const lt *l, lt_product *p, bench_call run, void *user, int *found) {
+    lt_answer answers[LT_ANSWERS], best;
+    double least = 0, time;
+    int count = 0, i, trial;
+    int result = l->heuristic(l->handle, p->desc, p->a_layout, p->b_layout, p->d_layout, p->d_layout,
+                              l->preference, LT_ANSWERS, answers, &count);
+    *found = 0;
+    if (result && result != LT_NOT_SUPPORTED)
+        return lt_did(b, result, "cublasLtMatmulAlgoGetHeuristic");
+    for (i = 0; i < count; i++) {
+        p->answer = answers[i];
+        if (answers[i].state || !run(b, user)) /* it warms up, too */
+            continue;
+        for (trial = 0; trial < LT_TRIALS; trial++) {
+            if (!bench_time(b, run, user, LT_TRIAL_RUNS, &time))
+                return 0;
+            if (!*found || time < least)
+                least = time, best = answers[i];
+            *found = 1;
+        }
+    }
+    if (*found)
+        p->answer = best;
+    return 1;
+}
+
+/* A bare product there must be. */
+static int lt_choose_bare(bench *b, const lt *l, lt_product *p, bench_call run, void *user) {
+    int found;
+    return lt_choose(b, l, p, run, user, &found) &&
+           (found || bench_fail(b, "cuBLASLt runs no algorithm for a bare product"));
+}
+
+#endif
