@@ -66,7 +66,7 @@
    routes out. fused wants what TMA loads: a and b at multiples of 16 bytes, their pointers, leading dimensions and batch
    strides, and the second half of a gated b (where b is not transposed). d and aux may lie anywhere, and are fast where they
    do so too and n is a multiple of 8. Its kernel is compiled for alpha 1 and no c: runs with others have one of their own,
-   compiled in the first of them. Its launch may begin before the one ahead of it in the stream has ended, and waits itself.
+   compiled in the first of them, or ahead (gemmepi_precompile, and plans of layers that accumulate). Its launch may begin before the one ahead of it in the stream has ended, and waits itself.
 
    A plan asks the loaded cuBLASLt what it takes, there is no table of versions. Where cuBLASLt refuses a run all the same,
    the next route takes over for good, and the log says so.
@@ -15904,6 +15904,7 @@ static int gemmepi__fused_is_least(const gemmepi__estimates *estimates) {
 #endif
 
 #define GEMMEPI__REASON_SIZE 512
+#define GEMMEPI__IS_APPLIED  "alpha 1 and no C are compiled in"
 
 struct gemmepi_plan {
     gemmepi_context *context;
@@ -16218,7 +16219,7 @@ static gemmepi_status gemmepi__launch_replacement(const gemmepi_plan *plan, cons
 static const char *gemmepi__not_for_run(const gemmepi_plan *plan, const gemmepi__arguments *arguments) {
     gemmepi__lt_call call;
     if (plan->route == GEMMEPI_ROUTE_FUSED)
-        return gemmepi__fused_suits(&plan->fused, arguments) ? NULL : "alpha 1 and no C are compiled in";
+        return gemmepi__fused_suits(&plan->fused, arguments) ? NULL : GEMMEPI__IS_APPLIED;
     if (plan->route != GEMMEPI_ROUTE_LT && (plan->route != GEMMEPI_ROUTE_SPLIT || plan->split.bare))
         return NULL;
     call.alpha = arguments->alpha;
@@ -16240,6 +16241,14 @@ static gemmepi_status gemmepi__scaled_plan(const gemmepi_plan *plan, const char 
     if (!status)
         *scaled = gemmepi__current_plan((const gemmepi_plan *)gemmepi__load_pointer(plan->scaled_place));
     return status;
+}
+
+/* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
+static gemmepi_status gemmepi__build_for_scalars(const gemmepi_plan *plan) {
+    const gemmepi_plan *scaled;
+    if (plan->route != GEMMEPI_ROUTE_FUSED || !plan->fused.applied)
+        return GEMMEPI_OK;
+    return gemmepi__scaled_plan(plan, GEMMEPI__IS_APPLIED, &scaled);
 }
 
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
@@ -17410,6 +17419,8 @@ static gemmepi_status gemmepi__build_product_step(gemmepi_layer *layer, gemmepi_
         gemmepi__mark_g(&layer->task, &problem);
     if (!status)
         status = gemmepi__build_plan(layer->context, &problem, &step->product);
+    if (!status && step->accumulates)
+        status = gemmepi__build_for_scalars(step->product);
     if (!status)
         step->workspace_size = step->product->workspace_size;
     return status;
@@ -18308,9 +18319,11 @@ static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gem
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "%d of product, elementwise, linear and linear_backward are given; exactly one is", given);
-    if (problem->product)
+    if (problem->product) {
         status = gemmepi_plan_matmul(context, problem->product, &plan);
-    else if (problem->elementwise)
+        if (!status)
+            status = gemmepi__build_for_scalars(plan);
+    } else if (problem->elementwise)
         status = gemmepi_elementwise_plan(context, problem->elementwise, &elementwise);
     else
         status = problem->linear ? gemmepi_linear_plan(context, problem->linear, &layer)

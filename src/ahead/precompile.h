@@ -29,9 +29,11 @@ static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gem
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "%d of product, elementwise, linear and linear_backward are given; exactly one is", given);
-    if (problem->product)
+    if (problem->product) {
         status = gemmepi_plan_matmul(context, problem->product, &plan);
-    else if (problem->elementwise)
+        if (!status)
+            status = gemmepi__build_for_scalars(plan);
+    } else if (problem->elementwise)
         status = gemmepi_elementwise_plan(context, problem->elementwise, &elementwise);
     else
         status = problem->linear ? gemmepi_linear_plan(context, problem->linear, &layer)

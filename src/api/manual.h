@@ -63,7 +63,7 @@
    routes out. fused wants what TMA loads: a and b at multiples of 16 bytes, their pointers, leading dimensions and batch
    strides, and the second half of a gated b (where b is not transposed). d and aux may lie anywhere, and are fast where they
    do so too and n is a multiple of 8. Its kernel is compiled for alpha 1 and no c: runs with others have one of their own,
-   compiled in the first of them. Its launch may begin before the one ahead of it in the stream has ended, and waits itself.
+   compiled in the first of them, or ahead (gemmepi_precompile, and plans of layers that accumulate). Its launch may begin before the one ahead of it in the stream has ended, and waits itself.
 
    A plan asks the loaded cuBLASLt what it takes, there is no table of versions. Where cuBLASLt refuses a run all the same,
    the next route takes over for good, and the log says so.

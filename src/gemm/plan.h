@@ -12,6 +12,7 @@
 #include "split.h"
 
 #define GEMMEPI__REASON_SIZE 512
+#define GEMMEPI__IS_APPLIED  "alpha 1 and no C are compiled in"
 
 struct gemmepi_plan {
     gemmepi_context *context;
@@ -326,7 +327,7 @@ static gemmepi_status gemmepi__launch_replacement(const gemmepi_plan *plan, cons
 static const char *gemmepi__not_for_run(const gemmepi_plan *plan, const gemmepi__arguments *arguments) {
     gemmepi__lt_call call;
     if (plan->route == GEMMEPI_ROUTE_FUSED)
-        return gemmepi__fused_suits(&plan->fused, arguments) ? NULL : "alpha 1 and no C are compiled in";
+        return gemmepi__fused_suits(&plan->fused, arguments) ? NULL : GEMMEPI__IS_APPLIED;
     if (plan->route != GEMMEPI_ROUTE_LT && (plan->route != GEMMEPI_ROUTE_SPLIT || plan->split.bare))
         return NULL;
     call.alpha = arguments->alpha;
@@ -348,6 +349,14 @@ static gemmepi_status gemmepi__scaled_plan(const gemmepi_plan *plan, const char 
     if (!status)
         *scaled = gemmepi__current_plan((const gemmepi_plan *)gemmepi__load_pointer(plan->scaled_place));
     return status;
+}
+
+/* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
+static gemmepi_status gemmepi__build_for_scalars(const gemmepi_plan *plan) {
+    const gemmepi_plan *scaled;
+    if (plan->route != GEMMEPI_ROUTE_FUSED || !plan->fused.applied)
+        return GEMMEPI_OK;
+    return gemmepi__scaled_plan(plan, GEMMEPI__IS_APPLIED, &scaled);
 }
 
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */

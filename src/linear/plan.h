@@ -179,6 +179,8 @@ static gemmepi_status gemmepi__build_product_step(gemmepi_layer *layer, gemmepi_
         gemmepi__mark_g(&layer->task, &problem);
     if (!status)
         status = gemmepi__build_plan(layer->context, &problem, &step->product);
+    if (!status && step->accumulates)
+        status = gemmepi__build_for_scalars(step->product);
     if (!status)
         step->workspace_size = step->product->workspace_size;
     return status;

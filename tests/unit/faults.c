@@ -1563,6 +1563,44 @@ static void a_fused_run_with_alpha_or_c_has_its_own_kernel(void) {
     nothing_is_left();
 }
 
+/* What is made ahead of its runs has both kernels: a list's product, and a gradient that is added to another. */
+static void kernels_for_alpha_and_c_are_built_ahead(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_matmul_args args = fused_args();
+    gemmepi_any_desc problem;
+    gemmepi_linear_desc layer;
+    gemmepi_linear_args run;
+    gemmepi_layer *backward = NULL;
+    double two = 2;
+    long kernels;
+    config.routes = 1u << GEMMEPI_ROUTE_FUSED;
+    context = open_fake(&config);
+    memset(&problem, 0, sizeof problem);
+    problem.product = &desc;
+    CHECK(gemmepi_precompile(context, &problem, 1, 1, NULL, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    kernels = gpu.compilations;
+    args.alpha = &two;
+    CHECK(kernels == 2 && gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK &&
+              gpu.compilations == kernels,
+          "%ld kernels, then %ld: %s", kernels, gpu.compilations, gemmepi_last_error());
+    memset(&layer, 0, sizeof layer);
+    memset(&run, 0, sizeof run);
+    layer.m = 2048, layer.n = 1024, layer.k = 512, layer.batch = 1;
+    layer.a.dtype = GEMMEPI_BF16;
+    layer.flags = GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_ACCUMULATE_DB;
+    CHECK(gemmepi_linear_backward_plan(context, &layer, &backward) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    kernels = gpu.compilations;
+    run.a = args.a, run.dy = args.b, run.db = args.d;
+    CHECK(gemmepi_linear_run(backward, &run, NULL) == GEMMEPI_OK && gpu.compilations == kernels &&
+              gpu.last_fused.epilogue.uses_c,
+          "%ld kernels more: %s", gpu.compilations - kernels, gemmepi_last_error());
+    gemmepi_linear_destroy(backward);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 static void what_cublaslt_refuses_may_be_fused(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context = open_fake(&config);
@@ -2995,6 +3033,13 @@ static void threads_build_and_run_at_once(void) {
 
 enum { AHEAD = 12 };
 
+/* Where a product has one kernel. */
+static gemmepi_context *open_without_fused(void) {
+    gemmepi_config config = fake_config();
+    config.routes = NOT_FUSED;
+    return open_fake(&config);
+}
+
 /* A list in which every kind of problem is, and some twice. */
 typedef struct ahead_list {
     gemmepi_matmul_desc products[AHEAD];
@@ -3029,8 +3074,7 @@ static void note_progress(void *user, size_t done, size_t total) {
 }
 
 static void what_is_precompiled_is_there(void) {
-    gemmepi_config config = fake_config();
-    gemmepi_context *context = open_fake(&config);
+    gemmepi_context *context = open_without_fused();
     static ahead_list list;
     gemmepi_matmul_args args;
     long compiled;
@@ -3056,8 +3100,7 @@ static void what_is_precompiled_is_there(void) {
 }
 
 static void kernels_are_compiled_side_by_side(void) {
-    gemmepi_config config = fake_config();
-    gemmepi_context *context = open_fake(&config);
+    gemmepi_context *context = open_without_fused();
     static ahead_list list;
     make_ahead(&list);
     gpu.meeting = 4;
@@ -3069,8 +3112,7 @@ static void kernels_are_compiled_side_by_side(void) {
 }
 
 static void threads_that_want_the_same_kernel_wait_for_one(void) {
-    gemmepi_config config = fake_config();
-    gemmepi_context *context = open_fake(&config);
+    gemmepi_context *context = open_without_fused();
     gemmepi_any_desc problems[8];
     gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_SILU);
     int i;
@@ -3086,8 +3128,7 @@ static void threads_that_want_the_same_kernel_wait_for_one(void) {
 }
 
 static void a_problem_that_fails_keeps_no_other_from_being_compiled(void) {
-    gemmepi_config config = fake_config();
-    gemmepi_context *context = open_fake(&config);
+    gemmepi_context *context = open_without_fused();
     static ahead_list list;
     make_ahead(&list);
     list.products[2].m = -1;
@@ -3110,8 +3151,7 @@ static void a_problem_that_fails_keeps_no_other_from_being_compiled(void) {
 }
 
 static void a_kernel_that_did_not_compile_is_tried_again(void) {
-    gemmepi_config config = fake_config();
-    gemmepi_context *context = open_fake(&config);
+    gemmepi_context *context = open_without_fused();
     gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_SILU);
     gemmepi_any_desc problems[4];
     int i;
@@ -3280,6 +3320,7 @@ int main(void) {
     RUN(a_fused_run_has_its_own_pointers_in_its_maps);
     RUN(fused_results_have_maps_of_their_own);
     RUN(a_fused_run_with_alpha_or_c_has_its_own_kernel);
+    RUN(kernels_for_alpha_and_c_are_built_ahead);
     RUN(what_cublaslt_refuses_may_be_fused);
     RUN(routes_that_are_none_of_products_are_refused);
     RUN(what_fused_does_not_take_says_why);
