@@ -62,11 +62,13 @@
        plain  a kernel of ours for whatever those above do not take: no fast one, but any types, layouts and scales
        host   plain C
 
-   Of fused, lt and split the one of the least estimate is taken; gemmepi_explain shows the estimates, and config.routes leaves
-   routes out. fused wants what TMA loads: a and b at multiples of 16 bytes, their pointers, leading dimensions and batch
-   strides, and the second half of a gated b (where b is not transposed). d and aux may lie anywhere, and are fast where they
-   do so too and n is a multiple of 8. Its kernel is compiled for alpha 1 and no c: runs with others have one of their own,
-   compiled in the first of them, or ahead (gemmepi_precompile, and plans of layers that accumulate). Its launch may begin before the one ahead of it in the stream has ended, and waits itself.
+   Of fused, lt and split the one of the least estimate is taken that can run the problem; gemmepi_explain shows the
+   estimates, and config.routes leaves routes out. fused wants what TMA loads: a and b at multiples of 16 bytes, their
+   pointers, leading dimensions and batch strides, and the second half of a gated b (where b is not transposed). d and aux may
+   lie anywhere, and are stored fastest in 16 bits, where they lie so too and n (of gates n / 2) is a multiple of 8. Its kernel
+   is compiled for alpha 1 and no c: runs with others have one of their own, compiled in the first of them, or ahead
+   (gemmepi_precompile, and plans of layers that accumulate). Its launch may begin before the one ahead of it in the stream
+   has ended, and waits itself.
 
    A plan asks the loaded cuBLASLt what it takes, there is no table of versions. Where cuBLASLt refuses a run all the same,
    the next route takes over for good, and the log says so.
@@ -15144,7 +15146,8 @@ static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemme
     gemmepi_status status = GEMMEPI_OK;
     memset(split, 0, sizeof *split);
     split->has_product = problem->k != 0;
-    split->bare = bare || gemmepi__lt_rule(&rest) != NULL;
+    split->bare = bare || !gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) ||
+                  gemmepi__lt_rule(&rest) != NULL; /* without sums of an operand lt is cuBLASLt's epilogue */
     if (!split->bare) {
         status = gemmepi__lt_build(context, &rest, GEMMEPI__LT_WHOLE, &rest.views[GEMMEPI__C],
                                    &rest.views[GEMMEPI__D], &split->product);
@@ -15436,8 +15439,10 @@ typedef struct gemmepi__fused {
 
 /* Whether TMA takes a matrix of 16 bits as it lies. */
 static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__view *view) {
-    return view->bits == 16 && view->alignment % 16 == 0 && (view->lines <= 1 || view->ld % 8 == 0) &&
-           (problem->batch <= 1 || view->batch_stride % 8 == 0) && view->ld <= INT_MAX / 2;
+    int64_t most = (int64_t)1 << 38; /* elements of a stride, which has fewer than 2^40 bytes */
+    return view->bits == 16 && view->alignment % 16 == 0 &&
+           (view->lines <= 1 || (view->ld % 8 == 0 && view->ld <= most)) &&
+           (problem->batch <= 1 || (view->batch_stride % 8 == 0 && view->batch_stride <= most));
 }
 
 /* The rule that keeps a problem from this route, or NULL. */
@@ -15516,18 +15521,20 @@ static int64_t gemmepi__fused_tiles(const gemmepi__problem *problem, const gemme
     return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
-/* What a shape of few registers, and boxes of 64 columns, do not do. */
+/* What shapes of few registers, and boxes of 64 columns, do not do. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                 int applied) {
     int steps = (int)gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K);
-    int gated = gemmepi__has(problem, GEMMEPI_GATED);
-    if (shape->lean && (gated || !applied || gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL) ||
-                        problem->views[GEMMEPI__D].bits != 16 || gemmepi__wants_exact(problem) ||
-                        gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-                        gemmepi__activation(problem->epilogue) == GEMMEPI_MISH ||
-                        gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
+    int gated = gemmepi__has(problem, GEMMEPI_GATED), staged = gemmepi__fused_staged(problem);
+    int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
+                                      gemmepi__aux_is_mask(problem->epilogue));
+    if (shape->lean &&
+        (gated || !applied || gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL) || !all_staged ||
+         gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+         gemmepi__activation(problem->epilogue) == GEMMEPI_MISH ||
+         gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
         return 0;
-    if (shape->tile_n > 192 && problem->views[GEMMEPI__D].bits != 16)
+    if (shape->tile_n > 192 && !all_staged)
         return 0; /* an epilogue behind nothing, at its slowest */
     if (!problem->views[GEMMEPI__B].transposed && shape->tile_n / shape->cluster_m % 64)
         return 0; /* a block's part of B's tile is boxes of 64 columns */
@@ -15549,13 +15556,17 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
     return cycles;
 }
 
-/* Blocks that run at once in clusters: those of more than two do not fill every group of multiprocessors (an H200 runs 30 of
-   4 and 15 of 8). */
+/* Blocks that run at once in clusters, one cluster at least: those of more than two do not fill every group of
+   multiprocessors (an H200 runs 30 of 4 and 15 of 8). */
 static int64_t gemmepi__resident_blocks(const gemmepi_context *context, int cluster) {
     int64_t blocks = context->multiprocessors;
     if (cluster > 2)
         blocks -= blocks / 11;
-    return blocks / cluster * cluster;
+    return blocks < cluster ? cluster : blocks / cluster * cluster;
+}
+
+static int gemmepi__cluster_blocks(const gemmepi__fused_shape *shape) {
+    return shape->cluster_m * shape->cluster_n * shape->split;
 }
 
 /* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs a cycle
@@ -15566,9 +15577,8 @@ static int64_t gemmepi__resident_blocks(const gemmepi_context *context, int clus
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__fused_shape *shape) {
     int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
-    int64_t blocks = tiles * shape->cluster_m * shape->cluster_n * shape->split;
-    int cluster = shape->cluster_m * shape->cluster_n * shape->split;
-    double waves = (double)gemmepi__divide_up(blocks, gemmepi__resident_blocks(context, cluster));
+    int cluster = gemmepi__cluster_blocks(shape);
+    double waves = (double)gemmepi__divide_up(tiles * cluster, gemmepi__resident_blocks(context, cluster));
     double area = (double)shape->tile_m * shape->tile_n;
     double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K), shape->split);
     double multiply = area * GEMMEPI__FUSED_K / ((shape->tile_n > 128 ? 0.95 : 0.92) * 2048);
@@ -15591,8 +15601,12 @@ static const gemmepi__fused_shape *gemmepi__choose_shape(const gemmepi_context *
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__fused_shapes); i++) {
         const gemmepi__fused_shape *shape = &gemmepi__fused_shapes[i];
-        double time = gemmepi__fused_microseconds(context, problem, shape);
-        if (gemmepi__shape_takes(problem, shape, applied) && (!best || time < *microseconds)) {
+        double time;
+        if (i && (!gemmepi__shape_takes(problem, shape, applied) ||
+                  gemmepi__cluster_blocks(shape) > context->multiprocessors))
+            continue;
+        time = gemmepi__fused_microseconds(context, problem, shape);
+        if (!best || time < *microseconds) {
             best = shape;
             *microseconds = time;
         }
@@ -15655,7 +15669,7 @@ static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__pr
     shape.extents[0] = (uint64_t)view->length;
     shape.extents[1] = (uint64_t)view->lines;
     shape.strides[0] = gemmepi__map_line(view);
-    shape.strides[1] = shape.strides[0] * shape.extents[1];
+    shape.strides[1] = shape.strides[0]; /* of an axis of one */
     if (has_items) {
         shape.extents[2] = (uint64_t)problem->batch;
         shape.strides[1] = (uint64_t)view->batch_stride;
@@ -15751,11 +15765,12 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
                                             gemmepi__fused *fused) {
     const gemmepi__fused_shape *shape = &fused->shape;
     gemmepi__fused_params *params = &fused->params;
-    int64_t cluster = (int64_t)shape->cluster_m * shape->cluster_n * shape->split, rows, columns;
+    int64_t cluster = gemmepi__cluster_blocks(shape), rows, columns;
     int64_t tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns), most;
     if (tiles <= 0 || tiles > INT_MAX / cluster)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
-    most = shape->split > 1 ? tiles : context->multiprocessors / cluster; /* those of a split do not stay */
+    most = shape->split > 1 ? tiles /* those of a split do not stay */
+                            : gemmepi__resident_blocks(context, (int)cluster) / cluster;
     params->tiles = (unsigned)tiles;
     params->cluster_rows = (unsigned)rows;
     params->cluster_columns = (unsigned)columns;
@@ -15842,16 +15857,19 @@ typedef struct gemmepi__estimates {
     double fused, lt, split;
 } gemmepi__estimates;
 
-/* The bare product by cuBLASLt, which has kernels of the same shapes, and of others where tiles are few: measured, it takes
+/* The bare product by cuBLASLt, which has kernels of the same shapes, and of others where blocks are few: measured, it takes
    0.8 of the time of ours there. */
 static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
     gemmepi__problem bare = *problem;
+    const gemmepi__fused_shape *shape;
     double microseconds = 0;
     int64_t rows, columns, tiles;
     bare.epilogue = GEMMEPI_NONE;
-    tiles =
-        gemmepi__fused_tiles(&bare, gemmepi__choose_shape(context, &bare, 1, &microseconds), &rows, &columns);
-    return tiles > 0 && 2 * tiles <= context->multiprocessors ? 0.8 * microseconds : microseconds;
+    shape = gemmepi__choose_shape(context, &bare, 1, &microseconds);
+    tiles = gemmepi__fused_tiles(&bare, shape, &rows, &columns);
+    return tiles > 0 && tiles <= context->multiprocessors / 2 / (shape->cluster_m * shape->cluster_n)
+               ? 0.8 * microseconds
+               : microseconds;
 }
 
 /* Picoseconds for an element of D that cuBLASLt's own epilogues cost beside the bare product, measured on an H200 with
@@ -15875,24 +15893,31 @@ static double gemmepi__pass_microseconds(const gemmepi__problem *problem) {
     return 3 + bytes * (double)problem->batch / 4.1e6;
 }
 
+static int gemmepi__is_left_out(const gemmepi_context *context, gemmepi_route route) {
+    return context->routes && !(context->routes >> route & 1);
+}
+
 /* cuBLASLt is not asked: to load it takes longer than to build a plan. */
 static void gemmepi__estimate_routes(const gemmepi_context *context, const gemmepi__problem *problem,
                                      gemmepi__estimates *estimates) {
     double elements = (double)problem->m * (double)problem->n * (double)problem->batch, bare;
+    int applied = !(problem->flags & GEMMEPI_DEVICE_SCALARS);
     memset(estimates, 0, sizeof *estimates);
     if (gemmepi__fused_rule(context, problem))
         return;
     bare = gemmepi__bare_microseconds(context, problem);
-    gemmepi__choose_shape(context, problem, 1, &estimates->fused);
-    if (!gemmepi__lt_rule(problem))
+    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED))
+        gemmepi__choose_shape(context, problem, applied, &estimates->fused);
+    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_LT) && !gemmepi__lt_rule(problem))
         estimates->lt = bare + elements * gemmepi__lt_epilogue_picoseconds(problem) * 1e-6;
-    estimates->split = bare + gemmepi__pass_microseconds(problem);
+    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_SPLIT))
+        estimates->split = bare + gemmepi__pass_microseconds(problem);
 }
 
 /* Where nothing is to be gained cuBLASLt has no kernel to compile. */
 static int gemmepi__fused_is_least(const gemmepi__estimates *estimates) {
     double other = estimates->lt > 0 ? estimates->lt : estimates->split;
-    return estimates->fused > 0 && estimates->fused < 0.99 * other;
+    return estimates->fused > 0 && (other <= 0 || estimates->fused < 0.99 * other);
 }
 
 #endif
@@ -15934,7 +15959,7 @@ struct gemmepi_plan {
 
 /* Notes why a route does not run a problem; other failures are returned. */
 static gemmepi_status gemmepi__keep_reason(gemmepi_status status, char *reason) {
-    if (status == GEMMEPI_UNSUPPORTED)
+    if (status == GEMMEPI_UNSUPPORTED || status == GEMMEPI_LIBRARY_NOT_FOUND)
         snprintf(reason, GEMMEPI__REASON_SIZE, "%.500s", gemmepi__error_text);
     return status;
 }
@@ -15995,32 +16020,57 @@ static gemmepi_status gemmepi__try_plain(gemmepi_plan *plan) {
     return status;
 }
 
-/* lt, or what stands for it. refused: the plan, if any, that cuBLASLt refused when it ran; what it refused with its own
-   epilogue may go bare. */
-static gemmepi_status gemmepi__try_cublaslt(gemmepi_plan *plan, const gemmepi_plan *refused) {
+/* A library that is not there ends planning, unless another route is left that may do without it. */
+static gemmepi_status gemmepi__or_another(gemmepi_status status, int has_another) {
+    return status == GEMMEPI_LIBRARY_NOT_FOUND && has_another ? GEMMEPI_UNSUPPORTED : status;
+}
+
+/* What gemmepi__choose_route knows. */
+typedef struct gemmepi__choice {
+    const gemmepi_plan *refused; /* the plan, if any, that cuBLASLt refused when it ran */
+    int applied;                 /* of the route fused */
+    int tried_fused;
+} gemmepi__choice;
+
+static gemmepi_status gemmepi__choose_fused(gemmepi_plan *plan, gemmepi__choice *choice) {
+    choice->tried_fused = 1;
+    return gemmepi__or_another(gemmepi__try_fused(plan, choice->applied),
+                               plan->estimates.lt > 0 || plan->estimates.split > 0);
+}
+
+/* What cuBLASLt refused with its own epilogue may go bare; without sums of operands lt was that epilogue. */
+static gemmepi_status gemmepi__choose_split(gemmepi_plan *plan, const gemmepi__choice *choice) {
+    const gemmepi_plan *refused = choice->refused;
     int goes_bare = refused && (refused->route == GEMMEPI_ROUTE_LT || !refused->split.bare);
-    gemmepi_status status = refused ? GEMMEPI_UNSUPPORTED : gemmepi__try_lt(plan);
-    if (status == GEMMEPI_UNSUPPORTED && (!refused || goes_bare))
-        status = gemmepi__try_split(plan, goes_bare);
-    return status;
+    if (refused && !goes_bare)
+        return GEMMEPI_UNSUPPORTED;
+    return gemmepi__or_another(gemmepi__try_split(plan, goes_bare),
+                               plan->estimates.fused > 0 && !choice->tried_fused);
 }
 
 /* The route of the least estimate that runs the problem; those tried before have left their reasons. instead_of: the plan, if
    any, that cannot do a run, or cannot any more. */
 static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, const gemmepi_plan *instead_of) {
     int was_fused = instead_of && instead_of->route == GEMMEPI_ROUTE_FUSED;
-    int applied = !was_fused && !(plan->problem.flags & GEMMEPI_DEVICE_SCALARS), fused_first;
-    const gemmepi_plan *refused = was_fused ? NULL : instead_of;
+    const gemmepi__estimates *estimates = &plan->estimates;
     gemmepi_status status = GEMMEPI_UNSUPPORTED;
     char reason[GEMMEPI__REASON_SIZE];
+    gemmepi__choice choice;
+    choice.refused = was_fused ? NULL : instead_of;
+    choice.applied = !instead_of && !(plan->problem.flags & GEMMEPI_DEVICE_SCALARS);
+    choice.tried_fused = 0;
     gemmepi__estimate_routes(plan->context, &plan->problem, &plan->estimates);
-    fused_first = was_fused || (!refused && gemmepi__fused_is_least(&plan->estimates));
-    if (fused_first)
-        status = gemmepi__try_fused(plan, applied);
+    if (was_fused || (!choice.refused && gemmepi__fused_is_least(estimates)))
+        status = gemmepi__choose_fused(plan, &choice);
+    if (status == GEMMEPI_UNSUPPORTED && !choice.refused)
+        status = gemmepi__or_another(gemmepi__try_lt(plan), estimates->fused > 0 && !choice.tried_fused);
+    if (status == GEMMEPI_UNSUPPORTED && !choice.tried_fused && estimates->fused > 0 &&
+        estimates->fused < estimates->split)
+        status = gemmepi__choose_fused(plan, &choice);
     if (status == GEMMEPI_UNSUPPORTED)
-        status = gemmepi__try_cublaslt(plan, refused);
-    if (status == GEMMEPI_UNSUPPORTED && !fused_first)
-        status = gemmepi__try_fused(plan, applied);
+        status = gemmepi__choose_split(plan, &choice);
+    if (status == GEMMEPI_UNSUPPORTED && !choice.tried_fused)
+        status = gemmepi__choose_fused(plan, &choice);
     if (status == GEMMEPI_UNSUPPORTED)
         status = gemmepi__try_plain(plan);
     if (gemmepi__keep_reason(status, reason) != GEMMEPI_UNSUPPORTED)
@@ -16179,6 +16229,7 @@ static gemmepi_status gemmepi__plan_next(const gemmepi_plan *plan, gemmepi__atom
         return GEMMEPI_OUT_OF_MEMORY;
     memcpy(next->fused_reason, plan->fused_reason, sizeof next->fused_reason);
     memcpy(next->lt_reason, plan->lt_reason, sizeof next->lt_reason);
+    memcpy(next->split_reason, plan->split_reason, sizeof next->split_reason);
     if (plan->route != GEMMEPI_ROUTE_FUSED)
         gemmepi__keep_reason(GEMMEPI_UNSUPPORTED,
                              plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);
@@ -16508,10 +16559,39 @@ static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi_plan *plan
     gemmepi__explain_sums(text, &plan->plain.sums);
 }
 
+/* Why a route was not taken: what it said when it was tried, a rule, or otherwise. */
+static const char *gemmepi__why_not(const gemmepi_plan *plan, gemmepi_route route, const char *reason,
+                                    const char *rule, const char *otherwise) {
+    return reason[0]                                    ? reason
+           : gemmepi__is_left_out(plan->context, route) ? "config.routes leaves it out"
+           : rule                                       ? rule
+                                                        : otherwise;
+}
+
+static const char *gemmepi__why_not_lt(const gemmepi_plan *plan) {
+    return gemmepi__why_not(plan, GEMMEPI_ROUTE_LT, plan->lt_reason, gemmepi__lt_rule(&plan->problem),
+                            "its estimate is not less");
+}
+
+static const char *gemmepi__why_not_split(const gemmepi_plan *plan) {
+    return gemmepi__why_not(plan, GEMMEPI_ROUTE_SPLIT, plan->split_reason, NULL, "it takes a pass more");
+}
+
+static const char *gemmepi__why_not_fused(const gemmepi_plan *plan) {
+    return gemmepi__why_not(plan, GEMMEPI_ROUTE_FUSED, plan->fused_reason,
+                            gemmepi__fused_rule(plan->context, &plan->problem), "its estimate is not less");
+}
+
+static const char *gemmepi__why_not_plain(const gemmepi_plan *plan) {
+    const char *otherwise = plan->route == GEMMEPI_ROUTE_SPLIT && !plan->split.has_product
+                                ? "there is no product"
+                                : "slower than the others";
+    return gemmepi__why_not(plan, GEMMEPI_ROUTE_PLAIN, "", NULL, otherwise);
+}
+
 static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan) {
     const gemmepi__fused *fused = &plan->fused;
     const gemmepi__fused_shape *shape = &fused->shape;
-    const char *rule = gemmepi__lt_rule(&plan->problem);
     gemmepi__append(text, "  gemmepi_fused: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
                     fused->launch.blocks, shape->tile_m, shape->tile_n,
                     shape->ping_pong ? " by two warpgroups in turns" : "", fused->stages);
@@ -16520,17 +16600,7 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan
     else
         gemmepi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
     if (fused->applied)
-        gemmepi__append(text,
-                        "  runs with alpha or C have a kernel of their own, built in the first of them\n");
-    gemmepi__append(text, "  not lt: %s\n  not split, not plain: fused does it in one kernel\n",
-                    plan->lt_reason[0] ? plan->lt_reason
-                    : rule             ? rule
-                                       : "its estimate is not less");
-}
-
-static const char *gemmepi__why_not_fused(const gemmepi_plan *plan) {
-    const char *rule = gemmepi__fused_rule(plan->context, &plan->problem);
-    return plan->fused_reason[0] ? plan->fused_reason : rule ? rule : "its estimate is not less";
+        gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
 }
 
 /* What the choice was made by. */
@@ -16543,6 +16613,19 @@ static void gemmepi__explain_estimates(gemmepi__text *text, const gemmepi__estim
     gemmepi__append(text, ", split %.1f us\n", estimates->split);
 }
 
+static void gemmepi__explain_others(gemmepi__text *text, const gemmepi_plan *plan) {
+    if (plan->route != GEMMEPI_ROUTE_FUSED)
+        gemmepi__append(text, "  not fused: %s\n", gemmepi__why_not_fused(plan));
+    if (plan->route != GEMMEPI_ROUTE_LT)
+        gemmepi__append(text, "  not lt: %s\n", gemmepi__why_not_lt(plan));
+    if (plan->route != GEMMEPI_ROUTE_SPLIT)
+        gemmepi__append(text, "  not split: %s\n", gemmepi__why_not_split(plan));
+    if (plan->route != GEMMEPI_ROUTE_PLAIN)
+        gemmepi__append(text, "  not plain: %s\n", gemmepi__why_not_plain(plan));
+    gemmepi__append(text, "  not host: the context runs on a GPU\n");
+    gemmepi__explain_estimates(text, &plan->estimates);
+}
+
 static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *plan) {
     gemmepi_plan_details details;
     gemmepi_plan_info(plan, &details);
@@ -16551,34 +16634,25 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
     switch (plan->route) {
     case GEMMEPI_ROUTE_EMPTY:
         gemmepi__append(text, "  m, n or batch is 0: nothing runs, nothing is written\n");
-        break;
+        return;
     case GEMMEPI_ROUTE_HOST:
-        gemmepi__append(
-            text,
-            "  plain C, accumulated in F64\n  not lt, not split, not plain: the context runs on the host\n");
-        break;
+        gemmepi__append(text, "  plain C, accumulated in F64\n"
+                              "  not fused, not lt, not split, not plain: the context runs on the host\n");
+        return;
     case GEMMEPI_ROUTE_LT:
-        gemmepi__append(text, "  %s\n  not split, not plain: lt does it in one kernel\n", details.kernel);
+        gemmepi__append(text, "  %s\n", details.kernel);
         break;
     case GEMMEPI_ROUTE_FUSED:
         gemmepi__explain_fused(text, plan);
         break;
     case GEMMEPI_ROUTE_PLAIN:
         gemmepi__explain_plain(text, plan);
-        gemmepi__append(text, "  not lt: %s\n  not split: %s\n", plan->lt_reason, plan->split_reason);
         break;
     default:
         gemmepi__explain_split(text, plan, details.kernel);
-        gemmepi__append(text, "  not lt: %s\n  not plain: %s\n", plan->lt_reason,
-                        plan->split.has_product ? "slower than cuBLASLt's product" : "there is no product");
         break;
     }
-    if (plan->route == GEMMEPI_ROUTE_LT || plan->route == GEMMEPI_ROUTE_SPLIT ||
-        plan->route == GEMMEPI_ROUTE_PLAIN)
-        gemmepi__append(text, "  not fused: %s\n", gemmepi__why_not_fused(plan));
-    gemmepi__explain_estimates(text, &plan->estimates);
-    if (plan->route != GEMMEPI_ROUTE_EMPTY && plan->route != GEMMEPI_ROUTE_HOST)
-        gemmepi__append(text, "  not host: the context runs on a GPU\n");
+    gemmepi__explain_others(text, plan);
 }
 
 GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *data, size_t size) {

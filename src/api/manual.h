@@ -59,11 +59,13 @@
        plain  a kernel of ours for whatever those above do not take: no fast one, but any types, layouts and scales
        host   plain C
 
-   Of fused, lt and split the one of the least estimate is taken; gemmepi_explain shows the estimates, and config.routes leaves
-   routes out. fused wants what TMA loads: a and b at multiples of 16 bytes, their pointers, leading dimensions and batch
-   strides, and the second half of a gated b (where b is not transposed). d and aux may lie anywhere, and are fast where they
-   do so too and n is a multiple of 8. Its kernel is compiled for alpha 1 and no c: runs with others have one of their own,
-   compiled in the first of them, or ahead (gemmepi_precompile, and plans of layers that accumulate). Its launch may begin before the one ahead of it in the stream has ended, and waits itself.
+   Of fused, lt and split the one of the least estimate is taken that can run the problem; gemmepi_explain shows the
+   estimates, and config.routes leaves routes out. fused wants what TMA loads: a and b at multiples of 16 bytes, their
+   pointers, leading dimensions and batch strides, and the second half of a gated b (where b is not transposed). d and aux may
+   lie anywhere, and are stored fastest in 16 bits, where they lie so too and n (of gates n / 2) is a multiple of 8. Its kernel
+   is compiled for alpha 1 and no c: runs with others have one of their own, compiled in the first of them, or ahead
+   (gemmepi_precompile, and plans of layers that accumulate). Its launch may begin before the one ahead of it in the stream
+   has ended, and waits itself.
 
    A plan asks the loaded cuBLASLt what it takes, there is no table of versions. Where cuBLASLt refuses a run all the same,
    the next route takes over for good, and the log says so.

@@ -10,16 +10,19 @@ typedef struct gemmepi__estimates {
     double fused, lt, split;
 } gemmepi__estimates;
 
-/* The bare product by cuBLASLt, which has kernels of the same shapes, and of others where tiles are few: measured, it takes
+/* The bare product by cuBLASLt, which has kernels of the same shapes, and of others where blocks are few: measured, it takes
    0.8 of the time of ours there. */
 static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
     gemmepi__problem bare = *problem;
+    const gemmepi__fused_shape *shape;
     double microseconds = 0;
     int64_t rows, columns, tiles;
     bare.epilogue = GEMMEPI_NONE;
-    tiles =
-        gemmepi__fused_tiles(&bare, gemmepi__choose_shape(context, &bare, 1, &microseconds), &rows, &columns);
-    return tiles > 0 && 2 * tiles <= context->multiprocessors ? 0.8 * microseconds : microseconds;
+    shape = gemmepi__choose_shape(context, &bare, 1, &microseconds);
+    tiles = gemmepi__fused_tiles(&bare, shape, &rows, &columns);
+    return tiles > 0 && tiles <= context->multiprocessors / 2 / (shape->cluster_m * shape->cluster_n)
+               ? 0.8 * microseconds
+               : microseconds;
 }
 
 /* Picoseconds for an element of D that cuBLASLt's own epilogues cost beside the bare product, measured on an H200 with
@@ -43,24 +46,31 @@ static double gemmepi__pass_microseconds(const gemmepi__problem *problem) {
     return 3 + bytes * (double)problem->batch / 4.1e6;
 }
 
+static int gemmepi__is_left_out(const gemmepi_context *context, gemmepi_route route) {
+    return context->routes && !(context->routes >> route & 1);
+}
+
 /* cuBLASLt is not asked: to load it takes longer than to build a plan. */
 static void gemmepi__estimate_routes(const gemmepi_context *context, const gemmepi__problem *problem,
                                      gemmepi__estimates *estimates) {
     double elements = (double)problem->m * (double)problem->n * (double)problem->batch, bare;
+    int applied = !(problem->flags & GEMMEPI_DEVICE_SCALARS);
     memset(estimates, 0, sizeof *estimates);
     if (gemmepi__fused_rule(context, problem))
         return;
     bare = gemmepi__bare_microseconds(context, problem);
-    gemmepi__choose_shape(context, problem, 1, &estimates->fused);
-    if (!gemmepi__lt_rule(problem))
+    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED))
+        gemmepi__choose_shape(context, problem, applied, &estimates->fused);
+    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_LT) && !gemmepi__lt_rule(problem))
         estimates->lt = bare + elements * gemmepi__lt_epilogue_picoseconds(problem) * 1e-6;
-    estimates->split = bare + gemmepi__pass_microseconds(problem);
+    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_SPLIT))
+        estimates->split = bare + gemmepi__pass_microseconds(problem);
 }
 
 /* Where nothing is to be gained cuBLASLt has no kernel to compile. */
 static int gemmepi__fused_is_least(const gemmepi__estimates *estimates) {
     double other = estimates->lt > 0 ? estimates->lt : estimates->split;
-    return estimates->fused > 0 && estimates->fused < 0.99 * other;
+    return estimates->fused > 0 && (other <= 0 || estimates->fused < 0.99 * other);
 }
 
 #endif

@@ -124,10 +124,39 @@ static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi_plan *plan
     gemmepi__explain_sums(text, &plan->plain.sums);
 }
 
+/* Why a route was not taken: what it said when it was tried, a rule, or otherwise. */
+static const char *gemmepi__why_not(const gemmepi_plan *plan, gemmepi_route route, const char *reason,
+                                    const char *rule, const char *otherwise) {
+    return reason[0]                                    ? reason
+           : gemmepi__is_left_out(plan->context, route) ? "config.routes leaves it out"
+           : rule                                       ? rule
+                                                        : otherwise;
+}
+
+static const char *gemmepi__why_not_lt(const gemmepi_plan *plan) {
+    return gemmepi__why_not(plan, GEMMEPI_ROUTE_LT, plan->lt_reason, gemmepi__lt_rule(&plan->problem),
+                            "its estimate is not less");
+}
+
+static const char *gemmepi__why_not_split(const gemmepi_plan *plan) {
+    return gemmepi__why_not(plan, GEMMEPI_ROUTE_SPLIT, plan->split_reason, NULL, "it takes a pass more");
+}
+
+static const char *gemmepi__why_not_fused(const gemmepi_plan *plan) {
+    return gemmepi__why_not(plan, GEMMEPI_ROUTE_FUSED, plan->fused_reason,
+                            gemmepi__fused_rule(plan->context, &plan->problem), "its estimate is not less");
+}
+
+static const char *gemmepi__why_not_plain(const gemmepi_plan *plan) {
+    const char *otherwise = plan->route == GEMMEPI_ROUTE_SPLIT && !plan->split.has_product
+                                ? "there is no product"
+                                : "slower than the others";
+    return gemmepi__why_not(plan, GEMMEPI_ROUTE_PLAIN, "", NULL, otherwise);
+}
+
 static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan) {
     const gemmepi__fused *fused = &plan->fused;
     const gemmepi__fused_shape *shape = &fused->shape;
-    const char *rule = gemmepi__lt_rule(&plan->problem);
     gemmepi__append(text, "  gemmepi_fused: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
                     fused->launch.blocks, shape->tile_m, shape->tile_n,
                     shape->ping_pong ? " by two warpgroups in turns" : "", fused->stages);
@@ -136,17 +165,7 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan
     else
         gemmepi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
     if (fused->applied)
-        gemmepi__append(text,
-                        "  runs with alpha or C have a kernel of their own, built in the first of them\n");
-    gemmepi__append(text, "  not lt: %s\n  not split, not plain: fused does it in one kernel\n",
-                    plan->lt_reason[0] ? plan->lt_reason
-                    : rule             ? rule
-                                       : "its estimate is not less");
-}
-
-static const char *gemmepi__why_not_fused(const gemmepi_plan *plan) {
-    const char *rule = gemmepi__fused_rule(plan->context, &plan->problem);
-    return plan->fused_reason[0] ? plan->fused_reason : rule ? rule : "its estimate is not less";
+        gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
 }
 
 /* What the choice was made by. */
@@ -159,6 +178,19 @@ static void gemmepi__explain_estimates(gemmepi__text *text, const gemmepi__estim
     gemmepi__append(text, ", split %.1f us\n", estimates->split);
 }
 
+static void gemmepi__explain_others(gemmepi__text *text, const gemmepi_plan *plan) {
+    if (plan->route != GEMMEPI_ROUTE_FUSED)
+        gemmepi__append(text, "  not fused: %s\n", gemmepi__why_not_fused(plan));
+    if (plan->route != GEMMEPI_ROUTE_LT)
+        gemmepi__append(text, "  not lt: %s\n", gemmepi__why_not_lt(plan));
+    if (plan->route != GEMMEPI_ROUTE_SPLIT)
+        gemmepi__append(text, "  not split: %s\n", gemmepi__why_not_split(plan));
+    if (plan->route != GEMMEPI_ROUTE_PLAIN)
+        gemmepi__append(text, "  not plain: %s\n", gemmepi__why_not_plain(plan));
+    gemmepi__append(text, "  not host: the context runs on a GPU\n");
+    gemmepi__explain_estimates(text, &plan->estimates);
+}
+
 static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *plan) {
     gemmepi_plan_details details;
     gemmepi_plan_info(plan, &details);
@@ -167,34 +199,25 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
     switch (plan->route) {
     case GEMMEPI_ROUTE_EMPTY:
         gemmepi__append(text, "  m, n or batch is 0: nothing runs, nothing is written\n");
-        break;
+        return;
     case GEMMEPI_ROUTE_HOST:
-        gemmepi__append(
-            text,
-            "  plain C, accumulated in F64\n  not lt, not split, not plain: the context runs on the host\n");
-        break;
+        gemmepi__append(text, "  plain C, accumulated in F64\n"
+                              "  not fused, not lt, not split, not plain: the context runs on the host\n");
+        return;
     case GEMMEPI_ROUTE_LT:
-        gemmepi__append(text, "  %s\n  not split, not plain: lt does it in one kernel\n", details.kernel);
+        gemmepi__append(text, "  %s\n", details.kernel);
         break;
     case GEMMEPI_ROUTE_FUSED:
         gemmepi__explain_fused(text, plan);
         break;
     case GEMMEPI_ROUTE_PLAIN:
         gemmepi__explain_plain(text, plan);
-        gemmepi__append(text, "  not lt: %s\n  not split: %s\n", plan->lt_reason, plan->split_reason);
         break;
     default:
         gemmepi__explain_split(text, plan, details.kernel);
-        gemmepi__append(text, "  not lt: %s\n  not plain: %s\n", plan->lt_reason,
-                        plan->split.has_product ? "slower than cuBLASLt's product" : "there is no product");
         break;
     }
-    if (plan->route == GEMMEPI_ROUTE_LT || plan->route == GEMMEPI_ROUTE_SPLIT ||
-        plan->route == GEMMEPI_ROUTE_PLAIN)
-        gemmepi__append(text, "  not fused: %s\n", gemmepi__why_not_fused(plan));
-    gemmepi__explain_estimates(text, &plan->estimates);
-    if (plan->route != GEMMEPI_ROUTE_EMPTY && plan->route != GEMMEPI_ROUTE_HOST)
-        gemmepi__append(text, "  not host: the context runs on a GPU\n");
+    gemmepi__explain_others(text, plan);
 }
 
 GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *data, size_t size) {

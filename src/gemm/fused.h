@@ -41,8 +41,10 @@ typedef struct gemmepi__fused {
 
 /* Whether TMA takes a matrix of 16 bits as it lies. */
 static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__view *view) {
-    return view->bits == 16 && view->alignment % 16 == 0 && (view->lines <= 1 || view->ld % 8 == 0) &&
-           (problem->batch <= 1 || view->batch_stride % 8 == 0) && view->ld <= INT_MAX / 2;
+    int64_t most = (int64_t)1 << 38; /* elements of a stride, which has fewer than 2^40 bytes */
+    return view->bits == 16 && view->alignment % 16 == 0 &&
+           (view->lines <= 1 || (view->ld % 8 == 0 && view->ld <= most)) &&
+           (problem->batch <= 1 || (view->batch_stride % 8 == 0 && view->batch_stride <= most));
 }
 
 /* The rule that keeps a problem from this route, or NULL. */
@@ -121,18 +123,20 @@ static int64_t gemmepi__fused_tiles(const gemmepi__problem *problem, const gemme
     return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
-/* What a shape of few registers, and boxes of 64 columns, do not do. */
+/* What shapes of few registers, and boxes of 64 columns, do not do. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                 int applied) {
     int steps = (int)gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K);
-    int gated = gemmepi__has(problem, GEMMEPI_GATED);
-    if (shape->lean && (gated || !applied || gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL) ||
-                        problem->views[GEMMEPI__D].bits != 16 || gemmepi__wants_exact(problem) ||
-                        gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-                        gemmepi__activation(problem->epilogue) == GEMMEPI_MISH ||
-                        gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
+    int gated = gemmepi__has(problem, GEMMEPI_GATED), staged = gemmepi__fused_staged(problem);
+    int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
+                                      gemmepi__aux_is_mask(problem->epilogue));
+    if (shape->lean &&
+        (gated || !applied || gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL) || !all_staged ||
+         gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+         gemmepi__activation(problem->epilogue) == GEMMEPI_MISH ||
+         gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
         return 0;
-    if (shape->tile_n > 192 && problem->views[GEMMEPI__D].bits != 16)
+    if (shape->tile_n > 192 && !all_staged)
         return 0; /* an epilogue behind nothing, at its slowest */
     if (!problem->views[GEMMEPI__B].transposed && shape->tile_n / shape->cluster_m % 64)
         return 0; /* a block's part of B's tile is boxes of 64 columns */
@@ -154,13 +158,17 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
     return cycles;
 }
 
-/* Blocks that run at once in clusters: those of more than two do not fill every group of multiprocessors (an H200 runs 30 of
-   4 and 15 of 8). */
+/* Blocks that run at once in clusters, one cluster at least: those of more than two do not fill every group of
+   multiprocessors (an H200 runs 30 of 4 and 15 of 8). */
 static int64_t gemmepi__resident_blocks(const gemmepi_context *context, int cluster) {
     int64_t blocks = context->multiprocessors;
     if (cluster > 2)
         blocks -= blocks / 11;
-    return blocks / cluster * cluster;
+    return blocks < cluster ? cluster : blocks / cluster * cluster;
+}
+
+static int gemmepi__cluster_blocks(const gemmepi__fused_shape *shape) {
+    return shape->cluster_m * shape->cluster_n * shape->split;
 }
 
 /* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs a cycle
@@ -171,9 +179,8 @@ static int64_t gemmepi__resident_blocks(const gemmepi_context *context, int clus
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__fused_shape *shape) {
     int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
-    int64_t blocks = tiles * shape->cluster_m * shape->cluster_n * shape->split;
-    int cluster = shape->cluster_m * shape->cluster_n * shape->split;
-    double waves = (double)gemmepi__divide_up(blocks, gemmepi__resident_blocks(context, cluster));
+    int cluster = gemmepi__cluster_blocks(shape);
+    double waves = (double)gemmepi__divide_up(tiles * cluster, gemmepi__resident_blocks(context, cluster));
     double area = (double)shape->tile_m * shape->tile_n;
     double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K), shape->split);
     double multiply = area * GEMMEPI__FUSED_K / ((shape->tile_n > 128 ? 0.95 : 0.92) * 2048);
@@ -196,8 +203,12 @@ static const gemmepi__fused_shape *gemmepi__choose_shape(const gemmepi_context *
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__fused_shapes); i++) {
         const gemmepi__fused_shape *shape = &gemmepi__fused_shapes[i];
-        double time = gemmepi__fused_microseconds(context, problem, shape);
-        if (gemmepi__shape_takes(problem, shape, applied) && (!best || time < *microseconds)) {
+        double time;
+        if (i && (!gemmepi__shape_takes(problem, shape, applied) ||
+                  gemmepi__cluster_blocks(shape) > context->multiprocessors))
+            continue;
+        time = gemmepi__fused_microseconds(context, problem, shape);
+        if (!best || time < *microseconds) {
             best = shape;
             *microseconds = time;
         }
@@ -260,7 +271,7 @@ static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__pr
     shape.extents[0] = (uint64_t)view->length;
     shape.extents[1] = (uint64_t)view->lines;
     shape.strides[0] = gemmepi__map_line(view);
-    shape.strides[1] = shape.strides[0] * shape.extents[1];
+    shape.strides[1] = shape.strides[0]; /* of an axis of one */
     if (has_items) {
         shape.extents[2] = (uint64_t)problem->batch;
         shape.strides[1] = (uint64_t)view->batch_stride;
@@ -356,11 +367,12 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
                                             gemmepi__fused *fused) {
     const gemmepi__fused_shape *shape = &fused->shape;
     gemmepi__fused_params *params = &fused->params;
-    int64_t cluster = (int64_t)shape->cluster_m * shape->cluster_n * shape->split, rows, columns;
+    int64_t cluster = gemmepi__cluster_blocks(shape), rows, columns;
     int64_t tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns), most;
     if (tiles <= 0 || tiles > INT_MAX / cluster)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
-    most = shape->split > 1 ? tiles : context->multiprocessors / cluster; /* those of a split do not stay */
+    most = shape->split > 1 ? tiles /* those of a split do not stay */
+                            : gemmepi__resident_blocks(context, (int)cluster) / cluster;
     params->tiles = (unsigned)tiles;
     params->cluster_rows = (unsigned)rows;
     params->cluster_columns = (unsigned)columns;

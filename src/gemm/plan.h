@@ -42,7 +42,7 @@ struct gemmepi_plan {
 
 /* Notes why a route does not run a problem; other failures are returned. */
 static gemmepi_status gemmepi__keep_reason(gemmepi_status status, char *reason) {
-    if (status == GEMMEPI_UNSUPPORTED)
+    if (status == GEMMEPI_UNSUPPORTED || status == GEMMEPI_LIBRARY_NOT_FOUND)
         snprintf(reason, GEMMEPI__REASON_SIZE, "%.500s", gemmepi__error_text);
     return status;
 }
@@ -103,32 +103,57 @@ static gemmepi_status gemmepi__try_plain(gemmepi_plan *plan) {
     return status;
 }
 
-/* lt, or what stands for it. refused: the plan, if any, that cuBLASLt refused when it ran; what it refused with its own
-   epilogue may go bare. */
-static gemmepi_status gemmepi__try_cublaslt(gemmepi_plan *plan, const gemmepi_plan *refused) {
+/* A library that is not there ends planning, unless another route is left that may do without it. */
+static gemmepi_status gemmepi__or_another(gemmepi_status status, int has_another) {
+    return status == GEMMEPI_LIBRARY_NOT_FOUND && has_another ? GEMMEPI_UNSUPPORTED : status;
+}
+
+/* What gemmepi__choose_route knows. */
+typedef struct gemmepi__choice {
+    const gemmepi_plan *refused; /* the plan, if any, that cuBLASLt refused when it ran */
+    int applied;                 /* of the route fused */
+    int tried_fused;
+} gemmepi__choice;
+
+static gemmepi_status gemmepi__choose_fused(gemmepi_plan *plan, gemmepi__choice *choice) {
+    choice->tried_fused = 1;
+    return gemmepi__or_another(gemmepi__try_fused(plan, choice->applied),
+                               plan->estimates.lt > 0 || plan->estimates.split > 0);
+}
+
+/* What cuBLASLt refused with its own epilogue may go bare; without sums of operands lt was that epilogue. */
+static gemmepi_status gemmepi__choose_split(gemmepi_plan *plan, const gemmepi__choice *choice) {
+    const gemmepi_plan *refused = choice->refused;
     int goes_bare = refused && (refused->route == GEMMEPI_ROUTE_LT || !refused->split.bare);
-    gemmepi_status status = refused ? GEMMEPI_UNSUPPORTED : gemmepi__try_lt(plan);
-    if (status == GEMMEPI_UNSUPPORTED && (!refused || goes_bare))
-        status = gemmepi__try_split(plan, goes_bare);
-    return status;
+    if (refused && !goes_bare)
+        return GEMMEPI_UNSUPPORTED;
+    return gemmepi__or_another(gemmepi__try_split(plan, goes_bare),
+                               plan->estimates.fused > 0 && !choice->tried_fused);
 }
 
 /* The route of the least estimate that runs the problem; those tried before have left their reasons. instead_of: the plan, if
    any, that cannot do a run, or cannot any more. */
 static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, const gemmepi_plan *instead_of) {
     int was_fused = instead_of && instead_of->route == GEMMEPI_ROUTE_FUSED;
-    int applied = !was_fused && !(plan->problem.flags & GEMMEPI_DEVICE_SCALARS), fused_first;
-    const gemmepi_plan *refused = was_fused ? NULL : instead_of;
+    const gemmepi__estimates *estimates = &plan->estimates;
     gemmepi_status status = GEMMEPI_UNSUPPORTED;
     char reason[GEMMEPI__REASON_SIZE];
+    gemmepi__choice choice;
+    choice.refused = was_fused ? NULL : instead_of;
+    choice.applied = !instead_of && !(plan->problem.flags & GEMMEPI_DEVICE_SCALARS);
+    choice.tried_fused = 0;
     gemmepi__estimate_routes(plan->context, &plan->problem, &plan->estimates);
-    fused_first = was_fused || (!refused && gemmepi__fused_is_least(&plan->estimates));
-    if (fused_first)
-        status = gemmepi__try_fused(plan, applied);
+    if (was_fused || (!choice.refused && gemmepi__fused_is_least(estimates)))
+        status = gemmepi__choose_fused(plan, &choice);
+    if (status == GEMMEPI_UNSUPPORTED && !choice.refused)
+        status = gemmepi__or_another(gemmepi__try_lt(plan), estimates->fused > 0 && !choice.tried_fused);
+    if (status == GEMMEPI_UNSUPPORTED && !choice.tried_fused && estimates->fused > 0 &&
+        estimates->fused < estimates->split)
+        status = gemmepi__choose_fused(plan, &choice);
     if (status == GEMMEPI_UNSUPPORTED)
-        status = gemmepi__try_cublaslt(plan, refused);
-    if (status == GEMMEPI_UNSUPPORTED && !fused_first)
-        status = gemmepi__try_fused(plan, applied);
+        status = gemmepi__choose_split(plan, &choice);
+    if (status == GEMMEPI_UNSUPPORTED && !choice.tried_fused)
+        status = gemmepi__choose_fused(plan, &choice);
     if (status == GEMMEPI_UNSUPPORTED)
         status = gemmepi__try_plain(plan);
     if (gemmepi__keep_reason(status, reason) != GEMMEPI_UNSUPPORTED)
@@ -287,6 +312,7 @@ static gemmepi_status gemmepi__plan_next(const gemmepi_plan *plan, gemmepi__atom
         return GEMMEPI_OUT_OF_MEMORY;
     memcpy(next->fused_reason, plan->fused_reason, sizeof next->fused_reason);
     memcpy(next->lt_reason, plan->lt_reason, sizeof next->lt_reason);
+    memcpy(next->split_reason, plan->split_reason, sizeof next->split_reason);
     if (plan->route != GEMMEPI_ROUTE_FUSED)
         gemmepi__keep_reason(GEMMEPI_UNSUPPORTED,
                              plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);

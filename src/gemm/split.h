@@ -142,7 +142,8 @@ static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemme
     gemmepi_status status = GEMMEPI_OK;
     memset(split, 0, sizeof *split);
     split->has_product = problem->k != 0;
-    split->bare = bare || gemmepi__lt_rule(&rest) != NULL;
+    split->bare = bare || !gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) ||
+                  gemmepi__lt_rule(&rest) != NULL; /* without sums of an operand lt is cuBLASLt's epilogue */
     if (!split->bare) {
         status = gemmepi__lt_build(context, &rest, GEMMEPI__LT_WHOLE, &rest.views[GEMMEPI__C],
                                    &rest.views[GEMMEPI__D], &split->product);

@@ -42,6 +42,7 @@ static struct {
     long lt_handles, heuristics, products, launches, copies, memsets;
     const float *last_alpha, *last_beta; /* that cublasLtMatmul was given */
     gemmepi__fused_params last_fused;    /* that gemmepi_fused was */
+    long for_sm_90a;                     /* compilations */
     long overlapping;                    /* launches that may begin before those ahead of them end */
     unsigned last_shared;
     long lt_calls;    /* also those that failed */
@@ -299,6 +300,7 @@ FAKE(cuTensorMapEncodeTiled)
 (gemmepi__cu_tensor_map *map, int type, uint32_t rank, void *address, const uint64_t *extents,
  const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,
  int promotion, int fill) {
+    uint32_t i;
     (void)type, (void)steps, (void)interleave, (void)promotion, (void)fill;
     BREAKS("cuTensorMapEncodeTiled");
     if ((uintptr_t)map % 64 || (uintptr_t)address % 16 || rank < 3 || rank > 4 || strides[0] % 16 ||
@@ -310,6 +312,10 @@ FAKE(cuTensorMapEncodeTiled)
     map->words[0] = (uintptr_t)address;
     memcpy(&map->words[1], extents, rank * sizeof *extents);
     map->words[5] = box[1];
+    memcpy(&map->words[6], strides, (rank - 1) * sizeof *strides);
+    for (i = 0; i + 1 < rank; i++)
+        if (strides[i] >= (uint64_t)1 << 40)
+            return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
     return 0;
 }
 FAKE(cuTensorMapReplaceAddress)(gemmepi__cu_tensor_map *map, void *address) {
@@ -344,7 +350,7 @@ FAKE(cuLaunchKernelEx)
     if (config->attributes->id != GEMMEPI__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ||
         allowed != 1)
         return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
-    gpu.overlapping++;
+    count(&gpu.overlapping, 1);
     return fake_launch(function, config->grid_x, config->block_x, config->block_y, config->shared_size,
                        parameters);
 }
@@ -407,8 +413,11 @@ FAKE(nvrtcDestroyProgram)(gemmepi__nvrtc_program *program) {
 }
 FAKE(nvrtcCompileProgram)(gemmepi__nvrtc_program program, int option_count, const char *const *options) {
     (void)program;
-    if (option_count < 2 || strncmp(options[0], "--gpu-architecture=sm_90", 23) != 0)
+    if (option_count < 2 || (strcmp(options[0], "--gpu-architecture=sm_90") != 0 &&
+                             strcmp(options[0], "--gpu-architecture=sm_90a") != 0))
         return GEMMEPI__NVRTC_ERROR_INVALID_OPTION;
+    if (strcmp(options[0], "--gpu-architecture=sm_90a") == 0)
+        count(&gpu.for_sm_90a, 1);
     count(&gpu.compilations, 1);
     meet();
     return broken("nvrtcCompileProgram");
@@ -682,6 +691,9 @@ static void keep_log(void *user, gemmepi_log_level level, const char *message) {
 }
 
 /* A config for the fake GPU without a cache folder, and clean books. */
+/* Most tests are of cuBLASLt's routes, which the route fused would take problems from. */
+enum { NOT_FUSED = 1 << GEMMEPI_ROUTE_LT | 1 << GEMMEPI_ROUTE_SPLIT | 1 << GEMMEPI_ROUTE_PLAIN };
+
 static gemmepi_config fake_config(void) {
     gemmepi_config config;
     plug_in();
@@ -693,6 +705,13 @@ static gemmepi_config fake_config(void) {
     config.allocator.free = book_free;
     config.cache_path = "";
     config.library_path = "relative-folder-that-is-not-there";
+    config.routes = NOT_FUSED;
+    return config;
+}
+
+static gemmepi_config config_with_all_routes(void) {
+    gemmepi_config config = fake_config();
+    config.routes = 0;
     return config;
 }
 
@@ -711,9 +730,6 @@ static int sentence_has(const char *what) {
 }
 
 enum { OF_THE_CONTEXT = 1 }; /* device blocks that a context has from the start */
-
-/* config.routes of the tests of what comes after cuBLASLt */
-enum { NOT_FUSED = 1 << GEMMEPI_ROUTE_LT | 1 << GEMMEPI_ROUTE_SPLIT | 1 << GEMMEPI_ROUTE_PLAIN };
 
 static gemmepi_context *open_fake(const gemmepi_config *config) {
     gemmepi_context *context = NULL;
@@ -1153,7 +1169,7 @@ static gemmepi_matmul_args fused_args(void) {
 }
 
 static void a_fused_run_has_its_own_pointers_in_its_maps(void) {
-    gemmepi_config config = fake_config();
+    gemmepi_config config = config_with_all_routes();
     gemmepi_context *context = open_fake(&config);
     gemmepi_matmul_desc desc = fused_product();
     gemmepi_matmul_args args = fused_args();
@@ -1176,6 +1192,8 @@ static void a_fused_run_has_its_own_pointers_in_its_maps(void) {
         CHECK(last->a.words[0] == (uintptr_t)args.a && last->b.words[0] == (uintptr_t)args.b,
               "pointers of another run");
         CHECK(last->a.words[1] == 512 && last->a.words[2] == 2048 && last->a.words[3] == 3, "A's extents");
+        CHECK(last->a.words[6] == 2 * 512 && last->a.words[7] == 2 * 2048 * 512, "A's strides");
+        CHECK(last->d.words[6] == 2 * 1024 && last->d.words[8] == 2 * 2048 * 1024, "D's strides");
         CHECK(last->b.words[1] == 1024 && last->b.words[2] == 512 && last->b.words[3] == 1, "B's extents");
         CHECK(last->a_items == 1 && last->b_items == 0 && last->epilogue.d.data == args.d, "other operands");
         CHECK(gpu.last_shared > 48 << 10 && gpu.last_shared <= 227 << 10, "%u bytes of shared memory",
@@ -1191,7 +1209,7 @@ static void a_fused_run_has_its_own_pointers_in_its_maps(void) {
 static void fused_results_have_maps_of_their_own(void) {
     int i;
     for (i = 0; i < 4; i++) {
-        gemmepi_config config = fake_config();
+        gemmepi_config config = config_with_all_routes();
         gemmepi_context *context = open_fake(&config);
         gemmepi_matmul_desc desc = fused_product();
         gemmepi_matmul_args args = fused_args();
@@ -1239,19 +1257,41 @@ static void routes_that_are_none_of_products_are_refused(void) {
     nothing_is_left();
 }
 
+/* Before CUDA 12.3 a captured launch may not overlap. */
+static void an_older_driver_launches_without_overlap(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_matmul_args args = fused_args();
+    context = open_fake(&config);
+    context->driver.version = 12020;
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.launches == 1 && gpu.overlapping == 0, "%ld of %ld launches overlap", gpu.overlapping,
+          gpu.launches);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 static void what_fused_does_not_take_says_why(void) {
-    static const char *const rules[] = {
-        "not fused: a and b are not both BF16 or both F16", "not fused: its epilogues are the forward ones",
-        "not fused: TMA takes a and b at multiples of 16 bytes only",
-        "not fused: TMA takes a and b at multiples", "not fused: config.routes leaves it out"};
+    static const char *const rules[] = {"not fused: a and b are not both BF16 or both F16",
+                                        "not fused: its epilogues are the forward ones",
+                                        "not fused: TMA takes a and b at multiples of 16 bytes only",
+                                        "not fused: TMA takes a and b at multiples",
+                                        "not fused: config.routes leaves it out",
+                                        "not fused: TMA takes the second half of b",
+                                        "not fused: TMA takes a and b at multiples"};
     int i;
     for (i = 0; i < (int)GEMMEPI__COUNT(rules); i++) {
-        gemmepi_config config = fake_config();
+        gemmepi_config config = config_with_all_routes();
         gemmepi_context *context;
         gemmepi_matmul_desc desc = fused_product();
         gemmepi_plan *plan = NULL;
         if (i == 4)
             config.routes = NOT_FUSED;
+        if (i == 5)
+            desc.epilogue |= GEMMEPI_GATED, desc.n = 1016; /* halves of 508 columns */
+        if (i == 6)
+            desc.batch = 2, desc.a.batch_stride = (int64_t)1 << 39, desc.d.batch_stride = desc.m * desc.n;
         context = open_fake(&config);
         if (i == 0)
             desc.b.dtype = GEMMEPI_F16;
@@ -1274,7 +1314,7 @@ static void what_fused_cannot_have_is_an_error(void) {
                                             "cuTensorMapReplaceAddress", "cuLaunchKernelEx"};
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(functions); i++) {
-        gemmepi_config config = fake_config();
+        gemmepi_config config = config_with_all_routes();
         gemmepi_context *context = open_fake(&config);
         gemmepi_matmul_desc desc = fused_product();
         gemmepi_matmul_args args = fused_args();
@@ -1535,7 +1575,7 @@ static void a_split_product_refused_with_its_epilogue_goes_bare_before_it_become
 
 /* alpha 1 and no C are compiled in; runs with others have a plan of their own, which is built once. */
 static void a_fused_run_with_alpha_or_c_has_its_own_kernel(void) {
-    gemmepi_config config = fake_config();
+    gemmepi_config config = config_with_all_routes();
     gemmepi_context *context;
     gemmepi_matmul_desc desc = fused_product();
     gemmepi_matmul_args args = fused_args();
@@ -1545,7 +1585,8 @@ static void a_fused_run_with_alpha_or_c_has_its_own_kernel(void) {
     config.log = keep_log;
     context = open_fake(&config);
     CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gpu.compilations == 1 && explain_has(plan, "runs with alpha or C have a kernel of their own"),
+    CHECK(gpu.compilations == 1 && gpu.for_sm_90a == 1 &&
+              explain_has(plan, "runs with alpha or C have a kernel of their own"),
           "%ld kernels", gpu.compilations);
     for (run = 0; run < 5; run++) {
         args.alpha = run % 2 ? &two : NULL;
@@ -1565,7 +1606,7 @@ static void a_fused_run_with_alpha_or_c_has_its_own_kernel(void) {
 
 /* What is made ahead of its runs has both kernels: a list's product, and a gradient that is added to another. */
 static void kernels_for_alpha_and_c_are_built_ahead(void) {
-    gemmepi_config config = fake_config();
+    gemmepi_config config = config_with_all_routes();
     gemmepi_context *context;
     gemmepi_matmul_desc desc = fused_product();
     gemmepi_matmul_args args = fused_args();
@@ -1601,17 +1642,60 @@ static void kernels_for_alpha_and_c_are_built_ahead(void) {
     nothing_is_left();
 }
 
+/* By what comes then, in the first run already: its alpha and its C, too. */
 static void what_cublaslt_refuses_may_be_fused(void) {
-    gemmepi_config config = fake_config();
-    gemmepi_context *context = open_fake(&config);
-    gemmepi_matmul_desc desc = refusable_product();
-    gemmepi_matmul_args args = args_for(&desc);
-    gemmepi_plan *plan = plan_on(context, &desc, GEMMEPI_ROUTE_LT);
-    CHECK(explain_has(plan, "not fused: its estimate is not less") && explain_has(plan, "estimates: fused "),
-          "no estimates");
-    gpu.refusals = -1;
-    CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(route_of(plan) == GEMMEPI_ROUTE_FUSED && gpu.launches == 1, "route %d", (int)route_of(plan));
+    int i;
+    for (i = 0; i < 3; i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = refusable_product();
+        gemmepi_matmul_args args = args_for(&desc);
+        const gemmepi__epilogue_params *ran = &gpu.last_fused.epilogue;
+        gemmepi_plan *plan = plan_on(context, &desc, GEMMEPI_ROUTE_LT);
+        double two = 2;
+        int run;
+        if (i > 0)
+            args.alpha = &two;
+        if (i > 1)
+            args.beta = &two, args.c = args.d;
+        CHECK(explain_has(plan, "not fused: its estimate is not less") &&
+                  explain_has(plan, "estimates: fused "),
+              "no estimates");
+        gpu.refusals = -1;
+        for (run = 1; run < 3; run++) {
+            CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(route_of(plan) == GEMMEPI_ROUTE_FUSED && gpu.launches == run && gpu.lt_calls == 1,
+                  "route %d", (int)route_of(plan));
+            CHECK(ran->alpha == (i ? 2 : 1) && ran->uses_c == (i > 1), "%d: alpha %g, %s C", i, ran->alpha,
+                  ran->uses_c ? "with" : "without");
+        }
+        CHECK(explain_has(plan, "not lt: cublasLtMatmul refused"), "explain does not tell why not lt");
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+/* A library that is not there leaves the routes that do without it. */
+static void a_missing_library_leaves_the_other_routes(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_plan *plan = NULL;
+    desc.epilogue = GEMMEPI_RELU; /* lt has it, too */
+    gpu.missing = "nvrtc";
+    context = open_fake(&config);
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK && route_of(plan) == GEMMEPI_ROUTE_LT,
+          "without NVRTC: %s", gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+    config = config_with_all_routes();
+    gpu.missing = "cublasLt";
+    context = open_fake(&config);
+    desc.epilogue = GEMMEPI_NONE; /* lt would be taken */
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK && route_of(plan) == GEMMEPI_ROUTE_FUSED,
+          "without cuBLASLt: %s", gemmepi_last_error());
     gemmepi_plan_destroy(plan);
     gemmepi_destroy(context);
     nothing_is_left();
@@ -1628,7 +1712,6 @@ static void a_problem_of_which_every_product_is_refused_becomes_plain(void) {
         gemmepi_plan *plan;
         gemmepi_plan_details details;
         int refused = 2 - i; /* lt and split, or split alone */
-        config.routes = NOT_FUSED;
         config.log = keep_log;
         context = open_fake(&config);
         plan = plan_on(context, &descs[i], i ? GEMMEPI_ROUTE_SPLIT : GEMMEPI_ROUTE_LT);
@@ -3033,13 +3116,6 @@ static void threads_build_and_run_at_once(void) {
 
 enum { AHEAD = 12 };
 
-/* Where a product has one kernel. */
-static gemmepi_context *open_without_fused(void) {
-    gemmepi_config config = fake_config();
-    config.routes = NOT_FUSED;
-    return open_fake(&config);
-}
-
 /* A list in which every kind of problem is, and some twice. */
 typedef struct ahead_list {
     gemmepi_matmul_desc products[AHEAD];
@@ -3074,7 +3150,8 @@ static void note_progress(void *user, size_t done, size_t total) {
 }
 
 static void what_is_precompiled_is_there(void) {
-    gemmepi_context *context = open_without_fused();
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
     static ahead_list list;
     gemmepi_matmul_args args;
     long compiled;
@@ -3100,7 +3177,8 @@ static void what_is_precompiled_is_there(void) {
 }
 
 static void kernels_are_compiled_side_by_side(void) {
-    gemmepi_context *context = open_without_fused();
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
     static ahead_list list;
     make_ahead(&list);
     gpu.meeting = 4;
@@ -3112,7 +3190,8 @@ static void kernels_are_compiled_side_by_side(void) {
 }
 
 static void threads_that_want_the_same_kernel_wait_for_one(void) {
-    gemmepi_context *context = open_without_fused();
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
     gemmepi_any_desc problems[8];
     gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_SILU);
     int i;
@@ -3128,7 +3207,8 @@ static void threads_that_want_the_same_kernel_wait_for_one(void) {
 }
 
 static void a_problem_that_fails_keeps_no_other_from_being_compiled(void) {
-    gemmepi_context *context = open_without_fused();
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
     static ahead_list list;
     make_ahead(&list);
     list.products[2].m = -1;
@@ -3151,7 +3231,8 @@ static void a_problem_that_fails_keeps_no_other_from_being_compiled(void) {
 }
 
 static void a_kernel_that_did_not_compile_is_tried_again(void) {
-    gemmepi_context *context = open_without_fused();
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
     gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_SILU);
     gemmepi_any_desc problems[4];
     int i;
@@ -3215,7 +3296,6 @@ static void threads_whose_product_is_refused_agree_on_the_next_route(void) {
         gemmepi_matmul_desc desc = refusable_product();
         pthread_t threads[THREADS];
         int numbers[THREADS], i;
-        config.routes = NOT_FUSED;
         config.log = count_warnings;
         warnings = calls_failed = threads_ready = 0;
         shared = open_fake(&config);
@@ -3322,7 +3402,9 @@ int main(void) {
     RUN(a_fused_run_with_alpha_or_c_has_its_own_kernel);
     RUN(kernels_for_alpha_and_c_are_built_ahead);
     RUN(what_cublaslt_refuses_may_be_fused);
+    RUN(a_missing_library_leaves_the_other_routes);
     RUN(routes_that_are_none_of_products_are_refused);
+    RUN(an_older_driver_launches_without_overlap);
     RUN(what_fused_does_not_take_says_why);
     RUN(what_fused_cannot_have_is_an_error);
     RUN(a_product_that_cublaslt_fails_to_run_is_an_error);
