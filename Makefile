@@ -67,7 +67,7 @@ build/tests/%: tests/%.c Makefile
 
 # the routes on this machine, as README.md shows them; fails where a cell is wrong, or refused for no good reason
 table: build/tests/table
-	@$<
+	@$< $(TABLE)
 
 COUNT ?= 20000
 SEED ?= 1

@@ -1,6 +1,6 @@
-/* kernels [--jobs N] [--only FAMILY] FOLDER: compiles a representative set of specialisations of every kernel family, with the NVRTC of
-   this machine and the library's own code, for every architecture that the family is for, into FOLDER/NAME.ARCH.cubin.
-   Needs no GPU.
+/* kernels [--jobs N] [--only FAMILY] FOLDER: compiles a representative set of specialisations of every kernel family (or of
+   one), with the NVRTC of this machine and the library's own code, for every architecture that the family is for, into
+   FOLDER/NAME.ARCH.cubin. Needs no GPU.
 
    A kernel fails if it does not compile, if ptxas puts anything of it into local memory (a spill or a stack frame),
    or if the log has a warning. Closes with the registers on sm_90 and 'N passed, N failed, N skipped'; exits with 77 if
@@ -76,7 +76,7 @@ static int leaves_out(int i) {
 }
 
 /* The specialisation for what its family is for. */
-static const char *only = ""; /* a family's name; "": all */
+static const char *only = ""; /* a family's name; "": all of them */
 
 static void add(const family *of, const char *name, const char *prologue) {
     char target[16];
@@ -923,6 +923,10 @@ int main(int argc, char **argv) {
     }
     list_kernels();
     list_elementwise();
+    if (kernel_count == 0) {
+        printf("FAIL kernels: there is no family %s\n0 passed, 1 failed, 0 skipped\n", only);
+        return 1;
+    }
     printf("NVRTC %d.%d, %d architectures, %d cubins by %d processes\n", nvrtc.version / 1000,
            nvrtc.version % 1000 / 10, arch_count, kernel_count, jobs);
     compile_all(&nvrtc, folder, jobs);

@@ -1,7 +1,8 @@
 /* Prints the README's tables: which route each epilogue takes for each type, as the plans of this machine answer. Every
    cell of the grid (types x cuBLASLt's sixteen epilogues x four layouts x an even and an odd size) is run on random
    operands, and four rows and four columns of what it leaves are held against oracle.h. Fails where a cell with a
-   meaning is refused or wrong, or one without is not refused. With --host, on the host. */
+   meaning is refused or wrong, or one without is not refused. With --host, on the host; with --without-fused, by the other
+   routes. */
 #include <stdio.h>
 
 #include "products/oracle.h"
@@ -398,11 +399,14 @@ static int cell(const column *c, const row *r, int layout, uint32_t flags) {
     return details.route;
 }
 
-static const char *const route_names[] = {"empty", "lt", "split", "host", "plain"};
+/* of gemmepi_route; element-wise ones are none of a product's */
+static const char *const route_names[] = {"empty", "lt", "split", "host", "plain", NULL,
+                                          NULL,    NULL, NULL,    NULL,   "fused"};
+enum { ROUTES = COUNT(route_names) };
 
 /* "lt", or "4 lt, 4 split" where the cells differ */
 static void print_routes(const int *routes, int count) {
-    int number[5] = {0}, refused = 0, i, printed = 0;
+    int number[ROUTES] = {0}, refused = 0, i, printed = 0;
     for (i = 0; i < count; i++) {
         refused += routes[i] < 0;
         if (routes[i] >= 0)
@@ -411,7 +415,7 @@ static void print_routes(const int *routes, int count) {
     printf(" ");
     if (refused)
         printf("-");
-    for (i = 0; i < 5; i++) {
+    for (i = 0; i < ROUTES; i++) {
         if (number[i] == count)
             printf("%s", route_names[i]);
         else if (number[i])
@@ -459,6 +463,8 @@ int main(int argc, char **argv) {
     int i;
     if (argc > 1 && strcmp(argv[1], "--host") == 0)
         config.device = GEMMEPI_DEVICE_HOST;
+    if (argc > 1 && strcmp(argv[1], "--without-fused") == 0)
+        config.routes = 1u << GEMMEPI_ROUTE_LT | 1u << GEMMEPI_ROUTE_SPLIT | 1u << GEMMEPI_ROUTE_PLAIN;
     if (gemmepi_create(&config, &context) != GEMMEPI_OK ||
         gemmepi_context_info(context, &details) != GEMMEPI_OK) {
         fprintf(stderr, "%s\n", gemmepi_last_error());
