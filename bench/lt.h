@@ -212,8 +212,8 @@ static int lt_run(bench *b, const lt *l, const lt_product *p, const lt_pointers 
                   "cublasLtMatmul");
 }
 
-/* Times the algorithms that the heuristic names, each by `run`, which runs p with p->answer, and keeps the
-   fastest. *found: whether any runs; for what cuBLASLt does not support none does. */
+/* Times the algorithms that the heuristic names, each by `run`, which runs p with p->answer, by turns, as the clock falls
+   while they run, and keeps the fastest. *found: whether any runs; for what cuBLASLt does not support none does. */
 static int lt_choose(bench *b, const lt *l, lt_product *p, bench_call run, void *user, int *found) {
     lt_answer answers[LT_ANSWERS], best;
     double least = 0, time;
@@ -223,18 +223,21 @@ static int lt_choose(bench *b, const lt *l, lt_product *p, bench_call run, void 
     *found = 0;
     if (result && result != LT_NOT_SUPPORTED)
         return lt_did(b, result, "cublasLtMatmulAlgoGetHeuristic");
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++) { /* what does not run is out; it warms up, too */
         p->answer = answers[i];
-        if (answers[i].state || !run(b, user)) /* it warms up, too */
-            continue;
-        for (trial = 0; trial < LT_TRIALS; trial++) {
+        answers[i].state = answers[i].state || !run(b, user);
+    }
+    for (trial = 0; trial < LT_TRIALS; trial++)
+        for (i = 0; i < count; i++) {
+            p->answer = answers[i];
+            if (answers[i].state)
+                continue;
             if (!bench_time(b, run, user, LT_TRIAL_RUNS, &time))
                 return 0;
             if (!*found || time < least)
                 least = time, best = answers[i];
             *found = 1;
         }
-    }
     if (*found)
         p->answer = best;
     return 1;
