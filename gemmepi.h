@@ -10941,6 +10941,11 @@ static size_t gemmepi__round_up(size_t x, size_t unit) {
     return (x + unit - 1) / unit * unit;
 }
 
+/* What follows a part of workspace, at a multiple of 256; a plan without workspace has none of it. */
+static char *gemmepi__past(char *part, size_t bytes) {
+    return part ? part + gemmepi__round_up(bytes, 256) : NULL;
+}
+
 /* From CUDA 12.3 on a captured launch may overlap, too. */
 #define GEMMEPI__GRAPHS_KEEP_OVERLAPS 12030
 
@@ -15182,11 +15187,11 @@ typedef struct gemmepi__split_parts {
 static gemmepi__split_parts gemmepi__divide_workspace(const gemmepi__split *split, char *workspace) {
     gemmepi__split_parts parts;
     parts.operands[0] = workspace;
-    parts.operands[1] = parts.operands[0] + gemmepi__round_up(split->converts[0].bytes, 256);
-    parts.product = parts.operands[1] + gemmepi__round_up(split->converts[1].bytes, 256);
-    parts.pass_partials = parts.product + gemmepi__round_up(split->product_bytes, 256);
-    parts.sum_partials = parts.pass_partials + gemmepi__round_up(split->pass.partial_bytes, 256);
-    parts.lt = parts.sum_partials + gemmepi__round_up(split->sums.partial_bytes, 256);
+    parts.operands[1] = gemmepi__past(parts.operands[0], split->converts[0].bytes);
+    parts.product = gemmepi__past(parts.operands[1], split->converts[1].bytes);
+    parts.pass_partials = gemmepi__past(parts.product, split->product_bytes);
+    parts.sum_partials = gemmepi__past(parts.pass_partials, split->pass.partial_bytes);
+    parts.lt = gemmepi__past(parts.sum_partials, split->sums.partial_bytes);
     return parts;
 }
 
@@ -15377,8 +15382,8 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
                                          const gemmepi__plain *plain, const gemmepi__arguments *arguments,
                                          char *workspace, gemmepi_stream stream) {
     gemmepi__plain_params params = plain->params;
-    char *partials = workspace + gemmepi__round_up(plain->product_bytes, 256);
-    char *between = partials + gemmepi__round_up(plain->partial_bytes, 256);
+    char *partials = gemmepi__past(workspace, plain->product_bytes);
+    char *between = gemmepi__past(partials, plain->partial_bytes);
     int has_pass = plain->pass.launch.function != NULL;
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
     gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue);
@@ -18066,7 +18071,7 @@ static gemmepi_status gemmepi__run_kernel_step(const gemmepi_layer *layer, const
                                                const gemmepi__layer_run *run, gemmepi_stream stream) {
     gemmepi_status status = GEMMEPI_OK;
     gemmepi__arguments arguments;
-    char *between = run->workspace + gemmepi__round_up(step->pass.partial_bytes, 256);
+    char *between = gemmepi__past(run->workspace, step->pass.partial_bytes);
     gemmepi__point_step(step, &step->problem, run, &arguments);
 #ifndef GEMMEPI_NO_HOST
     if (layer->context->is_host && step->kind == GEMMEPI__STEP_PASS) {

@@ -19,6 +19,11 @@ static size_t gemmepi__round_up(size_t x, size_t unit) {
     return (x + unit - 1) / unit * unit;
 }
 
+/* What follows a part of workspace, at a multiple of 256; a plan without workspace has none of it. */
+static char *gemmepi__past(char *part, size_t bytes) {
+    return part ? part + gemmepi__round_up(bytes, 256) : NULL;
+}
+
 /* From CUDA 12.3 on a captured launch may overlap, too. */
 #define GEMMEPI__GRAPHS_KEEP_OVERLAPS 12030
 

@@ -131,8 +131,8 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
                                          const gemmepi__plain *plain, const gemmepi__arguments *arguments,
                                          char *workspace, gemmepi_stream stream) {
     gemmepi__plain_params params = plain->params;
-    char *partials = workspace + gemmepi__round_up(plain->product_bytes, 256);
-    char *between = partials + gemmepi__round_up(plain->partial_bytes, 256);
+    char *partials = gemmepi__past(workspace, plain->product_bytes);
+    char *between = gemmepi__past(partials, plain->partial_bytes);
     int has_pass = plain->pass.launch.function != NULL;
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
     gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue);

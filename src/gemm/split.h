@@ -178,11 +178,11 @@ typedef struct gemmepi__split_parts {
 static gemmepi__split_parts gemmepi__divide_workspace(const gemmepi__split *split, char *workspace) {
     gemmepi__split_parts parts;
     parts.operands[0] = workspace;
-    parts.operands[1] = parts.operands[0] + gemmepi__round_up(split->converts[0].bytes, 256);
-    parts.product = parts.operands[1] + gemmepi__round_up(split->converts[1].bytes, 256);
-    parts.pass_partials = parts.product + gemmepi__round_up(split->product_bytes, 256);
-    parts.sum_partials = parts.pass_partials + gemmepi__round_up(split->pass.partial_bytes, 256);
-    parts.lt = parts.sum_partials + gemmepi__round_up(split->sums.partial_bytes, 256);
+    parts.operands[1] = gemmepi__past(parts.operands[0], split->converts[0].bytes);
+    parts.product = gemmepi__past(parts.operands[1], split->converts[1].bytes);
+    parts.pass_partials = gemmepi__past(parts.product, split->product_bytes);
+    parts.sum_partials = gemmepi__past(parts.pass_partials, split->pass.partial_bytes);
+    parts.lt = gemmepi__past(parts.sum_partials, split->sums.partial_bytes);
     return parts;
 }
 

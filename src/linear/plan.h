@@ -752,7 +752,7 @@ static gemmepi_status gemmepi__run_kernel_step(const gemmepi_layer *layer, const
                                                const gemmepi__layer_run *run, gemmepi_stream stream) {
     gemmepi_status status = GEMMEPI_OK;
     gemmepi__arguments arguments;
-    char *between = run->workspace + gemmepi__round_up(step->pass.partial_bytes, 256);
+    char *between = gemmepi__past(run->workspace, step->pass.partial_bytes);
     gemmepi__point_step(step, &step->problem, run, &arguments);
 #ifndef GEMMEPI_NO_HOST
     if (layer->context->is_host && step->kind == GEMMEPI__STEP_PASS) {
