@@ -1001,8 +1001,8 @@ GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, 
    has cores; 256 at most, the caller's is one of them. progress may be NULL. Problems are planned as by gemmepi_plan_matmul,
    gemmepi_elementwise_plan and the layers' plans, and like those it may run beside any other calls and while streams are
    being captured. Calls whose pointers are multiples of less than 16 bytes may need other kernels (say so in desc.alignment),
-   and so may runs in which c is d, see gemmepi_plan_run. One that fails keeps no other from being done: of those that fail the first in the list is returned, and
-   the sentence names it. A count of 0 does nothing.
+   and so may runs in which c is d, see gemmepi_plan_run. One that fails keeps no other from being done: of those that fail
+   the first in the list is returned, and the sentence names it. A count of 0 does nothing.
    Errors: INVALID_ARGUMENT and those of planning. */
 GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
                                               size_t count, int threads, gemmepi_progress_function progress,
@@ -8569,8 +8569,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// part of k for one tile, and read each other's sums at the end.\n"
     "//\n"
     "// Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. A warpgroup in its\n"
-    "// epilogue slows the other's wgmma down by about a third of its time (measured): what the epilogue does not do is what\n"
-    "// counts, so results of 16 bits leave by stmatrix and TMA.\n"
+    "// epilogue slows the other's wgmma down: what the epilogue does not do is what counts, so results of 16 bits leave by stmatrix\n"
+    "// and TMA.\n"
     "#define GEMMEPI_SPREAD 1\n"
     "#include \"epilogue.cuh\"\n"
     "\n"
@@ -8609,8 +8609,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr u32 EMPTY = FULL + STAGES * 8;\n"
     "// What is the same for all rows is loaded a box ahead, where registers are left for it.\n"
     "constexpr bool AHEAD = SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n"
-    "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more.\n",
-    "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n"
+    "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more.\n"
+    "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n",
     "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
     "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n"
     "// Together no more than at the launch: 3 * 168.\n"
@@ -8680,8 +8680,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void prefetch_map(const gemmepi__tensor_map &map) {\n"
     "    asm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map) : \"memory\");\n"
     "}\n"
-    "// The launch may begin before the one ahead of it in the stream has ended; what that one writes is there from here on. The\n",
-    "// next launch may begin as soon.\n"
+    "// The launch may begin before the one ahead of it in the stream has ended; what that one writes is there from here on. The\n"
+    "// next launch may begin as soon.\n",
     "__device__ inline void after_launches_before() {\n"
     "    asm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n"
     "}\n"
@@ -8749,8 +8749,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                 \".reg .pred adds;\\n\"\n"
     "                 \"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n"
     "                 \"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N) \"k16.f32.\" GEMMEPI_OPERANDS\n"
-    "                 \".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_REST \";\\n\"\n",
-    "                 \"}\"\n"
+    "                 \".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_REST \";\\n\"\n"
+    "                 \"}\"\n",
     "                 : GEMMEPI_SUMS\n"
     "                 : \"l\"(a), \"l\"(b), \"r\"(adds), \"n\"(!A_ROWS), \"n\"(!B_ROWS));\n"
     "}\n"
@@ -15971,7 +15971,7 @@ static gemmepi_status gemmepi__keep_reason(gemmepi_status status, char *reason) 
 
 /* GEMMEPI_UNSUPPORTED where config.routes leaves a route out. */
 static gemmepi_status gemmepi__check_route(const gemmepi_plan *plan, gemmepi_route route) {
-    if (plan->context->routes && !(plan->context->routes >> route & 1))
+    if (gemmepi__is_left_out(plan->context, route))
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "config.routes leaves it out");
     return GEMMEPI_OK;
 }

@@ -1893,8 +1893,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// part of k for one tile, and read each other's sums at the end.\n"
     "//\n"
     "// Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. A warpgroup in its\n"
-    "// epilogue slows the other's wgmma down by about a third of its time (measured): what the epilogue does not do is what\n"
-    "// counts, so results of 16 bits leave by stmatrix and TMA.\n"
+    "// epilogue slows the other's wgmma down: what the epilogue does not do is what counts, so results of 16 bits leave by stmatrix\n"
+    "// and TMA.\n"
     "#define GEMMEPI_SPREAD 1\n"
     "#include \"epilogue.cuh\"\n"
     "\n"
@@ -1933,8 +1933,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr u32 EMPTY = FULL + STAGES * 8;\n"
     "// What is the same for all rows is loaded a box ahead, where registers are left for it.\n"
     "constexpr bool AHEAD = SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n"
-    "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more.\n",
-    "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n"
+    "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more.\n"
+    "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n",
     "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
     "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n"
     "// Together no more than at the launch: 3 * 168.\n"
@@ -2004,8 +2004,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void prefetch_map(const gemmepi__tensor_map &map) {\n"
     "    asm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map) : \"memory\");\n"
     "}\n"
-    "// The launch may begin before the one ahead of it in the stream has ended; what that one writes is there from here on. The\n",
-    "// next launch may begin as soon.\n"
+    "// The launch may begin before the one ahead of it in the stream has ended; what that one writes is there from here on. The\n"
+    "// next launch may begin as soon.\n",
     "__device__ inline void after_launches_before() {\n"
     "    asm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n"
     "}\n"
@@ -2073,8 +2073,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                 \".reg .pred adds;\\n\"\n"
     "                 \"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n"
     "                 \"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N) \"k16.f32.\" GEMMEPI_OPERANDS\n"
-    "                 \".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_REST \";\\n\"\n",
-    "                 \"}\"\n"
+    "                 \".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_REST \";\\n\"\n"
+    "                 \"}\"\n",
     "                 : GEMMEPI_SUMS\n"
     "                 : \"l\"(a), \"l\"(b), \"r\"(adds), \"n\"(!A_ROWS), \"n\"(!B_ROWS));\n"
     "}\n"

@@ -246,8 +246,8 @@ GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, 
    has cores; 256 at most, the caller's is one of them. progress may be NULL. Problems are planned as by gemmepi_plan_matmul,
    gemmepi_elementwise_plan and the layers' plans, and like those it may run beside any other calls and while streams are
    being captured. Calls whose pointers are multiples of less than 16 bytes may need other kernels (say so in desc.alignment),
-   and so may runs in which c is d, see gemmepi_plan_run. One that fails keeps no other from being done: of those that fail the first in the list is returned, and
-   the sentence names it. A count of 0 does nothing.
+   and so may runs in which c is d, see gemmepi_plan_run. One that fails keeps no other from being done: of those that fail
+   the first in the list is returned, and the sentence names it. A count of 0 does nothing.
    Errors: INVALID_ARGUMENT and those of planning. */
 GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
                                               size_t count, int threads, gemmepi_progress_function progress,

@@ -49,7 +49,7 @@ static gemmepi_status gemmepi__keep_reason(gemmepi_status status, char *reason) 
 
 /* GEMMEPI_UNSUPPORTED where config.routes leaves a route out. */
 static gemmepi_status gemmepi__check_route(const gemmepi_plan *plan, gemmepi_route route) {
-    if (plan->context->routes && !(plan->context->routes >> route & 1))
+    if (gemmepi__is_left_out(plan->context, route))
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "config.routes leaves it out");
     return GEMMEPI_OK;
 }

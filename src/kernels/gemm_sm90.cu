@@ -8,8 +8,8 @@
 // part of k for one tile, and read each other's sums at the end.
 //
 // Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. A warpgroup in its
-// epilogue slows the other's wgmma down by about a third of its time (measured): what the epilogue does not do is what
-// counts, so results of 16 bits leave by stmatrix and TMA.
+// epilogue slows the other's wgmma down: what the epilogue does not do is what counts, so results of 16 bits leave by stmatrix
+// and TMA.
 #define GEMMEPI_SPREAD 1
 #include "epilogue.cuh"
 
