@@ -8944,7 +8944,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "constexpr u32 PARKED_BYTES = PARTS * TILE_N / 2 * WARPGROUP * 4; // of a warpgroup\n"
     "static_assert(SPLIT == 1 || CONSUMERS * PARKED_BYTES <= STAGES * STAGE_BYTES, \"the stages have room for all sums\");\n"
-    "static_assert(!SHARES_LAST || PARKED_BYTES / 2 <= STAGES * STAGE_BYTES, \"and for half of a warpgroup's\");\n"
+    "static_assert(!SHARES_LAST || PARKED_BYTES <= STAGES * STAGE_BYTES, \"and for a warpgroup's\");\n"
     "\n"
     "__device__ inline void consumers_meet() {\n"
     "    asm volatile(\"bar.sync 3, %0;\" ::\"n\"(CONSUMERS * WARPGROUP) : \"memory\");\n"
@@ -9050,12 +9050,30 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    } while (--blocks);\n"
     "}\n"
     "\n"
+    "// That, in its turn, and the stages told to be free.\n"
+    "__device__ inline void add_up_tile(u32 shared, u32 empty, bool tells, u32 group, int first_part, int blocks, u32 &stage,\n"
+    "                                   u32 &parity, float (&sums)[PARTS][TILE_N / 2]) {\n"
+    "    if (PING_PONG)\n"
+    "        turn_wait((int)group);\n"
+    "    add_up(shared, empty, tells, first_part, blocks, stage, parity, sums);\n"
+    "    if (PING_PONG)\n"
+    "        turn_give(1 - (int)group);\n"
+    "    multiply_wait<0>();\n"
+    "#pragma unroll\n",
+    "    for (int part = 0; part < PARTS; part++)\n"
+    "        sums_are_there(sums[part]);\n"
+    "    if (tells)\n"
+    "        barrier_arrive(empty + (stage ? stage - 1 : STAGES - 1) * 8);\n"
+    "    if (PING_PONG)\n"
+    "        skip_stages(stage, parity, blocks);\n"
+    "}\n"
+    "\n"
     "__device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    // by a shuffle, for the compiler to see that all of a warp have the same\n"
     "    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;\n"
     "    u32 stage = 0, parity = 0, tiles = (p.tiles - first + step - 1) / step; // of this block\n"
     "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
-    "    int first_part = PING_PONG ? 0 : (int)group * PARTS; // of the tile's rows\n",
+    "    int first_part = PING_PONG ? 0 : (int)group * PARTS; // of the tile's rows\n"
     "    // The first threads tell a stage's end to the blocks that load into it: those of the row, and of the column.\n"
     "    bool tells = thread < CLUSTER_N + CLUSTER_M - 1;\n"
     "    u32 row = rank % CLUSTER_M, column = rank / CLUSTER_M, other = thread - CLUSTER_N;\n"
@@ -9070,32 +9088,14 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        turn_give(0);\n"
     "        skip_stages(stage, parity, blocks);\n"
     "    }\n"
-    "    for (u32 count = PING_PONG ? group : 0; count < tiles; count += PING_PONG ? CONSUMERS : 1) {\n"
+    "    bool ends = SHARES_LAST && (tiles - 1) % CONSUMERS == group; // with the block's last tile\n"
+    "    for (u32 count = PING_PONG ? group : 0; count < tiles - ends; count += PING_PONG ? CONSUMERS : 1) {\n"
     "        Tile tile = tile_of(p, first + count * step, rank);\n"
     "        float sums[PARTS][TILE_N / 2];\n"
     "        Of_columns columns[BOX_GROUPS];\n"
     "        if (AHEAD)\n"
     "            load_box_columns(p, tile, 0, columns); // before the sums, so that the epilogue need not wait\n"
-    "        if (PING_PONG)\n"
-    "            turn_wait((int)group);\n"
-    "        add_up(shared, empty, tells, first_part, blocks, stage, parity, sums);\n"
-    "        if (PING_PONG)\n"
-    "            turn_give(1 - (int)group);\n"
-    "        multiply_wait<0>();\n"
-    "#pragma unroll\n"
-    "        for (int part = 0; part < PARTS; part++)\n"
-    "            sums_are_there(sums[part]);\n"
-    "        if (tells)\n"
-    "            barrier_arrive(empty + (stage ? stage - 1 : STAGES - 1) * 8);\n"
-    "        if (PING_PONG)\n"
-    "            skip_stages(stage, parity, blocks);\n"
-    "        int parts = PARTS;\n"
-    "        if (SHARES_LAST && count + 1 == tiles) { // the other one has nothing to multiply: it takes the lower half\n"
-    "            parts = PARTS / 2;\n"
-    "            consumers_meet();\n"
-    "            park<PARTS / 2>(shared, thread, &sums[PARTS / 2]);\n"
-    "            consumers_meet();\n"
-    "        }\n"
+    "        add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n"
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
     "        if (SPLIT > 1) {\n"
     "            consumers_meet();\n"
@@ -9114,8 +9114,6 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                    load_box_columns(p, tile, i + BOX_GROUPS, columns);\n"
     "#pragma unroll\n"
     "                for (int part = 0; part < PARTS; part++) {\n"
-    "                    if (part >= parts)\n"
-    "                        continue;\n"
     "                    Box box;\n"
     "#pragma unroll\n"
     "                    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)\n"
@@ -9127,19 +9125,23 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        }\n"
     "        end_epilogue(p.epilogue, state);\n"
     "    }\n"
-    "    if (SHARES_LAST && (tiles - 1) % CONSUMERS != group) {\n"
+    "    if (SHARES_LAST) { // a part of 64 rows to each\n"
     "        Tile tile = tile_of(p, first + (tiles - 1) * step, rank);\n"
-    "        consumers_meet(); // neither multiplies any more\n"
-    "        consumers_meet(); // the sums are there\n"
+    "        float sums[PARTS][TILE_N / 2];\n"
+    "        if (ends)\n"
+    "            add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n",
+    "        consumers_meet(); // the stages are free\n"
+    "        if (ends)\n"
+    "            park<PARTS>(shared, thread, sums);\n"
+    "        consumers_meet();\n"
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
-    "#pragma unroll 1\n",
-    "        for (int i = 0; i < PARTS / 2 * GROUPS; i += BOX_GROUPS) {\n"
+    "#pragma unroll 1\n"
+    "        for (int i = 0; i < GROUPS; i += BOX_GROUPS) {\n"
     "            Of_columns columns[BOX_GROUPS];\n"
     "            Box box;\n"
-    "            load_box_columns(p, tile, i % GROUPS, columns);\n"
-    "            read_parked(shared, thread, i / GROUPS, i % GROUPS, box);\n"
-    "            finish_box(p, state, staging, tile,\n"
-    "                       tile.m * TILE_M + (PARTS / 2 + i / GROUPS) * 64 + (int)(thread / 32) * 16, i % GROUPS, columns, box);\n"
+    "            load_box_columns(p, tile, i, columns);\n"
+    "            read_parked(shared, thread, group, i, box);\n"
+    "            finish_box(p, state, staging, tile, tile.m * TILE_M + (int)group * 64 + (int)(thread / 32) * 16, i, columns, box);\n"
     "        }\n"
     "        end_epilogue(p.epilogue, state);\n"
     "    }\n"
@@ -15428,7 +15430,7 @@ static const gemmepi__fused_shape gemmepi__fused_shapes[] = {
     {128, 128, 1, 2, 1, 1, 0}, /* first the one for everything */
     {128, 192, 1, 2, 1, 1, 1}, {128, 192, 1, 1, 2, 1, 1}, {128, 256, 0, 2, 1, 1, 0},
     {128, 128, 1, 1, 1, 1, 0}, {128, 128, 0, 1, 1, 2, 0}, {128, 128, 0, 1, 1, 4, 0},
-    {128, 128, 0, 1, 1, 8, 0},
+    {128, 128, 0, 1, 1, 8, 0}, {128, 64, 1, 1, 1, 1, 0},  {128, 64, 0, 1, 1, 2, 0},
 };
 
 typedef struct gemmepi__fused {
@@ -15538,6 +15540,8 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
          gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
          gemmepi__activation(problem->epilogue) == GEMMEPI_MISH ||
          gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
+        return 0;
+    if (gated && shape->tile_n < 2 * GEMMEPI__FUSED_BOX_N)
         return 0;
     if (shape->tile_n > 192 && !all_staged)
         return 0; /* an epilogue behind nothing, at its slowest */

@@ -25,7 +25,7 @@ static const gemmepi__fused_shape gemmepi__fused_shapes[] = {
     {128, 128, 1, 2, 1, 1, 0}, /* first the one for everything */
     {128, 192, 1, 2, 1, 1, 1}, {128, 192, 1, 1, 2, 1, 1}, {128, 256, 0, 2, 1, 1, 0},
     {128, 128, 1, 1, 1, 1, 0}, {128, 128, 0, 1, 1, 2, 0}, {128, 128, 0, 1, 1, 4, 0},
-    {128, 128, 0, 1, 1, 8, 0},
+    {128, 128, 0, 1, 1, 8, 0}, {128, 64, 1, 1, 1, 1, 0},  {128, 64, 0, 1, 1, 2, 0},
 };
 
 typedef struct gemmepi__fused {
@@ -135,6 +135,8 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
          gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
          gemmepi__activation(problem->epilogue) == GEMMEPI_MISH ||
          gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
+        return 0;
+    if (gated && shape->tile_n < 2 * GEMMEPI__FUSED_BOX_N)
         return 0;
     if (shape->tile_n > 192 && !all_staged)
         return 0; /* an epilogue behind nothing, at its slowest */

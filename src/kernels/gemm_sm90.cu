@@ -383,7 +383,7 @@ __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_
 
 constexpr u32 PARKED_BYTES = PARTS * TILE_N / 2 * WARPGROUP * 4; // of a warpgroup
 static_assert(SPLIT == 1 || CONSUMERS * PARKED_BYTES <= STAGES * STAGE_BYTES, "the stages have room for all sums");
-static_assert(!SHARES_LAST || PARKED_BYTES / 2 <= STAGES * STAGE_BYTES, "and for half of a warpgroup's");
+static_assert(!SHARES_LAST || PARKED_BYTES <= STAGES * STAGE_BYTES, "and for a warpgroup's");
 
 __device__ inline void consumers_meet() {
     asm volatile("bar.sync 3, %0;" ::"n"(CONSUMERS * WARPGROUP) : "memory");
@@ -489,6 +489,24 @@ __device__ inline void add_up(u32 shared, u32 empty, bool tells, int first_part,
     } while (--blocks);
 }
 
+// That, in its turn, and the stages told to be free.
+__device__ inline void add_up_tile(u32 shared, u32 empty, bool tells, u32 group, int first_part, int blocks, u32 &stage,
+                                   u32 &parity, float (&sums)[PARTS][TILE_N / 2]) {
+    if (PING_PONG)
+        turn_wait((int)group);
+    add_up(shared, empty, tells, first_part, blocks, stage, parity, sums);
+    if (PING_PONG)
+        turn_give(1 - (int)group);
+    multiply_wait<0>();
+#pragma unroll
+    for (int part = 0; part < PARTS; part++)
+        sums_are_there(sums[part]);
+    if (tells)
+        barrier_arrive(empty + (stage ? stage - 1 : STAGES - 1) * 8);
+    if (PING_PONG)
+        skip_stages(stage, parity, blocks);
+}
+
 __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {
     // by a shuffle, for the compiler to see that all of a warp have the same
     u32 group = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;
@@ -509,32 +527,14 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
         turn_give(0);
         skip_stages(stage, parity, blocks);
     }
-    for (u32 count = PING_PONG ? group : 0; count < tiles; count += PING_PONG ? CONSUMERS : 1) {
+    bool ends = SHARES_LAST && (tiles - 1) % CONSUMERS == group; // with the block's last tile
+    for (u32 count = PING_PONG ? group : 0; count < tiles - ends; count += PING_PONG ? CONSUMERS : 1) {
         Tile tile = tile_of(p, first + count * step, rank);
         float sums[PARTS][TILE_N / 2];
         Of_columns columns[BOX_GROUPS];
         if (AHEAD)
             load_box_columns(p, tile, 0, columns); // before the sums, so that the epilogue need not wait
-        if (PING_PONG)
-            turn_wait((int)group);
-        add_up(shared, empty, tells, first_part, blocks, stage, parity, sums);
-        if (PING_PONG)
-            turn_give(1 - (int)group);
-        multiply_wait<0>();
-#pragma unroll
-        for (int part = 0; part < PARTS; part++)
-            sums_are_there(sums[part]);
-        if (tells)
-            barrier_arrive(empty + (stage ? stage - 1 : STAGES - 1) * 8);
-        if (PING_PONG)
-            skip_stages(stage, parity, blocks);
-        int parts = PARTS;
-        if (SHARES_LAST && count + 1 == tiles) { // the other one has nothing to multiply: it takes the lower half
-            parts = PARTS / 2;
-            consumers_meet();
-            park<PARTS / 2>(shared, thread, &sums[PARTS / 2]);
-            consumers_meet();
-        }
+        add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);
         state = begin_epilogue(p.epilogue, tile.item, 0, 0);
         if (SPLIT > 1) {
             consumers_meet();
@@ -553,8 +553,6 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
                     load_box_columns(p, tile, i + BOX_GROUPS, columns);
 #pragma unroll
                 for (int part = 0; part < PARTS; part++) {
-                    if (part >= parts)
-                        continue;
                     Box box;
 #pragma unroll
                     for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)
@@ -566,19 +564,23 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
         }
         end_epilogue(p.epilogue, state);
     }
-    if (SHARES_LAST && (tiles - 1) % CONSUMERS != group) {
+    if (SHARES_LAST) { // a part of 64 rows to each
         Tile tile = tile_of(p, first + (tiles - 1) * step, rank);
-        consumers_meet(); // neither multiplies any more
-        consumers_meet(); // the sums are there
+        float sums[PARTS][TILE_N / 2];
+        if (ends)
+            add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);
+        consumers_meet(); // the stages are free
+        if (ends)
+            park<PARTS>(shared, thread, sums);
+        consumers_meet();
         state = begin_epilogue(p.epilogue, tile.item, 0, 0);
 #pragma unroll 1
-        for (int i = 0; i < PARTS / 2 * GROUPS; i += BOX_GROUPS) {
+        for (int i = 0; i < GROUPS; i += BOX_GROUPS) {
             Of_columns columns[BOX_GROUPS];
             Box box;
-            load_box_columns(p, tile, i % GROUPS, columns);
-            read_parked(shared, thread, i / GROUPS, i % GROUPS, box);
-            finish_box(p, state, staging, tile,
-                       tile.m * TILE_M + (PARTS / 2 + i / GROUPS) * 64 + (int)(thread / 32) * 16, i % GROUPS, columns, box);
+            load_box_columns(p, tile, i, columns);
+            read_parked(shared, thread, group, i, box);
+            finish_box(p, state, staging, tile, tile.m * TILE_M + (int)group * 64 + (int)(thread / 32) * 16, i, columns, box);
         }
         end_epilogue(p.epilogue, state);
     }
