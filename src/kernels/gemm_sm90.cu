@@ -610,14 +610,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
         if (threadIdx.x == 0)
             produce(p, shared, rank, first, step);
-        if (SPLIT > 1) { // consumers wait for each other there
-            __syncwarp();
+        __syncwarp();
+        if (SPLIT > 1) // consumers wait for each other there
             cluster_barrier();
-        }
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
         consume(p, shared, rank, first, step);
     }
-    if (CLUSTER > 1) // no block goes while another may still arrive at its barriers, read its sums or write its stages
+    if (SPLIT > 1) // no block goes while another may still read its sums,
+        cluster_barrier();
+    else if (CLUSTER > 1) // arrive at its barriers or write its stages
         cluster_meets();
 }
