@@ -15551,9 +15551,11 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
     return steps >= 2 * shape->split || shape->split == 1;
 }
 
+#define GEMMEPI__STORING_CYCLES 12
+
 /* Cycles of a warpgroup for an element of the product in each of its threads. Measured on an H200 for what they name. */
 static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
-    double cycles = 12, activation = 0;
+    double cycles = GEMMEPI__STORING_CYCLES, activation = 0;
     if (gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF)
         activation = 70;
     else if (gemmepi__activation(problem->epilogue) > GEMMEPI_RELU)
@@ -15580,10 +15582,10 @@ static int gemmepi__cluster_blocks(const gemmepi__fused_shape *shape) {
 }
 
 /* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs a cycle
-   and, in cuBLASLt's kernels as in ours, reaches 0.92 of that, 0.95 in wide tiles; operands come from L2, at 60 bytes a
-   cycle and multiprocessor at most; a launch takes 4000 cycles to begin and end. Where warpgroups take turns, the epilogue
-   of one is behind the sums of the other, which it slows down by a third of its time, and both do the last. Blocks that
-   divide k take 5500 to add their sums up. */
+   and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 60 bytes a cycle and multiprocessor
+   at most; a launch takes 4000 cycles to begin and end, a tile 500. Where warpgroups take turns, the epilogue of one is
+   behind the sums of the other, which all that it does beyond storing slows down by half of its time, in wide tiles by 0.7;
+   both do the last. Blocks that divide k take 5500 to add their sums up. */
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__fused_shape *shape) {
     int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
@@ -15591,16 +15593,18 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
     double waves = (double)gemmepi__divide_up(tiles * cluster, gemmepi__resident_blocks(context, cluster));
     double area = (double)shape->tile_m * shape->tile_n;
     double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K), shape->split);
-    double multiply = area * GEMMEPI__FUSED_K / ((shape->tile_n > 128 ? 0.95 : 0.92) * 2048);
+    double multiply = area * GEMMEPI__FUSED_K / (0.92 * 2048);
     double load = ((double)shape->tile_m / shape->cluster_n + (double)shape->tile_n / shape->cluster_m) * 2 *
                   GEMMEPI__FUSED_K / 60;
-    double sums = steps * (multiply > load ? multiply : load);
+    double sums = steps * (multiply > load ? multiply : load) + 500;
     double finish = area / 128 * gemmepi__epilogue_cycles(problem) / shape->split;
+    double slowed =
+        (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->split) * (shape->tile_n > 128 ? 0.7 : 0.5);
     double cycles = 4000;
     if (shape->ping_pong)
-        cycles += (waves - 1) * (sums + finish / 3 > finish ? sums + finish / 3 : finish) + sums + finish / 2;
+        cycles += (waves - 1) * (sums + slowed > finish ? sums + slowed : finish) + sums + finish / 2;
     else
-        cycles += waves * (sums + 500 + finish + (shape->split > 1 ? 5500 : 0));
+        cycles += waves * (sums + finish + (shape->split > 1 ? 5500 : 0));
     return cycles / 1700;
 }
 
