@@ -2620,11 +2620,17 @@ static int gemmepi__has(const gemmepi__problem *problem, uint32_t flags) {
     return (problem->epilogue & flags) != 0;
 }
 
-/* With GATED: how many halves the product's columns are, and how many columns there are of each. */
+/* With GATED: how many halves the product's columns are. */
 static int gemmepi__halves_in(const gemmepi__problem *problem) {
     return gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__halves_come_in(problem->epilogue) ? 2 : 1;
 }
 
+/* With GATED: how many halves the result's columns are. */
+static int gemmepi__halves_out(const gemmepi__problem *problem) {
+    return gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_BACKWARD) ? 2 : 1;
+}
+
+/* How many columns each half of the product has. */
 static int64_t gemmepi__half_columns(const gemmepi__problem *problem) {
     return problem->n / gemmepi__halves_in(problem);
 }
@@ -7698,6 +7704,9 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "#ifndef GEMMEPI_SPREAD\n"
     "#define GEMMEPI_SPREAD 0\n"
     "#endif\n"
+    "#ifndef GEMMEPI_LOADED\n"
+    "#define GEMMEPI_LOADED 0 // SPREAD: what the kernel has brought to shared memory: bits 1 the aux of BACKWARD, 2 RESIDUAL\n"
+    "#endif\n"
     "#ifndef GEMMEPI_STAGED\n"
     "#define GEMMEPI_STAGED 0 // SPREAD: what the epilogue leaves in shared memory for the kernel to store: bits 1 D, 2 AUX\n"
     "#endif\n"
@@ -7722,10 +7731,12 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "constexpr bool WHOLE = GEMMEPI_WHOLE;\n"
     "constexpr bool SPREAD = GEMMEPI_SPREAD;\n"
     "constexpr bool STAGES_D = (GEMMEPI_STAGED & 1) != 0;\n"
+    "constexpr bool LOADS_AUX = (GEMMEPI_LOADED & 1) != 0 && BACKWARD && !AUX_IS_MASK;\n",
+    "constexpr bool LOADS_RESIDUAL = (GEMMEPI_LOADED & 2) != 0 && HAS_RESIDUAL;\n"
     "constexpr bool STAGES_AUX = (GEMMEPI_STAGED & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;\n"
     "constexpr bool SCALES_C = (GEMMEPI_SCALES & 1) != 0;\n"
     "constexpr bool SCALES_D = (GEMMEPI_SCALES & 2) != 0;\n"
-    "constexpr bool SCALES_AUX = (GEMMEPI_SCALES & 4) != 0 && !AUX_IS_MASK;\n",
+    "constexpr bool SCALES_AUX = (GEMMEPI_SCALES & 4) != 0 && !AUX_IS_MASK;\n"
     "constexpr bool SCALES_RESIDUAL = (GEMMEPI_SCALES & 8) != 0;\n"
     "constexpr bool AMAX_D = (GEMMEPI_AMAX & 1) != 0;\n"
     "constexpr bool AMAX_AUX = (GEMMEPI_AMAX & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;\n"
@@ -7817,15 +7828,28 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "// columns i / 8 * 8 on. Values that do not exist go there too.\n"
     "template <class T> __device__ inline void stage_run(u32 to, const Acc (&values)[RUN]) {\n"
     "    static_assert(sizeof(T) == 2, \"stmatrix takes 16 bits\");\n"
-    "    Words<T> words = words_of(run_from_acc<T>(values));\n"
+    "    Words<T> words = words_of(run_from_acc<T>(values));\n",
     "    asm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to), \"r\"(words.at[0]),\n"
     "                 \"r\"(words.at[1]), \"r\"(words.at[2]), \"r\"(words.at[3])\n"
     "                 : \"memory\");\n"
     "}\n"
     "\n"
+    "// LOADED: likewise from there.\n"
+    "template <class T> __device__ inline Read<T> unstage_run(u32 from) {\n"
+    "    static_assert(sizeof(T) == 2, \"ldmatrix takes 16 bits\");\n"
+    "    u32 words[4];\n"
+    "    asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
+    "                 : \"=r\"(words[0]), \"=r\"(words[1]), \"=r\"(words[2]), \"=r\"(words[3])\n"
+    "                 : \"r\"(from)\n"
+    "                 : \"memory\");\n"
+    "    Read<T> read;\n"
+    "    memcpy(&read, words, sizeof read);\n"
+    "    return read;\n"
+    "}\n"
+    "\n"
     "template <class T>\n"
     "__device__ inline void load(const gemmepi__kernel_matrix &x, long long item, long long row, long long column, int valid,\n"
-    "                            Acc (&values)[RUN]) {\n",
+    "                            Acc (&values)[RUN]) {\n"
     "    to_accs(read((const T *)x.data + offset(x, item, row, column), valid), values);\n"
     "}\n"
     "\n"
@@ -7889,8 +7913,9 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    Acc scale_c, scale_d, scale_aux, scale_residual;\n"
     "    Acc column_factors[HALVES_IN][RUN]; // alpha with the scales of B's columns\n"
     "    Magnitude largest_d, largest_aux;\n"
-    "    u32 staged_d, staged_aux[HALVES_IN]; // where the run at hand goes, if STAGED\n"
-    "};\n"
+    "    u32 staged_d[HALVES_OUT], staged_aux[HALVES_IN];             // where the run at hand goes, if STAGED,\n"
+    "    u32 loaded_aux[HALVES_SAVED], loaded_residual[HALVES_OUT]; // and comes from, if LOADED\n"
+    "};\n",
     "\n"
     "__device__ inline Acc scalar(const double *on_device, double given) {\n"
     "    return from_acc<Acc>(on_device ? *on_device : given);\n"
@@ -7913,7 +7938,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    state.alpha = GEMMEPI_APPLIED ? Acc(1) : scalar(p.device_alpha, p.alpha);\n"
     "    state.beta = GEMMEPI_APPLIED ? Acc(0) : scalar(p.device_beta, p.beta);\n"
     "    if (GEMMEPI_SCALE_A == SCALE_TENSOR)\n"
-    "        state.alpha = product(state.alpha, tensor_scale<true>(p.scale_a, item));\n",
+    "        state.alpha = product(state.alpha, tensor_scale<true>(p.scale_a, item));\n"
     "    if (GEMMEPI_SCALE_B == SCALE_TENSOR)\n"
     "        state.alpha = product(state.alpha, tensor_scale<true>(p.scale_b, item));\n"
     "    if (GEMMEPI_SCALE_B == SCALE_OUTER) {\n"
@@ -7952,17 +7977,36 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    Read<GEMMEPI_AUX_TYPE> runs[HALVES_SAVED];\n"
     "    u32 mask;\n"
     "};\n"
-    "__device__ inline void load_saved(const gemmepi__epilogue_params &p, long long item, long long row, long long column,\n"
-    "                                  int valid, Saved &saved) {\n"
-    "    if (!BACKWARD || valid == 0)\n"
+    "// RELU's mask of a row's 32 columns: each of its four lanes reads the byte of eight of them. Bit place(i) is the i-th's.\n"
+    "__device__ inline u32 load_spread_mask(const gemmepi__epilogue_params &p, long long item, long long row, long long column,\n"
+    "                                       int valid) {\n"
+    "    int lane = lane_of_row();\n"
+    "    u32 byte = 0;\n"
+    "    if (valid > 6 * lane)\n"
+    "        byte = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column + 6 * lane) / 8];\n"
+    "    u32 bits = byte << 8 * lane;\n"
+    "    bits |= __shfl_xor_sync(0xffffffffu, bits, 1);\n"
+    "    bits |= __shfl_xor_sync(0xffffffffu, bits, 2);\n"
+    "    return bits >> 2 * lane;\n"
+    "}\n"
+    "\n"
+    "__device__ inline void load_saved(const gemmepi__epilogue_params &p, const Epilogue_state &state, long long item,\n"
+    "                                  long long row, long long column, int valid, Saved &saved) {\n",
+    "    if (!BACKWARD || (!SPREAD && valid == 0))\n"
     "        return;\n"
-    "    if constexpr (AUX_IS_MASK) {\n"
+    "    if constexpr (AUX_IS_MASK && SPREAD) {\n"
+    "        saved.mask = load_spread_mask(p, item, row, column, valid);\n"
+    "    } else if constexpr (AUX_IS_MASK) {\n"
     "        saved.mask = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column) / 8];\n"
     "    } else {\n"
     "#pragma unroll\n"
-    "        for (int half = 0; half < HALVES_SAVED; half++)\n"
-    "            saved.runs[half] =\n"
-    "                read((const GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row, column + half * p.n), valid);\n"
+    "        for (int half = 0; half < HALVES_SAVED; half++) {\n"
+    "            if constexpr (LOADS_AUX)\n"
+    "                saved.runs[half] = unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\n"
+    "            else\n"
+    "                saved.runs[half] = read(\n"
+    "                    (const GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row, column + half * p.n), valid);\n"
+    "        }\n"
     "    }\n"
     "}\n"
     "\n"
@@ -7990,7 +8034,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "        Acc factor = SCALES_C ? product(state.beta, state.scale_c) : state.beta;\n"
     "        load<GEMMEPI_C_TYPE>(p.c, item, row, column, valid, other);\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < RUN; i++)\n",
+    "        for (int i = 0; i < RUN; i++)\n"
     "            v[i] = sum(v[i], product(factor, other[i]));\n"
     "    }\n"
     "    if (HAS_BIAS) {\n"
@@ -8029,10 +8073,10 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    if constexpr (AUX_IS_MASK) {\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
-    "            v[0][i] = saved.mask >> i & 1 ? v[0][i] : Acc(0);\n"
+    "            v[0][i] = saved.mask >> place(i) & 1 ? v[0][i] : Acc(0);\n"
     "    } else if constexpr (!SAME<Acc, I32>) {\n"
     "        Acc aside[HALVES_SAVED][RUN];\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "        for (int half = 0; half < HALVES_SAVED; half++) {\n"
     "            to_accs(saved.runs[half], aside[half]);\n"
     "#pragma unroll\n"
@@ -8074,9 +8118,12 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "#pragma unroll\n"
     "        for (int half = 0; half < HALVES_OUT; half++) {\n"
     "            Acc other[RUN];\n"
-    "            load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column + half * p.n, valid, other);\n"
+    "            if constexpr (LOADS_RESIDUAL)\n"
+    "                to_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]), other);\n"
+    "            else\n"
+    "                load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column + half * p.n, valid, other);\n"
     "#pragma unroll\n"
-    "            for (int i = 0; i < RUN; i++)\n",
+    "            for (int i = 0; i < RUN; i++)\n"
     "                v[half][i] = sum(v[half][i], SCALES_RESIDUAL ? product(other[i], state.scale_residual) : other[i]);\n"
     "        }\n"
     "}\n"
@@ -8091,10 +8138,10 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "        if (!GEMMEPI_STORES_D)\n"
     "            continue;\n"
     "        if (SCALES_D)\n"
-    "            store_scaled<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d, state.scale_d, item, row, column + half * p.n, valid,\n"
+    "            store_scaled<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], state.scale_d, item, row, column + half * p.n, valid,\n"
     "                                                   v[half]);\n"
     "        else\n"
-    "            store<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d, item, row, column + half * p.n, valid, v[half]);\n"
+    "            store<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], item, row, column + half * p.n, valid, v[half]);\n"
     "    }\n"
     "}\n"
     "\n"
@@ -8108,7 +8155,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "\n"
     "// BGRAD: adds the column sums of a block's threads over y, a halving at a time, so that the order is always the same.\n"
     "// Thread (x, y) of Threads holds those of run x of the tile, of `width`; `part` counts tiles of rows of all items.\n"
-    "template <int Threads>\n"
+    "template <int Threads>\n",
     "__device__ inline void store_partials(const gemmepi__epilogue_params &p, long long part, long long column, int valid,\n"
     "                                      u32 x, u32 y, u32 width, const Acc (&sums)[HALVES_OUT][RUN]) {\n"
     "    __shared__ Acc shared[HALVES_OUT * RUN][Threads];\n"
@@ -8551,7 +8598,7 @@ static const char *const gemmepi__source_gemm_plain_cu[] = {
     "    for (int r = y; r < rows && valid > 0; r += height) {\n"
     "        Acc v[HALVES][RUN];\n"
     "        Saved saved;\n"
-    "        load_saved(p, item, tile_row + r, first, valid, saved);\n"
+    "        load_saved(p, state, item, tile_row + r, first, valid, saved);\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
     "            v[0][i] = results[r * RESULT_PITCH + x * RUN + i];\n"
@@ -8613,14 +8660,22 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// Results of 16 bits go to memory by TMA, 16 rows and 64 columns at a time, from BUFFERS of each warp.\n"
     "constexpr bool STAGED = STAGES_D || STAGES_AUX;\n"
     "constexpr int BUFFERS = GEMMEPI_BUFFERS;\n"
-    "constexpr int STAGED_MATRICES = STAGES_D + (STAGES_AUX ? HALVES_IN : 0), STAGED_BYTES = 16 * LINE;\n"
-    "// Shared memory: stages, buffers, and of each stage two barriers.\n"
-    "constexpr u32 FULL = STAGES * STAGE_BYTES + CONSUMERS * 4 * BUFFERS * STAGED_MATRICES * STAGED_BYTES;\n"
-    "constexpr u32 EMPTY = FULL + STAGES * 8;\n"
+    "constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D + (STAGES_AUX ? HALVES_IN : 0);\n"
+    "constexpr int STAGED_BYTES = 16 * LINE, WARPS = CONSUMERS * 4;\n"
+    "// What the epilogue reads in 16 bits comes likewise, a box ahead, into two buffers of each warp.\n"
+    "constexpr int LOADED_AUX = LOADS_AUX ? HALVES_SAVED : 0;\n"
+    "constexpr int LOADED_MATRICES = LOADED_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), LOADED_BUFFERS = LOADED_MATRICES ? 2 : 0;\n"
+    "// BGRAD: sums of columns over the 16 rows of each warp, of each part.\n"
+    "constexpr int GRADIENT_COLUMNS = HAS_BGRAD ? HALVES_OUT * TILE_COLUMNS : 0;\n",
+    "// Shared memory: stages, buffers, sums of columns, and two barriers of each stage and of each warp.\n"
+    "constexpr u32 LOADED = STAGES * STAGE_BYTES + WARPS * BUFFERS * STAGED_MATRICES * STAGED_BYTES;\n"
+    "constexpr u32 GRADIENTS = LOADED + WARPS * LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES;\n"
+    "constexpr u32 FULL = GRADIENTS + WARPS * PARTS * GRADIENT_COLUMNS * 4;\n"
+    "constexpr u32 EMPTY = FULL + STAGES * 8, ARRIVED = EMPTY + STAGES * 8;\n"
     "// What is the same for all rows is loaded a box ahead, where registers are left for it.\n"
     "constexpr bool AHEAD = SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n"
     "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more.\n"
-    "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n",
+    "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n"
     "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
     "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n"
     "// Together no more than at the launch: 3 * 168.\n"
@@ -8677,7 +8732,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "template <bool Multicast>\n"
     "__device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int x, int y, int item, u16 mask) {\n"
     "    if (Multicast)\n"
-    "        asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n"
+    "        asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n",
     "                     \"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n"
     "                     \"l\"(&map), \"r\"(barrier), \"r\"(x), \"r\"(y), \"r\"(item), \"h\"(mask)\n"
     "                     : \"memory\");\n"
@@ -8691,7 +8746,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    asm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map) : \"memory\");\n"
     "}\n"
     "// The launch may begin before the one ahead of it in the stream has ended; what that one writes is there from here on. The\n"
-    "// next launch may begin as soon.\n",
+    "// next launch may begin as soon.\n"
     "__device__ inline void after_launches_before() {\n"
     "    asm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n"
     "}\n"
@@ -8745,7 +8800,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_REST \"%96, %97, adds, 1, 1, %99, %100\"\n"
     "#else\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n"
-    "#define GEMMEPI_SUMS \\\n"
+    "#define GEMMEPI_SUMS \\\n",
     "    GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64), GEMMEPI_32(GEMMEPI_SUM, 96)\n"
     "#define GEMMEPI_ADDS \"%130\"\n"
     "#define GEMMEPI_REST \"%128, %129, adds, 1, 1, %131, %132\"\n"
@@ -8760,7 +8815,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                 \"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n"
     "                 \"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N) \"k16.f32.\" GEMMEPI_OPERANDS\n"
     "                 \".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_REST \";\\n\"\n"
-    "                 \"}\"\n",
+    "                 \"}\"\n"
     "                 : GEMMEPI_SUMS\n"
     "                 : \"l\"(a), \"l\"(b), \"r\"(adds), \"n\"(!A_ROWS), \"n\"(!B_ROWS));\n"
     "}\n"
@@ -8819,7 +8874,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part\n"
     "    constexpr int B_BOX = !B_ROWS ? 64 : B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;\n"
-    "    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n"
+    "    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n",
     "    u16 row_mask = 0, column_mask = 0;\n"
     "    for (int i = 0; i < CLUSTER_N; i++)\n"
     "        row_mask |= (u16)(1 << (row + i * CLUSTER_M));\n"
@@ -8832,7 +8887,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        int a_item = p.a_items ? (int)tile.item : 0, b_item = p.b_items ? (int)tile.item : 0;\n"
     "        for (int block = begin_of_k(p, rank); block < end_of_k(p, rank); block++) {\n"
     "            int k = block * TILE_K;\n"
-    "            u32 full = shared + FULL + stage * 8, a = shared + stage * STAGE_BYTES + column * A_LINES * LINE;\n",
+    "            u32 full = shared + FULL + stage * 8, a = shared + stage * STAGE_BYTES + column * A_LINES * LINE;\n"
     "            u32 b = shared + stage * STAGE_BYTES + A_BYTES + row * B_LINES * LINE;\n"
     "            barrier_wait(shared + EMPTY + stage * 8, parity);\n"
     "            barrier_expect(full, STAGE_BYTES);\n"
@@ -8876,13 +8931,53 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 first; // this warp's buffers\n"
     "    u32 line;  // this lane's of eight\n"
     "    int turn;\n"
+    "    u32 inputs, arrived; // likewise, and the barriers of its two buffers\n"
+    "    u32 asked, taken;    // boxes of inputs so far\n"
     "};\n"
     "\n"
     "// Where this lane's part of the eight rows `half` and the 32 columns `group` goes.\n"
-    "__device__ inline u32 staged_at(const Staging &staging, int matrix, int half, int group) {\n"
+    "__device__ inline u32 place_in_box(const Staging &staging, int half, int group) {\n"
     "    u32 unit = group * 4 + threadIdx.x % 32 / 8;\n"
-    "    return staging.first + (staging.turn * STAGED_MATRICES + matrix) * STAGED_BYTES + (half * 8 + staging.line) * LINE +\n"
-    "           ((unit ^ staging.line) << 4);\n"
+    "    return (half * 8 + staging.line) * LINE + ((unit ^ staging.line) << 4);\n"
+    "}\n"
+    "__device__ inline u32 staged_at(const Staging &staging, int matrix, int half, int group) {\n"
+    "    return staging.first + (staging.turn * STAGED_MATRICES + matrix) * STAGED_BYTES + place_in_box(staging, half, group);\n"
+    "}\n"
+    "__device__ inline u32 loaded_at(const Staging &staging, int matrix, int half, int group) {\n"
+    "    return staging.inputs + (staging.taken % 2 * LOADED_MATRICES + matrix) * STAGED_BYTES +\n"
+    "           place_in_box(staging, half, group);\n"
+    "}\n"
+    "\n"
+    "__device__ inline void load_result_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int column, int row, int half,\n"
+    "                                       int item) {\n",
+    "    asm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n"
+    "                 \"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n"
+    "                 \"l\"(&map), \"r\"(barrier), \"r\"(column), \"r\"(row), \"r\"(half), \"r\"(item)\n"
+    "                 : \"memory\");\n"
+    "}\n"
+    "\n"
+    "// Has the inputs of a box brought, whose buffer all lanes have left.\n"
+    "__device__ inline void ask_for_inputs(const gemmepi__fused_params &p, Staging &staging, const Tile &tile, int row, int group) {\n"
+    "    if (LOADED_MATRICES == 0)\n"
+    "        return;\n"
+    "    __syncwarp();\n"
+    "    if (threadIdx.x % 32 == 0) {\n"
+    "        u32 buffer = staging.asked % 2, barrier = staging.arrived + buffer * 8;\n"
+    "        u32 to = staging.inputs + buffer * LOADED_MATRICES * STAGED_BYTES;\n"
+    "        int column = tile.n * TILE_COLUMNS + group * GROUP;\n"
+    "        barrier_expect(barrier, LOADED_MATRICES * STAGED_BYTES);\n"
+    "#pragma unroll\n"
+    "        for (int half = 0; half < LOADED_AUX; half++)\n"
+    "            load_result_box(p.aux, to + half * STAGED_BYTES, barrier, column, row, half, tile.item);\n"
+    "#pragma unroll\n"
+    "        for (int half = 0; half < LOADED_MATRICES - LOADED_AUX; half++)\n"
+    "            load_result_box(p.residual, to + (LOADED_AUX + half) * STAGED_BYTES, barrier, column, row, half, tile.item);\n"
+    "    }\n"
+    "    staging.asked++;\n"
+    "}\n"
+    "__device__ inline void wait_for_inputs(const Staging &staging) {\n"
+    "    if (LOADED_MATRICES)\n"
+    "        barrier_wait(staging.arrived + staging.taken % 2 * 8, staging.taken / 2 & 1);\n"
     "}\n"
     "\n"
     "// The buffer whose turn it is has been read.\n"
@@ -8902,31 +8997,83 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    __syncwarp();\n"
     "    if (threadIdx.x % 32 == 0) {\n"
     "        u32 from = staging.first + staging.turn * STAGED_MATRICES * STAGED_BYTES;\n"
-    "        if (STAGES_D)\n"
-    "            store_box(p.d, from, column, row, 0, item);\n"
     "#pragma unroll\n"
-    "        for (int half = 0; half < (STAGES_AUX ? HALVES_IN : 0); half++)\n"
-    "            store_box(p.aux, from + (half + STAGES_D) * STAGED_BYTES, column, row, half, item);\n"
+    "        for (int half = 0; half < STAGED_D; half++)\n"
+    "            store_box(p.d, from + half * STAGED_BYTES, column, row, half, item);\n"
+    "#pragma unroll\n"
+    "        for (int half = 0; half < STAGED_MATRICES - STAGED_D; half++)\n"
+    "            store_box(p.aux, from + (half + STAGED_D) * STAGED_BYTES, column, row, half, item);\n"
     "        asm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n"
     "    }\n"
     "    staging.turn = staging.turn + 1 == BUFFERS ? 0 : staging.turn + 1;\n"
     "}\n"
-    "\n",
+    "\n"
     "// The sums of 16 rows and 64 columns as wgmma leaves them in a warp: of eight columns a lane has two, in row lane / 4 and in\n"
     "// the eighth below.\n"
     "struct Box {\n"
     "    float at[HALVES_IN][BOX_COLUMNS / 8][4];\n"
     "};\n"
     "\n"
-    "// `row` is the warp's first of op(A), `group` the box's first.\n"
+    "// >>sums of columns\n"
+    "\n"
+    "// Over the eight rows' lanes, always in the same order; the first four leave them where `gradients` has this warp's.\n"
+    "__device__ inline void keep_column_sums(u32 gradients, int group, Acc (&sums)[HALVES_OUT][RUN]) {\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < HALVES_OUT * RUN; i++)\n"
+    "#pragma unroll\n"
+    "        for (int step = 4; step < 32; step *= 2)\n"
+    "            sums[i / RUN][i % RUN] += __shfl_xor_sync(0xffffffffu, sums[i / RUN][i % RUN], step);\n"
+    "    if (threadIdx.x % 32 < 4)\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < HALVES_OUT * RUN; i++) {\n"
+    "            u32 column = i / RUN * TILE_COLUMNS + group * GROUP + lane_of_row() * 2 + place(i % RUN);\n",
+    "            asm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(gradients + column * 4), \"f\"(sums[i / RUN][i % RUN]) : \"memory\");\n"
+    "        }\n"
+    "}\n"
+    "\n"
+    "// Where a warp leaves those of one of its parts: the four warps of a warpgroup side by side.\n"
+    "__device__ inline u32 gradients_of(u32 shared, u32 group, u32 part, u32 warp) {\n"
+    "    return shared + GRADIENTS + ((group * PARTS + part) * 4 + warp) * GRADIENT_COLUMNS * 4;\n"
+    "}\n"
+    "\n"
+    "// A line of partial sums for 64 rows, from the four warps of a warpgroup.\n"
+    "__device__ inline void store_column_sums(const gemmepi__epilogue_params &p, const Tile &tile, u32 shared, u32 group, u32 part,\n"
+    "                                         int row) {\n"
+    "    if (row >= (int)p.m)\n"
+    "        return;\n"
+    "    for (int i = threadIdx.x % WARPGROUP; i < GRADIENT_COLUMNS; i += WARPGROUP) {\n"
+    "        int half = i / TILE_COLUMNS, column = tile.n * TILE_COLUMNS + i % TILE_COLUMNS;\n"
+    "        float sum = 0;\n"
+    "#pragma unroll\n"
+    "        for (int warp = 0; warp < 4; warp++) {\n"
+    "            float x;\n"
+    "            asm volatile(\"ld.shared.f32 %0, [%1];\"\n"
+    "                         : \"=f\"(x)\n"
+    "                         : \"r\"(gradients_of(shared, group, part, warp) + i * 4)\n"
+    "                         : \"memory\");\n"
+    "            sum += x;\n"
+    "        }\n"
+    "        if (column < (int)p.n) {\n"
+    "            long long line = (long long)tile.item * p.row_tiles + row / 64;\n"
+    "            ((float *)p.partials)[(line * HALVES_OUT + half) * p.n + column] = sum;\n"
+    "        }\n"
+    "    }\n"
+    "}\n"
+    "__device__ inline void warpgroup_meets(u32 group) {\n"
+    "    asm volatile(\"bar.sync %0, %1;\" ::\"r\"(4 + group), \"n\"(WARPGROUP) : \"memory\");\n"
+    "}\n"
+    "\n"
+    "// `row` is the warp's first of op(A), `group` the box's first; gradients: where its columns' sums go.\n"
     "__device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,\n"
     "                                  const Tile &tile, int row, int group, const Of_columns (&columns)[BOX_GROUPS],\n"
-    "                                  const Box &box) {\n"
+    "                                  const Box &box, u32 gradients) {\n"
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
+    "    wait_for_inputs(staging);\n"
     "    if (STAGED)\n"
     "        begin_staging(staging);\n"
     "#pragma unroll\n"
-    "    for (int g = 0; g < BOX_GROUPS; g++)\n"
+    "    for (int g = 0; g < BOX_GROUPS; g++) {\n"
+    "        Acc column_sums[HALVES_OUT][RUN] = {};\n"
     "#pragma unroll\n"
     "        for (int half = 0; half < 2; half++) {\n"
     "            int at = row + threadIdx.x % 32 / 4 + half * 8;\n"
@@ -8936,18 +9083,33 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll\n"
     "            for (int i = 0; i < HALVES_IN * RUN; i++)\n"
     "                v[i / RUN][i % RUN] = box.at[i / RUN][g * 4 + i % RUN / 2][half * 2 + i % 2];\n"
-    "            if (STAGES_D)\n"
-    "                state.staged_d = staged_at(staging, 0, half, g);\n"
     "#pragma unroll\n"
-    "            for (int i = 0; i < (STAGES_AUX ? HALVES_IN : 0); i++)\n"
-    "                state.staged_aux[i] = staged_at(staging, i + STAGES_D, half, g);\n"
+    "            for (int i = 0; i < STAGED_D; i++)\n"
+    "                state.staged_d[i] = staged_at(staging, i, half, g);\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < STAGED_MATRICES - STAGED_D; i++)\n"
+    "                state.staged_aux[i] = staged_at(staging, i + STAGED_D, half, g);\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < LOADED_AUX; i++)\n"
+    "                state.loaded_aux[i] = loaded_at(staging, i, half, g);\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < LOADED_MATRICES - LOADED_AUX; i++)\n"
+    "                state.loaded_residual[i] = loaded_at(staging, i + LOADED_AUX, half, g);\n"
     "            Saved saved;\n"
-    "            load_saved(p, tile.item, at, column, valid, saved);\n"
+    "            load_saved(p, state, tile.item, at, column, valid, saved);\n"
     "            epilogue(p, state, columns[g], saved, tile.item, at, column, valid, v);\n"
     "            store_result(p, state, tile.item, at, column, valid, v);\n"
+    "            if (HAS_BGRAD)\n"
+    "#pragma unroll\n"
+    "                for (int i = 0; i < HALVES_OUT * RUN; i++) // beyond m v may be anything\n",
+    "                    column_sums[i / RUN][i % RUN] += at < (int)p.m ? v[i / RUN][i % RUN] : Acc(0);\n"
     "        }\n"
+    "        if (HAS_BGRAD)\n"
+    "            keep_column_sums(gradients, group + g, column_sums);\n"
+    "    }\n"
     "    if (STAGED)\n"
     "        end_staging(params, staging, tile.n * TILE_COLUMNS + group * GROUP, row, tile.item);\n"
+    "    staging.taken++;\n"
     "}\n"
     "\n"
     "// >>sums in shared memory, where the stages were\n"
@@ -8990,7 +9152,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                     : \"memory\");\n"
     "    }\n"
     "}\n"
-    "\n",
+    "\n"
     "// Of all blocks of the cluster together, always in the same order.\n"
     "__device__ inline void add_parked(u32 parked, u32 thread, u32 part, int group, Box &box) {\n"
     "    box = {};\n"
@@ -9016,12 +9178,13 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    for (u32 i = rank + (threadIdx.x / 32 - 4) * SPLIT; i < boxes; i += slots * SPLIT) {\n"
     "        u32 slot = i % slots, part = i / slots % PARTS; // of the 64 rows `part` of a warpgroup slot / 4, its warp slot % 4\n"
     "        int group = (int)(i / slots / PARTS) * BOX_GROUPS;\n"
-    "        Of_columns columns[BOX_GROUPS];\n"
+    "        Of_columns columns[BOX_GROUPS];\n",
     "        load_box_columns(p, tile, group, columns);\n"
     "        Box box;\n"
     "        add_parked(shared + slot / 4 * PARKED_BYTES, slot % 4 * 32 + threadIdx.x % 32, part, group, box);\n"
+    "        ask_for_inputs(p, staging, tile, tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16, group);\n"
     "        finish_box(p, state, staging, tile, tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16, group,\n"
-    "                   columns, box);\n"
+    "                   columns, box, 0);\n"
     "    }\n"
     "}\n"
     "\n"
@@ -9069,7 +9232,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (PING_PONG)\n"
     "        turn_give(1 - (int)group);\n"
     "    multiply_wait<0>();\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "    for (int part = 0; part < PARTS; part++)\n"
     "        sums_are_there(sums[part]);\n"
     "    if (tells)\n"
@@ -9091,8 +9254,13 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "               : thread < CLUSTER_N ? row + thread * CLUSTER_M\n"
     "                                    : column * CLUSTER_M + (other >= row ? other + 1 : other);\n"
     "    u32 empty = address_in(shared + EMPTY, tells ? told : rank);\n"
-    "    Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),\n"
-    "                       threadIdx.x % 8, 0};\n"
+    "    Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),\n",
+    "                       threadIdx.x % 8,\n"
+    "                       0,\n"
+    "                       shared + LOADED + (threadIdx.x / 32 - 4) * (LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES),\n"
+    "                       shared + ARRIVED + (threadIdx.x / 32 - 4) * 16,\n"
+    "                       0,\n"
+    "                       0};\n"
     "    Epilogue_state state;\n"
     "    if (PING_PONG && group == 1) {\n"
     "        turn_give(0);\n"
@@ -9103,6 +9271,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        Tile tile = tile_of(p, first + count * step, rank);\n"
     "        float sums[PARTS][TILE_N / 2];\n"
     "        Of_columns columns[BOX_GROUPS];\n"
+    "        int warp_row = tile.m * TILE_M + first_part * 64 + (int)(thread / 32) * 16;\n"
+    "        if (SPLIT == 1)\n"
+    "            ask_for_inputs(p, staging, tile, warp_row, 0);\n"
     "        if (AHEAD)\n"
     "            load_box_columns(p, tile, 0, columns); // before the sums, so that the epilogue need not wait\n"
     "        add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n"
@@ -9113,7 +9284,6 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            cluster_barrier();\n"
     "            finish_parked(p, state, staging, tile, shared, rank);\n"
     "        } else {\n"
-    "            int warp_row = tile.m * TILE_M + first_part * 64 + (int)(thread / 32) * 16;\n"
     "#pragma unroll\n"
     "            for (int i = 0; i < GROUPS; i += BOX_GROUPS) {\n"
     "                Of_columns now[BOX_GROUPS];\n"
@@ -9129,8 +9299,20 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)\n"
     "                        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =\n"
     "                            sums[part][(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + i * GROUP) / 2 + j % (BOX_COLUMNS / 2)];\n"
-    "                    finish_box(p, state, staging, tile, warp_row + part * 64, i, now, box);\n"
+    "                    if (part + 1 < PARTS)\n"
+    "                        ask_for_inputs(p, staging, tile, warp_row + (part + 1) * 64, i);\n"
+    "                    else if (i + BOX_GROUPS < GROUPS)\n"
+    "                        ask_for_inputs(p, staging, tile, warp_row, i + BOX_GROUPS);\n"
+    "                    finish_box(p, state, staging, tile, warp_row + part * 64, i, now, box,\n"
+    "                               gradients_of(shared, group, part, thread / 32));\n"
     "                }\n"
+    "            }\n"
+    "            if (HAS_BGRAD) {\n"
+    "                warpgroup_meets(group);\n"
+    "#pragma unroll\n"
+    "                for (int part = 0; part < PARTS; part++)\n"
+    "                    store_column_sums(p.epilogue, tile, shared, group, part, tile.m * TILE_M + (first_part + part) * 64);\n"
+    "                warpgroup_meets(group); // before the next tile's\n"
     "            }\n"
     "        }\n"
     "        end_epilogue(p.epilogue, state);\n"
@@ -9139,19 +9321,28 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        Tile tile = tile_of(p, first + (tiles - 1) * step, rank);\n"
     "        float sums[PARTS][TILE_N / 2];\n"
     "        if (ends)\n"
-    "            add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n",
+    "            add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n"
     "        consumers_meet(); // the stages are free\n"
     "        if (ends)\n"
     "            park<PARTS>(shared, thread, sums);\n"
     "        consumers_meet();\n"
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
-    "#pragma unroll 1\n"
+    "        int row = tile.m * TILE_M + (int)group * 64;\n"
+    "        ask_for_inputs(p, staging, tile, row + (int)(thread / 32) * 16, 0);\n"
+    "#pragma unroll 1\n",
     "        for (int i = 0; i < GROUPS; i += BOX_GROUPS) {\n"
     "            Of_columns columns[BOX_GROUPS];\n"
     "            Box box;\n"
     "            load_box_columns(p, tile, i, columns);\n"
     "            read_parked(shared, thread, group, i, box);\n"
-    "            finish_box(p, state, staging, tile, tile.m * TILE_M + (int)group * 64 + (int)(thread / 32) * 16, i, columns, box);\n"
+    "            if (i + BOX_GROUPS < GROUPS)\n"
+    "                ask_for_inputs(p, staging, tile, row + (int)(thread / 32) * 16, i + BOX_GROUPS);\n"
+    "            finish_box(p, state, staging, tile, row + (int)(thread / 32) * 16, i, columns, box,\n"
+    "                       gradients_of(shared, group, 0, thread / 32));\n"
+    "        }\n"
+    "        if (HAS_BGRAD) {\n"
+    "            warpgroup_meets(group);\n"
+    "            store_column_sums(p.epilogue, tile, shared, group, 0, row);\n"
     "        }\n"
     "        end_epilogue(p.epilogue, state);\n"
     "    }\n"
@@ -9167,10 +9358,14 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (threadIdx.x == 0) {\n"
     "        prefetch_map(p.a);\n"
     "        prefetch_map(p.b);\n"
+    "        if (LOADS_AUX)\n"
+    "            prefetch_map(p.aux);\n"
     "        for (int i = 0; i < STAGES; i++) {\n"
     "            barrier_init(shared + FULL + i * 8, 1);\n"
     "            barrier_init(shared + EMPTY + i * 8, (PING_PONG ? 1 : CONSUMERS) * (CLUSTER_M + CLUSTER_N - 1));\n"
     "        }\n"
+    "        for (int i = 0; i < (LOADED_MATRICES ? 2 * WARPS : 0); i++)\n"
+    "            barrier_init(shared + ARRIVED + i * 8, 1);\n"
     "        asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n"
     "    }\n"
     "    __syncthreads();\n"
@@ -9428,15 +9623,16 @@ static const char *const gemmepi__source_params_h[] = {
     "\n"
     "/* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */\n"
     "typedef struct gemmepi__fused_params {\n"
-    "    gemmepi__tensor_map a, b, d, aux; /* d, aux: where they are stored by TMA; of halves, too */\n"
+    "    gemmepi__tensor_map a, b;\n"
+    "    gemmepi__tensor_map d, aux, residual; /* where TMA stores or loads them; of halves, too */\n"
     "    gemmepi__epilogue_params epilogue;\n"
     "    unsigned tiles;                         /* of clusters, of all items */\n"
     "    unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */\n"
     "    unsigned band; /* tiles of clusters one below the other before the next column is begun */\n"
     "    int k;\n"
-    "    int a_items, b_items; /* 0: one matrix for all items of the batch */\n"
+    "    int a_items, b_items; /* 0: one matrix for all items of the batch */\n",
     "} gemmepi__fused_params;\n"
-    "\n",
+    "\n"
     "/* The tensors of an element-wise operation, in the order of operations.cuh. */\n"
     "#define GEMMEPI__PARAMS_TENSORS 8\n"
     "#define GEMMEPI__PARAMS_AXES    8\n"
@@ -9538,7 +9734,7 @@ static const char *const gemmepi__source_pass_cu[] = {
     "    Saved saved;\n"
     "};\n"
     "\n"
-    "__device__ inline void fetch(const gemmepi__pass_params &params, const Rows &rows, int r, Fetched &fetched) {\n"
+    "__device__ inline void fetch(const gemmepi__pass_params &params, const Epilogue_state &state, const Rows &rows, int r, Fetched &fetched) {\n"
     "    long long row = rows.first + (long long)r * blockDim.y;\n"
     "    int exists = r < rows.count ? rows.run : 0;\n"
     "#pragma unroll\n"
@@ -9547,7 +9743,7 @@ static const char *const gemmepi__source_pass_cu[] = {
     "            (const GEMMEPI_PRODUCT_TYPE *)params.product.data +\n"
     "                offset(params.product, rows.item, row, rows.column + half * params.epilogue.n),\n"
     "            GEMMEPI_HAS_PRODUCT ? exists : 0);\n"
-    "    load_saved(params.epilogue, rows.item, row, rows.column, exists, fetched.saved);\n"
+    "    load_saved(params.epilogue, state, rows.item, row, rows.column, exists, fetched.saved);\n"
     "}\n"
     "\n"
     "extern \"C\" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params) {\n"
@@ -9564,18 +9760,18 @@ static const char *const gemmepi__source_pass_cu[] = {
     "    Fetched ahead[AT_ONCE];\n"
     "#pragma unroll\n"
     "    for (int r = 0; r < AT_ONCE; r++)\n"
-    "        fetch(params, rows, r, ahead[r]);\n"
+    "        fetch(params, state, rows, r, ahead[r]);\n"
     "    for (int first = 0; first < rows.count; first += AT_ONCE) {\n"
     "#pragma unroll\n"
     "        for (int r = 0; r < AT_ONCE; r++) {\n"
     "            Fetched now = ahead[r];\n"
     "            Acc v[HALVES][RUN];\n"
-    "            fetch(params, rows, first + r + AT_ONCE, ahead[r]);\n"
+    "            fetch(params, state, rows, first + r + AT_ONCE, ahead[r]);\n"
     "            if (first + r >= rows.count)\n"
     "                continue;\n"
     "#pragma unroll\n"
-    "            for (int half = 0; half < HALVES_IN; half++)\n"
-    "                run_to_acc(run_of(now.products[half]), v[half]);\n",
+    "            for (int half = 0; half < HALVES_IN; half++)\n",
+    "                run_to_acc(run_of(now.products[half]), v[half]);\n"
     "            long long at = row + (long long)(first + r) * blockDim.y;\n"
     "            epilogue(p, state, load_columns(p, item, column, rows.run), now.saved, item, at, column, rows.run, v);\n"
     "            store_result(p, state, item, at, column, rows.run, v);\n"
@@ -11514,11 +11710,6 @@ typedef struct gemmepi__host_tile {
     double amax_d, amax_aux; /* of all tiles so far */
 } gemmepi__host_tile;
 
-/* With GATED: how many halves the result's columns are. */
-static int gemmepi__halves_out(const gemmepi__problem *problem) {
-    return gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_BACKWARD) ? 2 : 1;
-}
-
 static int64_t gemmepi__smaller(int64_t x, int64_t y) {
     return x < y ? x : y;
 }
@@ -12414,7 +12605,8 @@ typedef struct gemmepi__tensor_map {
 
 /* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
 typedef struct gemmepi__fused_params {
-    gemmepi__tensor_map a, b, d, aux; /* d, aux: where they are stored by TMA; of halves, too */
+    gemmepi__tensor_map a, b;
+    gemmepi__tensor_map d, aux, residual; /* where TMA stores or loads them; of halves, too */
     gemmepi__epilogue_params epilogue;
     unsigned tiles;                         /* of clusters, of all items */
     unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */
@@ -15416,7 +15608,8 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
 }
 
 #endif
-/* The route fused: product and forward epilogue of 16-bit operands in one kernel of ours, on Hopper. */
+/* The route fused: product and epilogue of 16-bit operands in one kernel of ours, on Hopper. Sums for bias_grad are finished, or
+   made, by another launch. */
 #ifndef GEMMEPI_GEMM_FUSED_H
 #define GEMMEPI_GEMM_FUSED_H
 
@@ -15448,9 +15641,12 @@ typedef struct gemmepi__fused {
     gemmepi__fused_shape shape;
     int stages, buffers; /* of operands, and of each warp's results */
     int staged;          /* what TMA stores: bits 1 D, 2 AUX */
+    int loaded;          /* what it loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL */
     int applied;         /* alpha is 1 and there is no C: compiled in */
     gemmepi__launch launch;
     gemmepi__fused_params params; /* all but pointers and scalars; the maps have an address that is none */
+    size_t partial_bytes;         /* BGRAD: of the kernel's sums of 64 rows */
+    gemmepi__sums sums;
 } gemmepi__fused;
 
 /* >>what may go there */
@@ -15470,17 +15666,20 @@ static const char *gemmepi__fused_rule(const gemmepi_context *context, const gem
         return "its kernel is for compute capability 9.0";
     if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16))
         return "a and b are not both BF16 or both F16";
-    if (gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI__ANY_BGRAD))
-        return "its epilogues are the forward ones";
     if (problem->k == 0)
         return "k is 0";
     if (!gemmepi__tma_takes(problem, a) || !gemmepi__tma_takes(problem, b))
         return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
-    if (gemmepi__has(problem, GEMMEPI_GATED) && !b->transposed && gemmepi__half_columns(problem) % 8)
+    if (gemmepi__halves_in(problem) > 1 && !b->transposed && gemmepi__half_columns(problem) % 8)
         return "TMA takes the second half of b at a multiple of 16 bytes only";
     if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
         return "m, n or k is more than 2^30";
     return NULL;
+}
+
+/* Of aux, whether it is written or read. */
+static int gemmepi__halves_aside(const gemmepi__problem *problem) {
+    return gemmepi__has(problem, GEMMEPI_GATED) && !gemmepi__has(problem, GEMMEPI_UPSTREAM) ? 2 : 1;
 }
 
 /* What of the results TMA stores: whole units of 16 bytes, whatever the extents of its map say. */
@@ -15488,11 +15687,24 @@ static int gemmepi__fused_staged(const gemmepi__problem *problem) {
     int staged = 0;
     if (gemmepi__half_columns(problem) % 8)
         return 0;
-    if (gemmepi__tma_takes(problem, &problem->views[GEMMEPI__D]))
+    if (gemmepi__tma_takes(problem, &problem->views[GEMMEPI__D]) && !(problem->flags & GEMMEPI__ONLY_SUMS))
         staged |= 1;
     if (gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX]))
         staged |= 2;
     return staged;
+}
+
+/* What it loads for the epilogue, likewise. */
+static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
+    int loaded = 0;
+    if (gemmepi__half_columns(problem) % 8)
+        return 0;
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX]))
+        loaded |= 1;
+    if (gemmepi__has(problem, GEMMEPI_RESIDUAL) &&
+        gemmepi__tma_takes(problem, &problem->views[GEMMEPI__RESIDUAL]))
+        loaded |= 2;
+    return loaded;
 }
 
 /* >>shared memory */
@@ -15501,18 +15713,32 @@ static unsigned gemmepi__fused_stage_bytes(const gemmepi__fused_shape *shape) {
     return (unsigned)(shape->tile_m + shape->tile_n) * 2 * GEMMEPI__FUSED_K;
 }
 
-/* Of one buffer of every warp. */
-static unsigned gemmepi__fused_buffer_bytes(const gemmepi__problem *problem, int staged) {
-    unsigned matrices = (unsigned)(staged & 1);
-    if (staged & 2)
-        matrices += gemmepi__has(problem, GEMMEPI_GATED) ? 2 : 1;
-    return matrices * GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_BOX_M * GEMMEPI__FUSED_BOX_N * 2;
+/* Of one matrix in every warp's buffer. */
+#define GEMMEPI__FUSED_BOXES (GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_BOX_M * GEMMEPI__FUSED_BOX_N * 2)
+
+static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, int staged) {
+    return (unsigned)((staged & 1 ? gemmepi__halves_out(problem) : 0) +
+                      (staged & 2 ? gemmepi__halves_aside(problem) : 0));
+}
+
+static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int loaded) {
+    return (unsigned)((loaded & 1 ? gemmepi__halves_aside(problem) : 0) +
+                      (loaded & 2 ? gemmepi__halves_out(problem) : 0));
+}
+
+/* BGRAD: the sums of a tile's columns over the 16 rows of each warp. */
+static unsigned gemmepi__gradient_bytes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+    unsigned columns = (unsigned)(shape->tile_n / gemmepi__halves_in(problem) * gemmepi__halves_out(problem));
+    unsigned rows = (unsigned)(shape->tile_m / 16 * (shape->ping_pong ? 2 : 1)); /* of both warpgroups */
+    return gemmepi__has(problem, GEMMEPI_BGRAD) ? rows * columns * 4 : 0;
 }
 
 static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gemmepi__fused *fused) {
     unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + 16; /* and two barriers */
-    unsigned buffer = gemmepi__fused_buffer_bytes(problem, fused->staged);
-    return (unsigned)fused->stages * stage + (unsigned)fused->buffers * buffer +
+    unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged) +
+                     2 * gemmepi__loaded_matrices(problem, fused->loaded);
+    return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES +
+           gemmepi__gradient_bytes(problem, &fused->shape) + GEMMEPI__FUSED_WARPS * 16 +
            1024; /* to begin at a multiple */
 }
 
@@ -15532,7 +15758,7 @@ static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fuse
 /* Tiles of clusters, whose rows and columns it leaves in `rows` and `columns`. */
 static int64_t gemmepi__fused_tiles(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                     int64_t *rows, int64_t *columns) {
-    int halves = gemmepi__has(problem, GEMMEPI_GATED) ? 2 : 1;
+    int halves = gemmepi__halves_in(problem);
     *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
     *columns = gemmepi__divide_up(gemmepi__half_columns(problem),
                                   (int64_t)shape->tile_n / halves * shape->cluster_n);
@@ -15543,18 +15769,21 @@ static int64_t gemmepi__fused_tiles(const gemmepi__problem *problem, const gemme
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                 int applied) {
     int steps = (int)gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K);
-    int gated = gemmepi__has(problem, GEMMEPI_GATED), staged = gemmepi__fused_staged(problem);
+    int staged = gemmepi__fused_staged(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
     int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
                                       gemmepi__aux_is_mask(problem->epilogue));
-    if (shape->lean &&
-        (gated || !applied || gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL) || !all_staged ||
-         gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-         gemmepi__activation(problem->epilogue) == GEMMEPI_MISH ||
-         gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
+    if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
+                                                  GEMMEPI_RESIDUAL) ||
+                        !applied || !all_staged || gemmepi__wants_exact(problem) ||
+                        gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+                        gemmepi__activation(problem->epilogue) == GEMMEPI_MISH ||
+                        gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
         return 0;
-    if (gated && shape->tile_n < 2 * GEMMEPI__FUSED_BOX_N)
+    if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__FUSED_BOX_N)
         return 0;
-    if (shape->tile_n > 192 && !all_staged)
+    if (shape->split > 1 && gemmepi__has(problem, GEMMEPI_BGRAD))
+        return 0; /* its warps have boxes of any rows */
+    if (shape->tile_n > 192 && (!all_staged || backward || gemmepi__has(problem, GEMMEPI_BGRAD)))
         return 0; /* an epilogue behind nothing, at its slowest */
     if (!problem->views[GEMMEPI__B].transposed && shape->tile_n / shape->cluster_m % 64)
         return 0; /* a block's part of B's tile is boxes of 64 columns */
@@ -15573,8 +15802,12 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
     cycles += gemmepi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation;
     if (gemmepi__has(problem, GEMMEPI_AUX))
         cycles += 14;
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD)) /* not measured yet, as what follows */
+        cycles += activation / 2 + 6 * gemmepi__halves_out(problem);
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL))
-        cycles += 20;
+        cycles += gemmepi__fused_loaded(problem) & 2 ? 6 : 20;
+    if (gemmepi__has(problem, GEMMEPI_BGRAD))
+        cycles += 6 * gemmepi__halves_out(problem);
     return cycles;
 }
 
@@ -15722,7 +15955,7 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
                                          gemmepi__fused *fused) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
     const gemmepi__fused_shape *shape = &fused->shape;
-    int halves = gemmepi__has(problem, GEMMEPI_GATED) ? 2 : 1;
+    int halves = gemmepi__halves_in(problem);
     int b_lines = shape->tile_n / shape->cluster_m, result;
     if (b_lines > shape->tile_n / halves)
         b_lines = shape->tile_n / halves;
@@ -15731,10 +15964,14 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
     if (!result)
         result = gemmepi__map_operand(driver, problem, b, b->transposed ? b_lines : 64, &fused->params.b);
     if (!result && (fused->staged & 1))
-        result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__D], 1, &fused->params.d);
-    if (!result && (fused->staged & 2))
-        result =
-            gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__AUX], halves, &fused->params.aux);
+        result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__D],
+                                     gemmepi__halves_out(problem), &fused->params.d);
+    if (!result && ((fused->staged & 2) || (fused->loaded & 1)))
+        result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__AUX],
+                                     gemmepi__halves_aside(problem), &fused->params.aux);
+    if (!result && (fused->loaded & 2))
+        result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__RESIDUAL],
+                                     gemmepi__halves_out(problem), &fused->params.residual);
     return result ? gemmepi__cuda_failed(driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
 }
 
@@ -15750,8 +15987,9 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                     shape->cluster_n);
     gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n#define GEMMEPI_BUFFERS %d\n", shape->split,
                     fused->buffers);
-    gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_APPLIED %d\n", fused->staged,
-                    fused->applied);
+    gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
+                    fused->loaded);
+    gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", fused->applied);
     gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
                     !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
@@ -15782,6 +16020,7 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fuse
     fused->shape = *shape;
     fused->applied = applied;
     fused->staged = gemmepi__fused_staged(problem);
+    fused->loaded = gemmepi__fused_loaded(problem);
     gemmepi__share_memory(problem, fused);
 }
 
@@ -15818,10 +16057,23 @@ static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const ge
     memset(fused, 0, sizeof *fused);
     gemmepi__cut_up(problem, shape, applied, fused);
     gemmepi__fill_epilogue(problem, &fused->params.epilogue);
+    fused->params.epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, 64);
+    if (gemmepi__has(problem, GEMMEPI_BGRAD))
+        fused->partial_bytes = (size_t)(problem->batch * fused->params.epilogue.row_tiles *
+                                        problem->views[GEMMEPI__BIAS_GRAD].length) *
+                               sizeof(float);
     status = gemmepi__lay_out_grid(context, problem, fused);
     if (!status)
         status = gemmepi__make_maps(&context->driver, problem, fused);
-    return status ? status : gemmepi__get_fused_kernel(context, problem, fused);
+    if (!status)
+        status = gemmepi__get_fused_kernel(context, problem, fused);
+    if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
+        status = gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
+    return status;
+}
+
+static size_t gemmepi__fused_workspace(const gemmepi__fused *fused) {
+    return gemmepi__round_up(fused->partial_bytes, 256) + fused->sums.partial_bytes;
 }
 
 static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemmepi__problem *problem,
@@ -15848,7 +16100,7 @@ static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map
 /* The primary context is current. */
 static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const gemmepi__problem *problem,
                                          const gemmepi__fused *fused, const gemmepi__arguments *arguments,
-                                         gemmepi_stream stream) {
+                                         char *workspace, gemmepi_stream stream) {
     const gemmepi__driver *driver = &context->driver;
     void *const *pointers = arguments->pointers;
     uint64_t space[(sizeof(gemmepi__fused_params) + 128) / sizeof(uint64_t)];
@@ -15858,17 +16110,23 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
     if (status)
         return status;
     memcpy(params, &fused->params, sizeof *params);
-    gemmepi__point_epilogue(arguments, fused->applied, NULL, &params->epilogue);
+    gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue);
     result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
     if (!result)
         result = gemmepi__point_map(driver, &params->b, pointers[GEMMEPI__B]);
     if (!result && (fused->staged & 1))
         result = gemmepi__point_map(driver, &params->d, pointers[GEMMEPI__D]);
-    if (!result && (fused->staged & 2))
+    if (!result && ((fused->staged & 2) || (fused->loaded & 1)))
         result = gemmepi__point_map(driver, &params->aux, pointers[GEMMEPI__AUX]);
+    if (!result && (fused->loaded & 2))
+        result = gemmepi__point_map(driver, &params->residual, pointers[GEMMEPI__RESIDUAL]);
     if (result)
         return gemmepi__cuda_failed(driver, result, "cuTensorMapReplaceAddress");
-    return gemmepi__launch_kernel(context, &fused->launch, params, "launching gemmepi_fused", stream);
+    status = gemmepi__launch_kernel(context, &fused->launch, params, "launching gemmepi_fused", stream);
+    if (status)
+        return status;
+    return gemmepi__run_sums(context, &fused->sums, arguments, workspace,
+                             gemmepi__past(workspace, fused->partial_bytes), stream);
 }
 
 #endif
@@ -16028,7 +16286,7 @@ static gemmepi_status gemmepi__try_fused(gemmepi_plan *plan, int applied) {
     gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_FUSED);
     if (!status) {
         status = gemmepi__fused_build(plan->context, &plan->problem, applied, &plan->fused);
-        plan->workspace_size = 0;
+        plan->workspace_size = gemmepi__fused_workspace(&plan->fused);
         plan->route = GEMMEPI_ROUTE_FUSED;
     }
     return gemmepi__keep_reason(status, plan->fused_reason);
@@ -16199,7 +16457,8 @@ static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemm
         return gemmepi__plain_run(plan->context, &plan->problem, &plan->plain, arguments, (char *)workspace,
                                   stream);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
-        return gemmepi__fused_run(plan->context, &plan->problem, &plan->fused, arguments, stream);
+        return gemmepi__fused_run(plan->context, &plan->problem, &plan->fused, arguments, (char *)workspace,
+                                  stream);
     call.alpha = arguments->alpha;
     call.beta = arguments->beta;
     call.a = pointers[GEMMEPI__A];
@@ -16507,7 +16766,9 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         details->launches = gemmepi__plain_launches(&plan->plain, &plan->problem);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
-        details->launches = 1 + gemmepi__amax_count(&plan->problem);
+        details->launches = 1 + gemmepi__amax_count(&plan->problem) +
+                            (plan->fused.sums.first.function != NULL) +
+                            (plan->fused.sums.second.function != NULL);
     details->workspace_size = plan->workspace_size;
     details->compute = (gemmepi_compute)plan->problem.compute;
     details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
@@ -16625,6 +16886,7 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan
         gemmepi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
     if (fused->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
+    gemmepi__explain_sums(text, &fused->sums);
 }
 
 /* What the choice was made by. */

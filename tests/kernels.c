@@ -598,6 +598,7 @@ static void add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epi
 /* Every shape in every layout, and every activation in some shape; lean shapes, which have few registers to spare, with all
    that they take. */
 static void list_fused(void) {
+    const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
     uint32_t activation;
     int shape, layout, shapes = (int)GEMMEPI__COUNT(gemmepi__fused_shapes);
     everything = 1;
@@ -624,6 +625,15 @@ static void list_fused(void) {
                   (shape + 5) % shapes, layout, 0);
         add_fused(GEMMEPI_BF16, GEMMEPI_F32, activation, (shape + 6) % shapes, layout, 1);
         add_fused(GEMMEPI_BF16, GEMMEPI_E4M3, activation | GEMMEPI_BIAS, (shape + 4) % shapes, layout, 0);
+        add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back, shape, layout, 1);
+        add_fused(GEMMEPI_F16, GEMMEPI_F32, activation | back | GEMMEPI_RESIDUAL, (shape + 1) % shapes,
+                  layout, 0);
+        add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_GATED,
+                  (shape + 2) % shapes, layout, 1);
+        add_fused(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_UPSTREAM,
+                  (shape + 3) % shapes, layout, 1);
+        add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED,
+                  (shape + 4) % shapes, layout, 0);
     }
 }
 

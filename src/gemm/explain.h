@@ -48,7 +48,9 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         details->launches = gemmepi__plain_launches(&plan->plain, &plan->problem);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
-        details->launches = 1 + gemmepi__amax_count(&plan->problem);
+        details->launches = 1 + gemmepi__amax_count(&plan->problem) +
+                            (plan->fused.sums.first.function != NULL) +
+                            (plan->fused.sums.second.function != NULL);
     details->workspace_size = plan->workspace_size;
     details->compute = (gemmepi_compute)plan->problem.compute;
     details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
@@ -166,6 +168,7 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan
         gemmepi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
     if (fused->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
+    gemmepi__explain_sums(text, &fused->sums);
 }
 
 /* What the choice was made by. */

@@ -1,4 +1,5 @@
-/* The route fused: product and forward epilogue of 16-bit operands in one kernel of ours, on Hopper. */
+/* The route fused: product and epilogue of 16-bit operands in one kernel of ours, on Hopper. Sums for bias_grad are finished, or
+   made, by another launch. */
 #ifndef GEMMEPI_GEMM_FUSED_H
 #define GEMMEPI_GEMM_FUSED_H
 
@@ -32,9 +33,12 @@ typedef struct gemmepi__fused {
     gemmepi__fused_shape shape;
     int stages, buffers; /* of operands, and of each warp's results */
     int staged;          /* what TMA stores: bits 1 D, 2 AUX */
+    int loaded;          /* what it loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL */
     int applied;         /* alpha is 1 and there is no C: compiled in */
     gemmepi__launch launch;
     gemmepi__fused_params params; /* all but pointers and scalars; the maps have an address that is none */
+    size_t partial_bytes;         /* BGRAD: of the kernel's sums of 64 rows */
+    gemmepi__sums sums;
 } gemmepi__fused;
 
 /* >>what may go there */
@@ -54,17 +58,20 @@ static const char *gemmepi__fused_rule(const gemmepi_context *context, const gem
         return "its kernel is for compute capability 9.0";
     if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16))
         return "a and b are not both BF16 or both F16";
-    if (gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI__ANY_BGRAD))
-        return "its epilogues are the forward ones";
     if (problem->k == 0)
         return "k is 0";
     if (!gemmepi__tma_takes(problem, a) || !gemmepi__tma_takes(problem, b))
         return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
-    if (gemmepi__has(problem, GEMMEPI_GATED) && !b->transposed && gemmepi__half_columns(problem) % 8)
+    if (gemmepi__halves_in(problem) > 1 && !b->transposed && gemmepi__half_columns(problem) % 8)
         return "TMA takes the second half of b at a multiple of 16 bytes only";
     if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
         return "m, n or k is more than 2^30";
     return NULL;
+}
+
+/* Of aux, whether it is written or read. */
+static int gemmepi__halves_aside(const gemmepi__problem *problem) {
+    return gemmepi__has(problem, GEMMEPI_GATED) && !gemmepi__has(problem, GEMMEPI_UPSTREAM) ? 2 : 1;
 }
 
 /* What of the results TMA stores: whole units of 16 bytes, whatever the extents of its map say. */
@@ -72,11 +79,24 @@ static int gemmepi__fused_staged(const gemmepi__problem *problem) {
     int staged = 0;
     if (gemmepi__half_columns(problem) % 8)
         return 0;
-    if (gemmepi__tma_takes(problem, &problem->views[GEMMEPI__D]))
+    if (gemmepi__tma_takes(problem, &problem->views[GEMMEPI__D]) && !(problem->flags & GEMMEPI__ONLY_SUMS))
         staged |= 1;
     if (gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX]))
         staged |= 2;
     return staged;
+}
+
+/* What it loads for the epilogue, likewise. */
+static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
+    int loaded = 0;
+    if (gemmepi__half_columns(problem) % 8)
+        return 0;
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX]))
+        loaded |= 1;
+    if (gemmepi__has(problem, GEMMEPI_RESIDUAL) &&
+        gemmepi__tma_takes(problem, &problem->views[GEMMEPI__RESIDUAL]))
+        loaded |= 2;
+    return loaded;
 }
 
 /* >>shared memory */
@@ -85,18 +105,32 @@ static unsigned gemmepi__fused_stage_bytes(const gemmepi__fused_shape *shape) {
     return (unsigned)(shape->tile_m + shape->tile_n) * 2 * GEMMEPI__FUSED_K;
 }
 
-/* Of one buffer of every warp. */
-static unsigned gemmepi__fused_buffer_bytes(const gemmepi__problem *problem, int staged) {
-    unsigned matrices = (unsigned)(staged & 1);
-    if (staged & 2)
-        matrices += gemmepi__has(problem, GEMMEPI_GATED) ? 2 : 1;
-    return matrices * GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_BOX_M * GEMMEPI__FUSED_BOX_N * 2;
+/* Of one matrix in every warp's buffer. */
+#define GEMMEPI__FUSED_BOXES (GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_BOX_M * GEMMEPI__FUSED_BOX_N * 2)
+
+static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, int staged) {
+    return (unsigned)((staged & 1 ? gemmepi__halves_out(problem) : 0) +
+                      (staged & 2 ? gemmepi__halves_aside(problem) : 0));
+}
+
+static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int loaded) {
+    return (unsigned)((loaded & 1 ? gemmepi__halves_aside(problem) : 0) +
+                      (loaded & 2 ? gemmepi__halves_out(problem) : 0));
+}
+
+/* BGRAD: the sums of a tile's columns over the 16 rows of each warp. */
+static unsigned gemmepi__gradient_bytes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+    unsigned columns = (unsigned)(shape->tile_n / gemmepi__halves_in(problem) * gemmepi__halves_out(problem));
+    unsigned rows = (unsigned)(shape->tile_m / 16 * (shape->ping_pong ? 2 : 1)); /* of both warpgroups */
+    return gemmepi__has(problem, GEMMEPI_BGRAD) ? rows * columns * 4 : 0;
 }
 
 static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gemmepi__fused *fused) {
     unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + 16; /* and two barriers */
-    unsigned buffer = gemmepi__fused_buffer_bytes(problem, fused->staged);
-    return (unsigned)fused->stages * stage + (unsigned)fused->buffers * buffer +
+    unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged) +
+                     2 * gemmepi__loaded_matrices(problem, fused->loaded);
+    return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES +
+           gemmepi__gradient_bytes(problem, &fused->shape) + GEMMEPI__FUSED_WARPS * 16 +
            1024; /* to begin at a multiple */
 }
 
@@ -116,7 +150,7 @@ static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fuse
 /* Tiles of clusters, whose rows and columns it leaves in `rows` and `columns`. */
 static int64_t gemmepi__fused_tiles(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                     int64_t *rows, int64_t *columns) {
-    int halves = gemmepi__has(problem, GEMMEPI_GATED) ? 2 : 1;
+    int halves = gemmepi__halves_in(problem);
     *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
     *columns = gemmepi__divide_up(gemmepi__half_columns(problem),
                                   (int64_t)shape->tile_n / halves * shape->cluster_n);
@@ -127,18 +161,21 @@ static int64_t gemmepi__fused_tiles(const gemmepi__problem *problem, const gemme
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                 int applied) {
     int steps = (int)gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K);
-    int gated = gemmepi__has(problem, GEMMEPI_GATED), staged = gemmepi__fused_staged(problem);
+    int staged = gemmepi__fused_staged(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
     int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
                                       gemmepi__aux_is_mask(problem->epilogue));
-    if (shape->lean &&
-        (gated || !applied || gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL) || !all_staged ||
-         gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-         gemmepi__activation(problem->epilogue) == GEMMEPI_MISH ||
-         gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
+    if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
+                                                  GEMMEPI_RESIDUAL) ||
+                        !applied || !all_staged || gemmepi__wants_exact(problem) ||
+                        gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+                        gemmepi__activation(problem->epilogue) == GEMMEPI_MISH ||
+                        gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
         return 0;
-    if (gated && shape->tile_n < 2 * GEMMEPI__FUSED_BOX_N)
+    if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__FUSED_BOX_N)
         return 0;
-    if (shape->tile_n > 192 && !all_staged)
+    if (shape->split > 1 && gemmepi__has(problem, GEMMEPI_BGRAD))
+        return 0; /* its warps have boxes of any rows */
+    if (shape->tile_n > 192 && (!all_staged || backward || gemmepi__has(problem, GEMMEPI_BGRAD)))
         return 0; /* an epilogue behind nothing, at its slowest */
     if (!problem->views[GEMMEPI__B].transposed && shape->tile_n / shape->cluster_m % 64)
         return 0; /* a block's part of B's tile is boxes of 64 columns */
@@ -157,8 +194,12 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
     cycles += gemmepi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation;
     if (gemmepi__has(problem, GEMMEPI_AUX))
         cycles += 14;
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD)) /* not measured yet, as what follows */
+        cycles += activation / 2 + 6 * gemmepi__halves_out(problem);
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL))
-        cycles += 20;
+        cycles += gemmepi__fused_loaded(problem) & 2 ? 6 : 20;
+    if (gemmepi__has(problem, GEMMEPI_BGRAD))
+        cycles += 6 * gemmepi__halves_out(problem);
     return cycles;
 }
 
@@ -306,7 +347,7 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
                                          gemmepi__fused *fused) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
     const gemmepi__fused_shape *shape = &fused->shape;
-    int halves = gemmepi__has(problem, GEMMEPI_GATED) ? 2 : 1;
+    int halves = gemmepi__halves_in(problem);
     int b_lines = shape->tile_n / shape->cluster_m, result;
     if (b_lines > shape->tile_n / halves)
         b_lines = shape->tile_n / halves;
@@ -315,10 +356,14 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
     if (!result)
         result = gemmepi__map_operand(driver, problem, b, b->transposed ? b_lines : 64, &fused->params.b);
     if (!result && (fused->staged & 1))
-        result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__D], 1, &fused->params.d);
-    if (!result && (fused->staged & 2))
-        result =
-            gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__AUX], halves, &fused->params.aux);
+        result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__D],
+                                     gemmepi__halves_out(problem), &fused->params.d);
+    if (!result && ((fused->staged & 2) || (fused->loaded & 1)))
+        result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__AUX],
+                                     gemmepi__halves_aside(problem), &fused->params.aux);
+    if (!result && (fused->loaded & 2))
+        result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__RESIDUAL],
+                                     gemmepi__halves_out(problem), &fused->params.residual);
     return result ? gemmepi__cuda_failed(driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
 }
 
@@ -334,8 +379,9 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                     shape->cluster_n);
     gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n#define GEMMEPI_BUFFERS %d\n", shape->split,
                     fused->buffers);
-    gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_APPLIED %d\n", fused->staged,
-                    fused->applied);
+    gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
+                    fused->loaded);
+    gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", fused->applied);
     gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
                     !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
@@ -366,6 +412,7 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fuse
     fused->shape = *shape;
     fused->applied = applied;
     fused->staged = gemmepi__fused_staged(problem);
+    fused->loaded = gemmepi__fused_loaded(problem);
     gemmepi__share_memory(problem, fused);
 }
 
@@ -402,10 +449,23 @@ static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const ge
     memset(fused, 0, sizeof *fused);
     gemmepi__cut_up(problem, shape, applied, fused);
     gemmepi__fill_epilogue(problem, &fused->params.epilogue);
+    fused->params.epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, 64);
+    if (gemmepi__has(problem, GEMMEPI_BGRAD))
+        fused->partial_bytes = (size_t)(problem->batch * fused->params.epilogue.row_tiles *
+                                        problem->views[GEMMEPI__BIAS_GRAD].length) *
+                               sizeof(float);
     status = gemmepi__lay_out_grid(context, problem, fused);
     if (!status)
         status = gemmepi__make_maps(&context->driver, problem, fused);
-    return status ? status : gemmepi__get_fused_kernel(context, problem, fused);
+    if (!status)
+        status = gemmepi__get_fused_kernel(context, problem, fused);
+    if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
+        status = gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
+    return status;
+}
+
+static size_t gemmepi__fused_workspace(const gemmepi__fused *fused) {
+    return gemmepi__round_up(fused->partial_bytes, 256) + fused->sums.partial_bytes;
 }
 
 static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemmepi__problem *problem,
@@ -432,7 +492,7 @@ static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map
 /* The primary context is current. */
 static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const gemmepi__problem *problem,
                                          const gemmepi__fused *fused, const gemmepi__arguments *arguments,
-                                         gemmepi_stream stream) {
+                                         char *workspace, gemmepi_stream stream) {
     const gemmepi__driver *driver = &context->driver;
     void *const *pointers = arguments->pointers;
     uint64_t space[(sizeof(gemmepi__fused_params) + 128) / sizeof(uint64_t)];
@@ -442,17 +502,23 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
     if (status)
         return status;
     memcpy(params, &fused->params, sizeof *params);
-    gemmepi__point_epilogue(arguments, fused->applied, NULL, &params->epilogue);
+    gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue);
     result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
     if (!result)
         result = gemmepi__point_map(driver, &params->b, pointers[GEMMEPI__B]);
     if (!result && (fused->staged & 1))
         result = gemmepi__point_map(driver, &params->d, pointers[GEMMEPI__D]);
-    if (!result && (fused->staged & 2))
+    if (!result && ((fused->staged & 2) || (fused->loaded & 1)))
         result = gemmepi__point_map(driver, &params->aux, pointers[GEMMEPI__AUX]);
+    if (!result && (fused->loaded & 2))
+        result = gemmepi__point_map(driver, &params->residual, pointers[GEMMEPI__RESIDUAL]);
     if (result)
         return gemmepi__cuda_failed(driver, result, "cuTensorMapReplaceAddress");
-    return gemmepi__launch_kernel(context, &fused->launch, params, "launching gemmepi_fused", stream);
+    status = gemmepi__launch_kernel(context, &fused->launch, params, "launching gemmepi_fused", stream);
+    if (status)
+        return status;
+    return gemmepi__run_sums(context, &fused->sums, arguments, workspace,
+                             gemmepi__past(workspace, fused->partial_bytes), stream);
 }
 
 #endif

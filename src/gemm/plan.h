@@ -87,7 +87,7 @@ static gemmepi_status gemmepi__try_fused(gemmepi_plan *plan, int applied) {
     gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_FUSED);
     if (!status) {
         status = gemmepi__fused_build(plan->context, &plan->problem, applied, &plan->fused);
-        plan->workspace_size = 0;
+        plan->workspace_size = gemmepi__fused_workspace(&plan->fused);
         plan->route = GEMMEPI_ROUTE_FUSED;
     }
     return gemmepi__keep_reason(status, plan->fused_reason);
@@ -258,7 +258,8 @@ static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemm
         return gemmepi__plain_run(plan->context, &plan->problem, &plan->plain, arguments, (char *)workspace,
                                   stream);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
-        return gemmepi__fused_run(plan->context, &plan->problem, &plan->fused, arguments, stream);
+        return gemmepi__fused_run(plan->context, &plan->problem, &plan->fused, arguments, (char *)workspace,
+                                  stream);
     call.alpha = arguments->alpha;
     call.beta = arguments->beta;
     call.a = pointers[GEMMEPI__A];

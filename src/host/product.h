@@ -18,11 +18,6 @@ typedef struct gemmepi__host_tile {
     double amax_d, amax_aux; /* of all tiles so far */
 } gemmepi__host_tile;
 
-/* With GATED: how many halves the result's columns are. */
-static int gemmepi__halves_out(const gemmepi__problem *problem) {
-    return gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_BACKWARD) ? 2 : 1;
-}
-
 static int64_t gemmepi__smaller(int64_t x, int64_t y) {
     return x < y ? x : y;
 }

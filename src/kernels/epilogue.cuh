@@ -41,6 +41,9 @@
 #ifndef GEMMEPI_SPREAD
 #define GEMMEPI_SPREAD 0
 #endif
+#ifndef GEMMEPI_LOADED
+#define GEMMEPI_LOADED 0 // SPREAD: what the kernel has brought to shared memory: bits 1 the aux of BACKWARD, 2 RESIDUAL
+#endif
 #ifndef GEMMEPI_STAGED
 #define GEMMEPI_STAGED 0 // SPREAD: what the epilogue leaves in shared memory for the kernel to store: bits 1 D, 2 AUX
 #endif
@@ -65,6 +68,8 @@ constexpr bool ALIGNED = GEMMEPI_ALIGNED;
 constexpr bool WHOLE = GEMMEPI_WHOLE;
 constexpr bool SPREAD = GEMMEPI_SPREAD;
 constexpr bool STAGES_D = (GEMMEPI_STAGED & 1) != 0;
+constexpr bool LOADS_AUX = (GEMMEPI_LOADED & 1) != 0 && BACKWARD && !AUX_IS_MASK;
+constexpr bool LOADS_RESIDUAL = (GEMMEPI_LOADED & 2) != 0 && HAS_RESIDUAL;
 constexpr bool STAGES_AUX = (GEMMEPI_STAGED & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;
 constexpr bool SCALES_C = (GEMMEPI_SCALES & 1) != 0;
 constexpr bool SCALES_D = (GEMMEPI_SCALES & 2) != 0;
@@ -166,6 +171,19 @@ template <class T> __device__ inline void stage_run(u32 to, const Acc (&values)[
                  : "memory");
 }
 
+// LOADED: likewise from there.
+template <class T> __device__ inline Read<T> unstage_run(u32 from) {
+    static_assert(sizeof(T) == 2, "ldmatrix takes 16 bits");
+    u32 words[4];
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(from)
+                 : "memory");
+    Read<T> read;
+    memcpy(&read, words, sizeof read);
+    return read;
+}
+
 template <class T>
 __device__ inline void load(const gemmepi__kernel_matrix &x, long long item, long long row, long long column, int valid,
                             Acc (&values)[RUN]) {
@@ -232,7 +250,8 @@ struct Epilogue_state {
     Acc scale_c, scale_d, scale_aux, scale_residual;
     Acc column_factors[HALVES_IN][RUN]; // alpha with the scales of B's columns
     Magnitude largest_d, largest_aux;
-    u32 staged_d, staged_aux[HALVES_IN]; // where the run at hand goes, if STAGED
+    u32 staged_d[HALVES_OUT], staged_aux[HALVES_IN];             // where the run at hand goes, if STAGED,
+    u32 loaded_aux[HALVES_SAVED], loaded_residual[HALVES_OUT]; // and comes from, if LOADED
 };
 
 __device__ inline Acc scalar(const double *on_device, double given) {
@@ -295,17 +314,36 @@ struct Saved {
     Read<GEMMEPI_AUX_TYPE> runs[HALVES_SAVED];
     u32 mask;
 };
-__device__ inline void load_saved(const gemmepi__epilogue_params &p, long long item, long long row, long long column,
-                                  int valid, Saved &saved) {
-    if (!BACKWARD || valid == 0)
+// RELU's mask of a row's 32 columns: each of its four lanes reads the byte of eight of them. Bit place(i) is the i-th's.
+__device__ inline u32 load_spread_mask(const gemmepi__epilogue_params &p, long long item, long long row, long long column,
+                                       int valid) {
+    int lane = lane_of_row();
+    u32 byte = 0;
+    if (valid > 6 * lane)
+        byte = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column + 6 * lane) / 8];
+    u32 bits = byte << 8 * lane;
+    bits |= __shfl_xor_sync(0xffffffffu, bits, 1);
+    bits |= __shfl_xor_sync(0xffffffffu, bits, 2);
+    return bits >> 2 * lane;
+}
+
+__device__ inline void load_saved(const gemmepi__epilogue_params &p, const Epilogue_state &state, long long item,
+                                  long long row, long long column, int valid, Saved &saved) {
+    if (!BACKWARD || (!SPREAD && valid == 0))
         return;
-    if constexpr (AUX_IS_MASK) {
+    if constexpr (AUX_IS_MASK && SPREAD) {
+        saved.mask = load_spread_mask(p, item, row, column, valid);
+    } else if constexpr (AUX_IS_MASK) {
         saved.mask = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column) / 8];
     } else {
 #pragma unroll
-        for (int half = 0; half < HALVES_SAVED; half++)
-            saved.runs[half] =
-                read((const GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row, column + half * p.n), valid);
+        for (int half = 0; half < HALVES_SAVED; half++) {
+            if constexpr (LOADS_AUX)
+                saved.runs[half] = unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);
+            else
+                saved.runs[half] = read(
+                    (const GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row, column + half * p.n), valid);
+        }
     }
 }
 
@@ -372,7 +410,7 @@ __device__ inline void differentiate(const gemmepi__epilogue_params &p, const Ep
     if constexpr (AUX_IS_MASK) {
 #pragma unroll
         for (int i = 0; i < RUN; i++)
-            v[0][i] = saved.mask >> i & 1 ? v[0][i] : Acc(0);
+            v[0][i] = saved.mask >> place(i) & 1 ? v[0][i] : Acc(0);
     } else if constexpr (!SAME<Acc, I32>) {
         Acc aside[HALVES_SAVED][RUN];
 #pragma unroll
@@ -417,7 +455,10 @@ __device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_stat
 #pragma unroll
         for (int half = 0; half < HALVES_OUT; half++) {
             Acc other[RUN];
-            load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column + half * p.n, valid, other);
+            if constexpr (LOADS_RESIDUAL)
+                to_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]), other);
+            else
+                load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column + half * p.n, valid, other);
 #pragma unroll
             for (int i = 0; i < RUN; i++)
                 v[half][i] = sum(v[half][i], SCALES_RESIDUAL ? product(other[i], state.scale_residual) : other[i]);
@@ -434,10 +475,10 @@ __device__ inline void store_result(const gemmepi__epilogue_params &p, Epilogue_
         if (!GEMMEPI_STORES_D)
             continue;
         if (SCALES_D)
-            store_scaled<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d, state.scale_d, item, row, column + half * p.n, valid,
+            store_scaled<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], state.scale_d, item, row, column + half * p.n, valid,
                                                    v[half]);
         else
-            store<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d, item, row, column + half * p.n, valid, v[half]);
+            store<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], item, row, column + half * p.n, valid, v[half]);
     }
 }
 

@@ -418,7 +418,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     for (int r = y; r < rows && valid > 0; r += height) {
         Acc v[HALVES][RUN];
         Saved saved;
-        load_saved(p, item, tile_row + r, first, valid, saved);
+        load_saved(p, state, item, tile_row + r, first, valid, saved);
 #pragma unroll
         for (int i = 0; i < RUN; i++)
             v[0][i] = results[r * RESULT_PITCH + x * RUN + i];

@@ -42,10 +42,18 @@ constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_
 // Results of 16 bits go to memory by TMA, 16 rows and 64 columns at a time, from BUFFERS of each warp.
 constexpr bool STAGED = STAGES_D || STAGES_AUX;
 constexpr int BUFFERS = GEMMEPI_BUFFERS;
-constexpr int STAGED_MATRICES = STAGES_D + (STAGES_AUX ? HALVES_IN : 0), STAGED_BYTES = 16 * LINE;
-// Shared memory: stages, buffers, and of each stage two barriers.
-constexpr u32 FULL = STAGES * STAGE_BYTES + CONSUMERS * 4 * BUFFERS * STAGED_MATRICES * STAGED_BYTES;
-constexpr u32 EMPTY = FULL + STAGES * 8;
+constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D + (STAGES_AUX ? HALVES_IN : 0);
+constexpr int STAGED_BYTES = 16 * LINE, WARPS = CONSUMERS * 4;
+// What the epilogue reads in 16 bits comes likewise, a box ahead, into two buffers of each warp.
+constexpr int LOADED_AUX = LOADS_AUX ? HALVES_SAVED : 0;
+constexpr int LOADED_MATRICES = LOADED_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), LOADED_BUFFERS = LOADED_MATRICES ? 2 : 0;
+// BGRAD: sums of columns over the 16 rows of each warp, of each part.
+constexpr int GRADIENT_COLUMNS = HAS_BGRAD ? HALVES_OUT * TILE_COLUMNS : 0;
+// Shared memory: stages, buffers, sums of columns, and two barriers of each stage and of each warp.
+constexpr u32 LOADED = STAGES * STAGE_BYTES + WARPS * BUFFERS * STAGED_MATRICES * STAGED_BYTES;
+constexpr u32 GRADIENTS = LOADED + WARPS * LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES;
+constexpr u32 FULL = GRADIENTS + WARPS * PARTS * GRADIENT_COLUMNS * 4;
+constexpr u32 EMPTY = FULL + STAGES * 8, ARRIVED = EMPTY + STAGES * 8;
 // What is the same for all rows is loaded a box ahead, where registers are left for it.
 constexpr bool AHEAD = SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
 // Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more.
@@ -305,13 +313,53 @@ struct Staging {
     u32 first; // this warp's buffers
     u32 line;  // this lane's of eight
     int turn;
+    u32 inputs, arrived; // likewise, and the barriers of its two buffers
+    u32 asked, taken;    // boxes of inputs so far
 };
 
 // Where this lane's part of the eight rows `half` and the 32 columns `group` goes.
-__device__ inline u32 staged_at(const Staging &staging, int matrix, int half, int group) {
+__device__ inline u32 place_in_box(const Staging &staging, int half, int group) {
     u32 unit = group * 4 + threadIdx.x % 32 / 8;
-    return staging.first + (staging.turn * STAGED_MATRICES + matrix) * STAGED_BYTES + (half * 8 + staging.line) * LINE +
-           ((unit ^ staging.line) << 4);
+    return (half * 8 + staging.line) * LINE + ((unit ^ staging.line) << 4);
+}
+__device__ inline u32 staged_at(const Staging &staging, int matrix, int half, int group) {
+    return staging.first + (staging.turn * STAGED_MATRICES + matrix) * STAGED_BYTES + place_in_box(staging, half, group);
+}
+__device__ inline u32 loaded_at(const Staging &staging, int matrix, int half, int group) {
+    return staging.inputs + (staging.taken % 2 * LOADED_MATRICES + matrix) * STAGED_BYTES +
+           place_in_box(staging, half, group);
+}
+
+__device__ inline void load_result_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int column, int row, int half,
+                                       int item) {
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
+                 "l"(&map), "r"(barrier), "r"(column), "r"(row), "r"(half), "r"(item)
+                 : "memory");
+}
+
+// Has the inputs of a box brought, whose buffer all lanes have left.
+__device__ inline void ask_for_inputs(const gemmepi__fused_params &p, Staging &staging, const Tile &tile, int row, int group) {
+    if (LOADED_MATRICES == 0)
+        return;
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+        u32 buffer = staging.asked % 2, barrier = staging.arrived + buffer * 8;
+        u32 to = staging.inputs + buffer * LOADED_MATRICES * STAGED_BYTES;
+        int column = tile.n * TILE_COLUMNS + group * GROUP;
+        barrier_expect(barrier, LOADED_MATRICES * STAGED_BYTES);
+#pragma unroll
+        for (int half = 0; half < LOADED_AUX; half++)
+            load_result_box(p.aux, to + half * STAGED_BYTES, barrier, column, row, half, tile.item);
+#pragma unroll
+        for (int half = 0; half < LOADED_MATRICES - LOADED_AUX; half++)
+            load_result_box(p.residual, to + (LOADED_AUX + half) * STAGED_BYTES, barrier, column, row, half, tile.item);
+    }
+    staging.asked++;
+}
+__device__ inline void wait_for_inputs(const Staging &staging) {
+    if (LOADED_MATRICES)
+        barrier_wait(staging.arrived + staging.taken % 2 * 8, staging.taken / 2 & 1);
 }
 
 // The buffer whose turn it is has been read.
@@ -331,11 +379,12 @@ __device__ inline void end_staging(const gemmepi__fused_params &p, Staging &stag
     __syncwarp();
     if (threadIdx.x % 32 == 0) {
         u32 from = staging.first + staging.turn * STAGED_MATRICES * STAGED_BYTES;
-        if (STAGES_D)
-            store_box(p.d, from, column, row, 0, item);
 #pragma unroll
-        for (int half = 0; half < (STAGES_AUX ? HALVES_IN : 0); half++)
-            store_box(p.aux, from + (half + STAGES_D) * STAGED_BYTES, column, row, half, item);
+        for (int half = 0; half < STAGED_D; half++)
+            store_box(p.d, from + half * STAGED_BYTES, column, row, half, item);
+#pragma unroll
+        for (int half = 0; half < STAGED_MATRICES - STAGED_D; half++)
+            store_box(p.aux, from + (half + STAGED_D) * STAGED_BYTES, column, row, half, item);
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
     }
     staging.turn = staging.turn + 1 == BUFFERS ? 0 : staging.turn + 1;
@@ -347,15 +396,66 @@ struct Box {
     float at[HALVES_IN][BOX_COLUMNS / 8][4];
 };
 
-// `row` is the warp's first of op(A), `group` the box's first.
+// >>sums of columns
+
+// Over the eight rows' lanes, always in the same order; the first four leave them where `gradients` has this warp's.
+__device__ inline void keep_column_sums(u32 gradients, int group, Acc (&sums)[HALVES_OUT][RUN]) {
+#pragma unroll
+    for (int i = 0; i < HALVES_OUT * RUN; i++)
+#pragma unroll
+        for (int step = 4; step < 32; step *= 2)
+            sums[i / RUN][i % RUN] += __shfl_xor_sync(0xffffffffu, sums[i / RUN][i % RUN], step);
+    if (threadIdx.x % 32 < 4)
+#pragma unroll
+        for (int i = 0; i < HALVES_OUT * RUN; i++) {
+            u32 column = i / RUN * TILE_COLUMNS + group * GROUP + lane_of_row() * 2 + place(i % RUN);
+            asm volatile("st.shared.f32 [%0], %1;" ::"r"(gradients + column * 4), "f"(sums[i / RUN][i % RUN]) : "memory");
+        }
+}
+
+// Where a warp leaves those of one of its parts: the four warps of a warpgroup side by side.
+__device__ inline u32 gradients_of(u32 shared, u32 group, u32 part, u32 warp) {
+    return shared + GRADIENTS + ((group * PARTS + part) * 4 + warp) * GRADIENT_COLUMNS * 4;
+}
+
+// A line of partial sums for 64 rows, from the four warps of a warpgroup.
+__device__ inline void store_column_sums(const gemmepi__epilogue_params &p, const Tile &tile, u32 shared, u32 group, u32 part,
+                                         int row) {
+    if (row >= (int)p.m)
+        return;
+    for (int i = threadIdx.x % WARPGROUP; i < GRADIENT_COLUMNS; i += WARPGROUP) {
+        int half = i / TILE_COLUMNS, column = tile.n * TILE_COLUMNS + i % TILE_COLUMNS;
+        float sum = 0;
+#pragma unroll
+        for (int warp = 0; warp < 4; warp++) {
+            float x;
+            asm volatile("ld.shared.f32 %0, [%1];"
+                         : "=f"(x)
+                         : "r"(gradients_of(shared, group, part, warp) + i * 4)
+                         : "memory");
+            sum += x;
+        }
+        if (column < (int)p.n) {
+            long long line = (long long)tile.item * p.row_tiles + row / 64;
+            ((float *)p.partials)[(line * HALVES_OUT + half) * p.n + column] = sum;
+        }
+    }
+}
+__device__ inline void warpgroup_meets(u32 group) {
+    asm volatile("bar.sync %0, %1;" ::"r"(4 + group), "n"(WARPGROUP) : "memory");
+}
+
+// `row` is the warp's first of op(A), `group` the box's first; gradients: where its columns' sums go.
 __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,
                                   const Tile &tile, int row, int group, const Of_columns (&columns)[BOX_GROUPS],
-                                  const Box &box) {
+                                  const Box &box, u32 gradients) {
     const gemmepi__epilogue_params &p = params.epilogue;
+    wait_for_inputs(staging);
     if (STAGED)
         begin_staging(staging);
 #pragma unroll
-    for (int g = 0; g < BOX_GROUPS; g++)
+    for (int g = 0; g < BOX_GROUPS; g++) {
+        Acc column_sums[HALVES_OUT][RUN] = {};
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int at = row + threadIdx.x % 32 / 4 + half * 8;
@@ -365,18 +465,33 @@ __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_
 #pragma unroll
             for (int i = 0; i < HALVES_IN * RUN; i++)
                 v[i / RUN][i % RUN] = box.at[i / RUN][g * 4 + i % RUN / 2][half * 2 + i % 2];
-            if (STAGES_D)
-                state.staged_d = staged_at(staging, 0, half, g);
 #pragma unroll
-            for (int i = 0; i < (STAGES_AUX ? HALVES_IN : 0); i++)
-                state.staged_aux[i] = staged_at(staging, i + STAGES_D, half, g);
+            for (int i = 0; i < STAGED_D; i++)
+                state.staged_d[i] = staged_at(staging, i, half, g);
+#pragma unroll
+            for (int i = 0; i < STAGED_MATRICES - STAGED_D; i++)
+                state.staged_aux[i] = staged_at(staging, i + STAGED_D, half, g);
+#pragma unroll
+            for (int i = 0; i < LOADED_AUX; i++)
+                state.loaded_aux[i] = loaded_at(staging, i, half, g);
+#pragma unroll
+            for (int i = 0; i < LOADED_MATRICES - LOADED_AUX; i++)
+                state.loaded_residual[i] = loaded_at(staging, i + LOADED_AUX, half, g);
             Saved saved;
-            load_saved(p, tile.item, at, column, valid, saved);
+            load_saved(p, state, tile.item, at, column, valid, saved);
             epilogue(p, state, columns[g], saved, tile.item, at, column, valid, v);
             store_result(p, state, tile.item, at, column, valid, v);
+            if (HAS_BGRAD)
+#pragma unroll
+                for (int i = 0; i < HALVES_OUT * RUN; i++) // beyond m v may be anything
+                    column_sums[i / RUN][i % RUN] += at < (int)p.m ? v[i / RUN][i % RUN] : Acc(0);
         }
+        if (HAS_BGRAD)
+            keep_column_sums(gradients, group + g, column_sums);
+    }
     if (STAGED)
         end_staging(params, staging, tile.n * TILE_COLUMNS + group * GROUP, row, tile.item);
+    staging.taken++;
 }
 
 // >>sums in shared memory, where the stages were
@@ -449,8 +564,9 @@ __device__ inline void finish_parked(const gemmepi__fused_params &p, Epilogue_st
         load_box_columns(p, tile, group, columns);
         Box box;
         add_parked(shared + slot / 4 * PARKED_BYTES, slot % 4 * 32 + threadIdx.x % 32, part, group, box);
+        ask_for_inputs(p, staging, tile, tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16, group);
         finish_box(p, state, staging, tile, tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16, group,
-                   columns, box);
+                   columns, box, 0);
     }
 }
 
@@ -521,7 +637,12 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
                                     : column * CLUSTER_M + (other >= row ? other + 1 : other);
     u32 empty = address_in(shared + EMPTY, tells ? told : rank);
     Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),
-                       threadIdx.x % 8, 0};
+                       threadIdx.x % 8,
+                       0,
+                       shared + LOADED + (threadIdx.x / 32 - 4) * (LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES),
+                       shared + ARRIVED + (threadIdx.x / 32 - 4) * 16,
+                       0,
+                       0};
     Epilogue_state state;
     if (PING_PONG && group == 1) {
         turn_give(0);
@@ -532,6 +653,9 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
         Tile tile = tile_of(p, first + count * step, rank);
         float sums[PARTS][TILE_N / 2];
         Of_columns columns[BOX_GROUPS];
+        int warp_row = tile.m * TILE_M + first_part * 64 + (int)(thread / 32) * 16;
+        if (SPLIT == 1)
+            ask_for_inputs(p, staging, tile, warp_row, 0);
         if (AHEAD)
             load_box_columns(p, tile, 0, columns); // before the sums, so that the epilogue need not wait
         add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);
@@ -542,7 +666,6 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
             cluster_barrier();
             finish_parked(p, state, staging, tile, shared, rank);
         } else {
-            int warp_row = tile.m * TILE_M + first_part * 64 + (int)(thread / 32) * 16;
 #pragma unroll
             for (int i = 0; i < GROUPS; i += BOX_GROUPS) {
                 Of_columns now[BOX_GROUPS];
@@ -558,8 +681,20 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
                     for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)
                         box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =
                             sums[part][(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + i * GROUP) / 2 + j % (BOX_COLUMNS / 2)];
-                    finish_box(p, state, staging, tile, warp_row + part * 64, i, now, box);
+                    if (part + 1 < PARTS)
+                        ask_for_inputs(p, staging, tile, warp_row + (part + 1) * 64, i);
+                    else if (i + BOX_GROUPS < GROUPS)
+                        ask_for_inputs(p, staging, tile, warp_row, i + BOX_GROUPS);
+                    finish_box(p, state, staging, tile, warp_row + part * 64, i, now, box,
+                               gradients_of(shared, group, part, thread / 32));
                 }
+            }
+            if (HAS_BGRAD) {
+                warpgroup_meets(group);
+#pragma unroll
+                for (int part = 0; part < PARTS; part++)
+                    store_column_sums(p.epilogue, tile, shared, group, part, tile.m * TILE_M + (first_part + part) * 64);
+                warpgroup_meets(group); // before the next tile's
             }
         }
         end_epilogue(p.epilogue, state);
@@ -574,13 +709,22 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
             park<PARTS>(shared, thread, sums);
         consumers_meet();
         state = begin_epilogue(p.epilogue, tile.item, 0, 0);
+        int row = tile.m * TILE_M + (int)group * 64;
+        ask_for_inputs(p, staging, tile, row + (int)(thread / 32) * 16, 0);
 #pragma unroll 1
         for (int i = 0; i < GROUPS; i += BOX_GROUPS) {
             Of_columns columns[BOX_GROUPS];
             Box box;
             load_box_columns(p, tile, i, columns);
             read_parked(shared, thread, group, i, box);
-            finish_box(p, state, staging, tile, tile.m * TILE_M + (int)group * 64 + (int)(thread / 32) * 16, i, columns, box);
+            if (i + BOX_GROUPS < GROUPS)
+                ask_for_inputs(p, staging, tile, row + (int)(thread / 32) * 16, i + BOX_GROUPS);
+            finish_box(p, state, staging, tile, row + (int)(thread / 32) * 16, i, columns, box,
+                       gradients_of(shared, group, 0, thread / 32));
+        }
+        if (HAS_BGRAD) {
+            warpgroup_meets(group);
+            store_column_sums(p.epilogue, tile, shared, group, 0, row);
         }
         end_epilogue(p.epilogue, state);
     }
@@ -596,10 +740,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
     if (threadIdx.x == 0) {
         prefetch_map(p.a);
         prefetch_map(p.b);
+        if (LOADS_AUX)
+            prefetch_map(p.aux);
         for (int i = 0; i < STAGES; i++) {
             barrier_init(shared + FULL + i * 8, 1);
             barrier_init(shared + EMPTY + i * 8, (PING_PONG ? 1 : CONSUMERS) * (CLUSTER_M + CLUSTER_N - 1));
         }
+        for (int i = 0; i < (LOADED_MATRICES ? 2 * WARPS : 0); i++)
+            barrier_init(shared + ARRIVED + i * 8, 1);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();

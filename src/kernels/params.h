@@ -72,7 +72,8 @@ typedef struct gemmepi__tensor_map {
 
 /* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
 typedef struct gemmepi__fused_params {
-    gemmepi__tensor_map a, b, d, aux; /* d, aux: where they are stored by TMA; of halves, too */
+    gemmepi__tensor_map a, b;
+    gemmepi__tensor_map d, aux, residual; /* where TMA stores or loads them; of halves, too */
     gemmepi__epilogue_params epilogue;
     unsigned tiles;                         /* of clusters, of all items */
     unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */

@@ -37,7 +37,7 @@ struct Fetched {
     Saved saved;
 };
 
-__device__ inline void fetch(const gemmepi__pass_params &params, const Rows &rows, int r, Fetched &fetched) {
+__device__ inline void fetch(const gemmepi__pass_params &params, const Epilogue_state &state, const Rows &rows, int r, Fetched &fetched) {
     long long row = rows.first + (long long)r * blockDim.y;
     int exists = r < rows.count ? rows.run : 0;
 #pragma unroll
@@ -46,7 +46,7 @@ __device__ inline void fetch(const gemmepi__pass_params &params, const Rows &row
             (const GEMMEPI_PRODUCT_TYPE *)params.product.data +
                 offset(params.product, rows.item, row, rows.column + half * params.epilogue.n),
             GEMMEPI_HAS_PRODUCT ? exists : 0);
-    load_saved(params.epilogue, rows.item, row, rows.column, exists, fetched.saved);
+    load_saved(params.epilogue, state, rows.item, row, rows.column, exists, fetched.saved);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params) {
@@ -63,13 +63,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMME
     Fetched ahead[AT_ONCE];
 #pragma unroll
     for (int r = 0; r < AT_ONCE; r++)
-        fetch(params, rows, r, ahead[r]);
+        fetch(params, state, rows, r, ahead[r]);
     for (int first = 0; first < rows.count; first += AT_ONCE) {
 #pragma unroll
         for (int r = 0; r < AT_ONCE; r++) {
             Fetched now = ahead[r];
             Acc v[HALVES][RUN];
-            fetch(params, rows, first + r + AT_ONCE, ahead[r]);
+            fetch(params, state, rows, first + r + AT_ONCE, ahead[r]);
             if (first + r >= rows.count)
                 continue;
 #pragma unroll

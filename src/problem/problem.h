@@ -70,11 +70,17 @@ static int gemmepi__has(const gemmepi__problem *problem, uint32_t flags) {
     return (problem->epilogue & flags) != 0;
 }
 
-/* With GATED: how many halves the product's columns are, and how many columns there are of each. */
+/* With GATED: how many halves the product's columns are. */
 static int gemmepi__halves_in(const gemmepi__problem *problem) {
     return gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__halves_come_in(problem->epilogue) ? 2 : 1;
 }
 
+/* With GATED: how many halves the result's columns are. */
+static int gemmepi__halves_out(const gemmepi__problem *problem) {
+    return gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_BACKWARD) ? 2 : 1;
+}
+
+/* How many columns each half of the product has. */
 static int64_t gemmepi__half_columns(const gemmepi__problem *problem) {
     return problem->n / gemmepi__halves_in(problem);
 }
