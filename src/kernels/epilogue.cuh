@@ -44,6 +44,9 @@
 #ifndef GEMMEPI_LOADED
 #define GEMMEPI_LOADED 0 // SPREAD: what the kernel has brought to shared memory: bits 1 the aux of BACKWARD, 2 RESIDUAL
 #endif
+#ifndef GEMMEPI_STAGES_WORDS
+#define GEMMEPI_STAGES_WORDS 0 // STAGED: 1: each lane stores its own words, as stmatrix is of Hopper
+#endif
 #ifndef GEMMEPI_STAGED
 #define GEMMEPI_STAGED 0 // SPREAD: what the epilogue leaves in shared memory for the kernel to store: bits 1 D, 2 AUX
 #endif
@@ -162,13 +165,20 @@ template <class T> __device__ inline void store_at(T *to, int valid, const Acc (
 }
 
 // STAGED: eight rows and 32 columns of 16 bits to shared memory, by a warp. `to`: lane i's is the place of row i % 8,
-// columns i / 8 * 8 on. Values that do not exist go there too.
+// columns i / 8 * 8 on; with STAGES_WORDS the place of its own first pair, whose others are four units on (the unit's number
+// xor 1 to 3). Values that do not exist go there too.
 template <class T> __device__ inline void stage_run(u32 to, const Acc (&values)[RUN]) {
     static_assert(sizeof(T) == 2, "stmatrix takes 16 bits");
     Words<T> words = words_of(run_from_acc<T>(values));
+#if GEMMEPI_STAGES_WORDS
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        asm volatile("st.shared.b32 [%0], %1;" ::"r"(to ^ (u32)i << 4), "r"(words.at[i]) : "memory");
+#else
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words.at[0]),
                  "r"(words.at[1]), "r"(words.at[2]), "r"(words.at[3])
                  : "memory");
+#endif
 }
 
 // LOADED: likewise from there.

@@ -82,6 +82,15 @@ typedef struct gemmepi__fused_params {
     int a_items, b_items; /* 0: one matrix for all items of the batch */
 } gemmepi__fused_params;
 
+/* gemm_sm80.cu: product and epilogue. a and b lie as stored. */
+typedef struct gemmepi__mma_params {
+    gemmepi__epilogue_params epilogue; /* row_tiles: of the rows of one warp */
+    gemmepi__kernel_matrix a, b;
+    unsigned tile_rows; /* in an item */
+    unsigned band;      /* tiles one below the other before the next column is begun */
+    int k;
+} gemmepi__mma_params;
+
 /* The tensors of an element-wise operation, in the order of operations.cuh. */
 #define GEMMEPI__PARAMS_TENSORS 8
 #define GEMMEPI__PARAMS_AXES    8

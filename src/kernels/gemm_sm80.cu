@@ -1,0 +1,346 @@
+// Product and epilogue of 16-bit operands, from Ampere on: D = epilogue(alpha op(A) op(B) + beta C).
+//
+// A block has one tile. Its threads load 64 of k at a time with cp.async into a ring of stages in shared memory, lines of
+// 128 bytes whose eight units of 16 the i-th stands in place i ^ line % 8, so that neither they nor ldmatrix wait for a
+// bank. Warps multiply with mma.sync, sums in registers, the next fragments loaded while the last are multiplied, and run
+// the epilogue on those. Any ld and any alignment: what cp.async cannot take (an odd ld) comes through registers.
+//
+// Rows and columns beyond m, n and k are zeros; the epilogue stores only what exists.
+#define GEMMEPI_SPREAD 1
+#define GEMMEPI_STAGES_WORDS 1
+#include "epilogue.cuh"
+
+#ifndef GEMMEPI_TILE_M
+#define GEMMEPI_TILE_M   128
+#define GEMMEPI_TILE_N   128 // a multiple of 64
+#define GEMMEPI_WARPS_M  4
+#define GEMMEPI_WARPS_N  2
+#define GEMMEPI_STAGES   3
+#define GEMMEPI_BLOCKS   2  // of a multiprocessor
+#define GEMMEPI_A_ROWS   1  // A's elements along k lie side by side; else those along m
+#define GEMMEPI_B_ROWS   1  // likewise B's along k, else those along n
+#define GEMMEPI_A_UNIT   16 // bytes at whose multiples all lines of A begin: 16, 8, 4 or 2
+#define GEMMEPI_B_UNIT   16
+#define GEMMEPI_OPERANDS "bf16" // of A and B
+#endif
+
+constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = 64, STAGES = GEMMEPI_STAGES;
+constexpr int WARPS_M = GEMMEPI_WARPS_M, WARPS_N = GEMMEPI_WARPS_N, THREADS = 32 * WARPS_M * WARPS_N;
+constexpr int WARP_M = TILE_M / WARPS_M, WARP_N = TILE_N / WARPS_N; // GATED: WARP_N counts both halves' columns
+constexpr bool A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;
+constexpr int TILE_COLUMNS = TILE_N / HALVES_IN, WARP_COLUMNS = WARP_N / HALVES_IN; // of the result, of either half
+constexpr int ROW_BLOCKS = WARP_M / 16, PAIRS = WARP_N / 16; // of mma's 16 rows; of two of its 8 columns
+constexpr int LINE = 128, BOX = 64 * LINE, UNITS = LINE / 16;
+constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;
+constexpr int GROUP = 32, GROUPS = WARP_COLUMNS / GROUP, BOX_GROUPS = GROUPS % 2 ? 1 : 2, BOX_COLUMNS = BOX_GROUPS * GROUP;
+// Results of 16 bits go through shared memory, where the stages were, 16 rows and a box's columns at a time.
+constexpr bool STAGED = STAGES_D || STAGES_AUX;
+constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D + (STAGES_AUX ? HALVES_IN : 0);
+constexpr int STAGED_BYTES = 16 * LINE;
+static_assert(WARP_M % 16 == 0 && WARP_COLUMNS % GROUP == 0, "a warp has whole runs of both halves");
+static_assert(TILE_COLUMNS % 64 == 0 || B_ROWS || HALVES_IN == 1, "lines along n are of one half");
+static_assert(THREADS / 32 * STAGED_MATRICES * STAGED_BYTES <= STAGES * STAGE_BYTES, "results lie where the stages were");
+
+// >>instructions
+
+template <int Unit> __device__ inline void copy_unit(u32 to, const void *from, int bytes) {
+    if constexpr (Unit == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(to), "l"(from), "r"(bytes), "n"(Unit)
+                     : "memory");
+}
+__device__ inline void copies_commit() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int Left> __device__ inline void copies_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
+}
+template <bool Turned> __device__ inline void load_matrices(u32 from, u32 (&to)[4]) {
+    if constexpr (Turned)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(from)
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(from)
+                     : "memory");
+}
+// sums += A B: 16 rows, 8 columns, 16 of k.
+__device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." GEMMEPI_OPERANDS "." GEMMEPI_OPERANDS ".f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// >>loading
+
+// Of one operand: Lines rows of op(A) or columns of op(B), whose elements along k (Rows) or those lie side by side. Each
+// thread copies some units of 16 bytes of each stage. Halves: of B, which lie `apart` elements along Lines.
+template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
+    static constexpr int COUNT = Lines * UNITS / THREADS, STEP = THREADS / UNITS; // units of a thread, lines between two
+    static_assert(Lines * UNITS % THREADS == 0 && 64 % STEP == 0 && Lines / Halves % STEP == 0, "all threads copy as much");
+    const u16 *from; // of this thread's first unit
+    long long ld, apart;
+    int exist; // from this thread's first line or unit on, along m or n
+    u32 to;    // in a stage
+    u16 held[Unit == 2 ? COUNT * 8 : 1];
+
+    __device__ inline Loader(const gemmepi__kernel_matrix &x, long long item, long long first, long long extent) {
+        int line = (int)threadIdx.x / UNITS, unit = (int)threadIdx.x % UNITS;
+        ld = x.ld;
+        apart = extent;
+        from = (const u16 *)x.data + item * x.stride + (Rows ? (first + line) * ld + unit * 8 : line * ld + first + unit * 8);
+        long long left = extent - first - (Rows ? line : unit * 8);
+        exist = left < Lines ? (int)left : Lines;
+        to = line * LINE + ((unit ^ line % 8) << 4);
+    }
+
+    // How many elements of the i-th unit exist, and where; k_left: from the stage's first on
+    __device__ inline int locate(int i, int k_left, const u16 *&at) const {
+        int line = i * STEP, unit_k = (int)threadIdx.x % UNITS * 8, line_k = (int)threadIdx.x / UNITS;
+        if (Rows) {
+            int half = line / (Lines / Halves), within = line % (Lines / Halves);
+            at = from + (within + half * apart) * ld;
+            return within < exist ? k_left - unit_k : 0;
+        }
+        int box = line / 64 * 64, half = box / (Lines / Halves), within = box % (Lines / Halves);
+        at = from + line % 64 * ld + within + half * apart;
+        return line_k + line % 64 < k_left ? exist - within : 0;
+    }
+
+    __device__ inline void fetch(u32 stage, int k_left) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            const u16 *at;
+            int valid = locate(i, k_left, at);
+            if constexpr (Unit == 2) {
+#pragma unroll
+                for (int j = 0; j < 8; j++)
+                    held[i * 8 + j] = j < valid ? at[j] : (u16)0;
+            } else {
+                int bytes = valid <= 0 ? 0 : valid >= 8 ? 16 : valid * 2;
+#pragma unroll
+                for (int j = 0; j < 16; j += Unit) {
+                    int part = bytes - j < 0 ? 0 : bytes - j > Unit ? Unit : bytes - j;
+                    copy_unit<Unit>(stage + to + i * STEP * LINE + j, at + j / 2, part);
+                }
+            }
+        }
+        from += Rows ? TILE_K : TILE_K * ld;
+    }
+
+    // What came through registers.
+    __device__ inline void put(u32 stage) const {
+        if constexpr (Unit == 2)
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                u32 words[4];
+                memcpy(words, held + i * 8, sizeof words);
+                asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(stage + to + i * STEP * LINE), "r"(words[0]),
+                             "r"(words[1]), "r"(words[2]), "r"(words[3])
+                             : "memory");
+            }
+    }
+};
+
+// >>multiplying
+
+// Where a lane's address of four 8 x 8 matrices is: those of 16 along m or n, `outer` 8 of which it names, and 16 of k.
+template <bool Rows> __device__ inline u32 fragment_lane(int first, int outer, int k) {
+    int lane = threadIdx.x % 8;
+    return Rows ? (u32)((first + outer * 8 + lane) * LINE + ((k ^ lane) << 4))
+                : (u32)(first / 64 * BOX + (k * 8 + lane) * LINE + ((first % 64 / 8 ^ outer ^ lane) << 4));
+}
+// Of its i-th 16 along m or n, and the step-th 16 of k.
+template <bool Rows> __device__ inline u32 fragment_at(u32 lane, int i, int step) {
+    return Rows ? (lane ^ (u32)step << 5) + i * 16 * LINE : (lane ^ (u32)(i % 4) << 5) + i / 4 * BOX + step * 16 * LINE;
+}
+
+struct Fragments {
+    u32 a[ROW_BLOCKS][4], b[PAIRS][4];
+};
+
+__device__ inline void load_fragments(u32 a, u32 b, int step, Fragments &fragments) {
+    constexpr int of_half = PAIRS / HALVES_IN;
+#pragma unroll
+    for (int i = 0; i < ROW_BLOCKS; i++)
+        load_matrices<!A_ROWS>(fragment_at<A_ROWS>(a, i, step), fragments.a[i]);
+#pragma unroll
+    for (int i = 0; i < PAIRS; i++)
+        load_matrices<!B_ROWS>(fragment_at<B_ROWS>(b, i % of_half, step) + i / of_half * TILE_COLUMNS * LINE, fragments.b[i]);
+}
+
+__device__ inline void multiply_fragments(const Fragments &fragments, float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
+#pragma unroll
+    for (int i = 0; i < ROW_BLOCKS; i++)
+#pragma unroll
+        for (int j = 0; j < PAIRS * 2; j++)
+            multiply(sums[i][j], fragments.a[i], fragments.b[j / 2][j % 2 * 2], fragments.b[j / 2][j % 2 * 2 + 1]);
+}
+
+// >>the epilogue
+
+// A box of a staged matrix to memory, units of 16 bytes, all of whose columns exist or none.
+template <class T>
+__device__ inline void copy_out(const gemmepi__kernel_matrix &x, u32 from, long long item, int row, int rows_left,
+                                long long column, int columns_left) {
+    constexpr int units = BOX_COLUMNS / 8, at_once = 32 / units;
+    int unit = threadIdx.x % 32 % units;
+#pragma unroll
+    for (int i = 0; i < 16; i += at_once) {
+        int line = i + (int)threadIdx.x % 32 / units;
+        uint4 words;
+        asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+                     : "r"(from + line * LINE + ((unit ^ line % 8) << 4))
+                     : "memory");
+        if (line < rows_left && unit * 8 < columns_left)
+            *reinterpret_cast<uint4 *>((T *)x.data + offset(x, item, row + line, column + unit * 8)) = words;
+    }
+}
+
+// BGRAD: those of a warp's rows; always in the same order.
+__device__ inline void store_column_sums(const gemmepi__epilogue_params &p, long long line, long long column, int valid,
+                                         Acc (&sums)[HALVES_OUT][RUN]) {
+#pragma unroll
+    for (int i = 0; i < HALVES_OUT * RUN; i++) {
+#pragma unroll
+        for (int step = 4; step < 32; step *= 2)
+            sums[i / RUN][i % RUN] += __shfl_xor_sync(0xffffffffu, sums[i / RUN][i % RUN], step);
+        if (threadIdx.x % 32 < 4 && place(i % RUN) < valid)
+            ((float *)p.partials)[(line * HALVES_OUT + i / RUN) * p.n + column + place(i % RUN)] = sums[i / RUN][i % RUN];
+    }
+}
+
+// row, column: the warp's first; line: its line of partial sums
+__device__ inline void finish(const gemmepi__epilogue_params &p, long long item, int row, int column, long long line,
+                              u32 staged, const float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
+    int of_row = threadIdx.x % 32 / 4;
+    Epilogue_state state = begin_epilogue(p, item, 0, 0);
+#pragma unroll
+    for (int box = 0; box < GROUPS; box += BOX_GROUPS) {
+        Of_columns of[BOX_GROUPS];
+        Acc column_sums[BOX_GROUPS][HALVES_OUT][RUN] = {};
+        int box_column = column + box * GROUP, box_left = (int)p.n - box_column;
+        int first = box_column + lane_of_row() * 2, left = box_left - lane_of_row() * 2;
+#pragma unroll
+        for (int g = 0; g < BOX_GROUPS; g++)
+            of[g] = load_columns(p, item, first + g * GROUP, left - g * GROUP);
+#pragma unroll
+        for (int i = 0; i < ROW_BLOCKS; i++) {
+#pragma unroll
+            for (int g = 0; g < BOX_GROUPS; g++)
+#pragma unroll
+                for (int half = 0; half < 2; half++) {
+                    int at = row + i * 16 + half * 8 + of_row, exists = at < (int)p.m;
+                    int valid = exists ? left - g * GROUP : 0;
+                    u32 to = staged + (half * 8 + of_row) * LINE + ((g * 4 ^ of_row) << 4) + lane_of_row() * 4;
+                    Acc v[HALVES][RUN];
+                    Saved saved;
+#pragma unroll
+                    for (int j = 0; j < HALVES_IN * RUN; j++)
+                        v[j / RUN][j % RUN] =
+                            sums[i][j / RUN * WARP_COLUMNS / 8 + (box + g) * 4 + j % RUN / 2][half * 2 + j % 2];
+#pragma unroll
+                    for (int j = 0; j < STAGED_D; j++)
+                        state.staged_d[j] = to + j * STAGED_BYTES;
+#pragma unroll
+                    for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)
+                        state.staged_aux[j] = to + (STAGED_D + j) * STAGED_BYTES;
+                    load_saved(p, state, item, at, first + g * GROUP, valid, saved);
+                    epilogue(p, state, of[g], saved, item, at, first + g * GROUP, valid, v);
+                    store_result(p, state, item, at, first + g * GROUP, valid, v);
+                    if (HAS_BGRAD)
+#pragma unroll
+                        for (int j = 0; j < HALVES_OUT * RUN; j++) // beyond m v may be anything
+                            column_sums[g][j / RUN][j % RUN] += exists ? v[j / RUN][j % RUN] : Acc(0);
+                }
+            if (STAGED) {
+                int rows_left = (int)p.m - row - i * 16;
+                __syncwarp();
+#pragma unroll
+                for (int j = 0; j < STAGED_D; j++)
+                    copy_out<GEMMEPI_D_TYPE>(p.d, staged + j * STAGED_BYTES, item, row + i * 16, rows_left,
+                                             box_column + j * p.n, box_left);
+#pragma unroll
+                for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)
+                    copy_out<GEMMEPI_AUX_TYPE>(p.aux, staged + (STAGED_D + j) * STAGED_BYTES, item, row + i * 16, rows_left,
+                                               box_column + j * p.n, box_left);
+                __syncwarp();
+            }
+        }
+        if (HAS_BGRAD && row < (int)p.m)
+#pragma unroll
+            for (int g = 0; g < BOX_GROUPS; g++)
+                store_column_sums(p, line, first + g * GROUP, left - g * GROUP, column_sums[g]);
+    }
+    end_epilogue(p, state);
+}
+
+// >>the kernel
+
+// Blocks: tiles of all items; columns of tiles within bands of rows, so that what is under way at a time reads few rows of A
+// and few columns of B.
+extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
+    gemmepi_mma(GEMMEPI_PARAMS gemmepi__mma_params params) {
+    extern __shared__ __align__(128) u8 memory[];
+    const gemmepi__epilogue_params &p = params.epilogue;
+    u32 shared = (u32)__cvta_generic_to_shared(memory);
+    u32 of_item = params.tile_rows * p.column_tiles, item = blockIdx.x / of_item, rest = blockIdx.x - item * of_item;
+    u32 of_band = params.band * p.column_tiles, band = rest / of_band, above = band * params.band;
+    u32 height = params.tile_rows - above < params.band ? params.tile_rows - above : params.band;
+    u32 within = rest - band * of_band, tile_n = within / height, tile_m = above + within - tile_n * height;
+
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warp_m = warp % WARPS_M, warp_n = warp / WARPS_M;
+    Loader<A_ROWS, TILE_M, GEMMEPI_A_UNIT, 1> a(params.a, item, (long long)tile_m * TILE_M, p.m);
+    Loader<B_ROWS, TILE_N, GEMMEPI_B_UNIT, HALVES_IN> b(params.b, item, (long long)tile_n * TILE_COLUMNS, p.n);
+    u32 a_lane = shared + fragment_lane<A_ROWS>(warp_m * WARP_M, lane / 8 % 2, lane / 16);
+    u32 b_lane = shared + A_BYTES + fragment_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane / 16, lane / 8 % 2);
+    int steps = (params.k + TILE_K - 1) / TILE_K, k_left = params.k; // beyond the last no byte is read
+#pragma unroll
+    for (int i = 0; i < STAGES - 1; i++) {
+        u32 stage = shared + i * STAGE_BYTES;
+        a.fetch(stage, k_left);
+        a.put(stage);
+        b.fetch(stage + A_BYTES, k_left);
+        b.put(stage + A_BYTES);
+        copies_commit();
+        k_left -= TILE_K;
+    }
+    float sums[ROW_BLOCKS][PAIRS * 2][4] = {};
+    Fragments fragments[2];
+    u32 read = 0, written = (STAGES - 1) * STAGE_BYTES; // stages
+    copies_wait<STAGES - 2>();
+    __syncthreads();
+    load_fragments(a_lane, b_lane, 0, fragments[0]);
+    for (int block = 0; block < steps; block++) {
+#pragma unroll
+        for (int step = 0; step < TILE_K / 16; step++) {
+            if (step == TILE_K / 16 - 1) { // the next stage; behind the last one is what nobody uses
+                a.put(shared + written);
+                b.put(shared + written + A_BYTES);
+                written = written + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : written + STAGE_BYTES;
+                read = read + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : read + STAGE_BYTES;
+                copies_wait<STAGES - 2>();
+                __syncthreads();
+            }
+            load_fragments(a_lane + read, b_lane + read, (step + 1) % (TILE_K / 16), fragments[(step + 1) % 2]);
+            if (step == 0) { // into the stage whose last fragments all warps have
+                a.fetch(shared + written, k_left);
+                b.fetch(shared + written + A_BYTES, k_left);
+                copies_commit();
+                k_left -= TILE_K;
+            }
+            multiply_fragments(fragments[step % 2], sums);
+        }
+    }
+    copies_wait<0>();
+    __syncthreads();
+    long long line = ((long long)item * p.row_tiles) + tile_m * WARPS_M + warp_m;
+    finish(p, item, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,
+           shared + warp * (STAGED_MATRICES * STAGED_BYTES), sums);
+}
