@@ -8707,15 +8707,17 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "// >>loading\n"
     "\n"
     "// Of one operand: Lines rows of op(A) or columns of op(B), whose elements along k (Rows) or those lie side by side. Each\n"
-    "// thread copies some units of 16 bytes of each stage. Halves: of B, which lie `apart` elements along Lines.\n"
+    "// thread copies some units of 16 bytes of each stage, a quarter of them at a time. Halves: of B, which lie `apart` elements\n"
+    "// along Lines.\n"
     "template <bool Rows, int Lines, int Unit, int Halves> struct Loader {\n"
     "    static constexpr int COUNT = Lines * UNITS / THREADS, STEP = THREADS / UNITS; // units of a thread, lines between two\n"
-    "    static_assert(Lines * UNITS % THREADS == 0 && 64 % STEP == 0 && Lines / Halves % STEP == 0, \"all threads copy as much\");\n"
+    "    static constexpr int PART = COUNT / 4;\n"
+    "    static_assert(COUNT % 4 == 0 && 64 % STEP == 0 && Lines / Halves % STEP == 0, \"all threads copy as much\");\n"
     "    const u16 *from; // of this thread's first unit\n"
     "    long long ld, apart;\n"
     "    int exist; // from this thread's first line or unit on, along m or n\n"
     "    u32 to;    // in a stage\n"
-    "    u16 held[Unit == 2 ? COUNT * 8 : 1];\n"
+    "    u16 held[Unit == 2 ? PART * 8 : 1]; // what comes through registers\n"
     "\n"
     "    __device__ inline Loader(const gemmepi__kernel_matrix &x, long long item, long long first, long long extent) {\n"
     "        int line = (int)threadIdx.x / UNITS, unit = (int)threadIdx.x % UNITS;\n"
@@ -8740,38 +8742,42 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "        return line_k + line % 64 < k_left ? exist - within : 0;\n"
     "    }\n"
     "\n"
-    "    __device__ inline void fetch(u32 stage, int k_left) {\n"
+    "    __device__ inline void fetch(u32 stage, int part, int k_left) {\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < COUNT; i++) {\n"
+    "        for (int p = 0; p < PART; p++) {\n"
     "            const u16 *at;\n"
-    "            int valid = locate(i, k_left, at);\n"
+    "            int i = part * PART + p, valid = locate(i, k_left, at);\n"
     "            if constexpr (Unit == 2) {\n"
     "#pragma unroll\n"
     "                for (int j = 0; j < 8; j++)\n"
-    "                    held[i * 8 + j] = j < valid ? at[j] : (u16)0;\n"
+    "                    held[p * 8 + j] = j < valid ? at[j] : (u16)0;\n"
     "            } else {\n"
     "                int bytes = valid <= 0 ? 0 : valid >= 8 ? 16 : valid * 2;\n"
     "#pragma unroll\n"
     "                for (int j = 0; j < 16; j += Unit) {\n"
     "                    int part = bytes - j < 0 ? 0 : bytes - j > Unit ? Unit : bytes - j;\n"
-    "                    copy_unit<Unit>(stage + to + i * STEP * LINE + j, at + j / 2, part);\n"
+    "                    copy_unit<Unit>(stage + to + i * STEP * LINE + j, at + j / 2, part);\n",
     "                }\n"
     "            }\n"
     "        }\n"
-    "        from += Rows ? TILE_K : TILE_K * ld;\n"
     "    }\n"
-    "\n",
-    "    // What came through registers.\n"
-    "    __device__ inline void put(u32 stage) const {\n"
+    "\n"
+    "    // What came through registers goes where it was fetched for.\n"
+    "    __device__ inline void put(u32 stage, int part) const {\n"
     "        if constexpr (Unit == 2)\n"
     "#pragma unroll\n"
-    "            for (int i = 0; i < COUNT; i++) {\n"
-    "                u32 words[4];\n"
-    "                memcpy(words, held + i * 8, sizeof words);\n"
-    "                asm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(stage + to + i * STEP * LINE), \"r\"(words[0]),\n"
-    "                             \"r\"(words[1]), \"r\"(words[2]), \"r\"(words[3])\n"
+    "            for (int p = 0; p < PART; p++) {\n"
+    "                u32 words[4], place = stage + to + (part * PART + p) * STEP * LINE;\n"
+    "                memcpy(words, held + p * 8, sizeof words);\n"
+    "                asm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(place), \"r\"(words[0]), \"r\"(words[1]),\n"
+    "                             \"r\"(words[2]), \"r\"(words[3])\n"
     "                             : \"memory\");\n"
     "            }\n"
+    "    }\n"
+    "\n"
+    "    __device__ inline void next() {\n"
+    "        from += Rows ? TILE_K : TILE_K * ld;\n"
+    "        asm volatile(\"\" : \"+r\"(exist), \"+l\"(ld)); // so that what follows from them does not stay in registers\n"
     "    }\n"
     "};\n"
     "\n"
@@ -8834,12 +8840,12 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "// BGRAD: those of a warp's rows; always in the same order.\n"
     "__device__ inline void store_column_sums(const gemmepi__epilogue_params &p, long long line, long long column, int valid,\n"
     "                                         Acc (&sums)[HALVES_OUT][RUN]) {\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "    for (int i = 0; i < HALVES_OUT * RUN; i++) {\n"
     "#pragma unroll\n"
     "        for (int step = 4; step < 32; step *= 2)\n"
     "            sums[i / RUN][i % RUN] += __shfl_xor_sync(0xffffffffu, sums[i / RUN][i % RUN], step);\n"
-    "        if (threadIdx.x % 32 < 4 && place(i % RUN) < valid)\n",
+    "        if (threadIdx.x % 32 < 4 && place(i % RUN) < valid)\n"
     "            ((float *)p.partials)[(line * HALVES_OUT + i / RUN) * p.n + column + place(i % RUN)] = sums[i / RUN][i % RUN];\n"
     "    }\n"
     "}\n"
@@ -8905,7 +8911,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "#pragma unroll\n"
     "            for (int g = 0; g < BOX_GROUPS; g++)\n"
     "                store_column_sums(p, line, first + g * GROUP, left - g * GROUP, column_sums[g]);\n"
-    "    }\n"
+    "    }\n",
     "    end_epilogue(p, state);\n"
     "}\n"
     "\n"
@@ -8913,7 +8919,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "\n"
     "// Blocks: tiles of all items; columns of tiles within bands of rows, so that what is under way at a time reads few rows of A\n"
     "// and few columns of B.\n"
-    "extern \"C\" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)\n",
+    "extern \"C\" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)\n"
     "    gemmepi_mma(GEMMEPI_PARAMS gemmepi__mma_params params) {\n"
     "    extern __shared__ __align__(128) u8 memory[];\n"
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
@@ -8932,11 +8938,16 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "#pragma unroll\n"
     "    for (int i = 0; i < STAGES - 1; i++) {\n"
     "        u32 stage = shared + i * STAGE_BYTES;\n"
-    "        a.fetch(stage, k_left);\n"
-    "        a.put(stage);\n"
-    "        b.fetch(stage + A_BYTES, k_left);\n"
-    "        b.put(stage + A_BYTES);\n"
+    "#pragma unroll\n"
+    "        for (int part = 0; part < 4; part++) {\n"
+    "            a.fetch(stage, part, k_left);\n"
+    "            b.fetch(stage + A_BYTES, part, k_left);\n"
+    "            a.put(stage, part);\n"
+    "            b.put(stage + A_BYTES, part);\n"
+    "        }\n"
     "        copies_commit();\n"
+    "        a.next();\n"
+    "        b.next();\n"
     "        k_left -= TILE_K;\n"
     "    }\n"
     "    float sums[ROW_BLOCKS][PAIRS * 2][4] = {};\n"
@@ -8948,28 +8959,34 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    for (int block = 0; block < steps; block++) {\n"
     "#pragma unroll\n"
     "        for (int step = 0; step < TILE_K / 16; step++) {\n"
-    "            if (step == TILE_K / 16 - 1) { // the next stage; behind the last one is what nobody uses\n"
-    "                a.put(shared + written);\n"
-    "                b.put(shared + written + A_BYTES);\n"
+    "            bool last = step == TILE_K / 16 - 1;\n"
+    "            // into the stage whose last fragments all warps have\n"
+    "            a.fetch(shared + written, step, k_left);\n"
+    "            b.fetch(shared + written + A_BYTES, step, k_left);\n"
+    "            if (last) { // the next stage; behind the last one is what nobody uses\n"
+    "                a.put(shared + written, step);\n"
+    "                b.put(shared + written + A_BYTES, step);\n"
+    "                copies_commit();\n"
     "                written = written + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : written + STAGE_BYTES;\n"
     "                read = read + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : read + STAGE_BYTES;\n"
     "                copies_wait<STAGES - 2>();\n"
     "                __syncthreads();\n"
     "            }\n"
     "            load_fragments(a_lane + read, b_lane + read, (step + 1) % (TILE_K / 16), fragments[(step + 1) % 2]);\n"
-    "            if (step == 0) { // into the stage whose last fragments all warps have\n"
-    "                a.fetch(shared + written, k_left);\n"
-    "                b.fetch(shared + written + A_BYTES, k_left);\n"
-    "                copies_commit();\n"
-    "                k_left -= TILE_K;\n"
-    "            }\n"
     "            multiply_fragments(fragments[step % 2], sums);\n"
+    "            if (!last) {\n"
+    "                a.put(shared + written, step);\n"
+    "                b.put(shared + written + A_BYTES, step);\n"
+    "            }\n"
     "        }\n"
+    "        a.next();\n"
+    "        b.next();\n"
+    "        k_left -= TILE_K;\n"
     "    }\n"
     "    copies_wait<0>();\n"
     "    __syncthreads();\n"
     "    long long line = ((long long)item * p.row_tiles) + tile_m * WARPS_M + warp_m;\n"
-    "    finish(p, item, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,\n"
+    "    finish(p, item, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,\n",
     "           shared + warp * (STAGED_MATRICES * STAGED_BYTES), sums);\n"
     "}\n",
     NULL};
@@ -16037,8 +16054,8 @@ static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__vi
            (problem->batch <= 1 || (view->batch_stride % 8 == 0 && view->batch_stride <= most));
 }
 
-/* The rule that keeps a problem from this route, or NULL. */
-static const char *gemmepi__fused_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+/* The rule that keeps a problem from this kernel, or NULL. */
+static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
     if (context->arch != 90)
         return "its kernel is for compute capability 9.0";
@@ -16456,20 +16473,12 @@ static size_t gemmepi__fused_workspace(const gemmepi__fused *fused) {
 
 static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemmepi__problem *problem,
                                            int applied, gemmepi__fused *fused) {
-    const char *rule = gemmepi__fused_rule(context, problem);
     double microseconds;
-    if (rule)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
     return gemmepi__fused_build_as(
         context, problem, gemmepi__choose_shape(context, problem, applied, &microseconds), applied, fused);
 }
 
 /* >>running */
-
-/* Whether the kernel can do this run. */
-static int gemmepi__fused_suits(const gemmepi__fused *fused, const gemmepi__arguments *arguments) {
-    return !fused->applied || (arguments->alpha == 1 && !arguments->uses_c && !arguments->device_alpha);
-}
 
 static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map *map, void *pointer) {
     return driver->tensor_map_replace_address((gemmepi__cu_tensor_map *)(void *)map, pointer);
@@ -16512,6 +16521,257 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
 #ifndef GEMMEPI_GEMM_ESTIMATE_H
 #define GEMMEPI_GEMM_ESTIMATE_H
 
+/* The route fused where TMA or Hopper's instructions are not to be had: gemm_sm80.cu, from Ampere on. */
+#ifndef GEMMEPI_GEMM_MMA_H
+#define GEMMEPI_GEMM_MMA_H
+
+/* A way to cut the product up: its kernel is compiled for it. */
+typedef struct gemmepi__mma_shape {
+    short tile_m, tile_n, warps_m, warps_n, stages;
+    short blocks; /* for so many of a multiprocessor registers are shared out */
+} gemmepi__mma_shape;
+
+static const gemmepi__mma_shape gemmepi__mma_shapes[] = {
+    {64, 128, 2, 2, 3, 2}, /* first the one for everything */
+    {128, 128, 2, 2, 3, 2},
+    {128, 256, 2, 4, 3, 1},
+    {64, 64, 2, 2, 4, 3},
+};
+
+typedef struct gemmepi__mma {
+    gemmepi__mma_shape shape;
+    int staged;  /* what leaves by way of shared memory: bits 1 D, 2 AUX */
+    int applied; /* alpha is 1 and there is no C: compiled in */
+    gemmepi__launch launch;
+    gemmepi__mma_params params; /* all but pointers and scalars */
+    size_t partial_bytes;       /* BGRAD: of the kernel's sums of a warp's rows */
+    gemmepi__sums sums;
+} gemmepi__mma;
+
+/* >>what may go there */
+
+/* The rule that keeps a problem from the route, or NULL. What gemm_sm90.cu takes this kernel takes, too. */
+static const char *gemmepi__fused_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    if (context->arch < 80)
+        return "its kernels are for compute capability 8.0 and later";
+    if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16))
+        return "a and b are not both BF16 or both F16";
+    if (problem->k == 0)
+        return "k is 0";
+    if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
+        return "m, n or k is more than 2^30";
+    return NULL;
+}
+
+/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or 2. */
+static int gemmepi__copy_unit(const gemmepi__problem *problem, int operand) {
+    const gemmepi__view *view = &problem->views[operand];
+    int64_t of = view->alignment;
+    int unit = 16;
+    if (view->lines > 1)
+        of |= view->ld * 2;
+    if (problem->batch > 1)
+        of |= view->batch_stride * 2;
+    if (operand == GEMMEPI__B && gemmepi__halves_in(problem) > 1 && !view->transposed)
+        of |= gemmepi__half_columns(problem) * 2;
+    while (of % unit)
+        unit /= 2;
+    return unit;
+}
+
+/* Bytes of shared memory that a block may have. Source: CUDA C++ Programming Guide, compute capabilities. */
+static unsigned gemmepi__most_shared(int arch) {
+    return arch == 80 || arch == 87 ? 163u << 10 : arch < 90 || arch >= 120 ? 99u << 10 : 227u << 10;
+}
+
+static unsigned gemmepi__mma_shared(const gemmepi__mma_shape *shape) {
+    return (unsigned)((shape->tile_m + shape->tile_n) * 2 * GEMMEPI__FUSED_K * shape->stages);
+}
+
+static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
+                                    int arch) {
+    int halves = gemmepi__halves_in(problem), unit = gemmepi__copy_unit(problem, GEMMEPI__A);
+    if (unit > gemmepi__copy_unit(problem, GEMMEPI__B))
+        unit = gemmepi__copy_unit(problem, GEMMEPI__B);
+    if (shape->tile_n / halves / shape->warps_n % 32)
+        return 0; /* a warp's runs are of 32 columns, of both halves */
+    if (halves > 1 && !problem->views[GEMMEPI__B].transposed && shape->tile_n / halves % 64)
+        return 0; /* lines of 64 along n are of one half */
+    if (shape != gemmepi__mma_shapes && unit < (shape->tile_m > 64 ? 16 : 4))
+        return 0; /* no registers are left to copy less at a time */
+    return gemmepi__mma_shared(shape) <= gemmepi__most_shared(arch);
+}
+
+/* >>how long it takes */
+
+static int64_t gemmepi__mma_tiles(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
+                                  int64_t *rows, int64_t *columns) {
+    *rows = gemmepi__divide_up(problem->m, shape->tile_m);
+    *columns =
+        gemmepi__divide_up(gemmepi__half_columns(problem), shape->tile_n / gemmepi__halves_in(problem));
+    return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
+}
+
+/* Pairs that a multiprocessor multiplies in a cycle with mma.sync and sums in F32. Sources: NVIDIA's architecture papers of
+   A100 (312 TFLOP/s), Ada and Blackwell; Hopper's share of wgmma's 2048 is not documented. */
+static double gemmepi__mma_rate(int arch) {
+    return arch == 80 || arch == 87 || (arch >= 90 && arch < 120) ? 1024 : 256;
+}
+
+/* Microseconds with a shape, roughly, at 1.7 GHz; not measured yet on any chip. */
+static double gemmepi__mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+                                        const gemmepi__mma_shape *shape) {
+    int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns);
+    int blocks = (int)(gemmepi__most_shared(context->arch) / gemmepi__mma_shared(shape));
+    double area = (double)shape->tile_m * shape->tile_n;
+    double steps = (double)gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K);
+    double sums = steps * area * GEMMEPI__FUSED_K / (0.85 * gemmepi__mma_rate(context->arch)) + 1000;
+    double finish = area / 128 * gemmepi__epilogue_cycles(problem);
+    double waves;
+    blocks = blocks < shape->blocks ? blocks : shape->blocks;
+    waves = (double)gemmepi__divide_up(tiles, (int64_t)blocks * context->multiprocessors);
+    return (4000 + waves * (blocks * sums + finish)) / 1700;
+}
+
+static const gemmepi__mma_shape *gemmepi__choose_mma(const gemmepi_context *context,
+                                                     const gemmepi__problem *problem, double *microseconds) {
+    const gemmepi__mma_shape *best = NULL;
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__mma_shapes); i++) {
+        const gemmepi__mma_shape *shape = &gemmepi__mma_shapes[i];
+        double time;
+        if (i && !gemmepi__mma_shape_takes(problem, shape, context->arch))
+            continue;
+        time = gemmepi__mma_microseconds(context, problem, shape);
+        if (!best || time < *microseconds) {
+            best = shape;
+            *microseconds = time;
+        }
+    }
+    return best;
+}
+
+/* >>building */
+
+static void gemmepi__append_mma_defines(gemmepi__text *text, const gemmepi__problem *problem,
+                                        const gemmepi__mma *mma) {
+    const gemmepi__mma_shape *shape = &mma->shape;
+    gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
+    gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
+                    shape->tile_n);
+    gemmepi__append(text, "#define GEMMEPI_WARPS_M %d\n#define GEMMEPI_WARPS_N %d\n", shape->warps_m,
+                    shape->warps_n);
+    gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages,
+                    shape->blocks);
+    gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_APPLIED %d\n", mma->staged,
+                    mma->applied);
+    gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
+                    !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
+    gemmepi__append(text, "#define GEMMEPI_A_UNIT %d\n#define GEMMEPI_B_UNIT %d\n",
+                    gemmepi__copy_unit(problem, GEMMEPI__A), gemmepi__copy_unit(problem, GEMMEPI__B));
+    gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
+    gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n",
+                    problem->views[GEMMEPI__A].dtype == GEMMEPI_F16 ? "f16" : "bf16");
+}
+
+static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const gemmepi__problem *problem,
+                                              gemmepi__mma *mma) {
+    char prologue[1536];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi_status status;
+    int result;
+    gemmepi__append_mma_defines(&text, problem, mma);
+    status = gemmepi__get_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch.function);
+    if (status)
+        return status;
+    result = context->driver.func_set_attribute(mma->launch.function,
+                                                GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                (int)mma->launch.shared);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "giving gemmepi_mma its shared memory")
+                  : GEMMEPI_OK;
+}
+
+/* The shape, and what follows from it. */
+static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__mma_shape *shape, int applied,
+                                gemmepi__mma *mma) {
+    mma->shape = *shape;
+    mma->applied = applied;
+    mma->staged = gemmepi__fused_staged(problem);
+}
+
+static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const gemmepi__problem *problem,
+                                           gemmepi__mma *mma) {
+    const gemmepi__mma_shape *shape = &mma->shape;
+    gemmepi__mma_params *params = &mma->params;
+    int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns), square = 1, bands;
+    int64_t area = (int64_t)context->multiprocessors * shape->blocks * shape->tile_m * shape->tile_n;
+    int warp_rows = shape->tile_m / shape->warps_m;
+    if (tiles <= 0 || tiles > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    while ((square + 1) * shape->tile_m * (square + 1) * shape->tile_m <= area)
+        square++; /* what is under way at a time is about square */
+    bands = (rows + square / 2) / square;
+    params->tile_rows = (unsigned)rows;
+    params->band = (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
+    params->k = (int)problem->k;
+    params->a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
+    params->b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
+    params->epilogue.column_tiles = (unsigned)columns;
+    params->epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, warp_rows);
+    mma->launch.blocks = (unsigned)tiles;
+    mma->launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
+    mma->launch.threads_y = 1;
+    mma->launch.shared = gemmepi__mma_shared(shape);
+    if (gemmepi__has(problem, GEMMEPI_BGRAD))
+        mma->partial_bytes = (size_t)(problem->batch * params->epilogue.row_tiles *
+                                      problem->views[GEMMEPI__BIAS_GRAD].length) *
+                             sizeof(float);
+    return GEMMEPI_OK;
+}
+
+/* applied: for runs whose alpha is 1 and which have no C. */
+static gemmepi_status gemmepi__mma_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                         int applied, gemmepi__mma *mma) {
+    gemmepi_status status;
+    double microseconds;
+    memset(mma, 0, sizeof *mma);
+    gemmepi__cut_up_mma(problem, gemmepi__choose_mma(context, problem, &microseconds), applied, mma);
+    gemmepi__fill_epilogue(problem, &mma->params.epilogue);
+    status = gemmepi__lay_out_mma(context, problem, mma);
+    if (!status)
+        status = gemmepi__get_mma_kernel(context, problem, mma);
+    if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
+        status = gemmepi__build_sums(context, problem, mma->params.epilogue.row_tiles, &mma->sums);
+    return status;
+}
+
+static size_t gemmepi__mma_workspace(const gemmepi__mma *mma) {
+    return gemmepi__round_up(mma->partial_bytes, 256) + mma->sums.partial_bytes;
+}
+
+/* >>running */
+
+/* The primary context is current. */
+static gemmepi_status gemmepi__mma_run(const gemmepi_context *context, const gemmepi__problem *problem,
+                                       const gemmepi__mma *mma, const gemmepi__arguments *arguments,
+                                       char *workspace, gemmepi_stream stream) {
+    gemmepi__mma_params params = mma->params;
+    gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+    if (status)
+        return status;
+    gemmepi__point_epilogue(arguments, mma->applied, workspace, &params.epilogue);
+    params.a.data = arguments->pointers[GEMMEPI__A];
+    params.b.data = arguments->pointers[GEMMEPI__B];
+    status = gemmepi__launch_kernel(context, &mma->launch, &params, "launching gemmepi_mma", stream);
+    if (status)
+        return status;
+    return gemmepi__run_sums(context, &mma->sums, arguments, workspace,
+                             gemmepi__past(workspace, mma->partial_bytes), stream);
+}
+
+#endif
+
 /* Microseconds; 0 where the route does not run the problem, or nothing is known of the device. */
 typedef struct gemmepi__estimates {
     double fused, lt, split;
@@ -16525,6 +16785,10 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
     double microseconds = 0;
     int64_t rows, columns, tiles;
     bare.epilogue = GEMMEPI_NONE;
+    if (gemmepi__tma_rule(context, problem)) {
+        gemmepi__choose_mma(context, &bare, &microseconds);
+        return microseconds;
+    }
     shape = gemmepi__choose_shape(context, &bare, 1, &microseconds);
     tiles = gemmepi__fused_tiles(&bare, shape, &rows, &columns);
     return tiles > 0 && tiles <= context->multiprocessors / 2 / (shape->cluster_m * shape->cluster_n)
@@ -16566,8 +16830,12 @@ static void gemmepi__estimate_routes(const gemmepi_context *context, const gemme
     if (gemmepi__fused_rule(context, problem))
         return;
     bare = gemmepi__bare_microseconds(context, problem);
-    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED))
-        gemmepi__choose_shape(context, problem, applied, &estimates->fused);
+    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED)) {
+        if (gemmepi__tma_rule(context, problem))
+            gemmepi__choose_mma(context, problem, &estimates->fused);
+        else
+            gemmepi__choose_shape(context, problem, applied, &estimates->fused);
+    }
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_LT) && !gemmepi__lt_rule(problem))
         estimates->lt = bare + elements * gemmepi__lt_epilogue_picoseconds(problem) * 1e-6;
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_SPLIT))
@@ -16599,7 +16867,9 @@ struct gemmepi_plan {
     gemmepi__lt_product lt;                  /* of the route lt */
     gemmepi__split split;                    /* of the route split */
     gemmepi__plain plain;                    /* of the route plain */
-    gemmepi__fused fused;                    /* of the route fused */
+    gemmepi__fused fused;                    /* of the route fused, on Hopper */
+    gemmepi__mma mma;                        /* of the route fused, elsewhere */
+    int is_mma;                              /* which of the two */
     char fused_reason[GEMMEPI__REASON_SIZE]; /* why not fused */
     char lt_reason[GEMMEPI__REASON_SIZE];    /* why not lt */
     char split_reason[GEMMEPI__REASON_SIZE]; /* why not split */
@@ -16661,11 +16931,20 @@ static gemmepi_status gemmepi__try_split(gemmepi_plan *plan, int bare) {
 
 /* applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__try_fused(gemmepi_plan *plan, int applied) {
+    const char *rule = gemmepi__fused_rule(plan->context, &plan->problem);
     gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_FUSED);
-    if (!status) {
+    if (!status && rule)
+        status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
+    if (status)
+        return gemmepi__keep_reason(status, plan->fused_reason);
+    plan->route = GEMMEPI_ROUTE_FUSED;
+    plan->is_mma = gemmepi__tma_rule(plan->context, &plan->problem) != NULL;
+    if (plan->is_mma) {
+        status = gemmepi__mma_build(plan->context, &plan->problem, applied, &plan->mma);
+        plan->workspace_size = gemmepi__mma_workspace(&plan->mma);
+    } else {
         status = gemmepi__fused_build(plan->context, &plan->problem, applied, &plan->fused);
         plan->workspace_size = gemmepi__fused_workspace(&plan->fused);
-        plan->route = GEMMEPI_ROUTE_FUSED;
     }
     return gemmepi__keep_reason(status, plan->fused_reason);
 }
@@ -16824,6 +17103,16 @@ GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
 
 /* >>running */
 
+/* Whether the kernel of the route fused can do this run. */
+static int gemmepi__is_applied(const gemmepi_plan *plan) {
+    return plan->is_mma ? plan->mma.applied : plan->fused.applied;
+}
+
+static int gemmepi__suits_fused(const gemmepi_plan *plan, const gemmepi__arguments *arguments) {
+    return !gemmepi__is_applied(plan) ||
+           (arguments->alpha == 1 && !arguments->uses_c && !arguments->device_alpha);
+}
+
 static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemmepi__arguments *arguments,
                                             void *workspace, gemmepi_stream stream) {
     void *const *pointers = arguments->pointers;
@@ -16834,6 +17123,9 @@ static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemm
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         return gemmepi__plain_run(plan->context, &plan->problem, &plan->plain, arguments, (char *)workspace,
                                   stream);
+    if (plan->route == GEMMEPI_ROUTE_FUSED && plan->is_mma)
+        return gemmepi__mma_run(plan->context, &plan->problem, &plan->mma, arguments, (char *)workspace,
+                                stream);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
         return gemmepi__fused_run(plan->context, &plan->problem, &plan->fused, arguments, (char *)workspace,
                                   stream);
@@ -16931,7 +17223,7 @@ static gemmepi_status gemmepi__launch_replacement(const gemmepi_plan *plan, cons
 static const char *gemmepi__not_for_run(const gemmepi_plan *plan, const gemmepi__arguments *arguments) {
     gemmepi__lt_call call;
     if (plan->route == GEMMEPI_ROUTE_FUSED)
-        return gemmepi__fused_suits(&plan->fused, arguments) ? NULL : GEMMEPI__IS_APPLIED;
+        return gemmepi__suits_fused(plan, arguments) ? NULL : GEMMEPI__IS_APPLIED;
     if (plan->route != GEMMEPI_ROUTE_LT && (plan->route != GEMMEPI_ROUTE_SPLIT || plan->split.bare))
         return NULL;
     call.alpha = arguments->alpha;
@@ -16958,7 +17250,7 @@ static gemmepi_status gemmepi__scaled_plan(const gemmepi_plan *plan, const char 
 /* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
 static gemmepi_status gemmepi__build_for_scalars(const gemmepi_plan *plan) {
     const gemmepi_plan *scaled;
-    if (plan->route != GEMMEPI_ROUTE_FUSED || !plan->fused.applied)
+    if (plan->route != GEMMEPI_ROUTE_FUSED || !gemmepi__is_applied(plan))
         return GEMMEPI_OK;
     return gemmepi__scaled_plan(plan, GEMMEPI__IS_APPLIED, &scaled);
 }
@@ -17114,9 +17406,9 @@ static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_deta
         snprintf(details->kernel, sizeof details->kernel, "gemmepi_plain");
         details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;
     } else if (plan->route == GEMMEPI_ROUTE_FUSED) {
-        snprintf(details->kernel, sizeof details->kernel, "gemmepi_fused");
-        details->tile_m = plan->fused.shape.tile_m;
-        details->tile_n = plan->fused.shape.tile_n;
+        snprintf(details->kernel, sizeof details->kernel, plan->is_mma ? "gemmepi_mma" : "gemmepi_fused");
+        details->tile_m = plan->is_mma ? plan->mma.shape.tile_m : plan->fused.shape.tile_m;
+        details->tile_n = plan->is_mma ? plan->mma.shape.tile_n : plan->fused.shape.tile_n;
     } else if (plan->route == GEMMEPI_ROUTE_HOST)
         snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_product");
 #ifndef GEMMEPI_NO_HOST
@@ -17126,9 +17418,11 @@ static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_deta
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
+    const gemmepi__sums *sums;
     if (!plan || !details)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
     plan = gemmepi__current_plan(plan);
+    sums = plan->is_mma ? &plan->mma.sums : &plan->fused.sums;
     memset(details, 0, sizeof *details);
     details->route = plan->route;
     details->route_name = gemmepi__route_names[plan->route];
@@ -17144,9 +17438,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         details->launches = gemmepi__plain_launches(&plan->plain, &plan->problem);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
-        details->launches = 1 + gemmepi__amax_count(&plan->problem) +
-                            (plan->fused.sums.first.function != NULL) +
-                            (plan->fused.sums.second.function != NULL);
+        details->launches = 1 + gemmepi__amax_count(&plan->problem) + (sums->first.function != NULL) +
+                            (sums->second.function != NULL);
     details->workspace_size = plan->workspace_size;
     details->compute = (gemmepi_compute)plan->problem.compute;
     details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
@@ -17252,6 +17545,18 @@ static const char *gemmepi__why_not_plain(const gemmepi_plan *plan) {
     return gemmepi__why_not(plan, GEMMEPI_ROUTE_PLAIN, "", NULL, otherwise);
 }
 
+static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) {
+    const gemmepi__mma *mma = &plan->mma;
+    const gemmepi__mma_shape *shape = &mma->shape;
+    gemmepi__append(
+        text, "  gemmepi_mma: product and epilogue, %u blocks of %u threads, tiles of %d x %d, %d stages\n",
+        mma->launch.blocks, mma->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
+    gemmepi__append(text, "  not gemmepi_fused: %s\n", gemmepi__tma_rule(plan->context, &plan->problem));
+    if (mma->applied)
+        gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
+    gemmepi__explain_sums(text, &mma->sums);
+}
+
 static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan) {
     const gemmepi__fused *fused = &plan->fused;
     const gemmepi__fused_shape *shape = &fused->shape;
@@ -17307,7 +17612,10 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
         gemmepi__append(text, "  %s\n", details.kernel);
         break;
     case GEMMEPI_ROUTE_FUSED:
-        gemmepi__explain_fused(text, plan);
+        if (plan->is_mma)
+            gemmepi__explain_mma(text, plan);
+        else
+            gemmepi__explain_fused(text, plan);
         break;
     case GEMMEPI_ROUTE_PLAIN:
         gemmepi__explain_plain(text, plan);

@@ -36,7 +36,7 @@ static const family sum = {"sum", "sum.cu", 0, NULL, 0};
 static const family scaled = {"scaled", "scaled.cu", 0, NULL, 0};
 static const family plain = {"plain", "gemm_plain.cu", 0, NULL, 0};
 static const family fused = {"fused", "gemm_sm90.cu", 0, "sm_90a", 90};
-/* a family for one chip or from one on: {"gemm_sm90", "gemm_sm90.cu", 0, "sm_90a", 90}, {"gemm_sm80", .., 80, NULL, 0} */
+static const family mma = {"mma", "gemm_sm80.cu", 80, NULL, 0};
 
 /* One cubin. */
 typedef struct kernel {
@@ -595,6 +595,59 @@ static void add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epi
     add(&fused, name, prologue);
 }
 
+/* Nothing where the shape does not take it. unit: bytes at whose multiples lines begin */
+static void add_mma(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
+                    int layout, int unit, int applied) {
+    gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
+    gemmepi__problem problem;
+    gemmepi__mma mma_kernel;
+    char name[160], prologue[2048];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    desc.a.transposed = layout & 1;
+    desc.b.transposed = layout >> 1;
+    desc.a.ld = 1024 + unit / 2;
+    desc.b.ld = desc.a.ld;
+    append_dtype(&text, operands);
+    append_results(&text, &desc);
+    gemmepi__append(&text, "_shape_%d_layout_%d_by_%d%s", shape, layout, unit, applied ? "" : "_scaled");
+    normalise(&desc, name, &problem);
+    if (!gemmepi__mma_shape_takes(&problem, &gemmepi__mma_shapes[shape], 90))
+        return;
+    memset(&mma_kernel, 0, sizeof mma_kernel);
+    gemmepi__cut_up_mma(&problem, &gemmepi__mma_shapes[shape], applied, &mma_kernel);
+    gemmepi__append_mma_defines(&defines, &problem, &mma_kernel);
+    add(&mma, name, prologue);
+}
+
+/* Likewise. */
+static void list_mma(void) {
+    const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
+    uint32_t activation;
+    int shape, layout, shapes = (int)GEMMEPI__COUNT(gemmepi__mma_shapes);
+    everything = 1;
+    for (shape = 0; shape < shapes; shape++)
+        for (layout = 0; layout < 4; layout++) {
+            add_mma(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_BIAS, shape, layout, 16, 1);
+            add_mma(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, shape,
+                    layout, 2 << layout, 1);
+        }
+    for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
+        layout = (int)activation % 4;
+        shape = (int)activation % shapes;
+        add_mma(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
+                activation | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL, shape, layout, 16, 0);
+        add_mma(GEMMEPI_F16, GEMMEPI_F32, activation | GEMMEPI_GATED | GEMMEPI_AUX, (shape + 1) % shapes,
+                layout, 4, 1);
+        add_mma(GEMMEPI_BF16, GEMMEPI_E4M3, activation | GEMMEPI_BIAS, (shape + 2) % shapes, layout, 2, 1);
+        add_mma(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back, shape, layout, 16, 1);
+        add_mma(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_GATED, (shape + 1) % shapes,
+                layout, 8, 1);
+        add_mma(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED,
+                (shape + 2) % shapes, layout, 16, 0);
+    }
+}
+
 /* Every shape in every layout, and every activation in some shape; lean shapes, which have few registers to spare, with all
    that they take. */
 static void list_fused(void) {
@@ -643,6 +696,7 @@ static void list_kernels(void) {
                                            GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL};
     uint32_t activation, i;
     list_fused();
+    list_mma();
     everything = 1;
     for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
         gemmepi_epilogue forward = activation | GEMMEPI_BIAS | GEMMEPI_AUX;

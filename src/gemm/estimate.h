@@ -2,7 +2,7 @@
 #ifndef GEMMEPI_GEMM_ESTIMATE_H
 #define GEMMEPI_GEMM_ESTIMATE_H
 
-#include "fused.h"
+#include "mma.h"
 #include "split.h"
 
 /* Microseconds; 0 where the route does not run the problem, or nothing is known of the device. */
@@ -18,6 +18,10 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
     double microseconds = 0;
     int64_t rows, columns, tiles;
     bare.epilogue = GEMMEPI_NONE;
+    if (gemmepi__tma_rule(context, problem)) {
+        gemmepi__choose_mma(context, &bare, &microseconds);
+        return microseconds;
+    }
     shape = gemmepi__choose_shape(context, &bare, 1, &microseconds);
     tiles = gemmepi__fused_tiles(&bare, shape, &rows, &columns);
     return tiles > 0 && tiles <= context->multiprocessors / 2 / (shape->cluster_m * shape->cluster_n)
@@ -59,8 +63,12 @@ static void gemmepi__estimate_routes(const gemmepi_context *context, const gemme
     if (gemmepi__fused_rule(context, problem))
         return;
     bare = gemmepi__bare_microseconds(context, problem);
-    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED))
-        gemmepi__choose_shape(context, problem, applied, &estimates->fused);
+    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED)) {
+        if (gemmepi__tma_rule(context, problem))
+            gemmepi__choose_mma(context, problem, &estimates->fused);
+        else
+            gemmepi__choose_shape(context, problem, applied, &estimates->fused);
+    }
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_LT) && !gemmepi__lt_rule(problem))
         estimates->lt = bare + elements * gemmepi__lt_epilogue_picoseconds(problem) * 1e-6;
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_SPLIT))

@@ -51,8 +51,8 @@ static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__vi
            (problem->batch <= 1 || (view->batch_stride % 8 == 0 && view->batch_stride <= most));
 }
 
-/* The rule that keeps a problem from this route, or NULL. */
-static const char *gemmepi__fused_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+/* The rule that keeps a problem from this kernel, or NULL. */
+static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
     if (context->arch != 90)
         return "its kernel is for compute capability 9.0";
@@ -470,20 +470,12 @@ static size_t gemmepi__fused_workspace(const gemmepi__fused *fused) {
 
 static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemmepi__problem *problem,
                                            int applied, gemmepi__fused *fused) {
-    const char *rule = gemmepi__fused_rule(context, problem);
     double microseconds;
-    if (rule)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
     return gemmepi__fused_build_as(
         context, problem, gemmepi__choose_shape(context, problem, applied, &microseconds), applied, fused);
 }
 
 /* >>running */
-
-/* Whether the kernel can do this run. */
-static int gemmepi__fused_suits(const gemmepi__fused *fused, const gemmepi__arguments *arguments) {
-    return !fused->applied || (arguments->alpha == 1 && !arguments->uses_c && !arguments->device_alpha);
-}
 
 static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map *map, void *pointer) {
     return driver->tensor_map_replace_address((gemmepi__cu_tensor_map *)(void *)map, pointer);

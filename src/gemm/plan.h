@@ -22,7 +22,9 @@ struct gemmepi_plan {
     gemmepi__lt_product lt;                  /* of the route lt */
     gemmepi__split split;                    /* of the route split */
     gemmepi__plain plain;                    /* of the route plain */
-    gemmepi__fused fused;                    /* of the route fused */
+    gemmepi__fused fused;                    /* of the route fused, on Hopper */
+    gemmepi__mma mma;                        /* of the route fused, elsewhere */
+    int is_mma;                              /* which of the two */
     char fused_reason[GEMMEPI__REASON_SIZE]; /* why not fused */
     char lt_reason[GEMMEPI__REASON_SIZE];    /* why not lt */
     char split_reason[GEMMEPI__REASON_SIZE]; /* why not split */
@@ -84,11 +86,20 @@ static gemmepi_status gemmepi__try_split(gemmepi_plan *plan, int bare) {
 
 /* applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__try_fused(gemmepi_plan *plan, int applied) {
+    const char *rule = gemmepi__fused_rule(plan->context, &plan->problem);
     gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_FUSED);
-    if (!status) {
+    if (!status && rule)
+        status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
+    if (status)
+        return gemmepi__keep_reason(status, plan->fused_reason);
+    plan->route = GEMMEPI_ROUTE_FUSED;
+    plan->is_mma = gemmepi__tma_rule(plan->context, &plan->problem) != NULL;
+    if (plan->is_mma) {
+        status = gemmepi__mma_build(plan->context, &plan->problem, applied, &plan->mma);
+        plan->workspace_size = gemmepi__mma_workspace(&plan->mma);
+    } else {
         status = gemmepi__fused_build(plan->context, &plan->problem, applied, &plan->fused);
         plan->workspace_size = gemmepi__fused_workspace(&plan->fused);
-        plan->route = GEMMEPI_ROUTE_FUSED;
     }
     return gemmepi__keep_reason(status, plan->fused_reason);
 }
@@ -247,6 +258,16 @@ GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
 
 /* >>running */
 
+/* Whether the kernel of the route fused can do this run. */
+static int gemmepi__is_applied(const gemmepi_plan *plan) {
+    return plan->is_mma ? plan->mma.applied : plan->fused.applied;
+}
+
+static int gemmepi__suits_fused(const gemmepi_plan *plan, const gemmepi__arguments *arguments) {
+    return !gemmepi__is_applied(plan) ||
+           (arguments->alpha == 1 && !arguments->uses_c && !arguments->device_alpha);
+}
+
 static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemmepi__arguments *arguments,
                                             void *workspace, gemmepi_stream stream) {
     void *const *pointers = arguments->pointers;
@@ -257,6 +278,9 @@ static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemm
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         return gemmepi__plain_run(plan->context, &plan->problem, &plan->plain, arguments, (char *)workspace,
                                   stream);
+    if (plan->route == GEMMEPI_ROUTE_FUSED && plan->is_mma)
+        return gemmepi__mma_run(plan->context, &plan->problem, &plan->mma, arguments, (char *)workspace,
+                                stream);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
         return gemmepi__fused_run(plan->context, &plan->problem, &plan->fused, arguments, (char *)workspace,
                                   stream);
@@ -354,7 +378,7 @@ static gemmepi_status gemmepi__launch_replacement(const gemmepi_plan *plan, cons
 static const char *gemmepi__not_for_run(const gemmepi_plan *plan, const gemmepi__arguments *arguments) {
     gemmepi__lt_call call;
     if (plan->route == GEMMEPI_ROUTE_FUSED)
-        return gemmepi__fused_suits(&plan->fused, arguments) ? NULL : GEMMEPI__IS_APPLIED;
+        return gemmepi__suits_fused(plan, arguments) ? NULL : GEMMEPI__IS_APPLIED;
     if (plan->route != GEMMEPI_ROUTE_LT && (plan->route != GEMMEPI_ROUTE_SPLIT || plan->split.bare))
         return NULL;
     call.alpha = arguments->alpha;
@@ -381,7 +405,7 @@ static gemmepi_status gemmepi__scaled_plan(const gemmepi_plan *plan, const char 
 /* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
 static gemmepi_status gemmepi__build_for_scalars(const gemmepi_plan *plan) {
     const gemmepi_plan *scaled;
-    if (plan->route != GEMMEPI_ROUTE_FUSED || !plan->fused.applied)
+    if (plan->route != GEMMEPI_ROUTE_FUSED || !gemmepi__is_applied(plan))
         return GEMMEPI_OK;
     return gemmepi__scaled_plan(plan, GEMMEPI__IS_APPLIED, &scaled);
 }

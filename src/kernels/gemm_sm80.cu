@@ -79,15 +79,17 @@ __device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32
 // >>loading
 
 // Of one operand: Lines rows of op(A) or columns of op(B), whose elements along k (Rows) or those lie side by side. Each
-// thread copies some units of 16 bytes of each stage. Halves: of B, which lie `apart` elements along Lines.
+// thread copies some units of 16 bytes of each stage, a quarter of them at a time. Halves: of B, which lie `apart` elements
+// along Lines.
 template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
     static constexpr int COUNT = Lines * UNITS / THREADS, STEP = THREADS / UNITS; // units of a thread, lines between two
-    static_assert(Lines * UNITS % THREADS == 0 && 64 % STEP == 0 && Lines / Halves % STEP == 0, "all threads copy as much");
+    static constexpr int PART = COUNT / 4;
+    static_assert(COUNT % 4 == 0 && 64 % STEP == 0 && Lines / Halves % STEP == 0, "all threads copy as much");
     const u16 *from; // of this thread's first unit
     long long ld, apart;
     int exist; // from this thread's first line or unit on, along m or n
     u32 to;    // in a stage
-    u16 held[Unit == 2 ? COUNT * 8 : 1];
+    u16 held[Unit == 2 ? PART * 8 : 1]; // what comes through registers
 
     __device__ inline Loader(const gemmepi__kernel_matrix &x, long long item, long long first, long long extent) {
         int line = (int)threadIdx.x / UNITS, unit = (int)threadIdx.x % UNITS;
@@ -112,15 +114,15 @@ template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
         return line_k + line % 64 < k_left ? exist - within : 0;
     }
 
-    __device__ inline void fetch(u32 stage, int k_left) {
+    __device__ inline void fetch(u32 stage, int part, int k_left) {
 #pragma unroll
-        for (int i = 0; i < COUNT; i++) {
+        for (int p = 0; p < PART; p++) {
             const u16 *at;
-            int valid = locate(i, k_left, at);
+            int i = part * PART + p, valid = locate(i, k_left, at);
             if constexpr (Unit == 2) {
 #pragma unroll
                 for (int j = 0; j < 8; j++)
-                    held[i * 8 + j] = j < valid ? at[j] : (u16)0;
+                    held[p * 8 + j] = j < valid ? at[j] : (u16)0;
             } else {
                 int bytes = valid <= 0 ? 0 : valid >= 8 ? 16 : valid * 2;
 #pragma unroll
@@ -130,20 +132,24 @@ template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
                 }
             }
         }
-        from += Rows ? TILE_K : TILE_K * ld;
     }
 
-    // What came through registers.
-    __device__ inline void put(u32 stage) const {
+    // What came through registers goes where it was fetched for.
+    __device__ inline void put(u32 stage, int part) const {
         if constexpr (Unit == 2)
 #pragma unroll
-            for (int i = 0; i < COUNT; i++) {
-                u32 words[4];
-                memcpy(words, held + i * 8, sizeof words);
-                asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(stage + to + i * STEP * LINE), "r"(words[0]),
-                             "r"(words[1]), "r"(words[2]), "r"(words[3])
+            for (int p = 0; p < PART; p++) {
+                u32 words[4], place = stage + to + (part * PART + p) * STEP * LINE;
+                memcpy(words, held + p * 8, sizeof words);
+                asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(place), "r"(words[0]), "r"(words[1]),
+                             "r"(words[2]), "r"(words[3])
                              : "memory");
             }
+    }
+
+    __device__ inline void next() {
+        from += Rows ? TILE_K : TILE_K * ld;
+        asm volatile("" : "+r"(exist), "+l"(ld)); // so that what follows from them does not stay in registers
     }
 };
 
@@ -304,11 +310,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
 #pragma unroll
     for (int i = 0; i < STAGES - 1; i++) {
         u32 stage = shared + i * STAGE_BYTES;
-        a.fetch(stage, k_left);
-        a.put(stage);
-        b.fetch(stage + A_BYTES, k_left);
-        b.put(stage + A_BYTES);
+#pragma unroll
+        for (int part = 0; part < 4; part++) {
+            a.fetch(stage, part, k_left);
+            b.fetch(stage + A_BYTES, part, k_left);
+            a.put(stage, part);
+            b.put(stage + A_BYTES, part);
+        }
         copies_commit();
+        a.next();
+        b.next();
         k_left -= TILE_K;
     }
     float sums[ROW_BLOCKS][PAIRS * 2][4] = {};
@@ -320,23 +331,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
     for (int block = 0; block < steps; block++) {
 #pragma unroll
         for (int step = 0; step < TILE_K / 16; step++) {
-            if (step == TILE_K / 16 - 1) { // the next stage; behind the last one is what nobody uses
-                a.put(shared + written);
-                b.put(shared + written + A_BYTES);
+            bool last = step == TILE_K / 16 - 1;
+            // into the stage whose last fragments all warps have
+            a.fetch(shared + written, step, k_left);
+            b.fetch(shared + written + A_BYTES, step, k_left);
+            if (last) { // the next stage; behind the last one is what nobody uses
+                a.put(shared + written, step);
+                b.put(shared + written + A_BYTES, step);
+                copies_commit();
                 written = written + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : written + STAGE_BYTES;
                 read = read + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : read + STAGE_BYTES;
                 copies_wait<STAGES - 2>();
                 __syncthreads();
             }
             load_fragments(a_lane + read, b_lane + read, (step + 1) % (TILE_K / 16), fragments[(step + 1) % 2]);
-            if (step == 0) { // into the stage whose last fragments all warps have
-                a.fetch(shared + written, k_left);
-                b.fetch(shared + written + A_BYTES, k_left);
-                copies_commit();
-                k_left -= TILE_K;
-            }
             multiply_fragments(fragments[step % 2], sums);
+            if (!last) {
+                a.put(shared + written, step);
+                b.put(shared + written + A_BYTES, step);
+            }
         }
+        a.next();
+        b.next();
+        k_left -= TILE_K;
     }
     copies_wait<0>();
     __syncthreads();

@@ -1300,14 +1300,38 @@ static void a_fused_gradient_adds_its_sums_in_a_second_launch(void) {
     nothing_is_left();
 }
 
+static void what_tma_does_not_take_is_copied_by_threads(void) {
+    static const double two = 2;
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_matmul_args args = fused_args();
+    gemmepi_plan_details details;
+    gemmepi_plan *plan = NULL;
+    desc.a.ld = desc.k + 1;
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.route == GEMMEPI_ROUTE_FUSED &&
+              strcmp(details.kernel, "gemmepi_mma") == 0 && details.launches == 1,
+          "%s by %s", details.route_name, details.kernel);
+    CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.launches == 1 && gpu.overlapping == 0, "%ld of %ld launches overlap", gpu.overlapping,
+          gpu.launches);
+    args.alpha = &two;
+    CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.launches == 2, "%ld launches", gpu.launches);
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 static void what_fused_does_not_take_says_why(void) {
     static const char *const rules[] = {"not fused: a and b are not both BF16 or both F16",
                                         "not fused: k is 0",
-                                        "not fused: TMA takes a and b at multiples of 16 bytes only",
-                                        "not fused: TMA takes a and b at multiples",
+                                        "not gemmepi_fused: TMA takes a and b at multiples of 16 bytes only",
+                                        "not gemmepi_fused: TMA takes a and b at multiples",
                                         "not fused: config.routes leaves it out",
-                                        "not fused: TMA takes the second half of b",
-                                        "not fused: TMA takes a and b at multiples"};
+                                        "not gemmepi_fused: TMA takes the second half of b",
+                                        "not gemmepi_fused: TMA takes a and b at multiples"};
     int i;
     for (i = 0; i < (int)GEMMEPI__COUNT(rules); i++) {
         gemmepi_config config = config_with_all_routes();
@@ -3434,6 +3458,7 @@ int main(void) {
     RUN(routes_that_are_none_of_products_are_refused);
     RUN(an_older_driver_launches_without_overlap);
     RUN(a_fused_gradient_adds_its_sums_in_a_second_launch);
+    RUN(what_tma_does_not_take_is_copied_by_threads);
     RUN(what_fused_does_not_take_says_why);
     RUN(what_fused_cannot_have_is_an_error);
     RUN(a_product_that_cublaslt_fails_to_run_is_an_error);

@@ -1,0 +1,252 @@
+/* The route fused where TMA or Hopper's instructions are not to be had: gemm_sm80.cu, from Ampere on. */
+#ifndef GEMMEPI_GEMM_MMA_H
+#define GEMMEPI_GEMM_MMA_H
+
+#include "fused.h"
+
+/* A way to cut the product up: its kernel is compiled for it. */
+typedef struct gemmepi__mma_shape {
+    short tile_m, tile_n, warps_m, warps_n, stages;
+    short blocks; /* for so many of a multiprocessor registers are shared out */
+} gemmepi__mma_shape;
+
+static const gemmepi__mma_shape gemmepi__mma_shapes[] = {
+    {64, 128, 2, 2, 3, 2}, /* first the one for everything */
+    {128, 128, 2, 2, 3, 2},
+    {128, 256, 2, 4, 3, 1},
+    {64, 64, 2, 2, 4, 3},
+};
+
+typedef struct gemmepi__mma {
+    gemmepi__mma_shape shape;
+    int staged;  /* what leaves by way of shared memory: bits 1 D, 2 AUX */
+    int applied; /* alpha is 1 and there is no C: compiled in */
+    gemmepi__launch launch;
+    gemmepi__mma_params params; /* all but pointers and scalars */
+    size_t partial_bytes;       /* BGRAD: of the kernel's sums of a warp's rows */
+    gemmepi__sums sums;
+} gemmepi__mma;
+
+/* >>what may go there */
+
+/* The rule that keeps a problem from the route, or NULL. What gemm_sm90.cu takes this kernel takes, too. */
+static const char *gemmepi__fused_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    if (context->arch < 80)
+        return "its kernels are for compute capability 8.0 and later";
+    if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16))
+        return "a and b are not both BF16 or both F16";
+    if (problem->k == 0)
+        return "k is 0";
+    if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
+        return "m, n or k is more than 2^30";
+    return NULL;
+}
+
+/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or 2. */
+static int gemmepi__copy_unit(const gemmepi__problem *problem, int operand) {
+    const gemmepi__view *view = &problem->views[operand];
+    int64_t of = view->alignment;
+    int unit = 16;
+    if (view->lines > 1)
+        of |= view->ld * 2;
+    if (problem->batch > 1)
+        of |= view->batch_stride * 2;
+    if (operand == GEMMEPI__B && gemmepi__halves_in(problem) > 1 && !view->transposed)
+        of |= gemmepi__half_columns(problem) * 2;
+    while (of % unit)
+        unit /= 2;
+    return unit;
+}
+
+/* Bytes of shared memory that a block may have. Source: CUDA C++ Programming Guide, compute capabilities. */
+static unsigned gemmepi__most_shared(int arch) {
+    return arch == 80 || arch == 87 ? 163u << 10 : arch < 90 || arch >= 120 ? 99u << 10 : 227u << 10;
+}
+
+static unsigned gemmepi__mma_shared(const gemmepi__mma_shape *shape) {
+    return (unsigned)((shape->tile_m + shape->tile_n) * 2 * GEMMEPI__FUSED_K * shape->stages);
+}
+
+static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
+                                    int arch) {
+    int halves = gemmepi__halves_in(problem), unit = gemmepi__copy_unit(problem, GEMMEPI__A);
+    if (unit > gemmepi__copy_unit(problem, GEMMEPI__B))
+        unit = gemmepi__copy_unit(problem, GEMMEPI__B);
+    if (shape->tile_n / halves / shape->warps_n % 32)
+        return 0; /* a warp's runs are of 32 columns, of both halves */
+    if (halves > 1 && !problem->views[GEMMEPI__B].transposed && shape->tile_n / halves % 64)
+        return 0; /* lines of 64 along n are of one half */
+    if (shape != gemmepi__mma_shapes && unit < (shape->tile_m > 64 ? 16 : 4))
+        return 0; /* no registers are left to copy less at a time */
+    return gemmepi__mma_shared(shape) <= gemmepi__most_shared(arch);
+}
+
+/* >>how long it takes */
+
+static int64_t gemmepi__mma_tiles(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
+                                  int64_t *rows, int64_t *columns) {
+    *rows = gemmepi__divide_up(problem->m, shape->tile_m);
+    *columns =
+        gemmepi__divide_up(gemmepi__half_columns(problem), shape->tile_n / gemmepi__halves_in(problem));
+    return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
+}
+
+/* Pairs that a multiprocessor multiplies in a cycle with mma.sync and sums in F32. Sources: NVIDIA's architecture papers of
+   A100 (312 TFLOP/s), Ada and Blackwell; Hopper's share of wgmma's 2048 is not documented. */
+static double gemmepi__mma_rate(int arch) {
+    return arch == 80 || arch == 87 || (arch >= 90 && arch < 120) ? 1024 : 256;
+}
+
+/* Microseconds with a shape, roughly, at 1.7 GHz; not measured yet on any chip. */
+static double gemmepi__mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+                                        const gemmepi__mma_shape *shape) {
+    int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns);
+    int blocks = (int)(gemmepi__most_shared(context->arch) / gemmepi__mma_shared(shape));
+    double area = (double)shape->tile_m * shape->tile_n;
+    double steps = (double)gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K);
+    double sums = steps * area * GEMMEPI__FUSED_K / (0.85 * gemmepi__mma_rate(context->arch)) + 1000;
+    double finish = area / 128 * gemmepi__epilogue_cycles(problem);
+    double waves;
+    blocks = blocks < shape->blocks ? blocks : shape->blocks;
+    waves = (double)gemmepi__divide_up(tiles, (int64_t)blocks * context->multiprocessors);
+    return (4000 + waves * (blocks * sums + finish)) / 1700;
+}
+
+static const gemmepi__mma_shape *gemmepi__choose_mma(const gemmepi_context *context,
+                                                     const gemmepi__problem *problem, double *microseconds) {
+    const gemmepi__mma_shape *best = NULL;
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__mma_shapes); i++) {
+        const gemmepi__mma_shape *shape = &gemmepi__mma_shapes[i];
+        double time;
+        if (i && !gemmepi__mma_shape_takes(problem, shape, context->arch))
+            continue;
+        time = gemmepi__mma_microseconds(context, problem, shape);
+        if (!best || time < *microseconds) {
+            best = shape;
+            *microseconds = time;
+        }
+    }
+    return best;
+}
+
+/* >>building */
+
+static void gemmepi__append_mma_defines(gemmepi__text *text, const gemmepi__problem *problem,
+                                        const gemmepi__mma *mma) {
+    const gemmepi__mma_shape *shape = &mma->shape;
+    gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
+    gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
+                    shape->tile_n);
+    gemmepi__append(text, "#define GEMMEPI_WARPS_M %d\n#define GEMMEPI_WARPS_N %d\n", shape->warps_m,
+                    shape->warps_n);
+    gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages,
+                    shape->blocks);
+    gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_APPLIED %d\n", mma->staged,
+                    mma->applied);
+    gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
+                    !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
+    gemmepi__append(text, "#define GEMMEPI_A_UNIT %d\n#define GEMMEPI_B_UNIT %d\n",
+                    gemmepi__copy_unit(problem, GEMMEPI__A), gemmepi__copy_unit(problem, GEMMEPI__B));
+    gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
+    gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n",
+                    problem->views[GEMMEPI__A].dtype == GEMMEPI_F16 ? "f16" : "bf16");
+}
+
+static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const gemmepi__problem *problem,
+                                              gemmepi__mma *mma) {
+    char prologue[1536];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi_status status;
+    int result;
+    gemmepi__append_mma_defines(&text, problem, mma);
+    status = gemmepi__get_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch.function);
+    if (status)
+        return status;
+    result = context->driver.func_set_attribute(mma->launch.function,
+                                                GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                (int)mma->launch.shared);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "giving gemmepi_mma its shared memory")
+                  : GEMMEPI_OK;
+}
+
+/* The shape, and what follows from it. */
+static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__mma_shape *shape, int applied,
+                                gemmepi__mma *mma) {
+    mma->shape = *shape;
+    mma->applied = applied;
+    mma->staged = gemmepi__fused_staged(problem);
+}
+
+static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const gemmepi__problem *problem,
+                                           gemmepi__mma *mma) {
+    const gemmepi__mma_shape *shape = &mma->shape;
+    gemmepi__mma_params *params = &mma->params;
+    int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns), square = 1, bands;
+    int64_t area = (int64_t)context->multiprocessors * shape->blocks * shape->tile_m * shape->tile_n;
+    int warp_rows = shape->tile_m / shape->warps_m;
+    if (tiles <= 0 || tiles > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    while ((square + 1) * shape->tile_m * (square + 1) * shape->tile_m <= area)
+        square++; /* what is under way at a time is about square */
+    bands = (rows + square / 2) / square;
+    params->tile_rows = (unsigned)rows;
+    params->band = (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
+    params->k = (int)problem->k;
+    params->a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
+    params->b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
+    params->epilogue.column_tiles = (unsigned)columns;
+    params->epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, warp_rows);
+    mma->launch.blocks = (unsigned)tiles;
+    mma->launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
+    mma->launch.threads_y = 1;
+    mma->launch.shared = gemmepi__mma_shared(shape);
+    if (gemmepi__has(problem, GEMMEPI_BGRAD))
+        mma->partial_bytes = (size_t)(problem->batch * params->epilogue.row_tiles *
+                                      problem->views[GEMMEPI__BIAS_GRAD].length) *
+                             sizeof(float);
+    return GEMMEPI_OK;
+}
+
+/* applied: for runs whose alpha is 1 and which have no C. */
+static gemmepi_status gemmepi__mma_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                         int applied, gemmepi__mma *mma) {
+    gemmepi_status status;
+    double microseconds;
+    memset(mma, 0, sizeof *mma);
+    gemmepi__cut_up_mma(problem, gemmepi__choose_mma(context, problem, &microseconds), applied, mma);
+    gemmepi__fill_epilogue(problem, &mma->params.epilogue);
+    status = gemmepi__lay_out_mma(context, problem, mma);
+    if (!status)
+        status = gemmepi__get_mma_kernel(context, problem, mma);
+    if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
+        status = gemmepi__build_sums(context, problem, mma->params.epilogue.row_tiles, &mma->sums);
+    return status;
+}
+
+static size_t gemmepi__mma_workspace(const gemmepi__mma *mma) {
+    return gemmepi__round_up(mma->partial_bytes, 256) + mma->sums.partial_bytes;
+}
+
+/* >>running */
+
+/* The primary context is current. */
+static gemmepi_status gemmepi__mma_run(const gemmepi_context *context, const gemmepi__problem *problem,
+                                       const gemmepi__mma *mma, const gemmepi__arguments *arguments,
+                                       char *workspace, gemmepi_stream stream) {
+    gemmepi__mma_params params = mma->params;
+    gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+    if (status)
+        return status;
+    gemmepi__point_epilogue(arguments, mma->applied, workspace, &params.epilogue);
+    params.a.data = arguments->pointers[GEMMEPI__A];
+    params.b.data = arguments->pointers[GEMMEPI__B];
+    status = gemmepi__launch_kernel(context, &mma->launch, &params, "launching gemmepi_mma", stream);
+    if (status)
+        return status;
+    return gemmepi__run_sums(context, &mma->sums, arguments, workspace,
+                             gemmepi__past(workspace, mma->partial_bytes), stream);
+}
+
+#endif
