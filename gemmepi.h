@@ -16730,13 +16730,12 @@ static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const
     return GEMMEPI_OK;
 }
 
-/* applied: for runs whose alpha is 1 and which have no C. */
-static gemmepi_status gemmepi__mma_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                         int applied, gemmepi__mma *mma) {
+/* As a shape that takes it. applied: for runs whose alpha is 1 and which have no C. */
+static gemmepi_status gemmepi__mma_build_as(gemmepi_context *context, const gemmepi__problem *problem,
+                                            const gemmepi__mma_shape *shape, int applied, gemmepi__mma *mma) {
     gemmepi_status status;
-    double microseconds;
     memset(mma, 0, sizeof *mma);
-    gemmepi__cut_up_mma(problem, gemmepi__choose_mma(context, problem, &microseconds), applied, mma);
+    gemmepi__cut_up_mma(problem, shape, applied, mma);
     gemmepi__fill_epilogue(problem, &mma->params.epilogue);
     status = gemmepi__lay_out_mma(context, problem, mma);
     if (!status)
@@ -16744,6 +16743,13 @@ static gemmepi_status gemmepi__mma_build(gemmepi_context *context, const gemmepi
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
         status = gemmepi__build_sums(context, problem, mma->params.epilogue.row_tiles, &mma->sums);
     return status;
+}
+
+static gemmepi_status gemmepi__mma_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                         int applied, gemmepi__mma *mma) {
+    double microseconds;
+    return gemmepi__mma_build_as(context, problem, gemmepi__choose_mma(context, problem, &microseconds),
+                                 applied, mma);
 }
 
 static size_t gemmepi__mma_workspace(const gemmepi__mma *mma) {

@@ -139,7 +139,7 @@ static void print_list(void) {
     int i;
     for (i = 0; i < rows.count; i++) {
         const bench_row *row = rows.rows + i;
-        printf("%-20s %-42s %-10s", row->group, row->name, row->dtype);
+        printf("%-20s %-51s %-10s", row->group, row->name, row->dtype);
         if (row->bound > 0)
             printf(" %s %.2f", row->kind == BENCH_SPEED ? "at least" : "at most ", row->bound);
         printf("\n");

@@ -86,6 +86,7 @@ typedef struct bench_row {
     double bound;             /* 0: none */
     int64_t m, n, k;          /* BENCH_PRODUCT */
     const char *epilogue;     /* BENCH_PRODUCT */
+    int drawn;                /* BENCH_PRODUCT: in the chart, if that has a panel for the epilogue */
     const void *recipe;       /* the list's own */
     size_t (*memory)(const struct bench_row *row, size_t size);
     int (*open)(bench *b, const struct bench_row *row, bench_job *job);

@@ -67,7 +67,7 @@ static void chart_add(chart *c, const bench_row *row, double ours, double lt, do
     int panel = 0;
     while (panel < CHART_PANELS && strcmp(chart_panels[panel], row->epilogue) != 0)
         panel++;
-    group = panel < CHART_PANELS ? chart_find(c, row) : NULL;
+    group = row->drawn && panel < CHART_PANELS ? chart_find(c, row) : NULL;
     if (!group)
         return;
     group->ratios[panel][CHART_OURS] = ours;

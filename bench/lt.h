@@ -34,7 +34,16 @@ enum {
 };
 
 /* cublasLtEpilogue_t, bits to be or-ed */
-enum { LT_EPILOGUE_RELU = 2, LT_EPILOGUE_BIAS = 4, LT_EPILOGUE_GELU = 32, LT_EPILOGUE_AUX = 128 };
+enum {
+    LT_EPILOGUE_RELU = 2,
+    LT_EPILOGUE_BIAS = 4,
+    LT_EPILOGUE_DRELU = 8,  /* with AUX, which is read */
+    LT_EPILOGUE_BGRAD = 16, /* with DRELU or DGELU */
+    LT_EPILOGUE_GELU = 32,
+    LT_EPILOGUE_DGELU = 64, /* as DRELU */
+    LT_EPILOGUE_AUX = 128,
+    LT_EPILOGUE_ANY_BIAS = LT_EPILOGUE_BIAS | LT_EPILOGUE_BGRAD
+};
 
 /* our field, the exported name, parameters; every result is an int, 0 for success */
 #define LT_FUNCTIONS(X)                                                                                      \
@@ -74,13 +83,14 @@ typedef struct lt {
 } lt;
 
 /* Row-major matrices are column-major ones transposed, so D^T [rows, columns] = op(a) op(b) with `a` the
-   right operand, all dense. */
+   right operand. */
 typedef struct lt_form {
     int64_t rows, columns, inner;
     int a_transposed, b_transposed;
-    int d_type;     /* LT_REAL_16BF or LT_REAL_32F */
-    int epilogue;   /* 0: none */
-    int64_t aux_ld; /* bits with RELU, else elements; 0 without AUX */
+    int d_type;               /* LT_REAL_16BF or LT_REAL_32F */
+    int epilogue;             /* 0: none */
+    int64_t aux_ld;           /* bits with RELU and DRELU, else elements; 0 without AUX */
+    int64_t a_ld, b_ld, d_ld; /* 0: dense */
 } lt_form;
 
 typedef struct lt_product {
@@ -92,7 +102,7 @@ typedef struct lt_product {
 typedef struct lt_pointers {
     const void *a, *b;
     void *d;
-    const void *bias; /* these two where the epilogue has them */
+    const void *bias; /* these two where the epilogue has them; BGRAD writes its sums there */
     void *aux;
 } lt_pointers;
 
@@ -152,8 +162,9 @@ static int lt_set(bench *b, const lt *l, const lt_product *p, int attribute, con
     return lt_did(b, l->desc_set(p->desc, attribute, value, size), "cublasLtMatmulDescSetAttribute");
 }
 
-static int lt_layout(bench *b, const lt *l, void **layout, int type, int64_t rows, int64_t columns) {
-    return lt_did(b, l->layout_create(layout, type, (uint64_t)rows, (uint64_t)columns, rows),
+static int lt_layout(bench *b, const lt *l, void **layout, int type, int64_t rows, int64_t columns,
+                     int64_t ld) {
+    return lt_did(b, l->layout_create(layout, type, (uint64_t)rows, (uint64_t)columns, ld ? ld : rows),
                   "cublasLtMatrixLayoutCreate");
 }
 
@@ -161,7 +172,7 @@ static int lt_set_epilogue(bench *b, const lt *l, lt_product *p, const lt_form *
     const int bias_type = LT_REAL_16BF;
     p->epilogue = form->epilogue;
     return (!form->epilogue || lt_set(b, l, p, LT_DESC_EPILOGUE, &form->epilogue, sizeof form->epilogue)) &&
-           (!(form->epilogue & LT_EPILOGUE_BIAS) ||
+           (!(form->epilogue & LT_EPILOGUE_ANY_BIAS) ||
             lt_set(b, l, p, LT_DESC_BIAS_TYPE, &bias_type, sizeof bias_type)) &&
            (!(form->epilogue & LT_EPILOGUE_AUX) ||
             lt_set(b, l, p, LT_DESC_AUX_LD, &form->aux_ld, sizeof form->aux_ld));
@@ -178,9 +189,10 @@ static int lt_describe(bench *b, const lt *l, lt_product *p, const lt_form *form
     return lt_did(b, l->desc_create(&p->desc, LT_COMPUTE_32F, LT_REAL_32F), "cublasLtMatmulDescCreate") &&
            (!form->a_transposed || lt_set(b, l, p, LT_DESC_TRANSA, &transposed, sizeof transposed)) &&
            (!form->b_transposed || lt_set(b, l, p, LT_DESC_TRANSB, &transposed, sizeof transposed)) &&
-           lt_set_epilogue(b, l, p, form) && lt_layout(b, l, &p->a_layout, LT_REAL_16BF, a_rows, a_columns) &&
-           lt_layout(b, l, &p->b_layout, LT_REAL_16BF, b_rows, b_columns) &&
-           lt_layout(b, l, &p->d_layout, form->d_type, form->rows, form->columns);
+           lt_set_epilogue(b, l, p, form) &&
+           lt_layout(b, l, &p->a_layout, LT_REAL_16BF, a_rows, a_columns, form->a_ld) &&
+           lt_layout(b, l, &p->b_layout, LT_REAL_16BF, b_rows, b_columns, form->b_ld) &&
+           lt_layout(b, l, &p->d_layout, form->d_type, form->rows, form->columns, form->d_ld);
 }
 
 /* A product that was never described is none to forget. */
@@ -198,7 +210,8 @@ static void lt_forget(const lt *l, lt_product *p) {
 
 /* The bias and aux that runs from now on, and the heuristic, take. */
 static int lt_point(bench *b, const lt *l, const lt_product *p, const lt_pointers *at) {
-    return (!(p->epilogue & LT_EPILOGUE_BIAS) || lt_set(b, l, p, LT_DESC_BIAS, &at->bias, sizeof at->bias)) &&
+    return (!(p->epilogue & LT_EPILOGUE_ANY_BIAS) ||
+            lt_set(b, l, p, LT_DESC_BIAS, &at->bias, sizeof at->bias)) &&
            (!(p->epilogue & LT_EPILOGUE_AUX) || lt_set(b, l, p, LT_DESC_AUX, &at->aux, sizeof at->aux));
 }
 

@@ -119,7 +119,7 @@ static void report_heading(report *r, const bench_row *row) {
         return;
     r->group = row->group;
     if (row->kind == BENCH_PRODUCT) {
-        printf("\n%-44s %-6s %8s %-21s %7s  %-6s %-8s %-25s %6s %6s  at most\n", row->group, "dtype", "us",
+        printf("\n%-53s %-6s %8s %-21s %7s  %-6s %-8s %-25s %6s %6s  at most\n", row->group, "dtype", "us",
                "quartiles", "TFLOP/s", "route", "tile", "ours / plain", "lt's", "pass");
         return;
     }
@@ -173,7 +173,7 @@ static void report_product(report *r, const bench_row *row, const bench_result *
     report_heading(r, row);
     if (plan->tile_m)
         snprintf(tile, sizeof tile, "%dx%d", plan->tile_m, plan->tile_n);
-    printf("  %-42s %-6s %8.1f [%8.1f .. %8.1f] %7.0f  %-6s %-8s %5.3f [%5.3f .. %5.3f]   ", row->name,
+    printf("  %-51s %-6s %8.1f [%8.1f .. %8.1f] %7.0f  %-6s %-8s %5.3f [%5.3f .. %5.3f]   ", row->name,
            row->dtype, time.middle, time.low, time.high, operations / time.middle * 1e-6, plan->route_name,
            tile, ratio.middle, ratio.low, ratio.high);
     report_part_of_product(lt);

@@ -51,7 +51,7 @@ static void garbage_is_refused_or_planned_but_never_crashes(void) {
 }
 
 int main(int argc, char **argv) {
-    test_device devices[3];
+    test_device devices[TEST_MOST_DEVICES];
     int opened = test_devices_open_with_routes(devices), i;
     if (argc > 1)
         count = strtoull(argv[1], NULL, 10);

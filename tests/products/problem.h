@@ -62,7 +62,10 @@ static int test_device_open(test_device *device, int which, unsigned routes) {
         return 0;
     if (gemmepi_context_info(device->context, &details) != GEMMEPI_OK)
         return 0;
-    snprintf(device->name, sizeof device->name, "%.100s%s", details.name, routes ? " without fused" : "");
+    snprintf(device->name, sizeof device->name, "%.100s%s", details.name,
+             !routes                             ? ""
+             : routes >> GEMMEPI_ROUTE_FUSED & 1 ? " by fused"
+                                                 : " without fused");
     device->is_host = details.is_host;
     device->which = which;
     device->has_fused = details.compute_capability == 90;
@@ -98,13 +101,18 @@ static int test_devices_open(test_device *devices) {
     return count;
 }
 
-/* As above, and a GPU that has the route fused once more without it: the others are tested there, too. */
-static int test_devices_open_with_routes(test_device *devices) {
-    unsigned others = 1u << GEMMEPI_ROUTE_LT | 1u << GEMMEPI_ROUTE_SPLIT | 1u << GEMMEPI_ROUTE_PLAIN;
-    int count = test_devices_open(devices);
-    if (count > 0 && devices[count - 1].has_fused &&
-        test_device_open(devices + count, devices[count - 1].which, others))
-        count++;
+/* As above, and a GPU that has the route fused twice more, without it and with it wherever it can be: so that each route is
+   tested there, whatever is chosen. */
+enum { TEST_MOST_DEVICES = 4 };
+
+static int test_devices_open_with_routes(test_device devices[TEST_MOST_DEVICES]) {
+    unsigned plain = 1u << GEMMEPI_ROUTE_PLAIN, fused = plain | 1u << GEMMEPI_ROUTE_FUSED;
+    unsigned others = plain | 1u << GEMMEPI_ROUTE_LT | 1u << GEMMEPI_ROUTE_SPLIT;
+    int count = test_devices_open(devices), gpu = count - 1;
+    if (count > 0 && devices[gpu].has_fused) {
+        count += test_device_open(devices + count, devices[gpu].which, others);
+        count += test_device_open(devices + count, devices[gpu].which, fused);
+    }
     return count;
 }
 
