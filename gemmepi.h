@@ -8184,7 +8184,58 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "        for (int half = 0; half < HALVES_OUT; half++)\n"
     "            for (int i = 0; i < valid; i++)\n"
     "                ((Acc *)p.partials)[(part * HALVES_OUT + half) * p.n + column + i] = shared[half * RUN + i][thread];\n"
-    "}\n",
+    "}\n"
+    "\n"
+    "// SPREAD: the sums of a run over eight rows, whose lanes are 4 apart, one of the run's to each lane. Lanes halve what they have\n"
+    "// left with each exchange, always in the same order.\n"
+    "__device__ inline Acc sum_of_rows(const Acc (&of_run)[RUN]) {\n"
+    "    static_assert(!SPREAD || RUN == 8, \"a sum for each lane\");\n"
+    "    Acc left[RUN];\n"
+    "    int i = (int)threadIdx.x % 32 / 4;\n"
+    "#pragma unroll\n"
+    "    for (int j = 0; j < RUN; j++)\n"
+    "        left[j] = of_run[j];\n"
+    "#pragma unroll\n"
+    "    for (int count = RUN / 2; count > 0; count /= 2)\n"
+    "#pragma unroll\n"
+    "        for (int j = 0; j < count; j++) {\n"
+    "            Acc sent = i & count ? left[j] : left[j + count], kept = i & count ? left[j + count] : left[j];\n"
+    "            left[j] = kept + __shfl_xor_sync(0xffffffffu, sent, count * 4);\n"
+    "        }\n"
+    "    return left[0];\n"
+    "}\n"
+    "\n"
+    "// BGRAD: what a warp adds up of 32 columns from one 16 rows to the next. Where registers are few, rows are added up AtOnce, else\n"
+    "// at the end.\n"
+    "template <bool AtOnce> struct Column_sums {\n"
+    "    Acc at[HALVES_OUT][AtOnce ? 1 : RUN];\n"
+    "\n"
+    "    __device__ inline void add(const Acc (&of_runs)[HALVES_OUT][RUN]) {\n"
+    "#pragma unroll\n"
+    "        for (int half = 0; half < HALVES_OUT; half++)\n"
+    "            if constexpr (AtOnce)\n"
+    "                at[half][0] += sum_of_rows(of_runs[half]);\n"
+    "            else\n"
+    "#pragma unroll\n"
+    "                for (int i = 0; i < RUN; i++)\n"
+    "                    at[half][i] += of_runs[half][i];\n"
+    "    }\n"
+    "\n"
+    "    // line: of partial sums, each of which has both halves\n"
+    "    __device__ inline void store(const gemmepi__epilogue_params &p, long long line, int column) const {\n"
+    "        column += lane_of_row() * 2 + place((int)threadIdx.x % 32 / 4);\n"
+    "#pragma unroll\n"
+    "        for (int half = 0; half < HALVES_OUT; half++) {\n"
+    "            Acc sum;\n"
+    "            if constexpr (AtOnce)\n"
+    "                sum = at[half][0];\n"
+    "            else\n"
+    "                sum = sum_of_rows(at[half]);\n"
+    "            if (column < (int)p.n)\n"
+    "                ((Acc *)p.partials)[(line * HALVES_OUT + half) * p.n + column] = sum;\n"
+    "        }\n"
+    "    }\n"
+    "};\n",
     NULL};
 
 static const char *const gemmepi__source_gemm_plain_cu[] = {
@@ -8658,7 +8709,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "constexpr bool A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;\n"
     "constexpr int TILE_COLUMNS = TILE_N / HALVES_IN, WARP_COLUMNS = WARP_N / HALVES_IN; // of the result, of either half\n"
     "constexpr int ROW_BLOCKS = WARP_M / 16, PAIRS = WARP_N / 16; // of mma's 16 rows; of two of its 8 columns\n"
-    "constexpr int LINE = 128, BOX = 64 * LINE, UNITS = LINE / 16;\n"
+    "constexpr int LINE = 128, BOX = 64 * LINE;\n"
     "constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;\n"
     "constexpr int GROUP = 32, GROUPS = WARP_COLUMNS / GROUP, BOX_GROUPS = GROUPS % 2 ? 1 : 2, BOX_COLUMNS = BOX_GROUPS * GROUP;\n"
     "// Results of 16 bits go through shared memory, where the stages were, 16 rows and a box's columns at a time.\n"
@@ -8671,7 +8722,14 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "\n"
     "// >>instructions\n"
     "\n"
-    "template <int Unit> __device__ inline void copy_unit(u32 to, const void *from, int bytes) {\n"
+    "template <int Unit> __device__ inline void copy_whole(u32 to, const void *from) {\n"
+    "    if constexpr (Unit == 16)\n"
+    "        asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" ::\"r\"(to), \"l\"(from) : \"memory\");\n"
+    "    else\n"
+    "        asm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\" ::\"r\"(to), \"l\"(from), \"n\"(Unit) : \"memory\");\n"
+    "}\n"
+    "// Zeros follow so many bytes.\n"
+    "template <int Unit> __device__ inline void copy_some(u32 to, const void *from, int bytes) {\n"
     "    if constexpr (Unit == 16)\n"
     "        asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(to), \"l\"(from), \"r\"(bytes) : \"memory\");\n"
     "    else\n"
@@ -8680,13 +8738,13 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "}\n"
     "__device__ inline void copies_commit() {\n"
     "    asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n"
-    "}\n"
+    "}\n",
     "template <int Left> __device__ inline void copies_wait() {\n"
     "    asm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left) : \"memory\");\n"
     "}\n"
     "template <bool Turned> __device__ inline void load_matrices(u32 from, u32 (&to)[4]) {\n"
     "    if constexpr (Turned)\n"
-    "        asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n",
+    "        asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
     "                     : \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3])\n"
     "                     : \"r\"(from)\n"
     "                     : \"memory\");\n"
@@ -8706,78 +8764,89 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "\n"
     "// >>loading\n"
     "\n"
-    "// Of one operand: Lines rows of op(A) or columns of op(B), whose elements along k (Rows) or those lie side by side. Each\n"
-    "// thread copies some units of 16 bytes of each stage, a quarter of them at a time. Halves: of B, which lie `apart` elements\n"
-    "// along Lines.\n"
+    "// Of one operand: Lines rows of op(A) or columns of op(B), whose elements along k (Rows) or those lie side by side. As many\n"
+    "// threads as a line has pieces copy it together, each its piece of some lines of each stage, a quarter of them at a time.\n"
+    "// Halves: of B, which lie `apart` elements along Lines.\n"
     "template <bool Rows, int Lines, int Unit, int Halves> struct Loader {\n"
-    "    static constexpr int COUNT = Lines * UNITS / THREADS, STEP = THREADS / UNITS; // units of a thread, lines between two\n"
-    "    static constexpr int PART = COUNT / 4;\n"
+    "    static constexpr int PIECE = Unit == 2 ? 4 : Unit, PIECES = LINE / PIECE, ELEMENTS = PIECE / 2;\n"
+    "    static constexpr int STEP = THREADS / PIECES, COUNT = Lines / STEP, PART = COUNT / 4; // lines between two of a thread's\n"
     "    static_assert(COUNT % 4 == 0 && 64 % STEP == 0 && Lines / Halves % STEP == 0, \"all threads copy as much\");\n"
-    "    const u16 *from; // of this thread's first unit\n"
+    "    const u16 *from, *at; // this thread's first piece of the stage, and its next one\n"
     "    long long ld, apart;\n"
-    "    int exist; // from this thread's first line or unit on, along m or n\n"
-    "    u32 to;    // in a stage\n"
-    "    u16 held[Unit == 2 ? PART * 8 : 1]; // what comes through registers\n"
+    "    int exist;                       // from this thread's first line or piece on, along m or n\n"
+    "    bool inside;                     // all of the block's exist\n"
+    "    u32 to;                          // in a stage\n"
+    "    u32 held[Unit == 2 ? COUNT : 1]; // what comes through registers\n"
     "\n"
     "    __device__ inline Loader(const gemmepi__kernel_matrix &x, long long item, long long first, long long extent) {\n"
-    "        int line = (int)threadIdx.x / UNITS, unit = (int)threadIdx.x % UNITS;\n"
+    "        int line = (int)threadIdx.x / PIECES, piece = (int)threadIdx.x % PIECES, unit = piece * PIECE / 16;\n"
     "        ld = x.ld;\n"
     "        apart = extent;\n"
-    "        from = (const u16 *)x.data + item * x.stride + (Rows ? (first + line) * ld + unit * 8 : line * ld + first + unit * 8);\n"
-    "        long long left = extent - first - (Rows ? line : unit * 8);\n"
+    "        from = (const u16 *)x.data + item * x.stride +\n"
+    "               (Rows ? (first + line) * ld + piece * ELEMENTS : line * ld + first + piece * ELEMENTS);\n"
+    "        long long left = extent - first - (Rows ? line : piece * ELEMENTS);\n"
     "        exist = left < Lines ? (int)left : Lines;\n"
-    "        to = line * LINE + ((unit ^ line % 8) << 4);\n"
+    "        inside = first + Lines / Halves <= extent;\n"
+    "        to = line * LINE + ((unit ^ line % 8) << 4) + piece * PIECE % 16;\n"
     "    }\n"
     "\n"
-    "    // How many elements of the i-th unit exist, and where; k_left: from the stage's first on\n"
-    "    __device__ inline int locate(int i, int k_left, const u16 *&at) const {\n"
-    "        int line = i * STEP, unit_k = (int)threadIdx.x % UNITS * 8, line_k = (int)threadIdx.x / UNITS;\n"
-    "        if (Rows) {\n"
-    "            int half = line / (Lines / Halves), within = line % (Lines / Halves);\n"
-    "            at = from + (within + half * apart) * ld;\n"
-    "            return within < exist ? k_left - unit_k : 0;\n"
-    "        }\n"
-    "        int box = line / 64 * 64, half = box / (Lines / Halves), within = box % (Lines / Halves);\n"
-    "        at = from + line % 64 * ld + within + half * apart;\n"
-    "        return line_k + line % 64 < k_left ? exist - within : 0;\n"
+    "    // Goes on to the i-th piece, of which so many elements exist; k_left: from the stage's first on\n"
+    "    __device__ inline int go_to(int i, int k_left) {\n"
+    "        constexpr int of_half = Lines / Halves, of_run = Rows ? of_half : 64; // lines that are ld apart\n"
+    "        int line = i * STEP, half = line / of_half, within = line % of_half;\n"
+    "        int piece_k = (int)threadIdx.x % PIECES * ELEMENTS, line_k = (int)threadIdx.x / PIECES;\n"
+    "        if (line % of_run)\n"
+    "            at += STEP * ld;\n"
+    "        else\n"
+    "            at = from + (Rows ? half * apart * ld : within / 64 * 64 + half * apart);\n"
+    "        asm volatile(\"\" : \"+l\"(at), \"+r\"(exist)); // one after another: all at once would take registers\n"
+    "        if (Rows)\n",
+    "            return within < exist ? k_left - piece_k : 0;\n"
+    "        return line_k + line % 64 < k_left ? exist - within / 64 * 64 : 0;\n"
+    "    }\n"
+    "    __device__ inline u32 place_of(u32 stage, int i) const {\n"
+    "        return ((stage + to) ^ (u32)(i * STEP % 8 << 4)) + i * STEP * LINE;\n"
     "    }\n"
     "\n"
-    "    __device__ inline void fetch(u32 stage, int part, int k_left) {\n"
+    "    template <bool Whole> __device__ inline void fetch_part(u32 stage, int part, int k_left) {\n"
     "#pragma unroll\n"
     "        for (int p = 0; p < PART; p++) {\n"
-    "            const u16 *at;\n"
-    "            int i = part * PART + p, valid = locate(i, k_left, at);\n"
-    "            if constexpr (Unit == 2) {\n"
-    "#pragma unroll\n"
-    "                for (int j = 0; j < 8; j++)\n"
-    "                    held[p * 8 + j] = j < valid ? at[j] : (u16)0;\n"
-    "            } else {\n"
-    "                int bytes = valid <= 0 ? 0 : valid >= 8 ? 16 : valid * 2;\n"
-    "#pragma unroll\n"
-    "                for (int j = 0; j < 16; j += Unit) {\n"
-    "                    int part = bytes - j < 0 ? 0 : bytes - j > Unit ? Unit : bytes - j;\n"
-    "                    copy_unit<Unit>(stage + to + i * STEP * LINE + j, at + j / 2, part);\n",
-    "                }\n"
-    "            }\n"
+    "            int i = part * PART + p, valid = go_to(i, k_left);\n"
+    "            if constexpr (Unit == 2)\n"
+    "                held[i] = (Whole || valid > 0 ? (u32)at[0] : 0u) | (Whole || valid > 1 ? (u32)at[1] << 16 : 0u);\n"
+    "            else if (Whole)\n"
+    "                copy_whole<Unit>(place_of(stage, i), at);\n"
+    "            else\n"
+    "                copy_some<Unit>(place_of(stage, i), at, valid <= 0 ? 0 : valid >= ELEMENTS ? PIECE : valid * 2);\n"
+    "        }\n"
+    "    }\n"
+    "    __device__ inline void fetch(u32 stage, int part, int k_left) {\n"
+    "        if (inside && k_left >= TILE_K)\n"
+    "            fetch_part<true>(stage, part, k_left);\n"
+    "        else\n"
+    "            fetch_part<false>(stage, part, k_left);\n"
+    "    }\n"
+    "    // A quarter of it in each of four steps; through registers all in the first two, for it to arrive before the last.\n"
+    "    __device__ inline void fetch_in_step(u32 stage, int step, int k_left) {\n"
+    "        if (Unit > 2) {\n"
+    "            fetch(stage, step, k_left);\n"
+    "        } else if (step < 2) {\n"
+    "            fetch(stage, step * 2, k_left);\n"
+    "            fetch(stage, step * 2 + 1, k_left);\n"
     "        }\n"
     "    }\n"
     "\n"
     "    // What came through registers goes where it was fetched for.\n"
-    "    __device__ inline void put(u32 stage, int part) const {\n"
+    "    __device__ inline void put(u32 stage) const {\n"
     "        if constexpr (Unit == 2)\n"
     "#pragma unroll\n"
-    "            for (int p = 0; p < PART; p++) {\n"
-    "                u32 words[4], place = stage + to + (part * PART + p) * STEP * LINE;\n"
-    "                memcpy(words, held + p * 8, sizeof words);\n"
-    "                asm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(place), \"r\"(words[0]), \"r\"(words[1]),\n"
-    "                             \"r\"(words[2]), \"r\"(words[3])\n"
-    "                             : \"memory\");\n"
-    "            }\n"
+    "            for (int i = 0; i < COUNT; i++)\n"
+    "                asm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(place_of(stage, i)), \"r\"(held[i]) : \"memory\");\n"
     "    }\n"
     "\n"
     "    __device__ inline void next() {\n"
     "        from += Rows ? TILE_K : TILE_K * ld;\n"
-    "        asm volatile(\"\" : \"+r\"(exist), \"+l\"(ld)); // so that what follows from them does not stay in registers\n"
+    "        asm volatile(\"\" : \"+l\"(ld)); // so that what follows from it does not stay in registers\n"
     "    }\n"
     "};\n"
     "\n"
@@ -8819,7 +8888,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "// >>the epilogue\n"
     "\n"
     "// A box of a staged matrix to memory, units of 16 bytes, all of whose columns exist or none.\n"
-    "template <class T>\n"
+    "template <class T>\n",
     "__device__ inline void copy_out(const gemmepi__kernel_matrix &x, u32 from, long long item, int row, int rows_left,\n"
     "                                long long column, int columns_left) {\n"
     "    constexpr int units = BOX_COLUMNS / 8, at_once = 32 / units;\n"
@@ -8837,19 +8906,6 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    }\n"
     "}\n"
     "\n"
-    "// BGRAD: those of a warp's rows; always in the same order.\n"
-    "__device__ inline void store_column_sums(const gemmepi__epilogue_params &p, long long line, long long column, int valid,\n"
-    "                                         Acc (&sums)[HALVES_OUT][RUN]) {\n"
-    "#pragma unroll\n",
-    "    for (int i = 0; i < HALVES_OUT * RUN; i++) {\n"
-    "#pragma unroll\n"
-    "        for (int step = 4; step < 32; step *= 2)\n"
-    "            sums[i / RUN][i % RUN] += __shfl_xor_sync(0xffffffffu, sums[i / RUN][i % RUN], step);\n"
-    "        if (threadIdx.x % 32 < 4 && place(i % RUN) < valid)\n"
-    "            ((float *)p.partials)[(line * HALVES_OUT + i / RUN) * p.n + column + place(i % RUN)] = sums[i / RUN][i % RUN];\n"
-    "    }\n"
-    "}\n"
-    "\n"
     "// row, column: the warp's first; line: its line of partial sums\n"
     "__device__ inline void finish(const gemmepi__epilogue_params &p, long long item, int row, int column, long long line,\n"
     "                              u32 staged, const float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {\n"
@@ -8858,7 +8914,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "#pragma unroll\n"
     "    for (int box = 0; box < GROUPS; box += BOX_GROUPS) {\n"
     "        Of_columns of[BOX_GROUPS];\n"
-    "        Acc column_sums[BOX_GROUPS][HALVES_OUT][RUN] = {};\n"
+    "        Column_sums<(ROW_BLOCKS > 2)> column_sums[BOX_GROUPS] = {}; // tall tiles leave few registers\n"
     "        int box_column = column + box * GROUP, box_left = (int)p.n - box_column;\n"
     "        int first = box_column + lane_of_row() * 2, left = box_left - lane_of_row() * 2;\n"
     "#pragma unroll\n"
@@ -8867,7 +8923,8 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "#pragma unroll\n"
     "        for (int i = 0; i < ROW_BLOCKS; i++) {\n"
     "#pragma unroll\n"
-    "            for (int g = 0; g < BOX_GROUPS; g++)\n"
+    "            for (int g = 0; g < BOX_GROUPS; g++) {\n"
+    "                Acc of_runs[HALVES_OUT][RUN] = {};\n"
     "#pragma unroll\n"
     "                for (int half = 0; half < 2; half++) {\n"
     "                    int at = row + i * 16 + half * 8 + of_row, exists = at < (int)p.m;\n"
@@ -8891,14 +8948,17 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "                    if (HAS_BGRAD)\n"
     "#pragma unroll\n"
     "                        for (int j = 0; j < HALVES_OUT * RUN; j++) // beyond m v may be anything\n"
-    "                            column_sums[g][j / RUN][j % RUN] += exists ? v[j / RUN][j % RUN] : Acc(0);\n"
+    "                            of_runs[j / RUN][j % RUN] += exists ? v[j / RUN][j % RUN] : Acc(0);\n"
     "                }\n"
+    "                if (HAS_BGRAD)\n"
+    "                    column_sums[g].add(of_runs);\n"
+    "            }\n"
     "            if (STAGED) {\n"
     "                int rows_left = (int)p.m - row - i * 16;\n"
     "                __syncwarp();\n"
     "#pragma unroll\n"
     "                for (int j = 0; j < STAGED_D; j++)\n"
-    "                    copy_out<GEMMEPI_D_TYPE>(p.d, staged + j * STAGED_BYTES, item, row + i * 16, rows_left,\n"
+    "                    copy_out<GEMMEPI_D_TYPE>(p.d, staged + j * STAGED_BYTES, item, row + i * 16, rows_left,\n",
     "                                             box_column + j * p.n, box_left);\n"
     "#pragma unroll\n"
     "                for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)\n"
@@ -8910,8 +8970,8 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "        if (HAS_BGRAD && row < (int)p.m)\n"
     "#pragma unroll\n"
     "            for (int g = 0; g < BOX_GROUPS; g++)\n"
-    "                store_column_sums(p, line, first + g * GROUP, left - g * GROUP, column_sums[g]);\n"
-    "    }\n",
+    "                column_sums[g].store(p, line, box_column + g * GROUP);\n"
+    "    }\n"
     "    end_epilogue(p, state);\n"
     "}\n"
     "\n"
@@ -8935,16 +8995,17 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    u32 a_lane = shared + fragment_lane<A_ROWS>(warp_m * WARP_M, lane / 8 % 2, lane / 16);\n"
     "    u32 b_lane = shared + A_BYTES + fragment_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane / 16, lane / 8 % 2);\n"
     "    int steps = (params.k + TILE_K - 1) / TILE_K, k_left = params.k; // beyond the last no byte is read\n"
-    "#pragma unroll\n"
+    "    after_launches_before();\n"
+    "#pragma unroll 1\n"
     "    for (int i = 0; i < STAGES - 1; i++) {\n"
     "        u32 stage = shared + i * STAGE_BYTES;\n"
     "#pragma unroll\n"
     "        for (int part = 0; part < 4; part++) {\n"
     "            a.fetch(stage, part, k_left);\n"
     "            b.fetch(stage + A_BYTES, part, k_left);\n"
-    "            a.put(stage, part);\n"
-    "            b.put(stage + A_BYTES, part);\n"
     "        }\n"
+    "        a.put(stage);\n"
+    "        b.put(stage + A_BYTES);\n"
     "        copies_commit();\n"
     "        a.next();\n"
     "        b.next();\n"
@@ -8961,23 +9022,19 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "        for (int step = 0; step < TILE_K / 16; step++) {\n"
     "            bool last = step == TILE_K / 16 - 1;\n"
     "            // into the stage whose last fragments all warps have\n"
-    "            a.fetch(shared + written, step, k_left);\n"
-    "            b.fetch(shared + written + A_BYTES, step, k_left);\n"
+    "            a.fetch_in_step(shared + written, step, k_left);\n"
+    "            b.fetch_in_step(shared + written + A_BYTES, step, k_left);\n"
     "            if (last) { // the next stage; behind the last one is what nobody uses\n"
-    "                a.put(shared + written, step);\n"
-    "                b.put(shared + written + A_BYTES, step);\n"
+    "                a.put(shared + written);\n"
+    "                b.put(shared + written + A_BYTES);\n"
     "                copies_commit();\n"
     "                written = written + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : written + STAGE_BYTES;\n"
     "                read = read + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : read + STAGE_BYTES;\n"
     "                copies_wait<STAGES - 2>();\n"
     "                __syncthreads();\n"
-    "            }\n"
+    "            }\n",
     "            load_fragments(a_lane + read, b_lane + read, (step + 1) % (TILE_K / 16), fragments[(step + 1) % 2]);\n"
     "            multiply_fragments(fragments[step % 2], sums);\n"
-    "            if (!last) {\n"
-    "                a.put(shared + written, step);\n"
-    "                b.put(shared + written + A_BYTES, step);\n"
-    "            }\n"
     "        }\n"
     "        a.next();\n"
     "        b.next();\n"
@@ -8986,7 +9043,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    copies_wait<0>();\n"
     "    __syncthreads();\n"
     "    long long line = ((long long)item * p.row_tiles) + tile_m * WARPS_M + warp_m;\n"
-    "    finish(p, item, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,\n",
+    "    finish(p, item, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,\n"
     "           shared + warp * (STAGED_MATRICES * STAGED_BYTES), sums);\n"
     "}\n",
     NULL};
@@ -9041,21 +9098,20 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// What the epilogue reads in 16 bits comes likewise, a box ahead, into two buffers of each warp.\n"
     "constexpr int LOADED_AUX = LOADS_AUX ? HALVES_SAVED : 0;\n"
     "constexpr int LOADED_MATRICES = LOADED_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), LOADED_BUFFERS = LOADED_MATRICES ? 2 : 0;\n"
-    "// BGRAD: sums of columns over the 16 rows of each warp, of each part.\n"
-    "constexpr int GRADIENT_COLUMNS = HAS_BGRAD ? HALVES_OUT * TILE_COLUMNS : 0;\n",
-    "// Shared memory: stages, buffers, sums of columns, and two barriers of each stage and of each warp.\n"
-    "constexpr u32 LOADED = STAGES * STAGE_BYTES + WARPS * BUFFERS * STAGED_MATRICES * STAGED_BYTES;\n"
-    "constexpr u32 GRADIENTS = LOADED + WARPS * LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES;\n"
-    "constexpr u32 FULL = GRADIENTS + WARPS * PARTS * GRADIENT_COLUMNS * 4;\n"
+    "// Shared memory: stages, buffers, and two barriers of each stage and of each warp.\n"
+    "constexpr u32 LOADED = STAGES * STAGE_BYTES + WARPS * BUFFERS * STAGED_MATRICES * STAGED_BYTES;\n",
+    "constexpr u32 FULL = LOADED + WARPS * LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES;\n"
     "constexpr u32 EMPTY = FULL + STAGES * 8, ARRIVED = EMPTY + STAGES * 8;\n"
     "// What is the same for all rows is loaded a box ahead, where registers are left for it.\n"
     "constexpr bool AHEAD = SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n"
-    "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more.\n"
-    "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n"
+    "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each,\n"
+    "// or for BGRAD, whose sums are of all a tile's rows, a part of its columns.\n"
+    "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2 && (!HAS_BGRAD || TILE_COLUMNS == 2 * BOX_COLUMNS);\n"
+    "static_assert(!HAS_BGRAD || PING_PONG, \"a warp's sums are those of one line of a tile's four\");\n"
     "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
     "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n"
     "// Together no more than at the launch: 3 * 168.\n"
-    "constexpr bool NEEDS_REGISTERS = TILE_N == 192 || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);\n"
+    "constexpr bool NEEDS_REGISTERS = TILE_N == 192 || HAS_BGRAD || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);\n"
     "constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;\n"
     "static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, \"setmaxnreg waits for ever\");\n"
     "\n"
@@ -9108,8 +9164,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "template <bool Multicast>\n"
     "__device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int x, int y, int item, u16 mask) {\n"
     "    if (Multicast)\n"
-    "        asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n",
-    "                     \"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n"
+    "        asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n"
+    "                     \"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n",
     "                     \"l\"(&map), \"r\"(barrier), \"r\"(x), \"r\"(y), \"r\"(item), \"h\"(mask)\n"
     "                     : \"memory\");\n"
     "    else\n"
@@ -9120,11 +9176,6 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "__device__ inline void prefetch_map(const gemmepi__tensor_map &map) {\n"
     "    asm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map) : \"memory\");\n"
-    "}\n"
-    "// The launch may begin before the one ahead of it in the stream has ended; what that one writes is there from here on. The\n"
-    "// next launch may begin as soon.\n"
-    "__device__ inline void after_launches_before() {\n"
-    "    asm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n"
     "}\n"
     "__device__ inline void turn_wait(int which) {\n"
     "    asm volatile(\"bar.sync %0, %1;\" ::\"r\"(1 + which), \"n\"(CONSUMERS * WARPGROUP) : \"memory\");\n"
@@ -9176,7 +9227,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_REST \"%96, %97, adds, 1, 1, %99, %100\"\n"
     "#else\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n"
-    "#define GEMMEPI_SUMS \\\n",
+    "#define GEMMEPI_SUMS \\\n"
     "    GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64), GEMMEPI_32(GEMMEPI_SUM, 96)\n"
     "#define GEMMEPI_ADDS \"%130\"\n"
     "#define GEMMEPI_REST \"%128, %129, adds, 1, 1, %131, %132\"\n"
@@ -9184,7 +9235,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_TEXT_OF(x) #x\n"
     "#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)\n"
     "\n"
-    "// sums = A B, or with `adds` sums + A B: 64 rows, TILE_N columns, 16 of k.\n"
+    "// sums = A B, or with `adds` sums + A B: 64 rows, TILE_N columns, 16 of k.\n",
     "__device__ inline void multiply(float (&sums)[TILE_N / 2], u64 a, u64 b, int adds) {\n"
     "    asm volatile(\"{\\n\"\n"
     "                 \".reg .pred adds;\\n\"\n"
@@ -9250,14 +9301,14 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part\n"
     "    constexpr int B_BOX = !B_ROWS ? 64 : B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;\n"
-    "    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n",
+    "    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n"
     "    u16 row_mask = 0, column_mask = 0;\n"
     "    for (int i = 0; i < CLUSTER_N; i++)\n"
     "        row_mask |= (u16)(1 << (row + i * CLUSTER_M));\n"
     "    for (int i = 0; i < CLUSTER_M; i++)\n"
     "        column_mask |= (u16)(1 << (column * CLUSTER_M + i));\n"
     "    u32 stage = 0, parity = 1; // the first round finds all stages empty\n"
-    "    for (u32 t = first; t < p.tiles; t += step) {\n"
+    "    for (u32 t = first; t < p.tiles; t += step) {\n",
     "        Tile tile = tile_of(p, t, rank);\n"
     "        int m = tile.m * TILE_M + (int)column * A_LINES;\n"
     "        int a_item = p.a_items ? (int)tile.item : 0, b_item = p.b_items ? (int)tile.item : 0;\n"
@@ -9325,14 +9376,14 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "__device__ inline void load_result_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int column, int row, int half,\n"
-    "                                       int item) {\n",
+    "                                       int item) {\n"
     "    asm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n"
     "                 \"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n"
     "                 \"l\"(&map), \"r\"(barrier), \"r\"(column), \"r\"(row), \"r\"(half), \"r\"(item)\n"
     "                 : \"memory\");\n"
     "}\n"
     "\n"
-    "// Has the inputs of a box brought, whose buffer all lanes have left.\n"
+    "// Has the inputs of a box brought, whose buffer all lanes have left.\n",
     "__device__ inline void ask_for_inputs(const gemmepi__fused_params &p, Staging &staging, const Tile &tile, int row, int group) {\n"
     "    if (LOADED_MATRICES == 0)\n"
     "        return;\n"
@@ -9392,64 +9443,29 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// >>sums of columns\n"
     "\n"
-    "// Over the eight rows' lanes, always in the same order; the first four leave them where `gradients` has this warp's.\n"
-    "__device__ inline void keep_column_sums(u32 gradients, int group, Acc (&sums)[HALVES_OUT][RUN]) {\n"
+    "// Of a tile's rows each warp leaves a line of partial sums. An exact activation leaves few registers.\n"
+    "typedef Column_sums<GEMMEPI_EXACT> Box_sums[BOX_GROUPS];\n"
+    "\n"
+    "__device__ inline void store_column_sums(const gemmepi__fused_params &params, const Tile &tile, int group,\n"
+    "                                         const Box_sums &sums) {\n"
+    "    const gemmepi__epilogue_params &p = params.epilogue;\n"
+    "    long long line = (long long)tile.item * p.row_tiles + tile.m * 4 + threadIdx.x % WARPGROUP / 32;\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < HALVES_OUT * RUN; i++)\n"
-    "#pragma unroll\n"
-    "        for (int step = 4; step < 32; step *= 2)\n"
-    "            sums[i / RUN][i % RUN] += __shfl_xor_sync(0xffffffffu, sums[i / RUN][i % RUN], step);\n"
-    "    if (threadIdx.x % 32 < 4)\n"
-    "#pragma unroll\n"
-    "        for (int i = 0; i < HALVES_OUT * RUN; i++) {\n"
-    "            u32 column = i / RUN * TILE_COLUMNS + group * GROUP + lane_of_row() * 2 + place(i % RUN);\n",
-    "            asm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(gradients + column * 4), \"f\"(sums[i / RUN][i % RUN]) : \"memory\");\n"
-    "        }\n"
+    "    for (int g = 0; g < BOX_GROUPS; g++)\n"
+    "        sums[g].store(p, line, tile.n * TILE_COLUMNS + (group + g) * GROUP);\n"
     "}\n"
     "\n"
-    "// Where a warp leaves those of one of its parts: the four warps of a warpgroup side by side.\n"
-    "__device__ inline u32 gradients_of(u32 shared, u32 group, u32 part, u32 warp) {\n"
-    "    return shared + GRADIENTS + ((group * PARTS + part) * 4 + warp) * GRADIENT_COLUMNS * 4;\n"
-    "}\n"
-    "\n"
-    "// A line of partial sums for 64 rows, from the four warps of a warpgroup.\n"
-    "__device__ inline void store_column_sums(const gemmepi__epilogue_params &p, const Tile &tile, u32 shared, u32 group, u32 part,\n"
-    "                                         int row) {\n"
-    "    if (row >= (int)p.m)\n"
-    "        return;\n"
-    "    for (int i = threadIdx.x % WARPGROUP; i < GRADIENT_COLUMNS; i += WARPGROUP) {\n"
-    "        int half = i / TILE_COLUMNS, column = tile.n * TILE_COLUMNS + i % TILE_COLUMNS;\n"
-    "        float sum = 0;\n"
-    "#pragma unroll\n"
-    "        for (int warp = 0; warp < 4; warp++) {\n"
-    "            float x;\n"
-    "            asm volatile(\"ld.shared.f32 %0, [%1];\"\n"
-    "                         : \"=f\"(x)\n"
-    "                         : \"r\"(gradients_of(shared, group, part, warp) + i * 4)\n"
-    "                         : \"memory\");\n"
-    "            sum += x;\n"
-    "        }\n"
-    "        if (column < (int)p.n) {\n"
-    "            long long line = (long long)tile.item * p.row_tiles + row / 64;\n"
-    "            ((float *)p.partials)[(line * HALVES_OUT + half) * p.n + column] = sum;\n"
-    "        }\n"
-    "    }\n"
-    "}\n"
-    "__device__ inline void warpgroup_meets(u32 group) {\n"
-    "    asm volatile(\"bar.sync %0, %1;\" ::\"r\"(4 + group), \"n\"(WARPGROUP) : \"memory\");\n"
-    "}\n"
-    "\n"
-    "// `row` is the warp's first of op(A), `group` the box's first; gradients: where its columns' sums go.\n"
+    "// `row` is the warp's first of op(A), `group` the box's first.\n"
     "__device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,\n"
     "                                  const Tile &tile, int row, int group, const Of_columns (&columns)[BOX_GROUPS],\n"
-    "                                  const Box &box, u32 gradients) {\n"
+    "                                  const Box &box, Box_sums &column_sums) {\n",
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
     "    wait_for_inputs(staging);\n"
     "    if (STAGED)\n"
     "        begin_staging(staging);\n"
     "#pragma unroll\n"
     "    for (int g = 0; g < BOX_GROUPS; g++) {\n"
-    "        Acc column_sums[HALVES_OUT][RUN] = {};\n"
+    "        Acc of_runs[HALVES_OUT][RUN] = {};\n"
     "#pragma unroll\n"
     "        for (int half = 0; half < 2; half++) {\n"
     "            int at = row + threadIdx.x % 32 / 4 + half * 8;\n"
@@ -9477,11 +9493,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            store_result(p, state, tile.item, at, column, valid, v);\n"
     "            if (HAS_BGRAD)\n"
     "#pragma unroll\n"
-    "                for (int i = 0; i < HALVES_OUT * RUN; i++) // beyond m v may be anything\n",
-    "                    column_sums[i / RUN][i % RUN] += at < (int)p.m ? v[i / RUN][i % RUN] : Acc(0);\n"
+    "                for (int i = 0; i < HALVES_OUT * RUN; i++) // beyond m v may be anything\n"
+    "                    of_runs[i / RUN][i % RUN] += at < (int)p.m ? v[i / RUN][i % RUN] : Acc(0);\n"
     "        }\n"
     "        if (HAS_BGRAD)\n"
-    "            keep_column_sums(gradients, group + g, column_sums);\n"
+    "            column_sums[g].add(of_runs);\n"
     "    }\n"
     "    if (STAGED)\n"
     "        end_staging(params, staging, tile.n * TILE_COLUMNS + group * GROUP, row, tile.item);\n"
@@ -9522,7 +9538,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll\n"
     "    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 8; j++) {\n"
     "        float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)];\n"
-    "        asm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n"
+    "        asm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n",
     "                     : \"=f\"(four[0]), \"=f\"(four[1]), \"=f\"(four[2]), \"=f\"(four[3])\n"
     "                     : \"r\"(parked_at(parked, four_of_box(part, group, j), thread))\n"
     "                     : \"memory\");\n"
@@ -9554,14 +9570,23 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    for (u32 i = rank + (threadIdx.x / 32 - 4) * SPLIT; i < boxes; i += slots * SPLIT) {\n"
     "        u32 slot = i % slots, part = i / slots % PARTS; // of the 64 rows `part` of a warpgroup slot / 4, its warp slot % 4\n"
     "        int group = (int)(i / slots / PARTS) * BOX_GROUPS;\n"
-    "        Of_columns columns[BOX_GROUPS];\n",
+    "        Of_columns columns[BOX_GROUPS];\n"
     "        load_box_columns(p, tile, group, columns);\n"
     "        Box box;\n"
     "        add_parked(shared + slot / 4 * PARKED_BYTES, slot % 4 * 32 + threadIdx.x % 32, part, group, box);\n"
-    "        ask_for_inputs(p, staging, tile, tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16, group);\n"
-    "        finish_box(p, state, staging, tile, tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16, group,\n"
-    "                   columns, box, 0);\n"
+    "        int row = tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16;\n"
+    "        Box_sums none = {};\n"
+    "        ask_for_inputs(p, staging, tile, row, group);\n"
+    "        finish_box(p, state, staging, tile, row, group, columns, box, none);\n"
     "    }\n"
+    "}\n"
+    "\n"
+    "// The i-th box of the last tile that a warpgroup does: of which part, and of which columns.\n"
+    "__device__ inline int part_of_last(u32 warpgroup, int i) {\n"
+    "    return HAS_BGRAD ? i : (int)warpgroup;\n"
+    "}\n"
+    "__device__ inline int group_of_last(u32 warpgroup, int i) {\n"
+    "    return (HAS_BGRAD ? (int)warpgroup : i) * BOX_GROUPS;\n"
     "}\n"
     "\n"
     "// >>multiplying\n"
@@ -9592,7 +9617,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        multiply_wait<1>();\n"
     "        if (tells && adds) // the stage before is read\n"
     "            barrier_arrive(empty + last * 8);\n"
-    "        asm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds)); // not seen through: one copy of the loop is enough\n"
+    "        asm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds)); // not seen through: one copy of the loop is enough\n",
     "        last = stage;\n"
     "        if (++stage == STAGES)\n"
     "            stage = 0, parity ^= 1;\n"
@@ -9630,7 +9655,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "               : thread < CLUSTER_N ? row + thread * CLUSTER_M\n"
     "                                    : column * CLUSTER_M + (other >= row ? other + 1 : other);\n"
     "    u32 empty = address_in(shared + EMPTY, tells ? told : rank);\n"
-    "    Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),\n",
+    "    Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),\n"
     "                       threadIdx.x % 8,\n"
     "                       0,\n"
     "                       shared + LOADED + (threadIdx.x / 32 - 4) * (LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES),\n"
@@ -9666,8 +9691,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                if (!AHEAD)\n"
     "                    load_box_columns(p, tile, i, columns);\n"
     "                memcpy(now, columns, sizeof now);\n"
-    "                if (AHEAD && i + BOX_GROUPS < GROUPS)\n"
+    "                if (AHEAD && i + BOX_GROUPS < GROUPS)\n",
     "                    load_box_columns(p, tile, i + BOX_GROUPS, columns);\n"
+    "                Box_sums column_sums = {};\n"
     "#pragma unroll\n"
     "                for (int part = 0; part < PARTS; part++) {\n"
     "                    Box box;\n"
@@ -9679,47 +9705,41 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                        ask_for_inputs(p, staging, tile, warp_row + (part + 1) * 64, i);\n"
     "                    else if (i + BOX_GROUPS < GROUPS)\n"
     "                        ask_for_inputs(p, staging, tile, warp_row, i + BOX_GROUPS);\n"
-    "                    finish_box(p, state, staging, tile, warp_row + part * 64, i, now, box,\n"
-    "                               gradients_of(shared, group, part, thread / 32));\n"
+    "                    finish_box(p, state, staging, tile, warp_row + part * 64, i, now, box, column_sums);\n"
     "                }\n"
-    "            }\n"
-    "            if (HAS_BGRAD) {\n"
-    "                warpgroup_meets(group);\n"
-    "#pragma unroll\n"
-    "                for (int part = 0; part < PARTS; part++)\n"
-    "                    store_column_sums(p.epilogue, tile, shared, group, part, tile.m * TILE_M + (first_part + part) * 64);\n"
-    "                warpgroup_meets(group); // before the next tile's\n"
+    "                if (HAS_BGRAD)\n"
+    "                    store_column_sums(p, tile, i, column_sums);\n"
     "            }\n"
     "        }\n"
     "        end_epilogue(p.epilogue, state);\n"
     "    }\n"
-    "    if (SHARES_LAST) { // a part of 64 rows to each\n"
+    "    if (SHARES_LAST) {\n"
     "        Tile tile = tile_of(p, first + (tiles - 1) * step, rank);\n"
     "        float sums[PARTS][TILE_N / 2];\n"
     "        if (ends)\n"
     "            add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n"
-    "        consumers_meet(); // the stages are free\n"
+    "        __syncthreads(); // all of the block, those that load, too: the stages are free\n"
     "        if (ends)\n"
     "            park<PARTS>(shared, thread, sums);\n"
-    "        consumers_meet();\n"
+    "        __syncthreads();\n"
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
-    "        int row = tile.m * TILE_M + (int)group * 64;\n"
-    "        ask_for_inputs(p, staging, tile, row + (int)(thread / 32) * 16, 0);\n"
-    "#pragma unroll 1\n",
-    "        for (int i = 0; i < GROUPS; i += BOX_GROUPS) {\n"
+    "        int row = tile.m * TILE_M + (int)(thread / 32) * 16;\n"
+    "        constexpr int boxes = PARTS * GROUPS / BOX_GROUPS / CONSUMERS; // of a warpgroup\n"
+    "        Box_sums column_sums = {};\n"
+    "        ask_for_inputs(p, staging, tile, row + part_of_last(group, 0) * 64, group_of_last(group, 0));\n"
+    "#pragma unroll 1\n"
+    "        for (int i = 0; i < boxes; i++) {\n"
+    "            int part = part_of_last(group, i), first_group = group_of_last(group, i);\n"
     "            Of_columns columns[BOX_GROUPS];\n"
     "            Box box;\n"
-    "            load_box_columns(p, tile, i, columns);\n"
-    "            read_parked(shared, thread, group, i, box);\n"
-    "            if (i + BOX_GROUPS < GROUPS)\n"
-    "                ask_for_inputs(p, staging, tile, row + (int)(thread / 32) * 16, i + BOX_GROUPS);\n"
-    "            finish_box(p, state, staging, tile, row + (int)(thread / 32) * 16, i, columns, box,\n"
-    "                       gradients_of(shared, group, 0, thread / 32));\n"
+    "            load_box_columns(p, tile, first_group, columns);\n"
+    "            read_parked(shared, thread, part, first_group, box);\n"
+    "            if (i + 1 < boxes)\n"
+    "                ask_for_inputs(p, staging, tile, row + part_of_last(group, i + 1) * 64, group_of_last(group, i + 1));\n"
+    "            finish_box(p, state, staging, tile, row + part * 64, first_group, columns, box, column_sums);\n"
     "        }\n"
-    "        if (HAS_BGRAD) {\n"
-    "            warpgroup_meets(group);\n"
-    "            store_column_sums(p.epilogue, tile, shared, group, 0, row);\n"
-    "        }\n"
+    "        if (HAS_BGRAD)\n"
+    "            store_column_sums(p, tile, group_of_last(group, 0), column_sums);\n"
     "        end_epilogue(p.epilogue, state);\n"
     "    }\n"
     "    if (STAGED) // shared memory stays until all of it is read\n"
@@ -9747,12 +9767,16 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    __syncthreads();\n"
     "    if (CLUSTER > 1)\n"
     "        cluster_meets();\n"
-    "    after_launches_before();\n"
+    "    after_launches_before();\n",
     "    if (threadIdx.x < WARPGROUP) {\n"
     "        asm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(PRODUCER_REGISTERS));\n"
     "        if (threadIdx.x == 0)\n"
     "            produce(p, shared, rank, first, step);\n"
     "        __syncwarp();\n"
+    "        if (SHARES_LAST) { // around the last tile's sums\n"
+    "            __syncthreads();\n"
+    "            __syncthreads();\n"
+    "        }\n"
     "        if (SPLIT > 1) // consumers wait for each other there\n"
     "            cluster_barrier();\n"
     "    } else {\n"
@@ -10205,6 +10229,7 @@ static const char *const gemmepi__source_reduce_cu[] = {
     "extern \"C\" __global__ void __launch_bounds__(COLUMNS * ROWS)\n"
     "    gemmepi_sum_columns(GEMMEPI_PARAMS gemmepi__reduce_params p) {\n"
     "    __shared__ double shared[ROWS][COLUMNS];\n"
+    "    after_launches_before();\n"
     "    u32 column_tiles = (u32)((p.columns + COLUMNS - 1) / COLUMNS); // 32 bits, as all counts of blocks\n"
     "    u32 line = blockIdx.x / column_tiles, item = line / (u32)p.parts;\n"
     "    long long column = (long long)(blockIdx.x - line * column_tiles) * COLUMNS + threadIdx.x;\n"
@@ -10235,6 +10260,7 @@ static const char *const gemmepi__source_reduce_cu[] = {
     "extern \"C\" __global__ void __launch_bounds__(LINE_THREADS)\n"
     "    gemmepi_sum_rows(GEMMEPI_PARAMS gemmepi__reduce_params p) {\n"
     "    __shared__ double shared[LINE_THREADS];\n"
+    "    after_launches_before();\n"
     "    u32 item = blockIdx.x / (u32)p.rows;\n"
     "    long long row = blockIdx.x - item * (u32)p.rows;\n"
     "    const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + row * p.x.ld;\n"
@@ -10243,9 +10269,9 @@ static const char *const gemmepi__source_reduce_cu[] = {
     "    double sum = 0;\n"
     "#pragma unroll 4\n"
     "    for (long long column = threadIdx.x; column < p.columns; column += LINE_THREADS) {\n"
-    "        double value = to_acc<double>(x[column]);\n"
+    "        double value = to_acc<double>(x[column]);\n",
     "        sum += VARIES ? value * factors.at[column / SCALE_STEPS * factors.step] : value;\n"
-    "    }\n",
+    "    }\n"
     "    shared[threadIdx.x] = sum;\n"
     "    for (int half = LINE_THREADS / 2; half > 0; half /= 2) {\n"
     "        __syncthreads();\n"
@@ -10761,6 +10787,14 @@ static const char *const gemmepi__source_types_cuh[] = {
     "#define GEMMEPI_PARAMS const\n"
     "#endif\n"
     "\n"
+    "// A launch may begin before the one ahead of it in the stream has ended; what that one writes is there from here on. The next\n"
+    "// launch may begin as soon.\n"
+    "__device__ inline void after_launches_before() {\n"
+    "#if __CUDA_ARCH__ >= 900\n"
+    "    asm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n"
+    "#endif\n"
+    "}\n"
+    "\n"
     "typedef float F32;\n"
     "typedef double F64;\n"
     "typedef signed char I8;\n"
@@ -10844,13 +10878,13 @@ static const char *const gemmepi__source_types_cuh[] = {
     "    y = (I8)(whole < -128 ? -128 : whole > 127 ? 127 : whole);\n"
     "}\n"
     "\n"
-    "// Two of fp8, the first in the lower half, from f32 and to F16, which holds both types. They saturate, and NaN is 0x7f.\n"
+    "// Two of fp8, the first in the lower half, from f32 and to F16, which holds both types. They saturate, and NaN is 0x7f.\n",
     "#if GEMMEPI_FP8_INSTRUCTIONS\n"
     "template <class T> __device__ inline u16 pack_fp8(float first, float second) {\n"
     "    u16 two;\n"
     "    if constexpr (SAME<T, E4M3>)\n"
     "        asm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;\" : \"=h\"(two) : \"f\"(second), \"f\"(first));\n"
-    "    else\n",
+    "    else\n"
     "        asm(\"cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;\" : \"=h\"(two) : \"f\"(second), \"f\"(first));\n"
     "    return two;\n"
     "}\n"
@@ -10940,7 +10974,7 @@ static const char *const gemmepi__source_types_cuh[] = {
     "    return y;\n"
     "}\n"
     "\n"
-    "// To a type that holds every value of T.\n"
+    "// To a type that holds every value of T.\n",
     "template <class To, class T> __device__ inline To convert(T x) {\n"
     "    To y;\n"
     "    if constexpr (SAME<To, T>)\n"
@@ -10949,7 +10983,7 @@ static const char *const gemmepi__source_types_cuh[] = {
     "        y = x;\n"
     "    else if constexpr (SAME<To, F16> && IS_FP8<T>)\n"
     "        y = fp8_to_f16(x);\n"
-    "    else if constexpr (SAME<To, BF16>)\n",
+    "    else if constexpr (SAME<To, BF16>)\n"
     "        y.bits = (u16)(__float_as_uint(to_f32(x)) >> 16);\n"
     "    else\n"
     "        from_f32(to_f32(x), y);\n"
@@ -11043,7 +11077,7 @@ static const char *const gemmepi__source_types_cuh[] = {
     "        if constexpr (N == 1) {\n"
     "            y.at[i] = from_acc<T>(values[i]);\n"
     "        } else if constexpr (IS_FP8<T> && SAME<A, F32>) {\n"
-    "            u16 two = pack_fp8<T>(values[i], values[i + 1]);\n"
+    "            u16 two = pack_fp8<T>(values[i], values[i + 1]);\n",
     "            y.at[i].bits = (u8)two;\n"
     "            y.at[i + 1].bits = (u8)(two >> 8);\n"
     "        } else {\n"
@@ -11053,7 +11087,7 @@ static const char *const gemmepi__source_types_cuh[] = {
     "    }\n"
     "    return y;\n"
     "}\n"
-    "\n",
+    "\n"
     "// A run of which `valid` elements exist (the others become 0), one by one.\n"
     "template <int N = RUN, class T> __device__ inline Run<T, N> read_elements(const T *from, int valid) {\n"
     "    Run<T, N> run = {};\n"
@@ -11313,6 +11347,7 @@ typedef struct gemmepi__kernel {
     gemmepi__cu_module module;
     gemmepi__cu_function function; /* NULL: not there, because it is being built or that has failed */
     int is_being_built;            /* by a thread; others wait for kernel_built */
+    int arch; /* that it was compiled for, which may be older than the chip: 90 for 9.0 */
 } gemmepi__kernel;
 
 /* What NVRTC is or was, as far as the key on disk needs it. */
@@ -11323,6 +11358,11 @@ typedef struct gemmepi__compiler {
 } gemmepi__compiler;
 
 #define GEMMEPI__KERNEL_KEY_SIZE 2048
+
+static int gemmepi__arch_of(const gemmepi__compiler *compiler) {
+    const char *number = strchr(compiler->target, '_');
+    return number ? atoi(number + 1) : 0;
+}
 
 /* A kernel for one chip alone, by its file's name, uses what only that chip's own target has. */
 static const char *gemmepi__target_suffix(const char *file) {
@@ -11410,6 +11450,7 @@ static int gemmepi__kernel_from_disk(gemmepi_context *context, const gemmepi__co
     gemmepi__delete(&context->allocator, image);
     if (status)
         return 0;
+    kernel->arch = gemmepi__arch_of(compiler);
     context->kernels_from_disk++;
     return 1;
 }
@@ -11439,6 +11480,7 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
         return status;
     status = gemmepi__load_module(context, image.data, entry, kernel);
     if (!status) {
+        kernel->arch = gemmepi__arch_of(compiler);
         context->kernels_compiled++;
         gemmepi__say(&context->log, GEMMEPI_LOG_DEBUG, "compiled %s for %s", file, target.name);
         if (key_size) {
@@ -11476,8 +11518,8 @@ static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char
 }
 
 /* The kernel `entry` of `file` under `prologue`; stays until the context goes. */
-static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
-                                          const char *entry, gemmepi__cu_function *function) {
+static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char *file, const char *prologue,
+                                           const char *entry, const gemmepi__kernel **found) {
     char key[GEMMEPI__KERNEL_KEY_SIZE];
     gemmepi__text text = gemmepi__text_in(key, sizeof key);
     gemmepi__kernel *kernel;
@@ -11504,7 +11546,16 @@ static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *
         kernel->is_being_built = 0;
         gemmepi__wake_all(&context->kernel_built);
     }
-    *function = kernel->function;
+    *found = kernel;
+    return status;
+}
+
+static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
+                                          const char *entry, gemmepi__cu_function *function) {
+    const gemmepi__kernel *kernel = NULL;
+    gemmepi_status status = gemmepi__find_kernel(context, file, prologue, entry, &kernel);
+    if (!status)
+        *function = kernel->function;
     return status;
 }
 
@@ -11539,6 +11590,19 @@ static size_t gemmepi__round_up(size_t x, size_t unit) {
 /* What follows a part of workspace, at a multiple of 256; a plan without workspace has none of it. */
 static char *gemmepi__past(char *part, size_t bytes) {
     return part ? part + gemmepi__round_up(bytes, 256) : NULL;
+}
+
+/* A kernel that calls after_launches_before(). Compiled for a chip before Hopper it cannot wait, and so may not overlap. */
+static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, const char *file,
+                                                  const char *prologue, const char *entry,
+                                                  gemmepi__launch *launch) {
+    const gemmepi__kernel *kernel = NULL;
+    gemmepi_status status = gemmepi__find_kernel(context, file, prologue, entry, &kernel);
+    if (status)
+        return status;
+    launch->function = kernel->function;
+    launch->overlaps = kernel->arch >= 90;
+    return GEMMEPI_OK;
 }
 
 /* From CUDA 12.3 on a captured launch may overlap, too. */
@@ -14523,8 +14587,8 @@ static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_row
     launch->threads_x = along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
     launch->threads_y = along_rows ? 1 : GEMMEPI__SUM_ROWS;
     gemmepi__reduce_prologue(x_dtype, scale, out_dtype, accumulate, prologue, sizeof prologue);
-    return gemmepi__get_kernel(context, "reduce.cu", prologue,
-                               along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", &launch->function);
+    return gemmepi__get_waiting_kernel(context, "reduce.cu", prologue,
+                                       along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
 }
 
 /* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
@@ -16121,19 +16185,11 @@ static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int lo
                       (loaded & 2 ? gemmepi__halves_out(problem) : 0));
 }
 
-/* BGRAD: the sums of a tile's columns over the 16 rows of each warp. */
-static unsigned gemmepi__gradient_bytes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
-    unsigned columns = (unsigned)(shape->tile_n / gemmepi__halves_in(problem) * gemmepi__halves_out(problem));
-    unsigned rows = (unsigned)(shape->tile_m / 16 * (shape->ping_pong ? 2 : 1)); /* of both warpgroups */
-    return gemmepi__has(problem, GEMMEPI_BGRAD) ? rows * columns * 4 : 0;
-}
-
 static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gemmepi__fused *fused) {
     unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + 16; /* and two barriers */
     unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged) +
                      2 * gemmepi__loaded_matrices(problem, fused->loaded);
-    return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES +
-           gemmepi__gradient_bytes(problem, &fused->shape) + GEMMEPI__FUSED_WARPS * 16 +
+    return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES + GEMMEPI__FUSED_WARPS * 16 +
            1024; /* to begin at a multiple */
 }
 
@@ -16176,9 +16232,10 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
         return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__FUSED_BOX_N)
         return 0;
-    if (shape->split > 1 && gemmepi__has(problem, GEMMEPI_BGRAD))
-        return 0; /* its warps have boxes of any rows */
-    if (shape->tile_n > 192 && (!all_staged || backward || gemmepi__has(problem, GEMMEPI_BGRAD)))
+    if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
+        (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__FUSED_BOX_N))
+        return 0; /* whose warpgroups each have all rows of some columns */
+    if (shape->tile_n > 192 && (!all_staged || backward))
         return 0; /* an epilogue behind nothing, at its slowest */
     if (!problem->views[GEMMEPI__B].transposed && shape->tile_n / shape->cluster_m % 64)
         return 0; /* a block's part of B's tile is boxes of 64 columns */
@@ -16399,7 +16456,7 @@ static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const 
     gemmepi_status status;
     int result;
     gemmepi__append_fused_defines(&text, problem, fused);
-    status = gemmepi__get_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch.function);
+    status = gemmepi__get_waiting_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch);
     if (status)
         return status;
     result = context->driver.func_set_attribute(fused->launch.function,
@@ -16440,7 +16497,6 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
     fused->launch.threads_x = GEMMEPI__FUSED_THREADS;
     fused->launch.threads_y = 1;
     fused->launch.shared = gemmepi__fused_shared(problem, fused);
-    fused->launch.overlaps = 1;
     return GEMMEPI_OK;
 }
 
@@ -16452,7 +16508,8 @@ static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const ge
     memset(fused, 0, sizeof *fused);
     gemmepi__cut_up(problem, shape, applied, fused);
     gemmepi__fill_epilogue(problem, &fused->params.epilogue);
-    fused->params.epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, 64);
+    fused->params.epilogue.row_tiles =
+        (unsigned)(gemmepi__divide_up(problem->m, shape->tile_m) * 4); /* of warps */
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
         fused->partial_bytes = (size_t)(problem->batch * fused->params.epilogue.row_tiles *
                                         problem->views[GEMMEPI__BIAS_GRAD].length) *
@@ -16529,13 +16586,14 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
 typedef struct gemmepi__mma_shape {
     short tile_m, tile_n, warps_m, warps_n, stages;
     short blocks; /* for so many of a multiprocessor registers are shared out */
+    short unit;   /* bytes: less at a time to copy would take more registers than there are */
 } gemmepi__mma_shape;
 
 static const gemmepi__mma_shape gemmepi__mma_shapes[] = {
-    {64, 128, 2, 2, 3, 2}, /* first the one for everything */
-    {128, 128, 2, 2, 3, 2},
-    {128, 256, 2, 4, 3, 1},
-    {64, 64, 2, 2, 4, 3},
+    {64, 128, 2, 2, 3, 2, 2}, /* first the one for everything */
+    {128, 128, 2, 2, 3, 2, 16},
+    {128, 256, 2, 4, 3, 1, 8},
+    {64, 64, 2, 2, 4, 3, 2},
 };
 
 typedef struct gemmepi__mma {
@@ -16598,8 +16656,8 @@ static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemme
         return 0; /* a warp's runs are of 32 columns, of both halves */
     if (halves > 1 && !problem->views[GEMMEPI__B].transposed && shape->tile_n / halves % 64)
         return 0; /* lines of 64 along n are of one half */
-    if (shape != gemmepi__mma_shapes && unit < (shape->tile_m > 64 ? 16 : 4))
-        return 0; /* no registers are left to copy less at a time */
+    if (unit < shape->unit || (shape->tile_n > 128 && gemmepi__has(problem, GEMMEPI_BGRAD)))
+        return 0; /* registers would not do */
     return gemmepi__mma_shared(shape) <= gemmepi__most_shared(arch);
 }
 
@@ -16682,7 +16740,7 @@ static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const ge
     gemmepi_status status;
     int result;
     gemmepi__append_mma_defines(&text, problem, mma);
-    status = gemmepi__get_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch.function);
+    status = gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch);
     if (status)
         return status;
     result = context->driver.func_set_attribute(mma->launch.function,

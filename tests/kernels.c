@@ -629,6 +629,8 @@ static void list_mma(void) {
     for (shape = 0; shape < shapes; shape++)
         for (layout = 0; layout < 4; layout++) {
             add_mma(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_BIAS, shape, layout, 16, 1);
+            add_mma(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | back, shape, layout,
+                    gemmepi__mma_shapes[shape].unit, 1);
             add_mma(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, shape,
                     layout, 2 << layout, 1);
         }

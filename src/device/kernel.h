@@ -16,6 +16,7 @@ typedef struct gemmepi__kernel {
     gemmepi__cu_module module;
     gemmepi__cu_function function; /* NULL: not there, because it is being built or that has failed */
     int is_being_built;            /* by a thread; others wait for kernel_built */
+    int arch; /* that it was compiled for, which may be older than the chip: 90 for 9.0 */
 } gemmepi__kernel;
 
 /* What NVRTC is or was, as far as the key on disk needs it. */
@@ -26,6 +27,11 @@ typedef struct gemmepi__compiler {
 } gemmepi__compiler;
 
 #define GEMMEPI__KERNEL_KEY_SIZE 2048
+
+static int gemmepi__arch_of(const gemmepi__compiler *compiler) {
+    const char *number = strchr(compiler->target, '_');
+    return number ? atoi(number + 1) : 0;
+}
 
 /* A kernel for one chip alone, by its file's name, uses what only that chip's own target has. */
 static const char *gemmepi__target_suffix(const char *file) {
@@ -113,6 +119,7 @@ static int gemmepi__kernel_from_disk(gemmepi_context *context, const gemmepi__co
     gemmepi__delete(&context->allocator, image);
     if (status)
         return 0;
+    kernel->arch = gemmepi__arch_of(compiler);
     context->kernels_from_disk++;
     return 1;
 }
@@ -142,6 +149,7 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
         return status;
     status = gemmepi__load_module(context, image.data, entry, kernel);
     if (!status) {
+        kernel->arch = gemmepi__arch_of(compiler);
         context->kernels_compiled++;
         gemmepi__say(&context->log, GEMMEPI_LOG_DEBUG, "compiled %s for %s", file, target.name);
         if (key_size) {
@@ -179,8 +187,8 @@ static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char
 }
 
 /* The kernel `entry` of `file` under `prologue`; stays until the context goes. */
-static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
-                                          const char *entry, gemmepi__cu_function *function) {
+static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char *file, const char *prologue,
+                                           const char *entry, const gemmepi__kernel **found) {
     char key[GEMMEPI__KERNEL_KEY_SIZE];
     gemmepi__text text = gemmepi__text_in(key, sizeof key);
     gemmepi__kernel *kernel;
@@ -207,7 +215,16 @@ static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *
         kernel->is_being_built = 0;
         gemmepi__wake_all(&context->kernel_built);
     }
-    *function = kernel->function;
+    *found = kernel;
+    return status;
+}
+
+static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
+                                          const char *entry, gemmepi__cu_function *function) {
+    const gemmepi__kernel *kernel = NULL;
+    gemmepi_status status = gemmepi__find_kernel(context, file, prologue, entry, &kernel);
+    if (!status)
+        *function = kernel->function;
     return status;
 }
 

@@ -24,6 +24,19 @@ static char *gemmepi__past(char *part, size_t bytes) {
     return part ? part + gemmepi__round_up(bytes, 256) : NULL;
 }
 
+/* A kernel that calls after_launches_before(). Compiled for a chip before Hopper it cannot wait, and so may not overlap. */
+static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, const char *file,
+                                                  const char *prologue, const char *entry,
+                                                  gemmepi__launch *launch) {
+    const gemmepi__kernel *kernel = NULL;
+    gemmepi_status status = gemmepi__find_kernel(context, file, prologue, entry, &kernel);
+    if (status)
+        return status;
+    launch->function = kernel->function;
+    launch->overlaps = kernel->arch >= 90;
+    return GEMMEPI_OK;
+}
+
 /* From CUDA 12.3 on a captured launch may overlap, too. */
 #define GEMMEPI__GRAPHS_KEEP_OVERLAPS 12030
 

@@ -118,19 +118,11 @@ static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int lo
                       (loaded & 2 ? gemmepi__halves_out(problem) : 0));
 }
 
-/* BGRAD: the sums of a tile's columns over the 16 rows of each warp. */
-static unsigned gemmepi__gradient_bytes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
-    unsigned columns = (unsigned)(shape->tile_n / gemmepi__halves_in(problem) * gemmepi__halves_out(problem));
-    unsigned rows = (unsigned)(shape->tile_m / 16 * (shape->ping_pong ? 2 : 1)); /* of both warpgroups */
-    return gemmepi__has(problem, GEMMEPI_BGRAD) ? rows * columns * 4 : 0;
-}
-
 static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gemmepi__fused *fused) {
     unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + 16; /* and two barriers */
     unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged) +
                      2 * gemmepi__loaded_matrices(problem, fused->loaded);
-    return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES +
-           gemmepi__gradient_bytes(problem, &fused->shape) + GEMMEPI__FUSED_WARPS * 16 +
+    return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES + GEMMEPI__FUSED_WARPS * 16 +
            1024; /* to begin at a multiple */
 }
 
@@ -173,9 +165,10 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
         return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__FUSED_BOX_N)
         return 0;
-    if (shape->split > 1 && gemmepi__has(problem, GEMMEPI_BGRAD))
-        return 0; /* its warps have boxes of any rows */
-    if (shape->tile_n > 192 && (!all_staged || backward || gemmepi__has(problem, GEMMEPI_BGRAD)))
+    if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
+        (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__FUSED_BOX_N))
+        return 0; /* whose warpgroups each have all rows of some columns */
+    if (shape->tile_n > 192 && (!all_staged || backward))
         return 0; /* an epilogue behind nothing, at its slowest */
     if (!problem->views[GEMMEPI__B].transposed && shape->tile_n / shape->cluster_m % 64)
         return 0; /* a block's part of B's tile is boxes of 64 columns */
@@ -396,7 +389,7 @@ static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const 
     gemmepi_status status;
     int result;
     gemmepi__append_fused_defines(&text, problem, fused);
-    status = gemmepi__get_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch.function);
+    status = gemmepi__get_waiting_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch);
     if (status)
         return status;
     result = context->driver.func_set_attribute(fused->launch.function,
@@ -437,7 +430,6 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
     fused->launch.threads_x = GEMMEPI__FUSED_THREADS;
     fused->launch.threads_y = 1;
     fused->launch.shared = gemmepi__fused_shared(problem, fused);
-    fused->launch.overlaps = 1;
     return GEMMEPI_OK;
 }
 
@@ -449,7 +441,8 @@ static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const ge
     memset(fused, 0, sizeof *fused);
     gemmepi__cut_up(problem, shape, applied, fused);
     gemmepi__fill_epilogue(problem, &fused->params.epilogue);
-    fused->params.epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, 64);
+    fused->params.epilogue.row_tiles =
+        (unsigned)(gemmepi__divide_up(problem->m, shape->tile_m) * 4); /* of warps */
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
         fused->partial_bytes = (size_t)(problem->batch * fused->params.epilogue.row_tiles *
                                         problem->views[GEMMEPI__BIAS_GRAD].length) *

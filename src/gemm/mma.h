@@ -8,13 +8,14 @@
 typedef struct gemmepi__mma_shape {
     short tile_m, tile_n, warps_m, warps_n, stages;
     short blocks; /* for so many of a multiprocessor registers are shared out */
+    short unit;   /* bytes: less at a time to copy would take more registers than there are */
 } gemmepi__mma_shape;
 
 static const gemmepi__mma_shape gemmepi__mma_shapes[] = {
-    {64, 128, 2, 2, 3, 2}, /* first the one for everything */
-    {128, 128, 2, 2, 3, 2},
-    {128, 256, 2, 4, 3, 1},
-    {64, 64, 2, 2, 4, 3},
+    {64, 128, 2, 2, 3, 2, 2}, /* first the one for everything */
+    {128, 128, 2, 2, 3, 2, 16},
+    {128, 256, 2, 4, 3, 1, 8},
+    {64, 64, 2, 2, 4, 3, 2},
 };
 
 typedef struct gemmepi__mma {
@@ -77,8 +78,8 @@ static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemme
         return 0; /* a warp's runs are of 32 columns, of both halves */
     if (halves > 1 && !problem->views[GEMMEPI__B].transposed && shape->tile_n / halves % 64)
         return 0; /* lines of 64 along n are of one half */
-    if (shape != gemmepi__mma_shapes && unit < (shape->tile_m > 64 ? 16 : 4))
-        return 0; /* no registers are left to copy less at a time */
+    if (unit < shape->unit || (shape->tile_n > 128 && gemmepi__has(problem, GEMMEPI_BGRAD)))
+        return 0; /* registers would not do */
     return gemmepi__mma_shared(shape) <= gemmepi__most_shared(arch);
 }
 
@@ -161,7 +162,7 @@ static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const ge
     gemmepi_status status;
     int result;
     gemmepi__append_mma_defines(&text, problem, mma);
-    status = gemmepi__get_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch.function);
+    status = gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch);
     if (status)
         return status;
     result = context->driver.func_set_attribute(mma->launch.function,

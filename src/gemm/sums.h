@@ -39,8 +39,8 @@ static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_row
     launch->threads_x = along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
     launch->threads_y = along_rows ? 1 : GEMMEPI__SUM_ROWS;
     gemmepi__reduce_prologue(x_dtype, scale, out_dtype, accumulate, prologue, sizeof prologue);
-    return gemmepi__get_kernel(context, "reduce.cu", prologue,
-                               along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", &launch->function);
+    return gemmepi__get_waiting_kernel(context, "reduce.cu", prologue,
+                                       along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
 }
 
 /* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one

@@ -522,3 +522,54 @@ __device__ inline void store_partials(const gemmepi__epilogue_params &p, long lo
             for (int i = 0; i < valid; i++)
                 ((Acc *)p.partials)[(part * HALVES_OUT + half) * p.n + column + i] = shared[half * RUN + i][thread];
 }
+
+// SPREAD: the sums of a run over eight rows, whose lanes are 4 apart, one of the run's to each lane. Lanes halve what they have
+// left with each exchange, always in the same order.
+__device__ inline Acc sum_of_rows(const Acc (&of_run)[RUN]) {
+    static_assert(!SPREAD || RUN == 8, "a sum for each lane");
+    Acc left[RUN];
+    int i = (int)threadIdx.x % 32 / 4;
+#pragma unroll
+    for (int j = 0; j < RUN; j++)
+        left[j] = of_run[j];
+#pragma unroll
+    for (int count = RUN / 2; count > 0; count /= 2)
+#pragma unroll
+        for (int j = 0; j < count; j++) {
+            Acc sent = i & count ? left[j] : left[j + count], kept = i & count ? left[j + count] : left[j];
+            left[j] = kept + __shfl_xor_sync(0xffffffffu, sent, count * 4);
+        }
+    return left[0];
+}
+
+// BGRAD: what a warp adds up of 32 columns from one 16 rows to the next. Where registers are few, rows are added up AtOnce, else
+// at the end.
+template <bool AtOnce> struct Column_sums {
+    Acc at[HALVES_OUT][AtOnce ? 1 : RUN];
+
+    __device__ inline void add(const Acc (&of_runs)[HALVES_OUT][RUN]) {
+#pragma unroll
+        for (int half = 0; half < HALVES_OUT; half++)
+            if constexpr (AtOnce)
+                at[half][0] += sum_of_rows(of_runs[half]);
+            else
+#pragma unroll
+                for (int i = 0; i < RUN; i++)
+                    at[half][i] += of_runs[half][i];
+    }
+
+    // line: of partial sums, each of which has both halves
+    __device__ inline void store(const gemmepi__epilogue_params &p, long long line, int column) const {
+        column += lane_of_row() * 2 + place((int)threadIdx.x % 32 / 4);
+#pragma unroll
+        for (int half = 0; half < HALVES_OUT; half++) {
+            Acc sum;
+            if constexpr (AtOnce)
+                sum = at[half][0];
+            else
+                sum = sum_of_rows(at[half]);
+            if (column < (int)p.n)
+                ((Acc *)p.partials)[(line * HALVES_OUT + half) * p.n + column] = sum;
+        }
+    }
+};

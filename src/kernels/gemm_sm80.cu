@@ -30,7 +30,7 @@ constexpr int WARP_M = TILE_M / WARPS_M, WARP_N = TILE_N / WARPS_N; // GATED: WA
 constexpr bool A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;
 constexpr int TILE_COLUMNS = TILE_N / HALVES_IN, WARP_COLUMNS = WARP_N / HALVES_IN; // of the result, of either half
 constexpr int ROW_BLOCKS = WARP_M / 16, PAIRS = WARP_N / 16; // of mma's 16 rows; of two of its 8 columns
-constexpr int LINE = 128, BOX = 64 * LINE, UNITS = LINE / 16;
+constexpr int LINE = 128, BOX = 64 * LINE;
 constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;
 constexpr int GROUP = 32, GROUPS = WARP_COLUMNS / GROUP, BOX_GROUPS = GROUPS % 2 ? 1 : 2, BOX_COLUMNS = BOX_GROUPS * GROUP;
 // Results of 16 bits go through shared memory, where the stages were, 16 rows and a box's columns at a time.
@@ -43,7 +43,14 @@ static_assert(THREADS / 32 * STAGED_MATRICES * STAGED_BYTES <= STAGES * STAGE_BY
 
 // >>instructions
 
-template <int Unit> __device__ inline void copy_unit(u32 to, const void *from, int bytes) {
+template <int Unit> __device__ inline void copy_whole(u32 to, const void *from) {
+    if constexpr (Unit == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(Unit) : "memory");
+}
+// Zeros follow so many bytes.
+template <int Unit> __device__ inline void copy_some(u32 to, const void *from, int bytes) {
     if constexpr (Unit == 16)
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
     else
@@ -78,78 +85,89 @@ __device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32
 
 // >>loading
 
-// Of one operand: Lines rows of op(A) or columns of op(B), whose elements along k (Rows) or those lie side by side. Each
-// thread copies some units of 16 bytes of each stage, a quarter of them at a time. Halves: of B, which lie `apart` elements
-// along Lines.
+// Of one operand: Lines rows of op(A) or columns of op(B), whose elements along k (Rows) or those lie side by side. As many
+// threads as a line has pieces copy it together, each its piece of some lines of each stage, a quarter of them at a time.
+// Halves: of B, which lie `apart` elements along Lines.
 template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
-    static constexpr int COUNT = Lines * UNITS / THREADS, STEP = THREADS / UNITS; // units of a thread, lines between two
-    static constexpr int PART = COUNT / 4;
+    static constexpr int PIECE = Unit == 2 ? 4 : Unit, PIECES = LINE / PIECE, ELEMENTS = PIECE / 2;
+    static constexpr int STEP = THREADS / PIECES, COUNT = Lines / STEP, PART = COUNT / 4; // lines between two of a thread's
     static_assert(COUNT % 4 == 0 && 64 % STEP == 0 && Lines / Halves % STEP == 0, "all threads copy as much");
-    const u16 *from; // of this thread's first unit
+    const u16 *from, *at; // this thread's first piece of the stage, and its next one
     long long ld, apart;
-    int exist; // from this thread's first line or unit on, along m or n
-    u32 to;    // in a stage
-    u16 held[Unit == 2 ? PART * 8 : 1]; // what comes through registers
+    int exist;                       // from this thread's first line or piece on, along m or n
+    bool inside;                     // all of the block's exist
+    u32 to;                          // in a stage
+    u32 held[Unit == 2 ? COUNT : 1]; // what comes through registers
 
     __device__ inline Loader(const gemmepi__kernel_matrix &x, long long item, long long first, long long extent) {
-        int line = (int)threadIdx.x / UNITS, unit = (int)threadIdx.x % UNITS;
+        int line = (int)threadIdx.x / PIECES, piece = (int)threadIdx.x % PIECES, unit = piece * PIECE / 16;
         ld = x.ld;
         apart = extent;
-        from = (const u16 *)x.data + item * x.stride + (Rows ? (first + line) * ld + unit * 8 : line * ld + first + unit * 8);
-        long long left = extent - first - (Rows ? line : unit * 8);
+        from = (const u16 *)x.data + item * x.stride +
+               (Rows ? (first + line) * ld + piece * ELEMENTS : line * ld + first + piece * ELEMENTS);
+        long long left = extent - first - (Rows ? line : piece * ELEMENTS);
         exist = left < Lines ? (int)left : Lines;
-        to = line * LINE + ((unit ^ line % 8) << 4);
+        inside = first + Lines / Halves <= extent;
+        to = line * LINE + ((unit ^ line % 8) << 4) + piece * PIECE % 16;
     }
 
-    // How many elements of the i-th unit exist, and where; k_left: from the stage's first on
-    __device__ inline int locate(int i, int k_left, const u16 *&at) const {
-        int line = i * STEP, unit_k = (int)threadIdx.x % UNITS * 8, line_k = (int)threadIdx.x / UNITS;
-        if (Rows) {
-            int half = line / (Lines / Halves), within = line % (Lines / Halves);
-            at = from + (within + half * apart) * ld;
-            return within < exist ? k_left - unit_k : 0;
-        }
-        int box = line / 64 * 64, half = box / (Lines / Halves), within = box % (Lines / Halves);
-        at = from + line % 64 * ld + within + half * apart;
-        return line_k + line % 64 < k_left ? exist - within : 0;
+    // Goes on to the i-th piece, of which so many elements exist; k_left: from the stage's first on
+    __device__ inline int go_to(int i, int k_left) {
+        constexpr int of_half = Lines / Halves, of_run = Rows ? of_half : 64; // lines that are ld apart
+        int line = i * STEP, half = line / of_half, within = line % of_half;
+        int piece_k = (int)threadIdx.x % PIECES * ELEMENTS, line_k = (int)threadIdx.x / PIECES;
+        if (line % of_run)
+            at += STEP * ld;
+        else
+            at = from + (Rows ? half * apart * ld : within / 64 * 64 + half * apart);
+        asm volatile("" : "+l"(at), "+r"(exist)); // one after another: all at once would take registers
+        if (Rows)
+            return within < exist ? k_left - piece_k : 0;
+        return line_k + line % 64 < k_left ? exist - within / 64 * 64 : 0;
+    }
+    __device__ inline u32 place_of(u32 stage, int i) const {
+        return ((stage + to) ^ (u32)(i * STEP % 8 << 4)) + i * STEP * LINE;
     }
 
-    __device__ inline void fetch(u32 stage, int part, int k_left) {
+    template <bool Whole> __device__ inline void fetch_part(u32 stage, int part, int k_left) {
 #pragma unroll
         for (int p = 0; p < PART; p++) {
-            const u16 *at;
-            int i = part * PART + p, valid = locate(i, k_left, at);
-            if constexpr (Unit == 2) {
-#pragma unroll
-                for (int j = 0; j < 8; j++)
-                    held[p * 8 + j] = j < valid ? at[j] : (u16)0;
-            } else {
-                int bytes = valid <= 0 ? 0 : valid >= 8 ? 16 : valid * 2;
-#pragma unroll
-                for (int j = 0; j < 16; j += Unit) {
-                    int part = bytes - j < 0 ? 0 : bytes - j > Unit ? Unit : bytes - j;
-                    copy_unit<Unit>(stage + to + i * STEP * LINE + j, at + j / 2, part);
-                }
-            }
+            int i = part * PART + p, valid = go_to(i, k_left);
+            if constexpr (Unit == 2)
+                held[i] = (Whole || valid > 0 ? (u32)at[0] : 0u) | (Whole || valid > 1 ? (u32)at[1] << 16 : 0u);
+            else if (Whole)
+                copy_whole<Unit>(place_of(stage, i), at);
+            else
+                copy_some<Unit>(place_of(stage, i), at, valid <= 0 ? 0 : valid >= ELEMENTS ? PIECE : valid * 2);
+        }
+    }
+    __device__ inline void fetch(u32 stage, int part, int k_left) {
+        if (inside && k_left >= TILE_K)
+            fetch_part<true>(stage, part, k_left);
+        else
+            fetch_part<false>(stage, part, k_left);
+    }
+    // A quarter of it in each of four steps; through registers all in the first two, for it to arrive before the last.
+    __device__ inline void fetch_in_step(u32 stage, int step, int k_left) {
+        if (Unit > 2) {
+            fetch(stage, step, k_left);
+        } else if (step < 2) {
+            fetch(stage, step * 2, k_left);
+            fetch(stage, step * 2 + 1, k_left);
         }
     }
 
     // What came through registers goes where it was fetched for.
-    __device__ inline void put(u32 stage, int part) const {
+    __device__ inline void put(u32 stage) const {
         if constexpr (Unit == 2)
 #pragma unroll
-            for (int p = 0; p < PART; p++) {
-                u32 words[4], place = stage + to + (part * PART + p) * STEP * LINE;
-                memcpy(words, held + p * 8, sizeof words);
-                asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(place), "r"(words[0]), "r"(words[1]),
-                             "r"(words[2]), "r"(words[3])
-                             : "memory");
-            }
+            for (int i = 0; i < COUNT; i++)
+                asm volatile("st.shared.b32 [%0], %1;" ::"r"(place_of(stage, i)), "r"(held[i]) : "memory");
     }
 
     __device__ inline void next() {
         from += Rows ? TILE_K : TILE_K * ld;
-        asm volatile("" : "+r"(exist), "+l"(ld)); // so that what follows from them does not stay in registers
+        asm volatile("" : "+l"(ld)); // so that what follows from it does not stay in registers
     }
 };
 
@@ -209,19 +227,6 @@ __device__ inline void copy_out(const gemmepi__kernel_matrix &x, u32 from, long 
     }
 }
 
-// BGRAD: those of a warp's rows; always in the same order.
-__device__ inline void store_column_sums(const gemmepi__epilogue_params &p, long long line, long long column, int valid,
-                                         Acc (&sums)[HALVES_OUT][RUN]) {
-#pragma unroll
-    for (int i = 0; i < HALVES_OUT * RUN; i++) {
-#pragma unroll
-        for (int step = 4; step < 32; step *= 2)
-            sums[i / RUN][i % RUN] += __shfl_xor_sync(0xffffffffu, sums[i / RUN][i % RUN], step);
-        if (threadIdx.x % 32 < 4 && place(i % RUN) < valid)
-            ((float *)p.partials)[(line * HALVES_OUT + i / RUN) * p.n + column + place(i % RUN)] = sums[i / RUN][i % RUN];
-    }
-}
-
 // row, column: the warp's first; line: its line of partial sums
 __device__ inline void finish(const gemmepi__epilogue_params &p, long long item, int row, int column, long long line,
                               u32 staged, const float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
@@ -230,7 +235,7 @@ __device__ inline void finish(const gemmepi__epilogue_params &p, long long item,
 #pragma unroll
     for (int box = 0; box < GROUPS; box += BOX_GROUPS) {
         Of_columns of[BOX_GROUPS];
-        Acc column_sums[BOX_GROUPS][HALVES_OUT][RUN] = {};
+        Column_sums<(ROW_BLOCKS > 2)> column_sums[BOX_GROUPS] = {}; // tall tiles leave few registers
         int box_column = column + box * GROUP, box_left = (int)p.n - box_column;
         int first = box_column + lane_of_row() * 2, left = box_left - lane_of_row() * 2;
 #pragma unroll
@@ -239,7 +244,8 @@ __device__ inline void finish(const gemmepi__epilogue_params &p, long long item,
 #pragma unroll
         for (int i = 0; i < ROW_BLOCKS; i++) {
 #pragma unroll
-            for (int g = 0; g < BOX_GROUPS; g++)
+            for (int g = 0; g < BOX_GROUPS; g++) {
+                Acc of_runs[HALVES_OUT][RUN] = {};
 #pragma unroll
                 for (int half = 0; half < 2; half++) {
                     int at = row + i * 16 + half * 8 + of_row, exists = at < (int)p.m;
@@ -263,8 +269,11 @@ __device__ inline void finish(const gemmepi__epilogue_params &p, long long item,
                     if (HAS_BGRAD)
 #pragma unroll
                         for (int j = 0; j < HALVES_OUT * RUN; j++) // beyond m v may be anything
-                            column_sums[g][j / RUN][j % RUN] += exists ? v[j / RUN][j % RUN] : Acc(0);
+                            of_runs[j / RUN][j % RUN] += exists ? v[j / RUN][j % RUN] : Acc(0);
                 }
+                if (HAS_BGRAD)
+                    column_sums[g].add(of_runs);
+            }
             if (STAGED) {
                 int rows_left = (int)p.m - row - i * 16;
                 __syncwarp();
@@ -282,7 +291,7 @@ __device__ inline void finish(const gemmepi__epilogue_params &p, long long item,
         if (HAS_BGRAD && row < (int)p.m)
 #pragma unroll
             for (int g = 0; g < BOX_GROUPS; g++)
-                store_column_sums(p, line, first + g * GROUP, left - g * GROUP, column_sums[g]);
+                column_sums[g].store(p, line, box_column + g * GROUP);
     }
     end_epilogue(p, state);
 }
@@ -307,16 +316,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
     u32 a_lane = shared + fragment_lane<A_ROWS>(warp_m * WARP_M, lane / 8 % 2, lane / 16);
     u32 b_lane = shared + A_BYTES + fragment_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane / 16, lane / 8 % 2);
     int steps = (params.k + TILE_K - 1) / TILE_K, k_left = params.k; // beyond the last no byte is read
-#pragma unroll
+    after_launches_before();
+#pragma unroll 1
     for (int i = 0; i < STAGES - 1; i++) {
         u32 stage = shared + i * STAGE_BYTES;
 #pragma unroll
         for (int part = 0; part < 4; part++) {
             a.fetch(stage, part, k_left);
             b.fetch(stage + A_BYTES, part, k_left);
-            a.put(stage, part);
-            b.put(stage + A_BYTES, part);
         }
+        a.put(stage);
+        b.put(stage + A_BYTES);
         copies_commit();
         a.next();
         b.next();
@@ -333,11 +343,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
         for (int step = 0; step < TILE_K / 16; step++) {
             bool last = step == TILE_K / 16 - 1;
             // into the stage whose last fragments all warps have
-            a.fetch(shared + written, step, k_left);
-            b.fetch(shared + written + A_BYTES, step, k_left);
+            a.fetch_in_step(shared + written, step, k_left);
+            b.fetch_in_step(shared + written + A_BYTES, step, k_left);
             if (last) { // the next stage; behind the last one is what nobody uses
-                a.put(shared + written, step);
-                b.put(shared + written + A_BYTES, step);
+                a.put(shared + written);
+                b.put(shared + written + A_BYTES);
                 copies_commit();
                 written = written + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : written + STAGE_BYTES;
                 read = read + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : read + STAGE_BYTES;
@@ -346,10 +356,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
             }
             load_fragments(a_lane + read, b_lane + read, (step + 1) % (TILE_K / 16), fragments[(step + 1) % 2]);
             multiply_fragments(fragments[step % 2], sums);
-            if (!last) {
-                a.put(shared + written, step);
-                b.put(shared + written + A_BYTES, step);
-            }
         }
         a.next();
         b.next();

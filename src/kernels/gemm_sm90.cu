@@ -47,21 +47,20 @@ constexpr int STAGED_BYTES = 16 * LINE, WARPS = CONSUMERS * 4;
 // What the epilogue reads in 16 bits comes likewise, a box ahead, into two buffers of each warp.
 constexpr int LOADED_AUX = LOADS_AUX ? HALVES_SAVED : 0;
 constexpr int LOADED_MATRICES = LOADED_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), LOADED_BUFFERS = LOADED_MATRICES ? 2 : 0;
-// BGRAD: sums of columns over the 16 rows of each warp, of each part.
-constexpr int GRADIENT_COLUMNS = HAS_BGRAD ? HALVES_OUT * TILE_COLUMNS : 0;
-// Shared memory: stages, buffers, sums of columns, and two barriers of each stage and of each warp.
+// Shared memory: stages, buffers, and two barriers of each stage and of each warp.
 constexpr u32 LOADED = STAGES * STAGE_BYTES + WARPS * BUFFERS * STAGED_MATRICES * STAGED_BYTES;
-constexpr u32 GRADIENTS = LOADED + WARPS * LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES;
-constexpr u32 FULL = GRADIENTS + WARPS * PARTS * GRADIENT_COLUMNS * 4;
+constexpr u32 FULL = LOADED + WARPS * LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES;
 constexpr u32 EMPTY = FULL + STAGES * 8, ARRIVED = EMPTY + STAGES * 8;
 // What is the same for all rows is loaded a box ahead, where registers are left for it.
 constexpr bool AHEAD = SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
-// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more.
-constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;
+// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each,
+// or for BGRAD, whose sums are of all a tile's rows, a part of its columns.
+constexpr bool SHARES_LAST = PING_PONG && PARTS == 2 && (!HAS_BGRAD || TILE_COLUMNS == 2 * BOX_COLUMNS);
+static_assert(!HAS_BGRAD || PING_PONG, "a warp's sums are those of one line of a tile's four");
 static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
 static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), "a cluster is one tile's");
 // Together no more than at the launch: 3 * 168.
-constexpr bool NEEDS_REGISTERS = TILE_N == 192 || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);
+constexpr bool NEEDS_REGISTERS = TILE_N == 192 || HAS_BGRAD || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);
 constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");
 
@@ -126,11 +125,6 @@ __device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barr
 }
 __device__ inline void prefetch_map(const gemmepi__tensor_map &map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
-}
-// The launch may begin before the one ahead of it in the stream has ended; what that one writes is there from here on. The
-// next launch may begin as soon.
-__device__ inline void after_launches_before() {
-    asm volatile("griddepcontrol.wait;\ngriddepcontrol.launch_dependents;" ::: "memory");
 }
 __device__ inline void turn_wait(int which) {
     asm volatile("bar.sync %0, %1;" ::"r"(1 + which), "n"(CONSUMERS * WARPGROUP) : "memory");
@@ -398,64 +392,29 @@ struct Box {
 
 // >>sums of columns
 
-// Over the eight rows' lanes, always in the same order; the first four leave them where `gradients` has this warp's.
-__device__ inline void keep_column_sums(u32 gradients, int group, Acc (&sums)[HALVES_OUT][RUN]) {
+// Of a tile's rows each warp leaves a line of partial sums. An exact activation leaves few registers.
+typedef Column_sums<GEMMEPI_EXACT> Box_sums[BOX_GROUPS];
+
+__device__ inline void store_column_sums(const gemmepi__fused_params &params, const Tile &tile, int group,
+                                         const Box_sums &sums) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+    long long line = (long long)tile.item * p.row_tiles + tile.m * 4 + threadIdx.x % WARPGROUP / 32;
 #pragma unroll
-    for (int i = 0; i < HALVES_OUT * RUN; i++)
-#pragma unroll
-        for (int step = 4; step < 32; step *= 2)
-            sums[i / RUN][i % RUN] += __shfl_xor_sync(0xffffffffu, sums[i / RUN][i % RUN], step);
-    if (threadIdx.x % 32 < 4)
-#pragma unroll
-        for (int i = 0; i < HALVES_OUT * RUN; i++) {
-            u32 column = i / RUN * TILE_COLUMNS + group * GROUP + lane_of_row() * 2 + place(i % RUN);
-            asm volatile("st.shared.f32 [%0], %1;" ::"r"(gradients + column * 4), "f"(sums[i / RUN][i % RUN]) : "memory");
-        }
+    for (int g = 0; g < BOX_GROUPS; g++)
+        sums[g].store(p, line, tile.n * TILE_COLUMNS + (group + g) * GROUP);
 }
 
-// Where a warp leaves those of one of its parts: the four warps of a warpgroup side by side.
-__device__ inline u32 gradients_of(u32 shared, u32 group, u32 part, u32 warp) {
-    return shared + GRADIENTS + ((group * PARTS + part) * 4 + warp) * GRADIENT_COLUMNS * 4;
-}
-
-// A line of partial sums for 64 rows, from the four warps of a warpgroup.
-__device__ inline void store_column_sums(const gemmepi__epilogue_params &p, const Tile &tile, u32 shared, u32 group, u32 part,
-                                         int row) {
-    if (row >= (int)p.m)
-        return;
-    for (int i = threadIdx.x % WARPGROUP; i < GRADIENT_COLUMNS; i += WARPGROUP) {
-        int half = i / TILE_COLUMNS, column = tile.n * TILE_COLUMNS + i % TILE_COLUMNS;
-        float sum = 0;
-#pragma unroll
-        for (int warp = 0; warp < 4; warp++) {
-            float x;
-            asm volatile("ld.shared.f32 %0, [%1];"
-                         : "=f"(x)
-                         : "r"(gradients_of(shared, group, part, warp) + i * 4)
-                         : "memory");
-            sum += x;
-        }
-        if (column < (int)p.n) {
-            long long line = (long long)tile.item * p.row_tiles + row / 64;
-            ((float *)p.partials)[(line * HALVES_OUT + half) * p.n + column] = sum;
-        }
-    }
-}
-__device__ inline void warpgroup_meets(u32 group) {
-    asm volatile("bar.sync %0, %1;" ::"r"(4 + group), "n"(WARPGROUP) : "memory");
-}
-
-// `row` is the warp's first of op(A), `group` the box's first; gradients: where its columns' sums go.
+// `row` is the warp's first of op(A), `group` the box's first.
 __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,
                                   const Tile &tile, int row, int group, const Of_columns (&columns)[BOX_GROUPS],
-                                  const Box &box, u32 gradients) {
+                                  const Box &box, Box_sums &column_sums) {
     const gemmepi__epilogue_params &p = params.epilogue;
     wait_for_inputs(staging);
     if (STAGED)
         begin_staging(staging);
 #pragma unroll
     for (int g = 0; g < BOX_GROUPS; g++) {
-        Acc column_sums[HALVES_OUT][RUN] = {};
+        Acc of_runs[HALVES_OUT][RUN] = {};
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int at = row + threadIdx.x % 32 / 4 + half * 8;
@@ -484,10 +443,10 @@ __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_
             if (HAS_BGRAD)
 #pragma unroll
                 for (int i = 0; i < HALVES_OUT * RUN; i++) // beyond m v may be anything
-                    column_sums[i / RUN][i % RUN] += at < (int)p.m ? v[i / RUN][i % RUN] : Acc(0);
+                    of_runs[i / RUN][i % RUN] += at < (int)p.m ? v[i / RUN][i % RUN] : Acc(0);
         }
         if (HAS_BGRAD)
-            keep_column_sums(gradients, group + g, column_sums);
+            column_sums[g].add(of_runs);
     }
     if (STAGED)
         end_staging(params, staging, tile.n * TILE_COLUMNS + group * GROUP, row, tile.item);
@@ -564,10 +523,19 @@ __device__ inline void finish_parked(const gemmepi__fused_params &p, Epilogue_st
         load_box_columns(p, tile, group, columns);
         Box box;
         add_parked(shared + slot / 4 * PARKED_BYTES, slot % 4 * 32 + threadIdx.x % 32, part, group, box);
-        ask_for_inputs(p, staging, tile, tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16, group);
-        finish_box(p, state, staging, tile, tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16, group,
-                   columns, box, 0);
+        int row = tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16;
+        Box_sums none = {};
+        ask_for_inputs(p, staging, tile, row, group);
+        finish_box(p, state, staging, tile, row, group, columns, box, none);
     }
+}
+
+// The i-th box of the last tile that a warpgroup does: of which part, and of which columns.
+__device__ inline int part_of_last(u32 warpgroup, int i) {
+    return HAS_BGRAD ? i : (int)warpgroup;
+}
+__device__ inline int group_of_last(u32 warpgroup, int i) {
+    return (HAS_BGRAD ? (int)warpgroup : i) * BOX_GROUPS;
 }
 
 // >>multiplying
@@ -674,6 +642,7 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
                 memcpy(now, columns, sizeof now);
                 if (AHEAD && i + BOX_GROUPS < GROUPS)
                     load_box_columns(p, tile, i + BOX_GROUPS, columns);
+                Box_sums column_sums = {};
 #pragma unroll
                 for (int part = 0; part < PARTS; part++) {
                     Box box;
@@ -685,47 +654,41 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
                         ask_for_inputs(p, staging, tile, warp_row + (part + 1) * 64, i);
                     else if (i + BOX_GROUPS < GROUPS)
                         ask_for_inputs(p, staging, tile, warp_row, i + BOX_GROUPS);
-                    finish_box(p, state, staging, tile, warp_row + part * 64, i, now, box,
-                               gradients_of(shared, group, part, thread / 32));
+                    finish_box(p, state, staging, tile, warp_row + part * 64, i, now, box, column_sums);
                 }
-            }
-            if (HAS_BGRAD) {
-                warpgroup_meets(group);
-#pragma unroll
-                for (int part = 0; part < PARTS; part++)
-                    store_column_sums(p.epilogue, tile, shared, group, part, tile.m * TILE_M + (first_part + part) * 64);
-                warpgroup_meets(group); // before the next tile's
+                if (HAS_BGRAD)
+                    store_column_sums(p, tile, i, column_sums);
             }
         }
         end_epilogue(p.epilogue, state);
     }
-    if (SHARES_LAST) { // a part of 64 rows to each
+    if (SHARES_LAST) {
         Tile tile = tile_of(p, first + (tiles - 1) * step, rank);
         float sums[PARTS][TILE_N / 2];
         if (ends)
             add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);
-        consumers_meet(); // the stages are free
+        __syncthreads(); // all of the block, those that load, too: the stages are free
         if (ends)
             park<PARTS>(shared, thread, sums);
-        consumers_meet();
+        __syncthreads();
         state = begin_epilogue(p.epilogue, tile.item, 0, 0);
-        int row = tile.m * TILE_M + (int)group * 64;
-        ask_for_inputs(p, staging, tile, row + (int)(thread / 32) * 16, 0);
+        int row = tile.m * TILE_M + (int)(thread / 32) * 16;
+        constexpr int boxes = PARTS * GROUPS / BOX_GROUPS / CONSUMERS; // of a warpgroup
+        Box_sums column_sums = {};
+        ask_for_inputs(p, staging, tile, row + part_of_last(group, 0) * 64, group_of_last(group, 0));
 #pragma unroll 1
-        for (int i = 0; i < GROUPS; i += BOX_GROUPS) {
+        for (int i = 0; i < boxes; i++) {
+            int part = part_of_last(group, i), first_group = group_of_last(group, i);
             Of_columns columns[BOX_GROUPS];
             Box box;
-            load_box_columns(p, tile, i, columns);
-            read_parked(shared, thread, group, i, box);
-            if (i + BOX_GROUPS < GROUPS)
-                ask_for_inputs(p, staging, tile, row + (int)(thread / 32) * 16, i + BOX_GROUPS);
-            finish_box(p, state, staging, tile, row + (int)(thread / 32) * 16, i, columns, box,
-                       gradients_of(shared, group, 0, thread / 32));
+            load_box_columns(p, tile, first_group, columns);
+            read_parked(shared, thread, part, first_group, box);
+            if (i + 1 < boxes)
+                ask_for_inputs(p, staging, tile, row + part_of_last(group, i + 1) * 64, group_of_last(group, i + 1));
+            finish_box(p, state, staging, tile, row + part * 64, first_group, columns, box, column_sums);
         }
-        if (HAS_BGRAD) {
-            warpgroup_meets(group);
-            store_column_sums(p.epilogue, tile, shared, group, 0, row);
-        }
+        if (HAS_BGRAD)
+            store_column_sums(p, tile, group_of_last(group, 0), column_sums);
         end_epilogue(p.epilogue, state);
     }
     if (STAGED) // shared memory stays until all of it is read
@@ -759,6 +722,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         if (threadIdx.x == 0)
             produce(p, shared, rank, first, step);
         __syncwarp();
+        if (SHARES_LAST) { // around the last tile's sums
+            __syncthreads();
+            __syncthreads();
+        }
         if (SPLIT > 1) // consumers wait for each other there
             cluster_barrier();
     } else {

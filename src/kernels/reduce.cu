@@ -30,6 +30,7 @@ __device__ inline void finish(const gemmepi__reduce_params &p, long long line, l
 extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS)
     gemmepi_sum_columns(GEMMEPI_PARAMS gemmepi__reduce_params p) {
     __shared__ double shared[ROWS][COLUMNS];
+    after_launches_before();
     u32 column_tiles = (u32)((p.columns + COLUMNS - 1) / COLUMNS); // 32 bits, as all counts of blocks
     u32 line = blockIdx.x / column_tiles, item = line / (u32)p.parts;
     long long column = (long long)(blockIdx.x - line * column_tiles) * COLUMNS + threadIdx.x;
@@ -60,6 +61,7 @@ extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS)
 extern "C" __global__ void __launch_bounds__(LINE_THREADS)
     gemmepi_sum_rows(GEMMEPI_PARAMS gemmepi__reduce_params p) {
     __shared__ double shared[LINE_THREADS];
+    after_launches_before();
     u32 item = blockIdx.x / (u32)p.rows;
     long long row = blockIdx.x - item * (u32)p.rows;
     const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + row * p.x.ld;

@@ -16,6 +16,14 @@ template <class X> constexpr bool SAME<X, X> = true;
 #define GEMMEPI_PARAMS const
 #endif
 
+// A launch may begin before the one ahead of it in the stream has ended; what that one writes is there from here on. The next
+// launch may begin as soon.
+__device__ inline void after_launches_before() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;\ngriddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 typedef float F32;
 typedef double F64;
 typedef signed char I8;
