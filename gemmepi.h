@@ -7283,6 +7283,7 @@ static const char *const gemmepi__source_convert_cu[] = {
     "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_convert(GEMMEPI_PARAMS gemmepi__convert_params p) {\n"
     "    long long runs = p.out.ld / RUN, lines = p.items * p.rows;\n"
     "    long long at = (long long)blockIdx.x * THREADS + threadIdx.x, line, item;\n"
+    "    after_launches_before();\n"
     "    if (at >= lines * runs)\n"
     "        return;\n"
     "    if (lines * runs <= 0xffffffff) { // a 64-bit division costs as much as the rest\n"
@@ -8768,7 +8769,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "// threads as a line has pieces copy it together, each its piece of some lines of each stage, a quarter of them at a time.\n"
     "// Halves: of B, which lie `apart` elements along Lines.\n"
     "template <bool Rows, int Lines, int Unit, int Halves> struct Loader {\n"
-    "    static constexpr int PIECE = Unit == 2 ? 4 : Unit, PIECES = LINE / PIECE, ELEMENTS = PIECE / 2;\n"
+    "    static constexpr int PIECE = Unit == 2 ? 16 : Unit, PIECES = LINE / PIECE, ELEMENTS = PIECE / 2;\n"
     "    static constexpr int STEP = THREADS / PIECES, COUNT = Lines / STEP, PART = COUNT / 4; // lines between two of a thread's\n"
     "    static_assert(COUNT % 4 == 0 && 64 % STEP == 0 && Lines / Halves % STEP == 0, \"all threads copy as much\");\n"
     "    const u16 *from, *at; // this thread's first piece of the stage, and its next one\n"
@@ -8776,7 +8777,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    int exist;                       // from this thread's first line or piece on, along m or n\n"
     "    bool inside;                     // all of the block's exist\n"
     "    u32 to;                          // in a stage\n"
-    "    u32 held[Unit == 2 ? COUNT : 1]; // what comes through registers\n"
+    "    u16 held[Unit == 2 ? PART * ELEMENTS : 1]; // what comes through registers\n"
     "\n"
     "    __device__ inline Loader(const gemmepi__kernel_matrix &x, long long item, long long first, long long extent) {\n"
     "        int line = (int)threadIdx.x / PIECES, piece = (int)threadIdx.x % PIECES, unit = piece * PIECE / 16;\n"
@@ -8813,7 +8814,9 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "        for (int p = 0; p < PART; p++) {\n"
     "            int i = part * PART + p, valid = go_to(i, k_left);\n"
     "            if constexpr (Unit == 2)\n"
-    "                held[i] = (Whole || valid > 0 ? (u32)at[0] : 0u) | (Whole || valid > 1 ? (u32)at[1] << 16 : 0u);\n"
+    "#pragma unroll\n"
+    "                for (int j = 0; j < ELEMENTS; j++)\n"
+    "                    held[p * ELEMENTS + j] = Whole || j < valid ? at[j] : (u16)0;\n"
     "            else if (Whole)\n"
     "                copy_whole<Unit>(place_of(stage, i), at);\n"
     "            else\n"
@@ -8826,22 +8829,17 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "        else\n"
     "            fetch_part<false>(stage, part, k_left);\n"
     "    }\n"
-    "    // A quarter of it in each of four steps; through registers all in the first two, for it to arrive before the last.\n"
-    "    __device__ inline void fetch_in_step(u32 stage, int step, int k_left) {\n"
-    "        if (Unit > 2) {\n"
-    "            fetch(stage, step, k_left);\n"
-    "        } else if (step < 2) {\n"
-    "            fetch(stage, step * 2, k_left);\n"
-    "            fetch(stage, step * 2 + 1, k_left);\n"
-    "        }\n"
-    "    }\n"
-    "\n"
     "    // What came through registers goes where it was fetched for.\n"
-    "    __device__ inline void put(u32 stage) const {\n"
+    "    __device__ inline void put(u32 stage, int part) const {\n"
     "        if constexpr (Unit == 2)\n"
     "#pragma unroll\n"
-    "            for (int i = 0; i < COUNT; i++)\n"
-    "                asm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(place_of(stage, i)), \"r\"(held[i]) : \"memory\");\n"
+    "            for (int p = 0; p < PART; p++) {\n"
+    "                u32 words[4];\n"
+    "                memcpy(words, held + p * ELEMENTS, sizeof words);\n"
+    "                asm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(place_of(stage, part * PART + p)), \"r\"(words[0]),\n"
+    "                             \"r\"(words[1]), \"r\"(words[2]), \"r\"(words[3])\n"
+    "                             : \"memory\");\n"
+    "            }\n"
     "    }\n"
     "\n"
     "    __device__ inline void next() {\n"
@@ -9003,9 +9001,9 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "        for (int part = 0; part < 4; part++) {\n"
     "            a.fetch(stage, part, k_left);\n"
     "            b.fetch(stage + A_BYTES, part, k_left);\n"
+    "            a.put(stage, part);\n"
+    "            b.put(stage + A_BYTES, part);\n"
     "        }\n"
-    "        a.put(stage);\n"
-    "        b.put(stage + A_BYTES);\n"
     "        copies_commit();\n"
     "        a.next();\n"
     "        b.next();\n"
@@ -9022,11 +9020,11 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "        for (int step = 0; step < TILE_K / 16; step++) {\n"
     "            bool last = step == TILE_K / 16 - 1;\n"
     "            // into the stage whose last fragments all warps have\n"
-    "            a.fetch_in_step(shared + written, step, k_left);\n"
-    "            b.fetch_in_step(shared + written + A_BYTES, step, k_left);\n"
+    "            a.fetch(shared + written, step, k_left);\n"
+    "            b.fetch(shared + written + A_BYTES, step, k_left);\n"
     "            if (last) { // the next stage; behind the last one is what nobody uses\n"
-    "                a.put(shared + written);\n"
-    "                b.put(shared + written + A_BYTES);\n"
+    "                a.put(shared + written, step);\n"
+    "                b.put(shared + written + A_BYTES, step);\n"
     "                copies_commit();\n"
     "                written = written + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : written + STAGE_BYTES;\n"
     "                read = read + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : read + STAGE_BYTES;\n"
@@ -9035,6 +9033,10 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "            }\n",
     "            load_fragments(a_lane + read, b_lane + read, (step + 1) % (TILE_K / 16), fragments[(step + 1) % 2]);\n"
     "            multiply_fragments(fragments[step % 2], sums);\n"
+    "            if (!last) {\n"
+    "                a.put(shared + written, step);\n"
+    "                b.put(shared + written + A_BYTES, step);\n"
+    "            }\n"
     "        }\n"
     "        a.next();\n"
     "        b.next();\n"
@@ -9450,6 +9452,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                                         const Box_sums &sums) {\n"
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
     "    long long line = (long long)tile.item * p.row_tiles + tile.m * 4 + threadIdx.x % WARPGROUP / 32;\n"
+    "    if (tile.m * TILE_M >= (int)p.m) // of a cluster that reaches beyond m\n"
+    "        return;\n"
     "#pragma unroll\n"
     "    for (int g = 0; g < BOX_GROUPS; g++)\n"
     "        sums[g].store(p, line, tile.n * TILE_COLUMNS + (group + g) * GROUP);\n"
@@ -9457,8 +9461,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// `row` is the warp's first of op(A), `group` the box's first.\n"
     "__device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,\n"
-    "                                  const Tile &tile, int row, int group, const Of_columns (&columns)[BOX_GROUPS],\n"
-    "                                  const Box &box, Box_sums &column_sums) {\n",
+    "                                  const Tile &tile, int row, int group, const Of_columns (&columns)[BOX_GROUPS],\n",
+    "                                  const Box &box, Box_sums &column_sums) {\n"
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
     "    wait_for_inputs(staging);\n"
     "    if (STAGED)\n"
@@ -9537,8 +9541,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void read_parked(u32 parked, u32 thread, u32 part, int group, Box &box) {\n"
     "#pragma unroll\n"
     "    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 8; j++) {\n"
-    "        float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)];\n"
-    "        asm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n",
+    "        float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)];\n",
+    "        asm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n"
     "                     : \"=f\"(four[0]), \"=f\"(four[1]), \"=f\"(four[2]), \"=f\"(four[3])\n"
     "                     : \"r\"(parked_at(parked, four_of_box(part, group, j), thread))\n"
     "                     : \"memory\");\n"
@@ -9616,8 +9620,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        multiply_commit();\n"
     "        multiply_wait<1>();\n"
     "        if (tells && adds) // the stage before is read\n"
-    "            barrier_arrive(empty + last * 8);\n"
-    "        asm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds)); // not seen through: one copy of the loop is enough\n",
+    "            barrier_arrive(empty + last * 8);\n",
+    "        asm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds)); // not seen through: one copy of the loop is enough\n"
     "        last = stage;\n"
     "        if (++stage == STAGES)\n"
     "            stage = 0, parity ^= 1;\n"
@@ -9689,9 +9693,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            for (int i = 0; i < GROUPS; i += BOX_GROUPS) {\n"
     "                Of_columns now[BOX_GROUPS];\n"
     "                if (!AHEAD)\n"
-    "                    load_box_columns(p, tile, i, columns);\n"
+    "                    load_box_columns(p, tile, i, columns);\n",
     "                memcpy(now, columns, sizeof now);\n"
-    "                if (AHEAD && i + BOX_GROUPS < GROUPS)\n",
+    "                if (AHEAD && i + BOX_GROUPS < GROUPS)\n"
     "                    load_box_columns(p, tile, i + BOX_GROUPS, columns);\n"
     "                Box_sums column_sums = {};\n"
     "#pragma unroll\n"
@@ -9722,6 +9726,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        if (ends)\n"
     "            park<PARTS>(shared, thread, sums);\n"
     "        __syncthreads();\n"
+    "        __syncthreads(); // once more than needed: compute-sanitizer's racecheck does not take in the first at once\n"
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
     "        int row = tile.m * TILE_M + (int)(thread / 32) * 16;\n"
     "        constexpr int boxes = PARTS * GROUPS / BOX_GROUPS / CONSUMERS; // of a warpgroup\n"
@@ -9761,19 +9766,20 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            barrier_init(shared + EMPTY + i * 8, (PING_PONG ? 1 : CONSUMERS) * (CLUSTER_M + CLUSTER_N - 1));\n"
     "        }\n"
     "        for (int i = 0; i < (LOADED_MATRICES ? 2 * WARPS : 0); i++)\n"
-    "            barrier_init(shared + ARRIVED + i * 8, 1);\n"
+    "            barrier_init(shared + ARRIVED + i * 8, 1);\n",
     "        asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n"
     "    }\n"
     "    __syncthreads();\n"
     "    if (CLUSTER > 1)\n"
     "        cluster_meets();\n"
-    "    after_launches_before();\n",
+    "    after_launches_before();\n"
     "    if (threadIdx.x < WARPGROUP) {\n"
     "        asm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(PRODUCER_REGISTERS));\n"
     "        if (threadIdx.x == 0)\n"
     "            produce(p, shared, rank, first, step);\n"
     "        __syncwarp();\n"
     "        if (SHARES_LAST) { // around the last tile's sums\n"
+    "            __syncthreads();\n"
     "            __syncthreads();\n"
     "            __syncthreads();\n"
     "        }\n"
@@ -10207,9 +10213,10 @@ static const char *const gemmepi__source_reduce_cu[] = {
     "#define GEMMEPI_OUT_TYPE   F32\n"
     "#define GEMMEPI_ACCUMULATE 0 // 1: add to what out holds\n"
     "#define GEMMEPI_X_SCALE    0 // the public mode of x's scale; x is summed along k\n"
+    "#define GEMMEPI_ROWS       8 // of a block's threads in sum_columns, a power of two\n"
     "#endif\n"
     "\n"
-    "constexpr int COLUMNS = 32, ROWS = 8; // sum_columns: a block\n"
+    "constexpr int COLUMNS = 32, ROWS = GEMMEPI_ROWS; // sum_columns: a block\n"
     "constexpr int LINE_THREADS = 128;     // sum_rows: a block\n"
     "constexpr bool VARIES = GEMMEPI_X_SCALE == SCALE_VECTOR_128 || GEMMEPI_X_SCALE == SCALE_BLOCK_128; // along k\n"
     "\n"
@@ -10268,8 +10275,8 @@ static const char *const gemmepi__source_reduce_cu[] = {
     "    Scale_line factors = scale_line<GEMMEPI_X_SCALE>(scale, row, p.rows, p.columns);\n"
     "    double sum = 0;\n"
     "#pragma unroll 4\n"
-    "    for (long long column = threadIdx.x; column < p.columns; column += LINE_THREADS) {\n"
-    "        double value = to_acc<double>(x[column]);\n",
+    "    for (long long column = threadIdx.x; column < p.columns; column += LINE_THREADS) {\n",
+    "        double value = to_acc<double>(x[column]);\n"
     "        sum += VARIES ? value * factors.at[column / SCALE_STEPS * factors.step] : value;\n"
     "    }\n"
     "    shared[threadIdx.x] = sum;\n"
@@ -14555,7 +14562,8 @@ GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, 
 #define GEMMEPI_GEMM_SUMS_H
 
 #define GEMMEPI__SUM_COLUMNS      32 /* reduce.cu */
-#define GEMMEPI__SUM_ROWS         8
+#define GEMMEPI__SUM_ROWS         8 /* of a block's threads, or MANY, so that few rounds of loads follow each other */
+#define GEMMEPI__SUM_MANY_ROWS    32
 #define GEMMEPI__SUM_LINE_THREADS 128
 
 /* A sum is one launch, or two with partial sums in workspace between them. */
@@ -14566,12 +14574,13 @@ typedef struct gemmepi__sums {
     size_t partial_bytes; /* between the two */
 } gemmepi__sums;
 
-static void gemmepi__reduce_prologue(int x, int scale, int out, int accumulate, char *data, size_t size) {
+static void gemmepi__reduce_prologue(int x, int scale, int out, int accumulate, int rows, char *data,
+                                     size_t size) {
     gemmepi__text text = gemmepi__text_in(data, size);
     gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x)->name);
     gemmepi__append(&text, "#define GEMMEPI_X_SCALE %d\n", scale);
     gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)out)->name);
-    gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n", accumulate);
+    gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_ROWS %d\n", accumulate, rows);
 }
 
 /* One launch of reduce.cu: items * parts sums of x's columns, or of its rows. */
@@ -14580,13 +14589,14 @@ static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_row
                                          const gemmepi__reduce_params *params, gemmepi__launch *launch) {
     int64_t tiles = along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
     int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), items, 0);
+    int rows = params->part_rows >= 4 * GEMMEPI__SUM_MANY_ROWS ? GEMMEPI__SUM_MANY_ROWS : GEMMEPI__SUM_ROWS;
     char prologue[512];
     if (blocks <= 0 || blocks > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
     launch->blocks = (unsigned)blocks;
     launch->threads_x = along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
-    launch->threads_y = along_rows ? 1 : GEMMEPI__SUM_ROWS;
-    gemmepi__reduce_prologue(x_dtype, scale, out_dtype, accumulate, prologue, sizeof prologue);
+    launch->threads_y = along_rows ? 1 : (unsigned)rows;
+    gemmepi__reduce_prologue(x_dtype, scale, out_dtype, accumulate, rows, prologue, sizeof prologue);
     return gemmepi__get_waiting_kernel(context, "reduce.cu", prologue,
                                        along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
 }
@@ -15021,7 +15031,7 @@ static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gem
     gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)from->dtype)->name);
     gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
     gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gemmepi__runs_are_aligned(problem, from));
-    return gemmepi__get_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch.function);
+    return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch);
 }
 
 static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const gemmepi__convert *convert,
@@ -16578,6 +16588,10 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
 #ifndef GEMMEPI_GEMM_ESTIMATE_H
 #define GEMMEPI_GEMM_ESTIMATE_H
 
+/* The route fused: which of our two kernels runs a problem, and which operands are packed for it first. */
+#ifndef GEMMEPI_GEMM_OURS_H
+#define GEMMEPI_GEMM_OURS_H
+
 /* The route fused where TMA or Hopper's instructions are not to be had: gemm_sm80.cu, from Ampere on. */
 #ifndef GEMMEPI_GEMM_MMA_H
 #define GEMMEPI_GEMM_MMA_H
@@ -16671,25 +16685,36 @@ static int64_t gemmepi__mma_tiles(const gemmepi__problem *problem, const gemmepi
     return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
-/* Pairs that a multiprocessor multiplies in a cycle with mma.sync and sums in F32. Sources: NVIDIA's architecture papers of
-   A100 (312 TFLOP/s), Ada and Blackwell; Hopper's share of wgmma's 2048 is not documented. */
+/* Pairs that a multiprocessor multiplies in a cycle with mma.sync and sums in F32: on an H200 measured; of others nine tenths
+   of what NVIDIA's architecture papers of A100, Ada and Blackwell say. */
 static double gemmepi__mma_rate(int arch) {
-    return arch == 80 || arch == 87 || (arch >= 90 && arch < 120) ? 1024 : 256;
+    return arch == 90 ? 1240 : arch == 80 || arch == 87 || arch == 100 || arch == 103 ? 920 : 230;
 }
 
-/* Microseconds with a shape, roughly, at 1.7 GHz; not measured yet on any chip. */
+/* Bytes that a multiprocessor copies in a cycle, 16, 8, 4 or 2 at a time. Measured on an H200. */
+static double gemmepi__copy_rate(int unit) {
+    return unit == 16 ? 64 : unit == 8 ? 20 : unit == 4 ? 17 : 10;
+}
+
+/* Microseconds with a shape, roughly, at 1.7 GHz: a launch takes 4000 cycles to begin and end, a step of k 400 beside what it
+   multiplies or copies, whichever is more, for all blocks of a multiprocessor. */
 static double gemmepi__mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                         const gemmepi__mma_shape *shape) {
     int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns);
+    int64_t each = gemmepi__divide_up(tiles, context->multiprocessors); /* tiles of a multiprocessor */
     int blocks = (int)(gemmepi__most_shared(context->arch) / gemmepi__mma_shared(shape));
-    double area = (double)shape->tile_m * shape->tile_n;
+    double area = (double)shape->tile_m * shape->tile_n, lines[2];
     double steps = (double)gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K);
-    double sums = steps * area * GEMMEPI__FUSED_K / (0.85 * gemmepi__mma_rate(context->arch)) + 1000;
-    double finish = area / 128 * gemmepi__epilogue_cycles(problem);
-    double waves;
+    double multiply = area * GEMMEPI__FUSED_K / gemmepi__mma_rate(context->arch), copy;
+    double finish = area / 128 * gemmepi__epilogue_cycles(problem), waves;
+    lines[0] = shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A));
+    lines[1] = shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B));
+    copy = (lines[0] + lines[1]) * 2 * GEMMEPI__FUSED_K;
     blocks = blocks < shape->blocks ? blocks : shape->blocks;
-    waves = (double)gemmepi__divide_up(tiles, (int64_t)blocks * context->multiprocessors);
-    return (4000 + waves * (blocks * sums + finish)) / 1700;
+    if (blocks > each)
+        blocks = (int)each;
+    waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
+    return (4000 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700;
 }
 
 static const gemmepi__mma_shape *gemmepi__choose_mma(const gemmepi_context *context,
@@ -16836,28 +16861,176 @@ static gemmepi_status gemmepi__mma_run(const gemmepi_context *context, const gem
 
 #endif
 
+typedef struct gemmepi__ours {
+    int is_mma; /* gemmepi_mma, else gemmepi_fused */
+    gemmepi__fused fused;
+    gemmepi__mma mma;
+    gemmepi__convert packs[2]; /* of A and B, into lines that begin at multiples of 16 bytes */
+} gemmepi__ours;
+
+/* >>packing */
+
+/* Whether a copy of the operand would be taken 16 bytes at a time where it is not. Items that overlap would be far larger. */
+static int gemmepi__packing_helps(const gemmepi__problem *problem, int operand) {
+    gemmepi__problem packed = *problem;
+    gemmepi__view *view = &packed.views[operand];
+    if (gemmepi__copy_unit(problem, operand) == 16)
+        return 0;
+    *view = gemmepi__converted_view(&problem->views[operand], problem->batch, view->dtype);
+    return gemmepi__copy_unit(&packed, operand) == 16 && view->bytes / 16 <= problem->views[operand].bytes;
+}
+
+/* The problem as the kernel has it. */
+static void gemmepi__pack_views(const gemmepi__problem *problem, const int packs[2],
+                                gemmepi__problem *packed) {
+    int operand;
+    *packed = *problem;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+        if (packs[operand])
+            packed->views[operand] = gemmepi__converted_view(&problem->views[operand], problem->batch,
+                                                             problem->views[operand].dtype);
+}
+
+/* A launch, and 2.5 TB/s written, which elements that are read one by one allow on an H200. */
+static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const int packs[2]) {
+    double microseconds = 0;
+    int operand;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+        if (packs[operand])
+            microseconds += 2 + (double)packed->views[operand].bytes / 2.5e6;
+    return microseconds;
+}
+
+/* >>choosing */
+
+static double gemmepi__kernel_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+                                           int applied) {
+    double microseconds = 0;
+    if (gemmepi__tma_rule(context, problem))
+        gemmepi__choose_mma(context, problem, &microseconds);
+    else
+        gemmepi__choose_shape(context, problem, applied, &microseconds);
+    return microseconds;
+}
+
+/* Leaves in `packs` which operands to pack: those that it helps, if it takes less time than to do without. Returns the time. */
+static double gemmepi__choose_packs(const gemmepi_context *context, const gemmepi__problem *problem,
+                                    int applied, int packs[2]) {
+    double as_it_is = gemmepi__kernel_microseconds(context, problem, applied), with_packs;
+    gemmepi__problem packed;
+    packs[0] = gemmepi__packing_helps(problem, GEMMEPI__A);
+    packs[1] = gemmepi__packing_helps(problem, GEMMEPI__B);
+    gemmepi__pack_views(problem, packs, &packed);
+    with_packs =
+        gemmepi__pack_microseconds(&packed, packs) + gemmepi__kernel_microseconds(context, &packed, applied);
+    if (with_packs < as_it_is)
+        return with_packs;
+    packs[0] = packs[1] = 0;
+    return as_it_is;
+}
+
+/* >>building */
+
+static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemmepi__problem *problem,
+                                           const int packs[2], gemmepi__ours *ours) {
+    gemmepi_status status = GEMMEPI_OK;
+    gemmepi__problem same = *problem; /* converted to the operands' own type */
+    gemmepi__view view;
+    int operand;
+    same.common = problem->views[GEMMEPI__A].dtype;
+    for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
+        if (packs[operand])
+            status = gemmepi__build_convert(context, &same, operand, &view, &ours->packs[operand]);
+    return status;
+}
+
+/* The rule has been asked. applied: for runs whose alpha is 1 and which have no C. */
+static gemmepi_status gemmepi__ours_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                          int applied, gemmepi__ours *ours) {
+    gemmepi__problem packed;
+    gemmepi_status status;
+    int packs[2];
+    memset(ours, 0, sizeof *ours);
+    gemmepi__choose_packs(context, problem, applied, packs);
+    gemmepi__pack_views(problem, packs, &packed);
+    status = gemmepi__build_packs(context, problem, packs, ours);
+    if (status)
+        return status;
+    ours->is_mma = gemmepi__tma_rule(context, &packed) != NULL;
+    return ours->is_mma ? gemmepi__mma_build(context, &packed, applied, &ours->mma)
+                        : gemmepi__fused_build(context, &packed, applied, &ours->fused);
+}
+
+static int gemmepi__is_applied(const gemmepi__ours *ours) {
+    return ours->is_mma ? ours->mma.applied : ours->fused.applied;
+}
+
+static const gemmepi__sums *gemmepi__sums_of(const gemmepi__ours *ours) {
+    return ours->is_mma ? &ours->mma.sums : &ours->fused.sums;
+}
+
+static int gemmepi__ours_launches(const gemmepi__ours *ours, const gemmepi__problem *problem) {
+    const gemmepi__sums *sums = gemmepi__sums_of(ours);
+    return 1 + gemmepi__amax_count(problem) + (ours->packs[0].launch.function != NULL) +
+           (ours->packs[1].launch.function != NULL) + (sums->first.function != NULL) +
+           (sums->second.function != NULL);
+}
+
+static size_t gemmepi__ours_workspace(const gemmepi__ours *ours) {
+    return gemmepi__round_up(ours->packs[0].bytes, 256) + gemmepi__round_up(ours->packs[1].bytes, 256) +
+           (ours->is_mma ? gemmepi__mma_workspace(&ours->mma) : gemmepi__fused_workspace(&ours->fused));
+}
+
+/* >>running */
+
+/* The primary context is current. */
+static gemmepi_status gemmepi__ours_run(const gemmepi_context *context, const gemmepi__problem *problem,
+                                        const gemmepi__ours *ours, const gemmepi__arguments *arguments,
+                                        char *workspace, gemmepi_stream stream) {
+    gemmepi__arguments packed = *arguments;
+    gemmepi_status status = GEMMEPI_OK;
+    int operand;
+    for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
+        if (ours->packs[operand].launch.function) {
+            status = gemmepi__run_convert(context, &ours->packs[operand], arguments->pointers[operand],
+                                          workspace, stream);
+            packed.pointers[operand] = workspace;
+            workspace = gemmepi__past(workspace, ours->packs[operand].bytes);
+        }
+    if (status)
+        return status;
+    return ours->is_mma ? gemmepi__mma_run(context, problem, &ours->mma, &packed, workspace, stream)
+                        : gemmepi__fused_run(context, problem, &ours->fused, &packed, workspace, stream);
+}
+
+#endif
+
 /* Microseconds; 0 where the route does not run the problem, or nothing is known of the device. */
 typedef struct gemmepi__estimates {
     double fused, lt, split;
 } gemmepi__estimates;
 
 /* The bare product by cuBLASLt, which has kernels of the same shapes, and of others where blocks are few: measured, it takes
-   0.8 of the time of ours there. */
+   0.8 of the time of ours there. Operands in less than 16 bytes at a time it reads at a third of the speed, in 2 at a sixth. */
 static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
-    gemmepi__problem bare = *problem;
+    gemmepi__problem bare;
     const gemmepi__fused_shape *shape;
     double microseconds = 0;
     int64_t rows, columns, tiles;
+    int packs[2] = {1, 1}, unit = gemmepi__copy_unit(problem, GEMMEPI__A);
+    if (unit > gemmepi__copy_unit(problem, GEMMEPI__B))
+        unit = gemmepi__copy_unit(problem, GEMMEPI__B);
+    gemmepi__pack_views(problem, packs, &bare);
     bare.epilogue = GEMMEPI_NONE;
-    if (gemmepi__tma_rule(context, problem)) {
+    if (gemmepi__tma_rule(context, &bare)) {
         gemmepi__choose_mma(context, &bare, &microseconds);
-        return microseconds;
+    } else {
+        shape = gemmepi__choose_shape(context, &bare, 1, &microseconds);
+        tiles = gemmepi__fused_tiles(&bare, shape, &rows, &columns);
+        if (tiles > 0 && tiles <= context->multiprocessors / 2 / (shape->cluster_m * shape->cluster_n))
+            microseconds *= 0.8;
     }
-    shape = gemmepi__choose_shape(context, &bare, 1, &microseconds);
-    tiles = gemmepi__fused_tiles(&bare, shape, &rows, &columns);
-    return tiles > 0 && tiles <= context->multiprocessors / 2 / (shape->cluster_m * shape->cluster_n)
-               ? 0.8 * microseconds
-               : microseconds;
+    return unit == 16 ? microseconds : unit > 2 ? 3 * microseconds : 5 * microseconds;
 }
 
 /* Picoseconds for an element of D that cuBLASLt's own epilogues cost beside the bare product, measured on an H200 with
@@ -16889,17 +17062,13 @@ static int gemmepi__is_left_out(const gemmepi_context *context, gemmepi_route ro
 static void gemmepi__estimate_routes(const gemmepi_context *context, const gemmepi__problem *problem,
                                      gemmepi__estimates *estimates) {
     double elements = (double)problem->m * (double)problem->n * (double)problem->batch, bare;
-    int applied = !(problem->flags & GEMMEPI_DEVICE_SCALARS);
+    int applied = !(problem->flags & GEMMEPI_DEVICE_SCALARS), packs[2];
     memset(estimates, 0, sizeof *estimates);
     if (gemmepi__fused_rule(context, problem))
         return;
     bare = gemmepi__bare_microseconds(context, problem);
-    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED)) {
-        if (gemmepi__tma_rule(context, problem))
-            gemmepi__choose_mma(context, problem, &estimates->fused);
-        else
-            gemmepi__choose_shape(context, problem, applied, &estimates->fused);
-    }
+    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED))
+        estimates->fused = gemmepi__choose_packs(context, problem, applied, packs);
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_LT) && !gemmepi__lt_rule(problem))
         estimates->lt = bare + elements * gemmepi__lt_epilogue_picoseconds(problem) * 1e-6;
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_SPLIT))
@@ -16931,9 +17100,7 @@ struct gemmepi_plan {
     gemmepi__lt_product lt;                  /* of the route lt */
     gemmepi__split split;                    /* of the route split */
     gemmepi__plain plain;                    /* of the route plain */
-    gemmepi__fused fused;                    /* of the route fused, on Hopper */
-    gemmepi__mma mma;                        /* of the route fused, elsewhere */
-    int is_mma;                              /* which of the two */
+    gemmepi__ours ours;                      /* of the route fused */
     char fused_reason[GEMMEPI__REASON_SIZE]; /* why not fused */
     char lt_reason[GEMMEPI__REASON_SIZE];    /* why not lt */
     char split_reason[GEMMEPI__REASON_SIZE]; /* why not split */
@@ -17002,14 +17169,8 @@ static gemmepi_status gemmepi__try_fused(gemmepi_plan *plan, int applied) {
     if (status)
         return gemmepi__keep_reason(status, plan->fused_reason);
     plan->route = GEMMEPI_ROUTE_FUSED;
-    plan->is_mma = gemmepi__tma_rule(plan->context, &plan->problem) != NULL;
-    if (plan->is_mma) {
-        status = gemmepi__mma_build(plan->context, &plan->problem, applied, &plan->mma);
-        plan->workspace_size = gemmepi__mma_workspace(&plan->mma);
-    } else {
-        status = gemmepi__fused_build(plan->context, &plan->problem, applied, &plan->fused);
-        plan->workspace_size = gemmepi__fused_workspace(&plan->fused);
-    }
+    status = gemmepi__ours_build(plan->context, &plan->problem, applied, &plan->ours);
+    plan->workspace_size = gemmepi__ours_workspace(&plan->ours);
     return gemmepi__keep_reason(status, plan->fused_reason);
 }
 
@@ -17168,12 +17329,8 @@ GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
 /* >>running */
 
 /* Whether the kernel of the route fused can do this run. */
-static int gemmepi__is_applied(const gemmepi_plan *plan) {
-    return plan->is_mma ? plan->mma.applied : plan->fused.applied;
-}
-
 static int gemmepi__suits_fused(const gemmepi_plan *plan, const gemmepi__arguments *arguments) {
-    return !gemmepi__is_applied(plan) ||
+    return !gemmepi__is_applied(&plan->ours) ||
            (arguments->alpha == 1 && !arguments->uses_c && !arguments->device_alpha);
 }
 
@@ -17187,12 +17344,9 @@ static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemm
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         return gemmepi__plain_run(plan->context, &plan->problem, &plan->plain, arguments, (char *)workspace,
                                   stream);
-    if (plan->route == GEMMEPI_ROUTE_FUSED && plan->is_mma)
-        return gemmepi__mma_run(plan->context, &plan->problem, &plan->mma, arguments, (char *)workspace,
-                                stream);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
-        return gemmepi__fused_run(plan->context, &plan->problem, &plan->fused, arguments, (char *)workspace,
-                                  stream);
+        return gemmepi__ours_run(plan->context, &plan->problem, &plan->ours, arguments, (char *)workspace,
+                                 stream);
     call.alpha = arguments->alpha;
     call.beta = arguments->beta;
     call.a = pointers[GEMMEPI__A];
@@ -17314,7 +17468,7 @@ static gemmepi_status gemmepi__scaled_plan(const gemmepi_plan *plan, const char 
 /* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
 static gemmepi_status gemmepi__build_for_scalars(const gemmepi_plan *plan) {
     const gemmepi_plan *scaled;
-    if (plan->route != GEMMEPI_ROUTE_FUSED || !gemmepi__is_applied(plan))
+    if (plan->route != GEMMEPI_ROUTE_FUSED || !gemmepi__is_applied(&plan->ours))
         return GEMMEPI_OK;
     return gemmepi__scaled_plan(plan, GEMMEPI__IS_APPLIED, &scaled);
 }
@@ -17470,9 +17624,10 @@ static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_deta
         snprintf(details->kernel, sizeof details->kernel, "gemmepi_plain");
         details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;
     } else if (plan->route == GEMMEPI_ROUTE_FUSED) {
-        snprintf(details->kernel, sizeof details->kernel, plan->is_mma ? "gemmepi_mma" : "gemmepi_fused");
-        details->tile_m = plan->is_mma ? plan->mma.shape.tile_m : plan->fused.shape.tile_m;
-        details->tile_n = plan->is_mma ? plan->mma.shape.tile_n : plan->fused.shape.tile_n;
+        const gemmepi__ours *ours = &plan->ours;
+        snprintf(details->kernel, sizeof details->kernel, ours->is_mma ? "gemmepi_mma" : "gemmepi_fused");
+        details->tile_m = ours->is_mma ? ours->mma.shape.tile_m : ours->fused.shape.tile_m;
+        details->tile_n = ours->is_mma ? ours->mma.shape.tile_n : ours->fused.shape.tile_n;
     } else if (plan->route == GEMMEPI_ROUTE_HOST)
         snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_product");
 #ifndef GEMMEPI_NO_HOST
@@ -17482,11 +17637,9 @@ static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_deta
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
-    const gemmepi__sums *sums;
     if (!plan || !details)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
     plan = gemmepi__current_plan(plan);
-    sums = plan->is_mma ? &plan->mma.sums : &plan->fused.sums;
     memset(details, 0, sizeof *details);
     details->route = plan->route;
     details->route_name = gemmepi__route_names[plan->route];
@@ -17502,8 +17655,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         details->launches = gemmepi__plain_launches(&plan->plain, &plan->problem);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
-        details->launches = 1 + gemmepi__amax_count(&plan->problem) + (sums->first.function != NULL) +
-                            (sums->second.function != NULL);
+        details->launches = gemmepi__ours_launches(&plan->ours, &plan->problem);
     details->workspace_size = plan->workspace_size;
     details->compute = (gemmepi_compute)plan->problem.compute;
     details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
@@ -17610,7 +17762,7 @@ static const char *gemmepi__why_not_plain(const gemmepi_plan *plan) {
 }
 
 static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) {
-    const gemmepi__mma *mma = &plan->mma;
+    const gemmepi__mma *mma = &plan->ours.mma;
     const gemmepi__mma_shape *shape = &mma->shape;
     gemmepi__append(
         text, "  gemmepi_mma: product and epilogue, %u blocks of %u threads, tiles of %d x %d, %d stages\n",
@@ -17622,7 +17774,7 @@ static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) 
 }
 
 static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan) {
-    const gemmepi__fused *fused = &plan->fused;
+    const gemmepi__fused *fused = &plan->ours.fused;
     const gemmepi__fused_shape *shape = &fused->shape;
     gemmepi__append(text, "  gemmepi_fused: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
                     fused->launch.blocks, shape->tile_m, shape->tile_n,
@@ -17634,6 +17786,18 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan
     if (fused->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
     gemmepi__explain_sums(text, &fused->sums);
+}
+
+static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi_plan *plan) {
+    int operand;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+        if (plan->ours.packs[operand].launch.function)
+            gemmepi__append(text, "  gemmepi_convert: %s packed in workspace, lines of whole 16 bytes\n",
+                            gemmepi__argument_name(&plan->problem, operand));
+    if (plan->ours.is_mma)
+        gemmepi__explain_mma(text, plan);
+    else
+        gemmepi__explain_fused(text, plan);
 }
 
 /* What the choice was made by. */
@@ -17676,10 +17840,7 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
         gemmepi__append(text, "  %s\n", details.kernel);
         break;
     case GEMMEPI_ROUTE_FUSED:
-        if (plan->is_mma)
-            gemmepi__explain_mma(text, plan);
-        else
-            gemmepi__explain_fused(text, plan);
+        gemmepi__explain_ours(text, plan);
         break;
     case GEMMEPI_ROUTE_PLAIN:
         gemmepi__explain_plain(text, plan);

@@ -213,7 +213,9 @@ static void add_reduce(int x, gemmepi_scale_mode scale, int out, int accumulate)
     if (scale)
         gemmepi__append(&text, "_scale_%d", (int)scale);
     gemmepi__append(&text, "%s", accumulate ? "_accumulate" : "");
-    gemmepi__reduce_prologue(x, (int)scale, out, accumulate, prologue, sizeof prologue);
+    gemmepi__reduce_prologue(x, (int)scale, out, accumulate,
+                             accumulate ? GEMMEPI__SUM_MANY_ROWS : GEMMEPI__SUM_ROWS, prologue,
+                             sizeof prologue);
     add(&reduce, name, prologue);
 }
 

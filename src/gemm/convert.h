@@ -58,7 +58,7 @@ static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gem
     gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)from->dtype)->name);
     gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
     gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gemmepi__runs_are_aligned(problem, from));
-    return gemmepi__get_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch.function);
+    return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch);
 }
 
 static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const gemmepi__convert *convert,

@@ -18,9 +18,10 @@ static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_deta
         snprintf(details->kernel, sizeof details->kernel, "gemmepi_plain");
         details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;
     } else if (plan->route == GEMMEPI_ROUTE_FUSED) {
-        snprintf(details->kernel, sizeof details->kernel, plan->is_mma ? "gemmepi_mma" : "gemmepi_fused");
-        details->tile_m = plan->is_mma ? plan->mma.shape.tile_m : plan->fused.shape.tile_m;
-        details->tile_n = plan->is_mma ? plan->mma.shape.tile_n : plan->fused.shape.tile_n;
+        const gemmepi__ours *ours = &plan->ours;
+        snprintf(details->kernel, sizeof details->kernel, ours->is_mma ? "gemmepi_mma" : "gemmepi_fused");
+        details->tile_m = ours->is_mma ? ours->mma.shape.tile_m : ours->fused.shape.tile_m;
+        details->tile_n = ours->is_mma ? ours->mma.shape.tile_n : ours->fused.shape.tile_n;
     } else if (plan->route == GEMMEPI_ROUTE_HOST)
         snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_product");
 #ifndef GEMMEPI_NO_HOST
@@ -30,11 +31,9 @@ static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_deta
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
-    const gemmepi__sums *sums;
     if (!plan || !details)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
     plan = gemmepi__current_plan(plan);
-    sums = plan->is_mma ? &plan->mma.sums : &plan->fused.sums;
     memset(details, 0, sizeof *details);
     details->route = plan->route;
     details->route_name = gemmepi__route_names[plan->route];
@@ -50,8 +49,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         details->launches = gemmepi__plain_launches(&plan->plain, &plan->problem);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
-        details->launches = 1 + gemmepi__amax_count(&plan->problem) + (sums->first.function != NULL) +
-                            (sums->second.function != NULL);
+        details->launches = gemmepi__ours_launches(&plan->ours, &plan->problem);
     details->workspace_size = plan->workspace_size;
     details->compute = (gemmepi_compute)plan->problem.compute;
     details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
@@ -158,7 +156,7 @@ static const char *gemmepi__why_not_plain(const gemmepi_plan *plan) {
 }
 
 static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) {
-    const gemmepi__mma *mma = &plan->mma;
+    const gemmepi__mma *mma = &plan->ours.mma;
     const gemmepi__mma_shape *shape = &mma->shape;
     gemmepi__append(
         text, "  gemmepi_mma: product and epilogue, %u blocks of %u threads, tiles of %d x %d, %d stages\n",
@@ -170,7 +168,7 @@ static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) 
 }
 
 static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan) {
-    const gemmepi__fused *fused = &plan->fused;
+    const gemmepi__fused *fused = &plan->ours.fused;
     const gemmepi__fused_shape *shape = &fused->shape;
     gemmepi__append(text, "  gemmepi_fused: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
                     fused->launch.blocks, shape->tile_m, shape->tile_n,
@@ -182,6 +180,18 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan
     if (fused->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
     gemmepi__explain_sums(text, &fused->sums);
+}
+
+static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi_plan *plan) {
+    int operand;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+        if (plan->ours.packs[operand].launch.function)
+            gemmepi__append(text, "  gemmepi_convert: %s packed in workspace, lines of whole 16 bytes\n",
+                            gemmepi__argument_name(&plan->problem, operand));
+    if (plan->ours.is_mma)
+        gemmepi__explain_mma(text, plan);
+    else
+        gemmepi__explain_fused(text, plan);
 }
 
 /* What the choice was made by. */
@@ -224,10 +234,7 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
         gemmepi__append(text, "  %s\n", details.kernel);
         break;
     case GEMMEPI_ROUTE_FUSED:
-        if (plan->is_mma)
-            gemmepi__explain_mma(text, plan);
-        else
-            gemmepi__explain_fused(text, plan);
+        gemmepi__explain_ours(text, plan);
         break;
     case GEMMEPI_ROUTE_PLAIN:
         gemmepi__explain_plain(text, plan);

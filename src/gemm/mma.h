@@ -93,25 +93,36 @@ static int64_t gemmepi__mma_tiles(const gemmepi__problem *problem, const gemmepi
     return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
-/* Pairs that a multiprocessor multiplies in a cycle with mma.sync and sums in F32. Sources: NVIDIA's architecture papers of
-   A100 (312 TFLOP/s), Ada and Blackwell; Hopper's share of wgmma's 2048 is not documented. */
+/* Pairs that a multiprocessor multiplies in a cycle with mma.sync and sums in F32: on an H200 measured; of others nine tenths
+   of what NVIDIA's architecture papers of A100, Ada and Blackwell say. */
 static double gemmepi__mma_rate(int arch) {
-    return arch == 80 || arch == 87 || (arch >= 90 && arch < 120) ? 1024 : 256;
+    return arch == 90 ? 1240 : arch == 80 || arch == 87 || arch == 100 || arch == 103 ? 920 : 230;
 }
 
-/* Microseconds with a shape, roughly, at 1.7 GHz; not measured yet on any chip. */
+/* Bytes that a multiprocessor copies in a cycle, 16, 8, 4 or 2 at a time. Measured on an H200. */
+static double gemmepi__copy_rate(int unit) {
+    return unit == 16 ? 64 : unit == 8 ? 20 : unit == 4 ? 17 : 10;
+}
+
+/* Microseconds with a shape, roughly, at 1.7 GHz: a launch takes 4000 cycles to begin and end, a step of k 400 beside what it
+   multiplies or copies, whichever is more, for all blocks of a multiprocessor. */
 static double gemmepi__mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                         const gemmepi__mma_shape *shape) {
     int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns);
+    int64_t each = gemmepi__divide_up(tiles, context->multiprocessors); /* tiles of a multiprocessor */
     int blocks = (int)(gemmepi__most_shared(context->arch) / gemmepi__mma_shared(shape));
-    double area = (double)shape->tile_m * shape->tile_n;
+    double area = (double)shape->tile_m * shape->tile_n, lines[2];
     double steps = (double)gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K);
-    double sums = steps * area * GEMMEPI__FUSED_K / (0.85 * gemmepi__mma_rate(context->arch)) + 1000;
-    double finish = area / 128 * gemmepi__epilogue_cycles(problem);
-    double waves;
+    double multiply = area * GEMMEPI__FUSED_K / gemmepi__mma_rate(context->arch), copy;
+    double finish = area / 128 * gemmepi__epilogue_cycles(problem), waves;
+    lines[0] = shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A));
+    lines[1] = shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B));
+    copy = (lines[0] + lines[1]) * 2 * GEMMEPI__FUSED_K;
     blocks = blocks < shape->blocks ? blocks : shape->blocks;
-    waves = (double)gemmepi__divide_up(tiles, (int64_t)blocks * context->multiprocessors);
-    return (4000 + waves * (blocks * sums + finish)) / 1700;
+    if (blocks > each)
+        blocks = (int)each;
+    waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
+    return (4000 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700;
 }
 
 static const gemmepi__mma_shape *gemmepi__choose_mma(const gemmepi_context *context,

@@ -22,9 +22,7 @@ struct gemmepi_plan {
     gemmepi__lt_product lt;                  /* of the route lt */
     gemmepi__split split;                    /* of the route split */
     gemmepi__plain plain;                    /* of the route plain */
-    gemmepi__fused fused;                    /* of the route fused, on Hopper */
-    gemmepi__mma mma;                        /* of the route fused, elsewhere */
-    int is_mma;                              /* which of the two */
+    gemmepi__ours ours;                      /* of the route fused */
     char fused_reason[GEMMEPI__REASON_SIZE]; /* why not fused */
     char lt_reason[GEMMEPI__REASON_SIZE];    /* why not lt */
     char split_reason[GEMMEPI__REASON_SIZE]; /* why not split */
@@ -93,14 +91,8 @@ static gemmepi_status gemmepi__try_fused(gemmepi_plan *plan, int applied) {
     if (status)
         return gemmepi__keep_reason(status, plan->fused_reason);
     plan->route = GEMMEPI_ROUTE_FUSED;
-    plan->is_mma = gemmepi__tma_rule(plan->context, &plan->problem) != NULL;
-    if (plan->is_mma) {
-        status = gemmepi__mma_build(plan->context, &plan->problem, applied, &plan->mma);
-        plan->workspace_size = gemmepi__mma_workspace(&plan->mma);
-    } else {
-        status = gemmepi__fused_build(plan->context, &plan->problem, applied, &plan->fused);
-        plan->workspace_size = gemmepi__fused_workspace(&plan->fused);
-    }
+    status = gemmepi__ours_build(plan->context, &plan->problem, applied, &plan->ours);
+    plan->workspace_size = gemmepi__ours_workspace(&plan->ours);
     return gemmepi__keep_reason(status, plan->fused_reason);
 }
 
@@ -259,12 +251,8 @@ GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
 /* >>running */
 
 /* Whether the kernel of the route fused can do this run. */
-static int gemmepi__is_applied(const gemmepi_plan *plan) {
-    return plan->is_mma ? plan->mma.applied : plan->fused.applied;
-}
-
 static int gemmepi__suits_fused(const gemmepi_plan *plan, const gemmepi__arguments *arguments) {
-    return !gemmepi__is_applied(plan) ||
+    return !gemmepi__is_applied(&plan->ours) ||
            (arguments->alpha == 1 && !arguments->uses_c && !arguments->device_alpha);
 }
 
@@ -278,12 +266,9 @@ static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemm
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         return gemmepi__plain_run(plan->context, &plan->problem, &plan->plain, arguments, (char *)workspace,
                                   stream);
-    if (plan->route == GEMMEPI_ROUTE_FUSED && plan->is_mma)
-        return gemmepi__mma_run(plan->context, &plan->problem, &plan->mma, arguments, (char *)workspace,
-                                stream);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
-        return gemmepi__fused_run(plan->context, &plan->problem, &plan->fused, arguments, (char *)workspace,
-                                  stream);
+        return gemmepi__ours_run(plan->context, &plan->problem, &plan->ours, arguments, (char *)workspace,
+                                 stream);
     call.alpha = arguments->alpha;
     call.beta = arguments->beta;
     call.a = pointers[GEMMEPI__A];
@@ -405,7 +390,7 @@ static gemmepi_status gemmepi__scaled_plan(const gemmepi_plan *plan, const char 
 /* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
 static gemmepi_status gemmepi__build_for_scalars(const gemmepi_plan *plan) {
     const gemmepi_plan *scaled;
-    if (plan->route != GEMMEPI_ROUTE_FUSED || !gemmepi__is_applied(plan))
+    if (plan->route != GEMMEPI_ROUTE_FUSED || !gemmepi__is_applied(&plan->ours))
         return GEMMEPI_OK;
     return gemmepi__scaled_plan(plan, GEMMEPI__IS_APPLIED, &scaled);
 }

@@ -7,7 +7,8 @@
 #include "../device/launch.h"
 
 #define GEMMEPI__SUM_COLUMNS      32 /* reduce.cu */
-#define GEMMEPI__SUM_ROWS         8
+#define GEMMEPI__SUM_ROWS         8 /* of a block's threads, or MANY, so that few rounds of loads follow each other */
+#define GEMMEPI__SUM_MANY_ROWS    32
 #define GEMMEPI__SUM_LINE_THREADS 128
 
 /* A sum is one launch, or two with partial sums in workspace between them. */
@@ -18,12 +19,13 @@ typedef struct gemmepi__sums {
     size_t partial_bytes; /* between the two */
 } gemmepi__sums;
 
-static void gemmepi__reduce_prologue(int x, int scale, int out, int accumulate, char *data, size_t size) {
+static void gemmepi__reduce_prologue(int x, int scale, int out, int accumulate, int rows, char *data,
+                                     size_t size) {
     gemmepi__text text = gemmepi__text_in(data, size);
     gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x)->name);
     gemmepi__append(&text, "#define GEMMEPI_X_SCALE %d\n", scale);
     gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)out)->name);
-    gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n", accumulate);
+    gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_ROWS %d\n", accumulate, rows);
 }
 
 /* One launch of reduce.cu: items * parts sums of x's columns, or of its rows. */
@@ -32,13 +34,14 @@ static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_row
                                          const gemmepi__reduce_params *params, gemmepi__launch *launch) {
     int64_t tiles = along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
     int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), items, 0);
+    int rows = params->part_rows >= 4 * GEMMEPI__SUM_MANY_ROWS ? GEMMEPI__SUM_MANY_ROWS : GEMMEPI__SUM_ROWS;
     char prologue[512];
     if (blocks <= 0 || blocks > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
     launch->blocks = (unsigned)blocks;
     launch->threads_x = along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
-    launch->threads_y = along_rows ? 1 : GEMMEPI__SUM_ROWS;
-    gemmepi__reduce_prologue(x_dtype, scale, out_dtype, accumulate, prologue, sizeof prologue);
+    launch->threads_y = along_rows ? 1 : (unsigned)rows;
+    gemmepi__reduce_prologue(x_dtype, scale, out_dtype, accumulate, rows, prologue, sizeof prologue);
     return gemmepi__get_waiting_kernel(context, "reduce.cu", prologue,
                                        along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
 }

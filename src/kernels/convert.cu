@@ -15,6 +15,7 @@ constexpr int THREADS = 256;
 extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_convert(GEMMEPI_PARAMS gemmepi__convert_params p) {
     long long runs = p.out.ld / RUN, lines = p.items * p.rows;
     long long at = (long long)blockIdx.x * THREADS + threadIdx.x, line, item;
+    after_launches_before();
     if (at >= lines * runs)
         return;
     if (lines * runs <= 0xffffffff) { // a 64-bit division costs as much as the rest

@@ -89,7 +89,7 @@ __device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32
 // threads as a line has pieces copy it together, each its piece of some lines of each stage, a quarter of them at a time.
 // Halves: of B, which lie `apart` elements along Lines.
 template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
-    static constexpr int PIECE = Unit == 2 ? 4 : Unit, PIECES = LINE / PIECE, ELEMENTS = PIECE / 2;
+    static constexpr int PIECE = Unit == 2 ? 16 : Unit, PIECES = LINE / PIECE, ELEMENTS = PIECE / 2;
     static constexpr int STEP = THREADS / PIECES, COUNT = Lines / STEP, PART = COUNT / 4; // lines between two of a thread's
     static_assert(COUNT % 4 == 0 && 64 % STEP == 0 && Lines / Halves % STEP == 0, "all threads copy as much");
     const u16 *from, *at; // this thread's first piece of the stage, and its next one
@@ -97,7 +97,7 @@ template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
     int exist;                       // from this thread's first line or piece on, along m or n
     bool inside;                     // all of the block's exist
     u32 to;                          // in a stage
-    u32 held[Unit == 2 ? COUNT : 1]; // what comes through registers
+    u16 held[Unit == 2 ? PART * ELEMENTS : 1]; // what comes through registers
 
     __device__ inline Loader(const gemmepi__kernel_matrix &x, long long item, long long first, long long extent) {
         int line = (int)threadIdx.x / PIECES, piece = (int)threadIdx.x % PIECES, unit = piece * PIECE / 16;
@@ -134,7 +134,9 @@ template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
         for (int p = 0; p < PART; p++) {
             int i = part * PART + p, valid = go_to(i, k_left);
             if constexpr (Unit == 2)
-                held[i] = (Whole || valid > 0 ? (u32)at[0] : 0u) | (Whole || valid > 1 ? (u32)at[1] << 16 : 0u);
+#pragma unroll
+                for (int j = 0; j < ELEMENTS; j++)
+                    held[p * ELEMENTS + j] = Whole || j < valid ? at[j] : (u16)0;
             else if (Whole)
                 copy_whole<Unit>(place_of(stage, i), at);
             else
@@ -147,22 +149,17 @@ template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
         else
             fetch_part<false>(stage, part, k_left);
     }
-    // A quarter of it in each of four steps; through registers all in the first two, for it to arrive before the last.
-    __device__ inline void fetch_in_step(u32 stage, int step, int k_left) {
-        if (Unit > 2) {
-            fetch(stage, step, k_left);
-        } else if (step < 2) {
-            fetch(stage, step * 2, k_left);
-            fetch(stage, step * 2 + 1, k_left);
-        }
-    }
-
     // What came through registers goes where it was fetched for.
-    __device__ inline void put(u32 stage) const {
+    __device__ inline void put(u32 stage, int part) const {
         if constexpr (Unit == 2)
 #pragma unroll
-            for (int i = 0; i < COUNT; i++)
-                asm volatile("st.shared.b32 [%0], %1;" ::"r"(place_of(stage, i)), "r"(held[i]) : "memory");
+            for (int p = 0; p < PART; p++) {
+                u32 words[4];
+                memcpy(words, held + p * ELEMENTS, sizeof words);
+                asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(place_of(stage, part * PART + p)), "r"(words[0]),
+                             "r"(words[1]), "r"(words[2]), "r"(words[3])
+                             : "memory");
+            }
     }
 
     __device__ inline void next() {
@@ -324,9 +321,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
         for (int part = 0; part < 4; part++) {
             a.fetch(stage, part, k_left);
             b.fetch(stage + A_BYTES, part, k_left);
+            a.put(stage, part);
+            b.put(stage + A_BYTES, part);
         }
-        a.put(stage);
-        b.put(stage + A_BYTES);
         copies_commit();
         a.next();
         b.next();
@@ -343,11 +340,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
         for (int step = 0; step < TILE_K / 16; step++) {
             bool last = step == TILE_K / 16 - 1;
             // into the stage whose last fragments all warps have
-            a.fetch_in_step(shared + written, step, k_left);
-            b.fetch_in_step(shared + written + A_BYTES, step, k_left);
+            a.fetch(shared + written, step, k_left);
+            b.fetch(shared + written + A_BYTES, step, k_left);
             if (last) { // the next stage; behind the last one is what nobody uses
-                a.put(shared + written);
-                b.put(shared + written + A_BYTES);
+                a.put(shared + written, step);
+                b.put(shared + written + A_BYTES, step);
                 copies_commit();
                 written = written + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : written + STAGE_BYTES;
                 read = read + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : read + STAGE_BYTES;
@@ -356,6 +353,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
             }
             load_fragments(a_lane + read, b_lane + read, (step + 1) % (TILE_K / 16), fragments[(step + 1) % 2]);
             multiply_fragments(fragments[step % 2], sums);
+            if (!last) {
+                a.put(shared + written, step);
+                b.put(shared + written + A_BYTES, step);
+            }
         }
         a.next();
         b.next();

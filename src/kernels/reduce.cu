@@ -8,9 +8,10 @@
 #define GEMMEPI_OUT_TYPE   F32
 #define GEMMEPI_ACCUMULATE 0 // 1: add to what out holds
 #define GEMMEPI_X_SCALE    0 // the public mode of x's scale; x is summed along k
+#define GEMMEPI_ROWS       8 // of a block's threads in sum_columns, a power of two
 #endif
 
-constexpr int COLUMNS = 32, ROWS = 8; // sum_columns: a block
+constexpr int COLUMNS = 32, ROWS = GEMMEPI_ROWS; // sum_columns: a block
 constexpr int LINE_THREADS = 128;     // sum_rows: a block
 constexpr bool VARIES = GEMMEPI_X_SCALE == SCALE_VECTOR_128 || GEMMEPI_X_SCALE == SCALE_BLOCK_128; // along k
 

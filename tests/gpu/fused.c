@@ -45,13 +45,14 @@ static int cut_takes(const cut *c, const gemmepi__problem *problem, int applied)
 static gemmepi_status cut_build(const cut *c, gemmepi_plan *plan, int applied) {
     gemmepi_context *context = here->context;
     gemmepi_status status;
-    plan->is_mma = c->mma != NULL;
+    memset(&plan->ours, 0, sizeof plan->ours);
+    plan->ours.is_mma = c->mma != NULL;
     if (c->mma) {
-        status = gemmepi__mma_build_as(context, &plan->problem, c->mma, applied, &plan->mma);
-        plan->workspace_size = gemmepi__mma_workspace(&plan->mma);
+        status = gemmepi__mma_build_as(context, &plan->problem, c->mma, applied, &plan->ours.mma);
+        plan->workspace_size = gemmepi__mma_workspace(&plan->ours.mma);
     } else {
-        status = gemmepi__fused_build_as(context, &plan->problem, c->fused, applied, &plan->fused);
-        plan->workspace_size = gemmepi__fused_workspace(&plan->fused);
+        status = gemmepi__fused_build_as(context, &plan->problem, c->fused, applied, &plan->ours.fused);
+        plan->workspace_size = gemmepi__fused_workspace(&plan->ours.fused);
     }
     return status;
 }

@@ -1308,7 +1308,7 @@ static void what_tma_does_not_take_is_copied_by_threads(void) {
     gemmepi_matmul_args args = fused_args();
     gemmepi_plan_details details;
     gemmepi_plan *plan = NULL;
-    desc.a.ld = desc.k + 1;
+    desc.epilogue |= GEMMEPI_GATED, desc.n = 1016; /* the second half of b begins at a multiple of 8 bytes */
     CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.route == GEMMEPI_ROUTE_FUSED &&
               strcmp(details.kernel, "gemmepi_mma") == 0 && details.launches == 1,
@@ -1324,11 +1324,36 @@ static void what_tma_does_not_take_is_copied_by_threads(void) {
     nothing_is_left();
 }
 
+static void operands_of_odd_lines_are_packed_first(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_matmul_args args = fused_args();
+    gemmepi_plan_details details;
+    gemmepi_plan *plan = NULL;
+    desc.a.ld = desc.k + 1;
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.route == GEMMEPI_ROUTE_FUSED &&
+              strcmp(details.kernel, "gemmepi_fused") == 0 && details.launches == 2 &&
+              details.workspace_size == (size_t)(2 * desc.m * desc.k),
+          "%s by %s, %d launches", details.route_name, details.kernel, details.launches);
+    CHECK(explain_has(plan, "gemmepi_convert: a packed in workspace") &&
+              !explain_has(plan, "gemmepi_convert: b packed"),
+          "another explanation");
+    CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK && gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    CHECK(gpu.launches == 2 && gpu.overlapping == 2, "%ld of %ld launches overlap", gpu.overlapping,
+          gpu.launches);
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 static void what_fused_does_not_take_says_why(void) {
     static const char *const rules[] = {"not fused: a and b are not both BF16 or both F16",
                                         "not fused: k is 0",
-                                        "not gemmepi_fused: TMA takes a and b at multiples of 16 bytes only",
-                                        "not gemmepi_fused: TMA takes a and b at multiples",
+                                        "gemmepi_convert: a packed in workspace, lines of whole 16 bytes",
+                                        "gemmepi_convert: b packed in workspace",
                                         "not fused: config.routes leaves it out",
                                         "not gemmepi_fused: TMA takes the second half of b",
                                         "not gemmepi_fused: TMA takes a and b at multiples"};
@@ -3459,6 +3484,7 @@ int main(void) {
     RUN(an_older_driver_launches_without_overlap);
     RUN(a_fused_gradient_adds_its_sums_in_a_second_launch);
     RUN(what_tma_does_not_take_is_copied_by_threads);
+    RUN(operands_of_odd_lines_are_packed_first);
     RUN(what_fused_does_not_take_says_why);
     RUN(what_fused_cannot_have_is_an_error);
     RUN(a_product_that_cublaslt_fails_to_run_is_an_error);
