@@ -9954,6 +9954,76 @@ static const char *const gemmepi__source_operations_cuh[] = {
     "}\n",
     NULL};
 
+static const char *const gemmepi__source_pack_cu[] = {
+    "// A copy of an operand of 16-bit elements whose lines begin at multiples of 16 bytes, for kernels that read so many at a time. A\n"
+    "// thread makes one unit of 16 bytes; what a line lacks up to out.ld is 0.\n"
+    "#include \"types.cuh\"\n"
+    "#include \"params.h\"\n"
+    "\n"
+    "#ifndef GEMMEPI_THREADS\n"
+    "#define GEMMEPI_THREADS 256\n"
+    "#endif\n"
+    "\n"
+    "constexpr int THREADS = GEMMEPI_THREADS;\n"
+    "\n"
+    "__device__ inline void load_unit(u64 from, u32 *to) {\n"
+    "    asm volatile(\"ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\"\n"
+    "                 : \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3])\n"
+    "                 : \"l\"(from)\n"
+    "                 : \"memory\");\n"
+    "}\n"
+    "__device__ inline void store_unit(void *to, const u32 (&words)[4]) {\n"
+    "    asm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(words[0]), \"r\"(words[1]), \"r\"(words[2]),\n"
+    "                 \"r\"(words[3])\n"
+    "                 : \"memory\");\n"
+    "}\n"
+    "\n"
+    "// The 16 bytes at `from`, a multiple of 2, out of the two aligned units that they lie in.\n"
+    "__device__ inline void load_across(const u16 *from, u32 (&to)[4]) {\n"
+    "    u64 address = (u64)from, first = address & ~(u64)15;\n"
+    "    u32 words[8];\n"
+    "    load_unit(first, words);\n"
+    "    load_unit(first + 16, words + 4);\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < 6; i++)\n"
+    "        words[i] = address & 8 ? words[i + 2] : words[i];\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < 5; i++)\n"
+    "        words[i] = address & 4 ? words[i + 1] : words[i];\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < 4; i++)\n"
+    "        to[i] = __funnelshift_r(words[i], words[i + 1], (u32)(address & 2) * 8);\n"
+    "}\n"
+    "\n"
+    "// Blocks: items * rows * units of a row, divided by THREADS.\n"
+    "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_pack(GEMMEPI_PARAMS gemmepi__convert_params p) {\n"
+    "    long long units = p.out.ld / RUN, lines = p.items * p.rows;\n"
+    "    long long at = (long long)blockIdx.x * THREADS + threadIdx.x, line, item;\n"
+    "    after_launches_before();\n"
+    "    if (at >= lines * units)\n"
+    "        return;\n"
+    "    if (lines * units <= 0xffffffff) { // a 64-bit division costs as much as the rest\n"
+    "        line = (u32)at / (u32)units;\n"
+    "        item = (u32)line / (u32)p.rows;\n"
+    "    } else {\n"
+    "        line = at / units;\n"
+    "        item = line / p.rows;\n"
+    "    }\n"
+    "    long long row = line - item * p.rows, column = (at - line * units) * RUN, left = p.columns - column;\n"
+    "    const u16 *x = (const u16 *)p.x.data + item * p.x.stride + row * p.x.ld + column;\n"
+    "    u32 words[4] = {};\n"
+    "    if (column >= RUN && left >= 2 * RUN) { // both units are the line's own\n"
+    "        load_across(x, words);\n"
+    "    } else {\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i++)\n"
+    "            if (i < left)\n"
+    "                words[i / 2] |= (u32)x[i] << i % 2 * 16;\n"
+    "    }\n"
+    "    store_unit((u16 *)p.out.data + item * p.out.stride + row * p.out.ld + column, words);\n"
+    "}\n",
+    NULL};
+
 static const char *const gemmepi__source_params_h[] = {
     "/* What the host hands to the kernels. Both sides include this file: C99 on one, CUDA C++ on the other. */\n"
     "#ifndef GEMMEPI_KERNELS_PARAMS_H\n"
@@ -11150,6 +11220,7 @@ static const gemmepi__source gemmepi__sources[] = {
     {"gemm_sm80.cu", gemmepi__source_gemm_sm80_cu},
     {"gemm_sm90.cu", gemmepi__source_gemm_sm90_cu},
     {"operations.cuh", gemmepi__source_operations_cuh},
+    {"pack.cu", gemmepi__source_pack_cu},
     {"params.h", gemmepi__source_params_h},
     {"pass.cu", gemmepi__source_pass_cu},
     {"reduce.cu", gemmepi__source_reduce_cu},
@@ -14973,11 +15044,11 @@ static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const ge
 }
 
 #endif
-/* Operands converted without loss to a type that cuBLASLt multiplies in every layout. */
+/* Operands copied: converted without loss to a type that cuBLASLt multiplies in every layout, or packed for our kernels. */
 #ifndef GEMMEPI_GEMM_CONVERT_H
 #define GEMMEPI_GEMM_CONVERT_H
 
-#define GEMMEPI__CONVERT_THREADS 256 /* convert.cu */
+#define GEMMEPI__CONVERT_THREADS 256 /* convert.cu, pack.cu */
 
 typedef struct gemmepi__convert {
     gemmepi__launch launch; /* no function: the operand stays as it is */
@@ -15003,19 +15074,17 @@ static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t 
     return converted;
 }
 
-/* *view is that of the converted operand. */
-static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gemmepi__problem *problem,
-                                             int operand, gemmepi__view *view, gemmepi__convert *convert) {
+/* The copy of an operand as another type, or its own. *view is that of the copy. */
+static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, int operand, int dtype,
+                                               gemmepi__view *view, gemmepi__convert *convert) {
     const gemmepi__view *from = &problem->views[operand];
-    char prologue[256];
-    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     int64_t elements = gemmepi__offset(from->lines, gemmepi__converted_ld(from), 0), blocks;
     elements = elements < 0 ? -1 : gemmepi__offset(from->batch_stride ? problem->batch : 1, elements, 0);
     if (elements < 0 ||
         elements / 16 > from->bytes + 4096) /* items overlap: they would be written out one by one */
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
                              "an operand's items overlap, and converted they would be far larger");
-    *view = gemmepi__converted_view(from, problem->batch, problem->common);
+    *view = gemmepi__converted_view(from, problem->batch, dtype);
     convert->bytes = (size_t)view->bytes;
     convert->params.x = gemmepi__kernel_matrix_of(from);
     convert->params.out = gemmepi__kernel_matrix_of(view);
@@ -15028,10 +15097,39 @@ static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gem
     convert->launch.blocks = (unsigned)blocks;
     convert->launch.threads_x = GEMMEPI__CONVERT_THREADS;
     convert->launch.threads_y = 1;
+    return GEMMEPI_OK;
+}
+
+/* To the type that the problem's operands have in common. *view is that of the converted operand. */
+static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gemmepi__problem *problem,
+                                             int operand, gemmepi__view *view, gemmepi__convert *convert) {
+    const gemmepi__view *from = &problem->views[operand];
+    gemmepi_status status = gemmepi__lay_out_convert(problem, operand, problem->common, view, convert);
+    char prologue[256];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    if (status)
+        return status;
     gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)from->dtype)->name);
     gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
     gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gemmepi__runs_are_aligned(problem, from));
     return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch);
+}
+
+static void gemmepi__pack_prologue(char *data, size_t size) {
+    gemmepi__text text = gemmepi__text_in(data, size);
+    gemmepi__append(&text, "#define GEMMEPI_THREADS %d\n", GEMMEPI__CONVERT_THREADS);
+}
+
+/* Of 16 bits, as it is, but for where its lines begin. */
+static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmepi__problem *problem,
+                                          int operand, gemmepi__convert *pack) {
+    char prologue[64];
+    gemmepi__view view;
+    gemmepi_status status =
+        gemmepi__lay_out_convert(problem, operand, problem->views[operand].dtype, &view, pack);
+    gemmepi__pack_prologue(prologue, sizeof prologue);
+    return status ? status
+                  : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, "gemmepi_pack", &pack->launch);
 }
 
 static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const gemmepi__convert *convert,
@@ -15039,7 +15137,8 @@ static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const
     gemmepi__convert_params params = convert->params;
     params.x.data = from;
     params.out.data = to;
-    return gemmepi__launch_kernel(context, &convert->launch, &params, "launching gemmepi_convert", stream);
+    return gemmepi__launch_kernel(context, &convert->launch, &params, "launching a copy of an operand",
+                                  stream);
 }
 
 #endif
@@ -16891,13 +16990,13 @@ static void gemmepi__pack_views(const gemmepi__problem *problem, const int packs
                                                              problem->views[operand].dtype);
 }
 
-/* A launch, and 2.5 TB/s written, which elements that are read one by one allow on an H200. */
+/* A launch, and 2.5 TB/s read and written; not measured yet. */
 static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const int packs[2]) {
     double microseconds = 0;
     int operand;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (packs[operand])
-            microseconds += 2 + (double)packed->views[operand].bytes / 2.5e6;
+            microseconds += 2 + 2 * (double)packed->views[operand].bytes / 2.5e6;
     return microseconds;
 }
 
@@ -16931,29 +17030,18 @@ static double gemmepi__choose_packs(const gemmepi_context *context, const gemmep
 
 /* >>building */
 
-static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemmepi__problem *problem,
-                                           const int packs[2], gemmepi__ours *ours) {
-    gemmepi_status status = GEMMEPI_OK;
-    gemmepi__problem same = *problem; /* converted to the operands' own type */
-    gemmepi__view view;
-    int operand;
-    same.common = problem->views[GEMMEPI__A].dtype;
-    for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
-        if (packs[operand])
-            status = gemmepi__build_convert(context, &same, operand, &view, &ours->packs[operand]);
-    return status;
-}
-
 /* The rule has been asked. applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__ours_build(gemmepi_context *context, const gemmepi__problem *problem,
                                           int applied, gemmepi__ours *ours) {
     gemmepi__problem packed;
-    gemmepi_status status;
-    int packs[2];
+    gemmepi_status status = GEMMEPI_OK;
+    int packs[2], operand;
     memset(ours, 0, sizeof *ours);
     gemmepi__choose_packs(context, problem, applied, packs);
     gemmepi__pack_views(problem, packs, &packed);
-    status = gemmepi__build_packs(context, problem, packs, ours);
+    for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
+        if (packs[operand])
+            status = gemmepi__build_pack(context, problem, operand, &ours->packs[operand]);
     if (status)
         return status;
     ours->is_mma = gemmepi__tma_rule(context, &packed) != NULL;
@@ -17792,7 +17880,7 @@ static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi_plan *plan)
     int operand;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (plan->ours.packs[operand].launch.function)
-            gemmepi__append(text, "  gemmepi_convert: %s packed in workspace, lines of whole 16 bytes\n",
+            gemmepi__append(text, "  gemmepi_pack: %s to workspace, lines of whole 16 bytes\n",
                             gemmepi__argument_name(&plan->problem, operand));
     if (plan->ours.is_mma)
         gemmepi__explain_mma(text, plan);

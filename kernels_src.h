@@ -3272,6 +3272,76 @@ static const char *const gemmepi__source_operations_cuh[] = {
     "}\n",
     NULL};
 
+static const char *const gemmepi__source_pack_cu[] = {
+    "// A copy of an operand of 16-bit elements whose lines begin at multiples of 16 bytes, for kernels that read so many at a time. A\n"
+    "// thread makes one unit of 16 bytes; what a line lacks up to out.ld is 0.\n"
+    "#include \"types.cuh\"\n"
+    "#include \"params.h\"\n"
+    "\n"
+    "#ifndef GEMMEPI_THREADS\n"
+    "#define GEMMEPI_THREADS 256\n"
+    "#endif\n"
+    "\n"
+    "constexpr int THREADS = GEMMEPI_THREADS;\n"
+    "\n"
+    "__device__ inline void load_unit(u64 from, u32 *to) {\n"
+    "    asm volatile(\"ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\"\n"
+    "                 : \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3])\n"
+    "                 : \"l\"(from)\n"
+    "                 : \"memory\");\n"
+    "}\n"
+    "__device__ inline void store_unit(void *to, const u32 (&words)[4]) {\n"
+    "    asm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(words[0]), \"r\"(words[1]), \"r\"(words[2]),\n"
+    "                 \"r\"(words[3])\n"
+    "                 : \"memory\");\n"
+    "}\n"
+    "\n"
+    "// The 16 bytes at `from`, a multiple of 2, out of the two aligned units that they lie in.\n"
+    "__device__ inline void load_across(const u16 *from, u32 (&to)[4]) {\n"
+    "    u64 address = (u64)from, first = address & ~(u64)15;\n"
+    "    u32 words[8];\n"
+    "    load_unit(first, words);\n"
+    "    load_unit(first + 16, words + 4);\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < 6; i++)\n"
+    "        words[i] = address & 8 ? words[i + 2] : words[i];\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < 5; i++)\n"
+    "        words[i] = address & 4 ? words[i + 1] : words[i];\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < 4; i++)\n"
+    "        to[i] = __funnelshift_r(words[i], words[i + 1], (u32)(address & 2) * 8);\n"
+    "}\n"
+    "\n"
+    "// Blocks: items * rows * units of a row, divided by THREADS.\n"
+    "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_pack(GEMMEPI_PARAMS gemmepi__convert_params p) {\n"
+    "    long long units = p.out.ld / RUN, lines = p.items * p.rows;\n"
+    "    long long at = (long long)blockIdx.x * THREADS + threadIdx.x, line, item;\n"
+    "    after_launches_before();\n"
+    "    if (at >= lines * units)\n"
+    "        return;\n"
+    "    if (lines * units <= 0xffffffff) { // a 64-bit division costs as much as the rest\n"
+    "        line = (u32)at / (u32)units;\n"
+    "        item = (u32)line / (u32)p.rows;\n"
+    "    } else {\n"
+    "        line = at / units;\n"
+    "        item = line / p.rows;\n"
+    "    }\n"
+    "    long long row = line - item * p.rows, column = (at - line * units) * RUN, left = p.columns - column;\n"
+    "    const u16 *x = (const u16 *)p.x.data + item * p.x.stride + row * p.x.ld + column;\n"
+    "    u32 words[4] = {};\n"
+    "    if (column >= RUN && left >= 2 * RUN) { // both units are the line's own\n"
+    "        load_across(x, words);\n"
+    "    } else {\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < RUN; i++)\n"
+    "            if (i < left)\n"
+    "                words[i / 2] |= (u32)x[i] << i % 2 * 16;\n"
+    "    }\n"
+    "    store_unit((u16 *)p.out.data + item * p.out.stride + row * p.out.ld + column, words);\n"
+    "}\n",
+    NULL};
+
 static const char *const gemmepi__source_params_h[] = {
     "/* What the host hands to the kernels. Both sides include this file: C99 on one, CUDA C++ on the other. */\n"
     "#ifndef GEMMEPI_KERNELS_PARAMS_H\n"
@@ -4468,6 +4538,7 @@ static const gemmepi__source gemmepi__sources[] = {
     {"gemm_sm80.cu", gemmepi__source_gemm_sm80_cu},
     {"gemm_sm90.cu", gemmepi__source_gemm_sm90_cu},
     {"operations.cuh", gemmepi__source_operations_cuh},
+    {"pack.cu", gemmepi__source_pack_cu},
     {"params.h", gemmepi__source_params_h},
     {"pass.cu", gemmepi__source_pass_cu},
     {"reduce.cu", gemmepi__source_reduce_cu},

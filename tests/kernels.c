@@ -31,6 +31,7 @@ typedef struct family {
 static const family pass = {"pass", "pass.cu", 0, NULL, 0};
 static const family reduce = {"reduce", "reduce.cu", 0, NULL, 0};
 static const family convert = {"convert", "convert.cu", 0, NULL, 0};
+static const family pack = {"pack", "pack.cu", 0, NULL, 0};
 static const family elementwise = {"elementwise", "elementwise.cu", 0, NULL, 0};
 static const family sum = {"sum", "sum.cu", 0, NULL, 0};
 static const family scaled = {"scaled", "scaled.cu", 0, NULL, 0};
@@ -217,6 +218,12 @@ static void add_reduce(int x, gemmepi_scale_mode scale, int out, int accumulate)
                              accumulate ? GEMMEPI__SUM_MANY_ROWS : GEMMEPI__SUM_ROWS, prologue,
                              sizeof prologue);
     add(&reduce, name, prologue);
+}
+
+static void add_pack(void) {
+    char prologue[64];
+    gemmepi__pack_prologue(prologue, sizeof prologue);
+    add(&pack, "16_bits", prologue);
 }
 
 static void add_convert(int x, int out, int aligned) {
@@ -726,6 +733,7 @@ static void list_kernels(void) {
     add_scaled_pass(GEMMEPI_I8, GEMMEPI_BF16, GEMMEPI_BIAS, GEMMEPI_SCALE_OUTER, GEMMEPI_SCALE_OUTER);
     add_reduce(GEMMEPI_F32, GEMMEPI_SCALE_NONE, GEMMEPI_F32, 0);
     add_reduce(GEMMEPI_E4M3, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_BF16, 1);
+    add_pack();
     add_convert(GEMMEPI_E4M3, GEMMEPI_F16, 1);
     for (i = 0; i < GEMMEPI__COUNT(products_everywhere); i++)
         add_plain(&products_everywhere[i]);

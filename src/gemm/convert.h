@@ -1,10 +1,10 @@
-/* Operands converted without loss to a type that cuBLASLt multiplies in every layout. */
+/* Operands copied: converted without loss to a type that cuBLASLt multiplies in every layout, or packed for our kernels. */
 #ifndef GEMMEPI_GEMM_CONVERT_H
 #define GEMMEPI_GEMM_CONVERT_H
 
 #include "pass.h"
 
-#define GEMMEPI__CONVERT_THREADS 256 /* convert.cu */
+#define GEMMEPI__CONVERT_THREADS 256 /* convert.cu, pack.cu */
 
 typedef struct gemmepi__convert {
     gemmepi__launch launch; /* no function: the operand stays as it is */
@@ -30,19 +30,17 @@ static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t 
     return converted;
 }
 
-/* *view is that of the converted operand. */
-static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gemmepi__problem *problem,
-                                             int operand, gemmepi__view *view, gemmepi__convert *convert) {
+/* The copy of an operand as another type, or its own. *view is that of the copy. */
+static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, int operand, int dtype,
+                                               gemmepi__view *view, gemmepi__convert *convert) {
     const gemmepi__view *from = &problem->views[operand];
-    char prologue[256];
-    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     int64_t elements = gemmepi__offset(from->lines, gemmepi__converted_ld(from), 0), blocks;
     elements = elements < 0 ? -1 : gemmepi__offset(from->batch_stride ? problem->batch : 1, elements, 0);
     if (elements < 0 ||
         elements / 16 > from->bytes + 4096) /* items overlap: they would be written out one by one */
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
                              "an operand's items overlap, and converted they would be far larger");
-    *view = gemmepi__converted_view(from, problem->batch, problem->common);
+    *view = gemmepi__converted_view(from, problem->batch, dtype);
     convert->bytes = (size_t)view->bytes;
     convert->params.x = gemmepi__kernel_matrix_of(from);
     convert->params.out = gemmepi__kernel_matrix_of(view);
@@ -55,10 +53,39 @@ static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gem
     convert->launch.blocks = (unsigned)blocks;
     convert->launch.threads_x = GEMMEPI__CONVERT_THREADS;
     convert->launch.threads_y = 1;
+    return GEMMEPI_OK;
+}
+
+/* To the type that the problem's operands have in common. *view is that of the converted operand. */
+static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gemmepi__problem *problem,
+                                             int operand, gemmepi__view *view, gemmepi__convert *convert) {
+    const gemmepi__view *from = &problem->views[operand];
+    gemmepi_status status = gemmepi__lay_out_convert(problem, operand, problem->common, view, convert);
+    char prologue[256];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    if (status)
+        return status;
     gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)from->dtype)->name);
     gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
     gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gemmepi__runs_are_aligned(problem, from));
     return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch);
+}
+
+static void gemmepi__pack_prologue(char *data, size_t size) {
+    gemmepi__text text = gemmepi__text_in(data, size);
+    gemmepi__append(&text, "#define GEMMEPI_THREADS %d\n", GEMMEPI__CONVERT_THREADS);
+}
+
+/* Of 16 bits, as it is, but for where its lines begin. */
+static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmepi__problem *problem,
+                                          int operand, gemmepi__convert *pack) {
+    char prologue[64];
+    gemmepi__view view;
+    gemmepi_status status =
+        gemmepi__lay_out_convert(problem, operand, problem->views[operand].dtype, &view, pack);
+    gemmepi__pack_prologue(prologue, sizeof prologue);
+    return status ? status
+                  : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, "gemmepi_pack", &pack->launch);
 }
 
 static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const gemmepi__convert *convert,
@@ -66,7 +93,8 @@ static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const
     gemmepi__convert_params params = convert->params;
     params.x.data = from;
     params.out.data = to;
-    return gemmepi__launch_kernel(context, &convert->launch, &params, "launching gemmepi_convert", stream);
+    return gemmepi__launch_kernel(context, &convert->launch, &params, "launching a copy of an operand",
+                                  stream);
 }
 
 #endif

@@ -186,7 +186,7 @@ static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi_plan *plan)
     int operand;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (plan->ours.packs[operand].launch.function)
-            gemmepi__append(text, "  gemmepi_convert: %s packed in workspace, lines of whole 16 bytes\n",
+            gemmepi__append(text, "  gemmepi_pack: %s to workspace, lines of whole 16 bytes\n",
                             gemmepi__argument_name(&plan->problem, operand));
     if (plan->ours.is_mma)
         gemmepi__explain_mma(text, plan);

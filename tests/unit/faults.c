@@ -1337,8 +1337,8 @@ static void operands_of_odd_lines_are_packed_first(void) {
               strcmp(details.kernel, "gemmepi_fused") == 0 && details.launches == 2 &&
               details.workspace_size == (size_t)(2 * desc.m * desc.k),
           "%s by %s, %d launches", details.route_name, details.kernel, details.launches);
-    CHECK(explain_has(plan, "gemmepi_convert: a packed in workspace") &&
-              !explain_has(plan, "gemmepi_convert: b packed"),
+    CHECK(explain_has(plan, "gemmepi_pack: a to workspace") &&
+              !explain_has(plan, "gemmepi_pack: b"),
           "another explanation");
     CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK && gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK,
           "%s", gemmepi_last_error());
@@ -1352,8 +1352,8 @@ static void operands_of_odd_lines_are_packed_first(void) {
 static void what_fused_does_not_take_says_why(void) {
     static const char *const rules[] = {"not fused: a and b are not both BF16 or both F16",
                                         "not fused: k is 0",
-                                        "gemmepi_convert: a packed in workspace, lines of whole 16 bytes",
-                                        "gemmepi_convert: b packed in workspace",
+                                        "gemmepi_pack: a to workspace, lines of whole 16 bytes",
+                                        "gemmepi_pack: b to workspace",
                                         "not fused: config.routes leaves it out",
                                         "not gemmepi_fused: TMA takes the second half of b",
                                         "not gemmepi_fused: TMA takes a and b at multiples"};
