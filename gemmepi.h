@@ -14753,6 +14753,11 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
                                   groups, sums);
 }
 
+/* What a launch more costs, though it overlaps: measured on an H200. */
+static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
+    return gemmepi__has(problem, GEMMEPI__ANY_BGRAD) ? 4 : 0;
+}
+
 /* left: the partial sums of an epilogue; between: workspace of sums->partial_bytes */
 static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const gemmepi__sums *sums,
                                         const gemmepi__arguments *arguments, void *left, void *between,
@@ -16363,12 +16368,15 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
     cycles += gemmepi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation;
     if (gemmepi__has(problem, GEMMEPI_AUX))
         cycles += 14;
-    if (gemmepi__has(problem, GEMMEPI_BACKWARD)) /* not measured yet, as what follows */
-        cycles += activation / 2 + 6 * gemmepi__halves_out(problem);
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD)) {
+        cycles += activation + 9 * gemmepi__halves_out(problem);
+        if (gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)
+            cycles += 18;
+    }
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL))
         cycles += gemmepi__fused_loaded(problem) & 2 ? 6 : 20;
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
-        cycles += 6 * gemmepi__halves_out(problem);
+        cycles += 11 * gemmepi__halves_out(problem);
     return cycles;
 }
 
@@ -16409,7 +16417,7 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
         cycles += (waves - 1) * (sums + slowed > finish ? sums + slowed : finish) + sums + finish / 2;
     else
         cycles += waves * (sums + finish + (shape->split > 1 ? 5500 : 0));
-    return cycles / 1700;
+    return cycles / 1700 + gemmepi__sums_microseconds(problem);
 }
 
 static const gemmepi__fused_shape *gemmepi__choose_shape(const gemmepi_context *context,
@@ -16813,7 +16821,8 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     if (blocks > each)
         blocks = (int)each;
     waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
-    return (4000 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700;
+    return (4000 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +
+           gemmepi__sums_microseconds(problem);
 }
 
 static const gemmepi__mma_shape *gemmepi__choose_mma(const gemmepi_context *context,
@@ -17122,13 +17131,22 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
 }
 
 /* Picoseconds for an element of D that cuBLASLt's own epilogues cost beside the bare product, measured on an H200 with
-   cuBLASLt 13.1: BIAS 0.37, with GELU 0.64, with GELU's aux 1.25, with RELU's 0.8. */
+   cuBLASLt 13.1: the first row whose flags and activation the problem has. */
+static const struct {
+    gemmepi_epilogue flags;
+    double relu, others;
+} gemmepi__lt_costs[] = {{GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 5.9, 7.5},
+                         {GEMMEPI_BACKWARD, 6, 1.5},
+                         {GEMMEPI_AUX, 0.8, 1.25},
+                         {GEMMEPI_BIAS, 0.37, 0.64}};
+
 static double gemmepi__lt_epilogue_picoseconds(const gemmepi__problem *problem) {
-    if (gemmepi__has(problem, GEMMEPI_AUX))
-        return gemmepi__activation(problem->epilogue) == GEMMEPI_RELU ? 0.8 : 1.25;
-    if (gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)
-        return 0.64;
-    return gemmepi__has(problem, GEMMEPI_BIAS) ? 0.37 : 0;
+    int is_relu = gemmepi__activation(problem->epilogue) <= GEMMEPI_RELU;
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__lt_costs); i++)
+        if ((problem->epilogue & gemmepi__lt_costs[i].flags) == gemmepi__lt_costs[i].flags)
+            return is_relu ? gemmepi__lt_costs[i].relu : gemmepi__lt_costs[i].others;
+    return is_relu ? 0 : 0.64;
 }
 
 /* The pass reads the product in F32 and moves what else the epilogue has, at 4.1 TB/s; a second launch takes 3 us. */
@@ -17139,7 +17157,7 @@ static double gemmepi__pass_microseconds(const gemmepi__problem *problem) {
         if (gemmepi__has_operand(problem, operand))
             bytes += (double)problem->m * (double)problem->views[operand].length *
                      problem->views[operand].bits / 8;
-    return 3 + bytes * (double)problem->batch / 4.1e6;
+    return 3 + bytes * (double)problem->batch / 4.1e6 + gemmepi__sums_microseconds(problem);
 }
 
 static int gemmepi__is_left_out(const gemmepi_context *context, gemmepi_route route) {

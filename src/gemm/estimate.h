@@ -34,13 +34,22 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
 }
 
 /* Picoseconds for an element of D that cuBLASLt's own epilogues cost beside the bare product, measured on an H200 with
-   cuBLASLt 13.1: BIAS 0.37, with GELU 0.64, with GELU's aux 1.25, with RELU's 0.8. */
+   cuBLASLt 13.1: the first row whose flags and activation the problem has. */
+static const struct {
+    gemmepi_epilogue flags;
+    double relu, others;
+} gemmepi__lt_costs[] = {{GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 5.9, 7.5},
+                         {GEMMEPI_BACKWARD, 6, 1.5},
+                         {GEMMEPI_AUX, 0.8, 1.25},
+                         {GEMMEPI_BIAS, 0.37, 0.64}};
+
 static double gemmepi__lt_epilogue_picoseconds(const gemmepi__problem *problem) {
-    if (gemmepi__has(problem, GEMMEPI_AUX))
-        return gemmepi__activation(problem->epilogue) == GEMMEPI_RELU ? 0.8 : 1.25;
-    if (gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)
-        return 0.64;
-    return gemmepi__has(problem, GEMMEPI_BIAS) ? 0.37 : 0;
+    int is_relu = gemmepi__activation(problem->epilogue) <= GEMMEPI_RELU;
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__lt_costs); i++)
+        if ((problem->epilogue & gemmepi__lt_costs[i].flags) == gemmepi__lt_costs[i].flags)
+            return is_relu ? gemmepi__lt_costs[i].relu : gemmepi__lt_costs[i].others;
+    return is_relu ? 0 : 0.64;
 }
 
 /* The pass reads the product in F32 and moves what else the epilogue has, at 4.1 TB/s; a second launch takes 3 us. */
@@ -51,7 +60,7 @@ static double gemmepi__pass_microseconds(const gemmepi__problem *problem) {
         if (gemmepi__has_operand(problem, operand))
             bytes += (double)problem->m * (double)problem->views[operand].length *
                      problem->views[operand].bits / 8;
-    return 3 + bytes * (double)problem->batch / 4.1e6;
+    return 3 + bytes * (double)problem->batch / 4.1e6 + gemmepi__sums_microseconds(problem);
 }
 
 static int gemmepi__is_left_out(const gemmepi_context *context, gemmepi_route route) {

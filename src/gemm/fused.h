@@ -187,12 +187,15 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
     cycles += gemmepi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation;
     if (gemmepi__has(problem, GEMMEPI_AUX))
         cycles += 14;
-    if (gemmepi__has(problem, GEMMEPI_BACKWARD)) /* not measured yet, as what follows */
-        cycles += activation / 2 + 6 * gemmepi__halves_out(problem);
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD)) {
+        cycles += activation + 9 * gemmepi__halves_out(problem);
+        if (gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)
+            cycles += 18;
+    }
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL))
         cycles += gemmepi__fused_loaded(problem) & 2 ? 6 : 20;
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
-        cycles += 6 * gemmepi__halves_out(problem);
+        cycles += 11 * gemmepi__halves_out(problem);
     return cycles;
 }
 
@@ -233,7 +236,7 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
         cycles += (waves - 1) * (sums + slowed > finish ? sums + slowed : finish) + sums + finish / 2;
     else
         cycles += waves * (sums + finish + (shape->split > 1 ? 5500 : 0));
-    return cycles / 1700;
+    return cycles / 1700 + gemmepi__sums_microseconds(problem);
 }
 
 static const gemmepi__fused_shape *gemmepi__choose_shape(const gemmepi_context *context,

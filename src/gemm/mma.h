@@ -122,7 +122,8 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     if (blocks > each)
         blocks = (int)each;
     waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
-    return (4000 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700;
+    return (4000 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +
+           gemmepi__sums_microseconds(problem);
 }
 
 static const gemmepi__mma_shape *gemmepi__choose_mma(const gemmepi_context *context,
