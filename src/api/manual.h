@@ -1,4 +1,4 @@
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.5.0, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.6.0, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -50,8 +50,8 @@
    (gemmepi_plan_matmul), reserves its workspace (gemmepi_prepare) and runs it (gemmepi_plan_run) at the price of the
    launches alone. gemmepi_explain says in words which route a plan takes and why not another:
 
-       fused  a kernel of ours with the epilogue inside, on Hopper (compute capability 9.0): BF16 and F16 operands, any
-              forward epilogue, results of any type
+       fused  a kernel of ours with the epilogue inside, from compute capability 8.0 on: BF16 and F16 operands, any epilogue,
+              results of any type. Sums of bias_grad take one or two launches more
        lt     cuBLASLt runs product and epilogue in one kernel, where its result keeps the promises below
        split  a cuBLASLt product into the type of its sums, then one pass of ours, compiled for exactly this epilogue;
               sums of bias_grad take one or two launches more. Operands that cuBLASLt does not multiply as they are (fp8 in
@@ -60,12 +60,15 @@
        host   plain C
 
    Of fused, lt and split the one of the least estimate is taken that can run the problem; gemmepi_explain shows the
-   estimates, and config.routes leaves routes out. fused wants what TMA loads: a and b at multiples of 16 bytes, their
-   pointers, leading dimensions and batch strides, and the second half of a gated b (where b is not transposed). d and aux may
-   lie anywhere, and are stored fastest in 16 bits, where they lie so too and n (of gates n / 2) is a multiple of 8. Its kernel
-   is compiled for alpha 1 and no c: runs with others have one of their own, compiled in the first of them, or ahead
-   (gemmepi_precompile, and plans of layers that accumulate). Its launch may begin before the one ahead of it in the stream
-   has ended, and waits itself.
+   estimates, and config.routes leaves routes out. Estimates are measured on an H200; on other chips they are guesses. Of the
+   two kernels of fused, gemmepi_fused (Hopper, compute capability 9.0) loads with TMA, which takes a and b at multiples of 16
+   bytes: their pointers, leading dimensions and batch strides, and the second half of a gated b (where b is not transposed).
+   gemmepi_mma (8.0 and later, and on Hopper what TMA does not take) reads them at any alignment, fastest at such multiples.
+   An operand that lies otherwise is copied to workspace first (gemmepi_pack) where that takes less time. d, aux and residual
+   may lie anywhere, and are moved fastest in 16 bits, where they lie so too and n (of gates n / 2) is a multiple of 8. Kernels
+   are compiled for alpha 1 and no c: runs with others have one of their own, compiled in the first of them, or ahead
+   (gemmepi_precompile, and plans of layers that accumulate). On Hopper and later their launches may begin before the one ahead
+   of them in the stream has ended, and wait themselves.
 
    A plan asks the loaded cuBLASLt what it takes, there is no table of versions. Where cuBLASLt refuses a run all the same,
    the next route takes over for good, and the log says so.
@@ -184,8 +187,8 @@
 
    WHAT IT DOES NOT DO (yet)
 
-   - kernels of ours with the epilogue inside are for Hopper and forward: elsewhere gates, most activations and all gradients
-     are a pass behind cuBLASLt's product
+   - kernels of ours with the epilogue inside take operands of BF16 and F16: of other types gates, most activations and
+     gradients are a pass behind cuBLASLt's product
    - no tuning: cuBLASLt's first answer that keeps the promises is taken
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
    - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the

@@ -1337,8 +1337,7 @@ static void operands_of_odd_lines_are_packed_first(void) {
               strcmp(details.kernel, "gemmepi_fused") == 0 && details.launches == 2 &&
               details.workspace_size == (size_t)(2 * desc.m * desc.k),
           "%s by %s, %d launches", details.route_name, details.kernel, details.launches);
-    CHECK(explain_has(plan, "gemmepi_pack: a to workspace") &&
-              !explain_has(plan, "gemmepi_pack: b"),
+    CHECK(explain_has(plan, "gemmepi_pack: a to workspace") && !explain_has(plan, "gemmepi_pack: b"),
           "another explanation");
     CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK && gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK,
           "%s", gemmepi_last_error());
