@@ -4,8 +4,11 @@
 #
 # A test prints 'ok   name', 'FAIL name ...' or 'skip name: reason' for each thing it tests, and closes with
 # 'N passed, N failed, N skipped'. One that crashes, or fails without saying what, counts as one failure more.
-# What passed is not shown, unless V=1. Each test is shown when it has ended.
+# What passed is not shown, unless V=1. Each test is shown when it has ended; long ones are divided where there are processors
+# for all parts.
 results=build/test_results
+jobs=${JOBS:-$(getconf _NPROCESSORS_ONLN)}
+parts=$((jobs / 2 < 1 ? 1 : jobs / 2 > 8 ? 8 : jobs / 2))
 
 # run_test NAME COMMAND...: what it has to say goes to the output in one piece, and its counts to a file.
 run_test() {
@@ -48,7 +51,17 @@ fi
 # list PROGRAMS...: a line for each test, a name and a command
 list() {
     for program in "$@"; do
-        [ -x "$program" ] && echo "${program#build/tests/} $program"
+        name=${program#build/tests/} part=0
+        [ -x "$program" ] || continue
+        case $name in
+        */grid | */fuzz | gpu/fused)
+            while [ $part -lt $parts ]; do
+                echo "$name/$part/$parts env TEST_PART=$part/$parts $program"
+                part=$((part + 1))
+            done
+            ;;
+        *) echo "$name $program" ;;
+        esac
     done
     if command -v python3 >/dev/null 2>&1; then
         for name in pytorch pytorch_elementwise pytorch_linear; do
@@ -74,7 +87,7 @@ if ! command -v python3 >/dev/null 2>&1; then
     skipped=$((skipped + 3))
 fi
 list "$@" >"$results/list"
-xargs -P "${JOBS:-$(getconf _NPROCESSORS_ONLN)}" -I '{}' sh tests/run.sh --one '{}' <"$results/list"
+xargs -P "$jobs" -I '{}' sh tests/run.sh --one '{}' <"$results/list"
 while read -r name command; do
     if read -r p f s <"$results/$(printf '%s' "$name" | tr / _).counts"; then
         passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))

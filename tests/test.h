@@ -1,9 +1,11 @@
 /* The smallest test frame: a test is a function whose name says what is true, run by RUN(). It prints one line, and
-   the program closes with 'N passed, N failed, N skipped' and exits with 1 if anything failed. */
+   the program closes with 'N passed, N failed, N skipped' and exits with 1 if anything failed. With TEST_PART=I/N in its
+   environment it runs each N-th test alone, from the I-th on, the first being 0. */
 #ifndef GEMMEPI_TEST_H
 #define GEMMEPI_TEST_H
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int test_passed, test_failed, test_skipped;
@@ -30,7 +32,20 @@ static const char *test_name_here;
 
 #define RUN(function) test_run(#function, function)
 
+static int test_is_of_this_part(void) {
+    static int count;
+    const char *part = getenv("TEST_PART");
+    int mine = 0, of = 1;
+    if (part && (sscanf(part, "%d/%d", &mine, &of) != 2 || mine < 0 || of <= mine)) {
+        printf("TEST_PART is %s, which is no part\n", part);
+        exit(2);
+    }
+    return count++ % of == mine;
+}
+
 static void test_run(const char *name, void (*function)(void)) {
+    if (!test_is_of_this_part())
+        return;
     test_failures_here = 0;
     test_skip_here = NULL;
     test_name_here = name;

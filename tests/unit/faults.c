@@ -1300,6 +1300,47 @@ static void a_fused_gradient_adds_its_sums_in_a_second_launch(void) {
     nothing_is_left();
 }
 
+/* The model against an H200: the times of the route fused there, in microseconds, which clock and power move by some 5 %. */
+static void estimates_are_near_what_was_measured(void) {
+    static const struct {
+        int64_t m, n, k;
+        gemmepi_epilogue epilogue;
+        double microseconds;
+    } rows[] = {
+        {8192, 3072, 768, GEMMEPI_BIAS, 54.5},
+        {8192, 3072, 768, GEMMEPI_BIAS | GEMMEPI_SILU, 58},
+        {8192, 3072, 768, GEMMEPI_BIAS | GEMMEPI_GELU_ERF, 70},
+        {8192, 3072, 768, GEMMEPI_BIAS | GEMMEPI_SILU | GEMMEPI_AUX, 65},
+        {8192, 3072, 768, GEMMEPI_BACKWARD | GEMMEPI_SILU, 70.2},
+        {8192, 3072, 768, GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_SILU, 79.1},
+        {8192, 3072, 768, GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_GELU_TANH, 87.4},
+        {8192, 3072, 768, GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_GELU_ERF, 88.2},
+        {2048, 50304, 768, GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_GELU_TANH, 331},
+        {8192, 768, 3072, GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_RELU, 60.5},
+        {2048, 2048, 2048, GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_SILU, 32.3},
+        {2048, 2048, 2048, GEMMEPI_BIAS | GEMMEPI_SILU, 27},
+        {4096, 4096, 4096, GEMMEPI_BIAS | GEMMEPI_SILU, 183},
+    };
+    static gemmepi_context h200;
+    size_t i;
+    h200.arch = 90, h200.multiprocessors = 132;
+    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+        gemmepi_matmul_desc desc;
+        gemmepi__problem problem;
+        gemmepi__estimates estimates;
+        memset(&desc, 0, sizeof desc);
+        desc.m = rows[i].m, desc.n = rows[i].n, desc.k = rows[i].k, desc.batch = 1;
+        desc.a.dtype = GEMMEPI_BF16;
+        desc.epilogue = rows[i].epilogue;
+        CHECK(gemmepi__normalise(&desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+        gemmepi__estimate_routes(&h200, &problem, &estimates);
+        CHECK(fabs(estimates.fused / rows[i].microseconds - 1) < 0.12, "row %d: %g us, not %g", (int)i,
+              estimates.fused, rows[i].microseconds);
+        CHECK(gemmepi__fused_is_least(&estimates), "row %d takes another route", (int)i);
+    }
+}
+
 static void what_tma_does_not_take_is_copied_by_threads(void) {
     static const double two = 2;
     gemmepi_config config = config_with_all_routes();
@@ -3482,6 +3523,7 @@ int main(void) {
     RUN(routes_that_are_none_of_products_are_refused);
     RUN(an_older_driver_launches_without_overlap);
     RUN(a_fused_gradient_adds_its_sums_in_a_second_launch);
+    RUN(estimates_are_near_what_was_measured);
     RUN(what_tma_does_not_take_is_copied_by_threads);
     RUN(operands_of_odd_lines_are_packed_first);
     RUN(what_fused_does_not_take_says_why);
