@@ -16363,19 +16363,18 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
 
 /* Cycles of a warpgroup for an element of the product in each of its threads. Measured on an H200 for what they name. */
 static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
-    double cycles = GEMMEPI__STORING_CYCLES, activation = 0;
-    if (gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF)
-        activation = 70;
-    else if (gemmepi__activation(problem->epilogue) > GEMMEPI_RELU)
-        activation = 14;
+    uint32_t which = gemmepi__activation(problem->epilogue);
+    int backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
+    double cycles = GEMMEPI__STORING_CYCLES, activation = which > GEMMEPI_RELU ? 14 : 0;
+    if (backward && (which == GEMMEPI_GELU_TANH || which == GEMMEPI_GELU_ERF))
+        activation = 32;
+    else if (which == GEMMEPI_GELU_ERF)
+        activation = 40;
     cycles += gemmepi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation;
     if (gemmepi__has(problem, GEMMEPI_AUX))
         cycles += 14;
-    if (gemmepi__has(problem, GEMMEPI_BACKWARD)) {
-        cycles += activation + 9 * gemmepi__halves_out(problem);
-        if (gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)
-            cycles += 18;
-    }
+    if (backward)
+        cycles += 14 + 9 * gemmepi__halves_out(problem);
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL))
         cycles += gemmepi__fused_loaded(problem) & 2 ? 6 : 20;
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
