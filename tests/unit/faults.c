@@ -33,6 +33,7 @@ static struct {
     int refusal;
     int refuses_epilogues; /* calls with an epilogue return refusal */
     int archs_are_newer;   /* NVRTC knows newer architectures alone */
+    int other_arch;        /* the chip's; 0: DEVICE_ARCH */
     long meeting;          /* a compilation waits until so many are under way, or some time: */
     long patience;         /* looks; 0: many */
     /* what happened */
@@ -146,10 +147,13 @@ FAKE(cuDeviceGetName)(char *name, int size, gemmepi__cu_device device) {
     snprintf(name, (size_t)size, "fake %d", device);
     return broken("cuDeviceGetName");
 }
+static int device_arch(void) {
+    return gpu.other_arch ? gpu.other_arch : DEVICE_ARCH;
+}
 FAKE(cuDeviceGetAttribute)(int *value, int attribute, gemmepi__cu_device device) {
     (void)device;
-    *value = attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? DEVICE_ARCH / 10
-             : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? DEVICE_ARCH % 10
+    *value = attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? device_arch() / 10
+             : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? device_arch() % 10
                                                                                   : 132;
     return broken("cuDeviceGetAttribute");
 }
@@ -389,8 +393,8 @@ FAKE(nvrtcGetNumSupportedArchs)(int *archs) {
     return broken("nvrtcGetNumSupportedArchs");
 }
 FAKE(nvrtcGetSupportedArchs)(int *archs) {
-    archs[0] = gpu.archs_are_newer ? DEVICE_ARCH + 10 : 75;
-    archs[1] = DEVICE_ARCH + (gpu.archs_are_newer ? 30 : 0);
+    archs[0] = gpu.archs_are_newer ? device_arch() + 10 : 75;
+    archs[1] = device_arch() + (gpu.archs_are_newer ? 30 : 0);
     count(&gpu.archs_told, 1);
     return gpu.archs_told > 100 ? 11 : 0; /* whoever asks without end is stopped */
 }
@@ -412,9 +416,11 @@ FAKE(nvrtcDestroyProgram)(gemmepi__nvrtc_program *program) {
     return 0;
 }
 FAKE(nvrtcCompileProgram)(gemmepi__nvrtc_program program, int option_count, const char *const *options) {
+    char target[40];
     (void)program;
-    if (option_count < 2 || (strcmp(options[0], "--gpu-architecture=sm_90") != 0 &&
-                             strcmp(options[0], "--gpu-architecture=sm_90a") != 0))
+    snprintf(target, sizeof target, "--gpu-architecture=sm_%d", device_arch());
+    if (option_count < 2 ||
+        (strcmp(options[0], target) != 0 && strcmp(options[0], "--gpu-architecture=sm_90a") != 0))
         return GEMMEPI__NVRTC_ERROR_INVALID_OPTION;
     if (strcmp(options[0], "--gpu-architecture=sm_90a") == 0)
         count(&gpu.for_sm_90a, 1);
@@ -1363,6 +1369,39 @@ static void what_tma_does_not_take_is_copied_by_threads(void) {
     gemmepi_plan_destroy(plan);
     gemmepi_destroy(context);
     nothing_is_left();
+}
+
+static void other_chips_from_8_0_on_have_the_second_kernel(void) {
+    static const int archs[] = {75, 80, 86, 89, 100, 120};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(archs); i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_matmul_desc desc = fused_product();
+        gemmepi_matmul_args args = fused_args();
+        gemmepi_plan_details details;
+        gemmepi_plan *plan = NULL;
+        gemmepi_context *context;
+        int is_taken = archs[i] >= 80;
+        gpu.other_arch = archs[i];
+        gpu.launches = gpu.overlapping = 0;
+        context = open_fake(&config);
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK &&
+                  gemmepi_plan_info(plan, &details) == GEMMEPI_OK,
+              "%s", gemmepi_last_error());
+        CHECK(!is_taken || strcmp(details.kernel, "gemmepi_mma") == 0, "%d: %s by %s", archs[i],
+              details.route_name, details.kernel);
+        CHECK(is_taken == (details.route == GEMMEPI_ROUTE_FUSED) &&
+                  is_taken == explain_has(plan, "not gemmepi_fused: its kernel is for compute") &&
+                  is_taken != explain_has(plan, "not fused: its kernels are for compute capability 8.0"),
+              "%d: another explanation", archs[i]);
+        CHECK(!is_taken || gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(!is_taken || (gpu.launches == 1 && gpu.overlapping == (archs[i] > 90)),
+              "%d: %ld launches, of which %ld overlap", archs[i], gpu.launches, gpu.overlapping);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        gpu.other_arch = 0;
+        nothing_is_left();
+    }
 }
 
 static void operands_of_odd_lines_are_packed_first(void) {
@@ -3525,6 +3564,7 @@ int main(void) {
     RUN(a_fused_gradient_adds_its_sums_in_a_second_launch);
     RUN(estimates_are_near_what_was_measured);
     RUN(what_tma_does_not_take_is_copied_by_threads);
+    RUN(other_chips_from_8_0_on_have_the_second_kernel);
     RUN(operands_of_odd_lines_are_packed_first);
     RUN(what_fused_does_not_take_says_why);
     RUN(what_fused_cannot_have_is_an_error);
