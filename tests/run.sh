@@ -53,8 +53,9 @@ list() {
     for program in "$@"; do
         name=${program#build/tests/} part=0
         [ -x "$program" ] || continue
-        case $name in
-        */grid | */fuzz | gpu/fused)
+        case $parts:$name in
+        1:*) echo "$name $program" ;;
+        *:*/grid | *:*/fuzz | *:gpu/fused)
             while [ $part -lt $parts ]; do
                 echo "$name/$part/$parts env TEST_PART=$part/$parts $program"
                 part=$((part + 1))
