@@ -196,7 +196,7 @@
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
    - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the
      operands that it converts, BGRAD's partial sums, and what cuBLASLt asks for
-     besides (32 MiB at most)
+     besides (32 MiB at most); that of fused is the operands that it packs and BGRAD's partial sums
    - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the routes fused, split and plain
      and for element-wise operations, NVRTC 12 or later
 
@@ -14705,8 +14705,8 @@ static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gem
     return status;
 }
 
-/* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 64 rows a thread:
-   fewer are not worth the second launch. */
+/* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 512 rows
+   each: fewer are not worth the second launch. */
 static void gemmepi__choose_parts(const gemmepi_context *context, int64_t items,
                                   gemmepi__reduce_params *params) {
     int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
@@ -15068,7 +15068,8 @@ static int64_t gemmepi__converted_ld(const gemmepi__view *view) {
     return gemmepi__divide_up(view->length, GEMMEPI__RUN) * GEMMEPI__RUN;
 }
 
-/* The operand as it will lie in workspace: dense, its lines rounded up to runs of eight. */
+/* The operand as it will lie in workspace: dense, its lines rounded up to runs of eight. Where its items overlap it may have
+   more bytes than can be counted: INT64_MAX. */
 static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t batch, int dtype) {
     gemmepi__view converted = *view;
     int64_t items = view->batch_stride ? batch : 1;
@@ -15078,7 +15079,9 @@ static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t 
     converted.scale = 0;
     converted.ld = gemmepi__converted_ld(view);
     converted.batch_stride = view->batch_stride ? converted.ld * view->lines : 0;
-    converted.bytes = items * view->lines * converted.ld * converted.bits / 8;
+    converted.bytes = gemmepi__offset(view->lines, converted.ld, 0);
+    converted.bytes = converted.bytes < 0 ? -1 : gemmepi__offset(items, converted.bytes, 0);
+    converted.bytes = converted.bytes < 0 ? INT64_MAX : converted.bytes * converted.bits / 8;
     return converted;
 }
 
@@ -16221,7 +16224,7 @@ typedef struct gemmepi__fused {
     int applied;         /* alpha is 1 and there is no C: compiled in */
     gemmepi__launch launch;
     gemmepi__fused_params params; /* all but pointers and scalars; the maps have an address that is none */
-    size_t partial_bytes;         /* BGRAD: of the kernel's sums of 64 rows */
+    size_t partial_bytes;         /* BGRAD: of the kernel's sums of a warp's rows */
     gemmepi__sums sums;
 } gemmepi__fused;
 
@@ -16249,7 +16252,7 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
     if (gemmepi__halves_in(problem) > 1 && !b->transposed && gemmepi__half_columns(problem) % 8)
         return "TMA takes the second half of b at a multiple of 16 bytes only";
     if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
-        return "m, n or k is more than 2^30";
+        return "m, n or k is 2^30 or more";
     return NULL;
 }
 
@@ -16741,24 +16744,29 @@ static const char *gemmepi__fused_rule(const gemmepi_context *context, const gem
     if (problem->k == 0)
         return "k is 0";
     if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
-        return "m, n or k is more than 2^30";
+        return "m, n or k is 2^30 or more";
     return NULL;
 }
 
-/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or 2. */
-static int gemmepi__copy_unit(const gemmepi__problem *problem, int operand) {
-    const gemmepi__view *view = &problem->views[operand];
-    int64_t of = view->alignment;
+/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or 2. `further`: bytes between such beginnings
+   within a line. */
+static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view *view, int64_t further) {
+    int64_t of = view->alignment | further;
     int unit = 16;
     if (view->lines > 1)
         of |= view->ld * 2;
     if (problem->batch > 1)
         of |= view->batch_stride * 2;
-    if (operand == GEMMEPI__B && gemmepi__halves_in(problem) > 1 && !view->transposed)
-        of |= gemmepi__half_columns(problem) * 2;
     while (of % unit)
         unit /= 2;
     return unit;
+}
+
+/* Our kernels read the halves of a gated B each by itself. */
+static int gemmepi__copy_unit(const gemmepi__problem *problem, int operand) {
+    const gemmepi__view *view = &problem->views[operand];
+    int has_halves = operand == GEMMEPI__B && gemmepi__halves_in(problem) > 1 && !view->transposed;
+    return gemmepi__unit_of(problem, view, has_halves ? gemmepi__half_columns(problem) * 2 : 0);
 }
 
 /* Bytes of shared memory that a block may have. Source: CUDA C++ Programming Guide, compute capabilities. */
@@ -17001,13 +17009,13 @@ static void gemmepi__pack_views(const gemmepi__problem *problem, const int packs
                                                              problem->views[operand].dtype);
 }
 
-/* A launch, and 2.5 TB/s read and written; not measured yet. */
+/* A launch more, and 2.5 TB/s read and written: measured on an H200. */
 static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const int packs[2]) {
     double microseconds = 0;
     int operand;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (packs[operand])
-            microseconds += 2 + 2 * (double)packed->views[operand].bytes / 2.5e6;
+            microseconds += 3.5 + 2 * (double)packed->views[operand].bytes / 2.5e6;
     return microseconds;
 }
 
@@ -17116,9 +17124,9 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
     const gemmepi__fused_shape *shape;
     double microseconds = 0;
     int64_t rows, columns, tiles;
-    int packs[2] = {1, 1}, unit = gemmepi__copy_unit(problem, GEMMEPI__A);
-    if (unit > gemmepi__copy_unit(problem, GEMMEPI__B))
-        unit = gemmepi__copy_unit(problem, GEMMEPI__B);
+    int packs[2] = {1, 1}, unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A], 0);
+    if (unit > gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0))
+        unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0);
     gemmepi__pack_views(problem, packs, &bare);
     bare.epilogue = GEMMEPI_NONE;
     if (gemmepi__tma_rule(context, &bare)) {
@@ -17872,10 +17880,15 @@ static const char *gemmepi__why_not_plain(const gemmepi_plan *plan) {
 static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) {
     const gemmepi__mma *mma = &plan->ours.mma;
     const gemmepi__mma_shape *shape = &mma->shape;
+    gemmepi__problem packed;
+    int packs[2];
+    packs[0] = plan->ours.packs[0].launch.function != NULL;
+    packs[1] = plan->ours.packs[1].launch.function != NULL;
+    gemmepi__pack_views(&plan->problem, packs, &packed);
     gemmepi__append(
         text, "  gemmepi_mma: product and epilogue, %u blocks of %u threads, tiles of %d x %d, %d stages\n",
         mma->launch.blocks, mma->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
-    gemmepi__append(text, "  not gemmepi_fused: %s\n", gemmepi__tma_rule(plan->context, &plan->problem));
+    gemmepi__append(text, "  not gemmepi_fused: %s\n", gemmepi__tma_rule(plan->context, &packed));
     if (mma->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
     gemmepi__explain_sums(text, &mma->sums);

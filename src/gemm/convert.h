@@ -16,7 +16,8 @@ static int64_t gemmepi__converted_ld(const gemmepi__view *view) {
     return gemmepi__divide_up(view->length, GEMMEPI__RUN) * GEMMEPI__RUN;
 }
 
-/* The operand as it will lie in workspace: dense, its lines rounded up to runs of eight. */
+/* The operand as it will lie in workspace: dense, its lines rounded up to runs of eight. Where its items overlap it may have
+   more bytes than can be counted: INT64_MAX. */
 static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t batch, int dtype) {
     gemmepi__view converted = *view;
     int64_t items = view->batch_stride ? batch : 1;
@@ -26,7 +27,9 @@ static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t 
     converted.scale = 0;
     converted.ld = gemmepi__converted_ld(view);
     converted.batch_stride = view->batch_stride ? converted.ld * view->lines : 0;
-    converted.bytes = items * view->lines * converted.ld * converted.bits / 8;
+    converted.bytes = gemmepi__offset(view->lines, converted.ld, 0);
+    converted.bytes = converted.bytes < 0 ? -1 : gemmepi__offset(items, converted.bytes, 0);
+    converted.bytes = converted.bytes < 0 ? INT64_MAX : converted.bytes * converted.bits / 8;
     return converted;
 }
 

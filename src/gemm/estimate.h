@@ -17,9 +17,9 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
     const gemmepi__fused_shape *shape;
     double microseconds = 0;
     int64_t rows, columns, tiles;
-    int packs[2] = {1, 1}, unit = gemmepi__copy_unit(problem, GEMMEPI__A);
-    if (unit > gemmepi__copy_unit(problem, GEMMEPI__B))
-        unit = gemmepi__copy_unit(problem, GEMMEPI__B);
+    int packs[2] = {1, 1}, unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A], 0);
+    if (unit > gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0))
+        unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0);
     gemmepi__pack_views(problem, packs, &bare);
     bare.epilogue = GEMMEPI_NONE;
     if (gemmepi__tma_rule(context, &bare)) {

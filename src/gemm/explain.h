@@ -158,10 +158,15 @@ static const char *gemmepi__why_not_plain(const gemmepi_plan *plan) {
 static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) {
     const gemmepi__mma *mma = &plan->ours.mma;
     const gemmepi__mma_shape *shape = &mma->shape;
+    gemmepi__problem packed;
+    int packs[2];
+    packs[0] = plan->ours.packs[0].launch.function != NULL;
+    packs[1] = plan->ours.packs[1].launch.function != NULL;
+    gemmepi__pack_views(&plan->problem, packs, &packed);
     gemmepi__append(
         text, "  gemmepi_mma: product and epilogue, %u blocks of %u threads, tiles of %d x %d, %d stages\n",
         mma->launch.blocks, mma->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
-    gemmepi__append(text, "  not gemmepi_fused: %s\n", gemmepi__tma_rule(plan->context, &plan->problem));
+    gemmepi__append(text, "  not gemmepi_fused: %s\n", gemmepi__tma_rule(plan->context, &packed));
     if (mma->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
     gemmepi__explain_sums(text, &mma->sums);

@@ -37,7 +37,7 @@ typedef struct gemmepi__fused {
     int applied;         /* alpha is 1 and there is no C: compiled in */
     gemmepi__launch launch;
     gemmepi__fused_params params; /* all but pointers and scalars; the maps have an address that is none */
-    size_t partial_bytes;         /* BGRAD: of the kernel's sums of 64 rows */
+    size_t partial_bytes;         /* BGRAD: of the kernel's sums of a warp's rows */
     gemmepi__sums sums;
 } gemmepi__fused;
 
@@ -65,7 +65,7 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
     if (gemmepi__halves_in(problem) > 1 && !b->transposed && gemmepi__half_columns(problem) % 8)
         return "TMA takes the second half of b at a multiple of 16 bytes only";
     if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
-        return "m, n or k is more than 2^30";
+        return "m, n or k is 2^30 or more";
     return NULL;
 }
 

@@ -40,24 +40,29 @@ static const char *gemmepi__fused_rule(const gemmepi_context *context, const gem
     if (problem->k == 0)
         return "k is 0";
     if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
-        return "m, n or k is more than 2^30";
+        return "m, n or k is 2^30 or more";
     return NULL;
 }
 
-/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or 2. */
-static int gemmepi__copy_unit(const gemmepi__problem *problem, int operand) {
-    const gemmepi__view *view = &problem->views[operand];
-    int64_t of = view->alignment;
+/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or 2. `further`: bytes between such beginnings
+   within a line. */
+static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view *view, int64_t further) {
+    int64_t of = view->alignment | further;
     int unit = 16;
     if (view->lines > 1)
         of |= view->ld * 2;
     if (problem->batch > 1)
         of |= view->batch_stride * 2;
-    if (operand == GEMMEPI__B && gemmepi__halves_in(problem) > 1 && !view->transposed)
-        of |= gemmepi__half_columns(problem) * 2;
     while (of % unit)
         unit /= 2;
     return unit;
+}
+
+/* Our kernels read the halves of a gated B each by itself. */
+static int gemmepi__copy_unit(const gemmepi__problem *problem, int operand) {
+    const gemmepi__view *view = &problem->views[operand];
+    int has_halves = operand == GEMMEPI__B && gemmepi__halves_in(problem) > 1 && !view->transposed;
+    return gemmepi__unit_of(problem, view, has_halves ? gemmepi__half_columns(problem) * 2 : 0);
 }
 
 /* Bytes of shared memory that a block may have. Source: CUDA C++ Programming Guide, compute capabilities. */

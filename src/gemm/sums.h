@@ -76,8 +76,8 @@ static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gem
     return status;
 }
 
-/* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 64 rows a thread:
-   fewer are not worth the second launch. */
+/* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 512 rows
+   each: fewer are not worth the second launch. */
 static void gemmepi__choose_parts(const gemmepi_context *context, int64_t items,
                                   gemmepi__reduce_params *params) {
     int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
