@@ -57,18 +57,22 @@ static gemmepi_status cut_build(const cut *c, gemmepi_plan *plan, int applied) {
     return status;
 }
 
-/* NULL: the shape does not take the problem. */
-static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, const cut *c, int applied) {
+/* NULL: the shape does not take the problem. processors: for a grid of as many blocks, each of which has many tiles where these
+   are few; 0: those that there are. */
+static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, const cut *c, int applied, int processors) {
     gemmepi_plan *plan = NULL;
     gemmepi__entry entry;
     gemmepi_status status = gemmepi_plan_matmul(here->context, desc, &plan);
+    int all = here->context->multiprocessors;
     CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
     if (status || !cut_takes(c, &plan->problem, applied) || gemmepi__enter_relaxed(here->context, &entry)) {
         gemmepi_plan_destroy(plan);
         return NULL;
     }
     gemmepi__lock(&here->context->build_lock);
+    here->context->multiprocessors = processors ? processors : all;
     status = cut_build(c, plan, applied);
+    here->context->multiprocessors = all;
     gemmepi__unlock(&here->context->build_lock);
     gemmepi__leave_relaxed(here->context, &entry);
     CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
@@ -112,6 +116,9 @@ static const kernel kernels[] = {
     {GEMMEPI_BF16, SAME, GEMMEPI_SILU | BACKWARD, 0, 0, 1, 1},
     {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | BACKWARD, 1, 0, 8, 4},
     {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_NONE, 1, 1, 1, 1},
+    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_RESIDUAL | BACKWARD, 0, 0, 8, 8},
+    {GEMMEPI_F16, SAME, GEMMEPI_SILU | GEMMEPI_UPSTREAM | BACKWARD, 2, 0, 8, 8},
+    {GEMMEPI_BF16, SAME, GEMMEPI_GELU_TANH | GEMMEPI_GATED | GEMMEPI_UPSTREAM | BACKWARD, 2, 0, 8, 8},
 };
 
 static int64_t draw_size(rng *r) {
@@ -128,17 +135,6 @@ static int64_t draw_operand(rng *r, const kernel *k, gemmepi_matrix *x, int64_t 
     return x->ld * (x->transposed ? columns : rows); /* elements of an item */
 }
 
-/* Columns of D and of aux. */
-static int64_t columns_out(const kernel *k, int64_t n) {
-    int gated = (k->epilogue & GEMMEPI_GATED) != 0, backward = (k->epilogue & GEMMEPI_BACKWARD) != 0;
-    return !gated ? n : backward ? 2 * n : n / 2;
-}
-
-static int64_t columns_aside(const kernel *k, int64_t n) {
-    int gated = (k->epilogue & GEMMEPI_GATED) != 0, backward = (k->epilogue & GEMMEPI_BACKWARD) != 0;
-    return gated && backward ? 2 * n : n;
-}
-
 static int has_aux(const kernel *k) {
     return (k->epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD)) != 0;
 }
@@ -148,9 +144,9 @@ static void draw_layouts(problem *p, const kernel *k, rng *r) {
     gemmepi_matmul_desc *desc = &p->desc;
     int64_t a = draw_operand(r, k, &desc->a, desc->m, desc->k),
             b = draw_operand(r, k, &desc->b, desc->k, desc->n);
-    desc->d.ld = draw_line(r, columns_out(k, desc->n), k->unit);
+    desc->d.ld = draw_line(r, problem_extents(p, T_D).columns, k->unit);
     if (has_aux(k) && !problem_has_mask(p))
-        desc->aux.ld = draw_line(r, columns_aside(k, desc->n), k->unit);
+        desc->aux.ld = draw_line(r, problem_extents(p, T_AUX).columns, k->unit);
     desc->batch = rng_one_in(r, 3) ? 3 : 1;
     if (desc->batch == 1)
         return;
@@ -190,7 +186,7 @@ static void the_shape_is_within_the_bound(void) {
     for (k = 0; k < (int)GEMMEPI__COUNT(kernels); k++)
         for (size = 0; size < sizes; size++) {
             problem p = draw(&kernels[k], (uint64_t)(1000 * shape_here + 100 * k + size), c.least_k);
-            gemmepi_plan *plan = plan_as(&p.desc, &c, !kernels[k].scaled);
+            gemmepi_plan *plan = plan_as(&p.desc, &c, !kernels[k].scaled, size % 2 * 3);
             run r;
             if (!plan)
                 continue;
@@ -309,7 +305,7 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
             CHECK(gemmepi_alloc(here->context, BYTES, &memory[i]) == GEMMEPI_OK &&
                       gemmepi_upload(here->context, memory[i], first, BYTES, NULL) == GEMMEPI_OK,
                   "%s", gemmepi_last_error());
-        plan = plan_as(&desc, &c, 1);
+        plan = plan_as(&desc, &c, 1, 0);
         CHECK(plan != NULL, "shape %d does not take it", which);
         for (repetition = 0; plan && repetition < 1000 / CHAIN; repetition++) {
             for (i = 0; i < CHAIN; i++) {
