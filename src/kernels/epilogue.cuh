@@ -550,12 +550,13 @@ template <bool AtOnce> struct Column_sums {
     __device__ inline void add(const Acc (&of_runs)[HALVES_OUT][RUN]) {
 #pragma unroll
         for (int half = 0; half < HALVES_OUT; half++)
-            if constexpr (AtOnce)
+            if constexpr (AtOnce) {
                 at[half][0] += sum_of_rows(of_runs[half]);
-            else
+            } else {
 #pragma unroll
                 for (int i = 0; i < RUN; i++)
                     at[half][i] += of_runs[half][i];
+            }
     }
 
     // line: of partial sums, each of which has both halves

@@ -133,11 +133,11 @@ template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
 #pragma unroll
         for (int p = 0; p < PART; p++) {
             int i = part * PART + p, valid = go_to(i, k_left);
-            if constexpr (Unit == 2)
+            if constexpr (Unit == 2) {
 #pragma unroll
                 for (int j = 0; j < ELEMENTS; j++)
                     held[p * ELEMENTS + j] = Whole || j < valid ? at[j] : (u16)0;
-            else if (Whole)
+            } else if (Whole)
                 copy_whole<Unit>(place_of(stage, i), at);
             else
                 copy_some<Unit>(place_of(stage, i), at, valid <= 0 ? 0 : valid >= ELEMENTS ? PIECE : valid * 2);
@@ -151,7 +151,7 @@ template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
     }
     // What came through registers goes where it was fetched for.
     __device__ inline void put(u32 stage, int part) const {
-        if constexpr (Unit == 2)
+        if constexpr (Unit == 2) {
 #pragma unroll
             for (int p = 0; p < PART; p++) {
                 u32 words[4];
@@ -160,6 +160,7 @@ template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
                              "r"(words[1]), "r"(words[2]), "r"(words[3])
                              : "memory");
             }
+        }
     }
 
     __device__ inline void next() {

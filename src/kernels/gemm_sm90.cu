@@ -203,6 +203,14 @@ __device__ inline void sums_are_there(float (&sums)[TILE_N / 2]) {
         asm volatile("" : "+f"(sums[i])::"memory");
 }
 
+// ptxas before CUDA 13 serialises wgmma whose first sums were never set, though it does not read them.
+__device__ inline void sums_begin(float (&sums)[PARTS][TILE_N / 2]) {
+    if (__CUDACC_VER_MAJOR__ < 13)
+#pragma unroll
+        for (int i = 0; i < PARTS * TILE_N / 2; i++)
+            sums[i / (TILE_N / 2)][i % (TILE_N / 2)] = 0;
+}
+
 // Matrix descriptor of swizzled lines of 128 bytes: where it begins, the bytes from one 64 along m or n to the next where
 // those lie side by side, and from 8 lines to the next.
 __device__ inline u64 descriptor(u32 address) {
@@ -578,6 +586,7 @@ __device__ inline void add_up(u32 shared, u32 empty, bool tells, int first_part,
 // That, in its turn, and the stages told to be free.
 __device__ inline void add_up_tile(u32 shared, u32 empty, bool tells, u32 group, int first_part, int blocks, u32 &stage,
                                    u32 &parity, float (&sums)[PARTS][TILE_N / 2]) {
+    sums_begin(sums);
     if (PING_PONG)
         turn_wait((int)group);
     add_up(shared, empty, tells, first_part, blocks, stage, parity, sums);
