@@ -16798,7 +16798,9 @@ static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemme
         return 0; /* a warp's runs are of 32 columns, of both halves */
     if (halves > 1 && !problem->views[GEMMEPI__B].transposed && shape->tile_n / halves % 64)
         return 0; /* lines of 64 along n are of one half */
-    if (unit < shape->unit || (shape->tile_n > 128 && gemmepi__has(problem, GEMMEPI_BGRAD)))
+    if (unit < shape->unit || (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
+                               (shape->tile_n > 128 || gemmepi__has(problem, GEMMEPI_GATED) ||
+                                gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)))
         return 0; /* registers would not do */
     return gemmepi__mma_shared(shape) <= gemmepi__most_shared(arch);
 }

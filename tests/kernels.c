@@ -640,6 +640,7 @@ static void list_mma(void) {
             add_mma(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_BIAS, shape, layout, 16, 1);
             add_mma(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | back, shape, layout,
                     gemmepi__mma_shapes[shape].unit, 1);
+            add_mma(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH | back, shape, layout, 16, 1);
             add_mma(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, shape,
                     layout, 2 << layout, 1);
         }
