@@ -37,20 +37,20 @@ static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t 
 static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, int operand, int dtype,
                                                gemmepi__view *view, gemmepi__convert *convert) {
     const gemmepi__view *from = &problem->views[operand];
-    int64_t elements = gemmepi__offset(from->lines, gemmepi__converted_ld(from), 0), blocks;
-    elements = elements < 0 ? -1 : gemmepi__offset(from->batch_stride ? problem->batch : 1, elements, 0);
-    if (elements < 0 ||
-        elements / 16 > from->bytes + 4096) /* items overlap: they would be written out one by one */
+    int64_t size, blocks;
+    *view = gemmepi__converted_view(from, problem->batch, dtype);
+    size = view->bits / 8;
+    if (view->bytes / size / 16 >
+        from->bytes + 4096) /* items overlap: they would be written out one by one */
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
                              "an operand's items overlap, and converted they would be far larger");
-    *view = gemmepi__converted_view(from, problem->batch, dtype);
     convert->bytes = (size_t)view->bytes;
     convert->params.x = gemmepi__kernel_matrix_of(from);
     convert->params.out = gemmepi__kernel_matrix_of(view);
     convert->params.rows = from->lines;
     convert->params.columns = from->length;
     convert->params.items = from->batch_stride ? problem->batch : 1;
-    blocks = gemmepi__divide_up(view->bytes / (view->bits / 8) / GEMMEPI__RUN, GEMMEPI__CONVERT_THREADS);
+    blocks = gemmepi__divide_up(view->bytes / size / GEMMEPI__RUN, GEMMEPI__CONVERT_THREADS);
     if (blocks > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "an operand has more tiles than a grid has blocks");
     convert->launch.blocks = (unsigned)blocks;

@@ -445,10 +445,7 @@ static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const ge
     gemmepi__fill_epilogue(problem, &fused->params.epilogue);
     fused->params.epilogue.row_tiles =
         (unsigned)(gemmepi__divide_up(problem->m, shape->tile_m) * 4); /* of warps */
-    if (gemmepi__has(problem, GEMMEPI_BGRAD))
-        fused->partial_bytes = (size_t)(problem->batch * fused->params.epilogue.row_tiles *
-                                        problem->views[GEMMEPI__BIAS_GRAD].length) *
-                               sizeof(float);
+    fused->partial_bytes = gemmepi__line_bytes(problem, fused->params.epilogue.row_tiles);
     status = gemmepi__lay_out_grid(context, problem, fused);
     if (!status)
         status = gemmepi__make_maps(&context->driver, problem, fused);

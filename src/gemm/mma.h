@@ -222,10 +222,7 @@ static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const
     mma->launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
     mma->launch.threads_y = 1;
     mma->launch.shared = gemmepi__mma_shared(shape);
-    if (gemmepi__has(problem, GEMMEPI_BGRAD))
-        mma->partial_bytes = (size_t)(problem->batch * params->epilogue.row_tiles *
-                                      problem->views[GEMMEPI__BIAS_GRAD].length) *
-                             sizeof(float);
+    mma->partial_bytes = gemmepi__line_bytes(problem, params->epilogue.row_tiles);
     return GEMMEPI_OK;
 }
 

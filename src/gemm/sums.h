@@ -127,6 +127,13 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
                                   groups, sums);
 }
 
+/* Of BGRAD's lines of sums in F32, row_tiles for each item. */
+static size_t gemmepi__line_bytes(const gemmepi__problem *problem, unsigned row_tiles) {
+    if (!gemmepi__has(problem, GEMMEPI_BGRAD))
+        return 0;
+    return (size_t)(problem->batch * row_tiles * problem->views[GEMMEPI__BIAS_GRAD].length) * sizeof(float);
+}
+
 /* What a launch more costs, though it overlaps: measured on an H200. */
 static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
     return gemmepi__has(problem, GEMMEPI__ANY_BGRAD) ? 4 : 0;

@@ -295,9 +295,8 @@ static int open_side(side *s, int device) {
     void *memory = NULL;
     memset(&config, 0, sizeof config);
     config.device = device;
-    config.routes = 1u << GEMMEPI_ROUTE_LT | 1u << GEMMEPI_ROUTE_SPLIT | 1u << GEMMEPI_ROUTE_PLAIN;
-    if (device == GEMMEPI_DEVICE_HOST)
-        config.routes = 0;
+    if (device != GEMMEPI_DEVICE_HOST)
+        config.routes = 1u << GEMMEPI_ROUTE_LT | 1u << GEMMEPI_ROUTE_SPLIT | 1u << GEMMEPI_ROUTE_PLAIN;
     config.log = count_warnings;
     config.resolve_symbol = device == GEMMEPI_DEVICE_HOST ? NULL : resolve;
     if (gemmepi_create(&config, &s->context) != GEMMEPI_OK ||
