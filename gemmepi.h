@@ -53,8 +53,8 @@
    (gemmepi_plan_matmul), reserves its workspace (gemmepi_prepare) and runs it (gemmepi_plan_run) at the price of the
    launches alone. gemmepi_explain says in words which route a plan takes and why not another:
 
-       fused  a kernel of ours with the epilogue inside, from compute capability 8.0 on: BF16 and F16 operands, any epilogue,
-              results of any type. Sums of bias_grad take one or two launches more
+       fused  a kernel of ours with the epilogue inside, from compute capability 8.0 on: operands of BF16, F16 or F32 (strict or
+              TF32), any epilogue, results of any type. Sums of bias_grad take one or two launches more
        lt     cuBLASLt runs product and epilogue in one kernel, where its result keeps the promises below
        split  a cuBLASLt product into the type of its sums, then one pass of ours, compiled for exactly this epilogue;
               sums of bias_grad take one or two launches more. Operands that cuBLASLt does not multiply as they are (fp8 in
@@ -66,8 +66,9 @@
    estimates, and config.routes leaves routes out. Estimates are measured on an H200; on other chips they are guesses. Of the
    two kernels of fused, gemmepi_fused (Hopper, compute capability 9.0) loads with TMA, which takes a and b at multiples of 16
    bytes: their pointers, leading dimensions and batch strides, and the second half of a gated b (where b is not transposed).
-   gemmepi_mma (8.0 and later, and on Hopper what TMA does not take) reads them at any alignment, fastest at such multiples.
-   An operand that lies otherwise is copied to workspace first (gemmepi_pack) where that takes less time. d, aux and residual
+   gemmepi_mma (8.0 and later, and on Hopper F32 and what TMA does not take) reads them at any alignment, fastest at such
+   multiples; where tiles are few it divides k among blocks, whose sums a pass adds up and finishes. An operand that lies
+   otherwise is copied to workspace first (gemmepi_pack, gemmepi_convert) where that takes less time. d, aux and residual
    may lie anywhere, and are moved fastest in 16 bits, where they lie so too and n (of gates n / 2) is a multiple of 8. Kernels
    are compiled for alpha 1 and no c: runs with others have one of their own, compiled in the first of them, or ahead
    (gemmepi_precompile, and plans of layers that accumulate). On Hopper and later their launches may begin before the one ahead
@@ -190,13 +191,13 @@
 
    WHAT IT DOES NOT DO (yet)
 
-   - kernels of ours with the epilogue inside take operands of BF16 and F16: of other types gates, most activations and
+   - kernels of ours with the epilogue inside take operands of BF16, F16 and F32: of other types gates, most activations and
      gradients are a pass behind cuBLASLt's product
    - no tuning: cuBLASLt's first answer that keeps the promises is taken
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
    - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the
      operands that it converts, BGRAD's partial sums, and what cuBLASLt asks for
-     besides (32 MiB at most); that of fused is the operands that it packs and BGRAD's partial sums
+     besides (32 MiB at most); that of fused is the operands that it packs, the sums of k's parts and BGRAD's partial sums
    - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the routes fused, split and plain
      and for element-wise operations, NVRTC 12 or later
 
@@ -8682,12 +8683,16 @@ static const char *const gemmepi__source_gemm_plain_cu[] = {
     NULL};
 
 static const char *const gemmepi__source_gemm_sm80_cu[] = {
-    "// Product and epilogue of 16-bit operands, from Ampere on: D = epilogue(alpha op(A) op(B) + beta C).\n"
+    "// Product and epilogue of operands of 16 bits or F32, from Ampere on: D = epilogue(alpha op(A) op(B) + beta C).\n"
     "//\n"
-    "// A block has one tile. Its threads load 64 of k at a time with cp.async into a ring of stages in shared memory, lines of\n"
-    "// 128 bytes whose eight units of 16 the i-th stands in place i ^ line % 8, so that neither they nor ldmatrix wait for a\n"
-    "// bank. Warps multiply with mma.sync, sums in registers, the next fragments loaded while the last are multiplied, and run\n"
-    "// the epilogue on those. Any ld and any alignment: what cp.async cannot take (an odd ld) comes through registers.\n"
+    "// A block has one tile. Its threads load 128 bytes of k at a time with cp.async into a ring of stages in shared memory,\n"
+    "// lines of 128 bytes whose eight units of 16 the i-th stands in place i ^ line % 8, so that neither they nor ldmatrix wait\n"
+    "// for a bank. Warps multiply with mma.sync, sums in registers, the next fragments loaded while the last are multiplied, and\n"
+    "// run the epilogue on those. F32 goes that way rounded to TF32; or, strict, by fused multiply-adds, whose threads have the\n"
+    "// sums that mma.sync would leave them. Any ld and any alignment: what cp.async cannot take (an odd ld of 16 bits) comes\n"
+    "// through registers.\n"
+    "//\n"
+    "// With SPLIT a block adds up a part of k, and leaves its sums in memory, for the pass to add up and finish.\n"
     "//\n"
     "// Rows and columns beyond m, n and k are zeros; the epilogue stores only what exists.\n"
     "#define GEMMEPI_SPREAD 1\n"
@@ -8705,16 +8710,30 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "#define GEMMEPI_B_ROWS   1  // likewise B's along k, else those along n\n"
     "#define GEMMEPI_A_UNIT   16 // bytes at whose multiples all lines of A begin: 16, 8, 4 or 2\n"
     "#define GEMMEPI_B_UNIT   16\n"
-    "#define GEMMEPI_OPERANDS \"bf16\" // of A and B\n"
+    "#define GEMMEPI_ELEMENT  2      // bytes of an element of A and B\n"
+    "#define GEMMEPI_OPERANDS \"bf16\" // as mma.sync names them, which has no F32\n"
+    "#define GEMMEPI_FMA      0      // 1: fused multiply-adds of F32 instead\n"
+    "#define GEMMEPI_SPLIT    0      // 1: k is divided into params.parts\n"
     "#endif\n"
     "\n"
-    "constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = 64, STAGES = GEMMEPI_STAGES;\n"
+    "#if GEMMEPI_ELEMENT == 2\n"
+    "typedef u16 Element;\n"
+    "#define GEMMEPI_MMA \"m16n8k16\"\n"
+    "#else\n"
+    "typedef u32 Element;\n"
+    "#define GEMMEPI_MMA \"m16n8k8\"\n"
+    "#endif\n"
+    "constexpr int ELEMENT = GEMMEPI_ELEMENT, LINE = 128;\n"
+    "constexpr bool SPLIT = GEMMEPI_SPLIT;\n"
+    "constexpr bool FMA = GEMMEPI_FMA; // ELEMENT 4 without it: TF32\n"
+    "constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = LINE / ELEMENT, STAGES = GEMMEPI_STAGES;\n"
+    "constexpr int STEPS = 4; // into which a stage is divided, of 32 bytes of k\n"
     "constexpr int WARPS_M = GEMMEPI_WARPS_M, WARPS_N = GEMMEPI_WARPS_N, THREADS = 32 * WARPS_M * WARPS_N;\n"
     "constexpr int WARP_M = TILE_M / WARPS_M, WARP_N = TILE_N / WARPS_N; // GATED: WARP_N counts both halves' columns\n"
     "constexpr bool A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;\n"
     "constexpr int TILE_COLUMNS = TILE_N / HALVES_IN, WARP_COLUMNS = WARP_N / HALVES_IN; // of the result, of either half\n"
     "constexpr int ROW_BLOCKS = WARP_M / 16, PAIRS = WARP_N / 16; // of mma's 16 rows; of two of its 8 columns\n"
-    "constexpr int LINE = 128, BOX = 64 * LINE;\n"
+    "constexpr int BOX = TILE_K * LINE; // as many lines; along m or n where those lie side by side\n"
     "constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;\n"
     "constexpr int GROUP = 32, GROUPS = WARP_COLUMNS / GROUP, BOX_GROUPS = GROUPS % 2 ? 1 : 2, BOX_COLUMNS = BOX_GROUPS * GROUP;\n"
     "// Results of 16 bits go through shared memory, where the stages were, 16 rows and a box's columns at a time.\n"
@@ -8722,9 +8741,9 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D + (STAGES_AUX ? HALVES_IN : 0);\n"
     "constexpr int STAGED_BYTES = 16 * LINE;\n"
     "static_assert(WARP_M % 16 == 0 && WARP_COLUMNS % GROUP == 0, \"a warp has whole runs of both halves\");\n"
-    "static_assert(TILE_COLUMNS % 64 == 0 || B_ROWS || HALVES_IN == 1, \"lines along n are of one half\");\n"
+    "static_assert(TILE_COLUMNS % TILE_K == 0 || B_ROWS || HALVES_IN == 1, \"lines along n are of one half\");\n"
     "static_assert(THREADS / 32 * STAGED_MATRICES * STAGED_BYTES <= STAGES * STAGE_BYTES, \"results lie where the stages were\");\n"
-    "\n"
+    "\n",
     "// >>instructions\n"
     "\n"
     "template <int Unit> __device__ inline void copy_whole(u32 to, const void *from) {\n"
@@ -8743,7 +8762,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "}\n"
     "__device__ inline void copies_commit() {\n"
     "    asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n"
-    "}\n",
+    "}\n"
     "template <int Left> __device__ inline void copies_wait() {\n"
     "    asm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left) : \"memory\");\n"
     "}\n"
@@ -8759,58 +8778,84 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "                     : \"r\"(from)\n"
     "                     : \"memory\");\n"
     "}\n"
-    "// sums += A B: 16 rows, 8 columns, 16 of k.\n"
+    "__device__ inline void load_words(u32 from, u32 &to) {\n"
+    "    asm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(to) : \"r\"(from) : \"memory\");\n"
+    "}\n"
+    "__device__ inline void load_words(u32 from, float &to0, float &to1) {\n"
+    "    asm volatile(\"ld.shared.v2.f32 {%0, %1}, [%2];\" : \"=f\"(to0), \"=f\"(to1) : \"r\"(from) : \"memory\");\n"
+    "}\n"
+    "__device__ inline void load_words(u32 from, float (&to)[4]) {\n"
+    "    asm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n"
+    "                 : \"=f\"(to[0]), \"=f\"(to[1]), \"=f\"(to[2]), \"=f\"(to[3])\n"
+    "                 : \"r\"(from)\n"
+    "                 : \"memory\");\n"
+    "}\n"
+    "__device__ inline u32 to_tf32(u32 x) {\n"
+    "    u32 rounded;\n"
+    "    asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(rounded) : \"r\"(x));\n"
+    "    return rounded;\n"
+    "}\n"
+    "#if !GEMMEPI_FMA\n"
+    "// sums += A B: 16 rows, 8 columns, 32 bytes of k.\n"
     "__device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {\n"
-    "    asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERANDS \".f32 \"\n"
+    "    asm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERANDS \".f32 \"\n"
     "                 \"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
     "                 : \"+f\"(sums[0]), \"+f\"(sums[1]), \"+f\"(sums[2]), \"+f\"(sums[3])\n"
     "                 : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b0), \"r\"(b1));\n"
     "}\n"
+    "#endif\n"
     "\n"
     "// >>loading\n"
+    "\n"
+    "// By what a line's units are exchanged. F32 that lies along m or n is read a word at a time: 4 lines, 32 bytes of each.\n"
+    "template <bool Rows> __device__ constexpr int turn_of(int line) {\n"
+    "    return Rows || ELEMENT == 2 ? line % 8 : line % 4 * 2;\n"
+    "}\n"
     "\n"
     "// Of one operand: Lines rows of op(A) or columns of op(B), whose elements along k (Rows) or those lie side by side. As many\n"
     "// threads as a line has pieces copy it together, each its piece of some lines of each stage, a quarter of them at a time.\n"
     "// Halves: of B, which lie `apart` elements along Lines.\n"
     "template <bool Rows, int Lines, int Unit, int Halves> struct Loader {\n"
-    "    static constexpr int PIECE = Unit == 2 ? 16 : Unit, PIECES = LINE / PIECE, ELEMENTS = PIECE / 2;\n"
+    "    static constexpr int PIECE = Unit == 2 ? 16 : Unit, PIECES = LINE / PIECE, ELEMENTS = PIECE / ELEMENT;\n",
     "    static constexpr int STEP = THREADS / PIECES, COUNT = Lines / STEP, PART = COUNT / 4; // lines between two of a thread's\n"
-    "    static_assert(COUNT % 4 == 0 && 64 % STEP == 0 && Lines / Halves % STEP == 0, \"all threads copy as much\");\n"
-    "    const u16 *from, *at; // this thread's first piece of the stage, and its next one\n"
+    "    static_assert(COUNT % 4 == 0 && TILE_K % STEP == 0 && Lines / Halves % STEP == 0, \"all threads copy as much\");\n"
+    "    const Element *from, *at; // this thread's first piece of the stage, and its next one\n"
     "    long long ld, apart;\n"
     "    int exist;                       // from this thread's first line or piece on, along m or n\n"
     "    bool inside;                     // all of the block's exist\n"
     "    u32 to;                          // in a stage\n"
-    "    u16 held[Unit == 2 ? PART * ELEMENTS : 1]; // what comes through registers\n"
+    "    Element held[Unit == 2 ? PART * ELEMENTS : 1]; // what comes through registers\n"
     "\n"
-    "    __device__ inline Loader(const gemmepi__kernel_matrix &x, long long item, long long first, long long extent) {\n"
+    "    // first, extent: along m or n; first_k: of the block's part\n"
+    "    __device__ inline Loader(const gemmepi__kernel_matrix &x, long long item, long long first, long long extent,\n"
+    "                             long long first_k) {\n"
     "        int line = (int)threadIdx.x / PIECES, piece = (int)threadIdx.x % PIECES, unit = piece * PIECE / 16;\n"
     "        ld = x.ld;\n"
     "        apart = extent;\n"
-    "        from = (const u16 *)x.data + item * x.stride +\n"
-    "               (Rows ? (first + line) * ld + piece * ELEMENTS : line * ld + first + piece * ELEMENTS);\n"
+    "        from = (const Element *)x.data + item * x.stride +\n"
+    "               (Rows ? (first + line) * ld + first_k + piece * ELEMENTS : (first_k + line) * ld + first + piece * ELEMENTS);\n"
     "        long long left = extent - first - (Rows ? line : piece * ELEMENTS);\n"
     "        exist = left < Lines ? (int)left : Lines;\n"
     "        inside = first + Lines / Halves <= extent;\n"
-    "        to = line * LINE + ((unit ^ line % 8) << 4) + piece * PIECE % 16;\n"
+    "        to = line * LINE + ((unit ^ turn_of<Rows>(line)) << 4) + piece * PIECE % 16;\n"
     "    }\n"
     "\n"
     "    // Goes on to the i-th piece, of which so many elements exist; k_left: from the stage's first on\n"
     "    __device__ inline int go_to(int i, int k_left) {\n"
-    "        constexpr int of_half = Lines / Halves, of_run = Rows ? of_half : 64; // lines that are ld apart\n"
+    "        constexpr int of_half = Lines / Halves, of_run = Rows ? of_half : TILE_K; // lines that are ld apart\n"
     "        int line = i * STEP, half = line / of_half, within = line % of_half;\n"
     "        int piece_k = (int)threadIdx.x % PIECES * ELEMENTS, line_k = (int)threadIdx.x / PIECES;\n"
     "        if (line % of_run)\n"
     "            at += STEP * ld;\n"
     "        else\n"
-    "            at = from + (Rows ? half * apart * ld : within / 64 * 64 + half * apart);\n"
+    "            at = from + (Rows ? half * apart * ld : within / TILE_K * TILE_K + half * apart);\n"
     "        asm volatile(\"\" : \"+l\"(at), \"+r\"(exist)); // one after another: all at once would take registers\n"
-    "        if (Rows)\n",
+    "        if (Rows)\n"
     "            return within < exist ? k_left - piece_k : 0;\n"
-    "        return line_k + line % 64 < k_left ? exist - within / 64 * 64 : 0;\n"
+    "        return line_k + line % TILE_K < k_left ? exist - within / TILE_K * TILE_K : 0;\n"
     "    }\n"
     "    __device__ inline u32 place_of(u32 stage, int i) const {\n"
-    "        return ((stage + to) ^ (u32)(i * STEP % 8 << 4)) + i * STEP * LINE;\n"
+    "        return ((stage + to) ^ (u32)(turn_of<Rows>(i * STEP) << 4)) + i * STEP * LINE;\n"
     "    }\n"
     "\n"
     "    template <bool Whole> __device__ inline void fetch_part(u32 stage, int part, int k_left) {\n"
@@ -8820,11 +8865,11 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "            if constexpr (Unit == 2) {\n"
     "#pragma unroll\n"
     "                for (int j = 0; j < ELEMENTS; j++)\n"
-    "                    held[p * ELEMENTS + j] = Whole || j < valid ? at[j] : (u16)0;\n"
+    "                    held[p * ELEMENTS + j] = Whole || j < valid ? at[j] : (Element)0;\n"
     "            } else if (Whole)\n"
     "                copy_whole<Unit>(place_of(stage, i), at);\n"
     "            else\n"
-    "                copy_some<Unit>(place_of(stage, i), at, valid <= 0 ? 0 : valid >= ELEMENTS ? PIECE : valid * 2);\n"
+    "                copy_some<Unit>(place_of(stage, i), at, valid <= 0 ? 0 : valid >= ELEMENTS ? PIECE : valid * ELEMENT);\n"
     "        }\n"
     "    }\n"
     "    __device__ inline void fetch(u32 stage, int part, int k_left) {\n"
@@ -8839,7 +8884,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "#pragma unroll\n"
     "            for (int p = 0; p < PART; p++) {\n"
     "                u32 words[4];\n"
-    "                memcpy(words, held + p * ELEMENTS, sizeof words);\n"
+    "                memcpy(words, held + p * ELEMENTS, sizeof words);\n",
     "                asm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(place_of(stage, part * PART + p)), \"r\"(words[0]),\n"
     "                             \"r\"(words[1]), \"r\"(words[2]), \"r\"(words[3])\n"
     "                             : \"memory\");\n"
@@ -8855,15 +8900,31 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "\n"
     "// >>multiplying\n"
     "\n"
-    "// Where a lane's address of four 8 x 8 matrices is: those of 16 along m or n, `outer` 8 of which it names, and 16 of k.\n"
+    "// Where a lane's address of four 8 x 8 matrices is: those of 16 along m or n, `outer` 8 of which it names, and 32 bytes of\n"
+    "// k, `k` 16 of which. Words along m or n each lane loads itself: its own of the first matrix.\n"
     "template <bool Rows> __device__ inline u32 fragment_lane(int first, int outer, int k) {\n"
-    "    int lane = threadIdx.x % 8;\n"
+    "    int lane = threadIdx.x % 8, word = threadIdx.x % 32 / 4, line = threadIdx.x % 4;\n"
+    "    if (!Rows && ELEMENT == 4)\n"
+    "        return (u32)(first / TILE_K * BOX + line * LINE + ((word / 4 ^ turn_of<Rows>(line)) << 4) + word % 4 * 4);\n"
     "    return Rows ? (u32)((first + outer * 8 + lane) * LINE + ((k ^ lane) << 4))\n"
-    "                : (u32)(first / 64 * BOX + (k * 8 + lane) * LINE + ((first % 64 / 8 ^ outer ^ lane) << 4));\n"
+    "                : (u32)(first / TILE_K * BOX + (k * 8 + lane) * LINE + ((first % TILE_K / 8 ^ outer ^ lane) << 4));\n"
     "}\n"
-    "// Of its i-th 16 along m or n, and the step-th 16 of k.\n"
+    "// Of its i-th 16 along m or n, and the step-th 32 bytes of k.\n"
     "template <bool Rows> __device__ inline u32 fragment_at(u32 lane, int i, int step) {\n"
-    "    return Rows ? (lane ^ (u32)step << 5) + i * 16 * LINE : (lane ^ (u32)(i % 4) << 5) + i / 4 * BOX + step * 16 * LINE;\n"
+    "    constexpr int sixteens = TILE_K / 16, units = 16 * ELEMENT / 16; // of a line along m or n\n"
+    "    return Rows ? (lane ^ (u32)step << 5) + i * 16 * LINE\n"
+    "                : (lane ^ (u32)(i % sixteens * units) << 4) + i / sixteens * BOX + step * (TILE_K / STEPS) * LINE;\n"
+    "}\n"
+    "// KInner: of the four matrices, those of the same 8 along m or n follow each other, as B has them; else those of the same k.\n"
+    "template <bool Rows, bool KInner> __device__ inline void load_fragment(u32 from, u32 (&to)[4]) {\n"
+    "    if constexpr (Rows || ELEMENT == 2)\n"
+    "        load_matrices<!Rows>(from, to);\n"
+    "    else\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < 4; i++) {\n"
+    "            int outer = KInner ? i / 2 : i % 2, k = KInner ? i % 2 : i / 2;\n"
+    "            load_words((from ^ (u32)outer << 5) + k * 4 * LINE, to[i]);\n"
+    "        }\n"
     "}\n"
     "\n"
     "struct Fragments {\n"
@@ -8874,24 +8935,96 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    constexpr int of_half = PAIRS / HALVES_IN;\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < ROW_BLOCKS; i++)\n"
-    "        load_matrices<!A_ROWS>(fragment_at<A_ROWS>(a, i, step), fragments.a[i]);\n"
+    "        load_fragment<A_ROWS, false>(fragment_at<A_ROWS>(a, i, step), fragments.a[i]);\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < PAIRS; i++)\n"
-    "        load_matrices<!B_ROWS>(fragment_at<B_ROWS>(b, i % of_half, step) + i / of_half * TILE_COLUMNS * LINE, fragments.b[i]);\n"
+    "        load_fragment<B_ROWS, true>(fragment_at<B_ROWS>(b, i % of_half, step) + i / of_half * TILE_COLUMNS * LINE,\n"
+    "                                    fragments.b[i]);\n"
     "}\n"
     "\n"
-    "__device__ inline void multiply_fragments(const Fragments &fragments, float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {\n"
+    "__device__ inline void multiply_fragments(Fragments &fragments, float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {\n"
+    "#if !GEMMEPI_FMA\n"
+    "    if (ELEMENT == 4) {\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < ROW_BLOCKS * 4; i++)\n"
+    "            fragments.a[i / 4][i % 4] = to_tf32(fragments.a[i / 4][i % 4]);\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < PAIRS * 4; i++)\n"
+    "            fragments.b[i / 4][i % 4] = to_tf32(fragments.b[i / 4][i % 4]);\n"
+    "    }\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < ROW_BLOCKS; i++)\n"
     "#pragma unroll\n"
     "        for (int j = 0; j < PAIRS * 2; j++)\n"
     "            multiply(sums[i][j], fragments.a[i], fragments.b[j / 2][j % 2 * 2], fragments.b[j / 2][j % 2 * 2 + 1]);\n"
+    "#endif\n"
+    "}\n"
+    "\n"
+    "// >>multiplying and adding\n"
+    "\n"
+    "// Where a lane's first value is: A's of row lane / 4 of a warp's, B's of columns lane % 4 * 2 and the next.\n"
+    "template <bool Rows> __device__ inline u32 value_lane(int first, int at) {\n"
+    "    return Rows ? (u32)((first + at) * LINE + (at % 8 << 4)) : (u32)(first / TILE_K * BOX + (at / 4 << 4) + at % 4 * 4);\n"
+    "}\n",
+    "// Eight further along m or n, i times, and four further along k.\n"
+    "template <bool Rows> __device__ inline u32 value_at(u32 lane, int i, int four) {\n"
+    "    return Rows ? (lane ^ (u32)four << 4) + i * 8 * LINE : (lane ^ (u32)(i % 4) << 5) + i / 4 * BOX + four * 4 * LINE;\n"
+    "}\n"
+    "// Along m or n: of the k-th of the four lines.\n"
+    "__device__ inline u32 line_at(u32 from, int k) {\n"
+    "    return (from ^ (u32)turn_of<false>(k) << 4) + k * LINE;\n"
+    "}\n"
+    "\n"
+    "__device__ inline void load_a_values(u32 from, float (&to)[4]) {\n"
+    "    if constexpr (A_ROWS)\n"
+    "        load_words(from, to);\n"
+    "    else\n"
+    "#pragma unroll\n"
+    "        for (int k = 0; k < 4; k++) {\n"
+    "            u32 word;\n"
+    "            load_words(line_at(from, k), word);\n"
+    "            to[k] = __uint_as_float(word);\n"
+    "        }\n"
+    "}\n"
+    "__device__ inline void load_b_values(u32 from, float (&to)[2][4]) {\n"
+    "    if constexpr (B_ROWS) {\n"
+    "        load_words(from, to[0]);\n"
+    "        load_words((from ^ 16) + LINE, to[1]);\n"
+    "    } else {\n"
+    "#pragma unroll\n"
+    "        for (int k = 0; k < 4; k++)\n"
+    "            load_words(line_at(from, k), to[0][k], to[1][k]);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// sums += A B: a warp's rows and columns, 32 bytes of k. In order of k, whatever the tile.\n"
+    "__device__ inline void multiply_add(u32 a, u32 b, int step, float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {\n"
+    "    constexpr int of_half = PAIRS * 2 / HALVES_IN;\n"
+    "#pragma unroll\n"
+    "    for (int four = step * 2; four < step * 2 + 2; four++) {\n"
+    "        float rows[ROW_BLOCKS * 2][4];\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < ROW_BLOCKS * 2; i++)\n"
+    "            load_a_values(value_at<A_ROWS>(a, i, four), rows[i]);\n"
+    "#pragma unroll\n"
+    "        for (int j = 0; j < PAIRS * 2; j++) {\n"
+    "            float columns[2][4];\n"
+    "            load_b_values(value_at<B_ROWS>(b, j % of_half, four) + j / of_half * TILE_COLUMNS * LINE, columns);\n"
+    "#pragma unroll\n"
+    "            for (int k = 0; k < 4; k++)\n"
+    "#pragma unroll\n"
+    "                for (int i = 0; i < ROW_BLOCKS * 4; i++) {\n"
+    "                    float &sum = sums[i / 4][j][i % 4];\n"
+    "                    sum = __fmaf_rn(rows[i / 2][k], columns[i % 2][k], sum);\n"
+    "                }\n"
+    "        }\n"
+    "    }\n"
     "}\n"
     "\n"
     "// >>the epilogue\n"
     "\n"
     "// A box of a staged matrix to memory, units of 16 bytes, all of whose columns exist or none.\n"
-    "template <class T>\n",
+    "template <class T>\n"
     "__device__ inline void copy_out(const gemmepi__kernel_matrix &x, u32 from, long long item, int row, int rows_left,\n"
     "                                long long column, int columns_left) {\n"
     "    constexpr int units = BOX_COLUMNS / 8, at_once = 32 / units;\n"
@@ -8918,7 +9051,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    for (int box = 0; box < GROUPS; box += BOX_GROUPS) {\n"
     "        Of_columns of[BOX_GROUPS];\n"
     "        Column_sums<(ROW_BLOCKS > 2)> column_sums[BOX_GROUPS] = {}; // tall tiles leave few registers\n"
-    "        int box_column = column + box * GROUP, box_left = (int)p.n - box_column;\n"
+    "        int box_column = column + box * GROUP, box_left = (int)p.n - box_column;\n",
     "        int first = box_column + lane_of_row() * 2, left = box_left - lane_of_row() * 2;\n"
     "#pragma unroll\n"
     "        for (int g = 0; g < BOX_GROUPS; g++)\n"
@@ -8961,7 +9094,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "                __syncwarp();\n"
     "#pragma unroll\n"
     "                for (int j = 0; j < STAGED_D; j++)\n"
-    "                    copy_out<GEMMEPI_D_TYPE>(p.d, staged + j * STAGED_BYTES, item, row + i * 16, rows_left,\n",
+    "                    copy_out<GEMMEPI_D_TYPE>(p.d, staged + j * STAGED_BYTES, item, row + i * 16, rows_left,\n"
     "                                             box_column + j * p.n, box_left);\n"
     "#pragma unroll\n"
     "                for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)\n"
@@ -8980,24 +9113,29 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "\n"
     "// >>the kernel\n"
     "\n"
-    "// Blocks: tiles of all items; columns of tiles within bands of rows, so that what is under way at a time reads few rows of A\n"
-    "// and few columns of B.\n"
+    "// Blocks: tiles of all parts of all items; columns of tiles within bands of rows, so that what is under way at a time reads\n"
+    "// few rows of A and few columns of B.\n"
     "extern \"C\" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)\n"
     "    gemmepi_mma(GEMMEPI_PARAMS gemmepi__mma_params params) {\n"
     "    extern __shared__ __align__(128) u8 memory[];\n"
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
     "    u32 shared = (u32)__cvta_generic_to_shared(memory);\n"
-    "    u32 of_item = params.tile_rows * p.column_tiles, item = blockIdx.x / of_item, rest = blockIdx.x - item * of_item;\n"
-    "    u32 of_band = params.band * p.column_tiles, band = rest / of_band, above = band * params.band;\n"
+    "    u32 of_part = params.tile_rows * p.column_tiles, slice = blockIdx.x / of_part, rest = blockIdx.x - slice * of_part;\n"
+    "    u32 item = SPLIT ? slice / params.parts : slice; // slice: item * parts + part, of the sums in memory too\n"
+    "    int first_k = SPLIT ? (int)(slice - item * params.parts) * params.part_k : 0;\n"
+    "    u32 of_band = params.band * p.column_tiles, band = rest / of_band, above = band * params.band;\n",
     "    u32 height = params.tile_rows - above < params.band ? params.tile_rows - above : params.band;\n"
     "    u32 within = rest - band * of_band, tile_n = within / height, tile_m = above + within - tile_n * height;\n"
     "\n"
     "    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warp_m = warp % WARPS_M, warp_n = warp / WARPS_M;\n"
-    "    Loader<A_ROWS, TILE_M, GEMMEPI_A_UNIT, 1> a(params.a, item, (long long)tile_m * TILE_M, p.m);\n"
-    "    Loader<B_ROWS, TILE_N, GEMMEPI_B_UNIT, HALVES_IN> b(params.b, item, (long long)tile_n * TILE_COLUMNS, p.n);\n"
-    "    u32 a_lane = shared + fragment_lane<A_ROWS>(warp_m * WARP_M, lane / 8 % 2, lane / 16);\n"
-    "    u32 b_lane = shared + A_BYTES + fragment_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane / 16, lane / 8 % 2);\n"
-    "    int steps = (params.k + TILE_K - 1) / TILE_K, k_left = params.k; // beyond the last no byte is read\n"
+    "    Loader<A_ROWS, TILE_M, GEMMEPI_A_UNIT, 1> a(params.a, item, (long long)tile_m * TILE_M, p.m, first_k);\n"
+    "    Loader<B_ROWS, TILE_N, GEMMEPI_B_UNIT, HALVES_IN> b(params.b, item, (long long)tile_n * TILE_COLUMNS, p.n, first_k);\n"
+    "    u32 a_lane = shared + (FMA ? value_lane<A_ROWS>(warp_m * WARP_M, lane / 4)\n"
+    "                               : fragment_lane<A_ROWS>(warp_m * WARP_M, lane / 8 % 2, lane / 16));\n"
+    "    u32 b_lane = shared + A_BYTES + (FMA ? value_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane % 4 * 2)\n"
+    "                                         : fragment_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane / 16, lane / 8 % 2));\n"
+    "    int k_left = SPLIT && params.k - first_k > params.part_k ? params.part_k : params.k - first_k;\n"
+    "    int steps = (k_left + TILE_K - 1) / TILE_K; // beyond the last no byte is read\n"
     "    after_launches_before();\n"
     "#pragma unroll 1\n"
     "    for (int i = 0; i < STAGES - 1; i++) {\n"
@@ -9019,14 +9157,17 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    u32 read = 0, written = (STAGES - 1) * STAGE_BYTES; // stages\n"
     "    copies_wait<STAGES - 2>();\n"
     "    __syncthreads();\n"
-    "    load_fragments(a_lane, b_lane, 0, fragments[0]);\n"
+    "    if (!FMA)\n"
+    "        load_fragments(a_lane, b_lane, 0, fragments[0]);\n"
     "    for (int block = 0; block < steps; block++) {\n"
     "#pragma unroll\n"
-    "        for (int step = 0; step < TILE_K / 16; step++) {\n"
-    "            bool last = step == TILE_K / 16 - 1;\n"
+    "        for (int step = 0; step < STEPS; step++) {\n"
+    "            bool last = step == STEPS - 1;\n"
     "            // into the stage whose last fragments all warps have\n"
     "            a.fetch(shared + written, step, k_left);\n"
     "            b.fetch(shared + written + A_BYTES, step, k_left);\n"
+    "            if (FMA)\n"
+    "                multiply_add(a_lane + read, b_lane + read, step, sums);\n"
     "            if (last) { // the next stage; behind the last one is what nobody uses\n"
     "                a.put(shared + written, step);\n"
     "                b.put(shared + written + A_BYTES, step);\n"
@@ -9035,9 +9176,11 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "                read = read + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : read + STAGE_BYTES;\n"
     "                copies_wait<STAGES - 2>();\n"
     "                __syncthreads();\n"
-    "            }\n",
-    "            load_fragments(a_lane + read, b_lane + read, (step + 1) % (TILE_K / 16), fragments[(step + 1) % 2]);\n"
-    "            multiply_fragments(fragments[step % 2], sums);\n"
+    "            }\n"
+    "            if (!FMA) {\n"
+    "                load_fragments(a_lane + read, b_lane + read, (step + 1) % STEPS, fragments[(step + 1) % 2]);\n"
+    "                multiply_fragments(fragments[step % 2], sums);\n"
+    "            }\n"
     "            if (!last) {\n"
     "                a.put(shared + written, step);\n"
     "                b.put(shared + written + A_BYTES, step);\n"
@@ -9049,8 +9192,8 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    }\n"
     "    copies_wait<0>();\n"
     "    __syncthreads();\n"
-    "    long long line = ((long long)item * p.row_tiles) + tile_m * WARPS_M + warp_m;\n"
-    "    finish(p, item, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,\n"
+    "    long long line = ((long long)slice * p.row_tiles) + tile_m * WARPS_M + warp_m;\n"
+    "    finish(p, slice, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,\n"
     "           shared + warp * (STAGED_MATRICES * STAGED_BYTES), sums);\n"
     "}\n",
     NULL};
@@ -10073,6 +10216,7 @@ static const char *const gemmepi__source_params_h[] = {
     "typedef struct gemmepi__pass_params {\n"
     "    gemmepi__epilogue_params epilogue;\n"
     "    gemmepi__kernel_matrix product;\n"
+    "    long long part; /* elements from one part of the product to the next, of an item */\n"
     "    int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */\n"
     "} gemmepi__pass_params;\n"
     "\n"
@@ -10119,8 +10263,8 @@ static const char *const gemmepi__source_params_h[] = {
     "    unsigned tiles;                         /* of clusters, of all items */\n"
     "    unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */\n"
     "    unsigned band; /* tiles of clusters one below the other before the next column is begun */\n"
-    "    int k;\n"
-    "    int a_items, b_items; /* 0: one matrix for all items of the batch */\n",
+    "    int k;\n",
+    "    int a_items, b_items; /* 0: one matrix for all items of the batch */\n"
     "} gemmepi__fused_params;\n"
     "\n"
     "/* gemm_sm80.cu: product and epilogue. a and b lie as stored. */\n"
@@ -10129,7 +10273,8 @@ static const char *const gemmepi__source_params_h[] = {
     "    gemmepi__kernel_matrix a, b;\n"
     "    unsigned tile_rows; /* in an item */\n"
     "    unsigned band;      /* tiles one below the other before the next column is begun */\n"
-    "    int k;\n"
+    "    unsigned parts;     /* SPLIT: of k, each of part_k but the last; D has parts * batch items */\n"
+    "    int k, part_k;\n"
     "} gemmepi__mma_params;\n"
     "\n"
     "/* The tensors of an element-wise operation, in the order of operations.cuh. */\n"
@@ -10201,9 +10346,10 @@ static const char *const gemmepi__source_pass_cu[] = {
     "#ifndef GEMMEPI_PRODUCT_TYPE\n"
     "#define GEMMEPI_PRODUCT_TYPE F32 // of the product in memory; of an upstream gradient any\n"
     "#define GEMMEPI_HAS_PRODUCT  1   // 0: k is 0\n"
+    "#define GEMMEPI_PARTS        1   // of the product, params.part elements apart, that are added up\n"
     "#endif\n"
     "\n"
-    "constexpr int THREADS = 256;\n"
+    "constexpr int THREADS = 256, PARTS = GEMMEPI_PARTS;\n"
     "// Rows that a thread has under way: as one of them is taken, the one as many rows on is loaded in its place. Elements that\n"
     "// are loaded one by one take a predicate each, of which a thread has seven; so do the masks of older chips.\n"
     "#if __CUDA_ARCH__ < 800\n"
@@ -10215,7 +10361,7 @@ static const char *const gemmepi__source_pass_cu[] = {
     "    sizeof(Acc) == 8 || GATED || sizeof(GEMMEPI_PRODUCT_TYPE) == 4 ? 1 : MOST_AT_ONCE;\n"
     "// Blocks that a multiprocessor is to hold where little is kept between rows: as many as leave registers enough.\n"
     "#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\n"
-    "constexpr bool IS_LEAN = WHOLE && GEMMEPI_APPLIED && ALIGNED && sizeof(Acc) == 4;\n"
+    "constexpr bool IS_LEAN = PARTS == 1 && WHOLE && GEMMEPI_APPLIED && ALIGNED && sizeof(Acc) == 4;\n"
     "constexpr int BLOCKS = !IS_LEAN ? 1 : GATED && (UPSTREAM || sizeof(GEMMEPI_PRODUCT_TYPE) == 4) ? 2 : 3;\n"
     "#else\n"
     "constexpr int BLOCKS = 1;\n"
@@ -10245,12 +10391,30 @@ static const char *const gemmepi__source_pass_cu[] = {
     "    load_saved(params.epilogue, state, rows.item, row, rows.column, exists, fetched.saved);\n"
     "}\n"
     "\n"
+    "// The other parts of the product.\n"
+    "__device__ inline void add_parts(const gemmepi__pass_params &params, const Rows &rows, long long row, Acc (&v)[HALVES][RUN]) {\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < (PARTS - 1) * HALVES_IN; i++) {\n"
+    "        int half = i % HALVES_IN;\n"
+    "        Acc more[RUN];\n"
+    "        run_to_acc(run_of(read_run<ALIGNED>((const GEMMEPI_PRODUCT_TYPE *)params.product.data +\n"
+    "                                                (i / HALVES_IN + 1) * params.part +\n"
+    "                                                offset(params.product, rows.item, row, rows.column + half * params.epilogue.n),\n"
+    "                                            rows.run)),\n"
+    "                   more);\n"
+    "#pragma unroll\n"
+    "        for (int j = 0; j < RUN; j++)\n"
+    "            v[half][j] = sum(v[half][j], more[j]);\n"
+    "    }\n"
+    "}\n"
+    "\n"
     "extern \"C\" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params) {\n"
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
+    "    after_launches_before();\n"
     "    u32 part = blockIdx.x / p.column_tiles; // item * row_tiles + row tile\n"
     "    u32 item = part / p.row_tiles;\n"
     "    long long column = (long long)(blockIdx.x - part * p.column_tiles) * blockDim.x * RUN + threadIdx.x * RUN;\n"
-    "    long long row = (long long)(part - item * p.row_tiles) * params.row_steps * blockDim.y + threadIdx.y;\n"
+    "    long long row = (long long)(part - item * p.row_tiles) * params.row_steps * blockDim.y + threadIdx.y;\n",
     "    int valid = column >= p.n ? 0 : WHOLE || p.n - column >= RUN ? RUN : (int)(p.n - column);\n"
     "    int most = row >= p.m ? 0 : p.m - row > (long long)params.row_steps * blockDim.y ? params.row_steps : (int)((p.m - row + blockDim.y - 1) / blockDim.y);\n"
     "    Rows rows = {item, row, column, valid ? most : 0, WHOLE ? RUN : valid};\n"
@@ -10269,9 +10433,10 @@ static const char *const gemmepi__source_pass_cu[] = {
     "            if (first + r >= rows.count)\n"
     "                continue;\n"
     "#pragma unroll\n"
-    "            for (int half = 0; half < HALVES_IN; half++)\n",
+    "            for (int half = 0; half < HALVES_IN; half++)\n"
     "                run_to_acc(run_of(now.products[half]), v[half]);\n"
     "            long long at = row + (long long)(first + r) * blockDim.y;\n"
+    "            add_parts(params, rows, at, v);\n"
     "            epilogue(p, state, load_columns(p, item, column, rows.run), now.saved, item, at, column, rows.run, v);\n"
     "            store_result(p, state, item, at, column, rows.run, v);\n"
     "            if (HAS_BGRAD)\n"
@@ -13107,6 +13272,7 @@ typedef struct gemmepi__epilogue_params {
 typedef struct gemmepi__pass_params {
     gemmepi__epilogue_params epilogue;
     gemmepi__kernel_matrix product;
+    long long part; /* elements from one part of the product to the next, of an item */
     int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
 } gemmepi__pass_params;
 
@@ -13163,7 +13329,8 @@ typedef struct gemmepi__mma_params {
     gemmepi__kernel_matrix a, b;
     unsigned tile_rows; /* in an item */
     unsigned band;      /* tiles one below the other before the next column is begun */
-    int k;
+    unsigned parts;     /* SPLIT: of k, each of part_k but the last; D has parts * batch items */
+    int k, part_k;
 } gemmepi__mma_params;
 
 /* The tensors of an element-wise operation, in the order of operations.cuh. */
@@ -14977,6 +15144,19 @@ static gemmepi__view gemmepi__product_in_workspace(const gemmepi__problem *probl
     return view;
 }
 
+/* The product alone, into workspace. */
+static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
+    gemmepi__problem bare = *problem;
+    int operand;
+    for (operand = GEMMEPI__C; operand < GEMMEPI__OPERANDS; operand++)
+        if (operand != GEMMEPI__SCALE_A && operand != GEMMEPI__SCALE_B)
+            memset(&bare.views[operand], 0, sizeof bare.views[operand]);
+    bare.views[GEMMEPI__D] = gemmepi__product_in_workspace(problem, problem->accumulator);
+    bare.epilogue = GEMMEPI_NONE;
+    bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS);
+    return bare;
+}
+
 typedef struct gemmepi__pass {
     gemmepi__launch launch;
     int applied;                 /* the product has taken alpha, beta and C already */
@@ -15028,15 +15208,19 @@ static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const 
     return GEMMEPI_OK;
 }
 
-static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__problem *problem, int applied) {
+static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__problem *problem, int parts,
+                                         int applied) {
     int whole = gemmepi__half_columns(problem) % GEMMEPI__RUN == 0;
-    gemmepi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n", problem->k != 0);
+    gemmepi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n#define GEMMEPI_PARTS %d\n", problem->k != 0,
+                    parts);
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_WHOLE %d\n", applied, whole);
 }
 
-/* product: where and in what type the finished product lies; applied: it has taken alpha, beta and C already */
+/* product: where and in what type the finished product lies, in so many parts of each item that the pass adds up; applied: it
+   has taken alpha, beta and C already */
 static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
-                                          const gemmepi__view *product, int applied, gemmepi__pass *pass) {
+                                          const gemmepi__view *product, int parts, int applied,
+                                          gemmepi__pass *pass) {
     char prologue[1024];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     int aligned = gemmepi__epilogue_is_aligned(problem) && gemmepi__runs_are_aligned(problem, product);
@@ -15047,6 +15231,8 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     pass->applied = applied;
     gemmepi__fill_epilogue(problem, &pass->params.epilogue);
     pass->params.product = gemmepi__kernel_matrix_of(product);
+    pass->params.part = pass->params.product.stride;
+    pass->params.product.stride *= parts;
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
         pass->partial_bytes = (size_t)(problem->batch * (int64_t)pass->params.epilogue.row_tiles *
                                        problem->views[GEMMEPI__BIAS_GRAD].length) *
@@ -15056,8 +15242,19 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
                                      scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
     gemmepi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n",
                     gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
-    gemmepi__append_pass_defines(&text, problem, applied);
-    return gemmepi__get_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch.function);
+    gemmepi__append_pass_defines(&text, problem, parts, applied);
+    return gemmepi__get_waiting_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
+}
+
+/* It reads the product in F32 and moves what else the epilogue has, at 4.1 TB/s; a second launch takes 3 us. */
+static double gemmepi__pass_microseconds(const gemmepi__problem *problem, int parts) {
+    double bytes = (double)problem->m * (double)problem->n * 8 * parts; /* the product, written and read */
+    int operand;
+    for (operand = GEMMEPI__D; operand <= GEMMEPI__RESIDUAL; operand++)
+        if (gemmepi__has_operand(problem, operand))
+            bytes += (double)problem->m * (double)problem->views[operand].length *
+                     problem->views[operand].bits / 8;
+    return 3 + bytes * (double)problem->batch / 4.1e6 + gemmepi__sums_microseconds(problem);
 }
 
 static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const gemmepi__pass *pass,
@@ -15149,13 +15346,15 @@ static void gemmepi__pack_prologue(char *data, size_t size) {
     gemmepi__append(&text, "#define GEMMEPI_THREADS %d\n", GEMMEPI__CONVERT_THREADS);
 }
 
-/* Of 16 bits, as it is, but for where its lines begin. */
+/* As it is, but for where its lines begin. */
 static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmepi__problem *problem,
                                           int operand, gemmepi__convert *pack) {
     char prologue[64];
     gemmepi__view view;
-    gemmepi_status status =
-        gemmepi__lay_out_convert(problem, operand, problem->views[operand].dtype, &view, pack);
+    gemmepi_status status;
+    if (problem->views[operand].bits != 16) /* words are loaded one by one as fast as they can be */
+        return gemmepi__build_convert(context, problem, operand, &view, pack);
+    status = gemmepi__lay_out_convert(problem, operand, problem->views[operand].dtype, &view, pack);
     gemmepi__pack_prologue(prologue, sizeof prologue);
     return status ? status
                   : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, "gemmepi_pack", &pack->launch);
@@ -15965,7 +16164,7 @@ static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemme
     if (split->bare) {
         status = gemmepi__build_bare_or_converted(context, problem, &view, split);
         if (!status)
-            status = gemmepi__build_pass(context, problem, &view, split->product_takes_c, &split->pass);
+            status = gemmepi__build_pass(context, problem, &view, 1, split->product_takes_c, &split->pass);
     }
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
         status = gemmepi__build_sums(context, problem, split->pass.params.epilogue.row_tiles, &split->sums);
@@ -16091,19 +16290,6 @@ static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__
                     gemmepi__runs_are_aligned(problem, view));
 }
 
-/* The product alone, into workspace. */
-static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
-    gemmepi__problem bare = *problem;
-    int operand;
-    for (operand = GEMMEPI__C; operand < GEMMEPI__OPERANDS; operand++)
-        if (operand != GEMMEPI__SCALE_A && operand != GEMMEPI__SCALE_B)
-            memset(&bare.views[operand], 0, sizeof bare.views[operand]);
-    bare.views[GEMMEPI__D] = gemmepi__product_in_workspace(problem, problem->accumulator);
-    bare.epilogue = GEMMEPI_NONE;
-    bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS);
-    return bare;
-}
-
 /* The kernel itself. GEMMEPI_UNSUPPORTED with the sentence where there are too many tiles. */
 static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, const gemmepi__problem *problem,
                                                   gemmepi__plain *plain) {
@@ -16150,7 +16336,7 @@ static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, cons
         return status;
     plain->product_bytes = (size_t)elements * (size_t)(product->bits / 8);
     rest.views[GEMMEPI__A].scale = rest.views[GEMMEPI__B].scale = 0;
-    status = gemmepi__build_pass(context, &rest, product, 0, &plain->pass);
+    status = gemmepi__build_pass(context, &rest, product, 1, 0, &plain->pass);
     plain->partial_bytes = plain->pass.partial_bytes;
     return status;
 }
@@ -16723,6 +16909,8 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
 #ifndef GEMMEPI_GEMM_MMA_H
 #define GEMMEPI_GEMM_MMA_H
 
+#define GEMMEPI__MMA_LINE 128 /* gemm_sm80.cu: bytes of k of a stage */
+
 /* A way to cut the product up: its kernel is compiled for it. */
 typedef struct gemmepi__mma_shape {
     short tile_m, tile_n, warps_m, warps_n, stages;
@@ -16737,13 +16925,22 @@ static const gemmepi__mma_shape gemmepi__mma_shapes[] = {
     {64, 64, 2, 2, 4, 3, 2},
 };
 
+/* How a problem is cut up: into tiles, and k into parts. */
+typedef struct gemmepi__mma_cut {
+    const gemmepi__mma_shape *shape;
+    int parts; /* more than one: their sums go to workspace, and the pass adds them up and finishes */
+} gemmepi__mma_cut;
+
 typedef struct gemmepi__mma {
     gemmepi__mma_shape shape;
+    int parts;
     int staged;  /* what leaves by way of shared memory: bits 1 D, 2 AUX */
     int applied; /* alpha is 1 and there is no C: compiled in */
     gemmepi__launch launch;
     gemmepi__mma_params params; /* all but pointers and scalars */
-    size_t partial_bytes;       /* BGRAD: of the kernel's sums of a warp's rows */
+    size_t product_bytes;       /* of the parts' sums */
+    gemmepi__pass pass;
+    size_t partial_bytes; /* BGRAD: of the kernel's sums of a warp's rows, or the pass's */
     gemmepi__sums sums;
 } gemmepi__mma;
 
@@ -16754,8 +16951,9 @@ static const char *gemmepi__fused_rule(const gemmepi_context *context, const gem
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
     if (context->arch < 80)
         return "its kernels are for compute capability 8.0 and later";
-    if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16))
-        return "a and b are not both BF16 or both F16";
+    if (a->dtype != b->dtype ||
+        (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && a->dtype != GEMMEPI_F32))
+        return "a and b are not both BF16, both F16 or both F32";
     if (problem->k == 0)
         return "k is 0";
     if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
@@ -16763,15 +16961,15 @@ static const char *gemmepi__fused_rule(const gemmepi_context *context, const gem
     return NULL;
 }
 
-/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or 2. `further`: bytes between such beginnings
-   within a line. */
+/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or, of 16-bit elements, 2. `further`: bytes between
+   such beginnings within a line. */
 static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view *view, int64_t further) {
-    int64_t of = view->alignment | further;
+    int64_t of = view->alignment | further, element = view->bits / 8;
     int unit = 16;
     if (view->lines > 1)
-        of |= view->ld * 2;
+        of |= view->ld * element;
     if (problem->batch > 1)
-        of |= view->batch_stride * 2;
+        of |= view->batch_stride * element;
     while (of % unit)
         unit /= 2;
     return unit;
@@ -16781,7 +16979,7 @@ static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view
 static int gemmepi__copy_unit(const gemmepi__problem *problem, int operand) {
     const gemmepi__view *view = &problem->views[operand];
     int has_halves = operand == GEMMEPI__B && gemmepi__halves_in(problem) > 1 && !view->transposed;
-    return gemmepi__unit_of(problem, view, has_halves ? gemmepi__half_columns(problem) * 2 : 0);
+    return gemmepi__unit_of(problem, view, has_halves ? gemmepi__half_columns(problem) * view->bits / 8 : 0);
 }
 
 /* Bytes of shared memory that a block may have. Source: CUDA C++ Programming Guide, compute capabilities. */
@@ -16790,7 +16988,7 @@ static unsigned gemmepi__most_shared(int arch) {
 }
 
 static unsigned gemmepi__mma_shared(const gemmepi__mma_shape *shape) {
-    return (unsigned)((shape->tile_m + shape->tile_n) * 2 * GEMMEPI__FUSED_K * shape->stages);
+    return (unsigned)((shape->tile_m + shape->tile_n) * GEMMEPI__MMA_LINE * shape->stages);
 }
 
 static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
@@ -16819,10 +17017,23 @@ static int64_t gemmepi__mma_tiles(const gemmepi__problem *problem, const gemmepi
     return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
-/* Pairs that a multiprocessor multiplies in a cycle with mma.sync and sums in F32: on an H200 measured; of others nine tenths
-   of what NVIDIA's architecture papers of A100, Ada and Blackwell say. */
-static double gemmepi__mma_rate(int arch) {
-    return arch == 90 ? 1240 : arch == 80 || arch == 87 || arch == 100 || arch == 103 ? 920 : 230;
+/* Of k. */
+static int64_t gemmepi__stage_k(const gemmepi__problem *problem) {
+    return GEMMEPI__MMA_LINE * 8 / problem->views[GEMMEPI__A].bits;
+}
+
+/* How the kernel multiplies: 16 bits or TF32 with mma.sync, F32 by fused multiply-adds. */
+static int gemmepi__is_fma(const gemmepi__problem *problem) {
+    return problem->common == GEMMEPI_F32 && problem->compute != GEMMEPI_COMPUTE_TF32;
+}
+
+/* Pairs that a multiprocessor multiplies in a cycle and sums in F32: on an H200 measured; of others nine tenths of what
+   NVIDIA's architecture papers of A100, Ada and Blackwell say. TF32 goes at half the rate of 16 bits. */
+static double gemmepi__mma_rate(const gemmepi__problem *problem, int arch) {
+    double rate = arch == 90 ? 1240 : arch == 80 || arch == 87 || arch == 100 || arch == 103 ? 920 : 230;
+    if (gemmepi__is_fma(problem))
+        return arch == 80 ? 58 : 115;
+    return problem->common == GEMMEPI_F32 ? rate / 2 : rate;
 }
 
 /* Bytes that a multiprocessor copies in a cycle, 16, 8, 4 or 2 at a time. Measured on an H200. */
@@ -16833,44 +17044,71 @@ static double gemmepi__copy_rate(int unit) {
 /* Microseconds with a shape, roughly, at 1.7 GHz: a launch takes 4000 cycles to begin and end, a step of k 400 beside what it
    multiplies or copies, whichever is more, for all blocks of a multiprocessor. */
 static double gemmepi__mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-                                        const gemmepi__mma_shape *shape) {
+                                        const gemmepi__mma_cut *cut) {
+    const gemmepi__mma_shape *shape = cut->shape;
     int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns);
-    int64_t each = gemmepi__divide_up(tiles, context->multiprocessors); /* tiles of a multiprocessor */
+    int64_t each =
+        gemmepi__divide_up(tiles * cut->parts, context->multiprocessors); /* tiles of a multiprocessor */
     int blocks = (int)(gemmepi__most_shared(context->arch) / gemmepi__mma_shared(shape));
     double area = (double)shape->tile_m * shape->tile_n, lines[2];
-    double steps = (double)gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K);
-    double multiply = area * GEMMEPI__FUSED_K / gemmepi__mma_rate(context->arch), copy;
-    double finish = area / 128 * gemmepi__epilogue_cycles(problem), waves;
+    int64_t of_stage = gemmepi__stage_k(problem);
+    double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, cut->parts), of_stage);
+    double multiply = area * (double)of_stage / gemmepi__mma_rate(problem, context->arch), copy;
+    double finish = cut->parts > 1 ? 2 * GEMMEPI__STORING_CYCLES : gemmepi__epilogue_cycles(problem), waves;
     lines[0] = shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A));
     lines[1] = shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B));
-    copy = (lines[0] + lines[1]) * 2 * GEMMEPI__FUSED_K;
+    copy = (lines[0] + lines[1]) * GEMMEPI__MMA_LINE;
     blocks = blocks < shape->blocks ? blocks : shape->blocks;
     if (blocks > each)
         blocks = (int)each;
     waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
+    finish *= area / 128;
     return (4000 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +
-           gemmepi__sums_microseconds(problem);
+           (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
+                           : gemmepi__sums_microseconds(problem));
 }
 
-static const gemmepi__mma_shape *gemmepi__choose_mma(const gemmepi_context *context,
-                                                     const gemmepi__problem *problem, double *microseconds) {
-    const gemmepi__mma_shape *best = NULL;
-    size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__mma_shapes); i++) {
-        const gemmepi__mma_shape *shape = &gemmepi__mma_shapes[i];
-        double time;
-        if (i && !gemmepi__mma_shape_takes(problem, shape, context->arch))
-            continue;
-        time = gemmepi__mma_microseconds(context, problem, shape);
-        if (!best || time < *microseconds) {
-            best = shape;
-            *microseconds = time;
+/* Whether k has so many parts of four stages, and there are not already as many tiles as run at a time. */
+static int gemmepi__mma_divides(const gemmepi_context *context, const gemmepi__problem *problem,
+                                const gemmepi__mma_cut *cut) {
+    const gemmepi__mma_shape *shape = cut->shape;
+    int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns);
+    int64_t of_stage = gemmepi__stage_k(problem);
+    int64_t at_a_time = (int64_t)context->multiprocessors * shape->blocks;
+    return cut->parts == 1 ||
+           (problem->k >= 4 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
+}
+
+static gemmepi__mma_cut gemmepi__choose_mma(const gemmepi_context *context, const gemmepi__problem *problem,
+                                            double *microseconds) {
+    static const int parts[] = {1, 2, 3, 4, 6, 8, 12, 16};
+    gemmepi__mma_cut best = {NULL, 1};
+    size_t i, j;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__mma_shapes); i++)
+        for (j = 0; j < GEMMEPI__COUNT(parts); j++) {
+            gemmepi__mma_cut cut;
+            double time;
+            cut.shape = &gemmepi__mma_shapes[i];
+            cut.parts = parts[j];
+            if ((i && !gemmepi__mma_shape_takes(problem, cut.shape, context->arch)) ||
+                !gemmepi__mma_divides(context, problem, &cut))
+                continue;
+            time = gemmepi__mma_microseconds(context, problem, &cut);
+            if (!best.shape || time < *microseconds) {
+                best = cut;
+                *microseconds = time;
+            }
         }
-    }
     return best;
 }
 
 /* >>building */
+
+/* Of each part but the last: whole stages. */
+static int64_t gemmepi__part_k(const gemmepi__problem *problem, int parts) {
+    int64_t of_stage = gemmepi__stage_k(problem);
+    return gemmepi__divide_up(gemmepi__divide_up(problem->k, parts), of_stage) * of_stage;
+}
 
 static void gemmepi__append_mma_defines(gemmepi__text *text, const gemmepi__problem *problem,
                                         const gemmepi__mma *mma) {
@@ -16883,14 +17121,19 @@ static void gemmepi__append_mma_defines(gemmepi__text *text, const gemmepi__prob
     gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages,
                     shape->blocks);
     gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_APPLIED %d\n", mma->staged,
-                    mma->applied);
+                    mma->applied || mma->parts > 1);
+    gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n", mma->parts > 1);
     gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
                     !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
     gemmepi__append(text, "#define GEMMEPI_A_UNIT %d\n#define GEMMEPI_B_UNIT %d\n",
                     gemmepi__copy_unit(problem, GEMMEPI__A), gemmepi__copy_unit(problem, GEMMEPI__B));
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
+    gemmepi__append(text, "#define GEMMEPI_ELEMENT %d\n#define GEMMEPI_FMA %d\n",
+                    (int)problem->views[GEMMEPI__A].bits / 8, gemmepi__is_fma(problem));
     gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n",
-                    problem->views[GEMMEPI__A].dtype == GEMMEPI_F16 ? "f16" : "bf16");
+                    problem->common == GEMMEPI_F16   ? "f16"
+                    : problem->common == GEMMEPI_F32 ? "tf32"
+                                                     : "bf16");
 }
 
 static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const gemmepi__problem *problem,
@@ -16910,10 +17153,11 @@ static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const ge
                   : GEMMEPI_OK;
 }
 
-/* The shape, and what follows from it. */
-static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__mma_shape *shape, int applied,
+/* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
+static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__mma_cut *cut, int applied,
                                 gemmepi__mma *mma) {
-    mma->shape = *shape;
+    mma->shape = *cut->shape;
+    mma->parts = (int)gemmepi__divide_up(problem->k, gemmepi__part_k(problem, cut->parts)); /* none empty */
     mma->applied = applied;
     mma->staged = gemmepi__fused_staged(problem);
 }
@@ -16925,7 +17169,7 @@ static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const
     int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns), square = 1, bands;
     int64_t area = (int64_t)context->multiprocessors * shape->blocks * shape->tile_m * shape->tile_n;
     int warp_rows = shape->tile_m / shape->warps_m;
-    if (tiles <= 0 || tiles > INT_MAX)
+    if (tiles <= 0 || tiles > INT_MAX / mma->parts)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     while ((square + 1) * shape->tile_m * (square + 1) * shape->tile_m <= area)
         square++; /* what is under way at a time is about square */
@@ -16933,11 +17177,13 @@ static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const
     params->tile_rows = (unsigned)rows;
     params->band = (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
     params->k = (int)problem->k;
+    params->parts = (unsigned)mma->parts;
+    params->part_k = (int)gemmepi__part_k(problem, mma->parts);
     params->a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
     params->b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
     params->epilogue.column_tiles = (unsigned)columns;
     params->epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, warp_rows);
-    mma->launch.blocks = (unsigned)tiles;
+    mma->launch.blocks = (unsigned)(tiles * mma->parts);
     mma->launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
     mma->launch.threads_y = 1;
     mma->launch.shared = gemmepi__mma_shared(shape);
@@ -16945,30 +17191,56 @@ static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const
     return GEMMEPI_OK;
 }
 
-/* As a shape that takes it. applied: for runs whose alpha is 1 and which have no C. */
+/* The sums of each part of k, one after another, in workspace, and what adds them up. */
+static gemmepi_status gemmepi__build_parts(gemmepi_context *context, const gemmepi__problem *problem,
+                                           const gemmepi__view *part, int applied, gemmepi__mma *mma) {
+    int64_t elements = gemmepi__offset(problem->batch * mma->parts, part->batch_stride, 0);
+    gemmepi_status status;
+    if (elements < 0)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
+    mma->product_bytes = (size_t)elements * sizeof(float);
+    status = gemmepi__build_pass(context, problem, part, mma->parts, applied, &mma->pass);
+    mma->partial_bytes = mma->pass.partial_bytes;
+    return status;
+}
+
+/* As a shape that takes it, and parts that are not too many. applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__mma_build_as(gemmepi_context *context, const gemmepi__problem *problem,
-                                            const gemmepi__mma_shape *shape, int applied, gemmepi__mma *mma) {
+                                            const gemmepi__mma_cut *cut, int applied, gemmepi__mma *mma) {
+    gemmepi__problem bare;
+    const gemmepi__problem *own = problem; /* the kernel's */
+    unsigned row_tiles;
     gemmepi_status status;
     memset(mma, 0, sizeof *mma);
-    gemmepi__cut_up_mma(problem, shape, applied, mma);
-    gemmepi__fill_epilogue(problem, &mma->params.epilogue);
-    status = gemmepi__lay_out_mma(context, problem, mma);
+    if (cut->parts > 1) {
+        bare = gemmepi__bare_problem(problem);
+        own = &bare;
+    }
+    gemmepi__cut_up_mma(own, cut, applied, mma);
+    gemmepi__fill_epilogue(own, &mma->params.epilogue);
+    status = gemmepi__lay_out_mma(context, own, mma);
+    row_tiles = mma->params.epilogue.row_tiles;
     if (!status)
-        status = gemmepi__get_mma_kernel(context, problem, mma);
+        status = gemmepi__get_mma_kernel(context, own, mma);
+    if (!status && cut->parts > 1) {
+        status = gemmepi__build_parts(context, problem, &own->views[GEMMEPI__D], applied, mma);
+        row_tiles = mma->pass.params.epilogue.row_tiles;
+    }
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-        status = gemmepi__build_sums(context, problem, mma->params.epilogue.row_tiles, &mma->sums);
+        status = gemmepi__build_sums(context, problem, row_tiles, &mma->sums);
     return status;
 }
 
 static gemmepi_status gemmepi__mma_build(gemmepi_context *context, const gemmepi__problem *problem,
                                          int applied, gemmepi__mma *mma) {
     double microseconds;
-    return gemmepi__mma_build_as(context, problem, gemmepi__choose_mma(context, problem, &microseconds),
-                                 applied, mma);
+    gemmepi__mma_cut cut = gemmepi__choose_mma(context, problem, &microseconds);
+    return gemmepi__mma_build_as(context, problem, &cut, applied, mma);
 }
 
 static size_t gemmepi__mma_workspace(const gemmepi__mma *mma) {
-    return gemmepi__round_up(mma->partial_bytes, 256) + mma->sums.partial_bytes;
+    return gemmepi__round_up(mma->product_bytes, 256) + gemmepi__round_up(mma->partial_bytes, 256) +
+           mma->sums.partial_bytes;
 }
 
 /* >>running */
@@ -16978,17 +17250,22 @@ static gemmepi_status gemmepi__mma_run(const gemmepi_context *context, const gem
                                        const gemmepi__mma *mma, const gemmepi__arguments *arguments,
                                        char *workspace, gemmepi_stream stream) {
     gemmepi__mma_params params = mma->params;
+    char *partials = gemmepi__past(workspace, mma->product_bytes);
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
     if (status)
         return status;
-    gemmepi__point_epilogue(arguments, mma->applied, workspace, &params.epilogue);
+    gemmepi__point_epilogue(arguments, mma->applied, partials, &params.epilogue);
     params.a.data = arguments->pointers[GEMMEPI__A];
     params.b.data = arguments->pointers[GEMMEPI__B];
+    if (mma->parts > 1)
+        params.epilogue.d.data = workspace;
     status = gemmepi__launch_kernel(context, &mma->launch, &params, "launching gemmepi_mma", stream);
+    if (!status && mma->parts > 1)
+        status = gemmepi__run_pass(context, &mma->pass, arguments, workspace, partials, stream);
     if (status)
         return status;
-    return gemmepi__run_sums(context, &mma->sums, arguments, workspace,
-                             gemmepi__past(workspace, mma->partial_bytes), stream);
+    return gemmepi__run_sums(context, &mma->sums, arguments, partials,
+                             gemmepi__past(partials, mma->partial_bytes), stream);
 }
 
 #endif
@@ -17092,9 +17369,9 @@ static const gemmepi__sums *gemmepi__sums_of(const gemmepi__ours *ours) {
 
 static int gemmepi__ours_launches(const gemmepi__ours *ours, const gemmepi__problem *problem) {
     const gemmepi__sums *sums = gemmepi__sums_of(ours);
-    return 1 + gemmepi__amax_count(problem) + (ours->packs[0].launch.function != NULL) +
-           (ours->packs[1].launch.function != NULL) + (sums->first.function != NULL) +
-           (sums->second.function != NULL);
+    return 1 + (ours->is_mma && ours->mma.parts > 1) + gemmepi__amax_count(problem) +
+           (ours->packs[0].launch.function != NULL) + (ours->packs[1].launch.function != NULL) +
+           (sums->first.function != NULL) + (sums->second.function != NULL);
 }
 
 static size_t gemmepi__ours_workspace(const gemmepi__ours *ours) {
@@ -17145,6 +17422,8 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
     bare.epilogue = GEMMEPI_NONE;
     if (gemmepi__tma_rule(context, &bare)) {
         gemmepi__choose_mma(context, &bare, &microseconds);
+        if (context->arch == 90 && problem->common == GEMMEPI_F32 && !gemmepi__is_fma(problem))
+            microseconds *= 0.7; /* TF32 goes by wgmma */
     } else {
         shape = gemmepi__choose_shape(context, &bare, 1, &microseconds);
         tiles = gemmepi__fused_tiles(&bare, shape, &rows, &columns);
@@ -17173,17 +17452,6 @@ static double gemmepi__lt_epilogue_picoseconds(const gemmepi__problem *problem) 
     return is_relu ? 0 : 0.64;
 }
 
-/* The pass reads the product in F32 and moves what else the epilogue has, at 4.1 TB/s; a second launch takes 3 us. */
-static double gemmepi__pass_microseconds(const gemmepi__problem *problem) {
-    double bytes = (double)problem->m * (double)problem->n * 8; /* the product, written and read */
-    int operand;
-    for (operand = GEMMEPI__D; operand <= GEMMEPI__RESIDUAL; operand++)
-        if (gemmepi__has_operand(problem, operand))
-            bytes += (double)problem->m * (double)problem->views[operand].length *
-                     problem->views[operand].bits / 8;
-    return 3 + bytes * (double)problem->batch / 4.1e6 + gemmepi__sums_microseconds(problem);
-}
-
 static int gemmepi__is_left_out(const gemmepi_context *context, gemmepi_route route) {
     return context->routes && !(context->routes >> route & 1);
 }
@@ -17202,7 +17470,7 @@ static void gemmepi__estimate_routes(const gemmepi_context *context, const gemme
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_LT) && !gemmepi__lt_rule(problem))
         estimates->lt = bare + elements * gemmepi__lt_epilogue_picoseconds(problem) * 1e-6;
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_SPLIT))
-        estimates->split = bare + gemmepi__pass_microseconds(problem);
+        estimates->split = bare + gemmepi__pass_microseconds(problem, 1);
 }
 
 /* Where nothing is to be gained cuBLASLt has no kernel to compile. */
@@ -17899,9 +18167,13 @@ static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) 
     packs[0] = plan->ours.packs[0].launch.function != NULL;
     packs[1] = plan->ours.packs[1].launch.function != NULL;
     gemmepi__pack_views(&plan->problem, packs, &packed);
-    gemmepi__append(
-        text, "  gemmepi_mma: product and epilogue, %u blocks of %u threads, tiles of %d x %d, %d stages\n",
-        mma->launch.blocks, mma->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
+    gemmepi__append(text, "  gemmepi_mma: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages\n",
+                    mma->parts > 1 ? "" : " and epilogue", mma->launch.blocks, mma->launch.threads_x,
+                    shape->tile_m, shape->tile_n, shape->stages);
+    if (mma->parts > 1)
+        gemmepi__append(
+            text, "  gemmepi_pass: adds up k's %d parts, the epilogue, %u blocks of %u x %u threads\n",
+            mma->parts, mma->pass.launch.blocks, mma->pass.launch.threads_x, mma->pass.launch.threads_y);
     gemmepi__append(text, "  not gemmepi_fused: %s\n", gemmepi__tma_rule(plan->context, &packed));
     if (mma->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
@@ -17927,7 +18199,8 @@ static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi_plan *plan)
     int operand;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (plan->ours.packs[operand].launch.function)
-            gemmepi__append(text, "  gemmepi_pack: %s to workspace, lines of whole 16 bytes\n",
+            gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n",
+                            plan->problem.views[operand].bits == 16 ? "gemmepi_pack" : "gemmepi_convert",
                             gemmepi__argument_name(&plan->problem, operand));
     if (plan->ours.is_mma)
         gemmepi__explain_mma(text, plan);
@@ -18848,7 +19121,7 @@ static gemmepi_status gemmepi__build_kernels(gemmepi_layer *layer, gemmepi__step
         return status;
     gemmepi__lock(&context->build_lock);
     if (step->kind == GEMMEPI__STEP_PASS)
-        status = gemmepi__build_pass(context, &step->problem, &step->given, 1, &step->pass);
+        status = gemmepi__build_pass(context, &step->problem, &step->given, 1, 1, &step->pass);
     if (!status && gemmepi__has(&step->problem, GEMMEPI__ANY_BGRAD))
         status =
             gemmepi__build_sums(context, &step->problem, step->pass.params.epilogue.row_tiles, &step->sums);

@@ -142,8 +142,10 @@ static void normalise(const gemmepi_matmul_desc *desc, const char *name, gemmepi
     exit(1);
 }
 
-/* product: the type of the finished product where it is not that of its sums, so an upstream gradient's; else 0 */
-static void add_pass_over(const gemmepi_matmul_desc *desc, gemmepi_dtype product, int aligned, int applied) {
+/* product: the type of the finished product where it is not that of its sums, so an upstream gradient's; else 0. parts: in which
+   it lies */
+static void add_pass_in_parts(const gemmepi_matmul_desc *desc, gemmepi_dtype product, int parts, int aligned,
+                              int applied) {
     gemmepi__problem problem;
     char name[80], prologue[1024];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
@@ -152,14 +154,20 @@ static void add_pass_over(const gemmepi_matmul_desc *desc, gemmepi_dtype product
     append_results(&text, desc);
     gemmepi__append(&text, "%s%s", product ? "_upstream" : "", applied ? "_applied" : "");
     gemmepi__append(&text, "%s%s", aligned ? "" : "_unaligned", desc->k ? "" : "_no_product");
+    if (parts > 1)
+        gemmepi__append(&text, "_%d_parts", parts);
     normalise(desc, name, &problem);
     gemmepi__append_epilogue_defines(&defines, &problem, aligned, (int)desc->a.scale.mode,
                                      (int)desc->b.scale.mode);
     gemmepi__append(
         &defines, "#define GEMMEPI_PRODUCT_TYPE %s\n",
         gemmepi__dtype(product ? product : (gemmepi_dtype)gemmepi__product_dtype(&problem))->name);
-    gemmepi__append_pass_defines(&defines, &problem, applied);
+    gemmepi__append_pass_defines(&defines, &problem, parts, applied);
     add(&pass, name, prologue);
+}
+
+static void add_pass_over(const gemmepi_matmul_desc *desc, gemmepi_dtype product, int aligned, int applied) {
+    add_pass_in_parts(desc, product, 1, aligned, applied);
 }
 
 /* cuBLASLt adds a C of its own type. */
@@ -605,58 +613,100 @@ static void add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epi
 }
 
 /* Nothing where the shape does not take it. unit: bytes at whose multiples lines begin */
-static void add_mma(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
-                    int layout, int unit, int applied) {
+static void add_mma_in_parts(gemmepi_dtype operands, gemmepi_compute compute, gemmepi_dtype results,
+                             gemmepi_epilogue epilogue, int shape, int parts, int layout, int unit,
+                             int applied) {
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
     gemmepi__problem problem;
+    gemmepi__mma_cut cut;
     gemmepi__mma mma_kernel;
     char name[160], prologue[2048];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
     gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    desc.compute = compute;
     desc.a.transposed = layout & 1;
     desc.b.transposed = layout >> 1;
-    desc.a.ld = 1024 + unit / 2;
+    desc.a.ld = 2048 + unit / (operands == GEMMEPI_F32 ? 4 : 2);
     desc.b.ld = desc.a.ld;
     append_dtype(&text, operands);
+    if (operands == GEMMEPI_F32)
+        gemmepi__append(&text, compute == GEMMEPI_COMPUTE_TF32 ? "_tf32" : "_strict");
     append_results(&text, &desc);
     gemmepi__append(&text, "_shape_%d_layout_%d_by_%d%s", shape, layout, unit, applied ? "" : "_scaled");
+    if (parts > 1)
+        gemmepi__append(&text, "_in_parts");
+    desc.k = 2048;
     normalise(&desc, name, &problem);
-    if (!gemmepi__mma_shape_takes(&problem, &gemmepi__mma_shapes[shape], 90))
+    cut.shape = &gemmepi__mma_shapes[shape];
+    cut.parts = parts;
+    if (!gemmepi__mma_shape_takes(&problem, cut.shape, 90))
         return;
+    if (parts > 1)
+        problem = gemmepi__bare_problem(&problem);
     memset(&mma_kernel, 0, sizeof mma_kernel);
-    gemmepi__cut_up_mma(&problem, &gemmepi__mma_shapes[shape], applied, &mma_kernel);
+    gemmepi__cut_up_mma(&problem, &cut, applied, &mma_kernel);
     gemmepi__append_mma_defines(&defines, &problem, &mma_kernel);
     add(&mma, name, prologue);
+}
+
+static void add_mma(gemmepi_dtype operands, gemmepi_compute compute, gemmepi_dtype results,
+                    gemmepi_epilogue epilogue, int shape, int layout, int unit, int applied) {
+    add_mma_in_parts(operands, compute, results, epilogue, shape, 1, layout, unit, applied);
 }
 
 /* Likewise. */
 static void list_mma(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
     uint32_t activation;
-    int shape, layout, shapes = (int)GEMMEPI__COUNT(gemmepi__mma_shapes);
+    int shape, layout, way, shapes = (int)GEMMEPI__COUNT(gemmepi__mma_shapes);
     everything = 1;
     for (shape = 0; shape < shapes; shape++)
         for (layout = 0; layout < 4; layout++) {
-            add_mma(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_BIAS, shape, layout, 16, 1);
-            add_mma(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | back, shape, layout,
-                    gemmepi__mma_shapes[shape].unit, 1);
-            add_mma(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH | back, shape, layout, 16, 1);
-            add_mma(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, shape,
-                    layout, 2 << layout, 1);
+            add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_BIAS,
+                    shape, layout, 16, 1);
+            add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | back, shape,
+                    layout, gemmepi__mma_shapes[shape].unit, 1);
+            add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH | back,
+                    shape, layout, 16, 1);
+            add_mma(GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT,
+                    GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, shape, layout, 2 << layout, 1);
+            add_mma_in_parts(GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU, shape,
+                             4, layout, gemmepi__mma_shapes[shape].unit, 1);
+            for (way = 0; way < 2; way++) {
+                gemmepi_compute compute = way ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_F32;
+                add_mma_in_parts(GEMMEPI_F32, compute, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, shape, 4, layout,
+                                 16, 1);
+                add_mma(GEMMEPI_F32, compute, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_BIAS, shape,
+                        layout, 16, 1);
+                add_mma(GEMMEPI_F32, compute, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH | back, shape, layout,
+                        16, 1);
+                add_mma(GEMMEPI_F32, compute, GEMMEPI_DTYPE_DEFAULT,
+                        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX, shape, layout, 4 << (layout % 3), 1);
+            }
         }
     for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
+        gemmepi_matmul_desc sums =
+            new_desc(GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back);
         layout = (int)activation % 4;
         shape = (int)activation % shapes;
-        add_mma(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
+        add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT,
                 activation | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL, shape, layout, 16, 0);
-        add_mma(GEMMEPI_F16, GEMMEPI_F32, activation | GEMMEPI_GATED | GEMMEPI_AUX, (shape + 1) % shapes,
-                layout, 4, 1);
-        add_mma(GEMMEPI_BF16, GEMMEPI_E4M3, activation | GEMMEPI_BIAS, (shape + 2) % shapes, layout, 2, 1);
-        add_mma(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back, shape, layout, 16, 1);
-        add_mma(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_GATED, (shape + 1) % shapes,
-                layout, 8, 1);
-        add_mma(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED,
-                (shape + 2) % shapes, layout, 16, 0);
+        add_mma(GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_F32, activation | GEMMEPI_GATED | GEMMEPI_AUX,
+                (shape + 1) % shapes, layout, 4, 1);
+        add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_E4M3, activation | GEMMEPI_BIAS,
+                (shape + 2) % shapes, layout, 2, 1);
+        add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, activation | back, shape,
+                layout, 16, 1);
+        add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT,
+                activation | back | GEMMEPI_GATED, (shape + 1) % shapes, layout, 8, 1);
+        add_mma(GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT,
+                activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED, (shape + 2) % shapes, layout, 16, 0);
+        add_mma(GEMMEPI_F32, activation % 2 ? GEMMEPI_COMPUTE_F32 : GEMMEPI_COMPUTE_TF32, GEMMEPI_BF16,
+                activation | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL, shape, layout, 4, 0);
+        add_pass_in_parts(&sums, GEMMEPI_DTYPE_DEFAULT, 2 + (int)activation, activation % 2,
+                          activation % 3 == 0);
+        add_mma(GEMMEPI_F32, activation % 2 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_F32,
+                GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_GATED, (shape + 1) % shapes, layout, 8, 1);
     }
 }
 

@@ -50,8 +50,8 @@
    (gemmepi_plan_matmul), reserves its workspace (gemmepi_prepare) and runs it (gemmepi_plan_run) at the price of the
    launches alone. gemmepi_explain says in words which route a plan takes and why not another:
 
-       fused  a kernel of ours with the epilogue inside, from compute capability 8.0 on: BF16 and F16 operands, any epilogue,
-              results of any type. Sums of bias_grad take one or two launches more
+       fused  a kernel of ours with the epilogue inside, from compute capability 8.0 on: operands of BF16, F16 or F32 (strict or
+              TF32), any epilogue, results of any type. Sums of bias_grad take one or two launches more
        lt     cuBLASLt runs product and epilogue in one kernel, where its result keeps the promises below
        split  a cuBLASLt product into the type of its sums, then one pass of ours, compiled for exactly this epilogue;
               sums of bias_grad take one or two launches more. Operands that cuBLASLt does not multiply as they are (fp8 in
@@ -63,8 +63,9 @@
    estimates, and config.routes leaves routes out. Estimates are measured on an H200; on other chips they are guesses. Of the
    two kernels of fused, gemmepi_fused (Hopper, compute capability 9.0) loads with TMA, which takes a and b at multiples of 16
    bytes: their pointers, leading dimensions and batch strides, and the second half of a gated b (where b is not transposed).
-   gemmepi_mma (8.0 and later, and on Hopper what TMA does not take) reads them at any alignment, fastest at such multiples.
-   An operand that lies otherwise is copied to workspace first (gemmepi_pack) where that takes less time. d, aux and residual
+   gemmepi_mma (8.0 and later, and on Hopper F32 and what TMA does not take) reads them at any alignment, fastest at such
+   multiples; where tiles are few it divides k among blocks, whose sums a pass adds up and finishes. An operand that lies
+   otherwise is copied to workspace first (gemmepi_pack, gemmepi_convert) where that takes less time. d, aux and residual
    may lie anywhere, and are moved fastest in 16 bits, where they lie so too and n (of gates n / 2) is a multiple of 8. Kernels
    are compiled for alpha 1 and no c: runs with others have one of their own, compiled in the first of them, or ahead
    (gemmepi_precompile, and plans of layers that accumulate). On Hopper and later their launches may begin before the one ahead
@@ -187,13 +188,13 @@
 
    WHAT IT DOES NOT DO (yet)
 
-   - kernels of ours with the epilogue inside take operands of BF16 and F16: of other types gates, most activations and
+   - kernels of ours with the epilogue inside take operands of BF16, F16 and F32: of other types gates, most activations and
      gradients are a pass behind cuBLASLt's product
    - no tuning: cuBLASLt's first answer that keeps the promises is taken
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
    - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the
      operands that it converts, BGRAD's partial sums, and what cuBLASLt asks for
-     besides (32 MiB at most); that of fused is the operands that it packs and BGRAD's partial sums
+     besides (32 MiB at most); that of fused is the operands that it packs, the sums of k's parts and BGRAD's partial sums
    - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the routes fused, split and plain
      and for element-wise operations, NVRTC 12 or later
 

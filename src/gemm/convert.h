@@ -79,13 +79,15 @@ static void gemmepi__pack_prologue(char *data, size_t size) {
     gemmepi__append(&text, "#define GEMMEPI_THREADS %d\n", GEMMEPI__CONVERT_THREADS);
 }
 
-/* Of 16 bits, as it is, but for where its lines begin. */
+/* As it is, but for where its lines begin. */
 static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmepi__problem *problem,
                                           int operand, gemmepi__convert *pack) {
     char prologue[64];
     gemmepi__view view;
-    gemmepi_status status =
-        gemmepi__lay_out_convert(problem, operand, problem->views[operand].dtype, &view, pack);
+    gemmepi_status status;
+    if (problem->views[operand].bits != 16) /* words are loaded one by one as fast as they can be */
+        return gemmepi__build_convert(context, problem, operand, &view, pack);
+    status = gemmepi__lay_out_convert(problem, operand, problem->views[operand].dtype, &view, pack);
     gemmepi__pack_prologue(prologue, sizeof prologue);
     return status ? status
                   : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, "gemmepi_pack", &pack->launch);

@@ -24,6 +24,8 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
     bare.epilogue = GEMMEPI_NONE;
     if (gemmepi__tma_rule(context, &bare)) {
         gemmepi__choose_mma(context, &bare, &microseconds);
+        if (context->arch == 90 && problem->common == GEMMEPI_F32 && !gemmepi__is_fma(problem))
+            microseconds *= 0.7; /* TF32 goes by wgmma */
     } else {
         shape = gemmepi__choose_shape(context, &bare, 1, &microseconds);
         tiles = gemmepi__fused_tiles(&bare, shape, &rows, &columns);
@@ -52,17 +54,6 @@ static double gemmepi__lt_epilogue_picoseconds(const gemmepi__problem *problem) 
     return is_relu ? 0 : 0.64;
 }
 
-/* The pass reads the product in F32 and moves what else the epilogue has, at 4.1 TB/s; a second launch takes 3 us. */
-static double gemmepi__pass_microseconds(const gemmepi__problem *problem) {
-    double bytes = (double)problem->m * (double)problem->n * 8; /* the product, written and read */
-    int operand;
-    for (operand = GEMMEPI__D; operand <= GEMMEPI__RESIDUAL; operand++)
-        if (gemmepi__has_operand(problem, operand))
-            bytes += (double)problem->m * (double)problem->views[operand].length *
-                     problem->views[operand].bits / 8;
-    return 3 + bytes * (double)problem->batch / 4.1e6 + gemmepi__sums_microseconds(problem);
-}
-
 static int gemmepi__is_left_out(const gemmepi_context *context, gemmepi_route route) {
     return context->routes && !(context->routes >> route & 1);
 }
@@ -81,7 +72,7 @@ static void gemmepi__estimate_routes(const gemmepi_context *context, const gemme
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_LT) && !gemmepi__lt_rule(problem))
         estimates->lt = bare + elements * gemmepi__lt_epilogue_picoseconds(problem) * 1e-6;
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_SPLIT))
-        estimates->split = bare + gemmepi__pass_microseconds(problem);
+        estimates->split = bare + gemmepi__pass_microseconds(problem, 1);
 }
 
 /* Where nothing is to be gained cuBLASLt has no kernel to compile. */

@@ -163,9 +163,13 @@ static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) 
     packs[0] = plan->ours.packs[0].launch.function != NULL;
     packs[1] = plan->ours.packs[1].launch.function != NULL;
     gemmepi__pack_views(&plan->problem, packs, &packed);
-    gemmepi__append(
-        text, "  gemmepi_mma: product and epilogue, %u blocks of %u threads, tiles of %d x %d, %d stages\n",
-        mma->launch.blocks, mma->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
+    gemmepi__append(text, "  gemmepi_mma: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages\n",
+                    mma->parts > 1 ? "" : " and epilogue", mma->launch.blocks, mma->launch.threads_x,
+                    shape->tile_m, shape->tile_n, shape->stages);
+    if (mma->parts > 1)
+        gemmepi__append(
+            text, "  gemmepi_pass: adds up k's %d parts, the epilogue, %u blocks of %u x %u threads\n",
+            mma->parts, mma->pass.launch.blocks, mma->pass.launch.threads_x, mma->pass.launch.threads_y);
     gemmepi__append(text, "  not gemmepi_fused: %s\n", gemmepi__tma_rule(plan->context, &packed));
     if (mma->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
@@ -191,7 +195,8 @@ static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi_plan *plan)
     int operand;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (plan->ours.packs[operand].launch.function)
-            gemmepi__append(text, "  gemmepi_pack: %s to workspace, lines of whole 16 bytes\n",
+            gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n",
+                            plan->problem.views[operand].bits == 16 ? "gemmepi_pack" : "gemmepi_convert",
                             gemmepi__argument_name(&plan->problem, operand));
     if (plan->ours.is_mma)
         gemmepi__explain_mma(text, plan);

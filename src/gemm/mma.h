@@ -4,6 +4,8 @@
 
 #include "fused.h"
 
+#define GEMMEPI__MMA_LINE 128 /* gemm_sm80.cu: bytes of k of a stage */
+
 /* A way to cut the product up: its kernel is compiled for it. */
 typedef struct gemmepi__mma_shape {
     short tile_m, tile_n, warps_m, warps_n, stages;
@@ -18,13 +20,22 @@ static const gemmepi__mma_shape gemmepi__mma_shapes[] = {
     {64, 64, 2, 2, 4, 3, 2},
 };
 
+/* How a problem is cut up: into tiles, and k into parts. */
+typedef struct gemmepi__mma_cut {
+    const gemmepi__mma_shape *shape;
+    int parts; /* more than one: their sums go to workspace, and the pass adds them up and finishes */
+} gemmepi__mma_cut;
+
 typedef struct gemmepi__mma {
     gemmepi__mma_shape shape;
+    int parts;
     int staged;  /* what leaves by way of shared memory: bits 1 D, 2 AUX */
     int applied; /* alpha is 1 and there is no C: compiled in */
     gemmepi__launch launch;
     gemmepi__mma_params params; /* all but pointers and scalars */
-    size_t partial_bytes;       /* BGRAD: of the kernel's sums of a warp's rows */
+    size_t product_bytes;       /* of the parts' sums */
+    gemmepi__pass pass;
+    size_t partial_bytes; /* BGRAD: of the kernel's sums of a warp's rows, or the pass's */
     gemmepi__sums sums;
 } gemmepi__mma;
 
@@ -35,8 +46,9 @@ static const char *gemmepi__fused_rule(const gemmepi_context *context, const gem
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
     if (context->arch < 80)
         return "its kernels are for compute capability 8.0 and later";
-    if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16))
-        return "a and b are not both BF16 or both F16";
+    if (a->dtype != b->dtype ||
+        (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && a->dtype != GEMMEPI_F32))
+        return "a and b are not both BF16, both F16 or both F32";
     if (problem->k == 0)
         return "k is 0";
     if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
@@ -44,15 +56,15 @@ static const char *gemmepi__fused_rule(const gemmepi_context *context, const gem
     return NULL;
 }
 
-/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or 2. `further`: bytes between such beginnings
-   within a line. */
+/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or, of 16-bit elements, 2. `further`: bytes between
+   such beginnings within a line. */
 static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view *view, int64_t further) {
-    int64_t of = view->alignment | further;
+    int64_t of = view->alignment | further, element = view->bits / 8;
     int unit = 16;
     if (view->lines > 1)
-        of |= view->ld * 2;
+        of |= view->ld * element;
     if (problem->batch > 1)
-        of |= view->batch_stride * 2;
+        of |= view->batch_stride * element;
     while (of % unit)
         unit /= 2;
     return unit;
@@ -62,7 +74,7 @@ static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view
 static int gemmepi__copy_unit(const gemmepi__problem *problem, int operand) {
     const gemmepi__view *view = &problem->views[operand];
     int has_halves = operand == GEMMEPI__B && gemmepi__halves_in(problem) > 1 && !view->transposed;
-    return gemmepi__unit_of(problem, view, has_halves ? gemmepi__half_columns(problem) * 2 : 0);
+    return gemmepi__unit_of(problem, view, has_halves ? gemmepi__half_columns(problem) * view->bits / 8 : 0);
 }
 
 /* Bytes of shared memory that a block may have. Source: CUDA C++ Programming Guide, compute capabilities. */
@@ -71,7 +83,7 @@ static unsigned gemmepi__most_shared(int arch) {
 }
 
 static unsigned gemmepi__mma_shared(const gemmepi__mma_shape *shape) {
-    return (unsigned)((shape->tile_m + shape->tile_n) * 2 * GEMMEPI__FUSED_K * shape->stages);
+    return (unsigned)((shape->tile_m + shape->tile_n) * GEMMEPI__MMA_LINE * shape->stages);
 }
 
 static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
@@ -100,10 +112,23 @@ static int64_t gemmepi__mma_tiles(const gemmepi__problem *problem, const gemmepi
     return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
-/* Pairs that a multiprocessor multiplies in a cycle with mma.sync and sums in F32: on an H200 measured; of others nine tenths
-   of what NVIDIA's architecture papers of A100, Ada and Blackwell say. */
-static double gemmepi__mma_rate(int arch) {
-    return arch == 90 ? 1240 : arch == 80 || arch == 87 || arch == 100 || arch == 103 ? 920 : 230;
+/* Of k. */
+static int64_t gemmepi__stage_k(const gemmepi__problem *problem) {
+    return GEMMEPI__MMA_LINE * 8 / problem->views[GEMMEPI__A].bits;
+}
+
+/* How the kernel multiplies: 16 bits or TF32 with mma.sync, F32 by fused multiply-adds. */
+static int gemmepi__is_fma(const gemmepi__problem *problem) {
+    return problem->common == GEMMEPI_F32 && problem->compute != GEMMEPI_COMPUTE_TF32;
+}
+
+/* Pairs that a multiprocessor multiplies in a cycle and sums in F32: on an H200 measured; of others nine tenths of what
+   NVIDIA's architecture papers of A100, Ada and Blackwell say. TF32 goes at half the rate of 16 bits. */
+static double gemmepi__mma_rate(const gemmepi__problem *problem, int arch) {
+    double rate = arch == 90 ? 1240 : arch == 80 || arch == 87 || arch == 100 || arch == 103 ? 920 : 230;
+    if (gemmepi__is_fma(problem))
+        return arch == 80 ? 58 : 115;
+    return problem->common == GEMMEPI_F32 ? rate / 2 : rate;
 }
 
 /* Bytes that a multiprocessor copies in a cycle, 16, 8, 4 or 2 at a time. Measured on an H200. */
@@ -114,44 +139,71 @@ static double gemmepi__copy_rate(int unit) {
 /* Microseconds with a shape, roughly, at 1.7 GHz: a launch takes 4000 cycles to begin and end, a step of k 400 beside what it
    multiplies or copies, whichever is more, for all blocks of a multiprocessor. */
 static double gemmepi__mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-                                        const gemmepi__mma_shape *shape) {
+                                        const gemmepi__mma_cut *cut) {
+    const gemmepi__mma_shape *shape = cut->shape;
     int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns);
-    int64_t each = gemmepi__divide_up(tiles, context->multiprocessors); /* tiles of a multiprocessor */
+    int64_t each =
+        gemmepi__divide_up(tiles * cut->parts, context->multiprocessors); /* tiles of a multiprocessor */
     int blocks = (int)(gemmepi__most_shared(context->arch) / gemmepi__mma_shared(shape));
     double area = (double)shape->tile_m * shape->tile_n, lines[2];
-    double steps = (double)gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K);
-    double multiply = area * GEMMEPI__FUSED_K / gemmepi__mma_rate(context->arch), copy;
-    double finish = area / 128 * gemmepi__epilogue_cycles(problem), waves;
+    int64_t of_stage = gemmepi__stage_k(problem);
+    double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, cut->parts), of_stage);
+    double multiply = area * (double)of_stage / gemmepi__mma_rate(problem, context->arch), copy;
+    double finish = cut->parts > 1 ? 2 * GEMMEPI__STORING_CYCLES : gemmepi__epilogue_cycles(problem), waves;
     lines[0] = shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A));
     lines[1] = shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B));
-    copy = (lines[0] + lines[1]) * 2 * GEMMEPI__FUSED_K;
+    copy = (lines[0] + lines[1]) * GEMMEPI__MMA_LINE;
     blocks = blocks < shape->blocks ? blocks : shape->blocks;
     if (blocks > each)
         blocks = (int)each;
     waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
+    finish *= area / 128;
     return (4000 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +
-           gemmepi__sums_microseconds(problem);
+           (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
+                           : gemmepi__sums_microseconds(problem));
 }
 
-static const gemmepi__mma_shape *gemmepi__choose_mma(const gemmepi_context *context,
-                                                     const gemmepi__problem *problem, double *microseconds) {
-    const gemmepi__mma_shape *best = NULL;
-    size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__mma_shapes); i++) {
-        const gemmepi__mma_shape *shape = &gemmepi__mma_shapes[i];
-        double time;
-        if (i && !gemmepi__mma_shape_takes(problem, shape, context->arch))
-            continue;
-        time = gemmepi__mma_microseconds(context, problem, shape);
-        if (!best || time < *microseconds) {
-            best = shape;
-            *microseconds = time;
+/* Whether k has so many parts of four stages, and there are not already as many tiles as run at a time. */
+static int gemmepi__mma_divides(const gemmepi_context *context, const gemmepi__problem *problem,
+                                const gemmepi__mma_cut *cut) {
+    const gemmepi__mma_shape *shape = cut->shape;
+    int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns);
+    int64_t of_stage = gemmepi__stage_k(problem);
+    int64_t at_a_time = (int64_t)context->multiprocessors * shape->blocks;
+    return cut->parts == 1 ||
+           (problem->k >= 4 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
+}
+
+static gemmepi__mma_cut gemmepi__choose_mma(const gemmepi_context *context, const gemmepi__problem *problem,
+                                            double *microseconds) {
+    static const int parts[] = {1, 2, 3, 4, 6, 8, 12, 16};
+    gemmepi__mma_cut best = {NULL, 1};
+    size_t i, j;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__mma_shapes); i++)
+        for (j = 0; j < GEMMEPI__COUNT(parts); j++) {
+            gemmepi__mma_cut cut;
+            double time;
+            cut.shape = &gemmepi__mma_shapes[i];
+            cut.parts = parts[j];
+            if ((i && !gemmepi__mma_shape_takes(problem, cut.shape, context->arch)) ||
+                !gemmepi__mma_divides(context, problem, &cut))
+                continue;
+            time = gemmepi__mma_microseconds(context, problem, &cut);
+            if (!best.shape || time < *microseconds) {
+                best = cut;
+                *microseconds = time;
+            }
         }
-    }
     return best;
 }
 
 /* >>building */
+
+/* Of each part but the last: whole stages. */
+static int64_t gemmepi__part_k(const gemmepi__problem *problem, int parts) {
+    int64_t of_stage = gemmepi__stage_k(problem);
+    return gemmepi__divide_up(gemmepi__divide_up(problem->k, parts), of_stage) * of_stage;
+}
 
 static void gemmepi__append_mma_defines(gemmepi__text *text, const gemmepi__problem *problem,
                                         const gemmepi__mma *mma) {
@@ -164,14 +216,19 @@ static void gemmepi__append_mma_defines(gemmepi__text *text, const gemmepi__prob
     gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages,
                     shape->blocks);
     gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_APPLIED %d\n", mma->staged,
-                    mma->applied);
+                    mma->applied || mma->parts > 1);
+    gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n", mma->parts > 1);
     gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
                     !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
     gemmepi__append(text, "#define GEMMEPI_A_UNIT %d\n#define GEMMEPI_B_UNIT %d\n",
                     gemmepi__copy_unit(problem, GEMMEPI__A), gemmepi__copy_unit(problem, GEMMEPI__B));
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
+    gemmepi__append(text, "#define GEMMEPI_ELEMENT %d\n#define GEMMEPI_FMA %d\n",
+                    (int)problem->views[GEMMEPI__A].bits / 8, gemmepi__is_fma(problem));
     gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n",
-                    problem->views[GEMMEPI__A].dtype == GEMMEPI_F16 ? "f16" : "bf16");
+                    problem->common == GEMMEPI_F16   ? "f16"
+                    : problem->common == GEMMEPI_F32 ? "tf32"
+                                                     : "bf16");
 }
 
 static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const gemmepi__problem *problem,
@@ -191,10 +248,11 @@ static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const ge
                   : GEMMEPI_OK;
 }
 
-/* The shape, and what follows from it. */
-static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__mma_shape *shape, int applied,
+/* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
+static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__mma_cut *cut, int applied,
                                 gemmepi__mma *mma) {
-    mma->shape = *shape;
+    mma->shape = *cut->shape;
+    mma->parts = (int)gemmepi__divide_up(problem->k, gemmepi__part_k(problem, cut->parts)); /* none empty */
     mma->applied = applied;
     mma->staged = gemmepi__fused_staged(problem);
 }
@@ -206,7 +264,7 @@ static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const
     int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns), square = 1, bands;
     int64_t area = (int64_t)context->multiprocessors * shape->blocks * shape->tile_m * shape->tile_n;
     int warp_rows = shape->tile_m / shape->warps_m;
-    if (tiles <= 0 || tiles > INT_MAX)
+    if (tiles <= 0 || tiles > INT_MAX / mma->parts)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     while ((square + 1) * shape->tile_m * (square + 1) * shape->tile_m <= area)
         square++; /* what is under way at a time is about square */
@@ -214,11 +272,13 @@ static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const
     params->tile_rows = (unsigned)rows;
     params->band = (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
     params->k = (int)problem->k;
+    params->parts = (unsigned)mma->parts;
+    params->part_k = (int)gemmepi__part_k(problem, mma->parts);
     params->a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
     params->b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
     params->epilogue.column_tiles = (unsigned)columns;
     params->epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, warp_rows);
-    mma->launch.blocks = (unsigned)tiles;
+    mma->launch.blocks = (unsigned)(tiles * mma->parts);
     mma->launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
     mma->launch.threads_y = 1;
     mma->launch.shared = gemmepi__mma_shared(shape);
@@ -226,30 +286,56 @@ static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const
     return GEMMEPI_OK;
 }
 
-/* As a shape that takes it. applied: for runs whose alpha is 1 and which have no C. */
+/* The sums of each part of k, one after another, in workspace, and what adds them up. */
+static gemmepi_status gemmepi__build_parts(gemmepi_context *context, const gemmepi__problem *problem,
+                                           const gemmepi__view *part, int applied, gemmepi__mma *mma) {
+    int64_t elements = gemmepi__offset(problem->batch * mma->parts, part->batch_stride, 0);
+    gemmepi_status status;
+    if (elements < 0)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
+    mma->product_bytes = (size_t)elements * sizeof(float);
+    status = gemmepi__build_pass(context, problem, part, mma->parts, applied, &mma->pass);
+    mma->partial_bytes = mma->pass.partial_bytes;
+    return status;
+}
+
+/* As a shape that takes it, and parts that are not too many. applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__mma_build_as(gemmepi_context *context, const gemmepi__problem *problem,
-                                            const gemmepi__mma_shape *shape, int applied, gemmepi__mma *mma) {
+                                            const gemmepi__mma_cut *cut, int applied, gemmepi__mma *mma) {
+    gemmepi__problem bare;
+    const gemmepi__problem *own = problem; /* the kernel's */
+    unsigned row_tiles;
     gemmepi_status status;
     memset(mma, 0, sizeof *mma);
-    gemmepi__cut_up_mma(problem, shape, applied, mma);
-    gemmepi__fill_epilogue(problem, &mma->params.epilogue);
-    status = gemmepi__lay_out_mma(context, problem, mma);
+    if (cut->parts > 1) {
+        bare = gemmepi__bare_problem(problem);
+        own = &bare;
+    }
+    gemmepi__cut_up_mma(own, cut, applied, mma);
+    gemmepi__fill_epilogue(own, &mma->params.epilogue);
+    status = gemmepi__lay_out_mma(context, own, mma);
+    row_tiles = mma->params.epilogue.row_tiles;
     if (!status)
-        status = gemmepi__get_mma_kernel(context, problem, mma);
+        status = gemmepi__get_mma_kernel(context, own, mma);
+    if (!status && cut->parts > 1) {
+        status = gemmepi__build_parts(context, problem, &own->views[GEMMEPI__D], applied, mma);
+        row_tiles = mma->pass.params.epilogue.row_tiles;
+    }
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-        status = gemmepi__build_sums(context, problem, mma->params.epilogue.row_tiles, &mma->sums);
+        status = gemmepi__build_sums(context, problem, row_tiles, &mma->sums);
     return status;
 }
 
 static gemmepi_status gemmepi__mma_build(gemmepi_context *context, const gemmepi__problem *problem,
                                          int applied, gemmepi__mma *mma) {
     double microseconds;
-    return gemmepi__mma_build_as(context, problem, gemmepi__choose_mma(context, problem, &microseconds),
-                                 applied, mma);
+    gemmepi__mma_cut cut = gemmepi__choose_mma(context, problem, &microseconds);
+    return gemmepi__mma_build_as(context, problem, &cut, applied, mma);
 }
 
 static size_t gemmepi__mma_workspace(const gemmepi__mma *mma) {
-    return gemmepi__round_up(mma->partial_bytes, 256) + mma->sums.partial_bytes;
+    return gemmepi__round_up(mma->product_bytes, 256) + gemmepi__round_up(mma->partial_bytes, 256) +
+           mma->sums.partial_bytes;
 }
 
 /* >>running */
@@ -259,17 +345,22 @@ static gemmepi_status gemmepi__mma_run(const gemmepi_context *context, const gem
                                        const gemmepi__mma *mma, const gemmepi__arguments *arguments,
                                        char *workspace, gemmepi_stream stream) {
     gemmepi__mma_params params = mma->params;
+    char *partials = gemmepi__past(workspace, mma->product_bytes);
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
     if (status)
         return status;
-    gemmepi__point_epilogue(arguments, mma->applied, workspace, &params.epilogue);
+    gemmepi__point_epilogue(arguments, mma->applied, partials, &params.epilogue);
     params.a.data = arguments->pointers[GEMMEPI__A];
     params.b.data = arguments->pointers[GEMMEPI__B];
+    if (mma->parts > 1)
+        params.epilogue.d.data = workspace;
     status = gemmepi__launch_kernel(context, &mma->launch, &params, "launching gemmepi_mma", stream);
+    if (!status && mma->parts > 1)
+        status = gemmepi__run_pass(context, &mma->pass, arguments, workspace, partials, stream);
     if (status)
         return status;
-    return gemmepi__run_sums(context, &mma->sums, arguments, workspace,
-                             gemmepi__past(workspace, mma->partial_bytes), stream);
+    return gemmepi__run_sums(context, &mma->sums, arguments, partials,
+                             gemmepi__past(partials, mma->partial_bytes), stream);
 }
 
 #endif

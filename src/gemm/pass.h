@@ -172,6 +172,19 @@ static gemmepi__view gemmepi__product_in_workspace(const gemmepi__problem *probl
     return view;
 }
 
+/* The product alone, into workspace. */
+static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
+    gemmepi__problem bare = *problem;
+    int operand;
+    for (operand = GEMMEPI__C; operand < GEMMEPI__OPERANDS; operand++)
+        if (operand != GEMMEPI__SCALE_A && operand != GEMMEPI__SCALE_B)
+            memset(&bare.views[operand], 0, sizeof bare.views[operand]);
+    bare.views[GEMMEPI__D] = gemmepi__product_in_workspace(problem, problem->accumulator);
+    bare.epilogue = GEMMEPI_NONE;
+    bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS);
+    return bare;
+}
+
 typedef struct gemmepi__pass {
     gemmepi__launch launch;
     int applied;                 /* the product has taken alpha, beta and C already */
@@ -223,15 +236,19 @@ static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const 
     return GEMMEPI_OK;
 }
 
-static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__problem *problem, int applied) {
+static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__problem *problem, int parts,
+                                         int applied) {
     int whole = gemmepi__half_columns(problem) % GEMMEPI__RUN == 0;
-    gemmepi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n", problem->k != 0);
+    gemmepi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n#define GEMMEPI_PARTS %d\n", problem->k != 0,
+                    parts);
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_WHOLE %d\n", applied, whole);
 }
 
-/* product: where and in what type the finished product lies; applied: it has taken alpha, beta and C already */
+/* product: where and in what type the finished product lies, in so many parts of each item that the pass adds up; applied: it
+   has taken alpha, beta and C already */
 static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
-                                          const gemmepi__view *product, int applied, gemmepi__pass *pass) {
+                                          const gemmepi__view *product, int parts, int applied,
+                                          gemmepi__pass *pass) {
     char prologue[1024];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     int aligned = gemmepi__epilogue_is_aligned(problem) && gemmepi__runs_are_aligned(problem, product);
@@ -242,6 +259,8 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     pass->applied = applied;
     gemmepi__fill_epilogue(problem, &pass->params.epilogue);
     pass->params.product = gemmepi__kernel_matrix_of(product);
+    pass->params.part = pass->params.product.stride;
+    pass->params.product.stride *= parts;
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
         pass->partial_bytes = (size_t)(problem->batch * (int64_t)pass->params.epilogue.row_tiles *
                                        problem->views[GEMMEPI__BIAS_GRAD].length) *
@@ -251,8 +270,19 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
                                      scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
     gemmepi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n",
                     gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
-    gemmepi__append_pass_defines(&text, problem, applied);
-    return gemmepi__get_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch.function);
+    gemmepi__append_pass_defines(&text, problem, parts, applied);
+    return gemmepi__get_waiting_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
+}
+
+/* It reads the product in F32 and moves what else the epilogue has, at 4.1 TB/s; a second launch takes 3 us. */
+static double gemmepi__pass_microseconds(const gemmepi__problem *problem, int parts) {
+    double bytes = (double)problem->m * (double)problem->n * 8 * parts; /* the product, written and read */
+    int operand;
+    for (operand = GEMMEPI__D; operand <= GEMMEPI__RESIDUAL; operand++)
+        if (gemmepi__has_operand(problem, operand))
+            bytes += (double)problem->m * (double)problem->views[operand].length *
+                     problem->views[operand].bits / 8;
+    return 3 + bytes * (double)problem->batch / 4.1e6 + gemmepi__sums_microseconds(problem);
 }
 
 static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const gemmepi__pass *pass,

@@ -38,19 +38,6 @@ static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__
                     gemmepi__runs_are_aligned(problem, view));
 }
 
-/* The product alone, into workspace. */
-static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
-    gemmepi__problem bare = *problem;
-    int operand;
-    for (operand = GEMMEPI__C; operand < GEMMEPI__OPERANDS; operand++)
-        if (operand != GEMMEPI__SCALE_A && operand != GEMMEPI__SCALE_B)
-            memset(&bare.views[operand], 0, sizeof bare.views[operand]);
-    bare.views[GEMMEPI__D] = gemmepi__product_in_workspace(problem, problem->accumulator);
-    bare.epilogue = GEMMEPI_NONE;
-    bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS);
-    return bare;
-}
-
 /* The kernel itself. GEMMEPI_UNSUPPORTED with the sentence where there are too many tiles. */
 static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, const gemmepi__problem *problem,
                                                   gemmepi__plain *plain) {
@@ -97,7 +84,7 @@ static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, cons
         return status;
     plain->product_bytes = (size_t)elements * (size_t)(product->bits / 8);
     rest.views[GEMMEPI__A].scale = rest.views[GEMMEPI__B].scale = 0;
-    status = gemmepi__build_pass(context, &rest, product, 0, &plain->pass);
+    status = gemmepi__build_pass(context, &rest, product, 1, 0, &plain->pass);
     plain->partial_bytes = plain->pass.partial_bytes;
     return status;
 }

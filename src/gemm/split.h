@@ -154,7 +154,7 @@ static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemme
     if (split->bare) {
         status = gemmepi__build_bare_or_converted(context, problem, &view, split);
         if (!status)
-            status = gemmepi__build_pass(context, problem, &view, split->product_takes_c, &split->pass);
+            status = gemmepi__build_pass(context, problem, &view, 1, split->product_takes_c, &split->pass);
     }
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
         status = gemmepi__build_sums(context, problem, split->pass.params.epilogue.row_tiles, &split->sums);

@@ -1,9 +1,13 @@
-// Product and epilogue of 16-bit operands, from Ampere on: D = epilogue(alpha op(A) op(B) + beta C).
+// Product and epilogue of operands of 16 bits or F32, from Ampere on: D = epilogue(alpha op(A) op(B) + beta C).
 //
-// A block has one tile. Its threads load 64 of k at a time with cp.async into a ring of stages in shared memory, lines of
-// 128 bytes whose eight units of 16 the i-th stands in place i ^ line % 8, so that neither they nor ldmatrix wait for a
-// bank. Warps multiply with mma.sync, sums in registers, the next fragments loaded while the last are multiplied, and run
-// the epilogue on those. Any ld and any alignment: what cp.async cannot take (an odd ld) comes through registers.
+// A block has one tile. Its threads load 128 bytes of k at a time with cp.async into a ring of stages in shared memory,
+// lines of 128 bytes whose eight units of 16 the i-th stands in place i ^ line % 8, so that neither they nor ldmatrix wait
+// for a bank. Warps multiply with mma.sync, sums in registers, the next fragments loaded while the last are multiplied, and
+// run the epilogue on those. F32 goes that way rounded to TF32; or, strict, by fused multiply-adds, whose threads have the
+// sums that mma.sync would leave them. Any ld and any alignment: what cp.async cannot take (an odd ld of 16 bits) comes
+// through registers.
+//
+// With SPLIT a block adds up a part of k, and leaves its sums in memory, for the pass to add up and finish.
 //
 // Rows and columns beyond m, n and k are zeros; the epilogue stores only what exists.
 #define GEMMEPI_SPREAD 1
@@ -21,16 +25,30 @@
 #define GEMMEPI_B_ROWS   1  // likewise B's along k, else those along n
 #define GEMMEPI_A_UNIT   16 // bytes at whose multiples all lines of A begin: 16, 8, 4 or 2
 #define GEMMEPI_B_UNIT   16
-#define GEMMEPI_OPERANDS "bf16" // of A and B
+#define GEMMEPI_ELEMENT  2      // bytes of an element of A and B
+#define GEMMEPI_OPERANDS "bf16" // as mma.sync names them, which has no F32
+#define GEMMEPI_FMA      0      // 1: fused multiply-adds of F32 instead
+#define GEMMEPI_SPLIT    0      // 1: k is divided into params.parts
 #endif
 
-constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = 64, STAGES = GEMMEPI_STAGES;
+#if GEMMEPI_ELEMENT == 2
+typedef u16 Element;
+#define GEMMEPI_MMA "m16n8k16"
+#else
+typedef u32 Element;
+#define GEMMEPI_MMA "m16n8k8"
+#endif
+constexpr int ELEMENT = GEMMEPI_ELEMENT, LINE = 128;
+constexpr bool SPLIT = GEMMEPI_SPLIT;
+constexpr bool FMA = GEMMEPI_FMA; // ELEMENT 4 without it: TF32
+constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = LINE / ELEMENT, STAGES = GEMMEPI_STAGES;
+constexpr int STEPS = 4; // into which a stage is divided, of 32 bytes of k
 constexpr int WARPS_M = GEMMEPI_WARPS_M, WARPS_N = GEMMEPI_WARPS_N, THREADS = 32 * WARPS_M * WARPS_N;
 constexpr int WARP_M = TILE_M / WARPS_M, WARP_N = TILE_N / WARPS_N; // GATED: WARP_N counts both halves' columns
 constexpr bool A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;
 constexpr int TILE_COLUMNS = TILE_N / HALVES_IN, WARP_COLUMNS = WARP_N / HALVES_IN; // of the result, of either half
 constexpr int ROW_BLOCKS = WARP_M / 16, PAIRS = WARP_N / 16; // of mma's 16 rows; of two of its 8 columns
-constexpr int LINE = 128, BOX = 64 * LINE;
+constexpr int BOX = TILE_K * LINE; // as many lines; along m or n where those lie side by side
 constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;
 constexpr int GROUP = 32, GROUPS = WARP_COLUMNS / GROUP, BOX_GROUPS = GROUPS % 2 ? 1 : 2, BOX_COLUMNS = BOX_GROUPS * GROUP;
 // Results of 16 bits go through shared memory, where the stages were, 16 rows and a box's columns at a time.
@@ -38,7 +56,7 @@ constexpr bool STAGED = STAGES_D || STAGES_AUX;
 constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D + (STAGES_AUX ? HALVES_IN : 0);
 constexpr int STAGED_BYTES = 16 * LINE;
 static_assert(WARP_M % 16 == 0 && WARP_COLUMNS % GROUP == 0, "a warp has whole runs of both halves");
-static_assert(TILE_COLUMNS % 64 == 0 || B_ROWS || HALVES_IN == 1, "lines along n are of one half");
+static_assert(TILE_COLUMNS % TILE_K == 0 || B_ROWS || HALVES_IN == 1, "lines along n are of one half");
 static_assert(THREADS / 32 * STAGED_MATRICES * STAGED_BYTES <= STAGES * STAGE_BYTES, "results lie where the stages were");
 
 // >>instructions
@@ -75,58 +93,84 @@ template <bool Turned> __device__ inline void load_matrices(u32 from, u32 (&to)[
                      : "r"(from)
                      : "memory");
 }
-// sums += A B: 16 rows, 8 columns, 16 of k.
+__device__ inline void load_words(u32 from, u32 &to) {
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(to) : "r"(from) : "memory");
+}
+__device__ inline void load_words(u32 from, float &to0, float &to1) {
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(to0), "=f"(to1) : "r"(from) : "memory");
+}
+__device__ inline void load_words(u32 from, float (&to)[4]) {
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+                 : "r"(from)
+                 : "memory");
+}
+__device__ inline u32 to_tf32(u32 x) {
+    u32 rounded;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "r"(x));
+    return rounded;
+}
+#if !GEMMEPI_FMA
+// sums += A B: 16 rows, 8 columns, 32 bytes of k.
 __device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." GEMMEPI_OPERANDS "." GEMMEPI_OPERANDS ".f32 "
+    asm volatile("mma.sync.aligned." GEMMEPI_MMA ".row.col.f32." GEMMEPI_OPERANDS "." GEMMEPI_OPERANDS ".f32 "
                  "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
+#endif
 
 // >>loading
+
+// By what a line's units are exchanged. F32 that lies along m or n is read a word at a time: 4 lines, 32 bytes of each.
+template <bool Rows> __device__ constexpr int turn_of(int line) {
+    return Rows || ELEMENT == 2 ? line % 8 : line % 4 * 2;
+}
 
 // Of one operand: Lines rows of op(A) or columns of op(B), whose elements along k (Rows) or those lie side by side. As many
 // threads as a line has pieces copy it together, each its piece of some lines of each stage, a quarter of them at a time.
 // Halves: of B, which lie `apart` elements along Lines.
 template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
-    static constexpr int PIECE = Unit == 2 ? 16 : Unit, PIECES = LINE / PIECE, ELEMENTS = PIECE / 2;
+    static constexpr int PIECE = Unit == 2 ? 16 : Unit, PIECES = LINE / PIECE, ELEMENTS = PIECE / ELEMENT;
     static constexpr int STEP = THREADS / PIECES, COUNT = Lines / STEP, PART = COUNT / 4; // lines between two of a thread's
-    static_assert(COUNT % 4 == 0 && 64 % STEP == 0 && Lines / Halves % STEP == 0, "all threads copy as much");
-    const u16 *from, *at; // this thread's first piece of the stage, and its next one
+    static_assert(COUNT % 4 == 0 && TILE_K % STEP == 0 && Lines / Halves % STEP == 0, "all threads copy as much");
+    const Element *from, *at; // this thread's first piece of the stage, and its next one
     long long ld, apart;
     int exist;                       // from this thread's first line or piece on, along m or n
     bool inside;                     // all of the block's exist
     u32 to;                          // in a stage
-    u16 held[Unit == 2 ? PART * ELEMENTS : 1]; // what comes through registers
+    Element held[Unit == 2 ? PART * ELEMENTS : 1]; // what comes through registers
 
-    __device__ inline Loader(const gemmepi__kernel_matrix &x, long long item, long long first, long long extent) {
+    // first, extent: along m or n; first_k: of the block's part
+    __device__ inline Loader(const gemmepi__kernel_matrix &x, long long item, long long first, long long extent,
+                             long long first_k) {
         int line = (int)threadIdx.x / PIECES, piece = (int)threadIdx.x % PIECES, unit = piece * PIECE / 16;
         ld = x.ld;
         apart = extent;
-        from = (const u16 *)x.data + item * x.stride +
-               (Rows ? (first + line) * ld + piece * ELEMENTS : line * ld + first + piece * ELEMENTS);
+        from = (const Element *)x.data + item * x.stride +
+               (Rows ? (first + line) * ld + first_k + piece * ELEMENTS : (first_k + line) * ld + first + piece * ELEMENTS);
         long long left = extent - first - (Rows ? line : piece * ELEMENTS);
         exist = left < Lines ? (int)left : Lines;
         inside = first + Lines / Halves <= extent;
-        to = line * LINE + ((unit ^ line % 8) << 4) + piece * PIECE % 16;
+        to = line * LINE + ((unit ^ turn_of<Rows>(line)) << 4) + piece * PIECE % 16;
     }
 
     // Goes on to the i-th piece, of which so many elements exist; k_left: from the stage's first on
     __device__ inline int go_to(int i, int k_left) {
-        constexpr int of_half = Lines / Halves, of_run = Rows ? of_half : 64; // lines that are ld apart
+        constexpr int of_half = Lines / Halves, of_run = Rows ? of_half : TILE_K; // lines that are ld apart
         int line = i * STEP, half = line / of_half, within = line % of_half;
         int piece_k = (int)threadIdx.x % PIECES * ELEMENTS, line_k = (int)threadIdx.x / PIECES;
         if (line % of_run)
             at += STEP * ld;
         else
-            at = from + (Rows ? half * apart * ld : within / 64 * 64 + half * apart);
+            at = from + (Rows ? half * apart * ld : within / TILE_K * TILE_K + half * apart);
         asm volatile("" : "+l"(at), "+r"(exist)); // one after another: all at once would take registers
         if (Rows)
             return within < exist ? k_left - piece_k : 0;
-        return line_k + line % 64 < k_left ? exist - within / 64 * 64 : 0;
+        return line_k + line % TILE_K < k_left ? exist - within / TILE_K * TILE_K : 0;
     }
     __device__ inline u32 place_of(u32 stage, int i) const {
-        return ((stage + to) ^ (u32)(i * STEP % 8 << 4)) + i * STEP * LINE;
+        return ((stage + to) ^ (u32)(turn_of<Rows>(i * STEP) << 4)) + i * STEP * LINE;
     }
 
     template <bool Whole> __device__ inline void fetch_part(u32 stage, int part, int k_left) {
@@ -136,11 +180,11 @@ template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
             if constexpr (Unit == 2) {
 #pragma unroll
                 for (int j = 0; j < ELEMENTS; j++)
-                    held[p * ELEMENTS + j] = Whole || j < valid ? at[j] : (u16)0;
+                    held[p * ELEMENTS + j] = Whole || j < valid ? at[j] : (Element)0;
             } else if (Whole)
                 copy_whole<Unit>(place_of(stage, i), at);
             else
-                copy_some<Unit>(place_of(stage, i), at, valid <= 0 ? 0 : valid >= ELEMENTS ? PIECE : valid * 2);
+                copy_some<Unit>(place_of(stage, i), at, valid <= 0 ? 0 : valid >= ELEMENTS ? PIECE : valid * ELEMENT);
         }
     }
     __device__ inline void fetch(u32 stage, int part, int k_left) {
@@ -171,15 +215,31 @@ template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
 
 // >>multiplying
 
-// Where a lane's address of four 8 x 8 matrices is: those of 16 along m or n, `outer` 8 of which it names, and 16 of k.
+// Where a lane's address of four 8 x 8 matrices is: those of 16 along m or n, `outer` 8 of which it names, and 32 bytes of
+// k, `k` 16 of which. Words along m or n each lane loads itself: its own of the first matrix.
 template <bool Rows> __device__ inline u32 fragment_lane(int first, int outer, int k) {
-    int lane = threadIdx.x % 8;
+    int lane = threadIdx.x % 8, word = threadIdx.x % 32 / 4, line = threadIdx.x % 4;
+    if (!Rows && ELEMENT == 4)
+        return (u32)(first / TILE_K * BOX + line * LINE + ((word / 4 ^ turn_of<Rows>(line)) << 4) + word % 4 * 4);
     return Rows ? (u32)((first + outer * 8 + lane) * LINE + ((k ^ lane) << 4))
-                : (u32)(first / 64 * BOX + (k * 8 + lane) * LINE + ((first % 64 / 8 ^ outer ^ lane) << 4));
+                : (u32)(first / TILE_K * BOX + (k * 8 + lane) * LINE + ((first % TILE_K / 8 ^ outer ^ lane) << 4));
 }
-// Of its i-th 16 along m or n, and the step-th 16 of k.
+// Of its i-th 16 along m or n, and the step-th 32 bytes of k.
 template <bool Rows> __device__ inline u32 fragment_at(u32 lane, int i, int step) {
-    return Rows ? (lane ^ (u32)step << 5) + i * 16 * LINE : (lane ^ (u32)(i % 4) << 5) + i / 4 * BOX + step * 16 * LINE;
+    constexpr int sixteens = TILE_K / 16, units = 16 * ELEMENT / 16; // of a line along m or n
+    return Rows ? (lane ^ (u32)step << 5) + i * 16 * LINE
+                : (lane ^ (u32)(i % sixteens * units) << 4) + i / sixteens * BOX + step * (TILE_K / STEPS) * LINE;
+}
+// KInner: of the four matrices, those of the same 8 along m or n follow each other, as B has them; else those of the same k.
+template <bool Rows, bool KInner> __device__ inline void load_fragment(u32 from, u32 (&to)[4]) {
+    if constexpr (Rows || ELEMENT == 2)
+        load_matrices<!Rows>(from, to);
+    else
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            int outer = KInner ? i / 2 : i % 2, k = KInner ? i % 2 : i / 2;
+            load_words((from ^ (u32)outer << 5) + k * 4 * LINE, to[i]);
+        }
 }
 
 struct Fragments {
@@ -190,18 +250,90 @@ __device__ inline void load_fragments(u32 a, u32 b, int step, Fragments &fragmen
     constexpr int of_half = PAIRS / HALVES_IN;
 #pragma unroll
     for (int i = 0; i < ROW_BLOCKS; i++)
-        load_matrices<!A_ROWS>(fragment_at<A_ROWS>(a, i, step), fragments.a[i]);
+        load_fragment<A_ROWS, false>(fragment_at<A_ROWS>(a, i, step), fragments.a[i]);
 #pragma unroll
     for (int i = 0; i < PAIRS; i++)
-        load_matrices<!B_ROWS>(fragment_at<B_ROWS>(b, i % of_half, step) + i / of_half * TILE_COLUMNS * LINE, fragments.b[i]);
+        load_fragment<B_ROWS, true>(fragment_at<B_ROWS>(b, i % of_half, step) + i / of_half * TILE_COLUMNS * LINE,
+                                    fragments.b[i]);
 }
 
-__device__ inline void multiply_fragments(const Fragments &fragments, float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
+__device__ inline void multiply_fragments(Fragments &fragments, float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
+#if !GEMMEPI_FMA
+    if (ELEMENT == 4) {
+#pragma unroll
+        for (int i = 0; i < ROW_BLOCKS * 4; i++)
+            fragments.a[i / 4][i % 4] = to_tf32(fragments.a[i / 4][i % 4]);
+#pragma unroll
+        for (int i = 0; i < PAIRS * 4; i++)
+            fragments.b[i / 4][i % 4] = to_tf32(fragments.b[i / 4][i % 4]);
+    }
 #pragma unroll
     for (int i = 0; i < ROW_BLOCKS; i++)
 #pragma unroll
         for (int j = 0; j < PAIRS * 2; j++)
             multiply(sums[i][j], fragments.a[i], fragments.b[j / 2][j % 2 * 2], fragments.b[j / 2][j % 2 * 2 + 1]);
+#endif
+}
+
+// >>multiplying and adding
+
+// Where a lane's first value is: A's of row lane / 4 of a warp's, B's of columns lane % 4 * 2 and the next.
+template <bool Rows> __device__ inline u32 value_lane(int first, int at) {
+    return Rows ? (u32)((first + at) * LINE + (at % 8 << 4)) : (u32)(first / TILE_K * BOX + (at / 4 << 4) + at % 4 * 4);
+}
+// Eight further along m or n, i times, and four further along k.
+template <bool Rows> __device__ inline u32 value_at(u32 lane, int i, int four) {
+    return Rows ? (lane ^ (u32)four << 4) + i * 8 * LINE : (lane ^ (u32)(i % 4) << 5) + i / 4 * BOX + four * 4 * LINE;
+}
+// Along m or n: of the k-th of the four lines.
+__device__ inline u32 line_at(u32 from, int k) {
+    return (from ^ (u32)turn_of<false>(k) << 4) + k * LINE;
+}
+
+__device__ inline void load_a_values(u32 from, float (&to)[4]) {
+    if constexpr (A_ROWS)
+        load_words(from, to);
+    else
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            u32 word;
+            load_words(line_at(from, k), word);
+            to[k] = __uint_as_float(word);
+        }
+}
+__device__ inline void load_b_values(u32 from, float (&to)[2][4]) {
+    if constexpr (B_ROWS) {
+        load_words(from, to[0]);
+        load_words((from ^ 16) + LINE, to[1]);
+    } else {
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            load_words(line_at(from, k), to[0][k], to[1][k]);
+    }
+}
+
+// sums += A B: a warp's rows and columns, 32 bytes of k. In order of k, whatever the tile.
+__device__ inline void multiply_add(u32 a, u32 b, int step, float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
+    constexpr int of_half = PAIRS * 2 / HALVES_IN;
+#pragma unroll
+    for (int four = step * 2; four < step * 2 + 2; four++) {
+        float rows[ROW_BLOCKS * 2][4];
+#pragma unroll
+        for (int i = 0; i < ROW_BLOCKS * 2; i++)
+            load_a_values(value_at<A_ROWS>(a, i, four), rows[i]);
+#pragma unroll
+        for (int j = 0; j < PAIRS * 2; j++) {
+            float columns[2][4];
+            load_b_values(value_at<B_ROWS>(b, j % of_half, four) + j / of_half * TILE_COLUMNS * LINE, columns);
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+#pragma unroll
+                for (int i = 0; i < ROW_BLOCKS * 4; i++) {
+                    float &sum = sums[i / 4][j][i % 4];
+                    sum = __fmaf_rn(rows[i / 2][k], columns[i % 2][k], sum);
+                }
+        }
+    }
 }
 
 // >>the epilogue
@@ -296,24 +428,29 @@ __device__ inline void finish(const gemmepi__epilogue_params &p, long long item,
 
 // >>the kernel
 
-// Blocks: tiles of all items; columns of tiles within bands of rows, so that what is under way at a time reads few rows of A
-// and few columns of B.
+// Blocks: tiles of all parts of all items; columns of tiles within bands of rows, so that what is under way at a time reads
+// few rows of A and few columns of B.
 extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
     gemmepi_mma(GEMMEPI_PARAMS gemmepi__mma_params params) {
     extern __shared__ __align__(128) u8 memory[];
     const gemmepi__epilogue_params &p = params.epilogue;
     u32 shared = (u32)__cvta_generic_to_shared(memory);
-    u32 of_item = params.tile_rows * p.column_tiles, item = blockIdx.x / of_item, rest = blockIdx.x - item * of_item;
+    u32 of_part = params.tile_rows * p.column_tiles, slice = blockIdx.x / of_part, rest = blockIdx.x - slice * of_part;
+    u32 item = SPLIT ? slice / params.parts : slice; // slice: item * parts + part, of the sums in memory too
+    int first_k = SPLIT ? (int)(slice - item * params.parts) * params.part_k : 0;
     u32 of_band = params.band * p.column_tiles, band = rest / of_band, above = band * params.band;
     u32 height = params.tile_rows - above < params.band ? params.tile_rows - above : params.band;
     u32 within = rest - band * of_band, tile_n = within / height, tile_m = above + within - tile_n * height;
 
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warp_m = warp % WARPS_M, warp_n = warp / WARPS_M;
-    Loader<A_ROWS, TILE_M, GEMMEPI_A_UNIT, 1> a(params.a, item, (long long)tile_m * TILE_M, p.m);
-    Loader<B_ROWS, TILE_N, GEMMEPI_B_UNIT, HALVES_IN> b(params.b, item, (long long)tile_n * TILE_COLUMNS, p.n);
-    u32 a_lane = shared + fragment_lane<A_ROWS>(warp_m * WARP_M, lane / 8 % 2, lane / 16);
-    u32 b_lane = shared + A_BYTES + fragment_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane / 16, lane / 8 % 2);
-    int steps = (params.k + TILE_K - 1) / TILE_K, k_left = params.k; // beyond the last no byte is read
+    Loader<A_ROWS, TILE_M, GEMMEPI_A_UNIT, 1> a(params.a, item, (long long)tile_m * TILE_M, p.m, first_k);
+    Loader<B_ROWS, TILE_N, GEMMEPI_B_UNIT, HALVES_IN> b(params.b, item, (long long)tile_n * TILE_COLUMNS, p.n, first_k);
+    u32 a_lane = shared + (FMA ? value_lane<A_ROWS>(warp_m * WARP_M, lane / 4)
+                               : fragment_lane<A_ROWS>(warp_m * WARP_M, lane / 8 % 2, lane / 16));
+    u32 b_lane = shared + A_BYTES + (FMA ? value_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane % 4 * 2)
+                                         : fragment_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane / 16, lane / 8 % 2));
+    int k_left = SPLIT && params.k - first_k > params.part_k ? params.part_k : params.k - first_k;
+    int steps = (k_left + TILE_K - 1) / TILE_K; // beyond the last no byte is read
     after_launches_before();
 #pragma unroll 1
     for (int i = 0; i < STAGES - 1; i++) {
@@ -335,14 +472,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
     u32 read = 0, written = (STAGES - 1) * STAGE_BYTES; // stages
     copies_wait<STAGES - 2>();
     __syncthreads();
-    load_fragments(a_lane, b_lane, 0, fragments[0]);
+    if (!FMA)
+        load_fragments(a_lane, b_lane, 0, fragments[0]);
     for (int block = 0; block < steps; block++) {
 #pragma unroll
-        for (int step = 0; step < TILE_K / 16; step++) {
-            bool last = step == TILE_K / 16 - 1;
+        for (int step = 0; step < STEPS; step++) {
+            bool last = step == STEPS - 1;
             // into the stage whose last fragments all warps have
             a.fetch(shared + written, step, k_left);
             b.fetch(shared + written + A_BYTES, step, k_left);
+            if (FMA)
+                multiply_add(a_lane + read, b_lane + read, step, sums);
             if (last) { // the next stage; behind the last one is what nobody uses
                 a.put(shared + written, step);
                 b.put(shared + written + A_BYTES, step);
@@ -352,8 +492,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
                 copies_wait<STAGES - 2>();
                 __syncthreads();
             }
-            load_fragments(a_lane + read, b_lane + read, (step + 1) % (TILE_K / 16), fragments[(step + 1) % 2]);
-            multiply_fragments(fragments[step % 2], sums);
+            if (!FMA) {
+                load_fragments(a_lane + read, b_lane + read, (step + 1) % STEPS, fragments[(step + 1) % 2]);
+                multiply_fragments(fragments[step % 2], sums);
+            }
             if (!last) {
                 a.put(shared + written, step);
                 b.put(shared + written + A_BYTES, step);
@@ -365,7 +507,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
     }
     copies_wait<0>();
     __syncthreads();
-    long long line = ((long long)item * p.row_tiles) + tile_m * WARPS_M + warp_m;
-    finish(p, item, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,
+    long long line = ((long long)slice * p.row_tiles) + tile_m * WARPS_M + warp_m;
+    finish(p, slice, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,
            shared + warp * (STAGED_MATRICES * STAGED_BYTES), sums);
 }

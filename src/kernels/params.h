@@ -32,6 +32,7 @@ typedef struct gemmepi__epilogue_params {
 typedef struct gemmepi__pass_params {
     gemmepi__epilogue_params epilogue;
     gemmepi__kernel_matrix product;
+    long long part; /* elements from one part of the product to the next, of an item */
     int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
 } gemmepi__pass_params;
 
@@ -88,7 +89,8 @@ typedef struct gemmepi__mma_params {
     gemmepi__kernel_matrix a, b;
     unsigned tile_rows; /* in an item */
     unsigned band;      /* tiles one below the other before the next column is begun */
-    int k;
+    unsigned parts;     /* SPLIT: of k, each of part_k but the last; D has parts * batch items */
+    int k, part_k;
 } gemmepi__mma_params;
 
 /* The tensors of an element-wise operation, in the order of operations.cuh. */

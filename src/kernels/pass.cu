@@ -5,9 +5,10 @@
 #ifndef GEMMEPI_PRODUCT_TYPE
 #define GEMMEPI_PRODUCT_TYPE F32 // of the product in memory; of an upstream gradient any
 #define GEMMEPI_HAS_PRODUCT  1   // 0: k is 0
+#define GEMMEPI_PARTS        1   // of the product, params.part elements apart, that are added up
 #endif
 
-constexpr int THREADS = 256;
+constexpr int THREADS = 256, PARTS = GEMMEPI_PARTS;
 // Rows that a thread has under way: as one of them is taken, the one as many rows on is loaded in its place. Elements that
 // are loaded one by one take a predicate each, of which a thread has seven; so do the masks of older chips.
 #if __CUDA_ARCH__ < 800
@@ -19,7 +20,7 @@ constexpr int AT_ONCE =
     sizeof(Acc) == 8 || GATED || sizeof(GEMMEPI_PRODUCT_TYPE) == 4 ? 1 : MOST_AT_ONCE;
 // Blocks that a multiprocessor is to hold where little is kept between rows: as many as leave registers enough.
 #if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200
-constexpr bool IS_LEAN = WHOLE && GEMMEPI_APPLIED && ALIGNED && sizeof(Acc) == 4;
+constexpr bool IS_LEAN = PARTS == 1 && WHOLE && GEMMEPI_APPLIED && ALIGNED && sizeof(Acc) == 4;
 constexpr int BLOCKS = !IS_LEAN ? 1 : GATED && (UPSTREAM || sizeof(GEMMEPI_PRODUCT_TYPE) == 4) ? 2 : 3;
 #else
 constexpr int BLOCKS = 1;
@@ -49,8 +50,26 @@ __device__ inline void fetch(const gemmepi__pass_params &params, const Epilogue_
     load_saved(params.epilogue, state, rows.item, row, rows.column, exists, fetched.saved);
 }
 
+// The other parts of the product.
+__device__ inline void add_parts(const gemmepi__pass_params &params, const Rows &rows, long long row, Acc (&v)[HALVES][RUN]) {
+#pragma unroll
+    for (int i = 0; i < (PARTS - 1) * HALVES_IN; i++) {
+        int half = i % HALVES_IN;
+        Acc more[RUN];
+        run_to_acc(run_of(read_run<ALIGNED>((const GEMMEPI_PRODUCT_TYPE *)params.product.data +
+                                                (i / HALVES_IN + 1) * params.part +
+                                                offset(params.product, rows.item, row, rows.column + half * params.epilogue.n),
+                                            rows.run)),
+                   more);
+#pragma unroll
+        for (int j = 0; j < RUN; j++)
+            v[half][j] = sum(v[half][j], more[j]);
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params) {
     const gemmepi__epilogue_params &p = params.epilogue;
+    after_launches_before();
     u32 part = blockIdx.x / p.column_tiles; // item * row_tiles + row tile
     u32 item = part / p.row_tiles;
     long long column = (long long)(blockIdx.x - part * p.column_tiles) * blockDim.x * RUN + threadIdx.x * RUN;
@@ -76,6 +95,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMME
             for (int half = 0; half < HALVES_IN; half++)
                 run_to_acc(run_of(now.products[half]), v[half]);
             long long at = row + (long long)(first + r) * blockDim.y;
+            add_parts(params, rows, at, v);
             epilogue(p, state, load_columns(p, item, column, rows.run), now.saved, item, at, column, rows.run, v);
             store_result(p, state, item, at, column, rows.run, v);
             if (HAS_BGRAD)

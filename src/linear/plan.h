@@ -202,7 +202,7 @@ static gemmepi_status gemmepi__build_kernels(gemmepi_layer *layer, gemmepi__step
         return status;
     gemmepi__lock(&context->build_lock);
     if (step->kind == GEMMEPI__STEP_PASS)
-        status = gemmepi__build_pass(context, &step->problem, &step->given, 1, &step->pass);
+        status = gemmepi__build_pass(context, &step->problem, &step->given, 1, 1, &step->pass);
     if (!status && gemmepi__has(&step->problem, GEMMEPI__ANY_BGRAD))
         status =
             gemmepi__build_sums(context, &step->problem, step->pass.params.epilogue.row_tiles, &step->sums);

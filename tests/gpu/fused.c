@@ -15,19 +15,26 @@ static int sizes = 4, only = -1;
 /* A shape of the kernel for Hopper, or of that for chips from 8.0 on, which runs here as well. */
 typedef struct cut {
     const gemmepi__fused_shape *fused;
-    const gemmepi__mma_shape *mma;
+    gemmepi__mma_cut mma;
     int least_k;
 } cut;
 
+/* Those of the second kernel also with k in parts. */
 enum {
     FUSED_CUTS = GEMMEPI__COUNT(gemmepi__fused_shapes),
-    CUTS = FUSED_CUTS + GEMMEPI__COUNT(gemmepi__mma_shapes)
+    MMA_CUTS = GEMMEPI__COUNT(gemmepi__mma_shapes),
+    CUTS = FUSED_CUTS + 2 * MMA_CUTS,
+    PARTS = 5
 };
 
 static cut cut_at(int i) {
-    cut c = {NULL, NULL, 1};
+    cut c = {NULL, {NULL, 1}, 1};
     if (i >= FUSED_CUTS) {
-        c.mma = &gemmepi__mma_shapes[i - FUSED_CUTS];
+        c.mma.shape = &gemmepi__mma_shapes[(i - FUSED_CUTS) % MMA_CUTS];
+        if (i >= FUSED_CUTS + MMA_CUTS) {
+            c.mma.parts = PARTS;
+            c.least_k = 2 * 64 * PARTS;
+        }
         return c;
     }
     c.fused = &gemmepi__fused_shapes[i];
@@ -37,8 +44,8 @@ static cut cut_at(int i) {
 }
 
 static int cut_takes(const cut *c, const gemmepi__problem *problem, int applied) {
-    if (c->mma)
-        return gemmepi__mma_shape_takes(problem, c->mma, 90);
+    if (c->mma.shape)
+        return gemmepi__mma_shape_takes(problem, c->mma.shape, 90);
     return !gemmepi__tma_rule(here->context, problem) && gemmepi__shape_takes(problem, c->fused, applied);
 }
 
@@ -46,9 +53,9 @@ static gemmepi_status cut_build(const cut *c, gemmepi_plan *plan, int applied) {
     gemmepi_context *context = here->context;
     gemmepi_status status;
     memset(&plan->ours, 0, sizeof plan->ours);
-    plan->ours.is_mma = c->mma != NULL;
-    if (c->mma) {
-        status = gemmepi__mma_build_as(context, &plan->problem, c->mma, applied, &plan->ours.mma);
+    plan->ours.is_mma = c->mma.shape != NULL;
+    if (plan->ours.is_mma) {
+        status = gemmepi__mma_build_as(context, &plan->problem, &c->mma, applied, &plan->ours.mma);
         plan->workspace_size = gemmepi__mma_workspace(&plan->ours.mma);
     } else {
         status = gemmepi__fused_build_as(context, &plan->problem, c->fused, applied, &plan->ours.fused);
@@ -88,37 +95,48 @@ typedef struct kernel {
     int layout, scaled; /* bits: A transposed, B; alpha and C */
     int unit;           /* columns are a multiple of it: 8, else a number that is not */
     int operand_unit;   /* elements at whose multiples the operands' lines begin; TMA takes 8 */
+    gemmepi_compute compute;
 } kernel;
 
 #define FORWARD  (GEMMEPI_BIAS | GEMMEPI_AUX)
 #define BACKWARD (GEMMEPI_BACKWARD | GEMMEPI_BGRAD)
 #define SAME     GEMMEPI_DTYPE_DEFAULT
+#define DEFAULT  GEMMEPI_COMPUTE_DEFAULT
 static const kernel kernels[] = {
-    {GEMMEPI_BF16, SAME, GEMMEPI_GELU_TANH | GEMMEPI_BIAS, 2, 0, 8, 8},
-    {GEMMEPI_F16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, 0, 0, 8, 8},
-    {GEMMEPI_BF16, SAME, GEMMEPI_RELU | FORWARD, 1, 1, 8, 8},
-    {GEMMEPI_BF16, SAME, GEMMEPI_GELU_ERF | GEMMEPI_GATED | FORWARD, 3, 1, 8, 8},
-    {GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_SILU | FORWARD | GEMMEPI_RESIDUAL, 2, 1, 8, 8},
-    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | FORWARD, 0, 0, 1, 8},
-    {GEMMEPI_F16, SAME, GEMMEPI_RELU | FORWARD, 2, 0, 1, 8},
-    {GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_NONE | GEMMEPI_BIAS, 3, 0, 8, 8},
-    {GEMMEPI_BF16, SAME, GEMMEPI_NONE | GEMMEPI_BIAS, 0, 0, 8, 8},
-    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL, 2, 0, 8, 8},
-    {GEMMEPI_BF16, SAME, GEMMEPI_GELU_TANH | BACKWARD, 0, 0, 8, 8},
-    {GEMMEPI_F16, SAME, GEMMEPI_RELU | BACKWARD, 2, 0, 8, 8},
-    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | BACKWARD, 0, 0, 8, 8},
-    {GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD, 3, 1, 8, 8},
-    {GEMMEPI_BF16, SAME, GEMMEPI_GELU_ERF | GEMMEPI_GATED | GEMMEPI_BACKWARD, 1, 1, 1, 8},
-    {GEMMEPI_BF16, SAME, GEMMEPI_RELU | BACKWARD, 0, 1, 1, 8},
-    {GEMMEPI_BF16, SAME, GEMMEPI_NONE | GEMMEPI_BGRAD, 2, 0, 8, 8},
-    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | FORWARD, 2, 0, 1, 1},
-    {GEMMEPI_F16, SAME, GEMMEPI_GELU_TANH | GEMMEPI_GATED | FORWARD, 2, 0, 8, 2},
-    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | BACKWARD, 0, 0, 1, 1},
-    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | BACKWARD, 1, 0, 8, 4},
-    {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_NONE, 1, 1, 1, 1},
-    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_RESIDUAL | BACKWARD, 0, 0, 8, 8},
-    {GEMMEPI_F16, SAME, GEMMEPI_SILU | GEMMEPI_UPSTREAM | BACKWARD, 2, 0, 8, 8},
-    {GEMMEPI_BF16, SAME, GEMMEPI_GELU_TANH | GEMMEPI_GATED | GEMMEPI_UPSTREAM | BACKWARD, 2, 0, 8, 8},
+    {GEMMEPI_BF16, SAME, GEMMEPI_GELU_TANH | GEMMEPI_BIAS, 2, 0, 8, 8, DEFAULT},
+    {GEMMEPI_F16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, 0, 0, 8, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_RELU | FORWARD, 1, 1, 8, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_GELU_ERF | GEMMEPI_GATED | FORWARD, 3, 1, 8, 8, DEFAULT},
+    {GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_SILU | FORWARD | GEMMEPI_RESIDUAL, 2, 1, 8, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | FORWARD, 0, 0, 1, 8, DEFAULT},
+    {GEMMEPI_F16, SAME, GEMMEPI_RELU | FORWARD, 2, 0, 1, 8, DEFAULT},
+    {GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_NONE | GEMMEPI_BIAS, 3, 0, 8, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_NONE | GEMMEPI_BIAS, 0, 0, 8, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL, 2, 0, 8, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_GELU_TANH | BACKWARD, 0, 0, 8, 8, DEFAULT},
+    {GEMMEPI_F16, SAME, GEMMEPI_RELU | BACKWARD, 2, 0, 8, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | BACKWARD, 0, 0, 8, 8, DEFAULT},
+    {GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD, 3, 1, 8, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_GELU_ERF | GEMMEPI_GATED | GEMMEPI_BACKWARD, 1, 1, 1, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_RELU | BACKWARD, 0, 1, 1, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_NONE | GEMMEPI_BGRAD, 2, 0, 8, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | FORWARD, 2, 0, 1, 1, DEFAULT},
+    {GEMMEPI_F16, SAME, GEMMEPI_GELU_TANH | GEMMEPI_GATED | FORWARD, 2, 0, 8, 2, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | BACKWARD, 0, 0, 1, 1, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | BACKWARD, 1, 0, 8, 4, DEFAULT},
+    {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_NONE, 1, 1, 1, 1, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_RESIDUAL | BACKWARD, 0, 0, 8, 8, DEFAULT},
+    {GEMMEPI_F16, SAME, GEMMEPI_SILU | GEMMEPI_UPSTREAM | BACKWARD, 2, 0, 8, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_GELU_TANH | GEMMEPI_GATED | GEMMEPI_UPSTREAM | BACKWARD, 2, 0, 8, 8,
+     DEFAULT},
+    {GEMMEPI_F32, SAME, GEMMEPI_SILU | FORWARD | GEMMEPI_RESIDUAL, 2, 1, 1, 1, GEMMEPI_COMPUTE_F32},
+    {GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_GELU_TANH | GEMMEPI_GATED | FORWARD, 1, 0, 8, 4, GEMMEPI_COMPUTE_F32},
+    {GEMMEPI_F32, SAME, GEMMEPI_RELU | BACKWARD, 3, 0, 8, 2, GEMMEPI_COMPUTE_F32},
+    {GEMMEPI_F32, SAME, GEMMEPI_SILU | GEMMEPI_GATED | BACKWARD, 0, 0, 1, 1, GEMMEPI_COMPUTE_F32},
+    {GEMMEPI_F32, SAME, GEMMEPI_GELU_TANH | FORWARD, 0, 0, 8, 4, GEMMEPI_COMPUTE_TF32},
+    {GEMMEPI_F32, GEMMEPI_F16, GEMMEPI_SILU | GEMMEPI_GATED | FORWARD, 2, 1, 8, 2, GEMMEPI_COMPUTE_TF32},
+    {GEMMEPI_F32, SAME, GEMMEPI_SILU | BACKWARD, 1, 0, 1, 1, GEMMEPI_COMPUTE_TF32},
+    {GEMMEPI_F32, SAME, GEMMEPI_RELU | GEMMEPI_RESIDUAL | GEMMEPI_BIAS, 3, 0, 8, 4, GEMMEPI_COMPUTE_TF32},
 };
 
 static int64_t draw_size(rng *r) {
@@ -163,6 +181,7 @@ static problem draw(const kernel *k, uint64_t seed, int64_t least_k) {
     p.seed = seed;
     p.fill = (fill)rng_below(&r, 4);
     p.desc.d.dtype = k->d;
+    p.desc.compute = k->compute;
     p.desc.a.transposed = k->layout & 1;
     p.desc.b.transposed = k->layout >> 1;
     if (p.desc.k < least_k)

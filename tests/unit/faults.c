@@ -1430,8 +1430,70 @@ static void operands_of_odd_lines_are_packed_first(void) {
     nothing_is_left();
 }
 
+static void f32_has_the_second_kernel(void) {
+    static const gemmepi_compute computes[] = {GEMMEPI_COMPUTE_F32, GEMMEPI_COMPUTE_TF32};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(computes); i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_matmul_desc desc = fused_product();
+        gemmepi_matmul_args args = fused_args();
+        gemmepi_plan_details details;
+        gemmepi_plan *plan = NULL;
+        gemmepi_context *context;
+        config.routes = 1u << GEMMEPI_ROUTE_FUSED;
+        context = open_fake(&config);
+        desc.a.dtype = GEMMEPI_F32, desc.compute = computes[i];
+        desc.m = desc.n = desc.k = 4096;
+        desc.a.ld = desc.k + (i == 1); /* which is packed where it is multiplied fast */
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK &&
+                  gemmepi_plan_info(plan, &details) == GEMMEPI_OK,
+              "%s", gemmepi_last_error());
+        CHECK(strcmp(details.kernel, "gemmepi_mma") == 0 && details.compute == computes[i], "%s by %s",
+              details.route_name, details.kernel);
+        CHECK((i == 1) == explain_has(plan, "gemmepi_convert: a to workspace, lines of whole 16 bytes"),
+              "%d: another explanation", (int)i);
+        CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK && gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK,
+              "%s", gemmepi_last_error());
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+/* Few tiles and a long k: its parts, and a pass that adds them up. */
+static void the_second_kernel_divides_k_among_blocks(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_matmul_args args = fused_args();
+    gemmepi_plan_details details;
+    gemmepi_plan *plan = NULL;
+    gpu.other_arch = 80;
+    gpu.launches = 0;
+    context = open_fake(&config);
+    desc.m = desc.n = 128, desc.k = 8192;
+    args.aux = (void *)(uintptr_t)0x50000000, args.bias = NULL;
+    desc.epilogue |= GEMMEPI_BACKWARD;
+    desc.epilogue &= ~(gemmepi_epilogue)GEMMEPI_BIAS;
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK &&
+              gemmepi_plan_info(plan, &details) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    CHECK(strcmp(details.kernel, "gemmepi_mma") == 0 && details.launches == 2 &&
+              details.workspace_size >= 2 * 128 * 128 * sizeof(float),
+          "%d launches of %s, %d bytes", details.launches, details.kernel, (int)details.workspace_size);
+    CHECK(explain_has(plan, "gemmepi_mma: product, ") && explain_has(plan, "gemmepi_pass: adds up k's"),
+          "another explanation");
+    CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK && gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    CHECK(gpu.launches == 2, "%ld launches", gpu.launches);
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    gpu.other_arch = 0;
+    nothing_is_left();
+}
+
 static void what_fused_does_not_take_says_why(void) {
-    static const char *const rules[] = {"not fused: a and b are not both BF16 or both F16",
+    static const char *const rules[] = {"not fused: a and b are not both BF16, both F16 or both F32",
                                         "not fused: k is 0",
                                         "gemmepi_pack: a to workspace, lines of whole 16 bytes",
                                         "gemmepi_pack: b to workspace",
@@ -1506,7 +1568,7 @@ static void a_launch_that_the_driver_refuses_is_an_error(void) {
     gemmepi_context *context = open_fake(&config);
     gemmepi_matmul_desc desc = pass_alone();
     gemmepi_matmul_args args = args_for(&desc);
-    break_function("cuLaunchKernel", 719);
+    break_function("cuLaunchKernelEx", 719);
     CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_CUDA_ERROR, "%s", gemmepi_last_error());
     CHECK(sentence_has("gemmepi_pass") && sentence_has("719"), "%s", gemmepi_last_error());
     gemmepi_destroy(context);
@@ -3570,6 +3632,8 @@ int main(void) {
     RUN(what_tma_does_not_take_is_copied_by_threads);
     RUN(other_chips_from_8_0_on_have_the_second_kernel);
     RUN(operands_of_odd_lines_are_packed_first);
+    RUN(f32_has_the_second_kernel);
+    RUN(the_second_kernel_divides_k_among_blocks);
     RUN(what_fused_does_not_take_says_why);
     RUN(what_fused_cannot_have_is_an_error);
     RUN(a_product_that_cublaslt_fails_to_run_is_an_error);
