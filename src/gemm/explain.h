@@ -159,6 +159,7 @@ static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) 
     const gemmepi__mma *mma = &plan->ours.mma;
     const gemmepi__mma_shape *shape = &mma->shape;
     gemmepi__problem packed;
+    const char *rule;
     int packs[2];
     packs[0] = plan->ours.packs[0].launch.function != NULL;
     packs[1] = plan->ours.packs[1].launch.function != NULL;
@@ -170,7 +171,8 @@ static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) 
         gemmepi__append(
             text, "  gemmepi_pass: adds up k's %d parts, the epilogue, %u blocks of %u x %u threads\n",
             mma->parts, mma->pass.launch.blocks, mma->pass.launch.threads_x, mma->pass.launch.threads_y);
-    gemmepi__append(text, "  not gemmepi_fused: %s\n", gemmepi__tma_rule(plan->context, &packed));
+    rule = gemmepi__tma_rule(plan->context, &packed);
+    gemmepi__append(text, "  not gemmepi_fused: %s\n", rule ? rule : "its estimate is not less");
     if (mma->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
     gemmepi__explain_sums(text, &mma->sums);

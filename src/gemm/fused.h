@@ -212,10 +212,10 @@ static int gemmepi__cluster_blocks(const gemmepi__fused_shape *shape) {
 }
 
 /* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs a cycle
-   and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 60 bytes a cycle and multiprocessor
+   and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 56 bytes a cycle and multiprocessor
    at most; a launch takes 4000 cycles to begin and end, a tile 500. Where warpgroups take turns, the epilogue of one is
-   behind the sums of the other, which all that it does beyond storing slows down by half of its time, in wide tiles by 0.7;
-   both do the last. Blocks that divide k take 5500 to add their sums up. */
+   behind the sums of the other, which all that it does beyond storing slows down by half of its time, in wide tiles by 0.7,
+   and in clusters, whose blocks wait for each other, by a seventh more where it goes forward without a gate; both do the last. Blocks that divide k take 5500 to add their sums up. */
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__fused_shape *shape) {
     int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
@@ -225,14 +225,17 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
     double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K), shape->split);
     double multiply = area * GEMMEPI__FUSED_K / (0.92 * 2048);
     double load = ((double)shape->tile_m / shape->cluster_n + (double)shape->tile_n / shape->cluster_m) * 2 *
-                  GEMMEPI__FUSED_K / 60;
+                  GEMMEPI__FUSED_K / 56;
     double sums = steps * (multiply > load ? multiply : load) + 500;
     double finish = area / 128 * gemmepi__epilogue_cycles(problem) / shape->split;
     double slowed =
         (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->split) * (shape->tile_n > 128 ? 0.7 : 0.5);
-    double cycles = 4000;
+    double cycles = 4000, tile = steps * multiply + 500;
+    if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD))
+        slowed *= 1.15;
+    tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
     if (shape->ping_pong)
-        cycles += (waves - 1) * (sums + slowed > finish ? sums + slowed : finish) + sums + finish / 2;
+        cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
         cycles += waves * (sums + finish + (shape->split > 1 ? 5500 : 0));
     return cycles / 1700 + gemmepi__sums_microseconds(problem);

@@ -5,6 +5,8 @@
 #include "fused.h"
 
 #define GEMMEPI__MMA_LINE 128 /* gemm_sm80.cu: bytes of k of a stage */
+#define GEMMEPI__EXACT_CYCLES \
+    20 /* of an element more, that F32 and its exact activations take: measured on an H200 */
 
 /* A way to cut the product up: its kernel is compiled for it. */
 typedef struct gemmepi__mma_shape {
@@ -131,6 +133,14 @@ static double gemmepi__mma_rate(const gemmepi__problem *problem, int arch) {
     return problem->common == GEMMEPI_F32 ? rate / 2 : rate;
 }
 
+/* How much longer multiply-adds take than that, measured on an H200: they wait for shared memory, most where a multiprocessor
+   has four warps of large tiles alone, or where the epilogue leaves tall tiles few registers. */
+static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
+                                    int blocks) {
+    double slowness = blocks * shape->warps_m * shape->warps_n > 4 || shape->tile_n == 64 ? 1.2 : 2;
+    return shape->tile_m > 64 && problem->epilogue != GEMMEPI_NONE ? 1.45 * slowness : slowness;
+}
+
 /* Bytes that a multiprocessor copies in a cycle, 16, 8, 4 or 2 at a time. Measured on an H200. */
 static double gemmepi__copy_rate(int unit) {
     return unit == 16 ? 64 : unit == 8 ? 20 : unit == 4 ? 17 : 10;
@@ -145,6 +155,7 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     int64_t each =
         gemmepi__divide_up(tiles * cut->parts, context->multiprocessors); /* tiles of a multiprocessor */
     int blocks = (int)(gemmepi__most_shared(context->arch) / gemmepi__mma_shared(shape));
+    int is_fma = gemmepi__is_fma(problem);
     double area = (double)shape->tile_m * shape->tile_n, lines[2];
     int64_t of_stage = gemmepi__stage_k(problem);
     double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, cut->parts), of_stage);
@@ -154,9 +165,13 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     lines[1] = shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B));
     copy = (lines[0] + lines[1]) * GEMMEPI__MMA_LINE;
     blocks = blocks < shape->blocks ? blocks : shape->blocks;
-    if (blocks > each)
+    if (blocks > each && !(is_fma && each > 1)) /* some multiprocessors get more than their share */
         blocks = (int)each;
+    if (is_fma)
+        multiply *= gemmepi__fma_slowness(problem, shape, blocks);
     waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
+    if (problem->common == GEMMEPI_F32 && gemmepi__wants_exact(problem))
+        finish = blocks * (finish + GEMMEPI__EXACT_CYCLES);
     finish *= area / 128;
     return (4000 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +
            (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)

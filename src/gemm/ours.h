@@ -47,26 +47,31 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
 
 /* >>choosing */
 
-static double gemmepi__kernel_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-                                           int applied) {
-    double microseconds = 0;
+/* The time of the kernel that takes less; leaves in `is_mma` whether that is gemmepi_mma. Where there is a choice it must be less
+   by a tenth: so good are the models. */
+static double gemmepi__choose_kernel(const gemmepi_context *context, const gemmepi__problem *problem,
+                                     int applied, int *is_mma) {
+    double by_mma = 0, by_tma = 0;
+    gemmepi__choose_mma(context, problem, &by_mma);
+    *is_mma = 1;
     if (gemmepi__tma_rule(context, problem))
-        gemmepi__choose_mma(context, problem, &microseconds);
-    else
-        gemmepi__choose_shape(context, problem, applied, &microseconds);
-    return microseconds;
+        return by_mma;
+    gemmepi__choose_shape(context, problem, applied, &by_tma);
+    *is_mma = by_mma < 0.9 * by_tma;
+    return *is_mma ? by_mma : by_tma;
 }
 
 /* Leaves in `packs` which operands to pack: those that it helps, if it takes less time than to do without. Returns the time. */
 static double gemmepi__choose_packs(const gemmepi_context *context, const gemmepi__problem *problem,
                                     int applied, int packs[2]) {
-    double as_it_is = gemmepi__kernel_microseconds(context, problem, applied), with_packs;
+    int is_mma;
+    double as_it_is = gemmepi__choose_kernel(context, problem, applied, &is_mma), with_packs;
     gemmepi__problem packed;
     packs[0] = gemmepi__packing_helps(problem, GEMMEPI__A);
     packs[1] = gemmepi__packing_helps(problem, GEMMEPI__B);
     gemmepi__pack_views(problem, packs, &packed);
-    with_packs =
-        gemmepi__pack_microseconds(&packed, packs) + gemmepi__kernel_microseconds(context, &packed, applied);
+    with_packs = gemmepi__pack_microseconds(&packed, packs) +
+                 gemmepi__choose_kernel(context, &packed, applied, &is_mma);
     if (with_packs < as_it_is)
         return with_packs;
     packs[0] = packs[1] = 0;
@@ -89,7 +94,7 @@ static gemmepi_status gemmepi__ours_build(gemmepi_context *context, const gemmep
             status = gemmepi__build_pack(context, problem, operand, &ours->packs[operand]);
     if (status)
         return status;
-    ours->is_mma = gemmepi__tma_rule(context, &packed) != NULL;
+    gemmepi__choose_kernel(context, &packed, applied, &ours->is_mma);
     return ours->is_mma ? gemmepi__mma_build(context, &packed, applied, &ours->mma)
                         : gemmepi__fused_build(context, &packed, applied, &ours->fused);
 }

@@ -3,8 +3,8 @@
 // A block has one tile. Its threads load 128 bytes of k at a time with cp.async into a ring of stages in shared memory,
 // lines of 128 bytes whose eight units of 16 the i-th stands in place i ^ line % 8, so that neither they nor ldmatrix wait
 // for a bank. Warps multiply with mma.sync, sums in registers, the next fragments loaded while the last are multiplied, and
-// run the epilogue on those. F32 goes that way rounded to TF32; or, strict, by fused multiply-adds, whose threads have the
-// sums that mma.sync would leave them. Any ld and any alignment: what cp.async cannot take (an odd ld of 16 bits) comes
+// run the epilogue on those. F32 goes that way as TF32, of which mma.sync reads the upper 19 bits; or, strict, by fused
+// multiply-adds, whose threads have the sums that mma.sync would leave them. Any ld and any alignment: what cp.async cannot take (an odd ld of 16 bits) comes
 // through registers.
 //
 // With SPLIT a block adds up a part of k, and leaves its sums in memory, for the pass to add up and finish.
@@ -104,11 +104,6 @@ __device__ inline void load_words(u32 from, float (&to)[4]) {
                  : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
                  : "r"(from)
                  : "memory");
-}
-__device__ inline u32 to_tf32(u32 x) {
-    u32 rounded;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "r"(x));
-    return rounded;
 }
 #if !GEMMEPI_FMA
 // sums += A B: 16 rows, 8 columns, 32 bytes of k.
@@ -257,16 +252,8 @@ __device__ inline void load_fragments(u32 a, u32 b, int step, Fragments &fragmen
                                     fragments.b[i]);
 }
 
-__device__ inline void multiply_fragments(Fragments &fragments, float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
+__device__ inline void multiply_fragments(const Fragments &fragments, float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
 #if !GEMMEPI_FMA
-    if (ELEMENT == 4) {
-#pragma unroll
-        for (int i = 0; i < ROW_BLOCKS * 4; i++)
-            fragments.a[i / 4][i % 4] = to_tf32(fragments.a[i / 4][i % 4]);
-#pragma unroll
-        for (int i = 0; i < PAIRS * 4; i++)
-            fragments.b[i / 4][i % 4] = to_tf32(fragments.b[i / 4][i % 4]);
-    }
 #pragma unroll
     for (int i = 0; i < ROW_BLOCKS; i++)
 #pragma unroll
