@@ -9713,6 +9713,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// Adds a stage to this warp's sums.\n"
     "__device__ inline void add_stage(u32 shared, u32 first, int summer) {\n"
+    "    asm volatile(\"\" : \"+r\"(summer)); // so that what follows from it does not stay in registers\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < SLICES_OF_WARP; i++) {\n"
     "        u32 at = total_at(shared, slice_of(summer, i));\n"
@@ -9769,9 +9770,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 stage = 0, parity = 0, matrices = shared + first_matrices(summer);\n"
     "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
     "#pragma unroll 1\n"
-    "    for (u32 t = first; t < p.tiles; t += step) {\n"
+    "    for (u32 t = first; t < p.tiles; t += step) {\n",
     "        bool sums = is_summed(tile_of(p, t, rank));\n"
-    "        if (sums)\n",
+    "        if (sums)\n"
     "            begin_sums(shared, summer);\n"
     "#pragma unroll 1\n"
     "        for (int block = 0; block < blocks; block++) {\n"
@@ -9855,8 +9856,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 told = told_by(thread, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
     "    Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),\n"
     "                       threadIdx.x % 8,\n"
-    "                       0,\n"
-    "                       shared + LOADED + (threadIdx.x / 32 - 4) * (LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES),\n",
+    "                       0,\n",
+    "                       shared + LOADED + (threadIdx.x / 32 - 4) * (LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES),\n"
     "                       shared + ARRIVED + (threadIdx.x / 32 - 4) * 16,\n"
     "                       0,\n"
     "                       0};\n"
@@ -9927,10 +9928,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        Box_sums column_sums = {};\n"
     "        ask_for_inputs(p, staging, tile, row + part_of_last(group, 0) * 64, group_of_last(group, 0));\n"
     "#pragma unroll 1\n"
-    "        for (int i = 0; i < boxes; i++) {\n"
+    "        for (int i = 0; i < boxes; i++) {\n",
     "            int part = part_of_last(group, i), first_group = group_of_last(group, i);\n"
     "            Of_columns columns[BOX_GROUPS];\n"
-    "            Box box;\n",
+    "            Box box;\n"
     "            load_box_columns(p, tile, first_group, columns);\n"
     "            read_parked(shared, thread, part, first_group, box);\n"
     "            if (i + 1 < boxes)\n"

@@ -655,6 +655,7 @@ __device__ inline void begin_sums(u32 shared, int summer) {
 
 // Adds a stage to this warp's sums.
 __device__ inline void add_stage(u32 shared, u32 first, int summer) {
+    asm volatile("" : "+r"(summer)); // so that what follows from it does not stay in registers
 #pragma unroll
     for (int i = 0; i < SLICES_OF_WARP; i++) {
         u32 at = total_at(shared, slice_of(summer, i));
