@@ -54,7 +54,8 @@
    launches alone. gemmepi_explain says in words which route a plan takes and why not another:
 
        fused  a kernel of ours with the epilogue inside, from compute capability 8.0 on: BF16 and F16 operands, any epilogue,
-              results of any type. Sums of bias_grad take one or two launches more
+              results of any type. Sums of bias_grad take one or two launches more, but those of an operand on Hopper,
+              which are made as its tiles pass (one more where the items of a batch share them)
        lt     cuBLASLt runs product and epilogue in one kernel, where its result keeps the promises below
        split  a cuBLASLt product into the type of its sums, then one pass of ours, compiled for exactly this epilogue;
               sums of bias_grad take one or two launches more. Operands that cuBLASLt does not multiply as they are (fp8 in
@@ -196,7 +197,7 @@
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
    - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the
      operands that it converts, BGRAD's partial sums, and what cuBLASLt asks for
-     besides (32 MiB at most); that of fused is the operands that it packs and BGRAD's partial sums
+     besides (32 MiB at most); that of fused is the operands that it packs and partial sums of bias_grad
    - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the routes fused, split and plain
      and for element-wise operations, NVRTC 12 or later
 
@@ -14969,9 +14970,22 @@ static size_t gemmepi__line_bytes(const gemmepi__problem *problem, unsigned row_
     return (size_t)(problem->batch * row_tiles * problem->views[GEMMEPI__BIAS_GRAD].length) * sizeof(float);
 }
 
-/* What a launch more costs, though it overlaps: measured on an H200. */
+/* To read an operand once more for its sums, at 2 TB/s: of dB with BGRAD_B in bench/h200.txt that is 25, 6 and 117 us, where
+   cuBLASLt's epilogue took 22, 9 and 124. */
+static double gemmepi__operand_sum_microseconds(const gemmepi__problem *problem) {
+    int operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
+    const gemmepi__view *view = &problem->views[operand];
+    if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+        return 0;
+    return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 / 2e6;
+}
+
+#define GEMMEPI__SUM_LAUNCH 4 /* microseconds of a launch more, though it overlaps: measured on an H200 */
+
 static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
-    return gemmepi__has(problem, GEMMEPI__ANY_BGRAD) ? 4 : 0;
+    return gemmepi__has(problem, GEMMEPI__ANY_BGRAD)
+               ? GEMMEPI__SUM_LAUNCH + gemmepi__operand_sum_microseconds(problem)
+               : 0;
 }
 
 /* left: the partial sums of an epilogue; between: workspace of sums->partial_bytes */
@@ -15015,7 +15029,7 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
     return gemmepi__dtype((gemmepi_dtype)(dtype ? dtype : problem->accumulator))->name;
 }
 
-/* The bits of the epilogue that kernels know; sums of operands are launches of their own. */
+/* The bits of the epilogue that epilogue.cuh knows; sums of operands are none of its. */
 #define GEMMEPI__KERNEL_EPILOGUE                                                                  \
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
      GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
@@ -16648,8 +16662,8 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
         cycles += (waves - 1) * (sums + slowed > finish ? sums + slowed : finish) + sums + finish / 2;
     else
         cycles += waves * (sums + finish + (shape->split > 1 ? 5500 : 0));
-    if (gemmepi__fused_summed(problem, applied) && !gemmepi__sums_items(problem))
-        return cycles / 1700; /* no launch more */
+    if (gemmepi__fused_summed(problem, applied))
+        return cycles / 1700 + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
     return cycles / 1700 + gemmepi__sums_microseconds(problem);
 }
 
@@ -17433,7 +17447,8 @@ static void gemmepi__estimate_routes(const gemmepi_context *context, const gemme
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED))
         estimates->fused = gemmepi__choose_packs(context, problem, applied, packs);
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_LT) && !gemmepi__lt_rule(problem))
-        estimates->lt = bare + elements * gemmepi__lt_epilogue_picoseconds(problem) * 1e-6;
+        estimates->lt = bare + elements * gemmepi__lt_epilogue_picoseconds(problem) * 1e-6 +
+                        gemmepi__operand_sum_microseconds(problem);
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_SPLIT))
         estimates->split = bare + gemmepi__pass_microseconds(problem);
 }
@@ -19411,8 +19426,8 @@ static gemmepi_matmul_desc gemmepi__db_desc(const gemmepi__layer_task *task, con
     return desc;
 }
 
-/* dbias by the product's BGRAD_B costs 23, 9 and 121 us at m 8192 and (n, k) = (3072, 768), (768, 3072), (14336, 4096) in BF16
-   on an H200, and an element-wise sum of G 25, 13 and 92. */
+/* gemm_sm90.cu sums G on the way. By cuBLASLt dbias costs 23, 9 and 121 us at m 8192 and (n, k) = (3072, 768), (768, 3072),
+   (14336, 4096) in BF16 on an H200, and an element-wise sum of G 25, 13 and 92. */
 static gemmepi_status gemmepi__add_db(gemmepi_layer *layer, const gemmepi__factors *factors, int sums_dbias) {
     gemmepi_matmul_desc unused, desc;
     gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DB, &unused);

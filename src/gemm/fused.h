@@ -249,8 +249,8 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
         cycles += (waves - 1) * (sums + slowed > finish ? sums + slowed : finish) + sums + finish / 2;
     else
         cycles += waves * (sums + finish + (shape->split > 1 ? 5500 : 0));
-    if (gemmepi__fused_summed(problem, applied) && !gemmepi__sums_items(problem))
-        return cycles / 1700; /* no launch more */
+    if (gemmepi__fused_summed(problem, applied))
+        return cycles / 1700 + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
     return cycles / 1700 + gemmepi__sums_microseconds(problem);
 }
 

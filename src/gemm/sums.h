@@ -140,9 +140,22 @@ static size_t gemmepi__line_bytes(const gemmepi__problem *problem, unsigned row_
     return (size_t)(problem->batch * row_tiles * problem->views[GEMMEPI__BIAS_GRAD].length) * sizeof(float);
 }
 
-/* What a launch more costs, though it overlaps: measured on an H200. */
+/* To read an operand once more for its sums, at 2 TB/s: of dB with BGRAD_B in bench/h200.txt that is 25, 6 and 117 us, where
+   cuBLASLt's epilogue took 22, 9 and 124. */
+static double gemmepi__operand_sum_microseconds(const gemmepi__problem *problem) {
+    int operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
+    const gemmepi__view *view = &problem->views[operand];
+    if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+        return 0;
+    return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 / 2e6;
+}
+
+#define GEMMEPI__SUM_LAUNCH 4 /* microseconds of a launch more, though it overlaps: measured on an H200 */
+
 static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
-    return gemmepi__has(problem, GEMMEPI__ANY_BGRAD) ? 4 : 0;
+    return gemmepi__has(problem, GEMMEPI__ANY_BGRAD)
+               ? GEMMEPI__SUM_LAUNCH + gemmepi__operand_sum_microseconds(problem)
+               : 0;
 }
 
 /* left: the partial sums of an epilogue; between: workspace of sums->partial_bytes */

@@ -1390,6 +1390,29 @@ static void estimates_are_near_what_was_measured(void) {
     }
 }
 
+/* cuBLASLt reads the operand once more. */
+static void a_product_that_sums_an_operand_goes_fused(void) {
+    static gemmepi_context h200;
+    gemmepi_matmul_desc desc;
+    gemmepi__problem problem;
+    gemmepi__estimates bare, summing;
+    h200.arch = 90, h200.multiprocessors = 132;
+    memset(&desc, 0, sizeof desc);
+    desc.m = desc.n = desc.k = 4096, desc.batch = 1;
+    desc.a.dtype = GEMMEPI_BF16;
+    desc.a.transposed = 1;
+    CHECK(gemmepi__normalise(&desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    gemmepi__estimate_routes(&h200, &problem, &bare);
+    desc.epilogue = GEMMEPI_BGRAD_B;
+    CHECK(gemmepi__normalise(&desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    gemmepi__estimate_routes(&h200, &problem, &summing);
+    CHECK(summing.fused == bare.fused && summing.lt > bare.lt + 10, "fused %g and %g us, lt %g and %g",
+          bare.fused, summing.fused, bare.lt, summing.lt);
+    CHECK(!gemmepi__fused_is_least(&bare) && gemmepi__fused_is_least(&summing), "another route");
+}
+
 static void what_tma_does_not_take_is_copied_by_threads(void) {
     static const double two = 2;
     gemmepi_config config = config_with_all_routes();
@@ -3610,6 +3633,7 @@ int main(void) {
     RUN(an_older_driver_launches_without_overlap);
     RUN(a_fused_gradient_adds_its_sums_in_a_second_launch);
     RUN(sums_of_an_operand_are_the_fused_kernels_own);
+    RUN(a_product_that_sums_an_operand_goes_fused);
     RUN(estimates_are_near_what_was_measured);
     RUN(what_tma_does_not_take_is_copied_by_threads);
     RUN(other_chips_from_8_0_on_have_the_second_kernel);
