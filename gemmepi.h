@@ -9130,7 +9130,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
     "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n"
     "// Together no more than at the launch: 3 * 168.\n"
-    "constexpr bool NEEDS_REGISTERS = TILE_N == 192 || HAS_BGRAD || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);\n"
+    "constexpr bool NEEDS_REGISTERS =\n"
+    "    (TILE_N == 192 && !SUMMED) || HAS_BGRAD || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);\n"
     "constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;\n"
     "static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, \"setmaxnreg waits for ever\");\n"
     "static_assert(!SUMMED || !NEEDS_REGISTERS, \"sums of an operand take more than 24\");\n"
@@ -9171,8 +9172,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                 : \"memory\");\n"
     "}\n"
     "// An address of this block's in another block of the cluster.\n"
-    "__device__ inline u32 address_in(u32 address, u32 rank) {\n"
-    "    u32 there;\n",
+    "__device__ inline u32 address_in(u32 address, u32 rank) {\n",
+    "    u32 there;\n"
     "    asm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there) : \"r\"(address), \"r\"(rank));\n"
     "    return there;\n"
     "}\n"
@@ -9238,8 +9239,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#elif GEMMEPI_TILE_N == 128\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
     "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n"
-    "#define GEMMEPI_ADDS \"%66\"\n"
-    "#define GEMMEPI_REST \"%64, %65, adds, 1, 1, %67, %68\"\n",
+    "#define GEMMEPI_ADDS \"%66\"\n",
+    "#define GEMMEPI_REST \"%64, %65, adds, 1, 1, %67, %68\"\n"
     "#elif GEMMEPI_TILE_N == 192\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n"
     "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n"
@@ -9317,8 +9318,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline int end_of_k(const gemmepi__fused_params &p, u32 part) {\n"
     "    return SPLIT > 1 ? begin_of_k(p, part + 1) : (p.k + TILE_K - 1) / TILE_K;\n"
     "}\n"
-    "\n"
-    "// The column of op(B) that is line `line` of the tile.\n",
+    "\n",
+    "// The column of op(B) that is line `line` of the tile.\n"
     "__device__ inline int column_of(const gemmepi__fused_params &p, const Tile &tile, int line) {\n"
     "    int half = HALVES_IN == 2 && line >= TILE_COLUMNS;\n"
     "    return tile.n * TILE_COLUMNS + line - half * TILE_COLUMNS + half * (int)p.epilogue.n;\n"
@@ -9390,8 +9391,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 asked, taken;    // boxes of inputs so far\n"
     "};\n"
     "\n"
-    "// Where this lane's part of the eight rows `half` and the 32 columns `group` goes.\n"
-    "__device__ inline u32 place_in_box(const Staging &staging, int half, int group) {\n",
+    "// Where this lane's part of the eight rows `half` and the 32 columns `group` goes.\n",
+    "__device__ inline u32 place_in_box(const Staging &staging, int half, int group) {\n"
     "    u32 unit = group * 4 + threadIdx.x % 32 / 8;\n"
     "    return (half * 8 + staging.line) * LINE + ((unit ^ staging.line) << 4);\n"
     "}\n"
@@ -9462,9 +9463,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    }\n"
     "    staging.turn = staging.turn + 1 == BUFFERS ? 0 : staging.turn + 1;\n"
     "}\n"
-    "\n"
+    "\n",
     "// The sums of 16 rows and 64 columns as wgmma leaves them in a warp: of eight columns a lane has two, in row lane / 4 and in\n"
-    "// the eighth below.\n",
+    "// the eighth below.\n"
     "struct Box {\n"
     "    float at[HALVES_IN][BOX_COLUMNS / 8][4];\n"
     "};\n"
@@ -9539,10 +9540,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr u32 PARKED_BYTES = PARTS * TILE_N / 2 * WARPGROUP * 4; // of a warpgroup\n"
     "static_assert(SPLIT == 1 || CONSUMERS * PARKED_BYTES <= STAGES * STAGE_BYTES, \"the stages have room for all sums\");\n"
     "static_assert(!SHARES_LAST || PARKED_BYTES <= STAGES * STAGE_BYTES, \"and for a warpgroup's\");\n"
-    "\n"
+    "\n",
     "// With the warps that add up an operand, who have left the stages when they say so, but need not wait.\n"
     "constexpr int READERS = CONSUMERS * WARPGROUP + SUMMERS * 32;\n"
-    "__device__ inline void consumers_meet() {\n",
+    "__device__ inline void consumers_meet() {\n"
     "    asm volatile(\"bar.sync 3, %0;\" ::\"n\"(READERS) : \"memory\");\n"
     "}\n"
     "__device__ inline void consumers_may_meet() {\n"
@@ -9615,11 +9616,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        finish_box(p, state, staging, tile, row, group, columns, box, none);\n"
     "    }\n"
     "}\n"
-    "\n"
+    "\n",
     "// The i-th box of the last tile that a warpgroup does: of which part, and of which columns.\n"
     "__device__ inline int part_of_last(u32 warpgroup, int i) {\n"
     "    return HAS_BGRAD ? i : (int)warpgroup;\n"
-    "}\n",
+    "}\n"
     "__device__ inline int group_of_last(u32 warpgroup, int i) {\n"
     "    return (HAS_BGRAD ? (int)warpgroup : i) * BOX_GROUPS;\n"
     "}\n"
@@ -9680,12 +9681,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    return SUMMED_ROWS ? (first ^ step << 5) + (slice_of(0, i) - slice_of(0, 0)) * 16 * LINE\n"
     "                       : (first ^ (slice & 3) << 5) + (slice >> 2) * BOX + step * 16 * LINE;\n"
     "}\n"
-    "\n"
+    "\n",
     "// Of the sums of a slice, the one that this lane keeps: the first two of four lanes have one each.\n"
     "__device__ inline bool has_sum(int summer, int i) {\n"
     "    return threadIdx.x % 4 < 2 && i * SUMMERS + summer < SLICES;\n"
     "}\n"
-    "__device__ inline int line_of_sum(int slice) {\n",
+    "__device__ inline int line_of_sum(int slice) {\n"
     "    return slice * 16 + threadIdx.x % 4 * 8 + threadIdx.x % 32 / 4;\n"
     "}\n"
     "__device__ inline u32 total_at(u32 shared, int slice) {\n"
@@ -9766,12 +9767,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// another round.\n"
     "__device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    int summer = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n"
-    "    bool tells = threadIdx.x % 32 < TELLERS;\n"
+    "    bool tells = threadIdx.x % 32 < TELLERS;\n",
     "    u32 told = told_by(threadIdx.x % 32, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
     "    u32 stage = 0, parity = 0, matrices = shared + first_matrices(summer);\n"
     "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
     "#pragma unroll 1\n"
-    "    for (u32 t = first; t < p.tiles; t += step) {\n",
+    "    for (u32 t = first; t < p.tiles; t += step) {\n"
     "        bool sums = is_summed(tile_of(p, t, rank));\n"
     "        if (sums)\n"
     "            begin_sums(shared, summer);\n"
@@ -9853,11 +9854,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 stage = 0, parity = 0, tiles = (p.tiles - first + step - 1) / step; // of this block\n"
     "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
     "    int first_part = PING_PONG ? 0 : (int)group * PARTS; // of the tile's rows\n"
-    "    bool tells = thread < TELLERS;\n"
+    "    bool tells = thread < TELLERS;\n",
     "    u32 told = told_by(thread, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
     "    Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),\n"
     "                       threadIdx.x % 8,\n"
-    "                       0,\n",
+    "                       0,\n"
     "                       shared + LOADED + (threadIdx.x / 32 - 4) * (LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES),\n"
     "                       shared + ARRIVED + (threadIdx.x / 32 - 4) * 16,\n"
     "                       0,\n"
@@ -9924,12 +9925,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        __syncthreads();\n"
     "        __syncthreads(); // once more than needed: compute-sanitizer's racecheck does not take in the first at once\n"
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
-    "        int row = tile.m * TILE_M + (int)(thread / 32) * 16;\n"
+    "        int row = tile.m * TILE_M + (int)(thread / 32) * 16;\n",
     "        constexpr int boxes = PARTS * GROUPS / BOX_GROUPS / CONSUMERS; // of a warpgroup\n"
     "        Box_sums column_sums = {};\n"
     "        ask_for_inputs(p, staging, tile, row + part_of_last(group, 0) * 64, group_of_last(group, 0));\n"
     "#pragma unroll 1\n"
-    "        for (int i = 0; i < boxes; i++) {\n",
+    "        for (int i = 0; i < boxes; i++) {\n"
     "            int part = part_of_last(group, i), first_group = group_of_last(group, i);\n"
     "            Of_columns columns[BOX_GROUPS];\n"
     "            Box box;\n"
@@ -16576,6 +16577,15 @@ static int64_t gemmepi__fused_tiles(const gemmepi__problem *problem, const gemme
     return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
+/* Sums of an operand take registers from the epilogue: a lean shape has enough where there is none, and for those of B where
+   its elements along n lie side by side. */
+static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
+    uint32_t sums = GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+    return !gemmepi__has(problem, sums) ||
+           ((problem->epilogue & ~(sums | GEMMEPI_BGRAD_ACCUMULATE)) == GEMMEPI_NONE &&
+            !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
+}
+
 /* What shapes of few registers, and boxes of 64 columns, do not do. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                 int applied) {
@@ -16583,10 +16593,10 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
     int staged = gemmepi__fused_staged(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
     int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
                                       gemmepi__aux_is_mask(problem->epilogue));
-    if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI__ANY_BGRAD |
-                                                  GEMMEPI_AUX | GEMMEPI_RESIDUAL) ||
-                        !applied || !all_staged || gemmepi__wants_exact(problem) ||
-                        gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+    if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
+                                                  GEMMEPI_RESIDUAL) ||
+                        !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
+                        gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
                         gemmepi__activation(problem->epilogue) == GEMMEPI_MISH ||
                         gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
         return 0;

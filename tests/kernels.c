@@ -676,6 +676,11 @@ static void list_fused(void) {
             add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX, shape, layout,
                       layout & 1);
             add_fused(type, GEMMEPI_F32, GEMMEPI_BGRAD_A, shape, layout, 0);
+            if (gemmepi__fused_shapes[shape].lean) {
+                add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BGRAD_A, shape, layout, 1);
+                add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE, shape,
+                          layout, 1);
+            }
             add_fused(type, GEMMEPI_DTYPE_DEFAULT,
                       GEMMEPI_SILU | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE |
                           (gated ? GEMMEPI_GATED : GEMMEPI_NONE),

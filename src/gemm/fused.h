@@ -163,6 +163,15 @@ static int64_t gemmepi__fused_tiles(const gemmepi__problem *problem, const gemme
     return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
+/* Sums of an operand take registers from the epilogue: a lean shape has enough where there is none, and for those of B where
+   its elements along n lie side by side. */
+static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
+    uint32_t sums = GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+    return !gemmepi__has(problem, sums) ||
+           ((problem->epilogue & ~(sums | GEMMEPI_BGRAD_ACCUMULATE)) == GEMMEPI_NONE &&
+            !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
+}
+
 /* What shapes of few registers, and boxes of 64 columns, do not do. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                 int applied) {
@@ -170,10 +179,10 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
     int staged = gemmepi__fused_staged(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
     int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
                                       gemmepi__aux_is_mask(problem->epilogue));
-    if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI__ANY_BGRAD |
-                                                  GEMMEPI_AUX | GEMMEPI_RESIDUAL) ||
-                        !applied || !all_staged || gemmepi__wants_exact(problem) ||
-                        gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+    if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
+                                                  GEMMEPI_RESIDUAL) ||
+                        !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
+                        gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
                         gemmepi__activation(problem->epilogue) == GEMMEPI_MISH ||
                         gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
         return 0;

@@ -71,7 +71,8 @@ static_assert(!HAS_BGRAD || PING_PONG, "a warp's sums are those of one line of a
 static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
 static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), "a cluster is one tile's");
 // Together no more than at the launch: 3 * 168.
-constexpr bool NEEDS_REGISTERS = TILE_N == 192 || HAS_BGRAD || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);
+constexpr bool NEEDS_REGISTERS =
+    (TILE_N == 192 && !SUMMED) || HAS_BGRAD || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);
 constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");
 static_assert(!SUMMED || !NEEDS_REGISTERS, "sums of an operand take more than 24");
