@@ -54,7 +54,8 @@
    launches alone. gemmepi_explain says in words which route a plan takes and why not another:
 
        fused  a kernel of ours with the epilogue inside, from compute capability 8.0 on: operands of BF16, F16 or F32 (strict or
-              TF32), any epilogue, results of any type. Sums of bias_grad take one or two launches more
+              TF32), any epilogue, results of any type. Sums of bias_grad take one or two launches more, but those of an
+              operand on Hopper, which are made as its tiles pass (one more where the items of a batch share them)
        lt     cuBLASLt runs product and epilogue in one kernel, where its result keeps the promises below
        split  a cuBLASLt product into the type of its sums, then one pass of ours, compiled for exactly this epilogue;
               sums of bias_grad take one or two launches more. Operands that cuBLASLt does not multiply as they are (fp8 in
@@ -197,7 +198,8 @@
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
    - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the
      operands that it converts, BGRAD's partial sums, and what cuBLASLt asks for
-     besides (32 MiB at most); that of fused is the operands that it packs, the sums of k's parts and BGRAD's partial sums
+     besides (32 MiB at most); that of fused is the operands that it packs, the sums of k's parts and partial sums of
+     bias_grad
    - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the routes fused, split and plain
      and for element-wise operations, NVRTC 12 or later
 
@@ -9195,6 +9197,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// columns tiles of B: each loads its part of the tile, for all of them. With SPLIT the blocks of a cluster each add up a\n"
     "// part of k for one tile, and read each other's sums at the end.\n"
     "//\n"
+    "// SUMMED: the other three warps of the first warpgroup add up A's rows or B's columns over k as their tiles pass, in tiles that\n"
+    "// are the first along the other axis. They go through the stages of all tiles, which are free when they, too, have left them.\n"
+    "//\n"
     "// Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. A warpgroup in its\n"
     "// epilogue slows the other's wgmma down: what the epilogue does not do is what counts, so results of 16 bits leave by stmatrix\n"
     "// and TMA.\n"
@@ -9212,6 +9217,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_A_ROWS     1 // A's elements along k lie side by side; else those along m\n"
     "#define GEMMEPI_B_ROWS     1 // likewise B's along k, else those along n\n"
     "#define GEMMEPI_OPERANDS   \"bf16\" // of A and B\n"
+    "#endif\n"
+    "#ifndef GEMMEPI_SUMMED\n"
+    "#define GEMMEPI_SUMMED    0 // the operand that is summed over k: 1 A, 2 B\n"
+    "#define GEMMEPI_SUMS_TYPE F32\n"
+    "#define GEMMEPI_SUMS_ADD  0 // 1: to what is there\n"
     "#endif\n"
     "\n"
     "constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = 64, STAGES = GEMMEPI_STAGES;\n"
@@ -9231,14 +9241,17 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr bool STAGED = STAGES_D || STAGES_AUX;\n"
     "constexpr int BUFFERS = GEMMEPI_BUFFERS;\n"
     "constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D + (STAGES_AUX ? HALVES_IN : 0);\n"
-    "constexpr int STAGED_BYTES = 16 * LINE, WARPS = CONSUMERS * 4;\n"
+    "constexpr int STAGED_BYTES = 16 * LINE, WARPS = CONSUMERS * 4;\n",
     "// What the epilogue reads in 16 bits comes likewise, a box ahead, into two buffers of each warp.\n"
     "constexpr int LOADED_AUX = LOADS_AUX ? HALVES_SAVED : 0;\n"
     "constexpr int LOADED_MATRICES = LOADED_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), LOADED_BUFFERS = LOADED_MATRICES ? 2 : 0;\n"
     "// Shared memory: stages, buffers, and two barriers of each stage and of each warp.\n"
-    "constexpr u32 LOADED = STAGES * STAGE_BYTES + WARPS * BUFFERS * STAGED_MATRICES * STAGED_BYTES;\n",
+    "constexpr u32 LOADED = STAGES * STAGE_BYTES + WARPS * BUFFERS * STAGED_MATRICES * STAGED_BYTES;\n"
     "constexpr u32 FULL = LOADED + WARPS * LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES;\n"
     "constexpr u32 EMPTY = FULL + STAGES * 8, ARRIVED = EMPTY + STAGES * 8;\n"
+    "// SUMMED: the warps that add up, and the lines of a tile whose sums they have, in F64 behind the barriers.\n"
+    "constexpr int SUMMED = GEMMEPI_SUMMED, SUMMERS = SUMMED ? 3 : 0, SUMMED_LINES = SUMMED == 1 ? TILE_M : TILE_N;\n"
+    "constexpr u32 TOTALS = ARRIVED + WARPS * 16;\n"
     "// What is the same for all rows is loaded a box ahead, where registers are left for it.\n"
     "constexpr bool AHEAD = SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n"
     "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each,\n"
@@ -9248,9 +9261,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
     "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n"
     "// Together no more than at the launch: 3 * 168.\n"
-    "constexpr bool NEEDS_REGISTERS = TILE_N == 192 || HAS_BGRAD || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);\n"
+    "constexpr bool NEEDS_REGISTERS =\n"
+    "    (TILE_N == 192 && !SUMMED) || HAS_BGRAD || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);\n"
     "constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;\n"
     "static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, \"setmaxnreg waits for ever\");\n"
+    "static_assert(!SUMMED || !NEEDS_REGISTERS, \"sums of an operand take more than 24\");\n"
     "\n"
     "// >>instructions\n"
     "\n"
@@ -9288,12 +9303,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                 : \"memory\");\n"
     "}\n"
     "// An address of this block's in another block of the cluster.\n"
-    "__device__ inline u32 address_in(u32 address, u32 rank) {\n"
+    "__device__ inline u32 address_in(u32 address, u32 rank) {\n",
     "    u32 there;\n"
     "    asm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there) : \"r\"(address), \"r\"(rank));\n"
     "    return there;\n"
     "}\n"
-    "// That wgmma has read a stage needs no release: it goes before by wait_group.\n"
+    "// That wgmma has read a stage needs no release: it goes before by wait_group. What a warp has read itself is ordered before.\n"
     "__device__ inline void barrier_arrive(u32 barrier_there) {\n"
     "    asm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there) : \"memory\");\n"
     "}\n"
@@ -9302,7 +9317,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int x, int y, int item, u16 mask) {\n"
     "    if (Multicast)\n"
     "        asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n"
-    "                     \"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n",
+    "                     \"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n"
     "                     \"l\"(&map), \"r\"(barrier), \"r\"(x), \"r\"(y), \"r\"(item), \"h\"(mask)\n"
     "                     : \"memory\");\n"
     "    else\n"
@@ -9355,7 +9370,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#elif GEMMEPI_TILE_N == 128\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
     "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n"
-    "#define GEMMEPI_ADDS \"%66\"\n"
+    "#define GEMMEPI_ADDS \"%66\"\n",
     "#define GEMMEPI_REST \"%64, %65, adds, 1, 1, %67, %68\"\n"
     "#elif GEMMEPI_TILE_N == 192\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n"
@@ -9372,7 +9387,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_TEXT_OF(x) #x\n"
     "#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)\n"
     "\n"
-    "// sums = A B, or with `adds` sums + A B: 64 rows, TILE_N columns, 16 of k.\n",
+    "// sums = A B, or with `adds` sums + A B: 64 rows, TILE_N columns, 16 of k.\n"
     "__device__ inline void multiply(float (&sums)[TILE_N / 2], u64 a, u64 b, int adds) {\n"
     "    asm volatile(\"{\\n\"\n"
     "                 \".reg .pred adds;\\n\"\n"
@@ -9434,7 +9449,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline int end_of_k(const gemmepi__fused_params &p, u32 part) {\n"
     "    return SPLIT > 1 ? begin_of_k(p, part + 1) : (p.k + TILE_K - 1) / TILE_K;\n"
     "}\n"
-    "\n"
+    "\n",
     "// The column of op(B) that is line `line` of the tile.\n"
     "__device__ inline int column_of(const gemmepi__fused_params &p, const Tile &tile, int line) {\n"
     "    int half = HALVES_IN == 2 && line >= TILE_COLUMNS;\n"
@@ -9447,7 +9462,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part\n"
     "    constexpr int B_BOX = !B_ROWS ? 64 : B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;\n"
     "    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n"
-    "    u16 row_mask = 0, column_mask = 0;\n",
+    "    u16 row_mask = 0, column_mask = 0;\n"
     "    for (int i = 0; i < CLUSTER_N; i++)\n"
     "        row_mask |= (u16)(1 << (row + i * CLUSTER_M));\n"
     "    for (int i = 0; i < CLUSTER_M; i++)\n"
@@ -9507,7 +9522,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 asked, taken;    // boxes of inputs so far\n"
     "};\n"
     "\n"
-    "// Where this lane's part of the eight rows `half` and the 32 columns `group` goes.\n"
+    "// Where this lane's part of the eight rows `half` and the 32 columns `group` goes.\n",
     "__device__ inline u32 place_in_box(const Staging &staging, int half, int group) {\n"
     "    u32 unit = group * 4 + threadIdx.x % 32 / 8;\n"
     "    return (half * 8 + staging.line) * LINE + ((unit ^ staging.line) << 4);\n"
@@ -9521,7 +9536,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "__device__ inline void load_result_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int column, int row, int half,\n"
-    "                                       int item) {\n",
+    "                                       int item) {\n"
     "    asm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n"
     "                 \"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n"
     "                 \"l\"(&map), \"r\"(barrier), \"r\"(column), \"r\"(row), \"r\"(half), \"r\"(item)\n"
@@ -9579,7 +9594,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    }\n"
     "    staging.turn = staging.turn + 1 == BUFFERS ? 0 : staging.turn + 1;\n"
     "}\n"
-    "\n"
+    "\n",
     "// The sums of 16 rows and 64 columns as wgmma leaves them in a warp: of eight columns a lane has two, in row lane / 4 and in\n"
     "// the eighth below.\n"
     "struct Box {\n"
@@ -9598,7 +9613,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (tile.m * TILE_M >= (int)p.m) // of a cluster that reaches beyond m\n"
     "        return;\n"
     "#pragma unroll\n"
-    "    for (int g = 0; g < BOX_GROUPS; g++)\n",
+    "    for (int g = 0; g < BOX_GROUPS; g++)\n"
     "        sums[g].store(p, line, tile.n * TILE_COLUMNS + (group + g) * GROUP);\n"
     "}\n"
     "\n"
@@ -9656,9 +9671,14 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr u32 PARKED_BYTES = PARTS * TILE_N / 2 * WARPGROUP * 4; // of a warpgroup\n"
     "static_assert(SPLIT == 1 || CONSUMERS * PARKED_BYTES <= STAGES * STAGE_BYTES, \"the stages have room for all sums\");\n"
     "static_assert(!SHARES_LAST || PARKED_BYTES <= STAGES * STAGE_BYTES, \"and for a warpgroup's\");\n"
-    "\n"
+    "\n",
+    "// With the warps that add up an operand, who have left the stages when they say so, but need not wait.\n"
+    "constexpr int READERS = CONSUMERS * WARPGROUP + SUMMERS * 32;\n"
     "__device__ inline void consumers_meet() {\n"
-    "    asm volatile(\"bar.sync 3, %0;\" ::\"n\"(CONSUMERS * WARPGROUP) : \"memory\");\n"
+    "    asm volatile(\"bar.sync 3, %0;\" ::\"n\"(READERS) : \"memory\");\n"
+    "}\n"
+    "__device__ inline void consumers_may_meet() {\n"
+    "    asm volatile(\"bar.arrive 3, %0;\" ::\"n\"(READERS) : \"memory\");\n"
     "}\n"
     "\n"
     "// Four sums of each thread of a warpgroup side by side, in the order of the registers.\n"
@@ -9677,7 +9697,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// Which four sums the j-th of a box are.\n"
-    "__device__ inline u32 four_of_box(u32 part, int group, int j) {\n",
+    "__device__ inline u32 four_of_box(u32 part, int group, int j) {\n"
     "    return part * (TILE_N / 8) + j / (BOX_COLUMNS / 8) * (TILE_COLUMNS / 8) + group * 4 + j % (BOX_COLUMNS / 8);\n"
     "}\n"
     "\n"
@@ -9727,13 +9747,182 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        finish_box(p, state, staging, tile, row, group, columns, box, none);\n"
     "    }\n"
     "}\n"
-    "\n"
+    "\n",
     "// The i-th box of the last tile that a warpgroup does: of which part, and of which columns.\n"
     "__device__ inline int part_of_last(u32 warpgroup, int i) {\n"
     "    return HAS_BGRAD ? i : (int)warpgroup;\n"
     "}\n"
     "__device__ inline int group_of_last(u32 warpgroup, int i) {\n"
     "    return (HAS_BGRAD ? (int)warpgroup : i) * BOX_GROUPS;\n"
+    "}\n"
+    "\n"
+    "// >>telling\n"
+    "\n"
+    "// A stage's end is told to the blocks that load into it, those of the row and of the column: TELLERS threads do, each one block.\n"
+    "constexpr u32 TELLERS = CLUSTER_N + CLUSTER_M - 1;\n"
+    "__device__ inline u32 told_by(u32 thread, u32 rank) {\n"
+    "    u32 row = rank % CLUSTER_M, column = rank / CLUSTER_M, other = thread - CLUSTER_N;\n"
+    "    return SPLIT > 1            ? rank\n"
+    "           : thread < CLUSTER_N ? row + thread * CLUSTER_M\n"
+    "                                : column * CLUSTER_M + (other >= row ? other + 1 : other);\n"
+    "}\n"
+    "\n"
+    "// >>sums of an operand\n"
+    "\n"
+    "// A warp adds up slices of 16 lines. ldmatrix brings them as mma wants its rows, whichever way they lie, and a product with ones\n"
+    "// is their sum over 16 of k; those of a stage are added in F32, stages in F64. Each warp has every third slice, from A's first\n"
+    "// on or from B's last back: what the last round has too much lies in the other operand, and is left out.\n"
+    "constexpr bool SUMMED_ROWS = SUMMED == 1 ? A_ROWS : B_ROWS;\n"
+    "constexpr int SLICES = SUMMED_LINES / 16, SLICES_OF_WARP = (SLICES + 2) / 3;\n"
+    "constexpr u32 ONES = GEMMEPI_OPERANDS[0] == 'b' ? 0x3f803f80 : 0x3c003c00;\n"
+    "\n"
+    "template <bool Turned> __device__ inline void load_matrices(u32 from, u32 (&to)[4]) {\n"
+    "    if constexpr (Turned)\n"
+    "        asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
+    "                     : \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3])\n"
+    "                     : \"r\"(from)\n"
+    "                     : \"memory\");\n"
+    "    else\n"
+    "        asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
+    "                     : \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3])\n"
+    "                     : \"r\"(from)\n"
+    "                     : \"memory\");\n"
+    "}\n"
+    "// The sums of 16 lines over 16 of k: a lane's first two are those of line lane / 4, the others of the eighth below.\n"
+    "__device__ inline void multiply_by_ones(float (&sums)[4], const u32 (&x)[4]) {\n"
+    "    asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERANDS \".f32 \"\n"
+    "                 \"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %8}, {%9, %9, %9, %9};\"\n"
+    "                 : \"=f\"(sums[0]), \"=f\"(sums[1]), \"=f\"(sums[2]), \"=f\"(sums[3])\n"
+    "                 : \"r\"(x[0]), \"r\"(x[1]), \"r\"(x[2]), \"r\"(x[3]), \"r\"(ONES), \"f\"(0.0f));\n"
+    "}\n"
+    "\n"
+    "__device__ inline int slice_of(int summer, int i) {\n"
+    "    return SUMMED == 1 ? summer + i * SUMMERS : SLICES - 1 - summer - i * SUMMERS;\n"
+    "}\n"
+    "// Of four 8 x 8 matrices the second has the next 8 lines, the third the next 8 of k. Where this lane's is in a stage, for the\n"
+    "// warp's first slice (the operand's, where elements along k do not lie side by side), and for its i-th and the step-th 16 of k.\n"
+    "__device__ inline u32 first_matrices(int summer) {\n"
+    "    u32 within = threadIdx.x % 8, second = threadIdx.x / 8 % 2, third = threadIdx.x / 16 % 2;\n"
+    "    return (SUMMED == 1 ? 0 : A_BYTES) +\n"
+    "           (SUMMED_ROWS ? (slice_of(summer, 0) * 16 + second * 8 + within) * LINE + ((third ^ within) << 4)\n"
+    "                        : (third * 8 + within) * LINE + ((second ^ within) << 4));\n"
+    "}\n"
+    "__device__ inline u32 matrices_at(u32 first, int summer, int i, int step) {\n"
+    "    int slice = slice_of(summer, i);\n"
+    "    return SUMMED_ROWS ? (first ^ step << 5) + (slice_of(0, i) - slice_of(0, 0)) * 16 * LINE\n"
+    "                       : (first ^ (slice & 3) << 5) + (slice >> 2) * BOX + step * 16 * LINE;\n"
+    "}\n"
+    "\n",
+    "// Of the sums of a slice, the one that this lane keeps: the first two of four lanes have one each.\n"
+    "__device__ inline bool has_sum(int summer, int i) {\n"
+    "    return threadIdx.x % 4 < 2 && i * SUMMERS + summer < SLICES;\n"
+    "}\n"
+    "__device__ inline int line_of_sum(int slice) {\n"
+    "    return slice * 16 + threadIdx.x % 4 * 8 + threadIdx.x % 32 / 4;\n"
+    "}\n"
+    "__device__ inline u32 total_at(u32 shared, int slice) {\n"
+    "    return shared + TOTALS + line_of_sum(slice) * 8;\n"
+    "}\n"
+    "__device__ inline double read_total(u32 at) {\n"
+    "    double total;\n"
+    "    asm volatile(\"ld.shared.f64 %0, [%1];\" : \"=d\"(total) : \"r\"(at) : \"memory\");\n"
+    "    return total;\n"
+    "}\n"
+    "__device__ inline double read_total_of(u32 at, u32 block) {\n"
+    "    double total;\n"
+    "    asm volatile(\"ld.shared::cluster.f64 %0, [%1];\" : \"=d\"(total) : \"r\"(address_in(at, block)) : \"memory\");\n"
+    "    return total;\n"
+    "}\n"
+    "__device__ inline void write_total(u32 at, double total) {\n"
+    "    asm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(at), \"d\"(total) : \"memory\");\n"
+    "}\n"
+    "\n"
+    "__device__ inline void begin_sums(u32 shared, int summer) {\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < SLICES_OF_WARP; i++)\n"
+    "        if (has_sum(summer, i))\n"
+    "            write_total(total_at(shared, slice_of(summer, i)), 0);\n"
+    "}\n"
+    "\n"
+    "// Adds a stage to this warp's sums.\n"
+    "__device__ inline void add_stage(u32 shared, u32 first, int summer) {\n"
+    "    asm volatile(\"\" : \"+r\"(summer)); // so that what follows from it does not stay in registers\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < SLICES_OF_WARP; i++) {\n"
+    "        u32 at = total_at(shared, slice_of(summer, i));\n"
+    "        float parts[TILE_K / 16];\n"
+    "#pragma unroll\n"
+    "        for (int step = 0; step < TILE_K / 16; step++) { // none waits for another\n"
+    "            float sums[4];\n"
+    "            u32 x[4];\n"
+    "            load_matrices<!SUMMED_ROWS>(matrices_at(first, summer, i, step), x);\n"
+    "            multiply_by_ones(sums, x);\n"
+    "            parts[step] = threadIdx.x % 4 ? sums[2] : sums[0];\n"
+    "        }\n"
+    "        if (has_sum(summer, i))\n"
+    "            write_total(at, read_total(at) + ((parts[0] + parts[1]) + (parts[2] + parts[3])));\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "__device__ inline bool is_summed(const Tile &tile) {\n"
+    "    return (SUMMED == 1 ? tile.n : tile.m) == 0;\n"
+    "}\n"
+    "\n"
+    "__device__ inline void store_sum(const gemmepi__fused_params &p, const Tile &tile, int line, double sum) {\n"
+    "    int at = SUMMED == 1 ? tile.m * TILE_M + line : column_of(p, tile, line);\n"
+    "    int left = SUMMED == 1 ? (int)p.epilogue.m - at : (int)p.epilogue.n - tile.n * TILE_COLUMNS - line % TILE_COLUMNS;\n"
+    "    GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + tile.item * p.sums_stride + at;\n"
+    "    if (left <= 0)\n"
+    "        return;\n"
+    "    if (GEMMEPI_SUMS_ADD)\n"
+    "        sum += to_acc<double>(*to);\n"
+    "    *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);\n"
+    "}\n"
+    "\n"
+    "// SPLIT: those of all blocks of the cluster, always in the same order.\n"
+    "__device__ inline void store_sums(const gemmepi__fused_params &p, u32 shared, const Tile &tile, int summer) {\n"
+    "#pragma unroll 1\n"
+    "    for (int i = 0; i < SLICES_OF_WARP; i++)\n"
+    "        if (has_sum(summer, i)) {\n"
+    "            int slice = slice_of(summer, i);\n"
+    "            u32 at = total_at(shared, slice);\n"
+    "            double sum = SPLIT > 1 ? 0 : read_total(at);\n"
+    "#pragma unroll 1\n"
+    "            for (int block = 0; block < (SPLIT > 1 ? SPLIT : 0); block++)\n"
+    "                sum += read_total_of(at, block);\n"
+    "            store_sum(p, tile, line_of_sum(slice), sum);\n"
+    "        }\n"
+    "}\n"
+    "\n"
+    "// Three warps. Where nothing is to add they wait for each stage all the same: to leave it before it is full would count for\n"
+    "// another round.\n"
+    "__device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
+    "    int summer = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n"
+    "    bool tells = threadIdx.x % 32 < TELLERS;\n",
+    "    u32 told = told_by(threadIdx.x % 32, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
+    "    u32 stage = 0, parity = 0, matrices = shared + first_matrices(summer);\n"
+    "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
+    "#pragma unroll 1\n"
+    "    for (u32 t = first; t < p.tiles; t += step) {\n"
+    "        bool sums = is_summed(tile_of(p, t, rank));\n"
+    "        if (sums)\n"
+    "            begin_sums(shared, summer);\n"
+    "#pragma unroll 1\n"
+    "        for (int block = 0; block < blocks; block++) {\n"
+    "            barrier_wait(shared + FULL + stage * 8, parity);\n"
+    "            if (sums)\n"
+    "                add_stage(shared, matrices + stage * STAGE_BYTES, summer);\n"
+    "            __syncwarp(); // all lanes have read it\n"
+    "            if (tells)\n"
+    "                barrier_arrive(empty + stage * 8);\n"
+    "            if (++stage == STAGES)\n"
+    "                stage = 0, parity ^= 1;\n"
+    "        }\n"
+    "        if (SPLIT == 1 && sums)\n"
+    "            store_sums(p, shared, tile_of(p, t, rank), summer);\n"
+    "    }\n"
+    "    if (SPLIT > 1)\n"
+    "        consumers_may_meet();\n"
     "}\n"
     "\n"
     "// >>multiplying\n"
@@ -9757,7 +9946,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll\n"
     "        for (int i = 0; i < TILE_K / 16; i++)\n"
     "#pragma unroll\n"
-    "            for (int part = 0; part < PARTS; part++)\n",
+    "            for (int part = 0; part < PARTS; part++)\n"
     "                multiply(sums[part], a + part * (BOX >> 4) + i * STEP_OF_16<A_ROWS>, b + i * STEP_OF_16<B_ROWS>,\n"
     "                         i > 0 ? 1 : adds);\n"
     "        multiply_commit();\n"
@@ -9796,13 +9985,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 stage = 0, parity = 0, tiles = (p.tiles - first + step - 1) / step; // of this block\n"
     "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
     "    int first_part = PING_PONG ? 0 : (int)group * PARTS; // of the tile's rows\n"
-    "    // The first threads tell a stage's end to the blocks that load into it: those of the row, and of the column.\n"
-    "    bool tells = thread < CLUSTER_N + CLUSTER_M - 1;\n"
-    "    u32 row = rank % CLUSTER_M, column = rank / CLUSTER_M, other = thread - CLUSTER_N;\n"
-    "    u32 told = SPLIT > 1            ? rank\n"
-    "               : thread < CLUSTER_N ? row + thread * CLUSTER_M\n"
-    "                                    : column * CLUSTER_M + (other >= row ? other + 1 : other);\n"
-    "    u32 empty = address_in(shared + EMPTY, tells ? told : rank);\n"
+    "    bool tells = thread < TELLERS;\n",
+    "    u32 told = told_by(thread, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
     "    Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),\n"
     "                       threadIdx.x % 8,\n"
     "                       0,\n"
@@ -9829,7 +10013,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
     "        if (SPLIT > 1) {\n"
     "            consumers_meet();\n"
-    "            park<PARTS>(shared + group * PARKED_BYTES, thread, sums);\n",
+    "            park<PARTS>(shared + group * PARKED_BYTES, thread, sums);\n"
     "            cluster_barrier();\n"
     "            finish_parked(p, state, staging, tile, shared, rank);\n"
     "        } else {\n"
@@ -9872,7 +10056,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        __syncthreads();\n"
     "        __syncthreads(); // once more than needed: compute-sanitizer's racecheck does not take in the first at once\n"
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
-    "        int row = tile.m * TILE_M + (int)(thread / 32) * 16;\n"
+    "        int row = tile.m * TILE_M + (int)(thread / 32) * 16;\n",
     "        constexpr int boxes = PARTS * GROUPS / BOX_GROUPS / CONSUMERS; // of a warpgroup\n"
     "        Box_sums column_sums = {};\n"
     "        ask_for_inputs(p, staging, tile, row + part_of_last(group, 0) * 64, group_of_last(group, 0));\n"
@@ -9904,10 +10088,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        prefetch_map(p.a);\n"
     "        prefetch_map(p.b);\n"
     "        if (LOADS_AUX)\n"
-    "            prefetch_map(p.aux);\n",
+    "            prefetch_map(p.aux);\n"
     "        for (int i = 0; i < STAGES; i++) {\n"
     "            barrier_init(shared + FULL + i * 8, 1);\n"
-    "            barrier_init(shared + EMPTY + i * 8, (PING_PONG ? 1 : CONSUMERS) * (CLUSTER_M + CLUSTER_N - 1));\n"
+    "            barrier_init(shared + EMPTY + i * 8, ((PING_PONG ? 1 : CONSUMERS) + SUMMERS) * TELLERS);\n"
     "        }\n"
     "        for (int i = 0; i < (LOADED_MATRICES ? 2 * WARPS : 0); i++)\n"
     "            barrier_init(shared + ARRIVED + i * 8, 1);\n"
@@ -9921,6 +10105,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        asm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(PRODUCER_REGISTERS));\n"
     "        if (threadIdx.x == 0)\n"
     "            produce(p, shared, rank, first, step);\n"
+    "        if (SUMMED && threadIdx.x >= 32)\n"
+    "            add_operand(p, shared, rank, first, step);\n"
     "        __syncwarp();\n"
     "        if (SHARES_LAST) { // around the last tile's sums\n"
     "            __syncthreads();\n"
@@ -9929,6 +10115,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        }\n"
     "        if (SPLIT > 1) // consumers wait for each other there\n"
     "            cluster_barrier();\n"
+    "        if (SUMMED && SPLIT > 1 && rank == 0 && threadIdx.x >= 32 && is_summed(tile_of(p, first, rank)))\n"
+    "            store_sums(p, shared, tile_of(p, first, rank), (int)threadIdx.x / 32 - 1);\n"
     "    } else {\n"
     "        asm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(CONSUMER_REGISTERS));\n"
     "        consume(p, shared, rank, first, step);\n"
@@ -10252,6 +10440,8 @@ static const char *const gemmepi__source_params_h[] = {
     "    unsigned band; /* tiles of clusters one below the other before the next column is begun */\n"
     "    int k;\n",
     "    int a_items, b_items; /* 0: one matrix for all items of the batch */\n"
+    "    void *sums;           /* of an operand: bias_grad, or a line in F64 of each item */\n"
+    "    long long sums_stride;\n"
     "} gemmepi__fused_params;\n"
     "\n"
     "/* gemm_sm80.cu: product and epilogue. a and b lie as stored. */\n"
@@ -13308,6 +13498,8 @@ typedef struct gemmepi__fused_params {
     unsigned band; /* tiles of clusters one below the other before the next column is begun */
     int k;
     int a_items, b_items; /* 0: one matrix for all items of the batch */
+    void *sums;           /* of an operand: bias_grad, or a line in F64 of each item */
+    long long sums_stride;
 } gemmepi__fused_params;
 
 /* gemm_sm80.cu: product and epilogue. a and b lie as stored. */
@@ -14805,7 +14997,8 @@ GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, 
 #define GEMMEPI__SUM_MANY_ROWS    32
 #define GEMMEPI__SUM_LINE_THREADS 128
 
-/* A sum is one launch, or two with partial sums in workspace between them. */
+/* A sum is one launch, or two with partial sums in workspace between them; or the second alone, where a product's kernel
+   leaves them, or none. */
 typedef struct gemmepi__sums {
     gemmepi__launch first, second;
     gemmepi__reduce_params first_params, second_params;
@@ -14840,21 +15033,11 @@ static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_row
                                        along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
 }
 
-/* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
-   block's; else by way of partial sums in F64, of which a second launch adds up `lines` for each group. */
-static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gemmepi__problem *problem,
-                                             int along_rows, int x_dtype, int scale, int64_t items,
-                                             int64_t groups, gemmepi__sums *sums) {
+/* Adds up `lines` lines of sums in F64 for each of `groups` rows of bias_grad. */
+static gemmepi_status gemmepi__build_sum_of_lines(gemmepi_context *context, const gemmepi__problem *problem,
+                                                  int64_t groups, int64_t lines, gemmepi__sums *sums) {
     const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
-    gemmepi__reduce_params *first = &sums->first_params, *second = &sums->second_params;
-    int accumulate = gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE);
-    int64_t lines = items / groups * first->parts;
-    gemmepi_status status;
-    first->out_stride = out->batch_stride;
-    if (lines == 1)
-        return gemmepi__build_sum(context, along_rows, items, x_dtype, scale, out->dtype, accumulate, first,
-                                  &sums->first);
-    first->out_stride = out->length;
+    gemmepi__reduce_params *second = &sums->second_params;
     sums->partial_bytes = (size_t)(groups * lines * out->length) * sizeof(double);
     second->x.ld = out->length;
     second->x.stride = lines * out->length;
@@ -14862,12 +15045,27 @@ static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gem
     second->columns = out->length;
     second->parts = 1;
     second->out_stride = out->batch_stride;
+    return gemmepi__build_sum(context, 0, groups, GEMMEPI_F64, 0, out->dtype,
+                              gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE), second, &sums->second);
+}
+
+/* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
+   block's; else by way of partial sums in F64, of which a second launch adds up `lines` for each group. */
+static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gemmepi__problem *problem,
+                                             int along_rows, int x_dtype, int scale, int64_t items,
+                                             int64_t groups, gemmepi__sums *sums) {
+    const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
+    gemmepi__reduce_params *first = &sums->first_params;
+    int64_t lines = items / groups * first->parts;
+    gemmepi_status status;
+    first->out_stride = out->batch_stride;
+    if (lines == 1)
+        return gemmepi__build_sum(context, along_rows, items, x_dtype, scale, out->dtype,
+                                  gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE), first, &sums->first);
+    first->out_stride = out->length;
     status =
         gemmepi__build_sum(context, along_rows, items, x_dtype, scale, GEMMEPI_F64, 0, first, &sums->first);
-    if (!status)
-        status = gemmepi__build_sum(context, 0, groups, GEMMEPI_F64, 0, out->dtype, accumulate, second,
-                                    &sums->second);
-    return status;
+    return status ? status : gemmepi__build_sum_of_lines(context, problem, groups, lines, sums);
 }
 
 /* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 512 rows
@@ -14928,9 +15126,22 @@ static size_t gemmepi__line_bytes(const gemmepi__problem *problem, unsigned row_
     return (size_t)(problem->batch * row_tiles * problem->views[GEMMEPI__BIAS_GRAD].length) * sizeof(float);
 }
 
-/* What a launch more costs, though it overlaps: measured on an H200. */
+/* To read an operand once more for its sums, at 2 TB/s: of dB with BGRAD_B in bench/h200.txt that is 25, 6 and 117 us, where
+   cuBLASLt's epilogue took 22, 9 and 124. */
+static double gemmepi__operand_sum_microseconds(const gemmepi__problem *problem) {
+    int operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
+    const gemmepi__view *view = &problem->views[operand];
+    if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+        return 0;
+    return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 / 2e6;
+}
+
+#define GEMMEPI__SUM_LAUNCH 4 /* microseconds of a launch more, though it overlaps: measured on an H200 */
+
 static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
-    return gemmepi__has(problem, GEMMEPI__ANY_BGRAD) ? 4 : 0;
+    return gemmepi__has(problem, GEMMEPI__ANY_BGRAD)
+               ? GEMMEPI__SUM_LAUNCH + gemmepi__operand_sum_microseconds(problem)
+               : 0;
 }
 
 /* left: the partial sums of an epilogue; between: workspace of sums->partial_bytes */
@@ -14941,15 +15152,14 @@ static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const ge
     gemmepi__reduce_params params = sums->first_params;
     void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
     gemmepi_status status = GEMMEPI_OK;
-    if (!sums->first.function)
-        return GEMMEPI_OK;
     params.x.data = left;
     if (sums->operand != GEMMEPI__AUX) {
         params.x.data = arguments->pointers[sums->operand];
         params.scale.data = (const float *)arguments->pointers[GEMMEPI__SCALE_OF(sums->operand)];
     }
     params.out = sums->second.function ? between : bias_grad;
-    status = gemmepi__launch_kernel(context, &sums->first, &params, what, stream);
+    if (sums->first.function)
+        status = gemmepi__launch_kernel(context, &sums->first, &params, what, stream);
     if (status || !sums->second.function)
         return status;
     params = sums->second_params;
@@ -14975,7 +15185,7 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
     return gemmepi__dtype((gemmepi_dtype)(dtype ? dtype : problem->accumulator))->name;
 }
 
-/* The bits of the epilogue that kernels know; sums of operands are launches of their own. */
+/* The bits of the epilogue that epilogue.cuh knows; sums of operands are none of its. */
 #define GEMMEPI__KERNEL_EPILOGUE                                                                  \
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
      GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
@@ -16378,8 +16588,8 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
 }
 
 #endif
-/* The route fused: product and epilogue of 16-bit operands in one kernel of ours, on Hopper. Sums for bias_grad are finished, or
-   made, by another launch. */
+/* The route fused: product and epilogue of 16-bit operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
+   they pass; sums of results, and those over a batch, another launch finishes. */
 #ifndef GEMMEPI_GEMM_FUSED_H
 #define GEMMEPI_GEMM_FUSED_H
 
@@ -16413,6 +16623,7 @@ typedef struct gemmepi__fused {
     int staged;          /* what TMA stores: bits 1 D, 2 AUX */
     int loaded;          /* what it loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL */
     int applied;         /* alpha is 1 and there is no C: compiled in */
+    int summed;          /* the operand that it sums for bias_grad: 1 A, 2 B */
     gemmepi__launch launch;
     gemmepi__fused_params params; /* all but pointers and scalars; the maps have an address that is none */
     size_t partial_bytes;         /* BGRAD: of the kernel's sums of a warp's rows */
@@ -16477,6 +16688,18 @@ static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
     return loaded;
 }
 
+/* The operand that the kernel sums, 1 A or 2 B. An epilogue that leaves too few registers leaves it to another launch. */
+static int gemmepi__fused_summed(const gemmepi__problem *problem, int applied) {
+    if (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_AUX) && !applied)
+        return 0;
+    return gemmepi__has(problem, GEMMEPI_BGRAD_A) ? 1 : gemmepi__has(problem, GEMMEPI_BGRAD_B) ? 2 : 0;
+}
+
+/* Whether bias_grad is a sum over the batch, for which the kernel leaves a line of each item. */
+static int gemmepi__sums_items(const gemmepi__problem *problem) {
+    return problem->batch > 1 && problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
+}
+
 /* >>shared memory */
 
 static unsigned gemmepi__fused_stage_bytes(const gemmepi__fused_shape *shape) {
@@ -16500,8 +16723,9 @@ static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gem
     unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + 16; /* and two barriers */
     unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged) +
                      2 * gemmepi__loaded_matrices(problem, fused->loaded);
+    int lines = fused->summed == 0 ? 0 : fused->summed == 1 ? fused->shape.tile_m : fused->shape.tile_n;
     return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES + GEMMEPI__FUSED_WARPS * 16 +
-           1024; /* to begin at a multiple */
+           (unsigned)lines * 8 + 1024; /* to begin at a multiple */
 }
 
 /* Two buffers, if four stages fit beside them, and as many stages as do. */
@@ -16527,6 +16751,15 @@ static int64_t gemmepi__fused_tiles(const gemmepi__problem *problem, const gemme
     return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
+/* Sums of an operand take registers from the epilogue: a lean shape has enough where there is none, and for those of B where
+   its elements along n lie side by side. */
+static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
+    uint32_t sums = GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+    return !gemmepi__has(problem, sums) ||
+           ((problem->epilogue & ~(sums | GEMMEPI_BGRAD_ACCUMULATE)) == GEMMEPI_NONE &&
+            !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
+}
+
 /* What shapes of few registers, and boxes of 64 columns, do not do. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                 int applied) {
@@ -16536,8 +16769,8 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
                                       gemmepi__aux_is_mask(problem->epilogue));
     if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
                                                   GEMMEPI_RESIDUAL) ||
-                        !applied || !all_staged || gemmepi__wants_exact(problem) ||
-                        gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+                        !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
+                        gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
                         gemmepi__activation(problem->epilogue) == GEMMEPI_MISH ||
                         gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
         return 0;
@@ -16592,10 +16825,11 @@ static int gemmepi__cluster_blocks(const gemmepi__fused_shape *shape) {
 /* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs a cycle
    and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 56 bytes a cycle and multiprocessor
    at most; a launch takes 4000 cycles to begin and end, a tile 500. Where warpgroups take turns, the epilogue of one is
-   behind the sums of the other, which all that it does beyond storing slows down by half of its time, in wide tiles by 0.7,
-   and in clusters, whose blocks wait for each other, by a seventh more where it goes forward without a gate; both do the last. Blocks that divide k take 5500 to add their sums up. */
+   behind the sums of the other, which all that it does beyond storing slows down by half of its time, in wide tiles by 0.7
+   (forward without a gate a seventh more in clusters, whose blocks wait for each other); both do the last. Blocks that divide
+   k take 5500 to add their sums up. */
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-                                          const gemmepi__fused_shape *shape) {
+                                          const gemmepi__fused_shape *shape, int applied) {
     int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
     int cluster = gemmepi__cluster_blocks(shape);
     double waves = (double)gemmepi__divide_up(tiles * cluster, gemmepi__resident_blocks(context, cluster));
@@ -16616,6 +16850,8 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
         cycles += waves * (sums + finish + (shape->split > 1 ? 5500 : 0));
+    if (gemmepi__fused_summed(problem, applied))
+        return cycles / 1700 + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
     return cycles / 1700 + gemmepi__sums_microseconds(problem);
 }
 
@@ -16630,7 +16866,7 @@ static const gemmepi__fused_shape *gemmepi__choose_shape(const gemmepi_context *
         if (i && (!gemmepi__shape_takes(problem, shape, applied) ||
                   gemmepi__cluster_blocks(shape) > context->multiprocessors))
             continue;
-        time = gemmepi__fused_microseconds(context, problem, shape);
+        time = gemmepi__fused_microseconds(context, problem, shape, applied);
         if (!best || time < *microseconds) {
             best = shape;
             *microseconds = time;
@@ -16760,6 +16996,14 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", fused->applied);
     gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
                     !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
+    if (fused->summed)
+        gemmepi__append(text,
+                        "#define GEMMEPI_SUMMED %d\n#define GEMMEPI_SUMS_TYPE %s\n"
+                        "#define GEMMEPI_SUMS_ADD %d\n",
+                        fused->summed,
+                        gemmepi__sums_items(problem) ? "F64"
+                                                     : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
+                        gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE) && !gemmepi__sums_items(problem));
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
     gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n",
                     problem->views[GEMMEPI__A].dtype == GEMMEPI_F16 ? "f16" : "bf16");
@@ -16789,6 +17033,7 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fuse
     fused->applied = applied;
     fused->staged = gemmepi__fused_staged(problem);
     fused->loaded = gemmepi__fused_loaded(problem);
+    fused->summed = gemmepi__fused_summed(problem, applied);
     gemmepi__share_memory(problem, fused);
 }
 
@@ -16816,6 +17061,18 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
     return GEMMEPI_OK;
 }
 
+/* What is left of bias_grad when the kernel has run. */
+static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemmepi__problem *problem,
+                                           gemmepi__fused *fused) {
+    const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
+    if (!fused->summed)
+        return gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
+    fused->params.sums_stride = gemmepi__sums_items(problem) ? out->length : out->batch_stride;
+    if (!gemmepi__sums_items(problem))
+        return GEMMEPI_OK;
+    return gemmepi__build_sum_of_lines(context, problem, 1, problem->batch, &fused->sums);
+}
+
 /* As a shape that takes it. applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const gemmepi__problem *problem,
                                               const gemmepi__fused_shape *shape, int applied,
@@ -16833,7 +17090,7 @@ static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const ge
     if (!status)
         status = gemmepi__get_fused_kernel(context, problem, fused);
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-        status = gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
+        status = gemmepi__finish_sums(context, problem, fused);
     return status;
 }
 
@@ -16860,6 +17117,7 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
                                          char *workspace, gemmepi_stream stream) {
     const gemmepi__driver *driver = &context->driver;
     void *const *pointers = arguments->pointers;
+    char *between = gemmepi__past(workspace, fused->partial_bytes);
     uint64_t space[(sizeof(gemmepi__fused_params) + 128) / sizeof(uint64_t)];
     gemmepi__fused_params *params = (gemmepi__fused_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
@@ -16868,6 +17126,8 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
         return status;
     memcpy(params, &fused->params, sizeof *params);
     gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue);
+    if (fused->summed)
+        params->sums = fused->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
     result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
     if (!result)
         result = gemmepi__point_map(driver, &params->b, pointers[GEMMEPI__B]);
@@ -16882,8 +17142,7 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
     status = gemmepi__launch_kernel(context, &fused->launch, params, "launching gemmepi_fused", stream);
     if (status)
         return status;
-    return gemmepi__run_sums(context, &fused->sums, arguments, workspace,
-                             gemmepi__past(workspace, fused->partial_bytes), stream);
+    return gemmepi__run_sums(context, &fused->sums, arguments, workspace, between, stream);
 }
 
 #endif
@@ -16899,9 +17158,8 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
 #ifndef GEMMEPI_GEMM_MMA_H
 #define GEMMEPI_GEMM_MMA_H
 
-#define GEMMEPI__MMA_LINE 128 /* gemm_sm80.cu: bytes of k of a stage */
-#define GEMMEPI__EXACT_CYCLES \
-    20 /* of an element more, that F32 and its exact activations take: measured on an H200 */
+#define GEMMEPI__MMA_LINE     128 /* gemm_sm80.cu: bytes of k of a stage */
+#define GEMMEPI__EXACT_CYCLES 20  /* of an element of F32 more, where activations are exact, on an H200 */
 
 /* A way to cut the product up: its kernel is compiled for it. */
 typedef struct gemmepi__mma_shape {
@@ -17065,7 +17323,7 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     if (is_fma)
         multiply *= gemmepi__fma_slowness(problem, shape, blocks);
     waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
-    if (problem->common == GEMMEPI_F32 && gemmepi__wants_exact(problem))
+    if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem))
         finish = blocks * (finish + GEMMEPI__EXACT_CYCLES);
     finish *= area / 128;
     return (4000 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +
@@ -17501,7 +17759,8 @@ static void gemmepi__estimate_routes(const gemmepi_context *context, const gemme
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED))
         estimates->fused = gemmepi__choose_packs(context, problem, applied, packs);
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_LT) && !gemmepi__lt_rule(problem))
-        estimates->lt = bare + elements * gemmepi__lt_epilogue_picoseconds(problem) * 1e-6;
+        estimates->lt = bare + elements * gemmepi__lt_epilogue_picoseconds(problem) * 1e-6 +
+                        gemmepi__operand_sum_microseconds(problem);
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_SPLIT))
         estimates->split = bare + gemmepi__pass_microseconds(problem, 1);
 }
@@ -18227,7 +18486,12 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan
         gemmepi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
     if (fused->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
-    gemmepi__explain_sums(text, &fused->sums);
+    if (fused->summed)
+        gemmepi__append(text, "  bias_grad: sums of %s as its tiles pass%s\n",
+                        gemmepi__argument_name(&plan->problem, fused->summed == 1 ? GEMMEPI__A : GEMMEPI__B),
+                        fused->sums.second.function ? ", of its items by 1 more launch" : "");
+    else
+        gemmepi__explain_sums(text, &fused->sums);
 }
 
 static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi_plan *plan) {
@@ -19481,8 +19745,8 @@ static gemmepi_matmul_desc gemmepi__db_desc(const gemmepi__layer_task *task, con
     return desc;
 }
 
-/* dbias by the product's BGRAD_B costs 23, 9 and 121 us at m 8192 and (n, k) = (3072, 768), (768, 3072), (14336, 4096) in BF16
-   on an H200, and an element-wise sum of G 25, 13 and 92. */
+/* gemm_sm90.cu sums G on the way. By cuBLASLt dbias costs 23, 9 and 121 us at m 8192 and (n, k) = (3072, 768), (768, 3072),
+   (14336, 4096) in BF16 on an H200, and an element-wise sum of G 25, 13 and 92. */
 static gemmepi_status gemmepi__add_db(gemmepi_layer *layer, const gemmepi__factors *factors, int sums_dbias) {
     gemmepi_matmul_desc unused, desc;
     gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DB, &unused);

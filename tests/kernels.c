@@ -710,7 +710,7 @@ static void list_mma(void) {
     }
 }
 
-/* Every shape in every layout, and every activation in some shape; lean shapes, which have few registers to spare, with all
+/* Every shape in every layout, with sums of each operand too, and every activation in some shape; lean shapes, which have few registers to spare, with all
    that they take. */
 static void list_fused(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
@@ -725,6 +725,16 @@ static void list_fused(void) {
                       GEMMEPI_SILU | GEMMEPI_BIAS | (gated ? GEMMEPI_GATED : GEMMEPI_NONE), shape, layout, 1);
             add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX, shape, layout,
                       layout & 1);
+            add_fused(type, GEMMEPI_F32, GEMMEPI_BGRAD_A, shape, layout, 0);
+            if (gemmepi__fused_shapes[shape].lean) {
+                add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BGRAD_A, shape, layout, 1);
+                add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE, shape,
+                          layout, 1);
+            }
+            add_fused(type, GEMMEPI_DTYPE_DEFAULT,
+                      GEMMEPI_SILU | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE |
+                          (gated ? GEMMEPI_GATED : GEMMEPI_NONE),
+                      shape, layout, 1);
         }
     for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
         layout = (int)activation % 4;

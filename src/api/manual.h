@@ -51,7 +51,8 @@
    launches alone. gemmepi_explain says in words which route a plan takes and why not another:
 
        fused  a kernel of ours with the epilogue inside, from compute capability 8.0 on: operands of BF16, F16 or F32 (strict or
-              TF32), any epilogue, results of any type. Sums of bias_grad take one or two launches more
+              TF32), any epilogue, results of any type. Sums of bias_grad take one or two launches more, but those of an
+              operand on Hopper, which are made as its tiles pass (one more where the items of a batch share them)
        lt     cuBLASLt runs product and epilogue in one kernel, where its result keeps the promises below
        split  a cuBLASLt product into the type of its sums, then one pass of ours, compiled for exactly this epilogue;
               sums of bias_grad take one or two launches more. Operands that cuBLASLt does not multiply as they are (fp8 in
@@ -194,7 +195,8 @@
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
    - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the
      operands that it converts, BGRAD's partial sums, and what cuBLASLt asks for
-     besides (32 MiB at most); that of fused is the operands that it packs, the sums of k's parts and BGRAD's partial sums
+     besides (32 MiB at most); that of fused is the operands that it packs, the sums of k's parts and partial sums of
+     bias_grad
    - a GPU needs the NVIDIA driver 525 or later, cuBLASLt 12 or later, and, for the routes fused, split and plain
      and for element-wise operations, NVRTC 12 or later
 

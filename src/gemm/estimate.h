@@ -93,7 +93,8 @@ static void gemmepi__estimate_routes(const gemmepi_context *context, const gemme
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED))
         estimates->fused = gemmepi__choose_packs(context, problem, applied, packs);
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_LT) && !gemmepi__lt_rule(problem))
-        estimates->lt = bare + elements * gemmepi__lt_epilogue_picoseconds(problem) * 1e-6;
+        estimates->lt = bare + elements * gemmepi__lt_epilogue_picoseconds(problem) * 1e-6 +
+                        gemmepi__operand_sum_microseconds(problem);
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_SPLIT))
         estimates->split = bare + gemmepi__pass_microseconds(problem, 1);
 }

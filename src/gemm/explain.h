@@ -190,7 +190,12 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan
         gemmepi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
     if (fused->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
-    gemmepi__explain_sums(text, &fused->sums);
+    if (fused->summed)
+        gemmepi__append(text, "  bias_grad: sums of %s as its tiles pass%s\n",
+                        gemmepi__argument_name(&plan->problem, fused->summed == 1 ? GEMMEPI__A : GEMMEPI__B),
+                        fused->sums.second.function ? ", of its items by 1 more launch" : "");
+    else
+        gemmepi__explain_sums(text, &fused->sums);
 }
 
 static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi_plan *plan) {

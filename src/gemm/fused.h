@@ -1,5 +1,5 @@
-/* The route fused: product and epilogue of 16-bit operands in one kernel of ours, on Hopper. Sums for bias_grad are finished, or
-   made, by another launch. */
+/* The route fused: product and epilogue of 16-bit operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
+   they pass; sums of results, and those over a batch, another launch finishes. */
 #ifndef GEMMEPI_GEMM_FUSED_H
 #define GEMMEPI_GEMM_FUSED_H
 
@@ -35,6 +35,7 @@ typedef struct gemmepi__fused {
     int staged;          /* what TMA stores: bits 1 D, 2 AUX */
     int loaded;          /* what it loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL */
     int applied;         /* alpha is 1 and there is no C: compiled in */
+    int summed;          /* the operand that it sums for bias_grad: 1 A, 2 B */
     gemmepi__launch launch;
     gemmepi__fused_params params; /* all but pointers and scalars; the maps have an address that is none */
     size_t partial_bytes;         /* BGRAD: of the kernel's sums of a warp's rows */
@@ -99,6 +100,18 @@ static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
     return loaded;
 }
 
+/* The operand that the kernel sums, 1 A or 2 B. An epilogue that leaves too few registers leaves it to another launch. */
+static int gemmepi__fused_summed(const gemmepi__problem *problem, int applied) {
+    if (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_AUX) && !applied)
+        return 0;
+    return gemmepi__has(problem, GEMMEPI_BGRAD_A) ? 1 : gemmepi__has(problem, GEMMEPI_BGRAD_B) ? 2 : 0;
+}
+
+/* Whether bias_grad is a sum over the batch, for which the kernel leaves a line of each item. */
+static int gemmepi__sums_items(const gemmepi__problem *problem) {
+    return problem->batch > 1 && problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
+}
+
 /* >>shared memory */
 
 static unsigned gemmepi__fused_stage_bytes(const gemmepi__fused_shape *shape) {
@@ -122,8 +135,9 @@ static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gem
     unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + 16; /* and two barriers */
     unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged) +
                      2 * gemmepi__loaded_matrices(problem, fused->loaded);
+    int lines = fused->summed == 0 ? 0 : fused->summed == 1 ? fused->shape.tile_m : fused->shape.tile_n;
     return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES + GEMMEPI__FUSED_WARPS * 16 +
-           1024; /* to begin at a multiple */
+           (unsigned)lines * 8 + 1024; /* to begin at a multiple */
 }
 
 /* Two buffers, if four stages fit beside them, and as many stages as do. */
@@ -149,6 +163,15 @@ static int64_t gemmepi__fused_tiles(const gemmepi__problem *problem, const gemme
     return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
+/* Sums of an operand take registers from the epilogue: a lean shape has enough where there is none, and for those of B where
+   its elements along n lie side by side. */
+static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
+    uint32_t sums = GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+    return !gemmepi__has(problem, sums) ||
+           ((problem->epilogue & ~(sums | GEMMEPI_BGRAD_ACCUMULATE)) == GEMMEPI_NONE &&
+            !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
+}
+
 /* What shapes of few registers, and boxes of 64 columns, do not do. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                 int applied) {
@@ -158,8 +181,8 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
                                       gemmepi__aux_is_mask(problem->epilogue));
     if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
                                                   GEMMEPI_RESIDUAL) ||
-                        !applied || !all_staged || gemmepi__wants_exact(problem) ||
-                        gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+                        !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
+                        gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
                         gemmepi__activation(problem->epilogue) == GEMMEPI_MISH ||
                         gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
         return 0;
@@ -214,10 +237,11 @@ static int gemmepi__cluster_blocks(const gemmepi__fused_shape *shape) {
 /* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs a cycle
    and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 56 bytes a cycle and multiprocessor
    at most; a launch takes 4000 cycles to begin and end, a tile 500. Where warpgroups take turns, the epilogue of one is
-   behind the sums of the other, which all that it does beyond storing slows down by half of its time, in wide tiles by 0.7,
-   and in clusters, whose blocks wait for each other, by a seventh more where it goes forward without a gate; both do the last. Blocks that divide k take 5500 to add their sums up. */
+   behind the sums of the other, which all that it does beyond storing slows down by half of its time, in wide tiles by 0.7
+   (forward without a gate a seventh more in clusters, whose blocks wait for each other); both do the last. Blocks that divide
+   k take 5500 to add their sums up. */
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-                                          const gemmepi__fused_shape *shape) {
+                                          const gemmepi__fused_shape *shape, int applied) {
     int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
     int cluster = gemmepi__cluster_blocks(shape);
     double waves = (double)gemmepi__divide_up(tiles * cluster, gemmepi__resident_blocks(context, cluster));
@@ -238,6 +262,8 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
         cycles += waves * (sums + finish + (shape->split > 1 ? 5500 : 0));
+    if (gemmepi__fused_summed(problem, applied))
+        return cycles / 1700 + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
     return cycles / 1700 + gemmepi__sums_microseconds(problem);
 }
 
@@ -252,7 +278,7 @@ static const gemmepi__fused_shape *gemmepi__choose_shape(const gemmepi_context *
         if (i && (!gemmepi__shape_takes(problem, shape, applied) ||
                   gemmepi__cluster_blocks(shape) > context->multiprocessors))
             continue;
-        time = gemmepi__fused_microseconds(context, problem, shape);
+        time = gemmepi__fused_microseconds(context, problem, shape, applied);
         if (!best || time < *microseconds) {
             best = shape;
             *microseconds = time;
@@ -382,6 +408,14 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", fused->applied);
     gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
                     !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
+    if (fused->summed)
+        gemmepi__append(text,
+                        "#define GEMMEPI_SUMMED %d\n#define GEMMEPI_SUMS_TYPE %s\n"
+                        "#define GEMMEPI_SUMS_ADD %d\n",
+                        fused->summed,
+                        gemmepi__sums_items(problem) ? "F64"
+                                                     : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
+                        gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE) && !gemmepi__sums_items(problem));
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
     gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n",
                     problem->views[GEMMEPI__A].dtype == GEMMEPI_F16 ? "f16" : "bf16");
@@ -411,6 +445,7 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fuse
     fused->applied = applied;
     fused->staged = gemmepi__fused_staged(problem);
     fused->loaded = gemmepi__fused_loaded(problem);
+    fused->summed = gemmepi__fused_summed(problem, applied);
     gemmepi__share_memory(problem, fused);
 }
 
@@ -438,6 +473,18 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
     return GEMMEPI_OK;
 }
 
+/* What is left of bias_grad when the kernel has run. */
+static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemmepi__problem *problem,
+                                           gemmepi__fused *fused) {
+    const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
+    if (!fused->summed)
+        return gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
+    fused->params.sums_stride = gemmepi__sums_items(problem) ? out->length : out->batch_stride;
+    if (!gemmepi__sums_items(problem))
+        return GEMMEPI_OK;
+    return gemmepi__build_sum_of_lines(context, problem, 1, problem->batch, &fused->sums);
+}
+
 /* As a shape that takes it. applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const gemmepi__problem *problem,
                                               const gemmepi__fused_shape *shape, int applied,
@@ -455,7 +502,7 @@ static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const ge
     if (!status)
         status = gemmepi__get_fused_kernel(context, problem, fused);
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-        status = gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
+        status = gemmepi__finish_sums(context, problem, fused);
     return status;
 }
 
@@ -482,6 +529,7 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
                                          char *workspace, gemmepi_stream stream) {
     const gemmepi__driver *driver = &context->driver;
     void *const *pointers = arguments->pointers;
+    char *between = gemmepi__past(workspace, fused->partial_bytes);
     uint64_t space[(sizeof(gemmepi__fused_params) + 128) / sizeof(uint64_t)];
     gemmepi__fused_params *params = (gemmepi__fused_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
@@ -490,6 +538,8 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
         return status;
     memcpy(params, &fused->params, sizeof *params);
     gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue);
+    if (fused->summed)
+        params->sums = fused->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
     result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
     if (!result)
         result = gemmepi__point_map(driver, &params->b, pointers[GEMMEPI__B]);
@@ -504,8 +554,7 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
     status = gemmepi__launch_kernel(context, &fused->launch, params, "launching gemmepi_fused", stream);
     if (status)
         return status;
-    return gemmepi__run_sums(context, &fused->sums, arguments, workspace,
-                             gemmepi__past(workspace, fused->partial_bytes), stream);
+    return gemmepi__run_sums(context, &fused->sums, arguments, workspace, between, stream);
 }
 
 #endif

@@ -4,9 +4,8 @@
 
 #include "fused.h"
 
-#define GEMMEPI__MMA_LINE 128 /* gemm_sm80.cu: bytes of k of a stage */
-#define GEMMEPI__EXACT_CYCLES \
-    20 /* of an element more, that F32 and its exact activations take: measured on an H200 */
+#define GEMMEPI__MMA_LINE     128 /* gemm_sm80.cu: bytes of k of a stage */
+#define GEMMEPI__EXACT_CYCLES 20  /* of an element of F32 more, where activations are exact, on an H200 */
 
 /* A way to cut the product up: its kernel is compiled for it. */
 typedef struct gemmepi__mma_shape {
@@ -170,7 +169,7 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     if (is_fma)
         multiply *= gemmepi__fma_slowness(problem, shape, blocks);
     waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
-    if (problem->common == GEMMEPI_F32 && gemmepi__wants_exact(problem))
+    if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem))
         finish = blocks * (finish + GEMMEPI__EXACT_CYCLES);
     finish *= area / 128;
     return (4000 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +

@@ -16,7 +16,7 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
     return gemmepi__dtype((gemmepi_dtype)(dtype ? dtype : problem->accumulator))->name;
 }
 
-/* The bits of the epilogue that kernels know; sums of operands are launches of their own. */
+/* The bits of the epilogue that epilogue.cuh knows; sums of operands are none of its. */
 #define GEMMEPI__KERNEL_EPILOGUE                                                                  \
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
      GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)

@@ -11,7 +11,8 @@
 #define GEMMEPI__SUM_MANY_ROWS    32
 #define GEMMEPI__SUM_LINE_THREADS 128
 
-/* A sum is one launch, or two with partial sums in workspace between them. */
+/* A sum is one launch, or two with partial sums in workspace between them; or the second alone, where a product's kernel
+   leaves them, or none. */
 typedef struct gemmepi__sums {
     gemmepi__launch first, second;
     gemmepi__reduce_params first_params, second_params;
@@ -46,21 +47,11 @@ static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_row
                                        along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
 }
 
-/* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
-   block's; else by way of partial sums in F64, of which a second launch adds up `lines` for each group. */
-static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gemmepi__problem *problem,
-                                             int along_rows, int x_dtype, int scale, int64_t items,
-                                             int64_t groups, gemmepi__sums *sums) {
+/* Adds up `lines` lines of sums in F64 for each of `groups` rows of bias_grad. */
+static gemmepi_status gemmepi__build_sum_of_lines(gemmepi_context *context, const gemmepi__problem *problem,
+                                                  int64_t groups, int64_t lines, gemmepi__sums *sums) {
     const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
-    gemmepi__reduce_params *first = &sums->first_params, *second = &sums->second_params;
-    int accumulate = gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE);
-    int64_t lines = items / groups * first->parts;
-    gemmepi_status status;
-    first->out_stride = out->batch_stride;
-    if (lines == 1)
-        return gemmepi__build_sum(context, along_rows, items, x_dtype, scale, out->dtype, accumulate, first,
-                                  &sums->first);
-    first->out_stride = out->length;
+    gemmepi__reduce_params *second = &sums->second_params;
     sums->partial_bytes = (size_t)(groups * lines * out->length) * sizeof(double);
     second->x.ld = out->length;
     second->x.stride = lines * out->length;
@@ -68,12 +59,27 @@ static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gem
     second->columns = out->length;
     second->parts = 1;
     second->out_stride = out->batch_stride;
+    return gemmepi__build_sum(context, 0, groups, GEMMEPI_F64, 0, out->dtype,
+                              gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE), second, &sums->second);
+}
+
+/* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
+   block's; else by way of partial sums in F64, of which a second launch adds up `lines` for each group. */
+static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gemmepi__problem *problem,
+                                             int along_rows, int x_dtype, int scale, int64_t items,
+                                             int64_t groups, gemmepi__sums *sums) {
+    const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
+    gemmepi__reduce_params *first = &sums->first_params;
+    int64_t lines = items / groups * first->parts;
+    gemmepi_status status;
+    first->out_stride = out->batch_stride;
+    if (lines == 1)
+        return gemmepi__build_sum(context, along_rows, items, x_dtype, scale, out->dtype,
+                                  gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE), first, &sums->first);
+    first->out_stride = out->length;
     status =
         gemmepi__build_sum(context, along_rows, items, x_dtype, scale, GEMMEPI_F64, 0, first, &sums->first);
-    if (!status)
-        status = gemmepi__build_sum(context, 0, groups, GEMMEPI_F64, 0, out->dtype, accumulate, second,
-                                    &sums->second);
-    return status;
+    return status ? status : gemmepi__build_sum_of_lines(context, problem, groups, lines, sums);
 }
 
 /* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 512 rows
@@ -134,9 +140,22 @@ static size_t gemmepi__line_bytes(const gemmepi__problem *problem, unsigned row_
     return (size_t)(problem->batch * row_tiles * problem->views[GEMMEPI__BIAS_GRAD].length) * sizeof(float);
 }
 
-/* What a launch more costs, though it overlaps: measured on an H200. */
+/* To read an operand once more for its sums, at 2 TB/s: of dB with BGRAD_B in bench/h200.txt that is 25, 6 and 117 us, where
+   cuBLASLt's epilogue took 22, 9 and 124. */
+static double gemmepi__operand_sum_microseconds(const gemmepi__problem *problem) {
+    int operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
+    const gemmepi__view *view = &problem->views[operand];
+    if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+        return 0;
+    return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 / 2e6;
+}
+
+#define GEMMEPI__SUM_LAUNCH 4 /* microseconds of a launch more, though it overlaps: measured on an H200 */
+
 static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
-    return gemmepi__has(problem, GEMMEPI__ANY_BGRAD) ? 4 : 0;
+    return gemmepi__has(problem, GEMMEPI__ANY_BGRAD)
+               ? GEMMEPI__SUM_LAUNCH + gemmepi__operand_sum_microseconds(problem)
+               : 0;
 }
 
 /* left: the partial sums of an epilogue; between: workspace of sums->partial_bytes */
@@ -147,15 +166,14 @@ static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const ge
     gemmepi__reduce_params params = sums->first_params;
     void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
     gemmepi_status status = GEMMEPI_OK;
-    if (!sums->first.function)
-        return GEMMEPI_OK;
     params.x.data = left;
     if (sums->operand != GEMMEPI__AUX) {
         params.x.data = arguments->pointers[sums->operand];
         params.scale.data = (const float *)arguments->pointers[GEMMEPI__SCALE_OF(sums->operand)];
     }
     params.out = sums->second.function ? between : bias_grad;
-    status = gemmepi__launch_kernel(context, &sums->first, &params, what, stream);
+    if (sums->first.function)
+        status = gemmepi__launch_kernel(context, &sums->first, &params, what, stream);
     if (status || !sums->second.function)
         return status;
     params = sums->second_params;

@@ -7,6 +7,9 @@
 // columns tiles of B: each loads its part of the tile, for all of them. With SPLIT the blocks of a cluster each add up a
 // part of k for one tile, and read each other's sums at the end.
 //
+// SUMMED: the other three warps of the first warpgroup add up A's rows or B's columns over k as their tiles pass, in tiles that
+// are the first along the other axis. They go through the stages of all tiles, which are free when they, too, have left them.
+//
 // Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. A warpgroup in its
 // epilogue slows the other's wgmma down: what the epilogue does not do is what counts, so results of 16 bits leave by stmatrix
 // and TMA.
@@ -24,6 +27,11 @@
 #define GEMMEPI_A_ROWS     1 // A's elements along k lie side by side; else those along m
 #define GEMMEPI_B_ROWS     1 // likewise B's along k, else those along n
 #define GEMMEPI_OPERANDS   "bf16" // of A and B
+#endif
+#ifndef GEMMEPI_SUMMED
+#define GEMMEPI_SUMMED    0 // the operand that is summed over k: 1 A, 2 B
+#define GEMMEPI_SUMS_TYPE F32
+#define GEMMEPI_SUMS_ADD  0 // 1: to what is there
 #endif
 
 constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = 64, STAGES = GEMMEPI_STAGES;
@@ -51,6 +59,9 @@ constexpr int LOADED_MATRICES = LOADED_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), 
 constexpr u32 LOADED = STAGES * STAGE_BYTES + WARPS * BUFFERS * STAGED_MATRICES * STAGED_BYTES;
 constexpr u32 FULL = LOADED + WARPS * LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES;
 constexpr u32 EMPTY = FULL + STAGES * 8, ARRIVED = EMPTY + STAGES * 8;
+// SUMMED: the warps that add up, and the lines of a tile whose sums they have, in F64 behind the barriers.
+constexpr int SUMMED = GEMMEPI_SUMMED, SUMMERS = SUMMED ? 3 : 0, SUMMED_LINES = SUMMED == 1 ? TILE_M : TILE_N;
+constexpr u32 TOTALS = ARRIVED + WARPS * 16;
 // What is the same for all rows is loaded a box ahead, where registers are left for it.
 constexpr bool AHEAD = SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
 // Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each,
@@ -60,9 +71,11 @@ static_assert(!HAS_BGRAD || PING_PONG, "a warp's sums are those of one line of a
 static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
 static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), "a cluster is one tile's");
 // Together no more than at the launch: 3 * 168.
-constexpr bool NEEDS_REGISTERS = TILE_N == 192 || HAS_BGRAD || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);
+constexpr bool NEEDS_REGISTERS =
+    (TILE_N == 192 && !SUMMED) || HAS_BGRAD || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);
 constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");
+static_assert(!SUMMED || !NEEDS_REGISTERS, "sums of an operand take more than 24");
 
 // >>instructions
 
@@ -105,7 +118,7 @@ __device__ inline u32 address_in(u32 address, u32 rank) {
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
     return there;
 }
-// That wgmma has read a stage needs no release: it goes before by wait_group.
+// That wgmma has read a stage needs no release: it goes before by wait_group. What a warp has read itself is ordered before.
 __device__ inline void barrier_arrive(u32 barrier_there) {
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier_there) : "memory");
 }
@@ -469,8 +482,13 @@ constexpr u32 PARKED_BYTES = PARTS * TILE_N / 2 * WARPGROUP * 4; // of a warpgro
 static_assert(SPLIT == 1 || CONSUMERS * PARKED_BYTES <= STAGES * STAGE_BYTES, "the stages have room for all sums");
 static_assert(!SHARES_LAST || PARKED_BYTES <= STAGES * STAGE_BYTES, "and for a warpgroup's");
 
+// With the warps that add up an operand, who have left the stages when they say so, but need not wait.
+constexpr int READERS = CONSUMERS * WARPGROUP + SUMMERS * 32;
 __device__ inline void consumers_meet() {
-    asm volatile("bar.sync 3, %0;" ::"n"(CONSUMERS * WARPGROUP) : "memory");
+    asm volatile("bar.sync 3, %0;" ::"n"(READERS) : "memory");
+}
+__device__ inline void consumers_may_meet() {
+    asm volatile("bar.arrive 3, %0;" ::"n"(READERS) : "memory");
 }
 
 // Four sums of each thread of a warpgroup side by side, in the order of the registers.
@@ -548,6 +566,175 @@ __device__ inline int group_of_last(u32 warpgroup, int i) {
     return (HAS_BGRAD ? (int)warpgroup : i) * BOX_GROUPS;
 }
 
+// >>telling
+
+// A stage's end is told to the blocks that load into it, those of the row and of the column: TELLERS threads do, each one block.
+constexpr u32 TELLERS = CLUSTER_N + CLUSTER_M - 1;
+__device__ inline u32 told_by(u32 thread, u32 rank) {
+    u32 row = rank % CLUSTER_M, column = rank / CLUSTER_M, other = thread - CLUSTER_N;
+    return SPLIT > 1            ? rank
+           : thread < CLUSTER_N ? row + thread * CLUSTER_M
+                                : column * CLUSTER_M + (other >= row ? other + 1 : other);
+}
+
+// >>sums of an operand
+
+// A warp adds up slices of 16 lines. ldmatrix brings them as mma wants its rows, whichever way they lie, and a product with ones
+// is their sum over 16 of k; those of a stage are added in F32, stages in F64. Each warp has every third slice, from A's first
+// on or from B's last back: what the last round has too much lies in the other operand, and is left out.
+constexpr bool SUMMED_ROWS = SUMMED == 1 ? A_ROWS : B_ROWS;
+constexpr int SLICES = SUMMED_LINES / 16, SLICES_OF_WARP = (SLICES + 2) / 3;
+constexpr u32 ONES = GEMMEPI_OPERANDS[0] == 'b' ? 0x3f803f80 : 0x3c003c00;
+
+template <bool Turned> __device__ inline void load_matrices(u32 from, u32 (&to)[4]) {
+    if constexpr (Turned)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(from)
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(from)
+                     : "memory");
+}
+// The sums of 16 lines over 16 of k: a lane's first two are those of line lane / 4, the others of the eighth below.
+__device__ inline void multiply_by_ones(float (&sums)[4], const u32 (&x)[4]) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." GEMMEPI_OPERANDS "." GEMMEPI_OPERANDS ".f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %8}, {%9, %9, %9, %9};"
+                 : "=f"(sums[0]), "=f"(sums[1]), "=f"(sums[2]), "=f"(sums[3])
+                 : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(ONES), "f"(0.0f));
+}
+
+__device__ inline int slice_of(int summer, int i) {
+    return SUMMED == 1 ? summer + i * SUMMERS : SLICES - 1 - summer - i * SUMMERS;
+}
+// Of four 8 x 8 matrices the second has the next 8 lines, the third the next 8 of k. Where this lane's is in a stage, for the
+// warp's first slice (the operand's, where elements along k do not lie side by side), and for its i-th and the step-th 16 of k.
+__device__ inline u32 first_matrices(int summer) {
+    u32 within = threadIdx.x % 8, second = threadIdx.x / 8 % 2, third = threadIdx.x / 16 % 2;
+    return (SUMMED == 1 ? 0 : A_BYTES) +
+           (SUMMED_ROWS ? (slice_of(summer, 0) * 16 + second * 8 + within) * LINE + ((third ^ within) << 4)
+                        : (third * 8 + within) * LINE + ((second ^ within) << 4));
+}
+__device__ inline u32 matrices_at(u32 first, int summer, int i, int step) {
+    int slice = slice_of(summer, i);
+    return SUMMED_ROWS ? (first ^ step << 5) + (slice_of(0, i) - slice_of(0, 0)) * 16 * LINE
+                       : (first ^ (slice & 3) << 5) + (slice >> 2) * BOX + step * 16 * LINE;
+}
+
+// Of the sums of a slice, the one that this lane keeps: the first two of four lanes have one each.
+__device__ inline bool has_sum(int summer, int i) {
+    return threadIdx.x % 4 < 2 && i * SUMMERS + summer < SLICES;
+}
+__device__ inline int line_of_sum(int slice) {
+    return slice * 16 + threadIdx.x % 4 * 8 + threadIdx.x % 32 / 4;
+}
+__device__ inline u32 total_at(u32 shared, int slice) {
+    return shared + TOTALS + line_of_sum(slice) * 8;
+}
+__device__ inline double read_total(u32 at) {
+    double total;
+    asm volatile("ld.shared.f64 %0, [%1];" : "=d"(total) : "r"(at) : "memory");
+    return total;
+}
+__device__ inline double read_total_of(u32 at, u32 block) {
+    double total;
+    asm volatile("ld.shared::cluster.f64 %0, [%1];" : "=d"(total) : "r"(address_in(at, block)) : "memory");
+    return total;
+}
+__device__ inline void write_total(u32 at, double total) {
+    asm volatile("st.shared.f64 [%0], %1;" ::"r"(at), "d"(total) : "memory");
+}
+
+__device__ inline void begin_sums(u32 shared, int summer) {
+#pragma unroll
+    for (int i = 0; i < SLICES_OF_WARP; i++)
+        if (has_sum(summer, i))
+            write_total(total_at(shared, slice_of(summer, i)), 0);
+}
+
+// Adds a stage to this warp's sums.
+__device__ inline void add_stage(u32 shared, u32 first, int summer) {
+    asm volatile("" : "+r"(summer)); // so that what follows from it does not stay in registers
+#pragma unroll
+    for (int i = 0; i < SLICES_OF_WARP; i++) {
+        u32 at = total_at(shared, slice_of(summer, i));
+        float parts[TILE_K / 16];
+#pragma unroll
+        for (int step = 0; step < TILE_K / 16; step++) { // none waits for another
+            float sums[4];
+            u32 x[4];
+            load_matrices<!SUMMED_ROWS>(matrices_at(first, summer, i, step), x);
+            multiply_by_ones(sums, x);
+            parts[step] = threadIdx.x % 4 ? sums[2] : sums[0];
+        }
+        if (has_sum(summer, i))
+            write_total(at, read_total(at) + ((parts[0] + parts[1]) + (parts[2] + parts[3])));
+    }
+}
+
+__device__ inline bool is_summed(const Tile &tile) {
+    return (SUMMED == 1 ? tile.n : tile.m) == 0;
+}
+
+__device__ inline void store_sum(const gemmepi__fused_params &p, const Tile &tile, int line, double sum) {
+    int at = SUMMED == 1 ? tile.m * TILE_M + line : column_of(p, tile, line);
+    int left = SUMMED == 1 ? (int)p.epilogue.m - at : (int)p.epilogue.n - tile.n * TILE_COLUMNS - line % TILE_COLUMNS;
+    GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + tile.item * p.sums_stride + at;
+    if (left <= 0)
+        return;
+    if (GEMMEPI_SUMS_ADD)
+        sum += to_acc<double>(*to);
+    *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);
+}
+
+// SPLIT: those of all blocks of the cluster, always in the same order.
+__device__ inline void store_sums(const gemmepi__fused_params &p, u32 shared, const Tile &tile, int summer) {
+#pragma unroll 1
+    for (int i = 0; i < SLICES_OF_WARP; i++)
+        if (has_sum(summer, i)) {
+            int slice = slice_of(summer, i);
+            u32 at = total_at(shared, slice);
+            double sum = SPLIT > 1 ? 0 : read_total(at);
+#pragma unroll 1
+            for (int block = 0; block < (SPLIT > 1 ? SPLIT : 0); block++)
+                sum += read_total_of(at, block);
+            store_sum(p, tile, line_of_sum(slice), sum);
+        }
+}
+
+// Three warps. Where nothing is to add they wait for each stage all the same: to leave it before it is full would count for
+// another round.
+__device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {
+    int summer = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);
+    bool tells = threadIdx.x % 32 < TELLERS;
+    u32 told = told_by(threadIdx.x % 32, rank), empty = address_in(shared + EMPTY, tells ? told : rank);
+    u32 stage = 0, parity = 0, matrices = shared + first_matrices(summer);
+    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);
+#pragma unroll 1
+    for (u32 t = first; t < p.tiles; t += step) {
+        bool sums = is_summed(tile_of(p, t, rank));
+        if (sums)
+            begin_sums(shared, summer);
+#pragma unroll 1
+        for (int block = 0; block < blocks; block++) {
+            barrier_wait(shared + FULL + stage * 8, parity);
+            if (sums)
+                add_stage(shared, matrices + stage * STAGE_BYTES, summer);
+            __syncwarp(); // all lanes have read it
+            if (tells)
+                barrier_arrive(empty + stage * 8);
+            if (++stage == STAGES)
+                stage = 0, parity ^= 1;
+        }
+        if (SPLIT == 1 && sums)
+            store_sums(p, shared, tile_of(p, t, rank), summer);
+    }
+    if (SPLIT > 1)
+        consumers_may_meet();
+}
+
 // >>multiplying
 
 __device__ inline void skip_stages(u32 &stage, u32 &parity, int blocks) {
@@ -608,13 +795,8 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
     u32 stage = 0, parity = 0, tiles = (p.tiles - first + step - 1) / step; // of this block
     int blocks = end_of_k(p, rank) - begin_of_k(p, rank);
     int first_part = PING_PONG ? 0 : (int)group * PARTS; // of the tile's rows
-    // The first threads tell a stage's end to the blocks that load into it: those of the row, and of the column.
-    bool tells = thread < CLUSTER_N + CLUSTER_M - 1;
-    u32 row = rank % CLUSTER_M, column = rank / CLUSTER_M, other = thread - CLUSTER_N;
-    u32 told = SPLIT > 1            ? rank
-               : thread < CLUSTER_N ? row + thread * CLUSTER_M
-                                    : column * CLUSTER_M + (other >= row ? other + 1 : other);
-    u32 empty = address_in(shared + EMPTY, tells ? told : rank);
+    bool tells = thread < TELLERS;
+    u32 told = told_by(thread, rank), empty = address_in(shared + EMPTY, tells ? told : rank);
     Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),
                        threadIdx.x % 8,
                        0,
@@ -719,7 +901,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
             prefetch_map(p.aux);
         for (int i = 0; i < STAGES; i++) {
             barrier_init(shared + FULL + i * 8, 1);
-            barrier_init(shared + EMPTY + i * 8, (PING_PONG ? 1 : CONSUMERS) * (CLUSTER_M + CLUSTER_N - 1));
+            barrier_init(shared + EMPTY + i * 8, ((PING_PONG ? 1 : CONSUMERS) + SUMMERS) * TELLERS);
         }
         for (int i = 0; i < (LOADED_MATRICES ? 2 * WARPS : 0); i++)
             barrier_init(shared + ARRIVED + i * 8, 1);
@@ -733,6 +915,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
         if (threadIdx.x == 0)
             produce(p, shared, rank, first, step);
+        if (SUMMED && threadIdx.x >= 32)
+            add_operand(p, shared, rank, first, step);
         __syncwarp();
         if (SHARES_LAST) { // around the last tile's sums
             __syncthreads();
@@ -741,6 +925,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         }
         if (SPLIT > 1) // consumers wait for each other there
             cluster_barrier();
+        if (SUMMED && SPLIT > 1 && rank == 0 && threadIdx.x >= 32 && is_summed(tile_of(p, first, rank)))
+            store_sums(p, shared, tile_of(p, first, rank), (int)threadIdx.x / 32 - 1);
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
         consume(p, shared, rank, first, step);

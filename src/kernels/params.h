@@ -81,6 +81,8 @@ typedef struct gemmepi__fused_params {
     unsigned band; /* tiles of clusters one below the other before the next column is begun */
     int k;
     int a_items, b_items; /* 0: one matrix for all items of the batch */
+    void *sums;           /* of an operand: bias_grad, or a line in F64 of each item */
+    long long sums_stride;
 } gemmepi__fused_params;
 
 /* gemm_sm80.cu: product and epilogue. a and b lie as stored. */

@@ -98,10 +98,11 @@ typedef struct kernel {
     gemmepi_compute compute;
 } kernel;
 
-#define FORWARD  (GEMMEPI_BIAS | GEMMEPI_AUX)
-#define BACKWARD (GEMMEPI_BACKWARD | GEMMEPI_BGRAD)
-#define SAME     GEMMEPI_DTYPE_DEFAULT
-#define DEFAULT  GEMMEPI_COMPUTE_DEFAULT
+#define FORWARD          (GEMMEPI_BIAS | GEMMEPI_AUX)
+#define BACKWARD         (GEMMEPI_BACKWARD | GEMMEPI_BGRAD)
+#define SAME             GEMMEPI_DTYPE_DEFAULT
+#define DEFAULT          GEMMEPI_COMPUTE_DEFAULT
+#define SUMS_OF_OPERANDS (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)
 static const kernel kernels[] = {
     {GEMMEPI_BF16, SAME, GEMMEPI_GELU_TANH | GEMMEPI_BIAS, 2, 0, 8, 8, DEFAULT},
     {GEMMEPI_F16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, 0, 0, 8, 8, DEFAULT},
@@ -137,6 +138,20 @@ static const kernel kernels[] = {
     {GEMMEPI_F32, GEMMEPI_F16, GEMMEPI_SILU | GEMMEPI_GATED | FORWARD, 2, 1, 8, 2, GEMMEPI_COMPUTE_TF32},
     {GEMMEPI_F32, SAME, GEMMEPI_SILU | BACKWARD, 1, 0, 1, 1, GEMMEPI_COMPUTE_TF32},
     {GEMMEPI_F32, SAME, GEMMEPI_RELU | GEMMEPI_RESIDUAL | GEMMEPI_BIAS, 3, 0, 8, 4, GEMMEPI_COMPUTE_TF32},
+    {GEMMEPI_BF16, SAME, GEMMEPI_BGRAD_A, 0, 0, 8, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_ACCUMULATE, 3, 0, 8, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_BGRAD_B, 1, 0, 8, 8, DEFAULT},
+    {GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_ACCUMULATE, 1, 1, 8, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_BGRAD_A, 3, 0, 1, 8, DEFAULT},
+    {GEMMEPI_F16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_ACCUMULATE, 2, 0, 8, 8,
+     DEFAULT},
+    {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_BGRAD_B, 1, 1, 8, 8, DEFAULT},
+    {GEMMEPI_F16, SAME, GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE, 2, 0, 8, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD_B, 2, 0, 1, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_GELU_ERF | GEMMEPI_GATED | FORWARD | GEMMEPI_BGRAD_B, 0, 0, 8, 8, DEFAULT},
+    {GEMMEPI_F16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE, 2, 0, 8, 8,
+     DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | FORWARD | GEMMEPI_BGRAD_B, 0, 1, 8, 8, DEFAULT},
 };
 
 static int64_t draw_size(rng *r) {
@@ -171,6 +186,8 @@ static void draw_layouts(problem *p, const kernel *k, rng *r) {
     desc->a.batch_stride = a + k->operand_unit;
     desc->b.batch_stride = rng_one_in(r, 2) ? 0 : b;
     desc->d.batch_stride = desc->d.ld * desc->m + k->unit;
+    if ((k->epilogue & SUMS_OF_OPERANDS) && rng_one_in(r, 2)) /* else one for all items */
+        desc->bias_grad.batch_stride = problem_length(p, T_BIAS_GRAD) + rng_below(r, 3);
     if (has_aux(k))
         desc->aux.batch_stride = (desc->aux.ld ? desc->aux.ld : (desc->n + 127) / 128 * 128) * desc->m;
 }
@@ -295,7 +312,8 @@ static void large_products_are_exact(void) {
 
 /* >>again and again */
 
-/* Products that each read the result before, without a wait between them, so that launches overlap. */
+/* Products that each read the result before, without a wait between them, so that launches overlap, and sum an operand where
+   the shape does. */
 static void a_thousand_repetitions_have_the_same_bits(void) {
     enum { EXTENT = 1032, CHAIN = 4, BYTES = EXTENT * EXTENT * 2 }; /* k enough for eight parts */
     int which;
@@ -305,7 +323,8 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
         gemmepi_matmul_args args;
         gemmepi_plan *plan;
         char *first = (char *)malloc(BYTES), *again = (char *)malloc(BYTES);
-        void *memory[CHAIN + 1];
+        float first_sums[EXTENT], sums[EXTENT];
+        void *memory[CHAIN + 1], *sums_memory;
         int i, repetition, differ = 0, failed = 0;
         memset(&desc, 0, sizeof desc);
         memset(&args, 0, sizeof args);
@@ -316,6 +335,9 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
         desc.epilogue = GEMMEPI_TANH; /* holds the numbers in their range */
         if (c.fused && c.fused->lean)
             desc.epilogue = GEMMEPI_SIGMOID;
+        else
+            desc.epilogue |= which % 2 ? GEMMEPI_BGRAD_A : GEMMEPI_BGRAD_B;
+        desc.bias_grad.dtype = desc.epilogue & SUMS_OF_OPERANDS ? GEMMEPI_F32 : GEMMEPI_DTYPE_DEFAULT;
         for (i = 0; i < EXTENT * EXTENT; i++) {
             uint16_t bits = (uint16_t)(0x3d00 | (random_hash((uint64_t)i) & 0x80ff));
             memcpy(first + 2 * i, &bits, 2);
@@ -324,6 +346,11 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
             CHECK(gemmepi_alloc(here->context, BYTES, &memory[i]) == GEMMEPI_OK &&
                       gemmepi_upload(here->context, memory[i], first, BYTES, NULL) == GEMMEPI_OK,
                   "%s", gemmepi_last_error());
+        memset(first_sums, 0, sizeof first_sums);
+        CHECK(gemmepi_alloc(here->context, sizeof sums, &sums_memory) == GEMMEPI_OK &&
+                  gemmepi_upload(here->context, sums_memory, first_sums, sizeof sums, NULL) == GEMMEPI_OK,
+              "%s", gemmepi_last_error());
+        args.bias_grad = desc.epilogue & SUMS_OF_OPERANDS ? sums_memory : NULL;
         plan = plan_as(&desc, &c, 1, 0);
         CHECK(plan != NULL, "shape %d does not take it", which);
         for (repetition = 0; plan && repetition < 1000 / CHAIN; repetition++) {
@@ -337,10 +364,14 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
             failed += gemmepi_download(here->context, repetition ? again : first, memory[CHAIN], BYTES,
                                        NULL) != GEMMEPI_OK;
             differ += repetition && memcmp(first, again, BYTES) != 0;
+            failed += gemmepi_download(here->context, repetition ? sums : first_sums, sums_memory,
+                                       sizeof sums, NULL) != GEMMEPI_OK;
+            differ += repetition && memcmp(first_sums, sums, sizeof sums) != 0;
         }
         CHECK(failed == 0 && differ == 0, "shape %d: %d runs failed, %d repetitions differ", which, failed,
               differ);
         gemmepi_plan_destroy(plan);
+        gemmepi_free(here->context, sums_memory);
         for (i = 0; i <= CHAIN; i++)
             gemmepi_free(here->context, memory[i]);
         free(first), free(again);

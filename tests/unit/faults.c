@@ -1306,6 +1306,49 @@ static void a_fused_gradient_adds_its_sums_in_a_second_launch(void) {
     nothing_is_left();
 }
 
+/* The kernel writes them into bias_grad itself; where the items of a batch share it, into lines that one launch adds up. */
+static void sums_of_an_operand_are_the_fused_kernels_own(void) {
+    int i;
+    for (i = 0; i < 6; i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = fused_product();
+        gemmepi_matmul_args args = fused_args();
+        gemmepi_plan_details details;
+        gemmepi_plan *plan = NULL;
+        int of_a = i % 2, shared = i / 2 == 2;
+        int64_t length = of_a ? desc.m : desc.n;
+        size_t lines = shared ? (size_t)(3 * length) * sizeof(double) : 0;
+        const gemmepi__fused_params *last = &gpu.last_fused;
+        desc.epilogue |= of_a ? GEMMEPI_BGRAD_A : GEMMEPI_BGRAD_B;
+        args.bias_grad = (void *)(uintptr_t)0x50000000;
+        if (i / 2) {
+            desc.batch = 3;
+            desc.a.batch_stride = desc.m * desc.k;
+            desc.d.batch_stride = desc.m * desc.n;
+            desc.bias_grad.batch_stride = shared ? 0 : length + 8;
+        }
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.route == GEMMEPI_ROUTE_FUSED &&
+                  details.launches == 1 + shared && details.workspace_size == lines,
+              "%d: route %d, %d launches, %lu bytes", i, (int)details.route, details.launches,
+              (unsigned long)details.workspace_size);
+        CHECK(explain_has(plan, of_a ? "bias_grad: sums of a as" : "bias_grad: sums of b as") &&
+                  explain_has(plan, "by 1 more launch") == shared,
+              "%d: explain does not tell", i);
+        CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        gpu.launches = 0;
+        CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        CHECK(gpu.launches == 1 + shared, "%d: %ld launches", i, gpu.launches);
+        CHECK((last->sums == args.bias_grad) == !shared && last->sums != NULL, "%d: sums elsewhere", i);
+        CHECK(last->sums_stride == (shared ? length : desc.bias_grad.batch_stride), "%d: stride %lld", i,
+              last->sums_stride);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
 /* The model against an H200: the times of the route fused there, in microseconds, which clock and power move by some 5 %. */
 static void estimates_are_near_what_was_measured(void) {
     static const struct {
@@ -1345,6 +1388,29 @@ static void estimates_are_near_what_was_measured(void) {
               estimates.fused, rows[i].microseconds);
         CHECK(gemmepi__fused_is_least(&estimates), "row %d takes another route", (int)i);
     }
+}
+
+/* cuBLASLt reads the operand once more. */
+static void a_product_that_sums_an_operand_goes_fused(void) {
+    static gemmepi_context h200;
+    gemmepi_matmul_desc desc;
+    gemmepi__problem problem;
+    gemmepi__estimates bare, summing;
+    h200.arch = 90, h200.multiprocessors = 132;
+    memset(&desc, 0, sizeof desc);
+    desc.m = desc.n = desc.k = 4096, desc.batch = 1;
+    desc.a.dtype = GEMMEPI_BF16;
+    desc.a.transposed = 1;
+    CHECK(gemmepi__normalise(&desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    gemmepi__estimate_routes(&h200, &problem, &bare);
+    desc.epilogue = GEMMEPI_BGRAD_B;
+    CHECK(gemmepi__normalise(&desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    gemmepi__estimate_routes(&h200, &problem, &summing);
+    CHECK(summing.fused == bare.fused && summing.lt > bare.lt + 10, "fused %g and %g us, lt %g and %g",
+          bare.fused, summing.fused, bare.lt, summing.lt);
+    CHECK(!gemmepi__fused_is_least(&bare) && gemmepi__fused_is_least(&summing), "another route");
 }
 
 static void what_tma_does_not_take_is_copied_by_threads(void) {
@@ -3628,6 +3694,8 @@ int main(void) {
     RUN(routes_that_are_none_of_products_are_refused);
     RUN(an_older_driver_launches_without_overlap);
     RUN(a_fused_gradient_adds_its_sums_in_a_second_launch);
+    RUN(sums_of_an_operand_are_the_fused_kernels_own);
+    RUN(a_product_that_sums_an_operand_goes_fused);
     RUN(estimates_are_near_what_was_measured);
     RUN(what_tma_does_not_take_is_copied_by_threads);
     RUN(other_chips_from_8_0_on_have_the_second_kernel);
