@@ -236,7 +236,7 @@ static int layer_add_product(bench *b, layer_work *w, int a, int of_b, int d, co
 static int layer_prepare_products(bench *b, layer_work *w) {
     int64_t m = w->m, n = w->form->n, k = w->form->k;
     lt_form p = {0}, da = {0}, db = {0};
-    p.d_type = da.d_type = db.d_type = LT_REAL_16BF;
+    p.type = da.type = db.type = LT_REAL_16BF;
     p.rows = n, p.columns = m, p.inner = k;
     da.rows = k, da.columns = m, da.inner = n, da.a_transposed = 1;
     db.rows = n, db.columns = k, db.inner = m, db.b_transposed = 1;

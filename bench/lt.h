@@ -17,6 +17,7 @@ enum {
     LT_REAL_32F = 0, /* cudaDataType */
     LT_REAL_16BF = 14,
     LT_COMPUTE_32F = 68,   /* cublasComputeType_t */
+    LT_COMPUTE_TF32 = 77,  /* cublasComputeType_t */
     LT_NOT_SUPPORTED = 15, /* cublasStatus_t */
     LT_TRANSPOSED = 1,
     LT_PREFERENCE_WORKSPACE = 1
@@ -87,7 +88,8 @@ typedef struct lt {
 typedef struct lt_form {
     int64_t rows, columns, inner;
     int a_transposed, b_transposed;
-    int d_type;               /* LT_REAL_16BF or LT_REAL_32F */
+    int type;                 /* of all three: LT_REAL_16BF or LT_REAL_32F */
+    int compute;              /* 0: LT_COMPUTE_32F */
     int epilogue;             /* 0: none */
     int64_t aux_ld;           /* bits with RELU and DRELU, else elements; 0 without AUX */
     int64_t a_ld, b_ld, d_ld; /* 0: dense */
@@ -169,11 +171,10 @@ static int lt_layout(bench *b, const lt *l, void **layout, int type, int64_t row
 }
 
 static int lt_set_epilogue(bench *b, const lt *l, lt_product *p, const lt_form *form) {
-    const int bias_type = LT_REAL_16BF;
     p->epilogue = form->epilogue;
     return (!form->epilogue || lt_set(b, l, p, LT_DESC_EPILOGUE, &form->epilogue, sizeof form->epilogue)) &&
            (!(form->epilogue & LT_EPILOGUE_ANY_BIAS) ||
-            lt_set(b, l, p, LT_DESC_BIAS_TYPE, &bias_type, sizeof bias_type)) &&
+            lt_set(b, l, p, LT_DESC_BIAS_TYPE, &form->type, sizeof form->type)) &&
            (!(form->epilogue & LT_EPILOGUE_AUX) ||
             lt_set(b, l, p, LT_DESC_AUX_LD, &form->aux_ld, sizeof form->aux_ld));
 }
@@ -185,14 +186,15 @@ static int lt_describe(bench *b, const lt *l, lt_product *p, const lt_form *form
     int64_t a_columns = form->a_transposed ? form->rows : form->inner;
     int64_t b_rows = form->b_transposed ? form->columns : form->inner;
     int64_t b_columns = form->b_transposed ? form->inner : form->columns;
+    int compute = form->compute ? form->compute : LT_COMPUTE_32F;
     memset(p, 0, sizeof *p);
-    return lt_did(b, l->desc_create(&p->desc, LT_COMPUTE_32F, LT_REAL_32F), "cublasLtMatmulDescCreate") &&
+    return lt_did(b, l->desc_create(&p->desc, compute, LT_REAL_32F), "cublasLtMatmulDescCreate") &&
            (!form->a_transposed || lt_set(b, l, p, LT_DESC_TRANSA, &transposed, sizeof transposed)) &&
            (!form->b_transposed || lt_set(b, l, p, LT_DESC_TRANSB, &transposed, sizeof transposed)) &&
            lt_set_epilogue(b, l, p, form) &&
-           lt_layout(b, l, &p->a_layout, LT_REAL_16BF, a_rows, a_columns, form->a_ld) &&
-           lt_layout(b, l, &p->b_layout, LT_REAL_16BF, b_rows, b_columns, form->b_ld) &&
-           lt_layout(b, l, &p->d_layout, form->d_type, form->rows, form->columns, form->d_ld);
+           lt_layout(b, l, &p->a_layout, form->type, a_rows, a_columns, form->a_ld) &&
+           lt_layout(b, l, &p->b_layout, form->type, b_rows, b_columns, form->b_ld) &&
+           lt_layout(b, l, &p->d_layout, form->type, form->rows, form->columns, form->d_ld);
 }
 
 /* A product that was never described is none to forget. */

@@ -1,5 +1,5 @@
 /* The rows of products: a planned product with its epilogue against cuBLASLt's fastest bare product, against
-   cuBLASLt's own epilogue where it has that, and against a bare product with a pass of ours behind it. BF16,
+   cuBLASLt's own epilogue where it has that, and against a bare product with a pass of ours behind it. BF16, some F32,
    row-major, A [m, k], B stored [n, k] as a linear layer's weight; backward, where dX = dY W, the same weight is
    B [k, n]. Part of bench.c. */
 #include "bench.h"
@@ -58,28 +58,64 @@ static const product_form product_forms_odd[] = {
     {"BIAS SILU", GEMMEPI_BIAS | GEMMEPI_SILU, 0},
 };
 
+static const product_form product_forms_words[] = {
+    {"NONE", GEMMEPI_NONE, 0},
+    {"BIAS GELU_TANH", GEMMEPI_BIAS | GEMMEPI_GELU_TANH, PRODUCT_LT_GELU},
+    {"BIAS SILU", GEMMEPI_BIAS | GEMMEPI_SILU, 0},
+    {"BIAS SILU AUX", GEMMEPI_BIAS | GEMMEPI_SILU | GEMMEPI_AUX, 0},
+    {"BIAS SWIGLU", GEMMEPI_BIAS | GEMMEPI_SILU | GEMMEPI_GATED, 0},
+};
+
+/* What tensors are of, and how they are multiplied. */
+typedef struct product_type {
+    gemmepi_dtype dtype;
+    gemmepi_compute compute;
+    int lt, lt_compute; /* cuBLASLt's names for them; 0: its default */
+    int element;        /* bytes */
+    const char *name;
+} product_type;
+
+static const product_type product_bf16 = {GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, LT_REAL_16BF, 0, 2, "BF16"};
+static const product_type product_f32 = {GEMMEPI_F32, GEMMEPI_COMPUTE_F32, LT_REAL_32F, 0, 4, "F32"};
+static const product_type product_tf32 = {GEMMEPI_F32, GEMMEPI_COMPUTE_TF32, LT_REAL_32F, LT_COMPUTE_TF32, 4,
+                                          "TF32"};
+
 /* Shapes of one kind. */
 typedef struct product_family {
-    const char *name; /* what stands before the sizes in a row's name */
-    int b_transposed; /* B is stored [n, k] */
-    int saved;        /* halves of D and of the aux that is read, each [m, n]; 0: forward */
-    int pad, pad_d;   /* elements after each line of A and B, of D */
-    int bounds_none;  /* whether the bound is NONE's too */
-    int drawn;        /* in the chart */
+    const product_type *type; /* of A, B, bias, D and aux; of 32 bits forward alone */
+    const char *name;         /* what stands before the sizes in a row's name */
+    int b_transposed;         /* B is stored [n, k] */
+    int saved;                /* halves of D and of the aux that is read, each [m, n]; 0: forward */
+    int pad, pad_d;           /* elements after each line of A and B, of D */
+    int bounds_none;          /* whether the bound is NONE's too */
+    int drawn;                /* in the chart */
     const product_form *forms;
     int count; /* of forms, as many as there are forward at most */
 } product_family;
 
-static const product_family product_forward = {"", 1, 0, 0, 0, 0, 1, product_forms, COUNT(product_forms)};
+static const product_family product_forward = {&product_bf16,       "", 1, 0, 0, 0, 0, 1, product_forms,
+                                               COUNT(product_forms)};
 static const product_family product_backward = {
-    "dX ", 0, 1, 0, 0, 0, 0, product_forms_backward, COUNT(product_forms_backward)};
-static const product_family product_gated_backward = {
-    "dX ", 0, 2, 0, 0, 0, 0, product_forms_gated_backward, COUNT(product_forms_gated_backward)};
+    &product_bf16, "dX ", 0, 1, 0, 0, 0, 0, product_forms_backward, COUNT(product_forms_backward)};
+static const product_family product_gated_backward = {&product_bf16,
+                                                      "dX ",
+                                                      0,
+                                                      2,
+                                                      0,
+                                                      0,
+                                                      0,
+                                                      0,
+                                                      product_forms_gated_backward,
+                                                      COUNT(product_forms_gated_backward)};
 /* Lines of an odd number of elements, which TMA does not take: A's and B's, or also D's. */
 static const product_family product_odd = {
-    "odd ", 1, 0, 1, 0, 1, 0, product_forms_odd, COUNT(product_forms_odd)};
+    &product_bf16, "odd ", 1, 0, 1, 0, 1, 0, product_forms_odd, COUNT(product_forms_odd)};
 static const product_family product_odd_d = {
-    "odd D ", 1, 0, 1, 1, 1, 0, product_forms_odd, COUNT(product_forms_odd)};
+    &product_bf16, "odd D ", 1, 0, 1, 1, 1, 0, product_forms_odd, COUNT(product_forms_odd)};
+static const product_family product_words = {
+    &product_f32, "", 1, 0, 0, 0, 0, 0, product_forms_words, COUNT(product_forms_words)};
+static const product_family product_tensor_words = {
+    &product_tf32, "", 1, 0, 0, 0, 0, 0, product_forms_words, COUNT(product_forms_words)};
 
 /* The bounds are hundredths of the bare product's time, the most that ours may take. */
 typedef struct product_shape {
@@ -90,15 +126,29 @@ typedef struct product_shape {
 } product_shape;
 
 static const product_shape product_shapes[] = {
-    {&product_forward, 8192, 8192, 8192, 102, 104},       {&product_forward, 4096, 4096, 4096, 100, 106},
-    {&product_forward, 4096, 14336, 4096, 102, 106},      {&product_forward, 8192, 3072, 768, 100, 115},
-    {&product_forward, 8192, 768, 3072, 102, 108},        {&product_forward, 2048, 50304, 768, 100, 115},
-    {&product_forward, 2048, 2048, 2048, 100, 106},       {&product_backward, 8192, 8192, 8192, 106, 0},
-    {&product_backward, 4096, 4096, 4096, 110, 0},        {&product_backward, 4096, 14336, 4096, 110, 0},
-    {&product_backward, 8192, 3072, 768, 120, 0},         {&product_backward, 8192, 768, 3072, 112, 0},
-    {&product_backward, 2048, 50304, 768, 120, 0},        {&product_backward, 2048, 2048, 2048, 112, 0},
-    {&product_gated_backward, 8192, 14336, 4096, 112, 0}, {&product_odd, 1000, 1000, 1000, 100, 0},
+    {&product_forward, 8192, 8192, 8192, 102, 104},
+    {&product_forward, 4096, 4096, 4096, 100, 106},
+    {&product_forward, 4096, 14336, 4096, 102, 106},
+    {&product_forward, 8192, 3072, 768, 100, 115},
+    {&product_forward, 8192, 768, 3072, 102, 108},
+    {&product_forward, 2048, 50304, 768, 100, 115},
+    {&product_forward, 2048, 2048, 2048, 100, 106},
+    {&product_backward, 8192, 8192, 8192, 106, 0},
+    {&product_backward, 4096, 4096, 4096, 110, 0},
+    {&product_backward, 4096, 14336, 4096, 110, 0},
+    {&product_backward, 8192, 3072, 768, 120, 0},
+    {&product_backward, 8192, 768, 3072, 112, 0},
+    {&product_backward, 2048, 50304, 768, 120, 0},
+    {&product_backward, 2048, 2048, 2048, 112, 0},
+    {&product_gated_backward, 8192, 14336, 4096, 112, 0},
+    {&product_odd, 1000, 1000, 1000, 100, 0},
     {&product_odd_d, 1000, 1000, 1000, 100, 0},
+    {&product_words, 4096, 4096, 4096, 0, 0},
+    {&product_words, 8192, 3072, 768, 0, 0},
+    {&product_words, 300, 300, 300, 0, 0},
+    {&product_tensor_words, 4096, 4096, 4096, 0, 0},
+    {&product_tensor_words, 8192, 3072, 768, 0, 0},
+    {&product_tensor_words, 300, 300, 300, 0, 0},
 };
 
 typedef struct product_recipe {
@@ -112,6 +162,8 @@ static int product_bound(const product_recipe *r) {
         return 0;
     if (r->form->epilogue & GEMMEPI_AUX)
         return r->shape->bound_aux;
+    if (!r->shape->bound)
+        return 0;
     return r->shape->bound + (activation == GEMMEPI_GELU_ERF ? 5 : 0);
 }
 
@@ -127,7 +179,6 @@ enum {
     PRODUCT_BLOCK = 8 * 131071, /* normals, eight times a prime: no two lines of a matrix are alike */
     PRODUCT_SET_SHIFT = 1 << 16, /* bytes of the block between the first of two sets */
     PRODUCT_LEAST_RUNS = 2,      /* of a batch */
-    PRODUCT_ELEMENT = 2,         /* bytes */
     PRODUCT_MASK_LINE = 128,     /* bits that a line of RELU's mask is a multiple of */
     PRODUCT_MOST_K = 8192,       /* of the shapes above */
     PRODUCT_SAMPLES = 48         /* elements that are computed anew */
@@ -185,7 +236,7 @@ static void product_count(const product_shape *shape, int64_t *counts) {
         return;
     counts[P_AUX] = 0;
     counts[P_SAVED] = counts[P_D] = shape->m * shape->n * family->saved;
-    counts[P_MASK] = shape->m * product_mask_line(shape) / (8 * PRODUCT_ELEMENT);
+    counts[P_MASK] = shape->m * product_mask_line(shape) / (8 * shape->family->type->element);
     counts[P_BIAS_GRAD] = shape->n * family->saved;
 }
 
@@ -197,7 +248,7 @@ static product_layout product_lay_out(const product_shape *shape) {
     memset(&l, 0, sizeof l);
     product_count(shape, counts);
     for (t = 0; t < P_COUNT; t++)
-        l.sizes[t] = (size_t)counts[t] * PRODUCT_ELEMENT;
+        l.sizes[t] = (size_t)(counts[t] * shape->family->type->element);
     for (t = 0; t < P_COUNT; t++) {
         l.places[t] = l.set;
         l.set += (l.sizes[t] + 255) / 256 * 256;
@@ -231,7 +282,7 @@ static int product_next(product_work *w, int series) {
 
 /* A tensor of each set, where the shape has it, of the block. */
 static int product_spread(bench *b, const product_work *w, int t, const char *block) {
-    size_t bytes = (size_t)PRODUCT_BLOCK * PRODUCT_ELEMENT;
+    size_t bytes = (size_t)PRODUCT_BLOCK * (size_t)w->shape->family->type->element;
     int set;
     for (set = 0; w->layout.sizes[t] && set < w->layout.sets; set++)
         if (!bench_spread(b, product_tensor(w, set, t), w->layout.sizes[t], block, bytes,
@@ -243,14 +294,14 @@ static int product_spread(bench *b, const product_work *w, int t, const char *bl
 /* Of PRODUCT_BLOCK of the normals from `first` on, times factor. */
 static int product_fill(bench *b, const product_work *w, int t, int first, double factor) {
     char *block = NULL;
-    int filled = bench_make_block(b, GEMMEPI_BF16, first, PRODUCT_BLOCK, factor, &block) &&
+    int filled = bench_make_block(b, w->shape->family->type->dtype, first, PRODUCT_BLOCK, factor, &block) &&
                  product_spread(b, w, t, block);
     return bench_ok(b, gemmepi_free(b->context, block)) && filled;
 }
 
 /* Random bits, on the device. *block is the caller's to free, also where this fails. */
-static int product_make_bits(bench *b, char **block) {
-    size_t bytes = (size_t)PRODUCT_BLOCK * PRODUCT_ELEMENT, i;
+static int product_make_bits(bench *b, const product_type *type, char **block) {
+    size_t bytes = (size_t)PRODUCT_BLOCK * (size_t)type->element, i;
     unsigned char *values = malloc(bytes);
     uint64_t state = 2;
     void *pointer = NULL;
@@ -268,8 +319,8 @@ static int product_make_bits(bench *b, char **block) {
 
 static int product_fill_mask(bench *b, const product_work *w) {
     char *block = NULL;
-    int filled =
-        !w->layout.sizes[P_MASK] || (product_make_bits(b, &block) && product_spread(b, w, P_MASK, block));
+    int filled = !w->layout.sizes[P_MASK] || (product_make_bits(b, w->shape->family->type, &block) &&
+                                              product_spread(b, w, P_MASK, block));
     return bench_ok(b, gemmepi_free(b->context, block)) && filled;
 }
 
@@ -322,7 +373,8 @@ static gemmepi_status product_plan(bench *b, gemmepi_context *context, const pro
     double began = bench_seconds();
     memset(&desc, 0, sizeof desc);
     desc.m = w->shape->m, desc.n = w->shape->n, desc.k = w->shape->k, desc.batch = 1;
-    desc.a.dtype = GEMMEPI_BF16;
+    desc.a.dtype = w->shape->family->type->dtype;
+    desc.compute = w->shape->family->type->compute;
     desc.a.ld = product_a_line(w->shape);
     desc.b.ld = product_b_line(w->shape);
     desc.b.transposed = w->shape->family->b_transposed;
@@ -391,7 +443,8 @@ static lt_form product_lt_form(const product_work *w, int epilogue) {
     form.a_transposed = shape->family->b_transposed;
     form.a_ld = product_b_line(shape), form.b_ld = product_a_line(shape);
     form.d_ld = shape->n + shape->family->pad_d;
-    form.d_type = LT_REAL_16BF;
+    form.type = shape->family->type->lt;
+    form.compute = shape->family->type->lt_compute;
     form.epilogue = epilogue;
     if (epilogue & LT_EPILOGUE_AUX)
         form.aux_ld = product_is_relu(w) ? product_mask_line(shape) : shape->n;
@@ -535,13 +588,17 @@ static double product_derivative(gemmepi_epilogue epilogue, double x) {
 
 static int product_read(bench *b, const product_work *w, int set, int t, int64_t first, int64_t count,
                         double *to) {
-    uint16_t halves[PRODUCT_MOST_K];
-    const char *from = product_tensor(w, set, t) + first * PRODUCT_ELEMENT;
+    union {
+        float words[PRODUCT_MOST_K];
+        uint16_t halves[PRODUCT_MOST_K];
+    } read;
+    int element = w->shape->family->type->element;
+    const char *from = product_tensor(w, set, t) + first * element;
     int64_t i;
-    if (!bench_ok(b, gemmepi_download(b->context, halves, from, (size_t)count * PRODUCT_ELEMENT, b->stream)))
+    if (!bench_ok(b, gemmepi_download(b->context, &read, from, (size_t)(count * element), b->stream)))
         return 0;
     for (i = 0; i < count; i++)
-        to[i] = product_number(halves[i]);
+        to[i] = element == 4 ? (double)read.words[i] : product_number(read.halves[i]);
     return 1;
 }
 
@@ -786,7 +843,7 @@ static void product_add_row(bench_list *list, const product_recipe *r) {
     row->drawn = shape->family->drawn;
     snprintf(row->name, sizeof row->name, "product %s%dx%dx%d %s", shape->family->name, (int)row->m,
              (int)row->n, (int)row->k, row->epilogue);
-    snprintf(row->dtype, sizeof row->dtype, "BF16");
+    snprintf(row->dtype, sizeof row->dtype, "%s", shape->family->type->name);
     row->bound = product_bound(r) / 100.0;
     row->recipe = r;
     row->memory = product_memory;
