@@ -1,7 +1,7 @@
 #ifndef GEMMEPI_H
 #define GEMMEPI_H
 
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.6.0, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.7.0, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -230,9 +230,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  6
+#define GEMMEPI_VERSION_MINOR  7
 #define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.6.0"
+#define GEMMEPI_VERSION_STRING "0.7.0"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
    (m, n, k, batch) has no default: zero is an empty size. */
@@ -336,7 +336,7 @@ typedef enum gemmepi_order { GEMMEPI_ROW_MAJOR = 0, GEMMEPI_COLUMN_MAJOR = 1 } g
 typedef enum gemmepi_compute {
     GEMMEPI_COMPUTE_DEFAULT = 0, /* F64 for F64 operands, I32 where both are I8, else F32         */
     GEMMEPI_COMPUTE_F32 = 1,     /* exact products of operands of any type but F64, summed in F32 */
-    GEMMEPI_COMPUTE_TF32 = 2,    /* F32 operands rounded to 11 significant bits (tensor cores)    */
+    GEMMEPI_COMPUTE_TF32 = 2,    /* F32 operands of 11 significant bits, the others cut or rounded */
     GEMMEPI_COMPUTE_F64 = 3,     /* F64 operands                                                  */
     GEMMEPI_COMPUTE_I32 = 4      /* I8 operands: exact products and sums                          */
 } gemmepi_compute;
@@ -9197,8 +9197,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// columns tiles of B: each loads its part of the tile, for all of them. With SPLIT the blocks of a cluster each add up a\n"
     "// part of k for one tile, and read each other's sums at the end.\n"
     "//\n"
-    "// SUMMED: the other three warps of the first warpgroup add up A's rows or B's columns over k as their tiles pass, in tiles that\n"
-    "// are the first along the other axis. They go through the stages of all tiles, which are free when they, too, have left them.\n"
+    "// SUMMED: the other three warps of the first warpgroup add up some of A's rows or B's columns over k as their tiles pass. They go\n"
+    "// through the stages of all tiles, which are free when they, too, have left them.\n"
     "//\n"
     "// Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. A warpgroup in its\n"
     "// epilogue slows the other's wgmma down: what the epilogue does not do is what counts, so results of 16 bits leave by stmatrix\n"
@@ -9241,15 +9241,15 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr bool STAGED = STAGES_D || STAGES_AUX;\n"
     "constexpr int BUFFERS = GEMMEPI_BUFFERS;\n"
     "constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D + (STAGES_AUX ? HALVES_IN : 0);\n"
-    "constexpr int STAGED_BYTES = 16 * LINE, WARPS = CONSUMERS * 4;\n",
-    "// What the epilogue reads in 16 bits comes likewise, a box ahead, into two buffers of each warp.\n"
+    "constexpr int STAGED_BYTES = 16 * LINE, WARPS = CONSUMERS * 4;\n"
+    "// What the epilogue reads in 16 bits comes likewise, a box ahead, into two buffers of each warp.\n",
     "constexpr int LOADED_AUX = LOADS_AUX ? HALVES_SAVED : 0;\n"
     "constexpr int LOADED_MATRICES = LOADED_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), LOADED_BUFFERS = LOADED_MATRICES ? 2 : 0;\n"
     "// Shared memory: stages, buffers, and two barriers of each stage and of each warp.\n"
     "constexpr u32 LOADED = STAGES * STAGE_BYTES + WARPS * BUFFERS * STAGED_MATRICES * STAGED_BYTES;\n"
     "constexpr u32 FULL = LOADED + WARPS * LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES;\n"
     "constexpr u32 EMPTY = FULL + STAGES * 8, ARRIVED = EMPTY + STAGES * 8;\n"
-    "// SUMMED: the warps that add up, and the lines of a tile whose sums they have, in F64 behind the barriers.\n"
+    "// SUMMED: the warps that add up, the lines of a tile; with SPLIT the sums of 16 lines of each warp, in F64 behind the barriers.\n"
     "constexpr int SUMMED = GEMMEPI_SUMMED, SUMMERS = SUMMED ? 3 : 0, SUMMED_LINES = SUMMED == 1 ? TILE_M : TILE_N;\n"
     "constexpr u32 TOTALS = ARRIVED + WARPS * 16;\n"
     "// What is the same for all rows is loaded a box ahead, where registers are left for it.\n"
@@ -9303,8 +9303,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                 : \"memory\");\n"
     "}\n"
     "// An address of this block's in another block of the cluster.\n"
-    "__device__ inline u32 address_in(u32 address, u32 rank) {\n",
-    "    u32 there;\n"
+    "__device__ inline u32 address_in(u32 address, u32 rank) {\n"
+    "    u32 there;\n",
     "    asm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there) : \"r\"(address), \"r\"(rank));\n"
     "    return there;\n"
     "}\n"
@@ -9370,8 +9370,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#elif GEMMEPI_TILE_N == 128\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
     "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n"
-    "#define GEMMEPI_ADDS \"%66\"\n",
-    "#define GEMMEPI_REST \"%64, %65, adds, 1, 1, %67, %68\"\n"
+    "#define GEMMEPI_ADDS \"%66\"\n"
+    "#define GEMMEPI_REST \"%64, %65, adds, 1, 1, %67, %68\"\n",
     "#elif GEMMEPI_TILE_N == 192\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n"
     "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n"
@@ -9449,8 +9449,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline int end_of_k(const gemmepi__fused_params &p, u32 part) {\n"
     "    return SPLIT > 1 ? begin_of_k(p, part + 1) : (p.k + TILE_K - 1) / TILE_K;\n"
     "}\n"
-    "\n",
-    "// The column of op(B) that is line `line` of the tile.\n"
+    "\n"
+    "// The column of op(B) that is line `line` of the tile.\n",
     "__device__ inline int column_of(const gemmepi__fused_params &p, const Tile &tile, int line) {\n"
     "    int half = HALVES_IN == 2 && line >= TILE_COLUMNS;\n"
     "    return tile.n * TILE_COLUMNS + line - half * TILE_COLUMNS + half * (int)p.epilogue.n;\n"
@@ -9522,8 +9522,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 asked, taken;    // boxes of inputs so far\n"
     "};\n"
     "\n"
-    "// Where this lane's part of the eight rows `half` and the 32 columns `group` goes.\n",
-    "__device__ inline u32 place_in_box(const Staging &staging, int half, int group) {\n"
+    "// Where this lane's part of the eight rows `half` and the 32 columns `group` goes.\n"
+    "__device__ inline u32 place_in_box(const Staging &staging, int half, int group) {\n",
     "    u32 unit = group * 4 + threadIdx.x % 32 / 8;\n"
     "    return (half * 8 + staging.line) * LINE + ((unit ^ staging.line) << 4);\n"
     "}\n"
@@ -9594,9 +9594,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    }\n"
     "    staging.turn = staging.turn + 1 == BUFFERS ? 0 : staging.turn + 1;\n"
     "}\n"
-    "\n",
+    "\n"
     "// The sums of 16 rows and 64 columns as wgmma leaves them in a warp: of eight columns a lane has two, in row lane / 4 and in\n"
-    "// the eighth below.\n"
+    "// the eighth below.\n",
     "struct Box {\n"
     "    float at[HALVES_IN][BOX_COLUMNS / 8][4];\n"
     "};\n"
@@ -9671,10 +9671,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr u32 PARKED_BYTES = PARTS * TILE_N / 2 * WARPGROUP * 4; // of a warpgroup\n"
     "static_assert(SPLIT == 1 || CONSUMERS * PARKED_BYTES <= STAGES * STAGE_BYTES, \"the stages have room for all sums\");\n"
     "static_assert(!SHARES_LAST || PARKED_BYTES <= STAGES * STAGE_BYTES, \"and for a warpgroup's\");\n"
-    "\n",
+    "\n"
     "// With the warps that add up an operand, who have left the stages when they say so, but need not wait.\n"
     "constexpr int READERS = CONSUMERS * WARPGROUP + SUMMERS * 32;\n"
-    "__device__ inline void consumers_meet() {\n"
+    "__device__ inline void consumers_meet() {\n",
     "    asm volatile(\"bar.sync 3, %0;\" ::\"n\"(READERS) : \"memory\");\n"
     "}\n"
     "__device__ inline void consumers_may_meet() {\n"
@@ -9747,11 +9747,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        finish_box(p, state, staging, tile, row, group, columns, box, none);\n"
     "    }\n"
     "}\n"
-    "\n",
+    "\n"
     "// The i-th box of the last tile that a warpgroup does: of which part, and of which columns.\n"
     "__device__ inline int part_of_last(u32 warpgroup, int i) {\n"
     "    return HAS_BGRAD ? i : (int)warpgroup;\n"
-    "}\n"
+    "}\n",
     "__device__ inline int group_of_last(u32 warpgroup, int i) {\n"
     "    return (HAS_BGRAD ? (int)warpgroup : i) * BOX_GROUPS;\n"
     "}\n"
@@ -9769,103 +9769,89 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// >>sums of an operand\n"
     "\n"
-    "// A warp adds up slices of 16 lines. ldmatrix brings them as mma wants its rows, whichever way they lie, and a product with ones\n"
-    "// is their sum over 16 of k; those of a stage are added in F32, stages in F64. Each warp has every third slice, from A's first\n"
-    "// on or from B's last back: what the last round has too much lies in the other operand, and is left out.\n"
+    "// A tile's lines are slices of 16. Of all tiles along the other axis, through each of which the operand passes whole, each has\n"
+    "// some, so that none is held up: a warp has one at most.\n"
     "constexpr bool SUMMED_ROWS = SUMMED == 1 ? A_ROWS : B_ROWS;\n"
-    "constexpr int SLICES = SUMMED_LINES / 16, SLICES_OF_WARP = (SLICES + 2) / 3;\n"
-    "constexpr u32 ONES = GEMMEPI_OPERANDS[0] == 'b' ? 0x3f803f80 : 0x3c003c00;\n"
+    "constexpr int SLICES = SUMMED_LINES / 16;\n"
     "\n"
-    "template <bool Turned> __device__ inline void load_matrices(u32 from, u32 (&to)[4]) {\n"
-    "    if constexpr (Turned)\n"
-    "        asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
-    "                     : \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3])\n"
-    "                     : \"r\"(from)\n"
-    "                     : \"memory\");\n"
-    "    else\n"
-    "        asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
-    "                     : \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3])\n"
-    "                     : \"r\"(from)\n"
-    "                     : \"memory\");\n"
-    "}\n"
-    "// The sums of 16 lines over 16 of k: a lane's first two are those of line lane / 4, the others of the eighth below.\n"
-    "__device__ inline void multiply_by_ones(float (&sums)[4], const u32 (&x)[4]) {\n"
-    "    asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERANDS \".f32 \"\n"
-    "                 \"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %8}, {%9, %9, %9, %9};\"\n"
-    "                 : \"=f\"(sums[0]), \"=f\"(sums[1]), \"=f\"(sums[2]), \"=f\"(sums[3])\n"
-    "                 : \"r\"(x[0]), \"r\"(x[1]), \"r\"(x[2]), \"r\"(x[3]), \"r\"(ONES), \"f\"(0.0f));\n"
+    "// This warp's in a tile, or a negative number.\n"
+    "__device__ inline int slice_of(const gemmepi__fused_params &p, const Tile &tile, int summer) {\n"
+    "    int across = SUMMED == 1 ? tile.n : tile.m, slice = across + summer * p.sum_tiles;\n"
+    "    return across < p.sum_tiles && slice < SLICES ? slice : -1;\n"
     "}\n"
     "\n"
-    "__device__ inline int slice_of(int summer, int i) {\n"
-    "    return SUMMED == 1 ? summer + i * SUMMERS : SLICES - 1 - summer - i * SUMMERS;\n"
+    "// What a lane adds up over a tile's k: half of each line of TILE_K; where lines lie along m or n, eight of them, 4 of each 64 of\n"
+    "// k.\n"
+    "struct Slice_sums {\n"
+    "    float at[SUMMED_ROWS ? 1 : 8];\n"
+    "};\n"
+    "\n"
+    "// Where a lane's first 16 bytes of a stage are: of line lane / 2 of the slice its half; or of 16 of k line lane / 2, but so that\n"
+    "// eight lanes read from all banks, and half of the slice.\n"
+    "__device__ inline u32 slice_lane(int slice) {\n"
+    "    u32 pair = threadIdx.x % 32 / 2, half = threadIdx.x % 2;\n"
+    "    u32 line = SUMMED_ROWS ? slice * 16 + pair : pair % 4 * 2 + pair / 4 % 2 + pair / 8 * 8;\n"
+    "    u32 unit = SUMMED_ROWS ? half * 4 : slice % 4 * 2 + half;\n"
+    "    return (SUMMED == 1 ? 0 : A_BYTES) + (SUMMED_ROWS ? 0 : slice / 4 * BOX) + line * LINE + ((unit ^ line % 8) << 4);\n"
     "}\n"
-    "// Of four 8 x 8 matrices the second has the next 8 lines, the third the next 8 of k. Where this lane's is in a stage, for the\n"
-    "// warp's first slice (the operand's, where elements along k do not lie side by side), and for its i-th and the step-th 16 of k.\n"
-    "__device__ inline u32 first_matrices(int summer) {\n"
-    "    u32 within = threadIdx.x % 8, second = threadIdx.x / 8 % 2, third = threadIdx.x / 16 % 2;\n"
-    "    return (SUMMED == 1 ? 0 : A_BYTES) +\n"
-    "           (SUMMED_ROWS ? (slice_of(summer, 0) * 16 + second * 8 + within) * LINE + ((third ^ within) << 4)\n"
-    "                        : (third * 8 + within) * LINE + ((second ^ within) << 4));\n"
-    "}\n"
-    "__device__ inline u32 matrices_at(u32 first, int summer, int i, int step) {\n"
-    "    int slice = slice_of(summer, i);\n"
-    "    return SUMMED_ROWS ? (first ^ step << 5) + (slice_of(0, i) - slice_of(0, 0)) * 16 * LINE\n"
-    "                       : (first ^ (slice & 3) << 5) + (slice >> 2) * BOX + step * 16 * LINE;\n"
-    "}\n"
-    "\n",
-    "// Of the sums of a slice, the one that this lane keeps: the first two of four lanes have one each.\n"
-    "__device__ inline bool has_sum(int summer, int i) {\n"
-    "    return threadIdx.x % 4 < 2 && i * SUMMERS + summer < SLICES;\n"
-    "}\n"
-    "__device__ inline int line_of_sum(int slice) {\n"
-    "    return slice * 16 + threadIdx.x % 4 * 8 + threadIdx.x % 32 / 4;\n"
-    "}\n"
-    "__device__ inline u32 total_at(u32 shared, int slice) {\n"
-    "    return shared + TOTALS + line_of_sum(slice) * 8;\n"
-    "}\n"
-    "__device__ inline double read_total(u32 at) {\n"
-    "    double total;\n"
-    "    asm volatile(\"ld.shared.f64 %0, [%1];\" : \"=d\"(total) : \"r\"(at) : \"memory\");\n"
-    "    return total;\n"
-    "}\n"
-    "__device__ inline double read_total_of(u32 at, u32 block) {\n"
-    "    double total;\n"
-    "    asm volatile(\"ld.shared::cluster.f64 %0, [%1];\" : \"=d\"(total) : \"r\"(address_in(at, block)) : \"memory\");\n"
-    "    return total;\n"
-    "}\n"
-    "__device__ inline void write_total(u32 at, double total) {\n"
-    "    asm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(at), \"d\"(total) : \"memory\");\n"
+    "__device__ inline u32 slice_at(u32 lane, int i) {\n"
+    "    return SUMMED_ROWS ? lane ^ i << 4 : lane + i * 16 * LINE;\n"
     "}\n"
     "\n"
-    "__device__ inline void begin_sums(u32 shared, int summer) {\n"
-    "#pragma unroll\n"
-    "    for (int i = 0; i < SLICES_OF_WARP; i++)\n"
-    "        if (has_sum(summer, i))\n"
-    "            write_total(total_at(shared, slice_of(summer, i)), 0);\n"
-    "}\n"
-    "\n"
-    "// Adds a stage to this warp's sums.\n"
-    "__device__ inline void add_stage(u32 shared, u32 first, int summer) {\n"
-    "    asm volatile(\"\" : \"+r\"(summer)); // so that what follows from it does not stay in registers\n"
-    "#pragma unroll\n"
-    "    for (int i = 0; i < SLICES_OF_WARP; i++) {\n"
-    "        u32 at = total_at(shared, slice_of(summer, i));\n"
-    "        float parts[TILE_K / 16];\n"
-    "#pragma unroll\n"
-    "        for (int step = 0; step < TILE_K / 16; step++) { // none waits for another\n"
-    "            float sums[4];\n"
-    "            u32 x[4];\n"
-    "            load_matrices<!SUMMED_ROWS>(matrices_at(first, summer, i, step), x);\n"
-    "            multiply_by_ones(sums, x);\n"
-    "            parts[step] = threadIdx.x % 4 ? sums[2] : sums[0];\n"
-    "        }\n"
-    "        if (has_sum(summer, i))\n"
-    "            write_total(at, read_total(at) + ((parts[0] + parts[1]) + (parts[2] + parts[3])));\n"
+    "__device__ inline void to_floats(u32 word, float &low, float &high) {\n"
+    "    if (GEMMEPI_OPERANDS[0] == 'b') {\n"
+    "        low = __uint_as_float(word << 16);\n"
+    "        high = __uint_as_float(word & 0xffff0000);\n"
+    "    } else {\n"
+    "        asm(\"{\\n.reg .b16 low, high;\\nmov.b32 {low, high}, %2;\\ncvt.f32.f16 %0, low;\\ncvt.f32.f16 %1, high;\\n}\"\n"
+    "            : \"=f\"(low), \"=f\"(high)\n"
+    "            : \"r\"(word));\n"
     "    }\n"
     "}\n"
     "\n"
-    "__device__ inline bool is_summed(const Tile &tile) {\n"
-    "    return (SUMMED == 1 ? tile.n : tile.m) == 0;\n"
+    "__device__ inline void add_stage(u32 lane, Slice_sums &sums) {\n"
+    "    u32 words[4][4];\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < 4; i++)\n"
+    "        asm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n"
+    "                     : \"=r\"(words[i][0]), \"=r\"(words[i][1]), \"=r\"(words[i][2]), \"=r\"(words[i][3])\n"
+    "                     : \"r\"(slice_at(lane, i))\n"
+    "                     : \"memory\");\n"
+    "    float parts[4] = {};\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < 4; i++)\n"
+    "#pragma unroll\n"
+    "        for (int j = 0; j < 4; j++) {\n"
+    "            float low, high;\n"
+    "            to_floats(words[i][j], low, high);\n"
+    "            if (SUMMED_ROWS) {\n"
+    "                parts[j] += low + high;\n"
+    "            } else {\n"
+    "                sums.at[SUMMED_ROWS ? 0 : j * 2] += low;\n"
+    "                sums.at[SUMMED_ROWS ? 0 : j * 2 + 1] += high;\n"
+    "            }\n"
+    "        }\n"
+    "    if (SUMMED_ROWS)\n"
+    "        sums.at[0] += (parts[0] + parts[1]) + (parts[2] + parts[3]);\n"
+    "}\n"
+    "\n"
+    "// Of the lanes together: which line's sum this lane has then, if any, and that sum.\n"
+    "__device__ inline int line_of_sum() {\n"
+    "    int lane = threadIdx.x % 32;\n"
+    "    return SUMMED_ROWS ? (lane % 2 ? -1 : lane / 2) : (lane < 16 ? lane % 2 * 8 + lane / 2 : -1);\n"
+    "}\n",
+    "__device__ inline double sum_of_slice(const Slice_sums &sums) {\n"
+    "    double mine = 0;\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < (SUMMED_ROWS ? 1 : 8); i++) {\n"
+    "        double sum = sums.at[i];\n"
+    "#pragma unroll\n"
+    "        for (int lanes = SUMMED_ROWS ? 1 : 2; lanes <= (SUMMED_ROWS ? 1 : 16); lanes *= 2)\n"
+    "            sum += __shfl_xor_sync(0xffffffffu, sum, lanes);\n"
+    "        if (SUMMED_ROWS || threadIdx.x % 32 / 2 == i)\n"
+    "            mine = sum;\n"
+    "    }\n"
+    "    return mine;\n"
     "}\n"
     "\n"
     "__device__ inline void store_sum(const gemmepi__fused_params &p, const Tile &tile, int line, double sum) {\n"
@@ -9879,47 +9865,62 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);\n"
     "}\n"
     "\n"
-    "// SPLIT: those of all blocks of the cluster, always in the same order.\n"
-    "__device__ inline void store_sums(const gemmepi__fused_params &p, u32 shared, const Tile &tile, int summer) {\n"
+    "// SPLIT: each block has sums of its part of k, which the first adds up, always in the same order.\n"
+    "__device__ inline u32 total_at(u32 shared, int summer) {\n"
+    "    return shared + TOTALS + (summer * 16 + line_of_sum()) * 8;\n"
+    "}\n"
+    "__device__ inline void leave_total(u32 shared, int summer, double total) {\n"
+    "    if (line_of_sum() >= 0)\n"
+    "        asm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(total_at(shared, summer)), \"d\"(total) : \"memory\");\n"
+    "}\n"
+    "__device__ inline void store_totals(const gemmepi__fused_params &p, u32 shared, const Tile &tile, int summer) {\n"
+    "    int slice = slice_of(p, tile, summer);\n"
+    "    double sum = 0;\n"
+    "    if (slice < 0 || line_of_sum() < 0)\n"
+    "        return;\n"
     "#pragma unroll 1\n"
-    "    for (int i = 0; i < SLICES_OF_WARP; i++)\n"
-    "        if (has_sum(summer, i)) {\n"
-    "            int slice = slice_of(summer, i);\n"
-    "            u32 at = total_at(shared, slice);\n"
-    "            double sum = SPLIT > 1 ? 0 : read_total(at);\n"
-    "#pragma unroll 1\n"
-    "            for (int block = 0; block < (SPLIT > 1 ? SPLIT : 0); block++)\n"
-    "                sum += read_total_of(at, block);\n"
-    "            store_sum(p, tile, line_of_sum(slice), sum);\n"
-    "        }\n"
+    "    for (int block = 0; block < SPLIT; block++) {\n"
+    "        double total;\n"
+    "        asm volatile(\"ld.shared::cluster.f64 %0, [%1];\"\n"
+    "                     : \"=d\"(total)\n"
+    "                     : \"r\"(address_in(total_at(shared, summer), block))\n"
+    "                     : \"memory\");\n"
+    "        sum += total;\n"
+    "    }\n"
+    "    store_sum(p, tile, slice * 16 + line_of_sum(), sum);\n"
     "}\n"
     "\n"
     "// Three warps. Where nothing is to add they wait for each stage all the same: to leave it before it is full would count for\n"
     "// another round.\n"
     "__device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    int summer = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n"
-    "    bool tells = threadIdx.x % 32 < TELLERS;\n",
+    "    bool tells = threadIdx.x % 32 < TELLERS;\n"
     "    u32 told = told_by(threadIdx.x % 32, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
-    "    u32 stage = 0, parity = 0, matrices = shared + first_matrices(summer);\n"
+    "    u32 stage = 0, parity = 0;\n"
     "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
     "#pragma unroll 1\n"
     "    for (u32 t = first; t < p.tiles; t += step) {\n"
-    "        bool sums = is_summed(tile_of(p, t, rank));\n"
-    "        if (sums)\n"
-    "            begin_sums(shared, summer);\n"
+    "        int slice = slice_of(p, tile_of(p, t, rank), summer);\n"
+    "        u32 lane = shared + slice_lane(slice < 0 ? 0 : slice);\n"
+    "        Slice_sums sums = {};\n"
     "#pragma unroll 1\n"
     "        for (int block = 0; block < blocks; block++) {\n"
     "            barrier_wait(shared + FULL + stage * 8, parity);\n"
-    "            if (sums)\n"
-    "                add_stage(shared, matrices + stage * STAGE_BYTES, summer);\n"
+    "            if (slice >= 0)\n"
+    "                add_stage(lane + stage * STAGE_BYTES, sums);\n"
     "            __syncwarp(); // all lanes have read it\n"
     "            if (tells)\n"
     "                barrier_arrive(empty + stage * 8);\n"
     "            if (++stage == STAGES)\n"
     "                stage = 0, parity ^= 1;\n"
     "        }\n"
-    "        if (SPLIT == 1 && sums)\n"
-    "            store_sums(p, shared, tile_of(p, t, rank), summer);\n"
+    "        if (slice < 0)\n"
+    "            continue;\n"
+    "        double sum = sum_of_slice(sums);\n"
+    "        if (SPLIT > 1)\n"
+    "            leave_total(shared, summer, sum);\n"
+    "        else if (line_of_sum() >= 0)\n"
+    "            store_sum(p, tile_of(p, t, rank), slice * 16 + line_of_sum(), sum);\n"
     "    }\n"
     "    if (SPLIT > 1)\n"
     "        consumers_may_meet();\n"
@@ -9928,7 +9929,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// >>multiplying\n"
     "\n"
     "__device__ inline void skip_stages(u32 &stage, u32 &parity, int blocks) {\n"
-    "    stage += (u32)blocks;\n"
+    "    stage += (u32)blocks;\n",
     "    parity ^= stage / STAGES & 1;\n"
     "    stage %= STAGES;\n"
     "}\n"
@@ -9985,7 +9986,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 stage = 0, parity = 0, tiles = (p.tiles - first + step - 1) / step; // of this block\n"
     "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
     "    int first_part = PING_PONG ? 0 : (int)group * PARTS; // of the tile's rows\n"
-    "    bool tells = thread < TELLERS;\n",
+    "    bool tells = thread < TELLERS;\n"
     "    u32 told = told_by(thread, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
     "    Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),\n"
     "                       threadIdx.x % 8,\n"
@@ -10006,7 +10007,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        Of_columns columns[BOX_GROUPS];\n"
     "        int warp_row = tile.m * TILE_M + first_part * 64 + (int)(thread / 32) * 16;\n"
     "        if (SPLIT == 1)\n"
-    "            ask_for_inputs(p, staging, tile, warp_row, 0);\n"
+    "            ask_for_inputs(p, staging, tile, warp_row, 0);\n",
     "        if (AHEAD)\n"
     "            load_box_columns(p, tile, 0, columns); // before the sums, so that the epilogue need not wait\n"
     "        add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n"
@@ -10056,7 +10057,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        __syncthreads();\n"
     "        __syncthreads(); // once more than needed: compute-sanitizer's racecheck does not take in the first at once\n"
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
-    "        int row = tile.m * TILE_M + (int)(thread / 32) * 16;\n",
+    "        int row = tile.m * TILE_M + (int)(thread / 32) * 16;\n"
     "        constexpr int boxes = PARTS * GROUPS / BOX_GROUPS / CONSUMERS; // of a warpgroup\n"
     "        Box_sums column_sums = {};\n"
     "        ask_for_inputs(p, staging, tile, row + part_of_last(group, 0) * 64, group_of_last(group, 0));\n"
@@ -10079,7 +10080,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n"
     "}\n"
     "\n"
-    "extern \"C\" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)\n"
+    "extern \"C\" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)\n",
     "    gemmepi_fused(GEMMEPI_PARAMS gemmepi__fused_params p) {\n"
     "    extern __shared__ u8 memory[];\n"
     "    u32 shared = (shared_address(memory) + 1023) & ~1023u, rank = CLUSTER > 1 ? cluster_rank() : 0;\n"
@@ -10115,8 +10116,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        }\n"
     "        if (SPLIT > 1) // consumers wait for each other there\n"
     "            cluster_barrier();\n"
-    "        if (SUMMED && SPLIT > 1 && rank == 0 && threadIdx.x >= 32 && is_summed(tile_of(p, first, rank)))\n"
-    "            store_sums(p, shared, tile_of(p, first, rank), (int)threadIdx.x / 32 - 1);\n"
+    "        if (SUMMED && SPLIT > 1 && rank == 0 && threadIdx.x >= 32)\n"
+    "            store_totals(p, shared, tile_of(p, first, rank), (int)threadIdx.x / 32 - 1);\n"
     "    } else {\n"
     "        asm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(CONSUMER_REGISTERS));\n"
     "        consume(p, shared, rank, first, step);\n"
@@ -10442,6 +10443,7 @@ static const char *const gemmepi__source_params_h[] = {
     "    int a_items, b_items; /* 0: one matrix for all items of the batch */\n"
     "    void *sums;           /* of an operand: bias_grad, or a line in F64 of each item */\n"
     "    long long sums_stride;\n"
+    "    int sum_tiles; /* along the other axis, among which they are shared out */\n"
     "} gemmepi__fused_params;\n"
     "\n"
     "/* gemm_sm80.cu: product and epilogue. a and b lie as stored. */\n"
@@ -13500,6 +13502,7 @@ typedef struct gemmepi__fused_params {
     int a_items, b_items; /* 0: one matrix for all items of the batch */
     void *sums;           /* of an operand: bias_grad, or a line in F64 of each item */
     long long sums_stride;
+    int sum_tiles; /* along the other axis, among which they are shared out */
 } gemmepi__fused_params;
 
 /* gemm_sm80.cu: product and epilogue. a and b lie as stored. */
@@ -16598,6 +16601,7 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
 #define GEMMEPI__FUSED_BOX_M   16  /* rows and columns that a warp stores at a time */
 #define GEMMEPI__FUSED_BOX_N   64
 #define GEMMEPI__FUSED_WARPS   8            /* that store */
+#define GEMMEPI__FUSED_SUMMERS 3            /* that sum an operand */
 #define GEMMEPI__FUSED_SHARED  (227u << 10) /* of a block on this chip */
 #define GEMMEPI__FUSED_STAGES  8            /* at most */
 
@@ -16688,11 +16692,24 @@ static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
     return loaded;
 }
 
-/* The operand that the kernel sums, 1 A or 2 B. An epilogue that leaves too few registers leaves it to another launch. */
-static int gemmepi__fused_summed(const gemmepi__problem *problem, int applied) {
-    if (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_AUX) && !applied)
+/* Tiles along the axis that a sum of an operand is not of: one each of their three warps has 16 lines of a tile at most. */
+static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+    return gemmepi__has(problem, GEMMEPI_BGRAD_A)
+               ? gemmepi__divide_up(gemmepi__half_columns(problem),
+                                    shape->tile_n / gemmepi__halves_in(problem))
+               : gemmepi__divide_up(problem->m, shape->tile_m);
+}
+
+/* The operand that the kernel sums, 1 A or 2 B. Few tiles, and an epilogue that leaves too few registers, leave it to another
+   launch. */
+static int gemmepi__fused_summed(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
+                                 int applied) {
+    int sums_a = gemmepi__has(problem, GEMMEPI_BGRAD_A), lines = sums_a ? shape->tile_m : shape->tile_n;
+    if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) ||
+        GEMMEPI__FUSED_SUMMERS * 16 * gemmepi__tiles_across(problem, shape) < lines ||
+        (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_AUX) && !applied))
         return 0;
-    return gemmepi__has(problem, GEMMEPI_BGRAD_A) ? 1 : gemmepi__has(problem, GEMMEPI_BGRAD_B) ? 2 : 0;
+    return sums_a ? 1 : 2;
 }
 
 /* Whether bias_grad is a sum over the batch, for which the kernel leaves a line of each item. */
@@ -16723,9 +16740,9 @@ static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gem
     unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + 16; /* and two barriers */
     unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged) +
                      2 * gemmepi__loaded_matrices(problem, fused->loaded);
-    int lines = fused->summed == 0 ? 0 : fused->summed == 1 ? fused->shape.tile_m : fused->shape.tile_n;
+    unsigned totals = fused->summed ? GEMMEPI__FUSED_SUMMERS * 16 * 8 : 0;
     return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES + GEMMEPI__FUSED_WARPS * 16 +
-           (unsigned)lines * 8 + 1024; /* to begin at a multiple */
+           totals + 1024; /* to begin at a multiple */
 }
 
 /* Two buffers, if four stages fit beside them, and as many stages as do. */
@@ -16850,7 +16867,7 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
         cycles += waves * (sums + finish + (shape->split > 1 ? 5500 : 0));
-    if (gemmepi__fused_summed(problem, applied))
+    if (gemmepi__fused_summed(problem, shape, applied))
         return cycles / 1700 + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
     return cycles / 1700 + gemmepi__sums_microseconds(problem);
 }
@@ -17033,7 +17050,7 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fuse
     fused->applied = applied;
     fused->staged = gemmepi__fused_staged(problem);
     fused->loaded = gemmepi__fused_loaded(problem);
-    fused->summed = gemmepi__fused_summed(problem, applied);
+    fused->summed = gemmepi__fused_summed(problem, shape, applied);
     gemmepi__share_memory(problem, fused);
 }
 
@@ -17067,6 +17084,7 @@ static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemme
     const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
     if (!fused->summed)
         return gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
+    fused->params.sum_tiles = (int)gemmepi__tiles_across(problem, &fused->shape);
     fused->params.sums_stride = gemmepi__sums_items(problem) ? out->length : out->batch_stride;
     if (!gemmepi__sums_items(problem))
         return GEMMEPI_OK;

@@ -8,7 +8,7 @@
 # for all parts.
 results=build/test_results
 jobs=${JOBS:-$(getconf _NPROCESSORS_ONLN)}
-parts=$((jobs / 2 < 1 ? 1 : jobs / 2 > 8 ? 8 : jobs / 2))
+parts=$((jobs < 4 ? 1 : jobs > 16 ? 16 : jobs))
 
 # run_test NAME COMMAND...: what it has to say goes to the output in one piece, and its counts to a file.
 run_test() {
@@ -87,7 +87,11 @@ if ! command -v python3 >/dev/null 2>&1; then
     echo 'skip gpu/pytorch, gpu/pytorch_elementwise and gpu/pytorch_linear: there is no python3'
     skipped=$((skipped + 3))
 fi
-list "$@" >"$results/list"
+list "$@" >"$results/all"
+{ # what takes longest begins first
+    grep -E '^([a-z]*/grid|compile|linear/)' "$results/all"
+    grep -v -E '^([a-z]*/grid|compile|linear/)' "$results/all"
+} >"$results/list"
 xargs -P "$jobs" -I '{}' sh tests/run.sh --one '{}' <"$results/list"
 while read -r name command; do
     if read -r p f s <"$results/$(printf '%s' "$name" | tr / _).counts"; then

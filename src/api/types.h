@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  6
+#define GEMMEPI_VERSION_MINOR  7
 #define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.6.0"
+#define GEMMEPI_VERSION_STRING "0.7.0"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
    (m, n, k, batch) has no default: zero is an empty size. */
@@ -112,7 +112,7 @@ typedef enum gemmepi_order { GEMMEPI_ROW_MAJOR = 0, GEMMEPI_COLUMN_MAJOR = 1 } g
 typedef enum gemmepi_compute {
     GEMMEPI_COMPUTE_DEFAULT = 0, /* F64 for F64 operands, I32 where both are I8, else F32         */
     GEMMEPI_COMPUTE_F32 = 1,     /* exact products of operands of any type but F64, summed in F32 */
-    GEMMEPI_COMPUTE_TF32 = 2,    /* F32 operands rounded to 11 significant bits (tensor cores)    */
+    GEMMEPI_COMPUTE_TF32 = 2,    /* F32 operands of 11 significant bits, the others cut or rounded */
     GEMMEPI_COMPUTE_F64 = 3,     /* F64 operands                                                  */
     GEMMEPI_COMPUTE_I32 = 4      /* I8 operands: exact products and sums                          */
 } gemmepi_compute;

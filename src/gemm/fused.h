@@ -10,6 +10,7 @@
 #define GEMMEPI__FUSED_BOX_M   16  /* rows and columns that a warp stores at a time */
 #define GEMMEPI__FUSED_BOX_N   64
 #define GEMMEPI__FUSED_WARPS   8            /* that store */
+#define GEMMEPI__FUSED_SUMMERS 3            /* that sum an operand */
 #define GEMMEPI__FUSED_SHARED  (227u << 10) /* of a block on this chip */
 #define GEMMEPI__FUSED_STAGES  8            /* at most */
 
@@ -100,11 +101,24 @@ static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
     return loaded;
 }
 
-/* The operand that the kernel sums, 1 A or 2 B. An epilogue that leaves too few registers leaves it to another launch. */
-static int gemmepi__fused_summed(const gemmepi__problem *problem, int applied) {
-    if (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_AUX) && !applied)
+/* Tiles along the axis that a sum of an operand is not of: one each of their three warps has 16 lines of a tile at most. */
+static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+    return gemmepi__has(problem, GEMMEPI_BGRAD_A)
+               ? gemmepi__divide_up(gemmepi__half_columns(problem),
+                                    shape->tile_n / gemmepi__halves_in(problem))
+               : gemmepi__divide_up(problem->m, shape->tile_m);
+}
+
+/* The operand that the kernel sums, 1 A or 2 B. Few tiles, and an epilogue that leaves too few registers, leave it to another
+   launch. */
+static int gemmepi__fused_summed(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
+                                 int applied) {
+    int sums_a = gemmepi__has(problem, GEMMEPI_BGRAD_A), lines = sums_a ? shape->tile_m : shape->tile_n;
+    if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) ||
+        GEMMEPI__FUSED_SUMMERS * 16 * gemmepi__tiles_across(problem, shape) < lines ||
+        (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_AUX) && !applied))
         return 0;
-    return gemmepi__has(problem, GEMMEPI_BGRAD_A) ? 1 : gemmepi__has(problem, GEMMEPI_BGRAD_B) ? 2 : 0;
+    return sums_a ? 1 : 2;
 }
 
 /* Whether bias_grad is a sum over the batch, for which the kernel leaves a line of each item. */
@@ -135,9 +149,9 @@ static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gem
     unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + 16; /* and two barriers */
     unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged) +
                      2 * gemmepi__loaded_matrices(problem, fused->loaded);
-    int lines = fused->summed == 0 ? 0 : fused->summed == 1 ? fused->shape.tile_m : fused->shape.tile_n;
+    unsigned totals = fused->summed ? GEMMEPI__FUSED_SUMMERS * 16 * 8 : 0;
     return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES + GEMMEPI__FUSED_WARPS * 16 +
-           (unsigned)lines * 8 + 1024; /* to begin at a multiple */
+           totals + 1024; /* to begin at a multiple */
 }
 
 /* Two buffers, if four stages fit beside them, and as many stages as do. */
@@ -262,7 +276,7 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
         cycles += waves * (sums + finish + (shape->split > 1 ? 5500 : 0));
-    if (gemmepi__fused_summed(problem, applied))
+    if (gemmepi__fused_summed(problem, shape, applied))
         return cycles / 1700 + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
     return cycles / 1700 + gemmepi__sums_microseconds(problem);
 }
@@ -445,7 +459,7 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fuse
     fused->applied = applied;
     fused->staged = gemmepi__fused_staged(problem);
     fused->loaded = gemmepi__fused_loaded(problem);
-    fused->summed = gemmepi__fused_summed(problem, applied);
+    fused->summed = gemmepi__fused_summed(problem, shape, applied);
     gemmepi__share_memory(problem, fused);
 }
 
@@ -479,6 +493,7 @@ static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemme
     const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
     if (!fused->summed)
         return gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
+    fused->params.sum_tiles = (int)gemmepi__tiles_across(problem, &fused->shape);
     fused->params.sums_stride = gemmepi__sums_items(problem) ? out->length : out->batch_stride;
     if (!gemmepi__sums_items(problem))
         return GEMMEPI_OK;

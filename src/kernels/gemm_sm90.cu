@@ -7,8 +7,8 @@
 // columns tiles of B: each loads its part of the tile, for all of them. With SPLIT the blocks of a cluster each add up a
 // part of k for one tile, and read each other's sums at the end.
 //
-// SUMMED: the other three warps of the first warpgroup add up A's rows or B's columns over k as their tiles pass, in tiles that
-// are the first along the other axis. They go through the stages of all tiles, which are free when they, too, have left them.
+// SUMMED: the other three warps of the first warpgroup add up some of A's rows or B's columns over k as their tiles pass. They go
+// through the stages of all tiles, which are free when they, too, have left them.
 //
 // Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. A warpgroup in its
 // epilogue slows the other's wgmma down: what the epilogue does not do is what counts, so results of 16 bits leave by stmatrix
@@ -59,7 +59,7 @@ constexpr int LOADED_MATRICES = LOADED_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), 
 constexpr u32 LOADED = STAGES * STAGE_BYTES + WARPS * BUFFERS * STAGED_MATRICES * STAGED_BYTES;
 constexpr u32 FULL = LOADED + WARPS * LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES;
 constexpr u32 EMPTY = FULL + STAGES * 8, ARRIVED = EMPTY + STAGES * 8;
-// SUMMED: the warps that add up, and the lines of a tile whose sums they have, in F64 behind the barriers.
+// SUMMED: the warps that add up, the lines of a tile; with SPLIT the sums of 16 lines of each warp, in F64 behind the barriers.
 constexpr int SUMMED = GEMMEPI_SUMMED, SUMMERS = SUMMED ? 3 : 0, SUMMED_LINES = SUMMED == 1 ? TILE_M : TILE_N;
 constexpr u32 TOTALS = ARRIVED + WARPS * 16;
 // What is the same for all rows is loaded a box ahead, where registers are left for it.
@@ -579,103 +579,89 @@ __device__ inline u32 told_by(u32 thread, u32 rank) {
 
 // >>sums of an operand
 
-// A warp adds up slices of 16 lines. ldmatrix brings them as mma wants its rows, whichever way they lie, and a product with ones
-// is their sum over 16 of k; those of a stage are added in F32, stages in F64. Each warp has every third slice, from A's first
-// on or from B's last back: what the last round has too much lies in the other operand, and is left out.
+// A tile's lines are slices of 16. Of all tiles along the other axis, through each of which the operand passes whole, each has
+// some, so that none is held up: a warp has one at most.
 constexpr bool SUMMED_ROWS = SUMMED == 1 ? A_ROWS : B_ROWS;
-constexpr int SLICES = SUMMED_LINES / 16, SLICES_OF_WARP = (SLICES + 2) / 3;
-constexpr u32 ONES = GEMMEPI_OPERANDS[0] == 'b' ? 0x3f803f80 : 0x3c003c00;
+constexpr int SLICES = SUMMED_LINES / 16;
 
-template <bool Turned> __device__ inline void load_matrices(u32 from, u32 (&to)[4]) {
-    if constexpr (Turned)
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(from)
-                     : "memory");
-    else
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(from)
-                     : "memory");
-}
-// The sums of 16 lines over 16 of k: a lane's first two are those of line lane / 4, the others of the eighth below.
-__device__ inline void multiply_by_ones(float (&sums)[4], const u32 (&x)[4]) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." GEMMEPI_OPERANDS "." GEMMEPI_OPERANDS ".f32 "
-                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %8}, {%9, %9, %9, %9};"
-                 : "=f"(sums[0]), "=f"(sums[1]), "=f"(sums[2]), "=f"(sums[3])
-                 : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(ONES), "f"(0.0f));
+// This warp's in a tile, or a negative number.
+__device__ inline int slice_of(const gemmepi__fused_params &p, const Tile &tile, int summer) {
+    int across = SUMMED == 1 ? tile.n : tile.m, slice = across + summer * p.sum_tiles;
+    return across < p.sum_tiles && slice < SLICES ? slice : -1;
 }
 
-__device__ inline int slice_of(int summer, int i) {
-    return SUMMED == 1 ? summer + i * SUMMERS : SLICES - 1 - summer - i * SUMMERS;
+// What a lane adds up over a tile's k: half of each line of TILE_K; where lines lie along m or n, eight of them, 4 of each 64 of
+// k.
+struct Slice_sums {
+    float at[SUMMED_ROWS ? 1 : 8];
+};
+
+// Where a lane's first 16 bytes of a stage are: of line lane / 2 of the slice its half; or of 16 of k line lane / 2, but so that
+// eight lanes read from all banks, and half of the slice.
+__device__ inline u32 slice_lane(int slice) {
+    u32 pair = threadIdx.x % 32 / 2, half = threadIdx.x % 2;
+    u32 line = SUMMED_ROWS ? slice * 16 + pair : pair % 4 * 2 + pair / 4 % 2 + pair / 8 * 8;
+    u32 unit = SUMMED_ROWS ? half * 4 : slice % 4 * 2 + half;
+    return (SUMMED == 1 ? 0 : A_BYTES) + (SUMMED_ROWS ? 0 : slice / 4 * BOX) + line * LINE + ((unit ^ line % 8) << 4);
 }
-// Of four 8 x 8 matrices the second has the next 8 lines, the third the next 8 of k. Where this lane's is in a stage, for the
-// warp's first slice (the operand's, where elements along k do not lie side by side), and for its i-th and the step-th 16 of k.
-__device__ inline u32 first_matrices(int summer) {
-    u32 within = threadIdx.x % 8, second = threadIdx.x / 8 % 2, third = threadIdx.x / 16 % 2;
-    return (SUMMED == 1 ? 0 : A_BYTES) +
-           (SUMMED_ROWS ? (slice_of(summer, 0) * 16 + second * 8 + within) * LINE + ((third ^ within) << 4)
-                        : (third * 8 + within) * LINE + ((second ^ within) << 4));
-}
-__device__ inline u32 matrices_at(u32 first, int summer, int i, int step) {
-    int slice = slice_of(summer, i);
-    return SUMMED_ROWS ? (first ^ step << 5) + (slice_of(0, i) - slice_of(0, 0)) * 16 * LINE
-                       : (first ^ (slice & 3) << 5) + (slice >> 2) * BOX + step * 16 * LINE;
+__device__ inline u32 slice_at(u32 lane, int i) {
+    return SUMMED_ROWS ? lane ^ i << 4 : lane + i * 16 * LINE;
 }
 
-// Of the sums of a slice, the one that this lane keeps: the first two of four lanes have one each.
-__device__ inline bool has_sum(int summer, int i) {
-    return threadIdx.x % 4 < 2 && i * SUMMERS + summer < SLICES;
-}
-__device__ inline int line_of_sum(int slice) {
-    return slice * 16 + threadIdx.x % 4 * 8 + threadIdx.x % 32 / 4;
-}
-__device__ inline u32 total_at(u32 shared, int slice) {
-    return shared + TOTALS + line_of_sum(slice) * 8;
-}
-__device__ inline double read_total(u32 at) {
-    double total;
-    asm volatile("ld.shared.f64 %0, [%1];" : "=d"(total) : "r"(at) : "memory");
-    return total;
-}
-__device__ inline double read_total_of(u32 at, u32 block) {
-    double total;
-    asm volatile("ld.shared::cluster.f64 %0, [%1];" : "=d"(total) : "r"(address_in(at, block)) : "memory");
-    return total;
-}
-__device__ inline void write_total(u32 at, double total) {
-    asm volatile("st.shared.f64 [%0], %1;" ::"r"(at), "d"(total) : "memory");
-}
-
-__device__ inline void begin_sums(u32 shared, int summer) {
-#pragma unroll
-    for (int i = 0; i < SLICES_OF_WARP; i++)
-        if (has_sum(summer, i))
-            write_total(total_at(shared, slice_of(summer, i)), 0);
-}
-
-// Adds a stage to this warp's sums.
-__device__ inline void add_stage(u32 shared, u32 first, int summer) {
-    asm volatile("" : "+r"(summer)); // so that what follows from it does not stay in registers
-#pragma unroll
-    for (int i = 0; i < SLICES_OF_WARP; i++) {
-        u32 at = total_at(shared, slice_of(summer, i));
-        float parts[TILE_K / 16];
-#pragma unroll
-        for (int step = 0; step < TILE_K / 16; step++) { // none waits for another
-            float sums[4];
-            u32 x[4];
-            load_matrices<!SUMMED_ROWS>(matrices_at(first, summer, i, step), x);
-            multiply_by_ones(sums, x);
-            parts[step] = threadIdx.x % 4 ? sums[2] : sums[0];
-        }
-        if (has_sum(summer, i))
-            write_total(at, read_total(at) + ((parts[0] + parts[1]) + (parts[2] + parts[3])));
+__device__ inline void to_floats(u32 word, float &low, float &high) {
+    if (GEMMEPI_OPERANDS[0] == 'b') {
+        low = __uint_as_float(word << 16);
+        high = __uint_as_float(word & 0xffff0000);
+    } else {
+        asm("{\n.reg .b16 low, high;\nmov.b32 {low, high}, %2;\ncvt.f32.f16 %0, low;\ncvt.f32.f16 %1, high;\n}"
+            : "=f"(low), "=f"(high)
+            : "r"(word));
     }
 }
 
-__device__ inline bool is_summed(const Tile &tile) {
-    return (SUMMED == 1 ? tile.n : tile.m) == 0;
+__device__ inline void add_stage(u32 lane, Slice_sums &sums) {
+    u32 words[4][4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(words[i][0]), "=r"(words[i][1]), "=r"(words[i][2]), "=r"(words[i][3])
+                     : "r"(slice_at(lane, i))
+                     : "memory");
+    float parts[4] = {};
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            float low, high;
+            to_floats(words[i][j], low, high);
+            if (SUMMED_ROWS) {
+                parts[j] += low + high;
+            } else {
+                sums.at[SUMMED_ROWS ? 0 : j * 2] += low;
+                sums.at[SUMMED_ROWS ? 0 : j * 2 + 1] += high;
+            }
+        }
+    if (SUMMED_ROWS)
+        sums.at[0] += (parts[0] + parts[1]) + (parts[2] + parts[3]);
+}
+
+// Of the lanes together: which line's sum this lane has then, if any, and that sum.
+__device__ inline int line_of_sum() {
+    int lane = threadIdx.x % 32;
+    return SUMMED_ROWS ? (lane % 2 ? -1 : lane / 2) : (lane < 16 ? lane % 2 * 8 + lane / 2 : -1);
+}
+__device__ inline double sum_of_slice(const Slice_sums &sums) {
+    double mine = 0;
+#pragma unroll
+    for (int i = 0; i < (SUMMED_ROWS ? 1 : 8); i++) {
+        double sum = sums.at[i];
+#pragma unroll
+        for (int lanes = SUMMED_ROWS ? 1 : 2; lanes <= (SUMMED_ROWS ? 1 : 16); lanes *= 2)
+            sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
+        if (SUMMED_ROWS || threadIdx.x % 32 / 2 == i)
+            mine = sum;
+    }
+    return mine;
 }
 
 __device__ inline void store_sum(const gemmepi__fused_params &p, const Tile &tile, int line, double sum) {
@@ -689,19 +675,29 @@ __device__ inline void store_sum(const gemmepi__fused_params &p, const Tile &til
     *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);
 }
 
-// SPLIT: those of all blocks of the cluster, always in the same order.
-__device__ inline void store_sums(const gemmepi__fused_params &p, u32 shared, const Tile &tile, int summer) {
+// SPLIT: each block has sums of its part of k, which the first adds up, always in the same order.
+__device__ inline u32 total_at(u32 shared, int summer) {
+    return shared + TOTALS + (summer * 16 + line_of_sum()) * 8;
+}
+__device__ inline void leave_total(u32 shared, int summer, double total) {
+    if (line_of_sum() >= 0)
+        asm volatile("st.shared.f64 [%0], %1;" ::"r"(total_at(shared, summer)), "d"(total) : "memory");
+}
+__device__ inline void store_totals(const gemmepi__fused_params &p, u32 shared, const Tile &tile, int summer) {
+    int slice = slice_of(p, tile, summer);
+    double sum = 0;
+    if (slice < 0 || line_of_sum() < 0)
+        return;
 #pragma unroll 1
-    for (int i = 0; i < SLICES_OF_WARP; i++)
-        if (has_sum(summer, i)) {
-            int slice = slice_of(summer, i);
-            u32 at = total_at(shared, slice);
-            double sum = SPLIT > 1 ? 0 : read_total(at);
-#pragma unroll 1
-            for (int block = 0; block < (SPLIT > 1 ? SPLIT : 0); block++)
-                sum += read_total_of(at, block);
-            store_sum(p, tile, line_of_sum(slice), sum);
-        }
+    for (int block = 0; block < SPLIT; block++) {
+        double total;
+        asm volatile("ld.shared::cluster.f64 %0, [%1];"
+                     : "=d"(total)
+                     : "r"(address_in(total_at(shared, summer), block))
+                     : "memory");
+        sum += total;
+    }
+    store_sum(p, tile, slice * 16 + line_of_sum(), sum);
 }
 
 // Three warps. Where nothing is to add they wait for each stage all the same: to leave it before it is full would count for
@@ -710,26 +706,31 @@ __device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u
     int summer = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);
     bool tells = threadIdx.x % 32 < TELLERS;
     u32 told = told_by(threadIdx.x % 32, rank), empty = address_in(shared + EMPTY, tells ? told : rank);
-    u32 stage = 0, parity = 0, matrices = shared + first_matrices(summer);
+    u32 stage = 0, parity = 0;
     int blocks = end_of_k(p, rank) - begin_of_k(p, rank);
 #pragma unroll 1
     for (u32 t = first; t < p.tiles; t += step) {
-        bool sums = is_summed(tile_of(p, t, rank));
-        if (sums)
-            begin_sums(shared, summer);
+        int slice = slice_of(p, tile_of(p, t, rank), summer);
+        u32 lane = shared + slice_lane(slice < 0 ? 0 : slice);
+        Slice_sums sums = {};
 #pragma unroll 1
         for (int block = 0; block < blocks; block++) {
             barrier_wait(shared + FULL + stage * 8, parity);
-            if (sums)
-                add_stage(shared, matrices + stage * STAGE_BYTES, summer);
+            if (slice >= 0)
+                add_stage(lane + stage * STAGE_BYTES, sums);
             __syncwarp(); // all lanes have read it
             if (tells)
                 barrier_arrive(empty + stage * 8);
             if (++stage == STAGES)
                 stage = 0, parity ^= 1;
         }
-        if (SPLIT == 1 && sums)
-            store_sums(p, shared, tile_of(p, t, rank), summer);
+        if (slice < 0)
+            continue;
+        double sum = sum_of_slice(sums);
+        if (SPLIT > 1)
+            leave_total(shared, summer, sum);
+        else if (line_of_sum() >= 0)
+            store_sum(p, tile_of(p, t, rank), slice * 16 + line_of_sum(), sum);
     }
     if (SPLIT > 1)
         consumers_may_meet();
@@ -925,8 +926,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         }
         if (SPLIT > 1) // consumers wait for each other there
             cluster_barrier();
-        if (SUMMED && SPLIT > 1 && rank == 0 && threadIdx.x >= 32 && is_summed(tile_of(p, first, rank)))
-            store_sums(p, shared, tile_of(p, first, rank), (int)threadIdx.x / 32 - 1);
+        if (SUMMED && SPLIT > 1 && rank == 0 && threadIdx.x >= 32)
+            store_totals(p, shared, tile_of(p, first, rank), (int)threadIdx.x / 32 - 1);
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
         consume(p, shared, rank, first, step);

@@ -83,6 +83,7 @@ typedef struct gemmepi__fused_params {
     int a_items, b_items; /* 0: one matrix for all items of the batch */
     void *sums;           /* of an operand: bias_grad, or a line in F64 of each item */
     long long sums_stride;
+    int sum_tiles; /* along the other axis, among which they are shared out */
 } gemmepi__fused_params;
 
 /* gemm_sm80.cu: product and epilogue. a and b lie as stored. */
