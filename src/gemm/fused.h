@@ -249,7 +249,7 @@ static int gemmepi__cluster_blocks(const gemmepi__fused_shape *shape) {
 }
 
 /* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs a cycle
-   and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 56 bytes a cycle and multiprocessor
+   and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 54 bytes a cycle and multiprocessor
    at most; a launch takes 4000 cycles to begin and end, a tile 500. Where warpgroups take turns, the epilogue of one is
    behind the sums of the other, which all that it does beyond storing slows down by half of its time, in wide tiles by 0.7
    (forward without a gate a seventh more in clusters, whose blocks wait for each other); both do the last. Blocks that divide
@@ -263,7 +263,7 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
     double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K), shape->split);
     double multiply = area * GEMMEPI__FUSED_K / (0.92 * 2048);
     double load = ((double)shape->tile_m / shape->cluster_n + (double)shape->tile_n / shape->cluster_m) * 2 *
-                  GEMMEPI__FUSED_K / 56;
+                  GEMMEPI__FUSED_K / 54;
     double sums = steps * (multiply > load ? multiply : load) + 500;
     double finish = area / 128 * gemmepi__epilogue_cycles(problem) / shape->split;
     double slowed =
