@@ -54,8 +54,8 @@
    launches alone. gemmepi_explain says in words which route a plan takes and why not another:
 
        fused  a kernel of ours with the epilogue inside, from compute capability 8.0 on: operands of BF16, F16 or F32 (strict or
-              TF32), any epilogue, results of any type. Sums of bias_grad take one or two launches more, but those of an
-              operand on Hopper, which are made as its tiles pass (one more where the items of a batch share them)
+              TF32), any epilogue, results of any type. Sums of bias_grad take one or two launches more; those of an operand of
+              16 bits, as a rule, none on Hopper, where they are made as its tiles pass (one where a batch shares them)
        lt     cuBLASLt runs product and epilogue in one kernel, where its result keeps the promises below
        split  a cuBLASLt product into the type of its sums, then one pass of ours, compiled for exactly this epilogue;
               sums of bias_grad take one or two launches more. Operands that cuBLASLt does not multiply as they are (fp8 in
@@ -8691,8 +8691,8 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "// lines of 128 bytes whose eight units of 16 the i-th stands in place i ^ line % 8, so that neither they nor ldmatrix wait\n"
     "// for a bank. Warps multiply with mma.sync, sums in registers, the next fragments loaded while the last are multiplied, and\n"
     "// run the epilogue on those. F32 goes that way as TF32, of which mma.sync reads the upper 19 bits; or, strict, by fused\n"
-    "// multiply-adds, whose threads have the sums that mma.sync would leave them. Any ld and any alignment: what cp.async cannot take (an odd ld of 16 bits) comes\n"
-    "// through registers.\n"
+    "// multiply-adds, whose threads have the sums that mma.sync would leave them. Any ld and any alignment: what cp.async cannot\n"
+    "// take (an odd ld of 16 bits) comes through registers.\n"
     "//\n"
     "// With SPLIT a block adds up a part of k, and leaves its sums in memory, for the pass to add up and finish.\n"
     "//\n"
@@ -9781,10 +9781,18 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// What a lane adds up over a tile's k: half of each line of TILE_K; where lines lie along m or n, eight of them, 4 of each 64 of\n"
-    "// k.\n"
+    "// k. Those of some stages together, so that k may be long.\n"
+    "constexpr int SUMMED_AT_ONCE = 64;\n"
     "struct Slice_sums {\n"
-    "    float at[SUMMED_ROWS ? 1 : 8];\n"
+    "    float at[SUMMED_ROWS ? 1 : 8], before[SUMMED_ROWS ? 1 : 8];\n"
     "};\n"
+    "__device__ inline void keep_sums(Slice_sums &sums) {\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < (SUMMED_ROWS ? 1 : 8); i++) {\n"
+    "        sums.before[i] += sums.at[i];\n"
+    "        sums.at[i] = 0;\n"
+    "    }\n"
+    "}\n"
     "\n"
     "// Where a lane's first 16 bytes of a stage are: of line lane / 2 of the slice its half; or of 16 of k line lane / 2, but so that\n"
     "// eight lanes read from all banks, and half of the slice.\n"
@@ -9831,7 +9839,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                sums.at[SUMMED_ROWS ? 0 : j * 2 + 1] += high;\n"
     "            }\n"
     "        }\n"
-    "    if (SUMMED_ROWS)\n"
+    "    if (SUMMED_ROWS)\n",
     "        sums.at[0] += (parts[0] + parts[1]) + (parts[2] + parts[3]);\n"
     "}\n"
     "\n"
@@ -9839,12 +9847,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline int line_of_sum() {\n"
     "    int lane = threadIdx.x % 32;\n"
     "    return SUMMED_ROWS ? (lane % 2 ? -1 : lane / 2) : (lane < 16 ? lane % 2 * 8 + lane / 2 : -1);\n"
-    "}\n",
+    "}\n"
     "__device__ inline double sum_of_slice(const Slice_sums &sums) {\n"
     "    double mine = 0;\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < (SUMMED_ROWS ? 1 : 8); i++) {\n"
-    "        double sum = sums.at[i];\n"
+    "        double sum = (double)sums.before[i] + sums.at[i];\n"
     "#pragma unroll\n"
     "        for (int lanes = SUMMED_ROWS ? 1 : 2; lanes <= (SUMMED_ROWS ? 1 : 16); lanes *= 2)\n"
     "            sum += __shfl_xor_sync(0xffffffffu, sum, lanes);\n"
@@ -9908,13 +9916,15 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            barrier_wait(shared + FULL + stage * 8, parity);\n"
     "            if (slice >= 0)\n"
     "                add_stage(lane + stage * STAGE_BYTES, sums);\n"
+    "            if (block % SUMMED_AT_ONCE == SUMMED_AT_ONCE - 1)\n"
+    "                keep_sums(sums);\n"
     "            __syncwarp(); // all lanes have read it\n"
     "            if (tells)\n"
     "                barrier_arrive(empty + stage * 8);\n"
     "            if (++stage == STAGES)\n"
     "                stage = 0, parity ^= 1;\n"
     "        }\n"
-    "        if (slice < 0)\n"
+    "        if (slice < 0)\n",
     "            continue;\n"
     "        double sum = sum_of_slice(sums);\n"
     "        if (SPLIT > 1)\n"
@@ -9929,7 +9939,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// >>multiplying\n"
     "\n"
     "__device__ inline void skip_stages(u32 &stage, u32 &parity, int blocks) {\n"
-    "    stage += (u32)blocks;\n",
+    "    stage += (u32)blocks;\n"
     "    parity ^= stage / STAGES & 1;\n"
     "    stage %= STAGES;\n"
     "}\n"
@@ -9999,7 +10009,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (PING_PONG && group == 1) {\n"
     "        turn_give(0);\n"
     "        skip_stages(stage, parity, blocks);\n"
-    "    }\n"
+    "    }\n",
     "    bool ends = SHARES_LAST && (tiles - 1) % CONSUMERS == group; // with the block's last tile\n"
     "    for (u32 count = PING_PONG ? group : 0; count < tiles - ends; count += PING_PONG ? CONSUMERS : 1) {\n"
     "        Tile tile = tile_of(p, first + count * step, rank);\n"
@@ -10007,7 +10017,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        Of_columns columns[BOX_GROUPS];\n"
     "        int warp_row = tile.m * TILE_M + first_part * 64 + (int)(thread / 32) * 16;\n"
     "        if (SPLIT == 1)\n"
-    "            ask_for_inputs(p, staging, tile, warp_row, 0);\n",
+    "            ask_for_inputs(p, staging, tile, warp_row, 0);\n"
     "        if (AHEAD)\n"
     "            load_box_columns(p, tile, 0, columns); // before the sums, so that the epilogue need not wait\n"
     "        add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n"
@@ -10069,7 +10079,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            load_box_columns(p, tile, first_group, columns);\n"
     "            read_parked(shared, thread, part, first_group, box);\n"
     "            if (i + 1 < boxes)\n"
-    "                ask_for_inputs(p, staging, tile, row + part_of_last(group, i + 1) * 64, group_of_last(group, i + 1));\n"
+    "                ask_for_inputs(p, staging, tile, row + part_of_last(group, i + 1) * 64, group_of_last(group, i + 1));\n",
     "            finish_box(p, state, staging, tile, row + part * 64, first_group, columns, box, column_sums);\n"
     "        }\n"
     "        if (HAS_BGRAD)\n"
@@ -10080,7 +10090,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n"
     "}\n"
     "\n"
-    "extern \"C\" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)\n",
+    "extern \"C\" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)\n"
     "    gemmepi_fused(GEMMEPI_PARAMS gemmepi__fused_params p) {\n"
     "    extern __shared__ u8 memory[];\n"
     "    u32 shared = (shared_address(memory) + 1023) & ~1023u, rank = CLUSTER > 1 ? cluster_rank() : 0;\n"
@@ -10518,7 +10528,7 @@ static const char *const gemmepi__source_params_h[] = {
     NULL};
 
 static const char *const gemmepi__source_pass_cu[] = {
-    "// One pass over a finished product: the second launch of the route split. A thread takes the same eight columns of\n"
+    "// One pass over a finished product, behind the launch or launches that leave it. A thread takes the same eight columns of\n"
     "// row_steps rows; with BGRAD a block also leaves the sums of its columns, for sum_columns of reduce.cu to finish.\n"
     "#include \"epilogue.cuh\"\n"
     "\n"
@@ -10570,20 +10580,21 @@ static const char *const gemmepi__source_pass_cu[] = {
     "    load_saved(params.epilogue, state, rows.item, row, rows.column, exists, fetched.saved);\n"
     "}\n"
     "\n"
-    "// The other parts of the product.\n"
+    "// The other parts of the product, some of which are loaded at a time.\n"
     "__device__ inline void add_parts(const gemmepi__pass_params &params, const Rows &rows, long long row, Acc (&v)[HALVES][RUN]) {\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < (PARTS - 1) * HALVES_IN; i++) {\n"
-    "        int half = i % HALVES_IN;\n"
-    "        Acc more[RUN];\n"
-    "        run_to_acc(run_of(read_run<ALIGNED>((const GEMMEPI_PRODUCT_TYPE *)params.product.data +\n"
-    "                                                (i / HALVES_IN + 1) * params.part +\n"
-    "                                                offset(params.product, rows.item, row, rows.column + half * params.epilogue.n),\n"
-    "                                            rows.run)),\n"
-    "                   more);\n"
+    "    for (int half = 0; half < HALVES_IN; half++) {\n"
+    "        const GEMMEPI_PRODUCT_TYPE *from =\n"
+    "            (const GEMMEPI_PRODUCT_TYPE *)params.product.data +\n"
+    "            offset(params.product, rows.item, row, rows.column + half * params.epilogue.n);\n"
+    "#pragma unroll 4\n"
+    "        for (int part = 1; part < PARTS; part++) {\n"
+    "            Acc more[RUN];\n"
+    "            run_to_acc(run_of(read_run<ALIGNED>(from + part * params.part, rows.run)), more);\n"
     "#pragma unroll\n"
-    "        for (int j = 0; j < RUN; j++)\n"
-    "            v[half][j] = sum(v[half][j], more[j]);\n"
+    "            for (int i = 0; i < RUN; i++)\n"
+    "                v[half][i] = sum(v[half][i], more[i]);\n"
+    "        }\n"
     "    }\n"
     "}\n"
     "\n"
@@ -16692,7 +16703,7 @@ static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
     return loaded;
 }
 
-/* Tiles along the axis that a sum of an operand is not of: one each of their three warps has 16 lines of a tile at most. */
+/* Tiles along the axis that a sum of an operand is not of: in each, three warps add up 16 lines of the operand's tile at most. */
 static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
     return gemmepi__has(problem, GEMMEPI_BGRAD_A)
                ? gemmepi__divide_up(gemmepi__half_columns(problem),
@@ -17172,7 +17183,8 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
 #ifndef GEMMEPI_GEMM_OURS_H
 #define GEMMEPI_GEMM_OURS_H
 
-/* The route fused where TMA or Hopper's instructions are not to be had: gemm_sm80.cu, from Ampere on. */
+/* The second kernel of the route fused, gemm_sm80.cu: from Ampere on, and on Hopper for F32, for what TMA does not take and where
+   it takes less time. */
 #ifndef GEMMEPI_GEMM_MMA_H
 #define GEMMEPI_GEMM_MMA_H
 
@@ -17306,15 +17318,20 @@ static double gemmepi__mma_rate(const gemmepi__problem *problem, int arch) {
 
 /* How much longer multiply-adds take than that, measured on an H200: they wait for shared memory, most where a multiprocessor
    has four warps of large tiles alone, or where the epilogue leaves tall tiles few registers. */
-static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
-                                    int blocks) {
+static double gemmepi__fma_slowness(const gemmepi__mma_shape *shape, int blocks, int has_epilogue) {
     double slowness = blocks * shape->warps_m * shape->warps_n > 4 || shape->tile_n == 64 ? 1.2 : 2;
-    return shape->tile_m > 64 && problem->epilogue != GEMMEPI_NONE ? 1.45 * slowness : slowness;
+    return shape->tile_m > 64 && has_epilogue ? 1.45 * slowness : slowness;
 }
 
 /* Bytes that a multiprocessor copies in a cycle, 16, 8, 4 or 2 at a time. Measured on an H200. */
 static double gemmepi__copy_rate(int unit) {
     return unit == 16 ? 64 : unit == 8 ? 20 : unit == 4 ? 17 : 10;
+}
+
+/* That a multiprocessor runs at a time. */
+static int gemmepi__mma_blocks(const gemmepi_context *context, const gemmepi__mma_shape *shape) {
+    int blocks = (int)(gemmepi__most_shared(context->arch) / gemmepi__mma_shared(shape));
+    return blocks < shape->blocks ? blocks : shape->blocks;
 }
 
 /* Microseconds with a shape, roughly, at 1.7 GHz: a launch takes 4000 cycles to begin and end, a step of k 400 beside what it
@@ -17325,8 +17342,7 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns);
     int64_t each =
         gemmepi__divide_up(tiles * cut->parts, context->multiprocessors); /* tiles of a multiprocessor */
-    int blocks = (int)(gemmepi__most_shared(context->arch) / gemmepi__mma_shared(shape));
-    int is_fma = gemmepi__is_fma(problem);
+    int blocks = gemmepi__mma_blocks(context, shape), is_fma = gemmepi__is_fma(problem);
     double area = (double)shape->tile_m * shape->tile_n, lines[2];
     int64_t of_stage = gemmepi__stage_k(problem);
     double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, cut->parts), of_stage);
@@ -17335,11 +17351,11 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     lines[0] = shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A));
     lines[1] = shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B));
     copy = (lines[0] + lines[1]) * GEMMEPI__MMA_LINE;
-    blocks = blocks < shape->blocks ? blocks : shape->blocks;
     if (blocks > each && !(is_fma && each > 1)) /* some multiprocessors get more than their share */
         blocks = (int)each;
     if (is_fma)
-        multiply *= gemmepi__fma_slowness(problem, shape, blocks);
+        multiply *=
+            gemmepi__fma_slowness(shape, blocks, cut->parts == 1 && problem->epilogue != GEMMEPI_NONE);
     waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
     if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem))
         finish = blocks * (finish + GEMMEPI__EXACT_CYCLES);
@@ -17355,7 +17371,7 @@ static int gemmepi__mma_divides(const gemmepi_context *context, const gemmepi__p
     const gemmepi__mma_shape *shape = cut->shape;
     int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns);
     int64_t of_stage = gemmepi__stage_k(problem);
-    int64_t at_a_time = (int64_t)context->multiprocessors * shape->blocks;
+    int64_t at_a_time = (int64_t)context->multiprocessors * gemmepi__mma_blocks(context, shape);
     return cut->parts == 1 ||
            (problem->k >= 4 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
 }
@@ -17494,7 +17510,10 @@ static gemmepi_status gemmepi__mma_build_as(gemmepi_context *context, const gemm
     gemmepi_status status;
     memset(mma, 0, sizeof *mma);
     if (cut->parts > 1) {
+        gemmepi__view *d = &bare.views[GEMMEPI__D];
         bare = gemmepi__bare_problem(problem);
+        d->batch_stride =
+            (int64_t)gemmepi__round_up((size_t)d->batch_stride, 4); /* parts begin at multiples of 16 bytes */
         own = &bare;
     }
     gemmepi__cut_up_mma(own, cut, applied, mma);
@@ -18416,6 +18435,13 @@ static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums
                         sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
 }
 
+/* before: what it does before the epilogue */
+static void gemmepi__explain_pass(gemmepi__text *text, const gemmepi__launch *pass, const char *before) {
+    if (pass->function)
+        gemmepi__append(text, "  gemmepi_pass: %sthe epilogue, %u blocks of %u x %u threads\n", before,
+                        pass->blocks, pass->threads_x, pass->threads_y);
+}
+
 static void gemmepi__explain_split(gemmepi__text *text, const gemmepi_plan *plan, const char *kernel) {
     const gemmepi__split *split = &plan->split;
     const gemmepi__launch *pass = &split->pass.launch;
@@ -18428,9 +18454,7 @@ static void gemmepi__explain_split(gemmepi__text *text, const gemmepi_plan *plan
     if (split->has_product)
         gemmepi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
                         split->to_workspace ? ", into workspace in the type of its sums" : "");
-    if (pass->function)
-        gemmepi__append(text, "  gemmepi_pass: the epilogue, %u blocks of %u x %u threads\n", pass->blocks,
-                        pass->threads_x, pass->threads_y);
+    gemmepi__explain_pass(text, pass, "");
     gemmepi__explain_sums(text, &split->sums);
 }
 
@@ -18439,9 +18463,7 @@ static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi_plan *plan
     const gemmepi__launch *pass = &plan->plain.pass.launch;
     gemmepi__append(text, "  gemmepi_plain: product%s, %u blocks of %u threads\n",
                     pass->function ? ", into workspace" : " and epilogue", launch->blocks, launch->threads_x);
-    if (pass->function)
-        gemmepi__append(text, "  gemmepi_pass: the epilogue, %u blocks of %u x %u threads\n", pass->blocks,
-                        pass->threads_x, pass->threads_y);
+    gemmepi__explain_pass(text, pass, "");
     gemmepi__explain_sums(text, &plan->plain.sums);
 }
 
@@ -18484,13 +18506,13 @@ static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) 
     packs[0] = plan->ours.packs[0].launch.function != NULL;
     packs[1] = plan->ours.packs[1].launch.function != NULL;
     gemmepi__pack_views(&plan->problem, packs, &packed);
-    gemmepi__append(text, "  gemmepi_mma: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages\n",
+    gemmepi__append(text, "  gemmepi_mma: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
                     mma->parts > 1 ? "" : " and epilogue", mma->launch.blocks, mma->launch.threads_x,
                     shape->tile_m, shape->tile_n, shape->stages);
     if (mma->parts > 1)
-        gemmepi__append(
-            text, "  gemmepi_pass: adds up k's %d parts, the epilogue, %u blocks of %u x %u threads\n",
-            mma->parts, mma->pass.launch.blocks, mma->pass.launch.threads_x, mma->pass.launch.threads_y);
+        gemmepi__append(text, ", k in %d parts", mma->parts);
+    gemmepi__append(text, "\n");
+    gemmepi__explain_pass(text, &mma->pass.launch, "the sum of k's parts, ");
     rule = gemmepi__tma_rule(plan->context, &packed);
     gemmepi__append(text, "  not gemmepi_fused: %s\n", rule ? rule : "its estimate is not less");
     if (mma->applied)

@@ -72,13 +72,15 @@ typedef struct product_type {
     gemmepi_compute compute;
     int lt, lt_compute; /* cuBLASLt's names for them; 0: its default */
     int element;        /* bytes */
+    double near;        /* how far a result may be off: so much, and twice that of itself */
     const char *name;
 } product_type;
 
-static const product_type product_bf16 = {GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, LT_REAL_16BF, 0, 2, "BF16"};
-static const product_type product_f32 = {GEMMEPI_F32, GEMMEPI_COMPUTE_F32, LT_REAL_32F, 0, 4, "F32"};
-static const product_type product_tf32 = {GEMMEPI_F32, GEMMEPI_COMPUTE_TF32, LT_REAL_32F, LT_COMPUTE_TF32, 4,
-                                          "TF32"};
+static const product_type product_bf16 = {GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, LT_REAL_16BF, 0, 2, 0.01,
+                                          "BF16"};
+static const product_type product_f32 = {GEMMEPI_F32, GEMMEPI_COMPUTE_F32, LT_REAL_32F, 0, 4, 2e-5, "F32"};
+static const product_type product_tf32 = {
+    GEMMEPI_F32, GEMMEPI_COMPUTE_TF32, LT_REAL_32F, LT_COMPUTE_TF32, 4, 0.003, "TF32"};
 
 /* Shapes of one kind. */
 typedef struct product_family {
@@ -648,8 +650,8 @@ static int product_expect(bench *b, product_work *w, int set, int64_t i, int64_t
 }
 
 /* Sums are about 1. A NaN is off, too. */
-static int product_is_near(double is, double expected) {
-    return fabs(is - expected) <= 0.02 * fabs(expected) + 0.01;
+static int product_is_near(const product_work *w, double is, double expected) {
+    return fabs(is - expected) <= w->shape->family->type->near * (1 + 2 * fabs(expected));
 }
 
 static int product_read_bit(bench *b, const product_work *w, int set, int64_t i, int64_t j, int *bit) {
@@ -664,7 +666,7 @@ static int product_read_bit(bench *b, const product_work *w, int set, int64_t i,
 static int product_check_mask(bench *b, const product_work *w, int set, int64_t i, int64_t j, double v) {
     int bit;
     return product_read_bit(b, w, set, i, j, &bit) &&
-           (product_is_near(v, 0) || bit == (v > 0) ||
+           (product_is_near(w, v, 0) || bit == (v > 0) ||
             bench_fail(b, "the mask's bit (%lld, %lld) of set %d is wrong: v is %g", (long long)i,
                        (long long)j, set, v));
 }
@@ -673,7 +675,7 @@ static int product_check_number(bench *b, const product_work *w, int set, int t,
                                 int64_t line, double expected) {
     double is;
     return product_read(b, w, set, t, i * line + j, 1, &is) &&
-           (product_is_near(is, expected) ||
+           (product_is_near(w, is, expected) ||
             bench_fail(b, "%s (%lld, %lld) of set %d is %g and not %g", t == P_D ? "D" : "aux", (long long)i,
                        (long long)j, set, is, expected));
 }

@@ -685,6 +685,10 @@ static void list_mma(void) {
             }
         }
     for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
+        gemmepi_matmul_desc gate = new_desc(GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
+                                            activation | GEMMEPI_GATED | GEMMEPI_BIAS);
+        gemmepi_matmul_desc gradient = new_desc(GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT,
+                                                activation | back | GEMMEPI_GATED | GEMMEPI_UPSTREAM);
         gemmepi_matmul_desc sums =
             new_desc(GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back);
         layout = (int)activation % 4;
@@ -705,13 +709,15 @@ static void list_mma(void) {
                 activation | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL, shape, layout, 4, 0);
         add_pass_in_parts(&sums, GEMMEPI_DTYPE_DEFAULT, 2 + (int)activation, activation % 2,
                           activation % 3 == 0);
+        add_pass_in_parts(&gate, GEMMEPI_DTYPE_DEFAULT, 16, activation % 2, activation % 3 == 0);
+        add_pass_in_parts(&gradient, GEMMEPI_DTYPE_DEFAULT, 16, activation % 3 != 0, activation % 2);
         add_mma(GEMMEPI_F32, activation % 2 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_F32,
                 GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_GATED, (shape + 1) % shapes, layout, 8, 1);
     }
 }
 
-/* Every shape in every layout, with sums of each operand too, and every activation in some shape; lean shapes, which have few registers to spare, with all
-   that they take. */
+/* Every shape in every layout, with sums of each operand too, and every activation in some shape; lean shapes, which have few
+   registers to spare, with all that they take. */
 static void list_fused(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
     uint32_t activation;

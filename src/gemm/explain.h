@@ -96,6 +96,13 @@ static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums
                         sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
 }
 
+/* before: what it does before the epilogue */
+static void gemmepi__explain_pass(gemmepi__text *text, const gemmepi__launch *pass, const char *before) {
+    if (pass->function)
+        gemmepi__append(text, "  gemmepi_pass: %sthe epilogue, %u blocks of %u x %u threads\n", before,
+                        pass->blocks, pass->threads_x, pass->threads_y);
+}
+
 static void gemmepi__explain_split(gemmepi__text *text, const gemmepi_plan *plan, const char *kernel) {
     const gemmepi__split *split = &plan->split;
     const gemmepi__launch *pass = &split->pass.launch;
@@ -108,9 +115,7 @@ static void gemmepi__explain_split(gemmepi__text *text, const gemmepi_plan *plan
     if (split->has_product)
         gemmepi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
                         split->to_workspace ? ", into workspace in the type of its sums" : "");
-    if (pass->function)
-        gemmepi__append(text, "  gemmepi_pass: the epilogue, %u blocks of %u x %u threads\n", pass->blocks,
-                        pass->threads_x, pass->threads_y);
+    gemmepi__explain_pass(text, pass, "");
     gemmepi__explain_sums(text, &split->sums);
 }
 
@@ -119,9 +124,7 @@ static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi_plan *plan
     const gemmepi__launch *pass = &plan->plain.pass.launch;
     gemmepi__append(text, "  gemmepi_plain: product%s, %u blocks of %u threads\n",
                     pass->function ? ", into workspace" : " and epilogue", launch->blocks, launch->threads_x);
-    if (pass->function)
-        gemmepi__append(text, "  gemmepi_pass: the epilogue, %u blocks of %u x %u threads\n", pass->blocks,
-                        pass->threads_x, pass->threads_y);
+    gemmepi__explain_pass(text, pass, "");
     gemmepi__explain_sums(text, &plan->plain.sums);
 }
 
@@ -164,13 +167,13 @@ static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) 
     packs[0] = plan->ours.packs[0].launch.function != NULL;
     packs[1] = plan->ours.packs[1].launch.function != NULL;
     gemmepi__pack_views(&plan->problem, packs, &packed);
-    gemmepi__append(text, "  gemmepi_mma: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages\n",
+    gemmepi__append(text, "  gemmepi_mma: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
                     mma->parts > 1 ? "" : " and epilogue", mma->launch.blocks, mma->launch.threads_x,
                     shape->tile_m, shape->tile_n, shape->stages);
     if (mma->parts > 1)
-        gemmepi__append(
-            text, "  gemmepi_pass: adds up k's %d parts, the epilogue, %u blocks of %u x %u threads\n",
-            mma->parts, mma->pass.launch.blocks, mma->pass.launch.threads_x, mma->pass.launch.threads_y);
+        gemmepi__append(text, ", k in %d parts", mma->parts);
+    gemmepi__append(text, "\n");
+    gemmepi__explain_pass(text, &mma->pass.launch, "the sum of k's parts, ");
     rule = gemmepi__tma_rule(plan->context, &packed);
     gemmepi__append(text, "  not gemmepi_fused: %s\n", rule ? rule : "its estimate is not less");
     if (mma->applied)

@@ -101,7 +101,7 @@ static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
     return loaded;
 }
 
-/* Tiles along the axis that a sum of an operand is not of: one each of their three warps has 16 lines of a tile at most. */
+/* Tiles along the axis that a sum of an operand is not of: in each, three warps add up 16 lines of the operand's tile at most. */
 static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
     return gemmepi__has(problem, GEMMEPI_BGRAD_A)
                ? gemmepi__divide_up(gemmepi__half_columns(problem),

@@ -1,4 +1,5 @@
-/* The route fused where TMA or Hopper's instructions are not to be had: gemm_sm80.cu, from Ampere on. */
+/* The second kernel of the route fused, gemm_sm80.cu: from Ampere on, and on Hopper for F32, for what TMA does not take and where
+   it takes less time. */
 #ifndef GEMMEPI_GEMM_MMA_H
 #define GEMMEPI_GEMM_MMA_H
 
@@ -134,15 +135,20 @@ static double gemmepi__mma_rate(const gemmepi__problem *problem, int arch) {
 
 /* How much longer multiply-adds take than that, measured on an H200: they wait for shared memory, most where a multiprocessor
    has four warps of large tiles alone, or where the epilogue leaves tall tiles few registers. */
-static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
-                                    int blocks) {
+static double gemmepi__fma_slowness(const gemmepi__mma_shape *shape, int blocks, int has_epilogue) {
     double slowness = blocks * shape->warps_m * shape->warps_n > 4 || shape->tile_n == 64 ? 1.2 : 2;
-    return shape->tile_m > 64 && problem->epilogue != GEMMEPI_NONE ? 1.45 * slowness : slowness;
+    return shape->tile_m > 64 && has_epilogue ? 1.45 * slowness : slowness;
 }
 
 /* Bytes that a multiprocessor copies in a cycle, 16, 8, 4 or 2 at a time. Measured on an H200. */
 static double gemmepi__copy_rate(int unit) {
     return unit == 16 ? 64 : unit == 8 ? 20 : unit == 4 ? 17 : 10;
+}
+
+/* That a multiprocessor runs at a time. */
+static int gemmepi__mma_blocks(const gemmepi_context *context, const gemmepi__mma_shape *shape) {
+    int blocks = (int)(gemmepi__most_shared(context->arch) / gemmepi__mma_shared(shape));
+    return blocks < shape->blocks ? blocks : shape->blocks;
 }
 
 /* Microseconds with a shape, roughly, at 1.7 GHz: a launch takes 4000 cycles to begin and end, a step of k 400 beside what it
@@ -153,8 +159,7 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns);
     int64_t each =
         gemmepi__divide_up(tiles * cut->parts, context->multiprocessors); /* tiles of a multiprocessor */
-    int blocks = (int)(gemmepi__most_shared(context->arch) / gemmepi__mma_shared(shape));
-    int is_fma = gemmepi__is_fma(problem);
+    int blocks = gemmepi__mma_blocks(context, shape), is_fma = gemmepi__is_fma(problem);
     double area = (double)shape->tile_m * shape->tile_n, lines[2];
     int64_t of_stage = gemmepi__stage_k(problem);
     double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, cut->parts), of_stage);
@@ -163,11 +168,11 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     lines[0] = shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A));
     lines[1] = shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B));
     copy = (lines[0] + lines[1]) * GEMMEPI__MMA_LINE;
-    blocks = blocks < shape->blocks ? blocks : shape->blocks;
     if (blocks > each && !(is_fma && each > 1)) /* some multiprocessors get more than their share */
         blocks = (int)each;
     if (is_fma)
-        multiply *= gemmepi__fma_slowness(problem, shape, blocks);
+        multiply *=
+            gemmepi__fma_slowness(shape, blocks, cut->parts == 1 && problem->epilogue != GEMMEPI_NONE);
     waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
     if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem))
         finish = blocks * (finish + GEMMEPI__EXACT_CYCLES);
@@ -183,7 +188,7 @@ static int gemmepi__mma_divides(const gemmepi_context *context, const gemmepi__p
     const gemmepi__mma_shape *shape = cut->shape;
     int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns);
     int64_t of_stage = gemmepi__stage_k(problem);
-    int64_t at_a_time = (int64_t)context->multiprocessors * shape->blocks;
+    int64_t at_a_time = (int64_t)context->multiprocessors * gemmepi__mma_blocks(context, shape);
     return cut->parts == 1 ||
            (problem->k >= 4 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
 }
@@ -322,7 +327,10 @@ static gemmepi_status gemmepi__mma_build_as(gemmepi_context *context, const gemm
     gemmepi_status status;
     memset(mma, 0, sizeof *mma);
     if (cut->parts > 1) {
+        gemmepi__view *d = &bare.views[GEMMEPI__D];
         bare = gemmepi__bare_problem(problem);
+        d->batch_stride =
+            (int64_t)gemmepi__round_up((size_t)d->batch_stride, 4); /* parts begin at multiples of 16 bytes */
         own = &bare;
     }
     gemmepi__cut_up_mma(own, cut, applied, mma);

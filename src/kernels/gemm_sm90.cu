@@ -591,10 +591,18 @@ __device__ inline int slice_of(const gemmepi__fused_params &p, const Tile &tile,
 }
 
 // What a lane adds up over a tile's k: half of each line of TILE_K; where lines lie along m or n, eight of them, 4 of each 64 of
-// k.
+// k. Those of some stages together, so that k may be long.
+constexpr int SUMMED_AT_ONCE = 64;
 struct Slice_sums {
-    float at[SUMMED_ROWS ? 1 : 8];
+    float at[SUMMED_ROWS ? 1 : 8], before[SUMMED_ROWS ? 1 : 8];
 };
+__device__ inline void keep_sums(Slice_sums &sums) {
+#pragma unroll
+    for (int i = 0; i < (SUMMED_ROWS ? 1 : 8); i++) {
+        sums.before[i] += sums.at[i];
+        sums.at[i] = 0;
+    }
+}
 
 // Where a lane's first 16 bytes of a stage are: of line lane / 2 of the slice its half; or of 16 of k line lane / 2, but so that
 // eight lanes read from all banks, and half of the slice.
@@ -654,7 +662,7 @@ __device__ inline double sum_of_slice(const Slice_sums &sums) {
     double mine = 0;
 #pragma unroll
     for (int i = 0; i < (SUMMED_ROWS ? 1 : 8); i++) {
-        double sum = sums.at[i];
+        double sum = (double)sums.before[i] + sums.at[i];
 #pragma unroll
         for (int lanes = SUMMED_ROWS ? 1 : 2; lanes <= (SUMMED_ROWS ? 1 : 16); lanes *= 2)
             sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
@@ -718,6 +726,8 @@ __device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u
             barrier_wait(shared + FULL + stage * 8, parity);
             if (slice >= 0)
                 add_stage(lane + stage * STAGE_BYTES, sums);
+            if (block % SUMMED_AT_ONCE == SUMMED_AT_ONCE - 1)
+                keep_sums(sums);
             __syncwarp(); // all lanes have read it
             if (tells)
                 barrier_arrive(empty + stage * 8);

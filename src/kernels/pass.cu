@@ -1,4 +1,4 @@
-// One pass over a finished product: the second launch of the route split. A thread takes the same eight columns of
+// One pass over a finished product, behind the launch or launches that leave it. A thread takes the same eight columns of
 // row_steps rows; with BGRAD a block also leaves the sums of its columns, for sum_columns of reduce.cu to finish.
 #include "epilogue.cuh"
 
@@ -50,20 +50,21 @@ __device__ inline void fetch(const gemmepi__pass_params &params, const Epilogue_
     load_saved(params.epilogue, state, rows.item, row, rows.column, exists, fetched.saved);
 }
 
-// The other parts of the product.
+// The other parts of the product, some of which are loaded at a time.
 __device__ inline void add_parts(const gemmepi__pass_params &params, const Rows &rows, long long row, Acc (&v)[HALVES][RUN]) {
 #pragma unroll
-    for (int i = 0; i < (PARTS - 1) * HALVES_IN; i++) {
-        int half = i % HALVES_IN;
-        Acc more[RUN];
-        run_to_acc(run_of(read_run<ALIGNED>((const GEMMEPI_PRODUCT_TYPE *)params.product.data +
-                                                (i / HALVES_IN + 1) * params.part +
-                                                offset(params.product, rows.item, row, rows.column + half * params.epilogue.n),
-                                            rows.run)),
-                   more);
+    for (int half = 0; half < HALVES_IN; half++) {
+        const GEMMEPI_PRODUCT_TYPE *from =
+            (const GEMMEPI_PRODUCT_TYPE *)params.product.data +
+            offset(params.product, rows.item, row, rows.column + half * params.epilogue.n);
+#pragma unroll 4
+        for (int part = 1; part < PARTS; part++) {
+            Acc more[RUN];
+            run_to_acc(run_of(read_run<ALIGNED>(from + part * params.part, rows.run)), more);
 #pragma unroll
-        for (int j = 0; j < RUN; j++)
-            v[half][j] = sum(v[half][j], more[j]);
+            for (int i = 0; i < RUN; i++)
+                v[half][i] = sum(v[half][i], more[i]);
+        }
     }
 }
 

@@ -1528,6 +1528,7 @@ static void f32_has_the_second_kernel(void) {
 
 /* Few tiles and a long k: its parts, and a pass that adds them up. */
 static void the_second_kernel_divides_k_among_blocks(void) {
+    static const double two = 2;
     gemmepi_config config = config_with_all_routes();
     gemmepi_context *context;
     gemmepi_matmul_desc desc = fused_product();
@@ -1547,11 +1548,15 @@ static void the_second_kernel_divides_k_among_blocks(void) {
     CHECK(strcmp(details.kernel, "gemmepi_mma") == 0 && details.launches == 2 &&
               details.workspace_size >= 2 * 128 * 128 * sizeof(float),
           "%d launches of %s, %d bytes", details.launches, details.kernel, (int)details.workspace_size);
-    CHECK(explain_has(plan, "gemmepi_mma: product, ") && explain_has(plan, "gemmepi_pass: adds up k's"),
+    CHECK(explain_has(plan, "gemmepi_mma: product, ") &&
+              explain_has(plan, "gemmepi_pass: the sum of k's parts, the epilogue"),
           "another explanation");
     CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK && gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK,
           "%s", gemmepi_last_error());
     CHECK(gpu.launches == 2, "%ld launches", gpu.launches);
+    args.alpha = &two; /* by kernels of its own, in the same workspace */
+    CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.launches == 4, "%ld launches", gpu.launches);
     gemmepi_plan_destroy(plan);
     gemmepi_destroy(context);
     gpu.other_arch = 0;
