@@ -309,13 +309,14 @@ template <bool Derivative> __device__ inline float times_normal(float v, float x
     return (x < 0 ? v * tail : v) * (x < 0 ? rest : fmaf(-tail, rest, 1));
 #endif
 }
-// x Phi(x) at EXACT 0: x or 0, less |x| Phi(-|x|). What is multiplied by the exponential is infinite at -inf alone.
+// x Phi(x) at EXACT 0: x or 0, less |x| Phi(-|x|). What is multiplied by the exponential is infinite at -inf alone. Its root is no
+// subnormal, which would be 0, where the result is one.
 __device__ inline float times_own_normal(float x) {
-    float y = fminf(fabsf(x), 20), e = fast_power_of_2(x * -0.72134752f * x);
+    float y = fminf(fabsf(x), 20), root = fast_power_of_2(x * -0.36067376f * x);
     float above = fmaf(y, fmaf(y, fmaf(y, 0.0157306679f, 0.11407923f), 0.352673531f), 0.499999911f);
     float under = fmaf(y, fmaf(y, fmaf(y, 0.0394377708f, 0.28568697f), 0.927633762f), 1.50322306f);
     float tail = above * fast_reciprocal(fmaf(y, under, 1)) * fmaxf(-x, y);
-    return fmaf(-tail, e, fmaxf(x, 0));
+    return fmaf(-tail * root, root, fmaxf(x, 0));
 }
 constexpr double SQRT_HALF = 0.70710678118654752440,
                  SQRT_HALF_REST = 4.8336466567264567e-17; // first less second

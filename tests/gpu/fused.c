@@ -373,6 +373,7 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
         args.bias_grad = desc.epilogue & SUMS_OF_OPERANDS ? sums_memory : NULL;
         plan = plan_as(&desc, &c, 1, 0);
         CHECK(plan != NULL, "shape %d does not take it", which);
+        CHECK(!plan || gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
         for (repetition = 0; plan && repetition < 1000 / CHAIN; repetition++) {
             for (i = 0; i < CHAIN; i++) {
                 args.a = args.b = memory[i];
