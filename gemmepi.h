@@ -15134,11 +15134,12 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
                                   groups, sums);
 }
 
-/* Of BGRAD's lines of sums in F32, row_tiles for each item. */
+/* Of BGRAD's lines of sums in the accumulator's type, row_tiles for each item. */
 static size_t gemmepi__line_bytes(const gemmepi__problem *problem, unsigned row_tiles) {
     if (!gemmepi__has(problem, GEMMEPI_BGRAD))
         return 0;
-    return (size_t)(problem->batch * row_tiles * problem->views[GEMMEPI__BIAS_GRAD].length) * sizeof(float);
+    return (size_t)(problem->batch * row_tiles * problem->views[GEMMEPI__BIAS_GRAD].length) *
+           gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
 }
 
 /* To read an operand once more for its sums, at 2 TB/s: of dB with BGRAD_B in bench/h200.txt that is 25, 6 and 117 us, where
@@ -15445,10 +15446,7 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     pass->params.product = gemmepi__kernel_matrix_of(product);
     pass->params.part = pass->params.product.stride;
     pass->params.product.stride *= parts;
-    if (gemmepi__has(problem, GEMMEPI_BGRAD))
-        pass->partial_bytes = (size_t)(problem->batch * (int64_t)pass->params.epilogue.row_tiles *
-                                       problem->views[GEMMEPI__BIAS_GRAD].length) *
-                              gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
+    pass->partial_bytes = gemmepi__line_bytes(problem, pass->params.epilogue.row_tiles);
     /* the product has taken scales that change along k */
     gemmepi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
                                      scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
@@ -16522,9 +16520,7 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
     plain->params.a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
     plain->params.b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
     plain->params.k = problem->k;
-    if (gemmepi__has(problem, GEMMEPI_BGRAD))
-        plain->partial_bytes = (size_t)(problem->batch * row_tiles * problem->n) *
-                               gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
+    plain->partial_bytes = gemmepi__line_bytes(problem, epilogue->row_tiles);
     gemmepi__append_epilogue_defines(&text, problem, gemmepi__epilogue_is_aligned(problem),
                                      problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
     gemmepi__append_operand_defines(&text, problem, GEMMEPI__A);
@@ -16656,6 +16652,15 @@ static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__vi
            (problem->batch <= 1 || (view->batch_stride % 8 == 0 && view->batch_stride <= most));
 }
 
+/* What no kernel of the route has, or NULL. */
+static const char *gemmepi__extents_rule(const gemmepi__problem *problem) {
+    if (problem->k == 0)
+        return "k is 0";
+    if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
+        return "m, n or k is 2^30 or more";
+    return NULL;
+}
+
 /* The rule that keeps a problem from this kernel, or NULL. */
 static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
@@ -16663,15 +16668,11 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
         return "its kernel is for compute capability 9.0";
     if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16))
         return "a and b are not both BF16 or both F16";
-    if (problem->k == 0)
-        return "k is 0";
     if (!gemmepi__tma_takes(problem, a) || !gemmepi__tma_takes(problem, b))
         return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
     if (gemmepi__halves_in(problem) > 1 && !b->transposed && gemmepi__half_columns(problem) % 8)
         return "TMA takes the second half of b at a multiple of 16 bytes only";
-    if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
-        return "m, n or k is 2^30 or more";
-    return NULL;
+    return gemmepi__extents_rule(problem);
 }
 
 /* Of aux, whether it is written or read. */
@@ -17235,11 +17236,7 @@ static const char *gemmepi__fused_rule(const gemmepi_context *context, const gem
     if (a->dtype != b->dtype ||
         (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && a->dtype != GEMMEPI_F32))
         return "a and b are not both BF16, both F16 or both F32";
-    if (problem->k == 0)
-        return "k is 0";
-    if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
-        return "m, n or k is 2^30 or more";
-    return NULL;
+    return gemmepi__extents_rule(problem);
 }
 
 /* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or, of 16-bit elements, 2. `further`: bytes between

@@ -53,6 +53,15 @@ static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__vi
            (problem->batch <= 1 || (view->batch_stride % 8 == 0 && view->batch_stride <= most));
 }
 
+/* What no kernel of the route has, or NULL. */
+static const char *gemmepi__extents_rule(const gemmepi__problem *problem) {
+    if (problem->k == 0)
+        return "k is 0";
+    if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
+        return "m, n or k is 2^30 or more";
+    return NULL;
+}
+
 /* The rule that keeps a problem from this kernel, or NULL. */
 static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
@@ -60,15 +69,11 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
         return "its kernel is for compute capability 9.0";
     if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16))
         return "a and b are not both BF16 or both F16";
-    if (problem->k == 0)
-        return "k is 0";
     if (!gemmepi__tma_takes(problem, a) || !gemmepi__tma_takes(problem, b))
         return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
     if (gemmepi__halves_in(problem) > 1 && !b->transposed && gemmepi__half_columns(problem) % 8)
         return "TMA takes the second half of b at a multiple of 16 bytes only";
-    if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
-        return "m, n or k is 2^30 or more";
-    return NULL;
+    return gemmepi__extents_rule(problem);
 }
 
 /* Of aux, whether it is written or read. */

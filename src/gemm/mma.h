@@ -51,11 +51,7 @@ static const char *gemmepi__fused_rule(const gemmepi_context *context, const gem
     if (a->dtype != b->dtype ||
         (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && a->dtype != GEMMEPI_F32))
         return "a and b are not both BF16, both F16 or both F32";
-    if (problem->k == 0)
-        return "k is 0";
-    if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
-        return "m, n or k is 2^30 or more";
-    return NULL;
+    return gemmepi__extents_rule(problem);
 }
 
 /* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or, of 16-bit elements, 2. `further`: bytes between

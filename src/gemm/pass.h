@@ -261,10 +261,7 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     pass->params.product = gemmepi__kernel_matrix_of(product);
     pass->params.part = pass->params.product.stride;
     pass->params.product.stride *= parts;
-    if (gemmepi__has(problem, GEMMEPI_BGRAD))
-        pass->partial_bytes = (size_t)(problem->batch * (int64_t)pass->params.epilogue.row_tiles *
-                                       problem->views[GEMMEPI__BIAS_GRAD].length) *
-                              gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
+    pass->partial_bytes = gemmepi__line_bytes(problem, pass->params.epilogue.row_tiles);
     /* the product has taken scales that change along k */
     gemmepi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
                                      scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);

@@ -58,9 +58,7 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
     plain->params.a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
     plain->params.b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
     plain->params.k = problem->k;
-    if (gemmepi__has(problem, GEMMEPI_BGRAD))
-        plain->partial_bytes = (size_t)(problem->batch * row_tiles * problem->n) *
-                               gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
+    plain->partial_bytes = gemmepi__line_bytes(problem, epilogue->row_tiles);
     gemmepi__append_epilogue_defines(&text, problem, gemmepi__epilogue_is_aligned(problem),
                                      problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
     gemmepi__append_operand_defines(&text, problem, GEMMEPI__A);

@@ -133,11 +133,12 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
                                   groups, sums);
 }
 
-/* Of BGRAD's lines of sums in F32, row_tiles for each item. */
+/* Of BGRAD's lines of sums in the accumulator's type, row_tiles for each item. */
 static size_t gemmepi__line_bytes(const gemmepi__problem *problem, unsigned row_tiles) {
     if (!gemmepi__has(problem, GEMMEPI_BGRAD))
         return 0;
-    return (size_t)(problem->batch * row_tiles * problem->views[GEMMEPI__BIAS_GRAD].length) * sizeof(float);
+    return (size_t)(problem->batch * row_tiles * problem->views[GEMMEPI__BIAS_GRAD].length) *
+           gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
 }
 
 /* To read an operand once more for its sums, at 2 TB/s: of dB with BGRAD_B in bench/h200.txt that is 25, 6 and 117 us, where
