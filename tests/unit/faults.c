@@ -1563,6 +1563,39 @@ static void the_second_kernel_divides_k_among_blocks(void) {
     nothing_is_left();
 }
 
+/* Runs of eight are stored in pairs: in each part they must begin at a multiple of their size. */
+static void parts_of_a_narrow_product_are_aligned(void) {
+    int n;
+    for (n = 1; n < 20; n++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context;
+        gemmepi_matmul_desc desc = fused_product();
+        const gemmepi__mma *mma;
+        gemmepi_plan *plan = NULL;
+        gpu.other_arch = 80;
+        context = open_fake(&config);
+        desc.m = 1, desc.n = n, desc.k = 8192, desc.batch = 1 + n % 2;
+        desc.a.batch_stride = desc.k, desc.d.batch_stride = n;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        if (!plan)
+            return;
+        mma = &plan->ours.mma;
+        CHECK(plan->route == GEMMEPI_ROUTE_FUSED && mma->parts > 1, "n %d is not in parts", n);
+        CHECK(mma->params.epilogue.d.stride % 4 == 0 && mma->params.epilogue.d.stride >= n, "n %d: stride %d",
+              n, (int)mma->params.epilogue.d.stride);
+        CHECK(mma->pass.params.part == mma->params.epilogue.d.stride &&
+                  mma->pass.params.product.stride == mma->parts * mma->pass.params.part,
+              "n %d: the pass reads other places", n);
+        CHECK(mma->product_bytes ==
+                  (size_t)(desc.batch * mma->parts * mma->params.epilogue.d.stride) * sizeof(float),
+              "n %d: %d bytes", n, (int)mma->product_bytes);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        gpu.other_arch = 0;
+        nothing_is_left();
+    }
+}
+
 static void what_fused_does_not_take_says_why(void) {
     static const char *const rules[] = {"not fused: a and b are not both BF16, both F16 or both F32",
                                         "not fused: k is 0",
@@ -3707,6 +3740,7 @@ int main(void) {
     RUN(operands_of_odd_lines_are_packed_first);
     RUN(f32_has_the_second_kernel);
     RUN(the_second_kernel_divides_k_among_blocks);
+    RUN(parts_of_a_narrow_product_are_aligned);
     RUN(what_fused_does_not_take_says_why);
     RUN(what_fused_cannot_have_is_an_error);
     RUN(a_product_that_cublaslt_fails_to_run_is_an_error);
