@@ -8987,7 +8987,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    }\n"
     "}\n"
     "\n"
-    "// sums += A B: a warp's rows and columns, 32 bytes of k. In order of k, whatever the tile.\n"
+    "// sums += A B: a warp's rows and columns, 32 bytes of k. In order of k.\n"
     "__device__ inline void multiply_add(u32 a, u32 b, int step, float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {\n"
     "    constexpr int of_half = PAIRS * 2 / HALVES_IN;\n"
     "#pragma unroll\n"
@@ -9008,6 +9008,14 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "                    sum = __fmaf_rn(rows[i / 2][k], columns[i % 2][k], sum);\n"
     "                }\n"
     "        }\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "__device__ inline void take_sums(float (&from)[ROW_BLOCKS][PAIRS * 2][4], float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < ROW_BLOCKS * PAIRS * 8; i++) {\n"
+    "        sums[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4] += from[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4];\n"
+    "        from[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4] = 0;\n"
     "    }\n"
     "}\n"
     "\n"
@@ -9040,7 +9048,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "#pragma unroll\n"
     "    for (int box = 0; box < GROUPS; box += BOX_GROUPS) {\n"
     "        Of_columns of[BOX_GROUPS];\n"
-    "        Column_sums<(ROW_BLOCKS > 2)> column_sums[BOX_GROUPS] = {}; // tall tiles leave few registers\n"
+    "        Column_sums<(ROW_BLOCKS > 2)> column_sums[BOX_GROUPS] = {}; // tall tiles leave few registers\n",
     "        int box_column = column + box * GROUP, box_left = (int)p.n - box_column;\n"
     "        int first = box_column + lane_of_row() * 2, left = box_left - lane_of_row() * 2;\n"
     "#pragma unroll\n"
@@ -9048,7 +9056,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "            of[g] = load_columns(p, item, first + g * GROUP, left - g * GROUP);\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < ROW_BLOCKS; i++) {\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "            for (int g = 0; g < BOX_GROUPS; g++) {\n"
     "                Acc of_runs[HALVES_OUT][RUN] = {};\n"
     "#pragma unroll\n"
@@ -9112,12 +9120,12 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    u32 shared = (u32)__cvta_generic_to_shared(memory);\n"
     "    u32 of_part = params.tile_rows * p.column_tiles, slice = blockIdx.x / of_part, rest = blockIdx.x - slice * of_part;\n"
     "    u32 item = SPLIT ? slice / params.parts : slice; // slice: item * parts + part, of the sums in memory too\n"
-    "    int first_k = SPLIT ? (int)(slice - item * params.parts) * params.part_k : 0;\n"
+    "    int first_k = SPLIT ? (int)(slice - item * params.parts) * params.part_k : 0;\n",
     "    u32 of_band = params.band * p.column_tiles, band = rest / of_band, above = band * params.band;\n"
     "    u32 height = params.tile_rows - above < params.band ? params.tile_rows - above : params.band;\n"
     "    u32 within = rest - band * of_band, tile_n = within / height, tile_m = above + within - tile_n * height;\n"
     "\n"
-    "    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warp_m = warp % WARPS_M, warp_n = warp / WARPS_M;\n",
+    "    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warp_m = warp % WARPS_M, warp_n = warp / WARPS_M;\n"
     "    Loader<A_ROWS, TILE_M, GEMMEPI_A_UNIT, 1> a(params.a, item, (long long)tile_m * TILE_M, p.m, first_k);\n"
     "    Loader<B_ROWS, TILE_N, GEMMEPI_B_UNIT, HALVES_IN> b(params.b, item, (long long)tile_n * TILE_COLUMNS, p.n, first_k);\n"
     "    u32 a_lane = shared + (FMA ? value_lane<A_ROWS>(warp_m * WARP_M, lane / 4)\n"
@@ -9143,6 +9151,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "        k_left -= TILE_K;\n"
     "    }\n"
     "    float sums[ROW_BLOCKS][PAIRS * 2][4] = {};\n"
+    "    float of_stage[ROW_BLOCKS][PAIRS * 2][4] = {}; // FMA: first those of a stage, so that fewer roundings meet large sums\n"
     "    Fragments fragments[2];\n"
     "    u32 read = 0, written = (STAGES - 1) * STAGE_BYTES; // stages\n"
     "    copies_wait<STAGES - 2>();\n"
@@ -9157,7 +9166,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "            a.fetch(shared + written, step, k_left);\n"
     "            b.fetch(shared + written + A_BYTES, step, k_left);\n"
     "            if (FMA)\n"
-    "                multiply_add(a_lane + read, b_lane + read, step, sums);\n"
+    "                multiply_add(a_lane + read, b_lane + read, step, of_stage);\n"
     "            if (last) { // the next stage; behind the last one is what nobody uses\n"
     "                a.put(shared + written, step);\n"
     "                b.put(shared + written + A_BYTES, step);\n"
@@ -9176,6 +9185,8 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "                b.put(shared + written + A_BYTES, step);\n"
     "            }\n"
     "        }\n"
+    "        if (FMA)\n"
+    "            take_sums(of_stage, sums);\n"
     "        a.next();\n"
     "        b.next();\n"
     "        k_left -= TILE_K;\n"
@@ -9183,7 +9194,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    copies_wait<0>();\n"
     "    __syncthreads();\n"
     "    long long line = ((long long)slice * p.row_tiles) + tile_m * WARPS_M + warp_m;\n"
-    "    finish(p, slice, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,\n"
+    "    finish(p, slice, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,\n",
     "           shared + warp * (STAGED_MATRICES * STAGED_BYTES), sums);\n"
     "}\n",
     NULL};
@@ -15142,8 +15153,7 @@ static size_t gemmepi__line_bytes(const gemmepi__problem *problem, unsigned row_
            gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
 }
 
-/* To read an operand once more for its sums, at 2 TB/s: of dB with BGRAD_B in bench/h200.txt that is 25, 6 and 117 us, where
-   cuBLASLt's epilogue took 22, 9 and 124. */
+/* To read an operand once more for its sums, at 2 TB/s: so much cuBLASLt's epilogue takes on an H200, where linear/plan.h says. */
 static double gemmepi__operand_sum_microseconds(const gemmepi__problem *problem) {
     int operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
     const gemmepi__view *view = &problem->views[operand];
@@ -17269,6 +17279,11 @@ static unsigned gemmepi__mma_shared(const gemmepi__mma_shape *shape) {
     return (unsigned)((shape->tile_m + shape->tile_n) * GEMMEPI__MMA_LINE * shape->stages);
 }
 
+/* How the kernel multiplies: 16 bits or TF32 with mma.sync, F32 by fused multiply-adds. */
+static int gemmepi__is_fma(const gemmepi__problem *problem) {
+    return problem->common == GEMMEPI_F32 && problem->compute != GEMMEPI_COMPUTE_TF32;
+}
+
 static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
                                     int arch) {
     int halves = gemmepi__halves_in(problem), unit = gemmepi__copy_unit(problem, GEMMEPI__A);
@@ -17278,6 +17293,8 @@ static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemme
         return 0; /* a warp's runs are of 32 columns, of both halves */
     if (halves > 1 && !problem->views[GEMMEPI__B].transposed && shape->tile_n / halves % 64)
         return 0; /* lines of 64 along n are of one half */
+    if (shape->tile_m > 64 && gemmepi__is_fma(problem))
+        return 0; /* two sums of each element take too many registers */
     if (unit < shape->unit || (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
                                (shape->tile_n > 128 || gemmepi__has(problem, GEMMEPI_GATED) ||
                                 gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)))
@@ -17300,11 +17317,6 @@ static int64_t gemmepi__stage_k(const gemmepi__problem *problem) {
     return GEMMEPI__MMA_LINE * 8 / problem->views[GEMMEPI__A].bits;
 }
 
-/* How the kernel multiplies: 16 bits or TF32 with mma.sync, F32 by fused multiply-adds. */
-static int gemmepi__is_fma(const gemmepi__problem *problem) {
-    return problem->common == GEMMEPI_F32 && problem->compute != GEMMEPI_COMPUTE_TF32;
-}
-
 /* Pairs that a multiprocessor multiplies in a cycle and sums in F32: on an H200 measured; of others nine tenths of what
    NVIDIA's architecture papers of A100, Ada and Blackwell say. TF32 goes at half the rate of 16 bits. */
 static double gemmepi__mma_rate(const gemmepi__problem *problem, int arch) {
@@ -17315,10 +17327,9 @@ static double gemmepi__mma_rate(const gemmepi__problem *problem, int arch) {
 }
 
 /* How much longer multiply-adds take than that, measured on an H200: they wait for shared memory, most where a multiprocessor
-   has four warps of large tiles alone, or where the epilogue leaves tall tiles few registers. */
-static double gemmepi__fma_slowness(const gemmepi__mma_shape *shape, int blocks, int has_epilogue) {
-    double slowness = blocks * shape->warps_m * shape->warps_n > 4 || shape->tile_n == 64 ? 1.2 : 2;
-    return shape->tile_m > 64 && has_epilogue ? 1.45 * slowness : slowness;
+   has four warps of wide tiles alone. */
+static double gemmepi__fma_slowness(const gemmepi__mma_shape *shape, int blocks) {
+    return blocks * shape->warps_m * shape->warps_n > 4 || shape->tile_n == 64 ? 1.2 : 2;
 }
 
 /* Bytes that a multiprocessor copies in a cycle, 16, 8, 4 or 2 at a time. Measured on an H200. */
@@ -17352,8 +17363,7 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     if (blocks > each && !(is_fma && each > 1)) /* some multiprocessors get more than their share */
         blocks = (int)each;
     if (is_fma)
-        multiply *=
-            gemmepi__fma_slowness(shape, blocks, cut->parts == 1 && problem->epilogue != GEMMEPI_NONE);
+        multiply *= gemmepi__fma_slowness(shape, blocks);
     waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
     if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem))
         finish = blocks * (finish + GEMMEPI__EXACT_CYCLES);
@@ -17672,7 +17682,7 @@ static const gemmepi__sums *gemmepi__sums_of(const gemmepi__ours *ours) {
 
 static int gemmepi__ours_launches(const gemmepi__ours *ours, const gemmepi__problem *problem) {
     const gemmepi__sums *sums = gemmepi__sums_of(ours);
-    return 1 + (ours->is_mma && ours->mma.parts > 1) + gemmepi__amax_count(problem) +
+    return 1 + (ours->mma.pass.launch.function != NULL) + gemmepi__amax_count(problem) +
            (ours->packs[0].launch.function != NULL) + (ours->packs[1].launch.function != NULL) +
            (sums->first.function != NULL) + (sums->second.function != NULL);
 }
@@ -17715,8 +17725,8 @@ typedef struct gemmepi__estimates {
 
 /* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it has kernels of the same shapes as
    ours, and others where blocks are few: measured, it takes 0.8 of the time of ours there. Where they are many its first answer
-   takes 1.03 to 1.09 of its best in 16 bits. Its TF32 takes as long as 16 bits of twice the k, its strict F32
-   0.87 of ours. */
+   takes 1.03 to 1.09 of its best in 16 bits. Its TF32 takes as long as 16 bits of twice the k, its strict F32 0.78 of
+   ours. */
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
     gemmepi__problem halves = *bare;
     const gemmepi__fused_shape *shape;
@@ -17732,7 +17742,7 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
     }
     if (gemmepi__tma_rule(context, &halves)) {
         gemmepi__choose_mma(context, bare, &microseconds);
-        return gemmepi__is_fma(bare) ? 0.87 * microseconds : microseconds;
+        return gemmepi__is_fma(bare) ? 0.78 * microseconds : microseconds;
     }
     shape = gemmepi__choose_shape(context, &halves, 1, &microseconds);
     if (bare->common != GEMMEPI_F32 && (double)bare->m * (double)bare->n * (double)bare->batch >
@@ -17744,8 +17754,8 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
     return microseconds;
 }
 
-/* Where they begin otherwise: measured on an H200, 10 us and six times what it takes to multiply (of words three times). Strict
-   F32 takes no longer. */
+/* Where they begin otherwise: measured on an H200, 10 us and six times what it takes to multiply (three times where they
+   begin at multiples of 4). Strict F32 takes no longer. */
 static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
     gemmepi__problem bare;
     double aligned,

@@ -14,8 +14,8 @@ typedef struct gemmepi__estimates {
 
 /* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it has kernels of the same shapes as
    ours, and others where blocks are few: measured, it takes 0.8 of the time of ours there. Where they are many its first answer
-   takes 1.03 to 1.09 of its best in 16 bits. Its TF32 takes as long as 16 bits of twice the k, its strict F32
-   0.87 of ours. */
+   takes 1.03 to 1.09 of its best in 16 bits. Its TF32 takes as long as 16 bits of twice the k, its strict F32 0.78 of
+   ours. */
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
     gemmepi__problem halves = *bare;
     const gemmepi__fused_shape *shape;
@@ -31,7 +31,7 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
     }
     if (gemmepi__tma_rule(context, &halves)) {
         gemmepi__choose_mma(context, bare, &microseconds);
-        return gemmepi__is_fma(bare) ? 0.87 * microseconds : microseconds;
+        return gemmepi__is_fma(bare) ? 0.78 * microseconds : microseconds;
     }
     shape = gemmepi__choose_shape(context, &halves, 1, &microseconds);
     if (bare->common != GEMMEPI_F32 && (double)bare->m * (double)bare->n * (double)bare->batch >
@@ -43,8 +43,8 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
     return microseconds;
 }
 
-/* Where they begin otherwise: measured on an H200, 10 us and six times what it takes to multiply (of words three times). Strict
-   F32 takes no longer. */
+/* Where they begin otherwise: measured on an H200, 10 us and six times what it takes to multiply (three times where they
+   begin at multiples of 4). Strict F32 takes no longer. */
 static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
     gemmepi__problem bare;
     double aligned,

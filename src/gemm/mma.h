@@ -84,6 +84,11 @@ static unsigned gemmepi__mma_shared(const gemmepi__mma_shape *shape) {
     return (unsigned)((shape->tile_m + shape->tile_n) * GEMMEPI__MMA_LINE * shape->stages);
 }
 
+/* How the kernel multiplies: 16 bits or TF32 with mma.sync, F32 by fused multiply-adds. */
+static int gemmepi__is_fma(const gemmepi__problem *problem) {
+    return problem->common == GEMMEPI_F32 && problem->compute != GEMMEPI_COMPUTE_TF32;
+}
+
 static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
                                     int arch) {
     int halves = gemmepi__halves_in(problem), unit = gemmepi__copy_unit(problem, GEMMEPI__A);
@@ -93,6 +98,8 @@ static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemme
         return 0; /* a warp's runs are of 32 columns, of both halves */
     if (halves > 1 && !problem->views[GEMMEPI__B].transposed && shape->tile_n / halves % 64)
         return 0; /* lines of 64 along n are of one half */
+    if (shape->tile_m > 64 && gemmepi__is_fma(problem))
+        return 0; /* two sums of each element take too many registers */
     if (unit < shape->unit || (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
                                (shape->tile_n > 128 || gemmepi__has(problem, GEMMEPI_GATED) ||
                                 gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)))
@@ -115,11 +122,6 @@ static int64_t gemmepi__stage_k(const gemmepi__problem *problem) {
     return GEMMEPI__MMA_LINE * 8 / problem->views[GEMMEPI__A].bits;
 }
 
-/* How the kernel multiplies: 16 bits or TF32 with mma.sync, F32 by fused multiply-adds. */
-static int gemmepi__is_fma(const gemmepi__problem *problem) {
-    return problem->common == GEMMEPI_F32 && problem->compute != GEMMEPI_COMPUTE_TF32;
-}
-
 /* Pairs that a multiprocessor multiplies in a cycle and sums in F32: on an H200 measured; of others nine tenths of what
    NVIDIA's architecture papers of A100, Ada and Blackwell say. TF32 goes at half the rate of 16 bits. */
 static double gemmepi__mma_rate(const gemmepi__problem *problem, int arch) {
@@ -130,10 +132,9 @@ static double gemmepi__mma_rate(const gemmepi__problem *problem, int arch) {
 }
 
 /* How much longer multiply-adds take than that, measured on an H200: they wait for shared memory, most where a multiprocessor
-   has four warps of large tiles alone, or where the epilogue leaves tall tiles few registers. */
-static double gemmepi__fma_slowness(const gemmepi__mma_shape *shape, int blocks, int has_epilogue) {
-    double slowness = blocks * shape->warps_m * shape->warps_n > 4 || shape->tile_n == 64 ? 1.2 : 2;
-    return shape->tile_m > 64 && has_epilogue ? 1.45 * slowness : slowness;
+   has four warps of wide tiles alone. */
+static double gemmepi__fma_slowness(const gemmepi__mma_shape *shape, int blocks) {
+    return blocks * shape->warps_m * shape->warps_n > 4 || shape->tile_n == 64 ? 1.2 : 2;
 }
 
 /* Bytes that a multiprocessor copies in a cycle, 16, 8, 4 or 2 at a time. Measured on an H200. */
@@ -167,8 +168,7 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     if (blocks > each && !(is_fma && each > 1)) /* some multiprocessors get more than their share */
         blocks = (int)each;
     if (is_fma)
-        multiply *=
-            gemmepi__fma_slowness(shape, blocks, cut->parts == 1 && problem->epilogue != GEMMEPI_NONE);
+        multiply *= gemmepi__fma_slowness(shape, blocks);
     waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
     if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem))
         finish = blocks * (finish + GEMMEPI__EXACT_CYCLES);

@@ -109,7 +109,7 @@ static const gemmepi__sums *gemmepi__sums_of(const gemmepi__ours *ours) {
 
 static int gemmepi__ours_launches(const gemmepi__ours *ours, const gemmepi__problem *problem) {
     const gemmepi__sums *sums = gemmepi__sums_of(ours);
-    return 1 + (ours->is_mma && ours->mma.parts > 1) + gemmepi__amax_count(problem) +
+    return 1 + (ours->mma.pass.launch.function != NULL) + gemmepi__amax_count(problem) +
            (ours->packs[0].launch.function != NULL) + (ours->packs[1].launch.function != NULL) +
            (sums->first.function != NULL) + (sums->second.function != NULL);
 }

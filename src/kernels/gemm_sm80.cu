@@ -299,7 +299,7 @@ __device__ inline void load_b_values(u32 from, float (&to)[2][4]) {
     }
 }
 
-// sums += A B: a warp's rows and columns, 32 bytes of k. In order of k, whatever the tile.
+// sums += A B: a warp's rows and columns, 32 bytes of k. In order of k.
 __device__ inline void multiply_add(u32 a, u32 b, int step, float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
     constexpr int of_half = PAIRS * 2 / HALVES_IN;
 #pragma unroll
@@ -320,6 +320,14 @@ __device__ inline void multiply_add(u32 a, u32 b, int step, float (&sums)[ROW_BL
                     sum = __fmaf_rn(rows[i / 2][k], columns[i % 2][k], sum);
                 }
         }
+    }
+}
+
+__device__ inline void take_sums(float (&from)[ROW_BLOCKS][PAIRS * 2][4], float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
+#pragma unroll
+    for (int i = 0; i < ROW_BLOCKS * PAIRS * 8; i++) {
+        sums[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4] += from[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4];
+        from[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4] = 0;
     }
 }
 
@@ -455,6 +463,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
         k_left -= TILE_K;
     }
     float sums[ROW_BLOCKS][PAIRS * 2][4] = {};
+    float of_stage[ROW_BLOCKS][PAIRS * 2][4] = {}; // FMA: first those of a stage, so that fewer roundings meet large sums
     Fragments fragments[2];
     u32 read = 0, written = (STAGES - 1) * STAGE_BYTES; // stages
     copies_wait<STAGES - 2>();
@@ -469,7 +478,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
             a.fetch(shared + written, step, k_left);
             b.fetch(shared + written + A_BYTES, step, k_left);
             if (FMA)
-                multiply_add(a_lane + read, b_lane + read, step, sums);
+                multiply_add(a_lane + read, b_lane + read, step, of_stage);
             if (last) { // the next stage; behind the last one is what nobody uses
                 a.put(shared + written, step);
                 b.put(shared + written + A_BYTES, step);
@@ -488,6 +497,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
                 b.put(shared + written + A_BYTES, step);
             }
         }
+        if (FMA)
+            take_sums(of_stage, sums);
         a.next();
         b.next();
         k_left -= TILE_K;

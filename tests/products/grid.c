@@ -1103,8 +1103,7 @@ static void strict_f32_keeps_the_bits_that_tf32_drops(void) {
 
 /* >>typical errors */
 
-/* [m, n] of op(A) op(B) with an f32 result: from the GPU itself, on the host summed in f32 here. So are products of f32 on the GPU,
-   too, where kernels of more than one kind have sums of their own order. */
+/* [m, n] of op(A) op(B) with an f32 result: from the GPU itself, on the host summed in f32 here. */
 static double *plain_product(const problem *p) {
     problem plain = *p;
     run r;
@@ -1113,7 +1112,7 @@ static double *plain_product(const problem *p) {
     int64_t i, j, l;
     plain.desc.epilogue = GEMMEPI_NONE;
     plain.desc.d.dtype = plain.desc.c.dtype = GEMMEPI_F32;
-    if (!here->is_host && p->desc.a.dtype && p->desc.a.dtype != GEMMEPI_F32)
+    if (!here->is_host)
         return answer(&plain, T_D);
     CHECK(problem_holds_run(here, &plain, NULL, &r), "see above");
     values = run_values(&r, T_D);

@@ -1439,160 +1439,148 @@ static void what_tma_does_not_take_is_copied_by_threads(void) {
     nothing_is_left();
 }
 
+/* A context on a chip, a product and its plan. */
+typedef struct planned {
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc;
+    gemmepi_matmul_args args;
+    gemmepi_plan *plan;
+    gemmepi_plan_details details;
+} planned;
+
+/* arch 0: DEVICE_ARCH. routes: of the config */
+static planned planned_begin(int arch, uint32_t routes) {
+    planned p;
+    gemmepi_config config = config_with_all_routes();
+    memset(&p, 0, sizeof p);
+    gpu.other_arch = arch;
+    gpu.launches = gpu.overlapping = 0;
+    if (routes)
+        config.routes = routes;
+    p.context = open_fake(&config);
+    p.desc = fused_product();
+    p.args = fused_args();
+    return p;
+}
+
+static int planned_plan(planned *p) {
+    int made = gemmepi_plan_matmul(p->context, &p->desc, &p->plan) == GEMMEPI_OK &&
+               gemmepi_plan_info(p->plan, &p->details) == GEMMEPI_OK;
+    CHECK(made, "%s", gemmepi_last_error());
+    return made;
+}
+
+static void planned_run(planned *p) {
+    CHECK(gemmepi_prepare(p->plan, NULL) == GEMMEPI_OK &&
+              gemmepi_plan_run(p->plan, &p->args, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+}
+
+static void planned_end(planned *p) {
+    gemmepi_plan_destroy(p->plan);
+    gemmepi_destroy(p->context);
+    gpu.other_arch = 0;
+    nothing_is_left();
+}
+
 static void other_chips_from_8_0_on_have_the_second_kernel(void) {
     static const int archs[] = {75, 80, 86, 89, 100, 120};
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(archs); i++) {
-        gemmepi_config config = config_with_all_routes();
-        gemmepi_matmul_desc desc = fused_product();
-        gemmepi_matmul_args args = fused_args();
-        gemmepi_plan_details details;
-        gemmepi_plan *plan = NULL;
-        gemmepi_context *context;
-        int is_taken = archs[i] >= 80;
-        gpu.other_arch = archs[i];
-        gpu.launches = gpu.overlapping = 0;
-        context = open_fake(&config);
-        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK &&
-                  gemmepi_plan_info(plan, &details) == GEMMEPI_OK,
-              "%s", gemmepi_last_error());
-        CHECK(!is_taken || strcmp(details.kernel, "gemmepi_mma") == 0, "%d: %s by %s", archs[i],
-              details.route_name, details.kernel);
-        CHECK(is_taken == (details.route == GEMMEPI_ROUTE_FUSED) &&
-                  is_taken == explain_has(plan, "not gemmepi_fused: its kernel is for compute") &&
-                  is_taken != explain_has(plan, "not fused: its kernels are for compute capability 8.0"),
+        planned p = planned_begin(archs[i], 0);
+        int is_taken = archs[i] >= 80, is_made = planned_plan(&p);
+        CHECK(!is_taken || strcmp(p.details.kernel, "gemmepi_mma") == 0, "%d: %s by %s", archs[i],
+              p.details.route_name, p.details.kernel);
+        CHECK(is_taken == (p.details.route == GEMMEPI_ROUTE_FUSED) &&
+                  is_taken == explain_has(p.plan, "not gemmepi_fused: its kernel is for compute") &&
+                  is_taken != explain_has(p.plan, "not fused: its kernels are for compute capability 8.0"),
               "%d: another explanation", archs[i]);
-        CHECK(!is_taken || gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        if (is_taken && is_made)
+            planned_run(&p);
         CHECK(!is_taken || (gpu.launches == 1 && gpu.overlapping == (archs[i] > 90)),
               "%d: %ld launches, of which %ld overlap", archs[i], gpu.launches, gpu.overlapping);
-        gemmepi_plan_destroy(plan);
-        gemmepi_destroy(context);
-        gpu.other_arch = 0;
-        nothing_is_left();
+        planned_end(&p);
     }
 }
 
 static void operands_of_odd_lines_are_packed_first(void) {
-    gemmepi_config config = config_with_all_routes();
-    gemmepi_context *context = open_fake(&config);
-    gemmepi_matmul_desc desc = fused_product();
-    gemmepi_matmul_args args = fused_args();
-    gemmepi_plan_details details;
-    gemmepi_plan *plan = NULL;
-    desc.a.ld = desc.k + 1;
-    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.route == GEMMEPI_ROUTE_FUSED &&
-              strcmp(details.kernel, "gemmepi_fused") == 0 && details.launches == 2 &&
-              details.workspace_size == (size_t)(2 * desc.m * desc.k),
-          "%s by %s, %d launches", details.route_name, details.kernel, details.launches);
-    CHECK(explain_has(plan, "gemmepi_pack: a to workspace") && !explain_has(plan, "gemmepi_pack: b"),
-          "another explanation");
-    CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK && gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK,
-          "%s", gemmepi_last_error());
+    planned p = planned_begin(0, 0);
+    p.desc.a.ld = p.desc.k + 1;
+    if (planned_plan(&p)) {
+        CHECK(p.details.route == GEMMEPI_ROUTE_FUSED && strcmp(p.details.kernel, "gemmepi_fused") == 0 &&
+                  p.details.launches == 2 && p.details.workspace_size == (size_t)(2 * p.desc.m * p.desc.k),
+              "%s by %s, %d launches", p.details.route_name, p.details.kernel, p.details.launches);
+        CHECK(explain_has(p.plan, "gemmepi_pack: a to workspace") && !explain_has(p.plan, "gemmepi_pack: b"),
+              "another explanation");
+        planned_run(&p);
+    }
     CHECK(gpu.launches == 2 && gpu.overlapping == 2, "%ld of %ld launches overlap", gpu.overlapping,
           gpu.launches);
-    gemmepi_plan_destroy(plan);
-    gemmepi_destroy(context);
-    nothing_is_left();
+    planned_end(&p);
 }
 
 static void f32_has_the_second_kernel(void) {
     static const gemmepi_compute computes[] = {GEMMEPI_COMPUTE_F32, GEMMEPI_COMPUTE_TF32};
-    size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(computes); i++) {
-        gemmepi_config config = config_with_all_routes();
-        gemmepi_matmul_desc desc = fused_product();
-        gemmepi_matmul_args args = fused_args();
-        gemmepi_plan_details details;
-        gemmepi_plan *plan = NULL;
-        gemmepi_context *context;
-        config.routes = 1u << GEMMEPI_ROUTE_FUSED;
-        context = open_fake(&config);
-        desc.a.dtype = GEMMEPI_F32, desc.compute = computes[i];
-        desc.m = desc.n = desc.k = 4096;
-        desc.a.ld = desc.k + (i == 1); /* which is packed where it is multiplied fast */
-        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK &&
-                  gemmepi_plan_info(plan, &details) == GEMMEPI_OK,
-              "%s", gemmepi_last_error());
-        CHECK(strcmp(details.kernel, "gemmepi_mma") == 0 && details.compute == computes[i], "%s by %s",
-              details.route_name, details.kernel);
-        CHECK((i == 1) == explain_has(plan, "gemmepi_convert: a to workspace, lines of whole 16 bytes"),
-              "%d: another explanation", (int)i);
-        CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK && gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK,
-              "%s", gemmepi_last_error());
-        gemmepi_plan_destroy(plan);
-        gemmepi_destroy(context);
-        nothing_is_left();
+    int i;
+    for (i = 0; i < 2; i++) {
+        planned p = planned_begin(0, 1u << GEMMEPI_ROUTE_FUSED);
+        p.desc.a.dtype = GEMMEPI_F32, p.desc.compute = computes[i];
+        p.desc.m = p.desc.n = p.desc.k = 4096;
+        p.desc.a.ld = p.desc.k + (i == 1); /* which is packed where it is multiplied fast */
+        if (planned_plan(&p)) {
+            CHECK(strcmp(p.details.kernel, "gemmepi_mma") == 0 && p.details.compute == computes[i],
+                  "%s by %s", p.details.route_name, p.details.kernel);
+            CHECK((i == 1) == explain_has(p.plan, "gemmepi_convert: a to workspace, lines of whole 16 bytes"),
+                  "%d: another explanation", i);
+            planned_run(&p);
+        }
+        CHECK(gpu.launches == 1 + (i == 1), "%d: %ld launches", i, gpu.launches);
+        planned_end(&p);
     }
 }
 
 /* Few tiles and a long k: its parts, and a pass that adds them up. */
 static void the_second_kernel_divides_k_among_blocks(void) {
     static const double two = 2;
-    gemmepi_config config = config_with_all_routes();
-    gemmepi_context *context;
-    gemmepi_matmul_desc desc = fused_product();
-    gemmepi_matmul_args args = fused_args();
-    gemmepi_plan_details details;
-    gemmepi_plan *plan = NULL;
-    gpu.other_arch = 80;
-    gpu.launches = 0;
-    context = open_fake(&config);
-    desc.m = desc.n = 128, desc.k = 8192;
-    args.aux = (void *)(uintptr_t)0x50000000, args.bias = NULL;
-    desc.epilogue |= GEMMEPI_BACKWARD;
-    desc.epilogue &= ~(gemmepi_epilogue)GEMMEPI_BIAS;
-    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK &&
-              gemmepi_plan_info(plan, &details) == GEMMEPI_OK,
-          "%s", gemmepi_last_error());
-    CHECK(strcmp(details.kernel, "gemmepi_mma") == 0 && details.launches == 2 &&
-              details.workspace_size >= 2 * 128 * 128 * sizeof(float),
-          "%d launches of %s, %d bytes", details.launches, details.kernel, (int)details.workspace_size);
-    CHECK(explain_has(plan, "gemmepi_mma: product, ") &&
-              explain_has(plan, "gemmepi_pass: the sum of k's parts, the epilogue"),
-          "another explanation");
-    CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK && gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK,
-          "%s", gemmepi_last_error());
-    CHECK(gpu.launches == 2, "%ld launches", gpu.launches);
-    args.alpha = &two; /* by kernels of its own, in the same workspace */
-    CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    planned p = planned_begin(80, 0);
+    p.desc.m = p.desc.n = 128, p.desc.k = 8192;
+    p.desc.epilogue = GEMMEPI_SILU | GEMMEPI_BACKWARD;
+    p.args.aux = (void *)(uintptr_t)0x50000000, p.args.bias = NULL;
+    if (planned_plan(&p)) {
+        CHECK(strcmp(p.details.kernel, "gemmepi_mma") == 0 && p.details.launches == 2 &&
+                  p.details.workspace_size >= 2 * 128 * 128 * sizeof(float),
+              "%d launches of %s, %d bytes", p.details.launches, p.details.kernel,
+              (int)p.details.workspace_size);
+        CHECK(explain_has(p.plan, "gemmepi_mma: product, ") &&
+                  explain_has(p.plan, "gemmepi_pass: the sum of k's parts, the epilogue"),
+              "another explanation");
+        planned_run(&p);
+        CHECK(gpu.launches == 2, "%ld launches", gpu.launches);
+        p.args.alpha = &two; /* by kernels of its own, in the same workspace */
+        CHECK(gemmepi_plan_run(p.plan, &p.args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    }
     CHECK(gpu.launches == 4, "%ld launches", gpu.launches);
-    gemmepi_plan_destroy(plan);
-    gemmepi_destroy(context);
-    gpu.other_arch = 0;
-    nothing_is_left();
+    planned_end(&p);
 }
 
 /* Runs of eight are stored in pairs: in each part they must begin at a multiple of their size. */
 static void parts_of_a_narrow_product_are_aligned(void) {
     int n;
     for (n = 1; n < 20; n++) {
-        gemmepi_config config = config_with_all_routes();
-        gemmepi_context *context;
-        gemmepi_matmul_desc desc = fused_product();
-        const gemmepi__mma *mma;
-        gemmepi_plan *plan = NULL;
-        gpu.other_arch = 80;
-        context = open_fake(&config);
-        desc.m = 1, desc.n = n, desc.k = 8192, desc.batch = 1 + n % 2;
-        desc.a.batch_stride = desc.k, desc.d.batch_stride = n;
-        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        if (!plan)
-            return;
-        mma = &plan->ours.mma;
-        CHECK(plan->route == GEMMEPI_ROUTE_FUSED && mma->parts > 1, "n %d is not in parts", n);
-        CHECK(mma->params.epilogue.d.stride % 4 == 0 && mma->params.epilogue.d.stride >= n, "n %d: stride %d",
-              n, (int)mma->params.epilogue.d.stride);
-        CHECK(mma->pass.params.part == mma->params.epilogue.d.stride &&
-                  mma->pass.params.product.stride == mma->parts * mma->pass.params.part,
-              "n %d: the pass reads other places", n);
-        CHECK(mma->product_bytes ==
-                  (size_t)(desc.batch * mma->parts * mma->params.epilogue.d.stride) * sizeof(float),
-              "n %d: %d bytes", n, (int)mma->product_bytes);
-        gemmepi_plan_destroy(plan);
-        gemmepi_destroy(context);
-        gpu.other_arch = 0;
-        nothing_is_left();
+        planned p = planned_begin(80, 0);
+        p.desc.m = 1, p.desc.n = n, p.desc.k = 8192, p.desc.batch = 1 + n % 2;
+        p.desc.a.batch_stride = p.desc.k, p.desc.d.batch_stride = n;
+        if (planned_plan(&p)) {
+            const gemmepi__mma *mma = &p.plan->ours.mma;
+            int64_t part = mma->params.epilogue.d.stride;
+            CHECK(p.plan->route == GEMMEPI_ROUTE_FUSED && mma->parts > 1, "n %d is not in parts", n);
+            CHECK(part % 4 == 0 && part >= n, "n %d: stride %d", n, (int)part);
+            CHECK(mma->pass.params.part == part && mma->pass.params.product.stride == mma->parts * part,
+                  "n %d: the pass reads other places", n);
+            CHECK(mma->product_bytes == (size_t)(p.desc.batch * mma->parts * part) * sizeof(float),
+                  "n %d: %d bytes", n, (int)mma->product_bytes);
+        }
+        planned_end(&p);
     }
 }
 
