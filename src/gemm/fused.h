@@ -34,9 +34,9 @@ typedef struct gemmepi__fused {
     gemmepi__fused_shape shape;
     int stages, buffers; /* of operands, and of each warp's results */
     int staged;          /* what TMA stores: bits 1 D, 2 AUX */
-    int loaded;          /* what it loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL */
-    int applied;         /* alpha is 1 and there is no C: compiled in */
-    int summed;          /* the operand that it sums for bias_grad: 1 A, 2 B */
+    int loaded;  /* what it loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
+    int applied; /* alpha is 1 and there is no C: compiled in */
+    int summed;  /* the operand that it sums for bias_grad: 1 A, 2 B */
     gemmepi__launch launch;
     gemmepi__fused_params params; /* all but pointers and scalars; the maps have an address that is none */
     size_t partial_bytes;         /* BGRAD: of the kernel's sums of a warp's rows */
@@ -93,11 +93,13 @@ static int gemmepi__fused_staged(const gemmepi__problem *problem) {
     return staged;
 }
 
-/* What it loads for the epilogue, likewise. */
+/* What it loads for the epilogue, likewise; the mask without TMA. */
 static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
     int loaded = 0;
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__mask_is_aligned(problem))
+        loaded |= 4;
     if (gemmepi__half_columns(problem) % 8)
-        return 0;
+        return loaded;
     if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX]))
         loaded |= 1;
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL) &&

@@ -43,6 +43,12 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
 }
 
 /* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
+/* Whether RELU's mask, whose lines are of whole units of 16 bytes, begins at a multiple of as many. */
+static int gemmepi__mask_is_aligned(const gemmepi__problem *problem) {
+    const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
+    return gemmepi__has_operand(problem, GEMMEPI__AUX) && aux->bits == 1 && aux->alignment % 16 == 0;
+}
+
 static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi__problem *problem,
                                              int aligned, int scale_a, int scale_b) {
     const gemmepi__view *views = problem->views;
@@ -65,6 +71,8 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
     gemmepi__append(text, "#define GEMMEPI_ALIGNED %d\n", aligned);
     gemmepi__append(text, "#define GEMMEPI_EXACT %d\n", gemmepi__wants_exact(problem));
     gemmepi__append(text, "#define GEMMEPI_STORES_D %d\n", !(problem->flags & GEMMEPI__ONLY_SUMS));
+    if (gemmepi__mask_is_aligned(problem))
+        gemmepi__append(text, "#define GEMMEPI_MASK_WORDS 1\n");
 }
 
 /* Whether runs of eight along the lines of a view may be loaded whole: a run of bf16 is 16 bytes, of fp8 8, and more

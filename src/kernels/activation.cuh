@@ -8,9 +8,9 @@
 // hardware's exponential and reciprocal, over all exponents and densely where the functions bend; u = 2^-24, 2^-53:
 //   EXACT 1  f(x (1 + d)) (1 + e) with |d| <= 2 u, |e| <= 3.9 u of the largest term added, also with a factor v and
 //            where the result is subnormal, where e may be one smallest subnormal. In f64 so with CUDA's exp and erf.
-//   EXACT 0  relative, of a derivative's largest term: 14 u for |x| < 2, 45 u for |x| < 5 and 270 u for |x| < 10 (2, 5 and
-//            25 u in the square mean, 0.6, 1.1 and 6 u in the mean), but for TANH, ELU and SOFTPLUS themselves 2^-14. Results
-//            below 1.2e-38 may be 0, and so may those of |v| > 5e35 where exp(x) < 2^-252.
+//   EXACT 0  relative, of a derivative's largest term: 15 u for |x| < 2, 100 u for |x| < 5 and 165 u for |x| < 10 (3, 18 and
+//            25 u in the square mean), but for TANH, ELU and SOFTPLUS themselves 2^-14. Results below 1.2e-38 may be 0, and so
+//            may those of |v| > 5e35 where exp(x) < 2^-252.
 #pragma once
 
 #ifndef GEMMEPI_EXACT
@@ -204,13 +204,23 @@ template <class A> __device__ inline Logistic<A> logistic(bool below, Exponentia
     A inverse = reciprocal_of_1_plus(e.part * e.root, e.root);
     return {below ? e.part * inverse : inverse, below ? e.root : A(1), below ? inverse : e.value() * inverse};
 }
-template <class A> __device__ inline Logistic<A> logistic(A x) {
-    return logistic(x < 0, exponential(-fabs(x)));
-}
 
 // v factor s, which is s(x)
 template <class A> __device__ inline A times_logistic(A v, A factor, Logistic<A> s) {
     return v * s.root * (factor * s.part) * s.root;
+}
+#if !GEMMEPI_EXACT // in fewer instructions: s(x) = root share, and s(-x) is the rest to 1
+template <> struct Logistic<float> { float root, share; };
+__device__ inline Logistic<float> logistic(bool below, Exponential<float> e) {
+    float root = below ? e.root : 1;
+    return {root, root * reciprocal_of_1_plus(e.root, e.root)};
+}
+__device__ inline float times_logistic(float v, float factor, Logistic<float> s) {
+    return v * s.root * (factor * s.share);
+}
+#endif
+template <class A> __device__ inline Logistic<A> logistic(A x) {
+    return logistic(x < 0, exponential(-fabs(x)));
 }
 template <class A> __device__ inline A times_logistic(A v, A factor, A x) {
     return times_logistic(v, factor, logistic(x));
@@ -229,8 +239,6 @@ __device__ inline float times_logistic_of(float x, float power) {
 // s(-w)). A root goes into the sum, which may then not overflow where s(w) is 0. At infinity the formula is NaN.
 template <bool More, class A>
 __device__ inline A times_gate_derivative(A v, A x, Logistic<A> s, A slope, A more) {
-    if (!GEMMEPI_EXACT)
-        return v * s.root * ((s.root + x * (s.opposite * s.root) * (More ? slope + more : slope)) * s.part);
     A scale = s.opposite * s.root, change = x * scale;
     if (More)
         change = fused(change, slope, fused(change, more, fused(x, scale, -change) * slope));
@@ -238,6 +246,13 @@ __device__ inline A times_gate_derivative(A v, A x, Logistic<A> s, A slope, A mo
         change *= slope;
     return v * s.root * fused(change, s.part, s.root * s.part);
 }
+#if !GEMMEPI_EXACT
+template <bool More>
+__device__ inline float times_gate_derivative(float v, float x, Logistic<float> s, float slope, float more) {
+    float opposite = fmaf(-s.root, s.share, 1);
+    return v * s.root * (x * s.share * opposite * (More ? slope + more : slope) + s.share);
+}
+#endif
 
 // v factor s(x) s(-x), of x <= 0
 template <class A> __device__ inline A times_logistic_derivative(A v, A factor, A x) {
@@ -252,24 +267,32 @@ template <class A> struct Gate {
     Logistic<A> s; // of w
     A slope, more;
 };
+constexpr double GELU_SLOPE = 2 * 0.79788456080286535588; // of 2 sqrt(2/pi) (x + 0.044715 x^3) at 0
 template <class A> __device__ inline Gate<A> gelu_gate(A x) {
-    constexpr double c = 2 * 0.79788456080286535588; // 2 sqrt(2/pi) (x + 0.044715 x^3)
+    constexpr double c = GELU_SLOPE;
     constexpr A end = sizeof(A) == 8 ? A(40) : A(13.8);
-    A size = GEMMEPI_EXACT && fabs(x) > end ? end : fabs(x), square = size * size;
-    A factor = fused(A(c * 0.044715), square, A(c));
-    A more = A(c * 0.134145) * (GEMMEPI_EXACT || square < 4096 ? square : A(4096));
-    if (!GEMMEPI_EXACT)
-        return {logistic(x * factor), A(c), more};
+    A size = fabs(x) > end ? end : fabs(x), square = size * size;
+    A factor = fused(A(c * 0.044715), square, A(c)), more = A(c * 0.134145) * square;
     A rest = fused(A(c * 0.044715), square, A(c) - factor); // what was rounded off
     return {logistic(x < 0, exponential_of_product<true>(size, factor, rest)), A(c), more};
 }
 template <class A> __device__ inline Gate<A> quick_gelu_gate(A x) {
     constexpr A end = sizeof(A) == 8 ? A(1000) : A(123.2);
-    if (!GEMMEPI_EXACT)
-        return {logistic(A(1.702) * x), A(1.702), A(0)};
     A size = fabs(x) > end ? end : fabs(x);
     return {logistic(x < 0, exponential_of_product<false>(size, A(1.702), A(0))), A(1.702), A(0)};
 }
+#if !GEMMEPI_EXACT
+constexpr double ROOT_POWER = -0.72134752044448170368; // the root of exp(-x) is 2 to x times this
+__device__ inline Gate<float> gelu_gate(float x) {
+    constexpr double c = GELU_SLOPE;
+    float square = x * x, root = fast_power_of_2(
+        fabsf(x) * fmaf(float(ROOT_POWER * c * 0.044715), square, float(ROOT_POWER * c)));
+    return {logistic(x < 0, {1, root}), float(c), float(c * 0.134145) * (square < 4096 ? square : 4096)};
+}
+__device__ inline Gate<float> quick_gelu_gate(float x) {
+    return {logistic(x < 0, {1, fast_power_of_2(fabsf(x) * float(ROOT_POWER * 1.702))}), 1.702f, 0};
+}
+#endif
 
 // >>the normal distribution
 
@@ -484,14 +507,53 @@ template <int Activation, class A> __device__ inline A times_activation(A v, A x
         return v * activate<Activation>(x, parameter);
 }
 
-// dy value act'(gate): the gradient of value act(gate) at the gate. The larger factor goes first; where act' might take it
-// out of the range, and the other one is small, these two are multiplied before. The RELUs select.
+// dy value act'(gate): the gradient of value act(gate) at the gate, of N. Where the derivative is of 1.5 at most, dy value goes
+// first: its own underflow does no harm, and where it overflows the smaller factor waits.
+template <class A> constexpr A LARGEST = sizeof(A) == 8 ? A(1.7976931348623157e308) : A(3.4028234663852886e38); // finite
+template <int Activation, class A, int N>
+__device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter,
+                                              A (&out)[N]) {
+    bool overflow = false;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        out[i] = dy[i] * value[i];
+        overflow |= fabs(out[i]) > LARGEST<A>;
+    }
+    if (overflow)
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            if (fabs(out[i]) > LARGEST<A>)
+                out[i] = fabs(dy[i]) > fabs(value[i]) ? dy[i] : value[i];
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        out[i] = times_derivative<Activation>(out[i], gate[i], parameter);
+    if (overflow)
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            if (fabs(dy[i] * value[i]) > LARGEST<A>)
+                out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];
+}
+// Elsewhere the larger factor goes first; where act' might take it out of the range, and the other one is small, these two are
+// multiplied before.
 template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {
     bool value_first = fabs(value) > fabs(dy);
     A larger = value_first ? value : dy, other = value_first ? dy : value;
     constexpr A huge = sizeof(A) == 8 ? A(1.3407807929942597e154) : A(1.8446744073709552e19); // 2^512, 2^64
     bool meet = fabs(larger) > huge && fabs(other) < 1;
     A slope = times_derivative<Activation>(meet ? larger * other : larger, gate, parameter);
-    bool selects_0 = Activation == RELU ? !(gate > 0) : Activation == SQUARED_RELU && gate <= 0;
-    return selects_0 ? A(0) : meet ? slope : slope * other;
+    return Activation == SQUARED_RELU && gate <= 0 ? A(0) : meet ? slope : slope * other;
+}
+template <int Activation, class A, int N>
+__device__ inline void gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter, A (&out)[N]) {
+    if constexpr (Activation == RELU) {
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            out[i] = gate[i] > 0 ? dy[i] * value[i] : A(0);
+    } else if constexpr (Activation == SQUARED_RELU || Activation == LEAKY_RELU || Activation == ELU) {
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            out[i] = gate_gradient<Activation>(dy[i], value[i], gate[i], parameter);
+    } else {
+        bounded_gate_gradients<Activation>(dy, value, gate, parameter, out);
+    }
 }

@@ -42,7 +42,10 @@
 #define GEMMEPI_SPREAD 0
 #endif
 #ifndef GEMMEPI_LOADED
-#define GEMMEPI_LOADED 0 // SPREAD: what the kernel has brought to shared memory: bits 1 the aux of BACKWARD, 2 RESIDUAL
+#define GEMMEPI_LOADED 0 // SPREAD: what the kernel has brought: to shared memory, bits 1 the aux of BACKWARD, 2 RESIDUAL; 4 RELU's mask
+#endif
+#ifndef GEMMEPI_MASK_WORDS
+#define GEMMEPI_MASK_WORDS 0 // SPREAD: 1: RELU's mask begins at a multiple of 16 bytes, as its lines do
 #endif
 #ifndef GEMMEPI_STAGES_WORDS
 #define GEMMEPI_STAGES_WORDS 0 // STAGED: 1: each lane stores its own words, as stmatrix is of Hopper
@@ -72,8 +75,10 @@ constexpr bool WHOLE = GEMMEPI_WHOLE;
 constexpr bool SPREAD = GEMMEPI_SPREAD;
 constexpr bool STAGES_D = (GEMMEPI_STAGED & 1) != 0;
 constexpr bool LOADS_AUX = (GEMMEPI_LOADED & 1) != 0 && BACKWARD && !AUX_IS_MASK;
+constexpr bool LOADS_MASK = (GEMMEPI_LOADED & 4) != 0 && BACKWARD && AUX_IS_MASK;
 constexpr bool LOADS_RESIDUAL = (GEMMEPI_LOADED & 2) != 0 && HAS_RESIDUAL;
 constexpr bool STAGES_AUX = (GEMMEPI_STAGED & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;
+constexpr bool KEEPS_MASK = SPREAD && GEMMEPI_MASK_WORDS && WRITES_AUX && AUX_IS_MASK; // for store_kept_masks()
 constexpr bool SCALES_C = (GEMMEPI_SCALES & 1) != 0;
 constexpr bool SCALES_D = (GEMMEPI_SCALES & 2) != 0;
 constexpr bool SCALES_AUX = (GEMMEPI_SCALES & 4) != 0 && !AUX_IS_MASK;
@@ -135,12 +140,12 @@ template <class T> __device__ inline void to_accs(const Read<T> &read, Acc (&val
 #pragma unroll
         for (int i = 0; i < RUN; i += 2) {
             Acc two[2];
-            run_to_acc(run_of(read.at[i / 2]), two);
+            run_to_acc(read.at[i / 2], two);
             values[i] = two[0];
             values[i + 1] = two[1];
         }
     } else {
-        run_to_acc(run_of(read.at[0]), values);
+        run_to_acc(read.at[0], values);
     }
 }
 
@@ -221,26 +226,37 @@ __device__ inline void store_scaled(const gemmepi__kernel_matrix &x, u32 staged,
 
 // RELU's mask: offsets count bits, and a run side by side begins at a multiple of 8, so that it is one byte. Bits past n
 // stay.
-__device__ inline void store_mask(const gemmepi__kernel_matrix &x, long long item, long long row, long long column,
-                                  int valid, const Acc (&v)[RUN]) {
+__device__ inline void store_mask_byte(u8 *byte, u32 bits, int valid) {
+    u32 mine = (1u << valid) - 1;
+    *byte = valid == RUN ? (u8)bits : (u8)((*byte & ~mine) | (bits & mine));
+}
+__device__ inline u32 mask_of_run(const Acc (&v)[RUN]) {
     u32 bits = 0;
 #pragma unroll
     for (int i = 0; i < RUN; i++)
         bits |= (u32)(v[i] > 0) << place(i);
-    if (SPREAD) { // those of 32 columns, of which each lane writes eight
+    return bits;
+}
+// SPREAD: that of 32 columns of a row, in all of its lanes.
+__device__ inline u32 mask_of_row(const Acc (&v)[RUN]) {
+    u32 bits = mask_of_run(v) << 2 * lane_of_row();
+    bits |= __shfl_xor_sync(0xffffffffu, bits, 1);
+    return bits | __shfl_xor_sync(0xffffffffu, bits, 2);
+}
+__device__ inline void store_mask(const gemmepi__kernel_matrix &x, long long item, long long row, long long column,
+                                  int valid, const Acc (&v)[RUN]) {
+    u32 bits;
+    if (SPREAD) { // of which each lane writes eight
         int lane = lane_of_row();
-        bits <<= 2 * lane;
-        bits |= __shfl_xor_sync(0xffffffffu, bits, 1);
-        bits |= __shfl_xor_sync(0xffffffffu, bits, 2);
-        bits = bits >> 8 * lane & 0xff;
+        bits = mask_of_row(v) >> 8 * lane & 0xff;
         column += 6 * lane;
         valid = existing(valid - 6 * lane);
         if (valid <= 0)
             return;
+    } else {
+        bits = mask_of_run(v);
     }
-    u8 *byte = (u8 *)x.data + offset(x, item, row, column) / 8;
-    u32 mine = (1u << valid) - 1;
-    *byte = valid == RUN ? (u8)bits : (u8)((*byte & ~mine) | (bits & mine));
+    store_mask_byte((u8 *)x.data + offset(x, item, row, column) / 8, bits, valid);
 }
 
 // Of those of a run that exist.
@@ -262,6 +278,9 @@ struct Epilogue_state {
     Magnitude largest_d, largest_aux;
     u32 staged_d[HALVES_OUT], staged_aux[HALVES_IN];             // where the run at hand goes, if STAGED,
     u32 loaded_aux[HALVES_SAVED], loaded_residual[HALVES_OUT]; // and comes from, if LOADED
+    u32 loaded_mask;                                             // likewise: of this row's 32 columns
+    u32 kept_mask; // KEEPS_MASK: a lane's place-th of these, of 16 rows and 64 columns
+    int mask_place;
 };
 
 __device__ inline Acc scalar(const double *on_device, double given) {
@@ -341,7 +360,9 @@ __device__ inline void load_saved(const gemmepi__epilogue_params &p, const Epilo
                                   long long row, long long column, int valid, Saved &saved) {
     if (!BACKWARD || (!SPREAD && valid == 0))
         return;
-    if constexpr (AUX_IS_MASK && SPREAD) {
+    if constexpr (LOADS_MASK) {
+        saved.mask = state.loaded_mask >> 2 * lane_of_row();
+    } else if constexpr (AUX_IS_MASK && SPREAD) {
         saved.mask = load_spread_mask(p, item, row, column, valid);
     } else if constexpr (AUX_IS_MASK) {
         saved.mask = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column) / 8];
@@ -371,6 +392,28 @@ __device__ inline Of_columns load_columns(const gemmepi__epilogue_params &p, lon
     return of;
 }
 
+// KEEPS_MASK: of the eight rows `half` and the 32 columns `group` of a box the lane half + 2 * group of each row keeps the mask,
+__device__ inline void keep_mask(Epilogue_state &state, const Acc (&v)[RUN]) {
+    u32 bits = mask_of_row(v);
+    if (lane_of_row() == state.mask_place)
+        state.kept_mask = bits;
+}
+// until the box has ended: row and column are the box's first.
+__device__ inline void store_kept_masks(const gemmepi__epilogue_params &p, const Epilogue_state &state, long long item,
+                                        int row, int column, int groups) {
+    int group = lane_of_row() / 2;
+    row += lane_of_row() % 2 * 8 + (int)threadIdx.x % 32 / 4;
+    column += group * 32;
+    if (group >= groups || row >= (int)p.m)
+        return;
+    u8 *bytes = (u8 *)p.aux.data + offset(p.aux, item, row, column) / 8;
+    if (column + 32 <= (int)p.n)
+        *reinterpret_cast<u32 *>(bytes) = state.kept_mask;
+    else
+        for (int i = 0; column + i * RUN < (int)p.n; i++)
+            store_mask_byte(bytes + i, state.kept_mask >> i * RUN & 0xff, existing((int)p.n - column - i * RUN));
+}
+
 // v up to the activation: factors, C, bias, and what AUX keeps of it. column is that of the half.
 __device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
                                       int half, long long item, long long row, long long column, int valid,
@@ -393,7 +436,9 @@ __device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogu
     if (AMAX_AUX)
         keep_largest_of_run(v, valid, state.largest_aux);
     if (WRITES_AUX) {
-        if (AUX_IS_MASK)
+        if (KEEPS_MASK)
+            keep_mask(state, v);
+        else if (AUX_IS_MASK)
             store_mask(p.aux, item, row, column, valid, v);
         else if (SCALES_AUX)
             store_scaled<GEMMEPI_AUX_TYPE, STAGES_AUX>(p.aux, state.staged_aux[half], state.scale_aux, item, row, column,
@@ -430,17 +475,21 @@ __device__ inline void differentiate(const gemmepi__epilogue_params &p, const Ep
             for (int i = 0; SCALES_AUX && i < RUN; i++)
                 aside[half][i] *= state.scale_aux;
         }
+        if constexpr (GATED) {
+            const Acc(&dy)[RUN] = UPSTREAM ? aside[0] : v[0];
+            const Acc(*pair)[RUN] = UPSTREAM ? v : aside;
+            Acc of_value[RUN], of_gate[RUN];
+            gate_gradients<ACTIVATION>(dy, pair[VALUE], pair[GATE], (Acc)p.parameter, of_gate);
 #pragma unroll
-        for (int i = 0; i < RUN; i++) {
-            Acc dy = UPSTREAM ? aside[0][i] : v[0][i];
-            if constexpr (GATED) {
-                Acc value = UPSTREAM ? v[VALUE][i] : aside[VALUE % HALVES_SAVED][i];
-                Acc gate = UPSTREAM ? v[GATE][i] : aside[GATE % HALVES_SAVED][i];
-                v[VALUE][i] = times_activation<ACTIVATION>(dy, gate, (Acc)p.parameter);
-                v[GATE][i] = gate_gradient<ACTIVATION>(dy, value, gate, (Acc)p.parameter);
-            } else {
-                v[0][i] = times_derivative<ACTIVATION>(dy, UPSTREAM ? v[0][i] : aside[0][i], (Acc)p.parameter);
-            }
+            for (int i = 0; i < RUN; i++)
+                of_value[i] = times_activation<ACTIVATION>(dy[i], pair[GATE][i], (Acc)p.parameter);
+            memcpy(v[VALUE], of_value, sizeof of_value);
+            memcpy(v[GATE], of_gate, sizeof of_gate);
+        } else {
+#pragma unroll
+            for (int i = 0; i < RUN; i++)
+                v[0][i] = UPSTREAM ? times_derivative<ACTIVATION>(aside[0][i], v[0][i], (Acc)p.parameter)
+                                   : times_derivative<ACTIVATION>(v[0][i], aside[0][i], (Acc)p.parameter);
         }
     }
 }
@@ -542,21 +591,36 @@ __device__ inline Acc sum_of_rows(const Acc (&of_run)[RUN]) {
     return left[0];
 }
 
-// BGRAD: what a warp adds up of 32 columns from one 16 rows to the next. Where registers are few, rows are added up AtOnce, else
-// at the end.
+// BGRAD: what a warp adds up of 32 columns, 16 rows at a time. Where registers are few, the lanes' sums are added up AtOnce, else at
+// the end.
 template <bool AtOnce> struct Column_sums {
-    Acc at[HALVES_OUT][AtOnce ? 1 : RUN];
+    Acc of_lane[HALVES_OUT][RUN], of_lanes[HALVES_OUT];
 
-    __device__ inline void add(const Acc (&of_runs)[HALVES_OUT][RUN]) {
+    __device__ inline Column_sums() : of_lanes{} {
+        begin_rows();
+    }
+    __device__ inline void begin_rows() {
 #pragma unroll
-        for (int half = 0; half < HALVES_OUT; half++)
-            if constexpr (AtOnce) {
-                at[half][0] += sum_of_rows(of_runs[half]);
-            } else {
+        for (int i = 0; i < HALVES_OUT * RUN; i++)
+            of_lane[i / RUN][i % RUN] = Acc(-0.0); // to which nothing need be added
+    }
+
+    // one row of this lane's; beyond m v may be anything
+    __device__ inline void add(const Acc (&v)[HALVES][RUN], bool exists) {
+        if (exists)
 #pragma unroll
-                for (int i = 0; i < RUN; i++)
-                    at[half][i] += of_runs[half][i];
-            }
+            for (int i = 0; i < HALVES_OUT * RUN; i++)
+                of_lane[i / RUN][i % RUN] += v[i / RUN][i % RUN];
+    }
+
+    // after 16
+    __device__ inline void end_rows() {
+        if constexpr (AtOnce) {
+#pragma unroll
+            for (int half = 0; half < HALVES_OUT; half++)
+                of_lanes[half] += sum_of_rows(of_lane[half]);
+            begin_rows();
+        }
     }
 
     // line: of partial sums, each of which has both halves
@@ -564,11 +628,7 @@ template <bool AtOnce> struct Column_sums {
         column += lane_of_row() * 2 + place((int)threadIdx.x % 32 / 4);
 #pragma unroll
         for (int half = 0; half < HALVES_OUT; half++) {
-            Acc sum;
-            if constexpr (AtOnce)
-                sum = at[half][0];
-            else
-                sum = sum_of_rows(at[half]);
+            Acc sum = AtOnce ? of_lanes[half] : sum_of_rows(of_lane[half]);
             if (column < (int)p.n)
                 ((Acc *)p.partials)[(line * HALVES_OUT + half) * p.n + column] = sum;
         }

@@ -360,7 +360,7 @@ __device__ inline void finish(const gemmepi__epilogue_params &p, long long item,
 #pragma unroll
     for (int box = 0; box < GROUPS; box += BOX_GROUPS) {
         Of_columns of[BOX_GROUPS];
-        Column_sums<(ROW_BLOCKS > 2)> column_sums[BOX_GROUPS] = {}; // tall tiles leave few registers
+        Column_sums<(ROW_BLOCKS > 2)> column_sums[BOX_GROUPS]; // tall tiles leave few registers
         int box_column = column + box * GROUP, box_left = (int)p.n - box_column;
         int first = box_column + lane_of_row() * 2, left = box_left - lane_of_row() * 2;
 #pragma unroll
@@ -370,7 +370,6 @@ __device__ inline void finish(const gemmepi__epilogue_params &p, long long item,
         for (int i = 0; i < ROW_BLOCKS; i++) {
 #pragma unroll
             for (int g = 0; g < BOX_GROUPS; g++) {
-                Acc of_runs[HALVES_OUT][RUN] = {};
 #pragma unroll
                 for (int half = 0; half < 2; half++) {
                     int at = row + i * 16 + half * 8 + of_row, exists = at < (int)p.m;
@@ -388,17 +387,18 @@ __device__ inline void finish(const gemmepi__epilogue_params &p, long long item,
 #pragma unroll
                     for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)
                         state.staged_aux[j] = to + (STAGED_D + j) * STAGED_BYTES;
+                    state.mask_place = half + 2 * g;
                     load_saved(p, state, item, at, first + g * GROUP, valid, saved);
                     epilogue(p, state, of[g], saved, item, at, first + g * GROUP, valid, v);
                     store_result(p, state, item, at, first + g * GROUP, valid, v);
                     if (HAS_BGRAD)
-#pragma unroll
-                        for (int j = 0; j < HALVES_OUT * RUN; j++) // beyond m v may be anything
-                            of_runs[j / RUN][j % RUN] += exists ? v[j / RUN][j % RUN] : Acc(0);
+                        column_sums[g].add(v, exists);
                 }
                 if (HAS_BGRAD)
-                    column_sums[g].add(of_runs);
+                    column_sums[g].end_rows();
             }
+            if (KEEPS_MASK)
+                store_kept_masks(p, state, item, row + i * 16, box_column, BOX_GROUPS);
             if (STAGED) {
                 int rows_left = (int)p.m - row - i * 16;
                 __syncwarp();

@@ -411,6 +411,42 @@ struct Box {
     float at[HALVES_IN][BOX_COLUMNS / 8][4];
 };
 
+// >>RELU's mask
+
+// LOADS_MASK: of a tile's columns, for two parts of 64 rows the warp's 16 of each: lane i has row i % 16 of part i / 16.
+constexpr int MASK_WORDS = TILE_COLUMNS / 32;
+struct Masks {
+    u32 words[MASK_WORDS];
+};
+// row: the warp's first
+__device__ inline Masks load_masks(const gemmepi__fused_params &params, const Tile &tile, int row) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+    Masks masks = {};
+    int column = tile.n * TILE_COLUMNS;
+    row += (int)threadIdx.x % 32 / 16 * 64 + threadIdx.x % 16;
+    if (!LOADS_MASK || row >= (int)p.m)
+        return masks;
+    const u8 *bytes = (const u8 *)p.aux.data + offset(p.aux, tile.item, row, column) / 8;
+    if (column + TILE_COLUMNS <= (int)p.n)
+#pragma unroll
+        for (int i = 0; i < MASK_WORDS; i += 2)
+            memcpy(&masks.words[i], reinterpret_cast<const u64 *>(bytes) + i / 2, 8);
+    else // a line may end with its last byte
+#pragma unroll
+        for (int i = 0; i < MASK_WORDS * 4; i++)
+            if (column + i * 8 < (int)p.n)
+                masks.words[i / 4] |= (u32)bytes[i] << i % 4 * 8;
+    return masks;
+}
+// Those of this lane's row of eight, `half` of 16 of `part`, and of 32 columns.
+__device__ inline u32 mask_of(const Masks &masks, int part, int half, int group) {
+    u32 word = masks.words[0];
+#pragma unroll
+    for (int i = 1; i < MASK_WORDS; i++)
+        word = group == i ? masks.words[i] : word;
+    return __shfl_sync(0xffffffffu, word, part * 16 + half * 8 + (int)threadIdx.x % 32 / 4);
+}
+
 // >>sums of columns
 
 // Of a tile's rows each warp leaves a line of partial sums. An exact activation leaves few registers.
@@ -427,17 +463,16 @@ __device__ inline void store_column_sums(const gemmepi__fused_params &params, co
         sums[g].store(p, line, tile.n * TILE_COLUMNS + (group + g) * GROUP);
 }
 
-// `row` is the warp's first of op(A), `group` the box's first.
+// `row` is the warp's first of op(A), of the part of its rows that `masks` counts; `group` is the box's first.
 __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,
-                                  const Tile &tile, int row, int group, const Of_columns (&columns)[BOX_GROUPS],
-                                  const Box &box, Box_sums &column_sums) {
+                                  const Tile &tile, int row, int part, int group, const Of_columns (&columns)[BOX_GROUPS],
+                                  const Masks &masks, const Box &box, Box_sums &column_sums) {
     const gemmepi__epilogue_params &p = params.epilogue;
     wait_for_inputs(staging);
     if (STAGED)
         begin_staging(staging);
 #pragma unroll
     for (int g = 0; g < BOX_GROUPS; g++) {
-        Acc of_runs[HALVES_OUT][RUN] = {};
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int at = row + threadIdx.x % 32 / 4 + half * 8;
@@ -459,18 +494,21 @@ __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_
 #pragma unroll
             for (int i = 0; i < LOADED_MATRICES - LOADED_AUX; i++)
                 state.loaded_residual[i] = loaded_at(staging, i + LOADED_AUX, half, g);
+            if (LOADS_MASK)
+                state.loaded_mask = mask_of(masks, part, half, group + g);
+            state.mask_place = half + 2 * g;
             Saved saved;
             load_saved(p, state, tile.item, at, column, valid, saved);
             epilogue(p, state, columns[g], saved, tile.item, at, column, valid, v);
             store_result(p, state, tile.item, at, column, valid, v);
             if (HAS_BGRAD)
-#pragma unroll
-                for (int i = 0; i < HALVES_OUT * RUN; i++) // beyond m v may be anything
-                    of_runs[i / RUN][i % RUN] += at < (int)p.m ? v[i / RUN][i % RUN] : Acc(0);
+                column_sums[g].add(v, at < (int)p.m);
         }
         if (HAS_BGRAD)
-            column_sums[g].add(of_runs);
+            column_sums[g].end_rows();
     }
+    if (KEEPS_MASK)
+        store_kept_masks(p, state, tile.item, row, tile.n * TILE_COLUMNS + group * GROUP, BOX_GROUPS);
     if (STAGED)
         end_staging(params, staging, tile.n * TILE_COLUMNS + group * GROUP, row, tile.item);
     staging.taken++;
@@ -552,9 +590,9 @@ __device__ inline void finish_parked(const gemmepi__fused_params &p, Epilogue_st
         Box box;
         add_parked(shared + slot / 4 * PARKED_BYTES, slot % 4 * 32 + threadIdx.x % 32, part, group, box);
         int row = tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16;
-        Box_sums none = {};
+        Box_sums none;
         ask_for_inputs(p, staging, tile, row, group);
-        finish_box(p, state, staging, tile, row, group, columns, box, none);
+        finish_box(p, state, staging, tile, row, 0, group, columns, load_masks(p, tile, row), box, none);
     }
 }
 
@@ -826,8 +864,11 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
         float sums[PARTS][TILE_N / 2];
         Of_columns columns[BOX_GROUPS];
         int warp_row = tile.m * TILE_M + first_part * 64 + (int)(thread / 32) * 16;
-        if (SPLIT == 1)
+        Masks masks;
+        if (SPLIT == 1) {
             ask_for_inputs(p, staging, tile, warp_row, 0);
+            masks = load_masks(p, tile, warp_row);
+        }
         if (AHEAD)
             load_box_columns(p, tile, 0, columns); // before the sums, so that the epilogue need not wait
         add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);
@@ -846,7 +887,7 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
                 memcpy(now, columns, sizeof now);
                 if (AHEAD && i + BOX_GROUPS < GROUPS)
                     load_box_columns(p, tile, i + BOX_GROUPS, columns);
-                Box_sums column_sums = {};
+                Box_sums column_sums;
 #pragma unroll
                 for (int part = 0; part < PARTS; part++) {
                     Box box;
@@ -858,7 +899,7 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
                         ask_for_inputs(p, staging, tile, warp_row + (part + 1) * 64, i);
                     else if (i + BOX_GROUPS < GROUPS)
                         ask_for_inputs(p, staging, tile, warp_row, i + BOX_GROUPS);
-                    finish_box(p, state, staging, tile, warp_row + part * 64, i, now, box, column_sums);
+                    finish_box(p, state, staging, tile, warp_row + part * 64, part, i, now, masks, box, column_sums);
                 }
                 if (HAS_BGRAD)
                     store_column_sums(p, tile, i, column_sums);
@@ -879,8 +920,9 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
         state = begin_epilogue(p.epilogue, tile.item, 0, 0);
         int row = tile.m * TILE_M + (int)(thread / 32) * 16;
         constexpr int boxes = PARTS * GROUPS / BOX_GROUPS / CONSUMERS; // of a warpgroup
-        Box_sums column_sums = {};
+        Box_sums column_sums;
         ask_for_inputs(p, staging, tile, row + part_of_last(group, 0) * 64, group_of_last(group, 0));
+        Masks masks = load_masks(p, tile, row);
 #pragma unroll 1
         for (int i = 0; i < boxes; i++) {
             int part = part_of_last(group, i), first_group = group_of_last(group, i);
@@ -890,7 +932,7 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
             read_parked(shared, thread, part, first_group, box);
             if (i + 1 < boxes)
                 ask_for_inputs(p, staging, tile, row + part_of_last(group, i + 1) * 64, group_of_last(group, i + 1));
-            finish_box(p, state, staging, tile, row + part * 64, first_group, columns, box, column_sums);
+            finish_box(p, state, staging, tile, row + part * 64, part, first_group, columns, masks, box, column_sums);
         }
         if (HAS_BGRAD)
             store_column_sums(p, tile, group_of_last(group, 0), column_sums);

@@ -284,11 +284,15 @@ template <class To, class T> __device__ inline Words<To> convert_run(const Words
             return words_of(to);
     }
 }
-template <class A, class T, int N> __device__ inline void run_to_acc(const Run<T, N> &x, A (&values)[N]) {
+template <class A, class T, int N> __device__ inline void run_to_acc(const Words<T, N> &words, A (&values)[N]) {
+    Run<T, N> x = run_of(words);
 #pragma unroll
     for (int i = 0; i < N; i += 2) {
         if constexpr (N == 1) {
             values[i] = to_acc<A>(x.at[i]);
+        } else if constexpr (SAME<T, BF16>) { // an instruction each
+            values[i] = (A)__uint_as_float(words.at[i / 2] << 16);
+            values[i + 1] = (A)__uint_as_float(words.at[i / 2] & 0xffff0000);
         } else if constexpr (IS_FP8<T>) {
             u32 two = unpack_fp8<T>((u16)(x.at[i].bits | x.at[i + 1].bits << 8));
             values[i] = to_acc<A>(F16{(u16)two});
@@ -332,14 +336,6 @@ template <bool Aligned, class T> __device__ inline Words<T> read_run(const T *fr
     if (Aligned && valid == RUN)
         return *reinterpret_cast<const Words<T> *>(from);
     return words_of(read_elements(from, valid));
-}
-
-template <bool Aligned, class A, class T>
-__device__ inline void load_run(const T *from, int valid, A (&values)[RUN]) {
-    if (Aligned && valid == RUN)
-        run_to_acc(run_of(*reinterpret_cast<const Words<T> *>(from)), values);
-    else
-        run_to_acc(read_elements(from, valid), values);
 }
 
 template <bool Aligned, class A, class T>
