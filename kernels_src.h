@@ -3051,7 +3051,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// LOADS_MASK: of a tile's columns, for two parts of 64 rows the warp's 16 of each: lane i has row i % 16 of part i / 16.\n"
     "constexpr int MASK_WORDS = TILE_COLUMNS / 32;\n"
-    "struct Masks {\n"
+    "struct alignas(MASK_WORDS == 4 ? 16 : 8) Masks {\n"
     "    u32 words[MASK_WORDS];\n"
     "};\n"
     "// row: the warp's first\n"
@@ -3064,9 +3064,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        return masks;\n"
     "    const u8 *bytes = (const u8 *)p.aux.data + offset(p.aux, tile.item, row, column) / 8;\n"
     "    if (column + TILE_COLUMNS <= (int)p.n)\n"
-    "#pragma unroll\n"
-    "        for (int i = 0; i < MASK_WORDS; i += 2)\n"
-    "            memcpy(&masks.words[i], reinterpret_cast<const u64 *>(bytes) + i / 2, 8);\n"
+    "        masks = *reinterpret_cast<const Masks *>(bytes);\n"
     "    else // a line may end with its last byte\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < MASK_WORDS * 4; i++)\n"
@@ -3124,8 +3122,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll\n"
     "            for (int i = 0; i < STAGED_MATRICES - STAGED_D; i++)\n"
     "                state.staged_aux[i] = staged_at(staging, i + STAGED_D, half, g);\n"
-    "#pragma unroll\n",
-    "            for (int i = 0; i < LOADED_AUX; i++)\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < LOADED_AUX; i++)\n",
     "                state.loaded_aux[i] = loaded_at(staging, i, half, g);\n"
     "#pragma unroll\n"
     "            for (int i = 0; i < LOADED_MATRICES - LOADED_AUX; i++)\n"
@@ -3203,8 +3201,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    for (u32 block = 0; block < SPLIT; block++)\n"
     "#pragma unroll\n"
     "        for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 8; j++) {\n"
-    "            float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)], x[4];\n",
-    "            asm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n"
+    "            float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)], x[4];\n"
+    "            asm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n",
     "                         : \"=f\"(x[0]), \"=f\"(x[1]), \"=f\"(x[2]), \"=f\"(x[3])\n"
     "                         : \"r\"(address_in(parked_at(parked, four_of_box(part, group, j), thread), block))\n"
     "                         : \"memory\");\n"
@@ -3280,8 +3278,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// Where a lane's first 16 bytes of a stage are: of line lane / 2 of the slice its half; or of 16 of k line lane / 2, but so that\n"
     "// eight lanes read from all banks, and half of the slice.\n"
-    "__device__ inline u32 slice_lane(int slice) {\n",
-    "    u32 pair = threadIdx.x % 32 / 2, half = threadIdx.x % 2;\n"
+    "__device__ inline u32 slice_lane(int slice) {\n"
+    "    u32 pair = threadIdx.x % 32 / 2, half = threadIdx.x % 2;\n",
     "    u32 line = SUMMED_ROWS ? slice * 16 + pair : pair % 4 * 2 + pair / 4 % 2 + pair / 8 * 8;\n"
     "    u32 unit = SUMMED_ROWS ? half * 4 : slice % 4 * 2 + half;\n"
     "    return (SUMMED == 1 ? 0 : A_BYTES) + (SUMMED_ROWS ? 0 : slice / 4 * BOX) + line * LINE + ((unit ^ line % 8) << 4);\n"
@@ -3369,8 +3367,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    int slice = slice_of(p, tile, summer);\n"
     "    double sum = 0;\n"
     "    if (slice < 0 || line_of_sum() < 0)\n"
-    "        return;\n",
-    "#pragma unroll 1\n"
+    "        return;\n"
+    "#pragma unroll 1\n",
     "    for (int block = 0; block < SPLIT; block++) {\n"
     "        double total;\n"
     "        asm volatile(\"ld.shared::cluster.f64 %0, [%1];\"\n"
@@ -3458,8 +3456,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// That, in its turn, and the stages told to be free.\n"
     "__device__ inline void add_up_tile(u32 shared, u32 empty, bool tells, u32 group, int first_part, int blocks, u32 &stage,\n"
     "                                   u32 &parity, float (&sums)[PARTS][TILE_N / 2]) {\n"
-    "    sums_begin(sums);\n",
-    "    if (PING_PONG)\n"
+    "    sums_begin(sums);\n"
+    "    if (PING_PONG)\n",
     "        turn_wait((int)group);\n"
     "    add_up(shared, empty, tells, first_part, blocks, stage, parity, sums);\n"
     "    if (PING_PONG)\n"
@@ -3532,8 +3530,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =\n"
     "                            sums[part][(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + i * GROUP) / 2 + j % (BOX_COLUMNS / 2)];\n"
     "                    if (part + 1 < PARTS)\n"
-    "                        ask_for_inputs(p, staging, tile, warp_row + (part + 1) * 64, i);\n",
-    "                    else if (i + BOX_GROUPS < GROUPS)\n"
+    "                        ask_for_inputs(p, staging, tile, warp_row + (part + 1) * 64, i);\n"
+    "                    else if (i + BOX_GROUPS < GROUPS)\n",
     "                        ask_for_inputs(p, staging, tile, warp_row, i + BOX_GROUPS);\n"
     "                    finish_box(p, state, staging, tile, warp_row + part * 64, part, i, now, masks, box, column_sums);\n"
     "                }\n"
@@ -3611,8 +3609,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            __syncthreads();\n"
     "            __syncthreads();\n"
     "            __syncthreads();\n"
-    "        }\n",
-    "        if (SPLIT > 1) // consumers wait for each other there\n"
+    "        }\n"
+    "        if (SPLIT > 1) // consumers wait for each other there\n",
     "            cluster_barrier();\n"
     "        if (SUMMED && SPLIT > 1 && rank == 0 && threadIdx.x >= 32)\n"
     "            store_totals(p, shared, tile_of(p, first, rank), (int)threadIdx.x / 32 - 1);\n"

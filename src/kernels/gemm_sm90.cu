@@ -415,7 +415,7 @@ struct Box {
 
 // LOADS_MASK: of a tile's columns, for two parts of 64 rows the warp's 16 of each: lane i has row i % 16 of part i / 16.
 constexpr int MASK_WORDS = TILE_COLUMNS / 32;
-struct Masks {
+struct alignas(MASK_WORDS == 4 ? 16 : 8) Masks {
     u32 words[MASK_WORDS];
 };
 // row: the warp's first
@@ -428,9 +428,7 @@ __device__ inline Masks load_masks(const gemmepi__fused_params &params, const Ti
         return masks;
     const u8 *bytes = (const u8 *)p.aux.data + offset(p.aux, tile.item, row, column) / 8;
     if (column + TILE_COLUMNS <= (int)p.n)
-#pragma unroll
-        for (int i = 0; i < MASK_WORDS; i += 2)
-            memcpy(&masks.words[i], reinterpret_cast<const u64 *>(bytes) + i / 2, 8);
+        masks = *reinterpret_cast<const Masks *>(bytes);
     else // a line may end with its last byte
 #pragma unroll
         for (int i = 0; i < MASK_WORDS * 4; i++)
