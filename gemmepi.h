@@ -6055,6 +6055,7 @@ struct gemmepi_context {
     gemmepi__disk_cache disk;
     gemmepi__map kernels; /* gemmepi__kernel by file and prologue */
     long kernels_compiled, kernels_from_disk;
+    uint64_t run_numbers; /* given out to plans whose kernels keep tickets in workspace */
 
     gemmepi__mutex lock; /* held for moments: guards plans, and adding to blocks */
     gemmepi__map plans;  /* of one-shot calls: gemmepi__kept by problem or task */
@@ -8356,14 +8357,21 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "        }\n"
     "    }\n"
     "\n"
+    "    // of the column of 32 that is this lane's\n"
+    "    __device__ inline int column() const {\n"
+    "        return lane_of_row() * 2 + place((int)threadIdx.x % 32 / 4);\n"
+    "    }\n"
+    "    __device__ inline Acc sum(int half) const {\n"
+    "        return AtOnce ? of_lanes[half] : sum_of_rows(of_lane[half]);\n"
+    "    }\n"
+    "\n"
     "    // line: of partial sums, each of which has both halves\n"
-    "    __device__ inline void store(const gemmepi__epilogue_params &p, long long line, int column) const {\n"
-    "        column += lane_of_row() * 2 + place((int)threadIdx.x % 32 / 4);\n"
+    "    __device__ inline void store(const gemmepi__epilogue_params &p, long long line, int first) const {\n"
     "#pragma unroll\n"
     "        for (int half = 0; half < HALVES_OUT; half++) {\n"
-    "            Acc sum = AtOnce ? of_lanes[half] : sum_of_rows(of_lane[half]);\n"
-    "            if (column < (int)p.n)\n"
-    "                ((Acc *)p.partials)[(line * HALVES_OUT + half) * p.n + column] = sum;\n"
+    "            Acc of_column = sum(half);\n"
+    "            if (first + column() < (int)p.n)\n"
+    "                ((Acc *)p.partials)[(line * HALVES_OUT + half) * p.n + first + column()] = of_column;\n"
     "        }\n"
     "    }\n"
     "};\n",
@@ -9331,6 +9339,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// columns tiles of B: each loads its part of the tile, for all of them. With SPLIT the blocks of a cluster each add up a\n"
     "// part of k for one tile, and read each other's sums at the end.\n"
     "//\n"
+    "// FINISHES: two others add up BGRAD's sums of a tile's warps, and those of a column's tiles once the last of these has come. Of\n"
+    "// a block's last tile the warpgroups do so themselves.\n"
+    "//\n"
     "// SUMMED: the other three warps of the first warpgroup add up some of A's rows or B's columns over k as their tiles pass. They go\n"
     "// through the stages of all tiles, which are free when they, too, have left them.\n"
     "//\n"
@@ -9354,7 +9365,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#endif\n"
     "#ifndef GEMMEPI_SUMMED\n"
     "#define GEMMEPI_SUMMED    0 // the operand that is summed over k: 1 A, 2 B\n"
-    "#define GEMMEPI_SUMS_TYPE F32\n"
+    "#endif\n"
+    "#ifndef GEMMEPI_FINISHES\n"
+    "#define GEMMEPI_FINISHES  0 // 1: BGRAD ends in bias_grad, not in sums of each warp's rows\n"
+    "#endif\n"
+    "#ifndef GEMMEPI_SUMS_TYPE\n"
+    "#define GEMMEPI_SUMS_TYPE F32 // of bias_grad\n"
     "#define GEMMEPI_SUMS_ADD  0 // 1: to what is there\n"
     "#endif\n"
     "\n"
@@ -9371,12 +9387,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr int GROUP = 32, GROUPS = TILE_COLUMNS / GROUP;        // of columns: a run of each lane\n"
     "constexpr int BOX_GROUPS = 2, BOX_COLUMNS = BOX_GROUPS * GROUP; // that the epilogue takes at a time\n"
     "constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;\n"
-    "// Results of 16 bits go to memory by TMA, 16 rows and 64 columns at a time, from BUFFERS of each warp.\n"
+    "// Results of 16 bits go to memory by TMA, 16 rows and 64 columns at a time, from BUFFERS of each warp.\n",
     "constexpr bool STAGED = STAGES_D || STAGES_AUX;\n"
     "constexpr int BUFFERS = GEMMEPI_BUFFERS;\n"
     "constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D + (STAGES_AUX ? HALVES_IN : 0);\n"
     "constexpr int STAGED_BYTES = 16 * LINE, WARPS = CONSUMERS * 4;\n"
-    "// What the epilogue reads in 16 bits comes likewise, a box ahead, into two buffers of each warp.\n",
+    "// What the epilogue reads in 16 bits comes likewise, a box ahead, into two buffers of each warp.\n"
     "constexpr int LOADED_AUX = LOADS_AUX ? HALVES_SAVED : 0;\n"
     "constexpr int LOADED_MATRICES = LOADED_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), LOADED_BUFFERS = LOADED_MATRICES ? 2 : 0;\n"
     "// Shared memory: stages, buffers, and two barriers of each stage and of each warp.\n"
@@ -9386,6 +9402,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// SUMMED: the warps that add up, the lines of a tile; with SPLIT the sums of 16 lines of each warp, in F64 behind the barriers.\n"
     "constexpr int SUMMED = GEMMEPI_SUMMED, SUMMERS = SUMMED ? 3 : 0, SUMMED_LINES = SUMMED == 1 ? TILE_M : TILE_N;\n"
     "constexpr u32 TOTALS = ARRIVED + WARPS * 16;\n"
+    "// FINISHES: how many of each warpgroup's warps have left sums, of all tiles; whether the tickets are ready, and who was last.\n"
+    "constexpr bool FINISHES = HAS_BGRAD && GEMMEPI_FINISHES;\n"
+    "constexpr u32 LEFT = TOTALS, READY = LEFT + CONSUMERS * 4, LAST = READY + 4;\n"
     "// What is the same for all rows is loaded a box ahead, where registers are left for it.\n"
     "constexpr bool AHEAD = SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n"
     "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each,\n"
@@ -9396,7 +9415,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n"
     "// Together no more than at the launch: 3 * 168.\n"
     "constexpr bool NEEDS_REGISTERS =\n"
-    "    (TILE_N == 192 && !SUMMED) || HAS_BGRAD || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);\n"
+    "    (TILE_N == 192 && !SUMMED) || (HAS_BGRAD && !FINISHES) || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);\n"
     "constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;\n"
     "static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, \"setmaxnreg waits for ever\");\n"
     "static_assert(!SUMMED || !NEEDS_REGISTERS, \"sums of an operand take more than 24\");\n"
@@ -9424,7 +9443,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "__device__ inline void barrier_expect(u32 barrier, u32 bytes) {\n"
     "    asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier), \"r\"(bytes) : \"memory\");\n"
-    "}\n"
+    "}\n",
     "// Waits for the phase of this parity to end.\n"
     "__device__ inline void barrier_wait(u32 barrier, u32 parity) {\n"
     "    asm volatile(\"{\\n\"\n"
@@ -9438,7 +9457,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "// An address of this block's in another block of the cluster.\n"
     "__device__ inline u32 address_in(u32 address, u32 rank) {\n"
-    "    u32 there;\n",
+    "    u32 there;\n"
     "    asm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there) : \"r\"(address), \"r\"(rank));\n"
     "    return there;\n"
     "}\n"
@@ -9493,7 +9512,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_64_TO_95 \\\n"
     "    \"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n"
     "    \"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95\"\n"
-    "#define GEMMEPI_96_TO_127 \\\n"
+    "#define GEMMEPI_96_TO_127 \\\n",
     "    \"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n"
     "    \"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n"
     "#if GEMMEPI_TILE_N == 64\n"
@@ -9505,7 +9524,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
     "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n"
     "#define GEMMEPI_ADDS \"%66\"\n"
-    "#define GEMMEPI_REST \"%64, %65, adds, 1, 1, %67, %68\"\n",
+    "#define GEMMEPI_REST \"%64, %65, adds, 1, 1, %67, %68\"\n"
     "#elif GEMMEPI_TILE_N == 192\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n"
     "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n"
@@ -9568,7 +9587,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline Tile tile_of(const gemmepi__fused_params &p, u32 t, u32 rank) {\n"
     "    u32 of_item = p.cluster_rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;\n"
     "    u32 of_band = p.band * p.cluster_columns, band = rest / of_band, first = band * p.band;\n"
-    "    u32 height = p.cluster_rows - first < p.band ? p.cluster_rows - first : p.band, within = rest - band * of_band;\n"
+    "    u32 height = p.cluster_rows - first < p.band ? p.cluster_rows - first : p.band, within = rest - band * of_band;\n",
     "    u32 column = within / height, row = first + within - column * height;\n"
     "    u32 place = SPLIT > 1 ? 0 : rank;\n"
     "    return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item};\n"
@@ -9584,7 +9603,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    return SPLIT > 1 ? begin_of_k(p, part + 1) : (p.k + TILE_K - 1) / TILE_K;\n"
     "}\n"
     "\n"
-    "// The column of op(B) that is line `line` of the tile.\n",
+    "// The column of op(B) that is line `line` of the tile.\n"
     "__device__ inline int column_of(const gemmepi__fused_params &p, const Tile &tile, int line) {\n"
     "    int half = HALVES_IN == 2 && line >= TILE_COLUMNS;\n"
     "    return tile.n * TILE_COLUMNS + line - half * TILE_COLUMNS + half * (int)p.epilogue.n;\n"
@@ -9641,7 +9660,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                                        Of_columns (&columns)[BOX_GROUPS]) {\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < BOX_GROUPS; i++) {\n"
-    "        long long column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (first_group + i) * GROUP;\n"
+    "        long long column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (first_group + i) * GROUP;\n",
     "        columns[i] = load_columns(p.epilogue, tile.item, column, columns_left(p, tile, first_group + i));\n"
     "    }\n"
     "}\n"
@@ -9657,7 +9676,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "};\n"
     "\n"
     "// Where this lane's part of the eight rows `half` and the 32 columns `group` goes.\n"
-    "__device__ inline u32 place_in_box(const Staging &staging, int half, int group) {\n",
+    "__device__ inline u32 place_in_box(const Staging &staging, int half, int group) {\n"
     "    u32 unit = group * 4 + threadIdx.x % 32 / 8;\n"
     "    return (half * 8 + staging.line) * LINE + ((unit ^ staging.line) << 4);\n"
     "}\n"
@@ -9716,7 +9735,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void end_staging(const gemmepi__fused_params &p, Staging &staging, int column, int row, int item) {\n"
     "    asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
     "    __syncwarp();\n"
-    "    if (threadIdx.x % 32 == 0) {\n"
+    "    if (threadIdx.x % 32 == 0) {\n",
     "        u32 from = staging.first + staging.turn * STAGED_MATRICES * STAGED_BYTES;\n"
     "#pragma unroll\n"
     "        for (int half = 0; half < STAGED_D; half++)\n"
@@ -9730,7 +9749,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// The sums of 16 rows and 64 columns as wgmma leaves them in a warp: of eight columns a lane has two, in row lane / 4 and in\n"
-    "// the eighth below.\n",
+    "// the eighth below.\n"
     "struct Box {\n"
     "    float at[HALVES_IN][BOX_COLUMNS / 8][4];\n"
     "};\n"
@@ -9785,6 +9804,217 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        sums[g].store(p, line, tile.n * TILE_COLUMNS + (group + g) * GROUP);\n"
     "}\n"
     "\n"
+    "// >>sums of columns finished\n"
+    "\n"
+    "// Two warps of the first warpgroup, each for 64 of a tile's columns, as each warpgroup has 64 of a block's last tile.\n"
+    "constexpr int FINISHERS = FINISHES ? 2 : 0;\n"
+    "static_assert(!FINISHES || (SHARES_LAST && TILE_COLUMNS == 2 * BOX_COLUMNS && HALVES_OUT == 1), \"64 columns are a warpgroup's\");\n"
+    "\n"
+    "// All of the block but these.\n"
+    "__device__ inline void block_meets() {\n"
+    "    asm volatile(\"bar.sync 0, %0;\" ::\"n\"(THREADS - FINISHERS * 32) : \"memory\");\n"
+    "}\n"
+    "\n"
+    "// A count in shared memory, which says that what its adders stored before may be read.\n"
+    "__device__ inline void add_to_count(u32 count) {\n"
+    "    asm volatile(\"red.release.cta.shared::cta.add.u32 [%0], 1;\" ::\"r\"(count) : \"memory\");\n"
+    "}\n",
+    "__device__ inline void wait_for_count(u32 count, u32 least) {\n"
+    "    u32 now;\n"
+    "    for (;;) {\n"
+    "        asm volatile(\"ld.acquire.cta.shared::cta.u32 %0, [%1];\" : \"=r\"(now) : \"r\"(count) : \"memory\");\n"
+    "        if (now >= least)\n"
+    "            return;\n"
+    "        __nanosleep(200);\n"
+    "    }\n"
+    "}\n"
+    "// A warp has stored its sums of a tile.\n"
+    "__device__ inline void tell_of_sums(u32 shared, u32 warpgroup) {\n"
+    "    __syncwarp();\n"
+    "    if (threadIdx.x % 32 == 0)\n"
+    "        add_to_count(shared + LEFT + warpgroup * 4);\n"
+    "}\n"
+    "\n"
+    "// Of a cluster that reaches beyond m or n a tile may be none.\n"
+    "__device__ inline bool exists(const gemmepi__fused_params &p, const Tile &tile) {\n"
+    "    return tile.m * TILE_M < (int)p.epilogue.m && tile.n * TILE_COLUMNS < (int)p.epilogue.n;\n"
+    "}\n"
+    "\n"
+    "// Orders what other blocks write and read, with what goes through the tickets between.\n"
+    "__device__ inline void order_memory() {\n"
+    "    asm volatile(\"fence.acq_rel.gpu;\" ::: \"memory\");\n"
+    "}\n"
+    "\n"
+    "// One warp of each block. Whoever finds them not cleared for this run clears the tickets, or waits for who does.\n"
+    "__device__ inline void begin_tickets(const gemmepi__fused_params &p) {\n"
+    "    volatile u64 *run = &p.tickets->run;\n"
+    "    u32 *counts = (u32 *)(p.tickets + 1);\n"
+    "    int lane = threadIdx.x % 32;\n"
+    "    for (;;) {\n"
+    "        u64 now = *run;\n"
+    "        bool clears = lane == 0 && now != p.run && now != p.run + 1 && atomicCAS(&p.tickets->run, now, p.run + 1) == now;\n"
+    "        if (__shfl_sync(0xffffffffu, clears, 0)) {\n"
+    "            for (u32 i = lane; i < p.ticket_counts; i += 32)\n"
+    "                counts[i] = 0;\n"
+    "            if (lane == 0)\n"
+    "                p.tickets->done = 0;\n"
+    "            order_memory();\n"
+    "            __syncwarp();\n"
+    "            if (lane == 0)\n"
+    "                *run = p.run;\n"
+    "            return;\n"
+    "        }\n"
+    "        if (__shfl_sync(0xffffffffu, now == p.run, 0)) {\n"
+    "            order_memory();\n"
+    "            return;\n"
+    "        }\n"
+    "        __nanosleep(200);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// The item whose bias_grad a tile goes into, and which ticket is that of 64 of its columns.\n"
+    "__device__ inline u32 summed_item(const gemmepi__fused_params &p, const Tile &tile) {\n"
+    "    return p.sums_shared ? 0 : tile.item;\n"
+    "}\n"
+    "__device__ inline u32 ticket_of(const gemmepi__fused_params &p, const Tile &tile, int box) {\n"
+    "    return (summed_item(p, tile) * p.column_tiles + tile.n) * 2 + box;\n"
+    "}\n"
+    "// One thread, behind those that stored: whether all tiles have been there.\n"
+    "__device__ inline bool takes_last_ticket(const gemmepi__fused_params &p, u32 ticket) {\n"
+    "    u32 *counts = (u32 *)(p.tickets + 1);\n"
+    "    u32 before;\n"
+    "    asm volatile(\"atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;\" : \"=r\"(before) : \"l\"(counts + ticket) : \"memory\");\n"
+    "    return before + 1 == (u32)p.sum_tiles;\n"
+    "}\n"
+    "// One thread, for each ticket that was the last: when all are done, none waits for them any more.\n"
+    "__device__ inline void end_ticket(const gemmepi__fused_params &p) {\n"
+    "    if (atomicAdd(&p.tickets->done, 1) + 1 == p.ticket_counts)\n"
+    "        p.tickets->run = 0;\n"
+    "}\n"
+    "\n"
+    "// A tile has four lines of sums, of its warps. Their sum is kept in the first.\n"
+    "__device__ inline Acc *lines_of_sums(const gemmepi__fused_params &p, u32 item, int m) {\n"
+    "    return (Acc *)p.epilogue.partials + ((long long)item * p.epilogue.row_tiles + m * 4) * p.epilogue.n;\n"
+    "}\n"
+    "__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {\n"
+    "    return (first + second) + (third + fourth);\n"
+    "}\n"
+    "// Of a column the sums of all tiles: those of even numbers, or of odd ones. As many are loaded AtOnce as there are registers for.\n"
+    "template <int AtOnce>\n"
+    "__device__ inline double sum_of_tiles(const gemmepi__fused_params &p, u32 item, int column, int odd) {\n"
+    "    const Acc *sums = lines_of_sums(p, item, 0) + column;\n"
+    "    double sum = 0;\n"
+    "#pragma unroll 1\n"
+    "    for (int i = odd; i < p.sum_tiles; i += 2 * AtOnce) {\n",
+    "        Acc loaded[AtOnce];\n"
+    "#pragma unroll\n"
+    "        for (int j = 0; j < AtOnce; j++)\n"
+    "            loaded[j] = i + 2 * j < p.sum_tiles ? sums[(i + 2 * j) * 4 * p.epilogue.n] : Acc(0);\n"
+    "#pragma unroll\n"
+    "        for (int j = 0; j < AtOnce; j++)\n"
+    "            sum += (double)loaded[j];\n"
+    "    }\n"
+    "    return sum;\n"
+    "}\n"
+    "__device__ inline void store_column(const gemmepi__fused_params &p, u32 item, int column, double sum) {\n"
+    "    GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + item * p.sums_stride + column;\n"
+    "    if (GEMMEPI_SUMS_ADD)\n"
+    "        sum += to_acc<double>(*to);\n"
+    "    *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);\n"
+    "}\n"
+    "\n"
+    "// The two warps: of all tiles of a block but the last.\n"
+    "__device__ inline void finish_columns(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
+    "    int box = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0), lane = threadIdx.x % 32;\n"
+    "    if (box == 0) {\n"
+    "        begin_tickets(p);\n"
+    "        __syncwarp();\n"
+    "        if (lane == 0)\n"
+    "            add_to_count(shared + READY);\n"
+    "    } else {\n"
+    "        wait_for_count(shared + READY, 1);\n"
+    "    }\n"
+    "#pragma unroll 1\n"
+    "    for (u32 count = 0, t = first; t + step < p.tiles; t += step, count++) {\n"
+    "        Tile tile = tile_of(p, t, rank);\n"
+    "        int first_column = tile.n * TILE_COLUMNS + box * BOX_COLUMNS + lane;\n"
+    "        long long n = p.epilogue.n;\n"
+    "        wait_for_count(shared + LEFT + count % CONSUMERS * 4, (count / CONSUMERS + 1) * 4);\n"
+    "        if (!exists(p, tile))\n"
+    "            continue;\n"
+    "#pragma unroll\n"
+    "        for (int column = first_column; column < first_column + BOX_COLUMNS; column += 32)\n"
+    "            if (column < (int)n) {\n"
+    "                Acc *sums = lines_of_sums(p, tile.item, tile.m) + column;\n"
+    "                *sums = sum_of_warps(sums[0], sums[n], sums[2 * n], sums[3 * n]);\n"
+    "            }\n"
+    "        __syncwarp();\n"
+    "        bool last = lane == 0 && takes_last_ticket(p, ticket_of(p, tile, box));\n"
+    "        if (!__shfl_sync(0xffffffffu, last, 0))\n"
+    "            continue;\n"
+    "        order_memory();\n"
+    "#pragma unroll\n"
+    "        for (int column = first_column; column < first_column + BOX_COLUMNS; column += 32)\n"
+    "            if (column < (int)n) {\n"
+    "                u32 item = summed_item(p, tile);\n"
+    "                store_column(p, item, column, sum_of_tiles<8>(p, item, column, 0) + sum_of_tiles<8>(p, item, column, 1));\n"
+    "            }\n"
+    "        if (lane == 0)\n"
+    "            end_ticket(p);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// A warpgroup: of its 64 columns of the block's last tile. Sums go to those who add them up by way of the stages.\n"
+    "constexpr u32 PARKED_BYTES = PARTS * TILE_N / 2 * WARPGROUP * 4; // of a warpgroup's sums\n"
+    "constexpr u32 OF_WARPS = 4 * BOX_COLUMNS * 4, OF_TILES = 2 * BOX_COLUMNS * 8;\n"
+    "static_assert(!FINISHES || PARKED_BYTES + CONSUMERS * (OF_WARPS + OF_TILES) <= STAGES * STAGE_BYTES, \"beside what is parked\");\n"
+    "__device__ inline void warpgroup_meets(int warpgroup) {\n"
+    "    asm volatile(\"bar.sync %0, %1;\" ::\"r\"(4 + warpgroup), \"n\"(WARPGROUP) : \"memory\");\n"
+    "}\n"
+    "__device__ inline void finish_last(const gemmepi__fused_params &p, u32 shared, const Tile &tile, int warpgroup,\n"
+    "                                   const Box_sums &box_sums) {\n"
+    "    u32 of_warps = shared + PARKED_BYTES + warpgroup * (OF_WARPS + OF_TILES), of_tiles = of_warps + OF_WARPS;\n"
+    "    u32 told = shared + LAST + warpgroup * 4, last, item = summed_item(p, tile);\n"
+    "    int thread = threadIdx.x % WARPGROUP, odd = thread / BOX_COLUMNS, at = thread % BOX_COLUMNS; // two threads for a column\n"
+    "    int column = tile.n * TILE_COLUMNS + warpgroup * BOX_COLUMNS + at;\n"
+    "    bool has_column = column < (int)p.epilogue.n;\n"
+    "    if (!exists(p, tile))\n"
+    "        return;\n"
+    "#pragma unroll\n"
+    "    for (int g = 0; g < BOX_GROUPS; g++)\n"
+    "        asm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(of_warps +\n",
+    "                                                     (thread / 32 * BOX_COLUMNS + g * GROUP + box_sums[g].column()) * 4),\n"
+    "                     \"f\"(box_sums[g].sum(0))\n"
+    "                     : \"memory\");\n"
+    "    warpgroup_meets(warpgroup);\n"
+    "    if (has_column && !odd) {\n"
+    "        Acc sums[4];\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < 4; i++)\n"
+    "            asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(sums[i]) : \"r\"(of_warps + (i * BOX_COLUMNS + at) * 4) : \"memory\");\n"
+    "        lines_of_sums(p, tile.item, tile.m)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);\n"
+    "    }\n"
+    "    warpgroup_meets(warpgroup);\n"
+    "    if (thread == 0) {\n"
+    "        wait_for_count(shared + READY, 1);\n"
+    "        last = takes_last_ticket(p, ticket_of(p, tile, warpgroup));\n"
+    "        asm volatile(\"st.shared.u32 [%0], %1;\" ::\"r\"(told), \"r\"(last) : \"memory\");\n"
+    "    }\n"
+    "    warpgroup_meets(warpgroup);\n"
+    "    asm volatile(\"ld.shared.u32 %0, [%1];\" : \"=r\"(last) : \"r\"(told) : \"memory\");\n"
+    "    if (!last)\n"
+    "        return;\n"
+    "    order_memory();\n"
+    "    double sum = has_column ? sum_of_tiles<32>(p, item, column, odd) : 0, other;\n"
+    "    asm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(of_tiles + (odd * BOX_COLUMNS + at) * 8), \"d\"(sum) : \"memory\");\n"
+    "    warpgroup_meets(warpgroup);\n"
+    "    asm volatile(\"ld.shared.f64 %0, [%1];\" : \"=d\"(other) : \"r\"(of_tiles + (BOX_COLUMNS + at) * 8) : \"memory\");\n"
+    "    if (has_column && !odd)\n"
+    "        store_column(p, item, column, sum + other);\n"
+    "    if (thread == 0)\n"
+    "        end_ticket(p);\n"
+    "}\n"
+    "\n"
     "// `row` is the warp's first of op(A), of the part of its rows that `masks` counts; `group` is the box's first.\n"
     "__device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,\n"
     "                                  const Tile &tile, int row, int part, int group, const Of_columns (&columns)[BOX_GROUPS],\n"
@@ -9811,7 +10041,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            for (int i = 0; i < STAGED_MATRICES - STAGED_D; i++)\n"
     "                state.staged_aux[i] = staged_at(staging, i + STAGED_D, half, g);\n"
     "#pragma unroll\n"
-    "            for (int i = 0; i < LOADED_AUX; i++)\n",
+    "            for (int i = 0; i < LOADED_AUX; i++)\n"
     "                state.loaded_aux[i] = loaded_at(staging, i, half, g);\n"
     "#pragma unroll\n"
     "            for (int i = 0; i < LOADED_MATRICES - LOADED_AUX; i++)\n"
@@ -9827,7 +10057,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                column_sums[g].add(v, at < (int)p.m);\n"
     "        }\n"
     "        if (HAS_BGRAD)\n"
-    "            column_sums[g].end_rows();\n"
+    "            column_sums[g].end_rows();\n",
     "    }\n"
     "    if (KEEPS_MASK)\n"
     "        store_kept_masks(p, state, tile.item, row, tile.n * TILE_COLUMNS + group * GROUP, BOX_GROUPS);\n"
@@ -9838,7 +10068,6 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// >>sums in shared memory, where the stages were\n"
     "\n"
-    "constexpr u32 PARKED_BYTES = PARTS * TILE_N / 2 * WARPGROUP * 4; // of a warpgroup\n"
     "static_assert(SPLIT == 1 || CONSUMERS * PARKED_BYTES <= STAGES * STAGE_BYTES, \"the stages have room for all sums\");\n"
     "static_assert(!SHARES_LAST || PARKED_BYTES <= STAGES * STAGE_BYTES, \"and for a warpgroup's\");\n"
     "\n"
@@ -9890,7 +10119,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll\n"
     "        for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 8; j++) {\n"
     "            float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)], x[4];\n"
-    "            asm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n",
+    "            asm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n"
     "                         : \"=f\"(x[0]), \"=f\"(x[1]), \"=f\"(x[2]), \"=f\"(x[3])\n"
     "                         : \"r\"(address_in(parked_at(parked, four_of_box(part, group, j), thread), block))\n"
     "                         : \"memory\");\n"
@@ -9905,7 +10134,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                                     const Tile &tile, u32 shared, u32 rank) {\n"
     "    constexpr u32 slots = CONSUMERS * 4, boxes = slots * PARTS * (TILE_COLUMNS / BOX_COLUMNS);\n"
     "    for (u32 i = rank + (threadIdx.x / 32 - 4) * SPLIT; i < boxes; i += slots * SPLIT) {\n"
-    "        u32 slot = i % slots, part = i / slots % PARTS; // of the 64 rows `part` of a warpgroup slot / 4, its warp slot % 4\n"
+    "        u32 slot = i % slots, part = i / slots % PARTS; // of the 64 rows `part` of a warpgroup slot / 4, its warp slot % 4\n",
     "        int group = (int)(i / slots / PARTS) * BOX_GROUPS;\n"
     "        Of_columns columns[BOX_GROUPS];\n"
     "        load_box_columns(p, tile, group, columns);\n"
@@ -9967,7 +10196,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// Where a lane's first 16 bytes of a stage are: of line lane / 2 of the slice its half; or of 16 of k line lane / 2, but so that\n"
     "// eight lanes read from all banks, and half of the slice.\n"
     "__device__ inline u32 slice_lane(int slice) {\n"
-    "    u32 pair = threadIdx.x % 32 / 2, half = threadIdx.x % 2;\n",
+    "    u32 pair = threadIdx.x % 32 / 2, half = threadIdx.x % 2;\n"
     "    u32 line = SUMMED_ROWS ? slice * 16 + pair : pair % 4 * 2 + pair / 4 % 2 + pair / 8 * 8;\n"
     "    u32 unit = SUMMED_ROWS ? half * 4 : slice % 4 * 2 + half;\n"
     "    return (SUMMED == 1 ? 0 : A_BYTES) + (SUMMED_ROWS ? 0 : slice / 4 * BOX) + line * LINE + ((unit ^ line % 8) << 4);\n"
@@ -9990,7 +10219,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void add_stage(u32 lane, Slice_sums &sums) {\n"
     "    u32 words[4][4];\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < 4; i++)\n"
+    "    for (int i = 0; i < 4; i++)\n",
     "        asm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n"
     "                     : \"=r\"(words[i][0]), \"=r\"(words[i][1]), \"=r\"(words[i][2]), \"=r\"(words[i][3])\n"
     "                     : \"r\"(slice_at(lane, i))\n"
@@ -10056,7 +10285,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    double sum = 0;\n"
     "    if (slice < 0 || line_of_sum() < 0)\n"
     "        return;\n"
-    "#pragma unroll 1\n",
+    "#pragma unroll 1\n"
     "    for (int block = 0; block < SPLIT; block++) {\n"
     "        double total;\n"
     "        asm volatile(\"ld.shared::cluster.f64 %0, [%1];\"\n"
@@ -10076,7 +10305,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 told = told_by(threadIdx.x % 32, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
     "    u32 stage = 0, parity = 0;\n"
     "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
-    "#pragma unroll 1\n"
+    "#pragma unroll 1\n",
     "    for (u32 t = first; t < p.tiles; t += step) {\n"
     "        int slice = slice_of(p, tile_of(p, t, rank), summer);\n"
     "        u32 lane = shared + slice_lane(slice < 0 ? 0 : slice);\n"
@@ -10145,7 +10374,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void add_up_tile(u32 shared, u32 empty, bool tells, u32 group, int first_part, int blocks, u32 &stage,\n"
     "                                   u32 &parity, float (&sums)[PARTS][TILE_N / 2]) {\n"
     "    sums_begin(sums);\n"
-    "    if (PING_PONG)\n",
+    "    if (PING_PONG)\n"
     "        turn_wait((int)group);\n"
     "    add_up(shared, empty, tells, first_part, blocks, stage, parity, sums);\n"
     "    if (PING_PONG)\n"
@@ -10165,7 +10394,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;\n"
     "    u32 stage = 0, parity = 0, tiles = (p.tiles - first + step - 1) / step; // of this block\n"
     "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
-    "    int first_part = PING_PONG ? 0 : (int)group * PARTS; // of the tile's rows\n"
+    "    int first_part = PING_PONG ? 0 : (int)group * PARTS; // of the tile's rows\n",
     "    bool tells = thread < TELLERS;\n"
     "    u32 told = told_by(thread, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
     "    Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),\n"
@@ -10219,13 +10448,15 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                            sums[part][(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + i * GROUP) / 2 + j % (BOX_COLUMNS / 2)];\n"
     "                    if (part + 1 < PARTS)\n"
     "                        ask_for_inputs(p, staging, tile, warp_row + (part + 1) * 64, i);\n"
-    "                    else if (i + BOX_GROUPS < GROUPS)\n",
+    "                    else if (i + BOX_GROUPS < GROUPS)\n"
     "                        ask_for_inputs(p, staging, tile, warp_row, i + BOX_GROUPS);\n"
     "                    finish_box(p, state, staging, tile, warp_row + part * 64, part, i, now, masks, box, column_sums);\n"
     "                }\n"
     "                if (HAS_BGRAD)\n"
     "                    store_column_sums(p, tile, i, column_sums);\n"
     "            }\n"
+    "            if (FINISHES)\n"
+    "                tell_of_sums(shared, group);\n"
     "        }\n"
     "        end_epilogue(p.epilogue, state);\n"
     "    }\n"
@@ -10234,11 +10465,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        float sums[PARTS][TILE_N / 2];\n"
     "        if (ends)\n"
     "            add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n"
-    "        __syncthreads(); // all of the block, those that load, too: the stages are free\n"
+    "        block_meets(); // with those that load: the stages are free\n"
     "        if (ends)\n"
     "            park<PARTS>(shared, thread, sums);\n"
-    "        __syncthreads();\n"
-    "        __syncthreads(); // once more than needed: compute-sanitizer's racecheck does not take in the first at once\n"
+    "        block_meets();\n"
+    "        block_meets(); // once more than needed: compute-sanitizer's racecheck does not take in the first at once\n",
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
     "        int row = tile.m * TILE_M + (int)(thread / 32) * 16;\n"
     "        constexpr int boxes = PARTS * GROUPS / BOX_GROUPS / CONSUMERS; // of a warpgroup\n"
@@ -10256,7 +10487,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                ask_for_inputs(p, staging, tile, row + part_of_last(group, i + 1) * 64, group_of_last(group, i + 1));\n"
     "            finish_box(p, state, staging, tile, row + part * 64, part, first_group, columns, masks, box, column_sums);\n"
     "        }\n"
-    "        if (HAS_BGRAD)\n"
+    "        if (FINISHES)\n"
+    "            finish_last(p, shared, tile, (int)group, column_sums);\n"
+    "        else if (HAS_BGRAD)\n"
     "            store_column_sums(p, tile, group_of_last(group, 0), column_sums);\n"
     "        end_epilogue(p.epilogue, state);\n"
     "    }\n"
@@ -10280,6 +10513,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        }\n"
     "        for (int i = 0; i < (LOADED_MATRICES ? 2 * WARPS : 0); i++)\n"
     "            barrier_init(shared + ARRIVED + i * 8, 1);\n"
+    "        for (u32 at = LEFT; FINISHES && at < LAST; at += 4)\n"
+    "            asm volatile(\"st.shared.u32 [%0], 0;\" ::\"r\"(shared + at) : \"memory\");\n"
     "        asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n"
     "    }\n"
     "    __syncthreads();\n"
@@ -10293,12 +10528,14 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        if (SUMMED && threadIdx.x >= 32)\n"
     "            add_operand(p, shared, rank, first, step);\n"
     "        __syncwarp();\n"
-    "        if (SHARES_LAST) { // around the last tile's sums\n"
-    "            __syncthreads();\n"
-    "            __syncthreads();\n"
-    "            __syncthreads();\n"
+    "        if (FINISHES && threadIdx.x >= 32 && threadIdx.x < 32 + FINISHERS * 32) {\n"
+    "            finish_columns(p, shared, rank, first, step);\n"
+    "        } else if (SHARES_LAST) { // around the last tile's sums\n"
+    "            block_meets();\n"
+    "            block_meets();\n"
+    "            block_meets();\n"
     "        }\n"
-    "        if (SPLIT > 1) // consumers wait for each other there\n",
+    "        if (SPLIT > 1) // consumers wait for each other there\n"
     "            cluster_barrier();\n"
     "        if (SUMMED && SPLIT > 1 && rank == 0 && threadIdx.x >= 32)\n"
     "            store_totals(p, shared, tile_of(p, first, rank), (int)threadIdx.x / 32 - 1);\n"
@@ -10618,19 +10855,30 @@ static const char *const gemmepi__source_params_h[] = {
     "} gemmepi__tensor_map;\n"
     "#endif\n"
     "\n"
+    "/* gemm_sm90.cu: by which blocks know the last of them at each 64 columns. In workspace, so it may hold anything at first; whoever\n"
+    "   comes first clears it. A count for each follows. */\n"
+    "typedef struct gemmepi__tickets {\n"
+    "    unsigned long long run; /* its number once cleared, one more while that goes on, 0 when all are done */\n"
+    "    unsigned done, unused;\n"
+    "} gemmepi__tickets;\n"
+    "\n"
     "/* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */\n"
     "typedef struct gemmepi__fused_params {\n"
-    "    gemmepi__tensor_map a, b;\n"
+    "    gemmepi__tensor_map a, b;\n",
     "    gemmepi__tensor_map d, aux, residual; /* where TMA stores or loads them; of halves, too */\n"
     "    gemmepi__epilogue_params epilogue;\n"
     "    unsigned tiles;                         /* of clusters, of all items */\n"
     "    unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */\n"
     "    unsigned band; /* tiles of clusters one below the other before the next column is begun */\n"
-    "    int k;\n",
+    "    int k;\n"
     "    int a_items, b_items; /* 0: one matrix for all items of the batch */\n"
-    "    void *sums;           /* of an operand: bias_grad, or a line in F64 of each item */\n"
+    "    void *sums;           /* bias_grad, or of an operand a line in F64 of each item */\n"
     "    long long sums_stride;\n"
-    "    int sum_tiles; /* along the other axis, among which they are shared out */\n"
+    "    int sum_tiles; /* along the other axis: among which sums of an operand are shared out, or of which those of columns are */\n"
+    "    gemmepi__tickets *tickets; /* of sums of columns */\n"
+    "    unsigned long long run;    /* even, and not 0 */\n"
+    "    unsigned ticket_counts, column_tiles;\n"
+    "    int sums_shared; /* 1: bias_grad is the sum over the batch, too */\n"
     "} gemmepi__fused_params;\n"
     "\n"
     "/* gemm_sm80.cu: product and epilogue. a and b lie as stored. */\n"
@@ -10691,7 +10939,7 @@ static const char *const gemmepi__source_params_h[] = {
     "\n"
     "/* scaled.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */\n"
     "typedef struct gemmepi__scaled_params {\n"
-    "    void *a, *y;\n"
+    "    void *a, *y;\n",
     "    const float *scale; /* read, or with Y_SCALE of whole tensors and rows */\n"
     "    float *y_scale;     /* written */\n"
     "    void *amax;\n"
@@ -13674,6 +13922,13 @@ typedef struct gemmepi__tensor_map {
 } gemmepi__tensor_map;
 #endif
 
+/* gemm_sm90.cu: by which blocks know the last of them at each 64 columns. In workspace, so it may hold anything at first; whoever
+   comes first clears it. A count for each follows. */
+typedef struct gemmepi__tickets {
+    unsigned long long run; /* its number once cleared, one more while that goes on, 0 when all are done */
+    unsigned done, unused;
+} gemmepi__tickets;
+
 /* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
 typedef struct gemmepi__fused_params {
     gemmepi__tensor_map a, b;
@@ -13684,9 +13939,13 @@ typedef struct gemmepi__fused_params {
     unsigned band; /* tiles of clusters one below the other before the next column is begun */
     int k;
     int a_items, b_items; /* 0: one matrix for all items of the batch */
-    void *sums;           /* of an operand: bias_grad, or a line in F64 of each item */
+    void *sums;           /* bias_grad, or of an operand a line in F64 of each item */
     long long sums_stride;
-    int sum_tiles; /* along the other axis, among which they are shared out */
+    int sum_tiles; /* along the other axis: among which sums of an operand are shared out, or of which those of columns are */
+    gemmepi__tickets *tickets; /* of sums of columns */
+    unsigned long long run;    /* even, and not 0 */
+    unsigned ticket_counts, column_tiles;
+    int sums_shared; /* 1: bias_grad is the sum over the batch, too */
 } gemmepi__fused_params;
 
 /* gemm_sm80.cu: product and epilogue. a and b lie as stored. */
@@ -16812,12 +17071,14 @@ typedef struct gemmepi__fused {
     gemmepi__fused_shape shape;
     int stages, buffers; /* of operands, and of each warp's results */
     int staged;          /* what TMA stores: bits 1 D, 2 AUX */
-    int loaded;  /* what it loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
-    int applied; /* alpha is 1 and there is no C: compiled in */
-    int summed;  /* the operand that it sums for bias_grad: 1 A, 2 B */
+    int loaded;   /* what it loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
+    int applied;  /* alpha is 1 and there is no C: compiled in */
+    int summed;   /* the operand that it sums for bias_grad: 1 A, 2 B */
+    int finishes; /* BGRAD: it leaves bias_grad, not sums of a warp's rows alone */
     gemmepi__launch launch;
     gemmepi__fused_params params; /* all but pointers and scalars; the maps have an address that is none */
     size_t partial_bytes;         /* BGRAD: of the kernel's sums of a warp's rows */
+    size_t ticket_bytes;          /* of those that finish BGRAD */
     gemmepi__sums sums;
 } gemmepi__fused;
 
@@ -16906,6 +17167,12 @@ static int gemmepi__fused_summed(const gemmepi__problem *problem, const gemmepi_
     return sums_a ? 1 : 2;
 }
 
+/* Tiles of each column that BGRAD's sums are of. */
+static int64_t gemmepi__summed_tiles(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+    int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
+    return gemmepi__divide_up(problem->m, shape->tile_m) * (shared ? problem->batch : 1);
+}
+
 /* Whether bias_grad is a sum over the batch, for which the kernel leaves a line of each item. */
 static int gemmepi__sums_items(const gemmepi__problem *problem) {
     return problem->batch > 1 && problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
@@ -16934,7 +17201,7 @@ static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gem
     unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + 16; /* and two barriers */
     unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged) +
                      2 * gemmepi__loaded_matrices(problem, fused->loaded);
-    unsigned totals = fused->summed ? GEMMEPI__FUSED_SUMMERS * 16 * 8 : 0;
+    unsigned totals = fused->summed ? GEMMEPI__FUSED_SUMMERS * 16 * 8 : fused->finishes ? 5 * 4 : 0;
     return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES + GEMMEPI__FUSED_WARPS * 16 +
            totals + 1024; /* to begin at a multiple */
 }
@@ -16998,6 +17265,7 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
 }
 
 #define GEMMEPI__STORING_CYCLES 12
+#define GEMMEPI__FINISH_SUMS    2.5 /* microseconds for the last tile's sums */
 
 /* Cycles of a warpgroup for an element of the product in each of its threads. Measured on an H200 for what they name. */
 static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
@@ -17033,6 +17301,27 @@ static int gemmepi__cluster_blocks(const gemmepi__fused_shape *shape) {
     return shape->cluster_m * shape->cluster_n * shape->split;
 }
 
+/* Tiles of a block, of which some have one less. */
+static int64_t gemmepi__fused_waves(const gemmepi_context *context, const gemmepi__problem *problem,
+                                    const gemmepi__fused_shape *shape) {
+    int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
+    int cluster = gemmepi__cluster_blocks(shape);
+    return gemmepi__divide_up(tiles * cluster, gemmepi__resident_blocks(context, cluster));
+}
+
+#define GEMMEPI__FINISHED_WAVES \
+    4 /* at most: for a tile before the last it takes 0.7 microseconds on an H200 */
+#define GEMMEPI__FINISHED_TILES 256 /* of a column, at most: two threads add them up */
+
+/* Whether the kernel makes bias_grad of BGRAD's sums itself. Two halves leave too few registers. */
+static int gemmepi__fused_finishes(const gemmepi_context *context, const gemmepi__problem *problem,
+                                   const gemmepi__fused_shape *shape) {
+    return gemmepi__has(problem, GEMMEPI_BGRAD) && !gemmepi__has(problem, GEMMEPI_GATED) &&
+           shape->ping_pong && shape->tile_n == 2 * GEMMEPI__FUSED_BOX_N &&
+           gemmepi__fused_waves(context, problem, shape) <= GEMMEPI__FINISHED_WAVES &&
+           gemmepi__summed_tiles(problem, shape) <= GEMMEPI__FINISHED_TILES;
+}
+
 /* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs a cycle
    and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 54 bytes a cycle and multiprocessor
    at most; a launch takes 4000 cycles to begin and end, a tile 500. Where warpgroups take turns, the epilogue of one is
@@ -17041,9 +17330,8 @@ static int gemmepi__cluster_blocks(const gemmepi__fused_shape *shape) {
    k take 5500 to add their sums up. */
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__fused_shape *shape, int applied) {
-    int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
     int cluster = gemmepi__cluster_blocks(shape);
-    double waves = (double)gemmepi__divide_up(tiles * cluster, gemmepi__resident_blocks(context, cluster));
+    double waves = (double)gemmepi__fused_waves(context, problem, shape);
     double area = (double)shape->tile_m * shape->tile_n;
     double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K), shape->split);
     double multiply = area * GEMMEPI__FUSED_K / (0.92 * 2048);
@@ -17063,6 +17351,8 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
         cycles += waves * (sums + finish + (shape->split > 1 ? 5500 : 0));
     if (gemmepi__fused_summed(problem, shape, applied))
         return cycles / 1700 + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
+    if (gemmepi__fused_finishes(context, problem, shape))
+        return cycles / 1700 + GEMMEPI__FINISH_SUMS;
     return cycles / 1700 + gemmepi__sums_microseconds(problem);
 }
 
@@ -17215,6 +17505,10 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                         gemmepi__sums_items(problem) ? "F64"
                                                      : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
                         gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE) && !gemmepi__sums_items(problem));
+    if (fused->finishes)
+        gemmepi__append(
+            text, "#define GEMMEPI_FINISHES 1\n#define GEMMEPI_SUMS_TYPE %s\n#define GEMMEPI_SUMS_ADD %d\n",
+            gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD), gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE));
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
     gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n",
                     problem->views[GEMMEPI__A].dtype == GEMMEPI_F16 ? "f16" : "bf16");
@@ -17238,13 +17532,14 @@ static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const 
 }
 
 /* The shape, and what shared memory holds. */
-static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fused_shape *shape, int applied,
-                            gemmepi__fused *fused) {
+static void gemmepi__cut_up(const gemmepi_context *context, const gemmepi__problem *problem,
+                            const gemmepi__fused_shape *shape, int applied, gemmepi__fused *fused) {
     fused->shape = *shape;
     fused->applied = applied;
     fused->staged = gemmepi__fused_staged(problem);
     fused->loaded = gemmepi__fused_loaded(problem);
     fused->summed = gemmepi__fused_summed(problem, shape, applied);
+    fused->finishes = gemmepi__fused_finishes(context, problem, shape);
     gemmepi__share_memory(problem, fused);
 }
 
@@ -17272,10 +17567,28 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
     return GEMMEPI_OK;
 }
 
+/* By which the blocks know who is the last at each 64 columns. Their number is even, and none that workspace holds by chance. */
+static void gemmepi__make_tickets(gemmepi_context *context, const gemmepi__problem *problem,
+                                  gemmepi__fused *fused) {
+    const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
+    gemmepi__fused_params *params = &fused->params;
+    params->sums_shared = out->batch_stride == 0;
+    params->sums_stride = out->batch_stride;
+    params->sum_tiles = (int)gemmepi__summed_tiles(problem, &fused->shape);
+    params->column_tiles = (unsigned)gemmepi__divide_up(problem->n, fused->shape.tile_n);
+    params->ticket_counts = params->column_tiles * 2 * (params->sums_shared ? 1 : (unsigned)problem->batch);
+    params->run = gemmepi__hash_word(GEMMEPI__HASH_START, ++context->run_numbers) << 1 | (uint64_t)1 << 63;
+    fused->ticket_bytes = sizeof(gemmepi__tickets) + (size_t)params->ticket_counts * sizeof(unsigned);
+}
+
 /* What is left of bias_grad when the kernel has run. */
 static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemmepi__problem *problem,
                                            gemmepi__fused *fused) {
     const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
+    if (fused->finishes) {
+        gemmepi__make_tickets(context, problem, fused);
+        return GEMMEPI_OK;
+    }
     if (!fused->summed)
         return gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
     fused->params.sum_tiles = (int)gemmepi__tiles_across(problem, &fused->shape);
@@ -17291,7 +17604,7 @@ static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const ge
                                               gemmepi__fused *fused) {
     gemmepi_status status;
     memset(fused, 0, sizeof *fused);
-    gemmepi__cut_up(problem, shape, applied, fused);
+    gemmepi__cut_up(context, problem, shape, applied, fused);
     gemmepi__fill_epilogue(problem, &fused->params.epilogue);
     fused->params.epilogue.row_tiles =
         (unsigned)(gemmepi__divide_up(problem->m, shape->tile_m) * 4); /* of warps */
@@ -17307,7 +17620,7 @@ static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const ge
 }
 
 static size_t gemmepi__fused_workspace(const gemmepi__fused *fused) {
-    return gemmepi__round_up(fused->partial_bytes, 256) + fused->sums.partial_bytes;
+    return gemmepi__round_up(fused->partial_bytes, 256) + fused->sums.partial_bytes + fused->ticket_bytes;
 }
 
 static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemmepi__problem *problem,
@@ -17340,6 +17653,10 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
     gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue);
     if (fused->summed)
         params->sums = fused->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
+    if (fused->finishes) {
+        params->sums = pointers[GEMMEPI__BIAS_GRAD];
+        params->tickets = (gemmepi__tickets *)(void *)between;
+    }
     result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
     if (!result)
         result = gemmepi__point_map(driver, &params->b, pointers[GEMMEPI__B]);
@@ -18715,6 +19032,9 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan
         gemmepi__append(text, "  bias_grad: sums of %s as its tiles pass%s\n",
                         gemmepi__argument_name(&plan->problem, fused->summed == 1 ? GEMMEPI__A : GEMMEPI__B),
                         fused->sums.second.function ? ", of its items by 1 more launch" : "");
+    else if (fused->finishes)
+        gemmepi__append(
+            text, "  bias_grad: sums of columns, added up in a fixed order by the last block at each\n");
     else
         gemmepi__explain_sums(text, &fused->sums);
 }

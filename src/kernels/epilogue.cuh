@@ -623,14 +623,21 @@ template <bool AtOnce> struct Column_sums {
         }
     }
 
+    // of the column of 32 that is this lane's
+    __device__ inline int column() const {
+        return lane_of_row() * 2 + place((int)threadIdx.x % 32 / 4);
+    }
+    __device__ inline Acc sum(int half) const {
+        return AtOnce ? of_lanes[half] : sum_of_rows(of_lane[half]);
+    }
+
     // line: of partial sums, each of which has both halves
-    __device__ inline void store(const gemmepi__epilogue_params &p, long long line, int column) const {
-        column += lane_of_row() * 2 + place((int)threadIdx.x % 32 / 4);
+    __device__ inline void store(const gemmepi__epilogue_params &p, long long line, int first) const {
 #pragma unroll
         for (int half = 0; half < HALVES_OUT; half++) {
-            Acc sum = AtOnce ? of_lanes[half] : sum_of_rows(of_lane[half]);
-            if (column < (int)p.n)
-                ((Acc *)p.partials)[(line * HALVES_OUT + half) * p.n + column] = sum;
+            Acc of_column = sum(half);
+            if (first + column() < (int)p.n)
+                ((Acc *)p.partials)[(line * HALVES_OUT + half) * p.n + first + column()] = of_column;
         }
     }
 };

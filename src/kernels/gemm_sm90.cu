@@ -7,6 +7,9 @@
 // columns tiles of B: each loads its part of the tile, for all of them. With SPLIT the blocks of a cluster each add up a
 // part of k for one tile, and read each other's sums at the end.
 //
+// FINISHES: two others add up BGRAD's sums of a tile's warps, and those of a column's tiles once the last of these has come. Of
+// a block's last tile the warpgroups do so themselves.
+//
 // SUMMED: the other three warps of the first warpgroup add up some of A's rows or B's columns over k as their tiles pass. They go
 // through the stages of all tiles, which are free when they, too, have left them.
 //
@@ -30,7 +33,12 @@
 #endif
 #ifndef GEMMEPI_SUMMED
 #define GEMMEPI_SUMMED    0 // the operand that is summed over k: 1 A, 2 B
-#define GEMMEPI_SUMS_TYPE F32
+#endif
+#ifndef GEMMEPI_FINISHES
+#define GEMMEPI_FINISHES  0 // 1: BGRAD ends in bias_grad, not in sums of each warp's rows
+#endif
+#ifndef GEMMEPI_SUMS_TYPE
+#define GEMMEPI_SUMS_TYPE F32 // of bias_grad
 #define GEMMEPI_SUMS_ADD  0 // 1: to what is there
 #endif
 
@@ -62,6 +70,9 @@ constexpr u32 EMPTY = FULL + STAGES * 8, ARRIVED = EMPTY + STAGES * 8;
 // SUMMED: the warps that add up, the lines of a tile; with SPLIT the sums of 16 lines of each warp, in F64 behind the barriers.
 constexpr int SUMMED = GEMMEPI_SUMMED, SUMMERS = SUMMED ? 3 : 0, SUMMED_LINES = SUMMED == 1 ? TILE_M : TILE_N;
 constexpr u32 TOTALS = ARRIVED + WARPS * 16;
+// FINISHES: how many of each warpgroup's warps have left sums, of all tiles; whether the tickets are ready, and who was last.
+constexpr bool FINISHES = HAS_BGRAD && GEMMEPI_FINISHES;
+constexpr u32 LEFT = TOTALS, READY = LEFT + CONSUMERS * 4, LAST = READY + 4;
 // What is the same for all rows is loaded a box ahead, where registers are left for it.
 constexpr bool AHEAD = SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
 // Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each,
@@ -72,7 +83,7 @@ static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
 static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), "a cluster is one tile's");
 // Together no more than at the launch: 3 * 168.
 constexpr bool NEEDS_REGISTERS =
-    (TILE_N == 192 && !SUMMED) || HAS_BGRAD || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);
+    (TILE_N == 192 && !SUMMED) || (HAS_BGRAD && !FINISHES) || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);
 constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");
 static_assert(!SUMMED || !NEEDS_REGISTERS, "sums of an operand take more than 24");
@@ -461,6 +472,217 @@ __device__ inline void store_column_sums(const gemmepi__fused_params &params, co
         sums[g].store(p, line, tile.n * TILE_COLUMNS + (group + g) * GROUP);
 }
 
+// >>sums of columns finished
+
+// Two warps of the first warpgroup, each for 64 of a tile's columns, as each warpgroup has 64 of a block's last tile.
+constexpr int FINISHERS = FINISHES ? 2 : 0;
+static_assert(!FINISHES || (SHARES_LAST && TILE_COLUMNS == 2 * BOX_COLUMNS && HALVES_OUT == 1), "64 columns are a warpgroup's");
+
+// All of the block but these.
+__device__ inline void block_meets() {
+    asm volatile("bar.sync 0, %0;" ::"n"(THREADS - FINISHERS * 32) : "memory");
+}
+
+// A count in shared memory, which says that what its adders stored before may be read.
+__device__ inline void add_to_count(u32 count) {
+    asm volatile("red.release.cta.shared::cta.add.u32 [%0], 1;" ::"r"(count) : "memory");
+}
+__device__ inline void wait_for_count(u32 count, u32 least) {
+    u32 now;
+    for (;;) {
+        asm volatile("ld.acquire.cta.shared::cta.u32 %0, [%1];" : "=r"(now) : "r"(count) : "memory");
+        if (now >= least)
+            return;
+        __nanosleep(200);
+    }
+}
+// A warp has stored its sums of a tile.
+__device__ inline void tell_of_sums(u32 shared, u32 warpgroup) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+        add_to_count(shared + LEFT + warpgroup * 4);
+}
+
+// Of a cluster that reaches beyond m or n a tile may be none.
+__device__ inline bool exists(const gemmepi__fused_params &p, const Tile &tile) {
+    return tile.m * TILE_M < (int)p.epilogue.m && tile.n * TILE_COLUMNS < (int)p.epilogue.n;
+}
+
+// Orders what other blocks write and read, with what goes through the tickets between.
+__device__ inline void order_memory() {
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+}
+
+// One warp of each block. Whoever finds them not cleared for this run clears the tickets, or waits for who does.
+__device__ inline void begin_tickets(const gemmepi__fused_params &p) {
+    volatile u64 *run = &p.tickets->run;
+    u32 *counts = (u32 *)(p.tickets + 1);
+    int lane = threadIdx.x % 32;
+    for (;;) {
+        u64 now = *run;
+        bool clears = lane == 0 && now != p.run && now != p.run + 1 && atomicCAS(&p.tickets->run, now, p.run + 1) == now;
+        if (__shfl_sync(0xffffffffu, clears, 0)) {
+            for (u32 i = lane; i < p.ticket_counts; i += 32)
+                counts[i] = 0;
+            if (lane == 0)
+                p.tickets->done = 0;
+            order_memory();
+            __syncwarp();
+            if (lane == 0)
+                *run = p.run;
+            return;
+        }
+        if (__shfl_sync(0xffffffffu, now == p.run, 0)) {
+            order_memory();
+            return;
+        }
+        __nanosleep(200);
+    }
+}
+
+// The item whose bias_grad a tile goes into, and which ticket is that of 64 of its columns.
+__device__ inline u32 summed_item(const gemmepi__fused_params &p, const Tile &tile) {
+    return p.sums_shared ? 0 : tile.item;
+}
+__device__ inline u32 ticket_of(const gemmepi__fused_params &p, const Tile &tile, int box) {
+    return (summed_item(p, tile) * p.column_tiles + tile.n) * 2 + box;
+}
+// One thread, behind those that stored: whether all tiles have been there.
+__device__ inline bool takes_last_ticket(const gemmepi__fused_params &p, u32 ticket) {
+    u32 *counts = (u32 *)(p.tickets + 1);
+    u32 before;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counts + ticket) : "memory");
+    return before + 1 == (u32)p.sum_tiles;
+}
+// One thread, for each ticket that was the last: when all are done, none waits for them any more.
+__device__ inline void end_ticket(const gemmepi__fused_params &p) {
+    if (atomicAdd(&p.tickets->done, 1) + 1 == p.ticket_counts)
+        p.tickets->run = 0;
+}
+
+// A tile has four lines of sums, of its warps. Their sum is kept in the first.
+__device__ inline Acc *lines_of_sums(const gemmepi__fused_params &p, u32 item, int m) {
+    return (Acc *)p.epilogue.partials + ((long long)item * p.epilogue.row_tiles + m * 4) * p.epilogue.n;
+}
+__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {
+    return (first + second) + (third + fourth);
+}
+// Of a column the sums of all tiles: those of even numbers, or of odd ones. As many are loaded AtOnce as there are registers for.
+template <int AtOnce>
+__device__ inline double sum_of_tiles(const gemmepi__fused_params &p, u32 item, int column, int odd) {
+    const Acc *sums = lines_of_sums(p, item, 0) + column;
+    double sum = 0;
+#pragma unroll 1
+    for (int i = odd; i < p.sum_tiles; i += 2 * AtOnce) {
+        Acc loaded[AtOnce];
+#pragma unroll
+        for (int j = 0; j < AtOnce; j++)
+            loaded[j] = i + 2 * j < p.sum_tiles ? sums[(i + 2 * j) * 4 * p.epilogue.n] : Acc(0);
+#pragma unroll
+        for (int j = 0; j < AtOnce; j++)
+            sum += (double)loaded[j];
+    }
+    return sum;
+}
+__device__ inline void store_column(const gemmepi__fused_params &p, u32 item, int column, double sum) {
+    GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + item * p.sums_stride + column;
+    if (GEMMEPI_SUMS_ADD)
+        sum += to_acc<double>(*to);
+    *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);
+}
+
+// The two warps: of all tiles of a block but the last.
+__device__ inline void finish_columns(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {
+    int box = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0), lane = threadIdx.x % 32;
+    if (box == 0) {
+        begin_tickets(p);
+        __syncwarp();
+        if (lane == 0)
+            add_to_count(shared + READY);
+    } else {
+        wait_for_count(shared + READY, 1);
+    }
+#pragma unroll 1
+    for (u32 count = 0, t = first; t + step < p.tiles; t += step, count++) {
+        Tile tile = tile_of(p, t, rank);
+        int first_column = tile.n * TILE_COLUMNS + box * BOX_COLUMNS + lane;
+        long long n = p.epilogue.n;
+        wait_for_count(shared + LEFT + count % CONSUMERS * 4, (count / CONSUMERS + 1) * 4);
+        if (!exists(p, tile))
+            continue;
+#pragma unroll
+        for (int column = first_column; column < first_column + BOX_COLUMNS; column += 32)
+            if (column < (int)n) {
+                Acc *sums = lines_of_sums(p, tile.item, tile.m) + column;
+                *sums = sum_of_warps(sums[0], sums[n], sums[2 * n], sums[3 * n]);
+            }
+        __syncwarp();
+        bool last = lane == 0 && takes_last_ticket(p, ticket_of(p, tile, box));
+        if (!__shfl_sync(0xffffffffu, last, 0))
+            continue;
+        order_memory();
+#pragma unroll
+        for (int column = first_column; column < first_column + BOX_COLUMNS; column += 32)
+            if (column < (int)n) {
+                u32 item = summed_item(p, tile);
+                store_column(p, item, column, sum_of_tiles<8>(p, item, column, 0) + sum_of_tiles<8>(p, item, column, 1));
+            }
+        if (lane == 0)
+            end_ticket(p);
+    }
+}
+
+// A warpgroup: of its 64 columns of the block's last tile. Sums go to those who add them up by way of the stages.
+constexpr u32 PARKED_BYTES = PARTS * TILE_N / 2 * WARPGROUP * 4; // of a warpgroup's sums
+constexpr u32 OF_WARPS = 4 * BOX_COLUMNS * 4, OF_TILES = 2 * BOX_COLUMNS * 8;
+static_assert(!FINISHES || PARKED_BYTES + CONSUMERS * (OF_WARPS + OF_TILES) <= STAGES * STAGE_BYTES, "beside what is parked");
+__device__ inline void warpgroup_meets(int warpgroup) {
+    asm volatile("bar.sync %0, %1;" ::"r"(4 + warpgroup), "n"(WARPGROUP) : "memory");
+}
+__device__ inline void finish_last(const gemmepi__fused_params &p, u32 shared, const Tile &tile, int warpgroup,
+                                   const Box_sums &box_sums) {
+    u32 of_warps = shared + PARKED_BYTES + warpgroup * (OF_WARPS + OF_TILES), of_tiles = of_warps + OF_WARPS;
+    u32 told = shared + LAST + warpgroup * 4, last, item = summed_item(p, tile);
+    int thread = threadIdx.x % WARPGROUP, odd = thread / BOX_COLUMNS, at = thread % BOX_COLUMNS; // two threads for a column
+    int column = tile.n * TILE_COLUMNS + warpgroup * BOX_COLUMNS + at;
+    bool has_column = column < (int)p.epilogue.n;
+    if (!exists(p, tile))
+        return;
+#pragma unroll
+    for (int g = 0; g < BOX_GROUPS; g++)
+        asm volatile("st.shared.f32 [%0], %1;" ::"r"(of_warps +
+                                                     (thread / 32 * BOX_COLUMNS + g * GROUP + box_sums[g].column()) * 4),
+                     "f"(box_sums[g].sum(0))
+                     : "memory");
+    warpgroup_meets(warpgroup);
+    if (has_column && !odd) {
+        Acc sums[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            asm volatile("ld.shared.f32 %0, [%1];" : "=f"(sums[i]) : "r"(of_warps + (i * BOX_COLUMNS + at) * 4) : "memory");
+        lines_of_sums(p, tile.item, tile.m)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);
+    }
+    warpgroup_meets(warpgroup);
+    if (thread == 0) {
+        wait_for_count(shared + READY, 1);
+        last = takes_last_ticket(p, ticket_of(p, tile, warpgroup));
+        asm volatile("st.shared.u32 [%0], %1;" ::"r"(told), "r"(last) : "memory");
+    }
+    warpgroup_meets(warpgroup);
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(last) : "r"(told) : "memory");
+    if (!last)
+        return;
+    order_memory();
+    double sum = has_column ? sum_of_tiles<32>(p, item, column, odd) : 0, other;
+    asm volatile("st.shared.f64 [%0], %1;" ::"r"(of_tiles + (odd * BOX_COLUMNS + at) * 8), "d"(sum) : "memory");
+    warpgroup_meets(warpgroup);
+    asm volatile("ld.shared.f64 %0, [%1];" : "=d"(other) : "r"(of_tiles + (BOX_COLUMNS + at) * 8) : "memory");
+    if (has_column && !odd)
+        store_column(p, item, column, sum + other);
+    if (thread == 0)
+        end_ticket(p);
+}
+
 // `row` is the warp's first of op(A), of the part of its rows that `masks` counts; `group` is the box's first.
 __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,
                                   const Tile &tile, int row, int part, int group, const Of_columns (&columns)[BOX_GROUPS],
@@ -514,7 +736,6 @@ __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_
 
 // >>sums in shared memory, where the stages were
 
-constexpr u32 PARKED_BYTES = PARTS * TILE_N / 2 * WARPGROUP * 4; // of a warpgroup
 static_assert(SPLIT == 1 || CONSUMERS * PARKED_BYTES <= STAGES * STAGE_BYTES, "the stages have room for all sums");
 static_assert(!SHARES_LAST || PARKED_BYTES <= STAGES * STAGE_BYTES, "and for a warpgroup's");
 
@@ -902,6 +1123,8 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
                 if (HAS_BGRAD)
                     store_column_sums(p, tile, i, column_sums);
             }
+            if (FINISHES)
+                tell_of_sums(shared, group);
         }
         end_epilogue(p.epilogue, state);
     }
@@ -910,11 +1133,11 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
         float sums[PARTS][TILE_N / 2];
         if (ends)
             add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);
-        __syncthreads(); // all of the block, those that load, too: the stages are free
+        block_meets(); // with those that load: the stages are free
         if (ends)
             park<PARTS>(shared, thread, sums);
-        __syncthreads();
-        __syncthreads(); // once more than needed: compute-sanitizer's racecheck does not take in the first at once
+        block_meets();
+        block_meets(); // once more than needed: compute-sanitizer's racecheck does not take in the first at once
         state = begin_epilogue(p.epilogue, tile.item, 0, 0);
         int row = tile.m * TILE_M + (int)(thread / 32) * 16;
         constexpr int boxes = PARTS * GROUPS / BOX_GROUPS / CONSUMERS; // of a warpgroup
@@ -932,7 +1155,9 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
                 ask_for_inputs(p, staging, tile, row + part_of_last(group, i + 1) * 64, group_of_last(group, i + 1));
             finish_box(p, state, staging, tile, row + part * 64, part, first_group, columns, masks, box, column_sums);
         }
-        if (HAS_BGRAD)
+        if (FINISHES)
+            finish_last(p, shared, tile, (int)group, column_sums);
+        else if (HAS_BGRAD)
             store_column_sums(p, tile, group_of_last(group, 0), column_sums);
         end_epilogue(p.epilogue, state);
     }
@@ -956,6 +1181,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         }
         for (int i = 0; i < (LOADED_MATRICES ? 2 * WARPS : 0); i++)
             barrier_init(shared + ARRIVED + i * 8, 1);
+        for (u32 at = LEFT; FINISHES && at < LAST; at += 4)
+            asm volatile("st.shared.u32 [%0], 0;" ::"r"(shared + at) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();
@@ -969,10 +1196,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         if (SUMMED && threadIdx.x >= 32)
             add_operand(p, shared, rank, first, step);
         __syncwarp();
-        if (SHARES_LAST) { // around the last tile's sums
-            __syncthreads();
-            __syncthreads();
-            __syncthreads();
+        if (FINISHES && threadIdx.x >= 32 && threadIdx.x < 32 + FINISHERS * 32) {
+            finish_columns(p, shared, rank, first, step);
+        } else if (SHARES_LAST) { // around the last tile's sums
+            block_meets();
+            block_meets();
+            block_meets();
         }
         if (SPLIT > 1) // consumers wait for each other there
             cluster_barrier();

@@ -333,12 +333,19 @@ static void large_products_are_exact(void) {
 /* >>again and again */
 
 /* Products that each read the result before, without a wait between them, so that launches overlap, and sum an operand where
-   the shape does. */
+   the shape does; then those that finish BGRAD, of many tiles a block. */
 static void a_thousand_repetitions_have_the_same_bits(void) {
-    enum { EXTENT = 1032, CHAIN = 4, BYTES = EXTENT * EXTENT * 2 }; /* k enough for eight parts */
+    enum {
+        EXTENT = 1032,
+        CHAIN = 4,
+        BYTES = EXTENT * EXTENT * 2,
+        FINISHING = 2
+    }; /* k enough for eight parts */
+    static const int finishing[FINISHING] = {0, 4};
     int which;
-    for (which = 0; which < CUTS; which++) {
-        cut c = cut_at(which);
+    for (which = 0; which < CUTS + FINISHING; which++) {
+        int finishes = which >= CUTS;
+        cut c = cut_at(finishes ? finishing[which - CUTS] : which);
         gemmepi_matmul_desc desc;
         gemmepi_matmul_args args;
         gemmepi_plan *plan;
@@ -353,11 +360,14 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
         desc.a.dtype = GEMMEPI_BF16;
         desc.b.transposed = 1;
         desc.epilogue = GEMMEPI_TANH; /* holds the numbers in their range */
-        if (c.fused && c.fused->lean)
+        if (finishes)
+            desc.epilogue = GEMMEPI_NONE | GEMMEPI_BGRAD;
+        else if (c.fused && c.fused->lean)
             desc.epilogue = GEMMEPI_SIGMOID;
         else
             desc.epilogue |= which % 2 ? GEMMEPI_BGRAD_A : GEMMEPI_BGRAD_B;
-        desc.bias_grad.dtype = desc.epilogue & SUMS_OF_OPERANDS ? GEMMEPI_F32 : GEMMEPI_DTYPE_DEFAULT;
+        desc.bias_grad.dtype =
+            desc.epilogue & (GEMMEPI_BGRAD | SUMS_OF_OPERANDS) ? GEMMEPI_F32 : GEMMEPI_DTYPE_DEFAULT;
         for (i = 0; i < EXTENT * EXTENT; i++) {
             uint16_t bits = (uint16_t)(0x3d00 | (random_hash((uint64_t)i) & 0x80ff));
             memcpy(first + 2 * i, &bits, 2);
@@ -370,8 +380,9 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
         CHECK(gemmepi_alloc(here->context, sizeof sums, &sums_memory) == GEMMEPI_OK &&
                   gemmepi_upload(here->context, sums_memory, first_sums, sizeof sums, NULL) == GEMMEPI_OK,
               "%s", gemmepi_last_error());
-        args.bias_grad = desc.epilogue & SUMS_OF_OPERANDS ? sums_memory : NULL;
-        plan = plan_as(&desc, &c, 1, 0);
+        args.bias_grad = desc.epilogue & (GEMMEPI_BGRAD | SUMS_OF_OPERANDS) ? sums_memory : NULL;
+        plan = plan_as(&desc, &c, 1, finishes ? 32 : 0);
+        CHECK(!finishes || (plan && plan->ours.fused.finishes), "shape %d does not finish", which);
         CHECK(plan != NULL, "shape %d does not take it", which);
         CHECK(!plan || gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
         for (repetition = 0; plan && repetition < 1000 / CHAIN; repetition++) {

@@ -1278,32 +1278,75 @@ static void an_older_driver_launches_without_overlap(void) {
     nothing_is_left();
 }
 
-/* The kernel leaves sums of 32 rows in workspace, which a second launch adds. */
-static void a_fused_gradient_adds_its_sums_in_a_second_launch(void) {
-    gemmepi_config config = config_with_all_routes();
-    gemmepi_context *context = open_fake(&config);
-    gemmepi_matmul_desc desc = fused_product();
-    gemmepi_matmul_args args = fused_args();
-    gemmepi_plan_details details;
-    gemmepi_plan *plan = NULL;
-    desc.epilogue = GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
-    args.aux = (void *)(uintptr_t)0x50000000;
-    args.bias = NULL;
-    args.bias_grad = (void *)(uintptr_t)0x30000000;
-    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(details.route == GEMMEPI_ROUTE_FUSED && details.launches == 2, "route %d, %d launches",
-          (int)details.route, details.launches);
-    CHECK(details.workspace_size >= (size_t)(desc.m / 32 * desc.n) * sizeof(float), "%lu bytes",
-          (unsigned long)details.workspace_size);
-    CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    gpu.launches = gpu.overlapping = 0;
-    CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gpu.launches == 2 && gpu.overlapping == 2, "%ld of %ld launches overlap", gpu.overlapping,
-          gpu.launches);
-    gemmepi_plan_destroy(plan);
-    gemmepi_destroy(context);
-    nothing_is_left();
+/* The kernel keeps sums of 32 rows in workspace and makes bias_grad of them itself, by tickets behind them that are none of another
+   plan's; not where a block has more than four tiles, or of both halves of a gate, which a second launch adds up. */
+static void a_fused_gradient_finishes_its_sums(void) {
+    uint64_t before = 0;
+    int i;
+    for (i = 0; i < 5; i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = fused_product();
+        gemmepi_matmul_args args = fused_args();
+        gemmepi_plan_details details;
+        gemmepi_plan *plan = NULL, *other = NULL;
+        int batched = i == 1 || i == 2, finishes = i < 3, launches = i == 3 ? 3 : i == 4 ? 2 : 1;
+        size_t lines, counts;
+        const gemmepi__fused_params *last = &gpu.last_fused;
+        desc.epilogue = GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
+        if (i == 3)
+            desc.m = 128 * 257;
+        if (i == 4)
+            desc.epilogue |= GEMMEPI_GATED;
+        if (batched) {
+            desc.batch = 3;
+            desc.a.batch_stride = desc.m * desc.k;
+            desc.d.batch_stride = desc.aux.batch_stride = desc.m * desc.n;
+            desc.bias_grad.batch_stride = i == 2 ? 0 : desc.n + 8;
+        }
+        args.aux = (void *)(uintptr_t)0x50000000;
+        args.bias = NULL;
+        args.bias_grad = (void *)(uintptr_t)0x30000000;
+        lines = (size_t)((desc.m + 127) / 128 * 4 * desc.n * (batched ? 3 : 1) * (i == 4 ? 2 : 1)) *
+                sizeof(float);
+        counts = (size_t)((desc.n + 127) / 128 * 2 * (i == 1 ? 3 : 1));
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        CHECK(details.route == GEMMEPI_ROUTE_FUSED && details.launches == launches,
+              "%d: route %d, %d launches", i, (int)details.route, details.launches);
+        CHECK(details.workspace_size == (lines + 255) / 256 * 256 + (finishes ? 16 + 4 * counts : 0) ||
+                  (!finishes && details.workspace_size >= lines),
+              "%d: %lu bytes", i, (unsigned long)details.workspace_size);
+        CHECK(explain_has(plan, "by the last block at each") == finishes &&
+                  explain_has(plan, "more launch") == !finishes,
+              "%d: explain does not tell", i);
+        CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        gpu.launches = gpu.overlapping = 0;
+        CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        CHECK(gpu.launches == launches && gpu.overlapping == gpu.launches, "%d: %ld of %ld launches overlap",
+              i, gpu.overlapping, gpu.launches);
+        if (finishes) {
+            CHECK(last->sums == args.bias_grad &&
+                      last->sum_tiles == (int)((desc.m + 127) / 128 * (i == 2 ? 3 : 1)) &&
+                      last->ticket_counts == counts && last->sums_shared == (i != 1),
+                  "%d: %d tiles, %u tickets", i, last->sum_tiles, last->ticket_counts);
+            CHECK((char *)last->tickets == (char *)last->epilogue.partials + (lines + 255) / 256 * 256,
+                  "%d: tickets elsewhere", i);
+            CHECK(last->run % 2 == 0 && last->run >> 32 != 0, "%d: the run's number is easily met", i);
+            before = last->run;
+            desc.n -= 8;
+            desc.d.ld = desc.aux.ld = 0;
+            CHECK(gemmepi_plan_matmul(context, &desc, &other) == GEMMEPI_OK &&
+                      gemmepi_prepare(other, NULL) == GEMMEPI_OK &&
+                      gemmepi_plan_run(other, &args, NULL) == GEMMEPI_OK,
+                  "%d: %s", i, gemmepi_last_error());
+            CHECK(last->run != before, "%d: two plans have one number", i);
+            gemmepi_plan_destroy(other);
+        }
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
 }
 
 /* The kernel writes them into bias_grad itself; where the items of a batch share it, into lines that one launch adds up. */
@@ -3719,7 +3762,7 @@ int main(void) {
     RUN(a_missing_library_leaves_the_other_routes);
     RUN(routes_that_are_none_of_products_are_refused);
     RUN(an_older_driver_launches_without_overlap);
-    RUN(a_fused_gradient_adds_its_sums_in_a_second_launch);
+    RUN(a_fused_gradient_finishes_its_sums);
     RUN(sums_of_an_operand_are_the_fused_kernels_own);
     RUN(a_product_that_sums_an_operand_goes_fused);
     RUN(estimates_are_near_what_was_measured);
