@@ -1,7 +1,7 @@
 #ifndef GEMMEPI_H
 #define GEMMEPI_H
 
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.7.0, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.8.0, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -230,9 +230,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  7
+#define GEMMEPI_VERSION_MINOR  8
 #define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.7.0"
+#define GEMMEPI_VERSION_STRING "0.8.0"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
    (m, n, k, batch) has no default: zero is an empty size. */
@@ -6705,8 +6705,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "//   EXACT 1  f(x (1 + d)) (1 + e) with |d| <= 2 u, |e| <= 3.9 u of the largest term added, also with a factor v and\n"
     "//            where the result is subnormal, where e may be one smallest subnormal. In f64 so with CUDA's exp and erf.\n"
     "//   EXACT 0  relative, of a derivative's largest term: 15 u for |x| < 2, 100 u for |x| < 5 and 165 u for |x| < 10 (3, 18 and\n"
-    "//            25 u in the square mean), but for TANH, ELU and SOFTPLUS themselves 2^-14. Results below 1.2e-38 may be 0, and so\n"
-    "//            may those of |v| > 5e35 where exp(x) < 2^-252.\n"
+    "//            25 u in the square mean), but 2^-14 of GELU_ERF, and of TANH, ELU and SOFTPLUS themselves. Results below 1.2e-38\n"
+    "//            may be 0, and so may those of |v| > 5e35 where exp(x) < 2^-252.\n"
     "#pragma once\n"
     "\n"
     "#ifndef GEMMEPI_EXACT\n"
@@ -6784,8 +6784,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "struct Reduced_exponential {\n"
     "    float less_1, root;\n"
     "};\n"
-    "// 1.5 2^23 rounds to whole numbers; k + 127 is the exponent of 2^k, and 24 more keep it positive down to k = -151\n"
-    "constexpr float ROUNDER = 12582912 + 127 + 24;\n",
+    "// 1.5 2^23 rounds to whole numbers; k + 127 is the exponent of 2^k, and 24 more keep it positive down to k = -151\n",
+    "constexpr float ROUNDER = 12582912 + 127 + 24;\n"
     "constexpr float LOG_4_HIGH = 1.38629150390625f, LOG_4_LOW = 2.85721364e-06f; // k times the first is exact\n"
     "__device__ inline float shifted_quotient(float x) {                          // k + ROUNDER\n"
     "    return fmaf(x, 0.72134752044448170368f, ROUNDER);\n"
@@ -6874,9 +6874,9 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    q = fmaf(e, -0.00329107419f, 0.0200884603f);\n"
     "    q = fmaf(e, q, -0.0574604832f);\n"
     "    q = fmaf(e, q, 0.106613711f);\n"
-    "    q = fmaf(e, q, -0.153449774f);\n"
+    "    q = fmaf(e, q, -0.153449774f);\n",
     "    q = fmaf(e, q, 0.196921214f);\n"
-    "    q = fmaf(e, q, -0.249580204f);\n",
+    "    q = fmaf(e, q, -0.249580204f);\n"
     "    q = fmaf(e, q, 0.333304644f);\n"
     "    q = fmaf(e, q, -0.499999315f);\n"
     "    return fmaf(exponential.part * e, q, exponential.part);\n"
@@ -6958,11 +6958,11 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "}\n"
     "\n"
     "// GELU_TANH and QUICK_GELU are x s(w), w = x factor, and slope + more is the derivative of w. All are of a number held\n"
-    "// where s(w) has long been 0 or 1, so that nothing overflows; at EXACT 0 only `more` needs it.\n"
+    "// where s(w) has long been 0 or 1, so that nothing overflows; at EXACT 0 only `more` needs it.\n",
     "template <class A> struct Gate {\n"
     "    Logistic<A> s; // of w\n"
     "    A slope, more;\n"
-    "};\n",
+    "};\n"
     "constexpr double GELU_SLOPE = 2 * 0.79788456080286535588; // of 2 sqrt(2/pi) (x + 0.044715 x^3) at 0\n"
     "template <class A> __device__ inline Gate<A> gelu_gate(A x) {\n"
     "    constexpr double c = GELU_SLOPE;\n"
@@ -6992,6 +6992,15 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "\n"
     "// >>the normal distribution\n"
     "\n"
+    "// Phi(-y) exp(y^2 / 2) of y >= 0 at EXACT 0: a polynomial of 1 / (1 + p y), of least largest relative error for y < 18.8, where\n"
+    "// the exponential's root ends: 2^-14.3\n"
+    "__device__ inline float short_normal_tail(float y) {\n"
+    "    float t = fast_reciprocal(fmaf(y, 0.25511141f, 1)), q = fmaf(t, 0.20360604f, -0.044870757f);\n"
+    "    q = fmaf(t, q, 0.14680722f);\n"
+    "    q = fmaf(t, q, 0.092022011f);\n"
+    "    return t * fmaf(t, q, 0.10245939f);\n"
+    "}\n"
+    "\n"
     "// v Phi(x), and with Derivative v (Phi(x) + x phi(x)). Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and\n"
     "// is a ratio of polynomials with positive coefficients, made with Lawson's iteration on 0 <= y <= 20 for the least\n"
     "// largest relative error; from there on the exponential is 0 in f32, whatever v is.\n"
@@ -7014,28 +7023,21 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    tail = fmaf(tail, e.less_1, tail) * e.root;\n"
     "    return (x < 0 ? v * tail : v) * (x < 0 ? e.root : fmaf(-tail, e.root, 1));\n"
     "#else\n"
-    "    float size = fabsf(x), y = fminf(size, 20);\n"
+    "    float size = fabsf(x), tail = short_normal_tail(size);\n"
     "    Exponential<float> e = exponential(-0.5f * x * x);\n"
-    "    // 2^-22.6 (1 + y^2 / 8)\n"
-    "    float above = fmaf(y, fmaf(y, fmaf(y, 0.0157306679f, 0.11407923f), 0.352673531f), 0.499999911f);\n"
-    "    float under = fmaf(y, fmaf(y, fmaf(y, 0.0394377708f, 0.28568697f), 0.927633762f), 1.50322306f);\n"
-    "    under = fmaf(y, under, 1);\n"
-    "    float tail = ratio(above, under);\n"
     "    if (Derivative)\n"
     "        tail = fmaf(size, -0.39894228040143267794f, tail);\n"
-    "    tail *= e.root;\n"
+    "    tail *= e.root;\n",
     "    float rest = e.part * e.root;\n"
     "    return (x < 0 ? v * tail : v) * (x < 0 ? rest : fmaf(-tail, rest, 1));\n"
     "#endif\n"
-    "}\n",
+    "}\n"
     "// x Phi(x) at EXACT 0: x or 0, less |x| Phi(-|x|). What is multiplied by the exponential is infinite at -inf alone. Its root is no\n"
     "// subnormal, which would be 0, where the result is one.\n"
     "__device__ inline float times_own_normal(float x) {\n"
-    "    float y = fminf(fabsf(x), 20), root = fast_power_of_2(x * -0.36067376f * x);\n"
-    "    float above = fmaf(y, fmaf(y, fmaf(y, 0.0157306679f, 0.11407923f), 0.352673531f), 0.499999911f);\n"
-    "    float under = fmaf(y, fmaf(y, fmaf(y, 0.0394377708f, 0.28568697f), 0.927633762f), 1.50322306f);\n"
-    "    float tail = above * fast_reciprocal(fmaf(y, under, 1)) * fmaxf(-x, y);\n"
-    "    return fmaf(-tail * root, root, fmaxf(x, 0));\n"
+    "    float most = fminf(x, 20), root = fast_power_of_2(x * -0.36067376f * x);\n"
+    "    float tail = short_normal_tail(fabsf(most)) * fabsf(most) * root;\n"
+    "    return fmaf(-tail, root, fmaxf(x, 0));\n"
     "}\n"
     "constexpr double SQRT_HALF = 0.70710678118654752440,\n"
     "                 SQRT_HALF_REST = 4.8336466567264567e-17; // first less second\n"
@@ -7104,10 +7106,10 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return __saturatef(x);\n"
     "}\n"
     "__device__ inline double from_0_to_1(double x) {\n"
-    "    return x < 0 ? 0 : x > 1 ? 1 : x;\n",
+    "    return x < 0 ? 0 : x > 1 ? 1 : x;\n"
     "}\n"
     "\n"
-    "// `parameter` is LEAKY_RELU's and ELU's.\n"
+    "// `parameter` is LEAKY_RELU's and ELU's.\n",
     "template <int Activation, class A> __device__ inline A activate(A x, A parameter) {\n"
     "    constexpr bool is_short = !GEMMEPI_EXACT && sizeof(A) == 4;\n"
     "    if constexpr (Activation == RELU)\n"
@@ -7181,12 +7183,12 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    } else if constexpr (Activation == HARDSWISH) {\n"
     "        return v * (x <= -3 ? A(0) : x >= 3 ? A(1) : x * A(1 / 3.0) + A(0.5));\n"
     "    } else if constexpr (Activation == MISH) {\n"
-    "        return times_mish_derivative(v, x);\n",
+    "        return times_mish_derivative(v, x);\n"
     "    } else {\n"
     "        return v;\n"
     "    }\n"
     "}\n"
-    "\n"
+    "\n",
     "// v times the activation, which may be subnormal or 0 where the product is not.\n"
     "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n"
     "    if constexpr (Activation == GELU_TANH)\n"
@@ -9899,23 +9901,15 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {\n"
     "    return (first + second) + (third + fourth);\n"
     "}\n"
-    "// Of a column the sums of all tiles: those of even numbers, or of odd ones. As many are loaded AtOnce as there are registers for.\n"
-    "template <int AtOnce>\n"
+    "// Of a column the sums of all tiles: those of even numbers, or of odd ones.\n"
     "__device__ inline double sum_of_tiles(const gemmepi__fused_params &p, u32 item, int column, int odd) {\n"
     "    const Acc *sums = lines_of_sums(p, item, 0) + column;\n"
     "    double sum = 0;\n"
-    "#pragma unroll 1\n"
-    "    for (int i = odd; i < p.sum_tiles; i += 2 * AtOnce) {\n",
-    "        Acc loaded[AtOnce];\n"
-    "#pragma unroll\n"
-    "        for (int j = 0; j < AtOnce; j++)\n"
-    "            loaded[j] = i + 2 * j < p.sum_tiles ? sums[(i + 2 * j) * 4 * p.epilogue.n] : Acc(0);\n"
-    "#pragma unroll\n"
-    "        for (int j = 0; j < AtOnce; j++)\n"
-    "            sum += (double)loaded[j];\n"
-    "    }\n"
+    "#pragma unroll 8\n"
+    "    for (int i = odd; i < p.sum_tiles; i += 2)\n"
+    "        sum += (double)sums[i * 4 * p.epilogue.n];\n"
     "    return sum;\n"
-    "}\n"
+    "}\n",
     "__device__ inline void store_column(const gemmepi__fused_params &p, u32 item, int column, double sum) {\n"
     "    GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + item * p.sums_stride + column;\n"
     "    if (GEMMEPI_SUMS_ADD)\n"
@@ -9952,12 +9946,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        bool last = lane == 0 && takes_last_ticket(p, ticket_of(p, tile, box));\n"
     "        if (!__shfl_sync(0xffffffffu, last, 0))\n"
     "            continue;\n"
-    "        order_memory();\n"
+    "        __syncwarp(); // all lanes are behind the ticket\n"
     "#pragma unroll\n"
     "        for (int column = first_column; column < first_column + BOX_COLUMNS; column += 32)\n"
     "            if (column < (int)n) {\n"
     "                u32 item = summed_item(p, tile);\n"
-    "                store_column(p, item, column, sum_of_tiles<8>(p, item, column, 0) + sum_of_tiles<8>(p, item, column, 1));\n"
+    "                store_column(p, item, column, sum_of_tiles(p, item, column, 0) + sum_of_tiles(p, item, column, 1));\n"
     "            }\n"
     "        if (lane == 0)\n"
     "            end_ticket(p);\n"
@@ -9982,7 +9976,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        return;\n"
     "#pragma unroll\n"
     "    for (int g = 0; g < BOX_GROUPS; g++)\n"
-    "        asm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(of_warps +\n",
+    "        asm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(of_warps +\n"
     "                                                     (thread / 32 * BOX_COLUMNS + g * GROUP + box_sums[g].column()) * 4),\n"
     "                     \"f\"(box_sums[g].sum(0))\n"
     "                     : \"memory\");\n"
@@ -9990,7 +9984,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (has_column && !odd) {\n"
     "        Acc sums[4];\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < 4; i++)\n"
+    "        for (int i = 0; i < 4; i++)\n",
     "            asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(sums[i]) : \"r\"(of_warps + (i * BOX_COLUMNS + at) * 4) : \"memory\");\n"
     "        lines_of_sums(p, tile.item, tile.m)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);\n"
     "    }\n"
@@ -10004,8 +9998,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    asm volatile(\"ld.shared.u32 %0, [%1];\" : \"=r\"(last) : \"r\"(told) : \"memory\");\n"
     "    if (!last)\n"
     "        return;\n"
-    "    order_memory();\n"
-    "    double sum = has_column ? sum_of_tiles<32>(p, item, column, odd) : 0, other;\n"
+    "    double sum = has_column ? sum_of_tiles(p, item, column, odd) : 0, other;\n"
     "    asm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(of_tiles + (odd * BOX_COLUMNS + at) * 8), \"d\"(sum) : \"memory\");\n"
     "    warpgroup_meets(warpgroup);\n"
     "    asm volatile(\"ld.shared.f64 %0, [%1];\" : \"=d\"(other) : \"r\"(of_tiles + (BOX_COLUMNS + at) * 8) : \"memory\");\n"
@@ -10057,7 +10050,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                column_sums[g].add(v, at < (int)p.m);\n"
     "        }\n"
     "        if (HAS_BGRAD)\n"
-    "            column_sums[g].end_rows();\n",
+    "            column_sums[g].end_rows();\n"
     "    }\n"
     "    if (KEEPS_MASK)\n"
     "        store_kept_masks(p, state, tile.item, row, tile.n * TILE_COLUMNS + group * GROUP, BOX_GROUPS);\n"
@@ -10067,7 +10060,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// >>sums in shared memory, where the stages were\n"
-    "\n"
+    "\n",
     "static_assert(SPLIT == 1 || CONSUMERS * PARKED_BYTES <= STAGES * STAGE_BYTES, \"the stages have room for all sums\");\n"
     "static_assert(!SHARES_LAST || PARKED_BYTES <= STAGES * STAGE_BYTES, \"and for a warpgroup's\");\n"
     "\n"
@@ -10134,12 +10127,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                                     const Tile &tile, u32 shared, u32 rank) {\n"
     "    constexpr u32 slots = CONSUMERS * 4, boxes = slots * PARTS * (TILE_COLUMNS / BOX_COLUMNS);\n"
     "    for (u32 i = rank + (threadIdx.x / 32 - 4) * SPLIT; i < boxes; i += slots * SPLIT) {\n"
-    "        u32 slot = i % slots, part = i / slots % PARTS; // of the 64 rows `part` of a warpgroup slot / 4, its warp slot % 4\n",
+    "        u32 slot = i % slots, part = i / slots % PARTS; // of the 64 rows `part` of a warpgroup slot / 4, its warp slot % 4\n"
     "        int group = (int)(i / slots / PARTS) * BOX_GROUPS;\n"
     "        Of_columns columns[BOX_GROUPS];\n"
     "        load_box_columns(p, tile, group, columns);\n"
     "        Box box;\n"
-    "        add_parked(shared + slot / 4 * PARKED_BYTES, slot % 4 * 32 + threadIdx.x % 32, part, group, box);\n"
+    "        add_parked(shared + slot / 4 * PARKED_BYTES, slot % 4 * 32 + threadIdx.x % 32, part, group, box);\n",
     "        int row = tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16;\n"
     "        Box_sums none;\n"
     "        ask_for_inputs(p, staging, tile, row, group);\n"
@@ -10219,11 +10212,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void add_stage(u32 lane, Slice_sums &sums) {\n"
     "    u32 words[4][4];\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < 4; i++)\n",
+    "    for (int i = 0; i < 4; i++)\n"
     "        asm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n"
     "                     : \"=r\"(words[i][0]), \"=r\"(words[i][1]), \"=r\"(words[i][2]), \"=r\"(words[i][3])\n"
     "                     : \"r\"(slice_at(lane, i))\n"
-    "                     : \"memory\");\n"
+    "                     : \"memory\");\n",
     "    float parts[4] = {};\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < 4; i++)\n"
@@ -10305,13 +10298,13 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 told = told_by(threadIdx.x % 32, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
     "    u32 stage = 0, parity = 0;\n"
     "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
-    "#pragma unroll 1\n",
+    "#pragma unroll 1\n"
     "    for (u32 t = first; t < p.tiles; t += step) {\n"
     "        int slice = slice_of(p, tile_of(p, t, rank), summer);\n"
     "        u32 lane = shared + slice_lane(slice < 0 ? 0 : slice);\n"
     "        Slice_sums sums = {};\n"
     "#pragma unroll 1\n"
-    "        for (int block = 0; block < blocks; block++) {\n"
+    "        for (int block = 0; block < blocks; block++) {\n",
     "            barrier_wait(shared + FULL + stage * 8, parity);\n"
     "            if (slice >= 0)\n"
     "                add_stage(lane + stage * STAGE_BYTES, sums);\n"
@@ -10394,10 +10387,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;\n"
     "    u32 stage = 0, parity = 0, tiles = (p.tiles - first + step - 1) / step; // of this block\n"
     "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
-    "    int first_part = PING_PONG ? 0 : (int)group * PARTS; // of the tile's rows\n",
+    "    int first_part = PING_PONG ? 0 : (int)group * PARTS; // of the tile's rows\n"
     "    bool tells = thread < TELLERS;\n"
     "    u32 told = told_by(thread, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
-    "    Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),\n"
+    "    Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),\n",
     "                       threadIdx.x % 8,\n"
     "                       0,\n"
     "                       shared + LOADED + (threadIdx.x / 32 - 4) * (LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES),\n"
@@ -10469,11 +10462,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        if (ends)\n"
     "            park<PARTS>(shared, thread, sums);\n"
     "        block_meets();\n"
-    "        block_meets(); // once more than needed: compute-sanitizer's racecheck does not take in the first at once\n",
+    "        block_meets(); // once more than needed: compute-sanitizer's racecheck does not take in the first at once\n"
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
     "        int row = tile.m * TILE_M + (int)(thread / 32) * 16;\n"
     "        constexpr int boxes = PARTS * GROUPS / BOX_GROUPS / CONSUMERS; // of a warpgroup\n"
-    "        Box_sums column_sums;\n"
+    "        Box_sums column_sums;\n",
     "        ask_for_inputs(p, staging, tile, row + part_of_last(group, 0) * 64, group_of_last(group, 0));\n"
     "        Masks masks = load_masks(p, tile, row);\n"
     "#pragma unroll 1\n"

@@ -567,21 +567,13 @@ __device__ inline Acc *lines_of_sums(const gemmepi__fused_params &p, u32 item, i
 __device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {
     return (first + second) + (third + fourth);
 }
-// Of a column the sums of all tiles: those of even numbers, or of odd ones. As many are loaded AtOnce as there are registers for.
-template <int AtOnce>
+// Of a column the sums of all tiles: those of even numbers, or of odd ones.
 __device__ inline double sum_of_tiles(const gemmepi__fused_params &p, u32 item, int column, int odd) {
     const Acc *sums = lines_of_sums(p, item, 0) + column;
     double sum = 0;
-#pragma unroll 1
-    for (int i = odd; i < p.sum_tiles; i += 2 * AtOnce) {
-        Acc loaded[AtOnce];
-#pragma unroll
-        for (int j = 0; j < AtOnce; j++)
-            loaded[j] = i + 2 * j < p.sum_tiles ? sums[(i + 2 * j) * 4 * p.epilogue.n] : Acc(0);
-#pragma unroll
-        for (int j = 0; j < AtOnce; j++)
-            sum += (double)loaded[j];
-    }
+#pragma unroll 8
+    for (int i = odd; i < p.sum_tiles; i += 2)
+        sum += (double)sums[i * 4 * p.epilogue.n];
     return sum;
 }
 __device__ inline void store_column(const gemmepi__fused_params &p, u32 item, int column, double sum) {
@@ -620,12 +612,12 @@ __device__ inline void finish_columns(const gemmepi__fused_params &p, u32 shared
         bool last = lane == 0 && takes_last_ticket(p, ticket_of(p, tile, box));
         if (!__shfl_sync(0xffffffffu, last, 0))
             continue;
-        order_memory();
+        __syncwarp(); // all lanes are behind the ticket
 #pragma unroll
         for (int column = first_column; column < first_column + BOX_COLUMNS; column += 32)
             if (column < (int)n) {
                 u32 item = summed_item(p, tile);
-                store_column(p, item, column, sum_of_tiles<8>(p, item, column, 0) + sum_of_tiles<8>(p, item, column, 1));
+                store_column(p, item, column, sum_of_tiles(p, item, column, 0) + sum_of_tiles(p, item, column, 1));
             }
         if (lane == 0)
             end_ticket(p);
@@ -672,8 +664,7 @@ __device__ inline void finish_last(const gemmepi__fused_params &p, u32 shared, c
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(last) : "r"(told) : "memory");
     if (!last)
         return;
-    order_memory();
-    double sum = has_column ? sum_of_tiles<32>(p, item, column, odd) : 0, other;
+    double sum = has_column ? sum_of_tiles(p, item, column, odd) : 0, other;
     asm volatile("st.shared.f64 [%0], %1;" ::"r"(of_tiles + (odd * BOX_COLUMNS + at) * 8), "d"(sum) : "memory");
     warpgroup_meets(warpgroup);
     asm volatile("ld.shared.f64 %0, [%1];" : "=d"(other) : "r"(of_tiles + (BOX_COLUMNS + at) * 8) : "memory");
