@@ -9,8 +9,8 @@
 //   EXACT 1  f(x (1 + d)) (1 + e) with |d| <= 2 u, |e| <= 3.9 u of the largest term added, also with a factor v and
 //            where the result is subnormal, where e may be one smallest subnormal. In f64 so with CUDA's exp and erf.
 //   EXACT 0  relative, of a derivative's largest term: 15 u for |x| < 2, 100 u for |x| < 5 and 165 u for |x| < 10 (3, 18 and
-//            25 u in the square mean), but 2^-14 of GELU_ERF, and of TANH, ELU and SOFTPLUS themselves. Results below 1.2e-38
-//            may be 0, and so may those of |v| > 5e35 where exp(x) < 2^-252.
+//            25 u in the square mean), but for TANH, ELU and SOFTPLUS themselves 2^-14. Results below 1.2e-38 may be 0, and so
+//            may those of |v| > 5e35 where exp(x) < 2^-252.
 #pragma once
 
 #ifndef GEMMEPI_EXACT
@@ -296,15 +296,6 @@ __device__ inline Gate<float> quick_gelu_gate(float x) {
 
 // >>the normal distribution
 
-// Phi(-y) exp(y^2 / 2) of y >= 0 at EXACT 0: a polynomial of 1 / (1 + p y), of least largest relative error for y < 18.8, where
-// the exponential's root ends: 2^-14.3
-__device__ inline float short_normal_tail(float y) {
-    float t = fast_reciprocal(fmaf(y, 0.25511141f, 1)), q = fmaf(t, 0.20360604f, -0.044870757f);
-    q = fmaf(t, q, 0.14680722f);
-    q = fmaf(t, q, 0.092022011f);
-    return t * fmaf(t, q, 0.10245939f);
-}
-
 // v Phi(x), and with Derivative v (Phi(x) + x phi(x)). Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and
 // is a ratio of polynomials with positive coefficients, made with Lawson's iteration on 0 <= y <= 20 for the least
 // largest relative error; from there on the exponential is 0 in f32, whatever v is.
@@ -327,8 +318,13 @@ template <bool Derivative> __device__ inline float times_normal(float v, float x
     tail = fmaf(tail, e.less_1, tail) * e.root;
     return (x < 0 ? v * tail : v) * (x < 0 ? e.root : fmaf(-tail, e.root, 1));
 #else
-    float size = fabsf(x), tail = short_normal_tail(size);
+    float size = fabsf(x), y = fminf(size, 20);
     Exponential<float> e = exponential(-0.5f * x * x);
+    // 2^-22.6 (1 + y^2 / 8)
+    float above = fmaf(y, fmaf(y, fmaf(y, 0.0157306679f, 0.11407923f), 0.352673531f), 0.499999911f);
+    float under = fmaf(y, fmaf(y, fmaf(y, 0.0394377708f, 0.28568697f), 0.927633762f), 1.50322306f);
+    under = fmaf(y, under, 1);
+    float tail = ratio(above, under);
     if (Derivative)
         tail = fmaf(size, -0.39894228040143267794f, tail);
     tail *= e.root;
@@ -339,9 +335,11 @@ template <bool Derivative> __device__ inline float times_normal(float v, float x
 // x Phi(x) at EXACT 0: x or 0, less |x| Phi(-|x|). What is multiplied by the exponential is infinite at -inf alone. Its root is no
 // subnormal, which would be 0, where the result is one.
 __device__ inline float times_own_normal(float x) {
-    float most = fminf(x, 20), root = fast_power_of_2(x * -0.36067376f * x);
-    float tail = short_normal_tail(fabsf(most)) * fabsf(most) * root;
-    return fmaf(-tail, root, fmaxf(x, 0));
+    float y = fminf(fabsf(x), 20), root = fast_power_of_2(x * -0.36067376f * x);
+    float above = fmaf(y, fmaf(y, fmaf(y, 0.0157306679f, 0.11407923f), 0.352673531f), 0.499999911f);
+    float under = fmaf(y, fmaf(y, fmaf(y, 0.0394377708f, 0.28568697f), 0.927633762f), 1.50322306f);
+    float tail = above * fast_reciprocal(fmaf(y, under, 1)) * fmaxf(-x, y);
+    return fmaf(-tail * root, root, fmaxf(x, 0));
 }
 constexpr double SQRT_HALF = 0.70710678118654752440,
                  SQRT_HALF_REST = 4.8336466567264567e-17; // first less second

@@ -279,8 +279,8 @@ struct Epilogue_state {
     u32 staged_d[HALVES_OUT], staged_aux[HALVES_IN];             // where the run at hand goes, if STAGED,
     u32 loaded_aux[HALVES_SAVED], loaded_residual[HALVES_OUT]; // and comes from, if LOADED
     u32 loaded_mask;                                             // likewise: of this row's 32 columns
-    u32 kept_mask; // KEEPS_MASK: a lane's place-th of these, of 16 rows and 64 columns
-    int mask_place;
+    u32 kept_mask;  // KEEPS_MASK: of the four runs of a box in this lane's rows and columns, the one that it stores,
+    int mask_place; // and which of them the run at hand is: the rows' half + 2 * the columns' group
 };
 
 __device__ inline Acc scalar(const double *on_device, double given) {
@@ -392,13 +392,13 @@ __device__ inline Of_columns load_columns(const gemmepi__epilogue_params &p, lon
     return of;
 }
 
-// KEEPS_MASK: of the eight rows `half` and the 32 columns `group` of a box the lane half + 2 * group of each row keeps the mask,
+// KEEPS_MASK: each of a row's four lanes keeps the mask of one of the box's runs,
 __device__ inline void keep_mask(Epilogue_state &state, const Acc (&v)[RUN]) {
     u32 bits = mask_of_row(v);
     if (lane_of_row() == state.mask_place)
         state.kept_mask = bits;
 }
-// until the box has ended: row and column are the box's first.
+// until the box of 16 rows and as many groups of 32 columns has ended: row and column are its first.
 __device__ inline void store_kept_masks(const gemmepi__epilogue_params &p, const Epilogue_state &state, long long item,
                                         int row, int column, int groups) {
     int group = lane_of_row() / 2;

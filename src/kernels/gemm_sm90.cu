@@ -7,11 +7,11 @@
 // columns tiles of B: each loads its part of the tile, for all of them. With SPLIT the blocks of a cluster each add up a
 // part of k for one tile, and read each other's sums at the end.
 //
-// FINISHES: two others add up BGRAD's sums of a tile's warps, and those of a column's tiles once the last of these has come. Of
-// a block's last tile the warpgroups do so themselves.
-//
 // SUMMED: the other three warps of the first warpgroup add up some of A's rows or B's columns over k as their tiles pass. They go
 // through the stages of all tiles, which are free when they, too, have left them.
+//
+// FINISHES: two of those warps add up BGRAD's sums of a tile's warps, and those of a column's tiles once the last of these has
+// come. Of a block's last tile the other two warpgroups do so themselves.
 //
 // Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. A warpgroup in its
 // epilogue slows the other's wgmma down: what the epilogue does not do is what counts, so results of 16 bits leave by stmatrix
