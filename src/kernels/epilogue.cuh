@@ -459,6 +459,9 @@ __device__ inline void multiply_halves(const gemmepi__epilogue_params &p, Acc (&
     }
 }
 
+// Of a run, for which a gate's gradient looks for overflow at once: all where a thread has registers for it.
+constexpr int TOGETHER = SPREAD ? RUN : 1;
+
 // The upstream gradient and the pre-activation, of which one is v and the other saved, into the gradient.
 __device__ inline void differentiate(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Saved &saved,
                                      Acc (&v)[HALVES][RUN]) {
@@ -476,15 +479,20 @@ __device__ inline void differentiate(const gemmepi__epilogue_params &p, const Ep
                 aside[half][i] *= state.scale_aux;
         }
         if constexpr (GATED) {
-            const Acc(&dy)[RUN] = UPSTREAM ? aside[0] : v[0];
+            const Acc *dy = UPSTREAM ? aside[0] : v[0];
             const Acc(*pair)[RUN] = UPSTREAM ? v : aside;
-            Acc of_value[RUN], of_gate[RUN];
-            gate_gradients<ACTIVATION>(dy, pair[VALUE], pair[GATE], (Acc)p.parameter, of_gate);
 #pragma unroll
-            for (int i = 0; i < RUN; i++)
-                of_value[i] = times_activation<ACTIVATION>(dy[i], pair[GATE][i], (Acc)p.parameter);
-            memcpy(v[VALUE], of_value, sizeof of_value);
-            memcpy(v[GATE], of_gate, sizeof of_gate);
+            for (int i = 0; i < RUN; i += TOGETHER) {
+                Acc upstream[TOGETHER], value[TOGETHER], gate[TOGETHER], of_gate[TOGETHER];
+                memcpy(upstream, dy + i, sizeof upstream);
+                memcpy(value, pair[VALUE] + i, sizeof value);
+                memcpy(gate, pair[GATE] + i, sizeof gate);
+                gate_gradients<ACTIVATION>(upstream, value, gate, (Acc)p.parameter, of_gate);
+#pragma unroll
+                for (int j = 0; j < TOGETHER; j++)
+                    v[VALUE][i + j] = times_activation<ACTIVATION>(upstream[j], gate[j], (Acc)p.parameter);
+                memcpy(v[GATE] + i, of_gate, sizeof of_gate);
+            }
         } else {
 #pragma unroll
             for (int i = 0; i < RUN; i++)
