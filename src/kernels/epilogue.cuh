@@ -140,12 +140,12 @@ template <class T> __device__ inline void to_accs(const Read<T> &read, Acc (&val
 #pragma unroll
         for (int i = 0; i < RUN; i += 2) {
             Acc two[2];
-            run_to_acc(read.at[i / 2], two);
+            words_to_acc(read.at[i / 2], two);
             values[i] = two[0];
             values[i + 1] = two[1];
         }
     } else {
-        run_to_acc(read.at[0], values);
+        run_to_acc(run_of(read.at[0]), values);
     }
 }
 

@@ -128,7 +128,7 @@ __device__ inline void operate_on(Acc (&v)[TENSORS][VECTOR], const Scalars &s, M
 }
 
 template <int Tensor> __device__ inline void to_values(const Vector<Tensor> &words, Acc (&v)[TENSORS][VECTOR]) {
-    run_to_acc(words, v[Tensor]);
+    words_to_acc(words, v[Tensor]);
 }
 template <int Tensor> __device__ inline Vector<Tensor> from_values(const Acc (&v)[TENSORS][VECTOR]) {
     return words_of(run_from_acc<Type<Tensor>>(v[Tensor]));

@@ -60,7 +60,7 @@ __device__ inline void add_parts(const gemmepi__pass_params &params, const Rows 
 #pragma unroll 4
         for (int part = 1; part < PARTS; part++) {
             Acc more[RUN];
-            run_to_acc(read_run<ALIGNED>(from + part * params.part, rows.run), more);
+            run_to_acc(run_of(read_run<ALIGNED>(from + part * params.part, rows.run)), more);
 #pragma unroll
             for (int i = 0; i < RUN; i++)
                 v[half][i] = sum(v[half][i], more[i]);
@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMME
                 continue;
 #pragma unroll
             for (int half = 0; half < HALVES_IN; half++)
-                run_to_acc(now.products[half], v[half]);
+                run_to_acc(run_of(now.products[half]), v[half]);
             long long at = row + (long long)(first + r) * blockDim.y;
             add_parts(params, rows, at, v);
             epilogue(p, state, load_columns(p, item, column, rows.run), now.saved, item, at, column, rows.run, v);

@@ -113,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS) gemmepi_sc
         for (int v = 0; v < VECTORS; v++) {
             Acc values[WIDE];
             Magnitude row = 0;
-            run_to_acc(KEEPS_VALUES ? words[KEEPS_VALUES ? v : 0] : load(v), values);
+            words_to_acc(KEEPS_VALUES ? words[KEEPS_VALUES ? v : 0] : load(v), values);
             keep_largest_of<Amax>(values, row);
 #pragma unroll
             for (int e = 0; e < WIDE; e++)
@@ -165,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS) gemmepi_sc
     for (int v = 0; v < VECTORS; v++) {
         Acc values[WIDE];
         int row = j + v * ROWS;
-        run_to_acc(KEEPS_VALUES ? words[KEEPS_VALUES ? v : 0] : load(v), values);
+        words_to_acc(KEEPS_VALUES ? words[KEEPS_VALUES ? v : 0] : load(v), values);
 #pragma unroll
         for (int e = 0; e < WIDE; e++) {
             if (GEMMEPI_SCALE != AS_IT_IS)

@@ -54,7 +54,7 @@ struct Lines {
 
 template <int Tensor> __device__ inline void take_line(const Line<Tensor> &line, Acc (&v)[TENSORS][WIDE]) {
     if constexpr (USED<Tensor>) {
-        run_to_acc(line.words, v[Tensor]);
+        words_to_acc(line.words, v[Tensor]);
         if (REPEATS<Tensor>)
 #pragma unroll
             for (int i = 1; i < WIDE; i++)

@@ -284,15 +284,11 @@ template <class To, class T> __device__ inline Words<To> convert_run(const Words
             return words_of(to);
     }
 }
-template <class A, class T, int N> __device__ inline void run_to_acc(const Words<T, N> &words, A (&values)[N]) {
-    Run<T, N> x = run_of(words);
+template <class A, class T, int N> __device__ inline void run_to_acc(const Run<T, N> &x, A (&values)[N]) {
 #pragma unroll
     for (int i = 0; i < N; i += 2) {
         if constexpr (N == 1) {
             values[i] = to_acc<A>(x.at[i]);
-        } else if constexpr (SAME<T, BF16>) { // an instruction each
-            values[i] = (A)__uint_as_float(words.at[i / 2] << 16);
-            values[i + 1] = (A)__uint_as_float(words.at[i / 2] & 0xffff0000);
         } else if constexpr (IS_FP8<T>) {
             u32 two = unpack_fp8<T>((u16)(x.at[i].bits | x.at[i + 1].bits << 8));
             values[i] = to_acc<A>(F16{(u16)two});
@@ -301,6 +297,18 @@ template <class A, class T, int N> __device__ inline void run_to_acc(const Words
             values[i] = to_acc<A>(x.at[i]);
             values[i + 1] = to_acc<A>(x.at[i + 1]);
         }
+    }
+}
+// The same in fewer instructions, though ptxas may take more registers: two of BF16 from a word by one each.
+template <class A, class T, int N> __device__ inline void words_to_acc(const Words<T, N> &words, A (&values)[N]) {
+    if constexpr (SAME<T, BF16> && N > 1) {
+#pragma unroll
+        for (int i = 0; i < N; i += 2) {
+            values[i] = (A)__uint_as_float(words.at[i / 2] << 16);
+            values[i + 1] = (A)__uint_as_float(words.at[i / 2] & 0xffff0000);
+        }
+    } else {
+        run_to_acc(run_of(words), values);
     }
 }
 template <class T, class A, int N> __device__ inline Run<T, N> run_from_acc(const A (&values)[N]) {
