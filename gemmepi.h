@@ -9866,8 +9866,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                counts[i] = 0;\n"
     "            if (lane == 0)\n"
     "                p.tickets->done = 0;\n"
-    "            order_memory();\n"
     "            __syncwarp();\n"
+    "            order_memory();\n"
     "            if (lane == 0)\n"
     "                *run = p.run;\n"
     "            return;\n"
@@ -9926,6 +9926,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// The two warps: of all tiles of a block but the last.\n"
     "__device__ inline void finish_columns(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    int box = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0), lane = threadIdx.x % 32;\n"
+    "    bool takes_tickets = false; // else it might clear them when all are done\n"
+    "#pragma unroll 1\n"
+    "    for (u32 t = first; t < p.tiles; t += step)\n"
+    "        takes_tickets |= exists(p, tile_of(p, t, rank));\n"
+    "    if (!takes_tickets)\n"
+    "        return;\n"
     "    if (box == 0) {\n"
     "        begin_tickets(p);\n"
     "        __syncwarp();\n"
@@ -9981,12 +9987,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (!exists(p, tile))\n"
     "        return;\n"
     "#pragma unroll\n"
-    "    for (int g = 0; g < BOX_GROUPS; g++)\n"
+    "    for (int g = 0; g < BOX_GROUPS; g++)\n",
     "        asm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(of_warps +\n"
     "                                                     (thread / 32 * BOX_COLUMNS + g * GROUP + box_sums[g].column()) * 4),\n"
     "                     \"f\"(box_sums[g].sum(0))\n"
     "                     : \"memory\");\n"
-    "    warpgroup_meets(warpgroup);\n",
+    "    warpgroup_meets(warpgroup);\n"
     "    if (has_column && !odd) {\n"
     "        Acc sums[4];\n"
     "#pragma unroll\n"
@@ -10055,7 +10061,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            if (HAS_BGRAD)\n"
     "                column_sums[g].add(v, at < (int)p.m);\n"
     "        }\n"
-    "        if (HAS_BGRAD)\n"
+    "        if (HAS_BGRAD)\n",
     "            column_sums[g].end_rows();\n"
     "    }\n"
     "    if (KEEPS_MASK)\n"
@@ -10063,7 +10069,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (STAGED)\n"
     "        end_staging(params, staging, tile.n * TILE_COLUMNS + group * GROUP, row, tile.item);\n"
     "    staging.taken++;\n"
-    "}\n",
+    "}\n"
     "\n"
     "// >>sums in shared memory, where the stages were\n"
     "\n"
@@ -10132,12 +10138,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void finish_parked(const gemmepi__fused_params &p, Epilogue_state &state, Staging &staging,\n"
     "                                     const Tile &tile, u32 shared, u32 rank) {\n"
     "    constexpr u32 slots = CONSUMERS * 4, boxes = slots * PARTS * (TILE_COLUMNS / BOX_COLUMNS);\n"
-    "    for (u32 i = rank + (threadIdx.x / 32 - 4) * SPLIT; i < boxes; i += slots * SPLIT) {\n"
+    "    for (u32 i = rank + (threadIdx.x / 32 - 4) * SPLIT; i < boxes; i += slots * SPLIT) {\n",
     "        u32 slot = i % slots, part = i / slots % PARTS; // of the 64 rows `part` of a warpgroup slot / 4, its warp slot % 4\n"
     "        int group = (int)(i / slots / PARTS) * BOX_GROUPS;\n"
     "        Of_columns columns[BOX_GROUPS];\n"
     "        load_box_columns(p, tile, group, columns);\n"
-    "        Box box;\n",
+    "        Box box;\n"
     "        add_parked(shared + slot / 4 * PARKED_BYTES, slot % 4 * 32 + threadIdx.x % 32, part, group, box);\n"
     "        int row = tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16;\n"
     "        Box_sums none;\n"
@@ -10214,13 +10220,13 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            : \"r\"(word));\n"
     "    }\n"
     "}\n"
-    "\n"
+    "\n",
     "__device__ inline void add_stage(u32 lane, Slice_sums &sums) {\n"
     "    u32 words[4][4];\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < 4; i++)\n"
     "        asm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n"
-    "                     : \"=r\"(words[i][0]), \"=r\"(words[i][1]), \"=r\"(words[i][2]), \"=r\"(words[i][3])\n",
+    "                     : \"=r\"(words[i][0]), \"=r\"(words[i][1]), \"=r\"(words[i][2]), \"=r\"(words[i][3])\n"
     "                     : \"r\"(slice_at(lane, i))\n"
     "                     : \"memory\");\n"
     "    float parts[4] = {};\n"
@@ -10301,14 +10307,14 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    int summer = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n"
     "    bool tells = threadIdx.x % 32 < TELLERS;\n"
-    "    u32 told = told_by(threadIdx.x % 32, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
+    "    u32 told = told_by(threadIdx.x % 32, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n",
     "    u32 stage = 0, parity = 0;\n"
     "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
     "#pragma unroll 1\n"
     "    for (u32 t = first; t < p.tiles; t += step) {\n"
     "        int slice = slice_of(p, tile_of(p, t, rank), summer);\n"
     "        u32 lane = shared + slice_lane(slice < 0 ? 0 : slice);\n"
-    "        Slice_sums sums = {};\n",
+    "        Slice_sums sums = {};\n"
     "#pragma unroll 1\n"
     "        for (int block = 0; block < blocks; block++) {\n"
     "            barrier_wait(shared + FULL + stage * 8, parity);\n"
@@ -10391,11 +10397,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    // by a shuffle, for the compiler to see that all of a warp have the same\n"
     "    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;\n"
-    "    u32 stage = 0, parity = 0, tiles = (p.tiles - first + step - 1) / step; // of this block\n"
+    "    u32 stage = 0, parity = 0, tiles = (p.tiles - first + step - 1) / step; // of this block\n",
     "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
     "    int first_part = PING_PONG ? 0 : (int)group * PARTS; // of the tile's rows\n"
     "    bool tells = thread < TELLERS;\n"
-    "    u32 told = told_by(thread, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n",
+    "    u32 told = told_by(thread, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
     "    Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),\n"
     "                       threadIdx.x % 8,\n"
     "                       0,\n"
@@ -10466,11 +10472,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n"
     "        block_meets(); // with those that load: the stages are free\n"
     "        if (ends)\n"
-    "            park<PARTS>(shared, thread, sums);\n"
+    "            park<PARTS>(shared, thread, sums);\n",
     "        block_meets();\n"
     "        block_meets(); // once more than needed: compute-sanitizer's racecheck does not take in the first at once\n"
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
-    "        int row = tile.m * TILE_M + (int)(thread / 32) * 16;\n",
+    "        int row = tile.m * TILE_M + (int)(thread / 32) * 16;\n"
     "        constexpr int boxes = PARTS * GROUPS / BOX_GROUPS / CONSUMERS; // of a warpgroup\n"
     "        Box_sums column_sums;\n"
     "        ask_for_inputs(p, staging, tile, row + part_of_last(group, 0) * 64, group_of_last(group, 0));\n"
@@ -10541,7 +10547,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    } else {\n"
     "        asm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(CONSUMER_REGISTERS));\n"
     "        consume(p, shared, rank, first, step);\n"
-    "    }\n"
+    "    }\n",
     "    if (SPLIT > 1) // no block goes while another may still read its sums,\n"
     "        cluster_barrier();\n"
     "    else if (CLUSTER > 1) // arrive at its barriers or write its stages\n"
@@ -15664,13 +15670,13 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
            (gemmepi__has(problem, GEMMEPI_BGRAD) && problem->m < GEMMEPI__SHORT_SUM_ROWS);
 }
 
-/* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
 /* Whether RELU's mask, whose lines are of whole units of 16 bytes, begins at a multiple of as many. */
 static int gemmepi__mask_is_aligned(const gemmepi__problem *problem) {
     const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
     return gemmepi__has_operand(problem, GEMMEPI__AUX) && aux->bits == 1 && aux->alignment % 16 == 0;
 }
 
+/* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
 static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi__problem *problem,
                                              int aligned, int scale_a, int scale_b) {
     const gemmepi__view *views = problem->views;
@@ -17045,7 +17051,8 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
 
 #endif
 /* The route fused: product and epilogue of 16-bit operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
-   they pass; sums of results, and those over a batch, another launch finishes. */
+   they pass, and results where a block has few tiles; else, and where a batch shares the sums of an operand, another launch
+   finishes. */
 #ifndef GEMMEPI_GEMM_FUSED_H
 #define GEMMEPI_GEMM_FUSED_H
 

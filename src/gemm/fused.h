@@ -1,5 +1,6 @@
 /* The route fused: product and epilogue of 16-bit operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
-   they pass; sums of results, and those over a batch, another launch finishes. */
+   they pass, and results where a block has few tiles; else, and where a batch shares the sums of an operand, another launch
+   finishes. */
 #ifndef GEMMEPI_GEMM_FUSED_H
 #define GEMMEPI_GEMM_FUSED_H
 

@@ -42,13 +42,13 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
            (gemmepi__has(problem, GEMMEPI_BGRAD) && problem->m < GEMMEPI__SHORT_SUM_ROWS);
 }
 
-/* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
 /* Whether RELU's mask, whose lines are of whole units of 16 bytes, begins at a multiple of as many. */
 static int gemmepi__mask_is_aligned(const gemmepi__problem *problem) {
     const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
     return gemmepi__has_operand(problem, GEMMEPI__AUX) && aux->bits == 1 && aux->alignment % 16 == 0;
 }
 
+/* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
 static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi__problem *problem,
                                              int aligned, int scale_a, int scale_b) {
     const gemmepi__view *views = problem->views;

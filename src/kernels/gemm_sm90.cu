@@ -526,8 +526,8 @@ __device__ inline void begin_tickets(const gemmepi__fused_params &p) {
                 counts[i] = 0;
             if (lane == 0)
                 p.tickets->done = 0;
-            order_memory();
             __syncwarp();
+            order_memory();
             if (lane == 0)
                 *run = p.run;
             return;
@@ -586,6 +586,12 @@ __device__ inline void store_column(const gemmepi__fused_params &p, u32 item, in
 // The two warps: of all tiles of a block but the last.
 __device__ inline void finish_columns(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {
     int box = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0), lane = threadIdx.x % 32;
+    bool takes_tickets = false; // else it might clear them when all are done
+#pragma unroll 1
+    for (u32 t = first; t < p.tiles; t += step)
+        takes_tickets |= exists(p, tile_of(p, t, rank));
+    if (!takes_tickets)
+        return;
     if (box == 0) {
         begin_tickets(p);
         __syncwarp();
