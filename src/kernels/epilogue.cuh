@@ -42,7 +42,7 @@
 #define GEMMEPI_SPREAD 0
 #endif
 #ifndef GEMMEPI_LOADED
-#define GEMMEPI_LOADED 0 // SPREAD: what the kernel has brought: to shared memory, bits 1 the aux of BACKWARD, 2 RESIDUAL; 4 RELU's mask
+#define GEMMEPI_LOADED 0 // SPREAD: what the kernel has brought: bits 1 BACKWARD's aux, 2 RESIDUAL, 4 RELU's mask
 #endif
 #ifndef GEMMEPI_MASK_WORDS
 #define GEMMEPI_MASK_WORDS 0 // SPREAD: 1: RELU's mask begins at a multiple of 16 bytes, as its lines do
@@ -599,8 +599,8 @@ __device__ inline Acc sum_of_rows(const Acc (&of_run)[RUN]) {
     return left[0];
 }
 
-// BGRAD: what a warp adds up of 32 columns, 16 rows at a time. Where registers are few, the lanes' sums are added up AtOnce, else at
-// the end.
+// BGRAD: what a warp adds up of 32 columns, 16 rows at a time. Where registers are few, the lanes' sums are added up AtOnce, else
+// at the end.
 template <bool AtOnce> struct Column_sums {
     Acc of_lane[HALVES_OUT][RUN], of_lanes[HALVES_OUT];
 
