@@ -472,6 +472,147 @@ __device__ inline void store_column_sums(const gemmepi__fused_params &params, co
         sums[g].store(p, line, tile.n * TILE_COLUMNS + (group + g) * GROUP);
 }
 
+// `row` is the warp's first of op(A), of the part of its rows that `masks` counts; `group` is the box's first.
+__device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,
+                                  const Tile &tile, int row, int part, int group, const Of_columns (&columns)[BOX_GROUPS],
+                                  const Masks &masks, const Box &box, Box_sums &column_sums) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+    wait_for_inputs(staging);
+    if (STAGED)
+        begin_staging(staging);
+#pragma unroll
+    for (int g = 0; g < BOX_GROUPS; g++) {
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            int at = row + threadIdx.x % 32 / 4 + half * 8;
+            int column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (group + g) * GROUP;
+            int valid = at < (int)p.m ? columns_left(params, tile, group + g) : 0;
+            Acc v[HALVES][RUN];
+#pragma unroll
+            for (int i = 0; i < HALVES_IN * RUN; i++)
+                v[i / RUN][i % RUN] = box.at[i / RUN][g * 4 + i % RUN / 2][half * 2 + i % 2];
+#pragma unroll
+            for (int i = 0; i < STAGED_D; i++)
+                state.staged_d[i] = staged_at(staging, i, half, g);
+#pragma unroll
+            for (int i = 0; i < STAGED_MATRICES - STAGED_D; i++)
+                state.staged_aux[i] = staged_at(staging, i + STAGED_D, half, g);
+#pragma unroll
+            for (int i = 0; i < LOADED_AUX; i++)
+                state.loaded_aux[i] = loaded_at(staging, i, half, g);
+#pragma unroll
+            for (int i = 0; i < LOADED_MATRICES - LOADED_AUX; i++)
+                state.loaded_residual[i] = loaded_at(staging, i + LOADED_AUX, half, g);
+            if (LOADS_MASK)
+                state.loaded_mask = mask_of(masks, part, half, group + g);
+            state.mask_place = half + 2 * g;
+            Saved saved;
+            load_saved(p, state, tile.item, at, column, valid, saved);
+            epilogue(p, state, columns[g], saved, tile.item, at, column, valid, v);
+            store_result(p, state, tile.item, at, column, valid, v);
+            if (HAS_BGRAD)
+                column_sums[g].add(v, at < (int)p.m);
+        }
+        if (HAS_BGRAD)
+            column_sums[g].end_rows();
+    }
+    if (KEEPS_MASK)
+        store_kept_masks(p, state, tile.item, row, tile.n * TILE_COLUMNS + group * GROUP, BOX_GROUPS);
+    if (STAGED)
+        end_staging(params, staging, tile.n * TILE_COLUMNS + group * GROUP, row, tile.item);
+    staging.taken++;
+}
+
+// >>sums in shared memory, where the stages were
+
+constexpr u32 PARKED_BYTES = PARTS * TILE_N / 2 * WARPGROUP * 4; // of a warpgroup
+static_assert(SPLIT == 1 || CONSUMERS * PARKED_BYTES <= STAGES * STAGE_BYTES, "the stages have room for all sums");
+static_assert(!SHARES_LAST || PARKED_BYTES <= STAGES * STAGE_BYTES, "and for a warpgroup's");
+
+// With the warps that add up an operand, who have left the stages when they say so, but need not wait.
+constexpr int READERS = CONSUMERS * WARPGROUP + SUMMERS * 32;
+__device__ inline void consumers_meet() {
+    asm volatile("bar.sync 3, %0;" ::"n"(READERS) : "memory");
+}
+__device__ inline void consumers_may_meet() {
+    asm volatile("bar.arrive 3, %0;" ::"n"(READERS) : "memory");
+}
+
+// Four sums of each thread of a warpgroup side by side, in the order of the registers.
+__device__ inline u32 parked_at(u32 parked, u32 four, u32 thread) {
+    return parked + (four * WARPGROUP + thread) * 16;
+}
+
+template <int Parts> __device__ inline void park(u32 parked, u32 thread, const float (*sums)[TILE_N / 2]) {
+#pragma unroll
+    for (int i = 0; i < Parts * TILE_N / 8; i++) {
+        const float *four = &sums[i / (TILE_N / 8)][i % (TILE_N / 8) * 4];
+        asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(parked_at(parked, i, thread)), "f"(four[0]),
+                     "f"(four[1]), "f"(four[2]), "f"(four[3])
+                     : "memory");
+    }
+}
+
+// Which four sums the j-th of a box are.
+__device__ inline u32 four_of_box(u32 part, int group, int j) {
+    return part * (TILE_N / 8) + j / (BOX_COLUMNS / 8) * (TILE_COLUMNS / 8) + group * 4 + j % (BOX_COLUMNS / 8);
+}
+
+__device__ inline void read_parked(u32 parked, u32 thread, u32 part, int group, Box &box) {
+#pragma unroll
+    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 8; j++) {
+        float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)];
+        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                     : "=f"(four[0]), "=f"(four[1]), "=f"(four[2]), "=f"(four[3])
+                     : "r"(parked_at(parked, four_of_box(part, group, j), thread))
+                     : "memory");
+    }
+}
+
+// Of all blocks of the cluster together, always in the same order.
+__device__ inline void add_parked(u32 parked, u32 thread, u32 part, int group, Box &box) {
+    box = {};
+#pragma unroll 1
+    for (u32 block = 0; block < SPLIT; block++)
+#pragma unroll
+        for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 8; j++) {
+            float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)], x[4];
+            asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                         : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+                         : "r"(address_in(parked_at(parked, four_of_box(part, group, j), thread), block))
+                         : "memory");
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                four[i] += x[i];
+        }
+}
+
+// Boxes of the tile in turn to the blocks of the cluster, in these to their warps.
+__device__ inline void finish_parked(const gemmepi__fused_params &p, Epilogue_state &state, Staging &staging,
+                                     const Tile &tile, u32 shared, u32 rank) {
+    constexpr u32 slots = CONSUMERS * 4, boxes = slots * PARTS * (TILE_COLUMNS / BOX_COLUMNS);
+    for (u32 i = rank + (threadIdx.x / 32 - 4) * SPLIT; i < boxes; i += slots * SPLIT) {
+        u32 slot = i % slots, part = i / slots % PARTS; // of the 64 rows `part` of a warpgroup slot / 4, its warp slot % 4
+        int group = (int)(i / slots / PARTS) * BOX_GROUPS;
+        Of_columns columns[BOX_GROUPS];
+        load_box_columns(p, tile, group, columns);
+        Box box;
+        add_parked(shared + slot / 4 * PARKED_BYTES, slot % 4 * 32 + threadIdx.x % 32, part, group, box);
+        int row = tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16;
+        Box_sums none;
+        ask_for_inputs(p, staging, tile, row, group);
+        finish_box(p, state, staging, tile, row, 0, group, columns, load_masks(p, tile, row), box, none);
+    }
+}
+
+// The i-th box of the last tile that a warpgroup does: of which part, and of which columns.
+__device__ inline int part_of_last(u32 warpgroup, int i) {
+    return HAS_BGRAD ? i : (int)warpgroup;
+}
+__device__ inline int group_of_last(u32 warpgroup, int i) {
+    return (HAS_BGRAD ? (int)warpgroup : i) * BOX_GROUPS;
+}
+
 // >>sums of columns finished
 
 // Two warps of the first warpgroup, each for 64 of a tile's columns, as each warpgroup has 64 of a block's last tile.
@@ -567,6 +708,13 @@ __device__ inline Acc *lines_of_sums(const gemmepi__fused_params &p, u32 item, i
 __device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {
     return (first + second) + (third + fourth);
 }
+// Into bias_grad, or a line of an item.
+__device__ inline void store_total(const gemmepi__fused_params &p, u32 item, int at, double sum) {
+    GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + item * p.sums_stride + at;
+    if (GEMMEPI_SUMS_ADD)
+        sum += to_acc<double>(*to);
+    *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);
+}
 // Of a column the sums of all tiles: those of even numbers, or of odd ones.
 __device__ inline double sum_of_tiles(const gemmepi__fused_params &p, u32 item, int column, int odd) {
     const Acc *sums = lines_of_sums(p, item, 0) + column;
@@ -575,12 +723,6 @@ __device__ inline double sum_of_tiles(const gemmepi__fused_params &p, u32 item, 
     for (int i = odd; i < p.sum_tiles; i += 2)
         sum += (double)sums[i * 4 * p.epilogue.n];
     return sum;
-}
-__device__ inline void store_column(const gemmepi__fused_params &p, u32 item, int column, double sum) {
-    GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + item * p.sums_stride + column;
-    if (GEMMEPI_SUMS_ADD)
-        sum += to_acc<double>(*to);
-    *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);
 }
 
 // The two warps: of all tiles of a block but the last.
@@ -623,7 +765,7 @@ __device__ inline void finish_columns(const gemmepi__fused_params &p, u32 shared
         for (int column = first_column; column < first_column + BOX_COLUMNS; column += 32)
             if (column < (int)n) {
                 u32 item = summed_item(p, tile);
-                store_column(p, item, column, sum_of_tiles(p, item, column, 0) + sum_of_tiles(p, item, column, 1));
+                store_total(p, item, column, sum_of_tiles(p, item, column, 0) + sum_of_tiles(p, item, column, 1));
             }
         if (lane == 0)
             end_ticket(p);
@@ -631,7 +773,6 @@ __device__ inline void finish_columns(const gemmepi__fused_params &p, u32 shared
 }
 
 // A warpgroup: of its 64 columns of the block's last tile. Sums go to those who add them up by way of the stages.
-constexpr u32 PARKED_BYTES = PARTS * TILE_N / 2 * WARPGROUP * 4; // of a warpgroup's sums
 constexpr u32 OF_WARPS = 4 * BOX_COLUMNS * 4, OF_TILES = 2 * BOX_COLUMNS * 8;
 static_assert(!FINISHES || PARKED_BYTES + CONSUMERS * (OF_WARPS + OF_TILES) <= STAGES * STAGE_BYTES, "beside what is parked");
 __device__ inline void warpgroup_meets(int warpgroup) {
@@ -675,149 +816,9 @@ __device__ inline void finish_last(const gemmepi__fused_params &p, u32 shared, c
     warpgroup_meets(warpgroup);
     asm volatile("ld.shared.f64 %0, [%1];" : "=d"(other) : "r"(of_tiles + (BOX_COLUMNS + at) * 8) : "memory");
     if (has_column && !odd)
-        store_column(p, item, column, sum + other);
+        store_total(p, item, column, sum + other);
     if (thread == 0)
         end_ticket(p);
-}
-
-// `row` is the warp's first of op(A), of the part of its rows that `masks` counts; `group` is the box's first.
-__device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,
-                                  const Tile &tile, int row, int part, int group, const Of_columns (&columns)[BOX_GROUPS],
-                                  const Masks &masks, const Box &box, Box_sums &column_sums) {
-    const gemmepi__epilogue_params &p = params.epilogue;
-    wait_for_inputs(staging);
-    if (STAGED)
-        begin_staging(staging);
-#pragma unroll
-    for (int g = 0; g < BOX_GROUPS; g++) {
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            int at = row + threadIdx.x % 32 / 4 + half * 8;
-            int column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (group + g) * GROUP;
-            int valid = at < (int)p.m ? columns_left(params, tile, group + g) : 0;
-            Acc v[HALVES][RUN];
-#pragma unroll
-            for (int i = 0; i < HALVES_IN * RUN; i++)
-                v[i / RUN][i % RUN] = box.at[i / RUN][g * 4 + i % RUN / 2][half * 2 + i % 2];
-#pragma unroll
-            for (int i = 0; i < STAGED_D; i++)
-                state.staged_d[i] = staged_at(staging, i, half, g);
-#pragma unroll
-            for (int i = 0; i < STAGED_MATRICES - STAGED_D; i++)
-                state.staged_aux[i] = staged_at(staging, i + STAGED_D, half, g);
-#pragma unroll
-            for (int i = 0; i < LOADED_AUX; i++)
-                state.loaded_aux[i] = loaded_at(staging, i, half, g);
-#pragma unroll
-            for (int i = 0; i < LOADED_MATRICES - LOADED_AUX; i++)
-                state.loaded_residual[i] = loaded_at(staging, i + LOADED_AUX, half, g);
-            if (LOADS_MASK)
-                state.loaded_mask = mask_of(masks, part, half, group + g);
-            state.mask_place = half + 2 * g;
-            Saved saved;
-            load_saved(p, state, tile.item, at, column, valid, saved);
-            epilogue(p, state, columns[g], saved, tile.item, at, column, valid, v);
-            store_result(p, state, tile.item, at, column, valid, v);
-            if (HAS_BGRAD)
-                column_sums[g].add(v, at < (int)p.m);
-        }
-        if (HAS_BGRAD)
-            column_sums[g].end_rows();
-    }
-    if (KEEPS_MASK)
-        store_kept_masks(p, state, tile.item, row, tile.n * TILE_COLUMNS + group * GROUP, BOX_GROUPS);
-    if (STAGED)
-        end_staging(params, staging, tile.n * TILE_COLUMNS + group * GROUP, row, tile.item);
-    staging.taken++;
-}
-
-// >>sums in shared memory, where the stages were
-
-static_assert(SPLIT == 1 || CONSUMERS * PARKED_BYTES <= STAGES * STAGE_BYTES, "the stages have room for all sums");
-static_assert(!SHARES_LAST || PARKED_BYTES <= STAGES * STAGE_BYTES, "and for a warpgroup's");
-
-// With the warps that add up an operand, who have left the stages when they say so, but need not wait.
-constexpr int READERS = CONSUMERS * WARPGROUP + SUMMERS * 32;
-__device__ inline void consumers_meet() {
-    asm volatile("bar.sync 3, %0;" ::"n"(READERS) : "memory");
-}
-__device__ inline void consumers_may_meet() {
-    asm volatile("bar.arrive 3, %0;" ::"n"(READERS) : "memory");
-}
-
-// Four sums of each thread of a warpgroup side by side, in the order of the registers.
-__device__ inline u32 parked_at(u32 parked, u32 four, u32 thread) {
-    return parked + (four * WARPGROUP + thread) * 16;
-}
-
-template <int Parts> __device__ inline void park(u32 parked, u32 thread, const float (*sums)[TILE_N / 2]) {
-#pragma unroll
-    for (int i = 0; i < Parts * TILE_N / 8; i++) {
-        const float *four = &sums[i / (TILE_N / 8)][i % (TILE_N / 8) * 4];
-        asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(parked_at(parked, i, thread)), "f"(four[0]),
-                     "f"(four[1]), "f"(four[2]), "f"(four[3])
-                     : "memory");
-    }
-}
-
-// Which four sums the j-th of a box are.
-__device__ inline u32 four_of_box(u32 part, int group, int j) {
-    return part * (TILE_N / 8) + j / (BOX_COLUMNS / 8) * (TILE_COLUMNS / 8) + group * 4 + j % (BOX_COLUMNS / 8);
-}
-
-__device__ inline void read_parked(u32 parked, u32 thread, u32 part, int group, Box &box) {
-#pragma unroll
-    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 8; j++) {
-        float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)];
-        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                     : "=f"(four[0]), "=f"(four[1]), "=f"(four[2]), "=f"(four[3])
-                     : "r"(parked_at(parked, four_of_box(part, group, j), thread))
-                     : "memory");
-    }
-}
-
-// Of all blocks of the cluster together, always in the same order.
-__device__ inline void add_parked(u32 parked, u32 thread, u32 part, int group, Box &box) {
-    box = {};
-#pragma unroll 1
-    for (u32 block = 0; block < SPLIT; block++)
-#pragma unroll
-        for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 8; j++) {
-            float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)], x[4];
-            asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-                         : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
-                         : "r"(address_in(parked_at(parked, four_of_box(part, group, j), thread), block))
-                         : "memory");
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                four[i] += x[i];
-        }
-}
-
-// Boxes of the tile in turn to the blocks of the cluster, in these to their warps.
-__device__ inline void finish_parked(const gemmepi__fused_params &p, Epilogue_state &state, Staging &staging,
-                                     const Tile &tile, u32 shared, u32 rank) {
-    constexpr u32 slots = CONSUMERS * 4, boxes = slots * PARTS * (TILE_COLUMNS / BOX_COLUMNS);
-    for (u32 i = rank + (threadIdx.x / 32 - 4) * SPLIT; i < boxes; i += slots * SPLIT) {
-        u32 slot = i % slots, part = i / slots % PARTS; // of the 64 rows `part` of a warpgroup slot / 4, its warp slot % 4
-        int group = (int)(i / slots / PARTS) * BOX_GROUPS;
-        Of_columns columns[BOX_GROUPS];
-        load_box_columns(p, tile, group, columns);
-        Box box;
-        add_parked(shared + slot / 4 * PARKED_BYTES, slot % 4 * 32 + threadIdx.x % 32, part, group, box);
-        int row = tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16;
-        Box_sums none;
-        ask_for_inputs(p, staging, tile, row, group);
-        finish_box(p, state, staging, tile, row, 0, group, columns, load_masks(p, tile, row), box, none);
-    }
-}
-
-// The i-th box of the last tile that a warpgroup does: of which part, and of which columns.
-__device__ inline int part_of_last(u32 warpgroup, int i) {
-    return HAS_BGRAD ? i : (int)warpgroup;
-}
-__device__ inline int group_of_last(u32 warpgroup, int i) {
-    return (HAS_BGRAD ? (int)warpgroup : i) * BOX_GROUPS;
 }
 
 // >>telling
@@ -929,12 +930,8 @@ __device__ inline double sum_of_slice(const Slice_sums &sums) {
 __device__ inline void store_sum(const gemmepi__fused_params &p, const Tile &tile, int line, double sum) {
     int at = SUMMED == 1 ? tile.m * TILE_M + line : column_of(p, tile, line);
     int left = SUMMED == 1 ? (int)p.epilogue.m - at : (int)p.epilogue.n - tile.n * TILE_COLUMNS - line % TILE_COLUMNS;
-    GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + tile.item * p.sums_stride + at;
-    if (left <= 0)
-        return;
-    if (GEMMEPI_SUMS_ADD)
-        sum += to_acc<double>(*to);
-    *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);
+    if (left > 0)
+        store_total(p, tile.item, at, sum);
 }
 
 // SPLIT: each block has sums of its part of k, which the first adds up, always in the same order.

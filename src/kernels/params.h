@@ -94,7 +94,7 @@ typedef struct gemmepi__fused_params {
     gemmepi__tickets *tickets; /* of sums of columns */
     unsigned long long run;    /* even, and not 0 */
     unsigned ticket_counts, column_tiles;
-    int sums_shared; /* 1: bias_grad is the sum over the batch, too */
+    int sums_shared; /* 1: bias_grad is the sum over the batch, too: sums_stride is 0, which takes two registers to ask */
 } gemmepi__fused_params;
 
 /* gemm_sm80.cu: product and epilogue. a and b lie as stored. */

@@ -333,17 +333,12 @@ static void large_products_are_exact(void) {
 /* >>again and again */
 
 /* Products that each read the result before, without a wait between them, so that launches overlap, and sum an operand where
-   the shape does; then those that finish BGRAD, of many tiles a block. */
+   the shape does; then those that finish BGRAD, of three tiles a block. */
 static void a_thousand_repetitions_have_the_same_bits(void) {
-    enum {
-        EXTENT = 1032,
-        CHAIN = 4,
-        BYTES = EXTENT * EXTENT * 2,
-        FINISHING = 2
-    }; /* k enough for eight parts */
-    static const int finishing[FINISHING] = {0, 4};
+    enum { EXTENT = 1032, CHAIN = 4, BYTES = EXTENT * EXTENT * 2 }; /* k enough for eight parts */
+    static const int finishing[] = {0, 4};
     int which;
-    for (which = 0; which < CUTS + FINISHING; which++) {
+    for (which = 0; which < CUTS + (int)GEMMEPI__COUNT(finishing); which++) {
         int finishes = which >= CUTS;
         cut c = cut_at(finishes ? finishing[which - CUTS] : which);
         gemmepi_matmul_desc desc;

@@ -1278,74 +1278,110 @@ static void an_older_driver_launches_without_overlap(void) {
     nothing_is_left();
 }
 
+/* A context on a chip, a product and its plan. */
+typedef struct planned {
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc;
+    gemmepi_matmul_args args;
+    gemmepi_plan *plan;
+    gemmepi_plan_details details;
+} planned;
+
+/* arch 0: DEVICE_ARCH. routes: of the config */
+static planned planned_begin(int arch, uint32_t routes) {
+    planned p;
+    gemmepi_config config = config_with_all_routes();
+    memset(&p, 0, sizeof p);
+    gpu.other_arch = arch;
+    gpu.launches = gpu.overlapping = 0;
+    if (routes)
+        config.routes = routes;
+    p.context = open_fake(&config);
+    p.desc = fused_product();
+    p.args = fused_args();
+    return p;
+}
+
+static int planned_plan(planned *p) {
+    int made = gemmepi_plan_matmul(p->context, &p->desc, &p->plan) == GEMMEPI_OK &&
+               gemmepi_plan_info(p->plan, &p->details) == GEMMEPI_OK;
+    CHECK(made, "%s", gemmepi_last_error());
+    return made;
+}
+
+static void planned_run(planned *p) {
+    CHECK(gemmepi_prepare(p->plan, NULL) == GEMMEPI_OK &&
+              gemmepi_plan_run(p->plan, &p->args, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+}
+
+static void planned_end(planned *p) {
+    gemmepi_plan_destroy(p->plan);
+    gemmepi_destroy(p->context);
+    gpu.other_arch = 0;
+    nothing_is_left();
+}
+
 /* The kernel keeps sums of 32 rows in workspace and makes bias_grad of them itself, by tickets behind them that are none of another
-   plan's; not where a block has more than four tiles, or of both halves of a gate, which a second launch adds up. */
+   plan's; not where a block has more than four tiles or a column more than 256, or of both halves of a gate. */
 static void a_fused_gradient_finishes_its_sums(void) {
-    uint64_t before = 0;
+    static const struct {
+        int64_t m, n;
+        int batch, shared, gated, launches;
+    } cases[] = {{2048, 1024, 1, 1, 0, 1}, {2048, 1024, 3, 0, 0, 1},     {2048, 1024, 3, 1, 0, 1},
+                 {4096, 4096, 1, 1, 0, 2}, {128 * 256, 128, 1, 1, 0, 1}, {128 * 257, 128, 1, 1, 0, 3},
+                 {2048, 1024, 1, 1, 1, 2}};
     int i;
-    for (i = 0; i < 5; i++) {
-        gemmepi_config config = config_with_all_routes();
-        gemmepi_context *context = open_fake(&config);
-        gemmepi_matmul_desc desc = fused_product();
-        gemmepi_matmul_args args = fused_args();
-        gemmepi_plan_details details;
-        gemmepi_plan *plan = NULL, *other = NULL;
-        int batched = i == 1 || i == 2, finishes = i < 3, launches = i == 3 ? 3 : i == 4 ? 2 : 1;
-        size_t lines, counts;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        planned p = planned_begin(0, 0);
+        int own = cases[i].shared ? 1 : cases[i].batch, finishes = cases[i].launches == 1;
+        size_t lines =
+            (size_t)(cases[i].m / 32 * cases[i].n * cases[i].batch * (1 + cases[i].gated)) * sizeof(float);
+        size_t counts = (size_t)(cases[i].n / 128 * 2 * own);
         const gemmepi__fused_params *last = &gpu.last_fused;
-        desc.epilogue = GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
-        if (i == 3)
-            desc.m = 128 * 257;
-        if (i == 4)
-            desc.epilogue |= GEMMEPI_GATED;
-        if (batched) {
-            desc.batch = 3;
-            desc.a.batch_stride = desc.m * desc.k;
-            desc.d.batch_stride = desc.aux.batch_stride = desc.m * desc.n;
-            desc.bias_grad.batch_stride = i == 2 ? 0 : desc.n + 8;
+        p.desc.epilogue = GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
+        if (cases[i].gated)
+            p.desc.epilogue |= GEMMEPI_GATED;
+        p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.batch = cases[i].batch;
+        if (p.desc.batch > 1) {
+            p.desc.a.batch_stride = p.desc.m * p.desc.k;
+            p.desc.d.batch_stride = p.desc.aux.batch_stride = p.desc.m * p.desc.n;
+            p.desc.bias_grad.batch_stride = cases[i].shared ? 0 : p.desc.n + 8;
         }
-        args.aux = (void *)(uintptr_t)0x50000000;
-        args.bias = NULL;
-        args.bias_grad = (void *)(uintptr_t)0x30000000;
-        lines = (size_t)((desc.m + 127) / 128 * 4 * desc.n * (batched ? 3 : 1) * (i == 4 ? 2 : 1)) *
-                sizeof(float);
-        counts = (size_t)((desc.n + 127) / 128 * 2 * (i == 1 ? 3 : 1));
-        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
-        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
-        CHECK(details.route == GEMMEPI_ROUTE_FUSED && details.launches == launches,
-              "%d: route %d, %d launches", i, (int)details.route, details.launches);
-        CHECK(details.workspace_size == (lines + 255) / 256 * 256 + (finishes ? 16 + 4 * counts : 0) ||
-                  (!finishes && details.workspace_size >= lines),
-              "%d: %lu bytes", i, (unsigned long)details.workspace_size);
-        CHECK(explain_has(plan, "by the last block at each") == finishes &&
-                  explain_has(plan, "more launch") == !finishes,
-              "%d: explain does not tell", i);
-        CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
-        gpu.launches = gpu.overlapping = 0;
-        CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
-        CHECK(gpu.launches == launches && gpu.overlapping == gpu.launches, "%d: %ld of %ld launches overlap",
-              i, gpu.overlapping, gpu.launches);
-        if (finishes) {
-            CHECK(last->sums == args.bias_grad &&
-                      last->sum_tiles == (int)((desc.m + 127) / 128 * (i == 2 ? 3 : 1)) &&
-                      last->ticket_counts == counts && last->sums_shared == (i != 1),
+        p.args.aux = (void *)(uintptr_t)0x50000000;
+        p.args.bias = NULL;
+        p.args.bias_grad = (void *)(uintptr_t)0x30000000;
+        if (planned_plan(&p)) {
+            CHECK(p.details.route == GEMMEPI_ROUTE_FUSED && p.details.launches == cases[i].launches,
+                  "%d: route %d, %d launches", i, (int)p.details.route, p.details.launches);
+            CHECK(finishes ? p.details.workspace_size == lines + 16 + 4 * counts
+                           : p.details.workspace_size >= lines,
+                  "%d: %lu bytes", i, (unsigned long)p.details.workspace_size);
+            CHECK(explain_has(p.plan, "by the last block at each") == finishes &&
+                      explain_has(p.plan, "more launch") == !finishes,
+                  "%d: explain does not tell", i);
+            planned_run(&p);
+        }
+        CHECK(gpu.launches == cases[i].launches && gpu.overlapping == gpu.launches,
+              "%d: %ld of %ld launches overlap", i, gpu.overlapping, gpu.launches);
+        if (finishes && p.plan) {
+            uint64_t before = last->run;
+            gemmepi_plan *other = NULL;
+            CHECK(last->sums == p.args.bias_grad &&
+                      last->sum_tiles == (int)(cases[i].m / 128 * cases[i].batch / own) &&
+                      last->ticket_counts == counts && last->sums_shared == cases[i].shared,
                   "%d: %d tiles, %u tickets", i, last->sum_tiles, last->ticket_counts);
-            CHECK((char *)last->tickets == (char *)last->epilogue.partials + (lines + 255) / 256 * 256,
-                  "%d: tickets elsewhere", i);
-            CHECK(last->run % 2 == 0 && last->run >> 32 != 0, "%d: the run's number is easily met", i);
-            before = last->run;
-            desc.n -= 8;
-            desc.d.ld = desc.aux.ld = 0;
-            CHECK(gemmepi_plan_matmul(context, &desc, &other) == GEMMEPI_OK &&
+            CHECK((char *)last->tickets == (char *)last->epilogue.partials + lines, "%d: tickets elsewhere",
+                  i);
+            CHECK(before % 2 == 0 && before >> 32 != 0, "%d: the run's number is easily met", i);
+            CHECK(gemmepi_plan_matmul(p.context, &p.desc, &other) == GEMMEPI_OK &&
                       gemmepi_prepare(other, NULL) == GEMMEPI_OK &&
-                      gemmepi_plan_run(other, &args, NULL) == GEMMEPI_OK,
+                      gemmepi_plan_run(other, &p.args, NULL) == GEMMEPI_OK,
                   "%d: %s", i, gemmepi_last_error());
             CHECK(last->run != before, "%d: two plans have one number", i);
             gemmepi_plan_destroy(other);
         }
-        gemmepi_plan_destroy(plan);
-        gemmepi_destroy(context);
-        nothing_is_left();
+        planned_end(&p);
     }
 }
 
@@ -1479,50 +1515,6 @@ static void what_tma_does_not_take_is_copied_by_threads(void) {
     CHECK(gpu.launches == 2, "%ld launches", gpu.launches);
     gemmepi_plan_destroy(plan);
     gemmepi_destroy(context);
-    nothing_is_left();
-}
-
-/* A context on a chip, a product and its plan. */
-typedef struct planned {
-    gemmepi_context *context;
-    gemmepi_matmul_desc desc;
-    gemmepi_matmul_args args;
-    gemmepi_plan *plan;
-    gemmepi_plan_details details;
-} planned;
-
-/* arch 0: DEVICE_ARCH. routes: of the config */
-static planned planned_begin(int arch, uint32_t routes) {
-    planned p;
-    gemmepi_config config = config_with_all_routes();
-    memset(&p, 0, sizeof p);
-    gpu.other_arch = arch;
-    gpu.launches = gpu.overlapping = 0;
-    if (routes)
-        config.routes = routes;
-    p.context = open_fake(&config);
-    p.desc = fused_product();
-    p.args = fused_args();
-    return p;
-}
-
-static int planned_plan(planned *p) {
-    int made = gemmepi_plan_matmul(p->context, &p->desc, &p->plan) == GEMMEPI_OK &&
-               gemmepi_plan_info(p->plan, &p->details) == GEMMEPI_OK;
-    CHECK(made, "%s", gemmepi_last_error());
-    return made;
-}
-
-static void planned_run(planned *p) {
-    CHECK(gemmepi_prepare(p->plan, NULL) == GEMMEPI_OK &&
-              gemmepi_plan_run(p->plan, &p->args, NULL) == GEMMEPI_OK,
-          "%s", gemmepi_last_error());
-}
-
-static void planned_end(planned *p) {
-    gemmepi_plan_destroy(p->plan);
-    gemmepi_destroy(p->context);
-    gpu.other_arch = 0;
     nothing_is_left();
 }
 
