@@ -223,8 +223,6 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
         return 0; /* whose warpgroups each have all rows of some columns */
     if (shape->tile_n > 192 && (!all_staged || backward))
         return 0; /* an epilogue behind nothing, at its slowest */
-    if (!problem->views[GEMMEPI__B].transposed && shape->tile_n / shape->cluster_m % 64)
-        return 0; /* a block's part of B's tile is boxes of 64 columns */
     return steps >= 2 * shape->split || shape->split == 1;
 }
 

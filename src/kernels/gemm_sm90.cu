@@ -147,6 +147,15 @@ __device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barr
                      "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(item)
                      : "memory");
 }
+// Whether this is the lane of its whole warp that speaks to TMA. Behind any condition but elect.sync the compiler puts each of
+// TMA's instructions into a loop over lanes. Only an activation's one output was 2 percent slower without them, on an H200.
+constexpr bool ELECTS = BACKWARD || GATED || WRITES_AUX || ACTIVATION <= RELU;
+__device__ inline bool is_elected() {
+    u32 is = threadIdx.x % 32 == 0;
+    if (ELECTS)
+        asm volatile("{\n.reg .pred is;\nelect.sync _|is, 0xffffffff;\nselp.u32 %0, 1, 0, is;\n}" : "=r"(is));
+    return is;
+}
 __device__ inline void prefetch_map(const gemmepi__tensor_map &map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
@@ -281,7 +290,7 @@ __device__ inline int column_of(const gemmepi__fused_params &p, const Tile &tile
 // its column.
 __device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {
     constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part
-    constexpr int B_BOX = !B_ROWS ? 64 : B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;
+    constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;
     u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;
     u16 row_mask = 0, column_mask = 0;
     for (int i = 0; i < CLUSTER_N; i++)
@@ -296,7 +305,7 @@ __device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 r
         for (int block = begin_of_k(p, rank); block < end_of_k(p, rank); block++) {
             int k = block * TILE_K;
             u32 full = shared + FULL + stage * 8, a = shared + stage * STAGE_BYTES + column * A_LINES * LINE;
-            u32 b = shared + stage * STAGE_BYTES + A_BYTES + row * B_LINES * LINE;
+            u32 b = shared + stage * STAGE_BYTES + A_BYTES;
             barrier_wait(shared + EMPTY + stage * 8, parity);
             barrier_expect(full, STAGE_BYTES);
             if (A_ROWS) {
@@ -306,10 +315,17 @@ __device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 r
                 for (int i = 0; i < A_LINES; i += 64)
                     load_box<(CLUSTER_N > 1)>(p.a, a + i * LINE, full, m + i, k, a_item, row_mask);
             }
+            if (B_ROWS) {
 #pragma unroll
-            for (int i = 0; i < B_LINES; i += B_BOX) {
-                int n = column_of(p, tile, (int)row * B_LINES + i);
-                load_box<(CLUSTER_M > 1)>(p.b, b + i * LINE, full, B_ROWS ? k : n, B_ROWS ? n : k, b_item, column_mask);
+                for (int i = 0; i < B_LINES; i += B_BOX) {
+                    int line = (int)row * B_LINES + i;
+                    load_box<(CLUSTER_M > 1)>(p.b, b + line * LINE, full, k, column_of(p, tile, line), b_item, column_mask);
+                }
+            } else {
+#pragma unroll
+                for (int i = 0; i < TILE_N; i += 64) // by turns: their number may be odd
+                    if ((i / 64 + block) % CLUSTER_M == (int)row)
+                        load_box<(CLUSTER_M > 1)>(p.b, b + i * LINE, full, column_of(p, tile, i), k, b_item, column_mask);
             }
             if (++stage == STAGES)
                 stage = 0, parity ^= 1;
@@ -369,7 +385,7 @@ __device__ inline void ask_for_inputs(const gemmepi__fused_params &p, Staging &s
     if (LOADED_MATRICES == 0)
         return;
     __syncwarp();
-    if (threadIdx.x % 32 == 0) {
+    if (is_elected()) {
         u32 buffer = staging.asked % 2, barrier = staging.arrived + buffer * 8;
         u32 to = staging.inputs + buffer * LOADED_MATRICES * STAGED_BYTES;
         int column = tile.n * TILE_COLUMNS + group * GROUP;
@@ -390,7 +406,7 @@ __device__ inline void wait_for_inputs(const Staging &staging) {
 
 // The buffer whose turn it is has been read.
 __device__ inline void begin_staging(const Staging &staging) {
-    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(BUFFERS - 1) : "memory"); // of lane 0, the others have none
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(BUFFERS - 1) : "memory"); // of the elected lane, the others have none
     __syncwarp();
 }
 
@@ -403,7 +419,7 @@ __device__ inline void store_box(const gemmepi__tensor_map &map, u32 from, int c
 __device__ inline void end_staging(const gemmepi__fused_params &p, Staging &staging, int column, int row, int item) {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncwarp();
-    if (threadIdx.x % 32 == 0) {
+    if (is_elected()) {
         u32 from = staging.first + staging.turn * STAGED_MATRICES * STAGED_BYTES;
 #pragma unroll
         for (int half = 0; half < STAGED_D; half++)
@@ -472,46 +488,83 @@ __device__ inline void store_column_sums(const gemmepi__fused_params &params, co
         sums[g].store(p, line, tile.n * TILE_COLUMNS + (group + g) * GROUP);
 }
 
+// A lane's run in eight rows, `half` of a warp's 16, and 32 columns.
+struct Run_place {
+    int row, column, valid;
+};
+__device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {
+    int at = row + threadIdx.x % 32 / 4 + half * 8;
+    return {at, tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP,
+            at < (int)params.epilogue.m ? columns_left(params, tile, group) : 0};
+}
+
+// What BACKWARD reads there: of the g-th group of the box at hand.
+__device__ inline void load_saved_run(const gemmepi__fused_params &params, Epilogue_state &state, const Staging &staging,
+                                      const Tile &tile, const Run_place &at, const Masks &masks, int part, int half,
+                                      int group, int g, Saved &saved) {
+#pragma unroll
+    for (int i = 0; i < LOADED_AUX; i++)
+        state.loaded_aux[i] = loaded_at(staging, i, half, g);
+    if (LOADS_MASK)
+        state.loaded_mask = mask_of(masks, part, half, group);
+    load_saved(params.epilogue, state, tile.item, at.row, at.column, at.valid, saved);
+}
+
+// Where its results go.
+__device__ inline void set_staged(Epilogue_state &state, const Staging &staging, int half, int g) {
+#pragma unroll
+    for (int i = 0; i < STAGED_D; i++)
+        state.staged_d[i] = staged_at(staging, i, half, g);
+#pragma unroll
+    for (int i = 0; i < STAGED_MATRICES - STAGED_D; i++)
+        state.staged_aux[i] = staged_at(staging, i + STAGED_D, half, g);
+}
+
+// One's way from shared memory is behind the arithmetic of another if all of a box are asked for first; two halves take too
+// many registers.
+constexpr bool SAVED_FIRST = !GATED, STORES_BOTH = SAVED_FIRST && BACKWARD; // 16 rows' results at a time
+
 // `row` is the warp's first of op(A), of the part of its rows that `masks` counts; `group` is the box's first.
 __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,
                                   const Tile &tile, int row, int part, int group, const Of_columns (&columns)[BOX_GROUPS],
                                   const Masks &masks, const Box &box, Box_sums &column_sums) {
     const gemmepi__epilogue_params &p = params.epilogue;
+    Saved saved[BOX_GROUPS][2];
     wait_for_inputs(staging);
+#pragma unroll
+    for (int i = 0; i < (SAVED_FIRST ? BOX_GROUPS * 2 : 0); i++)
+        load_saved_run(params, state, staging, tile, place_of_run(params, tile, row, i % 2, group + i / 2), masks, part,
+                       i % 2, group + i / 2, i / 2, saved[i / 2][i % 2]);
     if (STAGED)
         begin_staging(staging);
 #pragma unroll
     for (int g = 0; g < BOX_GROUPS; g++) {
+        Acc results[2][HALVES][RUN];
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            int at = row + threadIdx.x % 32 / 4 + half * 8;
-            int column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (group + g) * GROUP;
-            int valid = at < (int)p.m ? columns_left(params, tile, group + g) : 0;
-            Acc v[HALVES][RUN];
+            Run_place at = place_of_run(params, tile, row, half, group + g);
+            Acc(&v)[HALVES][RUN] = results[half];
 #pragma unroll
             for (int i = 0; i < HALVES_IN * RUN; i++)
                 v[i / RUN][i % RUN] = box.at[i / RUN][g * 4 + i % RUN / 2][half * 2 + i % 2];
-#pragma unroll
-            for (int i = 0; i < STAGED_D; i++)
-                state.staged_d[i] = staged_at(staging, i, half, g);
-#pragma unroll
-            for (int i = 0; i < STAGED_MATRICES - STAGED_D; i++)
-                state.staged_aux[i] = staged_at(staging, i + STAGED_D, half, g);
-#pragma unroll
-            for (int i = 0; i < LOADED_AUX; i++)
-                state.loaded_aux[i] = loaded_at(staging, i, half, g);
+            set_staged(state, staging, half, g);
 #pragma unroll
             for (int i = 0; i < LOADED_MATRICES - LOADED_AUX; i++)
                 state.loaded_residual[i] = loaded_at(staging, i + LOADED_AUX, half, g);
-            if (LOADS_MASK)
-                state.loaded_mask = mask_of(masks, part, half, group + g);
             state.mask_place = half + 2 * g;
-            Saved saved;
-            load_saved(p, state, tile.item, at, column, valid, saved);
-            epilogue(p, state, columns[g], saved, tile.item, at, column, valid, v);
-            store_result(p, state, tile.item, at, column, valid, v);
+            if (!SAVED_FIRST)
+                load_saved_run(params, state, staging, tile, at, masks, part, half, group + g, g, saved[g][half]);
+            epilogue(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);
+            if (!STORES_BOTH)
+                store_result(p, state, tile.item, at.row, at.column, at.valid, v);
             if (HAS_BGRAD)
-                column_sums[g].add(v, at < (int)p.m);
+                column_sums[g].add(v, at.row < (int)p.m);
+        }
+#pragma unroll
+        for (int half = 0; half < (STORES_BOTH ? 2 : 0); half++) {
+            Run_place at = place_of_run(params, tile, row, half, group + g);
+            set_staged(state, staging, half, g);
+            store_result(p, state, tile.item, at.row, at.column, at.valid, results[half]);
         }
         if (HAS_BGRAD)
             column_sums[g].end_rows();
@@ -1185,7 +1238,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
     after_launches_before();
     if (threadIdx.x < WARPGROUP) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
-        if (threadIdx.x == 0)
+        if (threadIdx.x < 32 && is_elected())
             produce(p, shared, rank, first, step);
         if (SUMMED && threadIdx.x >= 32)
             add_operand(p, shared, rank, first, step);
