@@ -1,7 +1,7 @@
 #ifndef GEMMEPI_H
 #define GEMMEPI_H
 
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.8.0, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.8.1, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -232,8 +232,8 @@
 
 #define GEMMEPI_VERSION_MAJOR  0
 #define GEMMEPI_VERSION_MINOR  8
-#define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.8.0"
+#define GEMMEPI_VERSION_PATCH  1
+#define GEMMEPI_VERSION_STRING "0.8.1"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
    (m, n, k, batch) has no default: zero is an empty size. */
@@ -10519,6 +10519,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (SHARES_LAST) {\n"
     "        Tile tile = tile_of(p, first + (tiles - 1) * step, rank);\n"
     "        float sums[PARTS][TILE_N / 2];\n"
+    "        int row = tile.m * TILE_M + (int)(thread / 32) * 16;\n"
+    "        ask_for_inputs(p, staging, tile, row + part_of_last(group, 0) * 64, group_of_last(group, 0));\n"
+    "        Masks masks = load_masks(p, tile, row);\n"
     "        if (ends)\n"
     "            add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n"
     "        block_meets(); // with those that load: the stages are free\n"
@@ -10527,11 +10530,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        block_meets();\n"
     "        block_meets(); // once more than needed: compute-sanitizer's racecheck does not take in the first at once\n"
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
-    "        int row = tile.m * TILE_M + (int)(thread / 32) * 16;\n"
     "        constexpr int boxes = PARTS * GROUPS / BOX_GROUPS / CONSUMERS; // of a warpgroup\n"
     "        Box_sums column_sums;\n"
-    "        ask_for_inputs(p, staging, tile, row + part_of_last(group, 0) * 64, group_of_last(group, 0));\n"
-    "        Masks masks = load_masks(p, tile, row);\n"
     "#pragma unroll 1\n"
     "        for (int i = 0; i < boxes; i++) {\n"
     "            int part = part_of_last(group, i), first_group = group_of_last(group, i);\n"

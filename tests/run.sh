@@ -8,7 +8,7 @@
 # for all parts.
 results=build/test_results
 jobs=${JOBS:-$(getconf _NPROCESSORS_ONLN)}
-parts=$((jobs < 4 ? 1 : jobs > 16 ? 16 : jobs))
+parts=$((jobs < 4 ? 1 : jobs > 64 ? 64 : jobs))
 
 # run_test NAME COMMAND...: what it has to say goes to the output in one piece, and its counts to a file.
 run_test() {

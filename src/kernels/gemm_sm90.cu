@@ -1178,6 +1178,9 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
     if (SHARES_LAST) {
         Tile tile = tile_of(p, first + (tiles - 1) * step, rank);
         float sums[PARTS][TILE_N / 2];
+        int row = tile.m * TILE_M + (int)(thread / 32) * 16;
+        ask_for_inputs(p, staging, tile, row + part_of_last(group, 0) * 64, group_of_last(group, 0));
+        Masks masks = load_masks(p, tile, row);
         if (ends)
             add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);
         block_meets(); // with those that load: the stages are free
@@ -1186,11 +1189,8 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
         block_meets();
         block_meets(); // once more than needed: compute-sanitizer's racecheck does not take in the first at once
         state = begin_epilogue(p.epilogue, tile.item, 0, 0);
-        int row = tile.m * TILE_M + (int)(thread / 32) * 16;
         constexpr int boxes = PARTS * GROUPS / BOX_GROUPS / CONSUMERS; // of a warpgroup
         Box_sums column_sums;
-        ask_for_inputs(p, staging, tile, row + part_of_last(group, 0) * 64, group_of_last(group, 0));
-        Masks masks = load_masks(p, tile, row);
 #pragma unroll 1
         for (int i = 0; i < boxes; i++) {
             int part = part_of_last(group, i), first_group = group_of_last(group, i);
