@@ -222,22 +222,36 @@ static problem grid_problem(const types *t, gemmepi_epilogue epilogue, const int
     return p;
 }
 
-static void grid(const types *t) {
-    int activation, flags, size, layout, variant = 0;
-    for (activation = 0; activation <= (int)GEMMEPI_MISH; activation++)
-        for (flags = 0; flags < COUNT(flag_sets); flags++) {
-            if (!has_a_meaning((gemmepi_epilogue)activation, flag_sets[flags]))
-                continue;
-            if ((t == &bf16_to_f32 && flags % 2 == 0) ||
-                (activation > (int)GEMMEPI_TANH && flags % 3 != activation % 3))
-                continue; /* some of the sets: each is a kernel to compile */
-            for (size = 0; size < COUNT(grid_sizes); size++)
-                for (layout = 0; layout < (size == 1 ? LAYOUTS : 1); layout++) {
-                    gemmepi_epilogue epilogue = (gemmepi_epilogue)activation | flag_sets[flags];
-                    problem p = grid_problem(t, epilogue, grid_sizes[size], variant++);
-                    holds(&p);
-                }
+/* Each activation is a test of its own, so that those of a GPU, which compile some hundred kernels, run side by side. */
+static int grid_activation;
+
+static void run_grid(const char *name, void (*test)(void)) {
+    for (grid_activation = 0; grid_activation <= (int)GEMMEPI_MISH; grid_activation++) {
+        char named[96];
+        snprintf(named, sizeof named, "%s_activation_%d", name, grid_activation);
+        test_run(named, test);
+    }
+}
+
+/* All sizes, and all layouts of one, of a grid's activation with these flags. */
+static void hold_sizes(const types *t, gemmepi_epilogue flags, int *variant) {
+    gemmepi_epilogue epilogue = (gemmepi_epilogue)grid_activation | flags;
+    int size, layout;
+    for (size = 0; size < COUNT(grid_sizes); size++)
+        for (layout = 0; layout < (size == 1 ? LAYOUTS : 1); layout++) {
+            problem p = grid_problem(t, epilogue, grid_sizes[size], (*variant)++);
+            holds(&p);
         }
+}
+
+static void grid(const types *t) {
+    int flags, variant = 41 * grid_activation;
+    for (flags = 0; flags < COUNT(flag_sets); flags++)
+        /* some of the sets: each is a kernel to compile */
+        if (has_a_meaning((gemmepi_epilogue)grid_activation, flag_sets[flags]) &&
+            !(t == &bf16_to_f32 && flags % 2 == 0) &&
+            (grid_activation <= (int)GEMMEPI_TANH || flags % 3 == grid_activation % 3))
+            hold_sizes(t, flag_sets[flags], &variant);
 }
 
 /* Gates, and upstream gradients. */
@@ -259,20 +273,11 @@ static const gemmepi_epilogue gate_flag_sets[] = {
 };
 
 static void gate_grid(const types *t, int number) {
-    int activation, flags, size, layout, variant = 0;
-    for (activation = 0; activation <= (int)GEMMEPI_MISH; activation++)
-        for (flags = 0; flags < COUNT(gate_flag_sets); flags++) {
-            if (!has_a_meaning((gemmepi_epilogue)activation, gate_flag_sets[flags]))
-                continue;
-            if (!here->is_host && (activation + flags + number) % 4 != 0)
-                continue; /* some of the sets: each is a kernel to compile */
-            for (size = 0; size < COUNT(grid_sizes); size++)
-                for (layout = 0; layout < (size == 1 ? LAYOUTS : 1); layout++) {
-                    gemmepi_epilogue epilogue = (gemmepi_epilogue)activation | gate_flag_sets[flags];
-                    problem p = grid_problem(t, epilogue, grid_sizes[size], variant++);
-                    holds(&p);
-                }
-        }
+    int flags, variant = 41 * grid_activation;
+    for (flags = 0; flags < COUNT(gate_flag_sets); flags++)
+        if (has_a_meaning((gemmepi_epilogue)grid_activation, gate_flag_sets[flags]) &&
+            (here->is_host || (grid_activation + flags + number) % 4 == 0)) /* some, likewise */
+            hold_sizes(t, gate_flag_sets[flags], &variant);
 }
 
 static void gates_and_upstream_gradients_are_within_the_bound(void) {
@@ -2244,6 +2249,8 @@ static void the_oracle_rounds_to_nearest_even(void) {
         }
 }
 
+#define RUN_GRID(function) run_grid(#function, function)
+
 static void run_all(void) {
     RUN(small_integers_are_exact);
     RUN(what_is_added_to_is_rounded_once);
@@ -2308,13 +2315,13 @@ static void run_all(void) {
     RUN(mixed_and_8_bit_types_hold_at_multiples_of_16);
     RUN(mixed_and_8_bit_types_hold_at_other_sizes);
     RUN(long_sums_of_8_bits_are_within_the_bound);
-    RUN(gates_and_upstream_gradients_are_within_the_bound);
-    RUN(f64_products_are_within_the_bound);
-    RUN(f32_products_are_within_the_bound);
-    RUN(tf32_products_are_within_the_bound);
-    RUN(f16_products_are_within_the_bound);
-    RUN(bf16_products_are_within_the_bound);
-    RUN(bf16_products_with_f32_results_are_within_the_bound);
+    RUN_GRID(gates_and_upstream_gradients_are_within_the_bound);
+    RUN_GRID(f64_products_are_within_the_bound);
+    RUN_GRID(f32_products_are_within_the_bound);
+    RUN_GRID(tf32_products_are_within_the_bound);
+    RUN_GRID(f16_products_are_within_the_bound);
+    RUN_GRID(bf16_products_are_within_the_bound);
+    RUN_GRID(bf16_products_with_f32_results_are_within_the_bound);
     RUN(long_sums_are_within_the_bound);
 }
 
