@@ -276,7 +276,7 @@ static void gate_grid(const types *t, int number) {
     int flags, variant = 41 * grid_activation;
     for (flags = 0; flags < COUNT(gate_flag_sets); flags++)
         if (has_a_meaning((gemmepi_epilogue)grid_activation, gate_flag_sets[flags]) &&
-            (here->is_host || (grid_activation + flags + number) % 4 == 0)) /* some, likewise */
+            (here->is_host || (grid_activation + flags + number) % 8 == 0)) /* some, likewise */
             hold_sizes(t, gate_flag_sets[flags], &variant);
 }
 
