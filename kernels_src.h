@@ -2665,8 +2665,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// come. Of a block's last tile the other two warpgroups do so themselves.\n"
     "//\n"
     "// Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. It is behind the other\n"
-    "// warpgroup's sums while it takes no longer than they do, 6500 cycles for 128 x 128 x 768 on an H200: what it does not do is\n"
-    "// what counts, so results of 16 bits leave by stmatrix and TMA.\n"
+    "// warpgroup's sums, 6500 cycles for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it\n"
+    "// does not do is what counts, so results of 16 bits leave by stmatrix and TMA.\n"
     "#define GEMMEPI_SPREAD 1\n"
     "#include \"epilogue.cuh\"\n"
     "\n"
@@ -2940,7 +2940,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// One thread. Each block loads its part of A's tile for the CLUSTER_N blocks of its row, and of B's for the CLUSTER_M of\n"
     "// its column.\n"
     "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
-    "    constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part\n"
+    "    constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part, of B where B_ROWS\n"
     "    constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;\n"
     "    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n"
     "    u16 row_mask = 0, column_mask = 0;\n"
@@ -2974,8 +2974,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                }\n"
     "            } else {\n"
     "#pragma unroll\n"
-    "                for (int i = 0; i < TILE_N; i += 64) // by turns: their number may be odd\n"
-    "                    if ((i / 64 + block) % CLUSTER_M == (int)row)\n",
+    "                for (int i = 0; i < TILE_N; i += 64) // by turns: their number may be odd\n",
+    "                    if ((i / 64 + block) % CLUSTER_M == (int)row)\n"
     "                        load_box<(CLUSTER_M > 1)>(p.b, b + i * LINE, full, column_of(p, tile, i), k, b_item, column_mask);\n"
     "            }\n"
     "            if (++stage == STAGES)\n"
@@ -3171,9 +3171,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        state.staged_aux[i] = staged_at(staging, i + STAGED_D, half, g);\n"
     "}\n"
     "\n"
-    "// One's way from shared memory is behind the arithmetic of another if all of a box are asked for first; two halves take too\n"
-    "// many registers.\n"
-    "constexpr bool SAVED_FIRST = !GATED, STORES_BOTH = SAVED_FIRST && BACKWARD; // 16 rows' results at a time\n"
+    "// One's way from shared memory is behind the arithmetic of another if all of a box are asked for first, and 16 rows stored at\n"
+    "// a time; two halves, and what comes from memory in 32 bits, take too many registers.\n"
+    "constexpr bool SAVED_FIRST = !GATED && (LOADS_AUX || LOADS_MASK), STORES_BOTH = SAVED_FIRST;\n"
     "\n"
     "// `row` is the warp's first of op(A), of the part of its rows that `masks` counts; `group` is the box's first.\n"
     "__device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,\n"
@@ -3203,8 +3203,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            for (int i = 0; i < LOADED_MATRICES - LOADED_AUX; i++)\n"
     "                state.loaded_residual[i] = loaded_at(staging, i + LOADED_AUX, half, g);\n"
     "            state.mask_place = half + 2 * g;\n"
-    "            if (!SAVED_FIRST)\n"
-    "                load_saved_run(params, state, staging, tile, at, masks, part, half, group + g, g, saved[g][half]);\n",
+    "            if (!SAVED_FIRST)\n",
+    "                load_saved_run(params, state, staging, tile, at, masks, part, half, group + g, g, saved[g][half]);\n"
     "            epilogue(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);\n"
     "            if (!STORES_BOTH)\n"
     "                store_result(p, state, tile.item, at.row, at.column, at.valid, v);\n"
@@ -3281,8 +3281,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll\n"
     "        for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 8; j++) {\n"
     "            float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)], x[4];\n"
-    "            asm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n"
-    "                         : \"=f\"(x[0]), \"=f\"(x[1]), \"=f\"(x[2]), \"=f\"(x[3])\n",
+    "            asm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n",
+    "                         : \"=f\"(x[0]), \"=f\"(x[1]), \"=f\"(x[2]), \"=f\"(x[3])\n"
     "                         : \"r\"(address_in(parked_at(parked, four_of_box(part, group, j), thread), block))\n"
     "                         : \"memory\");\n"
     "#pragma unroll\n"
@@ -3363,8 +3363,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    volatile u64 *run = &p.tickets->run;\n"
     "    u32 *counts = (u32 *)(p.tickets + 1);\n"
     "    int lane = threadIdx.x % 32;\n"
-    "    for (;;) {\n"
-    "        u64 now = *run;\n",
+    "    for (;;) {\n",
+    "        u64 now = *run;\n"
     "        bool clears = lane == 0 && now != p.run && now != p.run + 1 && atomicCAS(&p.tickets->run, now, p.run + 1) == now;\n"
     "        if (__shfl_sync(0xffffffffu, clears, 0)) {\n"
     "            for (u32 i = lane; i < p.ticket_counts; i += 32)\n"
@@ -3449,8 +3449,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll 1\n"
     "    for (u32 count = 0, t = first; t + step < p.tiles; t += step, count++) {\n"
     "        Tile tile = tile_of(p, t, rank);\n"
-    "        int first_column = tile.n * TILE_COLUMNS + box * BOX_COLUMNS + lane;\n"
-    "        long long n = p.epilogue.n;\n",
+    "        int first_column = tile.n * TILE_COLUMNS + box * BOX_COLUMNS + lane;\n",
+    "        long long n = p.epilogue.n;\n"
     "        wait_for_count(shared + LEFT + count % CONSUMERS * 4, (count / CONSUMERS + 1) * 4);\n"
     "        if (!exists(p, tile))\n"
     "            continue;\n"
@@ -3520,9 +3520,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    warpgroup_meets(warpgroup);\n"
     "    asm volatile(\"ld.shared.f64 %0, [%1];\" : \"=d\"(other) : \"r\"(of_tiles + (BOX_COLUMNS + at) * 8) : \"memory\");\n"
     "    if (has_column && !odd)\n"
-    "        store_total(p, item, column, sum + other);\n"
+    "        store_total(p, item, column, sum + other);\n",
     "    if (thread == 0)\n"
-    "        end_ticket(p);\n",
+    "        end_ticket(p);\n"
     "}\n"
     "\n"
     "// >>telling\n"

@@ -53,16 +53,16 @@ list() {
     for program in "$@"; do
         name=${program#build/tests/} part=0
         [ -x "$program" ] || continue
-        case $parts:$name in
-        1:*) echo "$name $program" ;;
-        *:*/grid | *:*/fuzz | *:gpu/fused)
-            while [ $part -lt $parts ]; do
-                echo "$name/$part/$parts env TEST_PART=$part/$parts $program"
-                part=$((part + 1))
-            done
-            ;;
-        *) echo "$name $program" ;;
+        case $name in
+        */grid) of=$parts ;;
+        */fuzz | gpu/fused) of=$((parts > 16 ? 16 : parts)) ;;
+        *) of=1 ;;
         esac
+        [ "$of" = 1 ] && echo "$name $program" && continue
+        while [ $part -lt "$of" ]; do
+            echo "$name/$part/$of env TEST_PART=$part/$of $program"
+            part=$((part + 1))
+        done
     done
     if command -v python3 >/dev/null 2>&1; then
         for name in pytorch pytorch_elementwise pytorch_linear; do

@@ -287,7 +287,7 @@ static int gemmepi__fused_finishes(const gemmepi_context *context, const gemmepi
 /* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs a cycle
    and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 54 bytes a cycle and multiprocessor
    at most; a launch takes 4000 cycles to begin and end, a tile 500. Where warpgroups take turns, the epilogue of one is
-   behind the sums of the other, which all that it does beyond storing slows down by half of its time, in wide tiles by 0.7
+   behind the sums of the other, but half of what it does beyond storing shows, in wide tiles 0.7 of it
    (forward without a gate a seventh more in clusters, whose blocks wait for each other); both do the last. Blocks that divide
    k take 5500 to add their sums up. */
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,

@@ -14,8 +14,8 @@
 // come. Of a block's last tile the other two warpgroups do so themselves.
 //
 // Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. It is behind the other
-// warpgroup's sums while it takes no longer than they do, 6500 cycles for 128 x 128 x 768 on an H200: what it does not do is
-// what counts, so results of 16 bits leave by stmatrix and TMA.
+// warpgroup's sums, 6500 cycles for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it
+// does not do is what counts, so results of 16 bits leave by stmatrix and TMA.
 #define GEMMEPI_SPREAD 1
 #include "epilogue.cuh"
 
@@ -289,7 +289,7 @@ __device__ inline int column_of(const gemmepi__fused_params &p, const Tile &tile
 // One thread. Each block loads its part of A's tile for the CLUSTER_N blocks of its row, and of B's for the CLUSTER_M of
 // its column.
 __device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {
-    constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part
+    constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part, of B where B_ROWS
     constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;
     u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;
     u16 row_mask = 0, column_mask = 0;
@@ -520,9 +520,9 @@ __device__ inline void set_staged(Epilogue_state &state, const Staging &staging,
         state.staged_aux[i] = staged_at(staging, i + STAGED_D, half, g);
 }
 
-// One's way from shared memory is behind the arithmetic of another if all of a box are asked for first; two halves take too
-// many registers.
-constexpr bool SAVED_FIRST = !GATED, STORES_BOTH = SAVED_FIRST && BACKWARD; // 16 rows' results at a time
+// One's way from shared memory is behind the arithmetic of another if all of a box are asked for first, and 16 rows stored at
+// a time; two halves, and what comes from memory in 32 bits, take too many registers.
+constexpr bool SAVED_FIRST = !GATED && (LOADS_AUX || LOADS_MASK), STORES_BOTH = SAVED_FIRST;
 
 // `row` is the warp's first of op(A), of the part of its rows that `masks` counts; `group` is the box's first.
 __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,

@@ -141,14 +141,13 @@ static text_line layer_text(const layer *l) {
 
 /* Prints what went wrong, the first few times in a test. */
 static void layer_report(test_device *device, const layer *l, int backward, const char *what) {
-    static const char *test;
-    static int reports;
+    static int test, reports;
     text_line line = layer_text(l);
     gemmepi_layer *plan = NULL;
     char text[3000] = "";
-    if (test != test_name_here)
+    if (test != test_count_here)
         reports = 0;
-    test = test_name_here;
+    test = test_count_here;
     if (reports++ >= 4)
         return;
     if ((backward ? gemmepi_linear_backward_plan(device->context, &l->desc, &plan)

@@ -1,5 +1,5 @@
-/* Products, systematically: every activation with every set of flags, in every dtype, layout and class of
-   size, and what numerics.md states by name. Runs on the devices that GEMMEPI_TEST_DEVICE names; see
+/* Products, systematically: every activation with every set of flags, in every dtype, layout and class of size (on a GPU some of
+   them), and what numerics.md states by name. Runs on the devices that GEMMEPI_TEST_DEVICE names; see
    problem.h. */
 #include "problem.h"
 
@@ -230,6 +230,7 @@ static void run_grid(const char *name, void (*test)(void)) {
         char named[96];
         snprintf(named, sizeof named, "%s_activation_%d", name, grid_activation);
         test_run(named, test);
+        test_name_here = NULL;
     }
 }
 
@@ -276,7 +277,7 @@ static void gate_grid(const types *t, int number) {
     int flags, variant = 41 * grid_activation;
     for (flags = 0; flags < COUNT(gate_flag_sets); flags++)
         if (has_a_meaning((gemmepi_epilogue)grid_activation, gate_flag_sets[flags]) &&
-            (here->is_host || (grid_activation + flags + number) % 8 == 0)) /* some, likewise */
+            (here->is_host || (grid_activation + flags + number) % COUNT(all_types) == 0)) /* of one type */
             hold_sizes(t, gate_flag_sets[flags], &variant);
 }
 

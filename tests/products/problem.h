@@ -848,14 +848,13 @@ static gemmepi_status run_execute(run *r, const problem *p, test_device *device,
 /* Prints what went wrong, the first few times in a test. */
 static void problem_report(test_device *device, const problem *p, const char *what) {
     static const int most = 4;
-    static const char *test;
-    static int reports;
+    static int test, reports;
     gemmepi_matmul_desc desc = p->desc;
     gemmepi_plan *plan = NULL;
     char text[2000] = "";
-    if (test != test_name_here)
+    if (test != test_count_here)
         reports = 0;
-    test = test_name_here;
+    test = test_count_here;
     if (reports++ >= most)
         return;
     if (gemmepi_plan_matmul(device->context, &desc, &plan) == GEMMEPI_OK)
