@@ -11,8 +11,8 @@
 static int test_passed, test_failed, test_skipped;
 static int test_failures_here;     /* failed checks of the running test */
 static const char *test_skip_here; /* why the running test is skipped   */
-static const char *test_name_here; /* of the running test          */
-static int test_count_here;        /* tests begun, which tells one from the next */
+static const char *test_name_here;
+static int test_count_here; /* of tests begun: tells one from the next */
 
 /* A check that fails prints where and what, and lets the test go on. Only the first few are printed. */
 #define CHECK(condition, ...)                                                                     \

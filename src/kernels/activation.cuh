@@ -296,6 +296,13 @@ __device__ inline Gate<float> quick_gelu_gate(float x) {
 
 // >>the normal distribution
 
+// R(y), see below, at EXACT 0: 2^-22.6 (1 + y^2 / 8)
+__device__ inline float short_normal_tail(float y) {
+    float above = fmaf(y, fmaf(y, fmaf(y, 0.0157306679f, 0.11407923f), 0.352673531f), 0.499999911f);
+    float under = fmaf(y, fmaf(y, fmaf(y, 0.0394377708f, 0.28568697f), 0.927633762f), 1.50322306f);
+    return above * fast_reciprocal(fmaf(y, under, 1));
+}
+
 // v Phi(x), and with Derivative v (Phi(x) + x phi(x)). Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and
 // is a ratio of polynomials with positive coefficients, made with Lawson's iteration on 0 <= y <= 20 for the least
 // largest relative error; from there on the exponential is 0 in f32, whatever v is.
@@ -320,11 +327,7 @@ template <bool Derivative> __device__ inline float times_normal(float v, float x
 #else
     float size = fabsf(x), y = fminf(size, 20);
     Exponential<float> e = exponential(-0.5f * x * x);
-    // 2^-22.6 (1 + y^2 / 8)
-    float above = fmaf(y, fmaf(y, fmaf(y, 0.0157306679f, 0.11407923f), 0.352673531f), 0.499999911f);
-    float under = fmaf(y, fmaf(y, fmaf(y, 0.0394377708f, 0.28568697f), 0.927633762f), 1.50322306f);
-    under = fmaf(y, under, 1);
-    float tail = ratio(above, under);
+    float tail = short_normal_tail(y);
     if (Derivative)
         tail = fmaf(size, -0.39894228040143267794f, tail);
     tail *= e.root;
@@ -336,9 +339,7 @@ template <bool Derivative> __device__ inline float times_normal(float v, float x
 // subnormal, which would be 0, where the result is one.
 __device__ inline float times_own_normal(float x) {
     float y = fminf(fabsf(x), 20), root = fast_power_of_2(x * -0.36067376f * x);
-    float above = fmaf(y, fmaf(y, fmaf(y, 0.0157306679f, 0.11407923f), 0.352673531f), 0.499999911f);
-    float under = fmaf(y, fmaf(y, fmaf(y, 0.0394377708f, 0.28568697f), 0.927633762f), 1.50322306f);
-    float tail = above * fast_reciprocal(fmaf(y, under, 1)) * fmaxf(-x, y);
+    float tail = short_normal_tail(y) * fmaxf(-x, y);
     return fmaf(-tail * root, root, fmaxf(x, 0));
 }
 constexpr double SQRT_HALF = 0.70710678118654752440,

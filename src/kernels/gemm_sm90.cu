@@ -522,7 +522,7 @@ __device__ inline void set_staged(Epilogue_state &state, const Staging &staging,
 
 // One's way from shared memory is behind the arithmetic of another if all of a box are asked for first, and 16 rows stored at
 // a time; two halves, and what comes from memory in 32 bits, take too many registers.
-constexpr bool SAVED_FIRST = !GATED && (LOADS_AUX || LOADS_MASK), STORES_BOTH = SAVED_FIRST;
+constexpr bool SAVED_FIRST = !GATED && (LOADS_AUX || LOADS_MASK);
 
 // `row` is the warp's first of op(A), of the part of its rows that `masks` counts; `group` is the box's first.
 __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,
@@ -555,13 +555,13 @@ __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_
             if (!SAVED_FIRST)
                 load_saved_run(params, state, staging, tile, at, masks, part, half, group + g, g, saved[g][half]);
             epilogue(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);
-            if (!STORES_BOTH)
+            if (!SAVED_FIRST)
                 store_result(p, state, tile.item, at.row, at.column, at.valid, v);
             if (HAS_BGRAD)
                 column_sums[g].add(v, at.row < (int)p.m);
         }
 #pragma unroll
-        for (int half = 0; half < (STORES_BOTH ? 2 : 0); half++) {
+        for (int half = 0; half < (SAVED_FIRST ? 2 : 0); half++) {
             Run_place at = place_of_run(params, tile, row, half, group + g);
             set_staged(state, staging, half, g);
             store_result(p, state, tile.item, at.row, at.column, at.valid, results[half]);

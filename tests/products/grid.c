@@ -227,12 +227,12 @@ static int grid_activation;
 
 static void run_grid(const char *name, void (*test)(void)) {
     for (grid_activation = 0; grid_activation <= (int)GEMMEPI_MISH; grid_activation++) {
-        char named[96];
+        static char named[96];
         snprintf(named, sizeof named, "%s_activation_%d", name, grid_activation);
         test_run(named, test);
-        test_name_here = NULL;
     }
 }
+#define RUN_GRID(function) run_grid(#function, function)
 
 /* All sizes, and all layouts of one, of a grid's activation with these flags. */
 static void hold_sizes(const types *t, gemmepi_epilogue flags, int *variant) {
@@ -277,7 +277,7 @@ static void gate_grid(const types *t, int number) {
     int flags, variant = 41 * grid_activation;
     for (flags = 0; flags < COUNT(gate_flag_sets); flags++)
         if (has_a_meaning((gemmepi_epilogue)grid_activation, gate_flag_sets[flags]) &&
-            (here->is_host || (grid_activation + flags + number) % COUNT(all_types) == 0)) /* of one type */
+            (here->is_host || (grid_activation + flags + number) % 4 == 0)) /* some, likewise */
             hold_sizes(t, gate_flag_sets[flags], &variant);
 }
 
@@ -2249,8 +2249,6 @@ static void the_oracle_rounds_to_nearest_even(void) {
                   oracle_format((gemmepi_dtype)i).name, bits, again[0]);
         }
 }
-
-#define RUN_GRID(function) run_grid(#function, function)
 
 static void run_all(void) {
     RUN(small_integers_are_exact);
