@@ -26,9 +26,10 @@ typedef struct gemmepi__fused_shape {
 
 static const gemmepi__fused_shape gemmepi__fused_shapes[] = {
     {128, 128, 1, 2, 1, 1, 0}, /* first the one for everything */
-    {128, 192, 1, 2, 1, 1, 1}, {128, 192, 1, 1, 2, 1, 1}, {128, 256, 0, 2, 1, 1, 0},
-    {128, 128, 1, 1, 1, 1, 0}, {128, 128, 0, 1, 1, 2, 0}, {128, 128, 0, 1, 1, 4, 0},
-    {128, 128, 0, 1, 1, 8, 0}, {128, 64, 1, 1, 1, 1, 0},  {128, 64, 0, 1, 1, 2, 0},
+    {128, 128, 1, 1, 2, 1, 0}, {128, 192, 1, 1, 2, 1, 1}, {128, 192, 1, 2, 1, 1, 1},
+    {128, 256, 0, 2, 1, 1, 0}, {128, 128, 1, 1, 1, 1, 0}, {128, 128, 0, 1, 1, 2, 0},
+    {128, 128, 0, 1, 1, 4, 0}, {128, 128, 0, 1, 1, 8, 0}, {128, 64, 1, 1, 1, 1, 0},
+    {128, 64, 0, 1, 1, 2, 0},
 };
 
 typedef struct gemmepi__fused {
@@ -284,11 +285,20 @@ static int gemmepi__fused_finishes(const gemmepi_context *context, const gemmepi
            gemmepi__summed_tiles(problem, shape) <= GEMMEPI__FINISHED_TILES;
 }
 
+/* Whether a cluster's blocks, side by side, gain by it: the lines of D and AUX that they write at about the same time lie
+   together. Measured on an H200: 1 to 1.5 percent of a short k's time, 2 to 3 of two halves of a gradient; but as much is
+   lost by other gradients, and in wider tiles it makes no difference. */
+static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+    return shape->cluster_n > 1 && shape->tile_n == 128 &&
+           (!gemmepi__has(problem, GEMMEPI_BACKWARD) || gemmepi__has(problem, GEMMEPI_GATED));
+}
+
 /* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs a cycle
    and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 54 bytes a cycle and multiprocessor
    at most; a launch takes 4000 cycles to begin and end, a tile 500. Where warpgroups take turns, the epilogue of one is
    behind the sums of the other, but half of what it does beyond storing shows, in wide tiles 0.7 of it
-   (forward without a gate a seventh more in clusters, whose blocks wait for each other); both do the last. Blocks that divide
+   (forward without a gate a seventh more in clusters, whose blocks wait for each other, but with AUX not in those side by
+   side); both do the last. Blocks that divide
    k take 5500 to add their sums up. */
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__fused_shape *shape, int applied) {
@@ -304,13 +314,16 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
     double slowed =
         (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->split) * (shape->tile_n > 128 ? 0.7 : 0.5);
     double cycles = 4000, tile = steps * multiply + 500;
-    if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD))
+    if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) &&
+        !(gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__gains_side_by_side(problem, shape)))
         slowed *= 1.15;
     tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
     if (shape->ping_pong)
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
         cycles += waves * (sums + finish + (shape->split > 1 ? 5500 : 0));
+    if (gemmepi__gains_side_by_side(problem, shape))
+        cycles *= 0.995; /* enough to decide */
     if (gemmepi__fused_summed(problem, shape, applied))
         return cycles / 1700 + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
     if (gemmepi__fused_finishes(context, problem, shape))
@@ -338,14 +351,21 @@ static const gemmepi__fused_shape *gemmepi__choose_shape(const gemmepi_context *
     return best;
 }
 
-/* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square, and no
-   band is much lower than the others. */
-static unsigned gemmepi__fused_band(const gemmepi_context *context, const gemmepi__fused_shape *shape,
-                                    int64_t rows) {
+/* Operands that stay in L2, whose 50 MB they share with what is written. */
+#define GEMMEPI__FUSED_KEPT (20 << 20)
+
+/* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square, or half as
+   high where nothing is lost by reading operands again, as D is then written in longer lines (an H200: 1 to 2 percent with AUX, 0.5
+   where a block has few tiles). No band is much lower than the others. */
+static unsigned gemmepi__fused_band(const gemmepi_context *context, const gemmepi__problem *problem,
+                                    const gemmepi__fused_shape *shape, int64_t rows) {
+    int64_t bytes = problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes;
     int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
     int64_t height = (int64_t)shape->tile_m * shape->cluster_m, square = 1, bands;
     while ((square + 1) * height * (square + 1) * height <= area)
         square++;
+    if (bytes <= GEMMEPI__FUSED_KEPT)
+        square = gemmepi__divide_up(square, 2);
     bands = (rows + square / 2) / square;
     return (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
 }
@@ -518,7 +538,7 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
     params->tiles = (unsigned)tiles;
     params->cluster_rows = (unsigned)rows;
     params->cluster_columns = (unsigned)columns;
-    params->band = gemmepi__fused_band(context, shape, rows);
+    params->band = gemmepi__fused_band(context, problem, shape, rows);
     params->k = (int)problem->k;
     params->a_items = problem->batch > 1 && problem->views[GEMMEPI__A].batch_stride != 0;
     params->b_items = problem->batch > 1 && problem->views[GEMMEPI__B].batch_stride != 0;
