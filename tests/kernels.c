@@ -589,8 +589,8 @@ static void add_gradient_passes(void) {
 
 /* Nothing where the shape does not take it. With few multiprocessors, as for half of the layouts, a block has too many tiles to
    finish BGRAD. */
-static void add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
-                      int layout, int applied) {
+static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
+                     int layout, int applied) {
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
     const gemmepi__fused_shape *cut = &gemmepi__fused_shapes[shape];
     gemmepi_context chip;
@@ -607,7 +607,7 @@ static void add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epi
     gemmepi__append(&text, "_shape_%d_layout_%d%s", shape, layout, applied ? "" : "_scaled");
     normalise(&desc, name, &problem);
     if (!gemmepi__shape_takes(&problem, cut, applied))
-        return;
+        return 0;
     memset(&chip, 0, sizeof chip);
     chip.multiprocessors = layout & 1 ? 2 : 132;
     memset(&fused_kernel, 0, sizeof fused_kernel);
@@ -615,6 +615,15 @@ static void add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epi
     gemmepi__append(&text, "%s", fused_kernel.finishes ? "_finishes" : "");
     gemmepi__append_fused_defines(&defines, &problem, &fused_kernel);
     add(&fused, name, prologue);
+    return 1;
+}
+
+/* In the next shape that takes it, if any does. */
+static void add_fused_from(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue,
+                           int shape, int layout, int applied) {
+    int shapes = (int)GEMMEPI__COUNT(gemmepi__fused_shapes), i = 0;
+    while (i < shapes && !add_fused(operands, results, epilogue, (shape + i) % shapes, layout, applied))
+        i++;
 }
 
 /* Nothing where the shape does not take it. unit: bytes at whose multiples lines begin */
@@ -753,23 +762,25 @@ static void list_fused(void) {
             if (gemmepi__fused_shapes[shape].lean)
                 add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | GEMMEPI_BIAS, shape, layout, 1);
         shape = (int)activation % shapes;
-        add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
-                  activation | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL, shape, layout, 0);
-        add_fused(GEMMEPI_F16, GEMMEPI_F32, activation | GEMMEPI_GATED | GEMMEPI_AUX, (shape + 3) % shapes,
-                  layout, 1);
-        add_fused(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, activation | GEMMEPI_GATED | GEMMEPI_AUX | GEMMEPI_BIAS,
-                  (shape + 5) % shapes, layout, 0);
-        add_fused(GEMMEPI_BF16, GEMMEPI_F32, activation, (shape + 6) % shapes, layout, 1);
-        add_fused(GEMMEPI_BF16, GEMMEPI_E4M3, activation | GEMMEPI_BIAS, (shape + 4) % shapes, layout, 0);
-        add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back, shape, layout, 1);
-        add_fused(GEMMEPI_F16, GEMMEPI_F32, activation | back | GEMMEPI_RESIDUAL, (shape + 1) % shapes,
-                  layout, 0);
-        add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_GATED,
-                  (shape + 2) % shapes, layout, 1);
-        add_fused(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_UPSTREAM,
-                  (shape + 3) % shapes, layout, 1);
-        add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED,
-                  (shape + 4) % shapes, layout, 0);
+        add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
+                       activation | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL, shape, layout, 0);
+        add_fused_from(GEMMEPI_F16, GEMMEPI_F32, activation | GEMMEPI_GATED | GEMMEPI_AUX,
+                       (shape + 3) % shapes, layout, 1);
+        add_fused_from(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT,
+                       activation | GEMMEPI_GATED | GEMMEPI_AUX | GEMMEPI_BIAS, (shape + 5) % shapes, layout,
+                       0);
+        add_fused_from(GEMMEPI_BF16, GEMMEPI_F32, activation, (shape + 6) % shapes, layout, 1);
+        add_fused_from(GEMMEPI_BF16, GEMMEPI_E4M3, activation | GEMMEPI_BIAS, (shape + 4) % shapes, layout,
+                       0);
+        add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back, shape, layout, 1);
+        add_fused_from(GEMMEPI_F16, GEMMEPI_F32, activation | back | GEMMEPI_RESIDUAL, (shape + 1) % shapes,
+                       layout, 0);
+        add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_GATED,
+                       (shape + 2) % shapes, layout, 1);
+        add_fused_from(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_UPSTREAM,
+                       (shape + 3) % shapes, layout, 1);
+        add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
+                       activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED, (shape + 4) % shapes, layout, 1);
     }
 }
 

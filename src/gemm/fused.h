@@ -152,8 +152,15 @@ static unsigned gemmepi__fused_stage_bytes(const gemmepi__fused_shape *shape) {
 /* Of one matrix in every warp's buffer. */
 #define GEMMEPI__FUSED_BOXES (GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_BOX_M * GEMMEPI__FUSED_BOX_N * 2)
 
-static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, int staged) {
-    return (unsigned)((staged & 1 ? gemmepi__halves_out(problem) : 0) +
+/* Gradients take the place of the aux that TMA loaded for them (IN_PLACE in the kernel). */
+static int gemmepi__replaces_aux(const gemmepi__problem *problem, int staged, int loaded) {
+    return (gemmepi__has(problem, GEMMEPI_GATED) || (loaded & 2)) && (staged & 1) && (loaded & 1) &&
+           gemmepi__halves_aside(problem) == gemmepi__halves_out(problem);
+}
+
+static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, int staged, int loaded) {
+    int replaces = gemmepi__replaces_aux(problem, staged, loaded);
+    return (unsigned)((staged & 1 && !replaces ? gemmepi__halves_out(problem) : 0) +
                       (staged & 2 ? gemmepi__halves_aside(problem) : 0));
 }
 
@@ -164,22 +171,30 @@ static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int lo
 
 static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gemmepi__fused *fused) {
     unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + 16; /* and two barriers */
-    unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged) +
-                     2 * gemmepi__loaded_matrices(problem, fused->loaded);
+    unsigned boxes =
+        (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged, fused->loaded) +
+        2 * gemmepi__loaded_matrices(problem, fused->loaded);
     unsigned totals = fused->summed ? GEMMEPI__FUSED_SUMMERS * 16 * 8 : fused->finishes ? 5 * 4 : 0;
     return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES + GEMMEPI__FUSED_WARPS * 16 +
            totals + 1024; /* to begin at a multiple */
 }
 
-/* Two buffers, if four stages fit beside them, and as many stages as do. */
-static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fused *fused) {
-    fused->stages = 4;
-    fused->buffers = 2;
-    if (gemmepi__fused_shared(problem, fused) > GEMMEPI__FUSED_SHARED)
-        fused->buffers = 1;
+static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__fused *fused, int buffers) {
+    fused->buffers = buffers;
     fused->stages = GEMMEPI__FUSED_STAGES;
     while (gemmepi__fused_shared(problem, fused) > GEMMEPI__FUSED_SHARED)
         fused->stages--;
+    return fused->stages;
+}
+
+/* Two buffers, if enough stages fit beside them or one buffer leaves no more, and as many stages as do. Measured on an H200: a
+   fifth stage saves 6 percent at any k; a sixth 1 to 2 percent where k is 2048 or more, and a second buffer 4 where it is 768.
+   Wide tiles gain by neither, and a fifth takes a register. */
+static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fused *fused) {
+    int enough = fused->shape.tile_n > 128 ? 4 : problem->k < 2048 ? 5 : 6;
+    int stages = gemmepi__most_stages(problem, fused, 2);
+    if (stages < enough && gemmepi__most_stages(problem, fused, 1) == stages)
+        fused->buffers = 2;
 }
 
 /* >>the choice of a shape */
@@ -219,6 +234,9 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
         return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__FUSED_BOX_N)
         return 0;
+    if (backward && gemmepi__halves_out(problem) > 1 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
+        gemmepi__has(problem, GEMMEPI_RESIDUAL | GEMMEPI_UPSTREAM) && !applied)
+        return 0; /* no shape has registers for all of that */
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
         (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__FUSED_BOX_N))
         return 0; /* whose warpgroups each have all rows of some columns */
@@ -276,30 +294,31 @@ static int64_t gemmepi__fused_waves(const gemmepi_context *context, const gemmep
     4 /* at most: for a tile before the last it takes 0.7 microseconds on an H200 */
 #define GEMMEPI__FINISHED_TILES 256 /* of a column, at most: two threads add them up */
 
-/* Whether the kernel makes bias_grad of BGRAD's sums itself. Two halves leave too few registers. */
+/* Whether the kernel makes bias_grad of BGRAD's sums itself. Two halves leave too few registers, as do other tensors beside aux. */
 static int gemmepi__fused_finishes(const gemmepi_context *context, const gemmepi__problem *problem,
                                    const gemmepi__fused_shape *shape) {
-    return gemmepi__has(problem, GEMMEPI_BGRAD) && !gemmepi__has(problem, GEMMEPI_GATED) &&
-           shape->ping_pong && shape->tile_n == 2 * GEMMEPI__FUSED_BOX_N &&
+    return gemmepi__has(problem, GEMMEPI_BGRAD) &&
+           !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_UPSTREAM | GEMMEPI_RESIDUAL) && shape->ping_pong &&
+           shape->tile_n == 2 * GEMMEPI__FUSED_BOX_N &&
            gemmepi__fused_waves(context, problem, shape) <= GEMMEPI__FINISHED_WAVES &&
            gemmepi__summed_tiles(problem, shape) <= GEMMEPI__FINISHED_TILES;
 }
 
-/* Whether a cluster's blocks, side by side, gain by it: the lines of D and AUX that they write at about the same time lie
-   together. Measured on an H200: 1 to 1.5 percent of a short k's time, 2 to 3 of two halves of a gradient; but as much is
-   lost by other gradients, and in wider tiles it makes no difference. */
+/* Whether a cluster's blocks gain by lying side by side, where the lines that they write at about the same time lie together.
+   Measured on several H200: 1 to 8 percent, most where the clock is high. Gradients without a gate lose 1 to 3 where k is short,
+   and wider tiles do not care. */
 static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
     return shape->cluster_n > 1 && shape->tile_n == 128 &&
-           (!gemmepi__has(problem, GEMMEPI_BACKWARD) || gemmepi__has(problem, GEMMEPI_GATED));
+           (!gemmepi__has(problem, GEMMEPI_BACKWARD) || gemmepi__has(problem, GEMMEPI_GATED) ||
+            problem->k > 2048);
 }
 
 /* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs a cycle
    and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 54 bytes a cycle and multiprocessor
    at most; a launch takes 4000 cycles to begin and end, a tile 500. Where warpgroups take turns, the epilogue of one is
    behind the sums of the other, but half of what it does beyond storing shows, in wide tiles 0.7 of it
-   (forward without a gate a seventh more in clusters, whose blocks wait for each other, but with AUX not in those side by
-   side); both do the last. Blocks that divide
-   k take 5500 to add their sums up. */
+   (forward without a gate a seventh more in clusters of blocks one above the other, which wait for each other); both do the
+   last. Blocks that divide k take 5500 to add their sums up. */
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__fused_shape *shape, int applied) {
     int cluster = gemmepi__cluster_blocks(shape);
@@ -315,7 +334,7 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
         (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->split) * (shape->tile_n > 128 ? 0.7 : 0.5);
     double cycles = 4000, tile = steps * multiply + 500;
     if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) &&
-        !(gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__gains_side_by_side(problem, shape)))
+        !gemmepi__gains_side_by_side(problem, shape))
         slowed *= 1.15;
     tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
     if (shape->ping_pong)
@@ -351,21 +370,24 @@ static const gemmepi__fused_shape *gemmepi__choose_shape(const gemmepi_context *
     return best;
 }
 
-/* Operands that stay in L2, whose 50 MB they share with what is written. */
-#define GEMMEPI__FUSED_KEPT (20 << 20)
+#define GEMMEPI__FUSED_KEPT (20 << 20) /* bytes of operands that stay in L2 beside what is written */
 
-/* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square, or half as
-   high where nothing is lost by reading operands again, as D is then written in longer lines (an H200: 1 to 2 percent with AUX, 0.5
-   where a block has few tiles). No band is much lower than the others. */
+/* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. It is twice
+   as high where blocks lie side by side and write D alone, to read B less often: measured on several H200, up to 9 percent less
+   at 8192^3, 1 at 4096^3. With AUX it is half as high where the operands stay in L2, for longer lines: 2 to 3 percent less. No band
+   is much lower than the others. */
 static unsigned gemmepi__fused_band(const gemmepi_context *context, const gemmepi__problem *problem,
                                     const gemmepi__fused_shape *shape, int64_t rows) {
+    int writes_two = gemmepi__has(problem, GEMMEPI_AUX) && !gemmepi__aux_is_mask(problem->epilogue);
     int64_t bytes = problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes;
     int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
     int64_t height = (int64_t)shape->tile_m * shape->cluster_m, square = 1, bands;
     while ((square + 1) * height * (square + 1) * height <= area)
         square++;
-    if (bytes <= GEMMEPI__FUSED_KEPT)
+    if (writes_two && bytes <= GEMMEPI__FUSED_KEPT)
         square = gemmepi__divide_up(square, 2);
+    else if (gemmepi__gains_side_by_side(problem, shape) && !writes_two && gemmepi__halves_out(problem) == 1)
+        square *= 2;
     bands = (rows + square / 2) / square;
     return (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
 }

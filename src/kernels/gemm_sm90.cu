@@ -58,10 +58,14 @@ constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_
 // Results of 16 bits go to memory by TMA, 16 rows and 64 columns at a time, from BUFFERS of each warp.
 constexpr bool STAGED = STAGES_D || STAGES_AUX;
 constexpr int BUFFERS = GEMMEPI_BUFFERS;
-constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D + (STAGES_AUX ? HALVES_IN : 0);
 constexpr int STAGED_BYTES = 16 * LINE, WARPS = CONSUMERS * 4;
 // What the epilogue reads in 16 bits comes likewise, a box ahead, into two buffers of each warp.
 constexpr int LOADED_AUX = LOADS_AUX ? HALVES_SAVED : 0;
+// Gradients take the place of the aux that they are made of, where there are two halves or RESIDUAL, too: it makes room for a
+// stage more. Where one fits anyway, buffers of their own are faster, as the next aux is asked for half a box sooner.
+constexpr bool IN_PLACE = (GATED || LOADS_RESIDUAL) && STAGES_D && LOADED_AUX == HALVES_OUT;
+constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0;
+constexpr int STAGED_MATRICES = (IN_PLACE ? 0 : STAGED_D) + (STAGES_AUX ? HALVES_IN : 0); // that have buffers of their own
 constexpr int LOADED_MATRICES = LOADED_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), LOADED_BUFFERS = LOADED_MATRICES ? 2 : 0;
 // Shared memory: stages, buffers, and two barriers of each stage and of each warp.
 constexpr u32 LOADED = STAGES * STAGE_BYTES + WARPS * BUFFERS * STAGED_MATRICES * STAGED_BYTES;
@@ -380,12 +384,21 @@ __device__ inline void load_result_box(const gemmepi__tensor_map &map, u32 to, u
                  : "memory");
 }
 
+// The elected lane, which alone has stored: all but the `Left` last boxes have been read.
+template <int Left> __device__ inline void wait_for_stores() {
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Left) : "memory");
+}
+
 // Has the inputs of a box brought, whose buffer all lanes have left.
 __device__ inline void ask_for_inputs(const gemmepi__fused_params &p, Staging &staging, const Tile &tile, int row, int group) {
     if (LOADED_MATRICES == 0)
         return;
     __syncwarp();
     if (is_elected()) {
+        if (IN_PLACE && staging.asked == staging.taken) // results have left the buffer: those of the last box but one,
+            wait_for_stores<1>();
+        else if (IN_PLACE) // or of the last before the one at hand
+            wait_for_stores<0>();
         u32 buffer = staging.asked % 2, barrier = staging.arrived + buffer * 8;
         u32 to = staging.inputs + buffer * LOADED_MATRICES * STAGED_BYTES;
         int column = tile.n * TILE_COLUMNS + group * GROUP;
@@ -405,8 +418,8 @@ __device__ inline void wait_for_inputs(const Staging &staging) {
 }
 
 // The buffer whose turn it is has been read.
-__device__ inline void begin_staging(const Staging &staging) {
-    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(BUFFERS - 1) : "memory"); // of the elected lane, the others have none
+__device__ inline void begin_staging() {
+    wait_for_stores<BUFFERS - 1>(); // of the elected lane, the others have none
     __syncwarp();
 }
 
@@ -420,7 +433,8 @@ __device__ inline void end_staging(const gemmepi__fused_params &p, Staging &stag
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncwarp();
     if (is_elected()) {
-        u32 from = staging.first + staging.turn * STAGED_MATRICES * STAGED_BYTES;
+        u32 from = IN_PLACE ? staging.inputs + staging.taken % 2 * LOADED_MATRICES * STAGED_BYTES
+                            : staging.first + staging.turn * STAGED_MATRICES * STAGED_BYTES;
 #pragma unroll
         for (int half = 0; half < STAGED_D; half++)
             store_box(p.d, from + half * STAGED_BYTES, column, row, half, item);
@@ -493,9 +507,10 @@ struct Run_place {
     int row, column, valid;
 };
 __device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {
-    int at = row + threadIdx.x % 32 / 4 + half * 8;
-    return {at, tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP,
-            at < (int)params.epilogue.m ? columns_left(params, tile, group) : 0};
+    int at = row + threadIdx.x % 32 / 4 + half * 8, column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;
+    if (BACKWARD && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers
+        asm volatile("" : "+r"(at), "+r"(column));
+    return {at, column, at < (int)params.epilogue.m ? columns_left(params, tile, group) : 0};
 }
 
 // What BACKWARD reads there: of the g-th group of the box at hand.
@@ -514,29 +529,38 @@ __device__ inline void load_saved_run(const gemmepi__fused_params &params, Epilo
 __device__ inline void set_staged(Epilogue_state &state, const Staging &staging, int half, int g) {
 #pragma unroll
     for (int i = 0; i < STAGED_D; i++)
-        state.staged_d[i] = staged_at(staging, i, half, g);
+        state.staged_d[i] = IN_PLACE ? loaded_at(staging, i, half, g) : staged_at(staging, i, half, g);
 #pragma unroll
     for (int i = 0; i < STAGED_MATRICES - STAGED_D; i++)
         state.staged_aux[i] = staged_at(staging, i + STAGED_D, half, g);
 }
 
 // One's way from shared memory is behind the arithmetic of another if all of a box are asked for first, and 16 rows stored at
-// a time; two halves, and what comes from memory in 32 bits, take too many registers.
-constexpr bool SAVED_FIRST = !GATED && (LOADS_AUX || LOADS_MASK);
+// a time; two halves, what comes from memory in 32 bits, and other tensors beside aux take too many registers.
+constexpr bool SAVED_FIRST = !GATED && !UPSTREAM && !HAS_RESIDUAL && (LOADS_AUX || LOADS_MASK);
+
+// The tile's box after the one at hand, if there is one.
+struct Next_box {
+    bool exists;
+    int row, group;
+};
 
 // `row` is the warp's first of op(A), of the part of its rows that `masks` counts; `group` is the box's first.
 __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,
-                                  const Tile &tile, int row, int part, int group, const Of_columns (&columns)[BOX_GROUPS],
-                                  const Masks &masks, const Box &box, Box_sums &column_sums) {
+                                  const Tile &tile, int row, int part, int group, const Next_box &next,
+                                  const Of_columns (&columns)[BOX_GROUPS], const Masks &masks, const Box &box,
+                                  Box_sums &column_sums) {
     const gemmepi__epilogue_params &p = params.epilogue;
     Saved saved[BOX_GROUPS][2];
+    if (!IN_PLACE && next.exists)
+        ask_for_inputs(params, staging, tile, next.row, next.group);
     wait_for_inputs(staging);
 #pragma unroll
     for (int i = 0; i < (SAVED_FIRST ? BOX_GROUPS * 2 : 0); i++)
         load_saved_run(params, state, staging, tile, place_of_run(params, tile, row, i % 2, group + i / 2), masks, part,
                        i % 2, group + i / 2, i / 2, saved[i / 2][i % 2]);
-    if (STAGED)
-        begin_staging(staging);
+    if (STAGED_MATRICES)
+        begin_staging();
 #pragma unroll
     for (int g = 0; g < BOX_GROUPS; g++) {
         Acc results[2][HALVES][RUN];
@@ -568,6 +592,8 @@ __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_
         }
         if (HAS_BGRAD)
             column_sums[g].end_rows();
+        if (IN_PLACE && g == 0 && next.exists) // by now the other buffer's results have left
+            ask_for_inputs(params, staging, tile, next.row, next.group);
     }
     if (KEEPS_MASK)
         store_kept_masks(p, state, tile.item, row, tile.n * TILE_COLUMNS + group * GROUP, BOX_GROUPS);
@@ -654,7 +680,7 @@ __device__ inline void finish_parked(const gemmepi__fused_params &p, Epilogue_st
         int row = tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16;
         Box_sums none;
         ask_for_inputs(p, staging, tile, row, group);
-        finish_box(p, state, staging, tile, row, 0, group, columns, load_masks(p, tile, row), box, none);
+        finish_box(p, state, staging, tile, row, 0, group, {false, 0, 0}, columns, load_masks(p, tile, row), box, none);
     }
 }
 
@@ -1161,11 +1187,9 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
                     for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)
                         box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =
                             sums[part][(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + i * GROUP) / 2 + j % (BOX_COLUMNS / 2)];
-                    if (part + 1 < PARTS)
-                        ask_for_inputs(p, staging, tile, warp_row + (part + 1) * 64, i);
-                    else if (i + BOX_GROUPS < GROUPS)
-                        ask_for_inputs(p, staging, tile, warp_row, i + BOX_GROUPS);
-                    finish_box(p, state, staging, tile, warp_row + part * 64, part, i, now, masks, box, column_sums);
+                    Next_box next = {part + 1 < PARTS || i + BOX_GROUPS < GROUPS,
+                                     warp_row + (part + 1 < PARTS ? part + 1 : 0) * 64, part + 1 < PARTS ? i : i + BOX_GROUPS};
+                    finish_box(p, state, staging, tile, warp_row + part * 64, part, i, next, now, masks, box, column_sums);
                 }
                 if (HAS_BGRAD)
                     store_column_sums(p, tile, i, column_sums);
@@ -1198,9 +1222,8 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
             Box box;
             load_box_columns(p, tile, first_group, columns);
             read_parked(shared, thread, part, first_group, box);
-            if (i + 1 < boxes)
-                ask_for_inputs(p, staging, tile, row + part_of_last(group, i + 1) * 64, group_of_last(group, i + 1));
-            finish_box(p, state, staging, tile, row + part * 64, part, first_group, columns, masks, box, column_sums);
+            Next_box next = {i + 1 < boxes, row + part_of_last(group, i + 1) * 64, group_of_last(group, i + 1)};
+            finish_box(p, state, staging, tile, row + part * 64, part, first_group, next, columns, masks, box, column_sums);
         }
         if (FINISHES)
             finish_last(p, shared, tile, (int)group, column_sums);
