@@ -17205,6 +17205,14 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
     return gemmepi__extents_rule(problem);
 }
 
+/* Likewise, for runs that are `applied` or may have alpha and C: what spills whatever the shape. */
+static const char *gemmepi__registers_rule(const gemmepi__problem *problem, int applied) {
+    if (!applied && gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__has(problem, GEMMEPI_GATED) &&
+        gemmepi__has(problem, GEMMEPI_BGRAD) && gemmepi__has(problem, GEMMEPI_RESIDUAL | GEMMEPI_UPSTREAM))
+        return "two halves, their sums and RESIDUAL or UPSTREAM leave no registers for alpha and C";
+    return NULL;
+}
+
 /* Of aux, whether it is written or read. */
 static int gemmepi__halves_aside(const gemmepi__problem *problem) {
     return gemmepi__has(problem, GEMMEPI_GATED) && !gemmepi__has(problem, GEMMEPI_UPSTREAM) ? 2 : 1;
@@ -17359,9 +17367,8 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
         return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__FUSED_BOX_N)
         return 0;
-    if (backward && gemmepi__halves_out(problem) > 1 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
-        gemmepi__has(problem, GEMMEPI_RESIDUAL | GEMMEPI_UPSTREAM) && !applied)
-        return 0; /* no shape has registers for all of that */
+    if (gemmepi__registers_rule(problem, applied))
+        return 0;
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
         (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__FUSED_BOX_N))
         return 0; /* whose warpgroups each have all rows of some columns */
@@ -18242,8 +18249,7 @@ static double gemmepi__choose_kernel(const gemmepi_context *context, const gemme
     double by_mma = 0, by_tma = 0;
     gemmepi__choose_mma(context, problem, &by_mma);
     *is_mma = 1;
-    if (gemmepi__tma_rule(context, problem) ||
-        !gemmepi__shape_takes(problem, &gemmepi__fused_shapes[0], applied))
+    if (gemmepi__tma_rule(context, problem) || gemmepi__registers_rule(problem, applied))
         return by_mma;
     gemmepi__choose_shape(context, problem, applied, &by_tma);
     *is_mma = by_mma < 0.9 * by_tma;
@@ -19138,6 +19144,8 @@ static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) 
     gemmepi__append(text, "\n");
     gemmepi__explain_pass(text, &mma->pass.launch, "the sum of k's parts, ");
     rule = gemmepi__tma_rule(plan->context, &packed);
+    if (!rule)
+        rule = gemmepi__registers_rule(&packed, mma->applied);
     gemmepi__append(text, "  not gemmepi_fused: %s\n", rule ? rule : "its estimate is not less");
     if (mma->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
