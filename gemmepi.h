@@ -9397,7 +9397,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr int GROUP = 32, GROUPS = TILE_COLUMNS / GROUP;        // of columns: a run of each lane\n"
     "constexpr int BOX_GROUPS = 2, BOX_COLUMNS = BOX_GROUPS * GROUP; // that the epilogue takes at a time\n"
     "constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;\n",
-    "// Results of 16 bits go to memory by TMA, 16 rows and 64 columns at a time, from BUFFERS of each warp.\n"
+    "// Results of 16 bits go to memory by TMA, 16 rows and 64 columns at a time, from BUFFERS of each warp, but see IN_PLACE.\n"
     "constexpr bool STAGED = STAGES_D || STAGES_AUX;\n"
     "constexpr int BUFFERS = GEMMEPI_BUFFERS;\n"
     "constexpr int STAGED_BYTES = 16 * LINE, WARPS = CONSUMERS * 4;\n"
@@ -9878,7 +9878,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// One's way from shared memory is behind the arithmetic of another if all of a box are asked for first, and 16 rows stored at\n"
-    "// a time; two halves, what comes from memory in 32 bits, and other tensors beside aux take too many registers.\n"
+    "// a time; two halves, UPSTREAM, RESIDUAL, and aux that comes from memory in 32 bits take too many registers.\n"
     "constexpr bool SAVED_FIRST = !GATED && !UPSTREAM && !HAS_RESIDUAL && (LOADS_AUX || LOADS_MASK);\n"
     "\n"
     "// The tile's box after the one at hand, if there is one.\n"
@@ -9934,7 +9934,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        }\n"
     "        if (HAS_BGRAD)\n"
     "            column_sums[g].end_rows();\n"
-    "        if (IN_PLACE && g == 0 && next.exists) // by now the other buffer's results have left\n"
+    "        if (IN_PLACE && g == 0 && next.exists) // by now the other buffer's results are likely to have left\n"
     "            ask_for_inputs(params, staging, tile, next.row, next.group);\n"
     "    }\n"
     "    if (KEEPS_MASK)\n"
@@ -9964,8 +9964,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    return parked + (four * WARPGROUP + thread) * 16;\n"
     "}\n"
     "\n"
-    "template <int Parts> __device__ inline void park(u32 parked, u32 thread, const float (*sums)[TILE_N / 2]) {\n"
-    "#pragma unroll\n",
+    "template <int Parts> __device__ inline void park(u32 parked, u32 thread, const float (*sums)[TILE_N / 2]) {\n",
+    "#pragma unroll\n"
     "    for (int i = 0; i < Parts * TILE_N / 8; i++) {\n"
     "        const float *four = &sums[i / (TILE_N / 8)][i % (TILE_N / 8) * 4];\n"
     "        asm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked, i, thread)), \"f\"(four[0]),\n"
@@ -17150,7 +17150,7 @@ typedef struct gemmepi__fused_shape {
 } gemmepi__fused_shape;
 
 static const gemmepi__fused_shape gemmepi__fused_shapes[] = {
-    {128, 128, 1, 2, 1, 1, 0}, /* first the one for everything */
+    {128, 128, 1, 2, 1, 1, 0}, /* first the one for everything that the rules admit */
     {128, 128, 1, 1, 2, 1, 0}, {128, 192, 1, 1, 2, 1, 1}, {128, 192, 1, 2, 1, 1, 1},
     {128, 256, 0, 2, 1, 1, 0}, {128, 128, 1, 1, 1, 1, 0}, {128, 128, 0, 1, 1, 2, 0},
     {128, 128, 0, 1, 1, 4, 0}, {128, 128, 0, 1, 1, 8, 0}, {128, 64, 1, 1, 1, 1, 0},
@@ -17205,7 +17205,8 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
     return gemmepi__extents_rule(problem);
 }
 
-/* Likewise, for runs that are `applied` or may have alpha and C: what spills whatever the shape. */
+/* The rule that keeps runs from it which may have alpha and C (not `applied`), or NULL: ptxas spills most where two halves are
+   so much more. */
 static const char *gemmepi__registers_rule(const gemmepi__problem *problem, int applied) {
     if (!applied && gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__has(problem, GEMMEPI_GATED) &&
         gemmepi__has(problem, GEMMEPI_BGRAD) && gemmepi__has(problem, GEMMEPI_RESIDUAL | GEMMEPI_UPSTREAM))
@@ -17312,6 +17313,7 @@ static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gem
            totals + 1024; /* to begin at a multiple */
 }
 
+/* Sets both, and returns the stages. */
 static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__fused *fused, int buffers) {
     fused->buffers = buffers;
     fused->stages = GEMMEPI__FUSED_STAGES;
@@ -17320,9 +17322,9 @@ static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__fused 
     return fused->stages;
 }
 
-/* Two buffers, if enough stages fit beside them or one buffer leaves no more, and as many stages as do. Measured on an H200: a
-   fifth stage saves 6 percent at any k; a sixth 1 to 2 percent where k is 2048 or more, and a second buffer 4 where it is 768.
-   Wide tiles gain by neither, and a fifth takes a register. */
+/* Two buffers, if enough stages fit beside them or one leaves room for no more of them, and as many stages as do. Measured on an
+   H200: a fifth stage saves 6 percent at any k; a sixth 1 to 2 percent where k is 2048 or more, and a second buffer 4 where it is
+   768. Wide tiles gain by neither, and with five stages some of their kernels spill a register. */
 static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fused *fused) {
     int enough = fused->shape.tile_n > 128 ? 4 : problem->k < 2048 ? 5 : 6;
     int stages = gemmepi__most_stages(problem, fused, 2);
@@ -17426,7 +17428,7 @@ static int64_t gemmepi__fused_waves(const gemmepi_context *context, const gemmep
     4 /* at most: for a tile before the last it takes 0.7 microseconds on an H200 */
 #define GEMMEPI__FINISHED_TILES 256 /* of a column, at most: two threads add them up */
 
-/* Whether the kernel makes bias_grad of BGRAD's sums itself. Two halves leave too few registers, as do other tensors beside aux. */
+/* Whether the kernel makes bias_grad of BGRAD's sums itself. Two halves leave too few registers, as do UPSTREAM and RESIDUAL. */
 static int gemmepi__fused_finishes(const gemmepi_context *context, const gemmepi__problem *problem,
                                    const gemmepi__fused_shape *shape) {
     return gemmepi__has(problem, GEMMEPI_BGRAD) &&
@@ -17437,8 +17439,8 @@ static int gemmepi__fused_finishes(const gemmepi_context *context, const gemmepi
 }
 
 /* Whether a cluster's blocks gain by lying side by side, where the lines that they write at about the same time lie together.
-   Measured on several H200: 1 to 8 percent, most where the clock is high. Gradients without a gate lose 1 to 3 where k is short,
-   and wider tiles do not care. */
+   Measured on several H200: up to 8 percent, most where the clock is high. Gradients without a gate lose 1 to 3 where k is 768 or
+   2048, and wider tiles do not care. */
 static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
     return shape->cluster_n > 1 && shape->tile_n == 128 &&
            (!gemmepi__has(problem, GEMMEPI_BACKWARD) || gemmepi__has(problem, GEMMEPI_GATED) ||
@@ -17505,22 +17507,22 @@ static const gemmepi__fused_shape *gemmepi__choose_shape(const gemmepi_context *
 #define GEMMEPI__FUSED_KEPT (20 << 20) /* bytes of operands that stay in L2 beside what is written */
 
 /* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. It is twice
-   as high where blocks lie side by side and write D alone, to read B less often: measured on several H200, up to 9 percent less
-   at 8192^3, 1 at 4096^3. With AUX it is half as high where the operands stay in L2, for longer lines: 2 to 3 percent less. No band
-   is much lower than the others. */
+   as high where blocks gain by lying side by side and store one matrix, to read B less often: measured on several H200, up to 9
+   percent less at 8192^3, 1 at 4096^3. With AUX of numbers it is half as high where the operands (of all items) stay in L2, so
+   that longer lines of D and AUX are written at a time: 2 to 3 percent less. No band is much lower than the others. */
 static unsigned gemmepi__fused_band(const gemmepi_context *context, const gemmepi__problem *problem,
                                     const gemmepi__fused_shape *shape, int64_t rows) {
     int writes_two = gemmepi__has(problem, GEMMEPI_AUX) && !gemmepi__aux_is_mask(problem->epilogue);
     int64_t bytes = problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes;
     int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
-    int64_t height = (int64_t)shape->tile_m * shape->cluster_m, square = 1, bands;
-    while ((square + 1) * height * (square + 1) * height <= area)
-        square++;
+    int64_t height = (int64_t)shape->tile_m * shape->cluster_m, high = 1, bands;
+    while ((high + 1) * height * (high + 1) * height <= area)
+        high++;
     if (writes_two && bytes <= GEMMEPI__FUSED_KEPT)
-        square = gemmepi__divide_up(square, 2);
+        high = gemmepi__divide_up(high, 2);
     else if (gemmepi__gains_side_by_side(problem, shape) && !writes_two && gemmepi__halves_out(problem) == 1)
-        square *= 2;
-    bands = (rows + square / 2) / square;
+        high *= 2;
+    bands = (rows + high / 2) / high;
     return (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
 }
 

@@ -2707,7 +2707,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr int GROUP = 32, GROUPS = TILE_COLUMNS / GROUP;        // of columns: a run of each lane\n"
     "constexpr int BOX_GROUPS = 2, BOX_COLUMNS = BOX_GROUPS * GROUP; // that the epilogue takes at a time\n"
     "constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;\n",
-    "// Results of 16 bits go to memory by TMA, 16 rows and 64 columns at a time, from BUFFERS of each warp.\n"
+    "// Results of 16 bits go to memory by TMA, 16 rows and 64 columns at a time, from BUFFERS of each warp, but see IN_PLACE.\n"
     "constexpr bool STAGED = STAGES_D || STAGES_AUX;\n"
     "constexpr int BUFFERS = GEMMEPI_BUFFERS;\n"
     "constexpr int STAGED_BYTES = 16 * LINE, WARPS = CONSUMERS * 4;\n"
@@ -3188,7 +3188,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// One's way from shared memory is behind the arithmetic of another if all of a box are asked for first, and 16 rows stored at\n"
-    "// a time; two halves, what comes from memory in 32 bits, and other tensors beside aux take too many registers.\n"
+    "// a time; two halves, UPSTREAM, RESIDUAL, and aux that comes from memory in 32 bits take too many registers.\n"
     "constexpr bool SAVED_FIRST = !GATED && !UPSTREAM && !HAS_RESIDUAL && (LOADS_AUX || LOADS_MASK);\n"
     "\n"
     "// The tile's box after the one at hand, if there is one.\n"
@@ -3244,7 +3244,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        }\n"
     "        if (HAS_BGRAD)\n"
     "            column_sums[g].end_rows();\n"
-    "        if (IN_PLACE && g == 0 && next.exists) // by now the other buffer's results have left\n"
+    "        if (IN_PLACE && g == 0 && next.exists) // by now the other buffer's results are likely to have left\n"
     "            ask_for_inputs(params, staging, tile, next.row, next.group);\n"
     "    }\n"
     "    if (KEEPS_MASK)\n"
@@ -3274,8 +3274,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    return parked + (four * WARPGROUP + thread) * 16;\n"
     "}\n"
     "\n"
-    "template <int Parts> __device__ inline void park(u32 parked, u32 thread, const float (*sums)[TILE_N / 2]) {\n"
-    "#pragma unroll\n",
+    "template <int Parts> __device__ inline void park(u32 parked, u32 thread, const float (*sums)[TILE_N / 2]) {\n",
+    "#pragma unroll\n"
     "    for (int i = 0; i < Parts * TILE_N / 8; i++) {\n"
     "        const float *four = &sums[i / (TILE_N / 8)][i % (TILE_N / 8) * 4];\n"
     "        asm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked, i, thread)), \"f\"(four[0]),\n"

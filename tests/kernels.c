@@ -587,8 +587,8 @@ static void add_gradient_passes(void) {
     add_gradient_pass(GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_NONE | GEMMEPI_BGRAD, 1);
 }
 
-/* Nothing where the shape does not take it. With few multiprocessors, as for half of the layouts, a block has too many tiles to
-   finish BGRAD. */
+/* Nothing, and 0, where the shape does not take it. With few multiprocessors, as for half of the layouts, a block has too many
+   tiles to finish BGRAD; with a short k, likewise, fewer stages and more buffers. */
 static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
                      int layout, int applied) {
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
@@ -601,7 +601,7 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
     gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
     desc.a.transposed = layout & 1;
     desc.b.transposed = layout >> 1;
-    desc.k = 2048; /* enough to be divided */
+    desc.k = cut->split > 1 || layout >> 1 ? 2048 : 768; /* enough to be divided */
     append_dtype(&text, operands);
     append_results(&text, &desc);
     gemmepi__append(&text, "_shape_%d_layout_%d%s", shape, layout, applied ? "" : "_scaled");
@@ -618,12 +618,16 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
     return 1;
 }
 
-/* In the next shape that takes it, if any does. */
+/* In the next shape that takes it; there must be one. */
 static void add_fused_from(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue,
                            int shape, int layout, int applied) {
     int shapes = (int)GEMMEPI__COUNT(gemmepi__fused_shapes), i = 0;
     while (i < shapes && !add_fused(operands, results, epilogue, (shape + i) % shapes, layout, applied))
         i++;
+    if (i < shapes)
+        return;
+    printf("no shape takes the epilogue 0x%x\n", (unsigned)epilogue);
+    exit(1);
 }
 
 /* Nothing where the shape does not take it. unit: bytes at whose multiples lines begin */
@@ -762,25 +766,29 @@ static void list_fused(void) {
             if (gemmepi__fused_shapes[shape].lean)
                 add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | GEMMEPI_BIAS, shape, layout, 1);
         shape = (int)activation % shapes;
-        add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
-                       activation | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL, shape, layout, 0);
-        add_fused_from(GEMMEPI_F16, GEMMEPI_F32, activation | GEMMEPI_GATED | GEMMEPI_AUX,
-                       (shape + 3) % shapes, layout, 1);
-        add_fused_from(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT,
-                       activation | GEMMEPI_GATED | GEMMEPI_AUX | GEMMEPI_BIAS, (shape + 5) % shapes, layout,
-                       0);
-        add_fused_from(GEMMEPI_BF16, GEMMEPI_F32, activation, (shape + 6) % shapes, layout, 1);
-        add_fused_from(GEMMEPI_BF16, GEMMEPI_E4M3, activation | GEMMEPI_BIAS, (shape + 4) % shapes, layout,
-                       0);
+        add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
+                  activation | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL, shape, layout, 0);
+        add_fused(GEMMEPI_F16, GEMMEPI_F32, activation | GEMMEPI_GATED | GEMMEPI_AUX, (shape + 3) % shapes,
+                  layout, 1);
+        add_fused(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, activation | GEMMEPI_GATED | GEMMEPI_AUX | GEMMEPI_BIAS,
+                  (shape + 5) % shapes, layout, 0);
+        add_fused(GEMMEPI_BF16, GEMMEPI_F32, activation, (shape + 6) % shapes, layout, 1);
+        add_fused(GEMMEPI_BF16, GEMMEPI_E4M3, activation | GEMMEPI_BIAS, (shape + 4) % shapes, layout, 0);
         add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back, shape, layout, 1);
-        add_fused_from(GEMMEPI_F16, GEMMEPI_F32, activation | back | GEMMEPI_RESIDUAL, (shape + 1) % shapes,
-                       layout, 0);
-        add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_GATED,
-                       (shape + 2) % shapes, layout, 1);
-        add_fused_from(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_UPSTREAM,
-                       (shape + 3) % shapes, layout, 1);
-        add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
-                       activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED, (shape + 4) % shapes, layout, 1);
+        add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_GATED, shape + 2,
+                       layout, 1);
+        if (activation & 1)
+            add_fused_from(GEMMEPI_F16, GEMMEPI_F32, activation | back | GEMMEPI_RESIDUAL, shape + 1, layout,
+                           0);
+        else
+            add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_RESIDUAL,
+                           shape + 1, layout, 1);
+        if (activation / 2 & 1)
+            add_fused_from(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_UPSTREAM,
+                           shape + 3, layout, 1);
+        else
+            add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
+                           activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED, shape + 4, layout, 1);
     }
 }
 

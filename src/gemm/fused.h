@@ -25,7 +25,7 @@ typedef struct gemmepi__fused_shape {
 } gemmepi__fused_shape;
 
 static const gemmepi__fused_shape gemmepi__fused_shapes[] = {
-    {128, 128, 1, 2, 1, 1, 0}, /* first the one for everything */
+    {128, 128, 1, 2, 1, 1, 0}, /* first the one for everything that the rules admit */
     {128, 128, 1, 1, 2, 1, 0}, {128, 192, 1, 1, 2, 1, 1}, {128, 192, 1, 2, 1, 1, 1},
     {128, 256, 0, 2, 1, 1, 0}, {128, 128, 1, 1, 1, 1, 0}, {128, 128, 0, 1, 1, 2, 0},
     {128, 128, 0, 1, 1, 4, 0}, {128, 128, 0, 1, 1, 8, 0}, {128, 64, 1, 1, 1, 1, 0},
@@ -80,7 +80,8 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
     return gemmepi__extents_rule(problem);
 }
 
-/* Likewise, for runs that are `applied` or may have alpha and C: what spills whatever the shape. */
+/* The rule that keeps runs from it which may have alpha and C (not `applied`), or NULL: ptxas spills most where two halves are
+   so much more. */
 static const char *gemmepi__registers_rule(const gemmepi__problem *problem, int applied) {
     if (!applied && gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__has(problem, GEMMEPI_GATED) &&
         gemmepi__has(problem, GEMMEPI_BGRAD) && gemmepi__has(problem, GEMMEPI_RESIDUAL | GEMMEPI_UPSTREAM))
@@ -187,6 +188,7 @@ static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gem
            totals + 1024; /* to begin at a multiple */
 }
 
+/* Sets both, and returns the stages. */
 static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__fused *fused, int buffers) {
     fused->buffers = buffers;
     fused->stages = GEMMEPI__FUSED_STAGES;
@@ -195,9 +197,9 @@ static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__fused 
     return fused->stages;
 }
 
-/* Two buffers, if enough stages fit beside them or one buffer leaves no more, and as many stages as do. Measured on an H200: a
-   fifth stage saves 6 percent at any k; a sixth 1 to 2 percent where k is 2048 or more, and a second buffer 4 where it is 768.
-   Wide tiles gain by neither, and a fifth takes a register. */
+/* Two buffers, if enough stages fit beside them or one leaves room for no more of them, and as many stages as do. Measured on an
+   H200: a fifth stage saves 6 percent at any k; a sixth 1 to 2 percent where k is 2048 or more, and a second buffer 4 where it is
+   768. Wide tiles gain by neither, and with five stages some of their kernels spill a register. */
 static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fused *fused) {
     int enough = fused->shape.tile_n > 128 ? 4 : problem->k < 2048 ? 5 : 6;
     int stages = gemmepi__most_stages(problem, fused, 2);
@@ -301,7 +303,7 @@ static int64_t gemmepi__fused_waves(const gemmepi_context *context, const gemmep
     4 /* at most: for a tile before the last it takes 0.7 microseconds on an H200 */
 #define GEMMEPI__FINISHED_TILES 256 /* of a column, at most: two threads add them up */
 
-/* Whether the kernel makes bias_grad of BGRAD's sums itself. Two halves leave too few registers, as do other tensors beside aux. */
+/* Whether the kernel makes bias_grad of BGRAD's sums itself. Two halves leave too few registers, as do UPSTREAM and RESIDUAL. */
 static int gemmepi__fused_finishes(const gemmepi_context *context, const gemmepi__problem *problem,
                                    const gemmepi__fused_shape *shape) {
     return gemmepi__has(problem, GEMMEPI_BGRAD) &&
@@ -312,8 +314,8 @@ static int gemmepi__fused_finishes(const gemmepi_context *context, const gemmepi
 }
 
 /* Whether a cluster's blocks gain by lying side by side, where the lines that they write at about the same time lie together.
-   Measured on several H200: 1 to 8 percent, most where the clock is high. Gradients without a gate lose 1 to 3 where k is short,
-   and wider tiles do not care. */
+   Measured on several H200: up to 8 percent, most where the clock is high. Gradients without a gate lose 1 to 3 where k is 768 or
+   2048, and wider tiles do not care. */
 static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
     return shape->cluster_n > 1 && shape->tile_n == 128 &&
            (!gemmepi__has(problem, GEMMEPI_BACKWARD) || gemmepi__has(problem, GEMMEPI_GATED) ||
@@ -380,22 +382,22 @@ static const gemmepi__fused_shape *gemmepi__choose_shape(const gemmepi_context *
 #define GEMMEPI__FUSED_KEPT (20 << 20) /* bytes of operands that stay in L2 beside what is written */
 
 /* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. It is twice
-   as high where blocks lie side by side and write D alone, to read B less often: measured on several H200, up to 9 percent less
-   at 8192^3, 1 at 4096^3. With AUX it is half as high where the operands stay in L2, for longer lines: 2 to 3 percent less. No band
-   is much lower than the others. */
+   as high where blocks gain by lying side by side and store one matrix, to read B less often: measured on several H200, up to 9
+   percent less at 8192^3, 1 at 4096^3. With AUX of numbers it is half as high where the operands (of all items) stay in L2, so
+   that longer lines of D and AUX are written at a time: 2 to 3 percent less. No band is much lower than the others. */
 static unsigned gemmepi__fused_band(const gemmepi_context *context, const gemmepi__problem *problem,
                                     const gemmepi__fused_shape *shape, int64_t rows) {
     int writes_two = gemmepi__has(problem, GEMMEPI_AUX) && !gemmepi__aux_is_mask(problem->epilogue);
     int64_t bytes = problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes;
     int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
-    int64_t height = (int64_t)shape->tile_m * shape->cluster_m, square = 1, bands;
-    while ((square + 1) * height * (square + 1) * height <= area)
-        square++;
+    int64_t height = (int64_t)shape->tile_m * shape->cluster_m, high = 1, bands;
+    while ((high + 1) * height * (high + 1) * height <= area)
+        high++;
     if (writes_two && bytes <= GEMMEPI__FUSED_KEPT)
-        square = gemmepi__divide_up(square, 2);
+        high = gemmepi__divide_up(high, 2);
     else if (gemmepi__gains_side_by_side(problem, shape) && !writes_two && gemmepi__halves_out(problem) == 1)
-        square *= 2;
-    bands = (rows + square / 2) / square;
+        high *= 2;
+    bands = (rows + high / 2) / high;
     return (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
 }
 

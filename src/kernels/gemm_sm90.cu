@@ -55,7 +55,7 @@ constexpr int TILE_COLUMNS = TILE_N / HALVES_IN;                // of the result
 constexpr int GROUP = 32, GROUPS = TILE_COLUMNS / GROUP;        // of columns: a run of each lane
 constexpr int BOX_GROUPS = 2, BOX_COLUMNS = BOX_GROUPS * GROUP; // that the epilogue takes at a time
 constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;
-// Results of 16 bits go to memory by TMA, 16 rows and 64 columns at a time, from BUFFERS of each warp.
+// Results of 16 bits go to memory by TMA, 16 rows and 64 columns at a time, from BUFFERS of each warp, but see IN_PLACE.
 constexpr bool STAGED = STAGES_D || STAGES_AUX;
 constexpr int BUFFERS = GEMMEPI_BUFFERS;
 constexpr int STAGED_BYTES = 16 * LINE, WARPS = CONSUMERS * 4;
@@ -536,7 +536,7 @@ __device__ inline void set_staged(Epilogue_state &state, const Staging &staging,
 }
 
 // One's way from shared memory is behind the arithmetic of another if all of a box are asked for first, and 16 rows stored at
-// a time; two halves, what comes from memory in 32 bits, and other tensors beside aux take too many registers.
+// a time; two halves, UPSTREAM, RESIDUAL, and aux that comes from memory in 32 bits take too many registers.
 constexpr bool SAVED_FIRST = !GATED && !UPSTREAM && !HAS_RESIDUAL && (LOADS_AUX || LOADS_MASK);
 
 // The tile's box after the one at hand, if there is one.
@@ -592,7 +592,7 @@ __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_
         }
         if (HAS_BGRAD)
             column_sums[g].end_rows();
-        if (IN_PLACE && g == 0 && next.exists) // by now the other buffer's results have left
+        if (IN_PLACE && g == 0 && next.exists) // by now the other buffer's results are likely to have left
             ask_for_inputs(params, staging, tile, next.row, next.group);
     }
     if (KEEPS_MASK)
