@@ -80,8 +80,8 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
     return gemmepi__extents_rule(problem);
 }
 
-/* The rule that keeps runs from it which may have alpha and C (not `applied`), or NULL: ptxas spills most where two halves are
-   so much more. */
+/* The rule that keeps runs from it which may have alpha and C (not `applied`), or NULL: their registers would spill. Others of
+   two halves do still: some activations with BGRAD and alpha or C, and UPSTREAM with BIAS. */
 static const char *gemmepi__registers_rule(const gemmepi__problem *problem, int applied) {
     if (!applied && gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__has(problem, GEMMEPI_GATED) &&
         gemmepi__has(problem, GEMMEPI_BGRAD) && gemmepi__has(problem, GEMMEPI_RESIDUAL | GEMMEPI_UPSTREAM))
