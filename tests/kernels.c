@@ -737,9 +737,12 @@ static void list_mma(void) {
 /* Every shape in every layout, with sums of each operand too, and every activation in some shape; lean shapes, which have few
    registers to spare, with all that they take. */
 static void list_fused(void) {
-    const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
+    const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD, gate = back | GEMMEPI_GATED,
+                           recomputed = gate | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
+    const gemmepi_epilogue two_halves[] = {gate | GEMMEPI_RESIDUAL, recomputed, gate,
+                                           recomputed | GEMMEPI_RESIDUAL};
     uint32_t activation;
-    int shape, layout, shapes = (int)GEMMEPI__COUNT(gemmepi__fused_shapes);
+    int shape, layout, way, shapes = (int)GEMMEPI__COUNT(gemmepi__fused_shapes);
     everything = 1;
     for (shape = 0; shape < shapes; shape++)
         for (layout = 0; layout < 4; layout++) {
@@ -749,6 +752,11 @@ static void list_fused(void) {
                       GEMMEPI_SILU | GEMMEPI_BIAS | (gated ? GEMMEPI_GATED : GEMMEPI_NONE), shape, layout, 1);
             add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX, shape, layout,
                       layout & 1);
+            add_fused(type, GEMMEPI_DTYPE_DEFAULT, /* sums begin with the bias */
+                      GEMMEPI_BIAS | (layout >> 1 ? GEMMEPI_RELU
+                                      : shape & 2 ? GEMMEPI_GELU_ERF
+                                                  : GEMMEPI_NONE),
+                      shape, layout, 1);
             add_fused(type, GEMMEPI_F32, GEMMEPI_BGRAD_A, shape, layout, 0);
             if (gemmepi__fused_shapes[shape].lean) {
                 add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BGRAD_A, shape, layout, 1);
@@ -789,6 +797,10 @@ static void list_fused(void) {
         else
             add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
                            activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED, shape + 4, layout, 1);
+        for (way = activation & 1; way < 4;
+             way += 2) /* two halves, and all that takes registers beside them */
+            add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | two_halves[way], shape + 5 + way,
+                           (layout + way) % 4, way == 1);
     }
 }
 

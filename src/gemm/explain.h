@@ -175,8 +175,6 @@ static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) 
     gemmepi__append(text, "\n");
     gemmepi__explain_pass(text, &mma->pass.launch, "the sum of k's parts, ");
     rule = gemmepi__tma_rule(plan->context, &packed);
-    if (!rule)
-        rule = gemmepi__registers_rule(&packed, mma->applied);
     gemmepi__append(text, "  not gemmepi_fused: %s\n", rule ? rule : "its estimate is not less");
     if (mma->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");

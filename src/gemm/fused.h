@@ -80,15 +80,6 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
     return gemmepi__extents_rule(problem);
 }
 
-/* The rule that keeps runs from it which may have alpha and C (not `applied`), or NULL: their registers would spill. Others of
-   two halves do still: some activations with BGRAD and alpha or C, and UPSTREAM with BIAS. */
-static const char *gemmepi__registers_rule(const gemmepi__problem *problem, int applied) {
-    if (!applied && gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__has(problem, GEMMEPI_GATED) &&
-        gemmepi__has(problem, GEMMEPI_BGRAD) && gemmepi__has(problem, GEMMEPI_RESIDUAL | GEMMEPI_UPSTREAM))
-        return "two halves, their sums and RESIDUAL or UPSTREAM leave no registers for alpha and C";
-    return NULL;
-}
-
 /* Of aux, whether it is written or read. */
 static int gemmepi__halves_aside(const gemmepi__problem *problem) {
     return gemmepi__has(problem, GEMMEPI_GATED) && !gemmepi__has(problem, GEMMEPI_UPSTREAM) ? 2 : 1;
@@ -243,8 +234,6 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
                         gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
         return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__FUSED_BOX_N)
-        return 0;
-    if (gemmepi__registers_rule(problem, applied))
         return 0;
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
         (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__FUSED_BOX_N))

@@ -54,7 +54,7 @@ static double gemmepi__choose_kernel(const gemmepi_context *context, const gemme
     double by_mma = 0, by_tma = 0;
     gemmepi__choose_mma(context, problem, &by_mma);
     *is_mma = 1;
-    if (gemmepi__tma_rule(context, problem) || gemmepi__registers_rule(problem, applied))
+    if (gemmepi__tma_rule(context, problem))
         return by_mma;
     gemmepi__choose_shape(context, problem, applied, &by_tma);
     *is_mma = by_mma < 0.9 * by_tma;

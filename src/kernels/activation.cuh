@@ -9,8 +9,9 @@
 //   EXACT 1  f(x (1 + d)) (1 + e) with |d| <= 2 u, |e| <= 3.9 u of the largest term added, also with a factor v and
 //            where the result is subnormal, where e may be one smallest subnormal. In f64 so with CUDA's exp and erf.
 //   EXACT 0  relative, of a derivative's largest term: 15 u for |x| < 2, 100 u for |x| < 5 and 165 u for |x| < 10 (3, 18 and
-//            25 u in the square mean), but for TANH, ELU and SOFTPLUS themselves 2^-14. Results below 1.2e-38 may be 0, and so
-//            may those of |v| > 5e35 where exp(x) < 2^-252.
+//            25 u in the square mean), but for TANH, ELU and SOFTPLUS themselves 2^-14, and for GELU_ERF itself 2^-21 of x and,
+//            where that is more, 2^-13 of the result. Results below 1.2e-38 may be 0, and so may those of |v| > 5e35 where
+//            exp(x) < 2^-252.
 #pragma once
 
 #ifndef GEMMEPI_EXACT
@@ -335,12 +336,17 @@ template <bool Derivative> __device__ inline float times_normal(float v, float x
     return (x < 0 ? v * tail : v) * (x < 0 ? rest : fmaf(-tail, rest, 1));
 #endif
 }
-// x Phi(x) at EXACT 0: x or 0, less |x| Phi(-|x|). What is multiplied by the exponential is infinite at -inf alone. Its root is no
-// subnormal, which would be 0, where the result is one.
+// x Phi(x) at EXACT 0: x or 0, less |x| Phi(-|x|), which is |x| exp(-x^2 / 2) and a polynomial in t = 1 / (1 + 0.26 |x|) without
+// a constant, made as above for 2^-24 of x and 2^-14 of Phi(-|x|). Only at -inf is a factor of the exponential no number.
 __device__ inline float times_own_normal(float x) {
-    float y = fminf(fabsf(x), 20), root = fast_power_of_2(x * -0.36067376f * x);
-    float tail = short_normal_tail(y) * fmaxf(-x, y);
-    return fmaf(-tail * root, root, fmaxf(x, 0));
+    float size = fabsf(fminf(x, 20)), e = fast_power_of_2(x * -0.72134752f * x), t = fast_reciprocal(fmaf(size, 0.26f, 1));
+    float p = fmaf(t, -0.066500567f, 0.20305874f);
+    p = fmaf(t, p, -0.065038852f);
+    p = fmaf(t, p, 0.13312194f);
+    p = fmaf(t, p, 0.087257259f);
+    p = fmaf(t, p, 0.10438382f);
+    p = fmaf(t, p, 0.10371772f);
+    return fmaf(-p * (t * size), e, fmaxf(x, 0));
 }
 constexpr double SQRT_HALF = 0.70710678118654752440,
                  SQRT_HALF_REST = 4.8336466567264567e-17; // first less second
@@ -456,6 +462,31 @@ template <int Activation, class A> __device__ inline A activate(A x, A parameter
         return x;
 }
 
+// Of a sum x of products, whose own error hides what is below 2^-22 of x: at EXACT 0 tails of these end where exp(-w) leaves the
+// range, at results of 1e-36 or so. Elsewhere, and for others, as above.
+template <int Activation>
+constexpr bool ENDS_TAILS = Activation == SILU || Activation == GELU_TANH || Activation == QUICK_GELU;
+__device__ inline float logistic_of_power(float power) { // s(w) of -w log2(e)
+    return fast_reciprocal(1 + fast_power_of_2(power));
+}
+__device__ inline float gelu_power(float x, float square) {
+    return x * fmaf(-0.10294324f, square, -2.3022082f);
+}
+template <int Activation> __device__ inline float power_of_gate(float x) {
+    if constexpr (Activation == GELU_TANH)
+        return gelu_power(x, x * x);
+    else if constexpr (Activation == QUICK_GELU)
+        return x * -2.4554670f;
+    else
+        return x * -1.4426950f;
+}
+template <int Activation, class A> __device__ inline A activate_sum(A x, A parameter) {
+    if constexpr (!GEMMEPI_EXACT && sizeof(A) == 4 && ENDS_TAILS<Activation>)
+        return x * logistic_of_power(power_of_gate<Activation>(x));
+    else
+        return activate<Activation>(x, parameter);
+}
+
 // v times the derivative at x. RELU's is applied by selection.
 template <int Activation, class A> __device__ inline A times_derivative(A v, A x, A parameter) {
     if constexpr (Activation == RELU) {
@@ -492,6 +523,25 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
     }
 }
 
+template <class A> constexpr A LARGEST = sizeof(A) == 8 ? A(1.7976931348623157e308) : A(3.4028234663852886e38); // finite
+
+// At EXACT 0 the derivative of x s(w), s(w) (1 + x w' s(-w)), in fewer instructions for x from NEAR on, where exp(-w) is in the
+// range, and for GELU_TANH up to NEAR_END.
+template <int Activation>
+constexpr bool HAS_NEAR_DERIVATIVE = !GEMMEPI_EXACT && (Activation == SILU || Activation == GELU_TANH || Activation == QUICK_GELU);
+template <int Activation> constexpr float NEAR = Activation == SILU ? -80 : Activation == QUICK_GELU ? -47 : -9.75f;
+constexpr float NEAR_END = 1048576;
+template <int Activation> __device__ inline float rise_of_gate(float x, float square) { // x w'
+    if constexpr (Activation == GELU_TANH)
+        return x * fmaf(float(GELU_SLOPE * 0.134145), square, float(GELU_SLOPE));
+    else
+        return Activation == QUICK_GELU ? 1.702f * x : x;
+}
+template <int Activation> __device__ inline float near_derivative(float x) {
+    float s = logistic_of_power(power_of_gate<Activation>(x));
+    return fmaf(rise_of_gate<Activation>(x, x * x), fmaf(-s, s, s), s);
+}
+
 // v times the activation, which may be subnormal or 0 where the product is not.
 template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {
     if constexpr (Activation == GELU_TANH)
@@ -510,7 +560,6 @@ template <int Activation, class A> __device__ inline A times_activation(A v, A x
 
 // dy value act'(gate): the gradient of value act(gate) at the gate, of N. Where the derivative is of 1.5 at most, dy value goes
 // first: its own underflow does no harm, and where it overflows the smaller factor waits.
-template <class A> constexpr A LARGEST = sizeof(A) == 8 ? A(1.7976931348623157e308) : A(3.4028234663852886e38); // finite
 template <int Activation, class A, int N>
 __device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter,
                                               A (&out)[N]) {

@@ -17,6 +17,14 @@
 // warpgroup's sums, 6500 cycles for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it
 // does not do is what counts, so results of 16 bits leave by stmatrix and TMA.
 #define GEMMEPI_SPREAD 1
+// An addition in f32 takes a cycle of the other warpgroup's wgmma, so that sums rather begin with the bias. On an H200 it saves 1 to
+// 2 percent from k = 2048 on of BIAS alone, with RELU and with GELU_ERF; with other activations, gates and AUX, whose warpgroups
+// come late to their turn, it does not. A gate recomputed for its gradient has no registers for the bias behind the sums.
+#if GEMMEPI_APPLIED && GEMMEPI_SPLIT == 1 && !GEMMEPI_SCALE_A && !GEMMEPI_SCALE_B && \
+    ((GEMMEPI_EPILOGUE & 0x50500) == 0x50500 || \
+     (!GEMMEPI_EXACT && (GEMMEPI_EPILOGUE == 0x100 || GEMMEPI_EPILOGUE == 0x101 || GEMMEPI_EPILOGUE == 0x103)))
+#define GEMMEPI_BIAS_FIRST 1
+#endif
 #include "epilogue.cuh"
 
 #ifndef GEMMEPI_TILE_M
@@ -78,7 +86,7 @@ constexpr u32 TOTALS = ARRIVED + WARPS * 16;
 constexpr bool FINISHES = HAS_BGRAD && GEMMEPI_FINISHES;
 constexpr u32 LEFT = TOTALS, READY = LEFT + CONSUMERS * 4, LAST = READY + 4;
 // What is the same for all rows is loaded a box ahead, where registers are left for it.
-constexpr bool AHEAD = SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
+constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
 // Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each,
 // or for BGRAD, whose sums are of all a tile's rows, a part of its columns.
 constexpr bool SHARES_LAST = PING_PONG && PARTS == 2 && (!HAS_BGRAD || TILE_COLUMNS == 2 * BOX_COLUMNS);
@@ -87,7 +95,7 @@ static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
 static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), "a cluster is one tile's");
 // Together no more than at the launch: 3 * 168.
 constexpr bool NEEDS_REGISTERS =
-    (TILE_N == 192 && !SUMMED) || (HAS_BGRAD && !FINISHES) || (TILE_N == 128 && GATED && WRITES_AUX && !GEMMEPI_APPLIED);
+    (TILE_N == 192 && !SUMMED) || (HAS_BGRAD && !FINISHES) || (TILE_N == 128 && GATED && (WRITES_AUX || BACKWARD) && !GEMMEPI_APPLIED);
 constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");
 static_assert(!SUMMED || !NEEDS_REGISTERS, "sums of an operand take more than 24");
@@ -241,7 +249,7 @@ __device__ inline void sums_are_there(float (&sums)[TILE_N / 2]) {
 }
 
 // ptxas before CUDA 13 serialises wgmma whose first sums were never set, though it does not read them.
-__device__ inline void sums_begin(float (&sums)[PARTS][TILE_N / 2]) {
+__device__ inline void begin_sums(float (&sums)[PARTS][TILE_N / 2]) {
     if (__CUDACC_VER_MAJOR__ < 13)
 #pragma unroll
         for (int i = 0; i < PARTS * TILE_N / 2; i++)
@@ -350,6 +358,33 @@ __device__ inline void load_box_columns(const gemmepi__fused_params &p, const Ti
     for (int i = 0; i < BOX_GROUPS; i++) {
         long long column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (first_group + i) * GROUP;
         columns[i] = load_columns(p.epilogue, tile.item, column, columns_left(p, tile, first_group + i));
+    }
+}
+
+// BIAS_FIRST: sums begin with the bias. Of a tile's columns a lane has as many as of a row.
+struct Bias {
+    Of_columns at[BIAS_FIRST ? GROUPS : 1];
+};
+__device__ inline void load_bias(const gemmepi__fused_params &p, const Tile &tile, Bias &bias) {
+#pragma unroll
+    for (int i = 0; i < (BIAS_FIRST ? GROUPS : 0); i++)
+        bias.at[i] = load_columns(p.epilogue, tile.item, tile.n * TILE_COLUMNS + lane_of_row() * 2 + i * GROUP,
+                                  columns_left(p, tile, i));
+}
+__device__ inline void begin_sums(const Bias &bias, float (&sums)[PARTS][TILE_N / 2]) {
+    if constexpr (!BIAS_FIRST) {
+        begin_sums(sums);
+    } else {
+#pragma unroll
+        for (int i = 0; i < HALVES_IN * GROUPS; i++) {
+            int half = i / GROUPS, group = i % GROUPS;
+            Acc values[RUN];
+            to_accs(bias.at[group].bias[half], values);
+#pragma unroll
+            for (int j = 0; j < PARTS * 2 * RUN; j++) // of each part's two rows of a lane
+                sums[j / (2 * RUN)][(half * TILE_COLUMNS + group * GROUP) / 2 + j % (2 * RUN)] =
+                    values[j % (2 * RUN) / 4 * 2 + j % 2];
+        }
     }
 }
 
@@ -488,8 +523,9 @@ __device__ inline u32 mask_of(const Masks &masks, int part, int half, int group)
 
 // >>sums of columns
 
-// Of a tile's rows each warp leaves a line of partial sums. An exact activation leaves few registers.
-typedef Column_sums<GEMMEPI_EXACT> Box_sums[BOX_GROUPS];
+// Of a tile's rows each warp leaves a line of partial sums. An exact activation leaves few registers, as do two halves with what
+// goes before them.
+typedef Column_sums<(GEMMEPI_EXACT || (HALVES_OUT == 2 && (UPSTREAM || !GEMMEPI_APPLIED)))> Box_sums[BOX_GROUPS];
 
 __device__ inline void store_column_sums(const gemmepi__fused_params &params, const Tile &tile, int group,
                                          const Box_sums &sums) {
@@ -545,22 +581,22 @@ struct Next_box {
     int row, group;
 };
 
-// `row` is the warp's first of op(A), of the part of its rows that `masks` counts; `group` is the box's first.
-__device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,
-                                  const Tile &tile, int row, int part, int group, const Next_box &next,
-                                  const Of_columns (&columns)[BOX_GROUPS], const Masks &masks, const Box &box,
-                                  Box_sums &column_sums) {
-    const gemmepi__epilogue_params &p = params.epilogue;
-    Saved saved[BOX_GROUPS][2];
-    if (!IN_PLACE && next.exists)
-        ask_for_inputs(params, staging, tile, next.row, next.group);
-    wait_for_inputs(staging);
+// Whether all of a box's aux are where LOOKS_NEAR wants them.
+__device__ inline bool box_is_near(const Saved (&saved)[BOX_GROUPS][2]) {
+    Near near;
 #pragma unroll
-    for (int i = 0; i < (SAVED_FIRST ? BOX_GROUPS * 2 : 0); i++)
-        load_saved_run(params, state, staging, tile, place_of_run(params, tile, row, i % 2, group + i / 2), masks, part,
-                       i % 2, group + i / 2, i / 2, saved[i / 2][i % 2]);
-    if (STAGED_MATRICES)
-        begin_staging();
+    for (int i = 0; i < BOX_GROUPS * 2; i++)
+        near.take_in(saved[i / 2][i % 2].runs[0]);
+    return __all_sync(0xffffffffu, near.has_all());
+}
+
+// A box's runs, of which SAVED_FIRST has loaded `saved`.
+template <bool IsNear>
+__device__ inline void finish_runs(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,
+                                   const Tile &tile, int row, int part, int group, const Next_box &next,
+                                   const Of_columns (&columns)[BOX_GROUPS], const Masks &masks, const Box &box,
+                                   Saved (&saved)[BOX_GROUPS][2], Box_sums &column_sums) {
+    const gemmepi__epilogue_params &p = params.epilogue;
 #pragma unroll
     for (int g = 0; g < BOX_GROUPS; g++) {
         Acc results[2][HALVES][RUN];
@@ -578,7 +614,7 @@ __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_
             state.mask_place = half + 2 * g;
             if (!SAVED_FIRST)
                 load_saved_run(params, state, staging, tile, at, masks, part, half, group + g, g, saved[g][half]);
-            epilogue(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);
+            epilogue<IsNear>(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);
             if (!SAVED_FIRST)
                 store_result(p, state, tile.item, at.row, at.column, at.valid, v);
             if (HAS_BGRAD)
@@ -595,6 +631,29 @@ __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_
         if (IN_PLACE && g == 0 && next.exists) // by now the other buffer's results are likely to have left
             ask_for_inputs(params, staging, tile, next.row, next.group);
     }
+}
+
+// `row` is the warp's first of op(A), of the part of its rows that `masks` counts; `group` is the box's first.
+__device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,
+                                  const Tile &tile, int row, int part, int group, const Next_box &next,
+                                  const Of_columns (&columns)[BOX_GROUPS], const Masks &masks, const Box &box,
+                                  Box_sums &column_sums) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+    Saved saved[BOX_GROUPS][2];
+    if (!IN_PLACE && next.exists)
+        ask_for_inputs(params, staging, tile, next.row, next.group);
+    wait_for_inputs(staging);
+#pragma unroll
+    for (int i = 0; i < (SAVED_FIRST ? BOX_GROUPS * 2 : 0); i++)
+        load_saved_run(params, state, staging, tile, place_of_run(params, tile, row, i % 2, group + i / 2), masks, part,
+                       i % 2, group + i / 2, i / 2, saved[i / 2][i % 2]);
+    if (STAGED_MATRICES)
+        begin_staging();
+    bool is_near = LOOKS_NEAR && box_is_near(saved);
+    if (LOOKS_NEAR && is_near)
+        finish_runs<LOOKS_NEAR>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);
+    else
+        finish_runs<false>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);
     if (KEEPS_MASK)
         store_kept_masks(p, state, tile.item, row, tile.n * TILE_COLUMNS + group * GROUP, BOX_GROUPS);
     if (STAGED)
@@ -1084,7 +1143,7 @@ __device__ inline void skip_stages(u32 &stage, u32 &parity, int blocks) {
     stage %= STAGES;
 }
 
-// sums = this warpgroup's rows of a tile. The last stage is still being read.
+// sums = this warpgroup's rows of a tile, or with BIAS_FIRST to what they are. The last stage is still being read.
 __device__ inline void add_up(u32 shared, u32 empty, bool tells, int first_part, int blocks, u32 &stage, u32 &parity,
                               float (&sums)[PARTS][TILE_N / 2]) {
     u32 last = 0, adds = 0;
@@ -1099,7 +1158,7 @@ __device__ inline void add_up(u32 shared, u32 empty, bool tells, int first_part,
 #pragma unroll
             for (int part = 0; part < PARTS; part++)
                 multiply(sums[part], a + part * (BOX >> 4) + i * STEP_OF_16<A_ROWS>, b + i * STEP_OF_16<B_ROWS>,
-                         i > 0 ? 1 : adds);
+                         i > 0 || BIAS_FIRST ? 1 : adds);
         multiply_commit();
         multiply_wait<1>();
         if (tells && adds) // the stage before is read
@@ -1114,7 +1173,6 @@ __device__ inline void add_up(u32 shared, u32 empty, bool tells, int first_part,
 // That, in its turn, and the stages told to be free.
 __device__ inline void add_up_tile(u32 shared, u32 empty, bool tells, u32 group, int first_part, int blocks, u32 &stage,
                                    u32 &parity, float (&sums)[PARTS][TILE_N / 2]) {
-    sums_begin(sums);
     if (PING_PONG)
         turn_wait((int)group);
     add_up(shared, empty, tells, first_part, blocks, stage, parity, sums);
@@ -1151,10 +1209,16 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
         skip_stages(stage, parity, blocks);
     }
     bool ends = SHARES_LAST && (tiles - 1) % CONSUMERS == group; // with the block's last tile
-    for (u32 count = PING_PONG ? group : 0; count < tiles - ends; count += PING_PONG ? CONSUMERS : 1) {
+    constexpr u32 turns = PING_PONG ? CONSUMERS : 1;
+    u32 count = PING_PONG ? group : 0;
+    Bias bias; // of the next tile
+    if (count < tiles)
+        load_bias(p, tile_of(p, first + count * step, rank), bias);
+    for (; count < tiles - ends; count += turns) {
         Tile tile = tile_of(p, first + count * step, rank);
         float sums[PARTS][TILE_N / 2];
         Of_columns columns[BOX_GROUPS];
+        begin_sums(bias, sums);
         int warp_row = tile.m * TILE_M + first_part * 64 + (int)(thread / 32) * 16;
         Masks masks;
         if (SPLIT == 1) {
@@ -1174,8 +1238,10 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
 #pragma unroll
             for (int i = 0; i < GROUPS; i += BOX_GROUPS) {
                 Of_columns now[BOX_GROUPS];
-                if (!AHEAD)
+                if (!AHEAD && !BIAS_FIRST)
                     load_box_columns(p, tile, i, columns);
+                if (BIAS_FIRST && i + BOX_GROUPS == GROUPS && count + turns < tiles) // most of the sums' registers are free
+                    load_bias(p, tile_of(p, first + (count + turns) * step, rank), bias);
                 memcpy(now, columns, sizeof now);
                 if (AHEAD && i + BOX_GROUPS < GROUPS)
                     load_box_columns(p, tile, i + BOX_GROUPS, columns);
@@ -1205,6 +1271,7 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
         int row = tile.m * TILE_M + (int)(thread / 32) * 16;
         ask_for_inputs(p, staging, tile, row + part_of_last(group, 0) * 64, group_of_last(group, 0));
         Masks masks = load_masks(p, tile, row);
+        begin_sums(bias, sums);
         if (ends)
             add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);
         block_meets(); // with those that load: the stages are free
@@ -1220,7 +1287,8 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
             int part = part_of_last(group, i), first_group = group_of_last(group, i);
             Of_columns columns[BOX_GROUPS];
             Box box;
-            load_box_columns(p, tile, first_group, columns);
+            if (!BIAS_FIRST)
+                load_box_columns(p, tile, first_group, columns);
             read_parked(shared, thread, part, first_group, box);
             Next_box next = {i + 1 < boxes, row + part_of_last(group, i + 1) * 64, group_of_last(group, i + 1)};
             finish_box(p, state, staging, tile, row + part * 64, part, first_group, next, columns, masks, box, column_sums);

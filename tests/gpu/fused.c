@@ -129,6 +129,11 @@ static const kernel kernels[] = {
     {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_RESIDUAL | BACKWARD, 0, 0, 8, 8, DEFAULT},
     {GEMMEPI_F16, SAME, GEMMEPI_GELU_TANH | GEMMEPI_GATED | GEMMEPI_RESIDUAL | GEMMEPI_BACKWARD, 2, 0, 8, 8,
      DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_RESIDUAL | BACKWARD, 0, 1, 8, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_GATED | GEMMEPI_UPSTREAM | BACKWARD, 0, 0, 8,
+     8, DEFAULT},
+    {GEMMEPI_F16, SAME, GEMMEPI_TANH | GEMMEPI_BIAS | GEMMEPI_GATED | GEMMEPI_UPSTREAM | BACKWARD, 2, 1, 8, 8,
+     DEFAULT},
     {GEMMEPI_F16, SAME, GEMMEPI_SILU | GEMMEPI_UPSTREAM | BACKWARD, 2, 0, 8, 8, DEFAULT},
     {GEMMEPI_BF16, SAME, GEMMEPI_GELU_TANH | GEMMEPI_GATED | GEMMEPI_UPSTREAM | BACKWARD, 2, 0, 8, 8,
      DEFAULT},
@@ -235,6 +240,74 @@ static void the_shape_is_within_the_bound(void) {
             runs++;
         }
     CHECK(runs >= sizes, "shape %d: %d runs", shape_here, runs);
+}
+
+/* The Hopper kernel differentiates in fewer instructions where all aux of 16 rows and 64 columns allow it. Here some of them have
+   none that does not, others hold what lies beyond, times gradients small and large. */
+static void gradients_hold_wherever_aux_lies(void) {
+    enum { M = 200, N = 208, K = 8 };
+    static const gemmepi_epilogue activations[] = {GEMMEPI_SILU, GEMMEPI_GELU_TANH, GEMMEPI_QUICK_GELU};
+    static const double beyond[] = {-80,    -80.5,   -100, -170,  -1e30,   -INFINITY, INFINITY, NAN,
+                                    1e30,   1e7,     80,   -9.75, -9.8125, -12,       -64,      -47,
+                                    -47.25, 1048576, 3e38, -20,   2097152, -0.0,      1e-30,    -1e-30};
+    static const double factors[2][6] = {{1, -2, 0.25, 1e30, -1e20, 3e-20}, {1, -2, 0.25, 1e4, -6e4, 3e-4}};
+    static double a[M * K], b[K * N], aux[M * N];
+    int which, activation, half, sums, i, runs = 0, looked = 0;
+    for (i = 0; i < N; i++)
+        b[i] = 1; /* the first row */
+    for (i = 0; i < M * N; i++) {
+        int row = i / N, column = i % N;
+        uint64_t number = random_hash((uint64_t)i);
+        aux[i] = (double)(number % 2001) / 250 - 4;
+        if ((row / 16 + column / 64) % 3 == 1 && number / 4096 % 7 == 0)
+            aux[i] = beyond[number / 65536 % GEMMEPI__COUNT(beyond)];
+    }
+    for (which = 0; which < FUSED_CUTS; which++)
+        for (activation = 0; activation < 3; activation++)
+            for (half = 0; half < 2; half++)
+                for (sums = 0; sums < 2; sums++) {
+                    cut c = cut_at(which);
+                    problem p = problem_plain(half ? GEMMEPI_F16 : GEMMEPI_BF16, M, N, K,
+                                              activations[activation] | GEMMEPI_BACKWARD |
+                                                  (sums ? GEMMEPI_BGRAD : GEMMEPI_NONE));
+                    gemmepi_plan *plan;
+                    run r;
+                    for (i = 0; i < M; i++)
+                        a[i * K] = factors[half][random_hash((uint64_t)i) % (sums ? 3 : 6)];
+                    p.given[T_A] = a, p.given[T_B] = b, p.given[T_AUX] = aux;
+                    plan = c.least_k > K ? NULL : plan_as(&p.desc, &c, 1, 2);
+                    if (!plan)
+                        continue;
+                    looked += plan->ours.fused.loaded & 1;
+                    CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, activation %d, %s%s", which,
+                          activation, half ? "F16" : "BF16", sums ? ", sums" : "");
+                    run_free(&r);
+                    gemmepi_plan_destroy(plan);
+                    runs++;
+                }
+    CHECK(runs >= 24 && looked == runs, "%d runs, of which TMA loads aux in %d", runs, looked);
+}
+
+/* With AUX and much of k the stages take the room of the second buffer. */
+static void six_stages_leave_one_buffer(void) {
+    static const gemmepi_epilogue epilogues[] = {GEMMEPI_SILU | FORWARD, GEMMEPI_RELU | GEMMEPI_BIAS,
+                                                 GEMMEPI_GELU_TANH | BACKWARD,
+                                                 GEMMEPI_SILU | GEMMEPI_GATED | FORWARD};
+    int which, e, many = 0;
+    for (which = 0; which < FUSED_CUTS; which++)
+        for (e = 0; e < (int)GEMMEPI__COUNT(epilogues); e++) {
+            cut c = cut_at(which);
+            problem p = problem_plain(GEMMEPI_BF16, 520, 528, 2056, epilogues[e]);
+            gemmepi_plan *plan = plan_as(&p.desc, &c, 1, 4);
+            run r;
+            if (!plan)
+                continue;
+            many += plan->ours.fused.stages >= 6 && plan->ours.fused.buffers == 1;
+            CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, epilogue %d", which, e);
+            run_free(&r);
+            gemmepi_plan_destroy(plan);
+        }
+    CHECK(many > 0, "none has six stages and one buffer");
 }
 
 /* One row of fewer than eight columns: parts of k lie as close as they ever do. */
@@ -408,6 +481,60 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
     }
 }
 
+/* Both halves of a gate's gradients take the place of their aux, whose next box is already asked for. */
+static void a_gates_gradients_have_the_same_bits_each_time(void) {
+    enum { M = 1032, N = 1040, K = 520, A = M * K, B = K * N, AUX = 2 * M * N, SUMS = 2 * N };
+    static const int cuts[] = {0, 1, 5};
+    static uint16_t numbers[A + B + AUX], first[AUX], again[AUX];
+    static float first_sums[SUMS], sums[SUMS];
+    void *memory, *d, *sums_memory;
+    int i, which;
+    for (i = 0; i < A + B + AUX; i++)
+        numbers[i] = (uint16_t)(0x3d00 | (random_hash((uint64_t)i) & 0x80ff));
+    CHECK(gemmepi_alloc(here->context, sizeof numbers, &memory) == GEMMEPI_OK &&
+              gemmepi_alloc(here->context, sizeof first, &d) == GEMMEPI_OK &&
+              gemmepi_alloc(here->context, sizeof sums, &sums_memory) == GEMMEPI_OK &&
+              gemmepi_upload(here->context, memory, numbers, sizeof numbers, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    for (which = 0; which < (int)GEMMEPI__COUNT(cuts); which++) {
+        cut c = cut_at(cuts[which]);
+        gemmepi_matmul_desc desc;
+        gemmepi_matmul_args args;
+        gemmepi_plan *plan;
+        int repetition, differ = 0, failed = 0;
+        memset(&desc, 0, sizeof desc);
+        memset(&args, 0, sizeof args);
+        desc.m = M, desc.n = N, desc.k = K, desc.batch = 1;
+        desc.a.dtype = GEMMEPI_BF16;
+        desc.epilogue = GEMMEPI_SILU | GEMMEPI_GATED | BACKWARD;
+        desc.bias_grad.dtype = GEMMEPI_F32;
+        args.a = memory;
+        args.b = (uint16_t *)memory + A;
+        args.aux = (uint16_t *)memory + A + B;
+        args.d = d;
+        args.bias_grad = sums_memory;
+        plan = plan_as(&desc, &c, 1, 16);
+        CHECK(plan && gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "shape %d: %s", cuts[which],
+              gemmepi_last_error());
+        for (repetition = 0; plan && repetition < 1000; repetition++) {
+            failed += gemmepi_plan_run(plan, &args, NULL) != GEMMEPI_OK;
+            if (repetition % 4)
+                continue;
+            failed += gemmepi_download(here->context, repetition ? again : first, d, sizeof first, NULL) !=
+                      GEMMEPI_OK;
+            failed += gemmepi_download(here->context, repetition ? sums : first_sums, sums_memory,
+                                       sizeof sums, NULL) != GEMMEPI_OK;
+            differ +=
+                repetition && (memcmp(first, again, sizeof first) || memcmp(first_sums, sums, sizeof sums));
+        }
+        CHECK(failed == 0 && differ == 0, "shape %d: %d runs failed, %d repetitions differ", cuts[which],
+              failed, differ);
+        gemmepi_plan_destroy(plan);
+    }
+    gemmepi_free(here->context, memory), gemmepi_free(here->context, d),
+        gemmepi_free(here->context, sums_memory);
+}
+
 int main(int argc, char **argv) {
     const char *name = getenv("GEMMEPI_TEST_DEVICE");
     int is_number = name && name[0] >= '0' && name[0] <= '9';
@@ -431,11 +558,17 @@ int main(int argc, char **argv) {
         if (only < 0 || only == shape_here)
             RUN(the_shape_is_within_the_bound);
     if (only < 0)
+        RUN(gradients_hold_wherever_aux_lies);
+    if (only < 0)
+        RUN(six_stages_leave_one_buffer);
+    if (only < 0)
         RUN(narrow_rows_of_parts_are_within_the_bound);
     if (only < 0)
         RUN(large_products_are_exact);
     if (only < 0)
         RUN(a_thousand_repetitions_have_the_same_bits);
+    if (only < 0)
+        RUN(a_gates_gradients_have_the_same_bits_each_time);
     test_device_close(&device);
     return test_finish();
 }
