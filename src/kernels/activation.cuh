@@ -337,16 +337,19 @@ template <bool Derivative> __device__ inline float times_normal(float v, float x
 #endif
 }
 // x Phi(x) at EXACT 0: x or 0, less |x| Phi(-|x|), which is |x| exp(-x^2 / 2) and a polynomial in t = 1 / (1 + 0.26 |x|) without
-// a constant, made as above for 2^-24 of x and 2^-14 of Phi(-|x|). Only at -inf is a factor of the exponential no number.
-__device__ inline float times_own_normal(float x) {
-    float size = fabsf(fminf(x, 20)), e = fast_power_of_2(x * -0.72134752f * x), t = fast_reciprocal(fmaf(size, 0.26f, 1));
+// a constant, made as above for 2^-24 of x and 2^-14 of Phi(-|x|). Only at -inf is a factor of the exponential no number. The
+// exponential's root is no subnormal, which would be 0, where the result is one; with Ends such results are 0.
+template <bool Ends> __device__ inline float times_own_normal(float x) {
+    float size = fabsf(fminf(x, 20)), t = fast_reciprocal(fmaf(size, 0.26f, 1));
+    float factor = fast_power_of_2(x * (Ends ? -0.72134752f : -0.36067376f) * x);
     float p = fmaf(t, -0.066500567f, 0.20305874f);
     p = fmaf(t, p, -0.065038852f);
     p = fmaf(t, p, 0.13312194f);
     p = fmaf(t, p, 0.087257259f);
     p = fmaf(t, p, 0.10438382f);
     p = fmaf(t, p, 0.10371772f);
-    return fmaf(-p * (t * size), e, fmaxf(x, 0));
+    p *= t * size;
+    return fmaf(Ends ? -p : -p * factor, factor, fmaxf(x, 0));
 }
 constexpr double SQRT_HALF = 0.70710678118654752440,
                  SQRT_HALF_REST = 4.8336466567264567e-17; // first less second
@@ -434,7 +437,7 @@ template <int Activation, class A> __device__ inline A activate(A x, A parameter
     else if constexpr (Activation == GELU_TANH)
         return times_logistic(x, A(1), gelu_gate(x).s);
     else if constexpr (Activation == GELU_ERF && is_short)
-        return times_own_normal(x);
+        return times_own_normal<false>(x);
     else if constexpr (Activation == GELU_ERF)
         return times_normal<false>(x, x);
     else if constexpr (Activation == SILU)
@@ -463,7 +466,7 @@ template <int Activation, class A> __device__ inline A activate(A x, A parameter
 }
 
 // Of a sum x of products, whose own error hides what is below 2^-22 of x: at EXACT 0 tails of these end where exp(-w) leaves the
-// range, at results of 1e-36 or so. Elsewhere, and for others, as above.
+// range, at results of 1e-36 or so, and GELU_ERF's at 1.2e-38. Elsewhere, and for others, as above.
 template <int Activation>
 constexpr bool ENDS_TAILS = Activation == SILU || Activation == GELU_TANH || Activation == QUICK_GELU;
 __device__ inline float logistic_of_power(float power) { // s(w) of -w log2(e)
@@ -483,6 +486,8 @@ template <int Activation> __device__ inline float power_of_gate(float x) {
 template <int Activation, class A> __device__ inline A activate_sum(A x, A parameter) {
     if constexpr (!GEMMEPI_EXACT && sizeof(A) == 4 && ENDS_TAILS<Activation>)
         return x * logistic_of_power(power_of_gate<Activation>(x));
+    else if constexpr (!GEMMEPI_EXACT && sizeof(A) == 4 && Activation == GELU_ERF)
+        return times_own_normal<true>(x);
     else
         return activate<Activation>(x, parameter);
 }
