@@ -7169,12 +7169,9 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "__device__ inline float logistic_of_power(float power) { // s(w) of -w log2(e)\n"
     "    return fast_reciprocal(1 + fast_power_of_2(power));\n"
     "}\n"
-    "__device__ inline float gelu_power(float x, float square) {\n"
-    "    return x * fmaf(-0.10294324f, square, -2.3022082f);\n"
-    "}\n"
-    "template <int Activation> __device__ inline float power_of_gate(float x) {\n"
+    "template <int Activation> __device__ inline float power_of_gate(float x) { // -w log2(e)\n"
     "    if constexpr (Activation == GELU_TANH)\n"
-    "        return gelu_power(x, x * x);\n"
+    "        return x * fmaf(-0.10294324f, x * x, -2.3022082f);\n"
     "    else if constexpr (Activation == QUICK_GELU)\n"
     "        return x * -2.4554670f;\n"
     "    else\n"
@@ -7182,8 +7179,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "}\n"
     "template <int Activation, class A> __device__ inline A activate_sum(A x, A parameter) {\n"
     "    if constexpr (!GEMMEPI_EXACT && sizeof(A) == 4 && ENDS_TAILS<Activation>)\n"
-    "        return x * logistic_of_power(power_of_gate<Activation>(x));\n",
-    "    else if constexpr (!GEMMEPI_EXACT && sizeof(A) == 4 && Activation == GELU_ERF)\n"
+    "        return x * logistic_of_power(power_of_gate<Activation>(x));\n"
+    "    else if constexpr (!GEMMEPI_EXACT && sizeof(A) == 4 && Activation == GELU_ERF)\n",
     "        return times_own_normal<true>(x);\n"
     "    else\n"
     "        return activate<Activation>(x, parameter);\n"
@@ -7225,23 +7222,21 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    }\n"
     "}\n"
     "\n"
-    "template <class A> constexpr A LARGEST = sizeof(A) == 8 ? A(1.7976931348623157e308) : A(3.4028234663852886e38); // finite\n"
-    "\n"
-    "// At EXACT 0 the derivative of x s(w), s(w) (1 + x w' s(-w)), in fewer instructions for x from NEAR on, where exp(-w) is in the\n"
-    "// range, and for GELU_TANH up to NEAR_END.\n"
+    "// At EXACT 0 the derivative of x s(w), s + x w' (s - s^2), in fewer instructions for x from NEAR on, where exp(-w) is in the range,\n"
+    "// and for GELU_TANH up to NEAR_END, where x w' is: as accurate as the other, which is for all x.\n"
     "template <int Activation>\n"
     "constexpr bool HAS_NEAR_DERIVATIVE = !GEMMEPI_EXACT && (Activation == SILU || Activation == GELU_TANH || Activation == QUICK_GELU);\n"
     "template <int Activation> constexpr float NEAR = Activation == SILU ? -80 : Activation == QUICK_GELU ? -47 : -9.75f;\n"
     "constexpr float NEAR_END = 1048576;\n"
-    "template <int Activation> __device__ inline float rise_of_gate(float x, float square) { // x w'\n"
+    "template <int Activation> __device__ inline float rise_of_gate(float x) { // x w'\n"
     "    if constexpr (Activation == GELU_TANH)\n"
-    "        return x * fmaf(float(GELU_SLOPE * 0.134145), square, float(GELU_SLOPE));\n"
+    "        return x * fmaf(float(GELU_SLOPE * 0.134145), x * x, float(GELU_SLOPE));\n"
     "    else\n"
     "        return Activation == QUICK_GELU ? 1.702f * x : x;\n"
     "}\n"
     "template <int Activation> __device__ inline float near_derivative(float x) {\n"
     "    float s = logistic_of_power(power_of_gate<Activation>(x));\n"
-    "    return fmaf(rise_of_gate<Activation>(x, x * x), fmaf(-s, s, s), s);\n"
+    "    return fmaf(rise_of_gate<Activation>(x), fmaf(-s, s, s), s);\n"
     "}\n"
     "\n"
     "// v times the activation, which may be subnormal or 0 where the product is not.\n"
@@ -7256,12 +7251,13 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        return times_logistic(v, x, quick_gelu_gate(x).s);\n"
     "    else if constexpr (Activation == SQUARED_RELU)\n"
     "        return x > 0 && x < 1 ? v * x * x : v * activate<Activation>(x, parameter);\n"
-    "    else\n",
+    "    else\n"
     "        return v * activate<Activation>(x, parameter);\n"
     "}\n"
     "\n"
-    "// dy value act'(gate): the gradient of value act(gate) at the gate, of N. Where the derivative is of 1.5 at most, dy value goes\n"
+    "// dy value act'(gate): the gradient of value act(gate) at the gate, of N. Where the derivative is of 1.5 at most, dy value goes\n",
     "// first: its own underflow does no harm, and where it overflows the smaller factor waits.\n"
+    "template <class A> constexpr A LARGEST = sizeof(A) == 8 ? A(1.7976931348623157e308) : A(3.4028234663852886e38); // finite\n"
     "template <int Activation, class A, int N>\n"
     "__device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter,\n"
     "                                              A (&out)[N]) {\n"
@@ -8171,15 +8167,16 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    }\n"
     "}\n"
     "\n"
-    "// LOOKS_NEAR: the kernel looks whether all aux at hand are where near_derivative() is the derivative, which is nearly always so.\n"
+    "// LOOKS_NEAR: the kernel looks whether all aux at hand are where near_derivative() holds, as they nearly always are.\n"
     "constexpr bool LOOKS_NEAR =\n"
     "    LOADS_AUX && HAS_NEAR_DERIVATIVE<ACTIVATION> && SAME<Acc, F32> && !GATED && !UPSTREAM && !HAS_RESIDUAL && !SCALES_AUX;\n"
-    "// A number that T, of 16 bits, has, twice.\n"
+    "// Two of a number that T, of 16 bits, has exactly.\n"
     "template <class T> __device__ inline u32 pair_of(float x) {\n"
     "    u32 bits = __float_as_uint(x), of_f16 = (bits >> 16 & 0x8000) | (((bits & 0x7fffffff) >> 13) - (112 << 10));\n"
     "    return (SAME<T, BF16> ? bits >> 16 : of_f16) * 0x10001u;\n"
     "}\n"
-    "// The largest pairs of 16 bits: without a sign of those below NEAR, with it of those above NEAR_END, which F16 has not.\n"
+    "// The largest of aux as integers of 16 bits: without a sign, of which those below NEAR are larger, and with one, of which those above\n"
+    "// NEAR_END are, which F16 has not. NaN may count as either.\n"
     "constexpr bool NEAR_ENDS = ACTIVATION == GELU_TANH && SAME<GEMMEPI_AUX_TYPE, BF16>;\n"
     "struct Near {\n"
     "    u32 low = pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>), high = pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);\n"
@@ -8192,9 +8189,9 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "            asm(\"{\\n.reg .b32 most;\\nmax.u16x2 most, %0, %1;\\nmax.u16x2 %0, most, %2;\\n}\"\n"
     "                : \"+r\"(low)\n"
     "                : \"r\"(words[i]), \"r\"(words[i + 1]));\n"
-    "            if (NEAR_ENDS)\n"
+    "            if (NEAR_ENDS)\n",
     "                asm(\"{\\n.reg .b32 most;\\nmax.s16x2 most, %0, %1;\\nmax.s16x2 %0, most, %2;\\n}\"\n"
-    "                    : \"+r\"(high)\n",
+    "                    : \"+r\"(high)\n"
     "                    : \"r\"(words[i]), \"r\"(words[i + 1]));\n"
     "        }\n"
     "    }\n"
@@ -8278,8 +8275,8 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "__device__ inline void multiply_halves(const gemmepi__epilogue_params &p, Acc (&v)[HALVES][RUN]) {\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < RUN; i++) {\n"
-    "        if constexpr (SAME<Acc, I32>)\n"
-    "            v[0][i] = product(v[VALUE % HALVES][i], activate<ACTIVATION>(v[GATE % HALVES][i], Acc(0)));\n",
+    "        if constexpr (SAME<Acc, I32>)\n",
+    "            v[0][i] = product(v[VALUE % HALVES][i], activate<ACTIVATION>(v[GATE % HALVES][i], Acc(0)));\n"
     "        else if constexpr (!GEMMEPI_EXACT && ENDS_TAILS<ACTIVATION> && ACTIVATION != SILU) // SILU's is 1 to 2 percent slower so\n"
     "            v[0][i] = v[VALUE % HALVES][i] * activate_sum<ACTIVATION>(v[GATE % HALVES][i], (Acc)p.parameter);\n"
     "        else\n"
@@ -8354,8 +8351,8 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    if (HAS_RESIDUAL)\n"
     "#pragma unroll\n"
     "        for (int half = 0; half < HALVES_OUT; half++) {\n"
-    "            Acc other[RUN];\n"
-    "            if constexpr (LOADS_RESIDUAL)\n",
+    "            Acc other[RUN];\n",
+    "            if constexpr (LOADS_RESIDUAL)\n"
     "                to_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]), other);\n"
     "            else\n"
     "                load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column + half * p.n, valid, other);\n"
@@ -9524,6 +9521,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// FINISHES: how many of each warpgroup's warps have left sums, of all tiles; whether the tickets are ready, and who was last.\n"
     "constexpr bool FINISHES = HAS_BGRAD && GEMMEPI_FINISHES;\n"
     "constexpr u32 LEFT = TOTALS, READY = LEFT + CONSUMERS * 4, LAST = READY + 4;\n"
+    "#ifdef GEMMEPI_SHARED // bytes that the host gives\n"
+    "static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : FINISHES ? LAST + CONSUMERS * 4 - LEFT : 0) + 1024 == GEMMEPI_SHARED,\n"
+    "              \"the host counts the same\");\n"
+    "#endif\n"
     "// What is the same for all rows is loaded a box ahead, where registers are left for it.\n"
     "constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n"
     "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each,\n"
@@ -9533,9 +9534,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
     "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n"
     "// Together no more than at the launch: 3 * 168.\n"
-    "constexpr bool NEEDS_REGISTERS =\n"
+    "constexpr bool NEEDS_REGISTERS =\n",
     "    (TILE_N == 192 && !SUMMED) || (HAS_BGRAD && !FINISHES) || (TILE_N == 128 && GATED && (WRITES_AUX || BACKWARD) && !GEMMEPI_APPLIED);\n"
-    "constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;\n",
+    "constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;\n"
     "static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, \"setmaxnreg waits for ever\");\n"
     "static_assert(!SUMMED || !NEEDS_REGISTERS, \"sums of an operand take more than 24\");\n"
     "\n"
@@ -9602,12 +9603,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// TMA's instructions into a loop over lanes. Only an activation's one output was 2 percent slower without them, on an H200.\n"
     "constexpr bool ELECTS = BACKWARD || GATED || WRITES_AUX || ACTIVATION <= RELU;\n"
     "__device__ inline bool is_elected() {\n"
-    "    u32 is = threadIdx.x % 32 == 0;\n"
+    "    u32 is = threadIdx.x % 32 == 0;\n",
     "    if (ELECTS)\n"
     "        asm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\n"
     "    return is;\n"
     "}\n"
-    "__device__ inline void prefetch_map(const gemmepi__tensor_map &map) {\n",
+    "__device__ inline void prefetch_map(const gemmepi__tensor_map &map) {\n"
     "    asm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map) : \"memory\");\n"
     "}\n"
     "__device__ inline void turn_wait(int which) {\n"
@@ -9672,11 +9673,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void multiply(float (&sums)[TILE_N / 2], u64 a, u64 b, int adds) {\n"
     "    asm volatile(\"{\\n\"\n"
     "                 \".reg .pred adds;\\n\"\n"
-    "                 \"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n"
+    "                 \"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n",
     "                 \"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N) \"k16.f32.\" GEMMEPI_OPERANDS\n"
     "                 \".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_REST \";\\n\"\n"
     "                 \"}\"\n"
-    "                 : GEMMEPI_SUMS\n",
+    "                 : GEMMEPI_SUMS\n"
     "                 : \"l\"(a), \"l\"(b), \"r\"(adds), \"n\"(!A_ROWS), \"n\"(!B_ROWS));\n"
     "}\n"
     "\n"
@@ -9747,11 +9748,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    for (int i = 0; i < CLUSTER_N; i++)\n"
     "        row_mask |= (u16)(1 << (row + i * CLUSTER_M));\n"
     "    for (int i = 0; i < CLUSTER_M; i++)\n"
-    "        column_mask |= (u16)(1 << (column * CLUSTER_M + i));\n"
+    "        column_mask |= (u16)(1 << (column * CLUSTER_M + i));\n",
     "    u32 stage = 0, parity = 1; // the first round finds all stages empty\n"
     "    for (u32 t = first; t < p.tiles; t += step) {\n"
     "        Tile tile = tile_of(p, t, rank);\n"
-    "        int m = tile.m * TILE_M + (int)column * A_LINES;\n",
+    "        int m = tile.m * TILE_M + (int)column * A_LINES;\n"
     "        int a_item = p.a_items ? (int)tile.item : 0, b_item = p.b_items ? (int)tile.item : 0;\n"
     "        for (int block = begin_of_k(p, rank); block < end_of_k(p, rank); block++) {\n"
     "            int k = block * TILE_K;\n"
@@ -9826,13 +9827,13 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        }\n"
     "    }\n"
     "}\n"
-    "\n"
+    "\n",
     "// 16 rows and 64 columns of a matrix lie in a warp's part of shared memory as TMA wants them: lines of 128 bytes, of\n"
     "// whose eight units of 16 the i-th stands in place i ^ line % 8.\n"
     "struct Staging {\n"
     "    u32 first; // this warp's buffers\n"
     "    u32 line;  // this lane's of eight\n"
-    "    int turn;\n",
+    "    int turn;\n"
     "    u32 inputs, arrived; // likewise, and the barriers of its two buffers\n"
     "    u32 asked, taken;    // boxes of inputs so far\n"
     "};\n"
@@ -9898,7 +9899,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "__device__ inline void store_box(const gemmepi__tensor_map &map, u32 from, int column, int row, int half, int item) {\n"
-    "    asm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n"
+    "    asm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n",
     "                 \"r\"(from), \"r\"(column), \"r\"(row), \"r\"(half), \"r\"(item)\n"
     "                 : \"memory\");\n"
     "}\n"
@@ -9906,7 +9907,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void end_staging(const gemmepi__fused_params &p, Staging &staging, int column, int row, int item) {\n"
     "    asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
     "    __syncwarp();\n"
-    "    if (is_elected()) {\n",
+    "    if (is_elected()) {\n"
     "        u32 from = IN_PLACE ? staging.inputs + staging.taken % 2 * LOADED_MATRICES * STAGED_BYTES\n"
     "                            : staging.first + staging.turn * STAGED_MATRICES * STAGED_BYTES;\n"
     "#pragma unroll\n"
@@ -9980,11 +9981,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// A lane's run in eight rows, `half` of a warp's 16, and 32 columns.\n"
     "struct Run_place {\n"
     "    int row, column, valid;\n"
-    "};\n"
+    "};\n",
     "__device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {\n"
     "    int at = row + threadIdx.x % 32 / 4 + half * 8, column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;\n"
     "    if (BACKWARD && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers\n"
-    "        asm volatile(\"\" : \"+r\"(at), \"+r\"(column));\n",
+    "        asm volatile(\"\" : \"+r\"(at), \"+r\"(column));\n"
     "    return {at, column, at < (int)params.epilogue.m ? columns_left(params, tile, group) : 0};\n"
     "}\n"
     "\n"
@@ -10051,7 +10052,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            for (int i = 0; i < LOADED_MATRICES - LOADED_AUX; i++)\n"
     "                state.loaded_residual[i] = loaded_at(staging, i + LOADED_AUX, half, g);\n"
     "            state.mask_place = half + 2 * g;\n"
-    "            if (!SAVED_FIRST)\n"
+    "            if (!SAVED_FIRST)\n",
     "                load_saved_run(params, state, staging, tile, at, masks, part, half, group + g, g, saved[g][half]);\n"
     "            epilogue<IsNear>(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);\n"
     "            if (!SAVED_FIRST)\n"
@@ -10059,7 +10060,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            if (HAS_BGRAD)\n"
     "                column_sums[g].add(v, at.row < (int)p.m);\n"
     "        }\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "        for (int half = 0; half < (SAVED_FIRST ? 2 : 0); half++) {\n"
     "            Run_place at = place_of_run(params, tile, row, half, group + g);\n"
     "            set_staged(state, staging, half, g);\n"
@@ -10122,7 +10123,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "template <int Parts> __device__ inline void park(u32 parked, u32 thread, const float (*sums)[TILE_N / 2]) {\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < Parts * TILE_N / 8; i++) {\n"
+    "    for (int i = 0; i < Parts * TILE_N / 8; i++) {\n",
     "        const float *four = &sums[i / (TILE_N / 8)][i % (TILE_N / 8) * 4];\n"
     "        asm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked, i, thread)), \"f\"(four[0]),\n"
     "                     \"f\"(four[1]), \"f\"(four[2]), \"f\"(four[3])\n"
@@ -10131,7 +10132,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// Which four sums the j-th of a box are.\n"
-    "__device__ inline u32 four_of_box(u32 part, int group, int j) {\n",
+    "__device__ inline u32 four_of_box(u32 part, int group, int j) {\n"
     "    return part * (TILE_N / 8) + j / (BOX_COLUMNS / 8) * (TILE_COLUMNS / 8) + group * 4 + j % (BOX_COLUMNS / 8);\n"
     "}\n"
     "\n"
@@ -10197,7 +10198,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "static_assert(!FINISHES || (SHARES_LAST && TILE_COLUMNS == 2 * BOX_COLUMNS && HALVES_OUT == 1), \"64 columns are a warpgroup's\");\n"
     "\n"
     "// All of the block but these.\n"
-    "__device__ inline void block_meets() {\n"
+    "__device__ inline void block_meets() {\n",
     "    asm volatile(\"bar.sync 0, %0;\" ::\"n\"(THREADS - FINISHERS * 32) : \"memory\");\n"
     "}\n"
     "\n"
@@ -10207,7 +10208,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "__device__ inline void wait_for_count(u32 count, u32 least) {\n"
     "    u32 now;\n"
-    "    for (;;) {\n",
+    "    for (;;) {\n"
     "        asm volatile(\"ld.acquire.cta.shared::cta.u32 %0, [%1];\" : \"=r\"(now) : \"r\"(count) : \"memory\");\n"
     "        if (now >= least)\n"
     "            return;\n"
@@ -10285,14 +10286,14 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {\n"
     "    return (first + second) + (third + fourth);\n"
     "}\n"
-    "// Into bias_grad, or a line of an item.\n"
+    "// Into bias_grad, or a line of an item.\n",
     "__device__ inline void store_total(const gemmepi__fused_params &p, u32 item, int at, double sum) {\n"
     "    GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + item * p.sums_stride + at;\n"
     "    if (GEMMEPI_SUMS_ADD)\n"
     "        sum += to_acc<double>(*to);\n"
     "    *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);\n"
     "}\n"
-    "// Of a column the sums of all tiles: those of even numbers, or of odd ones.\n",
+    "// Of a column the sums of all tiles: those of even numbers, or of odd ones.\n"
     "__device__ inline double sum_of_tiles(const gemmepi__fused_params &p, u32 item, int column, int odd) {\n"
     "    const Acc *sums = lines_of_sums(p, item, 0) + column;\n"
     "    double sum = 0;\n"
@@ -10360,7 +10361,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 of_warps = shared + PARKED_BYTES + warpgroup * (OF_WARPS + OF_TILES), of_tiles = of_warps + OF_WARPS;\n"
     "    u32 told = shared + LAST + warpgroup * 4, last, item = summed_item(p, tile);\n"
     "    int thread = threadIdx.x % WARPGROUP, odd = thread / BOX_COLUMNS, at = thread % BOX_COLUMNS; // two threads for a column\n"
-    "    int column = tile.n * TILE_COLUMNS + warpgroup * BOX_COLUMNS + at;\n"
+    "    int column = tile.n * TILE_COLUMNS + warpgroup * BOX_COLUMNS + at;\n",
     "    bool has_column = column < (int)p.epilogue.n;\n"
     "    if (!exists(p, tile))\n"
     "        return;\n"
@@ -10368,7 +10369,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    for (int g = 0; g < BOX_GROUPS; g++)\n"
     "        asm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(of_warps +\n"
     "                                                     (thread / 32 * BOX_COLUMNS + g * GROUP + box_sums[g].column()) * 4),\n"
-    "                     \"f\"(box_sums[g].sum(0))\n",
+    "                     \"f\"(box_sums[g].sum(0))\n"
     "                     : \"memory\");\n"
     "    warpgroup_meets(warpgroup);\n"
     "    if (has_column && !odd) {\n"
@@ -10440,7 +10441,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// eight lanes read from all banks, and half of the slice.\n"
     "__device__ inline u32 slice_lane(int slice) {\n"
     "    u32 pair = threadIdx.x % 32 / 2, half = threadIdx.x % 2;\n"
-    "    u32 line = SUMMED_ROWS ? slice * 16 + pair : pair % 4 * 2 + pair / 4 % 2 + pair / 8 * 8;\n"
+    "    u32 line = SUMMED_ROWS ? slice * 16 + pair : pair % 4 * 2 + pair / 4 % 2 + pair / 8 * 8;\n",
     "    u32 unit = SUMMED_ROWS ? half * 4 : slice % 4 * 2 + half;\n"
     "    return (SUMMED == 1 ? 0 : A_BYTES) + (SUMMED_ROWS ? 0 : slice / 4 * BOX) + line * LINE + ((unit ^ line % 8) << 4);\n"
     "}\n"
@@ -10449,7 +10450,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "__device__ inline void to_floats(u32 word, float &low, float &high) {\n"
-    "    if (GEMMEPI_OPERANDS[0] == 'b') {\n",
+    "    if (GEMMEPI_OPERANDS[0] == 'b') {\n"
     "        low = __uint_as_float(word << 16);\n"
     "        high = __uint_as_float(word & 0xffff0000);\n"
     "    } else {\n"
@@ -10531,7 +10532,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                     : \"=d\"(total)\n"
     "                     : \"r\"(address_in(total_at(shared, summer), block))\n"
     "                     : \"memory\");\n"
-    "        sum += total;\n"
+    "        sum += total;\n",
     "    }\n"
     "    store_sum(p, tile, slice * 16 + line_of_sum(), sum);\n"
     "}\n"
@@ -10539,7 +10540,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// Three warps. Where nothing is to add they wait for each stage all the same: to leave it before it is full would count for\n"
     "// another round.\n"
     "__device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
-    "    int summer = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n",
+    "    int summer = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n"
     "    bool tells = threadIdx.x % 32 < TELLERS;\n"
     "    u32 told = told_by(threadIdx.x % 32, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
     "    u32 stage = 0, parity = 0;\n"
@@ -10619,7 +10620,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        turn_give(1 - (int)group);\n"
     "    multiply_wait<0>();\n"
     "#pragma unroll\n"
-    "    for (int part = 0; part < PARTS; part++)\n"
+    "    for (int part = 0; part < PARTS; part++)\n",
     "        sums_are_there(sums[part]);\n"
     "    if (tells)\n"
     "        barrier_arrive(empty + (stage ? stage - 1 : STAGES - 1) * 8);\n"
@@ -10628,7 +10629,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "__device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
-    "    // by a shuffle, for the compiler to see that all of a warp have the same\n",
+    "    // by a shuffle, for the compiler to see that all of a warp have the same\n"
     "    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;\n"
     "    u32 stage = 0, parity = 0, tiles = (p.tiles - first + step - 1) / step; // of this block\n"
     "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
@@ -10691,12 +10692,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll\n"
     "                    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)\n"
     "                        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =\n"
-    "                            sums[part][(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + i * GROUP) / 2 + j % (BOX_COLUMNS / 2)];\n"
+    "                            sums[part][(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + i * GROUP) / 2 + j % (BOX_COLUMNS / 2)];\n",
     "                    Next_box next = {part + 1 < PARTS || i + BOX_GROUPS < GROUPS,\n"
     "                                     warp_row + (part + 1 < PARTS ? part + 1 : 0) * 64, part + 1 < PARTS ? i : i + BOX_GROUPS};\n"
     "                    finish_box(p, state, staging, tile, warp_row + part * 64, part, i, next, now, masks, box, column_sums);\n"
     "                }\n"
-    "                if (HAS_BGRAD)\n",
+    "                if (HAS_BGRAD)\n"
     "                    store_column_sums(p, tile, i, column_sums);\n"
     "            }\n"
     "            if (FINISHES)\n"
@@ -10766,14 +10767,14 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (CLUSTER > 1)\n"
     "        cluster_meets();\n"
     "    after_launches_before();\n"
-    "    if (threadIdx.x < WARPGROUP) {\n"
+    "    if (threadIdx.x < WARPGROUP) {\n",
     "        asm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(PRODUCER_REGISTERS));\n"
     "        if (threadIdx.x < 32 && is_elected())\n"
     "            produce(p, shared, rank, first, step);\n"
     "        if (SUMMED && threadIdx.x >= 32)\n"
     "            add_operand(p, shared, rank, first, step);\n"
     "        __syncwarp();\n"
-    "        if (FINISHES && threadIdx.x >= 32 && threadIdx.x < 32 + FINISHERS * 32) {\n",
+    "        if (FINISHES && threadIdx.x >= 32 && threadIdx.x < 32 + FINISHERS * 32) {\n"
     "            finish_columns(p, shared, rank, first, step);\n"
     "        } else if (SHARES_LAST) { // around the last tile's sums\n"
     "            block_meets();\n"
@@ -17786,7 +17787,8 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                     fused->buffers);
     gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
                     fused->loaded);
-    gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", fused->applied);
+    gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
+                    gemmepi__fused_shared(problem, fused));
     gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
                     !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
     if (fused->summed)

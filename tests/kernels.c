@@ -1083,6 +1083,8 @@ int main(int argc, char **argv) {
             jobs = atoi(argv[++i]);
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             only = argv[++i];
+        else if (folder || argv[i][0] == '-')
+            jobs = 0; /* not understood */
         else
             folder = argv[i];
     }

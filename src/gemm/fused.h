@@ -496,7 +496,8 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                     fused->buffers);
     gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
                     fused->loaded);
-    gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", fused->applied);
+    gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
+                    gemmepi__fused_shared(problem, fused));
     gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
                     !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
     if (fused->summed)

@@ -472,12 +472,9 @@ constexpr bool ENDS_TAILS = Activation == SILU || Activation == GELU_TANH || Act
 __device__ inline float logistic_of_power(float power) { // s(w) of -w log2(e)
     return fast_reciprocal(1 + fast_power_of_2(power));
 }
-__device__ inline float gelu_power(float x, float square) {
-    return x * fmaf(-0.10294324f, square, -2.3022082f);
-}
-template <int Activation> __device__ inline float power_of_gate(float x) {
+template <int Activation> __device__ inline float power_of_gate(float x) { // -w log2(e)
     if constexpr (Activation == GELU_TANH)
-        return gelu_power(x, x * x);
+        return x * fmaf(-0.10294324f, x * x, -2.3022082f);
     else if constexpr (Activation == QUICK_GELU)
         return x * -2.4554670f;
     else
@@ -528,23 +525,21 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
     }
 }
 
-template <class A> constexpr A LARGEST = sizeof(A) == 8 ? A(1.7976931348623157e308) : A(3.4028234663852886e38); // finite
-
-// At EXACT 0 the derivative of x s(w), s(w) (1 + x w' s(-w)), in fewer instructions for x from NEAR on, where exp(-w) is in the
-// range, and for GELU_TANH up to NEAR_END.
+// At EXACT 0 the derivative of x s(w), s + x w' (s - s^2), in fewer instructions for x from NEAR on, where exp(-w) is in the range,
+// and for GELU_TANH up to NEAR_END, where x w' is: as accurate as the other, which is for all x.
 template <int Activation>
 constexpr bool HAS_NEAR_DERIVATIVE = !GEMMEPI_EXACT && (Activation == SILU || Activation == GELU_TANH || Activation == QUICK_GELU);
 template <int Activation> constexpr float NEAR = Activation == SILU ? -80 : Activation == QUICK_GELU ? -47 : -9.75f;
 constexpr float NEAR_END = 1048576;
-template <int Activation> __device__ inline float rise_of_gate(float x, float square) { // x w'
+template <int Activation> __device__ inline float rise_of_gate(float x) { // x w'
     if constexpr (Activation == GELU_TANH)
-        return x * fmaf(float(GELU_SLOPE * 0.134145), square, float(GELU_SLOPE));
+        return x * fmaf(float(GELU_SLOPE * 0.134145), x * x, float(GELU_SLOPE));
     else
         return Activation == QUICK_GELU ? 1.702f * x : x;
 }
 template <int Activation> __device__ inline float near_derivative(float x) {
     float s = logistic_of_power(power_of_gate<Activation>(x));
-    return fmaf(rise_of_gate<Activation>(x, x * x), fmaf(-s, s, s), s);
+    return fmaf(rise_of_gate<Activation>(x), fmaf(-s, s, s), s);
 }
 
 // v times the activation, which may be subnormal or 0 where the product is not.
@@ -565,6 +560,7 @@ template <int Activation, class A> __device__ inline A times_activation(A v, A x
 
 // dy value act'(gate): the gradient of value act(gate) at the gate, of N. Where the derivative is of 1.5 at most, dy value goes
 // first: its own underflow does no harm, and where it overflows the smaller factor waits.
+template <class A> constexpr A LARGEST = sizeof(A) == 8 ? A(1.7976931348623157e308) : A(3.4028234663852886e38); // finite
 template <int Activation, class A, int N>
 __device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter,
                                               A (&out)[N]) {

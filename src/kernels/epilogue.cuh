@@ -381,15 +381,16 @@ __device__ inline void load_saved(const gemmepi__epilogue_params &p, const Epilo
     }
 }
 
-// LOOKS_NEAR: the kernel looks whether all aux at hand are where near_derivative() is the derivative, which is nearly always so.
+// LOOKS_NEAR: the kernel looks whether all aux at hand are where near_derivative() holds, as they nearly always are.
 constexpr bool LOOKS_NEAR =
     LOADS_AUX && HAS_NEAR_DERIVATIVE<ACTIVATION> && SAME<Acc, F32> && !GATED && !UPSTREAM && !HAS_RESIDUAL && !SCALES_AUX;
-// A number that T, of 16 bits, has, twice.
+// Two of a number that T, of 16 bits, has exactly.
 template <class T> __device__ inline u32 pair_of(float x) {
     u32 bits = __float_as_uint(x), of_f16 = (bits >> 16 & 0x8000) | (((bits & 0x7fffffff) >> 13) - (112 << 10));
     return (SAME<T, BF16> ? bits >> 16 : of_f16) * 0x10001u;
 }
-// The largest pairs of 16 bits: without a sign of those below NEAR, with it of those above NEAR_END, which F16 has not.
+// The largest of aux as integers of 16 bits: without a sign, of which those below NEAR are larger, and with one, of which those above
+// NEAR_END are, which F16 has not. NaN may count as either.
 constexpr bool NEAR_ENDS = ACTIVATION == GELU_TANH && SAME<GEMMEPI_AUX_TYPE, BF16>;
 struct Near {
     u32 low = pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>), high = pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);

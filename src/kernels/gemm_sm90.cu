@@ -85,6 +85,10 @@ constexpr u32 TOTALS = ARRIVED + WARPS * 16;
 // FINISHES: how many of each warpgroup's warps have left sums, of all tiles; whether the tickets are ready, and who was last.
 constexpr bool FINISHES = HAS_BGRAD && GEMMEPI_FINISHES;
 constexpr u32 LEFT = TOTALS, READY = LEFT + CONSUMERS * 4, LAST = READY + 4;
+#ifdef GEMMEPI_SHARED // bytes that the host gives
+static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : FINISHES ? LAST + CONSUMERS * 4 - LEFT : 0) + 1024 == GEMMEPI_SHARED,
+              "the host counts the same");
+#endif
 // What is the same for all rows is loaded a box ahead, where registers are left for it.
 constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
 // Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each,
