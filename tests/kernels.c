@@ -797,8 +797,8 @@ static void list_fused(void) {
         else
             add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
                            activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED, shape + 4, layout, 1);
-        for (way = activation & 1; way < 4;
-             way += 2) /* two halves, and all that takes registers beside them */
+        /* two halves, and all that takes registers beside them */
+        for (way = activation & 1; way < 4; way += 2)
             add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | two_halves[way], shape + 5 + way,
                            (layout + way) % 4, way == 1);
     }

@@ -358,26 +358,18 @@ __device__ inline int columns_left(const gemmepi__fused_params &p, const Tile &t
     return (int)p.epilogue.n - tile.n * TILE_COLUMNS - lane_of_row() * 2 - group * GROUP;
 }
 
-__device__ inline void load_box_columns(const gemmepi__fused_params &p, const Tile &tile, int first_group,
-                                        Of_columns (&columns)[BOX_GROUPS]) {
+template <int Groups>
+__device__ inline void load_groups(const gemmepi__fused_params &p, const Tile &tile, int first_group,
+                                   Of_columns (&columns)[Groups]) {
 #pragma unroll
-    for (int i = 0; i < BOX_GROUPS; i++) {
+    for (int i = 0; i < Groups; i++) {
         long long column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (first_group + i) * GROUP;
         columns[i] = load_columns(p.epilogue, tile.item, column, columns_left(p, tile, first_group + i));
     }
 }
 
-// BIAS_FIRST: sums begin with the bias. Of a tile's columns a lane has as many as of a row.
-struct Bias {
-    Of_columns at[BIAS_FIRST ? GROUPS : 1];
-};
-__device__ inline void load_bias(const gemmepi__fused_params &p, const Tile &tile, Bias &bias) {
-#pragma unroll
-    for (int i = 0; i < (BIAS_FIRST ? GROUPS : 0); i++)
-        bias.at[i] = load_columns(p.epilogue, tile.item, tile.n * TILE_COLUMNS + lane_of_row() * 2 + i * GROUP,
-                                  columns_left(p, tile, i));
-}
-__device__ inline void begin_sums(const Bias &bias, float (&sums)[PARTS][TILE_N / 2]) {
+// BIAS_FIRST: sums begin with the bias of a tile's columns.
+__device__ inline void begin_sums(const Of_columns (&bias)[GROUPS], float (&sums)[PARTS][TILE_N / 2]) {
     if constexpr (!BIAS_FIRST) {
         begin_sums(sums);
     } else {
@@ -385,7 +377,7 @@ __device__ inline void begin_sums(const Bias &bias, float (&sums)[PARTS][TILE_N 
         for (int i = 0; i < HALVES_IN * GROUPS; i++) {
             int half = i / GROUPS, group = i % GROUPS;
             Acc values[RUN];
-            to_accs(bias.at[group].bias[half], values);
+            to_accs(bias[group].bias[half], values);
 #pragma unroll
             for (int j = 0; j < PARTS * 2 * RUN; j++) // of each part's two rows of a lane
                 sums[j / (2 * RUN)][(half * TILE_COLUMNS + group * GROUP) / 2 + j % (2 * RUN)] =
@@ -655,8 +647,7 @@ __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_
                        i % 2, group + i / 2, i / 2, saved[i / 2][i % 2]);
     if (STAGED_MATRICES)
         begin_staging();
-    bool is_near = LOOKS_NEAR && box_is_near(saved);
-    if (LOOKS_NEAR && is_near)
+    if (LOOKS_NEAR && box_is_near(saved))
         finish_runs<LOOKS_NEAR>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);
     else
         finish_runs<false>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);
@@ -739,7 +730,7 @@ __device__ inline void finish_parked(const gemmepi__fused_params &p, Epilogue_st
         u32 slot = i % slots, part = i / slots % PARTS; // of the 64 rows `part` of a warpgroup slot / 4, its warp slot % 4
         int group = (int)(i / slots / PARTS) * BOX_GROUPS;
         Of_columns columns[BOX_GROUPS];
-        load_box_columns(p, tile, group, columns);
+        load_groups(p, tile, group, columns);
         Box box;
         add_parked(shared + slot / 4 * PARKED_BYTES, slot % 4 * 32 + threadIdx.x % 32, part, group, box);
         int row = tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16;
@@ -1217,9 +1208,9 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
     bool ends = SHARES_LAST && (tiles - 1) % CONSUMERS == group; // with the block's last tile
     constexpr u32 turns = PING_PONG ? CONSUMERS : 1;
     u32 count = PING_PONG ? group : 0;
-    Bias bias; // of the next tile
-    if (count < tiles)
-        load_bias(p, tile_of(p, first + count * step, rank), bias);
+    Of_columns bias[GROUPS]; // BIAS_FIRST: of the next tile
+    if (BIAS_FIRST && count < tiles)
+        load_groups(p, tile_of(p, first + count * step, rank), 0, bias);
     for (; count < tiles - ends; count += turns) {
         Tile tile = tile_of(p, first + count * step, rank);
         float sums[PARTS][TILE_N / 2];
@@ -1232,7 +1223,7 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
             masks = load_masks(p, tile, warp_row);
         }
         if (AHEAD)
-            load_box_columns(p, tile, 0, columns); // before the sums, so that the epilogue need not wait
+            load_groups(p, tile, 0, columns); // before the sums, so that the epilogue need not wait
         add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);
         state = begin_epilogue(p.epilogue, tile.item, 0, 0);
         if (SPLIT > 1) {
@@ -1245,12 +1236,12 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
             for (int i = 0; i < GROUPS; i += BOX_GROUPS) {
                 Of_columns now[BOX_GROUPS];
                 if (!AHEAD && !BIAS_FIRST)
-                    load_box_columns(p, tile, i, columns);
+                    load_groups(p, tile, i, columns);
                 if (BIAS_FIRST && i + BOX_GROUPS == GROUPS && count + turns < tiles) // most of the sums' registers are free
-                    load_bias(p, tile_of(p, first + (count + turns) * step, rank), bias);
+                    load_groups(p, tile_of(p, first + (count + turns) * step, rank), 0, bias);
                 memcpy(now, columns, sizeof now);
                 if (AHEAD && i + BOX_GROUPS < GROUPS)
-                    load_box_columns(p, tile, i + BOX_GROUPS, columns);
+                    load_groups(p, tile, i + BOX_GROUPS, columns);
                 Box_sums column_sums;
 #pragma unroll
                 for (int part = 0; part < PARTS; part++) {
@@ -1294,7 +1285,7 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
             Of_columns columns[BOX_GROUPS];
             Box box;
             if (!BIAS_FIRST)
-                load_box_columns(p, tile, first_group, columns);
+                load_groups(p, tile, first_group, columns);
             read_parked(shared, thread, part, first_group, box);
             Next_box next = {i + 1 < boxes, row + part_of_last(group, i + 1) * 64, group_of_last(group, i + 1)};
             finish_box(p, state, staging, tile, row + part * 64, part, first_group, next, columns, masks, box, column_sums);
