@@ -254,7 +254,7 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
     if (backward && (which == GEMMEPI_GELU_TANH || which == GEMMEPI_GELU_ERF))
         activation = 32;
     else if (which == GEMMEPI_GELU_ERF)
-        activation = 40;
+        activation = gemmepi__has(problem, GEMMEPI_GATED) ? 40 : 24;
     cycles += gemmepi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation;
     if (gemmepi__has(problem, GEMMEPI_AUX))
         cycles += 14;
