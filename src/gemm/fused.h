@@ -230,8 +230,7 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
                                                   GEMMEPI_RESIDUAL) ||
                         !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
                         gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-                        gemmepi__activation(problem->epilogue) == GEMMEPI_MISH ||
-                        gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF))
+                        gemmepi__activation(problem->epilogue) == GEMMEPI_MISH))
         return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__FUSED_BOX_N)
         return 0;

@@ -93,15 +93,15 @@ static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : FINISHES ? LAST + CONSUMERS 
 #endif
 // What is the same for all rows is loaded a box ahead, where registers are left for it.
 constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
-// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each,
-// or for BGRAD, whose sums are of all a tile's rows, a part of its columns.
-constexpr bool SHARES_LAST = PING_PONG && PARTS == 2 && (!HAS_BGRAD || TILE_COLUMNS == 2 * BOX_COLUMNS);
+// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each.
+constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;
 static_assert(!HAS_BGRAD || PING_PONG, "a warp's sums are those of one line of a tile's four");
 static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
 static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), "a cluster is one tile's");
 // Together no more than at the launch: 3 * 168.
 constexpr bool NEEDS_REGISTERS =
-    (TILE_N == 192 && !SUMMED) || (HAS_BGRAD && !FINISHES) || (TILE_N == 128 && GATED && (WRITES_AUX || BACKWARD) && !GEMMEPI_APPLIED);
+    !SUMMED && (TILE_N == 192 || (HAS_BGRAD && !FINISHES) ||
+                (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));
 constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");
 static_assert(!SUMMED || !NEEDS_REGISTERS, "sums of an operand take more than 24");
@@ -660,9 +660,8 @@ __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_
 
 // >>sums in shared memory, where the stages were
 
-constexpr u32 PARKED_BYTES = PARTS * TILE_N / 2 * WARPGROUP * 4; // of a warpgroup
-static_assert(SPLIT == 1 || CONSUMERS * PARKED_BYTES <= STAGES * STAGE_BYTES, "the stages have room for all sums");
-static_assert(!SHARES_LAST || PARKED_BYTES <= STAGES * STAGE_BYTES, "and for a warpgroup's");
+constexpr u32 PART_BYTES = 64 * TILE_N * 4; // of 64 rows
+static_assert(SPLIT == 1 || CONSUMERS * PARTS * PART_BYTES <= STAGES * STAGE_BYTES, "the stages have room for all sums");
 
 // With the warps that add up an operand, who have left the stages when they say so, but need not wait.
 constexpr int READERS = CONSUMERS * WARPGROUP + SUMMERS * 32;
@@ -673,12 +672,21 @@ __device__ inline void consumers_may_meet() {
     asm volatile("bar.arrive 3, %0;" ::"n"(READERS) : "memory");
 }
 
-// Four sums of each thread of a warpgroup side by side, in the order of the registers.
-__device__ inline u32 parked_at(u32 parked, u32 four, u32 thread) {
-    return parked + (four * WARPGROUP + thread) * 16;
+// Sums that lie from `first` on and, beyond the bytes of a stage, from `rest` on. Four of each thread of a warpgroup are side by
+// side, in the order of the registers.
+struct Parked {
+    u32 first, rest;
+};
+constexpr u32 FOURS = WARPGROUP * 16; // bytes of them
+__device__ inline Parked parked_from(u32 address) {
+    return {address, address + STAGE_BYTES};
+}
+__device__ inline u32 parked_at(const Parked &parked, u32 four, u32 thread) {
+    u32 at = four * FOURS;
+    return (at < STAGE_BYTES ? parked.first + at : parked.rest + (at - STAGE_BYTES)) + thread * 16;
 }
 
-template <int Parts> __device__ inline void park(u32 parked, u32 thread, const float (*sums)[TILE_N / 2]) {
+template <int Parts> __device__ inline void park(const Parked &parked, u32 thread, const float (*sums)[TILE_N / 2]) {
 #pragma unroll
     for (int i = 0; i < Parts * TILE_N / 8; i++) {
         const float *four = &sums[i / (TILE_N / 8)][i % (TILE_N / 8) * 4];
@@ -693,19 +701,8 @@ __device__ inline u32 four_of_box(u32 part, int group, int j) {
     return part * (TILE_N / 8) + j / (BOX_COLUMNS / 8) * (TILE_COLUMNS / 8) + group * 4 + j % (BOX_COLUMNS / 8);
 }
 
-__device__ inline void read_parked(u32 parked, u32 thread, u32 part, int group, Box &box) {
-#pragma unroll
-    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 8; j++) {
-        float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)];
-        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                     : "=f"(four[0]), "=f"(four[1]), "=f"(four[2]), "=f"(four[3])
-                     : "r"(parked_at(parked, four_of_box(part, group, j), thread))
-                     : "memory");
-    }
-}
-
 // Of all blocks of the cluster together, always in the same order.
-__device__ inline void add_parked(u32 parked, u32 thread, u32 part, int group, Box &box) {
+__device__ inline void add_parked(const Parked &parked, u32 thread, u32 part, int group, Box &box) {
     box = {};
 #pragma unroll 1
     for (u32 block = 0; block < SPLIT; block++)
@@ -732,7 +729,7 @@ __device__ inline void finish_parked(const gemmepi__fused_params &p, Epilogue_st
         Of_columns columns[BOX_GROUPS];
         load_groups(p, tile, group, columns);
         Box box;
-        add_parked(shared + slot / 4 * PARKED_BYTES, slot % 4 * 32 + threadIdx.x % 32, part, group, box);
+        add_parked(parked_from(shared + slot / 4 * PARTS * PART_BYTES), slot % 4 * 32 + threadIdx.x % 32, part, group, box);
         int row = tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16;
         Box_sums none;
         ask_for_inputs(p, staging, tile, row, group);
@@ -740,12 +737,96 @@ __device__ inline void finish_parked(const gemmepi__fused_params &p, Epilogue_st
     }
 }
 
-// The i-th box of the last tile that a warpgroup does: of which part, and of which columns.
-__device__ inline int part_of_last(u32 warpgroup, int i) {
-    return HAS_BGRAD ? i : (int)warpgroup;
+// >>a block's last tile
+
+// Behind it nothing is multiplied. The warpgroup that multiplies it leaves the first part's sums to the other one, which has
+// nothing else to do, and keeps the second's. Of the last blocks of k, as many as there are stages beside those for the sums, it
+// first adds up all for the first part, and then for the second: these are behind the other's epilogue.
+constexpr u32 PARKED_STAGES = (PART_BYTES + STAGE_BYTES - 1) / STAGE_BYTES;
+constexpr int LAST_BLOCKS = STAGES - (int)PARKED_STAGES;
+static_assert(!SHARES_LAST || (LAST_BLOCKS > 0 && PARKED_STAGES <= 2 && STAGE_BYTES % FOURS == 0), "the stages have room");
+
+// From a stage on
+__device__ inline Parked parked_in(u32 shared, u32 stage) {
+    return {shared + stage * STAGE_BYTES, shared + (stage + 1 == STAGES ? 0 : stage + 1) * STAGE_BYTES};
 }
-__device__ inline int group_of_last(u32 warpgroup, int i) {
-    return (HAS_BGRAD ? (int)warpgroup : i) * BOX_GROUPS;
+__device__ inline void read_parked(const Parked &parked, u32 thread, float (&sums)[TILE_N / 2]) {
+#pragma unroll
+    for (int i = 0; i < TILE_N / 2; i += 4)
+        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                     : "=f"(sums[i]), "=f"(sums[i + 1]), "=f"(sums[i + 2]), "=f"(sums[i + 3])
+                     : "r"(parked_at(parked, i / 4, thread))
+                     : "memory");
+}
+// Boxes of a part's sums one after the other, so that one copy of the epilogue is enough.
+__device__ inline Box first_box(const float (&sums)[TILE_N / 2]) {
+    Box box;
+#pragma unroll
+    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)
+        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =
+            sums[j / (BOX_COLUMNS / 2) * (TILE_COLUMNS / 2) + j % (BOX_COLUMNS / 2)];
+    return box;
+}
+__device__ inline void drop_first_box(float (&sums)[TILE_N / 2]) {
+#pragma unroll
+    for (int i = 0; i + BOX_COLUMNS / 2 < TILE_N / 2; i++)
+        sums[i] = sums[i + BOX_COLUMNS / 2];
+}
+// Twice, as compute-sanitizer's racecheck does not take in the first barrier at once, nor one where some only arrive.
+__device__ inline void both_meet() {
+    asm volatile("bar.sync 6, %0;\nbar.sync 6, %0;" ::"n"(CONSUMERS * WARPGROUP) : "memory");
+}
+__device__ inline void meet_summers() {
+    asm volatile("bar.sync 7, %0;\nbar.sync 7, %0;" ::"n"(WARPGROUP + SUMMERS * 32) : "memory");
+}
+// The stages behind the last one are free: where all of them are the last tile's they are, but for the warps that add up an operand,
+// and else when the other warpgroup has multiplied its last tile.
+__device__ inline void stages_are_left(int blocks) {
+    if (blocks < STAGES)
+        both_meet();
+}
+
+// BGRAD: each warp leaves the sums of its part of the tile's rows, of 64 columns where the first four sums of their box were, the
+// second part in the next stage.
+static_assert(!HAS_BGRAD || (PARKED_STAGES == 1 && HALVES_OUT * BOX_COLUMNS * 4 <= FOURS / 4), "a warp's four are as much");
+struct Left_sums {
+    u32 of_first, of_second; // parts
+    __device__ inline u32 at(u32 part, u32 warp, int group, int half, int column) const {
+        return (part ? of_second : of_first) + group * 4 * FOURS + warp * (FOURS / 4) + (half * BOX_COLUMNS + column) * 4;
+    }
+    __device__ inline void leave(u32 part, u32 warp, int group, const Box_sums &sums) const {
+#pragma unroll
+        for (int i = 0; i < BOX_GROUPS * HALVES_OUT; i++) {
+            int g = i / HALVES_OUT, half = i % HALVES_OUT;
+            asm volatile("st.shared.f32 [%0], %1;" ::"r"(at(part, warp, group, half, g * GROUP + sums[g].column())),
+                         "f"(sums[g].sum(half))
+                         : "memory");
+        }
+    }
+    // of both parts
+    __device__ inline Acc sum(u32 warp, int group, int half, int column) const {
+        Acc first, second;
+        asm volatile("ld.shared.f32 %0, [%1];" : "=f"(first) : "r"(at(0, warp, group, half, column)) : "memory");
+        asm volatile("ld.shared.f32 %0, [%1];" : "=f"(second) : "r"(at(1, warp, group, half, column)) : "memory");
+        return first + second;
+    }
+};
+__device__ inline Left_sums left_in(u32 shared, u32 stage) {
+    return {parked_in(shared, stage).first, parked_in(shared, stage).rest};
+}
+// Both warpgroups: the tile's lines of partial sums.
+__device__ inline void store_left_sums(const gemmepi__fused_params &params, const Tile &tile, const Left_sums &left) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+    long long line = (long long)tile.item * p.row_tiles + tile.m * 4;
+    if (tile.m * TILE_M >= (int)p.m) // of a cluster that reaches beyond m
+        return;
+    for (int i = (int)threadIdx.x - WARPGROUP; i < 4 * HALVES_OUT * TILE_COLUMNS; i += CONSUMERS * WARPGROUP) {
+        int warp = i / (HALVES_OUT * TILE_COLUMNS), half = i / TILE_COLUMNS % HALVES_OUT, at = i % TILE_COLUMNS;
+        int column = tile.n * TILE_COLUMNS + at;
+        if (column < (int)p.n)
+            ((Acc *)p.partials)[((line + warp) * HALVES_OUT + half) * p.n + column] =
+                left.sum(warp, at / BOX_COLUMNS * BOX_GROUPS, half, at % BOX_COLUMNS);
+    }
 }
 
 // >>sums of columns finished
@@ -753,11 +834,6 @@ __device__ inline int group_of_last(u32 warpgroup, int i) {
 // Two warps of the first warpgroup, each for 64 of a tile's columns, as each warpgroup has 64 of a block's last tile.
 constexpr int FINISHERS = FINISHES ? 2 : 0;
 static_assert(!FINISHES || (SHARES_LAST && TILE_COLUMNS == 2 * BOX_COLUMNS && HALVES_OUT == 1), "64 columns are a warpgroup's");
-
-// All of the block but these.
-__device__ inline void block_meets() {
-    asm volatile("bar.sync 0, %0;" ::"n"(THREADS - FINISHERS * 32) : "memory");
-}
 
 // A count in shared memory, which says that what its adders stored before may be read.
 __device__ inline void add_to_count(u32 count) {
@@ -907,33 +983,26 @@ __device__ inline void finish_columns(const gemmepi__fused_params &p, u32 shared
     }
 }
 
-// A warpgroup: of its 64 columns of the block's last tile. Sums go to those who add them up by way of the stages.
-constexpr u32 OF_WARPS = 4 * BOX_COLUMNS * 4, OF_TILES = 2 * BOX_COLUMNS * 8;
-static_assert(!FINISHES || PARKED_BYTES + CONSUMERS * (OF_WARPS + OF_TILES) <= STAGES * STAGE_BYTES, "beside what is parked");
+// A warpgroup: of its 64 columns of the block's last tile, whose sums have been left.
+constexpr u32 OF_TILES = 2 * BOX_COLUMNS * 8;
+static_assert(!FINISHES || ((GROUPS - BOX_GROUPS) * 4 + 1) * FOURS + CONSUMERS * OF_TILES <= STAGE_BYTES, "behind those that were left");
 __device__ inline void warpgroup_meets(int warpgroup) {
     asm volatile("bar.sync %0, %1;" ::"r"(4 + warpgroup), "n"(WARPGROUP) : "memory");
 }
 __device__ inline void finish_last(const gemmepi__fused_params &p, u32 shared, const Tile &tile, int warpgroup,
-                                   const Box_sums &box_sums) {
-    u32 of_warps = shared + PARKED_BYTES + warpgroup * (OF_WARPS + OF_TILES), of_tiles = of_warps + OF_WARPS;
+                                   const Left_sums &left) {
+    u32 of_tiles = left.of_second + STAGE_BYTES - (warpgroup + 1) * OF_TILES;
     u32 told = shared + LAST + warpgroup * 4, last, item = summed_item(p, tile);
     int thread = threadIdx.x % WARPGROUP, odd = thread / BOX_COLUMNS, at = thread % BOX_COLUMNS; // two threads for a column
     int column = tile.n * TILE_COLUMNS + warpgroup * BOX_COLUMNS + at;
     bool has_column = column < (int)p.epilogue.n;
     if (!exists(p, tile))
         return;
-#pragma unroll
-    for (int g = 0; g < BOX_GROUPS; g++)
-        asm volatile("st.shared.f32 [%0], %1;" ::"r"(of_warps +
-                                                     (thread / 32 * BOX_COLUMNS + g * GROUP + box_sums[g].column()) * 4),
-                     "f"(box_sums[g].sum(0))
-                     : "memory");
-    warpgroup_meets(warpgroup);
     if (has_column && !odd) {
         Acc sums[4];
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            asm volatile("ld.shared.f32 %0, [%1];" : "=f"(sums[i]) : "r"(of_warps + (i * BOX_COLUMNS + at) * 4) : "memory");
+            sums[i] = left.sum(i, warpgroup * BOX_GROUPS, 0, at);
         lines_of_sums(p, tile.item, tile.m)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);
     }
     warpgroup_meets(warpgroup);
@@ -1130,6 +1199,8 @@ __device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u
     }
     if (SPLIT > 1)
         consumers_may_meet();
+    if (SHARES_LAST)
+        meet_summers();
 }
 
 // >>multiplying
@@ -1167,7 +1238,56 @@ __device__ inline void add_up(u32 shared, u32 empty, bool tells, int first_part,
     } while (--blocks);
 }
 
-// That, in its turn, and the stages told to be free.
+// One part after the other, of LAST_BLOCKS, which stay in their stages; behind others if `adds`. The second's sums are still added
+// up.
+__device__ inline void add_up_in_turn(u32 shared, u32 adds, u32 &stage, u32 &parity, float (&sums)[PARTS][TILE_N / 2]) {
+    u32 first = stage;
+#pragma unroll
+    for (int part = 0; part < PARTS; part++) {
+        u32 add = adds;
+        stage = first;
+#pragma unroll
+        for (int block = 0; block < LAST_BLOCKS; block++) {
+            u64 a = descriptor(shared + stage * STAGE_BYTES), b = descriptor(shared + stage * STAGE_BYTES + A_BYTES);
+            if (part == 0)
+                barrier_wait(shared + FULL + stage * 8, parity);
+            multiply_begin();
+#pragma unroll
+            for (int i = 0; i < TILE_K / 16; i++)
+                multiply(sums[part], a + part * (BOX >> 4) + i * STEP_OF_16<A_ROWS>, b + i * STEP_OF_16<B_ROWS>,
+                         i > 0 || BIAS_FIRST ? 1 : add);
+            add = 1;
+            if (++stage == STAGES)
+                stage = 0, parity ^= part == 0;
+        }
+        multiply_commit();
+    }
+    multiply_wait<1>();
+}
+
+// A block's last tile: in `kept` the sums of its second part, while those of the first are left to the other warpgroup.
+__device__ inline void add_up_last(u32 shared, u32 empty, bool tells, u32 group, int blocks, u32 &stage, u32 &parity,
+                                   float (&sums)[PARTS][TILE_N / 2], float (&kept)[TILE_N / 2]) {
+    int in_turn = blocks < LAST_BLOCKS ? 0 : LAST_BLOCKS;
+    turn_wait((int)group);
+    if (in_turn < blocks)
+        add_up(shared, empty, tells, 0, blocks - in_turn, stage, parity, sums);
+    if (in_turn)
+        add_up_in_turn(shared, in_turn < blocks, stage, parity, sums);
+    else
+        multiply_wait<0>();
+    sums_are_there(sums[0]);
+    if (SUMMED)
+        meet_summers();
+    stages_are_left(blocks);
+    park<1>(parked_in(shared, stage), threadIdx.x % WARPGROUP, &sums[0]);
+    both_meet(); // the sums are parked
+    multiply_wait<0>();
+    sums_are_there(sums[PARTS - 1]);
+    memcpy(kept, sums[PARTS - 1], sizeof kept);
+}
+
+// A tile in its warpgroup's turn, and the stages told to be free.
 __device__ inline void add_up_tile(u32 shared, u32 empty, bool tells, u32 group, int first_part, int blocks, u32 &stage,
                                    u32 &parity, float (&sums)[PARTS][TILE_N / 2]) {
     if (PING_PONG)
@@ -1228,7 +1348,7 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
         state = begin_epilogue(p.epilogue, tile.item, 0, 0);
         if (SPLIT > 1) {
             consumers_meet();
-            park<PARTS>(shared + group * PARKED_BYTES, thread, sums);
+            park<PARTS>(parked_from(shared + group * PARTS * PART_BYTES), thread, sums);
             cluster_barrier();
             finish_parked(p, state, staging, tile, shared, rank);
         } else {
@@ -1264,36 +1384,47 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
     }
     if (SHARES_LAST) {
         Tile tile = tile_of(p, first + (tiles - 1) * step, rank);
-        float sums[PARTS][TILE_N / 2];
-        int row = tile.m * TILE_M + (int)(thread / 32) * 16;
-        ask_for_inputs(p, staging, tile, row + part_of_last(group, 0) * 64, group_of_last(group, 0));
-        Masks masks = load_masks(p, tile, row);
-        begin_sums(bias, sums);
-        if (ends)
-            add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);
-        block_meets(); // with those that load: the stages are free
-        if (ends)
-            park<PARTS>(shared, thread, sums);
-        block_meets();
-        block_meets(); // once more than needed: compute-sanitizer's racecheck does not take in the first at once
-        state = begin_epilogue(p.epilogue, tile.item, 0, 0);
-        constexpr int boxes = PARTS * GROUPS / BOX_GROUPS / CONSUMERS; // of a warpgroup
-        Box_sums column_sums;
-#pragma unroll 1
-        for (int i = 0; i < boxes; i++) {
-            int part = part_of_last(group, i), first_group = group_of_last(group, i);
-            Of_columns columns[BOX_GROUPS];
-            Box box;
-            if (!BIAS_FIRST)
-                load_groups(p, tile, first_group, columns);
-            read_parked(shared, thread, part, first_group, box);
-            Next_box next = {i + 1 < boxes, row + part_of_last(group, i + 1) * 64, group_of_last(group, i + 1)};
-            finish_box(p, state, staging, tile, row + part * 64, part, first_group, next, columns, masks, box, column_sums);
+        int part = ends, first_row = tile.m * TILE_M + (int)(thread / 32) * 16, row = first_row + part * 64;
+        float kept[TILE_N / 2];
+        Of_columns columns[BOX_GROUPS];
+        ask_for_inputs(p, staging, tile, row, 0);
+        Masks masks = load_masks(p, tile, first_row);
+        if (AHEAD)
+            load_groups(p, tile, 0, columns);
+        if (ends) {
+            float sums[PARTS][TILE_N / 2];
+            begin_sums(bias, sums);
+            add_up_last(shared, empty, tells, group, blocks, stage, parity, sums, kept);
+        } else {
+            stages_are_left(blocks);
+            both_meet(); // the sums are parked
+            read_parked(parked_in(shared, stage), thread, kept);
+            if (HAS_BGRAD)
+                warpgroup_meets((int)group); // before sums are left there
         }
+        state = begin_epilogue(p.epilogue, tile.item, 0, 0);
+#pragma unroll 1
+        for (int i = 0; i < GROUPS; i += BOX_GROUPS) {
+            Of_columns now[BOX_GROUPS];
+            Box_sums column_sums;
+            Box box = first_box(kept);
+            if (!AHEAD && !BIAS_FIRST)
+                load_groups(p, tile, i, columns);
+            memcpy(now, columns, sizeof now);
+            if (AHEAD && i + BOX_GROUPS < GROUPS)
+                load_groups(p, tile, i + BOX_GROUPS, columns);
+            Next_box next = {i + BOX_GROUPS < GROUPS, row, i + BOX_GROUPS};
+            finish_box(p, state, staging, tile, row, part, i, next, now, masks, box, column_sums);
+            if (HAS_BGRAD)
+                left_in(shared, stage).leave(part, thread / 32, i, column_sums);
+            drop_first_box(kept);
+        }
+        if (HAS_BGRAD)
+            both_meet(); // all sums are left
         if (FINISHES)
-            finish_last(p, shared, tile, (int)group, column_sums);
+            finish_last(p, shared, tile, (int)group, left_in(shared, stage));
         else if (HAS_BGRAD)
-            store_column_sums(p, tile, group_of_last(group, 0), column_sums);
+            store_left_sums(p, tile, left_in(shared, stage));
         end_epilogue(p.epilogue, state);
     }
     if (STAGED) // shared memory stays until all of it is read
@@ -1331,13 +1462,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         if (SUMMED && threadIdx.x >= 32)
             add_operand(p, shared, rank, first, step);
         __syncwarp();
-        if (FINISHES && threadIdx.x >= 32 && threadIdx.x < 32 + FINISHERS * 32) {
+        if (FINISHES && threadIdx.x >= 32 && threadIdx.x < 32 + FINISHERS * 32)
             finish_columns(p, shared, rank, first, step);
-        } else if (SHARES_LAST) { // around the last tile's sums
-            block_meets();
-            block_meets();
-            block_meets();
-        }
         if (SPLIT > 1) // consumers wait for each other there
             cluster_barrier();
         if (SUMMED && SPLIT > 1 && rank == 0 && threadIdx.x >= 32)
