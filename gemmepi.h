@@ -1,7 +1,7 @@
 #ifndef GEMMEPI_H
 #define GEMMEPI_H
 
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.8.4, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.8.5, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -233,7 +233,7 @@
 #define GEMMEPI_VERSION_MAJOR  0
 #define GEMMEPI_VERSION_MINOR  8
 #define GEMMEPI_VERSION_PATCH  4
-#define GEMMEPI_VERSION_STRING "0.8.4"
+#define GEMMEPI_VERSION_STRING "0.8.5"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
    (m, n, k, batch) has no default: zero is an empty size. */
@@ -9554,12 +9554,14 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n"
     "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each.\n"
     "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n"
+    "// Two halves' gradients and their sums are so many instructions that they would not all stay where they are fetched from.\n"
+    "constexpr bool ROLLS = GATED && HAS_BGRAD;\n"
     "static_assert(!HAS_BGRAD || PING_PONG, \"a warp's sums are those of one line of a tile's four\");\n"
     "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
-    "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n"
+    "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n",
     "// Together no more than at the launch: 3 * 168. Sums of an operand take more than 24.\n"
     "constexpr bool NEEDS_REGISTERS =\n"
-    "    !SUMMED && (TILE_N == 192 || (HAS_BGRAD && !FINISHES) ||\n",
+    "    !SUMMED && (TILE_N == 192 || (HAS_BGRAD && !FINISHES) ||\n"
     "                (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));\n"
     "constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;\n"
     "static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, \"setmaxnreg waits for ever\");\n"
@@ -9624,11 +9626,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                     : \"memory\");\n"
     "}\n"
     "// Whether this is the lane of its whole warp that speaks to TMA. Behind any condition but elect.sync the compiler puts each of\n"
-    "// TMA's instructions into a loop over lanes. Only an activation's one output was 2 percent slower without them, on an H200.\n"
+    "// TMA's instructions into a loop over lanes. Only an activation's one output was 2 percent slower without them, on an H200.\n",
     "constexpr bool ELECTS = BACKWARD || GATED || WRITES_AUX || ACTIVATION <= RELU;\n"
     "__device__ inline bool is_elected() {\n"
     "    u32 is = threadIdx.x % 32 == 0;\n"
-    "    if (ELECTS)\n",
+    "    if (ELECTS)\n"
     "        asm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\n"
     "    return is;\n"
     "}\n"
@@ -9695,9 +9697,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// sums = A B, or with `adds` sums + A B: 64 rows, TILE_N columns, 16 of k.\n"
     "__device__ inline void multiply(float (&sums)[TILE_N / 2], u64 a, u64 b, int adds) {\n"
-    "    asm volatile(\"{\\n\"\n"
+    "    asm volatile(\"{\\n\"\n",
     "                 \".reg .pred adds;\\n\"\n"
-    "                 \"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n",
+    "                 \"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n"
     "                 \"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N) \"k16.f32.\" GEMMEPI_OPERANDS\n"
     "                 \".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_REST \";\\n\"\n"
     "                 \"}\"\n"
@@ -9770,12 +9772,15 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n"
     "    u16 row_mask = 0, column_mask = 0;\n"
     "    for (int i = 0; i < CLUSTER_N; i++)\n"
-    "        row_mask |= (u16)(1 << (row + i * CLUSTER_M));\n"
+    "        row_mask |= (u16)(1 << (row + i * CLUSTER_M));\n",
     "    for (int i = 0; i < CLUSTER_M; i++)\n"
-    "        column_mask |= (u16)(1 << (column * CLUSTER_M + i));\n",
+    "        column_mask |= (u16)(1 << (column * CLUSTER_M + i));\n"
     "    u32 stage = 0, parity = 1; // the first round finds all stages empty\n"
     "    for (u32 t = first; t < p.tiles; t += step) {\n"
     "        Tile tile = tile_of(p, t, rank);\n"
+    "        asm volatile(\"\" : \"+r\"(tile.m), \"+r\"(tile.n), \"+r\"(tile.item)); // now, not where it is used\n"
+    "        if (t == first)\n"
+    "            after_launches_before(); // no sooner: most of the instructions up to the first load have come by now\n"
     "        int m = tile.m * TILE_M + (int)column * A_LINES;\n"
     "        int a_item = p.a_items ? (int)tile.item : 0, b_item = p.b_items ? (int)tile.item : 0;\n"
     "        for (int block = begin_of_k(p, rank); block < end_of_k(p, rank); block++) {\n"
@@ -9844,7 +9849,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    }\n"
     "}\n"
     "\n"
-    "// 16 rows and 64 columns of a matrix lie in a warp's part of shared memory as TMA wants them: lines of 128 bytes, of\n"
+    "// 16 rows and 64 columns of a matrix lie in a warp's part of shared memory as TMA wants them: lines of 128 bytes, of\n",
     "// whose eight units of 16 the i-th stands in place i ^ line % 8.\n"
     "struct Staging {\n"
     "    u32 first; // this warp's buffers\n"
@@ -9854,7 +9859,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 asked, taken;    // boxes of inputs so far\n"
     "};\n"
     "\n"
-    "// Where this lane's part of the eight rows `half` and the 32 columns `group` goes.\n",
+    "// Where this lane's part of the eight rows `half` and the 32 columns `group` goes.\n"
     "__device__ inline u32 place_in_box(const Staging &staging, int half, int group) {\n"
     "    u32 unit = group * 4 + threadIdx.x % 32 / 8;\n"
     "    return (half * 8 + staging.line) * LINE + ((unit ^ staging.line) << 4);\n"
@@ -9919,14 +9924,14 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                 \"r\"(from), \"r\"(column), \"r\"(row), \"r\"(half), \"r\"(item)\n"
     "                 : \"memory\");\n"
     "}\n"
-    "\n"
+    "\n",
     "__device__ inline void end_staging(const gemmepi__fused_params &p, Staging &staging, int column, int row, int item) {\n"
     "    asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
     "    __syncwarp();\n"
     "    if (is_elected()) {\n"
     "        u32 from = IN_PLACE ? staging.inputs + staging.taken % 2 * LOADED_MATRICES * STAGED_BYTES\n"
     "                            : staging.first + staging.turn * STAGED_MATRICES * STAGED_BYTES;\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "        for (int half = 0; half < STAGED_D; half++)\n"
     "            store_box(p.d, from + half * STAGED_BYTES, column, row, half, item);\n"
     "#pragma unroll\n"
@@ -9942,6 +9947,22 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "struct Box {\n"
     "    float at[HALVES_IN][BOX_COLUMNS / 8][4];\n"
     "};\n"
+    "\n"
+    "// Of a part's sums those of the columns from `group` on.\n"
+    "__device__ inline Box box_of(const float (&sums)[TILE_N / 2], int group) {\n"
+    "    Box box;\n"
+    "#pragma unroll\n"
+    "    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)\n"
+    "        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =\n"
+    "            sums[(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + group * GROUP) / 2 + j % (BOX_COLUMNS / 2)];\n"
+    "    return box;\n"
+    "}\n"
+    "// The next box is the first: one copy of the epilogue is enough for all of them.\n"
+    "__device__ inline void drop_first_box(float (&sums)[TILE_N / 2]) {\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i + BOX_COLUMNS / 2 < TILE_N / 2; i++)\n"
+    "        sums[i] = sums[i + BOX_COLUMNS / 2];\n"
+    "}\n"
     "\n"
     "// >>RELU's mask\n"
     "\n"
@@ -9984,7 +10005,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "typedef Column_sums<(GEMMEPI_EXACT || (HALVES_OUT == 2 && (UPSTREAM || !GEMMEPI_APPLIED)))> Box_sums[BOX_GROUPS];\n"
     "\n"
     "__device__ inline void store_column_sums(const gemmepi__fused_params &params, const Tile &tile, int group,\n"
-    "                                         const Box_sums &sums) {\n"
+    "                                         const Box_sums &sums) {\n",
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
     "    long long line = (long long)tile.item * p.row_tiles + tile.m * 4 + threadIdx.x % WARPGROUP / 32;\n"
     "    if (tile.m * TILE_M >= (int)p.m) // of a cluster that reaches beyond m\n"
@@ -10005,7 +10026,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    return {at, column, at < (int)params.epilogue.m ? columns_left(params, tile, group) : 0};\n"
     "}\n"
     "\n"
-    "// What BACKWARD reads there: of the g-th group of the box at hand.\n",
+    "// What BACKWARD reads there: of the g-th group of the box at hand.\n"
     "__device__ inline void load_saved_run(const gemmepi__fused_params &params, Epilogue_state &state, const Staging &staging,\n"
     "                                      const Tile &tile, const Run_place &at, const Masks &masks, int part, int half,\n"
     "                                      int group, int g, Saved &saved) {\n"
@@ -10060,7 +10081,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        for (int half = 0; half < 2; half++) {\n"
     "            Run_place at = place_of_run(params, tile, row, half, group + g);\n"
     "            Acc(&v)[HALVES][RUN] = results[half];\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "            for (int i = 0; i < HALVES_IN * RUN; i++)\n"
     "                v[i / RUN][i % RUN] = box.at[i / RUN][g * 4 + i % RUN / 2][half * 2 + i % 2];\n"
     "            set_staged(state, staging, half, g);\n"
@@ -10079,7 +10100,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll\n"
     "        for (int half = 0; half < (SAVED_FIRST ? 2 : 0); half++) {\n"
     "            Run_place at = place_of_run(params, tile, row, half, group + g);\n"
-    "            set_staged(state, staging, half, g);\n",
+    "            set_staged(state, staging, half, g);\n"
     "            store_result(p, state, tile.item, at.row, at.column, at.valid, results[half]);\n"
     "        }\n"
     "        if (HAS_BGRAD)\n"
@@ -10129,7 +10150,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void consumers_may_meet() {\n"
     "    asm volatile(\"bar.arrive 3, %0;\" ::\"n\"(READERS) : \"memory\");\n"
     "}\n"
-    "\n"
+    "\n",
     "// Sums that lie from `first` on and, beyond the bytes of a stage, from `rest` on. Four of each thread of a warpgroup are side by\n"
     "// side, in the order of the registers.\n"
     "struct Parked {\n"
@@ -10155,7 +10176,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// Which four sums the j-th of a box are.\n"
-    "__device__ inline u32 four_of_box(u32 part, int group, int j) {\n",
+    "__device__ inline u32 four_of_box(u32 part, int group, int j) {\n"
     "    return part * (TILE_N / 8) + j / (BOX_COLUMNS / 8) * (TILE_COLUMNS / 8) + group * 4 + j % (BOX_COLUMNS / 8);\n"
     "}\n"
     "\n"
@@ -10200,7 +10221,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// Behind it nothing is multiplied. The warpgroup that multiplies it leaves the first part's sums to the other one, which has\n"
     "// nothing else to do, and keeps the second's. Of the last blocks of k, as many as there are stages beside those for the sums, it\n"
     "// first adds up all for the first part, and then for the second: these are behind the other's epilogue.\n"
-    "constexpr u32 PARKED_STAGES = (PART_BYTES + STAGE_BYTES - 1) / STAGE_BYTES;\n"
+    "constexpr u32 PARKED_STAGES = (PART_BYTES + STAGE_BYTES - 1) / STAGE_BYTES;\n",
     "constexpr int LAST_BLOCKS = STAGES - (int)PARKED_STAGES;\n"
     "static_assert(!SHARES_LAST || (LAST_BLOCKS > 0 && PARKED_STAGES <= 2 && STAGE_BYTES % FOURS == 0), \"the stages have room\");\n"
     "\n"
@@ -10215,20 +10236,6 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                     : \"=f\"(sums[i]), \"=f\"(sums[i + 1]), \"=f\"(sums[i + 2]), \"=f\"(sums[i + 3])\n"
     "                     : \"r\"(parked_at(parked, i / 4, thread))\n"
     "                     : \"memory\");\n"
-    "}\n"
-    "// Boxes of a part's sums one after the other, so that one copy of the epilogue is enough.\n"
-    "__device__ inline Box first_box(const float (&sums)[TILE_N / 2]) {\n"
-    "    Box box;\n"
-    "#pragma unroll\n"
-    "    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)\n"
-    "        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =\n"
-    "            sums[j / (BOX_COLUMNS / 2) * (TILE_COLUMNS / 2) + j % (BOX_COLUMNS / 2)];\n"
-    "    return box;\n"
-    "}\n",
-    "__device__ inline void drop_first_box(float (&sums)[TILE_N / 2]) {\n"
-    "#pragma unroll\n"
-    "    for (int i = 0; i + BOX_COLUMNS / 2 < TILE_N / 2; i++)\n"
-    "        sums[i] = sums[i + BOX_COLUMNS / 2];\n"
     "}\n"
     "// Twice, as compute-sanitizer's racecheck does not take in the first barrier at once, nor one where some only arrive.\n"
     "__device__ inline void both_meet() {\n"
@@ -10281,7 +10288,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    for (int i = (int)threadIdx.x - WARPGROUP; i < 4 * HALVES_OUT * TILE_COLUMNS; i += CONSUMERS * WARPGROUP) {\n"
     "        int warp = i / (HALVES_OUT * TILE_COLUMNS), half = i / TILE_COLUMNS % HALVES_OUT, at = i % TILE_COLUMNS;\n"
     "        int column = tile.n * TILE_COLUMNS + at;\n"
-    "        if (column < (int)p.n)\n"
+    "        if (column < (int)p.n)\n",
     "            ((Acc *)p.partials)[((line + warp) * HALVES_OUT + half) * p.n + column] =\n"
     "                left.sum(warp, at / BOX_COLUMNS * BOX_GROUPS, half, at % BOX_COLUMNS);\n"
     "    }\n"
@@ -10293,7 +10300,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr int FINISHERS = FINISHES ? 2 : 0;\n"
     "static_assert(!FINISHES || (SHARES_LAST && TILE_COLUMNS == 2 * BOX_COLUMNS && HALVES_OUT == 1), \"64 columns are a warpgroup's\");\n"
     "\n"
-    "// A count in shared memory, which says that what its adders stored before may be read.\n",
+    "// A count in shared memory, which says that what its adders stored before may be read.\n"
     "__device__ inline void add_to_count(u32 count) {\n"
     "    asm volatile(\"red.release.cta.shared::cta.add.u32 [%0], 1;\" ::\"r\"(count) : \"memory\");\n"
     "}\n"
@@ -10369,7 +10376,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (atomicAdd(&p.tickets->done, 1) + 1 == p.ticket_counts)\n"
     "        p.tickets->run = 0;\n"
     "}\n"
-    "\n"
+    "\n",
     "// A tile has four lines of sums, of its warps. Their sum is kept in the first.\n"
     "__device__ inline Acc *lines_of_sums(const gemmepi__fused_params &p, u32 item, int m) {\n"
     "    return (Acc *)p.epilogue.partials + ((long long)item * p.epilogue.row_tiles + m * 4) * p.epilogue.n;\n"
@@ -10380,7 +10387,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// Into bias_grad, or a line of an item.\n"
     "__device__ inline void store_total(const gemmepi__fused_params &p, u32 item, int at, double sum) {\n"
     "    GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + item * p.sums_stride + at;\n"
-    "    if (GEMMEPI_SUMS_ADD)\n",
+    "    if (GEMMEPI_SUMS_ADD)\n"
     "        sum += to_acc<double>(*to);\n"
     "    *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);\n"
     "}\n"
@@ -10448,7 +10455,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    asm volatile(\"bar.sync %0, %1;\" ::\"r\"(4 + warpgroup), \"n\"(WARPGROUP) : \"memory\");\n"
     "}\n"
     "__device__ inline void finish_last(const gemmepi__fused_params &p, u32 shared, const Tile &tile, int warpgroup,\n"
-    "                                   const Left_sums &left) {\n"
+    "                                   const Left_sums &left) {\n",
     "    u32 of_tiles = left.of_second + STAGE_BYTES - (warpgroup + 1) * OF_TILES;\n"
     "    u32 told = shared + LAST + warpgroup * 4, last, item = summed_item(p, tile);\n"
     "    int thread = threadIdx.x % WARPGROUP, odd = thread / BOX_COLUMNS, at = thread % BOX_COLUMNS; // two threads for a column\n"
@@ -10460,7 +10467,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        Acc sums[4];\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < 4; i++)\n"
-    "            sums[i] = left.sum(i, warpgroup * BOX_GROUPS, 0, at);\n",
+    "            sums[i] = left.sum(i, warpgroup * BOX_GROUPS, 0, at);\n"
     "        lines_of_sums(p, tile.item, tile.m)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);\n"
     "    }\n"
     "    warpgroup_meets(warpgroup);\n"
@@ -10526,7 +10533,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline u32 slice_lane(int slice) {\n"
     "    u32 pair = threadIdx.x % 32 / 2, half = threadIdx.x % 2;\n"
     "    u32 line = SUMMED_ROWS ? slice * 16 + pair : pair % 4 * 2 + pair / 4 % 2 + pair / 8 * 8;\n"
-    "    u32 unit = SUMMED_ROWS ? half * 4 : slice % 4 * 2 + half;\n"
+    "    u32 unit = SUMMED_ROWS ? half * 4 : slice % 4 * 2 + half;\n",
     "    return (SUMMED == 1 ? 0 : A_BYTES) + (SUMMED_ROWS ? 0 : slice / 4 * BOX) + line * LINE + ((unit ^ line % 8) << 4);\n"
     "}\n"
     "__device__ inline u32 slice_at(u32 lane, int i) {\n"
@@ -10543,7 +10550,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            : \"r\"(word));\n"
     "    }\n"
     "}\n"
-    "\n",
+    "\n"
     "__device__ inline void add_stage(u32 lane, Slice_sums &sums) {\n"
     "    u32 words[4][4];\n"
     "#pragma unroll\n"
@@ -10618,7 +10625,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                     : \"memory\");\n"
     "        sum += total;\n"
     "    }\n"
-    "    store_sum(p, tile, slice * 16 + line_of_sum(), sum);\n"
+    "    store_sum(p, tile, slice * 16 + line_of_sum(), sum);\n",
     "}\n"
     "\n"
     "// Three warps. Where nothing is to add they wait for each stage all the same: to leave it before it is full would count for\n"
@@ -10630,7 +10637,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 stage = 0, parity = 0;\n"
     "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
     "#pragma unroll 1\n"
-    "    for (u32 t = first; t < p.tiles; t += step) {\n",
+    "    for (u32 t = first; t < p.tiles; t += step) {\n"
     "        int slice = slice_of(p, tile_of(p, t, rank), summer);\n"
     "        u32 lane = shared + slice_lane(slice < 0 ? 0 : slice);\n"
     "        Slice_sums sums = {};\n"
@@ -10705,7 +10712,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        u32 add = adds;\n"
     "        stage = first;\n"
     "#pragma unroll\n"
-    "        for (int block = 0; block < LAST_BLOCKS; block++) {\n"
+    "        for (int block = 0; block < LAST_BLOCKS; block++) {\n",
     "            u64 a = descriptor(shared + stage * STAGE_BYTES), b = descriptor(shared + stage * STAGE_BYTES + A_BYTES);\n"
     "            if (part == 0)\n"
     "                barrier_wait(shared + FULL + stage * 8, parity);\n"
@@ -10722,7 +10729,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    }\n"
     "    multiply_wait<1>();\n"
     "}\n"
-    "\n",
+    "\n"
     "// A block's last tile: in `kept` the sums of its second part, while those of the first are left to the other warpgroup.\n"
     "__device__ inline void add_up_last(u32 shared, u32 empty, bool tells, u32 group, int blocks, u32 &stage, u32 &parity,\n"
     "                                   float (&sums)[PARTS][TILE_N / 2], float (&kept)[TILE_N / 2]) {\n"
@@ -10785,7 +10792,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    }\n"
     "    bool ends = SHARES_LAST && (tiles - 1) % CONSUMERS == group; // with the block's last tile\n"
     "    constexpr u32 turns = PING_PONG ? CONSUMERS : 1;\n"
-    "    u32 count = PING_PONG ? group : 0;\n"
+    "    u32 count = PING_PONG ? group : 0;\n",
     "    Of_columns bias[GROUPS]; // BIAS_FIRST: of the next tile\n"
     "    if (BIAS_FIRST && count < tiles)\n"
     "        load_groups(p, tile_of(p, first + count * step, rank), 0, bias);\n"
@@ -10799,7 +10806,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        if (SPLIT == 1) {\n"
     "            ask_for_inputs(p, staging, tile, warp_row, 0);\n"
     "            masks = load_masks(p, tile, warp_row);\n"
-    "        }\n",
+    "        }\n"
     "        if (AHEAD)\n"
     "            load_groups(p, tile, 0, columns); // before the sums, so that the epilogue need not wait\n"
     "        add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n"
@@ -10810,7 +10817,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            cluster_barrier();\n"
     "            finish_parked(p, state, staging, tile, shared, rank);\n"
     "        } else {\n"
-    "#pragma unroll\n"
+    "#pragma unroll ROLLS ? 1 : GROUPS\n"
     "            for (int i = 0; i < GROUPS; i += BOX_GROUPS) {\n"
     "                Of_columns now[BOX_GROUPS];\n"
     "                if (!AHEAD && !BIAS_FIRST)\n"
@@ -10823,14 +10830,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                Box_sums column_sums;\n"
     "#pragma unroll\n"
     "                for (int part = 0; part < PARTS; part++) {\n"
-    "                    Box box;\n"
-    "#pragma unroll\n"
-    "                    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)\n"
-    "                        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =\n"
-    "                            sums[part][(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + i * GROUP) / 2 + j % (BOX_COLUMNS / 2)];\n"
+    "                    Box box = box_of(sums[part], ROLLS ? 0 : i);\n"
     "                    Next_box next = {part + 1 < PARTS || i + BOX_GROUPS < GROUPS,\n"
     "                                     warp_row + (part + 1 < PARTS ? part + 1 : 0) * 64, part + 1 < PARTS ? i : i + BOX_GROUPS};\n"
     "                    finish_box(p, state, staging, tile, warp_row + part * 64, part, i, next, now, masks, box, column_sums);\n"
+    "                    if (ROLLS)\n"
+    "                        drop_first_box(sums[part]);\n"
     "                }\n"
     "                if (HAS_BGRAD)\n"
     "                    store_column_sums(p, tile, i, column_sums);\n"
@@ -10864,8 +10869,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll 1\n"
     "        for (int i = 0; i < GROUPS; i += BOX_GROUPS) {\n"
     "            Of_columns now[BOX_GROUPS];\n"
-    "            Box_sums column_sums;\n"
-    "            Box box = first_box(kept);\n"
+    "            Box_sums column_sums;\n",
+    "            Box box = box_of(kept, 0);\n"
     "            if (!AHEAD && !BIAS_FIRST)\n"
     "                load_groups(p, tile, i, columns);\n"
     "            memcpy(now, columns, sizeof now);\n"
@@ -10873,7 +10878,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                load_groups(p, tile, i + BOX_GROUPS, columns);\n"
     "            Next_box next = {i + BOX_GROUPS < GROUPS, row, i + BOX_GROUPS};\n"
     "            finish_box(p, state, staging, tile, row, part, i, next, now, masks, box, column_sums);\n"
-    "            if (HAS_BGRAD)\n",
+    "            if (HAS_BGRAD)\n"
     "                left_in(shared, stage).leave(part, thread / 32, i, column_sums);\n"
     "            drop_first_box(kept);\n"
     "        }\n"
@@ -10912,7 +10917,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    __syncthreads();\n"
     "    if (CLUSTER > 1)\n"
     "        cluster_meets();\n"
-    "    after_launches_before();\n"
+    "    if (threadIdx.x >= 32) // of the first warp one thread, in produce()\n"
+    "        after_launches_before();\n"
     "    if (threadIdx.x < WARPGROUP) {\n"
     "        asm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(PRODUCER_REGISTERS));\n"
     "        if (threadIdx.x < 32 && is_elected())\n"

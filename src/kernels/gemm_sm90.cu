@@ -95,6 +95,8 @@ static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : FINISHES ? LAST + CONSUMERS 
 constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
 // Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each.
 constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;
+// Two halves' gradients and their sums are so many instructions that they would not all stay where they are fetched from.
+constexpr bool ROLLS = GATED && HAS_BGRAD;
 static_assert(!HAS_BGRAD || PING_PONG, "a warp's sums are those of one line of a tile's four");
 static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
 static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), "a cluster is one tile's");
@@ -317,6 +319,9 @@ __device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 r
     u32 stage = 0, parity = 1; // the first round finds all stages empty
     for (u32 t = first; t < p.tiles; t += step) {
         Tile tile = tile_of(p, t, rank);
+        asm volatile("" : "+r"(tile.m), "+r"(tile.n), "+r"(tile.item)); // now, not where it is used
+        if (t == first)
+            after_launches_before(); // no sooner: most of the instructions up to the first load have come by now
         int m = tile.m * TILE_M + (int)column * A_LINES;
         int a_item = p.a_items ? (int)tile.item : 0, b_item = p.b_items ? (int)tile.item : 0;
         for (int block = begin_of_k(p, rank); block < end_of_k(p, rank); block++) {
@@ -483,6 +488,22 @@ __device__ inline void end_staging(const gemmepi__fused_params &p, Staging &stag
 struct Box {
     float at[HALVES_IN][BOX_COLUMNS / 8][4];
 };
+
+// Of a part's sums those of the columns from `group` on.
+__device__ inline Box box_of(const float (&sums)[TILE_N / 2], int group) {
+    Box box;
+#pragma unroll
+    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)
+        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =
+            sums[(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + group * GROUP) / 2 + j % (BOX_COLUMNS / 2)];
+    return box;
+}
+// The next box is the first: one copy of the epilogue is enough for all of them.
+__device__ inline void drop_first_box(float (&sums)[TILE_N / 2]) {
+#pragma unroll
+    for (int i = 0; i + BOX_COLUMNS / 2 < TILE_N / 2; i++)
+        sums[i] = sums[i + BOX_COLUMNS / 2];
+}
 
 // >>RELU's mask
 
@@ -756,20 +777,6 @@ __device__ inline void read_parked(const Parked &parked, u32 thread, float (&sum
                      : "=f"(sums[i]), "=f"(sums[i + 1]), "=f"(sums[i + 2]), "=f"(sums[i + 3])
                      : "r"(parked_at(parked, i / 4, thread))
                      : "memory");
-}
-// Boxes of a part's sums one after the other, so that one copy of the epilogue is enough.
-__device__ inline Box first_box(const float (&sums)[TILE_N / 2]) {
-    Box box;
-#pragma unroll
-    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)
-        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =
-            sums[j / (BOX_COLUMNS / 2) * (TILE_COLUMNS / 2) + j % (BOX_COLUMNS / 2)];
-    return box;
-}
-__device__ inline void drop_first_box(float (&sums)[TILE_N / 2]) {
-#pragma unroll
-    for (int i = 0; i + BOX_COLUMNS / 2 < TILE_N / 2; i++)
-        sums[i] = sums[i + BOX_COLUMNS / 2];
 }
 // Twice, as compute-sanitizer's racecheck does not take in the first barrier at once, nor one where some only arrive.
 __device__ inline void both_meet() {
@@ -1351,7 +1358,7 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
             cluster_barrier();
             finish_parked(p, state, staging, tile, shared, rank);
         } else {
-#pragma unroll
+#pragma unroll ROLLS ? 1 : GROUPS
             for (int i = 0; i < GROUPS; i += BOX_GROUPS) {
                 Of_columns now[BOX_GROUPS];
                 if (!AHEAD && !BIAS_FIRST)
@@ -1364,14 +1371,12 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
                 Box_sums column_sums;
 #pragma unroll
                 for (int part = 0; part < PARTS; part++) {
-                    Box box;
-#pragma unroll
-                    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)
-                        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =
-                            sums[part][(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + i * GROUP) / 2 + j % (BOX_COLUMNS / 2)];
+                    Box box = box_of(sums[part], ROLLS ? 0 : i);
                     Next_box next = {part + 1 < PARTS || i + BOX_GROUPS < GROUPS,
                                      warp_row + (part + 1 < PARTS ? part + 1 : 0) * 64, part + 1 < PARTS ? i : i + BOX_GROUPS};
                     finish_box(p, state, staging, tile, warp_row + part * 64, part, i, next, now, masks, box, column_sums);
+                    if (ROLLS)
+                        drop_first_box(sums[part]);
                 }
                 if (HAS_BGRAD)
                     store_column_sums(p, tile, i, column_sums);
@@ -1406,7 +1411,7 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
         for (int i = 0; i < GROUPS; i += BOX_GROUPS) {
             Of_columns now[BOX_GROUPS];
             Box_sums column_sums;
-            Box box = first_box(kept);
+            Box box = box_of(kept, 0);
             if (!AHEAD && !BIAS_FIRST)
                 load_groups(p, tile, i, columns);
             memcpy(now, columns, sizeof now);
@@ -1453,7 +1458,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
     __syncthreads();
     if (CLUSTER > 1)
         cluster_meets();
-    after_launches_before();
+    if (threadIdx.x >= 32) // of the first warp one thread, in produce()
+        after_launches_before();
     if (threadIdx.x < WARPGROUP) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
         if (threadIdx.x < 32 && is_elected())
