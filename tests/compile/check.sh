@@ -85,6 +85,17 @@ clean_text() {
     [ ! -s build/text.txt ]
 }
 
+# The version's numbers, its text, the manual's first line and the changelog's first heading say the same.
+one_version() {
+    numbers=$(sed -n 's/^#define GEMMEPI_VERSION_M[A-Z]* *\([0-9]*\)$/\1/p; s/^#define GEMMEPI_VERSION_PATCH *\([0-9]*\)$/\1/p' gemmepi.h)
+    numbers=$(echo $numbers | tr ' ' .)
+    text=$(sed -n 's/^#define GEMMEPI_VERSION_STRING "\(.*\)"$/\1/p' gemmepi.h)
+    manual=$(sed -n 's/.*in one C header (version \([0-9.]*\),.*/\1/p' gemmepi.h)
+    changes=$(sed -n 's/^## //p' CHANGELOG.md | head -n 1)
+    echo "numbers $numbers, text $text, manual $manual, CHANGELOG.md $changes"
+    [ -n "$numbers" ] && [ "$numbers" = "$text" ] && [ "$text" = "$manual" ] && [ "$manual" = "$changes" ]
+}
+
 parts() {
     sh tests/compile/parts.sh src/*/*.h >build/parts.txt
     status=$?
@@ -107,6 +118,7 @@ else
 fi
 attempt 'no part includes upward' rooms_stack
 attempt 'no file names a path of a machine' no_paths_of_a_machine
+attempt 'the version is the same wherever it stands' one_version
 attempt 'texts have plain line ends, and no tabs or blanks there' clean_text
 rm -f build/paths.txt build/text.txt build/parts.txt
 finish
