@@ -13,6 +13,7 @@
 
 constexpr int COLUMNS = 32, ROWS = GEMMEPI_ROWS; // sum_columns: a block
 constexpr int LINE_THREADS = 128;     // sum_rows: a block
+constexpr u32 AT_ONCE = 8;            // numbers that a thread loads before it adds them up
 constexpr bool VARIES = GEMMEPI_X_SCALE == SCALE_VECTOR_128 || GEMMEPI_X_SCALE == SCALE_BLOCK_128; // along k
 
 // The scale of one sum, where it does not vary along k.
@@ -27,28 +28,47 @@ __device__ inline void finish(const gemmepi__reduce_params &p, long long line, l
     *out = from_acc<GEMMEPI_OUT_TYPE>(sum);
 }
 
+// The sum of those of x, a line along which sums are made, that are first, first + step, ... below last; each times its factor.
+// Elements from one to the next are `stride` apart.
+__device__ inline double sum_up(const GEMMEPI_X_TYPE *x, long long stride, long long first, int step, long long last,
+                                const Scale_line &factors) {
+    u32 count = first < last ? (u32)((last - first + step - 1) / step) : 0, i = 0;
+    double sum = 0;
+    x += first * stride;
+    stride *= step;
+#pragma unroll 1
+    do { // once at least: what is stored behind it waits as well
+        GEMMEPI_X_TYPE values[AT_ONCE] = {};
+        if (i == 0)
+            after_launches_before(); // no sooner: most of the instructions up to the last load have come by now
+#pragma unroll
+        for (u32 j = 0; j < AT_ONCE; j++, x += stride)
+            if (i + j < count)
+                values[j] = *x;
+#pragma unroll
+        for (u32 j = 0; j < AT_ONCE; j++)
+            if (!VARIES)
+                sum += to_acc<double>(values[j]);
+            else if (i + j < count)
+                sum += to_acc<double>(values[j]) * factors.at[(first + (long long)(i + j) * step) / SCALE_STEPS * factors.step];
+        i += AT_ONCE;
+    } while (i < count);
+    return sum;
+}
+
 // out[item * parts + part][column] = sum over the part's rows. Blocks: items * parts * column tiles.
-extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS)
+extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS, 1)
     gemmepi_sum_columns(GEMMEPI_PARAMS gemmepi__reduce_params p) {
     __shared__ double shared[ROWS][COLUMNS];
-    after_launches_before();
     u32 column_tiles = (u32)((p.columns + COLUMNS - 1) / COLUMNS); // 32 bits, as all counts of blocks
     u32 line = blockIdx.x / column_tiles, item = line / (u32)p.parts;
     long long column = (long long)(blockIdx.x - line * column_tiles) * COLUMNS + threadIdx.x;
     long long first = (line - item * (u32)p.parts) * p.part_rows;
     long long last = first + p.part_rows < p.rows ? first + p.part_rows : p.rows;
     const float *scale = p.scale.data + item * p.scale.stride;
-    double sum = 0;
-    if (column < p.columns) {
-        const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + column;
-        Scale_line factors = scale_line<GEMMEPI_X_SCALE>(scale, column, p.columns, p.rows);
-#pragma unroll 8
-        for (long long row = first + threadIdx.y; row < last; row += ROWS) {
-            double value = to_acc<double>(x[row * p.x.ld]);
-            sum += VARIES ? value * factors.at[row / SCALE_STEPS * factors.step] : value;
-        }
-    }
-    shared[threadIdx.y][threadIdx.x] = sum;
+    shared[threadIdx.y][threadIdx.x] =
+        sum_up((const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + column, p.x.ld, first + threadIdx.y, ROWS,
+               column < p.columns ? last : 0, scale_line<GEMMEPI_X_SCALE>(scale, column, p.columns, p.rows));
     for (int half = ROWS / 2; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.y < half)
@@ -59,22 +79,15 @@ extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS)
 }
 
 // out[item][row] = sum along the row. Blocks: items * rows.
-extern "C" __global__ void __launch_bounds__(LINE_THREADS)
+extern "C" __global__ void __launch_bounds__(LINE_THREADS, 1)
     gemmepi_sum_rows(GEMMEPI_PARAMS gemmepi__reduce_params p) {
     __shared__ double shared[LINE_THREADS];
-    after_launches_before();
     u32 item = blockIdx.x / (u32)p.rows;
     long long row = blockIdx.x - item * (u32)p.rows;
-    const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + row * p.x.ld;
     const float *scale = p.scale.data + item * p.scale.stride;
-    Scale_line factors = scale_line<GEMMEPI_X_SCALE>(scale, row, p.rows, p.columns);
-    double sum = 0;
-#pragma unroll 4
-    for (long long column = threadIdx.x; column < p.columns; column += LINE_THREADS) {
-        double value = to_acc<double>(x[column]);
-        sum += VARIES ? value * factors.at[column / SCALE_STEPS * factors.step] : value;
-    }
-    shared[threadIdx.x] = sum;
+    shared[threadIdx.x] =
+        sum_up((const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + row * p.x.ld, 1, threadIdx.x, LINE_THREADS, p.columns,
+               scale_line<GEMMEPI_X_SCALE>(scale, row, p.rows, p.columns));
     for (int half = LINE_THREADS / 2; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half)
