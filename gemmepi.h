@@ -54,9 +54,8 @@
    launches alone. gemmepi_explain says in words which route a plan takes and why not another:
 
        fused  a kernel of ours with the epilogue inside, from compute capability 8.0 on: operands of BF16, F16 or F32 (strict or
-              TF32), any epilogue, results of any type. Sums of bias_grad take one or two launches more; on Hopper with
-              operands of 16 bits, as a rule, none: those of an operand are made as its tiles pass (one where a batch
-              shares them), and of a result without a gate, where it is small, the last block at each column adds them up
+              TF32), any epilogue, results of any type. Sums of bias_grad take one or two launches more; on Hopper those of
+              an operand of 16 bits, as a rule, none: they are made as its tiles pass (one where a batch shares them)
        lt     cuBLASLt runs product and epilogue in one kernel, where its result keeps the promises below
        split  a cuBLASLt product into the type of its sums, then one pass of ours, compiled for exactly this epilogue;
               sums of bias_grad take one or two launches more. Operands that cuBLASLt does not multiply as they are (fp8 in
@@ -6056,7 +6055,6 @@ struct gemmepi_context {
     gemmepi__disk_cache disk;
     gemmepi__map kernels; /* gemmepi__kernel by file and prologue */
     long kernels_compiled, kernels_from_disk;
-    uint64_t run_numbers; /* given out to plans whose kernels keep tickets in workspace */
 
     gemmepi__mutex lock; /* held for moments: guards plans, and adding to blocks */
     gemmepi__map plans;  /* of one-shot calls: gemmepi__kept by problem or task */
@@ -7926,7 +7924,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    return SPREAD ? i / 2 * 8 + i % 2 : i;\n"
     "}\n"
     "__device__ inline int lane_of_row() {\n"
-    "    return (int)threadIdx.x % 4;\n"
+    "    return (int)(threadIdx.x % 4);\n"
     "}\n"
     "\n"
     "// A run as it lies in memory.\n"
@@ -8248,7 +8246,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "__device__ inline void store_kept_masks(const gemmepi__epilogue_params &p, const Epilogue_state &state, long long item,\n"
     "                                        int row, int column, int groups) {\n"
     "    int group = lane_of_row() / 2;\n"
-    "    row += lane_of_row() % 2 * 8 + (int)threadIdx.x % 32 / 4;\n"
+    "    row += lane_of_row() % 2 * 8 + (int)(threadIdx.x % 32 / 4);\n"
     "    column += group * 32;\n"
     "    if (group >= groups || row >= (int)p.m)\n"
     "        return;\n"
@@ -8438,7 +8436,6 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "__device__ inline Acc sum_of_rows(const Acc (&of_run)[RUN]) {\n"
     "    static_assert(!SPREAD || RUN == 8, \"a sum for each lane\");\n"
     "    Acc left[RUN];\n"
-    "    int i = (int)threadIdx.x % 32 / 4;\n"
     "#pragma unroll\n"
     "    for (int j = 0; j < RUN; j++)\n"
     "        left[j] = of_run[j];\n"
@@ -8446,7 +8443,8 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    for (int count = RUN / 2; count > 0; count /= 2)\n"
     "#pragma unroll\n"
     "        for (int j = 0; j < count; j++) {\n"
-    "            Acc sent = i & count ? left[j] : left[j + count], kept = i & count ? left[j + count] : left[j];\n"
+    "            bool upper = threadIdx.x & (u32)count * 4;\n"
+    "            Acc sent = upper ? left[j] : left[j + count], kept = upper ? left[j + count] : left[j];\n"
     "            left[j] = kept + __shfl_xor_sync(0xffffffffu, sent, count * 4);\n"
     "        }\n"
     "    return left[0];\n"
@@ -8485,8 +8483,8 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    }\n"
     "\n"
     "    // of the column of 32 that is this lane's\n"
-    "    __device__ inline int column() const {\n"
-    "        return lane_of_row() * 2 + place((int)threadIdx.x % 32 / 4);\n"
+    "    __device__ static inline int column() {\n"
+    "        return lane_of_row() * 2 + place((int)(threadIdx.x % 32 / 4));\n"
     "    }\n"
     "    __device__ inline Acc sum(int half) const {\n"
     "        return AtOnce ? of_lanes[half] : sum_of_rows(of_lane[half]);\n"
@@ -9469,8 +9467,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// SUMMED: the other three warps of the first warpgroup add up some of A's rows or B's columns over k as their tiles pass. They go\n"
     "// through the stages of all tiles, which are free when they, too, have left them.\n"
     "//\n"
-    "// FINISHES: two of those warps add up BGRAD's sums of a tile's warps, and those of a column's tiles once the last of these has\n"
-    "// come. Of a block's last tile the other two warpgroups do so themselves.\n"
+    "// BGRAD: two of those warps each add up what the four warps of a warpgroup leave of a tile, into one line of sums in memory.\n"
+    "// Of a block's last tile the warpgroups do so themselves.\n"
     "//\n"
     "// Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. It is behind the other\n"
     "// warpgroup's sums, 6500 cycles for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it\n"
@@ -9503,9 +9501,6 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#ifndef GEMMEPI_SUMMED\n"
     "#define GEMMEPI_SUMMED    0 // the operand that is summed over k: 1 A, 2 B\n"
     "#endif\n"
-    "#ifndef GEMMEPI_FINISHES\n"
-    "#define GEMMEPI_FINISHES  0 // 1: BGRAD ends in bias_grad, not in sums of each warp's rows\n"
-    "#endif\n"
     "#ifndef GEMMEPI_SUMS_TYPE\n"
     "#define GEMMEPI_SUMS_TYPE F32 // of bias_grad\n"
     "#define GEMMEPI_SUMS_ADD  0 // 1: to what is there\n"
@@ -9515,8 +9510,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr int CLUSTER_M = GEMMEPI_CLUSTER_M, CLUSTER_N = GEMMEPI_CLUSTER_N, SPLIT = GEMMEPI_SPLIT;\n"
     "constexpr int CLUSTER = CLUSTER_M * CLUSTER_N * SPLIT;\n"
     "constexpr bool PING_PONG = GEMMEPI_PING_PONG, A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;\n"
-    "constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = WARPGROUP * (CONSUMERS + 1);\n",
-    "constexpr int PARTS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS); // of 64 rows, that a warpgroup has\n"
+    "constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = WARPGROUP * (CONSUMERS + 1);\n"
+    "constexpr int PARTS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS); // of 64 rows, that a warpgroup has\n",
     "constexpr int LINE = 128;                                        // bytes of TILE_K elements, and of 64 along m or n\n"
     "constexpr int BOX = 64 * LINE;                                   // 64 lines\n"
     "// GATED: a tile of B is two, of the same columns of both halves; value and gate of a column end in the same thread.\n"
@@ -9543,25 +9538,28 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// SUMMED: the warps that add up, the lines of a tile; with SPLIT the sums of 16 lines of each warp, in F64 behind the barriers.\n"
     "constexpr int SUMMED = GEMMEPI_SUMMED, SUMMERS = SUMMED ? 3 : 0, SUMMED_LINES = SUMMED == 1 ? TILE_M : TILE_N;\n"
     "constexpr u32 TOTALS = ARRIVED + WARPS * 16;\n"
-    "// FINISHES: how many of each warpgroup's warps have left sums, of all tiles; whether the tickets are ready, and who was last.\n"
-    "constexpr bool FINISHES = HAS_BGRAD && GEMMEPI_FINISHES;\n"
-    "constexpr u32 LEFT = TOTALS, READY = LEFT + CONSUMERS * 4, LAST = READY + 4;\n"
+    "// BGRAD: sums of columns on their way to the warp that adds them up, for each warpgroup a slot: of its four warps those of a unit of\n"
+    "// columns, of which a tile has an even number; and the barriers that tell of sums and of room.\n"
+    "constexpr int UNIT_GROUPS = GATED ? 1 : 2;\n"
+    "constexpr u32 SLOT_BYTES = UNIT_GROUPS * HALVES_OUT * WARPGROUP * 4, SLOTS = TOTALS;\n"
+    "constexpr u32 LEFT = SLOTS + CONSUMERS * SLOT_BYTES, TAKEN = LEFT + CONSUMERS * 8;\n"
     "#ifdef GEMMEPI_SHARED // bytes that the host gives\n"
-    "static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : FINISHES ? LAST + CONSUMERS * 4 - LEFT : 0) + 1024 == GEMMEPI_SHARED,\n"
+    "static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : HAS_BGRAD ? TAKEN + CONSUMERS * 8 - TOTALS : 0) == GEMMEPI_SHARED,\n"
     "              \"the host counts the same\");\n"
     "#endif\n"
     "// What is the same for all rows is loaded a box ahead, where registers are left for it.\n"
     "constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n"
     "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each.\n"
     "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n"
-    "// Two halves' gradients with sums: one copy of their instructions for all columns. On an H200 it takes 0.955 of the time where k is 768.\n"
-    "constexpr bool ROLLS = GATED && HAS_BGRAD;\n"
-    "static_assert(!HAS_BGRAD || PING_PONG, \"a warp's sums are those of one line of a tile's four\");\n"
+    "// One copy of the instructions for all columns, where there are many of them: measured on an H200 with k 768, two halves' gradients\n"
+    "// with sums take 0.955 of the time, GELU_ERF's 0.95.\n"
+    "constexpr bool ROLLS = HAS_BGRAD && (GATED || ACTIVATION == GELU_ERF);\n"
+    "static_assert(!HAS_BGRAD || (PING_PONG && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), \"a warp of its own for each warpgroup's sums\");\n",
     "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
-    "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n",
+    "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n"
     "// Together no more than at the launch: 3 * 168. Sums of an operand take more than 24.\n"
     "constexpr bool NEEDS_REGISTERS =\n"
-    "    !SUMMED && (TILE_N == 192 || (HAS_BGRAD && !FINISHES) ||\n"
+    "    !SUMMED && (TILE_N == 192 || HAS_BGRAD ||\n"
     "                (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));\n"
     "constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;\n"
     "static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, \"setmaxnreg waits for ever\");\n"
@@ -9611,6 +9609,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void barrier_arrive(u32 barrier_there) {\n"
     "    asm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there) : \"memory\");\n"
     "}\n"
+    "__device__ inline void barrier_arrive_here(u32 barrier) {\n"
+    "    asm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier) : \"memory\");\n"
+    "}\n"
     "// A box of a tensor of three axes to `to`, in the blocks of the mask.\n"
     "template <bool Multicast>\n"
     "__device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int x, int y, int item, u16 mask) {\n"
@@ -9624,9 +9625,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                     \"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n"
     "                     \"l\"(&map), \"r\"(barrier), \"r\"(x), \"r\"(y), \"r\"(item)\n"
     "                     : \"memory\");\n"
-    "}\n"
+    "}\n",
     "// Whether this is the lane of its whole warp that speaks to TMA. Behind any condition but elect.sync the compiler puts each of\n"
-    "// TMA's instructions into a loop over lanes. Only an activation's one output was 2 percent slower without them, on an H200.\n",
+    "// TMA's instructions into a loop over lanes. Only an activation's one output was 2 percent slower without them, on an H200.\n"
     "constexpr bool ELECTS = BACKWARD || GATED || WRITES_AUX || ACTIVATION <= RELU;\n"
     "__device__ inline bool is_elected() {\n"
     "    u32 is = threadIdx.x % 32 == 0;\n"
@@ -9692,12 +9693,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_ADDS \"%130\"\n"
     "#define GEMMEPI_REST \"%128, %129, adds, 1, 1, %131, %132\"\n"
     "#endif\n"
-    "#define GEMMEPI_TEXT_OF(x) #x\n"
+    "#define GEMMEPI_TEXT_OF(x) #x\n",
     "#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)\n"
     "\n"
     "// sums = A B, or with `adds` sums + A B: 64 rows, TILE_N columns, 16 of k.\n"
     "__device__ inline void multiply(float (&sums)[TILE_N / 2], u64 a, u64 b, int adds) {\n"
-    "    asm volatile(\"{\\n\"\n",
+    "    asm volatile(\"{\\n\"\n"
     "                 \".reg .pred adds;\\n\"\n"
     "                 \"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n"
     "                 \"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N) \"k16.f32.\" GEMMEPI_OPERANDS\n"
@@ -9768,11 +9769,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// its column.\n"
     "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part, of B where B_ROWS\n"
-    "    constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;\n"
+    "    constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;\n",
     "    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n"
     "    u16 row_mask = 0, column_mask = 0;\n"
     "    for (int i = 0; i < CLUSTER_N; i++)\n"
-    "        row_mask |= (u16)(1 << (row + i * CLUSTER_M));\n",
+    "        row_mask |= (u16)(1 << (row + i * CLUSTER_M));\n"
     "    for (int i = 0; i < CLUSTER_M; i++)\n"
     "        column_mask |= (u16)(1 << (column * CLUSTER_M + i));\n"
     "    u32 stage = 0, parity = 1; // the first round finds all stages empty\n"
@@ -9843,13 +9844,13 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            to_accs(bias[group].bias[half], values);\n"
     "#pragma unroll\n"
     "            for (int j = 0; j < PARTS * 2 * RUN; j++) // of each part's two rows of a lane\n"
-    "                sums[j / (2 * RUN)][(half * TILE_COLUMNS + group * GROUP) / 2 + j % (2 * RUN)] =\n"
+    "                sums[j / (2 * RUN)][(half * TILE_COLUMNS + group * GROUP) / 2 + j % (2 * RUN)] =\n",
     "                    values[j % (2 * RUN) / 4 * 2 + j % 2];\n"
     "        }\n"
     "    }\n"
     "}\n"
     "\n"
-    "// 16 rows and 64 columns of a matrix lie in a warp's part of shared memory as TMA wants them: lines of 128 bytes, of\n",
+    "// 16 rows and 64 columns of a matrix lie in a warp's part of shared memory as TMA wants them: lines of 128 bytes, of\n"
     "// whose eight units of 16 the i-th stands in place i ^ line % 8.\n"
     "struct Staging {\n"
     "    u32 first; // this warp's buffers\n"
@@ -9919,12 +9920,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    __syncwarp();\n"
     "}\n"
     "\n"
-    "__device__ inline void store_box(const gemmepi__tensor_map &map, u32 from, int column, int row, int half, int item) {\n"
+    "__device__ inline void store_box(const gemmepi__tensor_map &map, u32 from, int column, int row, int half, int item) {\n",
     "    asm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n"
     "                 \"r\"(from), \"r\"(column), \"r\"(row), \"r\"(half), \"r\"(item)\n"
     "                 : \"memory\");\n"
     "}\n"
-    "\n",
+    "\n"
     "__device__ inline void end_staging(const gemmepi__fused_params &p, Staging &staging, int column, int row, int item) {\n"
     "    asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
     "    __syncwarp();\n"
@@ -10000,19 +10001,69 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// >>sums of columns\n"
     "\n"
-    "// Of a tile's rows each warp leaves a line of partial sums. An exact activation leaves few registers, as do two halves with what\n"
-    "// goes before them.\n"
-    "typedef Column_sums<(GEMMEPI_EXACT || (HALVES_OUT == 2 && (UPSTREAM || !GEMMEPI_APPLIED)))> Box_sums[BOX_GROUPS];\n"
-    "\n"
-    "__device__ inline void store_column_sums(const gemmepi__fused_params &params, const Tile &tile, int group,\n"
-    "                                         const Box_sums &sums) {\n",
-    "    const gemmepi__epilogue_params &p = params.epilogue;\n"
-    "    long long line = (long long)tile.item * p.row_tiles + tile.m * 4 + threadIdx.x % WARPGROUP / 32;\n"
-    "    if (tile.m * TILE_M >= (int)p.m) // of a cluster that reaches beyond m\n"
-    "        return;\n"
+    "// An exact activation leaves few registers, as do alpha and C, and two halves with what goes before them.\n"
+    "typedef Column_sums<(GEMMEPI_EXACT || !GEMMEPI_APPLIED || (HALVES_OUT == 2 && UPSTREAM))> Box_sums[BOX_GROUPS];\n"
+    "\n",
+    "// Where in a slot a lane's sum is, of the i-th of UNIT_GROUPS groups of columns, and a half.\n"
+    "__device__ inline u32 slot_at(u32 shared, u32 group, u32 thread, int i, int half) {\n"
+    "    return shared + SLOTS + group * SLOT_BYTES + ((half * UNIT_GROUPS + i) * WARPGROUP + thread) * 4;\n"
+    "}\n"
+    "// A warp's sums of a tile's columns from `first_group` on, a box, once there is room for them.\n"
+    "__device__ inline void leave_column_sums(u32 shared, u32 group, u32 thread, int first_group, const Box_sums &sums) {\n"
     "#pragma unroll\n"
-    "    for (int g = 0; g < BOX_GROUPS; g++)\n"
-    "        sums[g].store(p, line, tile.n * TILE_COLUMNS + (group + g) * GROUP);\n"
+    "    for (int g = 0; g < BOX_GROUPS; g++) {\n"
+    "        int unit = (first_group + g) / UNIT_GROUPS, i = (first_group + g) % UNIT_GROUPS;\n"
+    "        if (i == 0)\n"
+    "            barrier_wait(shared + TAKEN + group * 8, unit % 2 ^ 1);\n"
+    "#pragma unroll\n"
+    "        for (int half = 0; half < HALVES_OUT; half++)\n"
+    "            asm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(slot_at(shared, group, thread, i, half)), \"f\"(sums[g].sum(half))\n"
+    "                         : \"memory\");\n"
+    "        if (i + 1 == UNIT_GROUPS) {\n"
+    "            __syncwarp();\n"
+    "            if (thread % 32 == 0)\n"
+    "                barrier_arrive_here(shared + LEFT + group * 8);\n"
+    "        }\n"
+    "    }\n"
+    "}\n"
+    "// The line of a tile's sums in memory.\n"
+    "__device__ inline Acc *line_of_sums(const gemmepi__fused_params &params, const Tile &tile, int half) {\n"
+    "    const gemmepi__epilogue_params &p = params.epilogue;\n"
+    "    return (Acc *)p.partials + (((long long)tile.item * p.row_tiles + tile.m) * HALVES_OUT + half) * p.n;\n"
+    "}\n"
+    "__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {\n"
+    "    return (first + second) + (third + fourth);\n"
+    "}\n"
+    "\n"
+    "// Two warps, one for each warpgroup: of all of its tiles but the block's last.\n"
+    "__device__ inline void add_column_sums(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
+    "    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n"
+    "#pragma unroll 1\n"
+    "    for (u32 t = first + group * step; t + step < p.tiles; t += CONSUMERS * step) {\n"
+    "        Tile tile = tile_of(p, t, rank);\n"
+    "        bool exists = tile.m * TILE_M < (int)p.epilogue.m; // else it is of a cluster that reaches beyond m\n"
+    "#pragma unroll 1\n"
+    "        for (int unit = 0; unit < GROUPS / UNIT_GROUPS; unit++) {\n"
+    "            barrier_wait(shared + LEFT + group * 8, unit % 2);\n"
+    "#pragma unroll\n"
+    "            for (int i = 0; i < UNIT_GROUPS * HALVES_OUT; i++) {\n"
+    "                int half = i / UNIT_GROUPS, of_unit = i % UNIT_GROUPS;\n"
+    "                int column = tile.n * TILE_COLUMNS + (unit * UNIT_GROUPS + of_unit) * GROUP + Column_sums<false>::column();\n"
+    "                Acc sums[4];\n"
+    "#pragma unroll\n"
+    "                for (int warp = 0; warp < 4; warp++)\n"
+    "                    asm volatile(\"ld.shared.f32 %0, [%1];\"\n"
+    "                                 : \"=f\"(sums[warp])\n"
+    "                                 : \"r\"(slot_at(shared, group, warp * 32 + threadIdx.x % 32, of_unit, half))\n"
+    "                                 : \"memory\");\n"
+    "                if (exists && column < (int)p.epilogue.n)\n"
+    "                    line_of_sums(p, tile, half)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);\n"
+    "            }\n"
+    "            __syncwarp(); // all lanes have read them\n"
+    "            if (threadIdx.x % 32 == 0)\n"
+    "                barrier_arrive_here(shared + TAKEN + group * 8);\n"
+    "        }\n"
+    "    }\n"
     "}\n"
     "\n"
     "// A lane's run in eight rows, `half` of a warp's 16, and 32 columns.\n"
@@ -10022,7 +10073,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {\n"
     "    int at = row + threadIdx.x % 32 / 4 + half * 8, column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;\n"
     "    if (BACKWARD && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers\n"
-    "        asm volatile(\"\" : \"+r\"(at), \"+r\"(column));\n"
+    "        asm volatile(\"\" : \"+r\"(at), \"+r\"(column));\n",
     "    return {at, column, at < (int)params.epilogue.m ? columns_left(params, tile, group) : 0};\n"
     "}\n"
     "\n"
@@ -10081,7 +10132,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        for (int half = 0; half < 2; half++) {\n"
     "            Run_place at = place_of_run(params, tile, row, half, group + g);\n"
     "            Acc(&v)[HALVES][RUN] = results[half];\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "            for (int i = 0; i < HALVES_IN * RUN; i++)\n"
     "                v[i / RUN][i % RUN] = box.at[i / RUN][g * 4 + i % RUN / 2][half * 2 + i % 2];\n"
     "            set_staged(state, staging, half, g);\n"
@@ -10097,7 +10148,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            if (HAS_BGRAD)\n"
     "                column_sums[g].add(v, at.row < (int)p.m);\n"
     "        }\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "        for (int half = 0; half < (SAVED_FIRST ? 2 : 0); half++) {\n"
     "            Run_place at = place_of_run(params, tile, row, half, group + g);\n"
     "            set_staged(state, staging, half, g);\n"
@@ -10150,7 +10201,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void consumers_may_meet() {\n"
     "    asm volatile(\"bar.arrive 3, %0;\" ::\"n\"(READERS) : \"memory\");\n"
     "}\n"
-    "\n",
+    "\n"
     "// Sums that lie from `first` on and, beyond the bytes of a stage, from `rest` on. Four of each thread of a warpgroup are side by\n"
     "// side, in the order of the registers.\n"
     "struct Parked {\n"
@@ -10169,7 +10220,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll\n"
     "    for (int i = 0; i < Parts * TILE_N / 8; i++) {\n"
     "        const float *four = &sums[i / (TILE_N / 8)][i % (TILE_N / 8) * 4];\n"
-    "        asm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked, i, thread)), \"f\"(four[0]),\n"
+    "        asm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked, i, thread)), \"f\"(four[0]),\n",
     "                     \"f\"(four[1]), \"f\"(four[2]), \"f\"(four[3])\n"
     "                     : \"memory\");\n"
     "    }\n"
@@ -10221,7 +10272,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// Behind it nothing is multiplied. The warpgroup that multiplies it leaves the first part's sums to the other one, which has\n"
     "// nothing else to do, and keeps the second's. Of the last blocks of k, as many as there are stages beside those for the sums, it\n"
     "// first adds up all for the first part, and then for the second: these are behind the other's epilogue.\n"
-    "constexpr u32 PARKED_STAGES = (PART_BYTES + STAGE_BYTES - 1) / STAGE_BYTES;\n",
+    "constexpr u32 PARKED_STAGES = (PART_BYTES + STAGE_BYTES - 1) / STAGE_BYTES;\n"
     "constexpr int LAST_BLOCKS = STAGES - (int)PARKED_STAGES;\n"
     "static_assert(!SHARES_LAST || (LAST_BLOCKS > 0 && PARKED_STAGES <= 2 && STAGE_BYTES % FOURS == 0), \"the stages have room\");\n"
     "\n"
@@ -10238,7 +10289,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                     : \"memory\");\n"
     "}\n"
     "// Twice, as compute-sanitizer's racecheck does not take in the first barrier at once, nor one where some only arrive.\n"
-    "__device__ inline void both_meet() {\n"
+    "__device__ inline void both_meet() {\n",
     "    asm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS * WARPGROUP) : \"memory\");\n"
     "}\n"
     "__device__ inline void meet_summers() {\n"
@@ -10251,243 +10302,52 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        both_meet();\n"
     "}\n"
     "\n"
+    "__device__ inline void warpgroup_meets(int warpgroup) {\n"
+    "    asm volatile(\"bar.sync %0, %1;\" ::\"r\"(4 + warpgroup), \"n\"(WARPGROUP) : \"memory\");\n"
+    "}\n"
+    "\n"
     "// BGRAD: each warp leaves the sums of its part of the tile's rows, of 64 columns where the first four sums of their box were, the\n"
     "// second part in the next stage.\n"
     "static_assert(!HAS_BGRAD || (PARKED_STAGES == 1 && HALVES_OUT * BOX_COLUMNS * 4 <= FOURS / 4), \"a warp's four are as much\");\n"
     "struct Left_sums {\n"
     "    u32 of_first, of_second; // parts\n"
-    "    __device__ inline u32 at(u32 part, u32 warp, int group, int half, int column) const {\n"
-    "        return (part ? of_second : of_first) + group * 4 * FOURS + warp * (FOURS / 4) + (half * BOX_COLUMNS + column) * 4;\n"
+    "    __device__ inline u32 at(u32 part, u32 thread, int group, int half) const { // of a lane, of 32 columns\n"
+    "        return (part ? of_second : of_first) + group / BOX_GROUPS * BOX_GROUPS * 4 * FOURS + thread / 32 * (FOURS / 4) +\n"
+    "               ((half * BOX_GROUPS + group % BOX_GROUPS) * 32 + thread % 32) * 4;\n"
     "    }\n"
-    "    __device__ inline void leave(u32 part, u32 warp, int group, const Box_sums &sums) const {\n"
+    "    __device__ inline void leave(u32 part, u32 thread, int group, const Box_sums &sums) const {\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < BOX_GROUPS * HALVES_OUT; i++) {\n"
-    "            int g = i / HALVES_OUT, half = i % HALVES_OUT;\n"
-    "            asm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(at(part, warp, group, half, g * GROUP + sums[g].column())),\n"
-    "                         \"f\"(sums[g].sum(half))\n"
+    "        for (int i = 0; i < BOX_GROUPS * HALVES_OUT; i++)\n"
+    "            asm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(at(part, thread, group + i / HALVES_OUT, i % HALVES_OUT)),\n"
+    "                         \"f\"(sums[i / HALVES_OUT].sum(i % HALVES_OUT))\n"
     "                         : \"memory\");\n"
-    "        }\n"
     "    }\n"
-    "    // of both parts\n"
-    "    __device__ inline Acc sum(u32 warp, int group, int half, int column) const {\n"
-    "        Acc first, second;\n"
-    "        asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first) : \"r\"(at(0, warp, group, half, column)) : \"memory\");\n"
-    "        asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(second) : \"r\"(at(1, warp, group, half, column)) : \"memory\");\n"
-    "        return first + second;\n"
+    "    // of all warps and both parts\n"
+    "    __device__ inline Acc sum(u32 lane, int group, int half) const {\n"
+    "        Acc of[4];\n"
+    "#pragma unroll\n"
+    "        for (u32 warp = 0; warp < 4; warp++) {\n"
+    "            Acc first, second;\n"
+    "            asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first) : \"r\"(at(0, warp * 32 + lane, group, half)) : \"memory\");\n"
+    "            asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(second) : \"r\"(at(1, warp * 32 + lane, group, half)) : \"memory\");\n"
+    "            of[warp] = first + second;\n"
+    "        }\n"
+    "        return sum_of_warps(of[0], of[1], of[2], of[3]);\n"
     "    }\n"
     "};\n"
     "__device__ inline Left_sums left_in(u32 shared, u32 stage) {\n"
     "    return {parked_in(shared, stage).first, parked_in(shared, stage).rest};\n"
     "}\n"
-    "// Both warpgroups: the tile's lines of partial sums.\n"
-    "__device__ inline void store_left_sums(const gemmepi__fused_params &params, const Tile &tile, const Left_sums &left) {\n"
-    "    const gemmepi__epilogue_params &p = params.epilogue;\n"
-    "    long long line = (long long)tile.item * p.row_tiles + tile.m * 4;\n"
-    "    if (tile.m * TILE_M >= (int)p.m) // of a cluster that reaches beyond m\n"
+    "// Both warpgroups: the tile's line.\n"
+    "__device__ inline void store_left_sums(const gemmepi__fused_params &p, const Tile &tile, const Left_sums &left) {\n"
+    "    if (tile.m * TILE_M >= (int)p.epilogue.m) // of a cluster that reaches beyond m\n"
     "        return;\n"
-    "    for (int i = (int)threadIdx.x - WARPGROUP; i < 4 * HALVES_OUT * TILE_COLUMNS; i += CONSUMERS * WARPGROUP) {\n"
-    "        int warp = i / (HALVES_OUT * TILE_COLUMNS), half = i / TILE_COLUMNS % HALVES_OUT, at = i % TILE_COLUMNS;\n"
-    "        int column = tile.n * TILE_COLUMNS + at;\n"
-    "        if (column < (int)p.n)\n",
-    "            ((Acc *)p.partials)[((line + warp) * HALVES_OUT + half) * p.n + column] =\n"
-    "                left.sum(warp, at / BOX_COLUMNS * BOX_GROUPS, half, at % BOX_COLUMNS);\n"
+    "    for (int warp = (int)threadIdx.x / 32 - 4; warp < HALVES_OUT * GROUPS; warp += CONSUMERS * 4) {\n"
+    "        int half = warp / GROUPS, group = warp % GROUPS;\n"
+    "        int column = tile.n * TILE_COLUMNS + group * GROUP + Column_sums<false>::column();\n"
+    "        if (column < (int)p.epilogue.n)\n"
+    "            line_of_sums(p, tile, half)[column] = left.sum(threadIdx.x % 32, group, half);\n"
     "    }\n"
-    "}\n"
-    "\n"
-    "// >>sums of columns finished\n"
-    "\n"
-    "// Two warps of the first warpgroup, each for 64 of a tile's columns, as each warpgroup has 64 of a block's last tile.\n"
-    "constexpr int FINISHERS = FINISHES ? 2 : 0;\n"
-    "static_assert(!FINISHES || (SHARES_LAST && TILE_COLUMNS == 2 * BOX_COLUMNS && HALVES_OUT == 1), \"64 columns are a warpgroup's\");\n"
-    "\n"
-    "// A count in shared memory, which says that what its adders stored before may be read.\n"
-    "__device__ inline void add_to_count(u32 count) {\n"
-    "    asm volatile(\"red.release.cta.shared::cta.add.u32 [%0], 1;\" ::\"r\"(count) : \"memory\");\n"
-    "}\n"
-    "__device__ inline void wait_for_count(u32 count, u32 least) {\n"
-    "    u32 now;\n"
-    "    for (;;) {\n"
-    "        asm volatile(\"ld.acquire.cta.shared::cta.u32 %0, [%1];\" : \"=r\"(now) : \"r\"(count) : \"memory\");\n"
-    "        if (now >= least)\n"
-    "            return;\n"
-    "        __nanosleep(200);\n"
-    "    }\n"
-    "}\n"
-    "// A warp has stored its sums of a tile.\n"
-    "__device__ inline void tell_of_sums(u32 shared, u32 warpgroup) {\n"
-    "    __syncwarp();\n"
-    "    if (threadIdx.x % 32 == 0)\n"
-    "        add_to_count(shared + LEFT + warpgroup * 4);\n"
-    "}\n"
-    "\n"
-    "// Of a cluster that reaches beyond m or n a tile may be none.\n"
-    "__device__ inline bool exists(const gemmepi__fused_params &p, const Tile &tile) {\n"
-    "    return tile.m * TILE_M < (int)p.epilogue.m && tile.n * TILE_COLUMNS < (int)p.epilogue.n;\n"
-    "}\n"
-    "\n"
-    "// Orders what other blocks write and read, with what goes through the tickets between.\n"
-    "__device__ inline void order_memory() {\n"
-    "    asm volatile(\"fence.acq_rel.gpu;\" ::: \"memory\");\n"
-    "}\n"
-    "\n"
-    "// One warp of each block. Whoever finds them not cleared for this run clears the tickets, or waits for who does.\n"
-    "__device__ inline void begin_tickets(const gemmepi__fused_params &p) {\n"
-    "    volatile u64 *run = &p.tickets->run;\n"
-    "    u32 *counts = (u32 *)(p.tickets + 1);\n"
-    "    int lane = threadIdx.x % 32;\n"
-    "    for (;;) {\n"
-    "        u64 now = *run;\n"
-    "        bool clears = lane == 0 && now != p.run && now != p.run + 1 && atomicCAS(&p.tickets->run, now, p.run + 1) == now;\n"
-    "        if (__shfl_sync(0xffffffffu, clears, 0)) {\n"
-    "            for (u32 i = lane; i < p.ticket_counts; i += 32)\n"
-    "                counts[i] = 0;\n"
-    "            if (lane == 0)\n"
-    "                p.tickets->done = 0;\n"
-    "            __syncwarp();\n"
-    "            order_memory();\n"
-    "            if (lane == 0)\n"
-    "                *run = p.run;\n"
-    "            return;\n"
-    "        }\n"
-    "        if (__shfl_sync(0xffffffffu, now == p.run, 0)) {\n"
-    "            order_memory();\n"
-    "            return;\n"
-    "        }\n"
-    "        __nanosleep(200);\n"
-    "    }\n"
-    "}\n"
-    "\n"
-    "// The item whose bias_grad a tile goes into, and which ticket is that of 64 of its columns.\n"
-    "__device__ inline u32 summed_item(const gemmepi__fused_params &p, const Tile &tile) {\n"
-    "    return p.sums_shared ? 0 : tile.item;\n"
-    "}\n"
-    "__device__ inline u32 ticket_of(const gemmepi__fused_params &p, const Tile &tile, int box) {\n"
-    "    return (summed_item(p, tile) * p.column_tiles + tile.n) * 2 + box;\n"
-    "}\n"
-    "// One thread, behind those that stored: whether all tiles have been there.\n"
-    "__device__ inline bool takes_last_ticket(const gemmepi__fused_params &p, u32 ticket) {\n"
-    "    u32 *counts = (u32 *)(p.tickets + 1);\n"
-    "    u32 before;\n"
-    "    asm volatile(\"atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;\" : \"=r\"(before) : \"l\"(counts + ticket) : \"memory\");\n"
-    "    return before + 1 == (u32)p.sum_tiles;\n"
-    "}\n"
-    "// One thread, for each ticket that was the last: when all are done, none waits for them any more.\n"
-    "__device__ inline void end_ticket(const gemmepi__fused_params &p) {\n"
-    "    if (atomicAdd(&p.tickets->done, 1) + 1 == p.ticket_counts)\n"
-    "        p.tickets->run = 0;\n"
-    "}\n"
-    "\n",
-    "// A tile has four lines of sums, of its warps. Their sum is kept in the first.\n"
-    "__device__ inline Acc *lines_of_sums(const gemmepi__fused_params &p, u32 item, int m) {\n"
-    "    return (Acc *)p.epilogue.partials + ((long long)item * p.epilogue.row_tiles + m * 4) * p.epilogue.n;\n"
-    "}\n"
-    "__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {\n"
-    "    return (first + second) + (third + fourth);\n"
-    "}\n"
-    "// Into bias_grad, or a line of an item.\n"
-    "__device__ inline void store_total(const gemmepi__fused_params &p, u32 item, int at, double sum) {\n"
-    "    GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + item * p.sums_stride + at;\n"
-    "    if (GEMMEPI_SUMS_ADD)\n"
-    "        sum += to_acc<double>(*to);\n"
-    "    *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);\n"
-    "}\n"
-    "// Of a column the sums of all tiles: those of even numbers, or of odd ones.\n"
-    "__device__ inline double sum_of_tiles(const gemmepi__fused_params &p, u32 item, int column, int odd) {\n"
-    "    const Acc *sums = lines_of_sums(p, item, 0) + column;\n"
-    "    double sum = 0;\n"
-    "#pragma unroll 8\n"
-    "    for (int i = odd; i < p.sum_tiles; i += 2)\n"
-    "        sum += (double)sums[i * 4 * p.epilogue.n];\n"
-    "    return sum;\n"
-    "}\n"
-    "\n"
-    "// The two warps: of all tiles of a block but the last.\n"
-    "__device__ inline void finish_columns(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
-    "    int box = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0), lane = threadIdx.x % 32;\n"
-    "    bool takes_tickets = false; // else it might clear them when all are done\n"
-    "#pragma unroll 1\n"
-    "    for (u32 t = first; t < p.tiles; t += step)\n"
-    "        takes_tickets |= exists(p, tile_of(p, t, rank));\n"
-    "    if (!takes_tickets)\n"
-    "        return;\n"
-    "    if (box == 0) {\n"
-    "        begin_tickets(p);\n"
-    "        __syncwarp();\n"
-    "        if (lane == 0)\n"
-    "            add_to_count(shared + READY);\n"
-    "    } else {\n"
-    "        wait_for_count(shared + READY, 1);\n"
-    "    }\n"
-    "#pragma unroll 1\n"
-    "    for (u32 count = 0, t = first; t + step < p.tiles; t += step, count++) {\n"
-    "        Tile tile = tile_of(p, t, rank);\n"
-    "        int first_column = tile.n * TILE_COLUMNS + box * BOX_COLUMNS + lane;\n"
-    "        long long n = p.epilogue.n;\n"
-    "        wait_for_count(shared + LEFT + count % CONSUMERS * 4, (count / CONSUMERS + 1) * 4);\n"
-    "        if (!exists(p, tile))\n"
-    "            continue;\n"
-    "#pragma unroll\n"
-    "        for (int column = first_column; column < first_column + BOX_COLUMNS; column += 32)\n"
-    "            if (column < (int)n) {\n"
-    "                Acc *sums = lines_of_sums(p, tile.item, tile.m) + column;\n"
-    "                *sums = sum_of_warps(sums[0], sums[n], sums[2 * n], sums[3 * n]);\n"
-    "            }\n"
-    "        __syncwarp();\n"
-    "        bool last = lane == 0 && takes_last_ticket(p, ticket_of(p, tile, box));\n"
-    "        if (!__shfl_sync(0xffffffffu, last, 0))\n"
-    "            continue;\n"
-    "        __syncwarp(); // all lanes are behind the ticket\n"
-    "#pragma unroll\n"
-    "        for (int column = first_column; column < first_column + BOX_COLUMNS; column += 32)\n"
-    "            if (column < (int)n) {\n"
-    "                u32 item = summed_item(p, tile);\n"
-    "                store_total(p, item, column, sum_of_tiles(p, item, column, 0) + sum_of_tiles(p, item, column, 1));\n"
-    "            }\n"
-    "        if (lane == 0)\n"
-    "            end_ticket(p);\n"
-    "    }\n"
-    "}\n"
-    "\n"
-    "// A warpgroup: of its 64 columns of the block's last tile, whose sums have been left.\n"
-    "constexpr u32 OF_TILES = 2 * BOX_COLUMNS * 8;\n"
-    "static_assert(!FINISHES || ((GROUPS - BOX_GROUPS) * 4 + 1) * FOURS + CONSUMERS * OF_TILES <= STAGE_BYTES, \"behind those that were left\");\n"
-    "__device__ inline void warpgroup_meets(int warpgroup) {\n"
-    "    asm volatile(\"bar.sync %0, %1;\" ::\"r\"(4 + warpgroup), \"n\"(WARPGROUP) : \"memory\");\n"
-    "}\n"
-    "__device__ inline void finish_last(const gemmepi__fused_params &p, u32 shared, const Tile &tile, int warpgroup,\n"
-    "                                   const Left_sums &left) {\n",
-    "    u32 of_tiles = left.of_second + STAGE_BYTES - (warpgroup + 1) * OF_TILES;\n"
-    "    u32 told = shared + LAST + warpgroup * 4, last, item = summed_item(p, tile);\n"
-    "    int thread = threadIdx.x % WARPGROUP, odd = thread / BOX_COLUMNS, at = thread % BOX_COLUMNS; // two threads for a column\n"
-    "    int column = tile.n * TILE_COLUMNS + warpgroup * BOX_COLUMNS + at;\n"
-    "    bool has_column = column < (int)p.epilogue.n;\n"
-    "    if (!exists(p, tile))\n"
-    "        return;\n"
-    "    if (has_column && !odd) {\n"
-    "        Acc sums[4];\n"
-    "#pragma unroll\n"
-    "        for (int i = 0; i < 4; i++)\n"
-    "            sums[i] = left.sum(i, warpgroup * BOX_GROUPS, 0, at);\n"
-    "        lines_of_sums(p, tile.item, tile.m)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);\n"
-    "    }\n"
-    "    warpgroup_meets(warpgroup);\n"
-    "    if (thread == 0) {\n"
-    "        wait_for_count(shared + READY, 1);\n"
-    "        last = takes_last_ticket(p, ticket_of(p, tile, warpgroup));\n"
-    "        asm volatile(\"st.shared.u32 [%0], %1;\" ::\"r\"(told), \"r\"(last) : \"memory\");\n"
-    "    }\n"
-    "    warpgroup_meets(warpgroup);\n"
-    "    asm volatile(\"ld.shared.u32 %0, [%1];\" : \"=r\"(last) : \"r\"(told) : \"memory\");\n"
-    "    if (!last)\n"
-    "        return;\n"
-    "    double sum = has_column ? sum_of_tiles(p, item, column, odd) : 0, other;\n"
-    "    asm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(of_tiles + (odd * BOX_COLUMNS + at) * 8), \"d\"(sum) : \"memory\");\n"
-    "    warpgroup_meets(warpgroup);\n"
-    "    asm volatile(\"ld.shared.f64 %0, [%1];\" : \"=d\"(other) : \"r\"(of_tiles + (BOX_COLUMNS + at) * 8) : \"memory\");\n"
-    "    if (has_column && !odd)\n"
-    "        store_total(p, item, column, sum + other);\n"
-    "    if (thread == 0)\n"
-    "        end_ticket(p);\n"
     "}\n"
     "\n"
     "// >>telling\n"
@@ -10502,11 +10362,19 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// >>sums of an operand\n"
-    "\n"
+    "\n",
     "// A tile's lines are slices of 16. Of all tiles along the other axis, through each of which the operand passes whole, each has\n"
     "// some, so that none is held up: a warp has one at most.\n"
     "constexpr bool SUMMED_ROWS = SUMMED == 1 ? A_ROWS : B_ROWS;\n"
     "constexpr int SLICES = SUMMED_LINES / 16;\n"
+    "\n"
+    "// Into bias_grad, or a line of an item.\n"
+    "__device__ inline void store_total(const gemmepi__fused_params &p, u32 item, int at, double sum) {\n"
+    "    GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + item * p.sums_stride + at;\n"
+    "    if (GEMMEPI_SUMS_ADD)\n"
+    "        sum += to_acc<double>(*to);\n"
+    "    *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);\n"
+    "}\n"
     "\n"
     "// This warp's in a tile, or a negative number.\n"
     "__device__ inline int slice_of(const gemmepi__fused_params &p, const Tile &tile, int summer) {\n"
@@ -10533,7 +10401,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline u32 slice_lane(int slice) {\n"
     "    u32 pair = threadIdx.x % 32 / 2, half = threadIdx.x % 2;\n"
     "    u32 line = SUMMED_ROWS ? slice * 16 + pair : pair % 4 * 2 + pair / 4 % 2 + pair / 8 * 8;\n"
-    "    u32 unit = SUMMED_ROWS ? half * 4 : slice % 4 * 2 + half;\n",
+    "    u32 unit = SUMMED_ROWS ? half * 4 : slice % 4 * 2 + half;\n"
     "    return (SUMMED == 1 ? 0 : A_BYTES) + (SUMMED_ROWS ? 0 : slice / 4 * BOX) + line * LINE + ((unit ^ line % 8) << 4);\n"
     "}\n"
     "__device__ inline u32 slice_at(u32 lane, int i) {\n"
@@ -10581,7 +10449,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline int line_of_sum() {\n"
     "    int lane = threadIdx.x % 32;\n"
     "    return SUMMED_ROWS ? (lane % 2 ? -1 : lane / 2) : (lane < 16 ? lane % 2 * 8 + lane / 2 : -1);\n"
-    "}\n"
+    "}\n",
     "__device__ inline double sum_of_slice(const Slice_sums &sums) {\n"
     "    double mine = 0;\n"
     "#pragma unroll\n"
@@ -10625,7 +10493,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                     : \"memory\");\n"
     "        sum += total;\n"
     "    }\n"
-    "    store_sum(p, tile, slice * 16 + line_of_sum(), sum);\n",
+    "    store_sum(p, tile, slice * 16 + line_of_sum(), sum);\n"
     "}\n"
     "\n"
     "// Three warps. Where nothing is to add they wait for each stage all the same: to leave it before it is full would count for\n"
@@ -10671,7 +10539,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// >>multiplying\n"
     "\n"
     "__device__ inline void skip_stages(u32 &stage, u32 &parity, int blocks) {\n"
-    "    stage += (u32)blocks;\n"
+    "    stage += (u32)blocks;\n",
     "    parity ^= stage / STAGES & 1;\n"
     "    stage %= STAGES;\n"
     "}\n"
@@ -10712,7 +10580,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        u32 add = adds;\n"
     "        stage = first;\n"
     "#pragma unroll\n"
-    "        for (int block = 0; block < LAST_BLOCKS; block++) {\n",
+    "        for (int block = 0; block < LAST_BLOCKS; block++) {\n"
     "            u64 a = descriptor(shared + stage * STAGE_BYTES), b = descriptor(shared + stage * STAGE_BYTES + A_BYTES);\n"
     "            if (part == 0)\n"
     "                barrier_wait(shared + FULL + stage * 8, parity);\n"
@@ -10755,7 +10623,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// A tile in its warpgroup's turn, and the stages told to be free.\n"
     "__device__ inline void add_up_tile(u32 shared, u32 empty, bool tells, u32 group, int first_part, int blocks, u32 &stage,\n"
     "                                   u32 &parity, float (&sums)[PARTS][TILE_N / 2]) {\n"
-    "    if (PING_PONG)\n"
+    "    if (PING_PONG)\n",
     "        turn_wait((int)group);\n"
     "    add_up(shared, empty, tells, first_part, blocks, stage, parity, sums);\n"
     "    if (PING_PONG)\n"
@@ -10792,7 +10660,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    }\n"
     "    bool ends = SHARES_LAST && (tiles - 1) % CONSUMERS == group; // with the block's last tile\n"
     "    constexpr u32 turns = PING_PONG ? CONSUMERS : 1;\n"
-    "    u32 count = PING_PONG ? group : 0;\n",
+    "    u32 count = PING_PONG ? group : 0;\n"
     "    Of_columns bias[GROUPS]; // BIAS_FIRST: of the next tile\n"
     "    if (BIAS_FIRST && count < tiles)\n"
     "        load_groups(p, tile_of(p, first + count * step, rank), 0, bias);\n"
@@ -10829,7 +10697,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                    load_groups(p, tile, i + BOX_GROUPS, columns);\n"
     "                Box_sums column_sums;\n"
     "#pragma unroll\n"
-    "                for (int part = 0; part < PARTS; part++) {\n"
+    "                for (int part = 0; part < PARTS; part++) {\n",
     "                    Box box = box_of(sums[part], ROLLS ? 0 : i);\n"
     "                    Next_box next = {part + 1 < PARTS || i + BOX_GROUPS < GROUPS,\n"
     "                                     warp_row + (part + 1 < PARTS ? part + 1 : 0) * 64, part + 1 < PARTS ? i : i + BOX_GROUPS};\n"
@@ -10838,10 +10706,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                        drop_first_box(sums[part]);\n"
     "                }\n"
     "                if (HAS_BGRAD)\n"
-    "                    store_column_sums(p, tile, i, column_sums);\n"
+    "                    leave_column_sums(shared, group, thread, i, column_sums);\n"
     "            }\n"
-    "            if (FINISHES)\n"
-    "                tell_of_sums(shared, group);\n"
     "        }\n"
     "        end_epilogue(p.epilogue, state);\n"
     "    }\n"
@@ -10869,7 +10735,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll 1\n"
     "        for (int i = 0; i < GROUPS; i += BOX_GROUPS) {\n"
     "            Of_columns now[BOX_GROUPS];\n"
-    "            Box_sums column_sums;\n",
+    "            Box_sums column_sums;\n"
     "            Box box = box_of(kept, 0);\n"
     "            if (!AHEAD && !BIAS_FIRST)\n"
     "                load_groups(p, tile, i, columns);\n"
@@ -10879,14 +10745,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            Next_box next = {i + BOX_GROUPS < GROUPS, row, i + BOX_GROUPS};\n"
     "            finish_box(p, state, staging, tile, row, part, i, next, now, masks, box, column_sums);\n"
     "            if (HAS_BGRAD)\n"
-    "                left_in(shared, stage).leave(part, thread / 32, i, column_sums);\n"
+    "                left_in(shared, stage).leave(part, thread, i, column_sums);\n"
     "            drop_first_box(kept);\n"
     "        }\n"
     "        if (HAS_BGRAD)\n"
     "            both_meet(); // all sums are left\n"
-    "        if (FINISHES)\n"
-    "            finish_last(p, shared, tile, (int)group, left_in(shared, stage));\n"
-    "        else if (HAS_BGRAD)\n"
+    "        if (HAS_BGRAD)\n"
     "            store_left_sums(p, tile, left_in(shared, stage));\n"
     "        end_epilogue(p.epilogue, state);\n"
     "    }\n"
@@ -10894,11 +10758,20 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n"
     "}\n"
     "\n"
+    "// The first tile of this block's cluster: read where it is needed, as to keep it takes a register of the loading warp's few.\n"
+    "__device__ inline u32 first_tile() {\n"
+    "    u32 block;\n"
+    "    asm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\n"
+    "    return block / CLUSTER;\n"
+    "}\n"
+    "\n"
     "extern \"C\" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)\n"
     "    gemmepi_fused(GEMMEPI_PARAMS gemmepi__fused_params p) {\n"
-    "    extern __shared__ u8 memory[];\n"
-    "    u32 shared = (shared_address(memory) + 1023) & ~1023u, rank = CLUSTER > 1 ? cluster_rank() : 0;\n"
-    "    u32 first = blockIdx.x / CLUSTER, step = gridDim.x / CLUSTER;\n"
+    "    extern __shared__ __align__(1024) u8 memory[]; // as TMA's swizzled boxes lie\n"
+    "    u32 shared = shared_address(memory), rank = CLUSTER > 1 ? cluster_rank() : 0;\n"
+    "    u32 step = gridDim.x / CLUSTER;\n"
+    "    if (shared % 1024)\n"
+    "        __trap();\n"
     "    if (threadIdx.x == 0) {\n"
     "        prefetch_map(p.a);\n"
     "        prefetch_map(p.b);\n"
@@ -10907,11 +10780,13 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        for (int i = 0; i < STAGES; i++) {\n"
     "            barrier_init(shared + FULL + i * 8, 1);\n"
     "            barrier_init(shared + EMPTY + i * 8, ((PING_PONG ? 1 : CONSUMERS) + SUMMERS) * TELLERS);\n"
-    "        }\n"
+    "        }\n",
     "        for (int i = 0; i < (LOADED_MATRICES ? 2 * WARPS : 0); i++)\n"
     "            barrier_init(shared + ARRIVED + i * 8, 1);\n"
-    "        for (u32 at = LEFT; FINISHES && at < LAST; at += 4)\n"
-    "            asm volatile(\"st.shared.u32 [%0], 0;\" ::\"r\"(shared + at) : \"memory\");\n"
+    "        for (int i = 0; i < (HAS_BGRAD ? CONSUMERS : 0); i++) {\n"
+    "            barrier_init(shared + LEFT + i * 8, 4);\n"
+    "            barrier_init(shared + TAKEN + i * 8, 1);\n"
+    "        }\n"
     "        asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n"
     "    }\n"
     "    __syncthreads();\n"
@@ -10922,19 +10797,19 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (threadIdx.x < WARPGROUP) {\n"
     "        asm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(PRODUCER_REGISTERS));\n"
     "        if (threadIdx.x < 32 && is_elected())\n"
-    "            produce(p, shared, rank, first, step);\n"
+    "            produce(p, shared, rank, first_tile(), step);\n"
     "        if (SUMMED && threadIdx.x >= 32)\n"
-    "            add_operand(p, shared, rank, first, step);\n"
+    "            add_operand(p, shared, rank, first_tile(), step);\n"
+    "        if (HAS_BGRAD && threadIdx.x >= 32 && threadIdx.x < 32 + CONSUMERS * 32)\n"
+    "            add_column_sums(p, shared, rank, first_tile(), step);\n"
     "        __syncwarp();\n"
-    "        if (FINISHES && threadIdx.x >= 32 && threadIdx.x < 32 + FINISHERS * 32)\n"
-    "            finish_columns(p, shared, rank, first, step);\n"
     "        if (SPLIT > 1) // consumers wait for each other there\n"
     "            cluster_barrier();\n"
     "        if (SUMMED && SPLIT > 1 && rank == 0 && threadIdx.x >= 32)\n"
-    "            store_totals(p, shared, tile_of(p, first, rank), (int)threadIdx.x / 32 - 1);\n"
+    "            store_totals(p, shared, tile_of(p, first_tile(), rank), (int)threadIdx.x / 32 - 1);\n"
     "    } else {\n"
     "        asm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(CONSUMER_REGISTERS));\n"
-    "        consume(p, shared, rank, first, step);\n"
+    "        consume(p, shared, rank, first_tile(), step);\n"
     "    }\n"
     "    if (SPLIT > 1) // no block goes while another may still read its sums,\n"
     "        cluster_barrier();\n"
@@ -11248,30 +11123,19 @@ static const char *const gemmepi__source_params_h[] = {
     "} gemmepi__tensor_map;\n"
     "#endif\n"
     "\n"
-    "/* gemm_sm90.cu: by which blocks know the last of them at each 64 columns. In workspace, so it may hold anything at first; whoever\n"
-    "   comes first clears it. A count for each follows. */\n"
-    "typedef struct gemmepi__tickets {\n"
-    "    unsigned long long run; /* its number once cleared, one more while that goes on, 0 when all are done */\n"
-    "    unsigned done, unused;\n"
-    "} gemmepi__tickets;\n"
-    "\n"
     "/* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */\n"
     "typedef struct gemmepi__fused_params {\n"
-    "    gemmepi__tensor_map a, b;\n",
+    "    gemmepi__tensor_map a, b;\n"
     "    gemmepi__tensor_map d, aux, residual; /* where TMA stores or loads them; of halves, too */\n"
     "    gemmepi__epilogue_params epilogue;\n"
     "    unsigned tiles;                         /* of clusters, of all items */\n"
     "    unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */\n"
     "    unsigned band; /* tiles of clusters one below the other before the next column is begun */\n"
-    "    int k;\n"
+    "    int k;\n",
     "    int a_items, b_items; /* 0: one matrix for all items of the batch */\n"
     "    void *sums;           /* bias_grad, or of an operand a line in F64 of each item */\n"
     "    long long sums_stride;\n"
-    "    int sum_tiles; /* along the other axis: among which sums of an operand are shared out, or of which those of columns are */\n"
-    "    gemmepi__tickets *tickets; /* of sums of columns */\n"
-    "    unsigned long long run;    /* even, and not 0 */\n"
-    "    unsigned ticket_counts, column_tiles;\n"
-    "    int sums_shared; /* 1: bias_grad is the sum over the batch, too: sums_stride is 0, which takes two registers to ask */\n"
+    "    int sum_tiles; /* along the other axis, among which sums of an operand are shared out */\n"
     "} gemmepi__fused_params;\n"
     "\n"
     "/* gemm_sm80.cu: product and epilogue. a and b lie as stored. */\n"
@@ -11332,7 +11196,7 @@ static const char *const gemmepi__source_params_h[] = {
     "\n"
     "/* scaled.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */\n"
     "typedef struct gemmepi__scaled_params {\n"
-    "    void *a, *y;\n",
+    "    void *a, *y;\n"
     "    const float *scale; /* read, or with Y_SCALE of whole tensors and rows */\n"
     "    float *y_scale;     /* written */\n"
     "    void *amax;\n"
@@ -14336,13 +14200,6 @@ typedef struct gemmepi__tensor_map {
 } gemmepi__tensor_map;
 #endif
 
-/* gemm_sm90.cu: by which blocks know the last of them at each 64 columns. In workspace, so it may hold anything at first; whoever
-   comes first clears it. A count for each follows. */
-typedef struct gemmepi__tickets {
-    unsigned long long run; /* its number once cleared, one more while that goes on, 0 when all are done */
-    unsigned done, unused;
-} gemmepi__tickets;
-
 /* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
 typedef struct gemmepi__fused_params {
     gemmepi__tensor_map a, b;
@@ -14355,11 +14212,7 @@ typedef struct gemmepi__fused_params {
     int a_items, b_items; /* 0: one matrix for all items of the batch */
     void *sums;           /* bias_grad, or of an operand a line in F64 of each item */
     long long sums_stride;
-    int sum_tiles; /* along the other axis: among which sums of an operand are shared out, or of which those of columns are */
-    gemmepi__tickets *tickets; /* of sums of columns */
-    unsigned long long run;    /* even, and not 0 */
-    unsigned ticket_counts, column_tiles;
-    int sums_shared; /* 1: bias_grad is the sum over the batch, too: sums_stride is 0, which takes two registers to ask */
+    int sum_tiles; /* along the other axis, among which sums of an operand are shared out */
 } gemmepi__fused_params;
 
 /* gemm_sm80.cu: product and epilogue. a and b lie as stored. */
@@ -15996,7 +15849,7 @@ static double gemmepi__operand_sum_microseconds(const gemmepi__problem *problem)
     return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 / 2e6;
 }
 
-#define GEMMEPI__SUM_LAUNCH 4 /* microseconds of a launch more, though it overlaps: measured on an H200 */
+#define GEMMEPI__SUM_LAUNCH 2 /* microseconds of a launch more, though it overlaps: measured on an H200 */
 
 static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
     return gemmepi__has(problem, GEMMEPI__ANY_BGRAD)
@@ -17452,8 +17305,8 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
 
 #endif
 /* The route fused: product and epilogue of 16-bit operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
-   they pass, and results where a block has few tiles; else, and where a batch shares the sums of an operand, another launch
-   finishes. */
+   they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one for each
+   item, which another launch adds up. */
 #ifndef GEMMEPI_GEMM_FUSED_H
 #define GEMMEPI_GEMM_FUSED_H
 
@@ -17487,14 +17340,12 @@ typedef struct gemmepi__fused {
     gemmepi__fused_shape shape;
     int stages, buffers; /* of operands, and of each warp's results */
     int staged;          /* what TMA stores: bits 1 D, 2 AUX */
-    int loaded;   /* what it loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
-    int applied;  /* alpha is 1 and there is no C: compiled in */
-    int summed;   /* the operand that it sums for bias_grad: 1 A, 2 B */
-    int finishes; /* BGRAD: it leaves bias_grad, not sums of a warp's rows alone */
+    int loaded;  /* what it loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
+    int applied; /* alpha is 1 and there is no C: compiled in */
+    int summed;  /* the operand that it sums for bias_grad: 1 A, 2 B */
     gemmepi__launch launch;
     gemmepi__fused_params params; /* all but pointers and scalars; the maps have an address that is none */
-    size_t partial_bytes;         /* BGRAD: of the kernel's sums of a warp's rows */
-    size_t ticket_bytes;          /* of those that finish BGRAD */
+    size_t partial_bytes;         /* BGRAD: of the kernel's sums of a tile's rows */
     gemmepi__sums sums;
 } gemmepi__fused;
 
@@ -17583,12 +17434,6 @@ static int gemmepi__fused_summed(const gemmepi__problem *problem, const gemmepi_
     return sums_a ? 1 : 2;
 }
 
-/* Tiles of each column that BGRAD's sums are of. */
-static int64_t gemmepi__summed_tiles(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
-    int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
-    return gemmepi__divide_up(problem->m, shape->tile_m) * (shared ? problem->batch : 1);
-}
-
 /* Whether bias_grad is a sum over the batch, for which the kernel leaves a line of each item. */
 static int gemmepi__sums_items(const gemmepi__problem *problem) {
     return problem->batch > 1 && problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
@@ -17620,14 +17465,19 @@ static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int lo
                       (loaded & 2 ? gemmepi__halves_out(problem) : 0));
 }
 
+/* BGRAD: the slot of either warpgroup, for sums of 32 columns of a gate, of 64 of others, and its two barriers. */
+static unsigned gemmepi__slot_bytes(const gemmepi__problem *problem) {
+    int groups = gemmepi__has(problem, GEMMEPI_GATED) ? gemmepi__halves_out(problem) : 2;
+    return gemmepi__has(problem, GEMMEPI_BGRAD) ? 2 * ((unsigned)groups * 128 * 4 + 16) : 0;
+}
+
 static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gemmepi__fused *fused) {
     unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + 16; /* and two barriers */
     unsigned boxes =
         (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged, fused->loaded) +
         2 * gemmepi__loaded_matrices(problem, fused->loaded);
-    unsigned totals = fused->summed ? GEMMEPI__FUSED_SUMMERS * 16 * 8 : fused->finishes ? 5 * 4 : 0;
-    return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES + GEMMEPI__FUSED_WARPS * 16 +
-           totals + 1024; /* to begin at a multiple */
+    unsigned sums = fused->summed ? GEMMEPI__FUSED_SUMMERS * 16 * 8 : gemmepi__slot_bytes(problem);
+    return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES + GEMMEPI__FUSED_WARPS * 16 + sums;
 }
 
 /* Sets both, and returns the stages. */
@@ -17694,7 +17544,6 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
 }
 
 #define GEMMEPI__STORING_CYCLES 12
-#define GEMMEPI__FINISH_SUMS    2.5 /* microseconds for the last tile's sums: measured on an H200, 2 to 4 */
 
 /* Cycles of a warpgroup for an element of the product in each of its threads. Measured on an H200 for what they name. */
 static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
@@ -17738,20 +17587,6 @@ static int64_t gemmepi__fused_waves(const gemmepi_context *context, const gemmep
     return gemmepi__divide_up(tiles * cluster, gemmepi__resident_blocks(context, cluster));
 }
 
-#define GEMMEPI__FINISHED_WAVES \
-    4 /* at most: for a tile before the last it takes 0.7 microseconds on an H200 */
-#define GEMMEPI__FINISHED_TILES 256 /* of a column, at most: two threads add them up */
-
-/* Whether the kernel makes bias_grad of BGRAD's sums itself. Two halves leave too few registers, as do UPSTREAM and RESIDUAL. */
-static int gemmepi__fused_finishes(const gemmepi_context *context, const gemmepi__problem *problem,
-                                   const gemmepi__fused_shape *shape) {
-    return gemmepi__has(problem, GEMMEPI_BGRAD) &&
-           !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_UPSTREAM | GEMMEPI_RESIDUAL) && shape->ping_pong &&
-           shape->tile_n == 2 * GEMMEPI__FUSED_BOX_N &&
-           gemmepi__fused_waves(context, problem, shape) <= GEMMEPI__FINISHED_WAVES &&
-           gemmepi__summed_tiles(problem, shape) <= GEMMEPI__FINISHED_TILES;
-}
-
 /* Whether a cluster's blocks gain by lying side by side, where the lines that they write at about the same time lie together.
    Measured on several H200: up to 8 percent, most where the clock is high. Gradients without a gate lose 1 to 3 where k is 768 or
    2048, and wider tiles do not care. */
@@ -17793,8 +17628,6 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
         cycles *= 0.995; /* enough to decide */
     if (gemmepi__fused_summed(problem, shape, applied))
         return cycles / 1700 + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
-    if (gemmepi__fused_finishes(context, problem, shape))
-        return cycles / 1700 + GEMMEPI__FINISH_SUMS;
     return cycles / 1700 + gemmepi__sums_microseconds(problem);
 }
 
@@ -17958,10 +17791,6 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                         gemmepi__sums_items(problem) ? "F64"
                                                      : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
                         gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE) && !gemmepi__sums_items(problem));
-    if (fused->finishes)
-        gemmepi__append(
-            text, "#define GEMMEPI_FINISHES 1\n#define GEMMEPI_SUMS_TYPE %s\n#define GEMMEPI_SUMS_ADD %d\n",
-            gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD), gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE));
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
     gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n",
                     problem->views[GEMMEPI__A].dtype == GEMMEPI_F16 ? "f16" : "bf16");
@@ -17985,14 +17814,13 @@ static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const 
 }
 
 /* The shape, and what shared memory holds. */
-static void gemmepi__cut_up(const gemmepi_context *context, const gemmepi__problem *problem,
-                            const gemmepi__fused_shape *shape, int applied, gemmepi__fused *fused) {
+static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fused_shape *shape, int applied,
+                            gemmepi__fused *fused) {
     fused->shape = *shape;
     fused->applied = applied;
     fused->staged = gemmepi__fused_staged(problem);
     fused->loaded = gemmepi__fused_loaded(problem);
     fused->summed = gemmepi__fused_summed(problem, shape, applied);
-    fused->finishes = gemmepi__fused_finishes(context, problem, shape);
     gemmepi__share_memory(problem, fused);
 }
 
@@ -18020,28 +17848,10 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
     return GEMMEPI_OK;
 }
 
-/* By which the blocks know who is the last at each 64 columns. Their number is even, and none that workspace holds by chance. */
-static void gemmepi__make_tickets(gemmepi_context *context, const gemmepi__problem *problem,
-                                  gemmepi__fused *fused) {
-    const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
-    gemmepi__fused_params *params = &fused->params;
-    params->sums_shared = out->batch_stride == 0;
-    params->sums_stride = out->batch_stride;
-    params->sum_tiles = (int)gemmepi__summed_tiles(problem, &fused->shape);
-    params->column_tiles = (unsigned)gemmepi__divide_up(problem->n, fused->shape.tile_n);
-    params->ticket_counts = params->column_tiles * 2 * (params->sums_shared ? 1 : (unsigned)problem->batch);
-    params->run = gemmepi__hash_word(GEMMEPI__HASH_START, ++context->run_numbers) << 1 | (uint64_t)1 << 63;
-    fused->ticket_bytes = sizeof(gemmepi__tickets) + (size_t)params->ticket_counts * sizeof(unsigned);
-}
-
 /* What is left of bias_grad when the kernel has run. */
 static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemmepi__problem *problem,
                                            gemmepi__fused *fused) {
     const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
-    if (fused->finishes) {
-        gemmepi__make_tickets(context, problem, fused);
-        return GEMMEPI_OK;
-    }
     if (!fused->summed)
         return gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
     fused->params.sum_tiles = (int)gemmepi__tiles_across(problem, &fused->shape);
@@ -18057,10 +17867,9 @@ static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const ge
                                               gemmepi__fused *fused) {
     gemmepi_status status;
     memset(fused, 0, sizeof *fused);
-    gemmepi__cut_up(context, problem, shape, applied, fused);
+    gemmepi__cut_up(problem, shape, applied, fused);
     gemmepi__fill_epilogue(problem, &fused->params.epilogue);
-    fused->params.epilogue.row_tiles =
-        (unsigned)(gemmepi__divide_up(problem->m, shape->tile_m) * 4); /* of warps */
+    fused->params.epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, shape->tile_m);
     fused->partial_bytes = gemmepi__line_bytes(problem, fused->params.epilogue.row_tiles);
     status = gemmepi__lay_out_grid(context, problem, fused);
     if (!status)
@@ -18073,7 +17882,7 @@ static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const ge
 }
 
 static size_t gemmepi__fused_workspace(const gemmepi__fused *fused) {
-    return gemmepi__round_up(fused->partial_bytes, 256) + fused->sums.partial_bytes + fused->ticket_bytes;
+    return gemmepi__round_up(fused->partial_bytes, 256) + fused->sums.partial_bytes;
 }
 
 static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemmepi__problem *problem,
@@ -18104,10 +17913,8 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
         return status;
     memcpy(params, &fused->params, sizeof *params);
     gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue);
-    if (fused->summed || fused->finishes)
+    if (fused->summed)
         params->sums = fused->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
-    if (fused->finishes)
-        params->tickets = (gemmepi__tickets *)(void *)between;
     result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
     if (!result)
         result = gemmepi__point_map(driver, &params->b, pointers[GEMMEPI__B]);
@@ -19483,9 +19290,6 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan
         gemmepi__append(text, "  bias_grad: sums of %s as its tiles pass%s\n",
                         gemmepi__argument_name(&plan->problem, fused->summed == 1 ? GEMMEPI__A : GEMMEPI__B),
                         fused->sums.second.function ? ", of its items by 1 more launch" : "");
-    else if (fused->finishes)
-        gemmepi__append(
-            text, "  bias_grad: sums of columns, added up in a fixed order by the last block at each\n");
     else
         gemmepi__explain_sums(text, &fused->sums);
 }

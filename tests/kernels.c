@@ -587,13 +587,12 @@ static void add_gradient_passes(void) {
     add_gradient_pass(GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_NONE | GEMMEPI_BGRAD, 1);
 }
 
-/* Nothing, and 0, where the shape does not take it. With few multiprocessors, as for half of the layouts, a block has too many
-   tiles to finish BGRAD; with a short k, likewise, fewer stages and more buffers. */
+/* Nothing, and 0, where the shape does not take it. With a short k, as for half of the layouts, there are fewer stages and more
+   buffers. */
 static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
                      int layout, int applied) {
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
     const gemmepi__fused_shape *cut = &gemmepi__fused_shapes[shape];
-    gemmepi_context chip;
     gemmepi__problem problem;
     gemmepi__fused fused_kernel;
     char name[160], prologue[2048];
@@ -608,11 +607,8 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
     normalise(&desc, name, &problem);
     if (!gemmepi__shape_takes(&problem, cut, applied))
         return 0;
-    memset(&chip, 0, sizeof chip);
-    chip.multiprocessors = layout & 1 ? 2 : 132;
     memset(&fused_kernel, 0, sizeof fused_kernel);
-    gemmepi__cut_up(&chip, &problem, cut, applied, &fused_kernel);
-    gemmepi__append(&text, "%s", fused_kernel.finishes ? "_finishes" : "");
+    gemmepi__cut_up(&problem, cut, applied, &fused_kernel);
     gemmepi__append_fused_defines(&defines, &problem, &fused_kernel);
     add(&fused, name, prologue);
     return 1;

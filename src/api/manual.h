@@ -51,9 +51,8 @@
    launches alone. gemmepi_explain says in words which route a plan takes and why not another:
 
        fused  a kernel of ours with the epilogue inside, from compute capability 8.0 on: operands of BF16, F16 or F32 (strict or
-              TF32), any epilogue, results of any type. Sums of bias_grad take one or two launches more; on Hopper with
-              operands of 16 bits, as a rule, none: those of an operand are made as its tiles pass (one where a batch
-              shares them), and of a result without a gate, where it is small, the last block at each column adds them up
+              TF32), any epilogue, results of any type. Sums of bias_grad take one or two launches more; on Hopper those of
+              an operand of 16 bits, as a rule, none: they are made as its tiles pass (one where a batch shares them)
        lt     cuBLASLt runs product and epilogue in one kernel, where its result keeps the promises below
        split  a cuBLASLt product into the type of its sums, then one pass of ours, compiled for exactly this epilogue;
               sums of bias_grad take one or two launches more. Operands that cuBLASLt does not multiply as they are (fp8 in

@@ -38,7 +38,6 @@ struct gemmepi_context {
     gemmepi__disk_cache disk;
     gemmepi__map kernels; /* gemmepi__kernel by file and prologue */
     long kernels_compiled, kernels_from_disk;
-    uint64_t run_numbers; /* given out to plans whose kernels keep tickets in workspace */
 
     gemmepi__mutex lock; /* held for moments: guards plans, and adding to blocks */
     gemmepi__map plans;  /* of one-shot calls: gemmepi__kept by problem or task */

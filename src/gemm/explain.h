@@ -197,9 +197,6 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan
         gemmepi__append(text, "  bias_grad: sums of %s as its tiles pass%s\n",
                         gemmepi__argument_name(&plan->problem, fused->summed == 1 ? GEMMEPI__A : GEMMEPI__B),
                         fused->sums.second.function ? ", of its items by 1 more launch" : "");
-    else if (fused->finishes)
-        gemmepi__append(
-            text, "  bias_grad: sums of columns, added up in a fixed order by the last block at each\n");
     else
         gemmepi__explain_sums(text, &fused->sums);
 }

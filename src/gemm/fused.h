@@ -1,6 +1,6 @@
 /* The route fused: product and epilogue of 16-bit operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
-   they pass, and results where a block has few tiles; else, and where a batch shares the sums of an operand, another launch
-   finishes. */
+   they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one for each
+   item, which another launch adds up. */
 #ifndef GEMMEPI_GEMM_FUSED_H
 #define GEMMEPI_GEMM_FUSED_H
 
@@ -36,14 +36,12 @@ typedef struct gemmepi__fused {
     gemmepi__fused_shape shape;
     int stages, buffers; /* of operands, and of each warp's results */
     int staged;          /* what TMA stores: bits 1 D, 2 AUX */
-    int loaded;   /* what it loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
-    int applied;  /* alpha is 1 and there is no C: compiled in */
-    int summed;   /* the operand that it sums for bias_grad: 1 A, 2 B */
-    int finishes; /* BGRAD: it leaves bias_grad, not sums of a warp's rows alone */
+    int loaded;  /* what it loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
+    int applied; /* alpha is 1 and there is no C: compiled in */
+    int summed;  /* the operand that it sums for bias_grad: 1 A, 2 B */
     gemmepi__launch launch;
     gemmepi__fused_params params; /* all but pointers and scalars; the maps have an address that is none */
-    size_t partial_bytes;         /* BGRAD: of the kernel's sums of a warp's rows */
-    size_t ticket_bytes;          /* of those that finish BGRAD */
+    size_t partial_bytes;         /* BGRAD: of the kernel's sums of a tile's rows */
     gemmepi__sums sums;
 } gemmepi__fused;
 
@@ -132,12 +130,6 @@ static int gemmepi__fused_summed(const gemmepi__problem *problem, const gemmepi_
     return sums_a ? 1 : 2;
 }
 
-/* Tiles of each column that BGRAD's sums are of. */
-static int64_t gemmepi__summed_tiles(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
-    int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
-    return gemmepi__divide_up(problem->m, shape->tile_m) * (shared ? problem->batch : 1);
-}
-
 /* Whether bias_grad is a sum over the batch, for which the kernel leaves a line of each item. */
 static int gemmepi__sums_items(const gemmepi__problem *problem) {
     return problem->batch > 1 && problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
@@ -169,14 +161,19 @@ static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int lo
                       (loaded & 2 ? gemmepi__halves_out(problem) : 0));
 }
 
+/* BGRAD: the slot of either warpgroup, for sums of 32 columns of a gate, of 64 of others, and its two barriers. */
+static unsigned gemmepi__slot_bytes(const gemmepi__problem *problem) {
+    int groups = gemmepi__has(problem, GEMMEPI_GATED) ? gemmepi__halves_out(problem) : 2;
+    return gemmepi__has(problem, GEMMEPI_BGRAD) ? 2 * ((unsigned)groups * 128 * 4 + 16) : 0;
+}
+
 static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gemmepi__fused *fused) {
     unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + 16; /* and two barriers */
     unsigned boxes =
         (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged, fused->loaded) +
         2 * gemmepi__loaded_matrices(problem, fused->loaded);
-    unsigned totals = fused->summed ? GEMMEPI__FUSED_SUMMERS * 16 * 8 : fused->finishes ? 5 * 4 : 0;
-    return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES + GEMMEPI__FUSED_WARPS * 16 +
-           totals + 1024; /* to begin at a multiple */
+    unsigned sums = fused->summed ? GEMMEPI__FUSED_SUMMERS * 16 * 8 : gemmepi__slot_bytes(problem);
+    return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES + GEMMEPI__FUSED_WARPS * 16 + sums;
 }
 
 /* Sets both, and returns the stages. */
@@ -243,7 +240,6 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
 }
 
 #define GEMMEPI__STORING_CYCLES 12
-#define GEMMEPI__FINISH_SUMS    2.5 /* microseconds for the last tile's sums: measured on an H200, 2 to 4 */
 
 /* Cycles of a warpgroup for an element of the product in each of its threads. Measured on an H200 for what they name. */
 static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
@@ -287,20 +283,6 @@ static int64_t gemmepi__fused_waves(const gemmepi_context *context, const gemmep
     return gemmepi__divide_up(tiles * cluster, gemmepi__resident_blocks(context, cluster));
 }
 
-#define GEMMEPI__FINISHED_WAVES \
-    4 /* at most: for a tile before the last it takes 0.7 microseconds on an H200 */
-#define GEMMEPI__FINISHED_TILES 256 /* of a column, at most: two threads add them up */
-
-/* Whether the kernel makes bias_grad of BGRAD's sums itself. Two halves leave too few registers, as do UPSTREAM and RESIDUAL. */
-static int gemmepi__fused_finishes(const gemmepi_context *context, const gemmepi__problem *problem,
-                                   const gemmepi__fused_shape *shape) {
-    return gemmepi__has(problem, GEMMEPI_BGRAD) &&
-           !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_UPSTREAM | GEMMEPI_RESIDUAL) && shape->ping_pong &&
-           shape->tile_n == 2 * GEMMEPI__FUSED_BOX_N &&
-           gemmepi__fused_waves(context, problem, shape) <= GEMMEPI__FINISHED_WAVES &&
-           gemmepi__summed_tiles(problem, shape) <= GEMMEPI__FINISHED_TILES;
-}
-
 /* Whether a cluster's blocks gain by lying side by side, where the lines that they write at about the same time lie together.
    Measured on several H200: up to 8 percent, most where the clock is high. Gradients without a gate lose 1 to 3 where k is 768 or
    2048, and wider tiles do not care. */
@@ -342,8 +324,6 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
         cycles *= 0.995; /* enough to decide */
     if (gemmepi__fused_summed(problem, shape, applied))
         return cycles / 1700 + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
-    if (gemmepi__fused_finishes(context, problem, shape))
-        return cycles / 1700 + GEMMEPI__FINISH_SUMS;
     return cycles / 1700 + gemmepi__sums_microseconds(problem);
 }
 
@@ -507,10 +487,6 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                         gemmepi__sums_items(problem) ? "F64"
                                                      : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
                         gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE) && !gemmepi__sums_items(problem));
-    if (fused->finishes)
-        gemmepi__append(
-            text, "#define GEMMEPI_FINISHES 1\n#define GEMMEPI_SUMS_TYPE %s\n#define GEMMEPI_SUMS_ADD %d\n",
-            gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD), gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE));
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
     gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n",
                     problem->views[GEMMEPI__A].dtype == GEMMEPI_F16 ? "f16" : "bf16");
@@ -534,14 +510,13 @@ static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const 
 }
 
 /* The shape, and what shared memory holds. */
-static void gemmepi__cut_up(const gemmepi_context *context, const gemmepi__problem *problem,
-                            const gemmepi__fused_shape *shape, int applied, gemmepi__fused *fused) {
+static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fused_shape *shape, int applied,
+                            gemmepi__fused *fused) {
     fused->shape = *shape;
     fused->applied = applied;
     fused->staged = gemmepi__fused_staged(problem);
     fused->loaded = gemmepi__fused_loaded(problem);
     fused->summed = gemmepi__fused_summed(problem, shape, applied);
-    fused->finishes = gemmepi__fused_finishes(context, problem, shape);
     gemmepi__share_memory(problem, fused);
 }
 
@@ -569,28 +544,10 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
     return GEMMEPI_OK;
 }
 
-/* By which the blocks know who is the last at each 64 columns. Their number is even, and none that workspace holds by chance. */
-static void gemmepi__make_tickets(gemmepi_context *context, const gemmepi__problem *problem,
-                                  gemmepi__fused *fused) {
-    const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
-    gemmepi__fused_params *params = &fused->params;
-    params->sums_shared = out->batch_stride == 0;
-    params->sums_stride = out->batch_stride;
-    params->sum_tiles = (int)gemmepi__summed_tiles(problem, &fused->shape);
-    params->column_tiles = (unsigned)gemmepi__divide_up(problem->n, fused->shape.tile_n);
-    params->ticket_counts = params->column_tiles * 2 * (params->sums_shared ? 1 : (unsigned)problem->batch);
-    params->run = gemmepi__hash_word(GEMMEPI__HASH_START, ++context->run_numbers) << 1 | (uint64_t)1 << 63;
-    fused->ticket_bytes = sizeof(gemmepi__tickets) + (size_t)params->ticket_counts * sizeof(unsigned);
-}
-
 /* What is left of bias_grad when the kernel has run. */
 static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemmepi__problem *problem,
                                            gemmepi__fused *fused) {
     const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
-    if (fused->finishes) {
-        gemmepi__make_tickets(context, problem, fused);
-        return GEMMEPI_OK;
-    }
     if (!fused->summed)
         return gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
     fused->params.sum_tiles = (int)gemmepi__tiles_across(problem, &fused->shape);
@@ -606,10 +563,9 @@ static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const ge
                                               gemmepi__fused *fused) {
     gemmepi_status status;
     memset(fused, 0, sizeof *fused);
-    gemmepi__cut_up(context, problem, shape, applied, fused);
+    gemmepi__cut_up(problem, shape, applied, fused);
     gemmepi__fill_epilogue(problem, &fused->params.epilogue);
-    fused->params.epilogue.row_tiles =
-        (unsigned)(gemmepi__divide_up(problem->m, shape->tile_m) * 4); /* of warps */
+    fused->params.epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, shape->tile_m);
     fused->partial_bytes = gemmepi__line_bytes(problem, fused->params.epilogue.row_tiles);
     status = gemmepi__lay_out_grid(context, problem, fused);
     if (!status)
@@ -622,7 +578,7 @@ static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const ge
 }
 
 static size_t gemmepi__fused_workspace(const gemmepi__fused *fused) {
-    return gemmepi__round_up(fused->partial_bytes, 256) + fused->sums.partial_bytes + fused->ticket_bytes;
+    return gemmepi__round_up(fused->partial_bytes, 256) + fused->sums.partial_bytes;
 }
 
 static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemmepi__problem *problem,
@@ -653,10 +609,8 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
         return status;
     memcpy(params, &fused->params, sizeof *params);
     gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue);
-    if (fused->summed || fused->finishes)
+    if (fused->summed)
         params->sums = fused->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
-    if (fused->finishes)
-        params->tickets = (gemmepi__tickets *)(void *)between;
     result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
     if (!result)
         result = gemmepi__point_map(driver, &params->b, pointers[GEMMEPI__B]);

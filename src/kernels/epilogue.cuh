@@ -117,7 +117,7 @@ __device__ constexpr int place(int i) {
     return SPREAD ? i / 2 * 8 + i % 2 : i;
 }
 __device__ inline int lane_of_row() {
-    return (int)threadIdx.x % 4;
+    return (int)(threadIdx.x % 4);
 }
 
 // A run as it lies in memory.
@@ -439,7 +439,7 @@ __device__ inline void keep_mask(Epilogue_state &state, const Acc (&v)[RUN]) {
 __device__ inline void store_kept_masks(const gemmepi__epilogue_params &p, const Epilogue_state &state, long long item,
                                         int row, int column, int groups) {
     int group = lane_of_row() / 2;
-    row += lane_of_row() % 2 * 8 + (int)threadIdx.x % 32 / 4;
+    row += lane_of_row() % 2 * 8 + (int)(threadIdx.x % 32 / 4);
     column += group * 32;
     if (group >= groups || row >= (int)p.m)
         return;
@@ -629,7 +629,6 @@ __device__ inline void store_partials(const gemmepi__epilogue_params &p, long lo
 __device__ inline Acc sum_of_rows(const Acc (&of_run)[RUN]) {
     static_assert(!SPREAD || RUN == 8, "a sum for each lane");
     Acc left[RUN];
-    int i = (int)threadIdx.x % 32 / 4;
 #pragma unroll
     for (int j = 0; j < RUN; j++)
         left[j] = of_run[j];
@@ -637,7 +636,8 @@ __device__ inline Acc sum_of_rows(const Acc (&of_run)[RUN]) {
     for (int count = RUN / 2; count > 0; count /= 2)
 #pragma unroll
         for (int j = 0; j < count; j++) {
-            Acc sent = i & count ? left[j] : left[j + count], kept = i & count ? left[j + count] : left[j];
+            bool upper = threadIdx.x & (u32)count * 4;
+            Acc sent = upper ? left[j] : left[j + count], kept = upper ? left[j + count] : left[j];
             left[j] = kept + __shfl_xor_sync(0xffffffffu, sent, count * 4);
         }
     return left[0];
@@ -676,8 +676,8 @@ template <bool AtOnce> struct Column_sums {
     }
 
     // of the column of 32 that is this lane's
-    __device__ inline int column() const {
-        return lane_of_row() * 2 + place((int)threadIdx.x % 32 / 4);
+    __device__ static inline int column() {
+        return lane_of_row() * 2 + place((int)(threadIdx.x % 32 / 4));
     }
     __device__ inline Acc sum(int half) const {
         return AtOnce ? of_lanes[half] : sum_of_rows(of_lane[half]);

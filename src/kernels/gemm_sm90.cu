@@ -10,8 +10,8 @@
 // SUMMED: the other three warps of the first warpgroup add up some of A's rows or B's columns over k as their tiles pass. They go
 // through the stages of all tiles, which are free when they, too, have left them.
 //
-// FINISHES: two of those warps add up BGRAD's sums of a tile's warps, and those of a column's tiles once the last of these has
-// come. Of a block's last tile the other two warpgroups do so themselves.
+// BGRAD: two of those warps each add up what the four warps of a warpgroup leave of a tile, into one line of sums in memory.
+// Of a block's last tile the warpgroups do so themselves.
 //
 // Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. It is behind the other
 // warpgroup's sums, 6500 cycles for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it
@@ -43,9 +43,6 @@
 #endif
 #ifndef GEMMEPI_SUMMED
 #define GEMMEPI_SUMMED    0 // the operand that is summed over k: 1 A, 2 B
-#endif
-#ifndef GEMMEPI_FINISHES
-#define GEMMEPI_FINISHES  0 // 1: BGRAD ends in bias_grad, not in sums of each warp's rows
 #endif
 #ifndef GEMMEPI_SUMS_TYPE
 #define GEMMEPI_SUMS_TYPE F32 // of bias_grad
@@ -84,25 +81,28 @@ constexpr u32 EMPTY = FULL + STAGES * 8, ARRIVED = EMPTY + STAGES * 8;
 // SUMMED: the warps that add up, the lines of a tile; with SPLIT the sums of 16 lines of each warp, in F64 behind the barriers.
 constexpr int SUMMED = GEMMEPI_SUMMED, SUMMERS = SUMMED ? 3 : 0, SUMMED_LINES = SUMMED == 1 ? TILE_M : TILE_N;
 constexpr u32 TOTALS = ARRIVED + WARPS * 16;
-// FINISHES: how many of each warpgroup's warps have left sums, of all tiles; whether the tickets are ready, and who was last.
-constexpr bool FINISHES = HAS_BGRAD && GEMMEPI_FINISHES;
-constexpr u32 LEFT = TOTALS, READY = LEFT + CONSUMERS * 4, LAST = READY + 4;
+// BGRAD: sums of columns on their way to the warp that adds them up, for each warpgroup a slot: of its four warps those of a unit of
+// columns, of which a tile has an even number; and the barriers that tell of sums and of room.
+constexpr int UNIT_GROUPS = GATED ? 1 : 2;
+constexpr u32 SLOT_BYTES = UNIT_GROUPS * HALVES_OUT * WARPGROUP * 4, SLOTS = TOTALS;
+constexpr u32 LEFT = SLOTS + CONSUMERS * SLOT_BYTES, TAKEN = LEFT + CONSUMERS * 8;
 #ifdef GEMMEPI_SHARED // bytes that the host gives
-static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : FINISHES ? LAST + CONSUMERS * 4 - LEFT : 0) + 1024 == GEMMEPI_SHARED,
+static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : HAS_BGRAD ? TAKEN + CONSUMERS * 8 - TOTALS : 0) == GEMMEPI_SHARED,
               "the host counts the same");
 #endif
 // What is the same for all rows is loaded a box ahead, where registers are left for it.
 constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
 // Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each.
 constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;
-// Two halves' gradients with sums: one copy of their instructions for all columns. On an H200 it takes 0.955 of the time where k is 768.
-constexpr bool ROLLS = GATED && HAS_BGRAD;
-static_assert(!HAS_BGRAD || PING_PONG, "a warp's sums are those of one line of a tile's four");
+// One copy of the instructions for all columns, where there are many of them: measured on an H200 with k 768, two halves' gradients
+// with sums take 0.955 of the time, GELU_ERF's 0.95.
+constexpr bool ROLLS = HAS_BGRAD && (GATED || ACTIVATION == GELU_ERF);
+static_assert(!HAS_BGRAD || (PING_PONG && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), "a warp of its own for each warpgroup's sums");
 static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
 static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), "a cluster is one tile's");
 // Together no more than at the launch: 3 * 168. Sums of an operand take more than 24.
 constexpr bool NEEDS_REGISTERS =
-    !SUMMED && (TILE_N == 192 || (HAS_BGRAD && !FINISHES) ||
+    !SUMMED && (TILE_N == 192 || HAS_BGRAD ||
                 (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));
 constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");
@@ -151,6 +151,9 @@ __device__ inline u32 address_in(u32 address, u32 rank) {
 // That wgmma has read a stage needs no release: it goes before by wait_group. What a warp has read itself is ordered before.
 __device__ inline void barrier_arrive(u32 barrier_there) {
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier_there) : "memory");
+}
+__device__ inline void barrier_arrive_here(u32 barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 // A box of a tensor of three axes to `to`, in the blocks of the mask.
 template <bool Multicast>
@@ -541,19 +544,69 @@ __device__ inline u32 mask_of(const Masks &masks, int part, int half, int group)
 
 // >>sums of columns
 
-// Of a tile's rows each warp leaves a line of partial sums. An exact activation leaves few registers, as do two halves with what
-// goes before them.
-typedef Column_sums<(GEMMEPI_EXACT || (HALVES_OUT == 2 && (UPSTREAM || !GEMMEPI_APPLIED)))> Box_sums[BOX_GROUPS];
+// An exact activation leaves few registers, as do alpha and C, and two halves with what goes before them.
+typedef Column_sums<(GEMMEPI_EXACT || !GEMMEPI_APPLIED || (HALVES_OUT == 2 && UPSTREAM))> Box_sums[BOX_GROUPS];
 
-__device__ inline void store_column_sums(const gemmepi__fused_params &params, const Tile &tile, int group,
-                                         const Box_sums &sums) {
-    const gemmepi__epilogue_params &p = params.epilogue;
-    long long line = (long long)tile.item * p.row_tiles + tile.m * 4 + threadIdx.x % WARPGROUP / 32;
-    if (tile.m * TILE_M >= (int)p.m) // of a cluster that reaches beyond m
-        return;
+// Where in a slot a lane's sum is, of the i-th of UNIT_GROUPS groups of columns, and a half.
+__device__ inline u32 slot_at(u32 shared, u32 group, u32 thread, int i, int half) {
+    return shared + SLOTS + group * SLOT_BYTES + ((half * UNIT_GROUPS + i) * WARPGROUP + thread) * 4;
+}
+// A warp's sums of a tile's columns from `first_group` on, a box, once there is room for them.
+__device__ inline void leave_column_sums(u32 shared, u32 group, u32 thread, int first_group, const Box_sums &sums) {
 #pragma unroll
-    for (int g = 0; g < BOX_GROUPS; g++)
-        sums[g].store(p, line, tile.n * TILE_COLUMNS + (group + g) * GROUP);
+    for (int g = 0; g < BOX_GROUPS; g++) {
+        int unit = (first_group + g) / UNIT_GROUPS, i = (first_group + g) % UNIT_GROUPS;
+        if (i == 0)
+            barrier_wait(shared + TAKEN + group * 8, unit % 2 ^ 1);
+#pragma unroll
+        for (int half = 0; half < HALVES_OUT; half++)
+            asm volatile("st.shared.f32 [%0], %1;" ::"r"(slot_at(shared, group, thread, i, half)), "f"(sums[g].sum(half))
+                         : "memory");
+        if (i + 1 == UNIT_GROUPS) {
+            __syncwarp();
+            if (thread % 32 == 0)
+                barrier_arrive_here(shared + LEFT + group * 8);
+        }
+    }
+}
+// The line of a tile's sums in memory.
+__device__ inline Acc *line_of_sums(const gemmepi__fused_params &params, const Tile &tile, int half) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+    return (Acc *)p.partials + (((long long)tile.item * p.row_tiles + tile.m) * HALVES_OUT + half) * p.n;
+}
+__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {
+    return (first + second) + (third + fourth);
+}
+
+// Two warps, one for each warpgroup: of all of its tiles but the block's last.
+__device__ inline void add_column_sums(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {
+    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);
+#pragma unroll 1
+    for (u32 t = first + group * step; t + step < p.tiles; t += CONSUMERS * step) {
+        Tile tile = tile_of(p, t, rank);
+        bool exists = tile.m * TILE_M < (int)p.epilogue.m; // else it is of a cluster that reaches beyond m
+#pragma unroll 1
+        for (int unit = 0; unit < GROUPS / UNIT_GROUPS; unit++) {
+            barrier_wait(shared + LEFT + group * 8, unit % 2);
+#pragma unroll
+            for (int i = 0; i < UNIT_GROUPS * HALVES_OUT; i++) {
+                int half = i / UNIT_GROUPS, of_unit = i % UNIT_GROUPS;
+                int column = tile.n * TILE_COLUMNS + (unit * UNIT_GROUPS + of_unit) * GROUP + Column_sums<false>::column();
+                Acc sums[4];
+#pragma unroll
+                for (int warp = 0; warp < 4; warp++)
+                    asm volatile("ld.shared.f32 %0, [%1];"
+                                 : "=f"(sums[warp])
+                                 : "r"(slot_at(shared, group, warp * 32 + threadIdx.x % 32, of_unit, half))
+                                 : "memory");
+                if (exists && column < (int)p.epilogue.n)
+                    line_of_sums(p, tile, half)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);
+            }
+            __syncwarp(); // all lanes have read them
+            if (threadIdx.x % 32 == 0)
+                barrier_arrive_here(shared + TAKEN + group * 8);
+        }
+    }
 }
 
 // A lane's run in eight rows, `half` of a warp's 16, and 32 columns.
@@ -792,243 +845,52 @@ __device__ inline void stages_are_left(int blocks) {
         both_meet();
 }
 
+__device__ inline void warpgroup_meets(int warpgroup) {
+    asm volatile("bar.sync %0, %1;" ::"r"(4 + warpgroup), "n"(WARPGROUP) : "memory");
+}
+
 // BGRAD: each warp leaves the sums of its part of the tile's rows, of 64 columns where the first four sums of their box were, the
 // second part in the next stage.
 static_assert(!HAS_BGRAD || (PARKED_STAGES == 1 && HALVES_OUT * BOX_COLUMNS * 4 <= FOURS / 4), "a warp's four are as much");
 struct Left_sums {
     u32 of_first, of_second; // parts
-    __device__ inline u32 at(u32 part, u32 warp, int group, int half, int column) const {
-        return (part ? of_second : of_first) + group * 4 * FOURS + warp * (FOURS / 4) + (half * BOX_COLUMNS + column) * 4;
+    __device__ inline u32 at(u32 part, u32 thread, int group, int half) const { // of a lane, of 32 columns
+        return (part ? of_second : of_first) + group / BOX_GROUPS * BOX_GROUPS * 4 * FOURS + thread / 32 * (FOURS / 4) +
+               ((half * BOX_GROUPS + group % BOX_GROUPS) * 32 + thread % 32) * 4;
     }
-    __device__ inline void leave(u32 part, u32 warp, int group, const Box_sums &sums) const {
+    __device__ inline void leave(u32 part, u32 thread, int group, const Box_sums &sums) const {
 #pragma unroll
-        for (int i = 0; i < BOX_GROUPS * HALVES_OUT; i++) {
-            int g = i / HALVES_OUT, half = i % HALVES_OUT;
-            asm volatile("st.shared.f32 [%0], %1;" ::"r"(at(part, warp, group, half, g * GROUP + sums[g].column())),
-                         "f"(sums[g].sum(half))
+        for (int i = 0; i < BOX_GROUPS * HALVES_OUT; i++)
+            asm volatile("st.shared.f32 [%0], %1;" ::"r"(at(part, thread, group + i / HALVES_OUT, i % HALVES_OUT)),
+                         "f"(sums[i / HALVES_OUT].sum(i % HALVES_OUT))
                          : "memory");
-        }
     }
-    // of both parts
-    __device__ inline Acc sum(u32 warp, int group, int half, int column) const {
-        Acc first, second;
-        asm volatile("ld.shared.f32 %0, [%1];" : "=f"(first) : "r"(at(0, warp, group, half, column)) : "memory");
-        asm volatile("ld.shared.f32 %0, [%1];" : "=f"(second) : "r"(at(1, warp, group, half, column)) : "memory");
-        return first + second;
+    // of all warps and both parts
+    __device__ inline Acc sum(u32 lane, int group, int half) const {
+        Acc of[4];
+#pragma unroll
+        for (u32 warp = 0; warp < 4; warp++) {
+            Acc first, second;
+            asm volatile("ld.shared.f32 %0, [%1];" : "=f"(first) : "r"(at(0, warp * 32 + lane, group, half)) : "memory");
+            asm volatile("ld.shared.f32 %0, [%1];" : "=f"(second) : "r"(at(1, warp * 32 + lane, group, half)) : "memory");
+            of[warp] = first + second;
+        }
+        return sum_of_warps(of[0], of[1], of[2], of[3]);
     }
 };
 __device__ inline Left_sums left_in(u32 shared, u32 stage) {
     return {parked_in(shared, stage).first, parked_in(shared, stage).rest};
 }
-// Both warpgroups: the tile's lines of partial sums.
-__device__ inline void store_left_sums(const gemmepi__fused_params &params, const Tile &tile, const Left_sums &left) {
-    const gemmepi__epilogue_params &p = params.epilogue;
-    long long line = (long long)tile.item * p.row_tiles + tile.m * 4;
-    if (tile.m * TILE_M >= (int)p.m) // of a cluster that reaches beyond m
+// Both warpgroups: the tile's line.
+__device__ inline void store_left_sums(const gemmepi__fused_params &p, const Tile &tile, const Left_sums &left) {
+    if (tile.m * TILE_M >= (int)p.epilogue.m) // of a cluster that reaches beyond m
         return;
-    for (int i = (int)threadIdx.x - WARPGROUP; i < 4 * HALVES_OUT * TILE_COLUMNS; i += CONSUMERS * WARPGROUP) {
-        int warp = i / (HALVES_OUT * TILE_COLUMNS), half = i / TILE_COLUMNS % HALVES_OUT, at = i % TILE_COLUMNS;
-        int column = tile.n * TILE_COLUMNS + at;
-        if (column < (int)p.n)
-            ((Acc *)p.partials)[((line + warp) * HALVES_OUT + half) * p.n + column] =
-                left.sum(warp, at / BOX_COLUMNS * BOX_GROUPS, half, at % BOX_COLUMNS);
+    for (int warp = (int)threadIdx.x / 32 - 4; warp < HALVES_OUT * GROUPS; warp += CONSUMERS * 4) {
+        int half = warp / GROUPS, group = warp % GROUPS;
+        int column = tile.n * TILE_COLUMNS + group * GROUP + Column_sums<false>::column();
+        if (column < (int)p.epilogue.n)
+            line_of_sums(p, tile, half)[column] = left.sum(threadIdx.x % 32, group, half);
     }
-}
-
-// >>sums of columns finished
-
-// Two warps of the first warpgroup, each for 64 of a tile's columns, as each warpgroup has 64 of a block's last tile.
-constexpr int FINISHERS = FINISHES ? 2 : 0;
-static_assert(!FINISHES || (SHARES_LAST && TILE_COLUMNS == 2 * BOX_COLUMNS && HALVES_OUT == 1), "64 columns are a warpgroup's");
-
-// A count in shared memory, which says that what its adders stored before may be read.
-__device__ inline void add_to_count(u32 count) {
-    asm volatile("red.release.cta.shared::cta.add.u32 [%0], 1;" ::"r"(count) : "memory");
-}
-__device__ inline void wait_for_count(u32 count, u32 least) {
-    u32 now;
-    for (;;) {
-        asm volatile("ld.acquire.cta.shared::cta.u32 %0, [%1];" : "=r"(now) : "r"(count) : "memory");
-        if (now >= least)
-            return;
-        __nanosleep(200);
-    }
-}
-// A warp has stored its sums of a tile.
-__device__ inline void tell_of_sums(u32 shared, u32 warpgroup) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-        add_to_count(shared + LEFT + warpgroup * 4);
-}
-
-// Of a cluster that reaches beyond m or n a tile may be none.
-__device__ inline bool exists(const gemmepi__fused_params &p, const Tile &tile) {
-    return tile.m * TILE_M < (int)p.epilogue.m && tile.n * TILE_COLUMNS < (int)p.epilogue.n;
-}
-
-// Orders what other blocks write and read, with what goes through the tickets between.
-__device__ inline void order_memory() {
-    asm volatile("fence.acq_rel.gpu;" ::: "memory");
-}
-
-// One warp of each block. Whoever finds them not cleared for this run clears the tickets, or waits for who does.
-__device__ inline void begin_tickets(const gemmepi__fused_params &p) {
-    volatile u64 *run = &p.tickets->run;
-    u32 *counts = (u32 *)(p.tickets + 1);
-    int lane = threadIdx.x % 32;
-    for (;;) {
-        u64 now = *run;
-        bool clears = lane == 0 && now != p.run && now != p.run + 1 && atomicCAS(&p.tickets->run, now, p.run + 1) == now;
-        if (__shfl_sync(0xffffffffu, clears, 0)) {
-            for (u32 i = lane; i < p.ticket_counts; i += 32)
-                counts[i] = 0;
-            if (lane == 0)
-                p.tickets->done = 0;
-            __syncwarp();
-            order_memory();
-            if (lane == 0)
-                *run = p.run;
-            return;
-        }
-        if (__shfl_sync(0xffffffffu, now == p.run, 0)) {
-            order_memory();
-            return;
-        }
-        __nanosleep(200);
-    }
-}
-
-// The item whose bias_grad a tile goes into, and which ticket is that of 64 of its columns.
-__device__ inline u32 summed_item(const gemmepi__fused_params &p, const Tile &tile) {
-    return p.sums_shared ? 0 : tile.item;
-}
-__device__ inline u32 ticket_of(const gemmepi__fused_params &p, const Tile &tile, int box) {
-    return (summed_item(p, tile) * p.column_tiles + tile.n) * 2 + box;
-}
-// One thread, behind those that stored: whether all tiles have been there.
-__device__ inline bool takes_last_ticket(const gemmepi__fused_params &p, u32 ticket) {
-    u32 *counts = (u32 *)(p.tickets + 1);
-    u32 before;
-    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counts + ticket) : "memory");
-    return before + 1 == (u32)p.sum_tiles;
-}
-// One thread, for each ticket that was the last: when all are done, none waits for them any more.
-__device__ inline void end_ticket(const gemmepi__fused_params &p) {
-    if (atomicAdd(&p.tickets->done, 1) + 1 == p.ticket_counts)
-        p.tickets->run = 0;
-}
-
-// A tile has four lines of sums, of its warps. Their sum is kept in the first.
-__device__ inline Acc *lines_of_sums(const gemmepi__fused_params &p, u32 item, int m) {
-    return (Acc *)p.epilogue.partials + ((long long)item * p.epilogue.row_tiles + m * 4) * p.epilogue.n;
-}
-__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {
-    return (first + second) + (third + fourth);
-}
-// Into bias_grad, or a line of an item.
-__device__ inline void store_total(const gemmepi__fused_params &p, u32 item, int at, double sum) {
-    GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + item * p.sums_stride + at;
-    if (GEMMEPI_SUMS_ADD)
-        sum += to_acc<double>(*to);
-    *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);
-}
-// Of a column the sums of all tiles: those of even numbers, or of odd ones.
-__device__ inline double sum_of_tiles(const gemmepi__fused_params &p, u32 item, int column, int odd) {
-    const Acc *sums = lines_of_sums(p, item, 0) + column;
-    double sum = 0;
-#pragma unroll 8
-    for (int i = odd; i < p.sum_tiles; i += 2)
-        sum += (double)sums[i * 4 * p.epilogue.n];
-    return sum;
-}
-
-// The two warps: of all tiles of a block but the last.
-__device__ inline void finish_columns(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {
-    int box = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0), lane = threadIdx.x % 32;
-    bool takes_tickets = false; // else it might clear them when all are done
-#pragma unroll 1
-    for (u32 t = first; t < p.tiles; t += step)
-        takes_tickets |= exists(p, tile_of(p, t, rank));
-    if (!takes_tickets)
-        return;
-    if (box == 0) {
-        begin_tickets(p);
-        __syncwarp();
-        if (lane == 0)
-            add_to_count(shared + READY);
-    } else {
-        wait_for_count(shared + READY, 1);
-    }
-#pragma unroll 1
-    for (u32 count = 0, t = first; t + step < p.tiles; t += step, count++) {
-        Tile tile = tile_of(p, t, rank);
-        int first_column = tile.n * TILE_COLUMNS + box * BOX_COLUMNS + lane;
-        long long n = p.epilogue.n;
-        wait_for_count(shared + LEFT + count % CONSUMERS * 4, (count / CONSUMERS + 1) * 4);
-        if (!exists(p, tile))
-            continue;
-#pragma unroll
-        for (int column = first_column; column < first_column + BOX_COLUMNS; column += 32)
-            if (column < (int)n) {
-                Acc *sums = lines_of_sums(p, tile.item, tile.m) + column;
-                *sums = sum_of_warps(sums[0], sums[n], sums[2 * n], sums[3 * n]);
-            }
-        __syncwarp();
-        bool last = lane == 0 && takes_last_ticket(p, ticket_of(p, tile, box));
-        if (!__shfl_sync(0xffffffffu, last, 0))
-            continue;
-        __syncwarp(); // all lanes are behind the ticket
-#pragma unroll
-        for (int column = first_column; column < first_column + BOX_COLUMNS; column += 32)
-            if (column < (int)n) {
-                u32 item = summed_item(p, tile);
-                store_total(p, item, column, sum_of_tiles(p, item, column, 0) + sum_of_tiles(p, item, column, 1));
-            }
-        if (lane == 0)
-            end_ticket(p);
-    }
-}
-
-// A warpgroup: of its 64 columns of the block's last tile, whose sums have been left.
-constexpr u32 OF_TILES = 2 * BOX_COLUMNS * 8;
-static_assert(!FINISHES || ((GROUPS - BOX_GROUPS) * 4 + 1) * FOURS + CONSUMERS * OF_TILES <= STAGE_BYTES, "behind those that were left");
-__device__ inline void warpgroup_meets(int warpgroup) {
-    asm volatile("bar.sync %0, %1;" ::"r"(4 + warpgroup), "n"(WARPGROUP) : "memory");
-}
-__device__ inline void finish_last(const gemmepi__fused_params &p, u32 shared, const Tile &tile, int warpgroup,
-                                   const Left_sums &left) {
-    u32 of_tiles = left.of_second + STAGE_BYTES - (warpgroup + 1) * OF_TILES;
-    u32 told = shared + LAST + warpgroup * 4, last, item = summed_item(p, tile);
-    int thread = threadIdx.x % WARPGROUP, odd = thread / BOX_COLUMNS, at = thread % BOX_COLUMNS; // two threads for a column
-    int column = tile.n * TILE_COLUMNS + warpgroup * BOX_COLUMNS + at;
-    bool has_column = column < (int)p.epilogue.n;
-    if (!exists(p, tile))
-        return;
-    if (has_column && !odd) {
-        Acc sums[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            sums[i] = left.sum(i, warpgroup * BOX_GROUPS, 0, at);
-        lines_of_sums(p, tile.item, tile.m)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);
-    }
-    warpgroup_meets(warpgroup);
-    if (thread == 0) {
-        wait_for_count(shared + READY, 1);
-        last = takes_last_ticket(p, ticket_of(p, tile, warpgroup));
-        asm volatile("st.shared.u32 [%0], %1;" ::"r"(told), "r"(last) : "memory");
-    }
-    warpgroup_meets(warpgroup);
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(last) : "r"(told) : "memory");
-    if (!last)
-        return;
-    double sum = has_column ? sum_of_tiles(p, item, column, odd) : 0, other;
-    asm volatile("st.shared.f64 [%0], %1;" ::"r"(of_tiles + (odd * BOX_COLUMNS + at) * 8), "d"(sum) : "memory");
-    warpgroup_meets(warpgroup);
-    asm volatile("ld.shared.f64 %0, [%1];" : "=d"(other) : "r"(of_tiles + (BOX_COLUMNS + at) * 8) : "memory");
-    if (has_column && !odd)
-        store_total(p, item, column, sum + other);
-    if (thread == 0)
-        end_ticket(p);
 }
 
 // >>telling
@@ -1048,6 +910,14 @@ __device__ inline u32 told_by(u32 thread, u32 rank) {
 // some, so that none is held up: a warp has one at most.
 constexpr bool SUMMED_ROWS = SUMMED == 1 ? A_ROWS : B_ROWS;
 constexpr int SLICES = SUMMED_LINES / 16;
+
+// Into bias_grad, or a line of an item.
+__device__ inline void store_total(const gemmepi__fused_params &p, u32 item, int at, double sum) {
+    GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + item * p.sums_stride + at;
+    if (GEMMEPI_SUMS_ADD)
+        sum += to_acc<double>(*to);
+    *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);
+}
 
 // This warp's in a tile, or a negative number.
 __device__ inline int slice_of(const gemmepi__fused_params &p, const Tile &tile, int summer) {
@@ -1379,10 +1249,8 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
                         drop_first_box(sums[part]);
                 }
                 if (HAS_BGRAD)
-                    store_column_sums(p, tile, i, column_sums);
+                    leave_column_sums(shared, group, thread, i, column_sums);
             }
-            if (FINISHES)
-                tell_of_sums(shared, group);
         }
         end_epilogue(p.epilogue, state);
     }
@@ -1420,14 +1288,12 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
             Next_box next = {i + BOX_GROUPS < GROUPS, row, i + BOX_GROUPS};
             finish_box(p, state, staging, tile, row, part, i, next, now, masks, box, column_sums);
             if (HAS_BGRAD)
-                left_in(shared, stage).leave(part, thread / 32, i, column_sums);
+                left_in(shared, stage).leave(part, thread, i, column_sums);
             drop_first_box(kept);
         }
         if (HAS_BGRAD)
             both_meet(); // all sums are left
-        if (FINISHES)
-            finish_last(p, shared, tile, (int)group, left_in(shared, stage));
-        else if (HAS_BGRAD)
+        if (HAS_BGRAD)
             store_left_sums(p, tile, left_in(shared, stage));
         end_epilogue(p.epilogue, state);
     }
@@ -1435,11 +1301,20 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
         asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 
+// The first tile of this block's cluster: read where it is needed, as to keep it takes a register of the loading warp's few.
+__device__ inline u32 first_tile() {
+    u32 block;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+    return block / CLUSTER;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)
     gemmepi_fused(GEMMEPI_PARAMS gemmepi__fused_params p) {
-    extern __shared__ u8 memory[];
-    u32 shared = (shared_address(memory) + 1023) & ~1023u, rank = CLUSTER > 1 ? cluster_rank() : 0;
-    u32 first = blockIdx.x / CLUSTER, step = gridDim.x / CLUSTER;
+    extern __shared__ __align__(1024) u8 memory[]; // as TMA's swizzled boxes lie
+    u32 shared = shared_address(memory), rank = CLUSTER > 1 ? cluster_rank() : 0;
+    u32 step = gridDim.x / CLUSTER;
+    if (shared % 1024)
+        __trap();
     if (threadIdx.x == 0) {
         prefetch_map(p.a);
         prefetch_map(p.b);
@@ -1451,8 +1326,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         }
         for (int i = 0; i < (LOADED_MATRICES ? 2 * WARPS : 0); i++)
             barrier_init(shared + ARRIVED + i * 8, 1);
-        for (u32 at = LEFT; FINISHES && at < LAST; at += 4)
-            asm volatile("st.shared.u32 [%0], 0;" ::"r"(shared + at) : "memory");
+        for (int i = 0; i < (HAS_BGRAD ? CONSUMERS : 0); i++) {
+            barrier_init(shared + LEFT + i * 8, 4);
+            barrier_init(shared + TAKEN + i * 8, 1);
+        }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();
@@ -1463,19 +1340,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
     if (threadIdx.x < WARPGROUP) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
         if (threadIdx.x < 32 && is_elected())
-            produce(p, shared, rank, first, step);
+            produce(p, shared, rank, first_tile(), step);
         if (SUMMED && threadIdx.x >= 32)
-            add_operand(p, shared, rank, first, step);
+            add_operand(p, shared, rank, first_tile(), step);
+        if (HAS_BGRAD && threadIdx.x >= 32 && threadIdx.x < 32 + CONSUMERS * 32)
+            add_column_sums(p, shared, rank, first_tile(), step);
         __syncwarp();
-        if (FINISHES && threadIdx.x >= 32 && threadIdx.x < 32 + FINISHERS * 32)
-            finish_columns(p, shared, rank, first, step);
         if (SPLIT > 1) // consumers wait for each other there
             cluster_barrier();
         if (SUMMED && SPLIT > 1 && rank == 0 && threadIdx.x >= 32)
-            store_totals(p, shared, tile_of(p, first, rank), (int)threadIdx.x / 32 - 1);
+            store_totals(p, shared, tile_of(p, first_tile(), rank), (int)threadIdx.x / 32 - 1);
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
-        consume(p, shared, rank, first, step);
+        consume(p, shared, rank, first_tile(), step);
     }
     if (SPLIT > 1) // no block goes while another may still read its sums,
         cluster_barrier();

@@ -71,13 +71,6 @@ typedef struct gemmepi__tensor_map {
 } gemmepi__tensor_map;
 #endif
 
-/* gemm_sm90.cu: by which blocks know the last of them at each 64 columns. In workspace, so it may hold anything at first; whoever
-   comes first clears it. A count for each follows. */
-typedef struct gemmepi__tickets {
-    unsigned long long run; /* its number once cleared, one more while that goes on, 0 when all are done */
-    unsigned done, unused;
-} gemmepi__tickets;
-
 /* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
 typedef struct gemmepi__fused_params {
     gemmepi__tensor_map a, b;
@@ -90,11 +83,7 @@ typedef struct gemmepi__fused_params {
     int a_items, b_items; /* 0: one matrix for all items of the batch */
     void *sums;           /* bias_grad, or of an operand a line in F64 of each item */
     long long sums_stride;
-    int sum_tiles; /* along the other axis: among which sums of an operand are shared out, or of which those of columns are */
-    gemmepi__tickets *tickets; /* of sums of columns */
-    unsigned long long run;    /* even, and not 0 */
-    unsigned ticket_counts, column_tiles;
-    int sums_shared; /* 1: bias_grad is the sum over the batch, too: sums_stride is 0, which takes two registers to ask */
+    int sum_tiles; /* along the other axis, among which sums of an operand are shared out */
 } gemmepi__fused_params;
 
 /* gemm_sm80.cu: product and epilogue. a and b lie as stored. */

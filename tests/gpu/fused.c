@@ -409,14 +409,14 @@ static void large_products_are_exact(void) {
 /* >>again and again */
 
 /* Products that each read the result before, without a wait between them, so that launches overlap, and sum an operand where
-   the shape does; then those that finish BGRAD, of three tiles a block. */
+   the shape does; then those that leave BGRAD's sums of columns, of three tiles a block. */
 static void a_thousand_repetitions_have_the_same_bits(void) {
     enum { EXTENT = 1032, CHAIN = 4, BYTES = EXTENT * EXTENT * 2 }; /* k enough for eight parts */
-    static const int finishing[] = {0, 1, 5};
+    static const int summing[] = {0, 1, 5};
     int which;
-    for (which = 0; which < CUTS + (int)GEMMEPI__COUNT(finishing); which++) {
-        int finishes = which >= CUTS;
-        cut c = cut_at(finishes ? finishing[which - CUTS] : which);
+    for (which = 0; which < CUTS + (int)GEMMEPI__COUNT(summing); which++) {
+        int sums_columns = which >= CUTS;
+        cut c = cut_at(sums_columns ? summing[which - CUTS] : which);
         gemmepi_matmul_desc desc;
         gemmepi_matmul_args args;
         gemmepi_plan *plan;
@@ -431,7 +431,7 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
         desc.a.dtype = GEMMEPI_BF16;
         desc.b.transposed = 1;
         desc.epilogue = GEMMEPI_TANH; /* holds the numbers in their range */
-        if (finishes)
+        if (sums_columns)
             desc.epilogue = GEMMEPI_NONE | GEMMEPI_BGRAD;
         else if (c.fused && c.fused->lean)
             desc.epilogue = GEMMEPI_SIGMOID;
@@ -452,8 +452,7 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
                   gemmepi_upload(here->context, sums_memory, first_sums, sizeof sums, NULL) == GEMMEPI_OK,
               "%s", gemmepi_last_error());
         args.bias_grad = desc.epilogue & (GEMMEPI_BGRAD | SUMS_OF_OPERANDS) ? sums_memory : NULL;
-        plan = plan_as(&desc, &c, 1, finishes ? 32 : 0);
-        CHECK(!finishes || (plan && plan->ours.fused.finishes), "shape %d does not finish", which);
+        plan = plan_as(&desc, &c, 1, sums_columns ? 32 : 0);
         CHECK(plan != NULL, "shape %d does not take it", which);
         CHECK(!plan || gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
         for (repetition = 0; plan && repetition < 1000 / CHAIN; repetition++) {

@@ -1322,22 +1322,20 @@ static void planned_end(planned *p) {
     nothing_is_left();
 }
 
-/* The kernel keeps sums of 32 rows in workspace and makes bias_grad of them itself, by tickets behind them that are none of another
-   plan's; not where a block has more than four tiles or a column more than 256, or of both halves of a gate. */
-static void a_fused_gradient_finishes_its_sums(void) {
+/* The kernel leaves a line of sums for each 128 rows in workspace, of both halves of a gate's gradient; one launch adds them up, or
+   two where a column has more than 512 of them. */
+static void a_fused_gradient_leaves_its_sums(void) {
     static const struct {
         int64_t m, n;
         int batch, shared, gated, launches;
-    } cases[] = {{2048, 1024, 1, 1, 0, 1}, {2048, 1024, 3, 0, 0, 1},     {2048, 1024, 3, 1, 0, 1},
-                 {4096, 4096, 1, 1, 0, 2}, {128 * 256, 128, 1, 1, 0, 1}, {128 * 257, 128, 1, 1, 0, 3},
+    } cases[] = {{2048, 1024, 1, 1, 0, 2}, {2000, 1024, 3, 0, 0, 2},     {2048, 1024, 3, 1, 0, 2},
+                 {4096, 4096, 1, 1, 0, 2}, {128 * 512, 128, 1, 1, 0, 2}, {128 * 513, 128, 1, 1, 0, 3},
                  {2048, 1024, 1, 1, 1, 2}};
     int i;
     for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
         planned p = planned_begin(0, 0);
-        int own = cases[i].shared ? 1 : cases[i].batch, finishes = cases[i].launches == 1;
-        size_t lines =
-            (size_t)(cases[i].m / 32 * cases[i].n * cases[i].batch * (1 + cases[i].gated)) * sizeof(float);
-        size_t counts = (size_t)(cases[i].n / 128 * 2 * own);
+        int64_t tiles = (cases[i].m + 127) / 128;
+        size_t lines = (size_t)(tiles * cases[i].n * cases[i].batch * (1 + cases[i].gated)) * sizeof(float);
         const gemmepi__fused_params *last = &gpu.last_fused;
         p.desc.epilogue = GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
         if (cases[i].gated)
@@ -1354,33 +1352,15 @@ static void a_fused_gradient_finishes_its_sums(void) {
         if (planned_plan(&p)) {
             CHECK(p.details.route == GEMMEPI_ROUTE_FUSED && p.details.launches == cases[i].launches,
                   "%d: route %d, %d launches", i, (int)p.details.route, p.details.launches);
-            CHECK(finishes ? p.details.workspace_size == lines + 16 + 4 * counts
-                           : p.details.workspace_size >= lines,
+            CHECK(cases[i].launches == 2 ? p.details.workspace_size == lines
+                                         : p.details.workspace_size > lines,
                   "%d: %lu bytes", i, (unsigned long)p.details.workspace_size);
-            CHECK(explain_has(p.plan, "by the last block at each") == finishes &&
-                      explain_has(p.plan, "more launch") == !finishes,
-                  "%d: explain does not tell", i);
+            CHECK(explain_has(p.plan, "more launch"), "%d: explain does not tell", i);
             planned_run(&p);
+            CHECK(last->epilogue.row_tiles == (unsigned)tiles, "%d: %u lines", i, last->epilogue.row_tiles);
         }
         CHECK(gpu.launches == cases[i].launches && gpu.overlapping == gpu.launches,
               "%d: %ld of %ld launches overlap", i, gpu.overlapping, gpu.launches);
-        if (finishes && p.plan) {
-            uint64_t before = last->run;
-            gemmepi_plan *other = NULL;
-            CHECK(last->sums == p.args.bias_grad &&
-                      last->sum_tiles == (int)(cases[i].m / 128 * cases[i].batch / own) &&
-                      last->ticket_counts == counts && last->sums_shared == cases[i].shared,
-                  "%d: %d tiles, %u tickets", i, last->sum_tiles, last->ticket_counts);
-            CHECK((char *)last->tickets == (char *)last->epilogue.partials + lines, "%d: tickets elsewhere",
-                  i);
-            CHECK(before % 2 == 0 && before >> 32 != 0, "%d: the run's number is easily met", i);
-            CHECK(gemmepi_plan_matmul(p.context, &p.desc, &other) == GEMMEPI_OK &&
-                      gemmepi_prepare(other, NULL) == GEMMEPI_OK &&
-                      gemmepi_plan_run(other, &p.args, NULL) == GEMMEPI_OK,
-                  "%d: %s", i, gemmepi_last_error());
-            CHECK(last->run != before, "%d: two plans have one number", i);
-            gemmepi_plan_destroy(other);
-        }
         planned_end(&p);
     }
 }
@@ -3754,7 +3734,7 @@ int main(void) {
     RUN(a_missing_library_leaves_the_other_routes);
     RUN(routes_that_are_none_of_products_are_refused);
     RUN(an_older_driver_launches_without_overlap);
-    RUN(a_fused_gradient_finishes_its_sums);
+    RUN(a_fused_gradient_leaves_its_sums);
     RUN(sums_of_an_operand_are_the_fused_kernels_own);
     RUN(a_product_that_sums_an_operand_goes_fused);
     RUN(estimates_are_near_what_was_measured);
