@@ -1618,7 +1618,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "}\n"
     "\n"
     "// Of a run, for which a gate's gradient looks for overflow at once: all where a thread has registers for it.\n"
-    "constexpr int TOGETHER = !SPREAD ? 1 : !HAS_BGRAD || GEMMEPI_APPLIED ? RUN : HAS_BIAS ? 1 : 4;\n"
+    "constexpr int TOGETHER = !SPREAD ? 1 : GEMMEPI_APPLIED && !HAS_RESIDUAL ? RUN : 4;\n"
     "\n"
     "// The upstream gradient and the pre-activation, of which one is v and the other saved, into the gradient.\n"
     "template <bool IsNear>\n"
@@ -3313,9 +3313,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// >>sums of columns\n"
     "\n"
-    "// An exact activation leaves few registers, as do alpha and C, and two halves with what goes before them.\n"
-    "typedef Column_sums<(GEMMEPI_EXACT || !GEMMEPI_APPLIED || (HALVES_OUT == 2 && UPSTREAM))> Box_sums[BOX_GROUPS];\n"
-    "\n",
+    "// Few registers are left by an exact activation, by alpha and C beside all of a box's aux, and where a gate is computed anew.\n",
+    "typedef Column_sums<(GEMMEPI_EXACT || (GATED ? UPSTREAM && GEMMEPI_APPLIED : !GEMMEPI_APPLIED))> Box_sums[BOX_GROUPS];\n"
+    "\n"
     "// Where in a slot a lane's sum is, of the i-th of UNIT_GROUPS groups of columns, and a half.\n"
     "__device__ inline u32 slot_at(u32 shared, u32 group, u32 thread, int i, int half) {\n"
     "    return shared + SLOTS + group * SLOT_BYTES + ((half * UNIT_GROUPS + i) * WARPGROUP + thread) * 4;\n"
@@ -3383,9 +3383,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    int row, column, valid;\n"
     "};\n"
     "__device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {\n"
-    "    int at = row + threadIdx.x % 32 / 4 + half * 8, column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;\n"
+    "    int at = row + threadIdx.x % 32 / 4 + half * 8, column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;\n",
     "    if (BACKWARD && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers\n"
-    "        asm volatile(\"\" : \"+r\"(at), \"+r\"(column));\n",
+    "        asm volatile(\"\" : \"+r\"(at), \"+r\"(column));\n"
     "    return {at, column, at < (int)params.epilogue.m ? columns_left(params, tile, group) : 0};\n"
     "}\n"
     "\n"
@@ -3456,11 +3456,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                load_saved_run(params, state, staging, tile, at, masks, part, half, group + g, g, saved[g][half]);\n"
     "            epilogue<IsNear>(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);\n"
     "            if (!SAVED_FIRST)\n"
-    "                store_result(p, state, tile.item, at.row, at.column, at.valid, v);\n"
+    "                store_result(p, state, tile.item, at.row, at.column, at.valid, v);\n",
     "            if (HAS_BGRAD)\n"
     "                column_sums[g].add(v, at.row < (int)p.m);\n"
     "        }\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "        for (int half = 0; half < (SAVED_FIRST ? 2 : 0); half++) {\n"
     "            Run_place at = place_of_run(params, tile, row, half, group + g);\n"
     "            set_staged(state, staging, half, g);\n"
@@ -3531,8 +3531,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "template <int Parts> __device__ inline void park(const Parked &parked, u32 thread, const float (*sums)[TILE_N / 2]) {\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < Parts * TILE_N / 8; i++) {\n"
-    "        const float *four = &sums[i / (TILE_N / 8)][i % (TILE_N / 8) * 4];\n"
-    "        asm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked, i, thread)), \"f\"(four[0]),\n",
+    "        const float *four = &sums[i / (TILE_N / 8)][i % (TILE_N / 8) * 4];\n",
+    "        asm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked, i, thread)), \"f\"(four[0]),\n"
     "                     \"f\"(four[1]), \"f\"(four[2]), \"f\"(four[3])\n"
     "                     : \"memory\");\n"
     "    }\n"
@@ -3599,9 +3599,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                     : \"=f\"(sums[i]), \"=f\"(sums[i + 1]), \"=f\"(sums[i + 2]), \"=f\"(sums[i + 3])\n"
     "                     : \"r\"(parked_at(parked, i / 4, thread))\n"
     "                     : \"memory\");\n"
-    "}\n"
+    "}\n",
     "// Twice, as compute-sanitizer's racecheck does not take in the first barrier at once, nor one where some only arrive.\n"
-    "__device__ inline void both_meet() {\n",
+    "__device__ inline void both_meet() {\n"
     "    asm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS * WARPGROUP) : \"memory\");\n"
     "}\n"
     "__device__ inline void meet_summers() {\n"
@@ -3669,12 +3669,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline u32 told_by(u32 thread, u32 rank) {\n"
     "    u32 row = rank % CLUSTER_M, column = rank / CLUSTER_M, other = thread - CLUSTER_N;\n"
     "    return SPLIT > 1            ? rank\n"
-    "           : thread < CLUSTER_N ? row + thread * CLUSTER_M\n"
+    "           : thread < CLUSTER_N ? row + thread * CLUSTER_M\n",
     "                                : column * CLUSTER_M + (other >= row ? other + 1 : other);\n"
     "}\n"
     "\n"
     "// >>sums of an operand\n"
-    "\n",
+    "\n"
     "// A tile's lines are slices of 16. Of all tiles along the other axis, through each of which the operand passes whole, each has\n"
     "// some, so that none is held up: a warp has one at most.\n"
     "constexpr bool SUMMED_ROWS = SUMMED == 1 ? A_ROWS : B_ROWS;\n"
@@ -3759,9 +3759,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// Of the lanes together: which line's sum this lane has then, if any, and that sum.\n"
     "__device__ inline int line_of_sum() {\n"
-    "    int lane = threadIdx.x % 32;\n"
+    "    int lane = threadIdx.x % 32;\n",
     "    return SUMMED_ROWS ? (lane % 2 ? -1 : lane / 2) : (lane < 16 ? lane % 2 * 8 + lane / 2 : -1);\n"
-    "}\n",
+    "}\n"
     "__device__ inline double sum_of_slice(const Slice_sums &sums) {\n"
     "    double mine = 0;\n"
     "#pragma unroll\n"
@@ -3849,9 +3849,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// >>multiplying\n"
-    "\n"
+    "\n",
     "__device__ inline void skip_stages(u32 &stage, u32 &parity, int blocks) {\n"
-    "    stage += (u32)blocks;\n",
+    "    stage += (u32)blocks;\n"
     "    parity ^= stage / STAGES & 1;\n"
     "    stage %= STAGES;\n"
     "}\n"
@@ -3933,9 +3933,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// A tile in its warpgroup's turn, and the stages told to be free.\n"
-    "__device__ inline void add_up_tile(u32 shared, u32 empty, bool tells, u32 group, int first_part, int blocks, u32 &stage,\n"
+    "__device__ inline void add_up_tile(u32 shared, u32 empty, bool tells, u32 group, int first_part, int blocks, u32 &stage,\n",
     "                                   u32 &parity, float (&sums)[PARTS][TILE_N / 2]) {\n"
-    "    if (PING_PONG)\n",
+    "    if (PING_PONG)\n"
     "        turn_wait((int)group);\n"
     "    add_up(shared, empty, tells, first_part, blocks, stage, parity, sums);\n"
     "    if (PING_PONG)\n"
@@ -4007,9 +4007,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                memcpy(now, columns, sizeof now);\n"
     "                if (AHEAD && i + BOX_GROUPS < GROUPS)\n"
     "                    load_groups(p, tile, i + BOX_GROUPS, columns);\n"
-    "                Box_sums column_sums;\n"
+    "                Box_sums column_sums;\n",
     "#pragma unroll\n"
-    "                for (int part = 0; part < PARTS; part++) {\n",
+    "                for (int part = 0; part < PARTS; part++) {\n"
     "                    Box box = box_of(sums[part], ROLLS ? 0 : i);\n"
     "                    Next_box next = {part + 1 < PARTS || i + BOX_GROUPS < GROUPS,\n"
     "                                     warp_row + (part + 1 < PARTS ? part + 1 : 0) * 64, part + 1 < PARTS ? i : i + BOX_GROUPS};\n"
@@ -4090,9 +4090,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        if (LOADS_AUX)\n"
     "            prefetch_map(p.aux);\n"
     "        for (int i = 0; i < STAGES; i++) {\n"
-    "            barrier_init(shared + FULL + i * 8, 1);\n"
+    "            barrier_init(shared + FULL + i * 8, 1);\n",
     "            barrier_init(shared + EMPTY + i * 8, ((PING_PONG ? 1 : CONSUMERS) + SUMMERS) * TELLERS);\n"
-    "        }\n",
+    "        }\n"
     "        for (int i = 0; i < (LOADED_MATRICES ? 2 * WARPS : 0); i++)\n"
     "            barrier_init(shared + ARRIVED + i * 8, 1);\n"
     "        for (int i = 0; i < (HAS_BGRAD ? CONSUMERS : 0); i++) {\n"

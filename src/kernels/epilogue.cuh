@@ -499,7 +499,7 @@ __device__ inline void multiply_halves(const gemmepi__epilogue_params &p, Acc (&
 }
 
 // Of a run, for which a gate's gradient looks for overflow at once: all where a thread has registers for it.
-constexpr int TOGETHER = !SPREAD ? 1 : !HAS_BGRAD || GEMMEPI_APPLIED ? RUN : HAS_BIAS ? 1 : 4;
+constexpr int TOGETHER = !SPREAD ? 1 : GEMMEPI_APPLIED && !HAS_RESIDUAL ? RUN : 4;
 
 // The upstream gradient and the pre-activation, of which one is v and the other saved, into the gradient.
 template <bool IsNear>

@@ -544,8 +544,8 @@ __device__ inline u32 mask_of(const Masks &masks, int part, int half, int group)
 
 // >>sums of columns
 
-// An exact activation leaves few registers, as do alpha and C, and two halves with what goes before them.
-typedef Column_sums<(GEMMEPI_EXACT || !GEMMEPI_APPLIED || (HALVES_OUT == 2 && UPSTREAM))> Box_sums[BOX_GROUPS];
+// Few registers are left by an exact activation, by alpha and C beside all of a box's aux, and where a gate is computed anew.
+typedef Column_sums<(GEMMEPI_EXACT || (GATED ? UPSTREAM && GEMMEPI_APPLIED : !GEMMEPI_APPLIED))> Box_sums[BOX_GROUPS];
 
 // Where in a slot a lane's sum is, of the i-th of UNIT_GROUPS groups of columns, and a half.
 __device__ inline u32 slot_at(u32 shared, u32 group, u32 thread, int i, int half) {
