@@ -154,12 +154,14 @@ static void a_captured_product_of_16_bits_replays_with_the_same_bits(void) {
     replay_gives_the_bits_of_a_run(GEMMEPI_BGRAD, 0, 1);
 }
 
+/* Operands that are packed first take more workspace than the other tests' streams had, whose handles the driver may give again. */
 static void a_one_shot_call_reserves_nothing_while_its_stream_is_captured(void) {
     gemmepi_matmul_desc desc = description(GEMMEPI_BGRAD);
     gemmepi_matmul_args args = arguments(GEMMEPI_BGRAD);
     gemmepi_stream fresh = NULL;
     gemmepi_status status;
     void *graph = NULL;
+    desc.alignment = 2;
     CHECK(gemmepi_stream_create(context, &fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(cuda.begin_capture(fresh, CAPTURE_GLOBAL) == 0, "capture does not begin");
     status = gemmepi_matmul(context, &desc, &args, fresh);
