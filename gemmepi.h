@@ -9555,7 +9555,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// One copy of the instructions for all columns, where there are many of them: measured on an H200 with k 768, two halves' gradients\n"
     "// with sums take 0.955 of the time, GELU_ERF's 0.95.\n"
     "constexpr bool ROLLS = HAS_BGRAD && (GATED || ACTIVATION == GELU_ERF);\n"
-    "static_assert(!HAS_BGRAD || (PING_PONG && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), \"a warp of its own for each warpgroup's sums\");\n",
+    "static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), \"a warp of its own for each warpgroup's sums\");\n",
     "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
     "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n"
     "// Together no more than at the launch: 3 * 168. Sums of an operand take more than 24.\n"
@@ -17538,7 +17538,7 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
         return 0;
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
         (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__FUSED_BOX_N))
-        return 0; /* whose warpgroups each have all rows of some columns */
+        return 0; /* tiles of one warpgroup each, in units of columns of which there is an even number */
     if (shape->tile_n > 192 && (!all_staged || backward))
         return 0; /* an epilogue behind nothing, at its slowest */
     return steps >= 2 * shape->split || shape->split == 1;

@@ -233,7 +233,7 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
         return 0;
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
         (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__FUSED_BOX_N))
-        return 0; /* whose warpgroups each have all rows of some columns */
+        return 0; /* tiles of one warpgroup each, in units of columns of which there is an even number */
     if (shape->tile_n > 192 && (!all_staged || backward))
         return 0; /* an epilogue behind nothing, at its slowest */
     return steps >= 2 * shape->split || shape->split == 1;

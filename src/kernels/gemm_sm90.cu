@@ -97,7 +97,7 @@ constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;
 // One copy of the instructions for all columns, where there are many of them: measured on an H200 with k 768, two halves' gradients
 // with sums take 0.955 of the time, GELU_ERF's 0.95.
 constexpr bool ROLLS = HAS_BGRAD && (GATED || ACTIVATION == GELU_ERF);
-static_assert(!HAS_BGRAD || (PING_PONG && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), "a warp of its own for each warpgroup's sums");
+static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), "a warp of its own for each warpgroup's sums");
 static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
 static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), "a cluster is one tile's");
 // Together no more than at the launch: 3 * 168. Sums of an operand take more than 24.
