@@ -600,7 +600,7 @@ static void random_layer_batch(layer *l, rng *r) {
     layer_spread(l, rng_one_in(r, 20) ? 0 : 1 + rng_below(r, 4), items,
                  rng_one_in(r, 2) ? rng_below(r, 9) : 0);
     for (t = 0; t <= L_DB; t++) /* a step of nothing would mean that all items are the same */
-        if (t != L_BIAS && t != layer_weight(l) && t != layer_gradient(layer_weight(l)) &&
+        if (t != L_BIAS && (items || (t != layer_weight(l) && t != layer_gradient(layer_weight(l)))) &&
             layer_matrix_at(l, t)->batch_stride == 0)
             layer_spread(l, d->batch, items, 128);
     if (d->batch && rng_one_in(r, 5) && d->m && d->n && d->k) {
