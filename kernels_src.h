@@ -4445,7 +4445,7 @@ static const char *const gemmepi__source_params_h[] = {
     "    unsigned band; /* tiles of clusters one below the other before the next column is begun */\n"
     "    int k;\n",
     "    int a_items, b_items; /* 0: one matrix for all items of the batch */\n"
-    "    void *sums;           /* bias_grad, or of an operand a line in F64 of each item */\n"
+    "    void *sums;           /* of an operand: bias_grad, or a line in F64 of each item */\n"
     "    long long sums_stride;\n"
     "    int sum_tiles; /* along the other axis, among which sums of an operand are shared out */\n"
     "} gemmepi__fused_params;\n"

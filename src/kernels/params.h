@@ -81,7 +81,7 @@ typedef struct gemmepi__fused_params {
     unsigned band; /* tiles of clusters one below the other before the next column is begun */
     int k;
     int a_items, b_items; /* 0: one matrix for all items of the batch */
-    void *sums;           /* bias_grad, or of an operand a line in F64 of each item */
+    void *sums;           /* of an operand: bias_grad, or a line in F64 of each item */
     long long sums_stride;
     int sum_tiles; /* along the other axis, among which sums of an operand are shared out */
 } gemmepi__fused_params;
