@@ -838,15 +838,14 @@ __device__ inline void both_meet() {
 __device__ inline void meet_summers() {
     asm volatile("bar.sync 7, %0;\nbar.sync 7, %0;" ::"n"(WARPGROUP + SUMMERS * 32) : "memory");
 }
+__device__ inline void warpgroup_meets(int warpgroup) {
+    asm volatile("bar.sync %0, %1;" ::"r"(4 + warpgroup), "n"(WARPGROUP) : "memory");
+}
 // The stages behind the last one are free: where all of them are the last tile's they are, but for the warps that add up an operand,
 // and else when the other warpgroup has multiplied its last tile.
 __device__ inline void stages_are_left(int blocks) {
     if (blocks < STAGES)
         both_meet();
-}
-
-__device__ inline void warpgroup_meets(int warpgroup) {
-    asm volatile("bar.sync %0, %1;" ::"r"(4 + warpgroup), "n"(WARPGROUP) : "memory");
 }
 
 // BGRAD: each warp leaves the sums of its part of the tile's rows, of 64 columns where the first four sums of their box were, the
@@ -1156,6 +1155,7 @@ __device__ inline void add_up_last(u32 shared, u32 empty, bool tells, u32 group,
     if (SUMMED)
         meet_summers();
     stages_are_left(blocks);
+    warpgroup_meets((int)group); // no warp's wgmma reads any more where sums will be
     park<1>(parked_in(shared, stage), threadIdx.x % WARPGROUP, &sums[0]);
     both_meet(); // the sums are parked
     multiply_wait<0>();
@@ -1271,9 +1271,9 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
             stages_are_left(blocks);
             both_meet(); // the sums are parked
             read_parked(parked_in(shared, stage), thread, kept);
-            if (HAS_BGRAD)
-                warpgroup_meets((int)group); // before sums are left there
         }
+        if (HAS_BGRAD)
+            warpgroup_meets((int)group); // before sums are left where stages, or the other part's sums, were read
         state = begin_epilogue(p.epilogue, tile.item, 0, 0);
 #pragma unroll 1
         for (int i = 0; i < GROUPS; i += BOX_GROUPS) {
