@@ -15,7 +15,6 @@ constexpr int THREADS = 256;
 extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_convert(GEMMEPI_PARAMS gemmepi__convert_params p) {
     long long runs = p.out.ld / RUN, lines = p.items * p.rows;
     long long at = (long long)blockIdx.x * THREADS + threadIdx.x, line, item;
-    after_launches_before();
     if (at >= lines * runs)
         return;
     if (lines * runs <= 0xffffffff) { // a 64-bit division costs as much as the rest
@@ -25,6 +24,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_convert(GEMMEPI_PA
         line = at / runs;
         item = line / p.rows;
     }
+    after_launches_before(); // behind the divisions
     long long row = line - item * p.rows, column = (at - line * runs) * RUN, left = p.columns - column;
     int valid = left < RUN ? (int)left : RUN; // a run has at least one
     const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + row * p.x.ld + column;

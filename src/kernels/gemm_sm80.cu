@@ -446,10 +446,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
                                          : fragment_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane / 16, lane / 8 % 2));
     int k_left = SPLIT && params.k - first_k > params.part_k ? params.part_k : params.k - first_k;
     int steps = (k_left + TILE_K - 1) / TILE_K; // beyond the last no byte is read
-    after_launches_before();
 #pragma unroll 1
     for (int i = 0; i < STAGES - 1; i++) {
         u32 stage = shared + i * STAGE_BYTES;
+        if (i == 0)
+            after_launches_before(); // in a branch, or ptxas moves it up to before all these divisions
 #pragma unroll
         for (int part = 0; part < 4; part++) {
             a.fetch(stage, part, k_left);

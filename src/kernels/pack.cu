@@ -42,7 +42,6 @@ __device__ inline void load_across(const u16 *from, u32 (&to)[4]) {
 extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_pack(GEMMEPI_PARAMS gemmepi__convert_params p) {
     long long units = p.out.ld / RUN, lines = p.items * p.rows;
     long long at = (long long)blockIdx.x * THREADS + threadIdx.x, line, item;
-    after_launches_before();
     if (at >= lines * units)
         return;
     if (lines * units <= 0xffffffff) { // a 64-bit division costs as much as the rest
@@ -52,6 +51,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_pack(GEMMEPI_PARAM
         line = at / units;
         item = line / p.rows;
     }
+    after_launches_before(); // behind the divisions
     long long row = line - item * p.rows, column = (at - line * units) * RUN, left = p.columns - column;
     const u16 *x = (const u16 *)p.x.data + item * p.x.stride + row * p.x.ld + column;
     u32 words[4] = {};
