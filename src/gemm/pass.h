@@ -42,6 +42,15 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
            (gemmepi__has(problem, GEMMEPI_BGRAD) && problem->m < GEMMEPI__SHORT_SUM_ROWS);
 }
 
+/* From this k on a product's bound has more than twice the room that GELU_ERF's shortest form takes: that is off by 2^-18.3 of v,
+   the bound by (4 + k/8) 2^-24 of it at least. Whole numbers' sums are exact, and their bound knows no k. */
+#define GEMMEPI__LONG_SUM 768
+static int gemmepi__has_long_sums(const gemmepi__problem *problem) {
+    return gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF &&
+           !gemmepi__has(problem, GEMMEPI_BACKWARD) && problem->k >= GEMMEPI__LONG_SUM &&
+           problem->common != GEMMEPI_I8 && !gemmepi__wants_exact(problem);
+}
+
 /* Whether RELU's mask, whose lines are of whole units of 16 bytes, begins at a multiple of as many. */
 static int gemmepi__mask_is_aligned(const gemmepi__problem *problem) {
     const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
@@ -70,6 +79,8 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
     gemmepi__append(text, "#define GEMMEPI_SCALES %d\n#define GEMMEPI_AMAX %d\n", scales, amax);
     gemmepi__append(text, "#define GEMMEPI_ALIGNED %d\n", aligned);
     gemmepi__append(text, "#define GEMMEPI_EXACT %d\n", gemmepi__wants_exact(problem));
+    if (gemmepi__has_long_sums(problem))
+        gemmepi__append(text, "#define GEMMEPI_LONG_SUMS 1\n");
     gemmepi__append(text, "#define GEMMEPI_STORES_D %d\n", !(problem->flags & GEMMEPI__ONLY_SUMS));
     if (gemmepi__mask_is_aligned(problem))
         gemmepi__append(text, "#define GEMMEPI_MASK_WORDS 1\n");

@@ -10,10 +10,13 @@
 //            where the result is subnormal, where e may be one smallest subnormal. In f64 so with CUDA's exp and erf.
 //   EXACT 0  relative, of a derivative's largest term: 15 u for |x| < 2, 100 u for |x| < 5 and 165 u for |x| < 10 (3, 18 and
 //            25 u in the square mean), but for TANH, ELU and SOFTPLUS themselves 2^-14, and for GELU_ERF itself 2^-21 of x and,
-//            where that is more, 2^-13 of the result. Results below 1.2e-38 may be 0, and so may those of |v| > 5e35 where
-//            exp(x) < 2^-252.
+//            where that is more, 2^-13 of the result (of LONG_SUMS see sum_times_own_normal()). Results below 1.2e-38 may be 0,
+//            and so may those of |v| > 5e35 where exp(x) < 2^-252.
 #pragma once
 
+#ifndef GEMMEPI_LONG_SUMS
+#define GEMMEPI_LONG_SUMS 0 // 1: what activate_sum() takes is a sum of many products, with that much room in its bound
+#endif
 #ifndef GEMMEPI_EXACT
 #define GEMMEPI_EXACT 1
 #endif
@@ -361,9 +364,16 @@ __device__ inline float above_0(float x) {
 #endif
 }
 // That of a sum: Phi(-|x|) is 2 to a polynomial in -|x|, of least largest error: 2^-22.1 of x (2^-21 with roundings), and 2^-5 of
-// Phi(-|x|) up to 13, from where on it is 0.
+// Phi(-|x|) up to 13, from where on it is 0. Of LONG_SUMS 2^-18.3 of x, and 2^-7.5 of Phi(-|x|) up to 5; from 6 on it falls faster.
 __device__ inline float sum_times_own_normal(float x) {
     float y = fminf(x, fmaxf(-x, -13)); // -|x|, of +inf a number
+#if GEMMEPI_LONG_SUMS
+    float p = fmaf(y, 0.000388750457f, 0.00660956977f);
+    p = fmaf(y, p, 0.0510568805f);
+    p = fmaf(y, p, -0.460328877f);
+    p = fmaf(y, p, 1.15084445f);
+    p = fmaf(y, p, -1.0000087f);
+#else
     float p = fmaf(y, 9.13470785e-07f, 4.16792682e-05f);
     p = fmaf(y, p, 0.000778685964f);
     p = fmaf(y, p, 0.00801064726f);
@@ -371,6 +381,7 @@ __device__ inline float sum_times_own_normal(float x) {
     p = fmaf(y, p, -0.458959132f);
     p = fmaf(y, p, 1.15113628f);
     p = fmaf(y, p, -0.999999404f);
+#endif
     x = above_0(x);
     return fmaf(y, fast_power_of_2(p), x);
 }
@@ -512,6 +523,15 @@ template <int Activation, class A> __device__ inline A activate_sum(A x, A param
         return activate<Activation>(x, parameter);
 }
 
+// Of x = z / SUM_SCALE, for a sum and its bias that are added and multiplied at once; 0 where nothing is gained. With the cube root
+// of what GELU_TANH's w log2(e) has of x^3, that is z (z^2 + 4.9122296). As it is below 1, z is finite where x is.
+template <int Activation> constexpr float SUM_SCALE = !GEMMEPI_EXACT && Activation == GELU_TANH ? 0.46866869f : 0;
+template <int Activation> __device__ inline float activate_scaled_sum(float z) {
+    constexpr float scale = SUM_SCALE<Activation>;
+    float power = z * fmaf(z, -z, -4.9122296f);
+    return z * fast_reciprocal(fmaf(fast_power_of_2(power), scale, scale));
+}
+
 // v times the derivative at x. RELU's is applied by selection.
 template <int Activation, class A> __device__ inline A times_derivative(A v, A x, A parameter) {
     if constexpr (Activation == RELU) {
@@ -548,11 +568,16 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
     }
 }
 
-// At EXACT 0 the derivative of x s(w), s + x w' (s - s^2), in fewer instructions for x from NEAR on, where exp(-w) is in the range,
-// and for GELU_TANH up to NEAR_END, where x w' is: as accurate as the other, which is for all x.
+// At EXACT 0 the derivative of x s(w), s + x w' (s - s^2), and GELU_ERF's, Phi(-|x|) - |x| phi(x) or 1 less it, in fewer
+// instructions for x from NEAR on, where the exponential is in the range, up to NEAR_END, where the rest of GELU_TANH's and
+// GELU_ERF's is: as accurate as the others, which are for all x.
 template <int Activation>
-constexpr bool HAS_NEAR_DERIVATIVE = !GEMMEPI_EXACT && (Activation == SILU || Activation == GELU_TANH || Activation == QUICK_GELU);
-template <int Activation> constexpr float NEAR = Activation == SILU ? -80 : Activation == QUICK_GELU ? -47 : -9.75f;
+constexpr bool HAS_NEAR_DERIVATIVE = !GEMMEPI_EXACT && (ENDS_TAILS<Activation> || Activation == GELU_ERF);
+template <int Activation>
+constexpr float NEAR = Activation == SILU         ? -80
+                       : Activation == QUICK_GELU ? -47
+                       : Activation == GELU_ERF   ? -12.5f
+                                                  : -9.75f;
 constexpr float NEAR_END = 1048576;
 template <int Activation> __device__ inline float rise_of_gate(float x) { // x w'
     if constexpr (Activation == GELU_TANH)
@@ -561,8 +586,13 @@ template <int Activation> __device__ inline float rise_of_gate(float x) { // x w
         return Activation == QUICK_GELU ? 1.702f * x : x;
 }
 template <int Activation> __device__ inline float near_derivative(float x) {
-    float s = logistic_of_power(power_of_gate<Activation>(x));
-    return fmaf(rise_of_gate<Activation>(x), fmaf(-s, s, s), s);
+    if constexpr (Activation == GELU_ERF) {
+        float rest = fmaf(fabsf(x), -0.39894228040143267794f, short_normal_tail(fabsf(x)));
+        return fmaf(x < 0 ? rest : -rest, fast_power_of_2(x * -0.72134752f * x), x < 0 ? 0 : 1);
+    } else {
+        float s = logistic_of_power(power_of_gate<Activation>(x));
+        return fmaf(rise_of_gate<Activation>(x), fmaf(-s, s, s), s);
+    }
 }
 
 // v times the activation, which may be subnormal or 0 where the product is not.

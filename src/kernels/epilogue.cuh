@@ -451,7 +451,11 @@ __device__ inline void store_kept_masks(const gemmepi__epilogue_params &p, const
             store_mask_byte(bytes + i, state.kept_mask >> i * RUN & 0xff, existing((int)p.n - column - i * RUN));
 }
 
-// v up to the activation: factors, C, bias, and what AUX keeps of it. column is that of the half.
+// The bias is added to what activate_scaled_sum() takes, and nothing else wants the sum.
+constexpr bool SCALES_SUM =
+    HAS_BIAS && !BIAS_FIRST && !BACKWARD && !WRITES_AUX && !AMAX_AUX && SAME<Acc, F32> && SUM_SCALE<ACTIVATION> != 0;
+
+// v up to the activation, or what SCALES_SUM makes of it: factors, C, bias, and what AUX keeps of it. column is that of the half.
 __device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
                                       int half, long long item, long long row, long long column, int valid,
                                       Acc (&v)[RUN]) {
@@ -468,7 +472,11 @@ __device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogu
         to_accs(of.bias[half], other);
 #pragma unroll
         for (int i = 0; i < RUN; i++)
-            v[i] = sum(v[i], other[i]);
+            if constexpr (SCALES_SUM)
+                v[i] = half == GATE % HALVES ? fmaf(v[i], SUM_SCALE<ACTIVATION>, other[i] * SUM_SCALE<ACTIVATION>)
+                                             : v[i] + other[i];
+            else
+                v[i] = sum(v[i], other[i]);
     }
     if (AMAX_AUX)
         keep_largest_of_run(v, valid, state.largest_aux);
@@ -491,7 +499,10 @@ __device__ inline void multiply_halves(const gemmepi__epilogue_params &p, Acc (&
     for (int i = 0; i < RUN; i++) {
         if constexpr (SAME<Acc, I32>)
             v[0][i] = product(v[VALUE % HALVES][i], activate<ACTIVATION>(v[GATE % HALVES][i], Acc(0)));
-        else if constexpr (!GEMMEPI_EXACT && ENDS_TAILS<ACTIVATION> && ACTIVATION != SILU) // SILU's is 1 to 2 percent slower so
+        else if constexpr (SCALES_SUM)
+            v[0][i] = v[VALUE % HALVES][i] * activate_scaled_sum<ACTIVATION>(v[GATE % HALVES][i]);
+        else if constexpr (!GEMMEPI_EXACT && (ENDS_TAILS<ACTIVATION> || ACTIVATION == GELU_ERF) &&
+                           ACTIVATION != SILU) // which is 1 to 2 percent slower so
             v[0][i] = v[VALUE % HALVES][i] * activate_sum<ACTIVATION>(v[GATE % HALVES][i], (Acc)p.parameter);
         else
             v[0][i] = times_activation<ACTIVATION>(v[VALUE % HALVES][i], v[GATE % HALVES][i], (Acc)p.parameter);
@@ -560,7 +571,10 @@ __device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_stat
     } else {
 #pragma unroll
         for (int i = 0; i < RUN; i++)
-            v[0][i] = activate_sum<ACTIVATION>(v[0][i], (Acc)p.parameter);
+            if constexpr (SCALES_SUM)
+                v[0][i] = activate_scaled_sum<ACTIVATION>(v[0][i]);
+            else
+                v[0][i] = activate_sum<ACTIVATION>(v[0][i], (Acc)p.parameter);
     }
     if (HAS_RESIDUAL)
 #pragma unroll
