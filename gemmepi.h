@@ -906,7 +906,9 @@ GEMMEPI_API gemmepi_status gemmepi_linear_backward_plan(gemmepi_context *context
                                                         const gemmepi_linear_desc *desc,
                                                         gemmepi_layer **layer);
 /* Runs the layer in the order of stream, as gemmepi_plan_run runs a product: with the same promises, of capture too, and
-   the same errors. */
+   the same errors. The run in which cuBLASLt refuses a product may have launched what comes before it: if stream is being
+   captured and there is no workspace for the next route, it ends with BUFFER_TOO_SMALL there. Prepare again and begin the
+   capture anew. All of args.workspace_size may be used, so no tensor may lie in it. */
 GEMMEPI_API gemmepi_status gemmepi_linear_run(const gemmepi_layer *layer, const gemmepi_linear_args *args,
                                               gemmepi_stream stream);
 /* As gemmepi_prepare. */
@@ -6609,7 +6611,8 @@ static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi
         return gemmepi__fail(
             GEMMEPI_BUFFER_TOO_SMALL,
             "stream is being captured and has no %llu bytes of workspace; reserve it before the capture "
-            "(gemmepi_prepare, gemmepi_elementwise_prepare), or run a plan with args.workspace",
+            "(gemmepi_prepare, gemmepi_elementwise_prepare, gemmepi_linear_prepare), or run a plan with "
+            "args.workspace",
             (gemmepi__ull)size);
     gemmepi__lock(&context->lock);
     if (!gemmepi__find_block(context, key, size))
@@ -18942,6 +18945,15 @@ static const gemmepi_plan *gemmepi__current_plan(const gemmepi_plan *plan) {
     return plan;
 }
 
+/* What runs of the plan need as it stands now, also those that are not for its own kernel. */
+static size_t gemmepi__workspace_now(const gemmepi_plan *plan) {
+    const gemmepi_plan *current = gemmepi__current_plan(plan);
+    const gemmepi_plan *scaled = (const gemmepi_plan *)gemmepi__load_pointer(current->scaled_place);
+    size_t size = current->workspace_size, other;
+    other = scaled ? gemmepi__current_plan(scaled)->workspace_size : 0;
+    return size > other ? size : other;
+}
+
 /* Builds a plan by the next route into a place of this one, if no other thread has done so: `runs` in the log. Why cuBLASLt
    cannot do it stands in gemmepi_last_error. */
 static gemmepi_status gemmepi__plan_next(const gemmepi_plan *plan, gemmepi__atomic_pointer *place,
@@ -19086,16 +19098,9 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
 }
 
 GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream) {
-    const gemmepi_plan *current, *scaled;
-    size_t size;
     if (!plan)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
-    current = gemmepi__current_plan(plan);
-    scaled = (const gemmepi_plan *)gemmepi__load_pointer(current->scaled_place);
-    size = current->workspace_size;
-    if (scaled && gemmepi__current_plan(scaled)->workspace_size > size)
-        size = gemmepi__current_plan(scaled)->workspace_size;
-    return gemmepi__reserve(plan->context, stream, size);
+    return gemmepi__reserve(plan->context, stream, gemmepi__workspace_now(plan));
 }
 
 /* >>one-shot calls: plans kept by problem */
@@ -20070,16 +20075,17 @@ static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *ta
 
 static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *task,
                                                      const gemmepi_linear_args *args,
-                                                     void *const pointers[GEMMEPI__L_COUNT], size_t needed) {
+                                                     void *const pointers[GEMMEPI__L_COUNT]) {
     uintptr_t begin = (uintptr_t)args->workspace;
     int t;
     for (t = 0; t < GEMMEPI__L_COUNT; t++) {
         uintptr_t other = (uintptr_t)pointers[t];
-        if (gemmepi__layer_has(task, t) && other && other < begin + needed &&
+        if (gemmepi__layer_has(task, t) && other && other < begin + args->workspace_size &&
             begin < other + (uintptr_t)task->views[t].bytes)
-            return gemmepi__fail(
-                GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)",
-                args->workspace, (gemmepi__ull)needed, gemmepi__layer_name(task, t), pointers[t]);
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.workspace (%p, %llu bytes) overlaps args.%s (%p)", args->workspace,
+                                 (gemmepi__ull)args->workspace_size, gemmepi__layer_name(task, t),
+                                 pointers[t]);
     }
     return GEMMEPI_OK;
 }
@@ -20129,8 +20135,8 @@ typedef struct gemmepi__step {
     int8_t sources
         [GEMMEPI__OPERANDS]; /* of the problem's operands; of a copy A, D and SCALE_A are what it takes */
     int8_t given_source;
-    int accumulates; /* beta is 1 and C is D */
-    size_t workspace_size;
+    int accumulates;       /* beta is 1 and C is D */
+    size_t workspace_size; /* of what is no product */
 } gemmepi__step;
 
 #define GEMMEPI__MAX_STEPS 8 /* copies of A and B and their scales, G, dA, dB, dbias */
@@ -20141,7 +20147,7 @@ struct gemmepi_layer {
     gemmepi__step steps[GEMMEPI__MAX_STEPS];
     int step_count;
     size_t temporary_bytes[GEMMEPI__TEMPORARIES];
-    size_t workspace_size; /* on the host 0: there temporaries are allocated for each run */
+    size_t built_size; /* the workspace as it was built: more once a product takes another route */
     gemmepi__kept kept;
 };
 
@@ -20264,8 +20270,6 @@ static gemmepi_status gemmepi__build_product_step(gemmepi_layer *layer, gemmepi_
         status = gemmepi__build_plan(layer->context, &problem, &step->product);
     if (!status && step->accumulates)
         status = gemmepi__build_for_scalars(step->product);
-    if (!status)
-        step->workspace_size = step->product->workspace_size;
     return status;
 }
 
@@ -20702,16 +20706,34 @@ static void gemmepi__destroy_layer(void *destroyed) {
     gemmepi__delete(&layer->context->allocator, layer);
 }
 
-/* Temporaries one after another, then what the largest step needs. */
-static size_t gemmepi__layer_workspace(const gemmepi_layer *layer) {
-    size_t temporaries = 0, most = 0;
+static size_t gemmepi__all_temporaries(const gemmepi_layer *layer) {
+    size_t size = 0;
     int i;
     for (i = 0; i < GEMMEPI__TEMPORARIES; i++)
-        temporaries += gemmepi__round_up(layer->temporary_bytes[i], 256);
-    for (i = 0; i < layer->step_count; i++)
-        if (layer->steps[i].workspace_size > most)
-            most = layer->steps[i].workspace_size;
-    return temporaries + most;
+        size += gemmepi__round_up(layer->temporary_bytes[i], 256);
+    return size;
+}
+
+/* As the step's product stands now. One that is not added to never takes alpha or C. */
+static size_t gemmepi__step_workspace(const gemmepi__step *step) {
+    if (!step->product)
+        return step->workspace_size;
+    return step->accumulates ? gemmepi__workspace_now(step->product)
+                             : gemmepi__current_plan(step->product)->workspace_size;
+}
+
+/* Temporaries one after another, then what the largest step needs now. On the host 0: there temporaries are allocated for each
+   run. */
+static size_t gemmepi__layer_workspace(const gemmepi_layer *layer) {
+    size_t most = 0;
+    int i;
+    if (layer->context->is_host)
+        return 0;
+    for (i = 0; i < layer->step_count; i++) {
+        size_t size = gemmepi__step_workspace(&layer->steps[i]);
+        most = size > most ? size : most;
+    }
+    return gemmepi__all_temporaries(layer) + most;
 }
 
 static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemmepi__layer_task *task,
@@ -20730,8 +20752,7 @@ static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemme
         gemmepi__release_kept(&layer->kept);
         return status;
     }
-    if (!context->is_host)
-        layer->workspace_size = gemmepi__layer_workspace(layer);
+    layer->built_size = gemmepi__layer_workspace(layer);
     *result = layer;
     return GEMMEPI_OK;
 }
@@ -20889,7 +20910,7 @@ static gemmepi_status gemmepi__run_steps(const gemmepi_layer *layer, const gemme
 
 /* The temporaries of a host's run are memory for its time. */
 static gemmepi_status gemmepi__run_layer_on_host(const gemmepi_layer *layer, gemmepi__layer_run *run) {
-    size_t size = gemmepi__layer_workspace(layer);
+    size_t size = gemmepi__all_temporaries(layer);
     void *memory = size ? gemmepi__new(&layer->context->allocator, size) : NULL;
     gemmepi_status status;
     if (size && !memory)
@@ -20909,33 +20930,40 @@ static gemmepi__stream_key gemmepi__layer_key(gemmepi_stream stream) {
     return key;
 }
 
-static gemmepi_status gemmepi__run_layer_in_block(const gemmepi_layer *layer, gemmepi__layer_run *run,
-                                                  gemmepi_stream stream) {
-    gemmepi__block *block = gemmepi__take_block(layer->context, gemmepi__layer_key(stream),
-                                                layer->workspace_size, "gemmepi_linear_prepare");
+static gemmepi_status gemmepi__run_layer_in_block(const gemmepi_layer *layer, size_t needed,
+                                                  gemmepi__layer_run *run, gemmepi_stream stream) {
+    gemmepi__block *block =
+        gemmepi__take_block(layer->context, gemmepi__layer_key(stream), needed, "gemmepi_linear_prepare");
     gemmepi_status status;
     if (!block)
         return GEMMEPI_BUFFER_TOO_SMALL;
-    gemmepi__point_layer(layer, (void *)(uintptr_t)block->address, layer->workspace_size, run);
+    gemmepi__point_layer(layer, (void *)(uintptr_t)block->address, block->size, run);
     status = gemmepi__run_steps(layer, run, stream);
     gemmepi__give_block(block);
     return status;
 }
 
+/* Workspace is had before the first step is launched. A layer whose product has taken a route that needs more may do so without
+   the caller knowing: then it takes the context's, as products do. */
 static gemmepi_status gemmepi__run_layer_on_device(const gemmepi_layer *layer,
                                                    const gemmepi_linear_args *args, gemmepi__layer_run *run,
                                                    gemmepi_stream stream) {
+    size_t needed = gemmepi__layer_workspace(layer), given = args->workspace ? args->workspace_size : 0;
     gemmepi_status status;
-    if (layer->workspace_size && !args->workspace)
-        return gemmepi__run_layer_in_block(layer, run, stream);
-    if (layer->workspace_size) {
-        status = gemmepi__check_given_workspace(args->workspace, args->workspace_size, layer->workspace_size);
+    if (needed > layer->built_size && given < needed) {
+        status = gemmepi__reserve_for(layer->context, stream, gemmepi__layer_key(stream), needed);
+        return status ? status : gemmepi__run_layer_in_block(layer, needed, run, stream);
+    }
+    if (needed && !args->workspace)
+        return gemmepi__run_layer_in_block(layer, needed, run, stream);
+    if (needed || given) {
+        status = gemmepi__check_given_workspace(args->workspace, given, needed);
         if (!status)
-            status = gemmepi__check_layer_workspace(&layer->task, args, run->sources, layer->workspace_size);
+            status = gemmepi__check_layer_workspace(&layer->task, args, run->sources);
         if (status)
             return status;
     }
-    gemmepi__point_layer(layer, args->workspace, layer->workspace_size, run);
+    gemmepi__point_layer(layer, args->workspace, given, run);
     return gemmepi__run_steps(layer, run, stream);
 }
 
@@ -20965,7 +20993,8 @@ GEMMEPI_API gemmepi_status gemmepi_linear_run(const gemmepi_layer *layer, const 
 GEMMEPI_API gemmepi_status gemmepi_linear_prepare(const gemmepi_layer *layer, gemmepi_stream stream) {
     if (!layer)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "layer is NULL");
-    return gemmepi__reserve_for(layer->context, stream, gemmepi__layer_key(stream), layer->workspace_size);
+    return gemmepi__reserve_for(layer->context, stream, gemmepi__layer_key(stream),
+                                gemmepi__layer_workspace(layer));
 }
 
 /* >>calls that plan by themselves */
@@ -21072,7 +21101,7 @@ GEMMEPI_API gemmepi_status gemmepi_linear_info(const gemmepi_layer *layer, gemme
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", layer ? "details" : "layer");
     if (!gemmepi__is_backward(&layer->task)) {
         gemmepi_status status = gemmepi_plan_info(layer->steps[0].product, details);
-        details->workspace_size = layer->workspace_size;
+        details->workspace_size = gemmepi__layer_workspace(layer);
         return status;
     }
     memset(details, 0, sizeof *details);
@@ -21085,7 +21114,7 @@ GEMMEPI_API gemmepi_status gemmepi_linear_info(const gemmepi_layer *layer, gemme
         gemmepi__describe_first(layer, details);
     for (i = 0; i < layer->step_count && !layer->context->is_host; i++)
         details->launches += gemmepi__step_launches(&layer->steps[i]);
-    details->workspace_size = layer->workspace_size;
+    details->workspace_size = gemmepi__layer_workspace(layer);
     details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
                        : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
                                                                      : GEMMEPI_COMPUTE_F32;
@@ -21123,7 +21152,7 @@ GEMMEPI_API size_t gemmepi_linear_explain(const gemmepi_layer *layer, char *data
         (long long)(task->exchanged ? task->m : task->n), (long long)task->k, (long long)task->batch);
     gemmepi__append_epilogue(&text, task->epilogue);
     gemmepi__append(&text, ": %d steps, workspace %llu bytes\n", layer->step_count,
-                    (gemmepi__ull)layer->workspace_size);
+                    (gemmepi__ull)gemmepi__layer_workspace(layer));
     if (task->exchanged)
         gemmepi__append(&text, "column-major: in the steps A and B are exchanged, row-major\n");
     for (i = 0; i < layer->step_count; i++)

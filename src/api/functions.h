@@ -145,7 +145,9 @@ GEMMEPI_API gemmepi_status gemmepi_linear_backward_plan(gemmepi_context *context
                                                         const gemmepi_linear_desc *desc,
                                                         gemmepi_layer **layer);
 /* Runs the layer in the order of stream, as gemmepi_plan_run runs a product: with the same promises, of capture too, and
-   the same errors. */
+   the same errors. The run in which cuBLASLt refuses a product may have launched what comes before it: if stream is being
+   captured and there is no workspace for the next route, it ends with BUFFER_TOO_SMALL there. Prepare again and begin the
+   capture anew. All of args.workspace_size may be used, so no tensor may lie in it. */
 GEMMEPI_API gemmepi_status gemmepi_linear_run(const gemmepi_layer *layer, const gemmepi_linear_args *args,
                                               gemmepi_stream stream);
 /* As gemmepi_prepare. */

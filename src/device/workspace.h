@@ -92,7 +92,8 @@ static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi
         return gemmepi__fail(
             GEMMEPI_BUFFER_TOO_SMALL,
             "stream is being captured and has no %llu bytes of workspace; reserve it before the capture "
-            "(gemmepi_prepare, gemmepi_elementwise_prepare), or run a plan with args.workspace",
+            "(gemmepi_prepare, gemmepi_elementwise_prepare, gemmepi_linear_prepare), or run a plan with "
+            "args.workspace",
             (gemmepi__ull)size);
     gemmepi__lock(&context->lock);
     if (!gemmepi__find_block(context, key, size))

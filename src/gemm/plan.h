@@ -312,6 +312,15 @@ static const gemmepi_plan *gemmepi__current_plan(const gemmepi_plan *plan) {
     return plan;
 }
 
+/* What runs of the plan need as it stands now, also those that are not for its own kernel. */
+static size_t gemmepi__workspace_now(const gemmepi_plan *plan) {
+    const gemmepi_plan *current = gemmepi__current_plan(plan);
+    const gemmepi_plan *scaled = (const gemmepi_plan *)gemmepi__load_pointer(current->scaled_place);
+    size_t size = current->workspace_size, other;
+    other = scaled ? gemmepi__current_plan(scaled)->workspace_size : 0;
+    return size > other ? size : other;
+}
+
 /* Builds a plan by the next route into a place of this one, if no other thread has done so: `runs` in the log. Why cuBLASLt
    cannot do it stands in gemmepi_last_error. */
 static gemmepi_status gemmepi__plan_next(const gemmepi_plan *plan, gemmepi__atomic_pointer *place,
@@ -456,16 +465,9 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
 }
 
 GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream) {
-    const gemmepi_plan *current, *scaled;
-    size_t size;
     if (!plan)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
-    current = gemmepi__current_plan(plan);
-    scaled = (const gemmepi_plan *)gemmepi__load_pointer(current->scaled_place);
-    size = current->workspace_size;
-    if (scaled && gemmepi__current_plan(scaled)->workspace_size > size)
-        size = gemmepi__current_plan(scaled)->workspace_size;
-    return gemmepi__reserve(plan->context, stream, size);
+    return gemmepi__reserve(plan->context, stream, gemmepi__workspace_now(plan));
 }
 
 /* >>one-shot calls: plans kept by problem */

@@ -55,7 +55,7 @@ GEMMEPI_API gemmepi_status gemmepi_linear_info(const gemmepi_layer *layer, gemme
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", layer ? "details" : "layer");
     if (!gemmepi__is_backward(&layer->task)) {
         gemmepi_status status = gemmepi_plan_info(layer->steps[0].product, details);
-        details->workspace_size = layer->workspace_size;
+        details->workspace_size = gemmepi__layer_workspace(layer);
         return status;
     }
     memset(details, 0, sizeof *details);
@@ -68,7 +68,7 @@ GEMMEPI_API gemmepi_status gemmepi_linear_info(const gemmepi_layer *layer, gemme
         gemmepi__describe_first(layer, details);
     for (i = 0; i < layer->step_count && !layer->context->is_host; i++)
         details->launches += gemmepi__step_launches(&layer->steps[i]);
-    details->workspace_size = layer->workspace_size;
+    details->workspace_size = gemmepi__layer_workspace(layer);
     details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
                        : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
                                                                      : GEMMEPI_COMPUTE_F32;
@@ -106,7 +106,7 @@ GEMMEPI_API size_t gemmepi_linear_explain(const gemmepi_layer *layer, char *data
         (long long)(task->exchanged ? task->m : task->n), (long long)task->k, (long long)task->batch);
     gemmepi__append_epilogue(&text, task->epilogue);
     gemmepi__append(&text, ": %d steps, workspace %llu bytes\n", layer->step_count,
-                    (gemmepi__ull)layer->workspace_size);
+                    (gemmepi__ull)gemmepi__layer_workspace(layer));
     if (task->exchanged)
         gemmepi__append(&text, "column-major: in the steps A and B are exchanged, row-major\n");
     for (i = 0; i < layer->step_count; i++)

@@ -635,16 +635,17 @@ static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *ta
 
 static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *task,
                                                      const gemmepi_linear_args *args,
-                                                     void *const pointers[GEMMEPI__L_COUNT], size_t needed) {
+                                                     void *const pointers[GEMMEPI__L_COUNT]) {
     uintptr_t begin = (uintptr_t)args->workspace;
     int t;
     for (t = 0; t < GEMMEPI__L_COUNT; t++) {
         uintptr_t other = (uintptr_t)pointers[t];
-        if (gemmepi__layer_has(task, t) && other && other < begin + needed &&
+        if (gemmepi__layer_has(task, t) && other && other < begin + args->workspace_size &&
             begin < other + (uintptr_t)task->views[t].bytes)
-            return gemmepi__fail(
-                GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)",
-                args->workspace, (gemmepi__ull)needed, gemmepi__layer_name(task, t), pointers[t]);
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.workspace (%p, %llu bytes) overlaps args.%s (%p)", args->workspace,
+                                 (gemmepi__ull)args->workspace_size, gemmepi__layer_name(task, t),
+                                 pointers[t]);
     }
     return GEMMEPI_OK;
 }

@@ -46,8 +46,8 @@ typedef struct gemmepi__step {
     int8_t sources
         [GEMMEPI__OPERANDS]; /* of the problem's operands; of a copy A, D and SCALE_A are what it takes */
     int8_t given_source;
-    int accumulates; /* beta is 1 and C is D */
-    size_t workspace_size;
+    int accumulates;       /* beta is 1 and C is D */
+    size_t workspace_size; /* of what is no product */
 } gemmepi__step;
 
 #define GEMMEPI__MAX_STEPS 8 /* copies of A and B and their scales, G, dA, dB, dbias */
@@ -58,7 +58,7 @@ struct gemmepi_layer {
     gemmepi__step steps[GEMMEPI__MAX_STEPS];
     int step_count;
     size_t temporary_bytes[GEMMEPI__TEMPORARIES];
-    size_t workspace_size; /* on the host 0: there temporaries are allocated for each run */
+    size_t built_size; /* the workspace as it was built: more once a product takes another route */
     gemmepi__kept kept;
 };
 
@@ -181,8 +181,6 @@ static gemmepi_status gemmepi__build_product_step(gemmepi_layer *layer, gemmepi_
         status = gemmepi__build_plan(layer->context, &problem, &step->product);
     if (!status && step->accumulates)
         status = gemmepi__build_for_scalars(step->product);
-    if (!status)
-        step->workspace_size = step->product->workspace_size;
     return status;
 }
 
@@ -619,16 +617,34 @@ static void gemmepi__destroy_layer(void *destroyed) {
     gemmepi__delete(&layer->context->allocator, layer);
 }
 
-/* Temporaries one after another, then what the largest step needs. */
-static size_t gemmepi__layer_workspace(const gemmepi_layer *layer) {
-    size_t temporaries = 0, most = 0;
+static size_t gemmepi__all_temporaries(const gemmepi_layer *layer) {
+    size_t size = 0;
     int i;
     for (i = 0; i < GEMMEPI__TEMPORARIES; i++)
-        temporaries += gemmepi__round_up(layer->temporary_bytes[i], 256);
-    for (i = 0; i < layer->step_count; i++)
-        if (layer->steps[i].workspace_size > most)
-            most = layer->steps[i].workspace_size;
-    return temporaries + most;
+        size += gemmepi__round_up(layer->temporary_bytes[i], 256);
+    return size;
+}
+
+/* As the step's product stands now. One that is not added to never takes alpha or C. */
+static size_t gemmepi__step_workspace(const gemmepi__step *step) {
+    if (!step->product)
+        return step->workspace_size;
+    return step->accumulates ? gemmepi__workspace_now(step->product)
+                             : gemmepi__current_plan(step->product)->workspace_size;
+}
+
+/* Temporaries one after another, then what the largest step needs now. On the host 0: there temporaries are allocated for each
+   run. */
+static size_t gemmepi__layer_workspace(const gemmepi_layer *layer) {
+    size_t most = 0;
+    int i;
+    if (layer->context->is_host)
+        return 0;
+    for (i = 0; i < layer->step_count; i++) {
+        size_t size = gemmepi__step_workspace(&layer->steps[i]);
+        most = size > most ? size : most;
+    }
+    return gemmepi__all_temporaries(layer) + most;
 }
 
 static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemmepi__layer_task *task,
@@ -647,8 +663,7 @@ static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemme
         gemmepi__release_kept(&layer->kept);
         return status;
     }
-    if (!context->is_host)
-        layer->workspace_size = gemmepi__layer_workspace(layer);
+    layer->built_size = gemmepi__layer_workspace(layer);
     *result = layer;
     return GEMMEPI_OK;
 }
@@ -806,7 +821,7 @@ static gemmepi_status gemmepi__run_steps(const gemmepi_layer *layer, const gemme
 
 /* The temporaries of a host's run are memory for its time. */
 static gemmepi_status gemmepi__run_layer_on_host(const gemmepi_layer *layer, gemmepi__layer_run *run) {
-    size_t size = gemmepi__layer_workspace(layer);
+    size_t size = gemmepi__all_temporaries(layer);
     void *memory = size ? gemmepi__new(&layer->context->allocator, size) : NULL;
     gemmepi_status status;
     if (size && !memory)
@@ -826,33 +841,40 @@ static gemmepi__stream_key gemmepi__layer_key(gemmepi_stream stream) {
     return key;
 }
 
-static gemmepi_status gemmepi__run_layer_in_block(const gemmepi_layer *layer, gemmepi__layer_run *run,
-                                                  gemmepi_stream stream) {
-    gemmepi__block *block = gemmepi__take_block(layer->context, gemmepi__layer_key(stream),
-                                                layer->workspace_size, "gemmepi_linear_prepare");
+static gemmepi_status gemmepi__run_layer_in_block(const gemmepi_layer *layer, size_t needed,
+                                                  gemmepi__layer_run *run, gemmepi_stream stream) {
+    gemmepi__block *block =
+        gemmepi__take_block(layer->context, gemmepi__layer_key(stream), needed, "gemmepi_linear_prepare");
     gemmepi_status status;
     if (!block)
         return GEMMEPI_BUFFER_TOO_SMALL;
-    gemmepi__point_layer(layer, (void *)(uintptr_t)block->address, layer->workspace_size, run);
+    gemmepi__point_layer(layer, (void *)(uintptr_t)block->address, block->size, run);
     status = gemmepi__run_steps(layer, run, stream);
     gemmepi__give_block(block);
     return status;
 }
 
+/* Workspace is had before the first step is launched. A layer whose product has taken a route that needs more may do so without
+   the caller knowing: then it takes the context's, as products do. */
 static gemmepi_status gemmepi__run_layer_on_device(const gemmepi_layer *layer,
                                                    const gemmepi_linear_args *args, gemmepi__layer_run *run,
                                                    gemmepi_stream stream) {
+    size_t needed = gemmepi__layer_workspace(layer), given = args->workspace ? args->workspace_size : 0;
     gemmepi_status status;
-    if (layer->workspace_size && !args->workspace)
-        return gemmepi__run_layer_in_block(layer, run, stream);
-    if (layer->workspace_size) {
-        status = gemmepi__check_given_workspace(args->workspace, args->workspace_size, layer->workspace_size);
+    if (needed > layer->built_size && given < needed) {
+        status = gemmepi__reserve_for(layer->context, stream, gemmepi__layer_key(stream), needed);
+        return status ? status : gemmepi__run_layer_in_block(layer, needed, run, stream);
+    }
+    if (needed && !args->workspace)
+        return gemmepi__run_layer_in_block(layer, needed, run, stream);
+    if (needed || given) {
+        status = gemmepi__check_given_workspace(args->workspace, given, needed);
         if (!status)
-            status = gemmepi__check_layer_workspace(&layer->task, args, run->sources, layer->workspace_size);
+            status = gemmepi__check_layer_workspace(&layer->task, args, run->sources);
         if (status)
             return status;
     }
-    gemmepi__point_layer(layer, args->workspace, layer->workspace_size, run);
+    gemmepi__point_layer(layer, args->workspace, given, run);
     return gemmepi__run_steps(layer, run, stream);
 }
 
@@ -882,7 +904,8 @@ GEMMEPI_API gemmepi_status gemmepi_linear_run(const gemmepi_layer *layer, const 
 GEMMEPI_API gemmepi_status gemmepi_linear_prepare(const gemmepi_layer *layer, gemmepi_stream stream) {
     if (!layer)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "layer is NULL");
-    return gemmepi__reserve_for(layer->context, stream, gemmepi__layer_key(stream), layer->workspace_size);
+    return gemmepi__reserve_for(layer->context, stream, gemmepi__layer_key(stream),
+                                gemmepi__layer_workspace(layer));
 }
 
 /* >>calls that plan by themselves */

@@ -2237,6 +2237,113 @@ static void another_route_reserves_nothing_while_capturing(void) {
     nothing_is_left();
 }
 
+/* A layer whose dA is a product that cuBLASLt takes and whose dB, with the sums that are dbias, is one that it refuses when run. */
+typedef struct refusable_layer {
+    gemmepi_context *context;
+    gemmepi_layer *plan;
+    gemmepi_linear_args args;
+    size_t built; /* its workspace, before */
+} refusable_layer;
+
+static size_t workspace_of(const gemmepi_layer *layer) {
+    gemmepi_plan_details details;
+    CHECK(gemmepi_linear_info(layer, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    return details.workspace_size;
+}
+
+static void open_refusable_layer(refusable_layer *l) {
+    gemmepi_config config = fake_config();
+    gemmepi_linear_desc desc;
+    memset(l, 0, sizeof *l);
+    memset(&desc, 0, sizeof desc);
+    l->context = open_fake(&config);
+    desc.m = desc.n = desc.k = EDGE;
+    desc.batch = 1;
+    desc.a.dtype = GEMMEPI_BF16;
+    desc.flags = GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_ACCUMULATE_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS;
+    CHECK(gemmepi_linear_backward_plan(l->context, &desc, &l->plan) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    l->args.a = memory[0], l->args.b = memory[1], l->args.dy = memory[2];
+    l->args.da = memory[3], l->args.db = memory[4], l->args.dbias = memory[5];
+    l->built = workspace_of(l->plan);
+    gpu.refuses_epilogues = 1;
+}
+
+static void close_refusable_layer(refusable_layer *l) {
+    gemmepi_linear_destroy(l->plan);
+    gemmepi_destroy(l->context);
+    nothing_is_left();
+}
+
+static void a_layer_whose_product_takes_another_route_is_prepared_for_it(void) {
+    gemmepi_stream others[2] = {(gemmepi_stream)(uintptr_t)0x5000, (gemmepi_stream)(uintptr_t)0x6000};
+    refusable_layer l;
+    char text[4096], bytes[64];
+    size_t now;
+    long products;
+    int run;
+    open_refusable_layer(&l);
+    CHECK(gemmepi_linear_prepare(l.plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    for (run = 0; run < 2; run++)
+        CHECK(gemmepi_linear_run(l.plan, &l.args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    now = workspace_of(l.plan);
+    CHECK(now > l.built, "%d bytes, and before %d", (int)now, (int)l.built);
+    gemmepi_linear_explain(l.plan, text, sizeof text);
+    snprintf(bytes, sizeof bytes, "workspace %d bytes", (int)now);
+    CHECK(strstr(text, bytes), "explain has not %s: %s", bytes, text);
+    CHECK(gemmepi_linear_prepare(l.plan, others[0]) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gpu.is_capturing = 1;
+    CHECK(gemmepi_linear_run(l.plan, &l.args, others[0]) == GEMMEPI_OK, "prepared: %s", gemmepi_last_error());
+    products = gpu.products;
+    CHECK(gemmepi_linear_run(l.plan, &l.args, others[1]) == GEMMEPI_BUFFER_TOO_SMALL &&
+              sentence_has("captured") && gpu.products == products,
+          "%ld products, not prepared: %s", gpu.products - products, gemmepi_last_error());
+    close_refusable_layer(&l);
+}
+
+static void a_layer_whose_product_takes_another_route_has_all_of_the_callers_workspace(void) {
+    gemmepi_stream other = (gemmepi_stream)(uintptr_t)0x5000;
+    const size_t plenty = 1 << 20;
+    refusable_layer l;
+    void *workspace = NULL;
+    long allocations_before, products;
+    size_t now;
+    open_refusable_layer(&l);
+    CHECK(gemmepi_alloc(l.context, plenty, &workspace) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    allocations_before = gpu.device_allocations;
+    l.args.workspace = workspace;
+    l.args.workspace_size = plenty;
+    gpu.is_capturing = 1;
+    CHECK(gemmepi_linear_run(l.plan, &l.args, NULL) == GEMMEPI_OK, "refused in this run: %s",
+          gemmepi_last_error());
+    CHECK(lies_in(gpu.last_workspace, workspace, plenty), "it ran elsewhere");
+    now = workspace_of(l.plan);
+    l.args.workspace_size = now;
+    CHECK(now > l.built && gemmepi_linear_run(l.plan, &l.args, NULL) == GEMMEPI_OK &&
+              lies_in(gpu.last_workspace, workspace, now),
+          "with %d bytes: %s", (int)now, gemmepi_last_error());
+    products = gpu.products;
+    l.args.workspace_size = now - 1;
+    CHECK(gemmepi_linear_run(l.plan, &l.args, other) == GEMMEPI_BUFFER_TOO_SMALL && gpu.products == products,
+          "%ld products with one byte less: %s", gpu.products - products, gemmepi_last_error());
+    CHECK(gpu.device_allocations == allocations_before, "%ld allocations",
+          gpu.device_allocations - allocations_before);
+    gpu.is_capturing = 0;
+    l.args.workspace_size = l.built; /* what a caller knows from before: the context's is taken */
+    CHECK(gemmepi_linear_run(l.plan, &l.args, other) == GEMMEPI_OK &&
+              gpu.device_allocations == allocations_before + 1 &&
+              !lies_in(gpu.last_workspace, workspace, plenty),
+          "%ld allocations: %s", gpu.device_allocations - allocations_before, gemmepi_last_error());
+    l.args.workspace_size = plenty;
+    l.args.da = (char *)workspace + plenty / 2;
+    products = gpu.products;
+    CHECK(gemmepi_linear_run(l.plan, &l.args, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("workspace") && gpu.products == products,
+          "a tensor in it: %s", gemmepi_last_error());
+    gemmepi_free(l.context, workspace);
+    close_refusable_layer(&l);
+}
+
 /* Nor may asking for it go on without end. */
 static void another_route_that_cannot_be_built_is_an_error_until_it_can(void) {
     static const gemmepi_status statuses[] = {GEMMEPI_LIBRARY_NOT_FOUND, GEMMEPI_COMPILE_ERROR,
@@ -3761,6 +3868,8 @@ int main(void) {
     RUN(another_route_takes_the_callers_workspace_where_it_is_large_enough_else_the_contexts);
     RUN(another_route_reserves_the_workspace_that_was_not_prepared);
     RUN(another_route_reserves_nothing_while_capturing);
+    RUN(a_layer_whose_product_takes_another_route_is_prepared_for_it);
+    RUN(a_layer_whose_product_takes_another_route_has_all_of_the_callers_workspace);
     RUN(another_route_that_cannot_be_built_is_an_error_until_it_can);
     RUN(host_memory_may_run_out_while_another_route_is_taken);
     RUN(a_run_after_prepare_allocates_nothing_and_has_workspace);
