@@ -72,8 +72,8 @@
    otherwise is copied to workspace first (gemmepi_pack, gemmepi_convert) where that takes less time. d, aux and residual
    may lie anywhere, and are moved fastest in 16 bits, where they lie so too and n (of gates n / 2) is a multiple of 8. Kernels
    are compiled for alpha 1 and no c: runs with others have one of their own, compiled in the first of them, or ahead
-   (gemmepi_precompile, and plans of layers that accumulate). On Hopper and later their launches may begin before the one ahead
-   of them in the stream has ended, and wait themselves.
+   (gemmepi_precompile, and plans of layers that accumulate); with GEMMEPI_DEVICE_SCALARS one kernel is for all. On Hopper and
+   later their launches may begin before the one ahead of them in the stream has ended, and wait themselves.
 
    A plan asks the loaded cuBLASLt what it takes, there is no table of versions. Where cuBLASLt refuses a run all the same,
    the next route takes over for good, and the log says so.
@@ -723,7 +723,7 @@ typedef struct gemmepi_plan_details {
     char kernel[96];           /* the kernel of ours or the algorithm that does most of the work        */
     int tile_m, tile_n;        /* rows and columns of the result that one block makes; 0: not known     */
     int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run         */
-    size_t workspace_size;     /* bytes that one run needs                                              */
+    size_t workspace_size;     /* bytes that one run needs; of the route fused whatever alpha and c   */
     gemmepi_compute compute;   /* never DEFAULT                                                         */
     gemmepi_dtype accumulator; /* F32, F64 or I32                                                       */
     int deterministic;         /* 1: repeated runs on one GPU give the same bits                        */
@@ -844,13 +844,16 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan);
 
-/* Runs the plan on args in the order of stream: one to eight launches (gemmepi_plan_info), no allocation, no compilation,
-   and no lock but that below. May be captured into a CUDA graph, which keeps the workspace it was captured with: graphs
-   captured on one stream must not run at the same time, nor beside runs on that stream. Calls on different streams need
-   different workspaces, which the context's own are; threads that run plans on one stream with the context's workspace take
-   turns for the time of the launches.
+/* Runs the plan on args in the order of stream: one to eight launches (gemmepi_plan_info), and, but for what is said
+   below, no allocation, no compilation and no lock. May be captured into a CUDA graph, which keeps the workspace it was
+   captured with: graphs captured on one stream must not run at the same time, nor beside runs on that stream. Calls on
+   different streams need different workspaces, which the context's own are; threads that run plans on one stream with the
+   context's workspace take turns for the time of the launches.
    Where cuBLASLt refuses what its heuristic had accepted, nothing has run yet: the plan then takes the next route for good,
    which this one run builds (and reserves workspace for, if args.workspace is too small), and the log says so.
+   A plan of the route fused has a kernel for alpha 1 and no c: its first run with others compiles another (gemmepi_precompile
+   does that ahead; a problem with GEMMEPI_DEVICE_SCALARS has one for all). What that needs of workspace the plan counts from
+   the beginning.
    In 16 bits runs in which c is d, beta is 1 and alpha is not may take another route than the plan's others, which the first
    of them builds likewise: make it before a capture, and call gemmepi_prepare again.
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
@@ -6058,6 +6061,7 @@ struct gemmepi_context {
     gemmepi__disk_cache disk;
     gemmepi__map kernels; /* gemmepi__kernel by file and prologue */
     long kernels_compiled, kernels_from_disk;
+    int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
 
     gemmepi__mutex lock; /* held for moments: guards plans, and adding to blocks */
     gemmepi__map plans;  /* of one-shot calls: gemmepi__kept by problem or task */
@@ -12787,17 +12791,27 @@ static char *gemmepi__past(char *part, size_t bytes) {
     return part ? part + gemmepi__round_up(bytes, 256) : NULL;
 }
 
-/* A kernel that calls after_launches_before(). Compiled for a chip before Hopper it cannot wait, and so may not overlap. */
+/* A kernel that calls after_launches_before(). Compiled for a chip before Hopper it cannot wait, and so may not overlap.
+   launch->shared is known. */
 static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, const char *file,
                                                   const char *prologue, const char *entry,
                                                   gemmepi__launch *launch) {
     const gemmepi__kernel *kernel = NULL;
-    gemmepi_status status = gemmepi__find_kernel(context, file, prologue, entry, &kernel);
+    gemmepi_status status;
+    char what[64];
+    int result = 0;
+    if (context->only_measures)
+        return GEMMEPI_OK;
+    status = gemmepi__find_kernel(context, file, prologue, entry, &kernel);
     if (status)
         return status;
     launch->function = kernel->function;
     launch->overlaps = kernel->arch >= 90;
-    return GEMMEPI_OK;
+    if (launch->shared)
+        result = context->driver.func_set_attribute(
+            launch->function, GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)launch->shared);
+    snprintf(what, sizeof what, "giving %s its shared memory", entry);
+    return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
 }
 
 /* From CUDA 12.3 on a captured launch may overlap, too. */
@@ -17868,17 +17882,8 @@ static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const 
                                                 gemmepi__fused *fused) {
     char prologue[1536];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi_status status;
-    int result;
     gemmepi__append_fused_defines(&text, problem, fused);
-    status = gemmepi__get_waiting_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch);
-    if (status)
-        return status;
-    result = context->driver.func_set_attribute(fused->launch.function,
-                                                GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                                (int)fused->launch.shared);
-    return result ? gemmepi__cuda_failed(&context->driver, result, "giving gemmepi_fused its shared memory")
-                  : GEMMEPI_OK;
+    return gemmepi__get_waiting_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch);
 }
 
 /* The shape, and what shared memory holds. */
@@ -18259,17 +18264,8 @@ static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const ge
                                               gemmepi__mma *mma) {
     char prologue[1536];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi_status status;
-    int result;
     gemmepi__append_mma_defines(&text, problem, mma);
-    status = gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch);
-    if (status)
-        return status;
-    result = context->driver.func_set_attribute(mma->launch.function,
-                                                GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                                (int)mma->launch.shared);
-    return result ? gemmepi__cuda_failed(&context->driver, result, "giving gemmepi_mma its shared memory")
-                  : GEMMEPI_OK;
+    return gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch);
 }
 
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
@@ -18715,6 +18711,18 @@ static gemmepi_status gemmepi__try_split(gemmepi_plan *plan, int bare) {
     return gemmepi__keep_reason(status, plan->split_reason);
 }
 
+/* Counts what runs with alpha or C need, too, whose kernel is compiled in the first of them. */
+static void gemmepi__count_scaled(gemmepi_plan *plan) {
+    gemmepi_context *context = plan->context;
+    gemmepi__ours scaled;
+    size_t size;
+    context->only_measures = 1;
+    size = gemmepi__ours_build(context, &plan->problem, 0, &scaled) ? 0 : gemmepi__ours_workspace(&scaled);
+    context->only_measures = 0;
+    if (size > plan->workspace_size)
+        plan->workspace_size = size;
+}
+
 /* applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__try_fused(gemmepi_plan *plan, int applied) {
     const char *rule = gemmepi__fused_rule(plan->context, &plan->problem);
@@ -18726,6 +18734,8 @@ static gemmepi_status gemmepi__try_fused(gemmepi_plan *plan, int applied) {
     plan->route = GEMMEPI_ROUTE_FUSED;
     status = gemmepi__ours_build(plan->context, &plan->problem, applied, &plan->ours);
     plan->workspace_size = gemmepi__ours_workspace(&plan->ours);
+    if (!status && applied)
+        gemmepi__count_scaled(plan);
     return gemmepi__keep_reason(status, plan->fused_reason);
 }
 
@@ -19213,7 +19223,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
         details->launches = gemmepi__plain_launches(&plan->plain, &plan->problem);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
         details->launches = gemmepi__ours_launches(&plan->ours, &plan->problem);
-    details->workspace_size = plan->workspace_size;
+    details->workspace_size = gemmepi__workspace_now(plan);
     details->compute = (gemmepi_compute)plan->problem.compute;
     details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
     details->deterministic = 1; /* our sums have a fixed order, and cuBLASLt is kept from reducing in place */
@@ -19404,7 +19414,7 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
     gemmepi_plan_details details;
     gemmepi_plan_info(plan, &details);
     gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name,
-                    (gemmepi__ull)plan->workspace_size);
+                    (gemmepi__ull)details.workspace_size);
     switch (plan->route) {
     case GEMMEPI_ROUTE_EMPTY:
         gemmepi__append(text, "  m, n or batch is 0: nothing runs, nothing is written\n");
@@ -20714,14 +20724,6 @@ static size_t gemmepi__all_temporaries(const gemmepi_layer *layer) {
     return size;
 }
 
-/* As the step's product stands now. One that is not added to never takes alpha or C. */
-static size_t gemmepi__step_workspace(const gemmepi__step *step) {
-    if (!step->product)
-        return step->workspace_size;
-    return step->accumulates ? gemmepi__workspace_now(step->product)
-                             : gemmepi__current_plan(step->product)->workspace_size;
-}
-
 /* Temporaries one after another, then what the largest step needs now. On the host 0: there temporaries are allocated for each
    run. */
 static size_t gemmepi__layer_workspace(const gemmepi_layer *layer) {
@@ -20730,7 +20732,8 @@ static size_t gemmepi__layer_workspace(const gemmepi_layer *layer) {
     if (layer->context->is_host)
         return 0;
     for (i = 0; i < layer->step_count; i++) {
-        size_t size = gemmepi__step_workspace(&layer->steps[i]);
+        const gemmepi__step *step = &layer->steps[i];
+        size_t size = step->product ? gemmepi__workspace_now(step->product) : step->workspace_size;
         most = size > most ? size : most;
     }
     return gemmepi__all_temporaries(layer) + most;

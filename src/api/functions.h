@@ -83,13 +83,16 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan);
 
-/* Runs the plan on args in the order of stream: one to eight launches (gemmepi_plan_info), no allocation, no compilation,
-   and no lock but that below. May be captured into a CUDA graph, which keeps the workspace it was captured with: graphs
-   captured on one stream must not run at the same time, nor beside runs on that stream. Calls on different streams need
-   different workspaces, which the context's own are; threads that run plans on one stream with the context's workspace take
-   turns for the time of the launches.
+/* Runs the plan on args in the order of stream: one to eight launches (gemmepi_plan_info), and, but for what is said
+   below, no allocation, no compilation and no lock. May be captured into a CUDA graph, which keeps the workspace it was
+   captured with: graphs captured on one stream must not run at the same time, nor beside runs on that stream. Calls on
+   different streams need different workspaces, which the context's own are; threads that run plans on one stream with the
+   context's workspace take turns for the time of the launches.
    Where cuBLASLt refuses what its heuristic had accepted, nothing has run yet: the plan then takes the next route for good,
    which this one run builds (and reserves workspace for, if args.workspace is too small), and the log says so.
+   A plan of the route fused has a kernel for alpha 1 and no c: its first run with others compiles another (gemmepi_precompile
+   does that ahead; a problem with GEMMEPI_DEVICE_SCALARS has one for all). What that needs of workspace the plan counts from
+   the beginning.
    In 16 bits runs in which c is d, beta is 1 and alpha is not may take another route than the plan's others, which the first
    of them builds likewise: make it before a capture, and call gemmepi_prepare again.
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none

@@ -69,8 +69,8 @@
    otherwise is copied to workspace first (gemmepi_pack, gemmepi_convert) where that takes less time. d, aux and residual
    may lie anywhere, and are moved fastest in 16 bits, where they lie so too and n (of gates n / 2) is a multiple of 8. Kernels
    are compiled for alpha 1 and no c: runs with others have one of their own, compiled in the first of them, or ahead
-   (gemmepi_precompile, and plans of layers that accumulate). On Hopper and later their launches may begin before the one ahead
-   of them in the stream has ended, and wait themselves.
+   (gemmepi_precompile, and plans of layers that accumulate); with GEMMEPI_DEVICE_SCALARS one kernel is for all. On Hopper and
+   later their launches may begin before the one ahead of them in the stream has ended, and wait themselves.
 
    A plan asks the loaded cuBLASLt what it takes, there is no table of versions. Where cuBLASLt refuses a run all the same,
    the next route takes over for good, and the log says so.

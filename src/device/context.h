@@ -38,6 +38,7 @@ struct gemmepi_context {
     gemmepi__disk_cache disk;
     gemmepi__map kernels; /* gemmepi__kernel by file and prologue */
     long kernels_compiled, kernels_from_disk;
+    int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
 
     gemmepi__mutex lock; /* held for moments: guards plans, and adding to blocks */
     gemmepi__map plans;  /* of one-shot calls: gemmepi__kept by problem or task */

@@ -24,17 +24,27 @@ static char *gemmepi__past(char *part, size_t bytes) {
     return part ? part + gemmepi__round_up(bytes, 256) : NULL;
 }
 
-/* A kernel that calls after_launches_before(). Compiled for a chip before Hopper it cannot wait, and so may not overlap. */
+/* A kernel that calls after_launches_before(). Compiled for a chip before Hopper it cannot wait, and so may not overlap.
+   launch->shared is known. */
 static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, const char *file,
                                                   const char *prologue, const char *entry,
                                                   gemmepi__launch *launch) {
     const gemmepi__kernel *kernel = NULL;
-    gemmepi_status status = gemmepi__find_kernel(context, file, prologue, entry, &kernel);
+    gemmepi_status status;
+    char what[64];
+    int result = 0;
+    if (context->only_measures)
+        return GEMMEPI_OK;
+    status = gemmepi__find_kernel(context, file, prologue, entry, &kernel);
     if (status)
         return status;
     launch->function = kernel->function;
     launch->overlaps = kernel->arch >= 90;
-    return GEMMEPI_OK;
+    if (launch->shared)
+        result = context->driver.func_set_attribute(
+            launch->function, GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)launch->shared);
+    snprintf(what, sizeof what, "giving %s its shared memory", entry);
+    return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
 }
 
 /* From CUDA 12.3 on a captured launch may overlap, too. */

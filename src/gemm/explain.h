@@ -50,7 +50,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
         details->launches = gemmepi__plain_launches(&plan->plain, &plan->problem);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
         details->launches = gemmepi__ours_launches(&plan->ours, &plan->problem);
-    details->workspace_size = plan->workspace_size;
+    details->workspace_size = gemmepi__workspace_now(plan);
     details->compute = (gemmepi_compute)plan->problem.compute;
     details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
     details->deterministic = 1; /* our sums have a fixed order, and cuBLASLt is kept from reducing in place */
@@ -241,7 +241,7 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
     gemmepi_plan_details details;
     gemmepi_plan_info(plan, &details);
     gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name,
-                    (gemmepi__ull)plan->workspace_size);
+                    (gemmepi__ull)details.workspace_size);
     switch (plan->route) {
     case GEMMEPI_ROUTE_EMPTY:
         gemmepi__append(text, "  m, n or batch is 0: nothing runs, nothing is written\n");

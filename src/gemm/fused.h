@@ -503,17 +503,8 @@ static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const 
                                                 gemmepi__fused *fused) {
     char prologue[1536];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi_status status;
-    int result;
     gemmepi__append_fused_defines(&text, problem, fused);
-    status = gemmepi__get_waiting_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch);
-    if (status)
-        return status;
-    result = context->driver.func_set_attribute(fused->launch.function,
-                                                GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                                (int)fused->launch.shared);
-    return result ? gemmepi__cuda_failed(&context->driver, result, "giving gemmepi_fused its shared memory")
-                  : GEMMEPI_OK;
+    return gemmepi__get_waiting_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch);
 }
 
 /* The shape, and what shared memory holds. */

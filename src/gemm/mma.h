@@ -250,17 +250,8 @@ static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const ge
                                               gemmepi__mma *mma) {
     char prologue[1536];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi_status status;
-    int result;
     gemmepi__append_mma_defines(&text, problem, mma);
-    status = gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch);
-    if (status)
-        return status;
-    result = context->driver.func_set_attribute(mma->launch.function,
-                                                GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                                (int)mma->launch.shared);
-    return result ? gemmepi__cuda_failed(&context->driver, result, "giving gemmepi_mma its shared memory")
-                  : GEMMEPI_OK;
+    return gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch);
 }
 
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */

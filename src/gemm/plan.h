@@ -82,6 +82,18 @@ static gemmepi_status gemmepi__try_split(gemmepi_plan *plan, int bare) {
     return gemmepi__keep_reason(status, plan->split_reason);
 }
 
+/* Counts what runs with alpha or C need, too, whose kernel is compiled in the first of them. */
+static void gemmepi__count_scaled(gemmepi_plan *plan) {
+    gemmepi_context *context = plan->context;
+    gemmepi__ours scaled;
+    size_t size;
+    context->only_measures = 1;
+    size = gemmepi__ours_build(context, &plan->problem, 0, &scaled) ? 0 : gemmepi__ours_workspace(&scaled);
+    context->only_measures = 0;
+    if (size > plan->workspace_size)
+        plan->workspace_size = size;
+}
+
 /* applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__try_fused(gemmepi_plan *plan, int applied) {
     const char *rule = gemmepi__fused_rule(plan->context, &plan->problem);
@@ -93,6 +105,8 @@ static gemmepi_status gemmepi__try_fused(gemmepi_plan *plan, int applied) {
     plan->route = GEMMEPI_ROUTE_FUSED;
     status = gemmepi__ours_build(plan->context, &plan->problem, applied, &plan->ours);
     plan->workspace_size = gemmepi__ours_workspace(&plan->ours);
+    if (!status && applied)
+        gemmepi__count_scaled(plan);
     return gemmepi__keep_reason(status, plan->fused_reason);
 }
 

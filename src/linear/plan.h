@@ -625,14 +625,6 @@ static size_t gemmepi__all_temporaries(const gemmepi_layer *layer) {
     return size;
 }
 
-/* As the step's product stands now. One that is not added to never takes alpha or C. */
-static size_t gemmepi__step_workspace(const gemmepi__step *step) {
-    if (!step->product)
-        return step->workspace_size;
-    return step->accumulates ? gemmepi__workspace_now(step->product)
-                             : gemmepi__current_plan(step->product)->workspace_size;
-}
-
 /* Temporaries one after another, then what the largest step needs now. On the host 0: there temporaries are allocated for each
    run. */
 static size_t gemmepi__layer_workspace(const gemmepi_layer *layer) {
@@ -641,7 +633,8 @@ static size_t gemmepi__layer_workspace(const gemmepi_layer *layer) {
     if (layer->context->is_host)
         return 0;
     for (i = 0; i < layer->step_count; i++) {
-        size_t size = gemmepi__step_workspace(&layer->steps[i]);
+        const gemmepi__step *step = &layer->steps[i];
+        size_t size = step->product ? gemmepi__workspace_now(step->product) : step->workspace_size;
         most = size > most ? size : most;
     }
     return gemmepi__all_temporaries(layer) + most;

@@ -1933,6 +1933,58 @@ static void a_fused_run_with_alpha_or_c_has_its_own_kernel(void) {
     nothing_is_left();
 }
 
+/* With AUX of a gate the kernel for alpha 1 and no C sums A on the way, and the other leaves that to launches of their own, which
+   need workspace: the plan counts it before there is such a run, which may be captured then. */
+static void the_workspace_of_runs_with_alpha_is_counted_from_the_beginning(void) {
+    int with_c, ways;
+    for (with_c = 0; with_c < 2; with_c++)
+        for (ways = 0; ways < 2; ways++) {
+            planned p = planned_begin(0, 1u << GEMMEPI_ROUTE_FUSED);
+            const double two = 2;
+            long before;
+            p.desc.m = 3080, p.desc.n = 6144, p.desc.k = 4096;
+            p.desc.a.transposed = 1;
+            p.desc.epilogue = GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX | GEMMEPI_BGRAD_A;
+            p.args.bias = NULL;
+            p.args.aux = (void *)(uintptr_t)0x50000000;
+            p.args.bias_grad = (void *)(uintptr_t)0x70000000;
+            if (!planned_plan(&p))
+                return;
+            CHECK(gpu.compilations == 1 && p.details.workspace_size > 0, "%ld kernels, %d bytes",
+                  gpu.compilations, (int)p.details.workspace_size);
+            if (ways) {
+                p.args.workspace_size = p.details.workspace_size;
+                CHECK(gemmepi_alloc(p.context, p.details.workspace_size, &p.args.workspace) == GEMMEPI_OK,
+                      "%s", gemmepi_last_error());
+            } else
+                CHECK(gemmepi_prepare(p.plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            before = gpu.device_allocations;
+            if (with_c)
+                p.args.beta = &two, p.args.c = (const void *)(uintptr_t)0x60000000;
+            else
+                p.args.alpha = &two;
+            gpu.is_capturing = 1;
+            CHECK(gemmepi_plan_run(p.plan, &p.args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(gpu.device_allocations == before, "%ld allocations", gpu.device_allocations - before);
+            CHECK(gpu.launches == 3 && gpu.compilations > 1, "%ld launches", gpu.launches);
+            gpu.is_capturing = 0;
+            CHECK(gemmepi_plan_info(p.plan, &p.details) == GEMMEPI_OK && p.details.launches == 1,
+                  "%d launches", p.details.launches);
+            p.args.alpha = p.args.beta = NULL, p.args.c = NULL;
+            if (ways) {
+                p.args.workspace_size--;
+                CHECK(gemmepi_plan_run(p.plan, &p.args, NULL) == GEMMEPI_BUFFER_TOO_SMALL &&
+                          gpu.launches == 3,
+                      "one byte less: %s", gemmepi_last_error());
+                p.args.workspace_size++;
+            }
+            CHECK(gemmepi_plan_run(p.plan, &p.args, NULL) == GEMMEPI_OK && gpu.launches == 4,
+                  "%ld launches: %s", gpu.launches, gemmepi_last_error());
+            gemmepi_free(p.context, p.args.workspace);
+            planned_end(&p);
+        }
+}
+
 /* What is made ahead of its runs has both kernels: a list's product, and a gradient that is added to another. */
 static void kernels_for_alpha_and_c_are_built_ahead(void) {
     gemmepi_config config = config_with_all_routes();
@@ -3836,6 +3888,7 @@ int main(void) {
     RUN(a_fused_run_has_its_own_pointers_in_its_maps);
     RUN(fused_results_have_maps_of_their_own);
     RUN(a_fused_run_with_alpha_or_c_has_its_own_kernel);
+    RUN(the_workspace_of_runs_with_alpha_is_counted_from_the_beginning);
     RUN(kernels_for_alpha_and_c_are_built_ahead);
     RUN(what_cublaslt_refuses_may_be_fused);
     RUN(a_missing_library_leaves_the_other_routes);
