@@ -865,7 +865,9 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
 /* Reserves the workspace that runs of this plan on this stream need, until the context goes: once for each stream that
    the plan will run on without args.workspace. Allocates device memory, so not to be called while the stream is being
    captured (BUFFER_TOO_SMALL then, unless there is enough). A stream is known by its handle: one that is destroyed while
-   runs on it are under way must not be followed by another with the same handle before they end. On the host, and where a plan needs none, it does nothing. */
+   runs on it are under way must not be followed by another with the same handle before they end. The per-thread default
+   stream is one for each thread, and, with GEMMEPI_STATIC, for each file: reserve where it runs. On the host, and where a
+   plan needs none, it does nothing. */
 GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream);
 
 /* NULL is accepted. Runs already launched go on; graphs that captured runs of the plan stay valid until the context
@@ -1374,12 +1376,13 @@ static long gemmepi__add(long *counter, long amount) {
 }
 #endif
 
-/* A number that no other thread of the process has, or had before. */
+static long gemmepi__threads_numbered; /* by this file: with GEMMEPI_STATIC each has its own numbers */
+
+/* A number that this file gave no other thread of the process. */
 static uintptr_t gemmepi__thread_number(void) {
-    static long last;
     static GEMMEPI__THREAD_LOCAL long mine;
     if (!mine)
-        mine = gemmepi__add(&last, 1);
+        mine = gemmepi__add(&gemmepi__threads_numbered, 1);
     return (uintptr_t)mine;
 }
 
@@ -6528,7 +6531,7 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
    A bucket is a list that only grows at its head: a block is published whole, and neither moved nor freed before the
    context goes, because captured graphs keep its address. A stream is known by its handle (its id would be better, but
    CUDA does not tell it while the stream is being captured); the handle of the per-thread default stream stands for a
-   stream of each thread.
+   stream of each thread, and of each file where such have implementations of their own (GEMMEPI_STATIC).
 
    A run is several launches through one block, so threads that run on one stream take turns for the time of them. */
 #ifndef GEMMEPI_DEVICE_WORKSPACE_H
@@ -6536,7 +6539,8 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
 
 typedef struct gemmepi__stream_key {
     uintptr_t handle;
-    uintptr_t thread; /* 0 but for the per-thread default stream */
+    uintptr_t thread; /* 0 but for the per-thread default stream: the thread's number, and who numbered it */
+    uintptr_t numbered_by;
 } gemmepi__stream_key;
 
 typedef struct gemmepi__block {
@@ -6553,11 +6557,13 @@ typedef struct gemmepi__block {
 static gemmepi__stream_key gemmepi__key_of_stream(gemmepi_stream stream) {
     gemmepi__stream_key key;
     key.handle = (uintptr_t)stream;
-    key.thread = 0;
+    key.thread = key.numbered_by = 0;
     if (key.handle == GEMMEPI__CU_STREAM_LEGACY)
         key.handle = 0; /* the same stream as NULL */
-    if (key.handle == GEMMEPI__CU_STREAM_PER_THREAD)
+    if (key.handle == GEMMEPI__CU_STREAM_PER_THREAD) {
         key.thread = gemmepi__thread_number();
+        key.numbered_by = (uintptr_t)&gemmepi__threads_numbered;
+    }
     return key;
 }
 
@@ -6566,10 +6572,14 @@ static gemmepi__atomic_pointer *gemmepi__bucket_of(gemmepi_context *context, gem
     return &context->blocks[(key.handle >> 4 ^ key.handle >> 12 ^ key.thread) % GEMMEPI__BLOCK_BUCKETS];
 }
 
+static int gemmepi__is_of_stream(const gemmepi__block *block, gemmepi__stream_key key) {
+    return block->stream.handle == key.handle && block->stream.thread == key.thread &&
+           block->stream.numbered_by == key.numbered_by;
+}
+
 static gemmepi__block *gemmepi__find_block(gemmepi_context *context, gemmepi__stream_key key, size_t size) {
     gemmepi__block *block = (gemmepi__block *)gemmepi__load_pointer(gemmepi__bucket_of(context, key));
-    while (block &&
-           (block->stream.handle != key.handle || block->stream.thread != key.thread || block->size < size))
+    while (block && !(gemmepi__is_of_stream(block, key) && block->size >= size))
         block = block->next;
     return block;
 }

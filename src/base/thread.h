@@ -131,12 +131,13 @@ static long gemmepi__add(long *counter, long amount) {
 }
 #endif
 
-/* A number that no other thread of the process has, or had before. */
+static long gemmepi__threads_numbered; /* by this file: with GEMMEPI_STATIC each has its own numbers */
+
+/* A number that this file gave no other thread of the process. */
 static uintptr_t gemmepi__thread_number(void) {
-    static long last;
     static GEMMEPI__THREAD_LOCAL long mine;
     if (!mine)
-        mine = gemmepi__add(&last, 1);
+        mine = gemmepi__add(&gemmepi__threads_numbered, 1);
     return (uintptr_t)mine;
 }
 

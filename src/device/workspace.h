@@ -3,7 +3,7 @@
    A bucket is a list that only grows at its head: a block is published whole, and neither moved nor freed before the
    context goes, because captured graphs keep its address. A stream is known by its handle (its id would be better, but
    CUDA does not tell it while the stream is being captured); the handle of the per-thread default stream stands for a
-   stream of each thread.
+   stream of each thread, and of each file where such have implementations of their own (GEMMEPI_STATIC).
 
    A run is several launches through one block, so threads that run on one stream take turns for the time of them. */
 #ifndef GEMMEPI_DEVICE_WORKSPACE_H
@@ -13,7 +13,8 @@
 
 typedef struct gemmepi__stream_key {
     uintptr_t handle;
-    uintptr_t thread; /* 0 but for the per-thread default stream */
+    uintptr_t thread; /* 0 but for the per-thread default stream: the thread's number, and who numbered it */
+    uintptr_t numbered_by;
 } gemmepi__stream_key;
 
 typedef struct gemmepi__block {
@@ -30,11 +31,13 @@ typedef struct gemmepi__block {
 static gemmepi__stream_key gemmepi__key_of_stream(gemmepi_stream stream) {
     gemmepi__stream_key key;
     key.handle = (uintptr_t)stream;
-    key.thread = 0;
+    key.thread = key.numbered_by = 0;
     if (key.handle == GEMMEPI__CU_STREAM_LEGACY)
         key.handle = 0; /* the same stream as NULL */
-    if (key.handle == GEMMEPI__CU_STREAM_PER_THREAD)
+    if (key.handle == GEMMEPI__CU_STREAM_PER_THREAD) {
         key.thread = gemmepi__thread_number();
+        key.numbered_by = (uintptr_t)&gemmepi__threads_numbered;
+    }
     return key;
 }
 
@@ -43,10 +46,14 @@ static gemmepi__atomic_pointer *gemmepi__bucket_of(gemmepi_context *context, gem
     return &context->blocks[(key.handle >> 4 ^ key.handle >> 12 ^ key.thread) % GEMMEPI__BLOCK_BUCKETS];
 }
 
+static int gemmepi__is_of_stream(const gemmepi__block *block, gemmepi__stream_key key) {
+    return block->stream.handle == key.handle && block->stream.thread == key.thread &&
+           block->stream.numbered_by == key.numbered_by;
+}
+
 static gemmepi__block *gemmepi__find_block(gemmepi_context *context, gemmepi__stream_key key, size_t size) {
     gemmepi__block *block = (gemmepi__block *)gemmepi__load_pointer(gemmepi__bucket_of(context, key));
-    while (block &&
-           (block->stream.handle != key.handle || block->stream.thread != key.thread || block->size < size))
+    while (block && !(gemmepi__is_of_stream(block, key) && block->size >= size))
         block = block->next;
     return block;
 }

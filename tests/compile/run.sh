@@ -126,6 +126,37 @@ sed -n '/GEMMEPI_IMPLEMENTATION/,$p' system.c >before.c
 sed '/GEMMEPI_IMPLEMENTATION/,$d' system.c >>before.c
 sed '1,$s/^#include "gemmepi.h"$/#define GEMMEPI_IMPLEMENTATION\n&/' interface.c >static_interface.c
 sed '1,$s/^#include "gemmepi.h"$/#define GEMMEPI_IMPLEMENTATION\n&/' main.c >static_main.c
+cat >key.c <<'END'
+#define GEMMEPI_IMPLEMENTATION
+#include "gemmepi.h"
+void key_in_another_file(void *key);
+void key_in_another_file(void *key) {
+    gemmepi__stream_key mine = gemmepi__key_of_stream((gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_PER_THREAD);
+    memcpy(key, &mine, sizeof mine);
+}
+END
+cat >keys.c <<'END'
+#define GEMMEPI_IMPLEMENTATION
+#include "gemmepi.h"
+#include <pthread.h>
+void key_in_another_file(void *key);
+
+static void *in_a_thread(void *key) {
+    key_in_another_file(key);
+    return NULL;
+}
+
+/* each thread is the first of its file */
+int main(void) {
+    gemmepi__block theirs;
+    gemmepi__stream_key mine = gemmepi__key_of_stream((gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_PER_THREAD);
+    pthread_t thread;
+    memset(&theirs, 0, sizeof theirs);
+    if (pthread_create(&thread, NULL, in_a_thread, &theirs.stream) != 0 || pthread_join(thread, NULL) != 0)
+        return 1;
+    return theirs.stream.handle != mine.handle || gemmepi__is_of_stream(&theirs, mine);
+}
+END
 
 # >>the tests
 
@@ -156,6 +187,11 @@ two_static_files() { # COMPILER STANDARD OPTIONS [MACRO...]
     compile "$c" "$s" "$o" static_main.c m.o -DGEMMEPI_STATIC "$@" &&
         compile "$c" "$s" "$o" static_interface.c u.o -DGEMMEPI_STATIC "$@" &&
         "$c" m.o u.o -o program $LIBS && ./program
+}
+
+streams_of_two_static_files() { # COMPILER STANDARD
+    compile "$1" "$2" -O0 keys.c m.o -DGEMMEPI_STATIC && compile "$1" "$2" -O0 key.c u.o -DGEMMEPI_STATIC &&
+        "$1" m.o u.o -o program $LIBS && ./program
 }
 
 functions=$(sed -n 's/^GEMMEPI_API .*[ *]\(gemmepi_[a-z_]*\)(.*/\1/p' "$ROOT/src/api/functions.h" | sort -u)
@@ -238,6 +274,7 @@ long_tests_of() { # COMPILER STANDARD
     attempt "$n: GEMMEPI_API exported, GEMMEPI_NO_HOST" two_files "$c" "$s" -O0 "$exported" -DGEMMEPI_NO_HOST
     attempt "$n: GEMMEPI_STATIC in two files" two_static_files "$c" "$s" -O0
     attempt "$n: GEMMEPI_STATIC, GEMMEPI_NO_HOST in two files" two_static_files "$c" "$s" -O0 -DGEMMEPI_NO_HOST
+    attempt "$n: GEMMEPI_STATIC, default streams of threads in two files" streams_of_two_static_files "$c" "$s"
     attempt "$n: after every C99 and POSIX header" compile "$c" "$s" -O0 system.c s.o
     attempt "$n: the same with _GNU_SOURCE" compile "$c" "$s" -O0 system.c s.o -D_GNU_SOURCE
     attempt "$n: the same with _POSIX_C_SOURCE=200809L" compile "$c" "$s" -O0 system.c s.o -D_POSIX_C_SOURCE=200809L
