@@ -863,7 +863,9 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
                                             gemmepi_stream stream);
 
 /* Reserves the workspace that runs of this plan on this stream need, until the context goes: once for each stream that
-   the plan will run on without args.workspace. Allocates device memory, so not to be called while the stream is being
+   the plan will run on without args.workspace. Plans on one stream share it. Where it is too small a block of at least twice
+   the size is added (if there is memory for that) and the old ones stay, because graphs may have captured them: all together
+   less than four times what the largest plan needs. Allocates device memory, so not to be called while the stream is being
    captured (BUFFER_TOO_SMALL then, unless there is enough). A stream is known by its handle: one that is destroyed while
    runs on it are under way must not be followed by another with the same handle before they end. The per-thread default
    stream is one for each thread, and, with GEMMEPI_STATIC, for each file: reserve where it runs. On the host, and where a
@@ -6551,9 +6553,6 @@ typedef struct gemmepi__block {
     gemmepi__mutex turn; /* held while a run launches */
 } gemmepi__block;
 
-/* Blocks below this double, so that growing problems do not leave a trail of them. */
-#define GEMMEPI__BLOCK_DOUBLES_BELOW ((size_t)64 << 20)
-
 static gemmepi__stream_key gemmepi__key_of_stream(gemmepi_stream stream) {
     gemmepi__stream_key key;
     key.handle = (uintptr_t)stream;
@@ -6584,11 +6583,14 @@ static gemmepi__block *gemmepi__find_block(gemmepi_context *context, gemmepi__st
     return block;
 }
 
+/* At least twice as large as the stream's last one, so that all those of growing problems together are less than four times
+   what the largest needs; where there is no memory for that, as large as is needed. */
 static gemmepi_status gemmepi__add_block(gemmepi_context *context, gemmepi__stream_key key, size_t size) {
     gemmepi__atomic_pointer *bucket = gemmepi__bucket_of(context, key);
     gemmepi__block *older = gemmepi__find_block(context, key, 0), *block;
+    size_t needed = size;
     int result;
-    if (older && older->size < GEMMEPI__BLOCK_DOUBLES_BELOW && size < 2 * older->size)
+    if (older && size < 2 * older->size)
         size = 2 * older->size;
     block = (gemmepi__block *)gemmepi__new(&context->allocator, sizeof *block);
     if (!block)
@@ -6598,6 +6600,10 @@ static gemmepi_status gemmepi__add_block(gemmepi_context *context, gemmepi__stre
         return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
     }
     result = context->driver.mem_alloc(&block->address, size);
+    if (result && size > needed) {
+        size = needed;
+        result = context->driver.mem_alloc(&block->address, size);
+    }
     if (result) {
         char what[96];
         gemmepi__mutex_destroy(&block->turn);

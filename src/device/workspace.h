@@ -25,9 +25,6 @@ typedef struct gemmepi__block {
     gemmepi__mutex turn; /* held while a run launches */
 } gemmepi__block;
 
-/* Blocks below this double, so that growing problems do not leave a trail of them. */
-#define GEMMEPI__BLOCK_DOUBLES_BELOW ((size_t)64 << 20)
-
 static gemmepi__stream_key gemmepi__key_of_stream(gemmepi_stream stream) {
     gemmepi__stream_key key;
     key.handle = (uintptr_t)stream;
@@ -58,11 +55,14 @@ static gemmepi__block *gemmepi__find_block(gemmepi_context *context, gemmepi__st
     return block;
 }
 
+/* At least twice as large as the stream's last one, so that all those of growing problems together are less than four times
+   what the largest needs; where there is no memory for that, as large as is needed. */
 static gemmepi_status gemmepi__add_block(gemmepi_context *context, gemmepi__stream_key key, size_t size) {
     gemmepi__atomic_pointer *bucket = gemmepi__bucket_of(context, key);
     gemmepi__block *older = gemmepi__find_block(context, key, 0), *block;
+    size_t needed = size;
     int result;
-    if (older && older->size < GEMMEPI__BLOCK_DOUBLES_BELOW && size < 2 * older->size)
+    if (older && size < 2 * older->size)
         size = 2 * older->size;
     block = (gemmepi__block *)gemmepi__new(&context->allocator, sizeof *block);
     if (!block)
@@ -72,6 +72,10 @@ static gemmepi_status gemmepi__add_block(gemmepi_context *context, gemmepi__stre
         return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
     }
     result = context->driver.mem_alloc(&block->address, size);
+    if (result && size > needed) {
+        size = needed;
+        result = context->driver.mem_alloc(&block->address, size);
+    }
     if (result) {
         char what[96];
         gemmepi__mutex_destroy(&block->turn);

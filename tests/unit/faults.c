@@ -23,8 +23,9 @@ static struct {
     /* what is to go wrong */
     const char *fails; /* the function of this name returns fail_code */
     int fail_code;
-    long spared;         /* so many calls of it succeed first */
-    const char *missing; /* the resolver has no function of this name, or no library */
+    long spared;          /* so many calls of it succeed first */
+    const char *missing;  /* the resolver has no function of this name, or no library */
+    size_t largest_block; /* that there is device memory for; 0: any */
     int device_count;
     int is_capturing;
     int heuristic_answers;
@@ -39,6 +40,7 @@ static struct {
     /* what happened */
     long retained, released;
     long device_blocks, device_allocations;
+    size_t device_bytes; /* ever allocated */
     long modules, functions_taken;
     long lt_handles, heuristics, products, launches, copies, memsets;
     const float *last_alpha, *last_beta; /* that cublasLtMatmul was given */
@@ -199,6 +201,8 @@ FAKE(cuMemAlloc_v2)(gemmepi__cu_deviceptr *pointer, size_t size) {
     char *block, *aligned;
     needs_context();
     BREAKS("cuMemAlloc_v2");
+    if (gpu.largest_block && size > gpu.largest_block)
+        return GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY;
     block = (char *)malloc(size + 512);
     if (!block)
         return GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY;
@@ -207,6 +211,7 @@ FAKE(cuMemAlloc_v2)(gemmepi__cu_deviceptr *pointer, size_t size) {
     *pointer = (gemmepi__cu_deviceptr)(uintptr_t)aligned;
     count(&gpu.device_blocks, 1);
     count(&gpu.device_allocations, 1);
+    __atomic_add_fetch(&gpu.device_bytes, size, __ATOMIC_RELAXED);
     return 0;
 }
 FAKE(cuMemFree_v2)(gemmepi__cu_deviceptr pointer) {
@@ -2565,6 +2570,63 @@ static void a_one_shot_call_does_not_allocate_while_capturing(void) {
     nothing_is_left();
 }
 
+/* Small ones, and those of 64 MiB and more. */
+static void the_blocks_of_growing_problems_are_less_than_four_times_the_largest(void) {
+    static const int64_t edges[] = {64, 4096};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(edges); i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_plan_details details;
+        size_t before = gpu.device_bytes;
+        int step;
+        memset(&details, 0, sizeof details);
+        for (step = 0; step < 200; step++) {
+            gemmepi_matmul_desc desc = split_product();
+            gemmepi_plan *plan = NULL;
+            desc.m = edges[i], desc.n = edges[i] + 16 * step;
+            CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK &&
+                      gemmepi_plan_info(plan, &details) == GEMMEPI_OK &&
+                      gemmepi_prepare(plan, NULL) == GEMMEPI_OK,
+                  "%s", gemmepi_last_error());
+            gemmepi_plan_destroy(plan);
+        }
+        CHECK(details.workspace_size >= (size_t)(4 * edges[i] * edges[i]) &&
+                  gpu.device_bytes - before < 4 * details.workspace_size,
+              "%.1f MiB in all, %.1f the largest", (double)(gpu.device_bytes - before) / (1 << 20),
+              (double)details.workspace_size / (1 << 20));
+        CHECK(gpu.device_blocks == gpu.device_allocations,
+              "a block was freed, which a graph may have captured");
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+static void a_block_is_as_large_as_it_must_be_where_there_is_no_memory_for_more(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = split_product();
+    gemmepi_plan *plans[2] = {NULL, NULL};
+    gemmepi_plan_details details;
+    int i;
+    for (i = 0; i < 2; i++) {
+        CHECK(gemmepi_plan_matmul(context, &desc, &plans[i]) == GEMMEPI_OK &&
+                  gemmepi_plan_info(plans[i], &details) == GEMMEPI_OK,
+              "%s", gemmepi_last_error());
+        desc.m += 16;
+    }
+    CHECK(gemmepi_prepare(plans[0], NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gpu.largest_block = details.workspace_size - 1;
+    CHECK(gemmepi_prepare(plans[1], NULL) == GEMMEPI_OUT_OF_MEMORY && sentence_has("workspace"), "%s",
+          gemmepi_last_error());
+    gpu.largest_block++;
+    CHECK(gemmepi_prepare(plans[1], NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    for (i = 0; i < 2; i++)
+        gemmepi_plan_destroy(plans[i]);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 typedef struct prepared {
     gemmepi_plan *plan;
     gemmepi_status status;
@@ -3929,6 +3991,8 @@ int main(void) {
     RUN(the_callers_workspace_is_taken);
     RUN(a_run_without_prepare_has_no_workspace_and_launches_nothing);
     RUN(a_one_shot_call_does_not_allocate_while_capturing);
+    RUN(the_blocks_of_growing_problems_are_less_than_four_times_the_largest);
+    RUN(a_block_is_as_large_as_it_must_be_where_there_is_no_memory_for_more);
     RUN(default_streams_that_are_one_share_a_workspace_and_others_do_not);
     RUN(a_second_context_compiles_nothing_and_never_looks_for_nvrtc);
     RUN(a_kernel_on_disk_that_the_driver_refuses_is_compiled_anew);
