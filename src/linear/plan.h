@@ -116,9 +116,10 @@ static int gemmepi__stacks_columns(const gemmepi_matrix *matrix, int64_t batch, 
 
 /* G as it lies in workspace: items follow one another row by row, or, where dA is a sum over them, column by column. */
 static gemmepi_matrix gemmepi__g_matrix(const gemmepi__layer_task *task) {
-    int64_t ld = gemmepi__padded(task->sums_da ? task->batch * task->n : task->n);
+    int side_by_side = task->sums_da && task->m != 0;
+    int64_t ld = gemmepi__padded(side_by_side ? task->batch * task->n : task->n);
     gemmepi_matrix g = gemmepi__dense_matrix((gemmepi_dtype)task->g_dtype, task->m, ld);
-    if (task->sums_da)
+    if (side_by_side)
         g.batch_stride = task->n;
     if (task->batch <= 1)
         g.batch_stride = 0;
@@ -317,12 +318,17 @@ static void gemmepi__fill_three_axes(gemmepi__three_axes *axes, gemmepi_dtype dt
     axes->tensor.stride = axes->stride;
 }
 
-/* A cast of the layer's tensor `from` into the temporary `to`, of `elements`. */
+/* A cast of the layer's tensor `from` into the temporary `to`, of `elements`: below 0 if they are too many. */
 static gemmepi_status gemmepi__build_copy(gemmepi_layer *layer, gemmepi__step *step,
                                           gemmepi_elementwise_desc *desc, int from, int to,
                                           int64_t elements) {
     gemmepi__task task;
     gemmepi_status status;
+    if (elements < 0)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.%s is copied item by item for its product, and has more than 2^56 elements",
+            gemmepi__layer_name(&layer->task, from));
     desc->operation = GEMMEPI_OP_CAST;
     status = gemmepi__take_task(desc, (size_t)layer->task.alignment, &task);
     if (!status)
@@ -361,7 +367,8 @@ static gemmepi_status gemmepi__add_scales(gemmepi_layer *layer, int tensor, int6
     desc.a = &given.tensor;
     desc.y = &dense.tensor;
     desc.alignment = 4; /* a scale's own */
-    return gemmepi__build_copy(layer, step, &desc, GEMMEPI__L_SCALE_OF(tensor), to, items * item);
+    return gemmepi__build_copy(layer, step, &desc, GEMMEPI__L_SCALE_OF(tensor), to,
+                               gemmepi__offset(items, item, 0));
 }
 
 /* op(A) or op(B), item by item, as a dense matrix in workspace, whose items are stacked along the sum of the product that it is
@@ -399,7 +406,8 @@ static gemmepi_status gemmepi__add_copy(gemmepi_layer *layer, int tensor, gemmep
             desc.scale_mode = GEMMEPI_SCALE_OUTER;
         step->sources[GEMMEPI__SCALE_A] = (int8_t)scales;
     }
-    return gemmepi__build_copy(layer, step, &desc, tensor, to, items * matrix->batch_stride);
+    return gemmepi__build_copy(layer, step, &desc, tensor, to,
+                               gemmepi__offset(gemmepi__offset(outer, ld, 0), items, 0));
 }
 
 /* Whether the product for a gradient takes the operand as it lies. stacks: the items of the batch lie so that the product
@@ -486,7 +494,8 @@ static gemmepi_status gemmepi__add_da(gemmepi_layer *layer, const gemmepi__facto
     desc.b = factors->b;
     desc.b.transposed = !desc.b.transposed;
     stacks = !sums && task->shares_b && task->batch > 1 &&
-             gemmepi__stacks_rows(&desc.a, task->batch, task->m) && da->batch_stride == task->m * da->ld;
+             gemmepi__stacks_rows(&desc.a, task->batch, task->m) &&
+             da->batch_stride == gemmepi__offset(task->m, da->ld, 0);
     if (sums)
         desc.k = task->batch * task->n;
     if (stacks) {
@@ -556,19 +565,23 @@ static gemmepi_status gemmepi__add_dbias(gemmepi_layer *layer, const gemmepi__fa
     return status ? status : gemmepi__build_kernels(layer, step);
 }
 
+/* A gradient without an element has no step: the axes that its product would sum over may be longer than any product's. Where it
+   has one, batch * m * n is a number of elements. */
 static gemmepi_status gemmepi__build_backward(gemmepi_layer *layer) {
     const gemmepi__layer_task *task = &layer->task;
     gemmepi__factors factors;
     gemmepi_status status = gemmepi__take_factors(layer, &factors);
+    int has_da = task->flags & GEMMEPI_LINEAR_DA && task->m != 0 && task->k != 0;
+    int has_db = task->flags & GEMMEPI_LINEAR_DB && task->n != 0 && task->k != 0;
     int before = layer->step_count, sums_dbias, with_db;
     if (!status)
         status = gemmepi__take_g(layer, &factors);
     /* dY itself, or no element at all, leaves no sums */
     sums_dbias = task->flags & GEMMEPI_LINEAR_DBIAS && layer->step_count == before;
-    with_db = task->flags & GEMMEPI_LINEAR_DB && task->k != 0 && task->batch != 0;
-    if (!status && task->flags & GEMMEPI_LINEAR_DA)
+    with_db = has_db && task->batch != 0;
+    if (!status && has_da)
         status = gemmepi__add_da(layer, &factors);
-    if (!status && task->flags & GEMMEPI_LINEAR_DB)
+    if (!status && has_db)
         status = gemmepi__add_db(layer, &factors, sums_dbias && with_db);
     if (!status && sums_dbias && !with_db && task->n != 0)
         status = gemmepi__add_dbias(layer, &factors);

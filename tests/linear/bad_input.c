@@ -479,6 +479,44 @@ static void forms_of_a_batch_are_not_mixed(void) {
     ACCEPTED(use_shared(GEMMEPI_SILU, BIAS | SAVED));
 }
 
+/* Of no element, but 2^63 rows or columns over which a gradient is summed. */
+static void use_endless(int64_t m, int64_t n, int64_t k, int sums_da) {
+    use_layer(layer_plain(GEMMEPI_F32, M, N, K, GEMMEPI_NONE, ALL_GRADIENTS));
+    desc.m = m, desc.n = n, desc.k = k;
+    desc.batch = (int64_t)1 << 23;
+    if (sums_da)
+        desc.b.batch_stride = desc.db.batch_stride = 1;
+    else
+        desc.da.batch_stride = m * k + 1;
+}
+
+static void ask_for(uint32_t gradients) {
+    desc.flags = gradients;
+    args.da = gradients & GEMMEPI_LINEAR_DA ? args.da : NULL;
+    args.db = gradients & GEMMEPI_LINEAR_DB ? args.db : NULL;
+    args.dbias = gradients & GEMMEPI_LINEAR_DBIAS ? args.dbias : NULL;
+}
+
+static void empty_layers_are_of_any_size(void) {
+    const int64_t endless = (int64_t)1 << 40;
+    ACCEPTED(use_endless(endless, 0, 0, 0));
+    ACCEPTED(use_endless(endless, 0, 0, 0), desc.da.ld = desc.da.batch_stride = endless);
+    ACCEPTED(use_endless(endless, 0, 3, 0), ask_for(GEMMEPI_LINEAR_DB));
+    ACCEPTED(use_endless(endless, 0, 3, 0), ask_for(GEMMEPI_LINEAR_DBIAS));
+    ACCEPTED(use_endless(0, endless, 0, 1), ask_for(GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB));
+    ACCEPTED(use_endless(0, endless, 3, 1), ask_for(GEMMEPI_LINEAR_DA));
+    ACCEPTED(use_endless(endless, 0, 0, 0), ask_for(GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB),
+             desc.order = GEMMEPI_COLUMN_MAJOR, desc.a.batch_stride = desc.da.batch_stride = 1,
+             desc.b.batch_stride = desc.db.batch_stride = 0);
+    check_untouched("empty layers");
+}
+
+/* An A that all items share and that their sum takes one after another. */
+static void a_copy_that_no_memory_has_is_refused(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "a|desc.a", NULL, use_endless((int64_t)1 << 28, 1, (int64_t)1 << 20, 0),
+                 desc.flags = GEMMEPI_LINEAR_DB, desc.batch = (int64_t)1 << 28);
+}
+
 static void in_column_major_order_the_callers_a_and_b_are_named(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "da.batch_stride", NULL, use_column_major(0), desc.da.batch_stride = 200);
     REFUSED_DESC(INVALID_ARGUMENT, "da.batch_stride", NULL, use_column_major(1), desc.da.batch_stride = 0);
@@ -715,6 +753,8 @@ static void run_all(void) {
     RUN(strides_below_zero_are_refused);
     RUN(only_a_and_b_may_be_transposed);
     RUN(forms_of_a_batch_are_not_mixed);
+    RUN(empty_layers_are_of_any_size);
+    RUN(a_copy_that_no_memory_has_is_refused);
     RUN(in_column_major_order_the_callers_a_and_b_are_named);
     RUN(items_of_an_output_that_overlap_are_refused);
     RUN(types_that_do_not_go_together_are_refused);
