@@ -1,7 +1,7 @@
 #ifndef GEMMEPI_H
 #define GEMMEPI_H
 
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.8.6, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.8.7, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -231,8 +231,8 @@
 
 #define GEMMEPI_VERSION_MAJOR  0
 #define GEMMEPI_VERSION_MINOR  8
-#define GEMMEPI_VERSION_PATCH  6
-#define GEMMEPI_VERSION_STRING "0.8.6"
+#define GEMMEPI_VERSION_PATCH  7
+#define GEMMEPI_VERSION_STRING "0.8.7"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
    (m, n, k, batch) has no default: zero is an empty size. */
