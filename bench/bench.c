@@ -14,10 +14,10 @@
 enum { NOTHING_MEASURED = 77 };
 
 static struct {
-    int rounds, size, device; /* size in MiB; 0: as main says */
+    int rounds, warm, size, device; /* warm in milliseconds; size in MiB; 0: as main says */
     int host, list, help;
     const char *only, *csv, *svg;
-} wanted = {15, 0, 0, 0, 0, 0, "", NULL, NULL};
+} wanted = {15, 300, 0, 0, 0, 0, 0, "", NULL, NULL};
 
 typedef struct option {
     const char *name, *value, *help; /* value NULL: a flag */
@@ -28,6 +28,10 @@ typedef struct option {
 
 static const option options[] = {
     {"--rounds", "N", "rounds of each row, 15 unless given", &wanted.rounds, 1, BENCH_MOST_ROUNDS, NULL},
+    {"--warm", "MS",
+     "milliseconds of rounds ahead of those of a row of products, 300 unless given: until a GPU's clock"
+     "\n                 has come down to its power limit",
+     &wanted.warm, 0, 60000, NULL},
     {"--size", "MIB", "size of a main tensor, 256 MiB unless given, on the host 1; products have their own",
      &wanted.size, 1, 1 << 15, NULL},
     {"--only", "TEXT", "the rows whose 'name dtype' has TEXT in it", NULL, 0, 0, &wanted.only},
@@ -258,6 +262,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     b.rounds = wanted.rounds;
+    b.warm = wanted.host ? 0 : wanted.warm / 1e3;
     b.size = (size_t)(wanted.size ? wanted.size : wanted.host ? 1 : 256) << 20;
     status = create(&b);
     if (status)

@@ -41,6 +41,7 @@ typedef struct bench {
     float *normals;
     char *blocks[BENCH_DTYPES]; /* the normals in each dtype, on the device; NULL until needed */
     int rounds;
+    double warm; /* seconds of rounds ahead of those of a row of products */
     size_t size; /* bytes of a main tensor */
     double plan_seconds;
     int cublaslt_version; /* of what products are held against; 0: nothing yet */
@@ -377,9 +378,11 @@ static int bench_turn(int round, int step, int count) {
     return (round + (round % 2 ? count - step : step)) % count;
 }
 
-/* Each round times all series. */
-static int bench_speed(bench *b, const bench_job *job, bench_result *result) {
+/* Each round times all series. Rounds that begin before `warm` seconds have gone do not count: under products a GPU's clock falls to
+   what its power limit allows within a tenth of a second; until then each kernel has its own. */
+static int bench_speed(bench *b, const bench_job *job, double warm, bench_result *result) {
     int series[BENCH_SERIES], batches[BENCH_SERIES], count = 0, i;
+    double began, unused;
     int least = b->details.is_host ? 1 : job->least_runs ? job->least_runs : BENCH_BATCH_RUNS;
     for (i = 0; i < BENCH_SERIES; i++)
         if (job->calls[i]) {
@@ -387,6 +390,12 @@ static int bench_speed(bench *b, const bench_job *job, bench_result *result) {
                 return 0;
             series[count++] = i;
         }
+    began = bench_seconds();
+    for (i = 0; i % count || bench_seconds() - began < warm; i++) {
+        int s = series[bench_turn(i / count, i % count, count)];
+        if (!bench_time(b, job->calls[s], job->user, batches[s], &unused))
+            return 0;
+    }
     for (i = 0; i < count * b->rounds; i++) {
         int round = i / count, s = series[bench_turn(round, i % count, count)];
         if (!bench_time(b, job->calls[s], job->user, batches[s], &result->times[s][round]))
@@ -428,17 +437,17 @@ static int bench_host_cost(bench *b, const bench_job *job, bench_result *result)
 /* The row, from its memory to the check of what it left. */
 static int bench_measure(bench *b, const bench_row *row, bench_result *result) {
     bench_job job;
-    int measured, i;
+    int measured, i, of_products = row->kind != BENCH_SPEED && row->kind != BENCH_HOST_COST;
     memset(&job, 0, sizeof job);
     result->rounds = 0;
     if (row->kind != BENCH_PRODUCT)
         b->kept = NULL;
     if (!row->open(b, row, &job))
         return 0;
-    measured =
-        bench_ok(b, gemmepi_synchronize(b->context, b->stream)) &&
-        (row->kind == BENCH_HOST_COST ? bench_host_cost(b, &job, result) : bench_speed(b, &job, result)) &&
-        bench_ok(b, gemmepi_synchronize(b->context, b->stream)) && job.check(b, job.user);
+    measured = bench_ok(b, gemmepi_synchronize(b->context, b->stream)) &&
+               (row->kind == BENCH_HOST_COST ? bench_host_cost(b, &job, result)
+                                             : bench_speed(b, &job, of_products ? b->warm : 0, result)) &&
+               bench_ok(b, gemmepi_synchronize(b->context, b->stream)) && job.check(b, job.user);
     if (measured)
         result->rounds = b->rounds;
     result->bytes = job.bytes;

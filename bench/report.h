@@ -292,7 +292,8 @@ static void report_end(const report *r, bench *b, int argc, char **argv) {
     printf("%.1f s, of which %.1f s made plans (%ld kernels compiled, %ld from disk)\n",
            bench_seconds() - r->began, b->plan_seconds, (long)d->kernels_compiled,
            (long)d->kernels_from_disk);
-    printf("tensors of %lu MiB, %d rounds:", (unsigned long)(b->size >> 20), b->rounds);
+    printf("tensors of %lu MiB, %d rounds, of products after %.0f ms of such:",
+           (unsigned long)(b->size >> 20), b->rounds, 1e3 * b->warm);
     for (i = 0; i < argc; i++)
         printf(strchr(argv[i], ' ') ? " '%s'" : " %s", argv[i]);
     printf("\n");
