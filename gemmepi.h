@@ -112,7 +112,8 @@
      FAST_ACCUMULATION), measured on operands of one sign. Random normal ones stay within t = 2^-12 (fast: 2^-11), and
      where a few terms are far larger than the rest up to 2^-8 for each 32 can be lost. Products of I8 are exact; an I32
      result is exact modulo 2^32. For results of 16 bits and fewer activations and derivatives have shorter forms, off by up
-     to 2^-18 of their largest term for |v| < 5 and 2^-15.9 for |v| < 10, instead of 2^-22. A bias_grad over 64 rows or more of
+     to 2^-18 of their largest term for |v| < 5 and 2^-15.9 for |v| < 10, instead of 2^-22; but forward GELU_ERF's is off by up to
+     2^-21 of |v|, from k = 768 on by 2^-18.3, so that few bits of its tail are right. A bias_grad over 64 rows or more of
      such results sums those too; over rows that differ their errors nearly cancel (their mean is some 2^-24).
    - Never silent: what it cannot do it refuses in words, and nothing is touched. It never prints, exits or aborts.
    - Deterministic: a run repeated on the same GPU gives the same bits.
@@ -684,7 +685,7 @@ typedef struct gemmepi_linear_args {
     void *da, *db, *dbias;
     const float *scale_a, *scale_b, *scale_y, *scale_preact, *scale_dy; /* where desc has a mode    */
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
-    size_t workspace_size; /* bytes; at least the plan's                                           */
+    size_t workspace_size; /* bytes; at least the layer's; all of it may be used                    */
 } gemmepi_linear_args;
 
 /* >>work ahead */
@@ -864,8 +865,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
 
 /* Reserves the workspace that runs of this plan on this stream need, until the context goes: once for each stream that
    the plan will run on without args.workspace. Plans on one stream share it. Where it is too small a block of at least twice
-   the size is added (if there is memory for that) and the old ones stay, because graphs may have captured them: all together
-   less than four times what the largest plan needs. Allocates device memory, so not to be called while the stream is being
+   the size is added and the old ones stay, because graphs may have captured them: all together less than four times what the
+   largest plan needs. Where there is no memory for that, the block is as large as this plan needs. Allocates device memory, so not to be called while the stream is being
    captured (BUFFER_TOO_SMALL then, unless there is enough). A stream is known by its handle: one that is destroyed while
    runs on it are under way must not be followed by another with the same handle before they end. The per-thread default
    stream is one for each thread, and, with GEMMEPI_STATIC, for each file: reserve where it runs. On the host, and where a
@@ -7218,7 +7219,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        return x;\n"
     "}\n"
     "\n"
-    "// Of a sum x of products, whose own error hides what is below 2^-22 of x: at EXACT 0 tails of these end where exp(-w) leaves the\n"
+    "// Of a sum x of products, whose own error hides what is below 2^-22 of x (2^-17 of LONG_SUMS): at EXACT 0 tails of these end where exp(-w) leaves the\n"
     "// range, at results of 1e-36 or so, and GELU_ERF's at 1e-37. Elsewhere, and for others, as above.\n"
     "template <int Activation>\n"
     "constexpr bool ENDS_TAILS = Activation == SILU || Activation == GELU_TANH || Activation == QUICK_GELU;\n"
@@ -8252,7 +8253,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "}\n"
     "// The largest of aux as integers of 16 bits: without a sign, of which those below NEAR are larger, and with one, of which those above\n"
     "// NEAR_END are, which F16 has not. NaN may count as either.\n"
-    "constexpr bool NEAR_ENDS = ACTIVATION == GELU_TANH && SAME<GEMMEPI_AUX_TYPE, BF16>;\n"
+    "constexpr bool NEAR_ENDS = (ACTIVATION == GELU_TANH || ACTIVATION == GELU_ERF) && SAME<GEMMEPI_AUX_TYPE, BF16>;\n"
     "struct Near {\n"
     "    u32 low = pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>), high = pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);\n"
     "\n"
@@ -16005,7 +16006,7 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
 }
 
 /* From this k on a product's bound has more than twice the room that GELU_ERF's shortest form takes: that is off by 2^-18.3 of v,
-   the bound by (4 + k/8) 2^-24 of it at least. Whole numbers' sums are exact, and their bound knows no k. */
+   and 1.13 (4 + k/8) 2^-24 of v is the least that the bound leaves. Whole numbers' sums are exact, and their bound knows no k. */
 #define GEMMEPI__LONG_SUM 768
 static int gemmepi__has_long_sums(const gemmepi__problem *problem) {
     return gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF &&
@@ -20102,11 +20103,13 @@ static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *ta
 static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *task,
                                                      const gemmepi_linear_args *args,
                                                      void *const pointers[GEMMEPI__L_COUNT]) {
-    uintptr_t begin = (uintptr_t)args->workspace;
+    uintptr_t begin = (uintptr_t)args->workspace, end = begin + args->workspace_size;
     int t;
+    if (end < begin)
+        end = ~(uintptr_t)0;
     for (t = 0; t < GEMMEPI__L_COUNT; t++) {
         uintptr_t other = (uintptr_t)pointers[t];
-        if (gemmepi__layer_has(task, t) && other && other < begin + args->workspace_size &&
+        if (gemmepi__layer_has(task, t) && other && other < end &&
             begin < other + (uintptr_t)task->views[t].bytes)
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                                  "args.workspace (%p, %llu bytes) overlaps args.%s (%p)", args->workspace,

@@ -304,6 +304,7 @@ static const product_row products[] = {
     {GEMMEPI_I8, GEMMEPI_F32, GEMMEPI_I8, "NT", 3, 0, GEMMEPI_NONE, 128},
     {GEMMEPI_F16, GEMMEPI_BF16, GEMMEPI_F32, "nt", 0, 0, GEMMEPI_NONE, 128},
     {GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_F16, "nt", 0, 0, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, 128},
+    {GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_F16, "nt", 0, 0, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, 1024},
     {GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_E4M3, "TN", 0, 0, GEMMEPI_NONE | GEMMEPI_BGRAD, 128},
     {GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_E5M2, "tt", 0, 0, GEMMEPI_RELU | GEMMEPI_AUX, 128},
     {GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_BF16, "NN", 0, 0, GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD, 128},
@@ -600,7 +601,7 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
     gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
     desc.a.transposed = layout & 1;
     desc.b.transposed = layout >> 1;
-    desc.k = cut->split > 1 || layout >> 1 ? 2048 : 768; /* enough to be divided */
+    desc.k = cut->split > 1 || layout >> 1 ? 2048 : 640; /* enough to be divided; sums short and long */
     append_dtype(&text, operands);
     append_results(&text, &desc);
     gemmepi__append(&text, "_shape_%d_layout_%d%s", shape, layout, applied ? "" : "_scaled");

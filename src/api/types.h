@@ -460,7 +460,7 @@ typedef struct gemmepi_linear_args {
     void *da, *db, *dbias;
     const float *scale_a, *scale_b, *scale_y, *scale_preact, *scale_dy; /* where desc has a mode    */
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
-    size_t workspace_size; /* bytes; at least the plan's                                           */
+    size_t workspace_size; /* bytes; at least the layer's; all of it may be used                    */
 } gemmepi_linear_args;
 
 /* >>work ahead */

@@ -636,11 +636,13 @@ static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *ta
 static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *task,
                                                      const gemmepi_linear_args *args,
                                                      void *const pointers[GEMMEPI__L_COUNT]) {
-    uintptr_t begin = (uintptr_t)args->workspace;
+    uintptr_t begin = (uintptr_t)args->workspace, end = begin + args->workspace_size;
     int t;
+    if (end < begin)
+        end = ~(uintptr_t)0;
     for (t = 0; t < GEMMEPI__L_COUNT; t++) {
         uintptr_t other = (uintptr_t)pointers[t];
-        if (gemmepi__layer_has(task, t) && other && other < begin + args->workspace_size &&
+        if (gemmepi__layer_has(task, t) && other && other < end &&
             begin < other + (uintptr_t)task->views[t].bytes)
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                                  "args.workspace (%p, %llu bytes) overlaps args.%s (%p)", args->workspace,

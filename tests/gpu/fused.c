@@ -242,8 +242,8 @@ static void the_shape_is_within_the_bound(void) {
     CHECK(runs >= sizes, "shape %d: %d runs", shape_here, runs);
 }
 
-/* The Hopper kernel differentiates in fewer instructions where all aux of 16 rows and 64 columns allow it. Here some of them have
-   none that does not, others hold what lies beyond, times gradients small and large. */
+/* The Hopper kernel differentiates in fewer instructions where all aux of 16 rows and 64 columns allow it. Here a third of
+   them have none that does not, each other one holds one number that lies at the end or beyond, times gradients small and large. */
 static void gradients_hold_wherever_aux_lies(void) {
     enum { M = 200, N = 208, K = 8 };
     static const gemmepi_epilogue activations[] = {GEMMEPI_SILU, GEMMEPI_GELU_TANH, GEMMEPI_QUICK_GELU,
@@ -258,11 +258,11 @@ static void gradients_hold_wherever_aux_lies(void) {
     for (i = 0; i < N; i++)
         b[i] = 1; /* the first row */
     for (i = 0; i < M * N; i++) {
-        int row = i / N, column = i % N;
+        int box = i / N / 16 * ((N + 63) / 64) + i % N / 64, which_box = box / 3 * 2 + box % 3 - 1;
         uint64_t number = random_hash((uint64_t)i);
         aux[i] = (double)(number % 2001) / 250 - 4;
-        if ((row / 16 + column / 64) % 3 == 1 && number / 4096 % 7 == 0)
-            aux[i] = beyond[number / 65536 % GEMMEPI__COUNT(beyond)];
+        if (box % 3 && number / 4096 % 7 == 0)
+            aux[i] = beyond[which_box % (int)GEMMEPI__COUNT(beyond)];
     }
     for (which = 0; which < FUSED_CUTS; which++)
         for (activation = 0; activation < (int)GEMMEPI__COUNT(activations); activation++)

@@ -1938,6 +1938,42 @@ static void a_fused_run_with_alpha_or_c_has_its_own_kernel(void) {
     nothing_is_left();
 }
 
+/* GELU_ERF's shortest form is for those alone whose bound leaves it the room. */
+static void long_sums_are_those_of_which_the_bound_grows_with_k(void) {
+    static const struct {
+        int64_t k;
+        gemmepi_dtype operands, results;
+        int epilogue, flags, is_long;
+    } cases[] = {
+        {768, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, 0, 1},
+        {767, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, 0, 0},
+        {4096, GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_GELU_ERF | GEMMEPI_GATED, 0, 1},
+        {4096, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_GELU_TANH | GEMMEPI_BIAS, 0, 0},
+        {4096, GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, 0, 0},
+        {4096, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD, 0, 0},
+        {4096, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_GELU_ERF | GEMMEPI_RESIDUAL, 0, 0},
+        {4096, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_GELU_ERF, GEMMEPI_AMAX_D, 0},
+        {4096, GEMMEPI_I8, GEMMEPI_BF16, GEMMEPI_GELU_ERF, 0, 0},
+    };
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        gemmepi_matmul_desc desc = product(cases[i].operands, (gemmepi_epilogue)cases[i].epilogue);
+        gemmepi_plan *plan = NULL;
+        int is_long;
+        desc.m = 256, desc.n = 256, desc.k = cases[i].k;
+        desc.d.dtype = cases[i].results;
+        desc.flags = cases[i].flags;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        is_long = plan && gemmepi__has_long_sums(&plan->problem);
+        CHECK(is_long == cases[i].is_long, "%d: %d", i, is_long);
+        gemmepi_plan_destroy(plan);
+    }
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 /* With AUX of a gate the kernel for alpha 1 and no C sums A on the way, and the other leaves that to launches of their own, which
    need workspace: the plan counts it before there is such a run, which may be captured then. */
 static void the_workspace_of_runs_with_alpha_is_counted_from_the_beginning(void) {
@@ -2397,6 +2433,10 @@ static void a_layer_whose_product_takes_another_route_has_all_of_the_callers_wor
     CHECK(gemmepi_linear_run(l.plan, &l.args, NULL) == GEMMEPI_INVALID_ARGUMENT &&
               sentence_has("workspace") && gpu.products == products,
           "a tensor in it: %s", gemmepi_last_error());
+    l.args.workspace_size = ~(size_t)0; /* as much as is wanted */
+    CHECK(gemmepi_linear_run(l.plan, &l.args, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("workspace") && gpu.products == products,
+          "a tensor in it, of any size: %s", gemmepi_last_error());
     gemmepi_free(l.context, workspace);
     close_refusable_layer(&l);
 }
@@ -3950,6 +3990,7 @@ int main(void) {
     RUN(a_fused_run_has_its_own_pointers_in_its_maps);
     RUN(fused_results_have_maps_of_their_own);
     RUN(a_fused_run_with_alpha_or_c_has_its_own_kernel);
+    RUN(long_sums_are_those_of_which_the_bound_grows_with_k);
     RUN(the_workspace_of_runs_with_alpha_is_counted_from_the_beginning);
     RUN(kernels_for_alpha_and_c_are_built_ahead);
     RUN(what_cublaslt_refuses_may_be_fused);
