@@ -569,8 +569,8 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
 }
 
 // At EXACT 0 the derivative of x s(w), s + x w' (s - s^2), and GELU_ERF's, Phi(-|x|) - |x| phi(x) or 1 less it, in fewer
-// instructions for x from NEAR on, where the exponential is in the range, up to NEAR_END, where the rest of GELU_TANH's and
-// GELU_ERF's is: as accurate as the others, which are for all x.
+// instructions for x from NEAR on, where the exponential is in the range, up to NEAR_END, where the rest is (SILU's is up to the end):
+// as accurate as the others, which are for all x.
 template <int Activation>
 constexpr bool HAS_NEAR_DERIVATIVE = !GEMMEPI_EXACT && (ENDS_TAILS<Activation> || Activation == GELU_ERF);
 template <int Activation>

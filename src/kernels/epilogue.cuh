@@ -391,7 +391,7 @@ template <class T> __device__ inline u32 pair_of(float x) {
 }
 // The largest of aux as integers of 16 bits: without a sign, of which those below NEAR are larger, and with one, of which those above
 // NEAR_END are, which F16 has not. NaN may count as either.
-constexpr bool NEAR_ENDS = (ACTIVATION == GELU_TANH || ACTIVATION == GELU_ERF) && SAME<GEMMEPI_AUX_TYPE, BF16>;
+constexpr bool NEAR_ENDS = ACTIVATION != SILU && SAME<GEMMEPI_AUX_TYPE, BF16>;
 struct Near {
     u32 low = pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>), high = pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);
 
