@@ -724,7 +724,7 @@ typedef struct gemmepi_plan_details {
     char kernel[96];           /* the kernel of ours or the algorithm that does most of the work        */
     int tile_m, tile_n;        /* rows and columns of the result that one block makes; 0: not known     */
     int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run         */
-    size_t workspace_size;     /* bytes that one run needs; of the route fused whatever alpha and c   */
+    size_t workspace_size;     /* bytes that one run needs; of the route fused whatever alpha and c     */
     gemmepi_compute compute;   /* never DEFAULT                                                         */
     gemmepi_dtype accumulator; /* F32, F64 or I32                                                       */
     int deterministic;         /* 1: repeated runs on one GPU give the same bits                        */
@@ -866,11 +866,11 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
 /* Reserves the workspace that runs of this plan on this stream need, until the context goes: once for each stream that
    the plan will run on without args.workspace. Plans on one stream share it. Where it is too small a block of at least twice
    the size is added and the old ones stay, because graphs may have captured them: all together less than four times what the
-   largest plan needs. Where there is no memory for that, the block is as large as this plan needs. Allocates device memory, so not to be called while the stream is being
-   captured (BUFFER_TOO_SMALL then, unless there is enough). A stream is known by its handle: one that is destroyed while
-   runs on it are under way must not be followed by another with the same handle before they end. The per-thread default
-   stream is one for each thread, and, with GEMMEPI_STATIC, for each file: reserve where it runs. On the host, and where a
-   plan needs none, it does nothing. */
+   largest plan needs. Where there is no memory for that, the block is as large as this plan needs. Allocates device memory, so
+   not to be called while the stream is being captured (BUFFER_TOO_SMALL then, unless there is enough). A stream is known by its
+   handle: one that is destroyed while runs on it are under way must not be followed by another with the same handle before they
+   end. The per-thread default stream is one for each thread, and, with GEMMEPI_STATIC, for each file: reserve where it runs. On
+   the host, and where a plan needs none, it does nothing. */
 GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream);
 
 /* NULL is accepted. Runs already launched go on; graphs that captured runs of the plan stay valid until the context
@@ -7219,8 +7219,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        return x;\n"
     "}\n"
     "\n"
-    "// Of a sum x of products, whose own error hides what is below 2^-22 of x (2^-17 of LONG_SUMS): at EXACT 0 tails of these end where exp(-w) leaves the\n"
-    "// range, at results of 1e-36 or so, and GELU_ERF's at 1e-37. Elsewhere, and for others, as above.\n"
+    "// Of a sum x of products, whose own error hides what is below 2^-22 of x (2^-17 of LONG_SUMS): at EXACT 0 tails of these end where\n"
+    "// exp(-w) leaves the range, at results of 1e-36 or so, and GELU_ERF's at 1e-37. Elsewhere, and for others, as above.\n"
     "template <int Activation>\n"
     "constexpr bool ENDS_TAILS = Activation == SILU || Activation == GELU_TANH || Activation == QUICK_GELU;\n"
     "__device__ inline float logistic_of_power(float power) { // s(w) of -w log2(e)\n"

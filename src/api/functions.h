@@ -104,11 +104,11 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
 /* Reserves the workspace that runs of this plan on this stream need, until the context goes: once for each stream that
    the plan will run on without args.workspace. Plans on one stream share it. Where it is too small a block of at least twice
    the size is added and the old ones stay, because graphs may have captured them: all together less than four times what the
-   largest plan needs. Where there is no memory for that, the block is as large as this plan needs. Allocates device memory, so not to be called while the stream is being
-   captured (BUFFER_TOO_SMALL then, unless there is enough). A stream is known by its handle: one that is destroyed while
-   runs on it are under way must not be followed by another with the same handle before they end. The per-thread default
-   stream is one for each thread, and, with GEMMEPI_STATIC, for each file: reserve where it runs. On the host, and where a
-   plan needs none, it does nothing. */
+   largest plan needs. Where there is no memory for that, the block is as large as this plan needs. Allocates device memory, so
+   not to be called while the stream is being captured (BUFFER_TOO_SMALL then, unless there is enough). A stream is known by its
+   handle: one that is destroyed while runs on it are under way must not be followed by another with the same handle before they
+   end. The per-thread default stream is one for each thread, and, with GEMMEPI_STATIC, for each file: reserve where it runs. On
+   the host, and where a plan needs none, it does nothing. */
 GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream);
 
 /* NULL is accepted. Runs already launched go on; graphs that captured runs of the plan stay valid until the context

@@ -499,7 +499,7 @@ typedef struct gemmepi_plan_details {
     char kernel[96];           /* the kernel of ours or the algorithm that does most of the work        */
     int tile_m, tile_n;        /* rows and columns of the result that one block makes; 0: not known     */
     int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run         */
-    size_t workspace_size;     /* bytes that one run needs; of the route fused whatever alpha and c   */
+    size_t workspace_size;     /* bytes that one run needs; of the route fused whatever alpha and c     */
     gemmepi_compute compute;   /* never DEFAULT                                                         */
     gemmepi_dtype accumulator; /* F32, F64 or I32                                                       */
     int deterministic;         /* 1: repeated runs on one GPU give the same bits                        */

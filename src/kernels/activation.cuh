@@ -499,8 +499,8 @@ template <int Activation, class A> __device__ inline A activate(A x, A parameter
         return x;
 }
 
-// Of a sum x of products, whose own error hides what is below 2^-22 of x (2^-17 of LONG_SUMS): at EXACT 0 tails of these end where exp(-w) leaves the
-// range, at results of 1e-36 or so, and GELU_ERF's at 1e-37. Elsewhere, and for others, as above.
+// Of a sum x of products, whose own error hides what is below 2^-22 of x (2^-17 of LONG_SUMS): at EXACT 0 tails of these end where
+// exp(-w) leaves the range, at results of 1e-36 or so, and GELU_ERF's at 1e-37. Elsewhere, and for others, as above.
 template <int Activation>
 constexpr bool ENDS_TAILS = Activation == SILU || Activation == GELU_TANH || Activation == QUICK_GELU;
 __device__ inline float logistic_of_power(float power) { // s(w) of -w log2(e)
