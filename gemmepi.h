@@ -8355,17 +8355,23 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    }\n"
     "}\n"
     "\n"
+    "// The activation of what finish_product() leaves.\n"
+    "__device__ inline Acc activate_finished(const gemmepi__epilogue_params &p, Acc v) {\n"
+    "    if constexpr (SCALES_SUM)\n"
+    "        return activate_scaled_sum<ACTIVATION>(v);\n"
+    "    else\n"
+    "        return activate_sum<ACTIVATION>(v, (Acc)p.parameter);\n"
+    "}\n"
+    "\n"
     "// One column of a value and a gate column.\n"
     "__device__ inline void multiply_halves(const gemmepi__epilogue_params &p, Acc (&v)[HALVES][RUN]) {\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < RUN; i++) {\n"
     "        if constexpr (SAME<Acc, I32>)\n"
     "            v[0][i] = product(v[VALUE % HALVES][i], activate<ACTIVATION>(v[GATE % HALVES][i], Acc(0)));\n"
-    "        else if constexpr (SCALES_SUM)\n"
-    "            v[0][i] = v[VALUE % HALVES][i] * activate_scaled_sum<ACTIVATION>(v[GATE % HALVES][i]);\n"
     "        else if constexpr (!GEMMEPI_EXACT && (ENDS_TAILS<ACTIVATION> || ACTIVATION == GELU_ERF) &&\n"
     "                           ACTIVATION != SILU) // which is 1 to 2 percent slower so\n"
-    "            v[0][i] = v[VALUE % HALVES][i] * activate_sum<ACTIVATION>(v[GATE % HALVES][i], (Acc)p.parameter);\n"
+    "            v[0][i] = v[VALUE % HALVES][i] * activate_finished(p, v[GATE % HALVES][i]);\n"
     "        else\n"
     "            v[0][i] = times_activation<ACTIVATION>(v[VALUE % HALVES][i], v[GATE % HALVES][i], (Acc)p.parameter);\n"
     "    }\n"
@@ -8418,9 +8424,9 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    }\n"
     "}\n"
     "\n"
-    "// v: HALVES_IN runs of the product go in, HALVES_OUT of the result come out. IsNear: LOOKS_NEAR found all of aux near.\n"
+    "// v: HALVES_IN runs of the product go in, HALVES_OUT of the result come out. IsNear: LOOKS_NEAR found all of aux near.\n",
     "template <bool IsNear = false>\n"
-    "__device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,\n",
+    "__device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,\n"
     "                                const Saved &saved, long long item, long long row, long long column, int valid,\n"
     "                                Acc (&v)[HALVES][RUN]) {\n"
     "#pragma unroll\n"
@@ -8433,10 +8439,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    } else {\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
-    "            if constexpr (SCALES_SUM)\n"
-    "                v[0][i] = activate_scaled_sum<ACTIVATION>(v[0][i]);\n"
-    "            else\n"
-    "                v[0][i] = activate_sum<ACTIVATION>(v[0][i], (Acc)p.parameter);\n"
+    "            v[0][i] = activate_finished(p, v[0][i]);\n"
     "    }\n"
     "    if (HAS_RESIDUAL)\n"
     "#pragma unroll\n"
@@ -8499,8 +8502,8 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "            for (int i = 0; i < valid; i++)\n"
     "                ((Acc *)p.partials)[(part * HALVES_OUT + half) * p.n + column + i] = shared[half * RUN + i][thread];\n"
     "}\n"
-    "\n",
-    "// SPREAD: the sums of a run over eight rows, whose lanes are 4 apart, one of the run's to each lane. Lanes halve what they have\n"
+    "\n"
+    "// SPREAD: the sums of a run over eight rows, whose lanes are 4 apart, one of the run's to each lane. Lanes halve what they have\n",
     "// left with each exchange, always in the same order.\n"
     "__device__ inline Acc sum_of_rows(const Acc (&of_run)[RUN]) {\n"
     "    static_assert(!SPREAD || RUN == 8, \"a sum for each lane\");\n"
@@ -15929,8 +15932,8 @@ static double gemmepi__operand_sum_microseconds(const gemmepi__problem *problem)
     return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 / 2e6;
 }
 
-#define GEMMEPI__SUM_LAUNCH \
-    2 /* microseconds of a launch more, though it overlaps: behind a fused product 1.4 to 2.7 on an H200 */
+/* Microseconds of a launch more, though it overlaps: behind a fused product 1.4 to 2.7 on an H200. */
+#define GEMMEPI__SUM_LAUNCH 2
 
 static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
     return gemmepi__has(problem, GEMMEPI__ANY_BGRAD)
