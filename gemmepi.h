@@ -7464,10 +7464,9 @@ static const char *const gemmepi__source_amax_cuh[] = {
     NULL};
 
 static const char *const gemmepi__source_convert_cu[] = {
-    "// A copy of an operand in a type that holds every value of it, for a cuBLASLt that does not take the operand's own. A\n"
-    "// thread makes one run of eight; what a row lacks up to out.ld is 0.\n"
-    "#include \"types.cuh\"\n"
-    "#include \"params.h\"\n"
+    "// A copy of an operand in a type that holds every value of it, for a cuBLASLt that does not take the operand's own. What\n"
+    "// a row lacks up to out.ld is 0.\n"
+    "#include \"copy.cuh\"\n"
     "\n"
     "#ifndef GEMMEPI_X_TYPE\n"
     "#define GEMMEPI_X_TYPE   E4M3\n"
@@ -7477,26 +7476,52 @@ static const char *const gemmepi__source_convert_cu[] = {
     "\n"
     "constexpr int THREADS = 256;\n"
     "\n"
-    "// Blocks: items * rows * runs of a row, divided by THREADS.\n"
     "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_convert(GEMMEPI_PARAMS gemmepi__convert_params p) {\n"
-    "    long long runs = p.out.ld / RUN, lines = p.items * p.rows;\n"
-    "    long long at = (long long)blockIdx.x * THREADS + threadIdx.x, line, item;\n"
-    "    if (at >= lines * runs)\n"
+    "    Copied_run run;\n"
+    "    if (!find_copied_run<THREADS>(p, run))\n"
     "        return;\n"
-    "    if (lines * runs <= 0xffffffff) { // a 64-bit division costs as much as the rest\n"
-    "        line = (u32)at / (u32)runs;\n"
-    "        item = (u32)line / (u32)p.rows;\n"
-    "    } else {\n"
-    "        line = at / runs;\n"
-    "        item = line / p.rows;\n"
-    "    }\n"
-    "    after_launches_before(); // behind the divisions\n"
-    "    long long row = line - item * p.rows, column = (at - line * runs) * RUN, left = p.columns - column;\n"
+    "    long long left = p.columns - run.column;\n"
     "    int valid = left < RUN ? (int)left : RUN; // a run has at least one\n"
-    "    const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + row * p.x.ld + column;\n"
-    "    GEMMEPI_OUT_TYPE *out = (GEMMEPI_OUT_TYPE *)p.out.data + item * p.out.stride + row * p.out.ld + column;\n"
+    "    const GEMMEPI_X_TYPE *x = start_of_run<const GEMMEPI_X_TYPE>(p.x, run);\n"
+    "    GEMMEPI_OUT_TYPE *out = start_of_run<GEMMEPI_OUT_TYPE>(p.out, run);\n"
     "    *reinterpret_cast<Words<GEMMEPI_OUT_TYPE> *>(out) =\n"
     "        convert_run<GEMMEPI_OUT_TYPE>(read_run<GEMMEPI_ALIGNED>(x, valid));\n"
+    "}\n",
+    NULL};
+
+static const char *const gemmepi__source_copy_cuh[] = {
+    "// What kernels that copy an operand have in common: a thread makes one run of eight, of lines of out.ld.\n"
+    "#pragma once\n"
+    "#include \"types.cuh\"\n"
+    "#include \"params.h\"\n"
+    "\n"
+    "struct Copied_run {\n"
+    "    long long item, row, column;\n"
+    "};\n"
+    "\n"
+    "// Blocks: items * rows * runs of a row, divided by Threads. False for a thread that has none; else launches before have ended, whose\n"
+    "// end is waited for behind the divisions.\n"
+    "template <int Threads> __device__ inline bool find_copied_run(const gemmepi__convert_params &p, Copied_run &mine) {\n"
+    "    long long runs = p.out.ld / RUN, lines = p.items * p.rows;\n"
+    "    long long at = (long long)blockIdx.x * Threads + threadIdx.x, line;\n"
+    "    if (at >= lines * runs)\n"
+    "        return false;\n"
+    "    if (lines * runs <= 0xffffffff) { // a 64-bit division costs as much as the rest\n"
+    "        line = (u32)at / (u32)runs;\n"
+    "        mine.item = (u32)line / (u32)p.rows;\n"
+    "    } else {\n"
+    "        line = at / runs;\n"
+    "        mine.item = line / p.rows;\n"
+    "    }\n"
+    "    after_launches_before();\n"
+    "    mine.row = line - mine.item * p.rows;\n"
+    "    mine.column = (at - line * runs) * RUN;\n"
+    "    return true;\n"
+    "}\n"
+    "\n"
+    "// Its first element, in x or out.\n"
+    "template <class T> __device__ inline T *start_of_run(const gemmepi__kernel_matrix &matrix, const Copied_run &run) {\n"
+    "    return (T *)matrix.data + run.item * matrix.stride + run.row * matrix.ld + run.column;\n"
     "}\n",
     NULL};
 
@@ -11054,9 +11079,8 @@ static const char *const gemmepi__source_operations_cuh[] = {
 
 static const char *const gemmepi__source_pack_cu[] = {
     "// A copy of an operand of 16-bit elements whose lines begin at multiples of 16 bytes, for kernels that read so many at a time. A\n"
-    "// thread makes one unit of 16 bytes; what a line lacks up to out.ld is 0.\n"
-    "#include \"types.cuh\"\n"
-    "#include \"params.h\"\n"
+    "// run is a unit of 16 bytes; what a line lacks up to out.ld is 0.\n"
+    "#include \"copy.cuh\"\n"
     "\n"
     "#ifndef GEMMEPI_THREADS\n"
     "#define GEMMEPI_THREADS 256\n"
@@ -11093,24 +11117,14 @@ static const char *const gemmepi__source_pack_cu[] = {
     "        to[i] = __funnelshift_r(words[i], words[i + 1], (u32)(address & 2) * 8);\n"
     "}\n"
     "\n"
-    "// Blocks: items * rows * units of a row, divided by THREADS.\n"
     "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_pack(GEMMEPI_PARAMS gemmepi__convert_params p) {\n"
-    "    long long units = p.out.ld / RUN, lines = p.items * p.rows;\n"
-    "    long long at = (long long)blockIdx.x * THREADS + threadIdx.x, line, item;\n"
-    "    if (at >= lines * units)\n"
+    "    Copied_run run;\n"
+    "    if (!find_copied_run<THREADS>(p, run))\n"
     "        return;\n"
-    "    if (lines * units <= 0xffffffff) { // a 64-bit division costs as much as the rest\n"
-    "        line = (u32)at / (u32)units;\n"
-    "        item = (u32)line / (u32)p.rows;\n"
-    "    } else {\n"
-    "        line = at / units;\n"
-    "        item = line / p.rows;\n"
-    "    }\n"
-    "    after_launches_before(); // behind the divisions\n"
-    "    long long row = line - item * p.rows, column = (at - line * units) * RUN, left = p.columns - column;\n"
-    "    const u16 *x = (const u16 *)p.x.data + item * p.x.stride + row * p.x.ld + column;\n"
+    "    long long left = p.columns - run.column;\n"
+    "    const u16 *x = start_of_run<const u16>(p.x, run);\n"
     "    u32 words[4] = {};\n"
-    "    if (column >= RUN && left >= 2 * RUN) { // both units are the line's own\n"
+    "    if (run.column >= RUN && left >= 2 * RUN) { // both units are the line's own\n"
     "        load_across(x, words);\n"
     "    } else {\n"
     "#pragma unroll\n"
@@ -11118,7 +11132,7 @@ static const char *const gemmepi__source_pack_cu[] = {
     "            if (i < left)\n"
     "                words[i / 2] |= (u32)x[i] << i % 2 * 16;\n"
     "    }\n"
-    "    store_unit((u16 *)p.out.data + item * p.out.stride + row * p.out.ld + column, words);\n"
+    "    store_unit(start_of_run<u16>(p.out, run), words);\n"
     "}\n",
     NULL};
 
@@ -12355,6 +12369,7 @@ static const gemmepi__source gemmepi__sources[] = {
     {"activation.cuh", gemmepi__source_activation_cuh},
     {"amax.cuh", gemmepi__source_amax_cuh},
     {"convert.cu", gemmepi__source_convert_cu},
+    {"copy.cuh", gemmepi__source_copy_cuh},
     {"elementwise.cu", gemmepi__source_elementwise_cu},
     {"epilogue.cuh", gemmepi__source_epilogue_cuh},
     {"gemm_plain.cu", gemmepi__source_gemm_plain_cu},
@@ -17412,6 +17427,7 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
 #define GEMMEPI__FUSED_WARPS   8            /* that store */
 #define GEMMEPI__FUSED_SUMMERS 3            /* that sum an operand */
 #define GEMMEPI__FUSED_SHARED  (227u << 10) /* of a block on this chip */
+#define GEMMEPI__FUSED_PAIR    16           /* bytes of two barriers: of a stage, a warp's buffers, a slot */
 #define GEMMEPI__FUSED_STAGES  8            /* at most */
 
 /* A way to cut the product up: its kernel is compiled for it. */
@@ -17560,19 +17576,21 @@ static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int lo
                       (loaded & 2 ? gemmepi__halves_out(problem) : 0));
 }
 
-/* BGRAD: the slot of either warpgroup, for sums of 32 columns of a gate, of 64 of others, and its two barriers. */
+/* BGRAD: a slot of either warpgroup, in which each lane leaves a sum of every 32 columns: of 32 of a gate's, of 64 of others. */
 static unsigned gemmepi__slot_bytes(const gemmepi__problem *problem) {
     int groups = gemmepi__has(problem, GEMMEPI_GATED) ? gemmepi__halves_out(problem) : 2;
-    return gemmepi__has(problem, GEMMEPI_BGRAD) ? 2 * ((unsigned)groups * 128 * 4 + 16) : 0;
+    unsigned sums = (unsigned)groups * GEMMEPI__FUSED_WARPS * 32 * 4;
+    return gemmepi__has(problem, GEMMEPI_BGRAD) ? sums + 2 * GEMMEPI__FUSED_PAIR : 0;
 }
 
 static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gemmepi__fused *fused) {
-    unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + 16; /* and two barriers */
+    unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + GEMMEPI__FUSED_PAIR;
     unsigned boxes =
         (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged, fused->loaded) +
         2 * gemmepi__loaded_matrices(problem, fused->loaded);
     unsigned sums = fused->summed ? GEMMEPI__FUSED_SUMMERS * 16 * 8 : gemmepi__slot_bytes(problem);
-    return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES + GEMMEPI__FUSED_WARPS * 16 + sums;
+    return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES +
+           GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_PAIR + sums;
 }
 
 /* Sets both, and returns the stages. */

@@ -13,6 +13,7 @@
 #define GEMMEPI__FUSED_WARPS   8            /* that store */
 #define GEMMEPI__FUSED_SUMMERS 3            /* that sum an operand */
 #define GEMMEPI__FUSED_SHARED  (227u << 10) /* of a block on this chip */
+#define GEMMEPI__FUSED_PAIR    16           /* bytes of two barriers: of a stage, a warp's buffers, a slot */
 #define GEMMEPI__FUSED_STAGES  8            /* at most */
 
 /* A way to cut the product up: its kernel is compiled for it. */
@@ -161,19 +162,21 @@ static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int lo
                       (loaded & 2 ? gemmepi__halves_out(problem) : 0));
 }
 
-/* BGRAD: the slot of either warpgroup, for sums of 32 columns of a gate, of 64 of others, and its two barriers. */
+/* BGRAD: a slot of either warpgroup, in which each lane leaves a sum of every 32 columns: of 32 of a gate's, of 64 of others. */
 static unsigned gemmepi__slot_bytes(const gemmepi__problem *problem) {
     int groups = gemmepi__has(problem, GEMMEPI_GATED) ? gemmepi__halves_out(problem) : 2;
-    return gemmepi__has(problem, GEMMEPI_BGRAD) ? 2 * ((unsigned)groups * 128 * 4 + 16) : 0;
+    unsigned sums = (unsigned)groups * GEMMEPI__FUSED_WARPS * 32 * 4;
+    return gemmepi__has(problem, GEMMEPI_BGRAD) ? sums + 2 * GEMMEPI__FUSED_PAIR : 0;
 }
 
 static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gemmepi__fused *fused) {
-    unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + 16; /* and two barriers */
+    unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + GEMMEPI__FUSED_PAIR;
     unsigned boxes =
         (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged, fused->loaded) +
         2 * gemmepi__loaded_matrices(problem, fused->loaded);
     unsigned sums = fused->summed ? GEMMEPI__FUSED_SUMMERS * 16 * 8 : gemmepi__slot_bytes(problem);
-    return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES + GEMMEPI__FUSED_WARPS * 16 + sums;
+    return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES +
+           GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_PAIR + sums;
 }
 
 /* Sets both, and returns the stages. */

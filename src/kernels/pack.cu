@@ -1,7 +1,6 @@
 // A copy of an operand of 16-bit elements whose lines begin at multiples of 16 bytes, for kernels that read so many at a time. A
-// thread makes one unit of 16 bytes; what a line lacks up to out.ld is 0.
-#include "types.cuh"
-#include "params.h"
+// run is a unit of 16 bytes; what a line lacks up to out.ld is 0.
+#include "copy.cuh"
 
 #ifndef GEMMEPI_THREADS
 #define GEMMEPI_THREADS 256
@@ -38,24 +37,14 @@ __device__ inline void load_across(const u16 *from, u32 (&to)[4]) {
         to[i] = __funnelshift_r(words[i], words[i + 1], (u32)(address & 2) * 8);
 }
 
-// Blocks: items * rows * units of a row, divided by THREADS.
 extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_pack(GEMMEPI_PARAMS gemmepi__convert_params p) {
-    long long units = p.out.ld / RUN, lines = p.items * p.rows;
-    long long at = (long long)blockIdx.x * THREADS + threadIdx.x, line, item;
-    if (at >= lines * units)
+    Copied_run run;
+    if (!find_copied_run<THREADS>(p, run))
         return;
-    if (lines * units <= 0xffffffff) { // a 64-bit division costs as much as the rest
-        line = (u32)at / (u32)units;
-        item = (u32)line / (u32)p.rows;
-    } else {
-        line = at / units;
-        item = line / p.rows;
-    }
-    after_launches_before(); // behind the divisions
-    long long row = line - item * p.rows, column = (at - line * units) * RUN, left = p.columns - column;
-    const u16 *x = (const u16 *)p.x.data + item * p.x.stride + row * p.x.ld + column;
+    long long left = p.columns - run.column;
+    const u16 *x = start_of_run<const u16>(p.x, run);
     u32 words[4] = {};
-    if (column >= RUN && left >= 2 * RUN) { // both units are the line's own
+    if (run.column >= RUN && left >= 2 * RUN) { // both units are the line's own
         load_across(x, words);
     } else {
 #pragma unroll
@@ -63,5 +52,5 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_pack(GEMMEPI_PARAM
             if (i < left)
                 words[i / 2] |= (u32)x[i] << i % 2 * 16;
     }
-    store_unit((u16 *)p.out.data + item * p.out.stride + row * p.out.ld + column, words);
+    store_unit(start_of_run<u16>(p.out, run), words);
 }
