@@ -1,7 +1,7 @@
 #ifndef GEMMEPI_H
 #define GEMMEPI_H
 
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.8.7, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.8.8, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -232,8 +232,8 @@
 
 #define GEMMEPI_VERSION_MAJOR  0
 #define GEMMEPI_VERSION_MINOR  8
-#define GEMMEPI_VERSION_PATCH  7
-#define GEMMEPI_VERSION_STRING "0.8.7"
+#define GEMMEPI_VERSION_PATCH  8
+#define GEMMEPI_VERSION_STRING "0.8.8"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
    (m, n, k, batch) has no default: zero is an empty size. */
@@ -6728,7 +6728,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "// hardware's exponential and reciprocal, over all exponents and densely where the functions bend; u = 2^-24, 2^-53:\n"
     "//   EXACT 1  f(x (1 + d)) (1 + e) with |d| <= 2 u, |e| <= 3.9 u of the largest term added, also with a factor v and\n"
     "//            where the result is subnormal, where e may be one smallest subnormal. In f64 so with CUDA's exp and erf.\n"
-    "//   EXACT 0  relative, of a derivative's largest term: 15 u for |x| < 2, 100 u for |x| < 5 and 165 u for |x| < 10 (3, 18 and\n"
+    "//   EXACT 0  relative, of a derivative's largest term: 18 u for |x| < 2, 100 u for |x| < 5 and 165 u for |x| < 10 (3, 18 and\n"
     "//            25 u in the square mean), but for TANH, ELU and SOFTPLUS themselves 2^-14, and for GELU_ERF itself 2^-21 of x and,\n"
     "//            where that is more, 2^-13 of the result (of LONG_SUMS see sum_times_own_normal()). Results below 1.2e-38 may be 0,\n"
     "//            and so may those of |v| > 5e35 where exp(x) < 2^-252.\n"
@@ -6760,7 +6760,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "\n"
     "// >>the functions they are made of\n"
     "\n"
-    "// The hardware's, of one instruction each, to 2 and 1 units in the last place. Subnormal results are 0.\n"
+    "// The hardware's, of one instruction each, to 2 and 1 units in the last place; the reciprocal of 1 is 1. Subnormal results are 0.\n"
+    "#ifndef GEMMEPI_HAS_FUNCTIONS // a test on the host brings its own\n"
     "__device__ inline float fast_power_of_2(float x) {\n"
     "    float y;\n"
     "    asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\n"
@@ -6771,6 +6772,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    asm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\n"
     "    return y;\n"
     "}\n"
+    "#endif\n"
     "\n"
     "// x y + z with one rounding, whatever the compiler joins\n"
     "__device__ inline float fused(float x, float y, float z) {\n"
@@ -6803,11 +6805,11 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "// v * root * (factor * part) * root is right there too.\n"
     "template <class A> struct Exponential {\n"
     "    A part, root;\n"
-    "    __device__ A value() const {\n"
+    "    __device__ A value() const {\n",
     "        return part * root * root;\n"
     "    }\n"
     "};\n"
-    "\n",
+    "\n"
     "// exp(x) = (1 + less_1) 4^k, with root = 2^k and the remainder x - k log(4) in +-log(2), of x <= 64; less_1 keeps NaN\n"
     "struct Reduced_exponential {\n"
     "    float less_1, root;\n"
@@ -6894,8 +6896,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return tanh(x);\n"
     "}\n"
     "\n"
-    "// log(1 + e) / (root * root) of e = part * root * root <= 1\n"
-    "__device__ inline float logarithm_of_1_plus(Exponential<float> exponential) {\n",
+    "// log(1 + e) / (root * root) of e = part * root * root <= 1\n",
+    "__device__ inline float logarithm_of_1_plus(Exponential<float> exponential) {\n"
     "    float e = exponential.value(), q;\n"
     "#if GEMMEPI_EXACT\n"
     "    // (log(1 + e) - e) / e^2, of least largest error: 2^-27 of log(1 + e)\n"
@@ -6980,8 +6982,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "\n"
     "// v factor s(x) s(-x), of x <= 0\n"
     "template <class A> __device__ inline A times_logistic_derivative(A v, A factor, A x) {\n"
-    "    Exponential<A> e = exponential(x);\n"
-    "    A inverse = reciprocal_of_1_plus(e.part * e.root, e.root);\n",
+    "    Exponential<A> e = exponential(x);\n",
+    "    A inverse = reciprocal_of_1_plus(e.part * e.root, e.root);\n"
     "    return v * e.root * (e.part * inverse * inverse * (factor * e.root));\n"
     "}\n"
     "\n"
@@ -7046,8 +7048,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    tail = fmaf(inverse, fmaf(-lost, tail, fmaf(-under, tail, above)), tail);\n"
     "    if (Derivative)\n"
     "        tail = fmaf(size, -0.39894228040143267794f, tail);\n"
-    "    tail = fmaf(tail, e.less_1, tail) * e.root;\n"
-    "    return (x < 0 ? v * tail : v) * (x < 0 ? e.root : fmaf(-tail, e.root, 1));\n",
+    "    tail = fmaf(tail, e.less_1, tail) * e.root;\n",
+    "    return (x < 0 ? v * tail : v) * (x < 0 ? e.root : fmaf(-tail, e.root, 1));\n"
     "#else\n"
     "    float size = fabsf(x), y = fminf(size, 20);\n"
     "    Exponential<float> e = exponential(-0.5f * x * x);\n"
@@ -7128,8 +7130,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "// >>softplus and mish\n"
     "\n"
     "// log(1 + exp(x))\n"
-    "template <class A> __device__ inline A softplus(A x) {\n"
-    "    Exponential<A> e = exponential(-fabs(x));\n",
+    "template <class A> __device__ inline A softplus(A x) {\n",
+    "    Exponential<A> e = exponential(-fabs(x));\n"
     "    return e.root * logarithm_of_1_plus(e) * e.root + (x > 0 ? x : A(0));\n"
     "}\n"
     "\n"
@@ -7210,8 +7212,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    else if constexpr (Activation == QUICK_GELU)\n"
     "        return times_logistic(x, A(1), quick_gelu_gate(x).s);\n"
     "    else if constexpr (Activation == SOFTPLUS)\n"
-    "        return softplus(x);\n"
-    "    else if constexpr (Activation == HARDSWISH)\n",
+    "        return softplus(x);\n",
+    "    else if constexpr (Activation == HARDSWISH)\n"
     "        return x * from_0_to_1((x + 3) * A(1 / 6.0));\n"
     "    else if constexpr (Activation == MISH)\n"
     "        return mish(x);\n"
@@ -7273,7 +7275,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        Exponential<A> e = exponential(x);\n"
     "        return x > 0 ? v : v * e.root * (parameter * e.part) * e.root;\n"
     "    } else if constexpr (Activation == SQUARED_RELU) {\n"
-    "        return x > 0 || x != x ? v * (2 * x) : A(0);\n"
+    "        return x > 0 || x != x ? v * x * 2 : A(0); // 2 x may overflow\n"
     "    } else if constexpr (Activation == QUICK_GELU) {\n"
     "        Gate<A> gate = quick_gelu_gate(x);\n"
     "        return times_gate_derivative<false>(v, x, gate.s, gate.slope, gate.more);\n"
@@ -7281,13 +7283,13 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        return times_logistic(v, x);\n"
     "    } else if constexpr (Activation == HARDSWISH) {\n"
     "        return v * (x <= -3 ? A(0) : x >= 3 ? A(1) : x * A(1 / 3.0) + A(0.5));\n"
-    "    } else if constexpr (Activation == MISH) {\n"
+    "    } else if constexpr (Activation == MISH) {\n",
     "        return times_mish_derivative(v, x);\n"
     "    } else {\n"
     "        return v;\n"
     "    }\n"
     "}\n"
-    "\n",
+    "\n"
     "// At EXACT 0 the derivative of x s(w), s + x w' (s - s^2), and GELU_ERF's, Phi(-|x|) - |x| phi(x) or 1 less it, in fewer\n"
     "// instructions for x from NEAR on, where the exponential is in the range, up to NEAR_END, where the rest is (SILU's is up to the end):\n"
     "// as accurate as the others, which are for all x.\n"
@@ -7315,7 +7317,10 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    }\n"
     "}\n"
     "\n"
-    "// v times the activation, which may be subnormal or 0 where the product is not.\n"
+    "template <class A> constexpr A LARGEST = sizeof(A) == 8 ? A(1.7976931348623157e308) : A(3.4028234663852886e38); // finite\n"
+    "template <class A> constexpr A ROOT_OF_LARGEST = sizeof(A) == 8 ? A(1.3407807929942597e154) : A(1.8446744073709552e19); // 2^512, 2^64\n"
+    "\n"
+    "// v times the activation, which may be subnormal, 0 or infinite where the product is not.\n"
     "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n"
     "    if constexpr (Activation == GELU_TANH)\n"
     "        return times_logistic(v, x, gelu_gate(x).s);\n"
@@ -7326,14 +7331,13 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    else if constexpr (Activation == QUICK_GELU)\n"
     "        return times_logistic(v, x, quick_gelu_gate(x).s);\n"
     "    else if constexpr (Activation == SQUARED_RELU)\n"
-    "        return x > 0 && x < 1 ? v * x * x : v * activate<Activation>(x, parameter);\n"
+    "        return x > 0 && (x < 1 || x >= ROOT_OF_LARGEST<A>) ? v * x * x : v * activate<Activation>(x, parameter);\n"
     "    else\n"
     "        return v * activate<Activation>(x, parameter);\n"
     "}\n"
     "\n"
     "// dy value act'(gate): the gradient of value act(gate) at the gate, of N. Where the derivative is of 1.5 at most, dy value goes\n"
     "// first: its own underflow does no harm, and where it overflows the smaller factor waits.\n"
-    "template <class A> constexpr A LARGEST = sizeof(A) == 8 ? A(1.7976931348623157e308) : A(3.4028234663852886e38); // finite\n"
     "template <int Activation, class A, int N>\n"
     "__device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter,\n"
     "                                              A (&out)[N]) {\n"
@@ -7356,16 +7360,16 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        for (int i = 0; i < N; i++)\n"
     "            if (fabs(dy[i] * value[i]) > LARGEST<A>)\n"
     "                out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];\n"
-    "}\n"
-    "// Elsewhere the larger factor goes first; where act' might take it out of the range, and the other one is small, these two are\n"
+    "}\n",
+    "// Elsewhere the larger factor goes first, but where act' takes it out of the range, and the other one is small, these two are\n"
     "// multiplied before.\n"
     "template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {\n"
-    "    bool value_first = fabs(value) > fabs(dy);\n",
+    "    bool value_first = fabs(value) > fabs(dy);\n"
     "    A larger = value_first ? value : dy, other = value_first ? dy : value;\n"
-    "    constexpr A huge = sizeof(A) == 8 ? A(1.3407807929942597e154) : A(1.8446744073709552e19); // 2^512, 2^64\n"
-    "    bool meet = fabs(larger) > huge && fabs(other) < 1;\n"
-    "    A slope = times_derivative<Activation>(meet ? larger * other : larger, gate, parameter);\n"
-    "    return Activation == SQUARED_RELU && gate <= 0 ? A(0) : meet ? slope : slope * other;\n"
+    "    A slope = times_derivative<Activation>(larger, gate, parameter);\n"
+    "    bool meet = fabs(slope) > LARGEST<A> && fabs(other) < 1;\n"
+    "    A out = meet ? times_derivative<Activation>(larger * other, gate, parameter) : slope * other;\n"
+    "    return Activation == SQUARED_RELU && gate <= 0 ? A(0) : out;\n"
     "}\n"
     "template <int Activation, class A, int N>\n"
     "__device__ inline void gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter, A (&out)[N]) {\n"
@@ -13176,6 +13180,7 @@ static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t cou
 #ifndef GEMMEPI_HOST_ACTIVATION_H
 #define GEMMEPI_HOST_ACTIVATION_H
 
+#include <float.h>
 #include <math.h>
 
 /* 1 / (1 + exp(-x)) without overflow, accurate in both tails */
@@ -13363,28 +13368,32 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
 static double gemmepi__times_derivative(uint32_t activation, double parameter, double v, double x) {
     if (activation == GEMMEPI_RELU)
         return x > 0 ? v : 0;
-    if (activation == GEMMEPI_SQUARED_RELU && x <= 0)
-        return 0;
+    if (activation == GEMMEPI_SQUARED_RELU)
+        return x <= 0 ? 0 : v * x * 2; /* 2 x may overflow */
     return v * gemmepi__derivative(activation, parameter, x);
 }
 
-/* v times the activation, which may be subnormal where the product is not */
+#define GEMMEPI__ROOT_OF_LARGEST 1.3407807929942597e154 /* 2^512: the square of nothing less overflows */
+
+/* v times the activation, which may be subnormal or infinite where the product is not */
 static double gemmepi__times_activation(uint32_t activation, double parameter, double v, double x) {
-    if (activation == GEMMEPI_SQUARED_RELU && x > 0 && x < 1)
+    if (activation == GEMMEPI_SQUARED_RELU && x > 0 && (x < 1 || x >= GEMMEPI__ROOT_OF_LARGEST))
         return v * x * x;
     return v * gemmepi__activate(activation, parameter, x);
 }
 
-/* dy value act'(gate); the larger factor goes first, but a huge one and a small one are multiplied before. */
+/* dy value act'(gate); the larger factor goes first, but where act' takes it out of the range, and the other one is small, these
+   two are multiplied before. */
 static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
                                      double gate) {
     int value_first = fabs(value) > fabs(dy);
     double larger = value_first ? value : dy, other = value_first ? dy : value;
-    int meet = fabs(larger) > 1.3407807929942597e154 && fabs(other) < 1; /* 2^512 */
-    double slope = gemmepi__times_derivative(activation, parameter, meet ? larger * other : larger, gate);
+    double slope = gemmepi__times_derivative(activation, parameter, larger, gate);
     if ((activation == GEMMEPI_RELU && !(gate > 0)) || (activation == GEMMEPI_SQUARED_RELU && gate <= 0))
         return 0;
-    return meet ? slope : slope * other;
+    if (fabs(slope) > DBL_MAX && fabs(other) < 1)
+        return gemmepi__times_derivative(activation, parameter, larger * other, gate);
+    return slope * other;
 }
 
 #endif

@@ -69,6 +69,7 @@ list() {
             echo "gpu/$name python3 tests/gpu/$name.py --count ${PYTORCH_COUNT:-300}"
         done
     fi
+    echo 'unit/activations sh tests/unit/activations.sh'
     echo 'programs sh tests/programs.sh'
     echo 'compile sh tests/compile/run.sh'
     echo 'windows sh tests/compile/windows.sh'

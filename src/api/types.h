@@ -7,8 +7,8 @@
 
 #define GEMMEPI_VERSION_MAJOR  0
 #define GEMMEPI_VERSION_MINOR  8
-#define GEMMEPI_VERSION_PATCH  7
-#define GEMMEPI_VERSION_STRING "0.8.7"
+#define GEMMEPI_VERSION_PATCH  8
+#define GEMMEPI_VERSION_STRING "0.8.8"
 
 /* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
    (m, n, k, batch) has no default: zero is an empty size. */

@@ -4,6 +4,7 @@
 
 #include "../base/platform.h"
 
+#include <float.h>
 #include <math.h>
 
 /* 1 / (1 + exp(-x)) without overflow, accurate in both tails */
@@ -191,28 +192,32 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
 static double gemmepi__times_derivative(uint32_t activation, double parameter, double v, double x) {
     if (activation == GEMMEPI_RELU)
         return x > 0 ? v : 0;
-    if (activation == GEMMEPI_SQUARED_RELU && x <= 0)
-        return 0;
+    if (activation == GEMMEPI_SQUARED_RELU)
+        return x <= 0 ? 0 : v * x * 2; /* 2 x may overflow */
     return v * gemmepi__derivative(activation, parameter, x);
 }
 
-/* v times the activation, which may be subnormal where the product is not */
+#define GEMMEPI__ROOT_OF_LARGEST 1.3407807929942597e154 /* 2^512: the square of nothing less overflows */
+
+/* v times the activation, which may be subnormal or infinite where the product is not */
 static double gemmepi__times_activation(uint32_t activation, double parameter, double v, double x) {
-    if (activation == GEMMEPI_SQUARED_RELU && x > 0 && x < 1)
+    if (activation == GEMMEPI_SQUARED_RELU && x > 0 && (x < 1 || x >= GEMMEPI__ROOT_OF_LARGEST))
         return v * x * x;
     return v * gemmepi__activate(activation, parameter, x);
 }
 
-/* dy value act'(gate); the larger factor goes first, but a huge one and a small one are multiplied before. */
+/* dy value act'(gate); the larger factor goes first, but where act' takes it out of the range, and the other one is small, these
+   two are multiplied before. */
 static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
                                      double gate) {
     int value_first = fabs(value) > fabs(dy);
     double larger = value_first ? value : dy, other = value_first ? dy : value;
-    int meet = fabs(larger) > 1.3407807929942597e154 && fabs(other) < 1; /* 2^512 */
-    double slope = gemmepi__times_derivative(activation, parameter, meet ? larger * other : larger, gate);
+    double slope = gemmepi__times_derivative(activation, parameter, larger, gate);
     if ((activation == GEMMEPI_RELU && !(gate > 0)) || (activation == GEMMEPI_SQUARED_RELU && gate <= 0))
         return 0;
-    return meet ? slope : slope * other;
+    if (fabs(slope) > DBL_MAX && fabs(other) < 1)
+        return gemmepi__times_derivative(activation, parameter, larger * other, gate);
+    return slope * other;
 }
 
 #endif

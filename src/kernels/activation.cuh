@@ -8,7 +8,7 @@
 // hardware's exponential and reciprocal, over all exponents and densely where the functions bend; u = 2^-24, 2^-53:
 //   EXACT 1  f(x (1 + d)) (1 + e) with |d| <= 2 u, |e| <= 3.9 u of the largest term added, also with a factor v and
 //            where the result is subnormal, where e may be one smallest subnormal. In f64 so with CUDA's exp and erf.
-//   EXACT 0  relative, of a derivative's largest term: 15 u for |x| < 2, 100 u for |x| < 5 and 165 u for |x| < 10 (3, 18 and
+//   EXACT 0  relative, of a derivative's largest term: 18 u for |x| < 2, 100 u for |x| < 5 and 165 u for |x| < 10 (3, 18 and
 //            25 u in the square mean), but for TANH, ELU and SOFTPLUS themselves 2^-14, and for GELU_ERF itself 2^-21 of x and,
 //            where that is more, 2^-13 of the result (of LONG_SUMS see sum_times_own_normal()). Results below 1.2e-38 may be 0,
 //            and so may those of |v| > 5e35 where exp(x) < 2^-252.
@@ -40,7 +40,8 @@ enum {
 
 // >>the functions they are made of
 
-// The hardware's, of one instruction each, to 2 and 1 units in the last place. Subnormal results are 0.
+// The hardware's, of one instruction each, to 2 and 1 units in the last place; the reciprocal of 1 is 1. Subnormal results are 0.
+#ifndef GEMMEPI_HAS_FUNCTIONS // a test on the host brings its own
 __device__ inline float fast_power_of_2(float x) {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -51,6 +52,7 @@ __device__ inline float fast_reciprocal(float x) {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
+#endif
 
 // x y + z with one rounding, whatever the compiler joins
 __device__ inline float fused(float x, float y, float z) {
@@ -553,7 +555,7 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
         Exponential<A> e = exponential(x);
         return x > 0 ? v : v * e.root * (parameter * e.part) * e.root;
     } else if constexpr (Activation == SQUARED_RELU) {
-        return x > 0 || x != x ? v * (2 * x) : A(0);
+        return x > 0 || x != x ? v * x * 2 : A(0); // 2 x may overflow
     } else if constexpr (Activation == QUICK_GELU) {
         Gate<A> gate = quick_gelu_gate(x);
         return times_gate_derivative<false>(v, x, gate.s, gate.slope, gate.more);
@@ -595,7 +597,10 @@ template <int Activation> __device__ inline float near_derivative(float x) {
     }
 }
 
-// v times the activation, which may be subnormal or 0 where the product is not.
+template <class A> constexpr A LARGEST = sizeof(A) == 8 ? A(1.7976931348623157e308) : A(3.4028234663852886e38); // finite
+template <class A> constexpr A ROOT_OF_LARGEST = sizeof(A) == 8 ? A(1.3407807929942597e154) : A(1.8446744073709552e19); // 2^512, 2^64
+
+// v times the activation, which may be subnormal, 0 or infinite where the product is not.
 template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {
     if constexpr (Activation == GELU_TANH)
         return times_logistic(v, x, gelu_gate(x).s);
@@ -606,14 +611,13 @@ template <int Activation, class A> __device__ inline A times_activation(A v, A x
     else if constexpr (Activation == QUICK_GELU)
         return times_logistic(v, x, quick_gelu_gate(x).s);
     else if constexpr (Activation == SQUARED_RELU)
-        return x > 0 && x < 1 ? v * x * x : v * activate<Activation>(x, parameter);
+        return x > 0 && (x < 1 || x >= ROOT_OF_LARGEST<A>) ? v * x * x : v * activate<Activation>(x, parameter);
     else
         return v * activate<Activation>(x, parameter);
 }
 
 // dy value act'(gate): the gradient of value act(gate) at the gate, of N. Where the derivative is of 1.5 at most, dy value goes
 // first: its own underflow does no harm, and where it overflows the smaller factor waits.
-template <class A> constexpr A LARGEST = sizeof(A) == 8 ? A(1.7976931348623157e308) : A(3.4028234663852886e38); // finite
 template <int Activation, class A, int N>
 __device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter,
                                               A (&out)[N]) {
@@ -637,15 +641,15 @@ __device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)
             if (fabs(dy[i] * value[i]) > LARGEST<A>)
                 out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];
 }
-// Elsewhere the larger factor goes first; where act' might take it out of the range, and the other one is small, these two are
+// Elsewhere the larger factor goes first, but where act' takes it out of the range, and the other one is small, these two are
 // multiplied before.
 template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {
     bool value_first = fabs(value) > fabs(dy);
     A larger = value_first ? value : dy, other = value_first ? dy : value;
-    constexpr A huge = sizeof(A) == 8 ? A(1.3407807929942597e154) : A(1.8446744073709552e19); // 2^512, 2^64
-    bool meet = fabs(larger) > huge && fabs(other) < 1;
-    A slope = times_derivative<Activation>(meet ? larger * other : larger, gate, parameter);
-    return Activation == SQUARED_RELU && gate <= 0 ? A(0) : meet ? slope : slope * other;
+    A slope = times_derivative<Activation>(larger, gate, parameter);
+    bool meet = fabs(slope) > LARGEST<A> && fabs(other) < 1;
+    A out = meet ? times_derivative<Activation>(larger * other, gate, parameter) : slope * other;
+    return Activation == SQUARED_RELU && gate <= 0 ? A(0) : out;
 }
 template <int Activation, class A, int N>
 __device__ inline void gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter, A (&out)[N]) {

@@ -301,6 +301,39 @@ static void gated_is_right_for_every_activation_in_both_orders(void) {
                 }
 }
 
+/* Of value, gate and dy two multiply to what is far out of the range, and all three need not. */
+static void factors_of_a_gate_out_of_the_range_together_are_right(void) {
+    static const double powers[] = {-37, -30, -12, 0, 12, 19.2, 30, 38.2};
+    static const unsigned activations[] = {GEMMEPI_SQUARED_RELU, GEMMEPI_LEAKY_RELU, GEMMEPI_ELU,
+                                           GEMMEPI_NONE, GEMMEPI_SILU};
+    enum { POWERS = COUNT(powers), ALL = POWERS * POWERS * POWERS };
+    static double value[ALL], gate[ALL], dy[ALL];
+    int i, j, t, backward;
+    for (t = 0; t < COUNT(dtypes); t++)
+        for (j = 0; j < COUNT(activations); j++)
+            for (backward = 0; backward <= 1; backward++) {
+                call c =
+                    call_line_of(backward ? GEMMEPI_OP_GATED_BACKWARD : GEMMEPI_OP_GATED, dtypes[t], ALL);
+                double root = dtypes[t] == GEMMEPI_F16 ? 0.12 : dtypes[t] == GEMMEPI_F64 ? 8 : 1;
+                for (i = 0; i < ALL; i++) {
+                    value[i] =
+                        oracle_round(dtypes[t], (i % 2 ? -1.3 : 1.3) * pow(10, root * powers[i % POWERS]));
+                    gate[i] = oracle_round(dtypes[t], 1.7 * pow(10, root * powers[i / POWERS % POWERS]));
+                    dy[i] = oracle_round(dtypes[t], 1.1 * pow(10, root * powers[i / POWERS / POWERS]));
+                }
+                c.o.activation = activations[j];
+                c.o.parameter = activations[j] == GEMMEPI_LEAKY_RELU ? 3e30 : 0;
+                c.given[E_A] = value;
+                c.given[E_B] = gate;
+                if (backward)
+                    c.given[E_DY] = dy;
+                hold(c);
+                for (i = 0; i < ALL; i++) /* LEAKY_RELU's parameter, ELU's exponential */
+                    gate[i] = -gate[i];
+                hold(c);
+            }
+}
+
 static void gated_splits_any_axis_of_ranks_1_to_8(void) {
     static const int64_t shape[] = {2, 3, 1, 4, 2, 1, 3, 5};
     int rank, axis, backward, gate_first;
@@ -1156,6 +1189,7 @@ int main(void) {
         RUN(worked_gradients_and_their_column_sums_come_out);
         RUN(gradients_are_what_central_differences_give);
         RUN(gated_is_right_for_every_activation_in_both_orders);
+        RUN(factors_of_a_gate_out_of_the_range_together_are_right);
         RUN(gated_splits_any_axis_of_ranks_1_to_8);
         RUN(a_gated_tensor_gives_the_bits_of_its_halves);
         RUN(a_gated_tensor_may_take_its_result_in_either_half);

@@ -50,6 +50,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../activations.h"
 #include "gemmepi.h"
 
 /* >>storage: values of each dtype, rounded to nearest even */
@@ -305,135 +306,6 @@ static double oracle_scale(const scales *s, int64_t item, int64_t outer, int64_t
     default:
         return 1;
     }
-}
-
-/* >>activations, in the forms that do not cancel; at infinity to the letter, so that inf * 0 is NaN as in
-   PyTorch. In long double where the machine has a wider one, because results in F64 are held against them. */
-
-typedef long double wide;
-
-#define ORACLE_SQRT_HALF         0.707106781186547524400844362104849039L
-#define ORACLE_SQRT_2_OVER_PI    0.797884560802865355879892119868763737L
-#define ORACLE_INVERSE_SQRT_2_PI 0.398942280401432677939946059934381868L
-
-static wide oracle_logistic(wide x) {
-    return x >= 0 ? 1 / (1 + expl(-x)) : expl(x) / (1 + expl(x));
-}
-
-static wide oracle_normal_cdf(wide x) {
-    return erfcl(-x * ORACLE_SQRT_HALF) / 2;
-}
-
-static wide oracle_gelu_argument(wide x) { /* 2 w */
-    return 2 * ORACLE_SQRT_2_OVER_PI * (x + 0.044715L * x * x * x);
-}
-
-/* tanh(log(1 + exp(x))) and 1 less its square */
-static wide oracle_mish(wide x) {
-    return tanhl(x > 0 ? x + log1pl(expl(-x)) : log1pl(expl(x)));
-}
-
-static wide oracle_mish_rest(wide x) {
-    wide e = expl(x < 0 ? x : -x), both = x < 0 ? e * (e + 2) + 2 : 1 + 2 * e + 2 * e * e;
-    return x < 0 ? 4 * (1 + e) * (1 + e) / (both * both) : 4 * e * e * (1 + e) * (1 + e) / (both * both);
-}
-
-static double oracle_parameter(unsigned activation, double given) {
-    return given != 0 ? given : activation == GEMMEPI_LEAKY_RELU ? 0.01 : activation == GEMMEPI_ELU ? 1 : 0;
-}
-
-static double oracle_activation(unsigned activation, double parameter, double x) {
-    if (isnan(x))
-        return x;
-    switch (activation) {
-    case GEMMEPI_RELU:
-        return x > 0 ? x : 0;
-    case GEMMEPI_GELU_TANH:
-        return (double)(x * oracle_logistic(oracle_gelu_argument(x)));
-    case GEMMEPI_GELU_ERF:
-        return (double)(x * oracle_normal_cdf(x));
-    case GEMMEPI_SILU:
-        return (double)(x * oracle_logistic(x));
-    case GEMMEPI_SIGMOID:
-        return (double)oracle_logistic(x);
-    case GEMMEPI_TANH:
-        return (double)tanhl(x);
-    case GEMMEPI_LEAKY_RELU:
-        return x > 0 ? x : parameter * x;
-    case GEMMEPI_ELU:
-        return x > 0 ? x : (double)(parameter * expm1l(x));
-    case GEMMEPI_SQUARED_RELU:
-        return x > 0 ? x * x : 0;
-    case GEMMEPI_QUICK_GELU:
-        return (double)(x * oracle_logistic(1.702L * x));
-    case GEMMEPI_SOFTPLUS:
-        return (double)(x > 0 ? x + log1pl(expl(-(wide)x)) : log1pl(expl(x)));
-    case GEMMEPI_HARDSWISH:
-        return (double)((wide)x * fminl(fmaxl((wide)x + 3, 0), 6) / 6);
-    case GEMMEPI_MISH:
-        return (double)(x * oracle_mish(x));
-    default:
-        return x;
-    }
-}
-
-/* act'(x), and the magnitudes of its terms. For RELU x is the bit of the mask. */
-static double oracle_derivative(unsigned activation, double parameter, double at, double *magnitude) {
-    wide first = 1, second = 0, x = at, w;
-    if (isnan(at) && activation != GEMMEPI_NONE)
-        return *magnitude = at;
-    switch (activation) {
-    case GEMMEPI_RELU:
-        first = x > 0;
-        break;
-    case GEMMEPI_GELU_TANH:
-        w = oracle_gelu_argument(x);
-        first = oracle_logistic(w);
-        second = 2 * x * first * oracle_logistic(-w) * ORACLE_SQRT_2_OVER_PI * (1 + 0.134145L * x * x);
-        break;
-    case GEMMEPI_GELU_ERF:
-        first = oracle_normal_cdf(x);
-        second = x * ORACLE_INVERSE_SQRT_2_PI * expl(-x * x / 2);
-        break;
-    case GEMMEPI_SILU:
-        first = oracle_logistic(x);
-        second = first * x * oracle_logistic(-x);
-        break;
-    case GEMMEPI_SIGMOID:
-        first = oracle_logistic(x) * oracle_logistic(-x);
-        break;
-    case GEMMEPI_TANH:
-        first = 4 * oracle_logistic(2 * x) * oracle_logistic(-2 * x);
-        break;
-    case GEMMEPI_LEAKY_RELU:
-        first = x > 0 ? 1 : parameter;
-        break;
-    case GEMMEPI_ELU:
-        first = x > 0 ? 1 : parameter * expl(x);
-        break;
-    case GEMMEPI_SQUARED_RELU:
-        first = x > 0 ? 2 * x : 0;
-        break;
-    case GEMMEPI_QUICK_GELU:
-        first = oracle_logistic(1.702L * x);
-        second = first * 1.702L * x * oracle_logistic(-1.702L * x);
-        break;
-    case GEMMEPI_SOFTPLUS:
-        first = oracle_logistic(x);
-        break;
-    case GEMMEPI_HARDSWISH:
-        first = x <= -3 ? 0 : x >= 3 ? 1 : 0.5L;
-        second = x > -3 && x < 3 ? x / 3 : 0;
-        break;
-    case GEMMEPI_MISH:
-        first = oracle_mish(x);
-        second = x * oracle_logistic(x) * oracle_mish_rest(x);
-        break;
-    default:
-        break;
-    }
-    *magnitude = (double)(fabsl(first) + fabsl(second));
-    return (double)(first + second);
 }
 
 /* >>gates */

@@ -1,0 +1,262 @@
+/* The activations of the kernels and their derivatives, as src/kernels/activation.cuh computes them in f32, compiled for the
+   host: over all numbers of BF16, many of F16, and random ones of all exponents. They must be as accurate as that file says,
+   with errors put into the hardware's exponential and reciprocal. Compiled for each precision: GEMMEPI_EXACT 1, 0, and 0
+   with GEMMEPI_LONG_SUMS. */
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "activations.h"
+#include "test.h"
+
+#define __device__
+
+static uint32_t __float_as_uint(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+static float __uint_as_float(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+static float __saturatef(float x) {
+    return x > 0 ? (x < 1 ? x : 1) : 0;
+}
+static double erfcx(double x) {
+    return (double)(expl((long double)x * x) * erfcl(x));
+}
+
+/* >>the hardware's functions, off by as much as they may be */
+
+static double off = 0; /* of what an error may be: -1 to 1 */
+
+static float flushed(float x) {
+    return fabsf(x) < 1.17549435e-38f ? copysignf(0, x) : x;
+}
+#define GEMMEPI_HAS_FUNCTIONS
+static float fast_power_of_2(float x) {
+    return flushed((float)(exp2(flushed(x)) * (1 + off * 0x1p-22 * 0.70710678)));
+}
+static float fast_reciprocal(float x) {
+    double y = 1 / (double)flushed(x);
+    return flushed((float)((float)y == y ? y : y * (1 + off * 0x1p-23))); /* of powers of two it is exact */
+}
+
+#include "kernels/activation.cuh"
+
+/* >>numbers */
+
+static const double U = 0x1p-24, SMALLEST = 0x1p-149; /* unit roundoff and smallest subnormal of f32 */
+
+/* Where a form ends, bends or is held. */
+static const float bends[] = {
+    0,     0x1p-126f, 0x1p-100f, 0.015625f, 0.75179f, 1.27846f, 1,      2,         3,          5,
+    5.4f,  6,         9.75f,     10,        12.5f,    13,       13.8f,  20,        20.47f,     40,
+    46.5f, 47,        64,        80,        87.3f,    88.02f,   88.73f, 103.97f,   123.2f,     209.5f,
+    600,   1048576,   4096,      1e15f,     1.9e19f,  3e25f,    1e30f,  1.7e38f,   2.36e38f,   3.3895e38f,
+    1e-3f, 1e-7f,     1e-20f,    1e-38f,    1e-40f,   0.5f,     1.5f,   HUGE_VALF, 3.4028e38f, 0.25f};
+enum { NEIGHBOURS = 9, RANDOM = 40000, ALL_16 = 65536, F16_EACH = 3 };
+enum { NUMBERS = ALL_16 + ALL_16 / F16_EACH + RANDOM + 2 * NEIGHBOURS * (int)(sizeof bends / sizeof *bends) };
+
+static float number(int i) {
+    static uint32_t state = 1;
+    if (i < ALL_16) /* of BF16 */
+        return __uint_as_float((uint32_t)i << 16);
+    if ((i -= ALL_16) < ALL_16 / F16_EACH) { /* of F16 */
+        int bits = i * F16_EACH, exponent = bits >> 10 & 31, fraction = bits & 1023;
+        float size = exponent ? ldexpf(1024 + fraction, exponent - 25) : ldexpf(fraction, -24);
+        return bits & 0x8000 ? -size : size;
+    }
+    if ((i -= ALL_16 / F16_EACH) < RANDOM) { /* of all bits, or of exponents from 2^-10 to 2^7 */
+        state = state * 1664525 + 1013904223;
+        return i % 2 ? __uint_as_float(state)
+                     : ldexpf(1 + (state >> 8) * 0x1p-24f, (int)(state % 18) - 10) * (state & 128 ? 1 : -1);
+    }
+    i -= RANDOM;
+    uint32_t near =
+        __float_as_uint(bends[i / (2 * NEIGHBOURS)]) + (uint32_t)(i % NEIGHBOURS) - NEIGHBOURS / 2;
+    return __uint_as_float(i / NEIGHBOURS % 2 ? near ^ 0x80000000 : near);
+}
+
+/* >>what they may be off */
+
+struct Want {
+    double value, bound;
+};
+
+/* Where there is room for roundings of x: what f moves by 2 u. */
+template <class Function> static double moves_of(Function f, double x, double value) {
+    return fmax(fabs(f(x * (1 + 2 * U)) - value), fabs(f(x * (1 - 2 * U)) - value));
+}
+
+/* Of the largest term, at EXACT 0 */
+static double relative(double x) {
+    return (fabs(x) < 2 ? 18 : fabs(x) < 5 ? 100 : fabs(x) < 10 ? 165 : 4096) * U;
+}
+
+/* terms: the magnitudes of a result's terms together, or the result */
+template <class Function> static Want want(Function f, double x, double terms) {
+    double value = f(x);
+#if GEMMEPI_EXACT
+    return {value, moves_of(f, x, value) * (1 + 4 * U) + 3.9 * U * fmax(terms, fabs(value)) + SMALLEST};
+#else
+    return {value, relative(x) * terms + 1.2e-38};
+#endif
+}
+
+static bool is_within(float got, const Want &want) {
+    if (isnan(want.value) || isinf(want.value))
+        return isnan(want.value) ? isnan(got) : (double)got == want.value;
+    if (isinf(got)) /* what rounds there */
+        return fabs(want.value) + want.bound >= 0x1.ffffffp127;
+    return fabs(got - want.value) <= want.bound;
+}
+
+#define CHECK_WITHIN(got, wanted, what, x)                                                            \
+    do {                                                                                              \
+        Want wanted_ = (wanted);                                                                      \
+        float got_ = (got);                                                                           \
+        CHECK(is_within(got_, wanted_), "%s of %.9g: %.9g, not %.9g +- %.3g (%.1f times that)", what, \
+              (double)(x), (double)got_, wanted_.value, wanted_.bound,                                \
+              fabs(got_ - wanted_.value) / wanted_.bound);                                            \
+    } while (0)
+
+template <int Activation> static double parameter_of() {
+    return oracle_parameter(Activation, 0);
+}
+
+/* >>tests, of each activation */
+
+/* What the short forms lose of an activation itself: elsewhere of a result, or of what a sum may be off. */
+template <int Activation> static Want want_of(double x) {
+    Want w = want([](double at) { return oracle_activation(Activation, parameter_of<Activation>(), at); }, x,
+                  fabs(oracle_activation(Activation, parameter_of<Activation>(), x)));
+#if !GEMMEPI_EXACT
+    if (Activation == TANH || Activation == ELU || Activation == SOFTPLUS)
+        w.bound = fmax(w.bound, 0x1p-14 * fabs(w.value));
+    if (Activation == GELU_ERF)
+        w.bound = fmax(w.bound, fmax(0x1p-21 * fabs(x), 0x1p-13 * fabs(w.value)));
+#endif
+    return w;
+}
+
+template <int Activation> static void activation_is_as_accurate_as_it_says() {
+    for (off = -1; off <= 1; off += 2)
+        for (int i = 0; i < NUMBERS; i++) {
+            float x = number(i);
+            CHECK_WITHIN(activate<Activation>(x, (float)parameter_of<Activation>()), want_of<Activation>(x),
+                         "f", x);
+        }
+}
+
+/* Its own error hides what is below 2^-22 of it, or 2^-17. */
+template <int Activation> static void activation_of_a_sum_is_as_accurate_as_it_says() {
+    double hidden = GEMMEPI_EXACT || !(ENDS_TAILS<Activation> || Activation == GELU_ERF) ? 0
+                    : GEMMEPI_LONG_SUMS                                                  ? 0x1p-18
+                                                                                         : 0x1p-21;
+    for (off = -1; off <= 1; off += 2)
+        for (int i = 0; i < NUMBERS; i++) {
+            float x = number(i), scale = SUM_SCALE<Activation>;
+            Want w = want_of<Activation>(x);
+            if (!isinf(x))
+                w.bound = fmax(w.bound, hidden * fabs((double)x));
+            CHECK_WITHIN(activate_sum<Activation>(x, (float)parameter_of<Activation>()), w, "of a sum", x);
+            if (scale != 0)
+                CHECK_WITHIN(activate_scaled_sum<Activation>(x * scale), w, "of a scaled sum", x);
+        }
+}
+
+template <int Activation> static Want want_derivative(double x) {
+    double terms;
+    oracle_derivative(Activation, parameter_of<Activation>(), x, &terms);
+    return want(
+        [](double at) {
+            double unused;
+            return oracle_derivative(Activation, parameter_of<Activation>(), at, &unused);
+        },
+        x, terms);
+}
+
+template <int Activation> static void derivative_is_as_accurate_as_it_says() {
+    for (off = -1; off <= 1; off += 2)
+        for (int i = 0; i < NUMBERS; i++) {
+            float x = number(i);
+            if (Activation == RELU && isnan(x))
+                continue; /* selects */
+            CHECK_WITHIN(times_derivative<Activation>(1.0f, x, (float)parameter_of<Activation>()),
+                         want_derivative<Activation>(x), "f'", x);
+            if constexpr (HAS_NEAR_DERIVATIVE<Activation>)
+                if (isnan(x) || (x >= NEAR<Activation> && (x <= NEAR_END || Activation == SILU)))
+                    CHECK_WITHIN(near_derivative<Activation>(x), want_derivative<Activation>(x), "f' nearby",
+                                 x);
+        }
+}
+
+static float factor(uint32_t &state) {
+    state = state * 1664525 + 1013904223;
+    return ldexpf(1 + (state >> 8) * 0x1p-24f, (int)(state >> 5 & 255) - 128) * (state & 16 ? -1 : 1);
+}
+
+/* dy value act'(gate) and dy act(gate), whose product of two factors may be far out of the range where that of all three is not. */
+template <int Activation> static void a_gates_gradients_are_as_accurate_as_they_say() {
+    uint32_t state = 2;
+    enum { N = 4 };
+    for (off = -1; off <= 1; off += 2)
+        for (int i = 0; i + N <= NUMBERS; i += N) {
+            float dy[N], value[N], gate[N], out[N];
+            for (int j = 0; j < N; j++) {
+                dy[j] = factor(state);
+                value[j] = factor(state);
+                gate[j] = number(i + j);
+            }
+            gate_gradients<Activation>(dy, value, gate, (float)parameter_of<Activation>(), out);
+            for (int j = 0; j < N; j++) {
+                Want slope = want_derivative<Activation>(gate[j]), act = want_of<Activation>(gate[j]);
+                double both = (double)dy[j] * value[j];
+                if (isnan(gate[j]) || isinf(gate[j]))
+                    continue;
+                double lost = GEMMEPI_EXACT ? 8 * SMALLEST : 1e-36; /* as factors of the exponential are */
+                Want product = {both * slope.value,
+                                fabs(both) * slope.bound * 1.001 + 8 * U * fabs(both * slope.value) + lost};
+                CHECK_WITHIN(out[j], product, "a gate's gradient", gate[j]);
+                product = {dy[j] * act.value,
+                           fabs(dy[j]) * act.bound * 1.001 + 8 * U * fabs(dy[j] * act.value) + lost};
+                CHECK_WITHIN(times_activation<Activation>(dy[j], gate[j], (float)parameter_of<Activation>()),
+                             product, "times f", gate[j]);
+                product = {dy[j] * slope.value,
+                           fabs(dy[j]) * slope.bound * 1.001 + 8 * U * fabs(dy[j] * slope.value) + lost};
+                CHECK_WITHIN(times_derivative<Activation>(dy[j], gate[j], (float)parameter_of<Activation>()),
+                             product, "times f'", gate[j]);
+            }
+        }
+}
+
+#if GEMMEPI_LONG_SUMS /* for which sums alone have forms of their own */
+#define RUN_ALL(activation) RUN(activation_of_a_sum_is_as_accurate_as_it_says<activation>)
+#else
+#define RUN_ALL(activation)                                         \
+    RUN(activation_is_as_accurate_as_it_says<activation>);          \
+    RUN(activation_of_a_sum_is_as_accurate_as_it_says<activation>); \
+    RUN(derivative_is_as_accurate_as_it_says<activation>);          \
+    RUN(a_gates_gradients_are_as_accurate_as_they_say<activation>)
+#endif
+
+int main() {
+    RUN_ALL(NONE);
+    RUN_ALL(RELU);
+    RUN_ALL(GELU_TANH);
+    RUN_ALL(GELU_ERF);
+    RUN_ALL(SILU);
+    RUN_ALL(SIGMOID);
+    RUN_ALL(TANH);
+    RUN_ALL(LEAKY_RELU);
+    RUN_ALL(ELU);
+    RUN_ALL(SQUARED_RELU);
+    RUN_ALL(QUICK_GELU);
+    RUN_ALL(SOFTPLUS);
+    RUN_ALL(HARDSWISH);
+    RUN_ALL(MISH);
+    return test_finish();
+}

@@ -1,0 +1,35 @@
+#!/bin/sh
+# Compiles activations.cpp for each precision of the kernels' activations, and runs it. Called by tests/run.sh in the repository's
+# root.
+. tests/compile/lines.sh
+
+# of_precision NAME DEFINES...
+of_precision() {
+    name=$1
+    shift
+    program=build/tests/unit/activations_$name
+    attempt "activations_compile_$name" "$CXX" -std=c++17 -O2 -Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-unused-function "$@" \
+        -Isrc -Itests -I. tests/unit/activations.cpp -o "$program" || return
+    said=$("$program")
+    status=$?
+    closing=$(printf '%s\n' "$said" | tail -n 1)
+    printf '%s\n' "$said" | sed "\$d; s/^ok   /&$name: /; s/^FAIL /&$name: /"
+    case $closing in
+    *' passed, '*' failed, 0 skipped')
+        passed=$((passed + ${closing%% *}))
+        closing=${closing#*, }
+        failed=$((failed + ${closing%% *}))
+        ;;
+    *) fail "activations_$name ended with status $status before its last line" ;;
+    esac
+}
+
+if ! has "${CXX:=g++}"; then
+    skip "activations: there is no $CXX"
+    finish
+fi
+mkdir -p build/tests/unit
+of_precision exact -DGEMMEPI_EXACT=1
+of_precision short -DGEMMEPI_EXACT=0
+of_precision long_sums -DGEMMEPI_EXACT=0 -DGEMMEPI_LONG_SUMS=1
+finish
