@@ -3027,19 +3027,20 @@ static gemmepi_status gemmepi__take_operands(gemmepi__problem *problem, const ge
 
 /* What an I32 result cannot have besides scales and amax. */
 static gemmepi_status gemmepi__check_integer_epilogue(const gemmepi__problem *problem) {
+    char name[256];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
     if (problem->accumulator != GEMMEPI_I32)
         return GEMMEPI_OK;
+    gemmepi__append_epilogue(&text, problem->epilogue);
     if (gemmepi__activation(problem->epilogue) > GEMMEPI_RELU)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.epilogue is 0x%x with a result in I32; its activation may be NONE or RELU: others "
-            "need a floating-point or I8 result",
-            (unsigned)problem->epilogue);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: "
+                             "others need a floating-point or I8 result",
+                             name);
     if (gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_BGRAD))
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "desc.epilogue is 0x%x with a result in I32; BACKWARD and BGRAD have no meaning there",
-            (unsigned)problem->epilogue);
+            "desc.epilogue is %s with a result in I32; BACKWARD and BGRAD have no meaning there", name);
     return GEMMEPI_OK;
 }
 
@@ -3110,16 +3111,15 @@ static void gemmepi__fold_column_major(gemmepi__problem *problem) {
     problem->epilogue = gemmepi__callers_epilogue(problem->epilogue, 1); /* the way back is the same */
 }
 
-static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, double parameter) {
+static gemmepi_status gemmepi__check_parameter(const char *name, gemmepi_epilogue epilogue,
+                                               double parameter) {
     int has_one = gemmepi__default_parameter(epilogue) != 0;
     if (parameter == 0 || (has_one && parameter - parameter == 0))
         return GEMMEPI_OK;
     if (!has_one)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.activation_parameter is %g; the activation %s has none: leave it 0",
-                             parameter, gemmepi__activations[gemmepi__activation(epilogue)].name);
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite",
-                         parameter);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %g; the activation %s has none: leave it 0",
+                             name, parameter, gemmepi__activations[gemmepi__activation(epilogue)].name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %g; it must be finite", name, parameter);
 }
 
 static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
@@ -3147,7 +3147,9 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
                              "desc.alignment is %llu; accepted are powers of two up to 256, and 0",
                              (gemmepi__ull)desc->alignment);
     status = gemmepi__check_epilogue(desc->epilogue);
-    return status ? status : gemmepi__check_parameter(desc->epilogue, desc->activation_parameter);
+    return status ? status
+                  : gemmepi__check_parameter("desc.activation_parameter", desc->epilogue,
+                                             desc->activation_parameter);
 }
 
 static void gemmepi__list_operands(gemmepi__problem *problem) {
@@ -3302,6 +3304,20 @@ static const char *gemmepi__argument_name(const gemmepi__problem *problem, int o
     return gemmepi__operand_names[operand];
 }
 
+/* The flags of an epilogue that use an operand, or the one whose scale it is; not of a to d, which every product has. */
+static const char *gemmepi__flags_for(int operand) {
+    switch (operand < GEMMEPI__SCALE_A ? operand : operand - GEMMEPI__SCALE_A) {
+    case GEMMEPI__AUX:
+        return "AUX or BACKWARD";
+    case GEMMEPI__RESIDUAL:
+        return "RESIDUAL";
+    case GEMMEPI__BIAS:
+        return "BIAS";
+    default:
+        return "BGRAD, BGRAD_A or BGRAD_B";
+    }
+}
+
 static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, int operand,
                                               const void *pointer) {
     char name[256];
@@ -3315,11 +3331,13 @@ static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, i
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.%s.scale.mode is %s",
                              argument, pointer ? "given" : "NULL", argument + strlen("scale_"),
                              pointer ? "NONE" : "not NONE");
+    if (operand <= GEMMEPI__D)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the product needs it", argument);
     gemmepi__append_epilogue(&text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
     if (pointer)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "args.%s is given (%p), but the epilogue %s does not use it", argument, pointer,
-                             name);
+                             "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
+                             argument, pointer, name, gemmepi__flags_for(operand));
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it", argument,
                          name);
 }
@@ -4019,7 +4037,10 @@ static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const 
     if (!gemmepi__is_float(dtype))
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "%s.dtype is %d; accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name, dtype);
+            "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name,
+            dtype,
+            gemmepi__dtype_is_known(tensor->dtype) ? gemmepi__dtype((gemmepi_dtype)dtype)->name
+                                                   : "no gemmepi_dtype");
     if (tensor->rank < 0 || tensor->rank > GEMMEPI__MAX_RANK)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8", name,
                              tensor->rank);
@@ -4192,8 +4213,9 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
                              : row->has_halves ? "accepted are an activation, and GATE_FIRST where b is NULL"
                                                : "accepted are the activations, without flags");
     if (gemmepi__activation(desc->activation) >= GEMMEPI__COUNT(gemmepi__activations))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "activation is %u; there is no such activation",
-                             (unsigned)desc->activation);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "activation is %u; accepted are 0 (NONE) to %u (MISH)",
+                             (unsigned)gemmepi__activation(desc->activation),
+                             (unsigned)GEMMEPI__COUNT(gemmepi__activations) - 1);
     if (desc->flags & ~row->flags)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "flags is 0x%x; the operation %s has no use for 0x%x",
                              (unsigned)desc->flags, row->name, (unsigned)(desc->flags & ~row->flags));
@@ -4206,7 +4228,7 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
                              "alignment is %llu; accepted are 0 and the powers of two up to 256",
                              (gemmepi__ull)desc->alignment);
     if ((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "scale_mode is %d; there is no such mode",
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "scale_mode is %d, which is no gemmepi_scale_mode",
                              (int)desc->scale_mode);
     if (desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "scale_mode is %d, but %s", (int)desc->scale_mode,
@@ -4219,7 +4241,8 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "flags has CAST_K_IS_ROWS, which goes with the modes OUTER, VECTOR_128 and BLOCK_128");
-    return gemmepi__check_parameter(desc->activation, desc->activation_parameter);
+    return gemmepi__check_parameter("parameter (desc.activation_parameter)", desc->activation,
+                                    desc->activation_parameter);
 }
 
 static gemmepi_status gemmepi__check_scaled(const gemmepi__task *task, const gemmepi_elementwise_desc *desc) {
@@ -4311,8 +4334,9 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
     if (!desc)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
     if ((int)desc->operation < 1 || (size_t)desc->operation > GEMMEPI__COUNT(gemmepi__operations))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "operation is %d; there is no such operation",
-                             (int)desc->operation);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "operation is %d; accepted are 1 (ACTIVATION) to %d (CAST)",
+                             (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations));
     row = gemmepi__operation((int)desc->operation);
     tensors[GEMMEPI__IN_A] = desc->a;
     tensors[GEMMEPI__IN_B] = desc->b;
@@ -19727,10 +19751,12 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
 static gemmepi_status gemmepi__check_layer_scalars(const gemmepi_linear_desc *desc) {
     const uint32_t known = GEMMEPI_ACTIVATION_MASK | GEMMEPI_GATED | GEMMEPI_GATE_FIRST;
     if (desc->activation & ~known)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.activation is 0x%x; accepted is an activation, or-ed with GATED and "
-                             "GATE_FIRST or not, so 0x%x has no meaning",
-                             (unsigned)desc->activation, (unsigned)(desc->activation & ~known));
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.activation is 0x%x; accepted is an activation, or-ed with GATED and "
+            "GATE_FIRST or not, so 0x%x has no meaning; bias and aux are flags of desc.flags, LINEAR_BIAS "
+            "and LINEAR_SAVED",
+            (unsigned)desc->activation, (unsigned)(desc->activation & ~known));
     if ((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order",
                              (int)desc->order);

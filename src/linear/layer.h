@@ -230,10 +230,12 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
 static gemmepi_status gemmepi__check_layer_scalars(const gemmepi_linear_desc *desc) {
     const uint32_t known = GEMMEPI_ACTIVATION_MASK | GEMMEPI_GATED | GEMMEPI_GATE_FIRST;
     if (desc->activation & ~known)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.activation is 0x%x; accepted is an activation, or-ed with GATED and "
-                             "GATE_FIRST or not, so 0x%x has no meaning",
-                             (unsigned)desc->activation, (unsigned)(desc->activation & ~known));
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.activation is 0x%x; accepted is an activation, or-ed with GATED and "
+            "GATE_FIRST or not, so 0x%x has no meaning; bias and aux are flags of desc.flags, LINEAR_BIAS "
+            "and LINEAR_SAVED",
+            (unsigned)desc->activation, (unsigned)(desc->activation & ~known));
     if ((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order",
                              (int)desc->order);

@@ -45,6 +45,20 @@ static const char *gemmepi__argument_name(const gemmepi__problem *problem, int o
     return gemmepi__operand_names[operand];
 }
 
+/* The flags of an epilogue that use an operand, or the one whose scale it is; not of a to d, which every product has. */
+static const char *gemmepi__flags_for(int operand) {
+    switch (operand < GEMMEPI__SCALE_A ? operand : operand - GEMMEPI__SCALE_A) {
+    case GEMMEPI__AUX:
+        return "AUX or BACKWARD";
+    case GEMMEPI__RESIDUAL:
+        return "RESIDUAL";
+    case GEMMEPI__BIAS:
+        return "BIAS";
+    default:
+        return "BGRAD, BGRAD_A or BGRAD_B";
+    }
+}
+
 static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, int operand,
                                               const void *pointer) {
     char name[256];
@@ -58,11 +72,13 @@ static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, i
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.%s.scale.mode is %s",
                              argument, pointer ? "given" : "NULL", argument + strlen("scale_"),
                              pointer ? "NONE" : "not NONE");
+    if (operand <= GEMMEPI__D)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the product needs it", argument);
     gemmepi__append_epilogue(&text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
     if (pointer)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "args.%s is given (%p), but the epilogue %s does not use it", argument, pointer,
-                             name);
+                             "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
+                             argument, pointer, name, gemmepi__flags_for(operand));
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it", argument,
                          name);
 }

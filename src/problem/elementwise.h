@@ -210,7 +210,10 @@ static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const 
     if (!gemmepi__is_float(dtype))
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "%s.dtype is %d; accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name, dtype);
+            "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name,
+            dtype,
+            gemmepi__dtype_is_known(tensor->dtype) ? gemmepi__dtype((gemmepi_dtype)dtype)->name
+                                                   : "no gemmepi_dtype");
     if (tensor->rank < 0 || tensor->rank > GEMMEPI__MAX_RANK)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8", name,
                              tensor->rank);
@@ -383,8 +386,9 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
                              : row->has_halves ? "accepted are an activation, and GATE_FIRST where b is NULL"
                                                : "accepted are the activations, without flags");
     if (gemmepi__activation(desc->activation) >= GEMMEPI__COUNT(gemmepi__activations))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "activation is %u; there is no such activation",
-                             (unsigned)desc->activation);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "activation is %u; accepted are 0 (NONE) to %u (MISH)",
+                             (unsigned)gemmepi__activation(desc->activation),
+                             (unsigned)GEMMEPI__COUNT(gemmepi__activations) - 1);
     if (desc->flags & ~row->flags)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "flags is 0x%x; the operation %s has no use for 0x%x",
                              (unsigned)desc->flags, row->name, (unsigned)(desc->flags & ~row->flags));
@@ -397,7 +401,7 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
                              "alignment is %llu; accepted are 0 and the powers of two up to 256",
                              (gemmepi__ull)desc->alignment);
     if ((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "scale_mode is %d; there is no such mode",
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "scale_mode is %d, which is no gemmepi_scale_mode",
                              (int)desc->scale_mode);
     if (desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "scale_mode is %d, but %s", (int)desc->scale_mode,
@@ -410,7 +414,8 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "flags has CAST_K_IS_ROWS, which goes with the modes OUTER, VECTOR_128 and BLOCK_128");
-    return gemmepi__check_parameter(desc->activation, desc->activation_parameter);
+    return gemmepi__check_parameter("parameter (desc.activation_parameter)", desc->activation,
+                                    desc->activation_parameter);
 }
 
 static gemmepi_status gemmepi__check_scaled(const gemmepi__task *task, const gemmepi_elementwise_desc *desc) {
@@ -502,8 +507,9 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
     if (!desc)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
     if ((int)desc->operation < 1 || (size_t)desc->operation > GEMMEPI__COUNT(gemmepi__operations))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "operation is %d; there is no such operation",
-                             (int)desc->operation);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "operation is %d; accepted are 1 (ACTIVATION) to %d (CAST)",
+                             (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations));
     row = gemmepi__operation((int)desc->operation);
     tensors[GEMMEPI__IN_A] = desc->a;
     tensors[GEMMEPI__IN_B] = desc->b;

@@ -460,19 +460,20 @@ static gemmepi_status gemmepi__take_operands(gemmepi__problem *problem, const ge
 
 /* What an I32 result cannot have besides scales and amax. */
 static gemmepi_status gemmepi__check_integer_epilogue(const gemmepi__problem *problem) {
+    char name[256];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
     if (problem->accumulator != GEMMEPI_I32)
         return GEMMEPI_OK;
+    gemmepi__append_epilogue(&text, problem->epilogue);
     if (gemmepi__activation(problem->epilogue) > GEMMEPI_RELU)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.epilogue is 0x%x with a result in I32; its activation may be NONE or RELU: others "
-            "need a floating-point or I8 result",
-            (unsigned)problem->epilogue);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: "
+                             "others need a floating-point or I8 result",
+                             name);
     if (gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_BGRAD))
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "desc.epilogue is 0x%x with a result in I32; BACKWARD and BGRAD have no meaning there",
-            (unsigned)problem->epilogue);
+            "desc.epilogue is %s with a result in I32; BACKWARD and BGRAD have no meaning there", name);
     return GEMMEPI_OK;
 }
 
@@ -543,16 +544,15 @@ static void gemmepi__fold_column_major(gemmepi__problem *problem) {
     problem->epilogue = gemmepi__callers_epilogue(problem->epilogue, 1); /* the way back is the same */
 }
 
-static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, double parameter) {
+static gemmepi_status gemmepi__check_parameter(const char *name, gemmepi_epilogue epilogue,
+                                               double parameter) {
     int has_one = gemmepi__default_parameter(epilogue) != 0;
     if (parameter == 0 || (has_one && parameter - parameter == 0))
         return GEMMEPI_OK;
     if (!has_one)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.activation_parameter is %g; the activation %s has none: leave it 0",
-                             parameter, gemmepi__activations[gemmepi__activation(epilogue)].name);
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite",
-                         parameter);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %g; the activation %s has none: leave it 0",
+                             name, parameter, gemmepi__activations[gemmepi__activation(epilogue)].name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %g; it must be finite", name, parameter);
 }
 
 static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
@@ -580,7 +580,9 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
                              "desc.alignment is %llu; accepted are powers of two up to 256, and 0",
                              (gemmepi__ull)desc->alignment);
     status = gemmepi__check_epilogue(desc->epilogue);
-    return status ? status : gemmepi__check_parameter(desc->epilogue, desc->activation_parameter);
+    return status ? status
+                  : gemmepi__check_parameter("desc.activation_parameter", desc->epilogue,
+                                             desc->activation_parameter);
 }
 
 static void gemmepi__list_operands(gemmepi__problem *problem) {

@@ -256,9 +256,9 @@ static void null_is_refused_by_name(void) {
 
 static void a_needed_pointer_that_is_missing_is_refused(void) {
     static const double seven = 7;
-    REFUSED_ARGS(INVALID_ARGUMENT, "args.a", "NULL", args.a = NULL);
-    REFUSED_ARGS(INVALID_ARGUMENT, "args.b", "NULL", args.b = NULL);
-    REFUSED_ARGS(INVALID_ARGUMENT, "args.d", "NULL", args.d = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.a", "the product", args.a = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.b", "the product", args.b = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.d", "the product", args.d = NULL);
     REFUSED_ARGS(INVALID_ARGUMENT, "args.c", "NULL", args.beta = &seven, args.c = NULL);
     REFUSED_ARGS(INVALID_ARGUMENT, "args.bias", "NULL", use(GEMMEPI_RELU | GEMMEPI_BIAS), args.bias = NULL);
     REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", "NULL", use(GEMMEPI_SILU | GEMMEPI_AUX), args.aux = NULL);
@@ -270,10 +270,13 @@ static void a_needed_pointer_that_is_missing_is_refused(void) {
 }
 
 static void a_pointer_that_the_epilogue_would_not_use_is_refused(void) {
-    REFUSED_ARGS(INVALID_ARGUMENT, "args.bias", NULL, use(GEMMEPI_RELU), args.bias = at(T_A, 0));
-    REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", NULL, use(GEMMEPI_SILU | GEMMEPI_BIAS), args.aux = at(T_A, 0));
-    REFUSED_ARGS(INVALID_ARGUMENT, "args.residual", NULL, args.residual = at(T_A, 0));
-    REFUSED_ARGS(INVALID_ARGUMENT, "args.bias_grad", NULL, args.bias_grad = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.bias", "one with BIAS does", use(GEMMEPI_RELU),
+                 args.bias = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", "AUX or BACKWARD", use(GEMMEPI_SILU | GEMMEPI_BIAS),
+                 args.aux = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.residual", "RESIDUAL", args.residual = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.bias_grad", "BGRAD_A", args.bias_grad = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_residual", "RESIDUAL", args.scale_residual = at(T_A, 0));
 }
 
 /* >>sizes and strides */
