@@ -764,7 +764,7 @@ typedef struct gemmepi_context_details {
 #endif
 /* Every public function with its contract. Unless one says otherwise:
    - it returns GEMMEPI_OK, or a status with a sentence in gemmepi_last_error(), and then has changed nothing;
-   - it may be called from any number of threads at once;
+   - it may be called from any number of threads at once, but a handle is ended (_destroy) once, when no other call uses it;
    - pointers in structs are borrowed for the time of the call. */
 #ifndef GEMMEPI_API_FUNCTIONS_H
 #define GEMMEPI_API_FUNCTIONS_H
@@ -791,16 +791,18 @@ extern "C" {
 
 /* Opens a device. config may be NULL: all defaults. On success *context is the caller's, to be given to
    gemmepi_destroy. On a GPU the device's primary context is used, which the CUDA runtime and PyTorch use too; the
-   calling thread's current CUDA context is left as it is. Loads the CUDA driver, nothing else.
+   calling thread's current CUDA context is left as it is. Loads the CUDA driver, nothing else. Texts of config are copied;
+   its functions and what their user pointers point to are used until gemmepi_destroy.
    Errors: INVALID_ARGUMENT, NO_DEVICE, LIBRARY_NOT_FOUND (a device was asked for and there is no driver), CUDA_ERROR,
    OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **context);
 
-/* Waits for the device and frees everything the context holds. Plans of this context must be destroyed before, and
-   no other thread may use it any more. NULL is accepted. */
+/* Waits for the device and frees everything the context holds: kernels, workspace, the plans of one-shot calls. What is the
+   caller's must be given back before: plans of all three kinds, memory of gemmepi_alloc, streams of gemmepi_stream_create.
+   NULL is accepted. */
 GEMMEPI_API void gemmepi_destroy(gemmepi_context *context);
 
-/* What the context is and has done so far. */
+/* What the context is and has done so far. Errors: INVALID_ARGUMENT. */
 GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmepi_context_details *details);
 
 /* The sentence about the last call on this thread that failed: the argument, its value and what would be accepted.
@@ -808,24 +810,28 @@ GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmep
    each file has its own: it speaks of that file's calls. */
 GEMMEPI_API const char *gemmepi_last_error(void);
 
-/* "GEMMEPI_OK" and so on; "unknown status" for other values. */
+/* "GEMMEPI_OK" and so on, "unknown status" for other values; never freed. */
 GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status);
 
-/* >>memory and streams: alike on a GPU and on the host, so that a whole program needs no CUDA toolkit */
+/* >>memory and streams: alike on a GPU and on the host, so that a whole program needs no CUDA toolkit
 
-/* bytes of device memory, a multiple of 256 in address, to be given to gemmepi_free. Zero bytes give NULL. */
+   Memory and streams from elsewhere (cudaMalloc, PyTorch) may be used instead, or beside these.
+   Errors: INVALID_ARGUMENT, OUT_OF_MEMORY and CUDA_ERROR, which may come from an earlier launch. */
+
+/* bytes of device memory, a multiple of 256 in address and not cleared, to be given to gemmepi_free. Zero bytes give NULL. */
 GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes, void **pointer);
 /* Waits until the device has finished with it. NULL is accepted. */
 GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer);
-/* Copies host memory to the device, in the order of the stream; host may be reused on return. */
+/* Copies bytes of host memory to the device, in the order of the stream; host may be reused on return. This and the next two
+   wait, so the stream must not be being captured. */
 GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host,
                                           size_t bytes, gemmepi_stream stream);
-/* Copies device memory to the host, in the order of the stream; host is filled on return. */
+/* Copies bytes of device memory to the host, in the order of the stream; host is filled on return. */
 GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host, const void *device,
                                             size_t bytes, gemmepi_stream stream);
 /* Waits for everything on the stream and reports what went wrong there. */
 GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi_stream stream);
-/* A stream that does not wait for the default one; on the host a token without effect. */
+/* A stream that does not wait for the default one, to be given to gemmepi_stream_destroy; on the host a token without effect. */
 GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemmepi_stream *stream);
 /* Waits for the stream, then ends it. NULL is accepted. */
 GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemmepi_stream stream);
@@ -833,7 +839,7 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
 /* >>products */
 
 /* Runs desc on args in the order of stream. The first call for a problem builds a plan (milliseconds) and may
-   compile a kernel (a second; once per machine, see cache_path); later ones find it. Reserves workspace by itself,
+   compile a kernel (half a second; once per machine, see cache_path); later ones find it. Reserves workspace by itself,
    except while the stream is being captured.
    Errors: those of gemmepi_plan_matmul, gemmepi_prepare and gemmepi_plan_run. */
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
@@ -858,8 +864,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
    In 16 bits runs in which c is d, beta is 1 and alpha is not may take another route than the plan's others, which the first
    of them builds likewise: make it before a capture, and call gemmepi_prepare again.
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
-   reserved by gemmepi_prepare), CUDA_ERROR, CUBLAS_ERROR; and those of gemmepi_plan_matmul where cuBLASLt refuses. On the
-   first three nothing was launched. */
+   reserved by gemmepi_prepare), CUDA_ERROR, CUBLAS_ERROR; and those of gemmepi_plan_matmul and gemmepi_prepare in a run that
+   builds another route or kernel, as said above. On the first three nothing was launched. */
 GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
                                             gemmepi_stream stream);
 
@@ -870,14 +876,15 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
    not to be called while the stream is being captured (BUFFER_TOO_SMALL then, unless there is enough). A stream is known by its
    handle: one that is destroyed while runs on it are under way must not be followed by another with the same handle before they
    end. The per-thread default stream is one for each thread, and, with GEMMEPI_STATIC, for each file: reserve where it runs. On
-   the host, and where a plan needs none, it does nothing. */
+   the host, and where a plan needs none, it does nothing.
+   Errors: INVALID_ARGUMENT, BUFFER_TOO_SMALL, OUT_OF_MEMORY, CUDA_ERROR. */
 GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream);
 
 /* NULL is accepted. Runs already launched go on; graphs that captured runs of the plan stay valid until the context
    goes. */
 GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan);
 
-/* The route taken and its properties. */
+/* The route taken and its properties. Errors: INVALID_ARGUMENT. */
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details);
 
 /* In words: the problem, the route taken, and for every other route the rule that ruled it out. Writes at most size
@@ -886,7 +893,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
 GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *text, size_t size);
 
 /* What the epilogue of desc reads and writes and how large that is; needs no context. The desc is validated as by
-   gemmepi_plan_matmul. */
+   gemmepi_plan_matmul. Errors: INVALID_ARGUMENT. */
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
                                                  gemmepi_epilogue_needs *needs);
 
@@ -924,7 +931,7 @@ GEMMEPI_API gemmepi_status gemmepi_linear_prepare(const gemmepi_layer *layer, ge
 /* NULL is accepted. Runs already launched go on. */
 GEMMEPI_API void gemmepi_linear_destroy(gemmepi_layer *layer);
 /* Of all launches together: route LINEAR for a backward (EMPTY and HOST as ever), a forward's is its product's. kernel is
-   what makes G. */
+   what makes G. Errors: INVALID_ARGUMENT. */
 GEMMEPI_API gemmepi_status gemmepi_linear_info(const gemmepi_layer *layer, gemmepi_plan_details *details);
 /* In words: the steps in their order, and of each product what gemmepi_explain says. */
 GEMMEPI_API size_t gemmepi_linear_explain(const gemmepi_layer *layer, char *text, size_t size);
@@ -936,7 +943,7 @@ GEMMEPI_API size_t gemmepi_linear_explain(const gemmepi_layer *layer, char *text
    kernel (half a second; once per machine); later ones find it. Workspace is reserved by itself, except while the stream
    is being captured.
    Errors: INVALID_ARGUMENT (shapes, strides, dtypes or lengths that do not go together, overlap, NULL), MISALIGNED (data
-   is no multiple of its element's size), and those of gemmepi_elementwise_plan and _run. Empty tensors succeed. */
+   is no multiple of its element's size), and those of gemmepi_elementwise_plan, _prepare and _run. Empty tensors succeed. */
 
 /* y = act(a). activation: RELU and so on; parameter: p of LEAKY_RELU and ELU, 0 for the default. */
 GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_epilogue activation,
@@ -982,7 +989,8 @@ GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gem
                                              int accumulate, const gemmepi_tensor *y, gemmepi_stream stream);
 
 /* y = a in y's type. With scales: flags of CAST_SCALE, CAST_Y_SCALE and CAST_K_IS_ROWS, and in `scale` the numbers that
-   they ask for (read, or with CAST_Y_SCALE written; else NULL). amax is written unless it is NULL. */
+   they ask for (read, or with CAST_Y_SCALE written; else NULL). amax is written unless it is NULL. scale and amax lie on the
+   device. */
 GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_tensor *a,
                                         const gemmepi_tensor *y, gemmepi_scale_mode mode, uint32_t flags,
                                         float *scale, void *amax, gemmepi_stream stream);
@@ -1004,7 +1012,8 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise_prepare(const gemmepi_elementwise
                                                        gemmepi_stream stream);
 /* NULL is accepted. Runs already launched go on. */
 GEMMEPI_API void gemmepi_elementwise_destroy(gemmepi_elementwise *plan);
-/* The route taken and its properties; tile_m and tile_n are the extents of a tile, 0 where there is none. */
+/* The route taken and its properties; tile_m and tile_n are the extents of a tile, 0 where there is none.
+   Errors: INVALID_ARGUMENT. */
 GEMMEPI_API gemmepi_status gemmepi_elementwise_info(const gemmepi_elementwise *plan,
                                                     gemmepi_plan_details *details);
 /* In words: the operation, its launches and what kept it from a simpler one. As gemmepi_explain. */
@@ -1014,7 +1023,7 @@ GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, 
 
 /* Compiles what the problems need on several threads, so that plans and calls for them compile nothing later: kernels stay
    in the context, and on disk (config.cache_path), so it is enough to do this once on a machine. threads: 0 for as many as it
-   has cores; 256 at most, the caller's is one of them. progress may be NULL. Problems are planned as by gemmepi_plan_matmul,
+   has cores; more than 256 count as 256, and the caller's is one of them. progress may be NULL. Problems are planned as by gemmepi_plan_matmul,
    gemmepi_elementwise_plan and the layers' plans, and like those it may run beside any other calls and while streams are
    being captured. Calls whose pointers are multiples of less than 16 bytes may need other kernels (say so in desc.alignment),
    and so may runs in which c is d, see gemmepi_plan_run. One that fails keeps no other from being done: of those that fail
