@@ -195,7 +195,8 @@
 
    - kernels of ours with the epilogue inside take operands of BF16, F16 and F32: of other types gates, most activations and
      gradients are a pass behind cuBLASLt's product
-   - no tuning: cuBLASLt's first answer that keeps the promises is taken
+   - no tuning: cuBLASLt's first answer that keeps the promises is taken, on Hopper with 16-bit operands and k up to 2048 one
+     with smaller tiles, if there is one
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
    - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the
      operands that it converts, BGRAD's partial sums, and what cuBLASLt asks for
@@ -210,8 +211,9 @@
        GEMMEPI_API       decorates every public function
        GEMMEPI_NO_HOST   leaves the host's arithmetic out; without a GPU gemmepi_create then fails
 
-   WHERE LIBRARIES ARE SOUGHT: in config.library_path; by plain name, as the system's loader does; in CUDA_PATH, CUDA_HOME
-   and the toolkit's usual folders; in the folders of pip's wheels (nvidia-cublas, nvidia-cuda-nvrtc) of the active Python.
+   WHERE LIBRARIES ARE SOUGHT: in config.library_path; by plain name, as the system's loader does; in CUDA_PATH, CUDA_HOME,
+   CONDA_PREFIX and the toolkit's usual folders; in the folders of pip's wheels (nvidia-cublas, nvidia-cuda-nvrtc) of the
+   active Python (VIRTUAL_ENV, CONDA_PREFIX, the first python3 on PATH, the user's own).
    CUDA 13 before 12, never newer than the driver. gemmepi_create loads the driver alone, the others load on first use.
 
    On Windows the implementation includes <windows.h> (lean, without min and max), whose macros (near, far) then hold in
@@ -235,8 +237,8 @@
 #define GEMMEPI_VERSION_PATCH  8
 #define GEMMEPI_VERSION_STRING "0.8.8"
 
-/* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
-   (m, n, k, batch) has no default: zero is an empty size. */
+/* All structs below are zero-initialised by the user: = {0} in C, = {} in C++. Zero means the default that the comment
+   states; a size (m, n, k, batch) has no default: zero is an empty size, and with batch left 0 nothing is written. */
 
 /* >>statuses */
 
@@ -310,7 +312,8 @@ typedef struct gemmepi_config {
     gemmepi_symbol_resolver resolve_symbol; /* NULL: what the libraries export                            */
     void *resolve_user;
     const char
-        *cache_path;   /* folder for compiled kernels; NULL: gemmepi/ in the user's cache folder; "": none.
+        *cache_path; /* folder for compiled kernels; NULL: gemmepi/ in XDG_CACHE_HOME or ~/.cache (on Windows
+                               LOCALAPPDATA), and none where the environment names none of these; "": none.
                                Made with mode 0700; one that others own or can write is not used (the log says) */
     size_t cache_size; /* bound on the cache folder in bytes; 0: 256 MiB                             */
     unsigned routes;   /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all    */
@@ -495,7 +498,7 @@ typedef struct gemmepi_matmul_desc {
     gemmepi_matrix d;   /* dtype 0: a's                                                                  */
     gemmepi_matrix aux; /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD         */
     gemmepi_matrix
-        residual;        /* dtype 0: as c's; read only with RESIDUAL                                      */
+        residual; /* dtype 0: as c's; read only with RESIDUAL. Its ld and batch stride are its own, not d's */
     gemmepi_vector bias; /* read only with BIAS                                                           */
     gemmepi_vector
         bias_grad;    /* read only with one of the BGRADs                                             */
@@ -720,7 +723,7 @@ typedef enum gemmepi_route {
 
 typedef struct gemmepi_plan_details {
     gemmepi_route route;
-    const char *route_name;    /* "lt" and so on, as the constants                                        */
+    const char *route_name;    /* "lt" and so on, as the constants; never freed                           */
     char kernel[96];           /* the kernel of ours or the algorithm that does most of the work        */
     int tile_m, tile_n;        /* rows and columns of the result that one block makes; 0: not known     */
     int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run         */

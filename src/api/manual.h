@@ -192,7 +192,8 @@
 
    - kernels of ours with the epilogue inside take operands of BF16, F16 and F32: of other types gates, most activations and
      gradients are a pass behind cuBLASLt's product
-   - no tuning: cuBLASLt's first answer that keeps the promises is taken
+   - no tuning: cuBLASLt's first answer that keeps the promises is taken, on Hopper with 16-bit operands and k up to 2048 one
+     with smaller tiles, if there is one
    - no convolutions, no sparse matrices, no several GPUs at once (use one context for each)
    - workspace of the route split is as large as the result in the type of its sums, rows rounded up to eight, and the
      operands that it converts, BGRAD's partial sums, and what cuBLASLt asks for
@@ -207,8 +208,9 @@
        GEMMEPI_API       decorates every public function
        GEMMEPI_NO_HOST   leaves the host's arithmetic out; without a GPU gemmepi_create then fails
 
-   WHERE LIBRARIES ARE SOUGHT: in config.library_path; by plain name, as the system's loader does; in CUDA_PATH, CUDA_HOME
-   and the toolkit's usual folders; in the folders of pip's wheels (nvidia-cublas, nvidia-cuda-nvrtc) of the active Python.
+   WHERE LIBRARIES ARE SOUGHT: in config.library_path; by plain name, as the system's loader does; in CUDA_PATH, CUDA_HOME,
+   CONDA_PREFIX and the toolkit's usual folders; in the folders of pip's wheels (nvidia-cublas, nvidia-cuda-nvrtc) of the
+   active Python (VIRTUAL_ENV, CONDA_PREFIX, the first python3 on PATH, the user's own).
    CUDA 13 before 12, never newer than the driver. gemmepi_create loads the driver alone, the others load on first use.
 
    On Windows the implementation includes <windows.h> (lean, without min and max), whose macros (near, far) then hold in

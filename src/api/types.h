@@ -10,8 +10,8 @@
 #define GEMMEPI_VERSION_PATCH  8
 #define GEMMEPI_VERSION_STRING "0.8.8"
 
-/* All structs below are zero-initialised by the user. Zero means the default that the comment states; a size
-   (m, n, k, batch) has no default: zero is an empty size. */
+/* All structs below are zero-initialised by the user: = {0} in C, = {} in C++. Zero means the default that the comment
+   states; a size (m, n, k, batch) has no default: zero is an empty size, and with batch left 0 nothing is written. */
 
 /* >>statuses */
 
@@ -85,7 +85,8 @@ typedef struct gemmepi_config {
     gemmepi_symbol_resolver resolve_symbol; /* NULL: what the libraries export                            */
     void *resolve_user;
     const char
-        *cache_path;   /* folder for compiled kernels; NULL: gemmepi/ in the user's cache folder; "": none.
+        *cache_path; /* folder for compiled kernels; NULL: gemmepi/ in XDG_CACHE_HOME or ~/.cache (on Windows
+                               LOCALAPPDATA), and none where the environment names none of these; "": none.
                                Made with mode 0700; one that others own or can write is not used (the log says) */
     size_t cache_size; /* bound on the cache folder in bytes; 0: 256 MiB                             */
     unsigned routes;   /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all    */
@@ -270,7 +271,7 @@ typedef struct gemmepi_matmul_desc {
     gemmepi_matrix d;   /* dtype 0: a's                                                                  */
     gemmepi_matrix aux; /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD         */
     gemmepi_matrix
-        residual;        /* dtype 0: as c's; read only with RESIDUAL                                      */
+        residual; /* dtype 0: as c's; read only with RESIDUAL. Its ld and batch stride are its own, not d's */
     gemmepi_vector bias; /* read only with BIAS                                                           */
     gemmepi_vector
         bias_grad;    /* read only with one of the BGRADs                                             */
@@ -495,7 +496,7 @@ typedef enum gemmepi_route {
 
 typedef struct gemmepi_plan_details {
     gemmepi_route route;
-    const char *route_name;    /* "lt" and so on, as the constants                                        */
+    const char *route_name;    /* "lt" and so on, as the constants; never freed                           */
     char kernel[96];           /* the kernel of ours or the algorithm that does most of the work        */
     int tile_m, tile_n;        /* rows and columns of the result that one block makes; 0: not known     */
     int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run         */
