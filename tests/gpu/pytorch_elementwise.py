@@ -5,7 +5,7 @@
 
 Random problems of every operation, dtype, rank and layout, made here, run in PyTorch's primary context, on its memory and
 its streams. The reference is PyTorch in float64 on the operands as stored: torch.nn.functional's activations, autograd for
-their derivatives, torch.lerp and its autograd. Bounds are those of numerics.md, "Element-wise", with u the unit roundoff of
+their derivatives, torch.lerp and its autograd. Bounds are those of the manual, for element-wise operations, with u the unit roundoff of
 F32 (F64 where there is F64): what is stored is what some number rounds to that is within
 
     f(x (1 + d)) (1 + e), |d| <= 2u, |e| <= 4u     or     4u of the largest term that is added

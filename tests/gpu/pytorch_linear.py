@@ -6,7 +6,7 @@
 Random layers, made here, run in PyTorch's primary context, on its memory and its streams: first forward, then backward on
 what forward has saved. The reference is PyTorch's autograd in float64 on the operands as stored, times their scales: G from
 the stored P (SAVED; RELU's mask selects) or from op(A) op(B) + bias (RECOMPUTE), dA, dB and dbias from G, summed over the
-batch where an operand is shared and its gradient is one for all. Bounds are those of numerics.md, "How right":
+batch where an operand is shared and its gradient is one for all. Bounds are those of the manual, for layers:
 
     Y, P          as a product's D and aux (pytorch.py), GATED: |act(gate)| E_value + |value| L E_gate in place of L E
     G             u_g |G| + e: G is stored between the passes in g_dtype, but for one that is dY itself; in 16 bits

@@ -1,5 +1,5 @@
 /* Layers, systematically: every activation and gate, saved and recomputed, in every dtype, layout, form of batch and class of
-   size, and what numerics.md states by name. Runs on the devices that GEMMEPI_TEST_DEVICE names; see
+   size, and what the manual states by name. Runs on the devices that GEMMEPI_TEST_DEVICE names; see
    ../products/problem.h. */
 #include "call.h"
 

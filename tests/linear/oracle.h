@@ -8,7 +8,7 @@
        G = dY act'(P) may be off by
            |dY| (the largest change of act' within +-(E + 2 u_acc |P|)) + 5 u_acc |dY| (|t1| + |t2|)
            (and (1 + |P|) |dY| smallest subnormals of the accumulator, where a factor of act' is one)
-           t1 + t2 = act' being the terms in numerics.md's table; one rounding more for a gate's value, which itself
+           t1 + t2 = act' being the terms in the manual's table; one rounding more for a gate's value, which itself
            is off by E; and where it is stored (all but dbias) by its rounding to g_dtype
        dA, dB, dbias, sums of K terms (K counts the items that are summed), may be off by
            sum of |other factor| (error of G) + E of the sum + 4 u_acc |old| + u |result| + the smallest subnormal

@@ -1,5 +1,5 @@
 /* Products, systematically: every activation with every set of flags, in every dtype, layout and class of size (on a GPU some of
-   them), and what numerics.md states by name. Runs on the devices that GEMMEPI_TEST_DEVICE names; see
+   them), and what the manual states by name. Runs on the devices that GEMMEPI_TEST_DEVICE names; see
    problem.h. */
 #include "problem.h"
 
@@ -1251,7 +1251,7 @@ static void special_values_pass_through_every_derivative(void) {
         }
 }
 
-/* numerics.md, Element-wise: out = f(x (1 + d)) (1 + e), |d| <= 2u, |e| <= 4u, or within 4u of the largest
+/* The manual, of element-wise operations: out = f(x (1 + d)) (1 + e), |d| <= 2u, |e| <= 4u, or within 4u of the largest
    term. */
 static expected elementwise(gemmepi_dtype dtype, gemmepi_epilogue epilogue, double x) {
     unsigned activation = epilogue & GEMMEPI_ACTIVATION_MASK;
@@ -1481,7 +1481,7 @@ static void the_two_gelus_are_told_apart(void) {
 
 /* >>worked cases */
 
-/* Equal to the 12 digits shown in numerics.md. */
+/* Equal to the 12 digits that are shown. */
 static int as_shown(double got, double shown) {
     double unit = pow(10, floor(log10(fabs(shown))) - 11);
     return fabs(got - shown) <= 0.501 * unit;

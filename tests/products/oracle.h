@@ -1,20 +1,20 @@
 /* What a product must give and how far from it an answer may be, worked out in double from the operands as
    stored. It shares no line with src/; of gemmepi.h it uses the names of dtypes and epilogues only.
 
-   The bounds are those of numerics.md:
+   The bounds are those of the manual:
 
        |out - ref| <= u |ref| + L E + 4 u_acc T + smallest subnormal
 
    u is the unit roundoff of the stored type, u_acc that of the accumulator.
    E = (4 + k/8) u_acc S, and 2^-9 S more for TF32; where both operands are E4M3 or E5M2, 2^-10 S more for each 32
    of k, but for at most 128 unless accumulation is fast: what the tensor cores of Hopper lose on operands of one sign,
-   measured (random normal operands stay within numerics.md's 2^-12).
+   measured (random normal operands stay within the manual's 2^-12).
    I8 times I8 is exact: there S takes the sum for the terms, blocks of 128 of it where scales differ along k, and
    the k of E counts 32 and those blocks at most.
    L is 1.13 for the GELUs, 1.1 for SILU, 1 for the others, |act'(aux)| for BACKWARD.
    T, the magnitudes combined after the product, is here
        |act(v)| + |residual|            forward
-       |v| (|t1| + |t2|) + |residual|   BACKWARD; t1 + t2 = act' are the terms in numerics.md's table,
+       |v| (|t1| + |t2|) + |residual|   BACKWARD; t1 + t2 = act' are the terms in the manual's table,
                                         which cancel near a zero of the derivative
        0                                for the pre-activation stored as aux
        sum of T + |old|                 for bias_grad
@@ -36,7 +36,7 @@
 
    A result of 8 bits (E4M3, E5M2, I8), which may have a scale, must be what one of the numbers within
        |scale| (L E + (4 u_acc + 2^-12) T) + u_acc |ref|
-   of the reference rounds to, saturated: 2^-12 is what numerics.md lets the shorter activations be off, so it is
+   of the reference rounds to, saturated: 2^-12 has room for the shorter forms of activations, so it is
    not there for NONE and RELU, nor for aux. For the two of fp8 that is tighter than the bound above.
    An amax lies between the largest |v| less and the largest |v| plus its bound, and is rounded to the accumulator.
 
@@ -451,8 +451,8 @@ static double oracle_slope(const oracle_problem *p, double v) {
     }
 }
 
-/* numerics.md's bounds are for the strict contract. RELAXED admits cuBLASLt's approximate tanh, of which
-   cublaslt.md has 5e-6, */
+/* The manual's bounds are for the strict contract. RELAXED admits cuBLASLt's approximate tanh, which was seen to be off
+   by 5e-6, */
 static double oracle_relaxed_tanh(const oracle_problem *p) {
     if (!p->relaxed || p->activation != GEMMEPI_GELU_TANH)
         return 0;
@@ -472,7 +472,7 @@ static void oracle_forward(const oracle_problem *p, element *e) {
     e->terms = fabs(e->result);
 }
 
-/* How far v act' moves where its argument is off by 2 u_acc of itself, which numerics.md grants every
+/* How far v act' moves where its argument is off by 2 u_acc of itself, which the manual grants every
    function (Element-wise: out = f(x (1 + d)) (1 + e)). Only in the tails is that more than E. */
 static double oracle_bend(const oracle_problem *p, double v, double aux, double derivative) {
     double nearby = aux * (1 + 2 * oracle_roundoff(oracle_accumulator(p))), magnitude;
