@@ -461,10 +461,15 @@ int main(int argc, char **argv) {
 
     char title[256];
     int i;
-    if (argc > 1 && strcmp(argv[1], "--host") == 0)
-        config.device = GEMMEPI_DEVICE_HOST;
-    if (argc > 1 && strcmp(argv[1], "--without-fused") == 0)
-        config.routes = 1u << GEMMEPI_ROUTE_LT | 1u << GEMMEPI_ROUTE_SPLIT | 1u << GEMMEPI_ROUTE_PLAIN;
+    for (i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--host") == 0) {
+            config.device = GEMMEPI_DEVICE_HOST;
+        } else if (strcmp(argv[i], "--without-fused") == 0) {
+            config.routes = 1u << GEMMEPI_ROUTE_LT | 1u << GEMMEPI_ROUTE_SPLIT | 1u << GEMMEPI_ROUTE_PLAIN;
+        } else {
+            fprintf(stderr, "%s is no option: known are --host and --without-fused\n", argv[i]);
+            return 1;
+        }
     if (gemmepi_create(&config, &context) != GEMMEPI_OK ||
         gemmepi_context_info(context, &details) != GEMMEPI_OK) {
         fprintf(stderr, "%s\n", gemmepi_last_error());

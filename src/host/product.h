@@ -250,7 +250,7 @@ static void gemmepi__host_forward(const gemmepi__problem *problem, int64_t colum
     }
 }
 
-/* The epilogue of numerics on a run of one row, with GATED on the same columns of both halves: the bare sums go in and what
+/* The whole epilogue on a run of one row, with GATED on the same columns of both halves: the bare sums go in and what
    D stores comes out. */
 static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
                                    gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
