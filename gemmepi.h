@@ -111,10 +111,10 @@
      are added to, below 2^-13 of the largest of them: t = 2^-10 for each 32 of k, of 128 at most (of all with
      FAST_ACCUMULATION), measured on operands of one sign. Random normal ones stay within t = 2^-12 (fast: 2^-11), and
      where a few terms are far larger than the rest up to 2^-8 for each 32 can be lost. Products of I8 are exact; an I32
-     result is exact modulo 2^32. For results of 16 bits and fewer activations and derivatives have shorter forms, off by up
-     to 2^-18 of their largest term for |v| < 5 and 2^-15.9 for |v| < 10, instead of 2^-22; but forward GELU_ERF's is off by up to
-     2^-21 of |v|, from k = 768 on by 2^-18.3, so that few bits of its tail are right. A bias_grad over 64 rows or more of
-     such results sums those too; over rows that differ their errors nearly cancel (their mean is some 2^-24).
+     result is exact modulo 2^32. Where results have 16 bits or fewer, activations and derivatives take shorter forms, off by
+     up to 2^-18 of their largest term for |v| < 5 and 2^-15.9 for |v| < 10, instead of 2^-22; but forward GELU_ERF's is off by
+     up to 2^-21 of |v|, from k = 768 on by 2^-18.3, so that few bits of its tail are right. A bias_grad over 64 rows or more
+     sums values of these forms, too; over rows that differ their errors nearly cancel (their mean is some 2^-24).
    - Never silent: what it cannot do it refuses in words, and nothing is touched. It never prints, exits or aborts.
    - Deterministic: a run repeated on the same GPU gives the same bits.
    - Where cuBLASLt's own epilogue is looser than that (its GELU is approximate, its RELU mask has the bit for v >= 0, its
