@@ -2759,6 +2759,8 @@ static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const cha
                       view->ld >= gemmepi__offset(batch - 1, view->batch_stride, view->length);
     if (batch <= 1 || view->lines == 0 || view->length == 0 || follow || interleaved)
         return GEMMEPI_OK;
+    if (view->bits == 1)
+        item = (item + 127) / 128 * 128; /* what a mask's stride must be a multiple of */
     return gemmepi__fail(
         GEMMEPI_INVALID_ARGUMENT,
         "desc.%s.batch_stride is %lld with desc.batch %lld: items of an output would overlap; at least %lld keeps "

@@ -340,6 +340,8 @@ static void items_of_an_output_may_not_overlap(void) {
                  desc.aux.batch_stride = 0);
     REFUSED_DESC(INVALID_ARGUMENT, "aux.batch_stride", "128", use(GEMMEPI_RELU | GEMMEPI_AUX),
                  desc.aux.batch_stride = 128);
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.batch_stride", "at least 768", use(GEMMEPI_RELU | GEMMEPI_AUX),
+                 desc.aux.ld = 128, desc.aux.batch_stride = 0); /* 650 bits are used, and 768 accepted */
     REFUSED_DESC(INVALID_ARGUMENT, "bias_grad.batch_stride", "9", use(GEMMEPI_BGRAD),
                  desc.bias_grad.batch_stride = N - 1);
     REFUSED_DESC(INVALID_ARGUMENT, "bias_grad.batch_stride", "-10", use(GEMMEPI_BGRAD),
