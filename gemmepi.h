@@ -482,7 +482,8 @@ typedef struct gemmepi_vector {
    also be I32; then c, aux, residual, bias and bias_grad are I32, nothing has a scale, the activation is NONE or RELU,
    BACKWARD and BGRAD have no meaning, and alpha and beta are whole numbers of 32 bits. */
 typedef struct gemmepi_matmul_desc {
-    int64_t m, n, k;     /* zero m or n: an empty product; zero k: beta C and the epilogue alone          */
+    int64_t m, n, k;     /* zero m or n: an empty product, nothing is written, nor bias_grad and amax;
+                            zero k: beta C and the epilogue alone                                         */
     int64_t batch;       /* the number of products, 1 for a single one; zero: none, nothing is written    */
     gemmepi_order order; /* 0: row-major, for all matrices                                                */
     gemmepi_compute
@@ -21256,8 +21257,8 @@ GEMMEPI_API size_t gemmepi_linear_explain(const gemmepi_layer *layer, char *data
         gemmepi__is_backward(task) ? "backward" : "forward", (long long)(task->exchanged ? task->n : task->m),
         (long long)(task->exchanged ? task->m : task->n), (long long)task->k, (long long)task->batch);
     gemmepi__append_epilogue(&text, task->epilogue);
-    gemmepi__append(&text, ": %d steps, workspace %llu bytes\n", layer->step_count,
-                    (gemmepi__ull)gemmepi__layer_workspace(layer));
+    gemmepi__append(&text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
+                    layer->step_count == 1 ? "" : "s", (gemmepi__ull)gemmepi__layer_workspace(layer));
     if (task->exchanged)
         gemmepi__append(&text, "column-major: in the steps A and B are exchanged, row-major\n");
     for (i = 0; i < layer->step_count; i++)

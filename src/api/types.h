@@ -255,7 +255,8 @@ typedef struct gemmepi_vector {
    also be I32; then c, aux, residual, bias and bias_grad are I32, nothing has a scale, the activation is NONE or RELU,
    BACKWARD and BGRAD have no meaning, and alpha and beta are whole numbers of 32 bits. */
 typedef struct gemmepi_matmul_desc {
-    int64_t m, n, k;     /* zero m or n: an empty product; zero k: beta C and the epilogue alone          */
+    int64_t m, n, k;     /* zero m or n: an empty product, nothing is written, nor bias_grad and amax;
+                            zero k: beta C and the epilogue alone                                         */
     int64_t batch;       /* the number of products, 1 for a single one; zero: none, nothing is written    */
     gemmepi_order order; /* 0: row-major, for all matrices                                                */
     gemmepi_compute

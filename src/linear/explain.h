@@ -105,8 +105,8 @@ GEMMEPI_API size_t gemmepi_linear_explain(const gemmepi_layer *layer, char *data
         gemmepi__is_backward(task) ? "backward" : "forward", (long long)(task->exchanged ? task->n : task->m),
         (long long)(task->exchanged ? task->m : task->n), (long long)task->k, (long long)task->batch);
     gemmepi__append_epilogue(&text, task->epilogue);
-    gemmepi__append(&text, ": %d steps, workspace %llu bytes\n", layer->step_count,
-                    (gemmepi__ull)gemmepi__layer_workspace(layer));
+    gemmepi__append(&text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
+                    layer->step_count == 1 ? "" : "s", (gemmepi__ull)gemmepi__layer_workspace(layer));
     if (task->exchanged)
         gemmepi__append(&text, "column-major: in the steps A and B are exchanged, row-major\n");
     for (i = 0; i < layer->step_count; i++)
