@@ -83,6 +83,10 @@ static void test_device_close(test_device *device) {
 static int test_devices_open(test_device *devices) {
     const char *name = getenv("GEMMEPI_TEST_DEVICE");
     int count = 0;
+    if (name != NULL && strcmp(name, "host") != 0 && !(name[0] >= '0' && name[0] <= '9')) {
+        printf("GEMMEPI_TEST_DEVICE is %s; accepted are host and the number of a GPU\n", name);
+        return 0;
+    }
     if (name != NULL && name[0] >= '0' && name[0] <= '9') {
         count = test_device_open(devices, GEMMEPI_DEVICE(atoi(name)), 0);
         if (count == 0)
