@@ -6767,10 +6767,11 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "// hardware's exponential and reciprocal, over all exponents and densely where the functions bend; u = 2^-24, 2^-53:\n"
     "//   EXACT 1  f(x (1 + d)) (1 + e) with |d| <= 2 u, |e| <= 3.9 u of the largest term added, also with a factor v and\n"
     "//            where the result is subnormal, where e may be one smallest subnormal. In f64 so with CUDA's exp and erf.\n"
-    "//   EXACT 0  relative, of a derivative's largest term: 18 u for |x| < 2, 100 u for |x| < 5 and 165 u for |x| < 10 (3, 18 and\n"
+    "//   EXACT 0  relative, of a derivative's largest term: 18 u for |x| < 2, 100 u for |x| < 5 and 170 u for |x| < 10 (3, 18 and\n"
     "//            25 u in the square mean), but for TANH, ELU and SOFTPLUS themselves 2^-14, and for GELU_ERF itself 2^-21 of x and,\n"
     "//            where that is more, 2^-13 of the result (of LONG_SUMS see sum_times_own_normal()). Results below 1.2e-38 may be 0,\n"
-    "//            and so may those of |v| > 5e35 where exp(x) < 2^-252.\n"
+    "//            and so may those of |v| > 5e35 where exp(x) < 2^-252. Nearly subnormal are x s(w) of |x| < 2^-118, to 2^-17, and\n"
+    "//            v times MISH's derivative of |v| < 2^-112 above 0, to 2^-10.\n"
     "#pragma once\n"
     "\n"
     "#ifndef GEMMEPI_LONG_SUMS\n"
@@ -6840,11 +6841,11 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return fma(inverse, fma(-rest, inverse, fma(-sum, inverse, 1.0)), inverse);\n"
     "}\n"
     "\n"
-    "// exp(x) = part * root * root. Where exp(x) itself is subnormal or 0 a product v factor exp(x) need not be, and\n"
+    "// exp(x) = part * root * root. Where exp(x) itself is subnormal or 0 a product v factor exp(x) need not be, and\n",
     "// v * root * (factor * part) * root is right there too.\n"
     "template <class A> struct Exponential {\n"
     "    A part, root;\n"
-    "    __device__ A value() const {\n",
+    "    __device__ A value() const {\n"
     "        return part * root * root;\n"
     "    }\n"
     "};\n"
@@ -6930,12 +6931,12 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "__device__ inline float hyperbolic_tangent(float x) {\n"
     "    float m = exponential_less_1(-2 * fabsf(x));\n"
     "    return copysignf(ratio(m, 2 + m), x);\n"
-    "}\n"
+    "}\n",
     "__device__ inline double hyperbolic_tangent(double x) {\n"
     "    return tanh(x);\n"
     "}\n"
     "\n"
-    "// log(1 + e) / (root * root) of e = part * root * root <= 1\n",
+    "// log(1 + e) / (root * root) of e = part * root * root <= 1\n"
     "__device__ inline float logarithm_of_1_plus(Exponential<float> exponential) {\n"
     "    float e = exponential.value(), q;\n"
     "#if GEMMEPI_EXACT\n"
@@ -7018,10 +7019,10 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return v * s.root * (x * s.share * opposite * (More ? slope + more : slope) + s.share);\n"
     "}\n"
     "#endif\n"
-    "\n"
+    "\n",
     "// v factor s(x) s(-x), of x <= 0\n"
     "template <class A> __device__ inline A times_logistic_derivative(A v, A factor, A x) {\n"
-    "    Exponential<A> e = exponential(x);\n",
+    "    Exponential<A> e = exponential(x);\n"
     "    A inverse = reciprocal_of_1_plus(e.part * e.root, e.root);\n"
     "    return v * e.root * (e.part * inverse * inverse * (factor * e.root));\n"
     "}\n"
@@ -7083,11 +7084,11 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    float slope = fmaf(y, fmaf(y, fmaf(y, under, 0.37669387f), 0.97712195f), 1.374689f);\n"
     "    under = fmaf(y, slope, 0.828125f);\n"
     "    // as in ratio(), and the step knows what was rounded off the sum below\n"
-    "    float inverse = fast_reciprocal(under), tail = above * inverse, lost = fmaf(y, slope, 0.828125f - under);\n"
+    "    float inverse = fast_reciprocal(under), tail = above * inverse, lost = fmaf(y, slope, 0.828125f - under);\n",
     "    tail = fmaf(inverse, fmaf(-lost, tail, fmaf(-under, tail, above)), tail);\n"
     "    if (Derivative)\n"
     "        tail = fmaf(size, -0.39894228040143267794f, tail);\n"
-    "    tail = fmaf(tail, e.less_1, tail) * e.root;\n",
+    "    tail = fmaf(tail, e.less_1, tail) * e.root;\n"
     "    return (x < 0 ? v * tail : v) * (x < 0 ? e.root : fmaf(-tail, e.root, 1));\n"
     "#else\n"
     "    float size = fabsf(x), y = fminf(size, 20);\n"
@@ -7162,14 +7163,14 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        return v * fma(less, e.value(), half);\n"
     "    }\n"
     "    double factor = Derivative ? x * INV_SQRT_2PI : 0;\n"
-    "    // before erfc is subnormal: erfcx(y) = exp(y^2) erfc(y)\n"
+    "    // before erfc is subnormal: erfcx(y) = exp(y^2) erfc(y)\n",
     "    return v * e.root * (e.part * (0.5 * erfcx(x * -SQRT_HALF) + factor)) * e.root;\n"
     "}\n"
     "\n"
     "// >>softplus and mish\n"
     "\n"
     "// log(1 + exp(x))\n"
-    "template <class A> __device__ inline A softplus(A x) {\n",
+    "template <class A> __device__ inline A softplus(A x) {\n"
     "    Exponential<A> e = exponential(-fabs(x));\n"
     "    return e.root * logarithm_of_1_plus(e) * e.root + (x > 0 ? x : A(0));\n"
     "}\n"
@@ -7247,11 +7248,11 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        A below = parameter * copysign(exponential_less_1(x), x);\n"
     "        return x > 0 || x != x ? x : below;\n"
     "    } else if constexpr (Activation == SQUARED_RELU)\n"
-    "        return x > 0 || x != x ? x * x : A(0);\n"
+    "        return x > 0 || x != x ? x * x : A(0);\n",
     "    else if constexpr (Activation == QUICK_GELU)\n"
     "        return times_logistic(x, A(1), quick_gelu_gate(x).s);\n"
     "    else if constexpr (Activation == SOFTPLUS)\n"
-    "        return softplus(x);\n",
+    "        return softplus(x);\n"
     "    else if constexpr (Activation == HARDSWISH)\n"
     "        return x * from_0_to_1((x + 3) * A(1 / 6.0));\n"
     "    else if constexpr (Activation == MISH)\n"
@@ -7319,10 +7320,10 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        Gate<A> gate = quick_gelu_gate(x);\n"
     "        return times_gate_derivative<false>(v, x, gate.s, gate.slope, gate.more);\n"
     "    } else if constexpr (Activation == SOFTPLUS) {\n"
-    "        return times_logistic(v, x);\n"
+    "        return times_logistic(v, x);\n",
     "    } else if constexpr (Activation == HARDSWISH) {\n"
     "        return v * (x <= -3 ? A(0) : x >= 3 ? A(1) : x * A(1 / 3.0) + A(0.5));\n"
-    "    } else if constexpr (Activation == MISH) {\n",
+    "    } else if constexpr (Activation == MISH) {\n"
     "        return times_mish_derivative(v, x);\n"
     "    } else {\n"
     "        return v;\n"
@@ -7395,19 +7396,24 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    for (int i = 0; i < N; i++)\n"
     "        out[i] = times_derivative<Activation>(out[i], gate[i], parameter);\n"
     "    if (overflow)\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "        for (int i = 0; i < N; i++)\n"
     "            if (fabs(dy[i] * value[i]) > LARGEST<A>)\n"
     "                out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];\n"
-    "}\n",
-    "// Elsewhere the larger factor goes first, but where act' takes it out of the range, and the other one is small, these two are\n"
-    "// multiplied before.\n"
+    "}\n"
+    "// Elsewhere it goes first, too, where it is a number that is not subnormal, else the larger factor does: act' may be large. Only\n"
+    "// act' near the end of the range takes that one out of it, too, where the other is small.\n"
     "template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {\n"
+    "    constexpr A least = sizeof(A) == 8 ? A(2.2250738585072014e-308) : A(1.1754943508222875e-38); // 2^-1022, 2^-126\n"
     "    bool value_first = fabs(value) > fabs(dy);\n"
-    "    A larger = value_first ? value : dy, other = value_first ? dy : value;\n"
-    "    A slope = times_derivative<Activation>(larger, gate, parameter);\n"
-    "    bool meet = fabs(slope) > LARGEST<A> && fabs(other) < 1;\n"
-    "    A out = meet ? times_derivative<Activation>(larger * other, gate, parameter) : slope * other;\n"
+    "    A first = value_first ? value : dy, last = value_first ? dy : value, both = dy * value;\n"
+    "    if (fabs(both) <= LARGEST<A> && (fabs(both) >= least || last == 0)) {\n"
+    "        first = both;\n"
+    "        last = 1;\n"
+    "    }\n"
+    "    A slope = times_derivative<Activation>(first, gate, parameter);\n"
+    "    bool meet = fabs(slope) > LARGEST<A> && fabs(last) < 1;\n"
+    "    A out = meet ? times_derivative<Activation>(both, gate, parameter) : slope * last;\n"
     "    return Activation == SQUARED_RELU && gate <= 0 ? A(0) : out;\n"
     "}\n"
     "template <int Activation, class A, int N>\n"
@@ -13421,18 +13427,22 @@ static double gemmepi__times_activation(uint32_t activation, double parameter, d
     return v * gemmepi__activate(activation, parameter, x);
 }
 
-/* dy value act'(gate); the larger factor goes first, but where act' takes it out of the range, and the other one is small, these
-   two are multiplied before. */
+/* dy value act'(gate); dy value goes first where it is a number that is not subnormal, else the larger factor. Only act' near the
+   end of the range takes that one out of it, too, where the other is small. */
 static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
                                      double gate) {
-    int value_first = fabs(value) > fabs(dy);
-    double larger = value_first ? value : dy, other = value_first ? dy : value;
-    double slope = gemmepi__times_derivative(activation, parameter, larger, gate);
+    double both = dy * value, size = fabs(both), first = both, last = 1, slope;
+    if (!(size <= DBL_MAX && (size >= DBL_MIN || dy == 0 || value == 0))) {
+        int value_first = fabs(value) > fabs(dy);
+        first = value_first ? value : dy;
+        last = value_first ? dy : value;
+    }
+    slope = gemmepi__times_derivative(activation, parameter, first, gate);
     if ((activation == GEMMEPI_RELU && !(gate > 0)) || (activation == GEMMEPI_SQUARED_RELU && gate <= 0))
         return 0;
-    if (fabs(slope) > DBL_MAX && fabs(other) < 1)
-        return gemmepi__times_derivative(activation, parameter, larger * other, gate);
-    return slope * other;
+    if (fabs(slope) > DBL_MAX && fabs(last) < 1)
+        return gemmepi__times_derivative(activation, parameter, both, gate);
+    return slope * last;
 }
 
 #endif

@@ -206,18 +206,22 @@ static double gemmepi__times_activation(uint32_t activation, double parameter, d
     return v * gemmepi__activate(activation, parameter, x);
 }
 
-/* dy value act'(gate); the larger factor goes first, but where act' takes it out of the range, and the other one is small, these
-   two are multiplied before. */
+/* dy value act'(gate); dy value goes first where it is a number that is not subnormal, else the larger factor. Only act' near the
+   end of the range takes that one out of it, too, where the other is small. */
 static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
                                      double gate) {
-    int value_first = fabs(value) > fabs(dy);
-    double larger = value_first ? value : dy, other = value_first ? dy : value;
-    double slope = gemmepi__times_derivative(activation, parameter, larger, gate);
+    double both = dy * value, size = fabs(both), first = both, last = 1, slope;
+    if (!(size <= DBL_MAX && (size >= DBL_MIN || dy == 0 || value == 0))) {
+        int value_first = fabs(value) > fabs(dy);
+        first = value_first ? value : dy;
+        last = value_first ? dy : value;
+    }
+    slope = gemmepi__times_derivative(activation, parameter, first, gate);
     if ((activation == GEMMEPI_RELU && !(gate > 0)) || (activation == GEMMEPI_SQUARED_RELU && gate <= 0))
         return 0;
-    if (fabs(slope) > DBL_MAX && fabs(other) < 1)
-        return gemmepi__times_derivative(activation, parameter, larger * other, gate);
-    return slope * other;
+    if (fabs(slope) > DBL_MAX && fabs(last) < 1)
+        return gemmepi__times_derivative(activation, parameter, both, gate);
+    return slope * last;
 }
 
 #endif

@@ -8,10 +8,11 @@
 // hardware's exponential and reciprocal, over all exponents and densely where the functions bend; u = 2^-24, 2^-53:
 //   EXACT 1  f(x (1 + d)) (1 + e) with |d| <= 2 u, |e| <= 3.9 u of the largest term added, also with a factor v and
 //            where the result is subnormal, where e may be one smallest subnormal. In f64 so with CUDA's exp and erf.
-//   EXACT 0  relative, of a derivative's largest term: 18 u for |x| < 2, 100 u for |x| < 5 and 165 u for |x| < 10 (3, 18 and
+//   EXACT 0  relative, of a derivative's largest term: 18 u for |x| < 2, 100 u for |x| < 5 and 170 u for |x| < 10 (3, 18 and
 //            25 u in the square mean), but for TANH, ELU and SOFTPLUS themselves 2^-14, and for GELU_ERF itself 2^-21 of x and,
 //            where that is more, 2^-13 of the result (of LONG_SUMS see sum_times_own_normal()). Results below 1.2e-38 may be 0,
-//            and so may those of |v| > 5e35 where exp(x) < 2^-252.
+//            and so may those of |v| > 5e35 where exp(x) < 2^-252. Nearly subnormal are x s(w) of |x| < 2^-118, to 2^-17, and
+//            v times MISH's derivative of |v| < 2^-112 above 0, to 2^-10.
 #pragma once
 
 #ifndef GEMMEPI_LONG_SUMS
@@ -641,14 +642,19 @@ __device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)
             if (fabs(dy[i] * value[i]) > LARGEST<A>)
                 out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];
 }
-// Elsewhere the larger factor goes first, but where act' takes it out of the range, and the other one is small, these two are
-// multiplied before.
+// Elsewhere it goes first, too, where it is a number that is not subnormal, else the larger factor does: act' may be large. Only
+// act' near the end of the range takes that one out of it, too, where the other is small.
 template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {
+    constexpr A least = sizeof(A) == 8 ? A(2.2250738585072014e-308) : A(1.1754943508222875e-38); // 2^-1022, 2^-126
     bool value_first = fabs(value) > fabs(dy);
-    A larger = value_first ? value : dy, other = value_first ? dy : value;
-    A slope = times_derivative<Activation>(larger, gate, parameter);
-    bool meet = fabs(slope) > LARGEST<A> && fabs(other) < 1;
-    A out = meet ? times_derivative<Activation>(larger * other, gate, parameter) : slope * other;
+    A first = value_first ? value : dy, last = value_first ? dy : value, both = dy * value;
+    if (fabs(both) <= LARGEST<A> && (fabs(both) >= least || last == 0)) {
+        first = both;
+        last = 1;
+    }
+    A slope = times_derivative<Activation>(first, gate, parameter);
+    bool meet = fabs(slope) > LARGEST<A> && fabs(last) < 1;
+    A out = meet ? times_derivative<Activation>(both, gate, parameter) : slope * last;
     return Activation == SQUARED_RELU && gate <= 0 ? A(0) : out;
 }
 template <int Activation, class A, int N>

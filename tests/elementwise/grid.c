@@ -413,6 +413,49 @@ static void one_gradient_of_a_gate_may_be_left_out(void) {
     }
 }
 
+/* Factors and slopes near the ends of the range, of which no two may meet that leave it where all together do not. */
+static void what_fits_keeps_its_digits_on_the_way(void) {
+    static const struct {
+        gemmepi_operation kind;
+        unsigned activation;
+        double a[3], b[3], dy[3];
+    } rows[] = {
+        {GEMMEPI_OP_ACTIVATION_BACKWARD, GEMMEPI_SQUARED_RELU, {3e38, 2e38, 3.3e38}, {0}, {1e-5, 0, -0.25}},
+        {GEMMEPI_OP_GATED, GEMMEPI_SQUARED_RELU, {1e-15, 0, -2e-20}, {2e19, 1e30, 3e25}, {0}},
+        {GEMMEPI_OP_GATED_BACKWARD,
+         GEMMEPI_SQUARED_RELU,
+         {1e19, 0, 3e18},
+         {1e20, 3e38, 1e21},
+         {-1e-35, 1, 2e-35}},
+        {GEMMEPI_OP_GATED_BACKWARD,
+         GEMMEPI_SQUARED_RELU,
+         {2e-30, 3e30, -5},
+         {3e38, 1e-30, 2},
+         {1e-30, 0.5, 7}},
+        {GEMMEPI_OP_GATED_BACKWARD, GEMMEPI_ELU, {3e17, -1e5, 2e-30}, {-150, -105, -1}, {5e17, 1e5, 1e-30}},
+    };
+    static const double large[] = {1e200, 1e-200, -3e160}, gates[] = {1e200, 1e180, 2e250},
+                        small[] = {1e-300, 1e-50, 1e-300};
+    int r, i;
+    for (r = 0; r < COUNT(rows); r++)
+        for (i = 0; i < 2; i++) {
+            call c = call_line_of(rows[r].kind, i ? GEMMEPI_BF16 : GEMMEPI_F32, 3);
+            c.o.activation = rows[r].activation;
+            c.given[E_A] = rows[r].a;
+            c.given[E_B] = rows[r].b;
+            c.given[E_DY] = rows[r].dy;
+            hold(c);
+        }
+    for (i = 0; i < 2; i++) {
+        call c = call_line_of(i ? GEMMEPI_OP_GATED_BACKWARD : GEMMEPI_OP_GATED, GEMMEPI_F64, 3);
+        c.o.activation = GEMMEPI_SQUARED_RELU;
+        c.given[E_A] = i ? large : small;
+        c.given[E_B] = gates;
+        c.given[E_DY] = small;
+        hold(c);
+    }
+}
+
 /* >>lerp */
 
 static void lerp_is_exact_at_0_and_1_and_right_elsewhere(void) {
@@ -1194,6 +1237,7 @@ int main(void) {
         RUN(a_gated_tensor_gives_the_bits_of_its_halves);
         RUN(a_gated_tensor_may_take_its_result_in_either_half);
         RUN(one_gradient_of_a_gate_may_be_left_out);
+        RUN(what_fits_keeps_its_digits_on_the_way);
         RUN(lerp_is_exact_at_0_and_1_and_right_elsewhere);
         RUN(lerp_takes_a_tensor_as_weight);
         RUN(gradients_are_summed_over_the_axes_that_repeat);

@@ -93,7 +93,7 @@ template <class Function> static double moves_of(Function f, double x, double va
 
 /* Of the largest term, at EXACT 0 */
 static double relative(double x) {
-    return (fabs(x) < 2 ? 18 : fabs(x) < 5 ? 100 : fabs(x) < 10 ? 165 : 4096) * U;
+    return (fabs(x) < 2 ? 18 : fabs(x) < 5 ? 100 : fabs(x) < 10 ? 170 : 4096) * U;
 }
 
 /* terms: the magnitudes of a result's terms together, or the result */
