@@ -369,17 +369,16 @@ static gemmepi_status gemmepi__plan_next(const gemmepi_plan *plan, gemmepi__atom
     return status;
 }
 
-/* The replacement may need more workspace than the caller gave or reserved: it takes the context's. */
-static gemmepi_status gemmepi__launch_replacement(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
-                                                  const gemmepi__arguments *arguments,
-                                                  gemmepi_stream stream) {
+/* A plan that stands for another may need more than what was counted for that: where the caller gave or reserved less, it takes
+   the context's workspace. */
+static gemmepi_status gemmepi__launch_current(const gemmepi_plan *plan, size_t counted,
+                                              const gemmepi_matmul_args *args,
+                                              const gemmepi__arguments *arguments, gemmepi_stream stream) {
     gemmepi_status status;
-    if (args->workspace && args->workspace_size >= plan->workspace_size)
+    if (plan->workspace_size <= counted || (args->workspace && args->workspace_size >= plan->workspace_size))
         return gemmepi__launch_plan(plan, args, arguments, stream);
     status = gemmepi__reserve(plan->context, stream, plan->workspace_size);
-    if (status || plan->workspace_size == 0)
-        return status ? status : gemmepi__launch_route(plan, arguments, NULL, stream);
-    return gemmepi__launch_in_block(plan, arguments, stream);
+    return status ? status : gemmepi__launch_in_block(plan, arguments, stream);
 }
 
 /* Why the plan's kernel is not for this run, or NULL. */
@@ -423,17 +422,18 @@ static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gem
                                              const gemmepi__arguments *arguments, gemmepi_stream stream) {
     const gemmepi_plan *current = gemmepi__current_plan(plan);
     const char *why = gemmepi__not_for_run(current, arguments);
+    size_t counted = /* what the caller knows of for certain */
+        current->workspace_size < plan->workspace_size ? current->workspace_size : plan->workspace_size;
     gemmepi_status status = why ? gemmepi__scaled_plan(current, why, &current) : GEMMEPI_OK;
     if (status)
         return status;
-    status = current == plan ? gemmepi__launch_plan(plan, args, arguments, stream)
-                             : gemmepi__launch_replacement(current, args, arguments, stream);
+    status = gemmepi__launch_current(current, counted, args, arguments, stream);
     while (status == GEMMEPI_UNSUPPORTED && current->route != GEMMEPI_ROUTE_PLAIN) {
         status = gemmepi__plan_next(current, current->replacement_place, "from now on");
         if (status)
             break;
         current = gemmepi__current_plan(current);
-        status = gemmepi__launch_replacement(current, args, arguments, stream);
+        status = gemmepi__launch_current(current, counted, args, arguments, stream);
     }
     return status;
 }

@@ -2026,6 +2026,39 @@ static void the_workspace_of_runs_with_alpha_is_counted_from_the_beginning(void)
         }
 }
 
+/* What was counted from the beginning is the caller's to give or to reserve, whatever alpha is. */
+static void runs_with_alpha_reserve_nothing_themselves(void) {
+    static const double two = 2;
+    int with_alpha;
+    for (with_alpha = 0; with_alpha < 2; with_alpha++) {
+        planned p = planned_begin(80, 0);
+        long before;
+        p.desc.m = p.desc.n = 128, p.desc.k = 8192; /* in parts */
+        p.desc.epilogue = GEMMEPI_SILU;
+        p.args.bias = NULL;
+        p.args.alpha = with_alpha ? &two : NULL;
+        if (planned_plan(&p)) {
+            CHECK(p.details.route == GEMMEPI_ROUTE_FUSED && p.details.workspace_size > 256, "%s, %d bytes",
+                  p.details.route_name, (int)p.details.workspace_size);
+            before = gpu.device_allocations;
+            CHECK(gemmepi_plan_run(p.plan, &p.args, NULL) == GEMMEPI_BUFFER_TOO_SMALL &&
+                      sentence_has("gemmepi_prepare"),
+                  "alpha %d, not prepared: %s", 1 + with_alpha, gemmepi_last_error());
+            p.args.workspace = (void *)(uintptr_t)0x50000000;
+            p.args.workspace_size = 256;
+            CHECK(gemmepi_plan_run(p.plan, &p.args, NULL) == GEMMEPI_BUFFER_TOO_SMALL &&
+                      sentence_has("args.workspace_size is 256"),
+                  "alpha %d, too little given: %s", 1 + with_alpha, gemmepi_last_error());
+            CHECK(gpu.device_allocations == before && gpu.launches == 0,
+                  "alpha %d: %ld allocations, %ld launches", 1 + with_alpha, gpu.device_allocations - before,
+                  gpu.launches);
+            p.args.workspace = NULL;
+            planned_run(&p);
+        }
+        planned_end(&p);
+    }
+}
+
 /* What is made ahead of its runs has both kernels: a list's product, and a gradient that is added to another. */
 static void kernels_for_alpha_and_c_are_built_ahead(void) {
     gemmepi_config config = config_with_all_routes();
@@ -3992,6 +4025,7 @@ int main(void) {
     RUN(a_fused_run_with_alpha_or_c_has_its_own_kernel);
     RUN(long_sums_are_those_of_which_the_bound_grows_with_k);
     RUN(the_workspace_of_runs_with_alpha_is_counted_from_the_beginning);
+    RUN(runs_with_alpha_reserve_nothing_themselves);
     RUN(kernels_for_alpha_and_c_are_built_ahead);
     RUN(what_cublaslt_refuses_may_be_fused);
     RUN(a_missing_library_leaves_the_other_routes);
