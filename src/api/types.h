@@ -279,7 +279,8 @@ typedef struct gemmepi_matmul_desc {
     size_t alignment; /* bytes, a power of two up to 256, that all pointers of every run will be multiples of;
                          0: 16 for plans, what the pointers have for gemmepi_matmul. A pointer must be a multiple
                          of its element's size in any case. Scales of modes OUTER, VECTOR_128 and BLOCK_128 must
-                         be multiples of 16, other scales and amax of their element's size                   */
+                         be multiples of 16, other scales, amax, and alpha and beta on the device of their
+                         element's size                                                                      */
 } gemmepi_matmul_desc;
 
 /* Pointers, on the device of the context. A pointer that the epilogue needs must be there, one that it would not

@@ -251,12 +251,41 @@ static gemmepi_status gemmepi__check_overlap(const gemmepi__problem *problem,
     return GEMMEPI_OK;
 }
 
+/* alpha and beta where they lie on the device are operands, too: kernels load a double, when some of D may be written. */
+static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *problem,
+                                                    const gemmepi__arguments *arguments) {
+    const gemmepi__pattern number = {1, 0, 1, sizeof(double), sizeof(double)};
+    int which, i;
+    for (which = 0; which < 2; which++) {
+        const char *name = which ? "beta" : "alpha";
+        const void *pointer = which ? arguments->device_beta : arguments->device_alpha;
+        if ((uintptr_t)pointer % sizeof(double))
+            return gemmepi__fail(GEMMEPI_MISALIGNED,
+                                 "args.%s is %p; on the device it must be a multiple of 8 bytes", name,
+                                 pointer);
+        for (i = 0; i < problem->outputs && pointer; i++) {
+            const gemmepi__view *view = &problem->views[problem->list[i]];
+            const void *output = arguments->pointers[problem->list[i]];
+            gemmepi__pattern written = gemmepi__pattern_of(problem, view);
+            if (output && view->bytes && (uintptr_t)pointer < (uintptr_t)output + (uintptr_t)view->bytes &&
+                (uintptr_t)output < (uintptr_t)pointer + sizeof(double) &&
+                gemmepi__patterns_meet(&written, &number, (int64_t)((uintptr_t)pointer - (uintptr_t)output)))
+                return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                     "args.%s (%p, %lld bytes) overlaps args.%s (%p, on the device)",
+                                     gemmepi__argument_name(problem, problem->list[i]), output,
+                                     (long long)view->bytes, name, pointer);
+        }
+    }
+    return GEMMEPI_OK;
+}
+
 /* Workspace is an output like any other, and none of the operands may lie in it. */
 static gemmepi_status gemmepi__check_workspace(const gemmepi__problem *problem,
                                                const gemmepi__arguments *arguments, const void *workspace,
                                                size_t needed) {
     uintptr_t begin = (uintptr_t)workspace;
-    int operand;
+    const void *pointer;
+    int operand, which;
     for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
         uintptr_t other = (uintptr_t)arguments->pointers[operand];
         if (other && other < begin + needed && begin < other + (uintptr_t)problem->views[operand].bytes)
@@ -264,6 +293,13 @@ static gemmepi_status gemmepi__check_workspace(const gemmepi__problem *problem,
                                  "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,
                                  (gemmepi__ull)needed, gemmepi__argument_name(problem, operand),
                                  arguments->pointers[operand]);
+    }
+    for (which = 0; which < 2; which++) {
+        pointer = which ? arguments->device_beta : arguments->device_alpha;
+        if (pointer && (uintptr_t)pointer < begin + needed && begin < (uintptr_t)pointer + sizeof(double))
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.workspace (%p, %llu bytes used) overlaps args.%s (%p, on the device)",
+                                 workspace, (gemmepi__ull)needed, which ? "beta" : "alpha", pointer);
     }
     return GEMMEPI_OK;
 }
@@ -299,6 +335,8 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
         status = gemmepi__check_alignment(problem, arguments);
     if (!status)
         status = gemmepi__check_overlap(problem, arguments);
+    if (!status && on_device)
+        status = gemmepi__check_device_scalars(problem, arguments);
     return status;
 }
 

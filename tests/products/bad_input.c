@@ -1211,6 +1211,34 @@ static void a_misaligned_scale_or_amax_is_refused(void) {
     ACCEPTED(use_problem(p));
 }
 
+static void use_device_scalars(gemmepi_epilogue epilogue) {
+    problem p = problem_plain(GEMMEPI_F32, M, N, K, epilogue);
+    p.desc.batch = 2;
+    p.desc.flags = GEMMEPI_DEVICE_SCALARS;
+    p.desc.alignment = 4;
+    problem_space_out(&p, 4);
+    problem_scale(&p, 2, 3);
+    use_problem(p);
+}
+
+/* Kernels load them as doubles, and may do so when some of an output is written. */
+static void scalars_on_the_device_are_operands_too(void) {
+    static const gemmepi_epilogue all = GEMMEPI_SILU | GEMMEPI_AUX | GEMMEPI_BGRAD_A;
+    REFUSED_ARGS(MISALIGNED, "args.alpha", "8", use_device_scalars(all), args.alpha = at(T_SCALARS, 4));
+    REFUSED_ARGS(MISALIGNED, "args.beta", "8", use_device_scalars(all), args.beta = at(T_SCALARS, 12));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.d", "args.alpha", use_device_scalars(all), args.alpha = at(T_D, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.d", "args.beta", use_device_scalars(all),
+                 args.beta = at(T_D, 4 * (N - 2)));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", "args.alpha", use_device_scalars(all),
+                 args.alpha = at(T_AUX, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.bias_grad", "args.beta", use_device_scalars(all),
+                 args.beta = at(T_BIAS_GRAD, 8));
+    ACCEPTED(use_device_scalars(all));
+    ACCEPTED(use_device_scalars(all), args.beta = args.alpha);
+    ACCEPTED(use_device_scalars(all), args.alpha = at(T_A, 0));
+    ACCEPTED(use_device_scalars(all), args.alpha = at(T_D, 4 * N)); /* between two lines */
+}
+
 static void a_plan_without_a_promise_takes_multiples_of_16(void) {
     gemmepi_plan *plan = NULL;
     refusal want = {GEMMEPI_MISALIGNED, "args.b", NULL, "shift(T_B, 8)"};
@@ -1330,6 +1358,7 @@ static void run_all(void) {
     RUN(only_a_and_b_may_be_transposed);
     RUN(a_pointer_below_its_element_or_the_promise_is_misaligned);
     RUN(a_misaligned_scale_or_amax_is_refused);
+    RUN(scalars_on_the_device_are_operands_too);
     RUN(a_plan_without_a_promise_takes_multiples_of_16);
     RUN(a_workspace_too_small_or_misaligned_is_refused);
     end_use();

@@ -2059,6 +2059,34 @@ static void runs_with_alpha_reserve_nothing_themselves(void) {
     }
 }
 
+/* A product in parts is written there before the pass reads alpha and beta. */
+static void scalars_on_the_device_do_not_lie_in_the_workspace(void) {
+    int which;
+    for (which = 0; which < 3; which++) {
+        planned p = planned_begin(80, 0);
+        p.desc.m = p.desc.n = 128, p.desc.k = 8192;
+        p.desc.epilogue = GEMMEPI_SILU;
+        p.desc.flags = GEMMEPI_DEVICE_SCALARS;
+        p.args.bias = NULL;
+        if (planned_plan(&p)) {
+            char *workspace = (char *)(uintptr_t)0x50000000, *end = workspace + p.details.workspace_size;
+            p.args.workspace = workspace;
+            p.args.workspace_size = p.details.workspace_size;
+            p.args.c = (const void *)(uintptr_t)0x60000000;
+            p.args.alpha = (const double *)(void *)(which == 0 ? end - 8 : end);
+            p.args.beta = (const double *)(void *)(which == 1 ? workspace : end);
+            CHECK(p.details.route == GEMMEPI_ROUTE_FUSED && p.details.workspace_size > 256, "%s, %d bytes",
+                  p.details.route_name, (int)p.details.workspace_size);
+            CHECK(gemmepi_plan_run(p.plan, &p.args, NULL) ==
+                          (which < 2 ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK) &&
+                      (which == 2 || sentence_has(which ? "args.beta" : "args.alpha")),
+                  "%d: %s", which, gemmepi_last_error());
+            CHECK(gpu.launches == (which < 2 ? 0 : p.details.launches), "%ld launches", gpu.launches);
+        }
+        planned_end(&p);
+    }
+}
+
 /* What is made ahead of its runs has both kernels: a list's product, and a gradient that is added to another. */
 static void kernels_for_alpha_and_c_are_built_ahead(void) {
     gemmepi_config config = config_with_all_routes();
@@ -4026,6 +4054,7 @@ int main(void) {
     RUN(long_sums_are_those_of_which_the_bound_grows_with_k);
     RUN(the_workspace_of_runs_with_alpha_is_counted_from_the_beginning);
     RUN(runs_with_alpha_reserve_nothing_themselves);
+    RUN(scalars_on_the_device_do_not_lie_in_the_workspace);
     RUN(kernels_for_alpha_and_c_are_built_ahead);
     RUN(what_cublaslt_refuses_may_be_fused);
     RUN(a_missing_library_leaves_the_other_routes);
