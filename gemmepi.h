@@ -2744,11 +2744,11 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
             (long long)view->batch_stride);
     view->bytes = (end * view->bits + 7) / 8;
     /* what has no meaning takes its smallest value, so that equal problems have equal keys and no product overflows */
-    if (view->lines <= 1)
+    if (view->lines <= 1 || view->length == 0)
         view->ld = mask ? (view->length + 127) / 128 * 128 : view->length;
     if (view->ld == 0)
         view->ld = mask ? 128 : 1;
-    if (batch <= 1)
+    if (batch <= 1 || item == 0)
         view->batch_stride = 0;
     return GEMMEPI_OK;
 }
@@ -4039,7 +4039,8 @@ static int gemmepi__is_float(int dtype) {
     return dtype >= GEMMEPI_F32 && dtype <= GEMMEPI_E5M2;
 }
 
-/* The strides, those of a dense tensor filled in. */
+/* The strides, those of a dense tensor filled in. Of one without an element they have no meaning and are 0: so no product of them
+   overflows, and equal tasks have equal keys. */
 static void gemmepi__take_strides(const gemmepi_tensor *tensor, int64_t stride[GEMMEPI__MAX_RANK]) {
     int64_t dense = 1;
     int d;
@@ -4047,6 +4048,8 @@ static void gemmepi__take_strides(const gemmepi_tensor *tensor, int64_t stride[G
         stride[d] = tensor->stride ? tensor->stride[d] : dense;
         dense *= tensor->shape[d];
     }
+    for (d = 0; d < tensor->rank && dense == 0; d++)
+        stride[d] = 0;
 }
 
 /* Whether |count| * |stride| + rest stays within 2^56, and what it is. */

@@ -158,7 +158,8 @@ static int gemmepi__is_float(int dtype) {
     return dtype >= GEMMEPI_F32 && dtype <= GEMMEPI_E5M2;
 }
 
-/* The strides, those of a dense tensor filled in. */
+/* The strides, those of a dense tensor filled in. Of one without an element they have no meaning and are 0: so no product of them
+   overflows, and equal tasks have equal keys. */
 static void gemmepi__take_strides(const gemmepi_tensor *tensor, int64_t stride[GEMMEPI__MAX_RANK]) {
     int64_t dense = 1;
     int d;
@@ -166,6 +167,8 @@ static void gemmepi__take_strides(const gemmepi_tensor *tensor, int64_t stride[G
         stride[d] = tensor->stride ? tensor->stride[d] : dense;
         dense *= tensor->shape[d];
     }
+    for (d = 0; d < tensor->rank && dense == 0; d++)
+        stride[d] = 0;
 }
 
 /* Whether |count| * |stride| + rest stays within 2^56, and what it is. */

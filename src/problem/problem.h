@@ -163,11 +163,11 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
             (long long)view->batch_stride);
     view->bytes = (end * view->bits + 7) / 8;
     /* what has no meaning takes its smallest value, so that equal problems have equal keys and no product overflows */
-    if (view->lines <= 1)
+    if (view->lines <= 1 || view->length == 0)
         view->ld = mask ? (view->length + 127) / 128 * 128 : view->length;
     if (view->ld == 0)
         view->ld = mask ? 128 : 1;
-    if (batch <= 1)
+    if (batch <= 1 || item == 0)
         view->batch_stride = 0;
     return GEMMEPI_OK;
 }

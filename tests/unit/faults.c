@@ -3444,6 +3444,32 @@ static void one_shot_calls_of_an_operation_build_one_plan(void) {
 }
 
 /* Products and element-wise operations share the places. */
+/* Of a tensor without an element they have no meaning, however large: they neither overflow nor tell problems apart. */
+static void strides_of_nothing_are_all_the_same(void) {
+    static const int64_t strides[][2] = {{INT64_MAX, INT64_MAX}, {INT64_MIN, 1}, {SUM_COLUMNS, 1}};
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(strides); i++) {
+        gemmepi_matmul_desc desc = pass_alone();
+        gemmepi_matmul_args args = args_for(&desc);
+        desc.m = EDGE / 2, desc.batch = 2;
+        desc.d.batch_stride = EDGE * EDGE / 2;
+        desc.a.ld = desc.a.batch_stride = i == 1 ? 0 : strides[i][0];
+        CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        CHECK(context->plans.count == 1, "%d: %d plans of one product", i, (int)context->plans.count);
+    }
+    for (i = 0; i < (int)GEMMEPI__COUNT(strides); i++) {
+        element_call c;
+        sum_of_nothing_call(&c);
+        c.t[A].stride = strides[i];
+        CHECK(call_at_any_time(context, &c, NULL) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        CHECK(context->plans.count == 2, "%d: %d plans of one sum", i, (int)context->plans.count - 1);
+    }
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 static void of_many_one_shot_calls_the_oldest_is_dropped(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context = open_fake(&config);
@@ -4111,6 +4137,7 @@ int main(void) {
     RUN(an_elementwise_workspace_that_the_device_has_no_memory_for_is_an_error);
     RUN(an_elementwise_launch_that_the_driver_refuses_is_an_error);
     RUN(one_shot_calls_of_an_operation_build_one_plan);
+    RUN(strides_of_nothing_are_all_the_same);
     RUN(of_many_one_shot_calls_the_oldest_is_dropped);
     RUN(an_elementwise_run_without_workspace_launches_nothing);
     RUN(a_one_shot_elementwise_call_does_not_allocate_while_capturing);
