@@ -625,7 +625,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "}\n"
     "\n"
     "// dy value act'(gate): the gradient of value act(gate) at the gate, of N. Where the derivative is of 1.5 at most, dy value goes\n"
-    "// first: its own underflow does no harm, and where it overflows the smaller factor waits.\n"
+    "// first: its own underflow does no harm, and where it overflows the smaller factor waits (act' times the larger one may be subnormal\n"
+    "// then).\n"
     "template <int Activation, class A, int N>\n"
     "__device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter,\n"
     "                                              A (&out)[N]) {\n"
@@ -642,9 +643,9 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "                out[i] = fabs(dy[i]) > fabs(value[i]) ? dy[i] : value[i];\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < N; i++)\n"
-    "        out[i] = times_derivative<Activation>(out[i], gate[i], parameter);\n"
+    "        out[i] = times_derivative<Activation>(out[i], gate[i], parameter);\n",
     "    if (overflow)\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "        for (int i = 0; i < N; i++)\n"
     "            if (fabs(dy[i] * value[i]) > LARGEST<A>)\n"
     "                out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];\n"

@@ -618,7 +618,8 @@ template <int Activation, class A> __device__ inline A times_activation(A v, A x
 }
 
 // dy value act'(gate): the gradient of value act(gate) at the gate, of N. Where the derivative is of 1.5 at most, dy value goes
-// first: its own underflow does no harm, and where it overflows the smaller factor waits.
+// first: its own underflow does no harm, and where it overflows the smaller factor waits (act' times the larger one may be subnormal
+// then).
 template <int Activation, class A, int N>
 __device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter,
                                               A (&out)[N]) {
