@@ -113,7 +113,7 @@
      where a few terms are far larger than the rest up to 2^-8 for each 32 can be lost. Products of I8 are exact; an I32
      result is exact modulo 2^32. Where results have 16 bits or fewer, activations and derivatives take shorter forms, off by
      up to 2^-18 of their largest term for |v| < 5 and 2^-15.9 for |v| < 10, instead of 2^-22; but forward GELU_ERF's is off by
-     up to 2^-21 of |v|, from k = 768 on by 2^-18.3, so that few bits of its tail are right. A bias_grad over 64 rows or more
+     up to 2^-21 of |v|, from k = 768 on by 2^-18.2, so that few bits of its tail are right. A bias_grad over 64 rows or more
      sums values of these forms, too; over rows that differ their errors nearly cancel (their mean is some 2^-24).
    - Never silent: what it cannot do it refuses in words, and nothing is touched. It never prints, exits or aborts.
    - Deterministic: a run repeated on the same GPU gives the same bits.
@@ -7168,7 +7168,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "#endif\n"
     "}\n"
     "// That of a sum: Phi(-|x|) is 2 to a polynomial in -|x|, of least largest error: 2^-22.1 of x (2^-21 with roundings), and 2^-5 of\n"
-    "// Phi(-|x|) up to 13, from where on it is 0. Of LONG_SUMS 2^-18.3 of x, and 2^-7.5 of Phi(-|x|) up to 5; from 6 on it falls faster.\n"
+    "// Phi(-|x|) up to 13, from where on it is 0. Of LONG_SUMS 2^-18.2 of x, and 2^-7.5 of Phi(-|x|) up to 5; from 6 on it falls faster.\n"
     "__device__ inline float sum_times_own_normal(float x) {\n"
     "    float y = fminf(x, fmaxf(-x, -13)); // -|x|, of +inf a number\n"
     "#if GEMMEPI_LONG_SUMS\n"
@@ -16124,7 +16124,7 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
            (gemmepi__has(problem, GEMMEPI_BGRAD) && problem->m < GEMMEPI__SHORT_SUM_ROWS);
 }
 
-/* From this k on a product's bound has more than twice the room that GELU_ERF's shortest form takes: that is off by 2^-18.3 of v,
+/* From this k on a product's bound has more than twice the room that GELU_ERF's shortest form takes: that is off by 2^-18.2 of v,
    and 1.13 (4 + k/8) 2^-24 of v is the least that the bound leaves. Whole numbers' sums are exact, and their bound knows no k. */
 #define GEMMEPI__LONG_SUM 768
 static int gemmepi__has_long_sums(const gemmepi__problem *problem) {

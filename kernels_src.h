@@ -374,7 +374,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "#endif\n"
     "}\n"
     "// That of a sum: Phi(-|x|) is 2 to a polynomial in -|x|, of least largest error: 2^-22.1 of x (2^-21 with roundings), and 2^-5 of\n"
-    "// Phi(-|x|) up to 13, from where on it is 0. Of LONG_SUMS 2^-18.3 of x, and 2^-7.5 of Phi(-|x|) up to 5; from 6 on it falls faster.\n"
+    "// Phi(-|x|) up to 13, from where on it is 0. Of LONG_SUMS 2^-18.2 of x, and 2^-7.5 of Phi(-|x|) up to 5; from 6 on it falls faster.\n"
     "__device__ inline float sum_times_own_normal(float x) {\n"
     "    float y = fminf(x, fmaxf(-x, -13)); // -|x|, of +inf a number\n"
     "#if GEMMEPI_LONG_SUMS\n"

@@ -42,7 +42,7 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
            (gemmepi__has(problem, GEMMEPI_BGRAD) && problem->m < GEMMEPI__SHORT_SUM_ROWS);
 }
 
-/* From this k on a product's bound has more than twice the room that GELU_ERF's shortest form takes: that is off by 2^-18.3 of v,
+/* From this k on a product's bound has more than twice the room that GELU_ERF's shortest form takes: that is off by 2^-18.2 of v,
    and 1.13 (4 + k/8) 2^-24 of v is the least that the bound leaves. Whole numbers' sums are exact, and their bound knows no k. */
 #define GEMMEPI__LONG_SUM 768
 static int gemmepi__has_long_sums(const gemmepi__problem *problem) {

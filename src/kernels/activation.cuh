@@ -367,7 +367,7 @@ __device__ inline float above_0(float x) {
 #endif
 }
 // That of a sum: Phi(-|x|) is 2 to a polynomial in -|x|, of least largest error: 2^-22.1 of x (2^-21 with roundings), and 2^-5 of
-// Phi(-|x|) up to 13, from where on it is 0. Of LONG_SUMS 2^-18.3 of x, and 2^-7.5 of Phi(-|x|) up to 5; from 6 on it falls faster.
+// Phi(-|x|) up to 13, from where on it is 0. Of LONG_SUMS 2^-18.2 of x, and 2^-7.5 of Phi(-|x|) up to 5; from 6 on it falls faster.
 __device__ inline float sum_times_own_normal(float x) {
     float y = fminf(x, fmaxf(-x, -13)); // -|x|, of +inf a number
 #if GEMMEPI_LONG_SUMS
