@@ -109,7 +109,7 @@
      FAST_ACCUMULATION), measured on operands of one sign. Random normal ones stay within t = 2^-12 (fast: 2^-11), and
      where a few terms are far larger than the rest up to 2^-8 for each 32 can be lost. Products of I8 are exact; an I32
      result is exact modulo 2^32. Where results have 16 bits or fewer, activations and derivatives take shorter forms, off by
-     up to 2^-18 of their largest term for |v| < 5 and 2^-15.9 for |v| < 10, instead of 2^-22; but forward GELU_ERF's is off by
+     up to 2^-17.3 of their largest term for |v| < 5 and 2^-16.5 for |v| < 10, instead of 2^-22; but forward GELU_ERF's is off by
      up to 2^-21 of |v|, from k = 768 on by 2^-18.2, so that few bits of its tail are right. A bias_grad over 64 rows or more
      sums values of these forms, too; over rows that differ their errors nearly cancel (their mean is some 2^-24).
    - Never silent: what it cannot do it refuses in words, and nothing is touched. It never prints, exits or aborts.

@@ -251,14 +251,21 @@ static gemmepi_status gemmepi__check_overlap(const gemmepi__problem *problem,
     return GEMMEPI_OK;
 }
 
-/* alpha and beta where they lie on the device are operands, too: kernels load a double, when some of D may be written. */
+static const char *const gemmepi__scalar_names[] = {"alpha", "beta"};
+
+/* alpha or beta where it lies on the device, else NULL */
+static const void *gemmepi__device_scalar(const gemmepi__arguments *arguments, int which) {
+    return which ? arguments->device_beta : arguments->device_alpha;
+}
+
+/* These are operands, too: kernels load a double, when some of D may be written. */
 static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *problem,
                                                     const gemmepi__arguments *arguments) {
     const gemmepi__pattern number = {1, 0, 1, sizeof(double), sizeof(double)};
     int which, i;
     for (which = 0; which < 2; which++) {
-        const char *name = which ? "beta" : "alpha";
-        const void *pointer = which ? arguments->device_beta : arguments->device_alpha;
+        const char *name = gemmepi__scalar_names[which];
+        const void *pointer = gemmepi__device_scalar(arguments, which);
         if ((uintptr_t)pointer % sizeof(double))
             return gemmepi__fail(GEMMEPI_MISALIGNED,
                                  "args.%s is %p; on the device it must be a multiple of 8 bytes", name,
@@ -295,11 +302,11 @@ static gemmepi_status gemmepi__check_workspace(const gemmepi__problem *problem,
                                  arguments->pointers[operand]);
     }
     for (which = 0; which < 2; which++) {
-        pointer = which ? arguments->device_beta : arguments->device_alpha;
+        pointer = gemmepi__device_scalar(arguments, which);
         if (pointer && (uintptr_t)pointer < begin + needed && begin < (uintptr_t)pointer + sizeof(double))
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                                  "args.workspace (%p, %llu bytes used) overlaps args.%s (%p, on the device)",
-                                 workspace, (gemmepi__ull)needed, which ? "beta" : "alpha", pointer);
+                                 workspace, (gemmepi__ull)needed, gemmepi__scalar_names[which], pointer);
     }
     return GEMMEPI_OK;
 }
