@@ -1,7 +1,7 @@
 #ifndef GEMMEPI_H
 #define GEMMEPI_H
 
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.8.8, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.8.9, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -234,8 +234,8 @@
 
 #define GEMMEPI_VERSION_MAJOR  0
 #define GEMMEPI_VERSION_MINOR  8
-#define GEMMEPI_VERSION_PATCH  8
-#define GEMMEPI_VERSION_STRING "0.8.8"
+#define GEMMEPI_VERSION_PATCH  9
+#define GEMMEPI_VERSION_STRING "0.8.9"
 
 /* All structs below are zero-initialised by the user: = {0} in C, = {} in C++. Zero means the default that the comment
    states; a size (m, n, k, batch) has no default: zero is an empty size, and with batch left 0 nothing is written. */
@@ -7256,6 +7256,35 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return x > FAR<A> ? v + (x - x) : y; // at infinity the formula is NaN\n"
     "}\n"
     "\n"
+    "// >>products of more than two factors\n"
+    "\n"
+    "template <class A> constexpr A LARGEST = sizeof(A) == 8 ? A(1.7976931348623157e308) : A(3.4028234663852886e38); // finite\n"
+    "template <class A> constexpr A LEAST = sizeof(A) == 8 ? A(2.2250738585072014e-308) : A(1.1754943508222875e-38); // 2^-1022, 2^-126\n"
+    "\n"
+    "// x y z, right where that is in the range, wherever a product of two of them is.\n"
+    "template <class A> __device__ inline A product_in_range(A x, A y, A z) {\n"
+    "    A both = x * y, size = fabs(both);\n"
+    "    if (size >= LEAST<A> && size <= LARGEST<A>)\n"
+    "        return both * z;\n"
+    "    bool x_is_larger = fabs(x) > fabs(y);\n"
+    "    A larger = x_is_larger ? x : y, smaller = x_is_larger ? y : x, outer = larger * z;\n"
+    "    return size > LARGEST<A> || fabs(outer) <= LARGEST<A> ? outer * smaller : smaller * z * larger;\n"
+    "}\n"
+    "\n"
+    "template <class A> __device__ inline void multiply_largest(A &x, A &y, A &z, A by) {\n"
+    "    bool is_z = fabs(z) > fabs(x) && fabs(z) > fabs(y), is_y = !is_z && fabs(y) > fabs(x);\n"
+    "    x *= is_y || is_z ? A(1) : by;\n"
+    "    y *= is_y ? by : A(1);\n"
+    "    z *= is_z ? by : A(1);\n"
+    "}\n"
+    "// x y z exp(w) of w <= 0, likewise: a factor that the root makes subnormal was below 1, and so were the others.\n"
+    "template <class A> __device__ inline A product_with(const Exponential<A> &e, A x, A y, A z) {\n"
+    "    multiply_largest(x, y, z, e.root);\n"
+    "    multiply_largest(x, y, z, e.part);\n"
+    "    multiply_largest(x, y, z, e.root);\n"
+    "    return product_in_range(x, y, z);\n"
+    "}\n"
+    "\n"
     "// >>all of them\n"
     "\n"
     "// x, but 0 below 0 and 1 above 1; NaN is 0 or NaN\n"
@@ -7270,7 +7299,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "template <int Activation, class A> __device__ inline A activate(A x, A parameter) {\n"
     "    constexpr bool is_short = !GEMMEPI_EXACT && sizeof(A) == 4;\n"
     "    if constexpr (Activation == RELU)\n"
-    "        return x > 0 || x != x ? x : A(0);\n"
+    "        return x > 0 || x != x ? x : A(0);\n",
     "    else if constexpr (Activation == GELU_TANH && is_short)\n"
     "        return times_logistic_of(x, fmaf(x, fmaf(-0.10294324f, x * x, -2.3022082f), -8));\n"
     "    else if constexpr (Activation == SILU && is_short)\n"
@@ -7297,7 +7326,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        A below = parameter * copysign(exponential_less_1(x), x);\n"
     "        return x > 0 || x != x ? x : below;\n"
     "    } else if constexpr (Activation == SQUARED_RELU)\n"
-    "        return x > 0 || x != x ? x * x : A(0);\n",
+    "        return x > 0 || x != x ? x * x : A(0);\n"
     "    else if constexpr (Activation == QUICK_GELU)\n"
     "        return times_logistic(x, A(1), quick_gelu_gate(x).s);\n"
     "    else if constexpr (Activation == SOFTPLUS)\n"
@@ -7343,7 +7372,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return z * fast_reciprocal(fmaf(fast_power_of_2(power), scale, scale));\n"
     "}\n"
     "\n"
-    "// v times the derivative at x. RELU's is applied by selection.\n"
+    "// v times the derivative at x. RELU's is applied by selection.\n",
     "template <int Activation, class A> __device__ inline A times_derivative(A v, A x, A parameter) {\n"
     "    if constexpr (Activation == RELU) {\n"
     "        return x > 0 ? v : A(0);\n"
@@ -7362,14 +7391,15 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        return x > 0 ? v : x == x ? v * parameter : x;\n"
     "    } else if constexpr (Activation == ELU) {\n"
     "        Exponential<A> e = exponential(x);\n"
-    "        return x > 0 ? v : v * e.root * (parameter * e.part) * e.root;\n"
+    "        A below = fabs(parameter) <= 1 ? v * e.root * (parameter * e.part) * e.root : product_with(e, v, parameter, A(1));\n"
+    "        return x > 0 ? v : below;\n"
     "    } else if constexpr (Activation == SQUARED_RELU) {\n"
     "        return x > 0 || x != x ? v * x * 2 : A(0); // 2 x may overflow\n"
     "    } else if constexpr (Activation == QUICK_GELU) {\n"
     "        Gate<A> gate = quick_gelu_gate(x);\n"
     "        return times_gate_derivative<false>(v, x, gate.s, gate.slope, gate.more);\n"
     "    } else if constexpr (Activation == SOFTPLUS) {\n"
-    "        return times_logistic(v, x);\n",
+    "        return times_logistic(v, x);\n"
     "    } else if constexpr (Activation == HARDSWISH) {\n"
     "        return v * (x <= -3 ? A(0) : x >= 3 ? A(1) : x * A(1 / 3.0) + A(0.5));\n"
     "    } else if constexpr (Activation == MISH) {\n"
@@ -7406,9 +7436,6 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    }\n"
     "}\n"
     "\n"
-    "template <class A> constexpr A LARGEST = sizeof(A) == 8 ? A(1.7976931348623157e308) : A(3.4028234663852886e38); // finite\n"
-    "template <class A> constexpr A ROOT_OF_LARGEST = sizeof(A) == 8 ? A(1.3407807929942597e154) : A(1.8446744073709552e19); // 2^512, 2^64\n"
-    "\n"
     "// v times the activation, which may be subnormal, 0 or infinite where the product is not.\n"
     "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n"
     "    if constexpr (Activation == GELU_TANH)\n"
@@ -7417,10 +7444,14 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        return times_logistic(v, x, x);\n"
     "    else if constexpr (Activation == SIGMOID)\n"
     "        return times_logistic(v, A(1), x);\n"
-    "    else if constexpr (Activation == QUICK_GELU)\n"
+    "    else if constexpr (Activation == QUICK_GELU)\n",
     "        return times_logistic(v, x, quick_gelu_gate(x).s);\n"
+    "    else if constexpr (Activation == LEAKY_RELU)\n"
+    "        return x > 0 ? v * x : product_in_range(x, parameter, v);\n"
+    "    else if constexpr (Activation == ELU)\n"
+    "        return x > 0 ? v * x : product_in_range(copysign(exponential_less_1(x), x), parameter, v);\n"
     "    else if constexpr (Activation == SQUARED_RELU)\n"
-    "        return x > 0 && (x < 1 || x >= ROOT_OF_LARGEST<A>) ? v * x * x : v * activate<Activation>(x, parameter);\n"
+    "        return x > 0 || x != x ? product_in_range(x, x, v) : v * A(0);\n"
     "    else\n"
     "        return v * activate<Activation>(x, parameter);\n"
     "}\n"
@@ -7444,27 +7475,21 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "                out[i] = fabs(dy[i]) > fabs(value[i]) ? dy[i] : value[i];\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < N; i++)\n"
-    "        out[i] = times_derivative<Activation>(out[i], gate[i], parameter);\n",
+    "        out[i] = times_derivative<Activation>(out[i], gate[i], parameter);\n"
     "    if (overflow)\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < N; i++)\n"
     "            if (fabs(dy[i] * value[i]) > LARGEST<A>)\n"
     "                out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];\n"
     "}\n"
-    "// Elsewhere it goes first, too, where it is a number that is not subnormal, else the larger factor does: act' may be large. Only\n"
-    "// act' near the end of the range takes that one out of it, too, where the other is small.\n"
+    "// Where it may be any number, all three factors meet at once.\n"
     "template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {\n"
-    "    constexpr A least = sizeof(A) == 8 ? A(2.2250738585072014e-308) : A(1.1754943508222875e-38); // 2^-1022, 2^-126\n"
-    "    bool value_first = fabs(value) > fabs(dy);\n"
-    "    A first = value_first ? value : dy, last = value_first ? dy : value, both = dy * value;\n"
-    "    if (fabs(both) <= LARGEST<A> && (fabs(both) >= least || last == 0)) {\n"
-    "        first = both;\n"
-    "        last = 1;\n"
-    "    }\n"
-    "    A slope = times_derivative<Activation>(first, gate, parameter);\n"
-    "    bool meet = fabs(slope) > LARGEST<A> && fabs(last) < 1;\n"
-    "    A out = meet ? times_derivative<Activation>(both, gate, parameter) : slope * last;\n"
-    "    return Activation == SQUARED_RELU && gate <= 0 ? A(0) : out;\n"
+    "    if constexpr (Activation == SQUARED_RELU)\n"
+    "        return gate > 0 || gate != gate ? product_in_range(dy, value, gate) * 2 : A(0);\n"
+    "    else if constexpr (Activation == LEAKY_RELU)\n"
+    "        return gate > 0 ? dy * value : gate == gate ? product_in_range(dy, value, parameter) : gate;\n"
+    "    else\n"
+    "        return gate > 0 ? dy * value : product_with(exponential(gate), dy, value, parameter);\n"
     "}\n"
     "template <int Activation, class A, int N>\n"
     "__device__ inline void gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter, A (&out)[N]) {\n"
@@ -13468,31 +13493,46 @@ static double gemmepi__times_derivative(uint32_t activation, double parameter, d
     return v * gemmepi__derivative(activation, parameter, x);
 }
 
-#define GEMMEPI__ROOT_OF_LARGEST 1.3407807929942597e154 /* 2^512: the square of nothing less overflows */
+/* x y z, right where that is in the range, wherever a product of two of them is */
+static double gemmepi__product_in_range(double x, double y, double z) {
+    double both = x * y, size = fabs(both), larger, smaller, outer;
+    if (size >= DBL_MIN && size <= DBL_MAX)
+        return both * z;
+    larger = fabs(x) > fabs(y) ? x : y;
+    smaller = fabs(x) > fabs(y) ? y : x;
+    outer = larger * z;
+    return size > DBL_MAX || fabs(outer) <= DBL_MAX ? outer * smaller : smaller * z * larger;
+}
 
 /* v times the activation, which may be subnormal or infinite where the product is not */
 static double gemmepi__times_activation(uint32_t activation, double parameter, double v, double x) {
-    if (activation == GEMMEPI_SQUARED_RELU && x > 0 && (x < 1 || x >= GEMMEPI__ROOT_OF_LARGEST))
-        return v * x * x;
+    int is_below = x <= 0;
+    if (activation == GEMMEPI_SQUARED_RELU && !is_below)
+        return gemmepi__product_in_range(x, x, v);
+    if (activation == GEMMEPI_LEAKY_RELU && is_below)
+        return gemmepi__product_in_range(x, parameter, v);
+    if (activation == GEMMEPI_ELU && is_below)
+        return gemmepi__product_in_range(expm1(x), parameter, v);
     return v * gemmepi__activate(activation, parameter, x);
 }
 
-/* dy value act'(gate); dy value goes first where it is a number that is not subnormal, else the larger factor. Only act' near the
-   end of the range takes that one out of it, too, where the other is small. */
+/* dy value act'(gate); of three factors that may be any number, else with dy value first where it is a number that is not
+   subnormal, or the larger one */
 static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
                                      double gate) {
-    double both = dy * value, size = fabs(both), first = both, last = 1, slope;
+    double both = dy * value, size = fabs(both), first = both, last = 1;
+    if (activation == GEMMEPI_RELU && !(gate > 0))
+        return 0;
+    if (activation == GEMMEPI_SQUARED_RELU)
+        return gate <= 0 ? 0 : gemmepi__product_in_range(dy, value, gate) * 2;
+    if (gate <= 0 && (activation == GEMMEPI_LEAKY_RELU || activation == GEMMEPI_ELU))
+        return gemmepi__product_in_range(dy, value, gemmepi__derivative(activation, parameter, gate));
     if (!(size <= DBL_MAX && (size >= DBL_MIN || dy == 0 || value == 0))) {
         int value_first = fabs(value) > fabs(dy);
         first = value_first ? value : dy;
         last = value_first ? dy : value;
     }
-    slope = gemmepi__times_derivative(activation, parameter, first, gate);
-    if ((activation == GEMMEPI_RELU && !(gate > 0)) || (activation == GEMMEPI_SQUARED_RELU && gate <= 0))
-        return 0;
-    if (fabs(slope) > DBL_MAX && fabs(last) < 1)
-        return gemmepi__times_derivative(activation, parameter, both, gate);
-    return slope * last;
+    return gemmepi__times_derivative(activation, parameter, first, gate) * last;
 }
 
 #endif

@@ -197,31 +197,46 @@ static double gemmepi__times_derivative(uint32_t activation, double parameter, d
     return v * gemmepi__derivative(activation, parameter, x);
 }
 
-#define GEMMEPI__ROOT_OF_LARGEST 1.3407807929942597e154 /* 2^512: the square of nothing less overflows */
+/* x y z, right where that is in the range, wherever a product of two of them is */
+static double gemmepi__product_in_range(double x, double y, double z) {
+    double both = x * y, size = fabs(both), larger, smaller, outer;
+    if (size >= DBL_MIN && size <= DBL_MAX)
+        return both * z;
+    larger = fabs(x) > fabs(y) ? x : y;
+    smaller = fabs(x) > fabs(y) ? y : x;
+    outer = larger * z;
+    return size > DBL_MAX || fabs(outer) <= DBL_MAX ? outer * smaller : smaller * z * larger;
+}
 
 /* v times the activation, which may be subnormal or infinite where the product is not */
 static double gemmepi__times_activation(uint32_t activation, double parameter, double v, double x) {
-    if (activation == GEMMEPI_SQUARED_RELU && x > 0 && (x < 1 || x >= GEMMEPI__ROOT_OF_LARGEST))
-        return v * x * x;
+    int is_below = x <= 0;
+    if (activation == GEMMEPI_SQUARED_RELU && !is_below)
+        return gemmepi__product_in_range(x, x, v);
+    if (activation == GEMMEPI_LEAKY_RELU && is_below)
+        return gemmepi__product_in_range(x, parameter, v);
+    if (activation == GEMMEPI_ELU && is_below)
+        return gemmepi__product_in_range(expm1(x), parameter, v);
     return v * gemmepi__activate(activation, parameter, x);
 }
 
-/* dy value act'(gate); dy value goes first where it is a number that is not subnormal, else the larger factor. Only act' near the
-   end of the range takes that one out of it, too, where the other is small. */
+/* dy value act'(gate); of three factors that may be any number, else with dy value first where it is a number that is not
+   subnormal, or the larger one */
 static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
                                      double gate) {
-    double both = dy * value, size = fabs(both), first = both, last = 1, slope;
+    double both = dy * value, size = fabs(both), first = both, last = 1;
+    if (activation == GEMMEPI_RELU && !(gate > 0))
+        return 0;
+    if (activation == GEMMEPI_SQUARED_RELU)
+        return gate <= 0 ? 0 : gemmepi__product_in_range(dy, value, gate) * 2;
+    if (gate <= 0 && (activation == GEMMEPI_LEAKY_RELU || activation == GEMMEPI_ELU))
+        return gemmepi__product_in_range(dy, value, gemmepi__derivative(activation, parameter, gate));
     if (!(size <= DBL_MAX && (size >= DBL_MIN || dy == 0 || value == 0))) {
         int value_first = fabs(value) > fabs(dy);
         first = value_first ? value : dy;
         last = value_first ? dy : value;
     }
-    slope = gemmepi__times_derivative(activation, parameter, first, gate);
-    if ((activation == GEMMEPI_RELU && !(gate > 0)) || (activation == GEMMEPI_SQUARED_RELU && gate <= 0))
-        return 0;
-    if (fabs(slope) > DBL_MAX && fabs(last) < 1)
-        return gemmepi__times_derivative(activation, parameter, both, gate);
-    return slope * last;
+    return gemmepi__times_derivative(activation, parameter, first, gate) * last;
 }
 
 #endif

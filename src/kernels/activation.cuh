@@ -448,6 +448,35 @@ template <class A> __device__ inline A times_mish_derivative(A v, A x) {
     return x > FAR<A> ? v + (x - x) : y; // at infinity the formula is NaN
 }
 
+// >>products of more than two factors
+
+template <class A> constexpr A LARGEST = sizeof(A) == 8 ? A(1.7976931348623157e308) : A(3.4028234663852886e38); // finite
+template <class A> constexpr A LEAST = sizeof(A) == 8 ? A(2.2250738585072014e-308) : A(1.1754943508222875e-38); // 2^-1022, 2^-126
+
+// x y z, right where that is in the range, wherever a product of two of them is.
+template <class A> __device__ inline A product_in_range(A x, A y, A z) {
+    A both = x * y, size = fabs(both);
+    if (size >= LEAST<A> && size <= LARGEST<A>)
+        return both * z;
+    bool x_is_larger = fabs(x) > fabs(y);
+    A larger = x_is_larger ? x : y, smaller = x_is_larger ? y : x, outer = larger * z;
+    return size > LARGEST<A> || fabs(outer) <= LARGEST<A> ? outer * smaller : smaller * z * larger;
+}
+
+template <class A> __device__ inline void multiply_largest(A &x, A &y, A &z, A by) {
+    bool is_z = fabs(z) > fabs(x) && fabs(z) > fabs(y), is_y = !is_z && fabs(y) > fabs(x);
+    x *= is_y || is_z ? A(1) : by;
+    y *= is_y ? by : A(1);
+    z *= is_z ? by : A(1);
+}
+// x y z exp(w) of w <= 0, likewise: a factor that the root makes subnormal was below 1, and so were the others.
+template <class A> __device__ inline A product_with(const Exponential<A> &e, A x, A y, A z) {
+    multiply_largest(x, y, z, e.root);
+    multiply_largest(x, y, z, e.part);
+    multiply_largest(x, y, z, e.root);
+    return product_in_range(x, y, z);
+}
+
 // >>all of them
 
 // x, but 0 below 0 and 1 above 1; NaN is 0 or NaN
@@ -554,7 +583,8 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
         return x > 0 ? v : x == x ? v * parameter : x;
     } else if constexpr (Activation == ELU) {
         Exponential<A> e = exponential(x);
-        return x > 0 ? v : v * e.root * (parameter * e.part) * e.root;
+        A below = fabs(parameter) <= 1 ? v * e.root * (parameter * e.part) * e.root : product_with(e, v, parameter, A(1));
+        return x > 0 ? v : below;
     } else if constexpr (Activation == SQUARED_RELU) {
         return x > 0 || x != x ? v * x * 2 : A(0); // 2 x may overflow
     } else if constexpr (Activation == QUICK_GELU) {
@@ -598,9 +628,6 @@ template <int Activation> __device__ inline float near_derivative(float x) {
     }
 }
 
-template <class A> constexpr A LARGEST = sizeof(A) == 8 ? A(1.7976931348623157e308) : A(3.4028234663852886e38); // finite
-template <class A> constexpr A ROOT_OF_LARGEST = sizeof(A) == 8 ? A(1.3407807929942597e154) : A(1.8446744073709552e19); // 2^512, 2^64
-
 // v times the activation, which may be subnormal, 0 or infinite where the product is not.
 template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {
     if constexpr (Activation == GELU_TANH)
@@ -611,8 +638,12 @@ template <int Activation, class A> __device__ inline A times_activation(A v, A x
         return times_logistic(v, A(1), x);
     else if constexpr (Activation == QUICK_GELU)
         return times_logistic(v, x, quick_gelu_gate(x).s);
+    else if constexpr (Activation == LEAKY_RELU)
+        return x > 0 ? v * x : product_in_range(x, parameter, v);
+    else if constexpr (Activation == ELU)
+        return x > 0 ? v * x : product_in_range(copysign(exponential_less_1(x), x), parameter, v);
     else if constexpr (Activation == SQUARED_RELU)
-        return x > 0 && (x < 1 || x >= ROOT_OF_LARGEST<A>) ? v * x * x : v * activate<Activation>(x, parameter);
+        return x > 0 || x != x ? product_in_range(x, x, v) : v * A(0);
     else
         return v * activate<Activation>(x, parameter);
 }
@@ -643,20 +674,14 @@ __device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)
             if (fabs(dy[i] * value[i]) > LARGEST<A>)
                 out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];
 }
-// Elsewhere it goes first, too, where it is a number that is not subnormal, else the larger factor does: act' may be large. Only
-// act' near the end of the range takes that one out of it, too, where the other is small.
+// Where it may be any number, all three factors meet at once.
 template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {
-    constexpr A least = sizeof(A) == 8 ? A(2.2250738585072014e-308) : A(1.1754943508222875e-38); // 2^-1022, 2^-126
-    bool value_first = fabs(value) > fabs(dy);
-    A first = value_first ? value : dy, last = value_first ? dy : value, both = dy * value;
-    if (fabs(both) <= LARGEST<A> && (fabs(both) >= least || last == 0)) {
-        first = both;
-        last = 1;
-    }
-    A slope = times_derivative<Activation>(first, gate, parameter);
-    bool meet = fabs(slope) > LARGEST<A> && fabs(last) < 1;
-    A out = meet ? times_derivative<Activation>(both, gate, parameter) : slope * last;
-    return Activation == SQUARED_RELU && gate <= 0 ? A(0) : out;
+    if constexpr (Activation == SQUARED_RELU)
+        return gate > 0 || gate != gate ? product_in_range(dy, value, gate) * 2 : A(0);
+    else if constexpr (Activation == LEAKY_RELU)
+        return gate > 0 ? dy * value : gate == gate ? product_in_range(dy, value, parameter) : gate;
+    else
+        return gate > 0 ? dy * value : product_with(exponential(gate), dy, value, parameter);
 }
 template <int Activation, class A, int N>
 __device__ inline void gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter, A (&out)[N]) {

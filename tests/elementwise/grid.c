@@ -303,10 +303,10 @@ static void gated_is_right_for_every_activation_in_both_orders(void) {
 
 /* Of value, gate and dy two multiply to what is far out of the range, and all three need not. */
 static void factors_of_a_gate_out_of_the_range_together_are_right(void) {
-    static const double powers[] = {-37, -30, -12, 0, 12, 19.2, 30, 38.2};
+    static const double powers[] = {-37, -30, -12, 0, 12, 19.2, 30, 38.2, HUGE_VAL}; /* the last for gates */
     static const unsigned activations[] = {GEMMEPI_SQUARED_RELU, GEMMEPI_LEAKY_RELU, GEMMEPI_ELU,
                                            GEMMEPI_NONE, GEMMEPI_SILU};
-    enum { POWERS = COUNT(powers), ALL = POWERS * POWERS * POWERS };
+    enum { GATES = COUNT(powers), POWERS = GATES - 1, ALL = POWERS * GATES * POWERS };
     static double value[ALL], gate[ALL], dy[ALL];
     int i, j, t, backward;
     for (t = 0; t < COUNT(dtypes); t++)
@@ -318,11 +318,13 @@ static void factors_of_a_gate_out_of_the_range_together_are_right(void) {
                 for (i = 0; i < ALL; i++) {
                     value[i] =
                         oracle_round(dtypes[t], (i % 2 ? -1.3 : 1.3) * pow(10, root * powers[i % POWERS]));
-                    gate[i] = oracle_round(dtypes[t], 1.7 * pow(10, root * powers[i / POWERS % POWERS]));
-                    dy[i] = oracle_round(dtypes[t], 1.1 * pow(10, root * powers[i / POWERS / POWERS]));
+                    gate[i] = oracle_round(dtypes[t], 1.7 * pow(10, root * powers[i / POWERS % GATES]));
+                    dy[i] = oracle_round(dtypes[t], 1.1 * pow(10, root * powers[i / POWERS / GATES]));
                 }
                 c.o.activation = activations[j];
-                c.o.parameter = activations[j] == GEMMEPI_LEAKY_RELU ? 3e30 : 0;
+                c.o.parameter = activations[j] == GEMMEPI_LEAKY_RELU ? 3e30
+                                : activations[j] == GEMMEPI_ELU      ? 1e20
+                                                                     : 0;
                 c.given[E_A] = value;
                 c.given[E_B] = gate;
                 if (backward)

@@ -183,8 +183,10 @@ static term term_of_slope(const operation *o, int derivative, double x) {
                          : oracle_activation(activation, parameter, x);
     if (!derivative)
         magnitude = fabs((double)t.value);
-    if (!derivative && activation == GEMMEPI_SQUARED_RELU && x > 0)
-        t.value = (wide)x * x; /* a double may lose it */
+    if (!derivative && activation == GEMMEPI_SQUARED_RELU && x > 0) /* a double may lose these */
+        t.value = (wide)x * x;
+    if (!derivative && activation == GEMMEPI_LEAKY_RELU && x < 0)
+        t.value = (wide)parameter * x;
     if (t.exact || isnan((double)t.value) || isinf((double)t.value))
         return t;
     for (side = -1; side <= 1 && activation != GEMMEPI_HARDSWISH; side += 2) {

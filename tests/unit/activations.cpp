@@ -123,8 +123,10 @@ static bool is_within(float got, const Want &want) {
               fabs(got_ - wanted_.value) / wanted_.bound);                                            \
     } while (0)
 
+static double given = 0; /* the parameter */
+
 template <int Activation> static double parameter_of() {
-    return oracle_parameter(Activation, 0);
+    return oracle_parameter(Activation, given);
 }
 
 /* >>tests, of each activation */
@@ -201,7 +203,7 @@ static float factor(uint32_t &state) {
 }
 
 /* dy value act'(gate) and dy act(gate), whose product of two factors may be far out of the range where that of all three is not. */
-template <int Activation> static void a_gates_gradients_are_as_accurate_as_they_say() {
+template <int Activation> static void gates_gradients_are_within() {
     uint32_t state = 2;
     enum { N = 4 };
     for (off = -1; off <= 1; off += 2)
@@ -216,7 +218,7 @@ template <int Activation> static void a_gates_gradients_are_as_accurate_as_they_
             for (int j = 0; j < N; j++) {
                 Want slope = want_derivative<Activation>(gate[j]), act = want_of<Activation>(gate[j]);
                 double both = (double)dy[j] * value[j];
-                if (isnan(gate[j]) || isinf(gate[j]))
+                if (isnan(gate[j]))
                     continue;
                 double lost = GEMMEPI_EXACT ? 8 * SMALLEST : 1e-36; /* as factors of the exponential are */
                 Want product = {both * slope.value,
@@ -232,6 +234,15 @@ template <int Activation> static void a_gates_gradients_are_as_accurate_as_they_
                              product, "times f'", gate[j]);
             }
         }
+}
+
+template <int Activation> static void a_gates_gradients_are_as_accurate_as_they_say() {
+    static const double parameters[] = {0, 3e30, -3e30, 3e-30};
+    for (int i = 0; i < (Activation == LEAKY_RELU || Activation == ELU ? 4 : 1); i++) {
+        given = parameters[i];
+        gates_gradients_are_within<Activation>();
+    }
+    given = 0;
 }
 
 #if GEMMEPI_LONG_SUMS /* for which sums alone have forms of their own */
