@@ -41,6 +41,14 @@ enum {
 
 // >>the functions they are made of
 
+// x, but 0 below 0 and 1 above 1; NaN is 0 or NaN
+__device__ inline float from_0_to_1(float x) {
+    return __saturatef(x);
+}
+__device__ inline double from_0_to_1(double x) {
+    return x < 0 ? 0 : x > 1 ? 1 : x;
+}
+
 // The hardware's, of one instruction each, to 2 and 1 units in the last place; the reciprocal of 1 is 1. Subnormal results are 0.
 #ifndef GEMMEPI_HAS_FUNCTIONS // a test on the host brings its own
 __device__ inline float fast_power_of_2(float x) {
@@ -368,8 +376,9 @@ __device__ inline float above_0(float x) {
 }
 // That of a sum: Phi(-|x|) is 2 to a polynomial in -|x|, of least largest error: 2^-22.1 of x (2^-21 with roundings), and 2^-5 of
 // Phi(-|x|) up to 13, from where on it is 0. Of LONG_SUMS 2^-18.2 of x, and 2^-7.5 of Phi(-|x|) up to 5; from 6 on it falls faster.
-__device__ inline float sum_times_own_normal(float x) {
-    float y = fminf(x, fmaxf(-x, -13)); // -|x|, of +inf a number
+// A gate's is made without minima and maxima: 0.90 of the time at k = 768 on an H200, 0.98 from 2048 on; others are no faster so.
+template <bool Gate> __device__ inline float sum_times_own_normal(float x) {
+    float y = Gate ? -fabsf(x) : fminf(x, fmaxf(-x, -13)); // -|x|; the second is a number of +inf
 #if GEMMEPI_LONG_SUMS
     float p = fmaf(y, 0.000388750457f, 0.00660956977f);
     p = fmaf(y, p, 0.0510568805f);
@@ -385,8 +394,9 @@ __device__ inline float sum_times_own_normal(float x) {
     p = fmaf(y, p, 1.15113628f);
     p = fmaf(y, p, -0.999999404f);
 #endif
-    x = above_0(x);
-    return fmaf(y, fast_power_of_2(p), x);
+    if constexpr (Gate) // infinity times 0 is 0 there
+        return fmaf(x, 0.5f, y * -0.5f) - from_0_to_1(-y * fast_power_of_2(p));
+    return fmaf(y, fast_power_of_2(p), above_0(x));
 }
 constexpr double SQRT_HALF = 0.70710678118654752440,
                  SQRT_HALF_REST = 4.8336466567264567e-17; // first less second
@@ -479,14 +489,6 @@ template <class A> __device__ inline A product_with(const Exponential<A> &e, A x
 
 // >>all of them
 
-// x, but 0 below 0 and 1 above 1; NaN is 0 or NaN
-__device__ inline float from_0_to_1(float x) {
-    return __saturatef(x);
-}
-__device__ inline double from_0_to_1(double x) {
-    return x < 0 ? 0 : x > 1 ? 1 : x;
-}
-
 // `parameter` is LEAKY_RELU's and ELU's.
 template <int Activation, class A> __device__ inline A activate(A x, A parameter) {
     constexpr bool is_short = !GEMMEPI_EXACT && sizeof(A) == 4;
@@ -546,11 +548,11 @@ template <int Activation> __device__ inline float power_of_gate(float x) { // -w
     else
         return x * -1.4426950f;
 }
-template <int Activation, class A> __device__ inline A activate_sum(A x, A parameter) {
+template <int Activation, bool Gate, class A> __device__ inline A activate_sum(A x, A parameter) {
     if constexpr (!GEMMEPI_EXACT && sizeof(A) == 4 && ENDS_TAILS<Activation>)
         return x * logistic_of_power(power_of_gate<Activation>(x));
     else if constexpr (!GEMMEPI_EXACT && sizeof(A) == 4 && Activation == GELU_ERF)
-        return sum_times_own_normal(x);
+        return sum_times_own_normal<Gate>(x);
     else
         return activate<Activation>(x, parameter);
 }

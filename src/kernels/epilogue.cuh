@@ -498,7 +498,7 @@ __device__ inline Acc activate_finished(const gemmepi__epilogue_params &p, Acc v
     if constexpr (SCALES_SUM)
         return activate_scaled_sum<ACTIVATION>(v);
     else
-        return activate_sum<ACTIVATION>(v, (Acc)p.parameter);
+        return activate_sum<ACTIVATION, GATED>(v, (Acc)p.parameter);
 }
 
 // One column of a value and a gate column.

@@ -165,7 +165,9 @@ template <int Activation> static void activation_of_a_sum_is_as_accurate_as_it_s
             Want w = want_of<Activation>(x);
             if (!isinf(x))
                 w.bound = fmax(w.bound, hidden * fabs((double)x));
-            CHECK_WITHIN(activate_sum<Activation>(x, (float)parameter_of<Activation>()), w, "of a sum", x);
+            float parameter = (float)parameter_of<Activation>();
+            CHECK_WITHIN((activate_sum<Activation, false>(x, parameter)), w, "of a sum", x);
+            CHECK_WITHIN((activate_sum<Activation, true>(x, parameter)), w, "of a gate's sum", x);
             if (scale != 0)
                 CHECK_WITHIN(activate_scaled_sum<Activation>(x * scale), w, "of a scaled sum", x);
         }
