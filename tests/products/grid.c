@@ -234,6 +234,20 @@ static void run_grid(const char *name, void (*test)(void)) {
 }
 #define RUN_GRID(function) run_grid(#function, function)
 
+/* And each of these types. */
+static const types *grid_types;
+static int grid_types_at;
+
+static void run_types(const char *name, void (*test)(void), const types *const *of, int count) {
+    for (grid_types_at = 0; grid_types_at < count; grid_types_at++) {
+        static char named[96];
+        grid_types = of[grid_types_at];
+        snprintf(named, sizeof named, "%s_types_%d", name, grid_types_at);
+        test_run(named, test);
+    }
+}
+#define RUN_TYPES(function, of) run_types(#function, function, of, COUNT(of))
+
 /* All sizes, and all layouts of one, of a grid's activation with these flags. */
 static void hold_sizes(const types *t, gemmepi_epilogue flags, int *variant) {
     gemmepi_epilogue epilogue = (gemmepi_epilogue)grid_activation | flags;
@@ -1065,6 +1079,10 @@ static void what_is_added_to_is_rounded_once(void) {
             }
 }
 
+static const types *const integer_types[] = {
+    &f64,         &f32,  &tf32,      &f16, &bf16,       &bf16_to_f32, &f16_with_f32_vectors,
+    &e4m3_to_f32, &e4m3, &e5m2_e4m3, &i8,  &i8_to_bf16, &f16_to_i8};
+
 static void small_integers_make_exact_gates(void) {
     static const gemmepi_epilogue epilogues[] = {
         GEMMEPI_NONE | GEMMEPI_GATED | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
@@ -1077,23 +1095,20 @@ static void small_integers_make_exact_gates(void) {
         GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE,
         GEMMEPI_NONE | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_RESIDUAL,
     };
-    static const types *const narrow[] = {&e4m3_to_f32, &e4m3, &e5m2_e4m3, &i8, &i8_to_bf16, &f16_to_i8};
-    int t, e, layout;
-    for (t = 0; t < COUNT(all_types) + COUNT(narrow); t++)
-        for (e = 0; e < COUNT(epilogues); e++)
-            for (layout = 0; layout < LAYOUTS; layout++) {
-                const types *types = t < COUNT(all_types) ? all_types[t] : narrow[t - COUNT(all_types)];
-                problem p = typed(types, 21, 35, 3 + 5 * layout, epilogues[e]);
-                lay_out(&p, layout);
-                p.fill = INTEGERS;
-                p.seed = (uint64_t)layout;
-                p.desc.batch = 1 + layout / 4;
-                problem_space_out(&p, layout % 3);
-                problem_scale(&p, layout % 3 ? 1 : -1, layout % 2 ? 2 : 0);
-                if (t % 2)
-                    add_scales(&p, GEMMEPI_SCALE_TENSOR, GEMMEPI_SCALE_TENSOR);
-                holds(&p);
-            }
+    int e, layout;
+    for (e = 0; e < COUNT(epilogues); e++)
+        for (layout = 0; layout < LAYOUTS; layout++) {
+            problem p = typed(grid_types, 21, 35, 3 + 5 * layout, epilogues[e]);
+            lay_out(&p, layout);
+            p.fill = INTEGERS;
+            p.seed = (uint64_t)layout;
+            p.desc.batch = 1 + layout / 4;
+            problem_space_out(&p, layout % 3);
+            problem_scale(&p, layout % 3 ? 1 : -1, layout % 2 ? 2 : 0);
+            if (grid_types_at % 2)
+                add_scales(&p, GEMMEPI_SCALE_TENSOR, GEMMEPI_SCALE_TENSOR);
+            holds(&p);
+        }
 }
 
 static void strict_f32_keeps_the_bits_that_tf32_drops(void) {
@@ -1537,40 +1552,37 @@ static void worked_gates_come_out(void) {
     static const double v[] = {.8, .9, .4, -.5};
     static const int value[2][2][2] = {{{0, 2}, {1, 3}}, {{0, 1}, {2, 3}}},
                      gate[2][2][2] = {{{1, 3}, {0, 2}}, {{2, 3}, {0, 1}}};
-    int t, i, layout, first, j;
-    for (t = 0; t < COUNT(all_types); t++)
-        for (i = 0; i < COUNT(forward_cases); i++)
-            for (layout = 0; layout < LAYOUTS; layout++)
-                for (first = 0; first < 2; first++) {
-                    int columns = layout % 2;
-                    problem p = typed(all_types[t], 2, 2, 3,
-                                      forward_cases[i].activation | GEMMEPI_GATED | GEMMEPI_AUX |
-                                          (first ? GEMMEPI_GATE_FIRST : 0) | (columns ? 0 : GEMMEPI_BIAS));
-                    double *y, *aux, shifted[4];
-                    lay_out(&p, layout);
-                    p.given[T_A] = a;
-                    p.given[T_B] = b;
-                    p.given[T_BIAS] = bias;
-                    for (j = 0; j < 4; j++) /* there a bias would run along the rows: C has it */
-                        shifted[j] = bias[j % 2];
-                    if (columns) {
-                        problem_scale(&p, 1, 1);
-                        p.desc.c.dtype = all_types[t]->vectors;
-                        p.given[T_C] = shifted;
-                    }
-                    y = answer(&p, T_D);
-                    aux = answer(&p, T_AUX);
-                    check_shown(all_types[t], "aux", aux, v, 4);
-                    for (j = 0; j < 2 && all_types[t] == &f64; j++) {
-                        double want =
-                            v[value[columns][first][j]] * forward_cases[i].y[gate[columns][first][j]];
-                        CHECK(fabs(y[j] - want) < 1e-12,
-                              "activation %u, layout %d, y[%d] is %.13g, not %.13g",
-                              forward_cases[i].activation, layout, j, y[j], want);
-                    }
-                    free(y);
-                    free(aux);
+    int i, layout, first, j;
+    for (i = 0; i < COUNT(forward_cases); i++)
+        for (layout = 0; layout < LAYOUTS; layout++)
+            for (first = 0; first < 2; first++) {
+                int columns = layout % 2;
+                problem p = typed(grid_types, 2, 2, 3,
+                                  forward_cases[i].activation | GEMMEPI_GATED | GEMMEPI_AUX |
+                                      (first ? GEMMEPI_GATE_FIRST : 0) | (columns ? 0 : GEMMEPI_BIAS));
+                double *y, *aux, shifted[4];
+                lay_out(&p, layout);
+                p.given[T_A] = a;
+                p.given[T_B] = b;
+                p.given[T_BIAS] = bias;
+                for (j = 0; j < 4; j++) /* there a bias would run along the rows: C has it */
+                    shifted[j] = bias[j % 2];
+                if (columns) {
+                    problem_scale(&p, 1, 1);
+                    p.desc.c.dtype = grid_types->vectors;
+                    p.given[T_C] = shifted;
                 }
+                y = answer(&p, T_D);
+                aux = answer(&p, T_AUX);
+                check_shown(grid_types, "aux", aux, v, 4);
+                for (j = 0; j < 2 && grid_types == &f64; j++) {
+                    double want = v[value[columns][first][j]] * forward_cases[i].y[gate[columns][first][j]];
+                    CHECK(fabs(y[j] - want) < 1e-12, "activation %u, layout %d, y[%d] is %.13g, not %.13g",
+                          forward_cases[i].activation, layout, j, y[j], want);
+                }
+                free(y);
+                free(aux);
+            }
 }
 
 typedef struct backward_case {
@@ -1859,18 +1871,16 @@ static void alpha_zero_leaves_beta_c_and_the_epilogue(void) {
                                                  GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD,
                                                  GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD |
                                                      GEMMEPI_UPSTREAM};
-    int t, e, size, way;
-    for (t = 0; t < COUNT(plain_types); t++)
-        for (e = 0; e < COUNT(epilogues); e++)
-            for (size = 0; size < COUNT(sizes); size++)
-                for (way = 0; way < 2 * LAYOUTS; way++) {
-                    problem p =
-                        typed(plain_types[t], sizes[size][0], sizes[size][1], sizes[size][2], epilogues[e]);
-                    lay_out(&p, way);
-                    problem_scale(&p, 0, way / LAYOUTS);
-                    p.desc.flags = way % 3 == 2 ? GEMMEPI_DEVICE_SCALARS : 0;
-                    holds(&p);
-                }
+    int e, size, way;
+    for (e = 0; e < COUNT(epilogues); e++)
+        for (size = 0; size < COUNT(sizes); size++)
+            for (way = 0; way < 2 * LAYOUTS; way++) {
+                problem p = typed(grid_types, sizes[size][0], sizes[size][1], sizes[size][2], epilogues[e]);
+                lay_out(&p, way);
+                problem_scale(&p, 0, way / LAYOUTS);
+                p.desc.flags = way % 3 == 2 ? GEMMEPI_DEVICE_SCALARS : 0;
+                holds(&p);
+            }
 }
 
 static void an_empty_product_writes_nothing(void) {
@@ -2260,10 +2270,10 @@ static void the_oracle_rounds_to_nearest_even(void) {
 static void run_all(void) {
     RUN(small_integers_are_exact);
     RUN(what_is_added_to_is_rounded_once);
-    RUN(small_integers_make_exact_gates);
+    RUN_TYPES(small_integers_make_exact_gates, integer_types);
     RUN(strict_f32_keeps_the_bits_that_tf32_drops);
     RUN(worked_forward_cases_come_out);
-    RUN(worked_gates_come_out);
+    RUN_TYPES(worked_gates_come_out, all_types);
     RUN(worked_backward_cases_come_out);
     RUN(worked_batched_gradients_come_out);
     RUN(gradients_equal_central_differences);
@@ -2278,7 +2288,7 @@ static void run_all(void) {
     RUN(a_gate_of_relu_selects_so_that_infinity_times_zero_does_not_arise);
     RUN(the_two_gelus_are_told_apart);
     RUN(no_terms_leave_beta_c_and_the_epilogue);
-    RUN(alpha_zero_leaves_beta_c_and_the_epilogue);
+    RUN_TYPES(alpha_zero_leaves_beta_c_and_the_epilogue, plain_types);
     RUN(an_empty_product_writes_nothing);
     RUN(beta_zero_never_reads_c);
     RUN(scalars_on_the_device_are_those_of_the_host);
