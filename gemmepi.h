@@ -804,7 +804,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
 
 /* Waits for the device and frees everything the context holds: kernels, workspace, the plans of one-shot calls. What is the
    caller's must be given back before: plans of all three kinds, memory of gemmepi_alloc, streams of gemmepi_stream_create.
-   NULL is accepted. */
+   No stream of the device may be being captured: CUDA waits for no device then. NULL is accepted. */
 GEMMEPI_API void gemmepi_destroy(gemmepi_context *context);
 
 /* What the context is and has done so far. Errors: INVALID_ARGUMENT. */
@@ -820,7 +820,8 @@ GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status);
 
 /* >>memory and streams: alike on a GPU and on the host, so that a whole program needs no CUDA toolkit
 
-   Memory and streams from elsewhere (cudaMalloc, PyTorch) may be used instead, or beside these.
+   Memory and streams from elsewhere (cudaMalloc, PyTorch) may be used instead, or beside these. All of them may be called while
+   other streams are being captured.
    Errors: INVALID_ARGUMENT, OUT_OF_MEMORY and CUDA_ERROR, which may come from an earlier launch. */
 
 /* bytes of device memory, a multiple of 256 in address and not cleared, to be given to gemmepi_free. Zero bytes give NULL. */
@@ -6190,8 +6191,8 @@ static void gemmepi__leave(const gemmepi_context *context, const gemmepi__entry 
         context->driver.ctx_pop_current(&popped);
 }
 
-/* For work that allocates or loads code: allowed also while some stream is being captured, because none of it touches
-   a captured stream. */
+/* For work that allocates, loads code or waits: allowed also while some other stream is being captured, because none of it
+   touches that one. */
 static gemmepi_status gemmepi__enter_relaxed(const gemmepi_context *context, gemmepi__entry *entry) {
     gemmepi_status status = gemmepi__enter(context, entry);
     entry->previous_mode = GEMMEPI__CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -6537,14 +6538,14 @@ static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void
         memmove(up ? device : host, up ? host : device, bytes);
         return GEMMEPI_OK;
     }
-    status = gemmepi__enter(context, &entry);
+    status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
     result = up ? context->driver.memcpy_htod_async(address, host, bytes, stream)
                 : context->driver.memcpy_dtoh_async(host, address, bytes, stream);
     if (!result)
         result = context->driver.stream_synchronize(stream);
-    gemmepi__leave(context, &entry);
+    gemmepi__leave_relaxed(context, &entry);
     return result ? gemmepi__cuda_failed(&context->driver, result,
                                          up ? "copying to the device" : "copying to the host")
                   : GEMMEPI_OK;
@@ -6572,11 +6573,11 @@ GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
     if (context->is_host)
         return GEMMEPI_OK;
-    status = gemmepi__enter(context, &entry);
+    status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
     result = context->driver.stream_synchronize(stream);
-    gemmepi__leave(context, &entry);
+    gemmepi__leave_relaxed(context, &entry);
     return result ? gemmepi__cuda_failed(&context->driver, result, "waiting for the stream") : GEMMEPI_OK;
 }
 
@@ -6590,11 +6591,11 @@ GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemme
         *stream = context;
         return GEMMEPI_OK;
     }
-    status = gemmepi__enter(context, &entry);
+    status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
     result = context->driver.stream_create(stream, GEMMEPI__CU_STREAM_NON_BLOCKING);
-    gemmepi__leave(context, &entry);
+    gemmepi__leave_relaxed(context, &entry);
     return result ? gemmepi__cuda_failed(&context->driver, result, "cuStreamCreate") : GEMMEPI_OK;
 }
 
@@ -6606,13 +6607,13 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
     if (context->is_host || !stream)
         return GEMMEPI_OK;
-    status = gemmepi__enter(context, &entry);
+    status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
     result = context->driver.stream_synchronize(stream);
     if (!result)
         result = context->driver.stream_destroy(stream);
-    gemmepi__leave(context, &entry);
+    gemmepi__leave_relaxed(context, &entry);
     return result ? gemmepi__cuda_failed(&context->driver, result, "ending the stream") : GEMMEPI_OK;
 }
 

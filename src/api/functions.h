@@ -37,7 +37,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
 
 /* Waits for the device and frees everything the context holds: kernels, workspace, the plans of one-shot calls. What is the
    caller's must be given back before: plans of all three kinds, memory of gemmepi_alloc, streams of gemmepi_stream_create.
-   NULL is accepted. */
+   No stream of the device may be being captured: CUDA waits for no device then. NULL is accepted. */
 GEMMEPI_API void gemmepi_destroy(gemmepi_context *context);
 
 /* What the context is and has done so far. Errors: INVALID_ARGUMENT. */
@@ -53,7 +53,8 @@ GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status);
 
 /* >>memory and streams: alike on a GPU and on the host, so that a whole program needs no CUDA toolkit
 
-   Memory and streams from elsewhere (cudaMalloc, PyTorch) may be used instead, or beside these.
+   Memory and streams from elsewhere (cudaMalloc, PyTorch) may be used instead, or beside these. All of them may be called while
+   other streams are being captured.
    Errors: INVALID_ARGUMENT, OUT_OF_MEMORY and CUDA_ERROR, which may come from an earlier launch. */
 
 /* bytes of device memory, a multiple of 256 in address and not cleared, to be given to gemmepi_free. Zero bytes give NULL. */

@@ -73,8 +73,8 @@ static void gemmepi__leave(const gemmepi_context *context, const gemmepi__entry 
         context->driver.ctx_pop_current(&popped);
 }
 
-/* For work that allocates or loads code: allowed also while some stream is being captured, because none of it touches
-   a captured stream. */
+/* For work that allocates, loads code or waits: allowed also while some other stream is being captured, because none of it
+   touches that one. */
 static gemmepi_status gemmepi__enter_relaxed(const gemmepi_context *context, gemmepi__entry *entry) {
     gemmepi_status status = gemmepi__enter(context, entry);
     entry->previous_mode = GEMMEPI__CU_STREAM_CAPTURE_MODE_RELAXED;

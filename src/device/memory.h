@@ -95,14 +95,14 @@ static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void
         memmove(up ? device : host, up ? host : device, bytes);
         return GEMMEPI_OK;
     }
-    status = gemmepi__enter(context, &entry);
+    status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
     result = up ? context->driver.memcpy_htod_async(address, host, bytes, stream)
                 : context->driver.memcpy_dtoh_async(host, address, bytes, stream);
     if (!result)
         result = context->driver.stream_synchronize(stream);
-    gemmepi__leave(context, &entry);
+    gemmepi__leave_relaxed(context, &entry);
     return result ? gemmepi__cuda_failed(&context->driver, result,
                                          up ? "copying to the device" : "copying to the host")
                   : GEMMEPI_OK;
@@ -130,11 +130,11 @@ GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
     if (context->is_host)
         return GEMMEPI_OK;
-    status = gemmepi__enter(context, &entry);
+    status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
     result = context->driver.stream_synchronize(stream);
-    gemmepi__leave(context, &entry);
+    gemmepi__leave_relaxed(context, &entry);
     return result ? gemmepi__cuda_failed(&context->driver, result, "waiting for the stream") : GEMMEPI_OK;
 }
 
@@ -148,11 +148,11 @@ GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemme
         *stream = context;
         return GEMMEPI_OK;
     }
-    status = gemmepi__enter(context, &entry);
+    status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
     result = context->driver.stream_create(stream, GEMMEPI__CU_STREAM_NON_BLOCKING);
-    gemmepi__leave(context, &entry);
+    gemmepi__leave_relaxed(context, &entry);
     return result ? gemmepi__cuda_failed(&context->driver, result, "cuStreamCreate") : GEMMEPI_OK;
 }
 
@@ -164,13 +164,13 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
     if (context->is_host || !stream)
         return GEMMEPI_OK;
-    status = gemmepi__enter(context, &entry);
+    status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
     result = context->driver.stream_synchronize(stream);
     if (!result)
         result = context->driver.stream_destroy(stream);
-    gemmepi__leave(context, &entry);
+    gemmepi__leave_relaxed(context, &entry);
     return result ? gemmepi__cuda_failed(&context->driver, result, "ending the stream") : GEMMEPI_OK;
 }
 

@@ -193,6 +193,25 @@ static void plans_are_built_and_workspace_reserved_while_another_stream_is_captu
     CHECK(gemmepi_stream_destroy(context, fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
 }
 
+static void memory_and_streams_come_and_go_while_another_stream_is_captured(void) {
+    gemmepi_stream fresh = NULL;
+    void *graph = NULL, *pointer = NULL;
+    int sent = 7, back = 0;
+    CHECK(cuda.begin_capture(stream, CAPTURE_GLOBAL) == 0, "capture does not begin");
+    CHECK(gemmepi_stream_create(context, &fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_alloc(context, sizeof sent, &pointer) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_upload(context, pointer, &sent, sizeof sent, fresh) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    CHECK(gemmepi_download(context, &back, pointer, sizeof back, fresh) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    CHECK(back == sent, "%d came back", back);
+    CHECK(gemmepi_synchronize(context, fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_free(context, pointer) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_stream_destroy(context, fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(cuda.end_capture(stream, &graph) == 0, "the other stream's capture was spoiled");
+    cuda.destroy_graph(graph);
+}
+
 /* >>element-wise operations */
 
 enum { ROWS = 1024, COLUMNS = 64, STEPS = 5 };
@@ -518,6 +537,7 @@ int main(void) {
     RUN(a_captured_product_of_16_bits_replays_with_the_same_bits);
     RUN(a_one_shot_call_reserves_nothing_while_its_stream_is_captured);
     RUN(plans_are_built_and_workspace_reserved_while_another_stream_is_captured);
+    RUN(memory_and_streams_come_and_go_while_another_stream_is_captured);
     RUN(captured_elementwise_operations_replay_with_the_same_bits_on_other_inputs);
     RUN(a_captured_training_step_replays_with_the_same_bits);
     RUN(the_current_context_of_the_thread_stays_as_it_was);
