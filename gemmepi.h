@@ -7127,19 +7127,26 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return above * fast_reciprocal(fmaf(y, under, 1));\n"
     "}\n"
     "\n"
+    "// R(y) - y / sqrt(2 pi) for 0 <= y < 12.6, at EXACT 0: 2^-21.3 of the larger term\n"
+    "__device__ inline float short_normal_slope(float y) {\n"
+    "    float above = fmaf(y, fmaf(y, fmaf(y, fmaf(y, -0.0383506231f, -0.217693895f), -0.443243533f), -0.192517936f), 0.500000179f);\n"
+    "    float under = fmaf(y, fmaf(y, 0.0961380526f, 0.545425475f), 1.2107532f);\n"
+    "    return above * fast_reciprocal(fmaf(y, under, 1));\n"
+    "}\n"
+    "\n"
     "// v Phi(x), and with Derivative v (Phi(x) + x phi(x)). Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and\n"
     "// is a ratio of polynomials with positive coefficients, made with Lawson's iteration on 0 <= y <= 20 for the least\n"
     "// largest relative error; from there on the exponential is 0 in f32, whatever v is.\n"
     "template <bool Derivative> __device__ inline float times_normal(float v, float x) {\n"
     "#if GEMMEPI_EXACT\n"
     "    float size = fabsf(x), y = fminf(size, 20.47f); // root is 0 from here on\n"
-    "    Reduced_exponential e = reduced_exponential_of_product<false>(y, 0.5f * y, 0);\n"
+    "    Reduced_exponential e = reduced_exponential_of_product<false>(y, 0.5f * y, 0);\n",
     "    // 2^-27.8 (1 + y^2 / 8): in the tail a rounding of x weighs more. Both are times 53/64: most of their sums then lie\n"
     "    // below a power of two, where a rounding weighs least.\n"
     "    float above =\n"
     "        fmaf(y, fmaf(y, fmaf(y, fmaf(y, 0.0031668392f, 0.03207509f), 0.14717144f), 0.35697037f), 0.4140625f);\n"
     "    float under = fmaf(y, 0.0079379715f, 0.08040679f);\n"
-    "    float slope = fmaf(y, fmaf(y, fmaf(y, under, 0.37669387f), 0.97712195f), 1.374689f);\n",
+    "    float slope = fmaf(y, fmaf(y, fmaf(y, under, 0.37669387f), 0.97712195f), 1.374689f);\n"
     "    under = fmaf(y, slope, 0.828125f);\n"
     "    // as in ratio(), and the step knows what was rounded off the sum below\n"
     "    float inverse = fast_reciprocal(under), tail = above * inverse, lost = fmaf(y, slope, 0.828125f - under);\n"
@@ -7207,14 +7214,14 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        return fmaf(x, 0.5f, y * -0.5f) - from_0_to_1(-y * fast_power_of_2(p));\n"
     "    return fmaf(y, fast_power_of_2(p), above_0(x));\n"
     "}\n"
-    "constexpr double SQRT_HALF = 0.70710678118654752440,\n"
+    "constexpr double SQRT_HALF = 0.70710678118654752440,\n",
     "                 SQRT_HALF_REST = 4.8336466567264567e-17; // first less second\n"
     "constexpr double INV_SQRT_2PI = 0.39894228040143267794;\n"
     "template <bool Derivative> __device__ inline double times_normal(double v, double x) {\n"
     "    double y = x > 40 ? 40 : x, square = y * y, argument = y * -SQRT_HALF;\n"
     "    Exponential<double> e = exponential(-0.5 * x * x);\n"
     "    if (x > -30) { // corrected for what was rounded off the square and off the argument\n"
-    "        double of_square = fma(y, y, -square),\n",
+    "        double of_square = fma(y, y, -square),\n"
     "               of_argument = fma(y, -SQRT_HALF, -argument) + y * SQRT_HALF_REST;\n"
     "        double less = of_argument * -0.56418958354775628695, half;\n"
     "        half = square < 1 ? fma(-0.5, erf(argument), 0.5) : 0.5 * erfc(argument); // erf has the smaller error\n"
@@ -7282,7 +7289,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    return size > LARGEST<A> || fabs(outer) <= LARGEST<A> ? outer * smaller : smaller * z * larger;\n"
     "}\n"
     "\n"
-    "template <class A> __device__ inline void multiply_largest(A &x, A &y, A &z, A by) {\n"
+    "template <class A> __device__ inline void multiply_largest(A &x, A &y, A &z, A by) {\n",
     "    bool is_z = fabs(z) > fabs(x) && fabs(z) > fabs(y), is_y = !is_z && fabs(y) > fabs(x);\n"
     "    x *= is_y || is_z ? A(1) : by;\n"
     "    y *= is_y ? by : A(1);\n"
@@ -7293,7 +7300,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    multiply_largest(x, y, z, e.root);\n"
     "    multiply_largest(x, y, z, e.part);\n"
     "    multiply_largest(x, y, z, e.root);\n"
-    "    return product_in_range(x, y, z);\n",
+    "    return product_in_range(x, y, z);\n"
     "}\n"
     "\n"
     "// >>all of them\n"
@@ -7359,7 +7366,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "}\n"
     "template <int Activation, bool Gate, class A> __device__ inline A activate_sum(A x, A parameter) {\n"
     "    if constexpr (!GEMMEPI_EXACT && sizeof(A) == 4 && ENDS_TAILS<Activation>)\n"
-    "        return x * logistic_of_power(power_of_gate<Activation>(x));\n"
+    "        return x * logistic_of_power(power_of_gate<Activation>(x));\n",
     "    else if constexpr (!GEMMEPI_EXACT && sizeof(A) == 4 && Activation == GELU_ERF)\n"
     "        return sum_times_own_normal<Gate>(x);\n"
     "    else\n"
@@ -7368,7 +7375,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "\n"
     "// Of x = z / SUM_SCALE, for a sum and its bias that are added and multiplied at once; 0 where nothing is gained. With the cube root\n"
     "// of what GELU_TANH's w log2(e) has of x^3, that is z (z^2 + 4.9122296). As it is below 1, z is finite where x is.\n"
-    "template <int Activation> constexpr float SUM_SCALE = !GEMMEPI_EXACT && Activation == GELU_TANH ? 0.46866869f : 0;\n",
+    "template <int Activation> constexpr float SUM_SCALE = !GEMMEPI_EXACT && Activation == GELU_TANH ? 0.46866869f : 0;\n"
     "template <int Activation> __device__ inline float activate_scaled_sum(float z) {\n"
     "    constexpr float scale = SUM_SCALE<Activation>;\n"
     "    float power = z * fmaf(z, -z, -4.9122296f);\n"
@@ -7429,9 +7436,9 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    else\n"
     "        return Activation == QUICK_GELU ? 1.702f * x : x;\n"
     "}\n"
-    "template <int Activation> __device__ inline float near_derivative(float x) {\n"
+    "template <int Activation> __device__ inline float near_derivative(float x) {\n",
     "    if constexpr (Activation == GELU_ERF) {\n"
-    "        float rest = fmaf(fabsf(x), -0.39894228040143267794f, short_normal_tail(fabsf(x)));\n"
+    "        float rest = short_normal_slope(fabsf(x));\n"
     "        return fmaf(x < 0 ? rest : -rest, fast_power_of_2(x * -0.72134752f * x), x < 0 ? 0 : 1);\n"
     "    } else {\n"
     "        float s = logistic_of_power(power_of_gate<Activation>(x));\n"
@@ -7440,7 +7447,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "}\n"
     "\n"
     "// v times the activation, which may be subnormal, 0 or infinite where the product is not.\n"
-    "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n",
+    "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n"
     "    if constexpr (Activation == GELU_TANH)\n"
     "        return times_logistic(v, x, gelu_gate(x).s);\n"
     "    else if constexpr (Activation == SILU)\n"
@@ -9852,8 +9859,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                     : \"memory\");\n"
     "}\n",
     "// Whether this is the lane of its whole warp that speaks to TMA. Behind any condition but elect.sync the compiler puts each of\n"
-    "// TMA's instructions into a loop over lanes. Only an activation's one output was 2 percent slower without them, on an H200.\n"
-    "constexpr bool ELECTS = BACKWARD || GATED || WRITES_AUX || ACTIVATION <= RELU;\n"
+    "// TMA's instructions into a loop over lanes. Only an activation's one output was 2 to 4 percent slower without them, on an H200, for\n"
+    "// all but these two.\n"
+    "constexpr bool ELECTS =\n"
+    "    BACKWARD || GATED || WRITES_AUX || ACTIVATION <= RELU || ACTIVATION == SILU || ACTIVATION == SQUARED_RELU;\n"
     "__device__ inline bool is_elected() {\n"
     "    u32 is = threadIdx.x % 32 == 0;\n"
     "    if (ELECTS)\n"
@@ -9915,10 +9924,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n"
     "#define GEMMEPI_SUMS \\\n"
     "    GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64), GEMMEPI_32(GEMMEPI_SUM, 96)\n"
-    "#define GEMMEPI_ADDS \"%130\"\n"
+    "#define GEMMEPI_ADDS \"%130\"\n",
     "#define GEMMEPI_REST \"%128, %129, adds, 1, 1, %131, %132\"\n"
     "#endif\n"
-    "#define GEMMEPI_TEXT_OF(x) #x\n",
+    "#define GEMMEPI_TEXT_OF(x) #x\n"
     "#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)\n"
     "\n"
     "// sums = A B, or with `adds` sums + A B: 64 rows, TILE_N columns, 16 of k.\n"
@@ -9992,9 +10001,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// One thread. Each block loads its part of A's tile for the CLUSTER_N blocks of its row, and of B's for the CLUSTER_M of\n"
     "// its column.\n"
-    "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
+    "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n",
     "    constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part, of B where B_ROWS\n"
-    "    constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;\n",
+    "    constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;\n"
     "    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n"
     "    u16 row_mask = 0, column_mask = 0;\n"
     "    for (int i = 0; i < CLUSTER_N; i++)\n"
@@ -10067,9 +10076,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            int half = i / GROUPS, group = i % GROUPS;\n"
     "            Acc values[RUN];\n"
     "            to_accs(bias[group].bias[half], values);\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "            for (int j = 0; j < PARTS * 2 * RUN; j++) // of each part's two rows of a lane\n"
-    "                sums[j / (2 * RUN)][(half * TILE_COLUMNS + group * GROUP) / 2 + j % (2 * RUN)] =\n",
+    "                sums[j / (2 * RUN)][(half * TILE_COLUMNS + group * GROUP) / 2 + j % (2 * RUN)] =\n"
     "                    values[j % (2 * RUN) / 4 * 2 + j % 2];\n"
     "        }\n"
     "    }\n"
@@ -10144,8 +10153,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    wait_for_stores<BUFFERS - 1>(); // of the elected lane, the others have none\n"
     "    __syncwarp();\n"
     "}\n"
-    "\n"
-    "__device__ inline void store_box(const gemmepi__tensor_map &map, u32 from, int column, int row, int half, int item) {\n",
+    "\n",
+    "__device__ inline void store_box(const gemmepi__tensor_map &map, u32 from, int column, int row, int half, int item) {\n"
     "    asm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n"
     "                 \"r\"(from), \"r\"(column), \"r\"(row), \"r\"(half), \"r\"(item)\n"
     "                 : \"memory\");\n"
@@ -10225,8 +10234,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// >>sums of columns\n"
-    "\n"
-    "// Few registers are left by an exact activation, by alpha and C beside all of a box's aux, and where a gate is computed anew.\n",
+    "\n",
+    "// Few registers are left by an exact activation, by alpha and C beside all of a box's aux, and where a gate is computed anew.\n"
     "typedef Column_sums<(GEMMEPI_EXACT || (GATED ? UPSTREAM && GEMMEPI_APPLIED : !GEMMEPI_APPLIED))> Box_sums[BOX_GROUPS];\n"
     "\n"
     "// Where in a slot a lane's sum is, of the i-th of UNIT_GROUPS groups of columns, and a half.\n"
@@ -10295,8 +10304,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "struct Run_place {\n"
     "    int row, column, valid;\n"
     "};\n"
-    "__device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {\n"
-    "    int at = row + threadIdx.x % 32 / 4 + half * 8, column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;\n",
+    "__device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {\n",
+    "    int at = row + threadIdx.x % 32 / 4 + half * 8, column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;\n"
     "    if (BACKWARD && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers\n"
     "        asm volatile(\"\" : \"+r\"(at), \"+r\"(column));\n"
     "    return {at, column, at < (int)params.epilogue.m ? columns_left(params, tile, group) : 0};\n"
@@ -10367,9 +10376,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            state.mask_place = half + 2 * g;\n"
     "            if (!SAVED_FIRST)\n"
     "                load_saved_run(params, state, staging, tile, at, masks, part, half, group + g, g, saved[g][half]);\n"
-    "            epilogue<IsNear>(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);\n"
+    "            epilogue<IsNear>(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);\n",
     "            if (!SAVED_FIRST)\n"
-    "                store_result(p, state, tile.item, at.row, at.column, at.valid, v);\n",
+    "                store_result(p, state, tile.item, at.row, at.column, at.valid, v);\n"
     "            if (HAS_BGRAD)\n"
     "                column_sums[g].add(v, at.row < (int)p.m);\n"
     "        }\n"
@@ -10443,8 +10452,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "template <int Parts> __device__ inline void park(const Parked &parked, u32 thread, const float (*sums)[TILE_N / 2]) {\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < Parts * TILE_N / 8; i++) {\n"
-    "        const float *four = &sums[i / (TILE_N / 8)][i % (TILE_N / 8) * 4];\n",
+    "    for (int i = 0; i < Parts * TILE_N / 8; i++) {\n",
+    "        const float *four = &sums[i / (TILE_N / 8)][i % (TILE_N / 8) * 4];\n"
     "        asm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked, i, thread)), \"f\"(four[0]),\n"
     "                     \"f\"(four[1]), \"f\"(four[2]), \"f\"(four[3])\n"
     "                     : \"memory\");\n"

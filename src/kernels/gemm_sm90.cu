@@ -170,8 +170,10 @@ __device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barr
                      : "memory");
 }
 // Whether this is the lane of its whole warp that speaks to TMA. Behind any condition but elect.sync the compiler puts each of
-// TMA's instructions into a loop over lanes. Only an activation's one output was 2 percent slower without them, on an H200.
-constexpr bool ELECTS = BACKWARD || GATED || WRITES_AUX || ACTIVATION <= RELU;
+// TMA's instructions into a loop over lanes. Only an activation's one output was 2 to 4 percent slower without them, on an H200, for
+// all but these two.
+constexpr bool ELECTS =
+    BACKWARD || GATED || WRITES_AUX || ACTIVATION <= RELU || ACTIVATION == SILU || ACTIVATION == SQUARED_RELU;
 __device__ inline bool is_elected() {
     u32 is = threadIdx.x % 32 == 0;
     if (ELECTS)
