@@ -90,7 +90,7 @@ __device__ inline double reciprocal_of_1_plus(double x, double y) {
     return fma(inverse, fma(-rest, inverse, fma(-sum, inverse, 1.0)), inverse);
 }
 
-// exp(x) = part * root * root. Where exp(x) itself is subnormal or 0 a product v factor exp(x) need not be, and
+// exp(x) = part * root * root. Where exp(x) itself is subnormal or 0 a product v factor exp(x) need not be, and for a factor up to 1
 // v * root * (factor * part) * root is right there too.
 template <class A> struct Exponential {
     A part, root;
@@ -472,26 +472,10 @@ template <class A> constexpr A LEAST = sizeof(A) == 8 ? A(2.2250738585072014e-30
 
 // x y z, right where that is in the range, wherever a product of two of them is.
 template <class A> __device__ inline A product_in_range(A x, A y, A z) {
-    A both = x * y, size = fabs(both);
-    if (size >= LEAST<A> && size <= LARGEST<A>)
-        return both * z;
     bool x_is_larger = fabs(x) > fabs(y);
-    A larger = x_is_larger ? x : y, smaller = x_is_larger ? y : x, outer = larger * z;
-    return size > LARGEST<A> || fabs(outer) <= LARGEST<A> ? outer * smaller : smaller * z * larger;
-}
-
-template <class A> __device__ inline void multiply_largest(A &x, A &y, A &z, A by) {
-    bool is_z = fabs(z) > fabs(x) && fabs(z) > fabs(y), is_y = !is_z && fabs(y) > fabs(x);
-    x *= is_y || is_z ? A(1) : by;
-    y *= is_y ? by : A(1);
-    z *= is_z ? by : A(1);
-}
-// x y z exp(w) of w <= 0, likewise: a factor that the root makes subnormal was below 1, and so were the others.
-template <class A> __device__ inline A product_with(const Exponential<A> &e, A x, A y, A z) {
-    multiply_largest(x, y, z, e.root);
-    multiply_largest(x, y, z, e.part);
-    multiply_largest(x, y, z, e.root);
-    return product_in_range(x, y, z);
+    A both = x * y, larger = x_is_larger ? x : y, smaller = x_is_larger ? y : x, outer = larger * z;
+    A out = fabs(both) > LARGEST<A> || fabs(outer) <= LARGEST<A> ? outer * smaller : smaller * z * larger;
+    return fabs(both) >= LEAST<A> && fabs(both) <= LARGEST<A> ? both * z : out;
 }
 
 // >>all of them
@@ -592,7 +576,9 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
         return x > 0 ? v : x == x ? v * parameter : x;
     } else if constexpr (Activation == ELU) {
         Exponential<A> e = exponential(x);
-        A below = fabs(parameter) <= 1 ? v * e.root * (parameter * e.part) * e.root : product_with(e, v, parameter, A(1));
+        // v and a parameter above 1 take a root each, or the parameter both: nothing leaves the range that comes back
+        A large = fabs(parameter) > 1 ? parameter : A(1), small = fabs(parameter) > 1 ? A(1) : parameter;
+        A size = large * e.root * e.part, below = (fabs(v) >= 1 ? v * e.root * size : v * (size * e.root)) * small;
         return x > 0 ? v : below;
     } else if constexpr (Activation == SQUARED_RELU) {
         return x > 0 || x != x ? v * x * 2 : A(0); // 2 x may overflow
@@ -683,14 +669,19 @@ __device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)
             if (fabs(dy[i] * value[i]) > LARGEST<A>)
                 out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];
 }
-// Where it may be any number, all three factors meet at once.
+// Where it may be any number, all three factors meet at once. ELU's waits where dy value leaves the range, for the smaller of both.
 template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {
     if constexpr (Activation == SQUARED_RELU)
         return gate > 0 || gate != gate ? product_in_range(dy, value, gate) * 2 : A(0);
     else if constexpr (Activation == LEAKY_RELU)
         return gate > 0 ? dy * value : gate == gate ? product_in_range(dy, value, parameter) : gate;
-    else
-        return gate > 0 ? dy * value : product_with(exponential(gate), dy, value, parameter);
+    bool value_first = fabs(value) > fabs(dy);
+    A both = dy * value, first = value_first ? value : dy, last = value_first ? dy : value;
+    if (fabs(both) <= LARGEST<A> && (fabs(both) >= LEAST<A> || last == 0)) {
+        first = both;
+        last = 1;
+    }
+    return times_derivative<Activation>(first, gate, parameter) * last;
 }
 template <int Activation, class A, int N>
 __device__ inline void gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter, A (&out)[N]) {
