@@ -820,8 +820,8 @@ GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status);
 
 /* >>memory and streams: alike on a GPU and on the host, so that a whole program needs no CUDA toolkit
 
-   Memory and streams from elsewhere (cudaMalloc, PyTorch) may be used instead, or beside these. All of them may be called while
-   other streams are being captured.
+   Memory and streams from elsewhere (cudaMalloc, PyTorch) may be used instead, or beside these. All functions here may be called
+   while other streams are being captured.
    Errors: INVALID_ARGUMENT, OUT_OF_MEMORY and CUDA_ERROR, which may come from an earlier launch. */
 
 /* bytes of device memory, a multiple of 256 in address and not cleared, to be given to gemmepi_free. Zero bytes give NULL. */
@@ -7194,7 +7194,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "// Phi(-|x|) up to 13, from where on it is 0. Of LONG_SUMS 2^-18.2 of x, and 2^-7.5 of Phi(-|x|) up to 5; from 6 on it falls faster.\n"
     "// A gate's is made without minima and maxima: 0.90 of the time at k = 768 on an H200, 0.98 from 2048 on; others are no faster so.\n"
     "template <bool Gate> __device__ inline float sum_times_own_normal(float x) {\n"
-    "    float y = Gate ? -fabsf(x) : fminf(x, fmaxf(-x, -13)); // -|x|; the second is a number of +inf\n"
+    "    float y = Gate ? -fabsf(x) : fminf(x, fmaxf(-x, -13)); // -|x|, there -13 of x above 13: a number of +inf, too\n"
     "#if GEMMEPI_LONG_SUMS\n"
     "    float p = fmaf(y, 0.000388750457f, 0.00660956977f);\n"
     "    p = fmaf(y, p, 0.0510568805f);\n"
@@ -7387,7 +7387,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        Exponential<A> e = exponential(x);\n"
     "        // v and a parameter above 1 take a root each, or the parameter both: nothing leaves the range that comes back\n"
     "        A large = fabs(parameter) > 1 ? parameter : A(1), small = fabs(parameter) > 1 ? A(1) : parameter;\n"
-    "        A size = large * e.root * e.part, below = (fabs(v) >= 1 ? v * e.root * size : v * (size * e.root)) * small;\n"
+    "        A size = large * e.root * e.part, below = (fabs(v) >= 1 ? v : size) * e.root * (fabs(v) >= 1 ? size : v) * small;\n"
     "        return x > 0 ? v : below;\n"
     "    } else if constexpr (Activation == SQUARED_RELU) {\n"
     "        return x > 0 || x != x ? v * x * 2 : A(0); // 2 x may overflow\n"
@@ -7478,7 +7478,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "            if (fabs(dy[i] * value[i]) > LARGEST<A>)\n"
     "                out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];\n"
     "}\n"
-    "// Where it may be any number, all three factors meet at once. ELU's waits where dy value leaves the range, for the smaller of both.\n"
+    "// Where it may be any number, all three factors meet at once; ELU's meets dy value, or where that leaves the range the larger factor\n"
+    "// first and the smaller one last.\n"
     "template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {\n"
     "    if constexpr (Activation == SQUARED_RELU)\n"
     "        return gate > 0 || gate != gate ? product_in_range(dy, value, gate) * 2 : A(0);\n"
@@ -9850,8 +9851,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                     : \"memory\");\n"
     "}\n",
     "// Whether this is the lane of its whole warp that speaks to TMA. Behind any condition but elect.sync the compiler puts each of\n"
-    "// TMA's instructions into a loop over lanes. Only an activation's one output was 2 to 4 percent slower without them, on an H200, for\n"
-    "// all but these two.\n"
+    "// TMA's instructions into a loop over lanes. An activation's one output gains little without them: at k = 768 on an H200 SILU and\n"
+    "// SQUARED_RELU 1 percent, while GELU_ERF, SIGMOID and TANH lose 2 to 4.\n"
     "constexpr bool ELECTS =\n"
     "    BACKWARD || GATED || WRITES_AUX || ACTIVATION <= RELU || ACTIVATION == SILU || ACTIVATION == SQUARED_RELU;\n"
     "__device__ inline bool is_elected() {\n"
@@ -9914,8 +9915,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#else\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n"
     "#define GEMMEPI_SUMS \\\n"
-    "    GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64), GEMMEPI_32(GEMMEPI_SUM, 96)\n"
-    "#define GEMMEPI_ADDS \"%130\"\n",
+    "    GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64), GEMMEPI_32(GEMMEPI_SUM, 96)\n",
+    "#define GEMMEPI_ADDS \"%130\"\n"
     "#define GEMMEPI_REST \"%128, %129, adds, 1, 1, %131, %132\"\n"
     "#endif\n"
     "#define GEMMEPI_TEXT_OF(x) #x\n"

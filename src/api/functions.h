@@ -53,8 +53,8 @@ GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status);
 
 /* >>memory and streams: alike on a GPU and on the host, so that a whole program needs no CUDA toolkit
 
-   Memory and streams from elsewhere (cudaMalloc, PyTorch) may be used instead, or beside these. All of them may be called while
-   other streams are being captured.
+   Memory and streams from elsewhere (cudaMalloc, PyTorch) may be used instead, or beside these. All functions here may be called
+   while other streams are being captured.
    Errors: INVALID_ARGUMENT, OUT_OF_MEMORY and CUDA_ERROR, which may come from an earlier launch. */
 
 /* bytes of device memory, a multiple of 256 in address and not cleared, to be given to gemmepi_free. Zero bytes give NULL. */
