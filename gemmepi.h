@@ -9852,7 +9852,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n",
     "// Whether this is the lane of its whole warp that speaks to TMA. Behind any condition but elect.sync the compiler puts each of\n"
     "// TMA's instructions into a loop over lanes. An activation's one output gains little without them: at k = 768 on an H200 SILU and\n"
-    "// SQUARED_RELU 1 percent, while GELU_ERF, SIGMOID and TANH lose 2 to 4.\n"
+    "// SQUARED_RELU 1 percent, while HARDSWISH, GELU_ERF, SIGMOID and TANH lose 2 to 4.\n"
     "constexpr bool ELECTS =\n"
     "    BACKWARD || GATED || WRITES_AUX || ACTIVATION <= RELU || ACTIVATION == SILU || ACTIVATION == SQUARED_RELU;\n"
     "__device__ inline bool is_elected() {\n"

@@ -171,7 +171,7 @@ __device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barr
 }
 // Whether this is the lane of its whole warp that speaks to TMA. Behind any condition but elect.sync the compiler puts each of
 // TMA's instructions into a loop over lanes. An activation's one output gains little without them: at k = 768 on an H200 SILU and
-// SQUARED_RELU 1 percent, while GELU_ERF, SIGMOID and TANH lose 2 to 4.
+// SQUARED_RELU 1 percent, while HARDSWISH, GELU_ERF, SIGMOID and TANH lose 2 to 4.
 constexpr bool ELECTS =
     BACKWARD || GATED || WRITES_AUX || ACTIVATION <= RELU || ACTIVATION == SILU || ACTIVATION == SQUARED_RELU;
 __device__ inline bool is_elected() {

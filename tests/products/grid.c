@@ -222,31 +222,19 @@ static problem grid_problem(const types *t, gemmepi_epilogue epilogue, const int
     return p;
 }
 
-/* Each activation is a test of its own, so that those of a GPU, which compile some hundred kernels, run side by side. */
-static int grid_activation;
+/* Each activation, or each of a list of types, is a test of its own, so that those of a GPU, which compile some hundred kernels,
+   run side by side. */
+static int grid_activation, grid_types;
 
-static void run_grid(const char *name, void (*test)(void)) {
-    for (grid_activation = 0; grid_activation <= (int)GEMMEPI_MISH; grid_activation++) {
+static void run_each(const char *name, const char *of, int *at, int count, void (*test)(void)) {
+    for (*at = 0; *at < count; (*at)++) {
         static char named[96];
-        snprintf(named, sizeof named, "%s_activation_%d", name, grid_activation);
+        snprintf(named, sizeof named, "%s_%s_%d", name, of, *at);
         test_run(named, test);
     }
 }
-#define RUN_GRID(function) run_grid(#function, function)
-
-/* And each of these types. */
-static const types *grid_types;
-static int grid_types_at;
-
-static void run_types(const char *name, void (*test)(void), const types *const *of, int count) {
-    for (grid_types_at = 0; grid_types_at < count; grid_types_at++) {
-        static char named[96];
-        grid_types = of[grid_types_at];
-        snprintf(named, sizeof named, "%s_types_%d", name, grid_types_at);
-        test_run(named, test);
-    }
-}
-#define RUN_TYPES(function, of) run_types(#function, function, of, COUNT(of))
+#define RUN_GRID(function)      run_each(#function, "activation", &grid_activation, GEMMEPI_MISH + 1, function)
+#define RUN_TYPES(function, of) run_each(#function, "types", &grid_types, COUNT(of), function)
 
 /* All sizes, and all layouts of one, of a grid's activation with these flags. */
 static void hold_sizes(const types *t, gemmepi_epilogue flags, int *variant) {
@@ -1098,14 +1086,14 @@ static void small_integers_make_exact_gates(void) {
     int e, layout;
     for (e = 0; e < COUNT(epilogues); e++)
         for (layout = 0; layout < LAYOUTS; layout++) {
-            problem p = typed(grid_types, 21, 35, 3 + 5 * layout, epilogues[e]);
+            problem p = typed(integer_types[grid_types], 21, 35, 3 + 5 * layout, epilogues[e]);
             lay_out(&p, layout);
             p.fill = INTEGERS;
             p.seed = (uint64_t)layout;
             p.desc.batch = 1 + layout / 4;
             problem_space_out(&p, layout % 3);
             problem_scale(&p, layout % 3 ? 1 : -1, layout % 2 ? 2 : 0);
-            if (grid_types_at % 2)
+            if (grid_types % 2)
                 add_scales(&p, GEMMEPI_SCALE_TENSOR, GEMMEPI_SCALE_TENSOR);
             holds(&p);
         }
@@ -1552,12 +1540,13 @@ static void worked_gates_come_out(void) {
     static const double v[] = {.8, .9, .4, -.5};
     static const int value[2][2][2] = {{{0, 2}, {1, 3}}, {{0, 1}, {2, 3}}},
                      gate[2][2][2] = {{{1, 3}, {0, 2}}, {{2, 3}, {0, 1}}};
+    const types *t = all_types[grid_types];
     int i, layout, first, j;
     for (i = 0; i < COUNT(forward_cases); i++)
         for (layout = 0; layout < LAYOUTS; layout++)
             for (first = 0; first < 2; first++) {
                 int columns = layout % 2;
-                problem p = typed(grid_types, 2, 2, 3,
+                problem p = typed(t, 2, 2, 3,
                                   forward_cases[i].activation | GEMMEPI_GATED | GEMMEPI_AUX |
                                       (first ? GEMMEPI_GATE_FIRST : 0) | (columns ? 0 : GEMMEPI_BIAS));
                 double *y, *aux, shifted[4];
@@ -1569,13 +1558,13 @@ static void worked_gates_come_out(void) {
                     shifted[j] = bias[j % 2];
                 if (columns) {
                     problem_scale(&p, 1, 1);
-                    p.desc.c.dtype = grid_types->vectors;
+                    p.desc.c.dtype = t->vectors;
                     p.given[T_C] = shifted;
                 }
                 y = answer(&p, T_D);
                 aux = answer(&p, T_AUX);
-                check_shown(grid_types, "aux", aux, v, 4);
-                for (j = 0; j < 2 && grid_types == &f64; j++) {
+                check_shown(t, "aux", aux, v, 4);
+                for (j = 0; j < 2 && t == &f64; j++) {
                     double want = v[value[columns][first][j]] * forward_cases[i].y[gate[columns][first][j]];
                     CHECK(fabs(y[j] - want) < 1e-12, "activation %u, layout %d, y[%d] is %.13g, not %.13g",
                           forward_cases[i].activation, layout, j, y[j], want);
@@ -1875,7 +1864,8 @@ static void alpha_zero_leaves_beta_c_and_the_epilogue(void) {
     for (e = 0; e < COUNT(epilogues); e++)
         for (size = 0; size < COUNT(sizes); size++)
             for (way = 0; way < 2 * LAYOUTS; way++) {
-                problem p = typed(grid_types, sizes[size][0], sizes[size][1], sizes[size][2], epilogues[e]);
+                problem p = typed(plain_types[grid_types], sizes[size][0], sizes[size][1], sizes[size][2],
+                                  epilogues[e]);
                 lay_out(&p, way);
                 problem_scale(&p, 0, way / LAYOUTS);
                 p.desc.flags = way % 3 == 2 ? GEMMEPI_DEVICE_SCALARS : 0;

@@ -52,7 +52,8 @@ static struct {
     int epilogues[8]; /* of the first calls of cublasLtMatmul */
     long compilations, programs, archs_told;
     long compiling, met; /* now; and most at a time */
-    long wrong_context;  /* calls that need the primary context to be current, and found another */
+    long wrong_context,
+        spoiled_captures; /* calls that need the primary context to be current, and found another */
     long asked_cuda, asked_nvrtc, asked_lt;
     void *last_workspace;
     size_t last_workspace_size;
@@ -98,6 +99,11 @@ static void count(long *counter, long amount) {
 static void needs_context(void) {
     if (stack[depth] != primary)
         count(&gpu.wrong_context, 1);
+}
+/* What a capture of another thread must not be spoiled by. */
+static void needs_relaxed_capture(void) {
+    needs_context();
+    count(&gpu.spoiled_captures, capture_mode != GEMMEPI__CU_STREAM_CAPTURE_MODE_RELAXED);
 }
 
 /* What is slow on a real machine lets the other threads go on here too. */
@@ -199,7 +205,7 @@ FAKE(cuCtxSynchronize)(void) {
 /* A multiple of 256 with malloc's pointer just before it. */
 FAKE(cuMemAlloc_v2)(gemmepi__cu_deviceptr *pointer, size_t size) {
     char *block, *aligned;
-    needs_context();
+    needs_relaxed_capture();
     BREAKS("cuMemAlloc_v2");
     if (gpu.largest_block && size > gpu.largest_block)
         return GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY;
@@ -225,7 +231,7 @@ FAKE(cuMemFree_v2)(gemmepi__cu_deviceptr pointer) {
 FAKE(cuMemcpyHtoDAsync_v2)
 (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream) {
     (void)stream;
-    needs_context();
+    needs_relaxed_capture();
     BREAKS("cuMemcpyHtoDAsync_v2");
     memcpy((void *)(uintptr_t)to, from, size);
     count(&gpu.copies, 1);
@@ -233,7 +239,7 @@ FAKE(cuMemcpyHtoDAsync_v2)
 }
 FAKE(cuMemcpyDtoHAsync_v2)(void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream stream) {
     (void)stream;
-    needs_context();
+    needs_relaxed_capture();
     memcpy(to, (void *)(uintptr_t)from, size);
     count(&gpu.copies, 1);
     return 0;
@@ -249,17 +255,18 @@ FAKE(cuMemsetD8Async)
 }
 FAKE(cuStreamCreate)(gemmepi__cu_stream *stream, unsigned flags) {
     (void)flags;
-    needs_context();
+    needs_relaxed_capture();
     *stream = (gemmepi__cu_stream)(uintptr_t)0x5000;
     return broken("cuStreamCreate");
 }
 FAKE(cuStreamDestroy_v2)(gemmepi__cu_stream stream) {
     (void)stream;
+    needs_relaxed_capture();
     return 0;
 }
 FAKE(cuStreamSynchronize)(gemmepi__cu_stream stream) {
     (void)stream;
-    needs_context();
+    needs_relaxed_capture();
     return broken("cuStreamSynchronize");
 }
 FAKE(cuStreamIsCapturing)(gemmepi__cu_stream stream, int *status) {
@@ -274,7 +281,7 @@ FAKE(cuThreadExchangeStreamCaptureMode)(int *mode) {
     return 0;
 }
 FAKE(cuModuleLoadData)(gemmepi__cu_module *module, const void *image) {
-    needs_context();
+    needs_relaxed_capture();
     BREAKS("cuModuleLoadData");
     if (memcmp(image, "fake cubin", 10) != 0)
         return GEMMEPI__CUDA_ERROR_INVALID_IMAGE;
@@ -734,6 +741,7 @@ static void nothing_is_left(void) {
     CHECK(gpu.lt_handles == 0, "%ld handles of cuBLASLt", gpu.lt_handles);
     CHECK(depth == 0 && capture_mode == 0, "stack depth %d, capture mode %d", depth, capture_mode);
     CHECK(gpu.wrong_context == 0, "%ld calls without the primary context", gpu.wrong_context);
+    CHECK(gpu.spoiled_captures == 0, "%ld calls that spoil another thread's capture", gpu.spoiled_captures);
 }
 
 static int sentence_has(const char *what) {
@@ -3443,7 +3451,6 @@ static void one_shot_calls_of_an_operation_build_one_plan(void) {
     nothing_is_left_and_cublaslt_was_not_loaded();
 }
 
-/* Products and element-wise operations share the places. */
 /* Of a tensor without an element they have no meaning, however large: they neither overflow nor tell problems apart. */
 static void strides_of_nothing_are_all_the_same(void) {
     static const int64_t strides[][2] = {{INT64_MAX, INT64_MAX}, {INT64_MIN, 1}, {SUM_COLUMNS, 1}};
@@ -3470,6 +3477,7 @@ static void strides_of_nothing_are_all_the_same(void) {
     nothing_is_left();
 }
 
+/* Products and element-wise operations share the places. */
 static void of_many_one_shot_calls_the_oldest_is_dropped(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context = open_fake(&config);
