@@ -1,7 +1,7 @@
 #ifndef GEMMEPI_H
 #define GEMMEPI_H
 
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.8.9, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.9.0, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -233,9 +233,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  8
-#define GEMMEPI_VERSION_PATCH  9
-#define GEMMEPI_VERSION_STRING "0.8.9"
+#define GEMMEPI_VERSION_MINOR  9
+#define GEMMEPI_VERSION_PATCH  0
+#define GEMMEPI_VERSION_STRING "0.9.0"
 
 /* All structs below are zero-initialised by the user: = {0} in C, = {} in C++. Zero means the default that the comment
    states; a size (m, n, k, batch) has no default: zero is an empty size, and with batch left 0 nothing is written. */
@@ -482,8 +482,8 @@ typedef struct gemmepi_vector {
    also be I32; then c, aux, residual, bias and bias_grad are I32, nothing has a scale, the activation is NONE or RELU,
    BACKWARD and BGRAD have no meaning, and alpha and beta are whole numbers of 32 bits. */
 typedef struct gemmepi_matmul_desc {
-    int64_t m, n, k;     /* zero m or n: an empty product, nothing is written, nor bias_grad and amax;
-                            zero k: beta C and the epilogue alone                                         */
+    int64_t m, n, k;     /* zero m or n: d is empty, and bias_grad alone is written, where it has elements
+                            (sums over no rows are 0); zero k: beta C and the epilogue alone              */
     int64_t batch;       /* the number of products, 1 for a single one; zero: none, nothing is written    */
     gemmepi_order order; /* 0: row-major, for all matrices                                                */
     gemmepi_compute
@@ -710,7 +710,8 @@ typedef void (*gemmepi_progress_function)(void *user, size_t done, size_t count)
 /* >>answers */
 
 typedef enum gemmepi_route {
-    GEMMEPI_ROUTE_EMPTY = 0,      /* nothing is written: m, n or batch is zero, or a tensor is empty      */
+    GEMMEPI_ROUTE_EMPTY = 0,      /* m, n or batch is zero, or a tensor is empty: nothing is written, but
+                                     sums of bias_grad                                                      */
     GEMMEPI_ROUTE_LT = 1,         /* cuBLASLt: product and epilogue in one kernel                       */
     GEMMEPI_ROUTE_SPLIT = 2,      /* a cuBLASLt product, then one pass of ours                          */
     GEMMEPI_ROUTE_HOST = 3,       /* plain C on the host                                                */
@@ -2689,8 +2690,14 @@ static int gemmepi__scale_varies_along_k(const gemmepi__problem *problem, int op
     return problem->views[operand].scale >= GEMMEPI_SCALE_VECTOR_128;
 }
 
+/* Whether D has no element. */
 static int gemmepi__is_empty(const gemmepi__problem *problem) {
     return problem->m == 0 || problem->n == 0 || problem->batch == 0;
+}
+
+/* Whether nothing has an element that a run would write: an empty D may still have sums over no rows, or of an operand. */
+static int gemmepi__writes_nothing(const gemmepi__problem *problem) {
+    return gemmepi__is_empty(problem) && problem->views[GEMMEPI__BIAS_GRAD].bytes == 0;
 }
 
 /* Sizes and offsets stay below this many elements, so that no sum of products of them overflows 64 bits in bits. */
@@ -2756,11 +2763,15 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
 
 /* Items of an output may follow one another or be interleaved line by line, but never share memory. */
 static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const char *name, int64_t batch) {
-    int64_t item = gemmepi__offset(view->lines - 1, view->ld, view->length);
-    int follow = view->batch_stride >= item;
-    int interleaved = view->batch_stride >= view->length &&
-                      view->ld >= gemmepi__offset(batch - 1, view->batch_stride, view->length);
-    if (batch <= 1 || view->lines == 0 || view->length == 0 || follow || interleaved)
+    int64_t item;
+    int follow, interleaved;
+    if (batch <= 1 || view->lines == 0 || view->length == 0)
+        return GEMMEPI_OK;
+    item = gemmepi__offset(view->lines - 1, view->ld, view->length);
+    follow = view->batch_stride >= item;
+    interleaved = view->batch_stride >= view->length &&
+                  view->ld >= gemmepi__offset(batch - 1, view->batch_stride, view->length);
+    if (follow || interleaved)
         return GEMMEPI_OK;
     if (view->bits == 1)
         item = (item + 127) / 128 * 128; /* what a mask's stride must be a multiple of */
@@ -3103,8 +3114,6 @@ static gemmepi_status gemmepi__check_outputs(gemmepi__problem *problem) {
         status = gemmepi__take_amax(problem, GEMMEPI_AMAX_AUX, GEMMEPI__AMAX_AUX, GEMMEPI__AUX);
     if (status)
         return status;
-    if (gemmepi__is_empty(problem))
-        return GEMMEPI_OK;
     status = gemmepi__check_output(&problem->views[GEMMEPI__D], "d", problem->batch);
     if (!status && gemmepi__has(problem, GEMMEPI_AUX))
         status = gemmepi__check_output(&problem->views[GEMMEPI__AUX], "aux", problem->batch);
@@ -13936,8 +13945,10 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
                                          sums[half]);
         }
     }
-    gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, tile.amax_d);
-    gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_AUX, tile.amax_aux);
+    if (!gemmepi__is_empty(problem)) {
+        gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, tile.amax_d);
+        gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_AUX, tile.amax_aux);
+    }
     if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
         gemmepi__host_sum_operand(problem, arguments);
 }
@@ -18839,7 +18850,7 @@ struct gemmepi_plan {
     gemmepi_route route;
     size_t workspace_size;
     gemmepi__lt_product lt;                  /* of the route lt */
-    gemmepi__split split;                    /* of the route split */
+    gemmepi__split split;                    /* of the route split; of empty its sums alone */
     gemmepi__plain plain;                    /* of the route plain */
     gemmepi__ours ours;                      /* of the route fused */
     char fused_reason[GEMMEPI__REASON_SIZE]; /* why not fused */
@@ -18999,6 +19010,13 @@ static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, const gemmepi_pl
                          plan->fused_reason, plan->lt_reason, plan->split_reason, reason);
 }
 
+/* D has no element, so of the product and its epilogue nothing is left but the sums of bias_grad. */
+static gemmepi_status gemmepi__build_empty(gemmepi_plan *plan) {
+    gemmepi_status status = gemmepi__build_sums(plan->context, &plan->problem, 0, &plan->split.sums);
+    plan->workspace_size = gemmepi__split_workspace(&plan->split);
+    return status;
+}
+
 /* The context's device: the primary context current, one build at a time. */
 static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, const gemmepi_plan *instead_of) {
     gemmepi_context *context = plan->context;
@@ -19007,7 +19025,8 @@ static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, const gemmep
     if (status)
         return status;
     gemmepi__lock(&context->build_lock);
-    status = gemmepi__choose_route(plan, instead_of);
+    status = gemmepi__is_empty(&plan->problem) ? gemmepi__build_empty(plan)
+                                               : gemmepi__choose_route(plan, instead_of);
     gemmepi__unlock(&context->build_lock);
     gemmepi__leave_relaxed(context, &entry);
     return status;
@@ -19049,11 +19068,14 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
     if (!plan)
         return GEMMEPI_OUT_OF_MEMORY;
     if (gemmepi__is_empty(problem)) {
+        int only_sums = !gemmepi__writes_nothing(problem);
         plan->route = GEMMEPI_ROUTE_EMPTY;
         gemmepi__say(&context->log, GEMMEPI_LOG_INFO,
-                     "a product of m %lld, n %lld, batch %lld is empty: runs write nothing",
+                     "a product of m %lld, n %lld, batch %lld is empty: runs write %s",
                      (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
-                     (long long)problem->batch);
+                     (long long)problem->batch, only_sums ? "bias_grad alone" : "nothing");
+        if (only_sums && !context->is_host)
+            status = gemmepi__choose_on_device(plan, NULL);
     } else if (context->is_host) {
         plan->route = GEMMEPI_ROUTE_HOST;
     } else {
@@ -19093,7 +19115,7 @@ static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemm
                                             void *workspace, gemmepi_stream stream) {
     void *const *pointers = arguments->pointers;
     gemmepi__lt_call call;
-    if (plan->route == GEMMEPI_ROUTE_SPLIT)
+    if (plan->route == GEMMEPI_ROUTE_SPLIT || plan->route == GEMMEPI_ROUTE_EMPTY)
         return gemmepi__split_run(plan->context, &plan->problem, &plan->split, arguments, (char *)workspace,
                                   stream);
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
@@ -19280,13 +19302,13 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
     gemmepi_status status;
     if (!plan || !args)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
-    if (plan->route == GEMMEPI_ROUTE_EMPTY)
+    if (plan->route == GEMMEPI_ROUTE_EMPTY && gemmepi__writes_nothing(&plan->problem))
         return GEMMEPI_OK;
     status = gemmepi__take_arguments(&plan->problem, args, &arguments);
     if (status)
         return status;
 #ifndef GEMMEPI_NO_HOST
-    if (plan->route == GEMMEPI_ROUTE_HOST)
+    if (plan->context->is_host)
         return gemmepi__run_on_host(plan, &arguments);
 #endif
     status = gemmepi__enter(plan->context, &entry);
@@ -19407,7 +19429,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
         details->tile_n = tile_m;
     }
     details->launches = plan->route == GEMMEPI_ROUTE_LT ? 1 : 0;
-    if (plan->route == GEMMEPI_ROUTE_SPLIT)
+    if (plan->route == GEMMEPI_ROUTE_SPLIT || plan->route == GEMMEPI_ROUTE_EMPTY)
         details->launches = gemmepi__split_launches(&plan->split, &plan->problem);
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         details->launches = gemmepi__plain_launches(&plan->plain, &plan->problem);
@@ -19607,7 +19629,9 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
                     (gemmepi__ull)details.workspace_size);
     switch (plan->route) {
     case GEMMEPI_ROUTE_EMPTY:
-        gemmepi__append(text, "  m, n or batch is 0: nothing runs, nothing is written\n");
+        gemmepi__append(text, "  m, n or batch is 0: %s\n",
+                        gemmepi__writes_nothing(&plan->problem) ? "nothing runs, nothing is written"
+                                                                : "only the sums of bias_grad are written");
         return;
     case GEMMEPI_ROUTE_HOST:
         gemmepi__append(text, "  plain C, accumulated in F64\n"

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  8
-#define GEMMEPI_VERSION_PATCH  9
-#define GEMMEPI_VERSION_STRING "0.8.9"
+#define GEMMEPI_VERSION_MINOR  9
+#define GEMMEPI_VERSION_PATCH  0
+#define GEMMEPI_VERSION_STRING "0.9.0"
 
 /* All structs below are zero-initialised by the user: = {0} in C, = {} in C++. Zero means the default that the comment
    states; a size (m, n, k, batch) has no default: zero is an empty size, and with batch left 0 nothing is written. */
@@ -255,8 +255,8 @@ typedef struct gemmepi_vector {
    also be I32; then c, aux, residual, bias and bias_grad are I32, nothing has a scale, the activation is NONE or RELU,
    BACKWARD and BGRAD have no meaning, and alpha and beta are whole numbers of 32 bits. */
 typedef struct gemmepi_matmul_desc {
-    int64_t m, n, k;     /* zero m or n: an empty product, nothing is written, nor bias_grad and amax;
-                            zero k: beta C and the epilogue alone                                         */
+    int64_t m, n, k;     /* zero m or n: d is empty, and bias_grad alone is written, where it has elements
+                            (sums over no rows are 0); zero k: beta C and the epilogue alone              */
     int64_t batch;       /* the number of products, 1 for a single one; zero: none, nothing is written    */
     gemmepi_order order; /* 0: row-major, for all matrices                                                */
     gemmepi_compute
@@ -483,7 +483,8 @@ typedef void (*gemmepi_progress_function)(void *user, size_t done, size_t count)
 /* >>answers */
 
 typedef enum gemmepi_route {
-    GEMMEPI_ROUTE_EMPTY = 0,      /* nothing is written: m, n or batch is zero, or a tensor is empty      */
+    GEMMEPI_ROUTE_EMPTY = 0,      /* m, n or batch is zero, or a tensor is empty: nothing is written, but
+                                     sums of bias_grad                                                      */
     GEMMEPI_ROUTE_LT = 1,         /* cuBLASLt: product and epilogue in one kernel                       */
     GEMMEPI_ROUTE_SPLIT = 2,      /* a cuBLASLt product, then one pass of ours                          */
     GEMMEPI_ROUTE_HOST = 3,       /* plain C on the host                                                */

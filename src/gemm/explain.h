@@ -44,7 +44,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
         details->tile_n = tile_m;
     }
     details->launches = plan->route == GEMMEPI_ROUTE_LT ? 1 : 0;
-    if (plan->route == GEMMEPI_ROUTE_SPLIT)
+    if (plan->route == GEMMEPI_ROUTE_SPLIT || plan->route == GEMMEPI_ROUTE_EMPTY)
         details->launches = gemmepi__split_launches(&plan->split, &plan->problem);
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         details->launches = gemmepi__plain_launches(&plan->plain, &plan->problem);
@@ -244,7 +244,9 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
                     (gemmepi__ull)details.workspace_size);
     switch (plan->route) {
     case GEMMEPI_ROUTE_EMPTY:
-        gemmepi__append(text, "  m, n or batch is 0: nothing runs, nothing is written\n");
+        gemmepi__append(text, "  m, n or batch is 0: %s\n",
+                        gemmepi__writes_nothing(&plan->problem) ? "nothing runs, nothing is written"
+                                                                : "only the sums of bias_grad are written");
         return;
     case GEMMEPI_ROUTE_HOST:
         gemmepi__append(text, "  plain C, accumulated in F64\n"

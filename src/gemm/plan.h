@@ -20,7 +20,7 @@ struct gemmepi_plan {
     gemmepi_route route;
     size_t workspace_size;
     gemmepi__lt_product lt;                  /* of the route lt */
-    gemmepi__split split;                    /* of the route split */
+    gemmepi__split split;                    /* of the route split; of empty its sums alone */
     gemmepi__plain plain;                    /* of the route plain */
     gemmepi__ours ours;                      /* of the route fused */
     char fused_reason[GEMMEPI__REASON_SIZE]; /* why not fused */
@@ -180,6 +180,13 @@ static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, const gemmepi_pl
                          plan->fused_reason, plan->lt_reason, plan->split_reason, reason);
 }
 
+/* D has no element, so of the product and its epilogue nothing is left but the sums of bias_grad. */
+static gemmepi_status gemmepi__build_empty(gemmepi_plan *plan) {
+    gemmepi_status status = gemmepi__build_sums(plan->context, &plan->problem, 0, &plan->split.sums);
+    plan->workspace_size = gemmepi__split_workspace(&plan->split);
+    return status;
+}
+
 /* The context's device: the primary context current, one build at a time. */
 static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, const gemmepi_plan *instead_of) {
     gemmepi_context *context = plan->context;
@@ -188,7 +195,8 @@ static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, const gemmep
     if (status)
         return status;
     gemmepi__lock(&context->build_lock);
-    status = gemmepi__choose_route(plan, instead_of);
+    status = gemmepi__is_empty(&plan->problem) ? gemmepi__build_empty(plan)
+                                               : gemmepi__choose_route(plan, instead_of);
     gemmepi__unlock(&context->build_lock);
     gemmepi__leave_relaxed(context, &entry);
     return status;
@@ -230,11 +238,14 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
     if (!plan)
         return GEMMEPI_OUT_OF_MEMORY;
     if (gemmepi__is_empty(problem)) {
+        int only_sums = !gemmepi__writes_nothing(problem);
         plan->route = GEMMEPI_ROUTE_EMPTY;
         gemmepi__say(&context->log, GEMMEPI_LOG_INFO,
-                     "a product of m %lld, n %lld, batch %lld is empty: runs write nothing",
+                     "a product of m %lld, n %lld, batch %lld is empty: runs write %s",
                      (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
-                     (long long)problem->batch);
+                     (long long)problem->batch, only_sums ? "bias_grad alone" : "nothing");
+        if (only_sums && !context->is_host)
+            status = gemmepi__choose_on_device(plan, NULL);
     } else if (context->is_host) {
         plan->route = GEMMEPI_ROUTE_HOST;
     } else {
@@ -274,7 +285,7 @@ static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemm
                                             void *workspace, gemmepi_stream stream) {
     void *const *pointers = arguments->pointers;
     gemmepi__lt_call call;
-    if (plan->route == GEMMEPI_ROUTE_SPLIT)
+    if (plan->route == GEMMEPI_ROUTE_SPLIT || plan->route == GEMMEPI_ROUTE_EMPTY)
         return gemmepi__split_run(plan->context, &plan->problem, &plan->split, arguments, (char *)workspace,
                                   stream);
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
@@ -461,13 +472,13 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
     gemmepi_status status;
     if (!plan || !args)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
-    if (plan->route == GEMMEPI_ROUTE_EMPTY)
+    if (plan->route == GEMMEPI_ROUTE_EMPTY && gemmepi__writes_nothing(&plan->problem))
         return GEMMEPI_OK;
     status = gemmepi__take_arguments(&plan->problem, args, &arguments);
     if (status)
         return status;
 #ifndef GEMMEPI_NO_HOST
-    if (plan->route == GEMMEPI_ROUTE_HOST)
+    if (plan->context->is_host)
         return gemmepi__run_on_host(plan, &arguments);
 #endif
     status = gemmepi__enter(plan->context, &entry);

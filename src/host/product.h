@@ -398,8 +398,10 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
                                          sums[half]);
         }
     }
-    gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, tile.amax_d);
-    gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_AUX, tile.amax_aux);
+    if (!gemmepi__is_empty(problem)) {
+        gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, tile.amax_d);
+        gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_AUX, tile.amax_aux);
+    }
     if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
         gemmepi__host_sum_operand(problem, arguments);
 }

@@ -107,8 +107,14 @@ static int gemmepi__scale_varies_along_k(const gemmepi__problem *problem, int op
     return problem->views[operand].scale >= GEMMEPI_SCALE_VECTOR_128;
 }
 
+/* Whether D has no element. */
 static int gemmepi__is_empty(const gemmepi__problem *problem) {
     return problem->m == 0 || problem->n == 0 || problem->batch == 0;
+}
+
+/* Whether nothing has an element that a run would write: an empty D may still have sums over no rows, or of an operand. */
+static int gemmepi__writes_nothing(const gemmepi__problem *problem) {
+    return gemmepi__is_empty(problem) && problem->views[GEMMEPI__BIAS_GRAD].bytes == 0;
 }
 
 /* Sizes and offsets stay below this many elements, so that no sum of products of them overflows 64 bits in bits. */
@@ -174,11 +180,15 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
 
 /* Items of an output may follow one another or be interleaved line by line, but never share memory. */
 static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const char *name, int64_t batch) {
-    int64_t item = gemmepi__offset(view->lines - 1, view->ld, view->length);
-    int follow = view->batch_stride >= item;
-    int interleaved = view->batch_stride >= view->length &&
-                      view->ld >= gemmepi__offset(batch - 1, view->batch_stride, view->length);
-    if (batch <= 1 || view->lines == 0 || view->length == 0 || follow || interleaved)
+    int64_t item;
+    int follow, interleaved;
+    if (batch <= 1 || view->lines == 0 || view->length == 0)
+        return GEMMEPI_OK;
+    item = gemmepi__offset(view->lines - 1, view->ld, view->length);
+    follow = view->batch_stride >= item;
+    interleaved = view->batch_stride >= view->length &&
+                  view->ld >= gemmepi__offset(batch - 1, view->batch_stride, view->length);
+    if (follow || interleaved)
         return GEMMEPI_OK;
     if (view->bits == 1)
         item = (item + 127) / 128 * 128; /* what a mask's stride must be a multiple of */
@@ -521,8 +531,6 @@ static gemmepi_status gemmepi__check_outputs(gemmepi__problem *problem) {
         status = gemmepi__take_amax(problem, GEMMEPI_AMAX_AUX, GEMMEPI__AMAX_AUX, GEMMEPI__AUX);
     if (status)
         return status;
-    if (gemmepi__is_empty(problem))
-        return GEMMEPI_OK;
     status = gemmepi__check_output(&problem->views[GEMMEPI__D], "d", problem->batch);
     if (!status && gemmepi__has(problem, GEMMEPI_AUX))
         status = gemmepi__check_output(&problem->views[GEMMEPI__AUX], "aux", problem->batch);

@@ -1873,8 +1873,10 @@ static void alpha_zero_leaves_beta_c_and_the_epilogue(void) {
             }
 }
 
-static void an_empty_product_writes_nothing(void) {
-    static const int64_t empty[][4] = {{0, 5, 3, 1}, {5, 0, 3, 1}, {5, 6, 3, 0}, {0, 0, 0, 1}, {0, 5, 3, 2}};
+static void an_empty_product_writes_bias_grad_alone(void) {
+    static const int64_t empty[][4] = {{0, 5, 3, 1},     {5, 0, 3, 1},     {5, 6, 3, 0}, {0, 0, 0, 1},
+                                       {0, 5, 3, 2},     {5, 0, 3, 2},     {0, 5, 0, 1}, {5, 0, 0, 2},
+                                       {0, 600, 700, 1}, {600, 0, 1300, 3}};
     static const gemmepi_epilogue epilogues[] = {
         GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX,
         GEMMEPI_NONE | GEMMEPI_BGRAD,
@@ -1887,14 +1889,19 @@ static void an_empty_product_writes_nothing(void) {
     int i, e, way;
     for (i = 0; i < COUNT(empty); i++)
         for (e = 0; e < COUNT(epilogues); e++)
-            for (way = 0; way < 4; way++) {
+            for (way = 0; way < 16; way++) {
                 problem p =
                     typed(way & 1 ? &f32 : &bf16, empty[i][0], empty[i][1], empty[i][2], epilogues[e]);
                 p.desc.batch = empty[i][3];
+                p.desc.order = way & 4 ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
+                if (way & 8 && problem_has(&p, GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+                    p.desc.epilogue |= GEMMEPI_BGRAD_ACCUMULATE;
                 problem_make_even(&p);
-                p.by_plan = way >> 1;
+                p.by_plan = way >> 1 & 1;
                 if (way & 1 || p.desc.batch > 1)
                     problem_space_out(&p, 1);
+                if (way & 8 && p.desc.batch > 1)
+                    p.desc.bias_grad.batch_stride = 0; /* one for all items */
                 holds(&p);
             }
 }
@@ -2279,7 +2286,7 @@ static void run_all(void) {
     RUN(the_two_gelus_are_told_apart);
     RUN(no_terms_leave_beta_c_and_the_epilogue);
     RUN_TYPES(alpha_zero_leaves_beta_c_and_the_epilogue, plain_types);
-    RUN(an_empty_product_writes_nothing);
+    RUN(an_empty_product_writes_bias_grad_alone);
     RUN(beta_zero_never_reads_c);
     RUN(scalars_on_the_device_are_those_of_the_host);
     RUN(c_residual_and_aux_may_be_d);

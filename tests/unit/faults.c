@@ -1378,6 +1378,48 @@ static void a_fused_gradient_leaves_its_sums(void) {
     }
 }
 
+/* There is no product, but sums over no rows, or of an operand that is there: whatever routes are allowed. */
+static void an_empty_product_leaves_its_sums(void) {
+    static const struct {
+        gemmepi_epilogue epilogue;
+        int64_t m, n;
+        int batch, launches;
+    } cases[] = {{GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 0, 1024, 1, 1},
+                 {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 0, 1024, 3, 1},
+                 {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 2048, 0, 1, 0},
+                 {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 2048, 1024, 0, 0},
+                 {GEMMEPI_SILU | GEMMEPI_BACKWARD, 0, 1024, 1, 0},
+                 {GEMMEPI_BGRAD_A, 2048, 0, 1, 1},
+                 {GEMMEPI_BGRAD_A, 2048, 0, 3, 2},
+                 {GEMMEPI_BGRAD_B, 0, 1024, 1, 1},
+                 {GEMMEPI_BGRAD_B, 2048, 0, 1, 0}};
+    int i, lt_only;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++)
+        for (lt_only = 0; lt_only < 2; lt_only++) {
+            planned p = planned_begin(0, lt_only ? 1u << GEMMEPI_ROUTE_LT : 0);
+            int writes = cases[i].launches != 0;
+            gemmepi_status without;
+            p.desc.epilogue = cases[i].epilogue;
+            p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.batch = cases[i].batch;
+            p.args.bias = NULL;
+            if (cases[i].epilogue & GEMMEPI_BACKWARD)
+                p.args.aux = (void *)(uintptr_t)0x50000000;
+            if (planned_plan(&p)) {
+                CHECK(p.details.route == GEMMEPI_ROUTE_EMPTY && p.details.launches == cases[i].launches,
+                      "%d: route %d, %d launches", i, (int)p.details.route, p.details.launches);
+                CHECK(explain_has(p.plan, "sums of bias_grad are written") == writes, "%d: explained wrong",
+                      i);
+                without = gemmepi_plan_run(p.plan, &p.args, NULL);
+                CHECK(without == (writes ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK), "%d: %d without bias_grad",
+                      i, (int)without);
+                p.args.bias_grad = (void *)(uintptr_t)0x30000000;
+                planned_run(&p);
+            }
+            CHECK(gpu.launches == cases[i].launches, "%d: %ld launches", i, gpu.launches);
+            planned_end(&p);
+        }
+}
+
 /* The kernel writes them into bias_grad itself; where the items of a batch share it, into lines that one launch adds up. */
 static void sums_of_an_operand_are_the_fused_kernels_own(void) {
     int i;
@@ -4095,6 +4137,7 @@ int main(void) {
     RUN(routes_that_are_none_of_products_are_refused);
     RUN(an_older_driver_launches_without_overlap);
     RUN(a_fused_gradient_leaves_its_sums);
+    RUN(an_empty_product_leaves_its_sums);
     RUN(sums_of_an_operand_are_the_fused_kernels_own);
     RUN(a_product_that_sums_an_operand_goes_fused);
     RUN(estimates_are_near_what_was_measured);
