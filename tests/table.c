@@ -283,14 +283,13 @@ static void *on_device(int t) {
     return (char *)memory + places[t].offset;
 }
 
-static gemmepi_matmul_desc describe(const column *c, const row *r, int layout, uint32_t flags) {
+static gemmepi_matmul_desc describe(const column *c, const row *r, int layout, int size) {
     gemmepi_matmul_desc desc;
     memset(&desc, 0, sizeof desc);
-    desc.m = desc.n = desc.k = here.size;
+    desc.m = desc.n = desc.k = size;
     desc.batch = 1;
     desc.compute = c->compute;
     desc.epilogue = r->epilogue;
-    desc.flags = flags;
     desc.a.dtype = c->a;
     desc.b.dtype = c->b;
     desc.d.dtype = c->d;
@@ -373,8 +372,8 @@ static void report(const column *c, const row *r, int layout, const char *what) 
 }
 
 /* The route, or -1 where it is refused, as it should be, or -2 where something is wrong. */
-static int cell(const column *c, const row *r, int layout, uint32_t flags) {
-    gemmepi_matmul_desc desc = describe(c, r, layout, flags);
+static int cell(const column *c, const row *r, int layout) {
+    gemmepi_matmul_desc desc = describe(c, r, layout, here.size);
     gemmepi_plan_details details;
     gemmepi_plan *plan;
     const char *fault;
@@ -427,29 +426,85 @@ static void print_routes(const int *routes, int count) {
 
 enum { MOST_ROWS = 16, MOST_COLUMNS = 11, EACH = 8 };
 
-static void print_table(const char *title, const column *columns, int column_count, const row *rows,
-                        int row_count, int layouts, int size_count) {
+typedef struct table {
+    const column *columns;
+    int column_count;
+    const row *rows;
+    int row_count;
+    int layouts, sizes; /* of each cell */
+} table;
+
+static const table tables[] = {
+    {floats, COUNT(floats), sixteen, COUNT(sixteen), 4, 2},
+    {narrow, COUNT(narrow), sixteen, COUNT(sixteen), 4, 2},
+    {floats, COUNT(floats), beyond, COUNT(beyond), 1, 1},
+    {narrow, COUNT(narrow), beyond, COUNT(beyond), 1, 1},
+};
+
+/* Bit 0: A transposed, bit 1: B. The first is N, T. */
+static int layout_of(int i) {
+    return (i + 2) % 4;
+}
+
+/* >>kernels, by all cores before any cell runs: one after the other they would take longer than all else */
+
+static void append_problems(const table *t, gemmepi_matmul_desc *descs, size_t *count) {
+    int i, j, layout, size;
+    for (j = 0; j < t->column_count; j++)
+        for (i = 0; i < t->row_count; i++)
+            for (size = 0; size < t->sizes; size++)
+                for (layout = 0; layout < t->layouts; layout++)
+                    if (has_meaning(t->columns + j, t->rows + i))
+                        descs[(*count)++] =
+                            describe(t->columns + j, t->rows + i, layout_of(layout), sizes[size]);
+}
+
+static void show_progress(void *user, size_t done, size_t count) {
+    (void)user;
+    if (done * 100 / count != (done - 1) * 100 / count)
+        fprintf(stderr, "\r%d of %d plans made%s", (int)done, (int)count, done == count ? "\n" : "");
+}
+
+/* What fails does so again in its cell. */
+static void compile_ahead(void) {
+    size_t most = COUNT(tables) * (size_t)(MOST_ROWS * MOST_COLUMNS * EACH), count = 0, i;
+    gemmepi_matmul_desc *descs = malloc(most * sizeof *descs);
+    gemmepi_any_desc *problems = calloc(most, sizeof *problems);
+    for (i = 0; i < COUNT(tables) && descs; i++)
+        append_problems(tables + i, descs, &count);
+    for (i = 0; i < count && problems; i++)
+        problems[i].product = descs + i;
+    if (descs && problems)
+        gemmepi_precompile(context, problems, count, 0, show_progress, NULL);
+    free(descs);
+    free(problems);
+}
+
+/* >>the tables */
+
+static void print_table(const char *title, const table *t) {
     static int routes[MOST_COLUMNS][MOST_ROWS][EACH];
-    int i, j, size, layout, each = layouts * size_count;
-    for (j = 0; j < column_count; j++)
-        for (size = 0; size < size_count; size++) {
-            if (!make_operands(columns + j, sizes[size]))
+    int i, j, size, layout;
+    for (j = 0; j < t->column_count; j++)
+        for (size = 0; size < t->sizes; size++) {
+            if (!make_operands(t->columns + j, sizes[size]))
                 exit(1);
-            for (i = 0; i < row_count; i++)
-                for (layout = 0; layout < layouts; layout++) /* the first layout is N, T */
-                    routes[j][i][size * layouts + layout] = cell(columns + j, rows + i, (layout + 2) % 4, 0);
+            for (i = 0; i < t->row_count; i++)
+                for (layout = 0; layout < t->layouts; layout++)
+                    routes[j][i][size * t->layouts + layout] =
+                        cell(t->columns + j, t->rows + i, layout_of(layout));
         }
     printf("\n| %s |", title);
-    for (j = 0; j < column_count; j++)
-        printf(" %s |", columns[j].name);
+    for (j = 0; j < t->column_count; j++)
+        printf(" %s |", t->columns[j].name);
     printf("\n|---|");
-    for (j = 0; j < column_count; j++)
+    for (j = 0; j < t->column_count; j++)
         printf("---|");
     printf("\n");
-    for (i = 0; i < row_count; i++) {
-        printf("| %s |", rows[i].name);
-        for (j = 0; j < column_count; j++)
-            print_routes(routes[j][i], each);
+    for (i = 0; i < t->row_count; i++) {
+        printf("| %s |", t->rows[i].name);
+        for (j = 0; j < t->column_count; j++)
+            print_routes(routes[j][i], t->sizes * t->layouts);
         printf("\n");
     }
     fflush(stdout);
@@ -458,7 +513,6 @@ static void print_table(const char *title, const column *columns, int column_cou
 int main(int argc, char **argv) {
     gemmepi_config config = {0};
     gemmepi_context_details details;
-
     char title[256];
     int i;
     for (i = 1; i < argc; i++)
@@ -488,14 +542,15 @@ int main(int argc, char **argv) {
         fprintf(stderr, "out of memory\n");
         return 1;
     }
-    snprintf(title, sizeof title, "%s, %d^3 and %d^3, A and B as they are or transposed", details.name,
-             sizes[0], sizes[1]);
-    print_table(title, floats, COUNT(floats), sixteen, COUNT(sixteen), 4, 2);
-    print_table(title, narrow, COUNT(narrow), sixteen, COUNT(sixteen), 4, 2);
-    snprintf(title, sizeof title, "%d^3, B transposed", sizes[0]);
-
-    print_table(title, floats, COUNT(floats), beyond, COUNT(beyond), 1, 1);
-    print_table(title, narrow, COUNT(narrow), beyond, COUNT(beyond), 1, 1);
+    compile_ahead();
+    for (i = 0; i < COUNT(tables); i++) {
+        if (tables[i].sizes == 2)
+            snprintf(title, sizeof title, "%s, %d^3 and %d^3, A and B as they are or transposed",
+                     details.name, sizes[0], sizes[1]);
+        else
+            snprintf(title, sizeof title, "%d^3, B transposed", sizes[0]);
+        print_table(title, tables + i);
+    }
     i = counts.cells - counts.meaningless;
     printf("\n%d cells, %d without a meaning and refused; of the other %d, %d ran and were right.\n",
            counts.cells, counts.meaningless, i, counts.right);
