@@ -26,7 +26,8 @@ VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
 help:
 	@echo 'make demo      trains a small network on real data, on the GPU if there is one, else on the host'
 	@echo 'make test      every test that this machine can run          make fuzz      random products for longer'
-	@echo 'make kernels   every kernel family for every architecture that the installed NVRTC knows'
+	@echo 'make kernels   every kernel family for every architecture that the installed NVRTC knows; KERNELS holds options:'
+	@echo '               --only FAMILY, --all (every specialisation for each of them: half an hour)'
 	@echo 'make check     every static check                            make parts     each part compiles alone'
 	@echo 'make bench     measures on the GPU; BENCH holds options, such as --only, --csv and --help'
 	@echo 'make table     runs every type with every epilogue, checks it and shows the routes taken on this machine;'
@@ -87,7 +88,7 @@ build/bench: $(wildcard bench/*.[ch]) gemmepi.h
 kernels: build/tests/kernels
 	@rm -rf build/kernels
 	@mkdir -p build/kernels
-	@$< $(if $(filter command%,$(origin JOBS)),--jobs $(JOBS)) build/kernels || [ $$? -eq 77 ]
+	@$< $(if $(filter command%,$(origin JOBS)),--jobs $(JOBS)) $(KERNELS) build/kernels || [ $$? -eq 77 ]
 
 # >>generated files and static checks
 

@@ -1,6 +1,6 @@
-/* kernels [--jobs N] [--only FAMILY] FOLDER: compiles a representative set of specialisations of every kernel family (or of
-   one), with the NVRTC of this machine and the library's own code, for every architecture that the family is for, into
-   FOLDER/NAME.ARCH.cubin. Needs no GPU.
+/* kernels [--jobs N] [--only FAMILY] [--all] FOLDER: compiles a representative set of specialisations of every kernel family (or
+   of one), with the NVRTC of this machine and the library's own code, for every architecture that the family is for, into
+   FOLDER/NAME.ARCH.cubin. Needs no GPU. With --all every one for every architecture, which takes a processor most of an hour.
 
    A kernel fails if it does not compile, if ptxas puts anything of it into local memory (a spill or a stack frame),
    or if the log has a warning. Closes with the registers on sm_90 and 'N passed, N failed, N skipped'; exits with 77 if
@@ -16,7 +16,7 @@
 #include <unistd.h>
 #endif
 
-enum { EXIT_SKIP = 77, MAX_KERNELS = 4096, TABLE_ARCH = 90 };
+enum { EXIT_SKIP = 77, MAX_KERNELS = 16384, TABLE_ARCH = 90 };
 
 /* >>families: what is compiled for what */
 
@@ -53,9 +53,20 @@ static int kernel_count;
 
 static int archs[64], arch_count;
 
+static int is_listed(const family *of, const char *prologue, const char *target) {
+    int i;
+    for (i = 0; i < kernel_count; i++)
+        if (kernels[i].family == of && strcmp(kernels[i].target, target) == 0 &&
+            strcmp(kernels[i].prologue, prologue) == 0)
+            return 1;
+    return 0;
+}
+
 static void add_target(const family *of, const char *name, const char *prologue, const char *target,
                        int arch) {
     kernel *added = &kernels[kernel_count];
+    if (is_listed(of, prologue, target))
+        return;
     if (kernel_count == MAX_KERNELS) {
         printf("there are more than %d kernels\n", MAX_KERNELS);
         exit(1);
@@ -68,12 +79,15 @@ static void add_target(const family *of, const char *name, const char *prologue,
     snprintf(added->prologue, sizeof added->prologue, "%s", prologue);
 }
 
-/* The oldest and the newest architecture and the one of the table get every specialisation, the others some: all for
-   all would take four minutes of a processor. */
-static int everything; /* 0: what is added now is for every architecture */
+/* A few specialisations are for every architecture that their family is for, the others for that of the table and one more:
+   the oldest or the newest, by a coin that falls the same way each time. All for all would take half an hour of two processors. */
+static int few_archs; /* 0: what is added now is for every architecture */
+static int takes_all; /* --all: everything is */
 
-static int leaves_out(int i) {
-    return everything && i != 0 && i != arch_count - 1 && archs[i] != TABLE_ARCH;
+static int takes_arch(const family *of, const char *prologue, int i) {
+    int newest = gemmepi__hash(prologue, strlen(prologue)) >> 32 & 1;
+    int is_oldest = i == 0 || archs[i - 1] < of->oldest, is_newest = i == arch_count - 1;
+    return takes_all || !few_archs || archs[i] == TABLE_ARCH || (newest ? is_newest : is_oldest);
 }
 
 /* The specialisation for what its family is for. */
@@ -85,12 +99,12 @@ static void add(const family *of, const char *name, const char *prologue) {
     if (only[0] && strcmp(only, of->name) != 0)
         return;
     for (i = 0; i < arch_count; i++) {
-        if (leaves_out(i))
+        if (archs[i] < of->oldest || !takes_arch(of, prologue, i))
             continue;
         snprintf(target, sizeof target, "sm_%d", archs[i]);
         if (of->alone && archs[i] == of->needs)
             add_target(of, name, prologue, of->alone, archs[i]);
-        else if (!of->alone && archs[i] >= of->oldest)
+        else if (!of->alone)
             add_target(of, name, prologue, target, archs[i]);
     }
 }
@@ -520,7 +534,7 @@ static void list_elementwise(void) {
     static const gemmepi_operation operations[] = {GEMMEPI_OP_ACTIVATION, GEMMEPI_OP_ACTIVATION_BACKWARD,
                                                    GEMMEPI_OP_GATED, GEMMEPI_OP_GATED_BACKWARD};
     uint32_t activation, i, d, mode;
-    everything = 0;
+    few_archs = 0;
     add_elementwise(GEMMEPI_OP_ACTIVATION, GEMMEPI_GELU_ERF, GEMMEPI_F32, &dense);
     add_elementwise(GEMMEPI_OP_GATED_BACKWARD, GEMMEPI_SILU, GEMMEPI_BF16, &dense);
     add_elementwise(GEMMEPI_OP_LERP_BACKWARD, 0, GEMMEPI_F16, &layouts[4]);
@@ -528,7 +542,7 @@ static void list_elementwise(void) {
     add_sum(GEMMEPI_OP_BIAS_GRAD, GEMMEPI_BF16, GEMMEPI_F32, 1, 0, &layouts[1]);
     add_sum(GEMMEPI_OP_BIAS_GRAD, GEMMEPI_F32, GEMMEPI_F32, 0, 0, &layouts[1]);
     add_scaled(GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_CAST_Y_SCALE, &layouts[1]);
-    everything = 1;
+    few_archs = 1;
     for (activation = 1; activation < GEMMEPI__COUNT(gemmepi__activations); activation++)
         for (i = 0; i < GEMMEPI__COUNT(operations); i++) {
             add_elementwise(operations[i], activation, GEMMEPI_F32, &dense);
@@ -674,7 +688,14 @@ static void list_mma(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
     uint32_t activation;
     int shape, layout, way, shapes = (int)GEMMEPI__COUNT(gemmepi__mma_shapes);
-    everything = 1;
+    few_archs = 0;
+    for (shape = 0; shape < shapes; shape++) {
+        add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH | back, shape,
+                shape % 4, 16, 1);
+        add_mma(GEMMEPI_F32, shape % 2 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_F32, GEMMEPI_DTYPE_DEFAULT,
+                GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX, shape, (shape + 1) % 4, 4 << (shape % 3), 1);
+    }
+    few_archs = 1;
     for (shape = 0; shape < shapes; shape++)
         for (layout = 0; layout < 4; layout++) {
             add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_BIAS,
@@ -740,7 +761,7 @@ static void list_fused(void) {
                                            recomputed | GEMMEPI_RESIDUAL};
     uint32_t activation;
     int shape, layout, way, shapes = (int)GEMMEPI__COUNT(gemmepi__fused_shapes);
-    everything = 1;
+    few_archs = 1;
     for (shape = 0; shape < shapes; shape++)
         for (layout = 0; layout < 4; layout++) {
             gemmepi_dtype type = shape & 1 ? GEMMEPI_F16 : GEMMEPI_BF16;
@@ -808,7 +829,7 @@ static void list_kernels(void) {
     uint32_t activation, i;
     list_fused();
     list_mma();
-    everything = 1;
+    few_archs = 1;
     for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
         gemmepi_epilogue forward = activation | GEMMEPI_BIAS | GEMMEPI_AUX;
         gemmepi_epilogue backward = activation | GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
@@ -818,7 +839,7 @@ static void list_kernels(void) {
         add_pass(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, forward, !alternate, 1);
         add_pass(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, backward, alternate, 1);
     }
-    everything = 0;
+    few_archs = 0;
     for (i = 0; i < GEMMEPI__COUNT(few); i++) {
         add_pass(GEMMEPI_F64, GEMMEPI_DTYPE_DEFAULT, few[i], i != 1, 1);
         add_pass(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, few[i], i != 2, 1);
@@ -837,7 +858,7 @@ static void list_kernels(void) {
     add_convert(GEMMEPI_E4M3, GEMMEPI_F16, 1);
     for (i = 0; i < GEMMEPI__COUNT(products_everywhere); i++)
         add_plain(&products_everywhere[i]);
-    everything = 1;
+    few_archs = 1;
     add_scaled_pass(GEMMEPI_E5M2, GEMMEPI_E5M2, GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
                     GEMMEPI_SCALE_OUTER, GEMMEPI_SCALE_TENSOR);
     add_scaled_pass(GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_TANH | GEMMEPI_RESIDUAL, GEMMEPI_SCALE_TENSOR,
@@ -1080,13 +1101,15 @@ int main(int argc, char **argv) {
             jobs = atoi(argv[++i]);
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             only = argv[++i];
+        else if (strcmp(argv[i], "--all") == 0)
+            takes_all = 1;
         else if (folder || argv[i][0] == '-')
             jobs = 0; /* not understood */
         else
             folder = argv[i];
     }
     if (!folder || jobs < 1) {
-        printf("usage: kernels [--jobs N] [--only FAMILY] FOLDER\n");
+        printf("usage: kernels [--jobs N] [--only FAMILY] [--all] FOLDER\n");
         return 1;
     }
     memset(&loader, 0, sizeof loader);

@@ -1898,6 +1898,8 @@ static void an_empty_product_writes_bias_grad_alone(void) {
                     p.desc.epilogue |= GEMMEPI_BGRAD_ACCUMULATE;
                 problem_make_even(&p);
                 p.by_plan = way >> 1 & 1;
+                if (way & 2)
+                    p.desc.flags |= GEMMEPI_AMAX_D; /* of nothing: not written */
                 if (way & 1 || p.desc.batch > 1)
                     problem_space_out(&p, 1);
                 if (way & 8 && p.desc.batch > 1)
