@@ -11457,7 +11457,9 @@ static const char *const gemmepi__source_pass_cu[] = {
     "// Blocks that a multiprocessor is to hold where little is kept between rows: as many as leave registers enough.\n"
     "#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\n"
     "constexpr bool IS_LEAN = PARTS == 1 && WHOLE && GEMMEPI_APPLIED && ALIGNED && sizeof(Acc) == 4;\n"
-    "constexpr int BLOCKS = !IS_LEAN ? 1 : GATED && (UPSTREAM || sizeof(GEMMEPI_PRODUCT_TYPE) == 4) ? 2 : 3;\n"
+    "constexpr bool KEEPS_MORE = GATED ? UPSTREAM || sizeof(GEMMEPI_PRODUCT_TYPE) == 4\n"
+    "                                  : UPSTREAM && HAS_BGRAD && __CUDA_ARCH__ >= 1000; // which takes a register more there\n"
+    "constexpr int BLOCKS = !IS_LEAN ? 1 : KEEPS_MORE ? 2 : 3;\n"
     "#else\n"
     "constexpr int BLOCKS = 1;\n"
     "#endif\n"
@@ -11508,9 +11510,9 @@ static const char *const gemmepi__source_pass_cu[] = {
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
     "    after_launches_before();\n"
     "    u32 part = blockIdx.x / p.column_tiles; // item * row_tiles + row tile\n"
-    "    u32 item = part / p.row_tiles;\n"
+    "    u32 item = part / p.row_tiles;\n",
     "    long long column = (long long)(blockIdx.x - part * p.column_tiles) * blockDim.x * RUN + threadIdx.x * RUN;\n"
-    "    long long row = (long long)(part - item * p.row_tiles) * params.row_steps * blockDim.y + threadIdx.y;\n",
+    "    long long row = (long long)(part - item * p.row_tiles) * params.row_steps * blockDim.y + threadIdx.y;\n"
     "    int valid = column >= p.n ? 0 : WHOLE || p.n - column >= RUN ? RUN : (int)(p.n - column);\n"
     "    int most = row >= p.m ? 0 : p.m - row > (long long)params.row_steps * blockDim.y ? params.row_steps : (int)((p.m - row + blockDim.y - 1) / blockDim.y);\n"
     "    Rows rows = {item, row, column, valid ? most : 0, WHOLE ? RUN : valid};\n"

@@ -21,7 +21,9 @@ constexpr int AT_ONCE =
 // Blocks that a multiprocessor is to hold where little is kept between rows: as many as leave registers enough.
 #if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200
 constexpr bool IS_LEAN = PARTS == 1 && WHOLE && GEMMEPI_APPLIED && ALIGNED && sizeof(Acc) == 4;
-constexpr int BLOCKS = !IS_LEAN ? 1 : GATED && (UPSTREAM || sizeof(GEMMEPI_PRODUCT_TYPE) == 4) ? 2 : 3;
+constexpr bool KEEPS_MORE = GATED ? UPSTREAM || sizeof(GEMMEPI_PRODUCT_TYPE) == 4
+                                  : UPSTREAM && HAS_BGRAD && __CUDA_ARCH__ >= 1000; // which takes a register more there
+constexpr int BLOCKS = !IS_LEAN ? 1 : KEEPS_MORE ? 2 : 3;
 #else
 constexpr int BLOCKS = 1;
 #endif
