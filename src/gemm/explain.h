@@ -14,6 +14,8 @@ static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_deta
                                   sizeof details->kernel, &details->tile_m, &details->tile_n);
     else if (plan->route == GEMMEPI_ROUTE_SPLIT)
         snprintf(details->kernel, sizeof details->kernel, "gemmepi_pass");
+    else if (plan->route == GEMMEPI_ROUTE_EMPTY && split->sums.first.function)
+        snprintf(details->kernel, sizeof details->kernel, "gemmepi_sum");
     else if (plan->route == GEMMEPI_ROUTE_PLAIN) {
         snprintf(details->kernel, sizeof details->kernel, "gemmepi_plain");
         details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;

@@ -1407,6 +1407,8 @@ static void an_empty_product_leaves_its_sums(void) {
             if (planned_plan(&p)) {
                 CHECK(p.details.route == GEMMEPI_ROUTE_EMPTY && p.details.launches == cases[i].launches,
                       "%d: route %d, %d launches", i, (int)p.details.route, p.details.launches);
+                CHECK(strcmp(p.details.kernel, writes ? "gemmepi_sum" : "") == 0, "%d: kernel %s", i,
+                      p.details.kernel);
                 CHECK(explain_has(p.plan, "sums of bias_grad are written") == writes, "%d: explained wrong",
                       i);
                 without = gemmepi_plan_run(p.plan, &p.args, NULL);
