@@ -19304,7 +19304,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
     gemmepi_status status;
     if (!plan || !args)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
-    if (plan->route == GEMMEPI_ROUTE_EMPTY && gemmepi__writes_nothing(&plan->problem))
+    if (gemmepi__writes_nothing(&plan->problem))
         return GEMMEPI_OK;
     status = gemmepi__take_arguments(&plan->problem, args, &arguments);
     if (status)
@@ -21076,7 +21076,7 @@ static gemmepi_status gemmepi__run_product_step(const gemmepi_layer *layer, cons
                                                 const gemmepi__layer_run *run, gemmepi_stream stream) {
     gemmepi_matmul_args args;
     gemmepi__arguments arguments;
-    if (step->product->route == GEMMEPI_ROUTE_EMPTY)
+    if (gemmepi__writes_nothing(&step->product->problem))
         return GEMMEPI_OK;
     gemmepi__point_step(step, &step->product->problem, run, &arguments);
 #ifndef GEMMEPI_NO_HOST

@@ -472,7 +472,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
     gemmepi_status status;
     if (!plan || !args)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
-    if (plan->route == GEMMEPI_ROUTE_EMPTY && gemmepi__writes_nothing(&plan->problem))
+    if (gemmepi__writes_nothing(&plan->problem))
         return GEMMEPI_OK;
     status = gemmepi__take_arguments(&plan->problem, args, &arguments);
     if (status)

@@ -755,7 +755,7 @@ static gemmepi_status gemmepi__run_product_step(const gemmepi_layer *layer, cons
                                                 const gemmepi__layer_run *run, gemmepi_stream stream) {
     gemmepi_matmul_args args;
     gemmepi__arguments arguments;
-    if (step->product->route == GEMMEPI_ROUTE_EMPTY)
+    if (gemmepi__writes_nothing(&step->product->problem))
         return GEMMEPI_OK;
     gemmepi__point_step(step, &step->product->problem, run, &arguments);
 #ifndef GEMMEPI_NO_HOST
