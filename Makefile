@@ -21,11 +21,12 @@ WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/elemen
 VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-programs gen check-gen parts format check kernels table fuzz bench install clean
+.PHONY: help demo test test-programs emulate gen check-gen parts format check kernels table fuzz bench install clean
 
 help:
 	@echo 'make demo      trains a small network on real data, on the GPU if there is one, else on the host'
 	@echo 'make test      every test that this machine can run          make fuzz      random products for longer'
+	@echo 'make emulate   tests of the kernels without a GPU, their PTX run on the host: a sample, or EMULATE="ARCH TEST ARGUMENTS"'
 	@echo 'make kernels   every kernel family for every architecture that the installed NVRTC knows; KERNELS holds options:'
 	@echo '               --only FAMILY, --all (every specialisation for each of them: half an hour)'
 	@echo 'make check     every static check                            make parts     each part compiles alone'
@@ -66,6 +67,9 @@ build/tests/%: tests/%.c Makefile
 	@$(CC) -std=c99 $(WARNINGS) $(CFLAGS) $(INCLUDES) -MMD -MP -MF $@.d $< -o $@ $(LIBS)
 
 -include $(wildcard build/tests/*.d build/tests/*/*.d)
+
+emulate: $(filter-out build/tests/gpu/%,$(WHOLE_TESTS)) build/tests/gpu/fused
+	@CXX='$(CXX)' sh tests/emulator/run.sh $(EMULATE)
 
 # the routes on this machine, as README.md shows them; fails where a cell is wrong, or refused for no good reason
 table: build/tests/table

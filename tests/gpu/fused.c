@@ -1,14 +1,14 @@
-/* fused [sizes [shape]]: the route fused in each shape of both of its kernels, which a plan is made to take here, at random
+/* fused [sizes [shape [kernels]]]: the route fused in each shape of both of its kernels, which a plan is made to take here, at random
    sizes from 1 to 600 against the oracle, at large sizes against sums in double of some elements, and again and again. Needs a
    GPU of compute capability 9.0, the first or that which GEMMEPI_TEST_DEVICE numbers. With the number of
-   a shape: the first of these alone, of that shape. */
+   a shape: the first of these alone, of that shape, with one of kernels: as many, not the same of each shape. */
 #include "../products/problem.h"
 
 enum { LARGEST = 600 };
 
 static test_device device;
 static test_device *here = &device;
-static int sizes = 4, only = -1;
+static int sizes = 4, only = -1, kernels_taken = 0;
 
 /* >>plans of one shape */
 
@@ -83,7 +83,10 @@ static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, const cut *c, int 
     gemmepi__unlock(&here->context->build_lock);
     gemmepi__leave_relaxed(here->context, &entry);
     CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
-    return plan;
+    if (!status)
+        return plan;
+    gemmepi_plan_destroy(plan);
+    return NULL;
 }
 
 /* >>random sizes */
@@ -225,10 +228,11 @@ static problem draw(const kernel *k, uint64_t seed, int64_t least_k) {
 static int shape_here;
 
 static void the_shape_is_within_the_bound(void) {
+    enum { KERNELS = GEMMEPI__COUNT(kernels) };
     cut c = cut_at(shape_here);
-    int k, size, runs = 0;
-    for (k = 0; k < (int)GEMMEPI__COUNT(kernels); k++)
-        for (size = 0; size < sizes; size++) {
+    int least = sizes * (kernels_taken ? kernels_taken : 1), i, k, size, runs = 0;
+    for (i = 0; i < KERNELS && (!kernels_taken || runs < least); i++)
+        for (k = (i + shape_here * kernels_taken) % KERNELS, size = 0; size < sizes; size++) {
             problem p = draw(&kernels[k], (uint64_t)(1000 * shape_here + 100 * k + size), c.least_k);
             gemmepi_plan *plan = plan_as(&p.desc, &c, !kernels[k].scaled, size % 2 * 3);
             run r;
@@ -239,7 +243,7 @@ static void the_shape_is_within_the_bound(void) {
             gemmepi_plan_destroy(plan);
             runs++;
         }
-    CHECK(runs >= sizes, "shape %d: %d runs", shape_here, runs);
+    CHECK(runs >= least, "shape %d: %d runs", shape_here, runs);
 }
 
 /* The Hopper kernel differentiates in fewer instructions where all aux of 16 rows and 64 columns allow it. Here a third of
@@ -543,6 +547,8 @@ int main(int argc, char **argv) {
         sizes = atoi(argv[1]);
     if (argc > 2)
         only = atoi(argv[2]) % CUTS;
+    if (argc > 3)
+        kernels_taken = atoi(argv[3]);
     if ((name && !is_number) ||
         !test_device_open(&device, GEMMEPI_DEVICE(is_number ? atoi(name) : 0), 1u << GEMMEPI_ROUTE_FUSED)) {
         printf("skip fused: there is no GPU\n");

@@ -1,0 +1,101 @@
+#!/bin/sh
+# Runs tests on the emulated GPU of this folder: `make emulate`, from the repository's root, after make has built the tests.
+#
+#   run.sh                             a sample of them
+#   run.sh ARCH TEST [ARGUMENTS...]    one, on a GPU of that compute capability, as in: run.sh 120 products/fuzz 100 7
+#
+# TEST_PART and EMULATOR_SEED, and what else emulator.cpp names, may be set. A test fails also where the emulator has something to
+# say: an address out of bounds, a barrier that nobody reaches, an operation of PTX that it does not know.
+. tests/compile/lines.sh
+folder=$(pwd)/build/emulator
+
+# each shape of the kernel for Hopper with a few compositions, and random problems on what came before it and after;
+# fused SIZES SHAPE KERNELS, fuzz COUNT SEED
+sample() {
+    for shape in 0 1 2 3 4 5 6 7 8 9 10; do
+        echo "90 gpu/fused 1 $shape 1"
+    done
+    cat <<'LIST'
+90 products/fuzz 24 1
+90 linear/fuzz 10 1
+90 elementwise/fuzz 60 1
+80 products/fuzz 16 2
+75 products/fuzz 12 3
+89 linear/fuzz 6 4
+120 products/fuzz 16 5
+LIST
+}
+
+find_nvrtc() {
+    for nvrtc in "$EMULATOR_NVRTC" "$VIRTUAL_ENV"/lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.1[23] \
+        /usr/local/cuda*/lib64/libnvrtc.so.1[23] \
+        $(ldconfig -p 2>/dev/null | sed -n 's/.*libnvrtc\.so\.1[23] .*=> //p'); do
+        [ -f "$nvrtc" ] && return
+    done
+    return 1
+}
+
+build() {
+    mkdir -p "$folder"
+    "$CXX" -std=c++17 -O2 -march=native -ffp-contract=off -fwrapv -fno-strict-aliasing -fvisibility=hidden -shared -fPIC \
+        -Wall -Wextra -Werror -Wno-unused-function -Wno-unknown-pragmas tests/emulator/emulator.cpp \
+        -o "$folder/emulator.so" -ldl || return
+    for name in libcuda.so.1 libcublasLt.so.13 libnvrtc.so.12 libnvrtc.so.13; do
+        ln -sf emulator.so "$folder/$name"
+    done
+}
+
+# on_emulator ARCH TEST [ARGUMENTS...]
+on_emulator() (
+    export EMULATOR_ARCH="$1" EMULATOR_NVRTC="$nvrtc" GEMMEPI_TEST_DEVICE=0 XDG_CACHE_HOME="$folder/cache"
+    export LD_LIBRARY_PATH="$folder:${nvrtc%/*}"
+    shift
+    program=build/tests/$1
+    shift
+    "$program" "$@"
+)
+
+# one TEST...: its lines, with the architecture before each name
+one() {
+    output=$folder/$(echo "$*" | tr ' /' __)_$$.txt
+    on_emulator "$@" >"$output" 2>&1
+    status=$?
+    sed -n "/^ok   /!p" "$output" | grep -v -E '^([0-9]+ passed, [0-9]+ failed, [0-9]+ skipped|on .*:)$'
+    if [ $status -ne 0 ] || grep -q '^emulator: ' "$output" || ! grep -q '^ok   ' "$output"; then
+        echo "FAIL emulated $*: status $status"
+    else
+        echo "ok   emulated $*: $(tail -n 1 "$output")"
+    fi
+    rm -f "$output"
+}
+
+if [ "$1" = --one ]; then
+    nvrtc=$EMULATOR_NVRTC
+    one $2
+    exit 0
+fi
+
+if ! has "${CXX:=g++}"; then
+    skip "emulated: there is no $CXX"
+    finish
+fi
+if ! find_nvrtc; then
+    skip 'emulated: there is no NVRTC'
+    finish
+fi
+attempt 'the emulator compiles' build || finish
+
+finds_it() {
+    TEST_PART=0/1000 on_emulator 90 products/grid | grep '^on emulated 9.0:$'
+}
+attempt 'tests find the emulator' finds_it || finish
+
+export CXX EMULATOR_NVRTC="$nvrtc"
+if [ $# -gt 0 ]; then
+    echo "$*"
+else
+    sample
+fi | xargs -P "${JOBS:-$(getconf _NPROCESSORS_ONLN)}" -I '{}' sh tests/emulator/run.sh --one '{}' >"$folder/said.txt"
+cat "$folder/said.txt"
+passed=$((passed + $(grep -c '^ok   ' "$folder/said.txt"))) failed=$((failed + $(grep -c '^FAIL ' "$folder/said.txt")))
+finish

@@ -1,0 +1,263 @@
+// What the lanes of a warp do together: exchanges, barriers, products of matrices.
+#ifndef EMULATOR_TOGETHER_H
+#define EMULATOR_TOGETHER_H
+
+#include "transfers.h"
+
+// >>exchanges
+
+template <u32 (*From)(u32 lane, u32 by, u32 segment)> static void shuffle(warp &w, const op &o, u32 lanes) {
+    u32 values[LANES], reached = 0;
+    memcpy(values, w.at<u32>(o.x[1]), sizeof values);
+    for_lanes(lanes, [&](u32 lane) {
+        u32 control = w.at<u32>(o.x[3])[lane], segment = control >> 8 & 31;
+        u32 last = (lane & segment) | (control & 31 & ~segment),
+            from = From(lane, w.at<u32>(o.x[2])[lane], segment);
+        bool inside = from <= last;
+        from = inside ? from : lane;
+        if (!(lanes >> from & 1))
+            fail("lane %u reads lane %u, which does not take part", lane, from);
+        w.at<u32>(o.x[0])[lane] = values[from];
+        reached |= (u32)inside << lane;
+    });
+    if (o.x.size() > 5)
+        w.bits(o.x[5]) = (w.bits(o.x[5]) & ~lanes) | reached;
+}
+static u32 from_other_side(u32 lane, u32 by, u32) {
+    return lane ^ (by & 31);
+}
+static u32 from_index(u32 lane, u32 by, u32 segment) {
+    return (lane & segment) | (by & 31 & ~segment);
+}
+static void vote_all(warp &w, const op &o, u32 lanes) {
+    bool all = (w.bits(o.x[1]) & lanes) == lanes;
+    w.bits(o.x[0]) = (w.bits(o.x[0]) & ~lanes) | (all ? lanes : 0);
+}
+static void elect(warp &w, const op &o, u32 lanes) {
+    u32 first = lanes & (0 - lanes);
+    for_lanes(lanes, [&](u32 lane) { w.at<u32>(o.x[0])[lane] = (u32)__builtin_ctz(lanes); });
+    w.bits(o.x[1]) = (w.bits(o.x[1]) & ~lanes) | first;
+}
+
+// >>barriers of the block and of the cluster
+
+static void reach(warp &w, const op &o, bool waits) {
+    u32 id = w.at<u32>(o.x[0])[__builtin_ctz(w.live)], all = w.in->in->of->block_x * w.in->in->of->block_y,
+        count = o.x.size() > 1 ? w.at<u32>(o.x[1])[__builtin_ctz(w.live)] : all;
+    if (id >= 16)
+        fail("there are 16 barriers, no %u", id);
+    barrier &b = w.in->barriers[id];
+    if (b.arrived && b.expected != count)
+        fail("barrier %u is for %u threads and for %u", id, b.expected, count);
+    b.expected = count;
+    b.arrived += (u32)__builtin_popcount(w.live);
+    if (b.arrived > count)
+        fail("barrier %u is for %u threads, and %u came", id, count, b.arrived);
+    if (b.arrived < count) {
+        if (waits) {
+            w.blocked = true;
+            b.waiting.push_back(&w);
+        }
+        return;
+    }
+    for (warp *other : b.waiting)
+        other->blocked = false;
+    b.waiting.clear();
+    b.arrived = 0;
+}
+static void barrier_sync(warp &w, const op &o, u32) {
+    reach(w, o, true);
+}
+static void barrier_arrive(warp &w, const op &o, u32) {
+    reach(w, o, false);
+}
+static void cluster_arrive(warp &w, const op &, u32 lanes) {
+    if (w.arrived_at_cluster)
+        fail("it arrives at the cluster's barrier twice");
+    w.arrived_at_cluster = true;
+    w.cluster_phase = w.in->in->phase;
+    w.in->in->arrive((u32)__builtin_popcount(lanes));
+}
+static void cluster_wait(warp &w, const op &, u32) {
+    if (!w.arrived_at_cluster)
+        fail("it waits at the cluster's barrier without having arrived");
+    w.again = w.in->in->phase == w.cluster_phase;
+    w.arrived_at_cluster = w.again;
+}
+static void map_address(warp &w, const op &o, u32 lanes) { // mapa: of this block, in that of a rank
+    for_lanes(lanes, [&](u32 lane) {
+        w.at<u32>(o.x[0])[lane] = w.at<u32>(o.x[1])[lane] | (w.at<u32>(o.x[2])[lane] + 1) << 24;
+    });
+}
+
+// >>matrices in shared memory: 8 lines of 16 bytes, whose addresses lanes 8 i to 8 i + 7 have for the i-th
+
+template <bool Transposed> static void load_matrices(warp &w, const op &o, u32) {
+    for (u32 lane = 0; lane < LANES; lane++)
+        for (u32 i = 0; i < 4; i++) {
+            u16 pair[2];
+            for (u32 j = 0; j < 2; j++) {
+                u32 row = Transposed ? 2 * (lane % 4) + j : lane / 4,
+                    column = Transposed ? lane / 4 : 2 * (lane % 4) + j;
+                memcpy(&pair[j], w.in->shared_at(w.address(o, 4, 8 * i + row), 16, 16) + 2 * column, 2);
+            }
+            w.at<u32>(o.x[i])[lane] = pair[0] | (u32)pair[1] << 16;
+        }
+}
+static void store_matrices(warp &w, const op &o, u32) {
+    for (u32 lane = 0; lane < LANES; lane++)
+        for (u32 i = 0; i < 4; i++) {
+            u32 to = w.address(o, 0, 8 * i + lane / 4);
+            memcpy(w.in->shared_at(to, 16, 16) + 4 * (lane % 4), &w.at<u32>(o.x[1 + i])[lane], 4);
+            w.in->wrote(to, 16, w.index);
+        }
+}
+
+// >>mma: of A [16, k], B [k, 8] and sums [16, 8]. A lane has pairs of rows lane / 4 and that + 8, B's of column lane / 4
+
+static inline float element(u32 word, u32 which, bool is_bf16) {
+    u16 bits = (u16)(word >> 16 * which);
+    return is_bf16 ? f32_of_bf16(bits) : f32_of_f16(bits);
+}
+
+// a and b from lanes' words to matrices, B by columns; x is four sums, A's four words, B's two, four sums before
+struct f16_kind {
+    enum { K = 16, PER_WORD = 2 };
+    typedef float sum;
+    static double of(u32 word, u32 which) {
+        return element(word, which, false);
+    }
+};
+struct bf16_kind {
+    enum { K = 16, PER_WORD = 2 };
+    typedef float sum;
+    static double of(u32 word, u32 which) {
+        return element(word, which, true);
+    }
+};
+struct tf32_kind {
+    enum { K = 8, PER_WORD = 1 };
+    typedef float sum;
+    static double of(u32 word, u32) {
+        return same_bits<float>(word & 0xffffe000u);
+    }
+};
+struct s8_kind {
+    enum { K = 32, PER_WORD = 4 };
+    typedef s32 sum;
+    static double of(u32 word, u32 which) {
+        return (s8)(word >> 8 * which);
+    }
+};
+
+static inline float total(float before, double more) {
+    return (float)(before + more);
+}
+static inline s32 total(s32 before, double more) {
+    return (s32)((u32)before + (u32)(s32)more);
+}
+
+template <class Kind> static void multiply(warp &w, const op &o, u32) {
+    enum { K = Kind::K, HALF = K / 2, PER = Kind::PER_WORD };
+    typedef typename Kind::sum sum;
+    double a[16][K], b[8][K];
+    for (u32 lane = 0; lane < LANES; lane++)
+        for (u32 j = 0; j < PER; j++) {
+            u32 k = lane % 4 * PER + j;
+            for (u32 i = 0; i < 4; i++)
+                a[lane / 4 + i % 2 * 8][k + i / 2 * HALF] = Kind::of(w.at<u32>(o.x[4 + i])[lane], j);
+            for (u32 i = 0; i < 2; i++)
+                b[lane / 4][k + i * HALF] = Kind::of(w.at<u32>(o.x[8 + i])[lane], j);
+        }
+    for (u32 lane = 0; lane < LANES; lane++)
+        for (u32 i = 0; i < 4; i++) {
+            u32 row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+            double more = 0;
+            for (u32 k = 0; k < K; k++)
+                more += a[row][k] * b[column][k];
+            w.at<sum>(o.x[i])[lane] = total(w.at<sum>(o.x[10 + i])[lane], more);
+        }
+}
+
+// >>wgmma: of A [64, 16] and B [16, n], of which each of four warps makes 16 rows; it runs until it is waited for
+
+enum { WGMMA_K = 16 };
+
+// 16 by 8 elements of an operand that a descriptor tells, at `first` along m or n: to[k][8]
+static inline void load_operand(block &of, u64 descriptor, bool is_k_major, u32 first, bool is_bf16,
+                                double to[][8]) {
+    u32 begin = (u32)(descriptor & 0x3fff) << 4, from_64 = (u32)(descriptor >> 16 & 0x3fff) << 4,
+        from_8 = (u32)(descriptor >> 32 & 0x3fff) << 4;
+    if (descriptor >> 62 != 1 || (descriptor >> 49 & 7))
+        fail("a wgmma descriptor %llx, which is not of lines of 128 bytes at a multiple of 1024",
+             (unsigned long long)descriptor);
+    u16 elements[8];
+    if (is_k_major) // lines of k, eight of them in 1024 bytes
+        for (u32 i = 0; i < 8; i++)
+            for (u32 half = 0; half < 2; half++) {
+                u32 at = begin + first / 8 * from_8 + i * 128 + half * 16;
+                memcpy(elements, of.read_by_proxy(swizzled(at), 16), 16);
+                for (u32 j = 0; j < 8; j++)
+                    to[half * 8 + j][i] = element(elements[j], 0, is_bf16);
+            }
+    else // lines of 64 along m or n, for eight k in 1024 bytes
+        for (u32 k = 0; k < WGMMA_K; k++) {
+            u32 at = begin + first / 64 * from_64 + k / 8 * from_8 + k % 8 * 128 + first % 64 * 2;
+            memcpy(elements, of.read_by_proxy(swizzled(at), 16), 16);
+            for (u32 j = 0; j < 8; j++)
+                to[k][j] = element(elements[j], 0, is_bf16);
+        }
+}
+
+// x: n / 2 sums, the descriptors, whether sums are added to. numbers: A's and B's sign, whether they are transposed
+static void multiply_group(warp &w, const op &o, u32) {
+    u32 sums = o.count, lane = 0;
+    u64 a_descriptor = w.at<u64>(o.x[sums])[lane], b_descriptor = w.at<u64>(o.x[sums + 1])[lane];
+    bool adds = w.bits(o.x[sums + 2]) & 1;
+    for_lanes(w.live, [&](u32 i) {
+        if (w.at<u64>(o.x[sums])[i] != a_descriptor || w.at<u64>(o.x[sums + 1])[i] != b_descriptor)
+            fail("lanes have different descriptors");
+    });
+    warp *by = &w;
+    const op *of = &o;
+    w.products.open.push_back([=] {
+        double a[2][WGMMA_K][8], b[WGMMA_K][8], sign = (double)(of->numbers[0] * of->numbers[1]);
+        bool is_bf16 = of->is_signed;
+        for (u32 i = 0; i < 2; i++)
+            load_operand(*by->in, a_descriptor, of->numbers[2] == 0, by->index % 4 * 16 + i * 8, is_bf16,
+                         a[i]);
+        for (u32 columns = 0; columns < 2 * sums; columns += 8) {
+            double made[2][8][8] = {};
+            load_operand(*by->in, b_descriptor, of->numbers[3] == 0, columns, is_bf16, b);
+            for (u32 half = 0; half < 2; half++)
+                for (u32 k = 0; k < WGMMA_K; k++)
+                    for (u32 row = 0; row < 8; row++)
+                        for (u32 column = 0; column < 8; column++)
+                            made[half][row][column] += a[half][k][row] * b[k][column];
+            for (u32 i = 0; i < 4; i++) {
+                float *to = by->at<float>(of->x[columns / 2 + i]);
+                for (u32 of_lane = 0; of_lane < LANES; of_lane++)
+                    to[of_lane] = (float)((adds ? to[of_lane] : 0) +
+                                          sign * made[i / 2][of_lane / 4][of_lane % 4 * 2 + i % 2]);
+            }
+        }
+    });
+}
+static void commit_products(warp &w, const op &, u32) {
+    w.products.commit(w.in->in->of->chance(2) == 0);
+}
+// A product is one of four warps: it is done for all of them or for none, so it has to have been begun by all.
+static void wait_products(warp &w, const op &o, u32) {
+    u64 left = w.products.closed.size(), until;
+    left = left < (u64)o.numbers[0] ? left : (u64)o.numbers[0];
+    until = w.products.committed() - left;
+    warp *four = &w.in->warps[w.index / 4 * 4];
+    w.again = false;
+    for (u32 i = 0; i < 4; i++)
+        w.again = w.again || four[i].products.committed() < until;
+    for (u32 i = 0; i < 4 && !w.again; i++)
+        if (four[i].products.done < until)
+            four[i].products.wait((size_t)(four[i].products.committed() - until));
+}
+
+#endif
