@@ -1,7 +1,7 @@
 #ifndef GEMMEPI_H
 #define GEMMEPI_H
 
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.9.0, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.9.1, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -234,8 +234,8 @@
 
 #define GEMMEPI_VERSION_MAJOR  0
 #define GEMMEPI_VERSION_MINOR  9
-#define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.9.0"
+#define GEMMEPI_VERSION_PATCH  1
+#define GEMMEPI_VERSION_STRING "0.9.1"
 
 /* All structs below are zero-initialised by the user: = {0} in C, = {} in C++. Zero means the default that the comment
    states; a size (m, n, k, batch) has no default: zero is an empty size, and with batch left 0 nothing is written. */
@@ -16373,6 +16373,23 @@ static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__pr
     return (int)steps;
 }
 
+/* The rows of a block. Fewer where not every multiprocessor would get one: what is launched behind the pass begins beside it, and
+   would have two blocks where the pass has none. Sums and largest magnitudes of a block are of all its threads. */
+static unsigned gemmepi__pass_rows(const gemmepi_context *context, const gemmepi__problem *problem,
+                                   int64_t column_tiles, unsigned threads_x) {
+    unsigned rows = GEMMEPI__PASS_THREADS / threads_x;
+    int64_t tiles;
+    if (gemmepi__has(problem, GEMMEPI_BGRAD) || (problem->flags & (GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX)))
+        return rows;
+    for (; threads_x * rows > 32; rows /= 2) {
+        tiles = gemmepi__offset(column_tiles, gemmepi__divide_up(problem->m, rows), 0);
+        tiles = gemmepi__offset(tiles, problem->batch, 0);
+        if (tiles < 0 || tiles >= context->multiprocessors)
+            break;
+    }
+    return rows;
+}
+
 static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
                                           gemmepi__pass *pass) {
     int64_t chunks = gemmepi__divide_up(gemmepi__half_columns(problem), GEMMEPI__RUN), column_tiles,
@@ -16381,8 +16398,8 @@ static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const 
     int steps;
     while (threads_x < 32 && (int64_t)threads_x < chunks)
         threads_x *= 2;
-    threads_y = GEMMEPI__PASS_THREADS / threads_x;
     column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
+    threads_y = gemmepi__pass_rows(context, problem, column_tiles, threads_x);
     steps = gemmepi__pass_steps(context, problem, column_tiles, threads_y);
     for (;; steps *= 2) { /* a grid has only so many blocks */
         row_tiles = gemmepi__divide_up(problem->m, (int64_t)threads_y * steps);
@@ -18366,11 +18383,12 @@ static int gemmepi__mma_blocks(const gemmepi_context *context, const gemmepi__mm
 }
 
 /* Microseconds with a shape, roughly, at 1.7 GHz: a launch takes 4000 cycles to begin and end, a step of k 400 beside what it
-   multiplies or copies, whichever is more, for all blocks of a multiprocessor. */
+   multiplies or copies, whichever is more, for all blocks of a multiprocessor. own: the kernel's problem, bare where k is in
+   parts */
 static double gemmepi__mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-                                        const gemmepi__mma_cut *cut) {
+                                        const gemmepi__problem *own, const gemmepi__mma_cut *cut) {
     const gemmepi__mma_shape *shape = cut->shape;
-    int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns);
+    int64_t rows, columns, tiles = gemmepi__mma_tiles(own, shape, &rows, &columns);
     int64_t each =
         gemmepi__divide_up(tiles * cut->parts, context->multiprocessors); /* tiles of a multiprocessor */
     int blocks = gemmepi__mma_blocks(context, shape), is_fma = gemmepi__is_fma(problem);
@@ -18395,7 +18413,7 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
                            : gemmepi__sums_microseconds(problem));
 }
 
-/* Whether k has so many parts of four stages, and there are not already as many tiles as run at a time. */
+/* Whether k has so many parts of four stages, and there are not already as many tiles as run at a time. problem: the kernel's */
 static int gemmepi__mma_divides(const gemmepi_context *context, const gemmepi__problem *problem,
                                 const gemmepi__mma_cut *cut) {
     const gemmepi__mma_shape *shape = cut->shape;
@@ -18409,18 +18427,20 @@ static int gemmepi__mma_divides(const gemmepi_context *context, const gemmepi__p
 static gemmepi__mma_cut gemmepi__choose_mma(const gemmepi_context *context, const gemmepi__problem *problem,
                                             double *microseconds) {
     static const int parts[] = {1, 2, 3, 4, 6, 8, 12, 16};
+    gemmepi__problem bare = gemmepi__bare_problem(problem);
     gemmepi__mma_cut best = {NULL, 1};
     size_t i, j;
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__mma_shapes); i++)
         for (j = 0; j < GEMMEPI__COUNT(parts); j++) {
+            const gemmepi__problem *own = parts[j] > 1 ? &bare : problem;
             gemmepi__mma_cut cut;
             double time;
             cut.shape = &gemmepi__mma_shapes[i];
             cut.parts = parts[j];
-            if ((i && !gemmepi__mma_shape_takes(problem, cut.shape, context->arch)) ||
-                !gemmepi__mma_divides(context, problem, &cut))
+            if ((i && !gemmepi__mma_shape_takes(own, cut.shape, context->arch)) ||
+                !gemmepi__mma_divides(context, own, &cut))
                 continue;
-            time = gemmepi__mma_microseconds(context, problem, &cut);
+            time = gemmepi__mma_microseconds(context, problem, own, &cut);
             if (!best.shape || time < *microseconds) {
                 best = cut;
                 *microseconds = time;
@@ -18480,6 +18500,13 @@ static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__
     mma->staged = gemmepi__fused_staged(problem);
 }
 
+/* What a block asks for. Where there are no more blocks than multiprocessors, more than half of what one of these has: else the
+   blocks that begin beside the launch before, which is on some of them, may be two there where it is not, and take twice as long. */
+static unsigned gemmepi__mma_asked(const gemmepi_context *context, const gemmepi__mma *mma) {
+    unsigned needed = gemmepi__mma_shared(&mma->shape), half = gemmepi__most_shared(context->arch) / 2 + 16;
+    return mma->launch.blocks <= (unsigned)context->multiprocessors && needed < half ? half : needed;
+}
+
 static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const gemmepi__problem *problem,
                                            gemmepi__mma *mma) {
     const gemmepi__mma_shape *shape = &mma->shape;
@@ -18504,7 +18531,7 @@ static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const
     mma->launch.blocks = (unsigned)(tiles * mma->parts);
     mma->launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
     mma->launch.threads_y = 1;
-    mma->launch.shared = gemmepi__mma_shared(shape);
+    mma->launch.shared = gemmepi__mma_asked(context, mma);
     mma->partial_bytes = gemmepi__line_bytes(problem, params->epilogue.row_tiles);
     return GEMMEPI_OK;
 }
@@ -18738,8 +18765,8 @@ typedef struct gemmepi__estimates {
 
 /* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it has kernels of the same shapes as
    ours, and others where blocks are few: measured, it takes 0.8 of the time of ours there. Where they are many its first answer
-   takes 1.03 to 1.09 of its best in 16 bits. Its TF32 takes as long as 16 bits of twice the k, its strict F32 0.78 of
-   ours. */
+   takes 1.03 to 1.09 of its best in 16 bits. Its TF32 takes as long as ours of 16 bits and twice the k, and 1 us, its strict F32 0.78 of
+   ours and 3 us: measured from 64^3 on. */
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
     gemmepi__problem halves = *bare;
     const gemmepi__fused_shape *shape;
@@ -18755,11 +18782,13 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
     }
     if (gemmepi__tma_rule(context, &halves)) {
         gemmepi__choose_mma(context, bare, &microseconds);
-        return gemmepi__is_fma(bare) ? 0.78 * microseconds : microseconds;
+        return gemmepi__is_fma(bare) ? 0.78 * microseconds + 3 : microseconds;
     }
     shape = gemmepi__choose_shape(context, &halves, 1, &microseconds);
-    if (bare->common != GEMMEPI_F32 && (double)bare->m * (double)bare->n * (double)bare->batch >
-                                           128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
+    if (bare->common == GEMMEPI_F32)
+        return microseconds + 1;
+    if ((double)bare->m * (double)bare->n * (double)bare->batch >
+        128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
         microseconds *= 1.03;
     tiles = gemmepi__fused_tiles(&halves, shape, &rows, &columns);
     if (tiles > 0 && tiles <= context->multiprocessors / 2 / (shape->cluster_m * shape->cluster_n))

@@ -14,8 +14,8 @@ typedef struct gemmepi__estimates {
 
 /* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it has kernels of the same shapes as
    ours, and others where blocks are few: measured, it takes 0.8 of the time of ours there. Where they are many its first answer
-   takes 1.03 to 1.09 of its best in 16 bits. Its TF32 takes as long as 16 bits of twice the k, its strict F32 0.78 of
-   ours. */
+   takes 1.03 to 1.09 of its best in 16 bits. Its TF32 takes as long as ours of 16 bits and twice the k, and 1 us, its strict F32 0.78 of
+   ours and 3 us: measured from 64^3 on. */
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
     gemmepi__problem halves = *bare;
     const gemmepi__fused_shape *shape;
@@ -31,11 +31,13 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
     }
     if (gemmepi__tma_rule(context, &halves)) {
         gemmepi__choose_mma(context, bare, &microseconds);
-        return gemmepi__is_fma(bare) ? 0.78 * microseconds : microseconds;
+        return gemmepi__is_fma(bare) ? 0.78 * microseconds + 3 : microseconds;
     }
     shape = gemmepi__choose_shape(context, &halves, 1, &microseconds);
-    if (bare->common != GEMMEPI_F32 && (double)bare->m * (double)bare->n * (double)bare->batch >
-                                           128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
+    if (bare->common == GEMMEPI_F32)
+        return microseconds + 1;
+    if ((double)bare->m * (double)bare->n * (double)bare->batch >
+        128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
         microseconds *= 1.03;
     tiles = gemmepi__fused_tiles(&halves, shape, &rows, &columns);
     if (tiles > 0 && tiles <= context->multiprocessors / 2 / (shape->cluster_m * shape->cluster_n))

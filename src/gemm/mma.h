@@ -149,11 +149,12 @@ static int gemmepi__mma_blocks(const gemmepi_context *context, const gemmepi__mm
 }
 
 /* Microseconds with a shape, roughly, at 1.7 GHz: a launch takes 4000 cycles to begin and end, a step of k 400 beside what it
-   multiplies or copies, whichever is more, for all blocks of a multiprocessor. */
+   multiplies or copies, whichever is more, for all blocks of a multiprocessor. own: the kernel's problem, bare where k is in
+   parts */
 static double gemmepi__mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-                                        const gemmepi__mma_cut *cut) {
+                                        const gemmepi__problem *own, const gemmepi__mma_cut *cut) {
     const gemmepi__mma_shape *shape = cut->shape;
-    int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns);
+    int64_t rows, columns, tiles = gemmepi__mma_tiles(own, shape, &rows, &columns);
     int64_t each =
         gemmepi__divide_up(tiles * cut->parts, context->multiprocessors); /* tiles of a multiprocessor */
     int blocks = gemmepi__mma_blocks(context, shape), is_fma = gemmepi__is_fma(problem);
@@ -178,7 +179,7 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
                            : gemmepi__sums_microseconds(problem));
 }
 
-/* Whether k has so many parts of four stages, and there are not already as many tiles as run at a time. */
+/* Whether k has so many parts of four stages, and there are not already as many tiles as run at a time. problem: the kernel's */
 static int gemmepi__mma_divides(const gemmepi_context *context, const gemmepi__problem *problem,
                                 const gemmepi__mma_cut *cut) {
     const gemmepi__mma_shape *shape = cut->shape;
@@ -192,18 +193,20 @@ static int gemmepi__mma_divides(const gemmepi_context *context, const gemmepi__p
 static gemmepi__mma_cut gemmepi__choose_mma(const gemmepi_context *context, const gemmepi__problem *problem,
                                             double *microseconds) {
     static const int parts[] = {1, 2, 3, 4, 6, 8, 12, 16};
+    gemmepi__problem bare = gemmepi__bare_problem(problem);
     gemmepi__mma_cut best = {NULL, 1};
     size_t i, j;
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__mma_shapes); i++)
         for (j = 0; j < GEMMEPI__COUNT(parts); j++) {
+            const gemmepi__problem *own = parts[j] > 1 ? &bare : problem;
             gemmepi__mma_cut cut;
             double time;
             cut.shape = &gemmepi__mma_shapes[i];
             cut.parts = parts[j];
-            if ((i && !gemmepi__mma_shape_takes(problem, cut.shape, context->arch)) ||
-                !gemmepi__mma_divides(context, problem, &cut))
+            if ((i && !gemmepi__mma_shape_takes(own, cut.shape, context->arch)) ||
+                !gemmepi__mma_divides(context, own, &cut))
                 continue;
-            time = gemmepi__mma_microseconds(context, problem, &cut);
+            time = gemmepi__mma_microseconds(context, problem, own, &cut);
             if (!best.shape || time < *microseconds) {
                 best = cut;
                 *microseconds = time;
@@ -263,6 +266,13 @@ static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__
     mma->staged = gemmepi__fused_staged(problem);
 }
 
+/* What a block asks for. Where there are no more blocks than multiprocessors, more than half of what one of these has: else the
+   blocks that begin beside the launch before, which is on some of them, may be two there where it is not, and take twice as long. */
+static unsigned gemmepi__mma_asked(const gemmepi_context *context, const gemmepi__mma *mma) {
+    unsigned needed = gemmepi__mma_shared(&mma->shape), half = gemmepi__most_shared(context->arch) / 2 + 16;
+    return mma->launch.blocks <= (unsigned)context->multiprocessors && needed < half ? half : needed;
+}
+
 static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const gemmepi__problem *problem,
                                            gemmepi__mma *mma) {
     const gemmepi__mma_shape *shape = &mma->shape;
@@ -287,7 +297,7 @@ static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const
     mma->launch.blocks = (unsigned)(tiles * mma->parts);
     mma->launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
     mma->launch.threads_y = 1;
-    mma->launch.shared = gemmepi__mma_shared(shape);
+    mma->launch.shared = gemmepi__mma_asked(context, mma);
     mma->partial_bytes = gemmepi__line_bytes(problem, params->epilogue.row_tiles);
     return GEMMEPI_OK;
 }

@@ -227,6 +227,23 @@ static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__pr
     return (int)steps;
 }
 
+/* The rows of a block. Fewer where not every multiprocessor would get one: what is launched behind the pass begins beside it, and
+   would have two blocks where the pass has none. Sums and largest magnitudes of a block are of all its threads. */
+static unsigned gemmepi__pass_rows(const gemmepi_context *context, const gemmepi__problem *problem,
+                                   int64_t column_tiles, unsigned threads_x) {
+    unsigned rows = GEMMEPI__PASS_THREADS / threads_x;
+    int64_t tiles;
+    if (gemmepi__has(problem, GEMMEPI_BGRAD) || (problem->flags & (GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX)))
+        return rows;
+    for (; threads_x * rows > 32; rows /= 2) {
+        tiles = gemmepi__offset(column_tiles, gemmepi__divide_up(problem->m, rows), 0);
+        tiles = gemmepi__offset(tiles, problem->batch, 0);
+        if (tiles < 0 || tiles >= context->multiprocessors)
+            break;
+    }
+    return rows;
+}
+
 static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
                                           gemmepi__pass *pass) {
     int64_t chunks = gemmepi__divide_up(gemmepi__half_columns(problem), GEMMEPI__RUN), column_tiles,
@@ -235,8 +252,8 @@ static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const 
     int steps;
     while (threads_x < 32 && (int64_t)threads_x < chunks)
         threads_x *= 2;
-    threads_y = GEMMEPI__PASS_THREADS / threads_x;
     column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
+    threads_y = gemmepi__pass_rows(context, problem, column_tiles, threads_x);
     steps = gemmepi__pass_steps(context, problem, column_tiles, threads_y);
     for (;; steps *= 2) { /* a grid has only so many blocks */
         row_tiles = gemmepi__divide_up(problem->m, (int64_t)threads_y * steps);
