@@ -9,10 +9,10 @@
 . tests/compile/lines.sh
 folder=$(pwd)/build/emulator
 
-# each shape of the kernel for Hopper with a few compositions, and random problems on what came before it and after;
-# fused SIZES SHAPE KERNELS, fuzz COUNT SEED
+# The kernel for Hopper in shapes of each sort, each with another composition, and random problems on what came before it and after;
+# fused SIZES SHAPE KERNELS, fuzz COUNT SEED. NVRTC takes most of the time.
 sample() {
-    for shape in 0 1 2 3 4 5 6 7 8 9 10; do
+    for shape in 0 2 4 7 9; do
         echo "90 gpu/fused 1 $shape 1"
     done
     cat <<'LIST'
