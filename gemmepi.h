@@ -18501,7 +18501,7 @@ static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__
 }
 
 /* What a block asks for. Where there are no more blocks than multiprocessors, more than half of what one of these has: else the
-   blocks that begin beside the launch before, which is on some of them, may be two there where it is not, and take twice as long. */
+   blocks that begin beside the launch before, which is on some of them, may be two there where it is not: 1.5 of the time, on an H200. */
 static unsigned gemmepi__mma_asked(const gemmepi_context *context, const gemmepi__mma *mma) {
     unsigned needed = gemmepi__mma_shared(&mma->shape), half = gemmepi__most_shared(context->arch) / 2 + 16;
     return mma->launch.blocks <= (unsigned)context->multiprocessors && needed < half ? half : needed;
@@ -18764,9 +18764,9 @@ typedef struct gemmepi__estimates {
 #define GEMMEPI__MANY_TILES 20 /* of 128 x 128, for each multiprocessor */
 
 /* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it has kernels of the same shapes as
-   ours, and others where blocks are few: measured, it takes 0.8 of the time of ours there. Where they are many its first answer
+   ours, and others where blocks are few: measured, it takes 0.8 of the time of ours there in 16 bits. Where they are many its first answer
    takes 1.03 to 1.09 of its best in 16 bits. Its TF32 takes as long as ours of 16 bits and twice the k, and 1 us, its strict F32 0.78 of
-   ours and 3 us: measured from 64^3 on. */
+   ours and 3 us: measured on an H200 from 64^3 to 1536^3. */
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
     gemmepi__problem halves = *bare;
     const gemmepi__fused_shape *shape;

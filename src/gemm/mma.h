@@ -267,7 +267,7 @@ static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__
 }
 
 /* What a block asks for. Where there are no more blocks than multiprocessors, more than half of what one of these has: else the
-   blocks that begin beside the launch before, which is on some of them, may be two there where it is not, and take twice as long. */
+   blocks that begin beside the launch before, which is on some of them, may be two there where it is not: 1.5 of the time, on an H200. */
 static unsigned gemmepi__mma_asked(const gemmepi_context *context, const gemmepi__mma *mma) {
     unsigned needed = gemmepi__mma_shared(&mma->shape), half = gemmepi__most_shared(context->arch) / 2 + 16;
     return mma->launch.blocks <= (unsigned)context->multiprocessors && needed < half ? half : needed;

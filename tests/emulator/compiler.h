@@ -57,8 +57,7 @@ EXPORTED int nvrtcCompileProgram(nvrtc_program of, int count, const char *const 
         made.push_back(option);
     }
     nvrtcVersion(&major, &minor);
-    if (major > 12 ||
-        (major == 12 && minor >= 9)) // its cache asks the driver for functions that are not here
+    if (major * 10 + minor >= 129) /* its cache asks the driver for functions that are not here */
         made.push_back("--no-cache");
     for (const std::string &option : made)
         pointers.push_back(option.c_str());

@@ -17,6 +17,15 @@ struct row {
 };
 typedef std::map<std::string, row> table;
 
+template <class T> static void add_comparisons(table &t, const std::string &type, const std::string &w) {
+    t["setp.eq." + type] = {"0" + w + w, compare<T, is_eq<T>>};
+    t["setp.ne." + type] = {"0" + w + w, compare<T, is_ne<T>>};
+    t["setp.lt." + type] = {"0" + w + w, compare<T, is_lt<T>>};
+    t["setp.le." + type] = {"0" + w + w, compare<T, is_le<T>>};
+    t["setp.gt." + type] = {"0" + w + w, compare<T, is_gt<T>>};
+    t["setp.ge." + type] = {"0" + w + w, compare<T, is_ge<T>>};
+}
+
 template <class T> static void add_floats(table &t, const std::string &type, const std::string &w) {
     t["add." + type] = t["add.rn." + type] = {w + w + w, two<T, add<T>>};
     t["sub." + type] = t["sub.rn." + type] = {w + w + w, two<T, sub<T>>};
@@ -37,15 +46,7 @@ template <class T> static void add_floats(table &t, const std::string &type, con
     t["setp.geu." + type] = {"0" + w + w, compare<T, is_geu<T>>};
     t["setp.nan." + type] = {"0" + w + w, compare<T, is_nan<T>>};
     t["setp.num." + type] = {"0" + w + w, compare<T, is_num<T>>};
-}
-
-template <class T> static void add_comparisons(table &t, const std::string &type, const std::string &w) {
-    t["setp.eq." + type] = {"0" + w + w, compare<T, is_eq<T>>};
-    t["setp.ne." + type] = {"0" + w + w, compare<T, is_ne<T>>};
-    t["setp.lt." + type] = {"0" + w + w, compare<T, is_lt<T>>};
-    t["setp.le." + type] = {"0" + w + w, compare<T, is_le<T>>};
-    t["setp.gt." + type] = {"0" + w + w, compare<T, is_gt<T>>};
-    t["setp.ge." + type] = {"0" + w + w, compare<T, is_ge<T>>};
+    add_comparisons<T>(t, type, w);
 }
 
 // Signed sums and products are made of unsigned numbers U, which may overflow.
@@ -101,8 +102,6 @@ static u32 not_first(u32 a, u32) {
 
 static table make_table() {
     table t;
-    add_comparisons<float>(t, "f32", "4");
-    add_comparisons<double>(t, "f64", "8");
     add_floats<float>(t, "f32", "4");
     add_floats<double>(t, "f64", "8");
     t["max.NaN.f32"] = {"444", two<float, max_nan>};
@@ -140,8 +139,8 @@ static table make_table() {
         add_moves<u32>(t, std::string(sort) + "32", "4");
         add_moves<u64>(t, std::string(sort) + "64", "8");
     }
-    t["cvta.to.global.u64"] = t["cvta.param.u64"] =
-        t["mov.u64"]; // all addresses but shared ones are the host's
+    // all addresses but shared ones are the host's
+    t["cvta.to.global.u64"] = t["cvta.param.u64"] = t["mov.u64"];
 
     add_conversions<s8>(t, "s8");
     add_conversions<u8>(t, "u8");
@@ -185,7 +184,7 @@ static table make_table() {
     t["barrier.cluster.arrive.relaxed.aligned"] =
         t["barrier.cluster.arrive.release.aligned"] = {"", cluster_arrive, TOGETHER};
     t["barrier.cluster.wait.aligned"] =
-        t["barrier.cluster.wait.acquire.aligned"] = {"", cluster_wait, POLLED};
+        t["barrier.cluster.wait.acquire.aligned"] = {"", cluster_wait, POLLED_TOGETHER};
     t["mapa.shared::cluster.u32"] = {"444", map_address};
     t["fence.mbarrier_init.release.cluster"] = {"", nothing};
     t["fence.proxy.async.shared::cta"] = {"", fence_proxy};
@@ -214,7 +213,7 @@ static table make_table() {
     t["mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"] = {"{{{{", multiply<s8_kind>, TOGETHER};
     t["wgmma.fence.sync.aligned"] = {"", nothing, TOGETHER};
     t["wgmma.commit_group.sync.aligned"] = {"", commit_products, TOGETHER};
-    t["wgmma.wait_group.sync.aligned"] = {"n", wait_products, POLLED};
+    t["wgmma.wait_group.sync.aligned"] = {"n", wait_products, POLLED_TOGETHER};
     return t;
 }
 
@@ -282,8 +281,7 @@ static void decode_shuffle(parser &p, const statement &s, op &o) {
 static void decode_group_product(parser &p, const statement &s, op &o) {
     int n = atoi(s.name.c_str() + s.name.find(".m64n") + 5);
     o.kind = TOGETHER;
-    o.run = multiply_group;
-    o.is_signed = s.name.find(".f32.bf16.bf16") != std::string::npos;
+    o.run = s.name.find(".f32.bf16.bf16") != std::string::npos ? multiply_group<true> : multiply_group<false>;
     take_list(p, o, s.operands.at(0), 4);
     if (o.count != n / 2 || s.operands.size() != 8 || s.name.find("k16.f32.") == std::string::npos)
         fail("this form of wgmma is not known");
@@ -333,7 +331,6 @@ inline void parser::decode(const statement &s, op &o) {
     bool may_end = false;
     o.run = found->second.run;
     o.kind = found->second.kind;
-    o.polls_together = o.run == cluster_wait || o.run == wait_products;
     for (char letter : found->second.operands) {
         if (letter == 'o') {
             may_end = true;

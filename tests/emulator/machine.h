@@ -320,10 +320,11 @@ inline u32 warp::run(u32 budget) {
                 break;
             case TOGETHER:
             case POLLED:
+            case POLLED_TOGETHER:
                 on = false;
                 if (taking != lanes)
                     fail("an operation for several lanes, behind a predicate that some of them have not");
-                if (o.kind == TOGETHER || o.polls_together) {
+                if (o.kind != POLLED) {
                     u32 members = o.members < 0 ? ~0u : at<u32>(o.x[o.members])[__builtin_ctz(lanes)];
                     if (~members & lanes)
                         fail("a lane is not of those that it names");

@@ -55,14 +55,14 @@ enum op_kind {
     BRANCH,   // to target
     EXIT,
     TOGETHER, // waits for all lanes that take part
-    POLLED,   // is done again as long as the warp's `again` is set
+    POLLED,   // is done again as long as it sets the warp's `again`
+    POLLED_TOGETHER,
 };
 
 struct op {
     handler run;
     op_kind kind;
     bool guarded, negated; // by a predicate
-    bool polls_together;   // POLLED, and all lanes take part
     place guard;
     std::vector<place> x; // destinations first, lists flattened
     s64 offset;           // of an address
@@ -180,10 +180,6 @@ class parser {
         of.x.push_back(take(base, 8));
     }
 
-    static bool is_number(const std::string &word) {
-        return !word.empty() && (isdigit((unsigned char)word[0]) || (word[0] == '-' && word.size() > 1));
-    }
-
     static u64 number(const std::string &word) {
         char *end;
         u64 value;
@@ -191,7 +187,7 @@ class parser {
             (word[1] == 'f' || word[1] == 'F' || word[1] == 'd' || word[1] == 'D'))
             return strtoull(word.c_str() + 2, NULL, 16);
         value = strtoull(word.c_str(), &end, 0);
-        if (!is_number(word) || (*end && strcmp(end, "U")))
+        if (word.empty() || end == word.c_str() || (*end && strcmp(end, "U")))
             fail("'%s' is neither a register nor a number", word.c_str());
         return value;
     }
@@ -373,8 +369,8 @@ class parser {
                 fail(".extern %s is unknown", kind.c_str());
             take_shared(until(";"));
         } else if (word == ".pragma" || word == ".global") {
-            until(
-                ";"); // constants of the source, which the operations have as numbers: an address of one is an unknown word
+            // .global: constants of the source, which operations have as numbers; an address of one is an unknown word
+            until(";");
         } else if (word == ".visible") {
             if (take_word() != ".entry")
                 fail(".visible without .entry");
@@ -396,10 +392,6 @@ class parser {
         } else {
             fail("the directive %s is unknown", word.c_str());
         }
-    }
-
-    void open_scope() {
-        scopes.push_back(scope());
     }
 
     // Branches whose label is not of this scope are one's further out.
@@ -454,7 +446,7 @@ inline void parser::parse() {
         while (skip_blanks()) {
             if (text[at] == '{') {
                 at++;
-                open_scope();
+                scopes.push_back(scope());
             } else if (text[at] == '}') {
                 at++;
                 if (scopes.size() == 1)

@@ -95,7 +95,10 @@ if [ $# -gt 0 ]; then
     echo "$*"
 else
     sample
-fi | xargs -P "${JOBS:-$(getconf _NPROCESSORS_ONLN)}" -I '{}' sh tests/emulator/run.sh --one '{}' >"$folder/said.txt"
+fi >"$folder/list.txt"
+xargs -P "${JOBS:-$(getconf _NPROCESSORS_ONLN)}" -I '{}' sh tests/emulator/run.sh --one '{}' <"$folder/list.txt" >"$folder/said.txt"
 cat "$folder/said.txt"
+said=$(grep -c -E '^(ok  |FAIL) emulated ' "$folder/said.txt") listed=$(wc -l <"$folder/list.txt")
+[ "$said" -eq "$listed" ] || fail "emulated: $said of $listed tests said how they ended"
 passed=$((passed + $(grep -c '^ok   ' "$folder/said.txt"))) failed=$((failed + $(grep -c '^FAIL ' "$folder/said.txt")))
 finish

@@ -210,7 +210,7 @@ static inline void load_operand(block &of, u64 descriptor, bool is_k_major, u32 
 }
 
 // x: n / 2 sums, the descriptors, whether sums are added to. numbers: A's and B's sign, whether they are transposed
-static void multiply_group(warp &w, const op &o, u32) {
+template <bool IsBf16> static void multiply_group(warp &w, const op &o, u32) {
     u32 sums = o.count, lane = 0;
     u64 a_descriptor = w.at<u64>(o.x[sums])[lane], b_descriptor = w.at<u64>(o.x[sums + 1])[lane];
     bool adds = w.bits(o.x[sums + 2]) & 1;
@@ -222,13 +222,12 @@ static void multiply_group(warp &w, const op &o, u32) {
     const op *of = &o;
     w.products.open.push_back([=] {
         double a[2][WGMMA_K][8], b[WGMMA_K][8], sign = (double)(of->numbers[0] * of->numbers[1]);
-        bool is_bf16 = of->is_signed;
         for (u32 i = 0; i < 2; i++)
-            load_operand(*by->in, a_descriptor, of->numbers[2] == 0, by->index % 4 * 16 + i * 8, is_bf16,
+            load_operand(*by->in, a_descriptor, of->numbers[2] == 0, by->index % 4 * 16 + i * 8, IsBf16,
                          a[i]);
         for (u32 columns = 0; columns < 2 * sums; columns += 8) {
             double made[2][8][8] = {};
-            load_operand(*by->in, b_descriptor, of->numbers[3] == 0, columns, is_bf16, b);
+            load_operand(*by->in, b_descriptor, of->numbers[3] == 0, columns, IsBf16, b);
             for (u32 half = 0; half < 2; half++)
                 for (u32 k = 0; k < WGMMA_K; k++)
                     for (u32 row = 0; row < 8; row++)

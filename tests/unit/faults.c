@@ -1422,6 +1422,42 @@ static void an_empty_product_leaves_its_sums(void) {
         }
 }
 
+/* k in parts: gates take the small tiles that the bare product does; as many blocks as multiprocessors or fewer have one each,
+   and the pass has a block for each multiprocessor, where its threads are not all of a warp or it sums. */
+static void few_blocks_have_a_multiprocessor_each(void) {
+    static const struct {
+        gemmepi_epilogue epilogue;
+        int64_t m, n, k;
+        int few, pass_blocks; /* at least; 0: no pass */
+    } cases[] = {{GEMMEPI_SILU | GEMMEPI_GATED, 300, 300, 300, 1, 132},
+                 {GEMMEPI_SILU | GEMMEPI_GATED, 64, 2048, 2048, 1, 132},
+                 {GEMMEPI_SILU | GEMMEPI_GATED, 16, 256, 2048, 1, 8},
+                 {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 64, 2048, 2048, 1, 1},
+                 {GEMMEPI_SILU, 2048, 2048, 512, 0, 0}};
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        planned p = planned_begin(90, 1u << GEMMEPI_ROUTE_FUSED);
+        p.desc.epilogue = cases[i].epilogue;
+        p.desc.a.dtype = GEMMEPI_F32;
+        p.desc.b.transposed = 1;
+        p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = cases[i].k;
+        if (planned_plan(&p)) {
+            const gemmepi__mma *mma = &p.plan->ours.mma;
+            const gemmepi__launch *pass = &mma->pass.launch;
+            int alone = 2 * mma->launch.shared > (unsigned)gemmepi__most_shared(90);
+            CHECK(p.plan->ours.is_mma && alone == cases[i].few && cases[i].few == (mma->launch.blocks <= 132),
+                  "%d: %u blocks with %u bytes each", i, mma->launch.blocks, mma->launch.shared);
+            CHECK((mma->parts > 1) == (cases[i].pass_blocks > 0) &&
+                      (mma->parts == 1 || (mma->shape.tile_m == 64 && mma->shape.tile_n == 64)),
+                  "%d: %d parts, tiles of %d x %d", i, mma->parts, mma->shape.tile_m, mma->shape.tile_n);
+            CHECK((int)pass->blocks >= cases[i].pass_blocks &&
+                      (!pass->function || pass->threads_x * pass->threads_y >= 32),
+                  "%d: a pass of %u blocks of %u x %u", i, pass->blocks, pass->threads_x, pass->threads_y);
+        }
+        planned_end(&p);
+    }
+}
+
 /* The kernel writes them into bias_grad itself; where the items of a batch share it, into lines that one launch adds up. */
 static void sums_of_an_operand_are_the_fused_kernels_own(void) {
     int i;
@@ -4140,6 +4176,7 @@ int main(void) {
     RUN(an_older_driver_launches_without_overlap);
     RUN(a_fused_gradient_leaves_its_sums);
     RUN(an_empty_product_leaves_its_sums);
+    RUN(few_blocks_have_a_multiprocessor_each);
     RUN(sums_of_an_operand_are_the_fused_kernels_own);
     RUN(a_product_that_sums_an_operand_goes_fused);
     RUN(estimates_are_near_what_was_measured);
