@@ -4702,6 +4702,7 @@ typedef struct gemmepi__cu_launch_config {
     X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97) \
     X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)        \
     X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6)                        \
+    X(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 7)                        \
     X(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 9)                       \
     X(CU_TENSOR_MAP_INTERLEAVE_NONE, 0)                          \
     X(CU_TENSOR_MAP_SWIZZLE_128B, 3)                             \
@@ -9688,9 +9689,9 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     NULL};
 
 static const char *const gemmepi__source_gemm_sm90_cu[] = {
-    "// Product and epilogue of 16-bit operands on Hopper: D = epilogue(alpha op(A) op(B) + beta C).\n"
+    "// Product and epilogue of 16-bit operands, or of F32 as TF32, on Hopper: D = epilogue(alpha op(A) op(B) + beta C).\n"
     "//\n"
-    "// A block is three warpgroups. One thread of the first loads tiles of A and B, 64 of k at a time, by TMA into a ring of\n"
+    "// A block is three warpgroups. One thread of the first loads tiles of A and B, 128 bytes of k at a time, by TMA into a ring of\n"
     "// stages in shared memory; the other two multiply them with wgmma, sums in registers, and run the epilogue on those. They\n"
     "// share a tile (each has half of its rows), or take turns (PING_PONG): while one is in its epilogue the other multiplies.\n"
     "// Blocks stay and take one tile after another. In a cluster blocks of the same rows share tiles of A, blocks of the same\n"
@@ -9729,7 +9730,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_SPLIT      1 // more: into as many parts k is split, which the blocks of a cluster add up; each has one tile\n"
     "#define GEMMEPI_A_ROWS     1 // A's elements along k lie side by side; else those along m\n"
     "#define GEMMEPI_B_ROWS     1 // likewise B's along k, else those along n\n"
-    "#define GEMMEPI_OPERANDS   \"bf16\" // of A and B\n"
+    "#define GEMMEPI_OPERANDS   \"bf16\" // of A and B: \"bf16\", \"f16\" or, of F32, whose elements along k lie side by side, \"tf32\"\n"
+    "#define GEMMEPI_ELEMENT    2      // bytes of an element of A or B\n"
     "#endif\n"
     "#ifndef GEMMEPI_SUMMED\n"
     "#define GEMMEPI_SUMMED    0 // the operand that is summed over k: 1 A, 2 B\n"
@@ -9739,13 +9741,13 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_SUMS_ADD  0 // 1: to what is there\n"
     "#endif\n"
     "\n"
-    "constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = 64, STAGES = GEMMEPI_STAGES;\n"
+    "constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, STAGES = GEMMEPI_STAGES;\n"
     "constexpr int CLUSTER_M = GEMMEPI_CLUSTER_M, CLUSTER_N = GEMMEPI_CLUSTER_N, SPLIT = GEMMEPI_SPLIT;\n"
     "constexpr int CLUSTER = CLUSTER_M * CLUSTER_N * SPLIT;\n"
     "constexpr bool PING_PONG = GEMMEPI_PING_PONG, A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;\n"
-    "constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = WARPGROUP * (CONSUMERS + 1);\n"
-    "constexpr int PARTS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS); // of 64 rows, that a warpgroup has\n",
-    "constexpr int LINE = 128;                                        // bytes of TILE_K elements, and of 64 along m or n\n"
+    "constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = WARPGROUP * (CONSUMERS + 1);\n",
+    "constexpr int PARTS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS); // of 64 rows, that a warpgroup has\n"
+    "constexpr int LINE = 128, TILE_K = LINE / GEMMEPI_ELEMENT;       // bytes of a stage's k, or of 64 elements along m or n\n"
     "constexpr int BOX = 64 * LINE;                                   // 64 lines\n"
     "// GATED: a tile of B is two, of the same columns of both halves; value and gate of a column end in the same thread.\n"
     "constexpr int TILE_COLUMNS = TILE_N / HALVES_IN;                // of the result, of either half\n"
@@ -9786,9 +9788,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n"
     "// One copy of the instructions for all columns, where there are many of them: measured on an H200 with k 768, two halves' gradients\n"
     "// with sums take 0.955 of the time, GELU_ERF's 0.95.\n"
-    "constexpr bool ROLLS = HAS_BGRAD && (GATED || ACTIVATION == GELU_ERF);\n"
-    "static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), \"a warp of its own for each warpgroup's sums\");\n",
+    "constexpr bool ROLLS = HAS_BGRAD && (GATED || ACTIVATION == GELU_ERF);\n",
+    "static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), \"a warp of its own for each warpgroup's sums\");\n"
     "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
+    "static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), \"wgmma takes wider elements along k alone\");\n"
     "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n"
     "// Together no more than at the launch: 3 * 168. Sums of an operand take more than 24.\n"
     "constexpr bool NEEDS_REGISTERS =\n"
@@ -9853,12 +9856,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                     \"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n"
     "                     \"l\"(&map), \"r\"(barrier), \"r\"(x), \"r\"(y), \"r\"(item), \"h\"(mask)\n"
     "                     : \"memory\");\n"
-    "    else\n"
+    "    else\n",
     "        asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n"
     "                     \"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n"
     "                     \"l\"(&map), \"r\"(barrier), \"r\"(x), \"r\"(y), \"r\"(item)\n"
     "                     : \"memory\");\n"
-    "}\n",
+    "}\n"
     "// Whether this is the lane of its whole warp that speaks to TMA. Behind any condition but elect.sync the compiler puts each of\n"
     "// TMA's instructions into a loop over lanes. An activation's one output gains little without them: at k = 768 on an H200 SILU and\n"
     "// SQUARED_RELU 1 percent, while HARDSWISH, GELU_ERF, SIGMOID and TANH lose 2 to 4.\n"
@@ -9910,34 +9913,45 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n"
     "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n"
     "#define GEMMEPI_ADDS \"%34\"\n"
-    "#define GEMMEPI_REST \"%32, %33, adds, 1, 1, %35, %36\"\n"
+    "#define GEMMEPI_MATRICES \"%32, %33\"\n"
+    "#define GEMMEPI_TRANSPOSED \", %35, %36\"\n"
     "#elif GEMMEPI_TILE_N == 128\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
     "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n"
     "#define GEMMEPI_ADDS \"%66\"\n"
-    "#define GEMMEPI_REST \"%64, %65, adds, 1, 1, %67, %68\"\n"
+    "#define GEMMEPI_MATRICES \"%64, %65\"\n"
+    "#define GEMMEPI_TRANSPOSED \", %67, %68\"\n"
     "#elif GEMMEPI_TILE_N == 192\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n"
-    "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n"
+    "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n",
     "#define GEMMEPI_ADDS \"%98\"\n"
-    "#define GEMMEPI_REST \"%96, %97, adds, 1, 1, %99, %100\"\n"
+    "#define GEMMEPI_MATRICES \"%96, %97\"\n"
+    "#define GEMMEPI_TRANSPOSED \", %99, %100\"\n"
     "#else\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n"
     "#define GEMMEPI_SUMS \\\n"
-    "    GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64), GEMMEPI_32(GEMMEPI_SUM, 96)\n",
+    "    GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64), GEMMEPI_32(GEMMEPI_SUM, 96)\n"
     "#define GEMMEPI_ADDS \"%130\"\n"
-    "#define GEMMEPI_REST \"%128, %129, adds, 1, 1, %131, %132\"\n"
+    "#define GEMMEPI_MATRICES \"%128, %129\"\n"
+    "#define GEMMEPI_TRANSPOSED \", %131, %132\"\n"
+    "#endif\n"
+    "#if GEMMEPI_ELEMENT == 4\n"
+    "#undef GEMMEPI_TRANSPOSED\n"
+    "#define GEMMEPI_TRANSPOSED \"\"\n"
+    "#define GEMMEPI_STEP_K \"k8\"\n"
+    "#else\n"
+    "#define GEMMEPI_STEP_K \"k16\"\n"
     "#endif\n"
     "#define GEMMEPI_TEXT_OF(x) #x\n"
     "#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)\n"
     "\n"
-    "// sums = A B, or with `adds` sums + A B: 64 rows, TILE_N columns, 16 of k.\n"
+    "// sums = A B, or with `adds` sums + A B: 64 rows, TILE_N columns, STEP_BYTES of k.\n"
     "__device__ inline void multiply(float (&sums)[TILE_N / 2], u64 a, u64 b, int adds) {\n"
     "    asm volatile(\"{\\n\"\n"
     "                 \".reg .pred adds;\\n\"\n"
     "                 \"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n"
-    "                 \"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N) \"k16.f32.\" GEMMEPI_OPERANDS\n"
-    "                 \".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_REST \";\\n\"\n"
+    "                 \"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N) GEMMEPI_STEP_K \".f32.\" GEMMEPI_OPERANDS\n"
+    "                 \".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_MATRICES \", adds, 1, 1\" GEMMEPI_TRANSPOSED \";\\n\"\n"
     "                 \"}\"\n"
     "                 : GEMMEPI_SUMS\n"
     "                 : \"l\"(a), \"l\"(b), \"r\"(adds), \"n\"(!A_ROWS), \"n\"(!B_ROWS));\n"
@@ -9963,8 +9977,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline u64 descriptor(u32 address) {\n"
     "    return (u64)1 << 62 | (u64)(1024 >> 4) << 32 | (u64)(BOX >> 4) << 16 | (u64)(address >> 4 & 0x3fff);\n"
     "}\n"
-    "// Of a descriptor, from 16 of k to the next 16.\n"
-    "template <bool Rows> constexpr u64 STEP_OF_16 = (Rows ? 32 : 16 * LINE) >> 4;\n"
+    "// What an instruction takes of k, and of a descriptor, from there to what the next one takes.\n"
+    "constexpr int STEP_BYTES = 32, STEPS = LINE / STEP_BYTES;\n"
+    "template <bool Rows> constexpr u64 STEP = (Rows ? STEP_BYTES : STEP_BYTES / 2 * LINE) >> 4;\n"
     "\n"
     "// >>tiles\n"
     "\n"
@@ -9989,7 +10004,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// The blocks of TILE_K that this block adds up: SPLIT, a part of them.\n"
     "__device__ inline int begin_of_k(const gemmepi__fused_params &p, u32 part) {\n"
     "    return SPLIT > 1 ? (int)((u32)((p.k + TILE_K - 1) / TILE_K) * part / SPLIT) : 0;\n"
-    "}\n"
+    "}\n",
     "__device__ inline int end_of_k(const gemmepi__fused_params &p, u32 part) {\n"
     "    return SPLIT > 1 ? begin_of_k(p, part + 1) : (p.k + TILE_K - 1) / TILE_K;\n"
     "}\n"
@@ -10002,7 +10017,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// One thread. Each block loads its part of A's tile for the CLUSTER_N blocks of its row, and of B's for the CLUSTER_M of\n"
     "// its column.\n"
-    "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n",
+    "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part, of B where B_ROWS\n"
     "    constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;\n"
     "    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n"
@@ -10061,7 +10076,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void load_groups(const gemmepi__fused_params &p, const Tile &tile, int first_group,\n"
     "                                   Of_columns (&columns)[Groups]) {\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < Groups; i++) {\n"
+    "    for (int i = 0; i < Groups; i++) {\n",
     "        long long column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (first_group + i) * GROUP;\n"
     "        columns[i] = load_columns(p.epilogue, tile.item, column, columns_left(p, tile, first_group + i));\n"
     "    }\n"
@@ -10077,7 +10092,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            int half = i / GROUPS, group = i % GROUPS;\n"
     "            Acc values[RUN];\n"
     "            to_accs(bias[group].bias[half], values);\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "            for (int j = 0; j < PARTS * 2 * RUN; j++) // of each part's two rows of a lane\n"
     "                sums[j / (2 * RUN)][(half * TILE_COLUMNS + group * GROUP) / 2 + j % (2 * RUN)] =\n"
     "                    values[j % (2 * RUN) / 4 * 2 + j % 2];\n"
@@ -10136,7 +10151,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        int column = tile.n * TILE_COLUMNS + group * GROUP;\n"
     "        barrier_expect(barrier, LOADED_MATRICES * STAGED_BYTES);\n"
     "#pragma unroll\n"
-    "        for (int half = 0; half < LOADED_AUX; half++)\n"
+    "        for (int half = 0; half < LOADED_AUX; half++)\n",
     "            load_result_box(p.aux, to + half * STAGED_BYTES, barrier, column, row, half, tile.item);\n"
     "#pragma unroll\n"
     "        for (int half = 0; half < LOADED_MATRICES - LOADED_AUX; half++)\n"
@@ -10154,7 +10169,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    wait_for_stores<BUFFERS - 1>(); // of the elected lane, the others have none\n"
     "    __syncwarp();\n"
     "}\n"
-    "\n",
+    "\n"
     "__device__ inline void store_box(const gemmepi__tensor_map &map, u32 from, int column, int row, int half, int item) {\n"
     "    asm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n"
     "                 \"r\"(from), \"r\"(column), \"r\"(row), \"r\"(half), \"r\"(item)\n"
@@ -10219,7 +10234,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (column + TILE_COLUMNS <= (int)p.n)\n"
     "        masks = *reinterpret_cast<const Masks *>(bytes);\n"
     "    else // a line may end with its last byte\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "        for (int i = 0; i < MASK_WORDS * 4; i++)\n"
     "            if (column + i * 8 < (int)p.n)\n"
     "                masks.words[i / 4] |= (u32)bytes[i] << i % 4 * 8;\n"
@@ -10235,7 +10250,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// >>sums of columns\n"
-    "\n",
+    "\n"
     "// Few registers are left by an exact activation, by alpha and C beside all of a box's aux, and where a gate is computed anew.\n"
     "typedef Column_sums<(GEMMEPI_EXACT || (GATED ? UPSTREAM && GEMMEPI_APPLIED : !GEMMEPI_APPLIED))> Box_sums[BOX_GROUPS];\n"
     "\n"
@@ -10290,7 +10305,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                    asm volatile(\"ld.shared.f32 %0, [%1];\"\n"
     "                                 : \"=f\"(sums[warp])\n"
     "                                 : \"r\"(slot_at(shared, group, warp * 32 + threadIdx.x % 32, of_unit, half))\n"
-    "                                 : \"memory\");\n"
+    "                                 : \"memory\");\n",
     "                if (exists && column < (int)p.epilogue.n)\n"
     "                    line_of_sums(p, tile, half)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);\n"
     "            }\n"
@@ -10305,7 +10320,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "struct Run_place {\n"
     "    int row, column, valid;\n"
     "};\n"
-    "__device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {\n",
+    "__device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {\n"
     "    int at = row + threadIdx.x % 32 / 4 + half * 8, column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;\n"
     "    if (BACKWARD && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers\n"
     "        asm volatile(\"\" : \"+r\"(at), \"+r\"(column));\n"
@@ -10367,7 +10382,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        for (int half = 0; half < 2; half++) {\n"
     "            Run_place at = place_of_run(params, tile, row, half, group + g);\n"
     "            Acc(&v)[HALVES][RUN] = results[half];\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "            for (int i = 0; i < HALVES_IN * RUN; i++)\n"
     "                v[i / RUN][i % RUN] = box.at[i / RUN][g * 4 + i % RUN / 2][half * 2 + i % 2];\n"
     "            set_staged(state, staging, half, g);\n"
@@ -10377,7 +10392,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            state.mask_place = half + 2 * g;\n"
     "            if (!SAVED_FIRST)\n"
     "                load_saved_run(params, state, staging, tile, at, masks, part, half, group + g, g, saved[g][half]);\n"
-    "            epilogue<IsNear>(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);\n",
+    "            epilogue<IsNear>(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);\n"
     "            if (!SAVED_FIRST)\n"
     "                store_result(p, state, tile.item, at.row, at.column, at.valid, v);\n"
     "            if (HAS_BGRAD)\n"
@@ -10436,7 +10451,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void consumers_may_meet() {\n"
     "    asm volatile(\"bar.arrive 3, %0;\" ::\"n\"(READERS) : \"memory\");\n"
     "}\n"
-    "\n"
+    "\n",
     "// Sums that lie from `first` on and, beyond the bytes of a stage, from `rest` on. Four of each thread of a warpgroup are side by\n"
     "// side, in the order of the registers.\n"
     "struct Parked {\n"
@@ -10453,7 +10468,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "template <int Parts> __device__ inline void park(const Parked &parked, u32 thread, const float (*sums)[TILE_N / 2]) {\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < Parts * TILE_N / 8; i++) {\n",
+    "    for (int i = 0; i < Parts * TILE_N / 8; i++) {\n"
     "        const float *four = &sums[i / (TILE_N / 8)][i % (TILE_N / 8) * 4];\n"
     "        asm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked, i, thread)), \"f\"(four[0]),\n"
     "                     \"f\"(four[1]), \"f\"(four[2]), \"f\"(four[3])\n"
@@ -10507,7 +10522,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// Behind it nothing is multiplied. The warpgroup that multiplies it leaves the first part's sums to the other one, which has\n"
     "// nothing else to do, and keeps the second's. Of the last blocks of k, as many as there are stages beside those for the sums, it\n"
     "// first adds up all for the first part, and then for the second: these are behind the other's epilogue.\n"
-    "constexpr u32 PARKED_STAGES = (PART_BYTES + STAGE_BYTES - 1) / STAGE_BYTES;\n"
+    "constexpr u32 PARKED_STAGES = (PART_BYTES + STAGE_BYTES - 1) / STAGE_BYTES;\n",
     "constexpr int LAST_BLOCKS = STAGES - (int)PARKED_STAGES;\n"
     "static_assert(!SHARES_LAST || (LAST_BLOCKS > 0 && PARKED_STAGES <= 2 && STAGE_BYTES % FOURS == 0), \"the stages have room\");\n"
     "\n"
@@ -10522,7 +10537,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                     : \"=f\"(sums[i]), \"=f\"(sums[i + 1]), \"=f\"(sums[i + 2]), \"=f\"(sums[i + 3])\n"
     "                     : \"r\"(parked_at(parked, i / 4, thread))\n"
     "                     : \"memory\");\n"
-    "}\n",
+    "}\n"
     "// Twice, as compute-sanitizer's racecheck does not take in the first barrier at once, nor one where some only arrive.\n"
     "__device__ inline void both_meet() {\n"
     "    asm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS * WARPGROUP) : \"memory\");\n"
@@ -10575,7 +10590,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// Both warpgroups: the tile's line.\n"
     "__device__ inline void store_left_sums(const gemmepi__fused_params &p, const Tile &tile, const Left_sums &left) {\n"
     "    if (tile.m * TILE_M >= (int)p.epilogue.m) // of a cluster that reaches beyond m\n"
-    "        return;\n"
+    "        return;\n",
     "    for (int warp = (int)threadIdx.x / 32 - 4; warp < HALVES_OUT * GROUPS; warp += CONSUMERS * 4) {\n"
     "        int half = warp / GROUPS, group = warp % GROUPS;\n"
     "        int column = tile.n * TILE_COLUMNS + group * GROUP + Column_sums<false>::column();\n"
@@ -10591,7 +10606,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline u32 told_by(u32 thread, u32 rank) {\n"
     "    u32 row = rank % CLUSTER_M, column = rank / CLUSTER_M, other = thread - CLUSTER_N;\n"
     "    return SPLIT > 1            ? rank\n"
-    "           : thread < CLUSTER_N ? row + thread * CLUSTER_M\n",
+    "           : thread < CLUSTER_N ? row + thread * CLUSTER_M\n"
     "                                : column * CLUSTER_M + (other >= row ? other + 1 : other);\n"
     "}\n"
     "\n"
@@ -10657,7 +10672,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 words[4][4];\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < 4; i++)\n"
-    "        asm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n"
+    "        asm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n",
     "                     : \"=r\"(words[i][0]), \"=r\"(words[i][1]), \"=r\"(words[i][2]), \"=r\"(words[i][3])\n"
     "                     : \"r\"(slice_at(lane, i))\n"
     "                     : \"memory\");\n"
@@ -10681,7 +10696,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// Of the lanes together: which line's sum this lane has then, if any, and that sum.\n"
     "__device__ inline int line_of_sum() {\n"
-    "    int lane = threadIdx.x % 32;\n",
+    "    int lane = threadIdx.x % 32;\n"
     "    return SUMMED_ROWS ? (lane % 2 ? -1 : lane / 2) : (lane < 16 ? lane % 2 * 8 + lane / 2 : -1);\n"
     "}\n"
     "__device__ inline double sum_of_slice(const Slice_sums &sums) {\n"
@@ -10743,7 +10758,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        int slice = slice_of(p, tile_of(p, t, rank), summer);\n"
     "        u32 lane = shared + slice_lane(slice < 0 ? 0 : slice);\n"
     "        Slice_sums sums = {};\n"
-    "#pragma unroll 1\n"
+    "#pragma unroll 1\n",
     "        for (int block = 0; block < blocks; block++) {\n"
     "            barrier_wait(shared + FULL + stage * 8, parity);\n"
     "            if (slice >= 0)\n"
@@ -10771,7 +10786,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// >>multiplying\n"
-    "\n",
+    "\n"
     "__device__ inline void skip_stages(u32 &stage, u32 &parity, int blocks) {\n"
     "    stage += (u32)blocks;\n"
     "    parity ^= stage / STAGES & 1;\n"
@@ -10789,10 +10804,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        barrier_wait(shared + FULL + stage * 8, parity);\n"
     "        multiply_begin();\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < TILE_K / 16; i++)\n"
+    "        for (int i = 0; i < STEPS; i++)\n"
     "#pragma unroll\n"
     "            for (int part = 0; part < PARTS; part++)\n"
-    "                multiply(sums[part], a + part * (BOX >> 4) + i * STEP_OF_16<A_ROWS>, b + i * STEP_OF_16<B_ROWS>,\n"
+    "                multiply(sums[part], a + part * (BOX >> 4) + i * STEP<A_ROWS>, b + i * STEP<B_ROWS>,\n"
     "                         i > 0 || BIAS_FIRST ? 1 : adds);\n"
     "        multiply_commit();\n"
     "        multiply_wait<1>();\n"
@@ -10820,8 +10835,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                barrier_wait(shared + FULL + stage * 8, parity);\n"
     "            multiply_begin();\n"
     "#pragma unroll\n"
-    "            for (int i = 0; i < TILE_K / 16; i++)\n"
-    "                multiply(sums[part], a + part * (BOX >> 4) + i * STEP_OF_16<A_ROWS>, b + i * STEP_OF_16<B_ROWS>,\n"
+    "            for (int i = 0; i < STEPS; i++)\n"
+    "                multiply(sums[part], a + part * (BOX >> 4) + i * STEP<A_ROWS>, b + i * STEP<B_ROWS>,\n"
     "                         i > 0 || BIAS_FIRST ? 1 : add);\n"
     "            add = 1;\n"
     "            if (++stage == STAGES)\n"
@@ -10833,7 +10848,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// A block's last tile: in `kept` the sums of its second part, while those of the first are left to the other warpgroup.\n"
-    "__device__ inline void add_up_last(u32 shared, u32 empty, bool tells, u32 group, int blocks, u32 &stage, u32 &parity,\n"
+    "__device__ inline void add_up_last(u32 shared, u32 empty, bool tells, u32 group, int blocks, u32 &stage, u32 &parity,\n",
     "                                   float (&sums)[PARTS][TILE_N / 2], float (&kept)[TILE_N / 2]) {\n"
     "    int in_turn = blocks < LAST_BLOCKS ? 0 : LAST_BLOCKS;\n"
     "    turn_wait((int)group);\n"
@@ -10855,7 +10870,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    memcpy(kept, sums[PARTS - 1], sizeof kept);\n"
     "}\n"
     "\n"
-    "// A tile in its warpgroup's turn, and the stages told to be free.\n",
+    "// A tile in its warpgroup's turn, and the stages told to be free.\n"
     "__device__ inline void add_up_tile(u32 shared, u32 empty, bool tells, u32 group, int first_part, int blocks, u32 &stage,\n"
     "                                   u32 &parity, float (&sums)[PARTS][TILE_N / 2]) {\n"
     "    if (PING_PONG)\n"
@@ -10911,7 +10926,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            masks = load_masks(p, tile, warp_row);\n"
     "        }\n"
     "        if (AHEAD)\n"
-    "            load_groups(p, tile, 0, columns); // before the sums, so that the epilogue need not wait\n"
+    "            load_groups(p, tile, 0, columns); // before the sums, so that the epilogue need not wait\n",
     "        add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n"
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
     "        if (SPLIT > 1) {\n"
@@ -10927,7 +10942,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                    load_groups(p, tile, i, columns);\n"
     "                if (BIAS_FIRST && i + BOX_GROUPS == GROUPS && count + turns < tiles) // most of the sums' registers are free\n"
     "                    load_groups(p, tile_of(p, first + (count + turns) * step, rank), 0, bias);\n"
-    "                memcpy(now, columns, sizeof now);\n",
+    "                memcpy(now, columns, sizeof now);\n"
     "                if (AHEAD && i + BOX_GROUPS < GROUPS)\n"
     "                    load_groups(p, tile, i + BOX_GROUPS, columns);\n"
     "                Box_sums column_sums;\n"
@@ -10986,7 +11001,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        if (HAS_BGRAD)\n"
     "            both_meet(); // all sums are left\n"
     "        if (HAS_BGRAD)\n"
-    "            store_left_sums(p, tile, left_in(shared, stage));\n"
+    "            store_left_sums(p, tile, left_in(shared, stage));\n",
     "        end_epilogue(p.epilogue, state);\n"
     "    }\n"
     "    if (STAGED) // shared memory stays until all of it is read\n"
@@ -11008,7 +11023,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (shared % 1024)\n"
     "        __trap();\n"
     "    if (threadIdx.x == 0) {\n"
-    "        prefetch_map(p.a);\n",
+    "        prefetch_map(p.a);\n"
     "        prefetch_map(p.b);\n"
     "        if (LOADS_AUX)\n"
     "            prefetch_map(p.aux);\n"
@@ -11319,7 +11334,8 @@ static const char *const gemmepi__source_params_h[] = {
     "    long long k;\n"
     "} gemmepi__plain_params;\n"
     "\n"
-    "/* convert.cu: out = x in another type, rows filled up with zeros to out.ld, which is a multiple of 8. */\n"
+    "/* convert.cu, pack.cu: out = x in another type or its own, rows filled up with zeros to out.ld, which is a multiple of 8.\n"
+    "   transpose.cu: out = x transposed, rows not filled up. */\n"
     "typedef struct gemmepi__convert_params {\n"
     "    gemmepi__kernel_matrix x, out;\n"
     "    long long rows, columns, items;\n"
@@ -11353,9 +11369,9 @@ static const char *const gemmepi__source_params_h[] = {
     "    gemmepi__tensor_map d, aux, residual; /* where TMA stores or loads them; of halves, too */\n"
     "    gemmepi__epilogue_params epilogue;\n"
     "    unsigned tiles;                         /* of clusters, of all items */\n"
-    "    unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */\n"
+    "    unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */\n",
     "    unsigned band; /* tiles of clusters one below the other before the next column is begun */\n"
-    "    int k;\n",
+    "    int k;\n"
     "    int a_items, b_items; /* 0: one matrix for all items of the batch */\n"
     "    void *sums;           /* of an operand: bias_grad, or a line in F64 of each item */\n"
     "    long long sums_stride;\n"
@@ -12135,6 +12151,47 @@ static const char *const gemmepi__source_sum_cu[] = {
     "#endif\n",
     NULL};
 
+static const char *const gemmepi__source_transpose_cu[] = {
+    "// A copy of an operand of 32-bit elements whose lines lie along its other axis, for a kernel that reads elements side by side along\n"
+    "// k alone. A block copies a square; what a line lacks up to out.ld is left as it is.\n"
+    "#include \"types.cuh\"\n"
+    "#include \"params.h\"\n"
+    "\n"
+    "#ifndef GEMMEPI_TILE\n"
+    "#define GEMMEPI_TILE 64 // lines and elements of a line that a block copies\n"
+    "#endif\n"
+    "#ifndef GEMMEPI_THREADS\n"
+    "#define GEMMEPI_THREADS 256\n"
+    "#endif\n"
+    "\n"
+    "constexpr int TILE = GEMMEPI_TILE, THREADS = GEMMEPI_THREADS, AT_ONCE = THREADS / TILE, TIMES = TILE / AT_ONCE;\n"
+    "\n"
+    "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p) {\n"
+    "    __shared__ u32 square[TILE][TILE + 1]; // columns, too, are in banks of their own\n"
+    "    u32 across = (u32)((p.columns + TILE - 1) / TILE), of_item = across * (u32)((p.rows + TILE - 1) / TILE);\n"
+    "    u32 item = blockIdx.x / of_item, of_lines = (blockIdx.x - item * of_item) / across;\n"
+    "    long long row = (long long)of_lines * TILE, column = (long long)(blockIdx.x - item * of_item - of_lines * across) * TILE;\n"
+    "    int lane = threadIdx.x % TILE, line = threadIdx.x / TILE;\n"
+    "    int rows_left = p.rows - row < TILE ? (int)(p.rows - row) : TILE;\n"
+    "    int columns_left = p.columns - column < TILE ? (int)(p.columns - column) : TILE;\n"
+    "    after_launches_before();\n"
+    "    const u32 *x = (const u32 *)p.x.data + item * p.x.stride + row * p.x.ld + column;\n"
+    "    u32 *out = (u32 *)p.out.data + item * p.out.stride + column * p.out.ld + row;\n"
+    "    u32 words[TIMES];\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < TIMES; i++)\n"
+    "        words[i] = line + i * AT_ONCE < rows_left && lane < columns_left ? x[(line + i * AT_ONCE) * p.x.ld + lane] : 0;\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < TIMES; i++)\n"
+    "        square[line + i * AT_ONCE][lane] = words[i];\n"
+    "    __syncthreads();\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < TIMES; i++)\n"
+    "        if (line + i * AT_ONCE < columns_left && lane < rows_left)\n"
+    "            out[(line + i * AT_ONCE) * p.out.ld + lane] = square[lane][line + i * AT_ONCE];\n"
+    "}\n",
+    NULL};
+
 static const char *const gemmepi__source_types_cuh[] = {
     "// Element types and runs of eight of them in memory. No CUDA header: NVRTC alone compiles this.\n"
     "#pragma once\n"
@@ -12521,6 +12578,7 @@ static const gemmepi__source gemmepi__sources[] = {
     {"reduce.cu", gemmepi__source_reduce_cu},
     {"scaled.cu", gemmepi__source_scaled_cu},
     {"sum.cu", gemmepi__source_sum_cu},
+    {"transpose.cu", gemmepi__source_transpose_cu},
     {"types.cuh", gemmepi__source_types_cuh},
     {NULL, NULL}};
 
@@ -14435,7 +14493,8 @@ typedef struct gemmepi__plain_params {
     long long k;
 } gemmepi__plain_params;
 
-/* convert.cu: out = x in another type, rows filled up with zeros to out.ld, which is a multiple of 8. */
+/* convert.cu, pack.cu: out = x in another type or its own, rows filled up with zeros to out.ld, which is a multiple of 8.
+   transpose.cu: out = x transposed, rows not filled up. */
 typedef struct gemmepi__convert_params {
     gemmepi__kernel_matrix x, out;
     long long rows, columns, items;
@@ -16478,10 +16537,12 @@ static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const ge
 #ifndef GEMMEPI_GEMM_CONVERT_H
 #define GEMMEPI_GEMM_CONVERT_H
 
-#define GEMMEPI__CONVERT_THREADS 256 /* convert.cu, pack.cu */
+#define GEMMEPI__CONVERT_THREADS 256 /* convert.cu, pack.cu, transpose.cu */
+#define GEMMEPI__TRANSPOSE_TILE  64
 
 typedef struct gemmepi__convert {
     gemmepi__launch launch; /* no function: the operand stays as it is */
+    const char *kernel;
     gemmepi__convert_params params;
     size_t bytes; /* of the converted operand, in workspace */
 } gemmepi__convert;
@@ -16507,13 +16568,21 @@ static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t 
     return converted;
 }
 
-/* The copy of an operand as another type, or its own. *view is that of the copy. */
-static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, int operand, int dtype,
-                                               gemmepi__view *view, gemmepi__convert *convert) {
+/* Likewise, with lines along the other axis. */
+static gemmepi__view gemmepi__transposed_view(const gemmepi__view *view, int64_t batch) {
+    gemmepi__view turned = *view;
+    turned.lines = view->length;
+    turned.length = view->lines;
+    turned.transposed = !view->transposed;
+    return gemmepi__converted_view(&turned, batch, view->dtype);
+}
+
+/* The copy of an operand as `view`; its kernel has so many blocks. */
+static gemmepi_status gemmepi__lay_out_copy(const gemmepi__problem *problem, int operand,
+                                            const gemmepi__view *view, int64_t blocks,
+                                            gemmepi__convert *convert) {
     const gemmepi__view *from = &problem->views[operand];
-    int64_t size, blocks;
-    *view = gemmepi__converted_view(from, problem->batch, dtype);
-    size = view->bits / 8;
+    int64_t size = view->bits / 8;
     if (view->bytes / size / 16 >
         from->bytes + 4096) /* items overlap: they would be written out one by one */
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
@@ -16524,13 +16593,21 @@ static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, 
     convert->params.rows = from->lines;
     convert->params.columns = from->length;
     convert->params.items = from->batch_stride ? problem->batch : 1;
-    blocks = gemmepi__divide_up(view->bytes / size / GEMMEPI__RUN, GEMMEPI__CONVERT_THREADS);
-    if (blocks > INT_MAX)
+    if (blocks < 0 || blocks > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "an operand has more tiles than a grid has blocks");
     convert->launch.blocks = (unsigned)blocks;
     convert->launch.threads_x = GEMMEPI__CONVERT_THREADS;
     convert->launch.threads_y = 1;
     return GEMMEPI_OK;
+}
+
+/* By kernels of which a thread copies a run. */
+static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, int operand, int dtype,
+                                               gemmepi__view *view, gemmepi__convert *convert) {
+    *view = gemmepi__converted_view(&problem->views[operand], problem->batch, dtype);
+    return gemmepi__lay_out_copy(
+        problem, operand, view,
+        gemmepi__divide_up(view->bytes / (view->bits / 8) / GEMMEPI__RUN, GEMMEPI__CONVERT_THREADS), convert);
 }
 
 /* To the type that the problem's operands have in common. *view is that of the converted operand. */
@@ -16545,7 +16622,8 @@ static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gem
     gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)from->dtype)->name);
     gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
     gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gemmepi__runs_are_aligned(problem, from));
-    return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch);
+    convert->kernel = "gemmepi_convert";
+    return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, convert->kernel, &convert->launch);
 }
 
 static void gemmepi__pack_prologue(char *data, size_t size) {
@@ -16563,8 +16641,34 @@ static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmep
         return gemmepi__build_convert(context, problem, operand, &view, pack);
     status = gemmepi__lay_out_convert(problem, operand, problem->views[operand].dtype, &view, pack);
     gemmepi__pack_prologue(prologue, sizeof prologue);
+    pack->kernel = "gemmepi_pack";
     return status ? status
-                  : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, "gemmepi_pack", &pack->launch);
+                  : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, pack->kernel, &pack->launch);
+}
+
+static void gemmepi__transpose_prologue(char *data, size_t size) {
+    gemmepi__text text = gemmepi__text_in(data, size);
+    gemmepi__append(&text, "#define GEMMEPI_TILE %d\n#define GEMMEPI_THREADS %d\n", GEMMEPI__TRANSPOSE_TILE,
+                    GEMMEPI__CONVERT_THREADS);
+}
+
+/* Of 32-bit elements, with lines along the other axis. */
+static gemmepi_status gemmepi__build_transpose(gemmepi_context *context, const gemmepi__problem *problem,
+                                               int operand, gemmepi__convert *pack) {
+    const gemmepi__view *from = &problem->views[operand];
+    gemmepi__view view = gemmepi__transposed_view(from, problem->batch);
+    int64_t blocks = gemmepi__offset(gemmepi__divide_up(from->lines, GEMMEPI__TRANSPOSE_TILE),
+                                     gemmepi__divide_up(from->length, GEMMEPI__TRANSPOSE_TILE), 0);
+    char prologue[64];
+    gemmepi_status status;
+    if (blocks >= 0 && from->batch_stride)
+        blocks = gemmepi__offset(blocks, problem->batch, 0);
+    status = gemmepi__lay_out_copy(problem, operand, &view, blocks, pack);
+    gemmepi__transpose_prologue(prologue, sizeof prologue);
+    pack->kernel = "gemmepi_transpose";
+    return status
+               ? status
+               : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, pack->kernel, &pack->launch);
 }
 
 static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const gemmepi__convert *convert,
@@ -17596,14 +17700,14 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
 }
 
 #endif
-/* The route fused: product and epilogue of 16-bit operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
+/* The route fused: product and epilogue of 16-bit or TF32 operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
    they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one for each
    item, which another launch adds up. */
 #ifndef GEMMEPI_GEMM_FUSED_H
 #define GEMMEPI_GEMM_FUSED_H
 
 #define GEMMEPI__FUSED_THREADS 384 /* gemm_sm90.cu */
-#define GEMMEPI__FUSED_K       64  /* of a stage */
+#define GEMMEPI__FUSED_LINE    128 /* bytes of k of a stage */
 #define GEMMEPI__FUSED_BOX_M   16  /* rows and columns that a warp stores at a time */
 #define GEMMEPI__FUSED_BOX_N   64
 #define GEMMEPI__FUSED_WARPS   8            /* that store */
@@ -17644,12 +17748,32 @@ typedef struct gemmepi__fused {
 
 /* >>what may go there */
 
-/* Whether TMA takes a matrix of 16 bits as it lies. */
-static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__view *view) {
-    int64_t most = (int64_t)1 << 38; /* elements of a stride, which has fewer than 2^40 bytes */
-    return view->bits == 16 && view->alignment % 16 == 0 &&
-           (view->lines <= 1 || (view->ld % 8 == 0 && view->ld <= most)) &&
-           (problem->batch <= 1 || (view->batch_stride % 8 == 0 && view->batch_stride <= most));
+/* Whether TMA takes a matrix of so many bits an element as it lies. */
+static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__view *view, int bits) {
+    int64_t unit = 128 / bits,
+            most = ((int64_t)1 << 42) / bits; /* elements: a stride has fewer than 2^40 bytes */
+    return view->bits == bits && view->alignment % 16 == 0 &&
+           (view->lines <= 1 || (view->ld % unit == 0 && view->ld <= most)) &&
+           (problem->batch <= 1 || (view->batch_stride % unit == 0 && view->batch_stride <= most));
+}
+
+/* F32 operands multiplied as TF32. */
+static int gemmepi__is_tf32(const gemmepi__problem *problem) {
+    return problem->common == GEMMEPI_F32 && problem->compute == GEMMEPI_COMPUTE_TF32;
+}
+
+/* What the kernels multiply. */
+static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem *problem) {
+    gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n",
+                    problem->common == GEMMEPI_F16   ? "f16"
+                    : problem->common == GEMMEPI_F32 ? "tf32"
+                                                     : "bf16",
+                    (int)problem->views[GEMMEPI__A].bits / 8);
+}
+
+/* Stages that all of k fills. */
+static int64_t gemmepi__fused_steps(const gemmepi__problem *problem) {
+    return gemmepi__divide_up(problem->k, GEMMEPI__FUSED_LINE * 8 / problem->views[GEMMEPI__A].bits);
 }
 
 /* What no kernel of the route has, or NULL. */
@@ -17666,9 +17790,12 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
     if (context->arch != 90)
         return "its kernel is for compute capability 9.0";
-    if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16))
-        return "a and b are not both BF16 or both F16";
-    if (!gemmepi__tma_takes(problem, a) || !gemmepi__tma_takes(problem, b))
+    if (a->dtype != b->dtype ||
+        (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && !gemmepi__is_tf32(problem)))
+        return "a and b are not both BF16, both F16 or both F32 with TF32";
+    if (gemmepi__is_tf32(problem) && (a->transposed || !b->transposed))
+        return "wgmma takes TF32 only where the elements along k lie side by side";
+    if (!gemmepi__tma_takes(problem, a, a->bits) || !gemmepi__tma_takes(problem, b, b->bits))
         return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
     if (gemmepi__halves_in(problem) > 1 && !b->transposed && gemmepi__half_columns(problem) % 8)
         return "TMA takes the second half of b at a multiple of 16 bytes only";
@@ -17685,9 +17812,10 @@ static int gemmepi__fused_staged(const gemmepi__problem *problem) {
     int staged = 0;
     if (gemmepi__half_columns(problem) % 8)
         return 0;
-    if (gemmepi__tma_takes(problem, &problem->views[GEMMEPI__D]) && !(problem->flags & GEMMEPI__ONLY_SUMS))
+    if (gemmepi__tma_takes(problem, &problem->views[GEMMEPI__D], 16) &&
+        !(problem->flags & GEMMEPI__ONLY_SUMS))
         staged |= 1;
-    if (gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX]))
+    if (gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX], 16))
         staged |= 2;
     return staged;
 }
@@ -17699,10 +17827,11 @@ static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
         loaded |= 4;
     if (gemmepi__half_columns(problem) % 8)
         return loaded;
-    if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX]))
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD) &&
+        gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX], 16))
         loaded |= 1;
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL) &&
-        gemmepi__tma_takes(problem, &problem->views[GEMMEPI__RESIDUAL]))
+        gemmepi__tma_takes(problem, &problem->views[GEMMEPI__RESIDUAL], 16))
         loaded |= 2;
     return loaded;
 }
@@ -17715,12 +17844,12 @@ static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemm
                : gemmepi__divide_up(problem->m, shape->tile_m);
 }
 
-/* The operand that the kernel sums, 1 A or 2 B. Few tiles, and an epilogue that leaves too few registers, leave it to another
+/* The operand that the kernel sums, 1 A or 2 B. TF32, few tiles, and an epilogue that leaves too few registers, leave it to another
    launch. */
 static int gemmepi__fused_summed(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                  int applied) {
     int sums_a = gemmepi__has(problem, GEMMEPI_BGRAD_A), lines = sums_a ? shape->tile_m : shape->tile_n;
-    if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) ||
+    if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || gemmepi__is_tf32(problem) ||
         GEMMEPI__FUSED_SUMMERS * 16 * gemmepi__tiles_across(problem, shape) < lines ||
         (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_AUX) && !applied))
         return 0;
@@ -17735,7 +17864,7 @@ static int gemmepi__sums_items(const gemmepi__problem *problem) {
 /* >>shared memory */
 
 static unsigned gemmepi__fused_stage_bytes(const gemmepi__fused_shape *shape) {
-    return (unsigned)(shape->tile_m + shape->tile_n) * 2 * GEMMEPI__FUSED_K;
+    return (unsigned)(shape->tile_m + shape->tile_n) * GEMMEPI__FUSED_LINE;
 }
 
 /* Of one matrix in every warp's buffer. */
@@ -17785,10 +17914,10 @@ static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__fused 
 }
 
 /* Two buffers, if enough stages fit beside them or one leaves room for no more of them, and as many stages as do. Measured on an
-   H200: a fifth stage saves 6 percent at any k; a sixth 1 to 2 percent where k is 2048 or more, and a second buffer 4 where it is
-   768. Wide tiles gain by neither, and with five stages some of their kernels spill a register. */
+   H200 in 16 bits: a fifth stage saves 6 percent at any k; a sixth 1 to 2 percent where k is 2048 or more, and a second buffer 4
+   where it is 768. Wide tiles gain by neither, and with five stages some of their kernels spill a register. */
 static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fused *fused) {
-    int enough = fused->shape.tile_n > 128 ? 4 : problem->k < 2048 ? 5 : 6;
+    int enough = fused->shape.tile_n > 128 ? 4 : gemmepi__fused_steps(problem) < 32 ? 5 : 6;
     int stages = gemmepi__most_stages(problem, fused, 2);
     if (stages < enough && gemmepi__most_stages(problem, fused, 1) == stages)
         fused->buffers = 2;
@@ -17818,7 +17947,7 @@ static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
 /* What shapes of few registers, and boxes of 64 columns, do not do. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                 int applied) {
-    int steps = (int)gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K);
+    int64_t steps = gemmepi__fused_steps(problem);
     int staged = gemmepi__fused_staged(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
     int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
                                       gemmepi__aux_is_mask(problem->epilogue));
@@ -17891,8 +18020,8 @@ static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const ge
             problem->k > 2048);
 }
 
-/* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs a cycle
-   and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 54 bytes a cycle and multiprocessor
+/* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs of 16
+   bits or half as many of TF32 a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 54 bytes a cycle and multiprocessor
    at most; a launch takes 4000 cycles to begin and end, a tile 500. Where warpgroups take turns, the epilogue of one is
    behind the sums of the other, but half of what it does beyond storing shows, in wide tiles 0.7 of it
    (forward without a gate a seventh more in clusters of blocks one above the other, which wait for each other); both do the
@@ -17902,10 +18031,10 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
     int cluster = gemmepi__cluster_blocks(shape);
     double waves = (double)gemmepi__fused_waves(context, problem, shape);
     double area = (double)shape->tile_m * shape->tile_n;
-    double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K), shape->split);
-    double multiply = area * GEMMEPI__FUSED_K / (0.92 * 2048);
-    double load = ((double)shape->tile_m / shape->cluster_n + (double)shape->tile_n / shape->cluster_m) * 2 *
-                  GEMMEPI__FUSED_K / 54;
+    double steps = (double)gemmepi__divide_up(gemmepi__fused_steps(problem), shape->split);
+    double multiply = area * GEMMEPI__FUSED_LINE / (0.92 * 4096);
+    double load = ((double)shape->tile_m / shape->cluster_n + (double)shape->tile_n / shape->cluster_m) *
+                  GEMMEPI__FUSED_LINE / 54;
     double sums = steps * (multiply > load ? multiply : load) + 500;
     double finish = area / 128 * gemmepi__epilogue_cycles(problem) / shape->split;
     double slowed =
@@ -17980,19 +18109,23 @@ typedef struct gemmepi__map_shape {
 static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__view *view,
                                const gemmepi__map_shape *shape, int promotion, gemmepi__tensor_map *map) {
     static const uint32_t ones[4] = {1, 1, 1, 1};
+    static const struct {
+        int dtype, type;
+    } types[] = {{GEMMEPI_BF16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
+                 {GEMMEPI_F16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
+                 {GEMMEPI_F32, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
     uint64_t strides[3], space[2 * sizeof(gemmepi__cu_tensor_map) / sizeof(uint64_t)];
     gemmepi__cu_tensor_map *aligned =
         (gemmepi__cu_tensor_map *)(((uintptr_t)space + 63) & ~(uintptr_t)63); /* as the driver wants it */
-    unsigned axis;
+    unsigned axis, type = 0;
     int result;
     for (axis = 0; axis + 1 < shape->rank; axis++)
-        strides[axis] = shape->strides[axis] * 2;
+        strides[axis] = shape->strides[axis] * (uint64_t)view->bits / 8;
+    while (types[type].dtype != view->dtype)
+        type++;
     result = driver->tensor_map_encode_tiled(
-        aligned,
-        view->dtype == GEMMEPI_F16 ? GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16
-                                   : GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-        shape->rank, (void *)(uintptr_t)256, shape->extents, strides, shape->box, ones,
-        GEMMEPI__CU_TENSOR_MAP_INTERLEAVE_NONE, GEMMEPI__CU_TENSOR_MAP_SWIZZLE_128B, promotion,
+        aligned, types[type].type, shape->rank, (void *)(uintptr_t)256, shape->extents, strides, shape->box,
+        ones, GEMMEPI__CU_TENSOR_MAP_INTERLEAVE_NONE, GEMMEPI__CU_TENSOR_MAP_SWIZZLE_128B, promotion,
         GEMMEPI__CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (!result)
         memcpy(map, aligned, sizeof *map);
@@ -18004,11 +18137,11 @@ static uint64_t gemmepi__map_line(const gemmepi__view *view) {
     return (uint64_t)(view->lines > 1 ? view->ld : (view->length + 7) / 8 * 8);
 }
 
-/* An operand, as boxes of 64 along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
+/* An operand, as boxes of 128 bytes along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
 static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__problem *problem,
                                 const gemmepi__view *view, int lines, gemmepi__tensor_map *map) {
     int has_items = problem->batch > 1 && view->batch_stride != 0;
-    gemmepi__map_shape shape = {3, {0, 0, 1, 0}, {0, 0, 0}, {64, 0, 1, 0}};
+    gemmepi__map_shape shape = {3, {0, 0, 1, 0}, {0, 0, 0}, {0, 0, 1, 0}};
     shape.extents[0] = (uint64_t)view->length;
     shape.extents[1] = (uint64_t)view->lines;
     shape.strides[0] = gemmepi__map_line(view);
@@ -18017,6 +18150,7 @@ static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__pr
         shape.extents[2] = (uint64_t)problem->batch;
         shape.strides[1] = (uint64_t)view->batch_stride;
     }
+    shape.box[0] = (uint32_t)(GEMMEPI__FUSED_LINE * 8 / view->bits);
     shape.box[1] = (uint32_t)lines;
     return gemmepi__encode_map(driver, view, &shape, GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B, map);
 }
@@ -18094,8 +18228,7 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                                                      : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
                         gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE) && !gemmepi__sums_items(problem));
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
-    gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n",
-                    problem->views[GEMMEPI__A].dtype == GEMMEPI_F16 ? "f16" : "bf16");
+    gemmepi__append_operands(text, problem);
 }
 
 static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,
@@ -18475,12 +18608,8 @@ static void gemmepi__append_mma_defines(gemmepi__text *text, const gemmepi__prob
     gemmepi__append(text, "#define GEMMEPI_A_UNIT %d\n#define GEMMEPI_B_UNIT %d\n",
                     gemmepi__copy_unit(problem, GEMMEPI__A), gemmepi__copy_unit(problem, GEMMEPI__B));
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
-    gemmepi__append(text, "#define GEMMEPI_ELEMENT %d\n#define GEMMEPI_FMA %d\n",
-                    (int)problem->views[GEMMEPI__A].bits / 8, gemmepi__is_fma(problem));
-    gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n",
-                    problem->common == GEMMEPI_F16   ? "f16"
-                    : problem->common == GEMMEPI_F32 ? "tf32"
-                                                     : "bf16");
+    gemmepi__append(text, "#define GEMMEPI_FMA %d\n", gemmepi__is_fma(problem));
+    gemmepi__append_operands(text, problem);
 }
 
 static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const gemmepi__problem *problem,
@@ -18622,19 +18751,43 @@ typedef struct gemmepi__ours {
     int is_mma; /* gemmepi_mma, else gemmepi_fused */
     gemmepi__fused fused;
     gemmepi__mma mma;
-    gemmepi__convert packs[2]; /* of A and B, into lines that begin at multiples of 16 bytes */
+    gemmepi__convert packs[2]; /* of A and B */
 } gemmepi__ours;
+
+/* How an operand is packed. */
+enum {
+    GEMMEPI__NOT_PACKED,
+    GEMMEPI__IN_UNITS,    /* into lines that begin at multiples of 16 bytes */
+    GEMMEPI__SIDE_BY_SIDE /* into such that lie along k */
+};
 
 /* >>packing */
 
-/* Whether a copy of the operand would be taken 16 bytes at a time where it is not. Items that overlap would be far larger. */
-static int gemmepi__packing_helps(const gemmepi__problem *problem, int operand) {
+static gemmepi__view gemmepi__packed_view(const gemmepi__problem *problem, int operand, int pack) {
+    const gemmepi__view *view = &problem->views[operand];
+    return pack == GEMMEPI__SIDE_BY_SIDE ? gemmepi__transposed_view(view, problem->batch)
+                                         : gemmepi__converted_view(view, problem->batch, view->dtype);
+}
+
+/* Whether its lines lie along k. */
+static int gemmepi__is_side_by_side(const gemmepi__problem *problem, int operand) {
+    return (problem->views[operand].transposed != 0) == (operand == GEMMEPI__B);
+}
+
+/* How the operand is packed, if operands are: so that it is taken 16 bytes at a time or, side_by_side, lies as the kernel for Hopper
+   has to have TF32. Items that overlap would be far larger. */
+static int gemmepi__pack_of(const gemmepi__problem *problem, int operand, int side_by_side) {
     gemmepi__problem packed = *problem;
-    gemmepi__view *view = &packed.views[operand];
-    if (gemmepi__copy_unit(problem, operand) == 16)
-        return 0;
-    *view = gemmepi__converted_view(&problem->views[operand], problem->batch, view->dtype);
-    return gemmepi__copy_unit(&packed, operand) == 16 && view->bytes / 16 <= problem->views[operand].bytes;
+    int pack = side_by_side && !gemmepi__is_side_by_side(problem, operand) ? GEMMEPI__SIDE_BY_SIDE
+               : gemmepi__copy_unit(problem, operand) < 16                 ? GEMMEPI__IN_UNITS
+                                                                           : GEMMEPI__NOT_PACKED;
+    if (pack == GEMMEPI__NOT_PACKED)
+        return pack;
+    packed.views[operand] = gemmepi__packed_view(problem, operand, pack);
+    return gemmepi__copy_unit(&packed, operand) == 16 &&
+                   packed.views[operand].bytes / 16 <= problem->views[operand].bytes
+               ? pack
+               : GEMMEPI__NOT_PACKED;
 }
 
 /* The problem as the kernel has it. */
@@ -18644,8 +18797,7 @@ static void gemmepi__pack_views(const gemmepi__problem *problem, const int packs
     *packed = *problem;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (packs[operand])
-            packed->views[operand] = gemmepi__converted_view(&problem->views[operand], problem->batch,
-                                                             problem->views[operand].dtype);
+            packed->views[operand] = gemmepi__packed_view(problem, operand, packs[operand]);
 }
 
 /* A launch more, and 2.5 TB/s read and written: measured on an H200. */
@@ -18674,37 +18826,53 @@ static double gemmepi__choose_kernel(const gemmepi_context *context, const gemme
     return *is_mma ? by_mma : by_tma;
 }
 
-/* Leaves in `packs` which operands to pack: those that it helps, if it takes less time than to do without. Returns the time. */
+/* Leaves in `packs` how to pack the operands, in the way that takes least time. Returns the time. */
 static double gemmepi__choose_packs(const gemmepi_context *context, const gemmepi__problem *problem,
                                     int applied, int packs[2]) {
-    int is_mma;
-    double as_it_is = gemmepi__choose_kernel(context, problem, applied, &is_mma), with_packs;
-    gemmepi__problem packed;
-    packs[0] = gemmepi__packing_helps(problem, GEMMEPI__A);
-    packs[1] = gemmepi__packing_helps(problem, GEMMEPI__B);
-    gemmepi__pack_views(problem, packs, &packed);
-    with_packs = gemmepi__pack_microseconds(&packed, packs) +
-                 gemmepi__choose_kernel(context, &packed, applied, &is_mma);
-    if (with_packs < as_it_is)
-        return with_packs;
-    packs[0] = packs[1] = 0;
-    return as_it_is;
+    int side_by_side, is_mma, ways = context->arch == 90 && gemmepi__is_tf32(problem) ? 2 : 1;
+    double least = gemmepi__choose_kernel(context, problem, applied, &is_mma);
+    packs[0] = packs[1] = GEMMEPI__NOT_PACKED;
+    for (side_by_side = 0; side_by_side < ways; side_by_side++) {
+        int tried[2];
+        gemmepi__problem packed;
+        double time;
+        tried[0] = gemmepi__pack_of(problem, GEMMEPI__A, side_by_side);
+        tried[1] = gemmepi__pack_of(problem, GEMMEPI__B, side_by_side);
+        gemmepi__pack_views(problem, tried, &packed);
+        time = gemmepi__pack_microseconds(&packed, tried) +
+               gemmepi__choose_kernel(context, &packed, applied, &is_mma);
+        if (time < least) {
+            least = time;
+            memcpy(packs, tried, sizeof tried);
+        }
+    }
+    return least;
 }
 
 /* >>building */
+
+static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemmepi__problem *problem,
+                                           const int packs[2], gemmepi__convert *built) {
+    gemmepi_status status = GEMMEPI_OK;
+    int operand;
+    for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
+        if (packs[operand] == GEMMEPI__IN_UNITS)
+            status = gemmepi__build_pack(context, problem, operand, &built[operand]);
+        else if (packs[operand] == GEMMEPI__SIDE_BY_SIDE)
+            status = gemmepi__build_transpose(context, problem, operand, &built[operand]);
+    return status;
+}
 
 /* The rule has been asked. applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__ours_build(gemmepi_context *context, const gemmepi__problem *problem,
                                           int applied, gemmepi__ours *ours) {
     gemmepi__problem packed;
-    gemmepi_status status = GEMMEPI_OK;
-    int packs[2], operand;
+    gemmepi_status status;
+    int packs[2];
     memset(ours, 0, sizeof *ours);
     gemmepi__choose_packs(context, problem, applied, packs);
     gemmepi__pack_views(problem, packs, &packed);
-    for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
-        if (packs[operand])
-            status = gemmepi__build_pack(context, problem, operand, &ours->packs[operand]);
+    status = gemmepi__build_packs(context, problem, packs, ours->packs);
     if (status)
         return status;
     gemmepi__choose_kernel(context, &packed, applied, &ours->is_mma);
@@ -18765,32 +18933,28 @@ typedef struct gemmepi__estimates {
 
 /* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it has kernels of the same shapes as
    ours, and others where blocks are few: measured, it takes 0.8 of the time of ours there in 16 bits. Where they are many its first answer
-   takes 1.03 to 1.09 of its best in 16 bits. Its TF32 takes as long as ours of 16 bits and twice the k, and 1 us, its strict F32 0.78 of
-   ours and 3 us: measured on an H200 from 64^3 to 1536^3. */
+   takes 1.03 to 1.09 of its best in 16 bits. Its TF32 takes as long as ours where k lies side by side, and 1 us, its strict F32 0.78
+   of ours and 3 us: measured on an H200 from 64^3 to 1536^3. */
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
-    gemmepi__problem halves = *bare;
+    gemmepi__problem side_by_side = *bare;
     const gemmepi__fused_shape *shape;
     double microseconds = 0;
     int64_t rows, columns, tiles;
-    int operand;
-    if (bare->common == GEMMEPI_F32 && !gemmepi__is_fma(bare)) {
-        halves.k *= 2;
-        for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++) {
-            halves.views[operand].dtype = GEMMEPI_BF16;
-            halves.views[operand].bits = 16;
-        }
+    if (gemmepi__is_tf32(bare)) {
+        side_by_side.views[GEMMEPI__A].transposed = 0;
+        side_by_side.views[GEMMEPI__B].transposed = 1;
     }
-    if (gemmepi__tma_rule(context, &halves)) {
+    if (gemmepi__tma_rule(context, &side_by_side)) {
         gemmepi__choose_mma(context, bare, &microseconds);
         return gemmepi__is_fma(bare) ? 0.78 * microseconds + 3 : microseconds;
     }
-    shape = gemmepi__choose_shape(context, &halves, 1, &microseconds);
+    shape = gemmepi__choose_shape(context, &side_by_side, 1, &microseconds);
     if (bare->common == GEMMEPI_F32)
         return microseconds + 1;
     if ((double)bare->m * (double)bare->n * (double)bare->batch >
         128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
         microseconds *= 1.03;
-    tiles = gemmepi__fused_tiles(&halves, shape, &rows, &columns);
+    tiles = gemmepi__fused_tiles(&side_by_side, shape, &rows, &columns);
     if (tiles > 0 && tiles <= context->multiprocessors / 2 / (shape->cluster_m * shape->cluster_n))
         microseconds *= 0.8;
     return microseconds;
@@ -19624,7 +19788,7 @@ static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi_plan *plan)
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (plan->ours.packs[operand].launch.function)
             gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n",
-                            plan->problem.views[operand].bits == 16 ? "gemmepi_pack" : "gemmepi_convert",
+                            plan->ours.packs[operand].kernel,
                             gemmepi__argument_name(&plan->problem, operand));
     if (plan->ours.is_mma)
         gemmepi__explain_mma(text, plan);

@@ -2877,9 +2877,9 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     NULL};
 
 static const char *const gemmepi__source_gemm_sm90_cu[] = {
-    "// Product and epilogue of 16-bit operands on Hopper: D = epilogue(alpha op(A) op(B) + beta C).\n"
+    "// Product and epilogue of 16-bit operands, or of F32 as TF32, on Hopper: D = epilogue(alpha op(A) op(B) + beta C).\n"
     "//\n"
-    "// A block is three warpgroups. One thread of the first loads tiles of A and B, 64 of k at a time, by TMA into a ring of\n"
+    "// A block is three warpgroups. One thread of the first loads tiles of A and B, 128 bytes of k at a time, by TMA into a ring of\n"
     "// stages in shared memory; the other two multiply them with wgmma, sums in registers, and run the epilogue on those. They\n"
     "// share a tile (each has half of its rows), or take turns (PING_PONG): while one is in its epilogue the other multiplies.\n"
     "// Blocks stay and take one tile after another. In a cluster blocks of the same rows share tiles of A, blocks of the same\n"
@@ -2918,7 +2918,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_SPLIT      1 // more: into as many parts k is split, which the blocks of a cluster add up; each has one tile\n"
     "#define GEMMEPI_A_ROWS     1 // A's elements along k lie side by side; else those along m\n"
     "#define GEMMEPI_B_ROWS     1 // likewise B's along k, else those along n\n"
-    "#define GEMMEPI_OPERANDS   \"bf16\" // of A and B\n"
+    "#define GEMMEPI_OPERANDS   \"bf16\" // of A and B: \"bf16\", \"f16\" or, of F32, whose elements along k lie side by side, \"tf32\"\n"
+    "#define GEMMEPI_ELEMENT    2      // bytes of an element of A or B\n"
     "#endif\n"
     "#ifndef GEMMEPI_SUMMED\n"
     "#define GEMMEPI_SUMMED    0 // the operand that is summed over k: 1 A, 2 B\n"
@@ -2928,13 +2929,13 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_SUMS_ADD  0 // 1: to what is there\n"
     "#endif\n"
     "\n"
-    "constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = 64, STAGES = GEMMEPI_STAGES;\n"
+    "constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, STAGES = GEMMEPI_STAGES;\n"
     "constexpr int CLUSTER_M = GEMMEPI_CLUSTER_M, CLUSTER_N = GEMMEPI_CLUSTER_N, SPLIT = GEMMEPI_SPLIT;\n"
     "constexpr int CLUSTER = CLUSTER_M * CLUSTER_N * SPLIT;\n"
     "constexpr bool PING_PONG = GEMMEPI_PING_PONG, A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;\n"
-    "constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = WARPGROUP * (CONSUMERS + 1);\n"
-    "constexpr int PARTS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS); // of 64 rows, that a warpgroup has\n",
-    "constexpr int LINE = 128;                                        // bytes of TILE_K elements, and of 64 along m or n\n"
+    "constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = WARPGROUP * (CONSUMERS + 1);\n",
+    "constexpr int PARTS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS); // of 64 rows, that a warpgroup has\n"
+    "constexpr int LINE = 128, TILE_K = LINE / GEMMEPI_ELEMENT;       // bytes of a stage's k, or of 64 elements along m or n\n"
     "constexpr int BOX = 64 * LINE;                                   // 64 lines\n"
     "// GATED: a tile of B is two, of the same columns of both halves; value and gate of a column end in the same thread.\n"
     "constexpr int TILE_COLUMNS = TILE_N / HALVES_IN;                // of the result, of either half\n"
@@ -2975,9 +2976,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n"
     "// One copy of the instructions for all columns, where there are many of them: measured on an H200 with k 768, two halves' gradients\n"
     "// with sums take 0.955 of the time, GELU_ERF's 0.95.\n"
-    "constexpr bool ROLLS = HAS_BGRAD && (GATED || ACTIVATION == GELU_ERF);\n"
-    "static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), \"a warp of its own for each warpgroup's sums\");\n",
+    "constexpr bool ROLLS = HAS_BGRAD && (GATED || ACTIVATION == GELU_ERF);\n",
+    "static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), \"a warp of its own for each warpgroup's sums\");\n"
     "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
+    "static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), \"wgmma takes wider elements along k alone\");\n"
     "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n"
     "// Together no more than at the launch: 3 * 168. Sums of an operand take more than 24.\n"
     "constexpr bool NEEDS_REGISTERS =\n"
@@ -3042,12 +3044,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                     \"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n"
     "                     \"l\"(&map), \"r\"(barrier), \"r\"(x), \"r\"(y), \"r\"(item), \"h\"(mask)\n"
     "                     : \"memory\");\n"
-    "    else\n"
+    "    else\n",
     "        asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n"
     "                     \"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n"
     "                     \"l\"(&map), \"r\"(barrier), \"r\"(x), \"r\"(y), \"r\"(item)\n"
     "                     : \"memory\");\n"
-    "}\n",
+    "}\n"
     "// Whether this is the lane of its whole warp that speaks to TMA. Behind any condition but elect.sync the compiler puts each of\n"
     "// TMA's instructions into a loop over lanes. An activation's one output gains little without them: at k = 768 on an H200 SILU and\n"
     "// SQUARED_RELU 1 percent, while HARDSWISH, GELU_ERF, SIGMOID and TANH lose 2 to 4.\n"
@@ -3099,34 +3101,45 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n"
     "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n"
     "#define GEMMEPI_ADDS \"%34\"\n"
-    "#define GEMMEPI_REST \"%32, %33, adds, 1, 1, %35, %36\"\n"
+    "#define GEMMEPI_MATRICES \"%32, %33\"\n"
+    "#define GEMMEPI_TRANSPOSED \", %35, %36\"\n"
     "#elif GEMMEPI_TILE_N == 128\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
     "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n"
     "#define GEMMEPI_ADDS \"%66\"\n"
-    "#define GEMMEPI_REST \"%64, %65, adds, 1, 1, %67, %68\"\n"
+    "#define GEMMEPI_MATRICES \"%64, %65\"\n"
+    "#define GEMMEPI_TRANSPOSED \", %67, %68\"\n"
     "#elif GEMMEPI_TILE_N == 192\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n"
-    "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n"
+    "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n",
     "#define GEMMEPI_ADDS \"%98\"\n"
-    "#define GEMMEPI_REST \"%96, %97, adds, 1, 1, %99, %100\"\n"
+    "#define GEMMEPI_MATRICES \"%96, %97\"\n"
+    "#define GEMMEPI_TRANSPOSED \", %99, %100\"\n"
     "#else\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n"
     "#define GEMMEPI_SUMS \\\n"
-    "    GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64), GEMMEPI_32(GEMMEPI_SUM, 96)\n",
+    "    GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64), GEMMEPI_32(GEMMEPI_SUM, 96)\n"
     "#define GEMMEPI_ADDS \"%130\"\n"
-    "#define GEMMEPI_REST \"%128, %129, adds, 1, 1, %131, %132\"\n"
+    "#define GEMMEPI_MATRICES \"%128, %129\"\n"
+    "#define GEMMEPI_TRANSPOSED \", %131, %132\"\n"
+    "#endif\n"
+    "#if GEMMEPI_ELEMENT == 4\n"
+    "#undef GEMMEPI_TRANSPOSED\n"
+    "#define GEMMEPI_TRANSPOSED \"\"\n"
+    "#define GEMMEPI_STEP_K \"k8\"\n"
+    "#else\n"
+    "#define GEMMEPI_STEP_K \"k16\"\n"
     "#endif\n"
     "#define GEMMEPI_TEXT_OF(x) #x\n"
     "#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)\n"
     "\n"
-    "// sums = A B, or with `adds` sums + A B: 64 rows, TILE_N columns, 16 of k.\n"
+    "// sums = A B, or with `adds` sums + A B: 64 rows, TILE_N columns, STEP_BYTES of k.\n"
     "__device__ inline void multiply(float (&sums)[TILE_N / 2], u64 a, u64 b, int adds) {\n"
     "    asm volatile(\"{\\n\"\n"
     "                 \".reg .pred adds;\\n\"\n"
     "                 \"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n"
-    "                 \"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N) \"k16.f32.\" GEMMEPI_OPERANDS\n"
-    "                 \".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_REST \";\\n\"\n"
+    "                 \"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N) GEMMEPI_STEP_K \".f32.\" GEMMEPI_OPERANDS\n"
+    "                 \".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_MATRICES \", adds, 1, 1\" GEMMEPI_TRANSPOSED \";\\n\"\n"
     "                 \"}\"\n"
     "                 : GEMMEPI_SUMS\n"
     "                 : \"l\"(a), \"l\"(b), \"r\"(adds), \"n\"(!A_ROWS), \"n\"(!B_ROWS));\n"
@@ -3152,8 +3165,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline u64 descriptor(u32 address) {\n"
     "    return (u64)1 << 62 | (u64)(1024 >> 4) << 32 | (u64)(BOX >> 4) << 16 | (u64)(address >> 4 & 0x3fff);\n"
     "}\n"
-    "// Of a descriptor, from 16 of k to the next 16.\n"
-    "template <bool Rows> constexpr u64 STEP_OF_16 = (Rows ? 32 : 16 * LINE) >> 4;\n"
+    "// What an instruction takes of k, and of a descriptor, from there to what the next one takes.\n"
+    "constexpr int STEP_BYTES = 32, STEPS = LINE / STEP_BYTES;\n"
+    "template <bool Rows> constexpr u64 STEP = (Rows ? STEP_BYTES : STEP_BYTES / 2 * LINE) >> 4;\n"
     "\n"
     "// >>tiles\n"
     "\n"
@@ -3178,7 +3192,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// The blocks of TILE_K that this block adds up: SPLIT, a part of them.\n"
     "__device__ inline int begin_of_k(const gemmepi__fused_params &p, u32 part) {\n"
     "    return SPLIT > 1 ? (int)((u32)((p.k + TILE_K - 1) / TILE_K) * part / SPLIT) : 0;\n"
-    "}\n"
+    "}\n",
     "__device__ inline int end_of_k(const gemmepi__fused_params &p, u32 part) {\n"
     "    return SPLIT > 1 ? begin_of_k(p, part + 1) : (p.k + TILE_K - 1) / TILE_K;\n"
     "}\n"
@@ -3191,7 +3205,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// One thread. Each block loads its part of A's tile for the CLUSTER_N blocks of its row, and of B's for the CLUSTER_M of\n"
     "// its column.\n"
-    "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n",
+    "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part, of B where B_ROWS\n"
     "    constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;\n"
     "    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n"
@@ -3250,7 +3264,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void load_groups(const gemmepi__fused_params &p, const Tile &tile, int first_group,\n"
     "                                   Of_columns (&columns)[Groups]) {\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < Groups; i++) {\n"
+    "    for (int i = 0; i < Groups; i++) {\n",
     "        long long column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (first_group + i) * GROUP;\n"
     "        columns[i] = load_columns(p.epilogue, tile.item, column, columns_left(p, tile, first_group + i));\n"
     "    }\n"
@@ -3266,7 +3280,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            int half = i / GROUPS, group = i % GROUPS;\n"
     "            Acc values[RUN];\n"
     "            to_accs(bias[group].bias[half], values);\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "            for (int j = 0; j < PARTS * 2 * RUN; j++) // of each part's two rows of a lane\n"
     "                sums[j / (2 * RUN)][(half * TILE_COLUMNS + group * GROUP) / 2 + j % (2 * RUN)] =\n"
     "                    values[j % (2 * RUN) / 4 * 2 + j % 2];\n"
@@ -3325,7 +3339,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        int column = tile.n * TILE_COLUMNS + group * GROUP;\n"
     "        barrier_expect(barrier, LOADED_MATRICES * STAGED_BYTES);\n"
     "#pragma unroll\n"
-    "        for (int half = 0; half < LOADED_AUX; half++)\n"
+    "        for (int half = 0; half < LOADED_AUX; half++)\n",
     "            load_result_box(p.aux, to + half * STAGED_BYTES, barrier, column, row, half, tile.item);\n"
     "#pragma unroll\n"
     "        for (int half = 0; half < LOADED_MATRICES - LOADED_AUX; half++)\n"
@@ -3343,7 +3357,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    wait_for_stores<BUFFERS - 1>(); // of the elected lane, the others have none\n"
     "    __syncwarp();\n"
     "}\n"
-    "\n",
+    "\n"
     "__device__ inline void store_box(const gemmepi__tensor_map &map, u32 from, int column, int row, int half, int item) {\n"
     "    asm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n"
     "                 \"r\"(from), \"r\"(column), \"r\"(row), \"r\"(half), \"r\"(item)\n"
@@ -3408,7 +3422,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (column + TILE_COLUMNS <= (int)p.n)\n"
     "        masks = *reinterpret_cast<const Masks *>(bytes);\n"
     "    else // a line may end with its last byte\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "        for (int i = 0; i < MASK_WORDS * 4; i++)\n"
     "            if (column + i * 8 < (int)p.n)\n"
     "                masks.words[i / 4] |= (u32)bytes[i] << i % 4 * 8;\n"
@@ -3424,7 +3438,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// >>sums of columns\n"
-    "\n",
+    "\n"
     "// Few registers are left by an exact activation, by alpha and C beside all of a box's aux, and where a gate is computed anew.\n"
     "typedef Column_sums<(GEMMEPI_EXACT || (GATED ? UPSTREAM && GEMMEPI_APPLIED : !GEMMEPI_APPLIED))> Box_sums[BOX_GROUPS];\n"
     "\n"
@@ -3479,7 +3493,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                    asm volatile(\"ld.shared.f32 %0, [%1];\"\n"
     "                                 : \"=f\"(sums[warp])\n"
     "                                 : \"r\"(slot_at(shared, group, warp * 32 + threadIdx.x % 32, of_unit, half))\n"
-    "                                 : \"memory\");\n"
+    "                                 : \"memory\");\n",
     "                if (exists && column < (int)p.epilogue.n)\n"
     "                    line_of_sums(p, tile, half)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);\n"
     "            }\n"
@@ -3494,7 +3508,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "struct Run_place {\n"
     "    int row, column, valid;\n"
     "};\n"
-    "__device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {\n",
+    "__device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {\n"
     "    int at = row + threadIdx.x % 32 / 4 + half * 8, column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;\n"
     "    if (BACKWARD && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers\n"
     "        asm volatile(\"\" : \"+r\"(at), \"+r\"(column));\n"
@@ -3556,7 +3570,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        for (int half = 0; half < 2; half++) {\n"
     "            Run_place at = place_of_run(params, tile, row, half, group + g);\n"
     "            Acc(&v)[HALVES][RUN] = results[half];\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "            for (int i = 0; i < HALVES_IN * RUN; i++)\n"
     "                v[i / RUN][i % RUN] = box.at[i / RUN][g * 4 + i % RUN / 2][half * 2 + i % 2];\n"
     "            set_staged(state, staging, half, g);\n"
@@ -3566,7 +3580,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            state.mask_place = half + 2 * g;\n"
     "            if (!SAVED_FIRST)\n"
     "                load_saved_run(params, state, staging, tile, at, masks, part, half, group + g, g, saved[g][half]);\n"
-    "            epilogue<IsNear>(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);\n",
+    "            epilogue<IsNear>(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);\n"
     "            if (!SAVED_FIRST)\n"
     "                store_result(p, state, tile.item, at.row, at.column, at.valid, v);\n"
     "            if (HAS_BGRAD)\n"
@@ -3625,7 +3639,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void consumers_may_meet() {\n"
     "    asm volatile(\"bar.arrive 3, %0;\" ::\"n\"(READERS) : \"memory\");\n"
     "}\n"
-    "\n"
+    "\n",
     "// Sums that lie from `first` on and, beyond the bytes of a stage, from `rest` on. Four of each thread of a warpgroup are side by\n"
     "// side, in the order of the registers.\n"
     "struct Parked {\n"
@@ -3642,7 +3656,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "template <int Parts> __device__ inline void park(const Parked &parked, u32 thread, const float (*sums)[TILE_N / 2]) {\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < Parts * TILE_N / 8; i++) {\n",
+    "    for (int i = 0; i < Parts * TILE_N / 8; i++) {\n"
     "        const float *four = &sums[i / (TILE_N / 8)][i % (TILE_N / 8) * 4];\n"
     "        asm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked, i, thread)), \"f\"(four[0]),\n"
     "                     \"f\"(four[1]), \"f\"(four[2]), \"f\"(four[3])\n"
@@ -3696,7 +3710,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// Behind it nothing is multiplied. The warpgroup that multiplies it leaves the first part's sums to the other one, which has\n"
     "// nothing else to do, and keeps the second's. Of the last blocks of k, as many as there are stages beside those for the sums, it\n"
     "// first adds up all for the first part, and then for the second: these are behind the other's epilogue.\n"
-    "constexpr u32 PARKED_STAGES = (PART_BYTES + STAGE_BYTES - 1) / STAGE_BYTES;\n"
+    "constexpr u32 PARKED_STAGES = (PART_BYTES + STAGE_BYTES - 1) / STAGE_BYTES;\n",
     "constexpr int LAST_BLOCKS = STAGES - (int)PARKED_STAGES;\n"
     "static_assert(!SHARES_LAST || (LAST_BLOCKS > 0 && PARKED_STAGES <= 2 && STAGE_BYTES % FOURS == 0), \"the stages have room\");\n"
     "\n"
@@ -3711,7 +3725,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                     : \"=f\"(sums[i]), \"=f\"(sums[i + 1]), \"=f\"(sums[i + 2]), \"=f\"(sums[i + 3])\n"
     "                     : \"r\"(parked_at(parked, i / 4, thread))\n"
     "                     : \"memory\");\n"
-    "}\n",
+    "}\n"
     "// Twice, as compute-sanitizer's racecheck does not take in the first barrier at once, nor one where some only arrive.\n"
     "__device__ inline void both_meet() {\n"
     "    asm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS * WARPGROUP) : \"memory\");\n"
@@ -3764,7 +3778,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// Both warpgroups: the tile's line.\n"
     "__device__ inline void store_left_sums(const gemmepi__fused_params &p, const Tile &tile, const Left_sums &left) {\n"
     "    if (tile.m * TILE_M >= (int)p.epilogue.m) // of a cluster that reaches beyond m\n"
-    "        return;\n"
+    "        return;\n",
     "    for (int warp = (int)threadIdx.x / 32 - 4; warp < HALVES_OUT * GROUPS; warp += CONSUMERS * 4) {\n"
     "        int half = warp / GROUPS, group = warp % GROUPS;\n"
     "        int column = tile.n * TILE_COLUMNS + group * GROUP + Column_sums<false>::column();\n"
@@ -3780,7 +3794,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline u32 told_by(u32 thread, u32 rank) {\n"
     "    u32 row = rank % CLUSTER_M, column = rank / CLUSTER_M, other = thread - CLUSTER_N;\n"
     "    return SPLIT > 1            ? rank\n"
-    "           : thread < CLUSTER_N ? row + thread * CLUSTER_M\n",
+    "           : thread < CLUSTER_N ? row + thread * CLUSTER_M\n"
     "                                : column * CLUSTER_M + (other >= row ? other + 1 : other);\n"
     "}\n"
     "\n"
@@ -3846,7 +3860,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 words[4][4];\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < 4; i++)\n"
-    "        asm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n"
+    "        asm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n",
     "                     : \"=r\"(words[i][0]), \"=r\"(words[i][1]), \"=r\"(words[i][2]), \"=r\"(words[i][3])\n"
     "                     : \"r\"(slice_at(lane, i))\n"
     "                     : \"memory\");\n"
@@ -3870,7 +3884,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// Of the lanes together: which line's sum this lane has then, if any, and that sum.\n"
     "__device__ inline int line_of_sum() {\n"
-    "    int lane = threadIdx.x % 32;\n",
+    "    int lane = threadIdx.x % 32;\n"
     "    return SUMMED_ROWS ? (lane % 2 ? -1 : lane / 2) : (lane < 16 ? lane % 2 * 8 + lane / 2 : -1);\n"
     "}\n"
     "__device__ inline double sum_of_slice(const Slice_sums &sums) {\n"
@@ -3932,7 +3946,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        int slice = slice_of(p, tile_of(p, t, rank), summer);\n"
     "        u32 lane = shared + slice_lane(slice < 0 ? 0 : slice);\n"
     "        Slice_sums sums = {};\n"
-    "#pragma unroll 1\n"
+    "#pragma unroll 1\n",
     "        for (int block = 0; block < blocks; block++) {\n"
     "            barrier_wait(shared + FULL + stage * 8, parity);\n"
     "            if (slice >= 0)\n"
@@ -3960,7 +3974,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// >>multiplying\n"
-    "\n",
+    "\n"
     "__device__ inline void skip_stages(u32 &stage, u32 &parity, int blocks) {\n"
     "    stage += (u32)blocks;\n"
     "    parity ^= stage / STAGES & 1;\n"
@@ -3978,10 +3992,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        barrier_wait(shared + FULL + stage * 8, parity);\n"
     "        multiply_begin();\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < TILE_K / 16; i++)\n"
+    "        for (int i = 0; i < STEPS; i++)\n"
     "#pragma unroll\n"
     "            for (int part = 0; part < PARTS; part++)\n"
-    "                multiply(sums[part], a + part * (BOX >> 4) + i * STEP_OF_16<A_ROWS>, b + i * STEP_OF_16<B_ROWS>,\n"
+    "                multiply(sums[part], a + part * (BOX >> 4) + i * STEP<A_ROWS>, b + i * STEP<B_ROWS>,\n"
     "                         i > 0 || BIAS_FIRST ? 1 : adds);\n"
     "        multiply_commit();\n"
     "        multiply_wait<1>();\n"
@@ -4009,8 +4023,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                barrier_wait(shared + FULL + stage * 8, parity);\n"
     "            multiply_begin();\n"
     "#pragma unroll\n"
-    "            for (int i = 0; i < TILE_K / 16; i++)\n"
-    "                multiply(sums[part], a + part * (BOX >> 4) + i * STEP_OF_16<A_ROWS>, b + i * STEP_OF_16<B_ROWS>,\n"
+    "            for (int i = 0; i < STEPS; i++)\n"
+    "                multiply(sums[part], a + part * (BOX >> 4) + i * STEP<A_ROWS>, b + i * STEP<B_ROWS>,\n"
     "                         i > 0 || BIAS_FIRST ? 1 : add);\n"
     "            add = 1;\n"
     "            if (++stage == STAGES)\n"
@@ -4022,7 +4036,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// A block's last tile: in `kept` the sums of its second part, while those of the first are left to the other warpgroup.\n"
-    "__device__ inline void add_up_last(u32 shared, u32 empty, bool tells, u32 group, int blocks, u32 &stage, u32 &parity,\n"
+    "__device__ inline void add_up_last(u32 shared, u32 empty, bool tells, u32 group, int blocks, u32 &stage, u32 &parity,\n",
     "                                   float (&sums)[PARTS][TILE_N / 2], float (&kept)[TILE_N / 2]) {\n"
     "    int in_turn = blocks < LAST_BLOCKS ? 0 : LAST_BLOCKS;\n"
     "    turn_wait((int)group);\n"
@@ -4044,7 +4058,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    memcpy(kept, sums[PARTS - 1], sizeof kept);\n"
     "}\n"
     "\n"
-    "// A tile in its warpgroup's turn, and the stages told to be free.\n",
+    "// A tile in its warpgroup's turn, and the stages told to be free.\n"
     "__device__ inline void add_up_tile(u32 shared, u32 empty, bool tells, u32 group, int first_part, int blocks, u32 &stage,\n"
     "                                   u32 &parity, float (&sums)[PARTS][TILE_N / 2]) {\n"
     "    if (PING_PONG)\n"
@@ -4100,7 +4114,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            masks = load_masks(p, tile, warp_row);\n"
     "        }\n"
     "        if (AHEAD)\n"
-    "            load_groups(p, tile, 0, columns); // before the sums, so that the epilogue need not wait\n"
+    "            load_groups(p, tile, 0, columns); // before the sums, so that the epilogue need not wait\n",
     "        add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n"
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
     "        if (SPLIT > 1) {\n"
@@ -4116,7 +4130,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                    load_groups(p, tile, i, columns);\n"
     "                if (BIAS_FIRST && i + BOX_GROUPS == GROUPS && count + turns < tiles) // most of the sums' registers are free\n"
     "                    load_groups(p, tile_of(p, first + (count + turns) * step, rank), 0, bias);\n"
-    "                memcpy(now, columns, sizeof now);\n",
+    "                memcpy(now, columns, sizeof now);\n"
     "                if (AHEAD && i + BOX_GROUPS < GROUPS)\n"
     "                    load_groups(p, tile, i + BOX_GROUPS, columns);\n"
     "                Box_sums column_sums;\n"
@@ -4175,7 +4189,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        if (HAS_BGRAD)\n"
     "            both_meet(); // all sums are left\n"
     "        if (HAS_BGRAD)\n"
-    "            store_left_sums(p, tile, left_in(shared, stage));\n"
+    "            store_left_sums(p, tile, left_in(shared, stage));\n",
     "        end_epilogue(p.epilogue, state);\n"
     "    }\n"
     "    if (STAGED) // shared memory stays until all of it is read\n"
@@ -4197,7 +4211,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (shared % 1024)\n"
     "        __trap();\n"
     "    if (threadIdx.x == 0) {\n"
-    "        prefetch_map(p.a);\n",
+    "        prefetch_map(p.a);\n"
     "        prefetch_map(p.b);\n"
     "        if (LOADS_AUX)\n"
     "            prefetch_map(p.aux);\n"
@@ -4508,7 +4522,8 @@ static const char *const gemmepi__source_params_h[] = {
     "    long long k;\n"
     "} gemmepi__plain_params;\n"
     "\n"
-    "/* convert.cu: out = x in another type, rows filled up with zeros to out.ld, which is a multiple of 8. */\n"
+    "/* convert.cu, pack.cu: out = x in another type or its own, rows filled up with zeros to out.ld, which is a multiple of 8.\n"
+    "   transpose.cu: out = x transposed, rows not filled up. */\n"
     "typedef struct gemmepi__convert_params {\n"
     "    gemmepi__kernel_matrix x, out;\n"
     "    long long rows, columns, items;\n"
@@ -4542,9 +4557,9 @@ static const char *const gemmepi__source_params_h[] = {
     "    gemmepi__tensor_map d, aux, residual; /* where TMA stores or loads them; of halves, too */\n"
     "    gemmepi__epilogue_params epilogue;\n"
     "    unsigned tiles;                         /* of clusters, of all items */\n"
-    "    unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */\n"
+    "    unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */\n",
     "    unsigned band; /* tiles of clusters one below the other before the next column is begun */\n"
-    "    int k;\n",
+    "    int k;\n"
     "    int a_items, b_items; /* 0: one matrix for all items of the batch */\n"
     "    void *sums;           /* of an operand: bias_grad, or a line in F64 of each item */\n"
     "    long long sums_stride;\n"
@@ -5324,6 +5339,47 @@ static const char *const gemmepi__source_sum_cu[] = {
     "#endif\n",
     NULL};
 
+static const char *const gemmepi__source_transpose_cu[] = {
+    "// A copy of an operand of 32-bit elements whose lines lie along its other axis, for a kernel that reads elements side by side along\n"
+    "// k alone. A block copies a square; what a line lacks up to out.ld is left as it is.\n"
+    "#include \"types.cuh\"\n"
+    "#include \"params.h\"\n"
+    "\n"
+    "#ifndef GEMMEPI_TILE\n"
+    "#define GEMMEPI_TILE 64 // lines and elements of a line that a block copies\n"
+    "#endif\n"
+    "#ifndef GEMMEPI_THREADS\n"
+    "#define GEMMEPI_THREADS 256\n"
+    "#endif\n"
+    "\n"
+    "constexpr int TILE = GEMMEPI_TILE, THREADS = GEMMEPI_THREADS, AT_ONCE = THREADS / TILE, TIMES = TILE / AT_ONCE;\n"
+    "\n"
+    "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p) {\n"
+    "    __shared__ u32 square[TILE][TILE + 1]; // columns, too, are in banks of their own\n"
+    "    u32 across = (u32)((p.columns + TILE - 1) / TILE), of_item = across * (u32)((p.rows + TILE - 1) / TILE);\n"
+    "    u32 item = blockIdx.x / of_item, of_lines = (blockIdx.x - item * of_item) / across;\n"
+    "    long long row = (long long)of_lines * TILE, column = (long long)(blockIdx.x - item * of_item - of_lines * across) * TILE;\n"
+    "    int lane = threadIdx.x % TILE, line = threadIdx.x / TILE;\n"
+    "    int rows_left = p.rows - row < TILE ? (int)(p.rows - row) : TILE;\n"
+    "    int columns_left = p.columns - column < TILE ? (int)(p.columns - column) : TILE;\n"
+    "    after_launches_before();\n"
+    "    const u32 *x = (const u32 *)p.x.data + item * p.x.stride + row * p.x.ld + column;\n"
+    "    u32 *out = (u32 *)p.out.data + item * p.out.stride + column * p.out.ld + row;\n"
+    "    u32 words[TIMES];\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < TIMES; i++)\n"
+    "        words[i] = line + i * AT_ONCE < rows_left && lane < columns_left ? x[(line + i * AT_ONCE) * p.x.ld + lane] : 0;\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < TIMES; i++)\n"
+    "        square[line + i * AT_ONCE][lane] = words[i];\n"
+    "    __syncthreads();\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < TIMES; i++)\n"
+    "        if (line + i * AT_ONCE < columns_left && lane < rows_left)\n"
+    "            out[(line + i * AT_ONCE) * p.out.ld + lane] = square[lane][line + i * AT_ONCE];\n"
+    "}\n",
+    NULL};
+
 static const char *const gemmepi__source_types_cuh[] = {
     "// Element types and runs of eight of them in memory. No CUDA header: NVRTC alone compiles this.\n"
     "#pragma once\n"
@@ -5710,6 +5766,7 @@ static const gemmepi__source gemmepi__sources[] = {
     {"reduce.cu", gemmepi__source_reduce_cu},
     {"scaled.cu", gemmepi__source_scaled_cu},
     {"sum.cu", gemmepi__source_sum_cu},
+    {"transpose.cu", gemmepi__source_transpose_cu},
     {"types.cuh", gemmepi__source_types_cuh},
     {NULL, NULL}};
 

@@ -32,6 +32,7 @@ static const family pass = {"pass", "pass.cu", 0, NULL, 0};
 static const family reduce = {"reduce", "reduce.cu", 0, NULL, 0};
 static const family convert = {"convert", "convert.cu", 0, NULL, 0};
 static const family pack = {"pack", "pack.cu", 0, NULL, 0};
+static const family transpose = {"transpose", "transpose.cu", 0, NULL, 0};
 static const family elementwise = {"elementwise", "elementwise.cu", 0, NULL, 0};
 static const family sum = {"sum", "sum.cu", 0, NULL, 0};
 static const family scaled = {"scaled", "scaled.cu", 0, NULL, 0};
@@ -242,10 +243,12 @@ static void add_reduce(int x, gemmepi_scale_mode scale, int out, int accumulate)
     add(&reduce, name, prologue);
 }
 
-static void add_pack(void) {
+static void add_packs(void) {
     char prologue[64];
     gemmepi__pack_prologue(prologue, sizeof prologue);
     add(&pack, "16_bits", prologue);
+    gemmepi__transpose_prologue(prologue, sizeof prologue);
+    add(&transpose, "32_bits", prologue);
 }
 
 static void add_convert(int x, int out, int aligned) {
@@ -603,7 +606,7 @@ static void add_gradient_passes(void) {
 }
 
 /* Nothing, and 0, where the shape does not take it. With a short k, as for half of the layouts, there are fewer stages and more
-   buffers. */
+   buffers. F32 operands are multiplied as TF32, in layout 2. */
 static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
                      int layout, int applied) {
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
@@ -615,6 +618,7 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
     gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
     desc.a.transposed = layout & 1;
     desc.b.transposed = layout >> 1;
+    desc.compute = operands == GEMMEPI_F32 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_DEFAULT;
     desc.k = cut->split > 1 || layout >> 1 ? 2048 : 640; /* enough to be divided; sums short and long */
     append_dtype(&text, operands);
     append_results(&text, &desc);
@@ -786,7 +790,19 @@ static void list_fused(void) {
                           (gated ? GEMMEPI_GATED : GEMMEPI_NONE),
                       shape, layout, 1);
         }
+    for (shape = 0; shape < shapes; shape++) {
+        add_fused(GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_NONE, shape, 2, 0);
+        add_fused(GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX, shape, 2, 1);
+        add_fused(GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_BIAS, shape, 2, 1);
+        add_fused(GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_GATED, shape, 2, 1);
+        add_fused(GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_SILU | back, shape, 2, 1);
+    }
     for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
+        add_fused_from(GEMMEPI_F32, GEMMEPI_F32,
+                       activation | (activation % 3 == 0   ? GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_GATED
+                                     : activation % 3 == 1 ? back | GEMMEPI_GATED
+                                                           : back | GEMMEPI_RESIDUAL),
+                       (int)activation, 2, (int)activation & 1);
         layout = (int)activation % 4;
         for (shape = 0; shape < shapes; shape++)
             if (gemmepi__fused_shapes[shape].lean)
@@ -854,7 +870,7 @@ static void list_kernels(void) {
     add_scaled_pass(GEMMEPI_I8, GEMMEPI_BF16, GEMMEPI_BIAS, GEMMEPI_SCALE_OUTER, GEMMEPI_SCALE_OUTER);
     add_reduce(GEMMEPI_F32, GEMMEPI_SCALE_NONE, GEMMEPI_F32, 0);
     add_reduce(GEMMEPI_E4M3, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_BF16, 1);
-    add_pack();
+    add_packs();
     add_convert(GEMMEPI_E4M3, GEMMEPI_F16, 1);
     for (i = 0; i < GEMMEPI__COUNT(products_everywhere); i++)
         add_plain(&products_everywhere[i]);

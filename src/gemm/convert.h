@@ -4,10 +4,12 @@
 
 #include "pass.h"
 
-#define GEMMEPI__CONVERT_THREADS 256 /* convert.cu, pack.cu */
+#define GEMMEPI__CONVERT_THREADS 256 /* convert.cu, pack.cu, transpose.cu */
+#define GEMMEPI__TRANSPOSE_TILE  64
 
 typedef struct gemmepi__convert {
     gemmepi__launch launch; /* no function: the operand stays as it is */
+    const char *kernel;
     gemmepi__convert_params params;
     size_t bytes; /* of the converted operand, in workspace */
 } gemmepi__convert;
@@ -33,13 +35,21 @@ static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t 
     return converted;
 }
 
-/* The copy of an operand as another type, or its own. *view is that of the copy. */
-static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, int operand, int dtype,
-                                               gemmepi__view *view, gemmepi__convert *convert) {
+/* Likewise, with lines along the other axis. */
+static gemmepi__view gemmepi__transposed_view(const gemmepi__view *view, int64_t batch) {
+    gemmepi__view turned = *view;
+    turned.lines = view->length;
+    turned.length = view->lines;
+    turned.transposed = !view->transposed;
+    return gemmepi__converted_view(&turned, batch, view->dtype);
+}
+
+/* The copy of an operand as `view`; its kernel has so many blocks. */
+static gemmepi_status gemmepi__lay_out_copy(const gemmepi__problem *problem, int operand,
+                                            const gemmepi__view *view, int64_t blocks,
+                                            gemmepi__convert *convert) {
     const gemmepi__view *from = &problem->views[operand];
-    int64_t size, blocks;
-    *view = gemmepi__converted_view(from, problem->batch, dtype);
-    size = view->bits / 8;
+    int64_t size = view->bits / 8;
     if (view->bytes / size / 16 >
         from->bytes + 4096) /* items overlap: they would be written out one by one */
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
@@ -50,13 +60,21 @@ static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, 
     convert->params.rows = from->lines;
     convert->params.columns = from->length;
     convert->params.items = from->batch_stride ? problem->batch : 1;
-    blocks = gemmepi__divide_up(view->bytes / size / GEMMEPI__RUN, GEMMEPI__CONVERT_THREADS);
-    if (blocks > INT_MAX)
+    if (blocks < 0 || blocks > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "an operand has more tiles than a grid has blocks");
     convert->launch.blocks = (unsigned)blocks;
     convert->launch.threads_x = GEMMEPI__CONVERT_THREADS;
     convert->launch.threads_y = 1;
     return GEMMEPI_OK;
+}
+
+/* By kernels of which a thread copies a run. */
+static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, int operand, int dtype,
+                                               gemmepi__view *view, gemmepi__convert *convert) {
+    *view = gemmepi__converted_view(&problem->views[operand], problem->batch, dtype);
+    return gemmepi__lay_out_copy(
+        problem, operand, view,
+        gemmepi__divide_up(view->bytes / (view->bits / 8) / GEMMEPI__RUN, GEMMEPI__CONVERT_THREADS), convert);
 }
 
 /* To the type that the problem's operands have in common. *view is that of the converted operand. */
@@ -71,7 +89,8 @@ static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gem
     gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)from->dtype)->name);
     gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
     gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gemmepi__runs_are_aligned(problem, from));
-    return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch);
+    convert->kernel = "gemmepi_convert";
+    return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, convert->kernel, &convert->launch);
 }
 
 static void gemmepi__pack_prologue(char *data, size_t size) {
@@ -89,8 +108,34 @@ static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmep
         return gemmepi__build_convert(context, problem, operand, &view, pack);
     status = gemmepi__lay_out_convert(problem, operand, problem->views[operand].dtype, &view, pack);
     gemmepi__pack_prologue(prologue, sizeof prologue);
+    pack->kernel = "gemmepi_pack";
     return status ? status
-                  : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, "gemmepi_pack", &pack->launch);
+                  : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, pack->kernel, &pack->launch);
+}
+
+static void gemmepi__transpose_prologue(char *data, size_t size) {
+    gemmepi__text text = gemmepi__text_in(data, size);
+    gemmepi__append(&text, "#define GEMMEPI_TILE %d\n#define GEMMEPI_THREADS %d\n", GEMMEPI__TRANSPOSE_TILE,
+                    GEMMEPI__CONVERT_THREADS);
+}
+
+/* Of 32-bit elements, with lines along the other axis. */
+static gemmepi_status gemmepi__build_transpose(gemmepi_context *context, const gemmepi__problem *problem,
+                                               int operand, gemmepi__convert *pack) {
+    const gemmepi__view *from = &problem->views[operand];
+    gemmepi__view view = gemmepi__transposed_view(from, problem->batch);
+    int64_t blocks = gemmepi__offset(gemmepi__divide_up(from->lines, GEMMEPI__TRANSPOSE_TILE),
+                                     gemmepi__divide_up(from->length, GEMMEPI__TRANSPOSE_TILE), 0);
+    char prologue[64];
+    gemmepi_status status;
+    if (blocks >= 0 && from->batch_stride)
+        blocks = gemmepi__offset(blocks, problem->batch, 0);
+    status = gemmepi__lay_out_copy(problem, operand, &view, blocks, pack);
+    gemmepi__transpose_prologue(prologue, sizeof prologue);
+    pack->kernel = "gemmepi_transpose";
+    return status
+               ? status
+               : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, pack->kernel, &pack->launch);
 }
 
 static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const gemmepi__convert *convert,

@@ -14,32 +14,28 @@ typedef struct gemmepi__estimates {
 
 /* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it has kernels of the same shapes as
    ours, and others where blocks are few: measured, it takes 0.8 of the time of ours there in 16 bits. Where they are many its first answer
-   takes 1.03 to 1.09 of its best in 16 bits. Its TF32 takes as long as ours of 16 bits and twice the k, and 1 us, its strict F32 0.78 of
-   ours and 3 us: measured on an H200 from 64^3 to 1536^3. */
+   takes 1.03 to 1.09 of its best in 16 bits. Its TF32 takes as long as ours where k lies side by side, and 1 us, its strict F32 0.78
+   of ours and 3 us: measured on an H200 from 64^3 to 1536^3. */
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
-    gemmepi__problem halves = *bare;
+    gemmepi__problem side_by_side = *bare;
     const gemmepi__fused_shape *shape;
     double microseconds = 0;
     int64_t rows, columns, tiles;
-    int operand;
-    if (bare->common == GEMMEPI_F32 && !gemmepi__is_fma(bare)) {
-        halves.k *= 2;
-        for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++) {
-            halves.views[operand].dtype = GEMMEPI_BF16;
-            halves.views[operand].bits = 16;
-        }
+    if (gemmepi__is_tf32(bare)) {
+        side_by_side.views[GEMMEPI__A].transposed = 0;
+        side_by_side.views[GEMMEPI__B].transposed = 1;
     }
-    if (gemmepi__tma_rule(context, &halves)) {
+    if (gemmepi__tma_rule(context, &side_by_side)) {
         gemmepi__choose_mma(context, bare, &microseconds);
         return gemmepi__is_fma(bare) ? 0.78 * microseconds + 3 : microseconds;
     }
-    shape = gemmepi__choose_shape(context, &halves, 1, &microseconds);
+    shape = gemmepi__choose_shape(context, &side_by_side, 1, &microseconds);
     if (bare->common == GEMMEPI_F32)
         return microseconds + 1;
     if ((double)bare->m * (double)bare->n * (double)bare->batch >
         128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
         microseconds *= 1.03;
-    tiles = gemmepi__fused_tiles(&halves, shape, &rows, &columns);
+    tiles = gemmepi__fused_tiles(&side_by_side, shape, &rows, &columns);
     if (tiles > 0 && tiles <= context->multiprocessors / 2 / (shape->cluster_m * shape->cluster_n))
         microseconds *= 0.8;
     return microseconds;

@@ -208,7 +208,7 @@ static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi_plan *plan)
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (plan->ours.packs[operand].launch.function)
             gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n",
-                            plan->problem.views[operand].bits == 16 ? "gemmepi_pack" : "gemmepi_convert",
+                            plan->ours.packs[operand].kernel,
                             gemmepi__argument_name(&plan->problem, operand));
     if (plan->ours.is_mma)
         gemmepi__explain_mma(text, plan);

@@ -1,4 +1,4 @@
-/* The route fused: product and epilogue of 16-bit operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
+/* The route fused: product and epilogue of 16-bit or TF32 operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
    they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one for each
    item, which another launch adds up. */
 #ifndef GEMMEPI_GEMM_FUSED_H
@@ -7,7 +7,7 @@
 #include "pass.h"
 
 #define GEMMEPI__FUSED_THREADS 384 /* gemm_sm90.cu */
-#define GEMMEPI__FUSED_K       64  /* of a stage */
+#define GEMMEPI__FUSED_LINE    128 /* bytes of k of a stage */
 #define GEMMEPI__FUSED_BOX_M   16  /* rows and columns that a warp stores at a time */
 #define GEMMEPI__FUSED_BOX_N   64
 #define GEMMEPI__FUSED_WARPS   8            /* that store */
@@ -48,12 +48,32 @@ typedef struct gemmepi__fused {
 
 /* >>what may go there */
 
-/* Whether TMA takes a matrix of 16 bits as it lies. */
-static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__view *view) {
-    int64_t most = (int64_t)1 << 38; /* elements of a stride, which has fewer than 2^40 bytes */
-    return view->bits == 16 && view->alignment % 16 == 0 &&
-           (view->lines <= 1 || (view->ld % 8 == 0 && view->ld <= most)) &&
-           (problem->batch <= 1 || (view->batch_stride % 8 == 0 && view->batch_stride <= most));
+/* Whether TMA takes a matrix of so many bits an element as it lies. */
+static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__view *view, int bits) {
+    int64_t unit = 128 / bits,
+            most = ((int64_t)1 << 42) / bits; /* elements: a stride has fewer than 2^40 bytes */
+    return view->bits == bits && view->alignment % 16 == 0 &&
+           (view->lines <= 1 || (view->ld % unit == 0 && view->ld <= most)) &&
+           (problem->batch <= 1 || (view->batch_stride % unit == 0 && view->batch_stride <= most));
+}
+
+/* F32 operands multiplied as TF32. */
+static int gemmepi__is_tf32(const gemmepi__problem *problem) {
+    return problem->common == GEMMEPI_F32 && problem->compute == GEMMEPI_COMPUTE_TF32;
+}
+
+/* What the kernels multiply. */
+static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem *problem) {
+    gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n",
+                    problem->common == GEMMEPI_F16   ? "f16"
+                    : problem->common == GEMMEPI_F32 ? "tf32"
+                                                     : "bf16",
+                    (int)problem->views[GEMMEPI__A].bits / 8);
+}
+
+/* Stages that all of k fills. */
+static int64_t gemmepi__fused_steps(const gemmepi__problem *problem) {
+    return gemmepi__divide_up(problem->k, GEMMEPI__FUSED_LINE * 8 / problem->views[GEMMEPI__A].bits);
 }
 
 /* What no kernel of the route has, or NULL. */
@@ -70,9 +90,12 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
     if (context->arch != 90)
         return "its kernel is for compute capability 9.0";
-    if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16))
-        return "a and b are not both BF16 or both F16";
-    if (!gemmepi__tma_takes(problem, a) || !gemmepi__tma_takes(problem, b))
+    if (a->dtype != b->dtype ||
+        (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && !gemmepi__is_tf32(problem)))
+        return "a and b are not both BF16, both F16 or both F32 with TF32";
+    if (gemmepi__is_tf32(problem) && (a->transposed || !b->transposed))
+        return "wgmma takes TF32 only where the elements along k lie side by side";
+    if (!gemmepi__tma_takes(problem, a, a->bits) || !gemmepi__tma_takes(problem, b, b->bits))
         return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
     if (gemmepi__halves_in(problem) > 1 && !b->transposed && gemmepi__half_columns(problem) % 8)
         return "TMA takes the second half of b at a multiple of 16 bytes only";
@@ -89,9 +112,10 @@ static int gemmepi__fused_staged(const gemmepi__problem *problem) {
     int staged = 0;
     if (gemmepi__half_columns(problem) % 8)
         return 0;
-    if (gemmepi__tma_takes(problem, &problem->views[GEMMEPI__D]) && !(problem->flags & GEMMEPI__ONLY_SUMS))
+    if (gemmepi__tma_takes(problem, &problem->views[GEMMEPI__D], 16) &&
+        !(problem->flags & GEMMEPI__ONLY_SUMS))
         staged |= 1;
-    if (gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX]))
+    if (gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX], 16))
         staged |= 2;
     return staged;
 }
@@ -103,10 +127,11 @@ static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
         loaded |= 4;
     if (gemmepi__half_columns(problem) % 8)
         return loaded;
-    if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX]))
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD) &&
+        gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX], 16))
         loaded |= 1;
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL) &&
-        gemmepi__tma_takes(problem, &problem->views[GEMMEPI__RESIDUAL]))
+        gemmepi__tma_takes(problem, &problem->views[GEMMEPI__RESIDUAL], 16))
         loaded |= 2;
     return loaded;
 }
@@ -119,12 +144,12 @@ static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemm
                : gemmepi__divide_up(problem->m, shape->tile_m);
 }
 
-/* The operand that the kernel sums, 1 A or 2 B. Few tiles, and an epilogue that leaves too few registers, leave it to another
+/* The operand that the kernel sums, 1 A or 2 B. TF32, few tiles, and an epilogue that leaves too few registers, leave it to another
    launch. */
 static int gemmepi__fused_summed(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                  int applied) {
     int sums_a = gemmepi__has(problem, GEMMEPI_BGRAD_A), lines = sums_a ? shape->tile_m : shape->tile_n;
-    if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) ||
+    if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || gemmepi__is_tf32(problem) ||
         GEMMEPI__FUSED_SUMMERS * 16 * gemmepi__tiles_across(problem, shape) < lines ||
         (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_AUX) && !applied))
         return 0;
@@ -139,7 +164,7 @@ static int gemmepi__sums_items(const gemmepi__problem *problem) {
 /* >>shared memory */
 
 static unsigned gemmepi__fused_stage_bytes(const gemmepi__fused_shape *shape) {
-    return (unsigned)(shape->tile_m + shape->tile_n) * 2 * GEMMEPI__FUSED_K;
+    return (unsigned)(shape->tile_m + shape->tile_n) * GEMMEPI__FUSED_LINE;
 }
 
 /* Of one matrix in every warp's buffer. */
@@ -189,10 +214,10 @@ static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__fused 
 }
 
 /* Two buffers, if enough stages fit beside them or one leaves room for no more of them, and as many stages as do. Measured on an
-   H200: a fifth stage saves 6 percent at any k; a sixth 1 to 2 percent where k is 2048 or more, and a second buffer 4 where it is
-   768. Wide tiles gain by neither, and with five stages some of their kernels spill a register. */
+   H200 in 16 bits: a fifth stage saves 6 percent at any k; a sixth 1 to 2 percent where k is 2048 or more, and a second buffer 4
+   where it is 768. Wide tiles gain by neither, and with five stages some of their kernels spill a register. */
 static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fused *fused) {
-    int enough = fused->shape.tile_n > 128 ? 4 : problem->k < 2048 ? 5 : 6;
+    int enough = fused->shape.tile_n > 128 ? 4 : gemmepi__fused_steps(problem) < 32 ? 5 : 6;
     int stages = gemmepi__most_stages(problem, fused, 2);
     if (stages < enough && gemmepi__most_stages(problem, fused, 1) == stages)
         fused->buffers = 2;
@@ -222,7 +247,7 @@ static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
 /* What shapes of few registers, and boxes of 64 columns, do not do. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                 int applied) {
-    int steps = (int)gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K);
+    int64_t steps = gemmepi__fused_steps(problem);
     int staged = gemmepi__fused_staged(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
     int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
                                       gemmepi__aux_is_mask(problem->epilogue));
@@ -295,8 +320,8 @@ static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const ge
             problem->k > 2048);
 }
 
-/* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs a cycle
-   and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 54 bytes a cycle and multiprocessor
+/* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs of 16
+   bits or half as many of TF32 a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 54 bytes a cycle and multiprocessor
    at most; a launch takes 4000 cycles to begin and end, a tile 500. Where warpgroups take turns, the epilogue of one is
    behind the sums of the other, but half of what it does beyond storing shows, in wide tiles 0.7 of it
    (forward without a gate a seventh more in clusters of blocks one above the other, which wait for each other); both do the
@@ -306,10 +331,10 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
     int cluster = gemmepi__cluster_blocks(shape);
     double waves = (double)gemmepi__fused_waves(context, problem, shape);
     double area = (double)shape->tile_m * shape->tile_n;
-    double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, GEMMEPI__FUSED_K), shape->split);
-    double multiply = area * GEMMEPI__FUSED_K / (0.92 * 2048);
-    double load = ((double)shape->tile_m / shape->cluster_n + (double)shape->tile_n / shape->cluster_m) * 2 *
-                  GEMMEPI__FUSED_K / 54;
+    double steps = (double)gemmepi__divide_up(gemmepi__fused_steps(problem), shape->split);
+    double multiply = area * GEMMEPI__FUSED_LINE / (0.92 * 4096);
+    double load = ((double)shape->tile_m / shape->cluster_n + (double)shape->tile_n / shape->cluster_m) *
+                  GEMMEPI__FUSED_LINE / 54;
     double sums = steps * (multiply > load ? multiply : load) + 500;
     double finish = area / 128 * gemmepi__epilogue_cycles(problem) / shape->split;
     double slowed =
@@ -384,19 +409,23 @@ typedef struct gemmepi__map_shape {
 static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__view *view,
                                const gemmepi__map_shape *shape, int promotion, gemmepi__tensor_map *map) {
     static const uint32_t ones[4] = {1, 1, 1, 1};
+    static const struct {
+        int dtype, type;
+    } types[] = {{GEMMEPI_BF16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
+                 {GEMMEPI_F16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
+                 {GEMMEPI_F32, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
     uint64_t strides[3], space[2 * sizeof(gemmepi__cu_tensor_map) / sizeof(uint64_t)];
     gemmepi__cu_tensor_map *aligned =
         (gemmepi__cu_tensor_map *)(((uintptr_t)space + 63) & ~(uintptr_t)63); /* as the driver wants it */
-    unsigned axis;
+    unsigned axis, type = 0;
     int result;
     for (axis = 0; axis + 1 < shape->rank; axis++)
-        strides[axis] = shape->strides[axis] * 2;
+        strides[axis] = shape->strides[axis] * (uint64_t)view->bits / 8;
+    while (types[type].dtype != view->dtype)
+        type++;
     result = driver->tensor_map_encode_tiled(
-        aligned,
-        view->dtype == GEMMEPI_F16 ? GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16
-                                   : GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-        shape->rank, (void *)(uintptr_t)256, shape->extents, strides, shape->box, ones,
-        GEMMEPI__CU_TENSOR_MAP_INTERLEAVE_NONE, GEMMEPI__CU_TENSOR_MAP_SWIZZLE_128B, promotion,
+        aligned, types[type].type, shape->rank, (void *)(uintptr_t)256, shape->extents, strides, shape->box,
+        ones, GEMMEPI__CU_TENSOR_MAP_INTERLEAVE_NONE, GEMMEPI__CU_TENSOR_MAP_SWIZZLE_128B, promotion,
         GEMMEPI__CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (!result)
         memcpy(map, aligned, sizeof *map);
@@ -408,11 +437,11 @@ static uint64_t gemmepi__map_line(const gemmepi__view *view) {
     return (uint64_t)(view->lines > 1 ? view->ld : (view->length + 7) / 8 * 8);
 }
 
-/* An operand, as boxes of 64 along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
+/* An operand, as boxes of 128 bytes along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
 static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__problem *problem,
                                 const gemmepi__view *view, int lines, gemmepi__tensor_map *map) {
     int has_items = problem->batch > 1 && view->batch_stride != 0;
-    gemmepi__map_shape shape = {3, {0, 0, 1, 0}, {0, 0, 0}, {64, 0, 1, 0}};
+    gemmepi__map_shape shape = {3, {0, 0, 1, 0}, {0, 0, 0}, {0, 0, 1, 0}};
     shape.extents[0] = (uint64_t)view->length;
     shape.extents[1] = (uint64_t)view->lines;
     shape.strides[0] = gemmepi__map_line(view);
@@ -421,6 +450,7 @@ static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__pr
         shape.extents[2] = (uint64_t)problem->batch;
         shape.strides[1] = (uint64_t)view->batch_stride;
     }
+    shape.box[0] = (uint32_t)(GEMMEPI__FUSED_LINE * 8 / view->bits);
     shape.box[1] = (uint32_t)lines;
     return gemmepi__encode_map(driver, view, &shape, GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B, map);
 }
@@ -498,8 +528,7 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                                                      : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
                         gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE) && !gemmepi__sums_items(problem));
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
-    gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n",
-                    problem->views[GEMMEPI__A].dtype == GEMMEPI_F16 ? "f16" : "bf16");
+    gemmepi__append_operands(text, problem);
 }
 
 static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,

@@ -241,12 +241,8 @@ static void gemmepi__append_mma_defines(gemmepi__text *text, const gemmepi__prob
     gemmepi__append(text, "#define GEMMEPI_A_UNIT %d\n#define GEMMEPI_B_UNIT %d\n",
                     gemmepi__copy_unit(problem, GEMMEPI__A), gemmepi__copy_unit(problem, GEMMEPI__B));
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
-    gemmepi__append(text, "#define GEMMEPI_ELEMENT %d\n#define GEMMEPI_FMA %d\n",
-                    (int)problem->views[GEMMEPI__A].bits / 8, gemmepi__is_fma(problem));
-    gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n",
-                    problem->common == GEMMEPI_F16   ? "f16"
-                    : problem->common == GEMMEPI_F32 ? "tf32"
-                                                     : "bf16");
+    gemmepi__append(text, "#define GEMMEPI_FMA %d\n", gemmepi__is_fma(problem));
+    gemmepi__append_operands(text, problem);
 }
 
 static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const gemmepi__problem *problem,

@@ -9,19 +9,43 @@ typedef struct gemmepi__ours {
     int is_mma; /* gemmepi_mma, else gemmepi_fused */
     gemmepi__fused fused;
     gemmepi__mma mma;
-    gemmepi__convert packs[2]; /* of A and B, into lines that begin at multiples of 16 bytes */
+    gemmepi__convert packs[2]; /* of A and B */
 } gemmepi__ours;
+
+/* How an operand is packed. */
+enum {
+    GEMMEPI__NOT_PACKED,
+    GEMMEPI__IN_UNITS,    /* into lines that begin at multiples of 16 bytes */
+    GEMMEPI__SIDE_BY_SIDE /* into such that lie along k */
+};
 
 /* >>packing */
 
-/* Whether a copy of the operand would be taken 16 bytes at a time where it is not. Items that overlap would be far larger. */
-static int gemmepi__packing_helps(const gemmepi__problem *problem, int operand) {
+static gemmepi__view gemmepi__packed_view(const gemmepi__problem *problem, int operand, int pack) {
+    const gemmepi__view *view = &problem->views[operand];
+    return pack == GEMMEPI__SIDE_BY_SIDE ? gemmepi__transposed_view(view, problem->batch)
+                                         : gemmepi__converted_view(view, problem->batch, view->dtype);
+}
+
+/* Whether its lines lie along k. */
+static int gemmepi__is_side_by_side(const gemmepi__problem *problem, int operand) {
+    return (problem->views[operand].transposed != 0) == (operand == GEMMEPI__B);
+}
+
+/* How the operand is packed, if operands are: so that it is taken 16 bytes at a time or, side_by_side, lies as the kernel for Hopper
+   has to have TF32. Items that overlap would be far larger. */
+static int gemmepi__pack_of(const gemmepi__problem *problem, int operand, int side_by_side) {
     gemmepi__problem packed = *problem;
-    gemmepi__view *view = &packed.views[operand];
-    if (gemmepi__copy_unit(problem, operand) == 16)
-        return 0;
-    *view = gemmepi__converted_view(&problem->views[operand], problem->batch, view->dtype);
-    return gemmepi__copy_unit(&packed, operand) == 16 && view->bytes / 16 <= problem->views[operand].bytes;
+    int pack = side_by_side && !gemmepi__is_side_by_side(problem, operand) ? GEMMEPI__SIDE_BY_SIDE
+               : gemmepi__copy_unit(problem, operand) < 16                 ? GEMMEPI__IN_UNITS
+                                                                           : GEMMEPI__NOT_PACKED;
+    if (pack == GEMMEPI__NOT_PACKED)
+        return pack;
+    packed.views[operand] = gemmepi__packed_view(problem, operand, pack);
+    return gemmepi__copy_unit(&packed, operand) == 16 &&
+                   packed.views[operand].bytes / 16 <= problem->views[operand].bytes
+               ? pack
+               : GEMMEPI__NOT_PACKED;
 }
 
 /* The problem as the kernel has it. */
@@ -31,8 +55,7 @@ static void gemmepi__pack_views(const gemmepi__problem *problem, const int packs
     *packed = *problem;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (packs[operand])
-            packed->views[operand] = gemmepi__converted_view(&problem->views[operand], problem->batch,
-                                                             problem->views[operand].dtype);
+            packed->views[operand] = gemmepi__packed_view(problem, operand, packs[operand]);
 }
 
 /* A launch more, and 2.5 TB/s read and written: measured on an H200. */
@@ -61,37 +84,53 @@ static double gemmepi__choose_kernel(const gemmepi_context *context, const gemme
     return *is_mma ? by_mma : by_tma;
 }
 
-/* Leaves in `packs` which operands to pack: those that it helps, if it takes less time than to do without. Returns the time. */
+/* Leaves in `packs` how to pack the operands, in the way that takes least time. Returns the time. */
 static double gemmepi__choose_packs(const gemmepi_context *context, const gemmepi__problem *problem,
                                     int applied, int packs[2]) {
-    int is_mma;
-    double as_it_is = gemmepi__choose_kernel(context, problem, applied, &is_mma), with_packs;
-    gemmepi__problem packed;
-    packs[0] = gemmepi__packing_helps(problem, GEMMEPI__A);
-    packs[1] = gemmepi__packing_helps(problem, GEMMEPI__B);
-    gemmepi__pack_views(problem, packs, &packed);
-    with_packs = gemmepi__pack_microseconds(&packed, packs) +
-                 gemmepi__choose_kernel(context, &packed, applied, &is_mma);
-    if (with_packs < as_it_is)
-        return with_packs;
-    packs[0] = packs[1] = 0;
-    return as_it_is;
+    int side_by_side, is_mma, ways = context->arch == 90 && gemmepi__is_tf32(problem) ? 2 : 1;
+    double least = gemmepi__choose_kernel(context, problem, applied, &is_mma);
+    packs[0] = packs[1] = GEMMEPI__NOT_PACKED;
+    for (side_by_side = 0; side_by_side < ways; side_by_side++) {
+        int tried[2];
+        gemmepi__problem packed;
+        double time;
+        tried[0] = gemmepi__pack_of(problem, GEMMEPI__A, side_by_side);
+        tried[1] = gemmepi__pack_of(problem, GEMMEPI__B, side_by_side);
+        gemmepi__pack_views(problem, tried, &packed);
+        time = gemmepi__pack_microseconds(&packed, tried) +
+               gemmepi__choose_kernel(context, &packed, applied, &is_mma);
+        if (time < least) {
+            least = time;
+            memcpy(packs, tried, sizeof tried);
+        }
+    }
+    return least;
 }
 
 /* >>building */
+
+static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemmepi__problem *problem,
+                                           const int packs[2], gemmepi__convert *built) {
+    gemmepi_status status = GEMMEPI_OK;
+    int operand;
+    for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
+        if (packs[operand] == GEMMEPI__IN_UNITS)
+            status = gemmepi__build_pack(context, problem, operand, &built[operand]);
+        else if (packs[operand] == GEMMEPI__SIDE_BY_SIDE)
+            status = gemmepi__build_transpose(context, problem, operand, &built[operand]);
+    return status;
+}
 
 /* The rule has been asked. applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__ours_build(gemmepi_context *context, const gemmepi__problem *problem,
                                           int applied, gemmepi__ours *ours) {
     gemmepi__problem packed;
-    gemmepi_status status = GEMMEPI_OK;
-    int packs[2], operand;
+    gemmepi_status status;
+    int packs[2];
     memset(ours, 0, sizeof *ours);
     gemmepi__choose_packs(context, problem, applied, packs);
     gemmepi__pack_views(problem, packs, &packed);
-    for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
-        if (packs[operand])
-            status = gemmepi__build_pack(context, problem, operand, &ours->packs[operand]);
+    status = gemmepi__build_packs(context, problem, packs, ours->packs);
     if (status)
         return status;
     gemmepi__choose_kernel(context, &packed, applied, &ours->is_mma);

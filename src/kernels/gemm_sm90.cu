@@ -1,6 +1,6 @@
-// Product and epilogue of 16-bit operands on Hopper: D = epilogue(alpha op(A) op(B) + beta C).
+// Product and epilogue of 16-bit operands, or of F32 as TF32, on Hopper: D = epilogue(alpha op(A) op(B) + beta C).
 //
-// A block is three warpgroups. One thread of the first loads tiles of A and B, 64 of k at a time, by TMA into a ring of
+// A block is three warpgroups. One thread of the first loads tiles of A and B, 128 bytes of k at a time, by TMA into a ring of
 // stages in shared memory; the other two multiply them with wgmma, sums in registers, and run the epilogue on those. They
 // share a tile (each has half of its rows), or take turns (PING_PONG): while one is in its epilogue the other multiplies.
 // Blocks stay and take one tile after another. In a cluster blocks of the same rows share tiles of A, blocks of the same
@@ -39,7 +39,8 @@
 #define GEMMEPI_SPLIT      1 // more: into as many parts k is split, which the blocks of a cluster add up; each has one tile
 #define GEMMEPI_A_ROWS     1 // A's elements along k lie side by side; else those along m
 #define GEMMEPI_B_ROWS     1 // likewise B's along k, else those along n
-#define GEMMEPI_OPERANDS   "bf16" // of A and B
+#define GEMMEPI_OPERANDS   "bf16" // of A and B: "bf16", "f16" or, of F32, whose elements along k lie side by side, "tf32"
+#define GEMMEPI_ELEMENT    2      // bytes of an element of A or B
 #endif
 #ifndef GEMMEPI_SUMMED
 #define GEMMEPI_SUMMED    0 // the operand that is summed over k: 1 A, 2 B
@@ -49,13 +50,13 @@
 #define GEMMEPI_SUMS_ADD  0 // 1: to what is there
 #endif
 
-constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = 64, STAGES = GEMMEPI_STAGES;
+constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, STAGES = GEMMEPI_STAGES;
 constexpr int CLUSTER_M = GEMMEPI_CLUSTER_M, CLUSTER_N = GEMMEPI_CLUSTER_N, SPLIT = GEMMEPI_SPLIT;
 constexpr int CLUSTER = CLUSTER_M * CLUSTER_N * SPLIT;
 constexpr bool PING_PONG = GEMMEPI_PING_PONG, A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;
 constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = WARPGROUP * (CONSUMERS + 1);
 constexpr int PARTS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS); // of 64 rows, that a warpgroup has
-constexpr int LINE = 128;                                        // bytes of TILE_K elements, and of 64 along m or n
+constexpr int LINE = 128, TILE_K = LINE / GEMMEPI_ELEMENT;       // bytes of a stage's k, or of 64 elements along m or n
 constexpr int BOX = 64 * LINE;                                   // 64 lines
 // GATED: a tile of B is two, of the same columns of both halves; value and gate of a column end in the same thread.
 constexpr int TILE_COLUMNS = TILE_N / HALVES_IN;                // of the result, of either half
@@ -99,6 +100,7 @@ constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;
 constexpr bool ROLLS = HAS_BGRAD && (GATED || ACTIVATION == GELU_ERF);
 static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), "a warp of its own for each warpgroup's sums");
 static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
+static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), "wgmma takes wider elements along k alone");
 static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), "a cluster is one tile's");
 // Together no more than at the launch: 3 * 168. Sums of an operand take more than 24.
 constexpr bool NEEDS_REGISTERS =
@@ -220,34 +222,45 @@ template <int Left> __device__ inline void multiply_wait() {
 #define GEMMEPI_NAMES GEMMEPI_0_TO_31
 #define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)
 #define GEMMEPI_ADDS "%34"
-#define GEMMEPI_REST "%32, %33, adds, 1, 1, %35, %36"
+#define GEMMEPI_MATRICES "%32, %33"
+#define GEMMEPI_TRANSPOSED ", %35, %36"
 #elif GEMMEPI_TILE_N == 128
 #define GEMMEPI_NAMES GEMMEPI_0_TO_31 ", " GEMMEPI_32_TO_63
 #define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)
 #define GEMMEPI_ADDS "%66"
-#define GEMMEPI_REST "%64, %65, adds, 1, 1, %67, %68"
+#define GEMMEPI_MATRICES "%64, %65"
+#define GEMMEPI_TRANSPOSED ", %67, %68"
 #elif GEMMEPI_TILE_N == 192
 #define GEMMEPI_NAMES GEMMEPI_0_TO_31 ", " GEMMEPI_32_TO_63 ", " GEMMEPI_64_TO_95
 #define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)
 #define GEMMEPI_ADDS "%98"
-#define GEMMEPI_REST "%96, %97, adds, 1, 1, %99, %100"
+#define GEMMEPI_MATRICES "%96, %97"
+#define GEMMEPI_TRANSPOSED ", %99, %100"
 #else
 #define GEMMEPI_NAMES GEMMEPI_0_TO_31 ", " GEMMEPI_32_TO_63 ", " GEMMEPI_64_TO_95 ", " GEMMEPI_96_TO_127
 #define GEMMEPI_SUMS \
     GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64), GEMMEPI_32(GEMMEPI_SUM, 96)
 #define GEMMEPI_ADDS "%130"
-#define GEMMEPI_REST "%128, %129, adds, 1, 1, %131, %132"
+#define GEMMEPI_MATRICES "%128, %129"
+#define GEMMEPI_TRANSPOSED ", %131, %132"
+#endif
+#if GEMMEPI_ELEMENT == 4
+#undef GEMMEPI_TRANSPOSED
+#define GEMMEPI_TRANSPOSED ""
+#define GEMMEPI_STEP_K "k8"
+#else
+#define GEMMEPI_STEP_K "k16"
 #endif
 #define GEMMEPI_TEXT_OF(x) #x
 #define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)
 
-// sums = A B, or with `adds` sums + A B: 64 rows, TILE_N columns, 16 of k.
+// sums = A B, or with `adds` sums + A B: 64 rows, TILE_N columns, STEP_BYTES of k.
 __device__ inline void multiply(float (&sums)[TILE_N / 2], u64 a, u64 b, int adds) {
     asm volatile("{\n"
                  ".reg .pred adds;\n"
                  "setp.ne.b32 adds, " GEMMEPI_ADDS ", 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n" GEMMEPI_TEXT(GEMMEPI_TILE_N) "k16.f32." GEMMEPI_OPERANDS
-                 "." GEMMEPI_OPERANDS " {" GEMMEPI_NAMES "}, " GEMMEPI_REST ";\n"
+                 "wgmma.mma_async.sync.aligned.m64n" GEMMEPI_TEXT(GEMMEPI_TILE_N) GEMMEPI_STEP_K ".f32." GEMMEPI_OPERANDS
+                 "." GEMMEPI_OPERANDS " {" GEMMEPI_NAMES "}, " GEMMEPI_MATRICES ", adds, 1, 1" GEMMEPI_TRANSPOSED ";\n"
                  "}"
                  : GEMMEPI_SUMS
                  : "l"(a), "l"(b), "r"(adds), "n"(!A_ROWS), "n"(!B_ROWS));
@@ -273,8 +286,9 @@ __device__ inline void begin_sums(float (&sums)[PARTS][TILE_N / 2]) {
 __device__ inline u64 descriptor(u32 address) {
     return (u64)1 << 62 | (u64)(1024 >> 4) << 32 | (u64)(BOX >> 4) << 16 | (u64)(address >> 4 & 0x3fff);
 }
-// Of a descriptor, from 16 of k to the next 16.
-template <bool Rows> constexpr u64 STEP_OF_16 = (Rows ? 32 : 16 * LINE) >> 4;
+// What an instruction takes of k, and of a descriptor, from there to what the next one takes.
+constexpr int STEP_BYTES = 32, STEPS = LINE / STEP_BYTES;
+template <bool Rows> constexpr u64 STEP = (Rows ? STEP_BYTES : STEP_BYTES / 2 * LINE) >> 4;
 
 // >>tiles
 
@@ -1099,10 +1113,10 @@ __device__ inline void add_up(u32 shared, u32 empty, bool tells, int first_part,
         barrier_wait(shared + FULL + stage * 8, parity);
         multiply_begin();
 #pragma unroll
-        for (int i = 0; i < TILE_K / 16; i++)
+        for (int i = 0; i < STEPS; i++)
 #pragma unroll
             for (int part = 0; part < PARTS; part++)
-                multiply(sums[part], a + part * (BOX >> 4) + i * STEP_OF_16<A_ROWS>, b + i * STEP_OF_16<B_ROWS>,
+                multiply(sums[part], a + part * (BOX >> 4) + i * STEP<A_ROWS>, b + i * STEP<B_ROWS>,
                          i > 0 || BIAS_FIRST ? 1 : adds);
         multiply_commit();
         multiply_wait<1>();
@@ -1130,8 +1144,8 @@ __device__ inline void add_up_in_turn(u32 shared, u32 adds, u32 &stage, u32 &par
                 barrier_wait(shared + FULL + stage * 8, parity);
             multiply_begin();
 #pragma unroll
-            for (int i = 0; i < TILE_K / 16; i++)
-                multiply(sums[part], a + part * (BOX >> 4) + i * STEP_OF_16<A_ROWS>, b + i * STEP_OF_16<B_ROWS>,
+            for (int i = 0; i < STEPS; i++)
+                multiply(sums[part], a + part * (BOX >> 4) + i * STEP<A_ROWS>, b + i * STEP<B_ROWS>,
                          i > 0 || BIAS_FIRST ? 1 : add);
             add = 1;
             if (++stage == STAGES)

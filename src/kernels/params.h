@@ -43,7 +43,8 @@ typedef struct gemmepi__plain_params {
     long long k;
 } gemmepi__plain_params;
 
-/* convert.cu: out = x in another type, rows filled up with zeros to out.ld, which is a multiple of 8. */
+/* convert.cu, pack.cu: out = x in another type or its own, rows filled up with zeros to out.ld, which is a multiple of 8.
+   transpose.cu: out = x transposed, rows not filled up. */
 typedef struct gemmepi__convert_params {
     gemmepi__kernel_matrix x, out;
     long long rows, columns, items;

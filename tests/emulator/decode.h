@@ -277,18 +277,29 @@ static void decode_shuffle(parser &p, const statement &s, op &o) {
         o.x.push_back(p.take_exact(s.operands[1], 0));
 }
 
-// {sums}, descriptor of A, of B, adds, sign of A, of B, transposed A, B
+// {sums}, descriptor of A, of B, adds, sign of A, of B, and in 16 bits transposed A, B
 static void decode_group_product(parser &p, const statement &s, op &o) {
-    int n = atoi(s.name.c_str() + s.name.find(".m64n") + 5);
-    o.kind = TOGETHER;
-    o.run = s.name.find(".f32.bf16.bf16") != std::string::npos ? multiply_group<true> : multiply_group<false>;
+    static const struct {
+        const char *form;
+        void (*run)(warp &w, const op &o, u32 lanes);
+        size_t numbers;
+    } forms[] = {{"k16.f32.bf16.bf16", multiply_group<bf16_kind>, 4},
+                 {"k16.f32.f16.f16", multiply_group<f16_kind>, 4},
+                 {"k8.f32.tf32.tf32", multiply_group<tf32_kind>, 2}};
+    size_t at = s.name.find(".m64n") + 5, form = 0;
+    int n = atoi(s.name.c_str() + at);
+    at = s.name.find('k', at);
+    while (form < 3 && (at == std::string::npos || s.name.substr(at) != forms[form].form))
+        form++;
     take_list(p, o, s.operands.at(0), 4);
-    if (o.count != n / 2 || s.operands.size() != 8 || s.name.find("k16.f32.") == std::string::npos)
+    if (form == 3 || o.count != n / 2 || s.operands.size() != 4 + forms[form].numbers)
         fail("this form of wgmma is not known");
+    o.kind = TOGETHER;
+    o.run = forms[form].run;
     o.x.push_back(p.take_exact(s.operands[1], 8));
     o.x.push_back(p.take_exact(s.operands[2], 8));
     o.x.push_back(p.take_exact(s.operands[3], 0));
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < forms[form].numbers; i++)
         o.numbers[i] = (s64)p.number(s.operands[4 + i].word);
 }
 

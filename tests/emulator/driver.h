@@ -245,14 +245,17 @@ EXPORTED int cuTensorMapEncodeTiled(gemmepi__cu_tensor_map *to, int type, uint32
                                     const uint64_t *extents, const uint64_t *strides, const uint32_t *box,
                                     const uint32_t *steps, int interleave, int swizzle, int, int fill) {
     tensor_map map = tensor_map();
-    if ((type != GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16 &&
-         type != GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16) ||
-        rank < 1 || rank > tensor_map::DIMENSIONS || interleave != GEMMEPI__CU_TENSOR_MAP_INTERLEAVE_NONE ||
+    map.bytes =
+        type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16 || type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+            ? 2
+        : type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4
+                                                           : 0;
+    if (!map.bytes || rank < 1 || rank > tensor_map::DIMENSIONS ||
+        interleave != GEMMEPI__CU_TENSOR_MAP_INTERLEAVE_NONE ||
         fill != GEMMEPI__CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE || (u64)address % 16)
         return refuse("a tensor map of a kind that is not known");
     map.address = (u64)address;
     map.rank = (u8)rank;
-    map.bytes = 2;
     map.is_swizzled = swizzle == GEMMEPI__CU_TENSOR_MAP_SWIZZLE_128B;
     map.mark = tensor_map::MARK;
     for (uint32_t i = 0; i < rank; i++) {

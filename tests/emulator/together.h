@@ -179,38 +179,39 @@ template <class Kind> static void multiply(warp &w, const op &o, u32) {
         }
 }
 
-// >>wgmma: of A [64, 16] and B [16, n], of which each of four warps makes 16 rows; it runs until it is waited for
+// >>wgmma: of A [64, k] and B [k, n], of which each of four warps makes 16 rows; it runs until it is waited for
 
-enum { WGMMA_K = 16 };
+enum { WGMMA_K = 16 }; // at most: 32 bytes
 
-// 16 by 8 elements of an operand that a descriptor tells, at `first` along m or n: to[k][8]
-static inline void load_operand(block &of, u64 descriptor, bool is_k_major, u32 first, bool is_bf16,
-                                double to[][8]) {
+// k by 8 elements of an operand that a descriptor tells, at `first` along m or n: to[k][8]
+template <class Kind>
+static void load_operand(block &of, u64 descriptor, bool is_k_major, u32 first, double to[][8]) {
+    enum { K = Kind::K, UNIT = K / 2, BYTES = 16 / UNIT }; // elements of 16 bytes
     u32 begin = (u32)(descriptor & 0x3fff) << 4, from_64 = (u32)(descriptor >> 16 & 0x3fff) << 4,
         from_8 = (u32)(descriptor >> 32 & 0x3fff) << 4;
     if (descriptor >> 62 != 1 || (descriptor >> 49 & 7))
         fail("a wgmma descriptor %llx, which is not of lines of 128 bytes at a multiple of 1024",
              (unsigned long long)descriptor);
-    u16 elements[8];
+    u32 words[4];
     if (is_k_major) // lines of k, eight of them in 1024 bytes
         for (u32 i = 0; i < 8; i++)
             for (u32 half = 0; half < 2; half++) {
                 u32 at = begin + first / 8 * from_8 + i * 128 + half * 16;
-                memcpy(elements, of.read_by_proxy(swizzled(at), 16), 16);
-                for (u32 j = 0; j < 8; j++)
-                    to[half * 8 + j][i] = element(elements[j], 0, is_bf16);
+                memcpy(words, of.read_by_proxy(swizzled(at), 16), 16);
+                for (u32 j = 0; j < UNIT; j++)
+                    to[half * UNIT + j][i] = Kind::of(words[j / Kind::PER_WORD], j % Kind::PER_WORD);
             }
     else // lines of 64 along m or n, for eight k in 1024 bytes
-        for (u32 k = 0; k < WGMMA_K; k++) {
-            u32 at = begin + first / 64 * from_64 + k / 8 * from_8 + k % 8 * 128 + first % 64 * 2;
-            memcpy(elements, of.read_by_proxy(swizzled(at), 16), 16);
+        for (u32 k = 0; k < K; k++) {
+            u32 at = begin + first / 64 * from_64 + k / 8 * from_8 + k % 8 * 128 + first % 64 * BYTES;
+            memcpy(words, of.read_by_proxy(swizzled(at), 16), 16);
             for (u32 j = 0; j < 8; j++)
-                to[k][j] = element(elements[j], 0, is_bf16);
+                to[k][j] = Kind::of(words[j / 2], j % 2);
         }
 }
 
 // x: n / 2 sums, the descriptors, whether sums are added to. numbers: A's and B's sign, whether they are transposed
-template <bool IsBf16> static void multiply_group(warp &w, const op &o, u32) {
+template <class Kind> static void multiply_group(warp &w, const op &o, u32) {
     u32 sums = o.count, lane = 0;
     u64 a_descriptor = w.at<u64>(o.x[sums])[lane], b_descriptor = w.at<u64>(o.x[sums + 1])[lane];
     bool adds = w.bits(o.x[sums + 2]) & 1;
@@ -223,13 +224,12 @@ template <bool IsBf16> static void multiply_group(warp &w, const op &o, u32) {
     w.products.open.push_back([=] {
         double a[2][WGMMA_K][8], b[WGMMA_K][8], sign = (double)(of->numbers[0] * of->numbers[1]);
         for (u32 i = 0; i < 2; i++)
-            load_operand(*by->in, a_descriptor, of->numbers[2] == 0, by->index % 4 * 16 + i * 8, IsBf16,
-                         a[i]);
+            load_operand<Kind>(*by->in, a_descriptor, of->numbers[2] == 0, by->index % 4 * 16 + i * 8, a[i]);
         for (u32 columns = 0; columns < 2 * sums; columns += 8) {
             double made[2][8][8] = {};
-            load_operand(*by->in, b_descriptor, of->numbers[3] == 0, columns, IsBf16, b);
+            load_operand<Kind>(*by->in, b_descriptor, of->numbers[3] == 0, columns, b);
             for (u32 half = 0; half < 2; half++)
-                for (u32 k = 0; k < WGMMA_K; k++)
+                for (u32 k = 0; k < Kind::K; k++)
                     for (u32 row = 0; row < 8; row++)
                         for (u32 column = 0; column < 8; column++)
                             made[half][row][column] += a[half][k][row] * b[k][column];

@@ -43,24 +43,39 @@ static cut cut_at(int i) {
     return c;
 }
 
+/* As the cut's kernel has it: TF32 is transposed for that for Hopper. */
+static gemmepi__problem cut_problem(const cut *c, const gemmepi__problem *problem, int packs[2]) {
+    gemmepi__problem packed;
+    int operand, transposes = c->fused && gemmepi__is_tf32(problem);
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+        packs[operand] = transposes ? gemmepi__pack_of(problem, operand, 1) : GEMMEPI__NOT_PACKED;
+    gemmepi__pack_views(problem, packs, &packed);
+    return packed;
+}
+
 static int cut_takes(const cut *c, const gemmepi__problem *problem, int applied) {
+    int packs[2];
+    gemmepi__problem packed = cut_problem(c, problem, packs);
     if (c->mma.shape)
         return gemmepi__mma_shape_takes(problem, c->mma.shape, 90);
-    return !gemmepi__tma_rule(here->context, problem) && gemmepi__shape_takes(problem, c->fused, applied);
+    return !gemmepi__tma_rule(here->context, &packed) && gemmepi__shape_takes(&packed, c->fused, applied);
 }
 
 static gemmepi_status cut_build(const cut *c, gemmepi_plan *plan, int applied) {
     gemmepi_context *context = here->context;
+    gemmepi__ours *ours = &plan->ours;
+    int packs[2];
+    gemmepi__problem packed = cut_problem(c, &plan->problem, packs);
     gemmepi_status status;
-    memset(&plan->ours, 0, sizeof plan->ours);
-    plan->ours.is_mma = c->mma.shape != NULL;
-    if (plan->ours.is_mma) {
-        status = gemmepi__mma_build_as(context, &plan->problem, &c->mma, applied, &plan->ours.mma);
-        plan->workspace_size = gemmepi__mma_workspace(&plan->ours.mma);
-    } else {
-        status = gemmepi__fused_build_as(context, &plan->problem, c->fused, applied, &plan->ours.fused);
-        plan->workspace_size = gemmepi__fused_workspace(&plan->ours.fused);
-    }
+    memset(ours, 0, sizeof *ours);
+    ours->is_mma = c->mma.shape != NULL;
+    if (ours->is_mma)
+        status = gemmepi__mma_build_as(context, &packed, &c->mma, applied, &ours->mma);
+    else
+        status = gemmepi__fused_build_as(context, &packed, c->fused, applied, &ours->fused);
+    if (!status)
+        status = gemmepi__build_packs(context, &plan->problem, packs, ours->packs);
+    plan->workspace_size = gemmepi__ours_workspace(ours);
     return status;
 }
 
@@ -148,6 +163,13 @@ static const kernel kernels[] = {
     {GEMMEPI_F32, GEMMEPI_F16, GEMMEPI_SILU | GEMMEPI_GATED | FORWARD, 2, 1, 8, 2, GEMMEPI_COMPUTE_TF32},
     {GEMMEPI_F32, SAME, GEMMEPI_SILU | BACKWARD, 1, 0, 1, 1, GEMMEPI_COMPUTE_TF32},
     {GEMMEPI_F32, SAME, GEMMEPI_RELU | GEMMEPI_RESIDUAL | GEMMEPI_BIAS, 3, 0, 8, 4, GEMMEPI_COMPUTE_TF32},
+    {GEMMEPI_F32, SAME, GEMMEPI_SILU | FORWARD, 2, 0, 8, 4, GEMMEPI_COMPUTE_TF32},
+    {GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, 2, 0, 8, 4, GEMMEPI_COMPUTE_TF32},
+    {GEMMEPI_F32, SAME, GEMMEPI_SILU | GEMMEPI_GATED | FORWARD, 2, 1, 8, 4, GEMMEPI_COMPUTE_TF32},
+    {GEMMEPI_F32, SAME, GEMMEPI_GELU_TANH | BACKWARD, 2, 0, 1, 4, GEMMEPI_COMPUTE_TF32},
+    {GEMMEPI_F32, GEMMEPI_F16, GEMMEPI_SILU | GEMMEPI_GATED | BACKWARD, 2, 0, 8, 4, GEMMEPI_COMPUTE_TF32},
+    {GEMMEPI_F32, SAME, GEMMEPI_RELU | GEMMEPI_RESIDUAL | BACKWARD, 2, 1, 8, 4, GEMMEPI_COMPUTE_TF32},
+    {GEMMEPI_F32, SAME, GEMMEPI_BIAS | GEMMEPI_BGRAD_A, 2, 0, 8, 4, GEMMEPI_COMPUTE_TF32},
     {GEMMEPI_BF16, SAME, GEMMEPI_BGRAD_A, 0, 0, 8, 8, DEFAULT},
     {GEMMEPI_BF16, SAME, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_ACCUMULATE, 3, 0, 8, 8, DEFAULT},
     {GEMMEPI_BF16, SAME, GEMMEPI_BGRAD_B, 1, 0, 8, 8, DEFAULT},

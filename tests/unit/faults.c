@@ -311,18 +311,19 @@ FAKE(cuFuncSetAttribute)(gemmepi__cu_function function, int attribute, int value
                ? 0
                : GEMMEPI__CUDA_ERROR_INVALID_VALUE;
 }
-/* A map is its address, its extents and its box. */
+/* A map is its address, its extents and its box, of 128 bytes a line. */
 FAKE(cuTensorMapEncodeTiled)
 (gemmepi__cu_tensor_map *map, int type, uint32_t rank, void *address, const uint64_t *extents,
  const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,
  int promotion, int fill) {
-    uint32_t i;
-    (void)type, (void)steps, (void)interleave, (void)promotion, (void)fill;
+    uint32_t i, bytes = type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2;
+    (void)steps, (void)interleave, (void)promotion, (void)fill;
     BREAKS("cuTensorMapEncodeTiled");
     if ((uintptr_t)map % 64 || (uintptr_t)address % 16 || rank < 3 || rank > 4 || strides[0] % 16 ||
         strides[1] % 16 || (rank > 3 && (strides[2] % 16 || box[3] != 1 || extents[3] == 0)) ||
-        strides[0] < 2 * extents[0] || swizzle != GEMMEPI__CU_TENSOR_MAP_SWIZZLE_128B || box[0] != 64 ||
-        box[1] > 256 || box[2] != 1 || extents[0] == 0 || extents[1] == 0 || extents[2] == 0)
+        strides[0] < bytes * extents[0] || swizzle != GEMMEPI__CU_TENSOR_MAP_SWIZZLE_128B ||
+        box[0] * bytes != 128 || box[1] > 256 || box[2] != 1 || extents[0] == 0 || extents[1] == 0 ||
+        extents[2] == 0)
         return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
     memset(map, 0, sizeof *map);
     map->words[0] = (uintptr_t)address;
@@ -1627,22 +1628,43 @@ static void operands_of_odd_lines_are_packed_first(void) {
     planned_end(&p);
 }
 
-static void f32_has_the_second_kernel(void) {
-    static const gemmepi_compute computes[] = {GEMMEPI_COMPUTE_F32, GEMMEPI_COMPUTE_TF32};
+/* Strict F32 by the second kernel, TF32 by that for Hopper, for which operands lie along k: what does not is transposed first, or
+   packed, where that is less. */
+static void f32_has_both_kernels(void) {
+    static const struct {
+        gemmepi_compute compute;
+        int m, transposed, odd; /* bits: A, B */
+        const char *kernel, *first, *second;
+    } cases[] = {
+        {GEMMEPI_COMPUTE_F32, 4096, 0, 0, "gemmepi_mma", NULL, NULL},
+        {GEMMEPI_COMPUTE_F32, 4096, 0, 1, "gemmepi_mma", NULL, NULL},
+        {GEMMEPI_COMPUTE_TF32, 4096, 2, 0, "gemmepi_fused", NULL, NULL},
+        {GEMMEPI_COMPUTE_TF32, 4096, 2, 1, "gemmepi_fused", "gemmepi_convert: a", NULL},
+        {GEMMEPI_COMPUTE_TF32, 4096, 0, 0, "gemmepi_fused", "gemmepi_transpose: b", NULL},
+        {GEMMEPI_COMPUTE_TF32, 4096, 1, 0, "gemmepi_fused", "gemmepi_transpose: a", "gemmepi_transpose: b"},
+        {GEMMEPI_COMPUTE_TF32, 4096, 0, 3, "gemmepi_fused", "gemmepi_convert: a", "gemmepi_transpose: b"},
+        {GEMMEPI_COMPUTE_TF32, 64, 0, 0, "gemmepi_mma", NULL, NULL},
+    };
     int i;
-    for (i = 0; i < 2; i++) {
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        int copies = (cases[i].first != NULL) + (cases[i].second != NULL);
         planned p = planned_begin(0, 1u << GEMMEPI_ROUTE_FUSED);
-        p.desc.a.dtype = GEMMEPI_F32, p.desc.compute = computes[i];
-        p.desc.m = p.desc.n = p.desc.k = 4096;
-        p.desc.a.ld = p.desc.k + (i == 1); /* which is packed where it is multiplied fast */
+        p.desc.a.dtype = GEMMEPI_F32, p.desc.compute = cases[i].compute;
+        p.desc.m = cases[i].m, p.desc.n = p.desc.k = 4096;
+        p.desc.a.transposed = cases[i].transposed & 1, p.desc.b.transposed = cases[i].transposed >> 1;
+        p.desc.a.ld = (p.desc.a.transposed ? p.desc.m : p.desc.k) + (cases[i].odd & 1);
+        p.desc.b.ld = (p.desc.b.transposed ? p.desc.k : p.desc.n) + (cases[i].odd >> 1);
         if (planned_plan(&p)) {
-            CHECK(strcmp(p.details.kernel, "gemmepi_mma") == 0 && p.details.compute == computes[i],
-                  "%s by %s", p.details.route_name, p.details.kernel);
-            CHECK((i == 1) == explain_has(p.plan, "gemmepi_convert: a to workspace, lines of whole 16 bytes"),
+            CHECK(strcmp(p.details.kernel, cases[i].kernel) == 0 && p.details.compute == cases[i].compute,
+                  "%d: %s by %s", i, p.details.route_name, p.details.kernel);
+            CHECK(p.details.launches - (p.plan->ours.mma.parts > 1) == 1 + copies, "%d: %d launches", i,
+                  p.details.launches);
+            CHECK((!cases[i].first || explain_has(p.plan, cases[i].first)) &&
+                      (!cases[i].second || explain_has(p.plan, cases[i].second)),
                   "%d: another explanation", i);
             planned_run(&p);
+            CHECK(gpu.launches == p.details.launches, "%d: %ld launches", i, gpu.launches);
         }
-        CHECK(gpu.launches == 1 + (i == 1), "%d: %ld launches", i, gpu.launches);
         planned_end(&p);
     }
 }
@@ -4183,7 +4205,7 @@ int main(void) {
     RUN(what_tma_does_not_take_is_copied_by_threads);
     RUN(other_chips_from_8_0_on_have_the_second_kernel);
     RUN(operands_of_odd_lines_are_packed_first);
-    RUN(f32_has_the_second_kernel);
+    RUN(f32_has_both_kernels);
     RUN(the_second_kernel_divides_k_among_blocks);
     RUN(parts_of_a_narrow_product_are_aligned);
     RUN(what_fused_does_not_take_says_why);
