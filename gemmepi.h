@@ -8197,29 +8197,46 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "\n"
     "// STAGED: eight rows and 32 columns of 16 bits to shared memory, by a warp. `to`: lane i's is the place of row i % 8,\n"
     "// columns i / 8 * 8 on; with STAGES_WORDS the place of its own first pair, whose others are four units on (the unit's number\n"
-    "// xor 1 to 3). Values that do not exist go there too.\n"
+    "// xor 1 to 3); of 32 bits likewise (the unit's number xor 2 to 6). Values that do not exist go there too.\n"
     "template <class T> __device__ inline void stage_run(u32 to, const Acc (&values)[RUN]) {\n"
-    "    static_assert(sizeof(T) == 2, \"stmatrix takes 16 bits\");\n"
+    "    static_assert(sizeof(T) == 2 || sizeof(T) == 4, \"pairs are of one or two words\");\n"
     "    Words<T> words = words_of(run_from_acc<T>(values));\n"
+    "    if constexpr (sizeof(T) == 4) {\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < 4; i++)\n"
+    "            asm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to ^ (u32)i << 5), \"r\"(words.at[2 * i]),\n"
+    "                         \"r\"(words.at[2 * i + 1])\n"
+    "                         : \"memory\");\n"
+    "    } else {\n"
     "#if GEMMEPI_STAGES_WORDS\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < 4; i++)\n"
-    "        asm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^ (u32)i << 4), \"r\"(words.at[i]) : \"memory\");\n"
+    "        for (int i = 0; i < 4; i++)\n"
+    "            asm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^ (u32)i << 4), \"r\"(words.at[i]) : \"memory\");\n"
     "#else\n"
-    "    asm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to), \"r\"(words.at[0]),\n"
-    "                 \"r\"(words.at[1]), \"r\"(words.at[2]), \"r\"(words.at[3])\n"
-    "                 : \"memory\");\n"
+    "        asm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to), \"r\"(words.at[0]),\n"
+    "                     \"r\"(words.at[1]), \"r\"(words.at[2]), \"r\"(words.at[3])\n"
+    "                     : \"memory\");\n"
     "#endif\n"
+    "    }\n"
     "}\n"
     "\n"
     "// LOADED: likewise from there.\n"
     "template <class T> __device__ inline Read<T> unstage_run(u32 from) {\n"
-    "    static_assert(sizeof(T) == 2, \"ldmatrix takes 16 bits\");\n"
-    "    u32 words[4];\n"
-    "    asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
-    "                 : \"=r\"(words[0]), \"=r\"(words[1]), \"=r\"(words[2]), \"=r\"(words[3])\n"
-    "                 : \"r\"(from)\n"
-    "                 : \"memory\");\n"
+    "    static_assert(sizeof(T) == 2 || sizeof(T) == 4, \"pairs are of one or two words\");\n"
+    "    u32 words[sizeof(T) * 2];\n"
+    "    if constexpr (sizeof(T) == 4) {\n"
+    "#pragma unroll\n"
+    "        for (int i = 0; i < 4; i++)\n"
+    "            asm volatile(\"ld.shared.v2.b32 {%0, %1}, [%2];\"\n"
+    "                         : \"=r\"(words[2 * i]), \"=r\"(words[2 * i + 1])\n"
+    "                         : \"r\"(from ^ (u32)i << 5)\n"
+    "                         : \"memory\");\n"
+    "    } else {\n"
+    "        asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
+    "                     : \"=r\"(words[0]), \"=r\"(words[1]), \"=r\"(words[2]), \"=r\"(words[3])\n"
+    "                     : \"r\"(from)\n"
+    "                     : \"memory\");\n"
+    "    }\n"
     "    Read<T> read;\n"
     "    memcpy(&read, words, sizeof read);\n"
     "    return read;\n"
@@ -8255,7 +8272,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "__device__ inline void store_mask_byte(u8 *byte, u32 bits, int valid) {\n"
     "    u32 mine = (1u << valid) - 1;\n"
     "    *byte = valid == RUN ? (u8)bits : (u8)((*byte & ~mine) | (bits & mine));\n"
-    "}\n"
+    "}\n",
     "__device__ inline u32 mask_of_run(const Acc (&v)[RUN]) {\n"
     "    u32 bits = 0;\n"
     "#pragma unroll\n"
@@ -8274,7 +8291,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    u32 bits;\n"
     "    if (SPREAD) { // of which each lane writes eight\n"
     "        int lane = lane_of_row();\n"
-    "        bits = mask_of_row(v) >> 8 * lane & 0xff;\n",
+    "        bits = mask_of_row(v) >> 8 * lane & 0xff;\n"
     "        column += 6 * lane;\n"
     "        valid = existing(valid - 6 * lane);\n"
     "        if (valid <= 0)\n"
@@ -8338,7 +8355,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "        for (int half = 0; half < HALVES_IN; half++) {\n"
     "            const float *scale = p.scale_b.data + item * p.scale_b.stride + column + half * p.n;\n"
     "#pragma unroll\n"
-    "            for (int i = 0; i < RUN; i++)\n"
+    "            for (int i = 0; i < RUN; i++)\n",
     "                state.column_factors[half][i] = i < valid ? product(state.alpha, (Acc)scale[i]) : Acc(0);\n"
     "        }\n"
     "    }\n"
@@ -8353,7 +8370,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "                                           long long item, long long row, const Acc (&column_factors)[RUN],\n"
     "                                           Acc (&v)[RUN]) {\n"
     "    constexpr bool by_column = GEMMEPI_SCALE_B == SCALE_OUTER;\n"
-    "    Acc row_factor = by_column ? Acc(1) : state.alpha;\n",
+    "    Acc row_factor = by_column ? Acc(1) : state.alpha;\n"
     "    if (GEMMEPI_SCALE_A == SCALE_OUTER)\n"
     "        row_factor = product(row_factor, (Acc)p.scale_a.data[item * p.scale_a.stride + row]);\n"
     "#pragma unroll\n"
@@ -8406,12 +8423,12 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "\n"
     "// LOOKS_NEAR: the kernel looks whether all aux at hand are where near_derivative() holds, as they nearly always are.\n"
     "constexpr bool LOOKS_NEAR =\n"
-    "    LOADS_AUX && HAS_NEAR_DERIVATIVE<ACTIVATION> && SAME<Acc, F32> && !GATED && !UPSTREAM && !HAS_RESIDUAL && !SCALES_AUX;\n"
+    "    LOADS_AUX && sizeof(GEMMEPI_AUX_TYPE) == 2 && HAS_NEAR_DERIVATIVE<ACTIVATION> && SAME<Acc, F32> && !GATED && !UPSTREAM && !HAS_RESIDUAL && !SCALES_AUX;\n"
     "// Two of a number that T, of 16 bits, has exactly.\n"
     "template <class T> __device__ inline u32 pair_of(float x) {\n"
     "    u32 bits = __float_as_uint(x), of_f16 = (bits >> 16 & 0x8000) | (((bits & 0x7fffffff) >> 13) - (112 << 10));\n"
     "    return (SAME<T, BF16> ? bits >> 16 : of_f16) * 0x10001u;\n"
-    "}\n"
+    "}\n",
     "// The largest of aux as integers of 16 bits: without a sign, of which those below NEAR are larger, and with one, of which those above\n"
     "// NEAR_END are, which F16 has not. NaN may count as either.\n"
     "constexpr bool NEAR_ENDS = ACTIVATION != SILU && SAME<GEMMEPI_AUX_TYPE, BF16>;\n"
@@ -8426,7 +8443,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "            asm(\"{\\n.reg .b32 most;\\nmax.u16x2 most, %0, %1;\\nmax.u16x2 %0, most, %2;\\n}\"\n"
     "                : \"+r\"(low)\n"
     "                : \"r\"(words[i]), \"r\"(words[i + 1]));\n"
-    "            if (NEAR_ENDS)\n",
+    "            if (NEAR_ENDS)\n"
     "                asm(\"{\\n.reg .b32 most;\\nmax.s16x2 most, %0, %1;\\nmax.s16x2 %0, most, %2;\\n}\"\n"
     "                    : \"+r\"(high)\n"
     "                    : \"r\"(words[i]), \"r\"(words[i + 1]));\n"
@@ -8488,7 +8505,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "        Acc factor = SCALES_C ? product(state.beta, state.scale_c) : state.beta;\n"
     "        load<GEMMEPI_C_TYPE>(p.c, item, row, column, valid, other);\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < RUN; i++)\n"
+    "        for (int i = 0; i < RUN; i++)\n",
     "            v[i] = sum(v[i], product(factor, other[i]));\n"
     "    }\n"
     "    if (HAS_BIAS && !BIAS_FIRST) {\n"
@@ -8508,7 +8525,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "            keep_mask(state, v);\n"
     "        else if (AUX_IS_MASK)\n"
     "            store_mask(p.aux, item, row, column, valid, v);\n"
-    "        else if (SCALES_AUX)\n",
+    "        else if (SCALES_AUX)\n"
     "            store_scaled<GEMMEPI_AUX_TYPE, STAGES_AUX>(p.aux, state.staged_aux[half], state.scale_aux, item, row, column,\n"
     "                                                       valid, v);\n"
     "        else\n"
@@ -8569,7 +8586,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "                memcpy(gate, pair[GATE] + i, sizeof gate);\n"
     "                gate_gradients<ACTIVATION>(upstream, value, gate, (Acc)p.parameter, of_gate);\n"
     "#pragma unroll\n"
-    "                for (int j = 0; j < TOGETHER; j++)\n"
+    "                for (int j = 0; j < TOGETHER; j++)\n",
     "                    v[VALUE][i + j] = times_activation<ACTIVATION>(upstream[j], gate[j], (Acc)p.parameter);\n"
     "                memcpy(v[GATE] + i, of_gate, sizeof of_gate);\n"
     "            }\n"
@@ -8585,7 +8602,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    }\n"
     "}\n"
     "\n"
-    "// v: HALVES_IN runs of the product go in, HALVES_OUT of the result come out. IsNear: LOOKS_NEAR found all of aux near.\n",
+    "// v: HALVES_IN runs of the product go in, HALVES_OUT of the result come out. IsNear: LOOKS_NEAR found all of aux near.\n"
     "template <bool IsNear = false>\n"
     "__device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,\n"
     "                                const Saved &saved, long long item, long long row, long long column, int valid,\n"
@@ -8647,7 +8664,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "__device__ inline void store_partials(const gemmepi__epilogue_params &p, long long part, long long column, int valid,\n"
     "                                      u32 x, u32 y, u32 width, const Acc (&sums)[HALVES_OUT][RUN]) {\n"
     "    __shared__ Acc shared[HALVES_OUT * RUN][Threads];\n"
-    "    u32 thread = y * width + x;\n"
+    "    u32 thread = y * width + x;\n",
     "#pragma unroll\n"
     "    for (int i = 0; i < HALVES_OUT * RUN; i++)\n"
     "        shared[i][thread] = sums[i / RUN][i % RUN];\n"
@@ -8664,7 +8681,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "                ((Acc *)p.partials)[(part * HALVES_OUT + half) * p.n + column + i] = shared[half * RUN + i][thread];\n"
     "}\n"
     "\n"
-    "// SPREAD: the sums of a run over eight rows, whose lanes are 4 apart, one of the run's to each lane. Lanes halve what they have\n",
+    "// SPREAD: the sums of a run over eight rows, whose lanes are 4 apart, one of the run's to each lane. Lanes halve what they have\n"
     "// left with each exchange, always in the same order.\n"
     "__device__ inline Acc sum_of_rows(const Acc (&of_run)[RUN]) {\n"
     "    static_assert(!SPREAD || RUN == 8, \"a sum for each lane\");\n"
@@ -9706,7 +9723,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "//\n"
     "// Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. It is behind the other\n"
     "// warpgroup's sums, 6500 cycles for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it\n"
-    "// does not do is what counts, so results of 16 bits leave by stmatrix and TMA.\n"
+    "// does not do is what counts, so results of 16 and 32 bits leave by shared memory and TMA.\n"
     "#define GEMMEPI_SPREAD 1\n"
     "// An addition in f32 takes a cycle of the other warpgroup's wgmma, so that sums rather begin with the bias. On an H200 it saves 1 to\n"
     "// 2 percent from k = 2048 on of BIAS alone, with RELU and with GELU_ERF in tiles of 128 columns; in wider ones nothing, and with other\n"
@@ -9732,6 +9749,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_B_ROWS     1 // likewise B's along k, else those along n\n"
     "#define GEMMEPI_OPERANDS   \"bf16\" // of A and B: \"bf16\", \"f16\" or, of F32, whose elements along k lie side by side, \"tf32\"\n"
     "#define GEMMEPI_ELEMENT    2      // bytes of an element of A or B\n"
+    "#define GEMMEPI_BOX_GROUPS 2      // of a box: 2 where what TMA moves of results is of 16 bits, 1 where it is of 32\n"
     "#endif\n"
     "#ifndef GEMMEPI_SUMMED\n"
     "#define GEMMEPI_SUMMED    0 // the operand that is summed over k: 1 A, 2 B\n"
@@ -9743,22 +9761,22 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, STAGES = GEMMEPI_STAGES;\n"
     "constexpr int CLUSTER_M = GEMMEPI_CLUSTER_M, CLUSTER_N = GEMMEPI_CLUSTER_N, SPLIT = GEMMEPI_SPLIT;\n"
-    "constexpr int CLUSTER = CLUSTER_M * CLUSTER_N * SPLIT;\n"
+    "constexpr int CLUSTER = CLUSTER_M * CLUSTER_N * SPLIT;\n",
     "constexpr bool PING_PONG = GEMMEPI_PING_PONG, A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;\n"
-    "constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = WARPGROUP * (CONSUMERS + 1);\n",
+    "constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = WARPGROUP * (CONSUMERS + 1);\n"
     "constexpr int PARTS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS); // of 64 rows, that a warpgroup has\n"
     "constexpr int LINE = 128, TILE_K = LINE / GEMMEPI_ELEMENT;       // bytes of a stage's k, or of 64 elements along m or n\n"
     "constexpr int BOX = 64 * LINE;                                   // 64 lines\n"
     "// GATED: a tile of B is two, of the same columns of both halves; value and gate of a column end in the same thread.\n"
     "constexpr int TILE_COLUMNS = TILE_N / HALVES_IN;                // of the result, of either half\n"
     "constexpr int GROUP = 32, GROUPS = TILE_COLUMNS / GROUP;        // of columns: a run of each lane\n"
-    "constexpr int BOX_GROUPS = 2, BOX_COLUMNS = BOX_GROUPS * GROUP; // that the epilogue takes at a time\n"
+    "constexpr int BOX_GROUPS = GEMMEPI_BOX_GROUPS, BOX_COLUMNS = BOX_GROUPS * GROUP; // that the epilogue takes at a time\n"
     "constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;\n"
-    "// Results of 16 bits go to memory by TMA, 16 rows and 64 columns at a time, from BUFFERS of each warp, but see IN_PLACE.\n"
+    "// Results go to memory by TMA, 16 rows and 128 bytes of columns at a time, from BUFFERS of each warp, but see IN_PLACE.\n"
     "constexpr bool STAGED = STAGES_D || STAGES_AUX;\n"
     "constexpr int BUFFERS = GEMMEPI_BUFFERS;\n"
     "constexpr int STAGED_BYTES = 16 * LINE, WARPS = CONSUMERS * 4;\n"
-    "// What the epilogue reads in 16 bits comes likewise, a box ahead, into two buffers of each warp.\n"
+    "// What the epilogue reads comes likewise, a box ahead, into two buffers of each warp.\n"
     "constexpr int LOADED_AUX = LOADS_AUX ? HALVES_SAVED : 0;\n"
     "// Gradients take the place of the aux that they are made of, where there are two halves or RESIDUAL, too: it makes room for a\n"
     "// stage more. Where one fits anyway, buffers of their own are faster, as the next aux is asked for half a box sooner.\n"
@@ -9786,9 +9804,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n"
     "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each.\n"
     "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n"
-    "// One copy of the instructions for all columns, where there are many of them: measured on an H200 with k 768, two halves' gradients\n"
-    "// with sums take 0.955 of the time, GELU_ERF's 0.95.\n"
-    "constexpr bool ROLLS = HAS_BGRAD && (GATED || ACTIVATION == GELU_ERF);\n",
+    "// One copy of the instructions for all columns, where there are many of them: measured on an H200 with k 768, two halves' gradients\n",
+    "// with sums take 0.955 of the time, GELU_ERF's 0.95. Of boxes of 32 columns there are so many that the compiler does not unroll\n"
+    "// them, and sums in a loop over boxes that is not unrolled have to move by themselves.\n"
+    "constexpr bool ROLLS = HAS_BGRAD && (GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1);\n"
     "static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), \"a warp of its own for each warpgroup's sums\");\n"
     "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
     "static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), \"wgmma takes wider elements along k alone\");\n"
@@ -9851,12 +9870,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// A box of a tensor of three axes to `to`, in the blocks of the mask.\n"
     "template <bool Multicast>\n"
     "__device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int x, int y, int item, u16 mask) {\n"
-    "    if (Multicast)\n"
+    "    if (Multicast)\n",
     "        asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n"
     "                     \"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n"
     "                     \"l\"(&map), \"r\"(barrier), \"r\"(x), \"r\"(y), \"r\"(item), \"h\"(mask)\n"
     "                     : \"memory\");\n"
-    "    else\n",
+    "    else\n"
     "        asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n"
     "                     \"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n"
     "                     \"l\"(&map), \"r\"(barrier), \"r\"(x), \"r\"(y), \"r\"(item)\n"
@@ -9917,13 +9936,13 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_TRANSPOSED \", %35, %36\"\n"
     "#elif GEMMEPI_TILE_N == 128\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
-    "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n"
+    "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n",
     "#define GEMMEPI_ADDS \"%66\"\n"
     "#define GEMMEPI_MATRICES \"%64, %65\"\n"
     "#define GEMMEPI_TRANSPOSED \", %67, %68\"\n"
     "#elif GEMMEPI_TILE_N == 192\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n"
-    "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n",
+    "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n"
     "#define GEMMEPI_ADDS \"%98\"\n"
     "#define GEMMEPI_MATRICES \"%96, %97\"\n"
     "#define GEMMEPI_TRANSPOSED \", %99, %100\"\n"
@@ -9995,7 +10014,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 of_band = p.band * p.cluster_columns, band = rest / of_band, first = band * p.band;\n"
     "    u32 height = p.cluster_rows - first < p.band ? p.cluster_rows - first : p.band, within = rest - band * of_band;\n"
     "    u32 column = within / height, row = first + within - column * height;\n"
-    "    u32 place = SPLIT > 1 ? 0 : rank;\n"
+    "    u32 place = SPLIT > 1 ? 0 : rank;\n",
     "    return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item};\n"
     "}\n"
     "\n"
@@ -10004,7 +10023,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// The blocks of TILE_K that this block adds up: SPLIT, a part of them.\n"
     "__device__ inline int begin_of_k(const gemmepi__fused_params &p, u32 part) {\n"
     "    return SPLIT > 1 ? (int)((u32)((p.k + TILE_K - 1) / TILE_K) * part / SPLIT) : 0;\n"
-    "}\n",
+    "}\n"
     "__device__ inline int end_of_k(const gemmepi__fused_params &p, u32 part) {\n"
     "    return SPLIT > 1 ? begin_of_k(p, part + 1) : (p.k + TILE_K - 1) / TILE_K;\n"
     "}\n"
@@ -10067,7 +10086,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// >>the epilogue\n"
     "\n"
-    "// Columns from the first of this lane's group-th run to the end, which may lie far behind the tile.\n"
+    "// Columns from the first of this lane's group-th run to the end, which may lie far behind the tile.\n",
     "__device__ inline int columns_left(const gemmepi__fused_params &p, const Tile &tile, int group) {\n"
     "    return (int)p.epilogue.n - tile.n * TILE_COLUMNS - lane_of_row() * 2 - group * GROUP;\n"
     "}\n"
@@ -10076,7 +10095,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void load_groups(const gemmepi__fused_params &p, const Tile &tile, int first_group,\n"
     "                                   Of_columns (&columns)[Groups]) {\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < Groups; i++) {\n",
+    "    for (int i = 0; i < Groups; i++) {\n"
     "        long long column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (first_group + i) * GROUP;\n"
     "        columns[i] = load_columns(p.epilogue, tile.item, column, columns_left(p, tile, first_group + i));\n"
     "    }\n"
@@ -10100,11 +10119,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    }\n"
     "}\n"
     "\n"
-    "// 16 rows and 64 columns of a matrix lie in a warp's part of shared memory as TMA wants them: lines of 128 bytes, of\n"
-    "// whose eight units of 16 the i-th stands in place i ^ line % 8.\n"
+    "// A box of a matrix lies in a warp's part of shared memory as TMA wants it: lines of 128 bytes, of whose eight units of 16 the i-th\n"
+    "// stands in place i ^ line % 8.\n"
     "struct Staging {\n"
     "    u32 first; // this warp's buffers\n"
-    "    u32 line;  // this lane's of eight\n"
+    "    u32 line;  // this lane's of eight: of 16 bits, that whose unit it addresses, of 32 that of its row\n"
     "    int turn;\n"
     "    u32 inputs, arrived; // likewise, and the barriers of its two buffers\n"
     "    u32 asked, taken;    // boxes of inputs so far\n"
@@ -10112,8 +10131,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// Where this lane's part of the eight rows `half` and the 32 columns `group` goes.\n"
     "__device__ inline u32 place_in_box(const Staging &staging, int half, int group) {\n"
-    "    u32 unit = group * 4 + threadIdx.x % 32 / 8;\n"
-    "    return (half * 8 + staging.line) * LINE + ((unit ^ staging.line) << 4);\n"
+    "    u32 unit = BOX_GROUPS == 1 ? threadIdx.x % 4 / 2 : group * 4 + threadIdx.x % 32 / 8;\n"
+    "    return (half * 8 + staging.line) * LINE + ((unit ^ staging.line) << 4) + (BOX_GROUPS == 1 ? threadIdx.x % 2 * 8 : 0);\n"
     "}\n"
     "__device__ inline u32 staged_at(const Staging &staging, int matrix, int half, int group) {\n"
     "    return staging.first + (staging.turn * STAGED_MATRICES + matrix) * STAGED_BYTES + place_in_box(staging, half, group);\n"
@@ -10141,7 +10160,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (LOADED_MATRICES == 0)\n"
     "        return;\n"
     "    __syncwarp();\n"
-    "    if (is_elected()) {\n"
+    "    if (is_elected()) {\n",
     "        if (IN_PLACE && staging.asked == staging.taken) // results have left the buffer: those of the last box but one,\n"
     "            wait_for_stores<1>();\n"
     "        else if (IN_PLACE) // or of the last before the one at hand\n"
@@ -10151,7 +10170,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        int column = tile.n * TILE_COLUMNS + group * GROUP;\n"
     "        barrier_expect(barrier, LOADED_MATRICES * STAGED_BYTES);\n"
     "#pragma unroll\n"
-    "        for (int half = 0; half < LOADED_AUX; half++)\n",
+    "        for (int half = 0; half < LOADED_AUX; half++)\n"
     "            load_result_box(p.aux, to + half * STAGED_BYTES, barrier, column, row, half, tile.item);\n"
     "#pragma unroll\n"
     "        for (int half = 0; half < LOADED_MATRICES - LOADED_AUX; half++)\n"
@@ -10193,7 +10212,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    staging.turn = staging.turn + 1 == BUFFERS ? 0 : staging.turn + 1;\n"
     "}\n"
     "\n"
-    "// The sums of 16 rows and 64 columns as wgmma leaves them in a warp: of eight columns a lane has two, in row lane / 4 and in\n"
+    "// The sums of 16 rows and a box's columns as wgmma leaves them in a warp: of eight columns a lane has two, in row lane / 4 and in\n"
     "// the eighth below.\n"
     "struct Box {\n"
     "    float at[HALVES_IN][BOX_COLUMNS / 8][4];\n"
@@ -10222,7 +10241,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "struct alignas(MASK_WORDS == 4 ? 16 : 8) Masks {\n"
     "    u32 words[MASK_WORDS];\n"
     "};\n"
-    "// row: the warp's first\n"
+    "// row: the warp's first\n",
     "__device__ inline Masks load_masks(const gemmepi__fused_params &params, const Tile &tile, int row) {\n"
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
     "    Masks masks = {};\n"
@@ -10234,7 +10253,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (column + TILE_COLUMNS <= (int)p.n)\n"
     "        masks = *reinterpret_cast<const Masks *>(bytes);\n"
     "    else // a line may end with its last byte\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "        for (int i = 0; i < MASK_WORDS * 4; i++)\n"
     "            if (column + i * 8 < (int)p.n)\n"
     "                masks.words[i / 4] |= (u32)bytes[i] << i % 4 * 8;\n"
@@ -10296,7 +10315,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        for (int unit = 0; unit < GROUPS / UNIT_GROUPS; unit++) {\n"
     "            barrier_wait(shared + LEFT + group * 8, unit % 2);\n"
     "#pragma unroll\n"
-    "            for (int i = 0; i < UNIT_GROUPS * HALVES_OUT; i++) {\n"
+    "            for (int i = 0; i < UNIT_GROUPS * HALVES_OUT; i++) {\n",
     "                int half = i / UNIT_GROUPS, of_unit = i % UNIT_GROUPS;\n"
     "                int column = tile.n * TILE_COLUMNS + (unit * UNIT_GROUPS + of_unit) * GROUP + Column_sums<false>::column();\n"
     "                Acc sums[4];\n"
@@ -10305,7 +10324,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                    asm volatile(\"ld.shared.f32 %0, [%1];\"\n"
     "                                 : \"=f\"(sums[warp])\n"
     "                                 : \"r\"(slot_at(shared, group, warp * 32 + threadIdx.x % 32, of_unit, half))\n"
-    "                                 : \"memory\");\n",
+    "                                 : \"memory\");\n"
     "                if (exists && column < (int)p.epilogue.n)\n"
     "                    line_of_sums(p, tile, half)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);\n"
     "            }\n"
@@ -10371,7 +10390,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// A box's runs, of which SAVED_FIRST has loaded `saved`.\n"
     "template <bool IsNear>\n"
     "__device__ inline void finish_runs(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,\n"
-    "                                   const Tile &tile, int row, int part, int group, const Next_box &next,\n"
+    "                                   const Tile &tile, int row, int part, int group, const Next_box &next,\n",
     "                                   const Of_columns (&columns)[BOX_GROUPS], const Masks &masks, const Box &box,\n"
     "                                   Saved (&saved)[BOX_GROUPS][2], Box_sums &column_sums) {\n"
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
@@ -10382,7 +10401,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        for (int half = 0; half < 2; half++) {\n"
     "            Run_place at = place_of_run(params, tile, row, half, group + g);\n"
     "            Acc(&v)[HALVES][RUN] = results[half];\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "            for (int i = 0; i < HALVES_IN * RUN; i++)\n"
     "                v[i / RUN][i % RUN] = box.at[i / RUN][g * 4 + i % RUN / 2][half * 2 + i % 2];\n"
     "            set_staged(state, staging, half, g);\n"
@@ -10440,7 +10459,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// >>sums in shared memory, where the stages were\n"
     "\n"
-    "constexpr u32 PART_BYTES = 64 * TILE_N * 4; // of 64 rows\n"
+    "constexpr u32 PART_BYTES = 64 * TILE_N * 4; // of 64 rows\n",
     "static_assert(SPLIT == 1 || CONSUMERS * PARTS * PART_BYTES <= STAGES * STAGE_BYTES, \"the stages have room for all sums\");\n"
     "\n"
     "// With the warps that add up an operand, who have left the stages when they say so, but need not wait.\n"
@@ -10451,7 +10470,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void consumers_may_meet() {\n"
     "    asm volatile(\"bar.arrive 3, %0;\" ::\"n\"(READERS) : \"memory\");\n"
     "}\n"
-    "\n",
+    "\n"
     "// Sums that lie from `first` on and, beyond the bytes of a stage, from `rest` on. Four of each thread of a warpgroup are side by\n"
     "// side, in the order of the registers.\n"
     "struct Parked {\n"
@@ -10512,7 +10531,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        add_parked(parked_from(shared + slot / 4 * PARTS * PART_BYTES), slot % 4 * 32 + threadIdx.x % 32, part, group, box);\n"
     "        int row = tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16;\n"
     "        Box_sums none;\n"
-    "        ask_for_inputs(p, staging, tile, row, group);\n"
+    "        ask_for_inputs(p, staging, tile, row, group);\n",
     "        finish_box(p, state, staging, tile, row, 0, group, {false, 0, 0}, columns, load_masks(p, tile, row), box, none);\n"
     "    }\n"
     "}\n"
@@ -10522,7 +10541,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// Behind it nothing is multiplied. The warpgroup that multiplies it leaves the first part's sums to the other one, which has\n"
     "// nothing else to do, and keeps the second's. Of the last blocks of k, as many as there are stages beside those for the sums, it\n"
     "// first adds up all for the first part, and then for the second: these are behind the other's epilogue.\n"
-    "constexpr u32 PARKED_STAGES = (PART_BYTES + STAGE_BYTES - 1) / STAGE_BYTES;\n",
+    "constexpr u32 PARKED_STAGES = (PART_BYTES + STAGE_BYTES - 1) / STAGE_BYTES;\n"
     "constexpr int LAST_BLOCKS = STAGES - (int)PARKED_STAGES;\n"
     "static_assert(!SHARES_LAST || (LAST_BLOCKS > 0 && PARKED_STAGES <= 2 && STAGE_BYTES % FOURS == 0), \"the stages have room\");\n"
     "\n"
@@ -10555,7 +10574,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        both_meet();\n"
     "}\n"
     "\n"
-    "// BGRAD: each warp leaves the sums of its part of the tile's rows, of 64 columns where the first four sums of their box were, the\n"
+    "// BGRAD: each warp leaves the sums of its part of the tile's rows, of a box's columns where the first four sums of their box were, the\n"
     "// second part in the next stage.\n"
     "static_assert(!HAS_BGRAD || (PARKED_STAGES == 1 && HALVES_OUT * BOX_COLUMNS * 4 <= FOURS / 4), \"a warp's four are as much\");\n"
     "struct Left_sums {\n"
@@ -10577,7 +10596,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll\n"
     "        for (u32 warp = 0; warp < 4; warp++) {\n"
     "            Acc first, second;\n"
-    "            asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first) : \"r\"(at(0, warp * 32 + lane, group, half)) : \"memory\");\n"
+    "            asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first) : \"r\"(at(0, warp * 32 + lane, group, half)) : \"memory\");\n",
     "            asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(second) : \"r\"(at(1, warp * 32 + lane, group, half)) : \"memory\");\n"
     "            of[warp] = first + second;\n"
     "        }\n"
@@ -10590,7 +10609,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// Both warpgroups: the tile's line.\n"
     "__device__ inline void store_left_sums(const gemmepi__fused_params &p, const Tile &tile, const Left_sums &left) {\n"
     "    if (tile.m * TILE_M >= (int)p.epilogue.m) // of a cluster that reaches beyond m\n"
-    "        return;\n",
+    "        return;\n"
     "    for (int warp = (int)threadIdx.x / 32 - 4; warp < HALVES_OUT * GROUPS; warp += CONSUMERS * 4) {\n"
     "        int half = warp / GROUPS, group = warp % GROUPS;\n"
     "        int column = tile.n * TILE_COLUMNS + group * GROUP + Column_sums<false>::column();\n"
@@ -10657,7 +10676,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    return SUMMED_ROWS ? lane ^ i << 4 : lane + i * 16 * LINE;\n"
     "}\n"
     "\n"
-    "__device__ inline void to_floats(u32 word, float &low, float &high) {\n"
+    "__device__ inline void to_floats(u32 word, float &low, float &high) {\n",
     "    if (GEMMEPI_OPERANDS[0] == 'b') {\n"
     "        low = __uint_as_float(word << 16);\n"
     "        high = __uint_as_float(word & 0xffff0000);\n"
@@ -10672,7 +10691,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 words[4][4];\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < 4; i++)\n"
-    "        asm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n",
+    "        asm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n"
     "                     : \"=r\"(words[i][0]), \"=r\"(words[i][1]), \"=r\"(words[i][2]), \"=r\"(words[i][3])\n"
     "                     : \"r\"(slice_at(lane, i))\n"
     "                     : \"memory\");\n"
@@ -10747,7 +10766,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// Three warps. Where nothing is to add they wait for each stage all the same: to leave it before it is full would count for\n"
     "// another round.\n"
-    "__device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
+    "__device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n",
     "    int summer = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n"
     "    bool tells = threadIdx.x % 32 < TELLERS;\n"
     "    u32 told = told_by(threadIdx.x % 32, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
@@ -10758,7 +10777,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        int slice = slice_of(p, tile_of(p, t, rank), summer);\n"
     "        u32 lane = shared + slice_lane(slice < 0 ? 0 : slice);\n"
     "        Slice_sums sums = {};\n"
-    "#pragma unroll 1\n",
+    "#pragma unroll 1\n"
     "        for (int block = 0; block < blocks; block++) {\n"
     "            barrier_wait(shared + FULL + stage * 8, parity);\n"
     "            if (slice >= 0)\n"
@@ -10835,7 +10854,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                barrier_wait(shared + FULL + stage * 8, parity);\n"
     "            multiply_begin();\n"
     "#pragma unroll\n"
-    "            for (int i = 0; i < STEPS; i++)\n"
+    "            for (int i = 0; i < STEPS; i++)\n",
     "                multiply(sums[part], a + part * (BOX >> 4) + i * STEP<A_ROWS>, b + i * STEP<B_ROWS>,\n"
     "                         i > 0 || BIAS_FIRST ? 1 : add);\n"
     "            add = 1;\n"
@@ -10848,7 +10867,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// A block's last tile: in `kept` the sums of its second part, while those of the first are left to the other warpgroup.\n"
-    "__device__ inline void add_up_last(u32 shared, u32 empty, bool tells, u32 group, int blocks, u32 &stage, u32 &parity,\n",
+    "__device__ inline void add_up_last(u32 shared, u32 empty, bool tells, u32 group, int blocks, u32 &stage, u32 &parity,\n"
     "                                   float (&sums)[PARTS][TILE_N / 2], float (&kept)[TILE_N / 2]) {\n"
     "    int in_turn = blocks < LAST_BLOCKS ? 0 : LAST_BLOCKS;\n"
     "    turn_wait((int)group);\n"
@@ -10897,7 +10916,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    bool tells = thread < TELLERS;\n"
     "    u32 told = told_by(thread, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
     "    Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),\n"
-    "                       threadIdx.x % 8,\n"
+    "                       BOX_GROUPS == 1 ? threadIdx.x % 32 / 4 : threadIdx.x % 8,\n"
     "                       0,\n"
     "                       shared + LOADED + (threadIdx.x / 32 - 4) * (LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES),\n"
     "                       shared + ARRIVED + (threadIdx.x / 32 - 4) * 16,\n"
@@ -10913,7 +10932,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 count = PING_PONG ? group : 0;\n"
     "    Of_columns bias[GROUPS]; // BIAS_FIRST: of the next tile\n"
     "    if (BIAS_FIRST && count < tiles)\n"
-    "        load_groups(p, tile_of(p, first + count * step, rank), 0, bias);\n"
+    "        load_groups(p, tile_of(p, first + count * step, rank), 0, bias);\n",
     "    for (; count < tiles - ends; count += turns) {\n"
     "        Tile tile = tile_of(p, first + count * step, rank);\n"
     "        float sums[PARTS][TILE_N / 2];\n"
@@ -10926,7 +10945,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            masks = load_masks(p, tile, warp_row);\n"
     "        }\n"
     "        if (AHEAD)\n"
-    "            load_groups(p, tile, 0, columns); // before the sums, so that the epilogue need not wait\n",
+    "            load_groups(p, tile, 0, columns); // before the sums, so that the epilogue need not wait\n"
     "        add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n"
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
     "        if (SPLIT > 1) {\n"
@@ -10989,7 +11008,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            Box box = box_of(kept, 0);\n"
     "            if (!AHEAD && !BIAS_FIRST)\n"
     "                load_groups(p, tile, i, columns);\n"
-    "            memcpy(now, columns, sizeof now);\n"
+    "            memcpy(now, columns, sizeof now);\n",
     "            if (AHEAD && i + BOX_GROUPS < GROUPS)\n"
     "                load_groups(p, tile, i + BOX_GROUPS, columns);\n"
     "            Next_box next = {i + BOX_GROUPS < GROUPS, row, i + BOX_GROUPS};\n"
@@ -11001,7 +11020,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        if (HAS_BGRAD)\n"
     "            both_meet(); // all sums are left\n"
     "        if (HAS_BGRAD)\n"
-    "            store_left_sums(p, tile, left_in(shared, stage));\n",
+    "            store_left_sums(p, tile, left_in(shared, stage));\n"
     "        end_epilogue(p.epilogue, state);\n"
     "    }\n"
     "    if (STAGED) // shared memory stays until all of it is read\n"
@@ -17708,10 +17727,10 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
 
 #define GEMMEPI__FUSED_THREADS 384 /* gemm_sm90.cu */
 #define GEMMEPI__FUSED_LINE    128 /* bytes of k of a stage */
-#define GEMMEPI__FUSED_BOX_M   16  /* rows and columns that a warp stores at a time */
-#define GEMMEPI__FUSED_BOX_N   64
-#define GEMMEPI__FUSED_WARPS   8            /* that store */
-#define GEMMEPI__FUSED_SUMMERS 3            /* that sum an operand */
+#define GEMMEPI__FUSED_BOX_M   16  /* rows of results that a warp stores at a time, lines of 128 bytes */
+#define GEMMEPI__FUSED_UNIT_N  64  /* columns of which tiles are made */
+#define GEMMEPI__FUSED_WARPS   8   /* that store */
+#define GEMMEPI__FUSED_SUMMERS 3   /* that sum an operand */
 #define GEMMEPI__FUSED_SHARED  (227u << 10) /* of a block on this chip */
 #define GEMMEPI__FUSED_PAIR    16           /* bytes of two barriers: of a stage, a warp's buffers, a slot */
 #define GEMMEPI__FUSED_STAGES  8            /* at most */
@@ -17807,15 +17826,28 @@ static int gemmepi__halves_aside(const gemmepi__problem *problem) {
     return gemmepi__has(problem, GEMMEPI_GATED) && !gemmepi__has(problem, GEMMEPI_UPSTREAM) ? 2 : 1;
 }
 
-/* What of the results TMA stores: whole units of 16 bytes, whatever the extents of its map say. */
+/* Bits of an element of the matrices that TMA moves for the epilogue: of one width, that of D where it can be. */
+static int gemmepi__box_bits(const gemmepi__problem *problem) {
+    return problem->views[GEMMEPI__D].bits == 32 ? 32 : 16;
+}
+
+static int gemmepi__moves_box(const gemmepi__problem *problem, int operand) {
+    return gemmepi__tma_takes(problem, &problem->views[operand], gemmepi__box_bits(problem));
+}
+
+/* Whether their lines, and halves of them, are whole units of 16 bytes: TMA moves those, whatever the extents of its map say. */
+static int gemmepi__has_whole_units(const gemmepi__problem *problem) {
+    return gemmepi__half_columns(problem) * gemmepi__box_bits(problem) % 128 == 0;
+}
+
+/* What of the results TMA stores. */
 static int gemmepi__fused_staged(const gemmepi__problem *problem) {
     int staged = 0;
-    if (gemmepi__half_columns(problem) % 8)
+    if (!gemmepi__has_whole_units(problem))
         return 0;
-    if (gemmepi__tma_takes(problem, &problem->views[GEMMEPI__D], 16) &&
-        !(problem->flags & GEMMEPI__ONLY_SUMS))
+    if (gemmepi__moves_box(problem, GEMMEPI__D) && !(problem->flags & GEMMEPI__ONLY_SUMS))
         staged |= 1;
-    if (gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX], 16))
+    if (gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__moves_box(problem, GEMMEPI__AUX))
         staged |= 2;
     return staged;
 }
@@ -17825,13 +17857,11 @@ static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
     int loaded = 0;
     if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__mask_is_aligned(problem))
         loaded |= 4;
-    if (gemmepi__half_columns(problem) % 8)
+    if (!gemmepi__has_whole_units(problem))
         return loaded;
-    if (gemmepi__has(problem, GEMMEPI_BACKWARD) &&
-        gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX], 16))
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__moves_box(problem, GEMMEPI__AUX))
         loaded |= 1;
-    if (gemmepi__has(problem, GEMMEPI_RESIDUAL) &&
-        gemmepi__tma_takes(problem, &problem->views[GEMMEPI__RESIDUAL], 16))
+    if (gemmepi__has(problem, GEMMEPI_RESIDUAL) && gemmepi__moves_box(problem, GEMMEPI__RESIDUAL))
         loaded |= 2;
     return loaded;
 }
@@ -17868,7 +17898,7 @@ static unsigned gemmepi__fused_stage_bytes(const gemmepi__fused_shape *shape) {
 }
 
 /* Of one matrix in every warp's buffer. */
-#define GEMMEPI__FUSED_BOXES (GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_BOX_M * GEMMEPI__FUSED_BOX_N * 2)
+#define GEMMEPI__FUSED_BOXES (GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_BOX_M * GEMMEPI__FUSED_LINE)
 
 /* Gradients take the place of the aux that TMA loaded for them (IN_PLACE in the kernel). */
 static int gemmepi__replaces_aux(const gemmepi__problem *problem, int staged, int loaded) {
@@ -17944,7 +17974,7 @@ static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
             !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
 }
 
-/* What shapes of few registers, and boxes of 64 columns, do not do. */
+/* What shapes of few registers, and units of 64 columns, do not do. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                 int applied) {
     int64_t steps = gemmepi__fused_steps(problem);
@@ -17957,10 +17987,10 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
                         gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
                         gemmepi__activation(problem->epilogue) == GEMMEPI_MISH))
         return 0;
-    if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__FUSED_BOX_N)
+    if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__FUSED_UNIT_N)
         return 0;
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
-        (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__FUSED_BOX_N))
+        (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__FUSED_UNIT_N))
         return 0; /* tiles of one warpgroup each, in units of columns of which there is an even number */
     if (shape->tile_n > 192 && (!all_staged || backward))
         return 0; /* an epilogue behind nothing, at its slowest */
@@ -18159,9 +18189,9 @@ static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__pr
 static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__problem *problem,
                                const gemmepi__view *view, int halves, int promotion,
                                gemmepi__tensor_map *map) {
-    gemmepi__map_shape shape = {
-        4, {0, 0, 0, 0}, {0, 0, 0}, {GEMMEPI__FUSED_BOX_N, GEMMEPI__FUSED_BOX_M, 1, 1}};
+    gemmepi__map_shape shape = {4, {0, 0, 0, 0}, {0, 0, 0}, {0, GEMMEPI__FUSED_BOX_M, 1, 1}};
     uint64_t line = gemmepi__map_line(view);
+    shape.box[0] = (uint32_t)(GEMMEPI__FUSED_LINE * 8 / view->bits);
     shape.extents[0] = (uint64_t)gemmepi__half_columns(problem);
     shape.extents[1] = (uint64_t)problem->m;
     shape.extents[2] = (uint64_t)halves;
@@ -18215,6 +18245,7 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                     fused->buffers);
     gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
                     fused->loaded);
+    gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n", gemmepi__box_bits(problem) == 32 ? 1 : 2);
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
                     gemmepi__fused_shared(problem, fused));
     gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",

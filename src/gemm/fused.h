@@ -8,10 +8,10 @@
 
 #define GEMMEPI__FUSED_THREADS 384 /* gemm_sm90.cu */
 #define GEMMEPI__FUSED_LINE    128 /* bytes of k of a stage */
-#define GEMMEPI__FUSED_BOX_M   16  /* rows and columns that a warp stores at a time */
-#define GEMMEPI__FUSED_BOX_N   64
-#define GEMMEPI__FUSED_WARPS   8            /* that store */
-#define GEMMEPI__FUSED_SUMMERS 3            /* that sum an operand */
+#define GEMMEPI__FUSED_BOX_M   16  /* rows of results that a warp stores at a time, lines of 128 bytes */
+#define GEMMEPI__FUSED_UNIT_N  64  /* columns of which tiles are made */
+#define GEMMEPI__FUSED_WARPS   8   /* that store */
+#define GEMMEPI__FUSED_SUMMERS 3   /* that sum an operand */
 #define GEMMEPI__FUSED_SHARED  (227u << 10) /* of a block on this chip */
 #define GEMMEPI__FUSED_PAIR    16           /* bytes of two barriers: of a stage, a warp's buffers, a slot */
 #define GEMMEPI__FUSED_STAGES  8            /* at most */
@@ -107,15 +107,28 @@ static int gemmepi__halves_aside(const gemmepi__problem *problem) {
     return gemmepi__has(problem, GEMMEPI_GATED) && !gemmepi__has(problem, GEMMEPI_UPSTREAM) ? 2 : 1;
 }
 
-/* What of the results TMA stores: whole units of 16 bytes, whatever the extents of its map say. */
+/* Bits of an element of the matrices that TMA moves for the epilogue: of one width, that of D where it can be. */
+static int gemmepi__box_bits(const gemmepi__problem *problem) {
+    return problem->views[GEMMEPI__D].bits == 32 ? 32 : 16;
+}
+
+static int gemmepi__moves_box(const gemmepi__problem *problem, int operand) {
+    return gemmepi__tma_takes(problem, &problem->views[operand], gemmepi__box_bits(problem));
+}
+
+/* Whether their lines, and halves of them, are whole units of 16 bytes: TMA moves those, whatever the extents of its map say. */
+static int gemmepi__has_whole_units(const gemmepi__problem *problem) {
+    return gemmepi__half_columns(problem) * gemmepi__box_bits(problem) % 128 == 0;
+}
+
+/* What of the results TMA stores. */
 static int gemmepi__fused_staged(const gemmepi__problem *problem) {
     int staged = 0;
-    if (gemmepi__half_columns(problem) % 8)
+    if (!gemmepi__has_whole_units(problem))
         return 0;
-    if (gemmepi__tma_takes(problem, &problem->views[GEMMEPI__D], 16) &&
-        !(problem->flags & GEMMEPI__ONLY_SUMS))
+    if (gemmepi__moves_box(problem, GEMMEPI__D) && !(problem->flags & GEMMEPI__ONLY_SUMS))
         staged |= 1;
-    if (gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX], 16))
+    if (gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__moves_box(problem, GEMMEPI__AUX))
         staged |= 2;
     return staged;
 }
@@ -125,13 +138,11 @@ static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
     int loaded = 0;
     if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__mask_is_aligned(problem))
         loaded |= 4;
-    if (gemmepi__half_columns(problem) % 8)
+    if (!gemmepi__has_whole_units(problem))
         return loaded;
-    if (gemmepi__has(problem, GEMMEPI_BACKWARD) &&
-        gemmepi__tma_takes(problem, &problem->views[GEMMEPI__AUX], 16))
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__moves_box(problem, GEMMEPI__AUX))
         loaded |= 1;
-    if (gemmepi__has(problem, GEMMEPI_RESIDUAL) &&
-        gemmepi__tma_takes(problem, &problem->views[GEMMEPI__RESIDUAL], 16))
+    if (gemmepi__has(problem, GEMMEPI_RESIDUAL) && gemmepi__moves_box(problem, GEMMEPI__RESIDUAL))
         loaded |= 2;
     return loaded;
 }
@@ -168,7 +179,7 @@ static unsigned gemmepi__fused_stage_bytes(const gemmepi__fused_shape *shape) {
 }
 
 /* Of one matrix in every warp's buffer. */
-#define GEMMEPI__FUSED_BOXES (GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_BOX_M * GEMMEPI__FUSED_BOX_N * 2)
+#define GEMMEPI__FUSED_BOXES (GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_BOX_M * GEMMEPI__FUSED_LINE)
 
 /* Gradients take the place of the aux that TMA loaded for them (IN_PLACE in the kernel). */
 static int gemmepi__replaces_aux(const gemmepi__problem *problem, int staged, int loaded) {
@@ -244,7 +255,7 @@ static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
             !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
 }
 
-/* What shapes of few registers, and boxes of 64 columns, do not do. */
+/* What shapes of few registers, and units of 64 columns, do not do. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                 int applied) {
     int64_t steps = gemmepi__fused_steps(problem);
@@ -257,10 +268,10 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
                         gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
                         gemmepi__activation(problem->epilogue) == GEMMEPI_MISH))
         return 0;
-    if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__FUSED_BOX_N)
+    if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__FUSED_UNIT_N)
         return 0;
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
-        (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__FUSED_BOX_N))
+        (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__FUSED_UNIT_N))
         return 0; /* tiles of one warpgroup each, in units of columns of which there is an even number */
     if (shape->tile_n > 192 && (!all_staged || backward))
         return 0; /* an epilogue behind nothing, at its slowest */
@@ -459,9 +470,9 @@ static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__pr
 static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__problem *problem,
                                const gemmepi__view *view, int halves, int promotion,
                                gemmepi__tensor_map *map) {
-    gemmepi__map_shape shape = {
-        4, {0, 0, 0, 0}, {0, 0, 0}, {GEMMEPI__FUSED_BOX_N, GEMMEPI__FUSED_BOX_M, 1, 1}};
+    gemmepi__map_shape shape = {4, {0, 0, 0, 0}, {0, 0, 0}, {0, GEMMEPI__FUSED_BOX_M, 1, 1}};
     uint64_t line = gemmepi__map_line(view);
+    shape.box[0] = (uint32_t)(GEMMEPI__FUSED_LINE * 8 / view->bits);
     shape.extents[0] = (uint64_t)gemmepi__half_columns(problem);
     shape.extents[1] = (uint64_t)problem->m;
     shape.extents[2] = (uint64_t)halves;
@@ -515,6 +526,7 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                     fused->buffers);
     gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
                     fused->loaded);
+    gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n", gemmepi__box_bits(problem) == 32 ? 1 : 2);
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
                     gemmepi__fused_shared(problem, fused));
     gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",

@@ -174,29 +174,46 @@ template <class T> __device__ inline void store_at(T *to, int valid, const Acc (
 
 // STAGED: eight rows and 32 columns of 16 bits to shared memory, by a warp. `to`: lane i's is the place of row i % 8,
 // columns i / 8 * 8 on; with STAGES_WORDS the place of its own first pair, whose others are four units on (the unit's number
-// xor 1 to 3). Values that do not exist go there too.
+// xor 1 to 3); of 32 bits likewise (the unit's number xor 2 to 6). Values that do not exist go there too.
 template <class T> __device__ inline void stage_run(u32 to, const Acc (&values)[RUN]) {
-    static_assert(sizeof(T) == 2, "stmatrix takes 16 bits");
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4, "pairs are of one or two words");
     Words<T> words = words_of(run_from_acc<T>(values));
+    if constexpr (sizeof(T) == 4) {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to ^ (u32)i << 5), "r"(words.at[2 * i]),
+                         "r"(words.at[2 * i + 1])
+                         : "memory");
+    } else {
 #if GEMMEPI_STAGES_WORDS
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-        asm volatile("st.shared.b32 [%0], %1;" ::"r"(to ^ (u32)i << 4), "r"(words.at[i]) : "memory");
+        for (int i = 0; i < 4; i++)
+            asm volatile("st.shared.b32 [%0], %1;" ::"r"(to ^ (u32)i << 4), "r"(words.at[i]) : "memory");
 #else
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words.at[0]),
-                 "r"(words.at[1]), "r"(words.at[2]), "r"(words.at[3])
-                 : "memory");
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words.at[0]),
+                     "r"(words.at[1]), "r"(words.at[2]), "r"(words.at[3])
+                     : "memory");
 #endif
+    }
 }
 
 // LOADED: likewise from there.
 template <class T> __device__ inline Read<T> unstage_run(u32 from) {
-    static_assert(sizeof(T) == 2, "ldmatrix takes 16 bits");
-    u32 words[4];
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-                 : "r"(from)
-                 : "memory");
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4, "pairs are of one or two words");
+    u32 words[sizeof(T) * 2];
+    if constexpr (sizeof(T) == 4) {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
+                         : "=r"(words[2 * i]), "=r"(words[2 * i + 1])
+                         : "r"(from ^ (u32)i << 5)
+                         : "memory");
+    } else {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                     : "r"(from)
+                     : "memory");
+    }
     Read<T> read;
     memcpy(&read, words, sizeof read);
     return read;
@@ -383,7 +400,7 @@ __device__ inline void load_saved(const gemmepi__epilogue_params &p, const Epilo
 
 // LOOKS_NEAR: the kernel looks whether all aux at hand are where near_derivative() holds, as they nearly always are.
 constexpr bool LOOKS_NEAR =
-    LOADS_AUX && HAS_NEAR_DERIVATIVE<ACTIVATION> && SAME<Acc, F32> && !GATED && !UPSTREAM && !HAS_RESIDUAL && !SCALES_AUX;
+    LOADS_AUX && sizeof(GEMMEPI_AUX_TYPE) == 2 && HAS_NEAR_DERIVATIVE<ACTIVATION> && SAME<Acc, F32> && !GATED && !UPSTREAM && !HAS_RESIDUAL && !SCALES_AUX;
 // Two of a number that T, of 16 bits, has exactly.
 template <class T> __device__ inline u32 pair_of(float x) {
     u32 bits = __float_as_uint(x), of_f16 = (bits >> 16 & 0x8000) | (((bits & 0x7fffffff) >> 13) - (112 << 10));

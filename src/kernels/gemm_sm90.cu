@@ -15,7 +15,7 @@
 //
 // Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. It is behind the other
 // warpgroup's sums, 6500 cycles for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it
-// does not do is what counts, so results of 16 bits leave by stmatrix and TMA.
+// does not do is what counts, so results of 16 and 32 bits leave by shared memory and TMA.
 #define GEMMEPI_SPREAD 1
 // An addition in f32 takes a cycle of the other warpgroup's wgmma, so that sums rather begin with the bias. On an H200 it saves 1 to
 // 2 percent from k = 2048 on of BIAS alone, with RELU and with GELU_ERF in tiles of 128 columns; in wider ones nothing, and with other
@@ -41,6 +41,7 @@
 #define GEMMEPI_B_ROWS     1 // likewise B's along k, else those along n
 #define GEMMEPI_OPERANDS   "bf16" // of A and B: "bf16", "f16" or, of F32, whose elements along k lie side by side, "tf32"
 #define GEMMEPI_ELEMENT    2      // bytes of an element of A or B
+#define GEMMEPI_BOX_GROUPS 2      // of a box: 2 where what TMA moves of results is of 16 bits, 1 where it is of 32
 #endif
 #ifndef GEMMEPI_SUMMED
 #define GEMMEPI_SUMMED    0 // the operand that is summed over k: 1 A, 2 B
@@ -61,13 +62,13 @@ constexpr int BOX = 64 * LINE;                                   // 64 lines
 // GATED: a tile of B is two, of the same columns of both halves; value and gate of a column end in the same thread.
 constexpr int TILE_COLUMNS = TILE_N / HALVES_IN;                // of the result, of either half
 constexpr int GROUP = 32, GROUPS = TILE_COLUMNS / GROUP;        // of columns: a run of each lane
-constexpr int BOX_GROUPS = 2, BOX_COLUMNS = BOX_GROUPS * GROUP; // that the epilogue takes at a time
+constexpr int BOX_GROUPS = GEMMEPI_BOX_GROUPS, BOX_COLUMNS = BOX_GROUPS * GROUP; // that the epilogue takes at a time
 constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;
-// Results of 16 bits go to memory by TMA, 16 rows and 64 columns at a time, from BUFFERS of each warp, but see IN_PLACE.
+// Results go to memory by TMA, 16 rows and 128 bytes of columns at a time, from BUFFERS of each warp, but see IN_PLACE.
 constexpr bool STAGED = STAGES_D || STAGES_AUX;
 constexpr int BUFFERS = GEMMEPI_BUFFERS;
 constexpr int STAGED_BYTES = 16 * LINE, WARPS = CONSUMERS * 4;
-// What the epilogue reads in 16 bits comes likewise, a box ahead, into two buffers of each warp.
+// What the epilogue reads comes likewise, a box ahead, into two buffers of each warp.
 constexpr int LOADED_AUX = LOADS_AUX ? HALVES_SAVED : 0;
 // Gradients take the place of the aux that they are made of, where there are two halves or RESIDUAL, too: it makes room for a
 // stage more. Where one fits anyway, buffers of their own are faster, as the next aux is asked for half a box sooner.
@@ -96,8 +97,9 @@ constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEM
 // Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each.
 constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;
 // One copy of the instructions for all columns, where there are many of them: measured on an H200 with k 768, two halves' gradients
-// with sums take 0.955 of the time, GELU_ERF's 0.95.
-constexpr bool ROLLS = HAS_BGRAD && (GATED || ACTIVATION == GELU_ERF);
+// with sums take 0.955 of the time, GELU_ERF's 0.95. Of boxes of 32 columns there are so many that the compiler does not unroll
+// them, and sums in a loop over boxes that is not unrolled have to move by themselves.
+constexpr bool ROLLS = HAS_BGRAD && (GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1);
 static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), "a warp of its own for each warpgroup's sums");
 static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
 static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), "wgmma takes wider elements along k alone");
@@ -409,11 +411,11 @@ __device__ inline void begin_sums(const Of_columns (&bias)[GROUPS], float (&sums
     }
 }
 
-// 16 rows and 64 columns of a matrix lie in a warp's part of shared memory as TMA wants them: lines of 128 bytes, of
-// whose eight units of 16 the i-th stands in place i ^ line % 8.
+// A box of a matrix lies in a warp's part of shared memory as TMA wants it: lines of 128 bytes, of whose eight units of 16 the i-th
+// stands in place i ^ line % 8.
 struct Staging {
     u32 first; // this warp's buffers
-    u32 line;  // this lane's of eight
+    u32 line;  // this lane's of eight: of 16 bits, that whose unit it addresses, of 32 that of its row
     int turn;
     u32 inputs, arrived; // likewise, and the barriers of its two buffers
     u32 asked, taken;    // boxes of inputs so far
@@ -421,8 +423,8 @@ struct Staging {
 
 // Where this lane's part of the eight rows `half` and the 32 columns `group` goes.
 __device__ inline u32 place_in_box(const Staging &staging, int half, int group) {
-    u32 unit = group * 4 + threadIdx.x % 32 / 8;
-    return (half * 8 + staging.line) * LINE + ((unit ^ staging.line) << 4);
+    u32 unit = BOX_GROUPS == 1 ? threadIdx.x % 4 / 2 : group * 4 + threadIdx.x % 32 / 8;
+    return (half * 8 + staging.line) * LINE + ((unit ^ staging.line) << 4) + (BOX_GROUPS == 1 ? threadIdx.x % 2 * 8 : 0);
 }
 __device__ inline u32 staged_at(const Staging &staging, int matrix, int half, int group) {
     return staging.first + (staging.turn * STAGED_MATRICES + matrix) * STAGED_BYTES + place_in_box(staging, half, group);
@@ -502,7 +504,7 @@ __device__ inline void end_staging(const gemmepi__fused_params &p, Staging &stag
     staging.turn = staging.turn + 1 == BUFFERS ? 0 : staging.turn + 1;
 }
 
-// The sums of 16 rows and 64 columns as wgmma leaves them in a warp: of eight columns a lane has two, in row lane / 4 and in
+// The sums of 16 rows and a box's columns as wgmma leaves them in a warp: of eight columns a lane has two, in row lane / 4 and in
 // the eighth below.
 struct Box {
     float at[HALVES_IN][BOX_COLUMNS / 8][4];
@@ -864,7 +866,7 @@ __device__ inline void stages_are_left(int blocks) {
         both_meet();
 }
 
-// BGRAD: each warp leaves the sums of its part of the tile's rows, of 64 columns where the first four sums of their box were, the
+// BGRAD: each warp leaves the sums of its part of the tile's rows, of a box's columns where the first four sums of their box were, the
 // second part in the next stage.
 static_assert(!HAS_BGRAD || (PARKED_STAGES == 1 && HALVES_OUT * BOX_COLUMNS * 4 <= FOURS / 4), "a warp's four are as much");
 struct Left_sums {
@@ -1206,7 +1208,7 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
     bool tells = thread < TELLERS;
     u32 told = told_by(thread, rank), empty = address_in(shared + EMPTY, tells ? told : rank);
     Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),
-                       threadIdx.x % 8,
+                       BOX_GROUPS == 1 ? threadIdx.x % 32 / 4 : threadIdx.x % 8,
                        0,
                        shared + LOADED + (threadIdx.x / 32 - 4) * (LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES),
                        shared + ARRIVED + (threadIdx.x / 32 - 4) * 16,

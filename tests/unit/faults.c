@@ -1225,10 +1225,19 @@ static void a_fused_run_has_its_own_pointers_in_its_maps(void) {
     nothing_is_left();
 }
 
-/* Results of 16 bits have maps, whose halves are an axis of their own; others have none. */
+/* Results of 16 bits, or of 32, have maps, whose halves are an axis of their own; others have none, nor has an aux of another width
+   than D. */
 static void fused_results_have_maps_of_their_own(void) {
+    static const struct {
+        gemmepi_dtype d, aux;
+        int d_ld, aux_ld, has_d, has_aux; /* ld beyond the length */
+    } cases[] = {{GEMMEPI_BF16, GEMMEPI_BF16, 0, 0, 1, 1}, {GEMMEPI_F32, GEMMEPI_F32, 0, 0, 1, 1},
+                 {GEMMEPI_BF16, GEMMEPI_BF16, 1, 0, 0, 1}, {GEMMEPI_BF16, GEMMEPI_BF16, 0, 4, 1, 0},
+                 {GEMMEPI_F32, GEMMEPI_BF16, 0, 0, 1, 0},  {GEMMEPI_BF16, GEMMEPI_F32, 0, 0, 1, 0},
+                 {GEMMEPI_F32, GEMMEPI_F32, 4, 2, 1, 0},   {GEMMEPI_E4M3, GEMMEPI_E4M3, 0, 0, 0, 0},
+                 {GEMMEPI_E4M3, GEMMEPI_BF16, 0, 0, 0, 1}};
     int i;
-    for (i = 0; i < 4; i++) {
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
         gemmepi_config config = config_with_all_routes();
         gemmepi_context *context = open_fake(&config);
         gemmepi_matmul_desc desc = fused_product();
@@ -1237,17 +1246,13 @@ static void fused_results_have_maps_of_their_own(void) {
         gemmepi_plan *plan = NULL;
         desc.epilogue |= GEMMEPI_GATED | GEMMEPI_AUX;
         args.aux = (void *)(uintptr_t)0x50000000;
-        if (i == 1)
-            desc.d.dtype = GEMMEPI_F32;
-        else if (i == 2)
-            desc.d.ld = desc.n / 2 + 1;
-        else if (i == 3)
-            desc.aux.ld = desc.n + 4;
+        desc.d.dtype = cases[i].d, desc.d.ld = desc.n / 2 + cases[i].d_ld;
+        desc.aux.dtype = cases[i].aux, desc.aux.ld = desc.n + cases[i].aux_ld;
         CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
         CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
-        CHECK(d->words[0] == (i == 1 || i == 2 ? 0 : (uintptr_t)args.d), "%d: D's address", i);
-        CHECK(aux->words[0] == (i == 1 || i == 3 ? 0 : (uintptr_t)args.aux), "%d: AUX's address", i);
-        if (i == 0)
+        CHECK(d->words[0] == (cases[i].has_d ? (uintptr_t)args.d : 0), "%d: D's address", i);
+        CHECK(aux->words[0] == (cases[i].has_aux ? (uintptr_t)args.aux : 0), "%d: AUX's address", i);
+        if (i < 2)
             CHECK(d->words[1] == 512 && d->words[2] == 2048 && d->words[3] == 1 && aux->words[1] == 512 &&
                       aux->words[2] == 2048 && aux->words[3] == 2 && aux->words[4] == 1,
                   "extents");
