@@ -2434,10 +2434,11 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "constexpr int GROUP = 32, GROUPS = WARP_COLUMNS / GROUP, BOX_GROUPS = GROUPS % 2 ? 1 : 2, BOX_COLUMNS = BOX_GROUPS * GROUP;\n"
     "// Results of 16 bits go through shared memory, where the stages were, 16 rows and a box's columns at a time.\n"
     "constexpr bool STAGED = STAGES_D || STAGES_AUX;\n"
+    "static_assert((!STAGES_D || sizeof(GEMMEPI_D_TYPE) == 2) && (!STAGES_AUX || sizeof(GEMMEPI_AUX_TYPE) == 2), \"boxes are of 16 bits\");\n"
     "constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D + (STAGES_AUX ? HALVES_IN : 0);\n"
     "constexpr int STAGED_BYTES = 16 * LINE;\n"
-    "static_assert(WARP_M % 16 == 0 && WARP_COLUMNS % GROUP == 0, \"a warp has whole runs of both halves\");\n"
-    "static_assert(TILE_COLUMNS % TILE_K == 0 || B_ROWS || HALVES_IN == 1, \"lines along n are of one half\");\n",
+    "static_assert(WARP_M % 16 == 0 && WARP_COLUMNS % GROUP == 0, \"a warp has whole runs of both halves\");\n",
+    "static_assert(TILE_COLUMNS % TILE_K == 0 || B_ROWS || HALVES_IN == 1, \"lines along n are of one half\");\n"
     "static_assert(THREADS / 32 * STAGED_MATRICES * STAGED_BYTES <= STAGES * STAGE_BYTES, \"results lie where the stages were\");\n"
     "\n"
     "// >>instructions\n"
@@ -2506,8 +2507,8 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "// Of one operand: Lines rows of op(A) or columns of op(B), whose elements along k (Rows) or those lie side by side. As many\n"
     "// threads as a line has pieces copy it together, each its piece of some lines of each stage, a quarter of them at a time.\n"
     "// Halves: of B, which lie `apart` elements along Lines.\n"
-    "template <bool Rows, int Lines, int Unit, int Halves> struct Loader {\n"
-    "    static constexpr int PIECE = Unit == 2 ? 16 : Unit, PIECES = LINE / PIECE, ELEMENTS = PIECE / ELEMENT;\n",
+    "template <bool Rows, int Lines, int Unit, int Halves> struct Loader {\n",
+    "    static constexpr int PIECE = Unit == 2 ? 16 : Unit, PIECES = LINE / PIECE, ELEMENTS = PIECE / ELEMENT;\n"
     "    static constexpr int STEP = THREADS / PIECES, COUNT = Lines / STEP, PART = COUNT / 4; // lines between two of a thread's\n"
     "    static_assert(COUNT % 4 == 0 && TILE_K % STEP == 0 && Lines / Halves % STEP == 0, \"all threads copy as much\");\n"
     "    const Element *from, *at; // this thread's first piece of the stage, and its next one\n"
@@ -2574,8 +2575,8 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "        if constexpr (Unit == 2) {\n"
     "#pragma unroll\n"
     "            for (int p = 0; p < PART; p++) {\n"
-    "                u32 words[4];\n"
-    "                memcpy(words, held + p * ELEMENTS, sizeof words);\n",
+    "                u32 words[4];\n",
+    "                memcpy(words, held + p * ELEMENTS, sizeof words);\n"
     "                asm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(place_of(stage, part * PART + p)), \"r\"(words[0]),\n"
     "                             \"r\"(words[1]), \"r\"(words[2]), \"r\"(words[3])\n"
     "                             : \"memory\");\n"
@@ -2650,10 +2651,10 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    return Rows ? (u32)((first + at) * LINE + (at % 8 << 4)) : (u32)(first / TILE_K * BOX + (at / 4 << 4) + at % 4 * 4);\n"
     "}\n"
     "// Eight further along m or n, i times, and four further along k.\n"
-    "template <bool Rows> __device__ inline u32 value_at(u32 lane, int i, int four) {\n"
+    "template <bool Rows> __device__ inline u32 value_at(u32 lane, int i, int four) {\n",
     "    return Rows ? (lane ^ (u32)four << 4) + i * 8 * LINE : (lane ^ (u32)(i % 4) << 5) + i / 4 * BOX + four * 4 * LINE;\n"
     "}\n"
-    "// Along m or n: of the k-th of the four lines.\n",
+    "// Along m or n: of the k-th of the four lines.\n"
     "__device__ inline u32 line_at(u32 from, int k) {\n"
     "    return (from ^ (u32)turn_of<false>(k) << 4) + k * LINE;\n"
     "}\n"
@@ -2740,8 +2741,8 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    Epilogue_state state = begin_epilogue(p, item, 0, 0);\n"
     "#pragma unroll\n"
     "    for (int box = 0; box < GROUPS; box += BOX_GROUPS) {\n"
-    "        Of_columns of[BOX_GROUPS];\n"
-    "        Column_sums<(ROW_BLOCKS > 2)> column_sums[BOX_GROUPS]; // tall tiles leave few registers\n",
+    "        Of_columns of[BOX_GROUPS];\n",
+    "        Column_sums<(ROW_BLOCKS > 2)> column_sums[BOX_GROUPS]; // tall tiles leave few registers\n"
     "        int box_column = column + box * GROUP, box_left = (int)p.n - box_column;\n"
     "        int first = box_column + lane_of_row() * 2, left = box_left - lane_of_row() * 2;\n"
     "#pragma unroll\n"
@@ -2812,8 +2813,8 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
     "    u32 shared = (u32)__cvta_generic_to_shared(memory);\n"
     "    u32 of_part = params.tile_rows * p.column_tiles, slice = blockIdx.x / of_part, rest = blockIdx.x - slice * of_part;\n"
-    "    u32 item = SPLIT ? slice / params.parts : slice; // slice: item * parts + part, of the sums in memory too\n"
-    "    int first_k = SPLIT ? (int)(slice - item * params.parts) * params.part_k : 0;\n",
+    "    u32 item = SPLIT ? slice / params.parts : slice; // slice: item * parts + part, of the sums in memory too\n",
+    "    int first_k = SPLIT ? (int)(slice - item * params.parts) * params.part_k : 0;\n"
     "    u32 of_band = params.band * p.column_tiles, band = rest / of_band, above = band * params.band;\n"
     "    u32 height = params.tile_rows - above < params.band ? params.tile_rows - above : params.band;\n"
     "    u32 within = rest - band * of_band, tile_n = within / height, tile_m = above + within - tile_n * height;\n"
@@ -2886,8 +2887,8 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "        k_left -= TILE_K;\n"
     "    }\n"
     "    copies_wait<0>();\n"
-    "    __syncthreads();\n"
-    "    long long line = ((long long)slice * p.row_tiles) + tile_m * WARPS_M + warp_m;\n",
+    "    __syncthreads();\n",
+    "    long long line = ((long long)slice * p.row_tiles) + tile_m * WARPS_M + warp_m;\n"
     "    finish(p, slice, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,\n"
     "           shared + warp * (STAGED_MATRICES * STAGED_BYTES), sums);\n"
     "}\n",

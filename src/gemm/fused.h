@@ -112,37 +112,36 @@ static int gemmepi__box_bits(const gemmepi__problem *problem) {
     return problem->views[GEMMEPI__D].bits == 32 ? 32 : 16;
 }
 
-static int gemmepi__moves_box(const gemmepi__problem *problem, int operand) {
-    return gemmepi__tma_takes(problem, &problem->views[operand], gemmepi__box_bits(problem));
+/* Whether one is of so many bits, and its lines, and halves of them, are whole units of 16 bytes: TMA moves those, whatever the
+   extents of its map say. */
+static int gemmepi__moves_box(const gemmepi__problem *problem, int operand, int bits) {
+    return gemmepi__half_columns(problem) * bits % 128 == 0 &&
+           gemmepi__tma_takes(problem, &problem->views[operand], bits);
 }
 
-/* Whether their lines, and halves of them, are whole units of 16 bytes: TMA moves those, whatever the extents of its map say. */
-static int gemmepi__has_whole_units(const gemmepi__problem *problem) {
-    return gemmepi__half_columns(problem) * gemmepi__box_bits(problem) % 128 == 0;
-}
-
-/* What of the results TMA stores. */
-static int gemmepi__fused_staged(const gemmepi__problem *problem) {
+/* What of the results of so many bits leaves in whole units: bits 1 D, 2 AUX. */
+static int gemmepi__staged_of(const gemmepi__problem *problem, int bits) {
     int staged = 0;
-    if (!gemmepi__has_whole_units(problem))
-        return 0;
-    if (gemmepi__moves_box(problem, GEMMEPI__D) && !(problem->flags & GEMMEPI__ONLY_SUMS))
+    if (gemmepi__moves_box(problem, GEMMEPI__D, bits) && !(problem->flags & GEMMEPI__ONLY_SUMS))
         staged |= 1;
-    if (gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__moves_box(problem, GEMMEPI__AUX))
+    if (gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__moves_box(problem, GEMMEPI__AUX, bits))
         staged |= 2;
     return staged;
 }
 
+/* What TMA stores. */
+static int gemmepi__fused_staged(const gemmepi__problem *problem) {
+    return gemmepi__staged_of(problem, gemmepi__box_bits(problem));
+}
+
 /* What it loads for the epilogue, likewise; the mask without TMA. */
 static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
-    int loaded = 0;
+    int loaded = 0, bits = gemmepi__box_bits(problem);
     if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__mask_is_aligned(problem))
         loaded |= 4;
-    if (!gemmepi__has_whole_units(problem))
-        return loaded;
-    if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__moves_box(problem, GEMMEPI__AUX))
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__moves_box(problem, GEMMEPI__AUX, bits))
         loaded |= 1;
-    if (gemmepi__has(problem, GEMMEPI_RESIDUAL) && gemmepi__moves_box(problem, GEMMEPI__RESIDUAL))
+    if (gemmepi__has(problem, GEMMEPI_RESIDUAL) && gemmepi__moves_box(problem, GEMMEPI__RESIDUAL, bits))
         loaded |= 2;
     return loaded;
 }

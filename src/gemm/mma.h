@@ -31,7 +31,7 @@ typedef struct gemmepi__mma_cut {
 typedef struct gemmepi__mma {
     gemmepi__mma_shape shape;
     int parts;
-    int staged;  /* what leaves by way of shared memory: bits 1 D, 2 AUX */
+    int staged;  /* what leaves by way of shared memory, of 16 bits: bits 1 D, 2 AUX */
     int applied; /* alpha is 1 and there is no C: compiled in */
     gemmepi__launch launch;
     gemmepi__mma_params params; /* all but pointers and scalars */
@@ -259,7 +259,7 @@ static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__
     mma->shape = *cut->shape;
     mma->parts = (int)gemmepi__divide_up(problem->k, gemmepi__part_k(problem, cut->parts)); /* none empty */
     mma->applied = applied;
-    mma->staged = gemmepi__fused_staged(problem);
+    mma->staged = gemmepi__staged_of(problem, 16);
 }
 
 /* What a block asks for. Where there are no more blocks than multiprocessors, more than half of what one of these has: else the

@@ -53,6 +53,7 @@ constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_
 constexpr int GROUP = 32, GROUPS = WARP_COLUMNS / GROUP, BOX_GROUPS = GROUPS % 2 ? 1 : 2, BOX_COLUMNS = BOX_GROUPS * GROUP;
 // Results of 16 bits go through shared memory, where the stages were, 16 rows and a box's columns at a time.
 constexpr bool STAGED = STAGES_D || STAGES_AUX;
+static_assert((!STAGES_D || sizeof(GEMMEPI_D_TYPE) == 2) && (!STAGES_AUX || sizeof(GEMMEPI_AUX_TYPE) == 2), "boxes are of 16 bits");
 constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D + (STAGES_AUX ? HALVES_IN : 0);
 constexpr int STAGED_BYTES = 16 * LINE;
 static_assert(WARP_M % 16 == 0 && WARP_COLUMNS % GROUP == 0, "a warp has whole runs of both halves");
