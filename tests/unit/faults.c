@@ -1719,6 +1719,35 @@ static void parts_of_a_narrow_product_are_aligned(void) {
     }
 }
 
+/* A call of cuBLASLt takes the host longer than a launch, and its TF32 is slower for each operand that does not lie along k. */
+static void cublaslt_is_estimated_as_long_as_it_takes(void) {
+    double of_layout[4];
+    int layout, small;
+    for (small = 0; small < 2; small++) {
+        planned p = planned_begin(0, 0);
+        p.desc.epilogue = GEMMEPI_NONE, p.args.bias = NULL;
+        p.desc.m = p.desc.n = small ? 128 : 2048, p.desc.k = small ? 64 : 2048;
+        if (planned_plan(&p))
+            CHECK(p.details.route == (small ? GEMMEPI_ROUTE_FUSED : GEMMEPI_ROUTE_LT), "small %d by %s",
+                  small, p.details.route_name);
+        planned_end(&p);
+    }
+    for (layout = 0; layout < 4; layout++) {
+        planned p = planned_begin(0, 0);
+        gemmepi__estimates estimates;
+        p.desc.a.dtype = GEMMEPI_F32, p.desc.compute = GEMMEPI_COMPUTE_TF32;
+        p.desc.m = p.desc.n = p.desc.k = 2048;
+        p.desc.a.transposed = layout & 1, p.desc.b.transposed = layout >> 1;
+        if (planned_plan(&p)) {
+            gemmepi__estimate_routes(p.context, &p.plan->problem, &estimates);
+            of_layout[layout] = estimates.split;
+        }
+        planned_end(&p);
+    }
+    CHECK(of_layout[2] < of_layout[0] && of_layout[0] == of_layout[3] && of_layout[0] < of_layout[1],
+          "%g %g %g %g", of_layout[0], of_layout[1], of_layout[2], of_layout[3]);
+}
+
 static void what_fused_does_not_take_says_why(void) {
     static const char *const rules[] = {"not fused: a and b are not both BF16, both F16 or both F32",
                                         "not fused: k is 0",
@@ -2247,11 +2276,14 @@ static void what_cublaslt_refuses_may_be_fused(void) {
         gemmepi_config config = config_with_all_routes();
         gemmepi_context *context = open_fake(&config);
         gemmepi_matmul_desc desc = refusable_product();
-        gemmepi_matmul_args args = args_for(&desc);
+        gemmepi_matmul_args args = fused_args();
         const gemmepi__epilogue_params *ran = &gpu.last_fused.epilogue;
-        gemmepi_plan *plan = plan_on(context, &desc, GEMMEPI_ROUTE_LT);
+        gemmepi_plan *plan;
         double two = 2;
         int run;
+        desc.m = desc.n = 1024, desc.k = 2048; /* enough for cuBLASLt to be estimated no slower */
+        args.bias = NULL;
+        plan = plan_on(context, &desc, GEMMEPI_ROUTE_LT);
         if (i > 0)
             args.alpha = &two;
         if (i > 1)
@@ -4211,6 +4243,7 @@ int main(void) {
     RUN(other_chips_from_8_0_on_have_the_second_kernel);
     RUN(operands_of_odd_lines_are_packed_first);
     RUN(f32_has_both_kernels);
+    RUN(cublaslt_is_estimated_as_long_as_it_takes);
     RUN(the_second_kernel_divides_k_among_blocks);
     RUN(parts_of_a_narrow_product_are_aligned);
     RUN(what_fused_does_not_take_says_why);
