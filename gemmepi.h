@@ -1,7 +1,7 @@
 #ifndef GEMMEPI_H
 #define GEMMEPI_H
 
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.9.1, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.10.0, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -64,13 +64,17 @@
        host   plain C
 
    Of fused, lt and split the one of the least estimate is taken that can run the problem; gemmepi_explain shows the
-   estimates, and config.routes leaves routes out. Estimates are measured on an H200; on other chips they are guesses. Of the
+   estimates, and config.routes leaves routes out. Estimates are measured on an H200; on other chips they are guesses. They are
+   of runs that follow one another on a stream, of which none takes less than its calls take the host, and of cuBLASLt's those
+   take most: in a CUDA graph another route may be faster for small products. Of the
    two kernels of fused, gemmepi_fused (Hopper, compute capability 9.0) loads with TMA, which takes a and b at multiples of 16
    bytes: their pointers, leading dimensions and batch strides, and the second half of a gated b (where b is not transposed).
-   gemmepi_mma (8.0 and later, and on Hopper F32 and what TMA does not take) reads them at any alignment, fastest at such
+   Of F32 it takes TF32, and that where the elements along k lie side by side (row-major: a as it is, b transposed).
+   gemmepi_mma (8.0 and later, and on Hopper strict F32 and what TMA does not take) reads them at any alignment, fastest at such
    multiples; where tiles are few it divides k among blocks, whose sums a pass adds up and finishes. An operand that lies
-   otherwise is copied to workspace first (gemmepi_pack, gemmepi_convert) where that takes less time. d, aux and residual
-   may lie anywhere, and are moved fastest in 16 bits, where they lie so too and n (of gates n / 2) is a multiple of 8. Kernels
+   otherwise is copied to workspace first (gemmepi_pack, gemmepi_convert, gemmepi_transpose) where that takes less time. d, aux
+   and residual may lie anywhere; gemmepi_fused moves those fastest that are of d's width, 16 or 32 bits, and lie so too, where n
+   (of gates n / 2) is a multiple of 8, in 32 bits of 4. Kernels
    are compiled for alpha 1 and no c: runs with others have one of their own, compiled in the first of them, or ahead
    (gemmepi_precompile, and plans of layers that accumulate); with GEMMEPI_DEVICE_SCALARS one kernel is for all. On Hopper and
    later their launches may begin before the one ahead of them in the stream has ended, and wait themselves.
@@ -233,9 +237,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  9
-#define GEMMEPI_VERSION_PATCH  1
-#define GEMMEPI_VERSION_STRING "0.9.1"
+#define GEMMEPI_VERSION_MINOR  10
+#define GEMMEPI_VERSION_PATCH  0
+#define GEMMEPI_VERSION_STRING "0.10.0"
 
 /* All structs below are zero-initialised by the user: = {0} in C, = {} in C++. Zero means the default that the comment
    states; a size (m, n, k, batch) has no default: zero is an empty size, and with batch left 0 nothing is written. */
@@ -18998,8 +19002,8 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
 
 #define GEMMEPI__LT_CALL 7 /* microseconds of the host, on that of an H200; a launch of ours takes 3.5 */
 
-/* Where they begin otherwise: measured on an H200, 10 us and six times what it takes to multiply (four times where they
-   begin at multiples of 4). Strict F32 takes no longer. Products that follow one another on a stream take as long as the host does to
+/* Where they, or as many elements as op(B) has columns, begin or end otherwise: measured on an H200, 10 us and six times what it takes
+   to multiply (four times where they do at multiples of 4). Strict F32 takes no longer. Products that follow one another on a stream take as long as the host does to
    call for them; those in a CUDA graph may take less. */
 static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
     gemmepi__problem bare;
@@ -19007,7 +19011,8 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
         pairs = (double)problem->m * (double)problem->n * (double)problem->k * (double)problem->batch;
     double rate = gemmepi__mma_rate(problem, context->arch), otherwise;
     int packs[2] = {GEMMEPI__IN_UNITS, GEMMEPI__IN_UNITS};
-    int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A], 0);
+    int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A],
+                                problem->n * problem->views[GEMMEPI__A].bits / 8);
     if (unit > gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0))
         unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0);
     gemmepi__pack_views(problem, packs, &bare);

@@ -48,8 +48,8 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
 
 #define GEMMEPI__LT_CALL 7 /* microseconds of the host, on that of an H200; a launch of ours takes 3.5 */
 
-/* Where they begin otherwise: measured on an H200, 10 us and six times what it takes to multiply (four times where they
-   begin at multiples of 4). Strict F32 takes no longer. Products that follow one another on a stream take as long as the host does to
+/* Where they, or as many elements as op(B) has columns, begin or end otherwise: measured on an H200, 10 us and six times what it takes
+   to multiply (four times where they do at multiples of 4). Strict F32 takes no longer. Products that follow one another on a stream take as long as the host does to
    call for them; those in a CUDA graph may take less. */
 static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
     gemmepi__problem bare;
@@ -57,7 +57,8 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
         pairs = (double)problem->m * (double)problem->n * (double)problem->k * (double)problem->batch;
     double rate = gemmepi__mma_rate(problem, context->arch), otherwise;
     int packs[2] = {GEMMEPI__IN_UNITS, GEMMEPI__IN_UNITS};
-    int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A], 0);
+    int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A],
+                                problem->n * problem->views[GEMMEPI__A].bits / 8);
     if (unit > gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0))
         unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0);
     gemmepi__pack_views(problem, packs, &bare);
