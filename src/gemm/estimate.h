@@ -48,9 +48,9 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
 
 #define GEMMEPI__LT_CALL 7 /* microseconds of the host, on that of an H200; a launch of ours takes 3.5 */
 
-/* Where they, or as many elements as op(B) has columns, begin or end otherwise: measured on an H200, 10 us and six times what it takes
-   to multiply (four times where they do at multiples of 4). Strict F32 takes no longer. Products that follow one another on a stream take as long as the host does to
-   call for them; those in a CUDA graph may take less. */
+/* Where they, or as many elements as op(B) has columns, begin or end otherwise: measured on an H200, 10 us and six times what it
+   takes to multiply (four times where they do at multiples of 4). Strict F32 takes no longer. Products that follow one another on a
+   stream take as long as the host does to call for them; those in a CUDA graph may take less. */
 static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
     gemmepi__problem bare;
     double least,
