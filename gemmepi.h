@@ -7290,8 +7290,11 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "\n"
     "// >>products of more than two factors\n"
     "\n"
-    "template <class A> constexpr A LARGEST = sizeof(A) == 8 ? A(1.7976931348623157e308) : A(3.4028234663852886e38); // finite\n"
-    "template <class A> constexpr A LEAST = sizeof(A) == 8 ? A(2.2250738585072014e-308) : A(1.1754943508222875e-38); // 2^-1022, 2^-126\n"
+    "// The largest finite number and 2^-126 or 2^-1022; of either type by itself, as newer compilers take no number that a float has not.\n"
+    "template <class A> constexpr A LARGEST = A(3.4028234663852886e38);\n"
+    "template <class A> constexpr A LEAST = A(1.1754943508222875e-38);\n"
+    "template <> constexpr double LARGEST<double> = 1.7976931348623157e308;\n"
+    "template <> constexpr double LEAST<double> = 2.2250738585072014e-308;\n"
     "\n"
     "// x y z, right where that is in the range, wherever a product of two of them is.\n"
     "template <class A> __device__ inline A product_in_range(A x, A y, A z) {\n"
@@ -7300,11 +7303,11 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    A out = fabs(both) > LARGEST<A> || fabs(outer) <= LARGEST<A> ? outer * smaller : smaller * z * larger;\n"
     "    return fabs(both) >= LEAST<A> && fabs(both) <= LARGEST<A> ? both * z : out;\n"
     "}\n"
-    "\n"
+    "\n",
     "// >>all of them\n"
     "\n"
     "// `parameter` is LEAKY_RELU's and ELU's.\n"
-    "template <int Activation, class A> __device__ inline A activate(A x, A parameter) {\n",
+    "template <int Activation, class A> __device__ inline A activate(A x, A parameter) {\n"
     "    constexpr bool is_short = !GEMMEPI_EXACT && sizeof(A) == 4;\n"
     "    if constexpr (Activation == RELU)\n"
     "        return x > 0 || x != x ? x : A(0);\n"
@@ -7373,10 +7376,10 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "\n"
     "// Of x = z / SUM_SCALE, for a sum and its bias that are added and multiplied at once; 0 where nothing is gained. With the cube root\n"
     "// of what GELU_TANH's w log2(e) has of x^3, that is z (z^2 + 4.9122296). As it is below 1, z is finite where x is.\n"
-    "template <int Activation> constexpr float SUM_SCALE = !GEMMEPI_EXACT && Activation == GELU_TANH ? 0.46866869f : 0;\n"
+    "template <int Activation> constexpr float SUM_SCALE = !GEMMEPI_EXACT && Activation == GELU_TANH ? 0.46866869f : 0;\n",
     "template <int Activation> __device__ inline float activate_scaled_sum(float z) {\n"
     "    constexpr float scale = SUM_SCALE<Activation>;\n"
-    "    float power = z * fmaf(z, -z, -4.9122296f);\n",
+    "    float power = z * fmaf(z, -z, -4.9122296f);\n"
     "    return z * fast_reciprocal(fmaf(fast_power_of_2(power), scale, scale));\n"
     "}\n"
     "\n"
@@ -7445,9 +7448,9 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "        return fmaf(rise_of_gate<Activation>(x), fmaf(-s, s, s), s);\n"
     "    }\n"
     "}\n"
-    "\n"
+    "\n",
     "// v times the activation, which may be subnormal, 0 or infinite where the product is not.\n"
-    "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n",
+    "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n"
     "    if constexpr (Activation == GELU_TANH)\n"
     "        return times_logistic(v, x, gelu_gate(x).s);\n"
     "    else if constexpr (Activation == SILU)\n"
@@ -9811,8 +9814,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n"
     "// One copy of the instructions for all columns, where there are many of them: measured on an H200 with k 768, two halves' gradients\n",
     "// with sums take 0.955 of the time, GELU_ERF's 0.95. Of boxes of 32 columns there are so many that the compiler does not unroll\n"
-    "// them, and sums in a loop over boxes that is not unrolled have to move by themselves.\n"
-    "constexpr bool ROLLS = HAS_BGRAD && (GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1);\n"
+    "// them, and sums in a loop over boxes that is not unrolled have to move by themselves. ptxas before CUDA 13 lacks a register there for\n"
+    "// a gate of MISH with AUX.\n"
+    "constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1\n"
+    "                                 : __CUDACC_VER_MAJOR__ < 13 && BOX_GROUPS == 1 && GATED && WRITES_AUX && ACTIVATION == MISH;\n"
     "static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), \"a warp of its own for each warpgroup's sums\");\n"
     "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
     "static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), \"wgmma takes wider elements along k alone\");\n"
@@ -9873,9 +9878,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    asm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier) : \"memory\");\n"
     "}\n"
     "// A box of a tensor of three axes to `to`, in the blocks of the mask.\n"
-    "template <bool Multicast>\n"
+    "template <bool Multicast>\n",
     "__device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int x, int y, int item, u16 mask) {\n"
-    "    if (Multicast)\n",
+    "    if (Multicast)\n"
     "        asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n"
     "                     \"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n"
     "                     \"l\"(&map), \"r\"(barrier), \"r\"(x), \"r\"(y), \"r\"(item), \"h\"(mask)\n"
@@ -9939,9 +9944,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_ADDS \"%34\"\n"
     "#define GEMMEPI_MATRICES \"%32, %33\"\n"
     "#define GEMMEPI_TRANSPOSED \", %35, %36\"\n"
-    "#elif GEMMEPI_TILE_N == 128\n"
+    "#elif GEMMEPI_TILE_N == 128\n",
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
-    "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n",
+    "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n"
     "#define GEMMEPI_ADDS \"%66\"\n"
     "#define GEMMEPI_MATRICES \"%64, %65\"\n"
     "#define GEMMEPI_TRANSPOSED \", %67, %68\"\n"
@@ -10017,9 +10022,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline Tile tile_of(const gemmepi__fused_params &p, u32 t, u32 rank) {\n"
     "    u32 of_item = p.cluster_rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;\n"
     "    u32 of_band = p.band * p.cluster_columns, band = rest / of_band, first = band * p.band;\n"
-    "    u32 height = p.cluster_rows - first < p.band ? p.cluster_rows - first : p.band, within = rest - band * of_band;\n"
+    "    u32 height = p.cluster_rows - first < p.band ? p.cluster_rows - first : p.band, within = rest - band * of_band;\n",
     "    u32 column = within / height, row = first + within - column * height;\n"
-    "    u32 place = SPLIT > 1 ? 0 : rank;\n",
+    "    u32 place = SPLIT > 1 ? 0 : rank;\n"
     "    return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item};\n"
     "}\n"
     "\n"
@@ -10090,8 +10095,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// >>the epilogue\n"
-    "\n"
-    "// Columns from the first of this lane's group-th run to the end, which may lie far behind the tile.\n",
+    "\n",
+    "// Columns from the first of this lane's group-th run to the end, which may lie far behind the tile.\n"
     "__device__ inline int columns_left(const gemmepi__fused_params &p, const Tile &tile, int group) {\n"
     "    return (int)p.epilogue.n - tile.n * TILE_COLUMNS - lane_of_row() * 2 - group * GROUP;\n"
     "}\n"

@@ -467,8 +467,11 @@ template <class A> __device__ inline A times_mish_derivative(A v, A x) {
 
 // >>products of more than two factors
 
-template <class A> constexpr A LARGEST = sizeof(A) == 8 ? A(1.7976931348623157e308) : A(3.4028234663852886e38); // finite
-template <class A> constexpr A LEAST = sizeof(A) == 8 ? A(2.2250738585072014e-308) : A(1.1754943508222875e-38); // 2^-1022, 2^-126
+// The largest finite number and 2^-126 or 2^-1022; of either type by itself, as newer compilers take no number that a float has not.
+template <class A> constexpr A LARGEST = A(3.4028234663852886e38);
+template <class A> constexpr A LEAST = A(1.1754943508222875e-38);
+template <> constexpr double LARGEST<double> = 1.7976931348623157e308;
+template <> constexpr double LEAST<double> = 2.2250738585072014e-308;
 
 // x y z, right where that is in the range, wherever a product of two of them is.
 template <class A> __device__ inline A product_in_range(A x, A y, A z) {
