@@ -9814,10 +9814,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n"
     "// One copy of the instructions for all columns, where there are many of them: measured on an H200 with k 768, two halves' gradients\n",
     "// with sums take 0.955 of the time, GELU_ERF's 0.95. Of boxes of 32 columns there are so many that the compiler does not unroll\n"
-    "// them, and sums in a loop over boxes that is not unrolled have to move by themselves. ptxas before CUDA 13 lacks a register there for\n"
-    "// a gate of MISH with AUX.\n"
-    "constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1\n"
-    "                                 : __CUDACC_VER_MAJOR__ < 13 && BOX_GROUPS == 1 && GATED && WRITES_AUX && ACTIVATION == MISH;\n"
+    "// them, and sums in a loop over boxes that is not unrolled have to move by themselves. Without it ptxas before CUDA 13 lacks a register\n"
+    "// for a gate of MISH with AUX of 32 bits, and after 13.0 (13.5 at least) for the gradient of ELU.\n"
+    "constexpr int COMPILER = __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__;\n"
+    "constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || (ACTIVATION == ELU && COMPILER > 1300)\n"
+    "                                 : COMPILER < 1300 && BOX_GROUPS == 1 && GATED && WRITES_AUX && ACTIVATION == MISH;\n"
     "static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), \"a warp of its own for each warpgroup's sums\");\n"
     "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
     "static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), \"wgmma takes wider elements along k alone\");\n"
@@ -9874,11 +9875,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void barrier_arrive(u32 barrier_there) {\n"
     "    asm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there) : \"memory\");\n"
     "}\n"
-    "__device__ inline void barrier_arrive_here(u32 barrier) {\n"
+    "__device__ inline void barrier_arrive_here(u32 barrier) {\n",
     "    asm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier) : \"memory\");\n"
     "}\n"
     "// A box of a tensor of three axes to `to`, in the blocks of the mask.\n"
-    "template <bool Multicast>\n",
+    "template <bool Multicast>\n"
     "__device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int x, int y, int item, u16 mask) {\n"
     "    if (Multicast)\n"
     "        asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n"
@@ -9939,12 +9940,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    \"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n"
     "    \"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n"
     "#if GEMMEPI_TILE_N == 64\n"
-    "#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n"
+    "#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n",
     "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n"
     "#define GEMMEPI_ADDS \"%34\"\n"
     "#define GEMMEPI_MATRICES \"%32, %33\"\n"
     "#define GEMMEPI_TRANSPOSED \", %35, %36\"\n"
-    "#elif GEMMEPI_TILE_N == 128\n",
+    "#elif GEMMEPI_TILE_N == 128\n"
     "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
     "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n"
     "#define GEMMEPI_ADDS \"%66\"\n"
@@ -10020,9 +10021,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// Which tile this block takes as its cluster's t-th: columns of tiles within bands of rows, so that what is under way at a\n"
     "// time reads few rows of A and few columns of B.\n"
     "__device__ inline Tile tile_of(const gemmepi__fused_params &p, u32 t, u32 rank) {\n"
-    "    u32 of_item = p.cluster_rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;\n"
+    "    u32 of_item = p.cluster_rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;\n",
     "    u32 of_band = p.band * p.cluster_columns, band = rest / of_band, first = band * p.band;\n"
-    "    u32 height = p.cluster_rows - first < p.band ? p.cluster_rows - first : p.band, within = rest - band * of_band;\n",
+    "    u32 height = p.cluster_rows - first < p.band ? p.cluster_rows - first : p.band, within = rest - band * of_band;\n"
     "    u32 column = within / height, row = first + within - column * height;\n"
     "    u32 place = SPLIT > 1 ? 0 : rank;\n"
     "    return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item};\n"
@@ -10086,7 +10087,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll\n"
     "                for (int i = 0; i < TILE_N; i += 64) // by turns: their number may be odd\n"
     "                    if ((i / 64 + block) % CLUSTER_M == (int)row)\n"
-    "                        load_box<(CLUSTER_M > 1)>(p.b, b + i * LINE, full, column_of(p, tile, i), k, b_item, column_mask);\n"
+    "                        load_box<(CLUSTER_M > 1)>(p.b, b + i * LINE, full, column_of(p, tile, i), k, b_item, column_mask);\n",
     "            }\n"
     "            if (++stage == STAGES)\n"
     "                stage = 0, parity ^= 1;\n"
@@ -10095,7 +10096,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// >>the epilogue\n"
-    "\n",
+    "\n"
     "// Columns from the first of this lane's group-th run to the end, which may lie far behind the tile.\n"
     "__device__ inline int columns_left(const gemmepi__fused_params &p, const Tile &tile, int group) {\n"
     "    return (int)p.epilogue.n - tile.n * TILE_COLUMNS - lane_of_row() * 2 - group * GROUP;\n"
@@ -10165,12 +10166,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    asm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left) : \"memory\");\n"
     "}\n"
     "\n"
-    "// Has the inputs of a box brought, whose buffer all lanes have left.\n"
+    "// Has the inputs of a box brought, whose buffer all lanes have left.\n",
     "__device__ inline void ask_for_inputs(const gemmepi__fused_params &p, Staging &staging, const Tile &tile, int row, int group) {\n"
     "    if (LOADED_MATRICES == 0)\n"
     "        return;\n"
     "    __syncwarp();\n"
-    "    if (is_elected()) {\n",
+    "    if (is_elected()) {\n"
     "        if (IN_PLACE && staging.asked == staging.taken) // results have left the buffer: those of the last box but one,\n"
     "            wait_for_stores<1>();\n"
     "        else if (IN_PLACE) // or of the last before the one at hand\n"
@@ -10245,13 +10246,13 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// >>RELU's mask\n"
-    "\n"
+    "\n",
     "// LOADS_MASK: of a tile's columns, for two parts of 64 rows the warp's 16 of each: lane i has row i % 16 of part i / 16.\n"
     "constexpr int MASK_WORDS = TILE_COLUMNS / 32;\n"
     "struct alignas(MASK_WORDS == 4 ? 16 : 8) Masks {\n"
     "    u32 words[MASK_WORDS];\n"
     "};\n"
-    "// row: the warp's first\n",
+    "// row: the warp's first\n"
     "__device__ inline Masks load_masks(const gemmepi__fused_params &params, const Tile &tile, int row) {\n"
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
     "    Masks masks = {};\n"
@@ -10319,13 +10320,13 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n"
     "#pragma unroll 1\n"
     "    for (u32 t = first + group * step; t + step < p.tiles; t += CONSUMERS * step) {\n"
-    "        Tile tile = tile_of(p, t, rank);\n"
+    "        Tile tile = tile_of(p, t, rank);\n",
     "        bool exists = tile.m * TILE_M < (int)p.epilogue.m; // else it is of a cluster that reaches beyond m\n"
     "#pragma unroll 1\n"
     "        for (int unit = 0; unit < GROUPS / UNIT_GROUPS; unit++) {\n"
     "            barrier_wait(shared + LEFT + group * 8, unit % 2);\n"
     "#pragma unroll\n"
-    "            for (int i = 0; i < UNIT_GROUPS * HALVES_OUT; i++) {\n",
+    "            for (int i = 0; i < UNIT_GROUPS * HALVES_OUT; i++) {\n"
     "                int half = i / UNIT_GROUPS, of_unit = i % UNIT_GROUPS;\n"
     "                int column = tile.n * TILE_COLUMNS + (unit * UNIT_GROUPS + of_unit) * GROUP + Column_sums<false>::column();\n"
     "                Acc sums[4];\n"
@@ -10396,11 +10397,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        near.take_in(saved[i / 2][i % 2].runs[0]);\n"
     "    return __all_sync(0xffffffffu, near.has_all());\n"
     "}\n"
-    "\n"
+    "\n",
     "// A box's runs, of which SAVED_FIRST has loaded `saved`.\n"
     "template <bool IsNear>\n"
     "__device__ inline void finish_runs(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,\n"
-    "                                   const Tile &tile, int row, int part, int group, const Next_box &next,\n",
+    "                                   const Tile &tile, int row, int part, int group, const Next_box &next,\n"
     "                                   const Of_columns (&columns)[BOX_GROUPS], const Masks &masks, const Box &box,\n"
     "                                   Saved (&saved)[BOX_GROUPS][2], Box_sums &column_sums) {\n"
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
@@ -10462,14 +10463,14 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        finish_runs<false>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);\n"
     "    if (KEEPS_MASK)\n"
     "        store_kept_masks(p, state, tile.item, row, tile.n * TILE_COLUMNS + group * GROUP, BOX_GROUPS);\n"
-    "    if (STAGED)\n"
+    "    if (STAGED)\n",
     "        end_staging(params, staging, tile.n * TILE_COLUMNS + group * GROUP, row, tile.item);\n"
     "    staging.taken++;\n"
     "}\n"
     "\n"
     "// >>sums in shared memory, where the stages were\n"
     "\n"
-    "constexpr u32 PART_BYTES = 64 * TILE_N * 4; // of 64 rows\n",
+    "constexpr u32 PART_BYTES = 64 * TILE_N * 4; // of 64 rows\n"
     "static_assert(SPLIT == 1 || CONSUMERS * PARTS * PART_BYTES <= STAGES * STAGE_BYTES, \"the stages have room for all sums\");\n"
     "\n"
     "// With the warps that add up an operand, who have left the stages when they say so, but need not wait.\n"
@@ -10538,10 +10539,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        Of_columns columns[BOX_GROUPS];\n"
     "        load_groups(p, tile, group, columns);\n"
     "        Box box;\n"
-    "        add_parked(parked_from(shared + slot / 4 * PARTS * PART_BYTES), slot % 4 * 32 + threadIdx.x % 32, part, group, box);\n"
+    "        add_parked(parked_from(shared + slot / 4 * PARTS * PART_BYTES), slot % 4 * 32 + threadIdx.x % 32, part, group, box);\n",
     "        int row = tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16;\n"
     "        Box_sums none;\n"
-    "        ask_for_inputs(p, staging, tile, row, group);\n",
+    "        ask_for_inputs(p, staging, tile, row, group);\n"
     "        finish_box(p, state, staging, tile, row, 0, group, {false, 0, 0}, columns, load_masks(p, tile, row), box, none);\n"
     "    }\n"
     "}\n"
@@ -10605,8 +10606,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        Acc of[4];\n"
     "#pragma unroll\n"
     "        for (u32 warp = 0; warp < 4; warp++) {\n"
-    "            Acc first, second;\n"
-    "            asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first) : \"r\"(at(0, warp * 32 + lane, group, half)) : \"memory\");\n",
+    "            Acc first, second;\n",
+    "            asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first) : \"r\"(at(0, warp * 32 + lane, group, half)) : \"memory\");\n"
     "            asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(second) : \"r\"(at(1, warp * 32 + lane, group, half)) : \"memory\");\n"
     "            of[warp] = first + second;\n"
     "        }\n"
@@ -10682,11 +10683,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 unit = SUMMED_ROWS ? half * 4 : slice % 4 * 2 + half;\n"
     "    return (SUMMED == 1 ? 0 : A_BYTES) + (SUMMED_ROWS ? 0 : slice / 4 * BOX) + line * LINE + ((unit ^ line % 8) << 4);\n"
     "}\n"
-    "__device__ inline u32 slice_at(u32 lane, int i) {\n"
+    "__device__ inline u32 slice_at(u32 lane, int i) {\n",
     "    return SUMMED_ROWS ? lane ^ i << 4 : lane + i * 16 * LINE;\n"
     "}\n"
     "\n"
-    "__device__ inline void to_floats(u32 word, float &low, float &high) {\n",
+    "__device__ inline void to_floats(u32 word, float &low, float &high) {\n"
     "    if (GEMMEPI_OPERANDS[0] == 'b') {\n"
     "        low = __uint_as_float(word << 16);\n"
     "        high = __uint_as_float(word & 0xffff0000);\n"
@@ -10775,8 +10776,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// Three warps. Where nothing is to add they wait for each stage all the same: to leave it before it is full would count for\n"
-    "// another round.\n"
-    "__device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n",
+    "// another round.\n",
+    "__device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    int summer = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n"
     "    bool tells = threadIdx.x % 32 < TELLERS;\n"
     "    u32 told = told_by(threadIdx.x % 32, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
@@ -10863,8 +10864,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            if (part == 0)\n"
     "                barrier_wait(shared + FULL + stage * 8, parity);\n"
     "            multiply_begin();\n"
-    "#pragma unroll\n"
-    "            for (int i = 0; i < STEPS; i++)\n",
+    "#pragma unroll\n",
+    "            for (int i = 0; i < STEPS; i++)\n"
     "                multiply(sums[part], a + part * (BOX >> 4) + i * STEP<A_ROWS>, b + i * STEP<B_ROWS>,\n"
     "                         i > 0 || BIAS_FIRST ? 1 : add);\n"
     "            add = 1;\n"
@@ -10941,8 +10942,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    constexpr u32 turns = PING_PONG ? CONSUMERS : 1;\n"
     "    u32 count = PING_PONG ? group : 0;\n"
     "    Of_columns bias[GROUPS]; // BIAS_FIRST: of the next tile\n"
-    "    if (BIAS_FIRST && count < tiles)\n"
-    "        load_groups(p, tile_of(p, first + count * step, rank), 0, bias);\n",
+    "    if (BIAS_FIRST && count < tiles)\n",
+    "        load_groups(p, tile_of(p, first + count * step, rank), 0, bias);\n"
     "    for (; count < tiles - ends; count += turns) {\n"
     "        Tile tile = tile_of(p, first + count * step, rank);\n"
     "        float sums[PARTS][TILE_N / 2];\n"
@@ -11017,8 +11018,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            Box_sums column_sums;\n"
     "            Box box = box_of(kept, 0);\n"
     "            if (!AHEAD && !BIAS_FIRST)\n"
-    "                load_groups(p, tile, i, columns);\n"
-    "            memcpy(now, columns, sizeof now);\n",
+    "                load_groups(p, tile, i, columns);\n",
+    "            memcpy(now, columns, sizeof now);\n"
     "            if (AHEAD && i + BOX_GROUPS < GROUPS)\n"
     "                load_groups(p, tile, i + BOX_GROUPS, columns);\n"
     "            Next_box next = {i + BOX_GROUPS < GROUPS, row, i + BOX_GROUPS};\n"

@@ -98,10 +98,11 @@ constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEM
 constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;
 // One copy of the instructions for all columns, where there are many of them: measured on an H200 with k 768, two halves' gradients
 // with sums take 0.955 of the time, GELU_ERF's 0.95. Of boxes of 32 columns there are so many that the compiler does not unroll
-// them, and sums in a loop over boxes that is not unrolled have to move by themselves. ptxas before CUDA 13 lacks a register there for
-// a gate of MISH with AUX.
-constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1
-                                 : __CUDACC_VER_MAJOR__ < 13 && BOX_GROUPS == 1 && GATED && WRITES_AUX && ACTIVATION == MISH;
+// them, and sums in a loop over boxes that is not unrolled have to move by themselves. Without it ptxas before CUDA 13 lacks a register
+// for a gate of MISH with AUX of 32 bits, and after 13.0 (13.5 at least) for the gradient of ELU.
+constexpr int COMPILER = __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__;
+constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || (ACTIVATION == ELU && COMPILER > 1300)
+                                 : COMPILER < 1300 && BOX_GROUPS == 1 && GATED && WRITES_AUX && ACTIVATION == MISH;
 static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), "a warp of its own for each warpgroup's sums");
 static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
 static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), "wgmma takes wider elements along k alone");
