@@ -65,19 +65,20 @@
 
    Of fused, lt and split the one of the least estimate is taken that can run the problem; gemmepi_explain shows the
    estimates, and config.routes leaves routes out. Estimates are measured on an H200; on other chips they are guesses. They are
-   of runs that follow one another on a stream, of which none takes less than its calls take the host, and of cuBLASLt's those
-   take most: in a CUDA graph another route may be faster for small products. Of the
-   two kernels of fused, gemmepi_fused (Hopper, compute capability 9.0) loads with TMA, which takes a and b at multiples of 16
-   bytes: their pointers, leading dimensions and batch strides, and the second half of a gated b (where b is not transposed).
-   Of F32 it takes TF32, and that where the elements along k lie side by side (row-major: a as it is, b transposed).
+   of runs that follow one another on a stream, of which none takes less than its calls take the host, and cuBLASLt's calls
+   take longest: in a CUDA graph another route may be faster for small products.
+
+   Of the two kernels of fused, gemmepi_fused (Hopper, compute capability 9.0) loads with TMA, which takes a and b at multiples
+   of 16 bytes: their pointers, leading dimensions and batch strides, and the second half of a gated b (where b is not
+   transposed). Of F32 it takes TF32, where the elements along k lie side by side (row-major: a as it is, b transposed).
    gemmepi_mma (8.0 and later, and on Hopper strict F32 and what TMA does not take) reads them at any alignment, fastest at such
    multiples; where tiles are few it divides k among blocks, whose sums a pass adds up and finishes. An operand that lies
    otherwise is copied to workspace first (gemmepi_pack, gemmepi_convert, gemmepi_transpose) where that takes less time. d, aux
    and residual may lie anywhere; gemmepi_fused moves those fastest that are of d's width, 16 or 32 bits, and lie so too, where n
-   (of gates n / 2) is a multiple of 8, in 32 bits of 4. Kernels
-   are compiled for alpha 1 and no c: runs with others have one of their own, compiled in the first of them, or ahead
-   (gemmepi_precompile, and plans of layers that accumulate); with GEMMEPI_DEVICE_SCALARS one kernel is for all. On Hopper and
-   later their launches may begin before the one ahead of them in the stream has ended, and wait themselves.
+   (of gates n / 2) is a multiple of 8, in 32 bits of 4. Kernels are compiled for alpha 1 and no c: runs with others have one of
+   their own, compiled in the first of them, or ahead (gemmepi_precompile, and plans of layers that accumulate); with
+   GEMMEPI_DEVICE_SCALARS one kernel is for all. On Hopper and later their launches may begin before the one ahead of them in
+   the stream has ended, and wait themselves.
 
    A plan asks the loaded cuBLASLt what it takes, there is no table of versions. Where cuBLASLt refuses a run all the same,
    the next route takes over for good, and the log says so.
@@ -18060,12 +18061,12 @@ static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const ge
             problem->k > 2048);
 }
 
-/* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs of 16
-   bits or half as many of TF32 a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 54 bytes a cycle and multiprocessor
-   at most; a launch takes 4000 cycles to begin and end, a tile 500. Where warpgroups take turns, the epilogue of one is
-   behind the sums of the other, but half of what it does beyond storing shows, in wide tiles 0.7 of it
-   (forward without a gate a seventh more in clusters of blocks one above the other, which wait for each other); both do the
-   last. Blocks that divide k take 5500 to add their sums up. */
+/* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs of 16 bits, or half
+   as many of TF32, a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 54 bytes a cycle
+   and multiprocessor at most; a launch takes 4000 cycles to begin and end, a tile 500. Where warpgroups take turns, the epilogue of
+   one is behind the sums of the other, but half of what it does beyond storing shows, in wide tiles 0.7 of it (forward without a
+   gate a seventh more in clusters of blocks one above the other, which wait for each other); both do the last. Blocks that divide k
+   take 5500 to add their sums up. */
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__fused_shape *shape, int applied) {
     int cluster = gemmepi__cluster_blocks(shape);

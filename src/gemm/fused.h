@@ -330,12 +330,12 @@ static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const ge
             problem->k > 2048);
 }
 
-/* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs of 16
-   bits or half as many of TF32 a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 54 bytes a cycle and multiprocessor
-   at most; a launch takes 4000 cycles to begin and end, a tile 500. Where warpgroups take turns, the epilogue of one is
-   behind the sums of the other, but half of what it does beyond storing shows, in wide tiles 0.7 of it
-   (forward without a gate a seventh more in clusters of blocks one above the other, which wait for each other); both do the
-   last. Blocks that divide k take 5500 to add their sums up. */
+/* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs of 16 bits, or half
+   as many of TF32, a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 54 bytes a cycle
+   and multiprocessor at most; a launch takes 4000 cycles to begin and end, a tile 500. Where warpgroups take turns, the epilogue of
+   one is behind the sums of the other, but half of what it does beyond storing shows, in wide tiles 0.7 of it (forward without a
+   gate a seventh more in clusters of blocks one above the other, which wait for each other); both do the last. Blocks that divide k
+   take 5500 to add their sums up. */
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__fused_shape *shape, int applied) {
     int cluster = gemmepi__cluster_blocks(shape);
