@@ -763,6 +763,8 @@ static void list_fused(void) {
                            recomputed = gate | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
     const gemmepi_epilogue two_halves[] = {gate | GEMMEPI_RESIDUAL, recomputed, gate,
                                            recomputed | GEMMEPI_RESIDUAL};
+    const gemmepi_epilogue of_words[] = {GEMMEPI_NONE, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
+                                         GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_GATED, GEMMEPI_SILU | back};
     uint32_t activation;
     int shape, layout, way, shapes = (int)GEMMEPI__COUNT(gemmepi__fused_shapes);
     few_archs = 1;
@@ -772,13 +774,15 @@ static void list_fused(void) {
             int gated = !gemmepi__fused_shapes[shape].lean && !(layout & 1);
             add_fused(type, GEMMEPI_DTYPE_DEFAULT,
                       GEMMEPI_SILU | GEMMEPI_BIAS | (gated ? GEMMEPI_GATED : GEMMEPI_NONE), shape, layout, 1);
-            add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX, shape, layout,
-                      layout & 1);
-            add_fused(type, GEMMEPI_DTYPE_DEFAULT, /* sums begin with the bias */
-                      GEMMEPI_BIAS | (layout >> 1 ? GEMMEPI_RELU
-                                      : shape & 2 ? GEMMEPI_GELU_ERF
-                                                  : GEMMEPI_NONE),
-                      shape, layout, 1);
+            if (takes_all || ((shape + layout) & 1))
+                add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX, shape,
+                          layout, layout & 1);
+            if (takes_all || !((shape + layout) & 1))
+                add_fused(type, GEMMEPI_DTYPE_DEFAULT, /* sums begin with the bias */
+                          GEMMEPI_BIAS | (layout >> 1 ? GEMMEPI_RELU
+                                          : shape & 2 ? GEMMEPI_GELU_ERF
+                                                      : GEMMEPI_NONE),
+                          shape, layout, 1);
             add_fused(type, GEMMEPI_F32, GEMMEPI_BGRAD_A, shape, layout, 0);
             if (gemmepi__fused_shapes[shape].lean) {
                 add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BGRAD_A, shape, layout, 1);
@@ -791,11 +795,8 @@ static void list_fused(void) {
                       shape, layout, 1);
         }
     for (shape = 0; shape < shapes; shape++) {
-        add_fused(GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_NONE, shape, 2, 0);
-        add_fused(GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX, shape, 2, 1);
         add_fused(GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_BIAS, shape, 2, 1);
-        add_fused(GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_GATED, shape, 2, 1);
-        add_fused(GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_SILU | back, shape, 2, 1);
+        add_fused_from(GEMMEPI_F32, GEMMEPI_F32, of_words[shape % 4], shape, 2, shape & 1);
     }
     for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
         add_fused_from(GEMMEPI_F32, GEMMEPI_F32,
