@@ -16564,7 +16564,8 @@ static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const ge
 }
 
 #endif
-/* Operands copied: converted without loss to a type that cuBLASLt multiplies in every layout, or packed for our kernels. */
+/* Operands copied: converted without loss to a type that cuBLASLt multiplies in every layout, or packed or
+   transposed for our kernels. */
 #ifndef GEMMEPI_GEMM_CONVERT_H
 #define GEMMEPI_GEMM_CONVERT_H
 
@@ -18495,7 +18496,7 @@ static unsigned gemmepi__mma_shared(const gemmepi__mma_shape *shape) {
 
 /* How the kernel multiplies: 16 bits or TF32 with mma.sync, F32 by fused multiply-adds. */
 static int gemmepi__is_fma(const gemmepi__problem *problem) {
-    return problem->common == GEMMEPI_F32 && problem->compute != GEMMEPI_COMPUTE_TF32;
+    return problem->common == GEMMEPI_F32 && !gemmepi__is_tf32(problem);
 }
 
 static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
@@ -19748,7 +19749,7 @@ static void gemmepi__explain_split(gemmepi__text *text, const gemmepi_plan *plan
     int operand;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (split->converts[operand].launch.function)
-            gemmepi__append(text, "  gemmepi_convert: %s to %s in workspace\n",
+            gemmepi__append(text, "  %s: %s to %s in workspace\n", split->converts[operand].kernel,
                             gemmepi__argument_name(&plan->problem, operand),
                             gemmepi__dtype((gemmepi_dtype)plan->problem.common)->name);
     if (split->has_product)

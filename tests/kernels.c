@@ -756,8 +756,8 @@ static void list_mma(void) {
     }
 }
 
-/* Every shape in every layout, with sums of each operand too, and every activation in some shape; lean shapes, which have few
-   registers to spare, with all that they take. */
+/* Every shape in every layout, with sums of each operand too, a mask and sums that begin with the bias by turns (--all: both), and every
+   activation in some shape; lean shapes, which have few registers to spare, with all that they take. */
 static void list_fused(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD, gate = back | GEMMEPI_GATED,
                            recomputed = gate | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;

@@ -1,4 +1,5 @@
-/* Operands copied: converted without loss to a type that cuBLASLt multiplies in every layout, or packed for our kernels. */
+/* Operands copied: converted without loss to a type that cuBLASLt multiplies in every layout, or packed or
+   transposed for our kernels. */
 #ifndef GEMMEPI_GEMM_CONVERT_H
 #define GEMMEPI_GEMM_CONVERT_H
 

@@ -111,7 +111,7 @@ static void gemmepi__explain_split(gemmepi__text *text, const gemmepi_plan *plan
     int operand;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (split->converts[operand].launch.function)
-            gemmepi__append(text, "  gemmepi_convert: %s to %s in workspace\n",
+            gemmepi__append(text, "  %s: %s to %s in workspace\n", split->converts[operand].kernel,
                             gemmepi__argument_name(&plan->problem, operand),
                             gemmepi__dtype((gemmepi_dtype)plan->problem.common)->name);
     if (split->has_product)

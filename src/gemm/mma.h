@@ -86,7 +86,7 @@ static unsigned gemmepi__mma_shared(const gemmepi__mma_shape *shape) {
 
 /* How the kernel multiplies: 16 bits or TF32 with mma.sync, F32 by fused multiply-adds. */
 static int gemmepi__is_fma(const gemmepi__problem *problem) {
-    return problem->common == GEMMEPI_F32 && problem->compute != GEMMEPI_COMPUTE_TF32;
+    return problem->common == GEMMEPI_F32 && !gemmepi__is_tf32(problem);
 }
 
 static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,

@@ -1719,9 +1719,24 @@ static void parts_of_a_narrow_product_are_aligned(void) {
     }
 }
 
-/* A call of cuBLASLt takes the host longer than a launch, and its TF32 is slower for each operand that does not lie along k. */
+static gemmepi__estimates estimates_of(gemmepi_dtype dtype, gemmepi_compute compute,
+                                       gemmepi_epilogue epilogue, int layout, int64_t edge, int64_t n) {
+    planned p = planned_begin(0, 0);
+    gemmepi__estimates estimates = {0, 0, 0};
+    p.desc.a.dtype = dtype, p.desc.compute = compute, p.desc.epilogue = epilogue;
+    p.desc.m = p.desc.k = edge, p.desc.n = n;
+    p.desc.a.transposed = layout & 1, p.desc.b.transposed = layout >> 1;
+    if (planned_plan(&p))
+        gemmepi__estimate_routes(p.context, &p.plan->problem, &estimates);
+    planned_end(&p);
+    return estimates;
+}
+
+/* A call of cuBLASLt takes the host longer than a launch; its TF32 is slower for each operand that does not lie along k, all but
+   strict F32 where lines of D are no whole units, and DRELU_BGRAD takes 7 us more. */
 static void cublaslt_is_estimated_as_long_as_it_takes(void) {
-    double of_layout[4];
+    const gemmepi_epilogue drelu = GEMMEPI_RELU | GEMMEPI_BACKWARD;
+    double of_layout[4], whole, odd, without, with;
     int layout, small;
     for (small = 0; small < 2; small++) {
         planned p = planned_begin(0, 0);
@@ -1732,20 +1747,17 @@ static void cublaslt_is_estimated_as_long_as_it_takes(void) {
                   small, p.details.route_name);
         planned_end(&p);
     }
-    for (layout = 0; layout < 4; layout++) {
-        planned p = planned_begin(0, 0);
-        gemmepi__estimates estimates;
-        p.desc.a.dtype = GEMMEPI_F32, p.desc.compute = GEMMEPI_COMPUTE_TF32;
-        p.desc.m = p.desc.n = p.desc.k = 2048;
-        p.desc.a.transposed = layout & 1, p.desc.b.transposed = layout >> 1;
-        if (planned_plan(&p)) {
-            gemmepi__estimate_routes(p.context, &p.plan->problem, &estimates);
-            of_layout[layout] = estimates.split;
-        }
-        planned_end(&p);
-    }
+    for (layout = 0; layout < 4; layout++)
+        of_layout[layout] =
+            estimates_of(GEMMEPI_F32, GEMMEPI_COMPUTE_TF32, GEMMEPI_SILU, layout, 2048, 2048).split;
     CHECK(of_layout[2] < of_layout[0] && of_layout[0] == of_layout[3] && of_layout[0] < of_layout[1],
           "%g %g %g %g", of_layout[0], of_layout[1], of_layout[2], of_layout[3]);
+    whole = estimates_of(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_SILU, 2, 2048, 2048).split;
+    odd = estimates_of(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_SILU, 2, 2048, 2044).split;
+    CHECK(odd > 2 * whole, "%g, with lines of 2044 %g", whole, odd);
+    without = estimates_of(GEMMEPI_F32, GEMMEPI_COMPUTE_F32, drelu, 0, 128, 128).lt;
+    with = estimates_of(GEMMEPI_F32, GEMMEPI_COMPUTE_F32, drelu | GEMMEPI_BGRAD, 0, 128, 128).lt;
+    CHECK(without > 0 && with > without + 6, "%g, with the sums %g", without, with);
 }
 
 static void what_fused_does_not_take_says_why(void) {
