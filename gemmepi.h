@@ -4712,6 +4712,7 @@ typedef struct gemmepi__cu_launch_config {
     X(CU_TENSOR_MAP_INTERLEAVE_NONE, 0)                          \
     X(CU_TENSOR_MAP_SWIZZLE_128B, 3)                             \
     X(CU_TENSOR_MAP_L2_PROMOTION_NONE, 0)                        \
+    X(CU_TENSOR_MAP_L2_PROMOTION_L2_128B, 2)                     \
     X(CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 3)                     \
     X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0)                      \
     X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)  \
@@ -9722,7 +9723,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// share a tile (each has half of its rows), or take turns (PING_PONG): while one is in its epilogue the other multiplies.\n"
     "// Blocks stay and take one tile after another. In a cluster blocks of the same rows share tiles of A, blocks of the same\n"
     "// columns tiles of B: each loads its part of the tile, for all of them. With SPLIT the blocks of a cluster each add up a\n"
-    "// part of k for one tile, and read each other's sums at the end.\n"
+    "// part of k for one tile, and leave each other their sums at the end.\n"
     "//\n"
     "// SUMMED: the other three warps of the first warpgroup add up some of A's rows or B's columns over k as their tiles pass. They go\n"
     "// through the stages of all tiles, which are free when they, too, have left them.\n"
@@ -9730,7 +9731,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// BGRAD: two of those warps each add up what the four warps of a warpgroup leave of a tile, into one line of sums in memory.\n"
     "// Of a block's last tile the warpgroups do so themselves.\n"
     "//\n"
-    "// Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. It is behind the other\n"
+    "// What is beyond k is zeros as TMA loads them. Of rows and columns beyond m and n it is not asked for more than it has to be (TAILS),\n"
+    "// and they are anything: the epilogue uses and stores only what exists. It is behind the other\n"
     "// warpgroup's sums, 6500 cycles for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it\n"
     "// does not do is what counts, so results of 16 and 32 bits leave by shared memory and TMA.\n"
     "#define GEMMEPI_SPREAD 1\n"
@@ -9759,6 +9761,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_OPERANDS   \"bf16\" // of A and B: \"bf16\", \"f16\" or, of F32, whose elements along k lie side by side, \"tf32\"\n"
     "#define GEMMEPI_ELEMENT    2      // bytes of an element of A or B\n"
     "#define GEMMEPI_BOX_GROUPS 2      // of a box: 2 where what TMA moves of results is of 16 bits, 1 where it is of 32\n"
+    "#define GEMMEPI_TAILS      0      // some tiles reach beyond m or n by boxes or lines of them, which are not loaded\n"
     "#endif\n"
     "#ifndef GEMMEPI_SUMMED\n"
     "#define GEMMEPI_SUMMED    0 // the operand that is summed over k: 1 A, 2 B\n"
@@ -9768,9 +9771,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_SUMS_ADD  0 // 1: to what is there\n"
     "#endif\n"
     "\n"
-    "constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, STAGES = GEMMEPI_STAGES;\n"
+    "constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, STAGES = GEMMEPI_STAGES;\n",
     "constexpr int CLUSTER_M = GEMMEPI_CLUSTER_M, CLUSTER_N = GEMMEPI_CLUSTER_N, SPLIT = GEMMEPI_SPLIT;\n"
-    "constexpr int CLUSTER = CLUSTER_M * CLUSTER_N * SPLIT;\n",
+    "constexpr int CLUSTER = CLUSTER_M * CLUSTER_N * SPLIT;\n"
     "constexpr bool PING_PONG = GEMMEPI_PING_PONG, A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;\n"
     "constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = WARPGROUP * (CONSUMERS + 1);\n"
     "constexpr int PARTS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS); // of 64 rows, that a warpgroup has\n"
@@ -9797,9 +9800,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr u32 LOADED = STAGES * STAGE_BYTES + WARPS * BUFFERS * STAGED_MATRICES * STAGED_BYTES;\n"
     "constexpr u32 FULL = LOADED + WARPS * LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES;\n"
     "constexpr u32 EMPTY = FULL + STAGES * 8, ARRIVED = EMPTY + STAGES * 8;\n"
-    "// SUMMED: the warps that add up, the lines of a tile; with SPLIT the sums of 16 lines of each warp, in F64 behind the barriers.\n"
+    "// SPLIT: a barrier of its own. SUMMED: the warps that add up, the lines of a tile; with SPLIT the sums of 16 lines of each warp, in F64\n"
+    "// behind the barriers.\n"
     "constexpr int SUMMED = GEMMEPI_SUMMED, SUMMERS = SUMMED ? 3 : 0, SUMMED_LINES = SUMMED == 1 ? TILE_M : TILE_N;\n"
-    "constexpr u32 TOTALS = ARRIVED + WARPS * 16;\n"
+    "constexpr u32 RECEIVED = ARRIVED + WARPS * 16, TOTALS = RECEIVED + (SPLIT > 1 ? 16 : 0);\n"
     "// BGRAD: sums of columns on their way to the warp that adds them up, for each warpgroup a slot: of its four warps those of a unit of\n"
     "// columns, of which a tile has an even number; and the barriers that tell of sums and of room.\n"
     "constexpr int UNIT_GROUPS = GATED ? 1 : 2;\n"
@@ -9810,14 +9814,14 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "              \"the host counts the same\");\n"
     "#endif\n"
     "// What is the same for all rows is loaded a box ahead, where registers are left for it.\n"
-    "constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n"
+    "constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n",
     "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each.\n"
     "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n"
-    "// One copy of the instructions for all columns, where there are many of them: measured on an H200 with k 768, two halves' gradients\n",
+    "constexpr int COMPILER = __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__;\n"
+    "// One copy of the instructions for all columns, where there are many of them: measured on an H200 with k 768, two halves' gradients\n"
     "// with sums take 0.955 of the time, GELU_ERF's 0.95. Of boxes of 32 columns there are so many that the compiler does not unroll\n"
     "// them, and sums in a loop over boxes that is not unrolled have to move by themselves. Without it ptxas before CUDA 13 lacks a register\n"
     "// for a gate of MISH with AUX of 32 bits, and after 13.0 (13.5 at least) for the gradient of ELU.\n"
-    "constexpr int COMPILER = __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__;\n"
     "constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || (ACTIVATION == ELU && COMPILER > 1300)\n"
     "                                 : COMPILER < 1300 && BOX_GROUPS == 1 && GATED && WRITES_AUX && ACTIVATION == MISH;\n"
     "static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), \"a warp of its own for each warpgroup's sums\");\n"
@@ -9871,12 +9875,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 there;\n"
     "    asm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there) : \"r\"(address), \"r\"(rank));\n"
     "    return there;\n"
-    "}\n"
+    "}\n",
     "// That wgmma has read a stage needs no release: it goes before by wait_group. What a warp has read itself is ordered before.\n"
     "__device__ inline void barrier_arrive(u32 barrier_there) {\n"
     "    asm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there) : \"memory\");\n"
     "}\n"
-    "__device__ inline void barrier_arrive_here(u32 barrier) {\n",
+    "__device__ inline void barrier_arrive_here(u32 barrier) {\n"
     "    asm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier) : \"memory\");\n"
     "}\n"
     "// A box of a tensor of three axes to `to`, in the blocks of the mask.\n"
@@ -9935,13 +9939,13 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    \"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n"
     "    \"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n"
     "#define GEMMEPI_64_TO_95 \\\n"
-    "    \"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n"
+    "    \"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n",
     "    \"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95\"\n"
     "#define GEMMEPI_96_TO_127 \\\n"
     "    \"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n"
     "    \"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n"
     "#if GEMMEPI_TILE_N == 64\n"
-    "#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n",
+    "#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n"
     "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n"
     "#define GEMMEPI_ADDS \"%34\"\n"
     "#define GEMMEPI_MATRICES \"%32, %33\"\n"
@@ -10018,11 +10022,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    int m, n; // in tiles\n"
     "    u32 item;\n"
     "};\n"
-    "\n"
+    "\n",
     "// Which tile this block takes as its cluster's t-th: columns of tiles within bands of rows, so that what is under way at a\n"
     "// time reads few rows of A and few columns of B.\n"
     "__device__ inline Tile tile_of(const gemmepi__fused_params &p, u32 t, u32 rank) {\n"
-    "    u32 of_item = p.cluster_rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;\n",
+    "    u32 of_item = p.cluster_rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;\n"
     "    u32 of_band = p.band * p.cluster_columns, band = rest / of_band, first = band * p.band;\n"
     "    u32 height = p.cluster_rows - first < p.band ? p.cluster_rows - first : p.band, within = rest - band * of_band;\n"
     "    u32 column = within / height, row = first + within - column * height;\n"
@@ -10046,17 +10050,42 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    return tile.n * TILE_COLUMNS + line - half * TILE_COLUMNS + half * (int)p.epilogue.n;\n"
     "}\n"
     "\n"
+    "// Lines of a matrix beyond its end are slow to ask TMA for, most where many blocks do: on an H200 64 of 128 lines are so for\n"
+    "// 64 x 4096 x 4096, which took 2.2 times as long. So boxes that reach beyond m or n are of a map of their own, with as many lines as\n"
+    "// there are, and those that begin there are not loaded. Where a box's 64 elements along m or n lie side by side it is whole.\n"
+    "constexpr bool TAILS = GEMMEPI_TAILS;\n"
+    "constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part, of B where B_ROWS\n"
+    "constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;\n"
+    "\n"
+    "// Bytes of a tile's lines, of which `left` are not beyond the end.\n"
+    "template <bool Rows> __device__ inline u32 tail_bytes(int left, int lines) {\n"
+    "    int there = left < 0 ? 0 : left < lines ? left : lines;\n"
+    "    return (u32)(Rows ? there : (there + 63) / 64 * 64) * LINE;\n"
+    "}\n"
+    "__device__ inline u32 stage_bytes(const gemmepi__fused_params &p, const Tile &tile) {\n"
+    "    u32 a = TAILS ? tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m * TILE_M, TILE_M) : A_BYTES;\n"
+    "    u32 b = TAILS ? HALVES_IN * tail_bytes<B_ROWS>((int)p.epilogue.n - tile.n * TILE_COLUMNS, TILE_COLUMNS) : B_BYTES;\n"
+    "    return a + b;\n"
+    "}\n"
+    "// A box of `Lines` lines, of which `left` are not beyond the end.\n"
+    "template <int Lines, bool Multicast>\n"
+    "__device__ inline void load_lines(const gemmepi__tensor_map &map, const gemmepi__tensor_map &tail, int left, u32 to, u32 barrier,\n"
+    "                                  int x, int y, int item, u16 mask) {\n"
+    "    if (!TAILS || left >= Lines)\n"
+    "        load_box<Multicast>(map, to, barrier, x, y, item, mask);\n"
+    "    else if (left > 0)\n"
+    "        load_box<Multicast>(tail, to, barrier, x, y, item, mask);\n"
+    "}\n"
+    "\n"
     "// One thread. Each block loads its part of A's tile for the CLUSTER_N blocks of its row, and of B's for the CLUSTER_M of\n"
     "// its column.\n"
     "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
-    "    constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part, of B where B_ROWS\n"
-    "    constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;\n"
     "    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n"
     "    u16 row_mask = 0, column_mask = 0;\n"
     "    for (int i = 0; i < CLUSTER_N; i++)\n"
     "        row_mask |= (u16)(1 << (row + i * CLUSTER_M));\n"
     "    for (int i = 0; i < CLUSTER_M; i++)\n"
-    "        column_mask |= (u16)(1 << (column * CLUSTER_M + i));\n"
+    "        column_mask |= (u16)(1 << (column * CLUSTER_M + i));\n",
     "    u32 stage = 0, parity = 1; // the first round finds all stages empty\n"
     "    for (u32 t = first; t < p.tiles; t += step) {\n"
     "        Tile tile = tile_of(p, t, rank);\n"
@@ -10066,29 +10095,33 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        int m = tile.m * TILE_M + (int)column * A_LINES;\n"
     "        int a_item = p.a_items ? (int)tile.item : 0, b_item = p.b_items ? (int)tile.item : 0;\n"
     "        for (int block = begin_of_k(p, rank); block < end_of_k(p, rank); block++) {\n"
-    "            int k = block * TILE_K;\n"
+    "            if (TAILS) // what follows from them is computed anew, as to keep it takes registers\n"
+    "                asm volatile(\"\" : \"+r\"(m), \"+r\"(tile.m), \"+r\"(tile.n));\n"
+    "            int k = block * TILE_K, rows_left = (int)p.epilogue.m - m, columns_left = (int)p.epilogue.n - tile.n * TILE_COLUMNS;\n"
     "            u32 full = shared + FULL + stage * 8, a = shared + stage * STAGE_BYTES + column * A_LINES * LINE;\n"
     "            u32 b = shared + stage * STAGE_BYTES + A_BYTES;\n"
     "            barrier_wait(shared + EMPTY + stage * 8, parity);\n"
-    "            barrier_expect(full, STAGE_BYTES);\n"
+    "            barrier_expect(full, stage_bytes(p, tile));\n"
     "            if (A_ROWS) {\n"
-    "                load_box<(CLUSTER_N > 1)>(p.a, a, full, k, m, a_item, row_mask);\n"
+    "                load_lines<A_LINES, (CLUSTER_N > 1)>(p.a, p.a_tail, rows_left, a, full, k, m, a_item, row_mask);\n"
     "            } else {\n"
     "#pragma unroll\n"
     "                for (int i = 0; i < A_LINES; i += 64)\n"
-    "                    load_box<(CLUSTER_N > 1)>(p.a, a + i * LINE, full, m + i, k, a_item, row_mask);\n"
+    "                    if (!TAILS || i < rows_left)\n"
+    "                        load_box<(CLUSTER_N > 1)>(p.a, a + i * LINE, full, m + i, k, a_item, row_mask);\n"
     "            }\n"
     "            if (B_ROWS) {\n"
     "#pragma unroll\n"
     "                for (int i = 0; i < B_LINES; i += B_BOX) {\n"
     "                    int line = (int)row * B_LINES + i;\n"
-    "                    load_box<(CLUSTER_M > 1)>(p.b, b + line * LINE, full, k, column_of(p, tile, line), b_item, column_mask);\n"
+    "                    load_lines<B_BOX, (CLUSTER_M > 1)>(p.b, p.b_tail, columns_left - line % TILE_COLUMNS, b + line * LINE,\n"
+    "                                                                full, k, column_of(p, tile, line), b_item, column_mask);\n"
     "                }\n"
     "            } else {\n"
     "#pragma unroll\n"
     "                for (int i = 0; i < TILE_N; i += 64) // by turns: their number may be odd\n"
-    "                    if ((i / 64 + block) % CLUSTER_M == (int)row)\n"
-    "                        load_box<(CLUSTER_M > 1)>(p.b, b + i * LINE, full, column_of(p, tile, i), k, b_item, column_mask);\n",
+    "                    if ((i / 64 + block) % CLUSTER_M == (int)row && (!TAILS || i % TILE_COLUMNS < columns_left))\n"
+    "                        load_box<(CLUSTER_M > 1)>(p.b, b + i * LINE, full, column_of(p, tile, i), k, b_item, column_mask);\n"
     "            }\n"
     "            if (++stage == STAGES)\n"
     "                stage = 0, parity ^= 1;\n"
@@ -10123,7 +10156,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            int half = i / GROUPS, group = i % GROUPS;\n"
     "            Acc values[RUN];\n"
     "            to_accs(bias[group].bias[half], values);\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "            for (int j = 0; j < PARTS * 2 * RUN; j++) // of each part's two rows of a lane\n"
     "                sums[j / (2 * RUN)][(half * TILE_COLUMNS + group * GROUP) / 2 + j % (2 * RUN)] =\n"
     "                    values[j % (2 * RUN) / 4 * 2 + j % 2];\n"
@@ -10167,7 +10200,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    asm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left) : \"memory\");\n"
     "}\n"
     "\n"
-    "// Has the inputs of a box brought, whose buffer all lanes have left.\n",
+    "// Has the inputs of a box brought, whose buffer all lanes have left.\n"
     "__device__ inline void ask_for_inputs(const gemmepi__fused_params &p, Staging &staging, const Tile &tile, int row, int group) {\n"
     "    if (LOADED_MATRICES == 0)\n"
     "        return;\n"
@@ -10196,7 +10229,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// The buffer whose turn it is has been read.\n"
-    "__device__ inline void begin_staging() {\n"
+    "__device__ inline void begin_staging() {\n",
     "    wait_for_stores<BUFFERS - 1>(); // of the elected lane, the others have none\n"
     "    __syncwarp();\n"
     "}\n"
@@ -10247,7 +10280,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// >>RELU's mask\n"
-    "\n",
+    "\n"
     "// LOADS_MASK: of a tile's columns, for two parts of 64 rows the warp's 16 of each: lane i has row i % 16 of part i / 16.\n"
     "constexpr int MASK_WORDS = TILE_COLUMNS / 32;\n"
     "struct alignas(MASK_WORDS == 4 ? 16 : 8) Masks {\n"
@@ -10281,7 +10314,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// >>sums of columns\n"
-    "\n"
+    "\n",
     "// Few registers are left by an exact activation, by alpha and C beside all of a box's aux, and where a gate is computed anew.\n"
     "typedef Column_sums<(GEMMEPI_EXACT || (GATED ? UPSTREAM && GEMMEPI_APPLIED : !GEMMEPI_APPLIED))> Box_sums[BOX_GROUPS];\n"
     "\n"
@@ -10321,7 +10354,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n"
     "#pragma unroll 1\n"
     "    for (u32 t = first + group * step; t + step < p.tiles; t += CONSUMERS * step) {\n"
-    "        Tile tile = tile_of(p, t, rank);\n",
+    "        Tile tile = tile_of(p, t, rank);\n"
     "        bool exists = tile.m * TILE_M < (int)p.epilogue.m; // else it is of a cluster that reaches beyond m\n"
     "#pragma unroll 1\n"
     "        for (int unit = 0; unit < GROUPS / UNIT_GROUPS; unit++) {\n"
@@ -10351,7 +10384,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "struct Run_place {\n"
     "    int row, column, valid;\n"
     "};\n"
-    "__device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {\n"
+    "__device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {\n",
     "    int at = row + threadIdx.x % 32 / 4 + half * 8, column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;\n"
     "    if (BACKWARD && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers\n"
     "        asm volatile(\"\" : \"+r\"(at), \"+r\"(column));\n"
@@ -10398,7 +10431,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        near.take_in(saved[i / 2][i % 2].runs[0]);\n"
     "    return __all_sync(0xffffffffu, near.has_all());\n"
     "}\n"
-    "\n",
+    "\n"
     "// A box's runs, of which SAVED_FIRST has loaded `saved`.\n"
     "template <bool IsNear>\n"
     "__device__ inline void finish_runs(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,\n"
@@ -10423,7 +10456,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            state.mask_place = half + 2 * g;\n"
     "            if (!SAVED_FIRST)\n"
     "                load_saved_run(params, state, staging, tile, at, masks, part, half, group + g, g, saved[g][half]);\n"
-    "            epilogue<IsNear>(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);\n"
+    "            epilogue<IsNear>(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);\n",
     "            if (!SAVED_FIRST)\n"
     "                store_result(p, state, tile.item, at.row, at.column, at.valid, v);\n"
     "            if (HAS_BGRAD)\n"
@@ -10464,65 +10497,76 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        finish_runs<false>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);\n"
     "    if (KEEPS_MASK)\n"
     "        store_kept_masks(p, state, tile.item, row, tile.n * TILE_COLUMNS + group * GROUP, BOX_GROUPS);\n"
-    "    if (STAGED)\n",
+    "    if (STAGED)\n"
     "        end_staging(params, staging, tile.n * TILE_COLUMNS + group * GROUP, row, tile.item);\n"
     "    staging.taken++;\n"
     "}\n"
     "\n"
-    "// >>sums in shared memory, where the stages were\n"
+    "// >>sums of k in parts\n"
     "\n"
-    "constexpr u32 PART_BYTES = 64 * TILE_N * 4; // of 64 rows\n"
-    "static_assert(SPLIT == 1 || CONSUMERS * PARTS * PART_BYTES <= STAGES * STAGE_BYTES, \"the stages have room for all sums\");\n"
+    "// The boxes of a tile that exist go in turn to the blocks of the cluster, in these to their warps. Each block leaves its sums of a box\n"
+    "// in the block that finishes it, where the stages were: all at once, so that none waits for another's shared memory. A barrier counts\n"
+    "// their bytes. On an H200 reading them from where they were made took 2000 to 8000 cycles, and a release for the others to see them\n"
+    "// 1500.\n"
+    "static_assert(SPLIT == 1 || PARTS == 1, \"a warp has 16 rows\");\n"
+    "constexpr u32 FOURS_OF_BOX = HALVES_IN * BOX_COLUMNS / 8; // a lane's sums, four at a time\n"
+    "constexpr u32 BOX_BYTES = FOURS_OF_BOX * 32 * 16, BOXES = WARPS * (GROUPS / BOX_GROUPS);\n"
+    "static_assert(SPLIT == 1 || (BOXES % SPLIT == 0 && BOXES * BOX_BYTES <= STAGES * STAGE_BYTES), \"the stages have room for them\");\n"
+    "constexpr bool STORES_ASYNC = COMPILER >= 1201; // 12.0 knows no st.async\n"
     "\n"
-    "// With the warps that add up an operand, who have left the stages when they say so, but need not wait.\n"
-    "constexpr int READERS = CONSUMERS * WARPGROUP + SUMMERS * 32;\n"
-    "__device__ inline void consumers_meet() {\n"
-    "    asm volatile(\"bar.sync 3, %0;\" ::\"n\"(READERS) : \"memory\");\n"
-    "}\n"
-    "__device__ inline void consumers_may_meet() {\n"
-    "    asm volatile(\"bar.arrive 3, %0;\" ::\"n\"(READERS) : \"memory\");\n"
-    "}\n"
-    "\n"
-    "// Sums that lie from `first` on and, beyond the bytes of a stage, from `rest` on. Four of each thread of a warpgroup are side by\n"
-    "// side, in the order of the registers.\n"
-    "struct Parked {\n"
-    "    u32 first, rest;\n"
+    "struct Boxes {\n"
+    "    u32 rows, columns;\n"
     "};\n"
-    "constexpr u32 FOURS = WARPGROUP * 16; // bytes of them\n"
-    "__device__ inline Parked parked_from(u32 address) {\n"
-    "    return {address, address + STAGE_BYTES};\n"
+    "__device__ inline Boxes boxes_of(const gemmepi__fused_params &p, const Tile &tile) {\n"
+    "    u32 rows = (u32)p.epilogue.m - tile.m * TILE_M, columns = (u32)p.epilogue.n - tile.n * TILE_COLUMNS;\n"
+    "    return {((rows < TILE_M ? rows : TILE_M) + 15) / 16,\n"
+    "            ((columns < TILE_COLUMNS ? columns : TILE_COLUMNS) + BOX_COLUMNS - 1) / BOX_COLUMNS};\n"
     "}\n"
-    "__device__ inline u32 parked_at(const Parked &parked, u32 four, u32 thread) {\n"
-    "    u32 at = four * FOURS;\n"
-    "    return (at < STAGE_BYTES ? parked.first + at : parked.rest + (at - STAGE_BYTES)) + thread * 16;\n"
+    "// Of a block's slot-th box the sums of block `from`.\n"
+    "__device__ inline u32 left_at(u32 slot, u32 from) {\n",
+    "    return (slot * SPLIT + from) * BOX_BYTES + threadIdx.x % 32 * 16;\n"
     "}\n"
     "\n"
-    "template <int Parts> __device__ inline void park(const Parked &parked, u32 thread, const float (*sums)[TILE_N / 2]) {\n"
+    "__device__ inline void leave_sums(const gemmepi__fused_params &p, const Tile &tile, u32 shared, u32 rank,\n"
+    "                                  const float (&sums)[TILE_N / 2]) {\n"
+    "    Boxes boxes = boxes_of(p, tile);\n"
+    "    u32 row = threadIdx.x / 32 - 4;\n"
+    "    if (STORES_ASYNC && threadIdx.x == WARPGROUP)\n"
+    "        barrier_expect(shared + RECEIVED, (boxes.rows * boxes.columns + SPLIT - 1 - rank) / SPLIT * SPLIT * BOX_BYTES);\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < Parts * TILE_N / 8; i++) {\n"
-    "        const float *four = &sums[i / (TILE_N / 8)][i % (TILE_N / 8) * 4];\n"
-    "        asm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked, i, thread)), \"f\"(four[0]),\n"
-    "                     \"f\"(four[1]), \"f\"(four[2]), \"f\"(four[3])\n"
-    "                     : \"memory\");\n"
+    "    for (int group = 0; group < GROUPS; group += BOX_GROUPS) {\n"
+    "        u32 i = group / BOX_GROUPS * boxes.rows + row;\n"
+    "        u32 there = address_in(shared, i % SPLIT), to = there + left_at(i / SPLIT, rank);\n"
+    "        Box box = box_of(sums, group);\n"
+    "        if (row >= boxes.rows || group / BOX_GROUPS >= boxes.columns)\n"
+    "            continue;\n"
+    "#pragma unroll\n"
+    "        for (int j = 0; j < FOURS_OF_BOX; j++) {\n"
+    "            const float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)];\n"
+    "            if (STORES_ASYNC)\n"
+    "                asm volatile(\"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];\" ::\"r\"(\n"
+    "                                 to + j * 512),\n"
+    "                             \"f\"(four[0]), \"f\"(four[1]), \"f\"(four[2]), \"f\"(four[3]), \"r\"(there + RECEIVED)\n"
+    "                             : \"memory\");\n"
+    "            else\n"
+    "                asm volatile(\"st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(to + j * 512), \"f\"(four[0]), \"f\"(four[1]),\n"
+    "                             \"f\"(four[2]), \"f\"(four[3])\n"
+    "                             : \"memory\");\n"
+    "        }\n"
     "    }\n"
     "}\n"
     "\n"
-    "// Which four sums the j-th of a box are.\n"
-    "__device__ inline u32 four_of_box(u32 part, int group, int j) {\n"
-    "    return part * (TILE_N / 8) + j / (BOX_COLUMNS / 8) * (TILE_COLUMNS / 8) + group * 4 + j % (BOX_COLUMNS / 8);\n"
-    "}\n"
-    "\n"
-    "// Of all blocks of the cluster together, always in the same order.\n"
-    "__device__ inline void add_parked(const Parked &parked, u32 thread, u32 part, int group, Box &box) {\n"
+    "// Always in the same order.\n"
+    "__device__ inline void add_left(u32 shared, u32 slot, Box &box) {\n"
     "    box = {};\n"
     "#pragma unroll 1\n"
     "    for (u32 block = 0; block < SPLIT; block++)\n"
     "#pragma unroll\n"
-    "        for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 8; j++) {\n"
+    "        for (int j = 0; j < FOURS_OF_BOX; j++) {\n"
     "            float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)], x[4];\n"
-    "            asm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n"
+    "            asm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n"
     "                         : \"=f\"(x[0]), \"=f\"(x[1]), \"=f\"(x[2]), \"=f\"(x[3])\n"
-    "                         : \"r\"(address_in(parked_at(parked, four_of_box(part, group, j), thread), block))\n"
+    "                         : \"r\"(shared + left_at(slot, block) + j * 512)\n"
     "                         : \"memory\");\n"
     "#pragma unroll\n"
     "            for (int i = 0; i < 4; i++)\n"
@@ -10530,22 +10574,44 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        }\n"
     "}\n"
     "\n"
-    "// Boxes of the tile in turn to the blocks of the cluster, in these to their warps.\n"
-    "__device__ inline void finish_parked(const gemmepi__fused_params &p, Epilogue_state &state, Staging &staging,\n"
-    "                                     const Tile &tile, u32 shared, u32 rank) {\n"
-    "    constexpr u32 slots = CONSUMERS * 4, boxes = slots * PARTS * (TILE_COLUMNS / BOX_COLUMNS);\n"
-    "    for (u32 i = rank + (threadIdx.x / 32 - 4) * SPLIT; i < boxes; i += slots * SPLIT) {\n"
-    "        u32 slot = i % slots, part = i / slots % PARTS; // of the 64 rows `part` of a warpgroup slot / 4, its warp slot % 4\n"
-    "        int group = (int)(i / slots / PARTS) * BOX_GROUPS;\n"
+    "__device__ inline void finish_left(const gemmepi__fused_params &p, Epilogue_state &state, Staging &staging,\n"
+    "                                   const Tile &tile, u32 shared, u32 rank) {\n"
+    "    Boxes boxes = boxes_of(p, tile);\n"
+    "    for (u32 slot = threadIdx.x / 32 - 4; slot * SPLIT + rank < boxes.rows * boxes.columns; slot += WARPS) {\n"
+    "        u32 i = slot * SPLIT + rank;\n"
+    "        int group = (int)(i / boxes.rows) * BOX_GROUPS, row = tile.m * TILE_M + (int)(i % boxes.rows) * 16;\n"
     "        Of_columns columns[BOX_GROUPS];\n"
     "        load_groups(p, tile, group, columns);\n"
-    "        Box box;\n"
-    "        add_parked(parked_from(shared + slot / 4 * PARTS * PART_BYTES), slot % 4 * 32 + threadIdx.x % 32, part, group, box);\n",
-    "        int row = tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16;\n"
-    "        Box_sums none;\n"
     "        ask_for_inputs(p, staging, tile, row, group);\n"
-    "        finish_box(p, state, staging, tile, row, 0, group, {false, 0, 0}, columns, load_masks(p, tile, row), box, none);\n"
+    "        Masks masks = load_masks(p, tile, row);\n"
+    "        Box box;\n"
+    "        add_left(shared, slot, box);\n"
+    "        Box_sums none;\n"
+    "        finish_box(p, state, staging, tile, row, 0, group, {false, 0, 0}, columns, masks, box, none);\n"
     "    }\n"
+    "}\n"
+    "\n"
+    "// >>sums in shared memory, where the stages were\n"
+    "\n"
+    "constexpr u32 PART_BYTES = 64 * TILE_N * 4; // of 64 rows\n"
+    "\n"
+    "// Sums that lie from `first` on and, beyond the bytes of a stage, from `rest` on. Four of each thread of a warpgroup are side by\n"
+    "// side, in the order of the registers.\n"
+    "struct Parked {\n"
+    "    u32 first, rest;\n"
+    "};\n"
+    "constexpr u32 FOURS = WARPGROUP * 16; // bytes of them\n"
+    "__device__ inline u32 parked_at(const Parked &parked, u32 four, u32 thread) {\n"
+    "    u32 at = four * FOURS;\n",
+    "    return (at < STAGE_BYTES ? parked.first + at : parked.rest + (at - STAGE_BYTES)) + thread * 16;\n"
+    "}\n"
+    "\n"
+    "__device__ inline void park(const Parked &parked, u32 thread, const float (&sums)[TILE_N / 2]) {\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < TILE_N / 8; i++)\n"
+    "        asm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked, i, thread)), \"f\"(sums[i * 4]),\n"
+    "                     \"f\"(sums[i * 4 + 1]), \"f\"(sums[i * 4 + 2]), \"f\"(sums[i * 4 + 3])\n"
+    "                     : \"memory\");\n"
     "}\n"
     "\n"
     "// >>a block's last tile\n"
@@ -10602,12 +10668,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                         \"f\"(sums[i / HALVES_OUT].sum(i % HALVES_OUT))\n"
     "                         : \"memory\");\n"
     "    }\n"
-    "    // of all warps and both parts\n"
+    "    // of all warps and both parts\n",
     "    __device__ inline Acc sum(u32 lane, int group, int half) const {\n"
     "        Acc of[4];\n"
     "#pragma unroll\n"
     "        for (u32 warp = 0; warp < 4; warp++) {\n"
-    "            Acc first, second;\n",
+    "            Acc first, second;\n"
     "            asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first) : \"r\"(at(0, warp * 32 + lane, group, half)) : \"memory\");\n"
     "            asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(second) : \"r\"(at(1, warp * 32 + lane, group, half)) : \"memory\");\n"
     "            of[warp] = first + second;\n"
@@ -10680,11 +10746,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// eight lanes read from all banks, and half of the slice.\n"
     "__device__ inline u32 slice_lane(int slice) {\n"
     "    u32 pair = threadIdx.x % 32 / 2, half = threadIdx.x % 2;\n"
-    "    u32 line = SUMMED_ROWS ? slice * 16 + pair : pair % 4 * 2 + pair / 4 % 2 + pair / 8 * 8;\n"
+    "    u32 line = SUMMED_ROWS ? slice * 16 + pair : pair % 4 * 2 + pair / 4 % 2 + pair / 8 * 8;\n",
     "    u32 unit = SUMMED_ROWS ? half * 4 : slice % 4 * 2 + half;\n"
     "    return (SUMMED == 1 ? 0 : A_BYTES) + (SUMMED_ROWS ? 0 : slice / 4 * BOX) + line * LINE + ((unit ^ line % 8) << 4);\n"
     "}\n"
-    "__device__ inline u32 slice_at(u32 lane, int i) {\n",
+    "__device__ inline u32 slice_at(u32 lane, int i) {\n"
     "    return SUMMED_ROWS ? lane ^ i << 4 : lane + i * 16 * LINE;\n"
     "}\n"
     "\n"
@@ -10771,13 +10837,13 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                     : \"=d\"(total)\n"
     "                     : \"r\"(address_in(total_at(shared, summer), block))\n"
     "                     : \"memory\");\n"
-    "        sum += total;\n"
+    "        sum += total;\n",
     "    }\n"
     "    store_sum(p, tile, slice * 16 + line_of_sum(), sum);\n"
     "}\n"
     "\n"
     "// Three warps. Where nothing is to add they wait for each stage all the same: to leave it before it is full would count for\n"
-    "// another round.\n",
+    "// another round.\n"
     "__device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    int summer = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n"
     "    bool tells = threadIdx.x % 32 < TELLERS;\n"
@@ -10810,8 +10876,6 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        else if (line_of_sum() >= 0)\n"
     "            store_sum(p, tile_of(p, t, rank), slice * 16 + line_of_sum(), sum);\n"
     "    }\n"
-    "    if (SPLIT > 1)\n"
-    "        consumers_may_meet();\n"
     "    if (SHARES_LAST)\n"
     "        meet_summers();\n"
     "}\n"
@@ -10860,12 +10924,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        u32 add = adds;\n"
     "        stage = first;\n"
     "#pragma unroll\n"
-    "        for (int block = 0; block < LAST_BLOCKS; block++) {\n"
+    "        for (int block = 0; block < LAST_BLOCKS; block++) {\n",
     "            u64 a = descriptor(shared + stage * STAGE_BYTES), b = descriptor(shared + stage * STAGE_BYTES + A_BYTES);\n"
     "            if (part == 0)\n"
     "                barrier_wait(shared + FULL + stage * 8, parity);\n"
     "            multiply_begin();\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "            for (int i = 0; i < STEPS; i++)\n"
     "                multiply(sums[part], a + part * (BOX >> 4) + i * STEP<A_ROWS>, b + i * STEP<B_ROWS>,\n"
     "                         i > 0 || BIAS_FIRST ? 1 : add);\n"
@@ -10894,7 +10958,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        meet_summers();\n"
     "    stages_are_left(blocks);\n"
     "    warpgroup_meets((int)group); // no warp's wgmma reads any more where sums will be\n"
-    "    park<1>(parked_in(shared, stage), threadIdx.x % WARPGROUP, &sums[0]);\n"
+    "    park(parked_in(shared, stage), threadIdx.x % WARPGROUP, sums[0]);\n"
     "    both_meet(); // the sums are parked\n"
     "    multiply_wait<0>();\n"
     "    sums_are_there(sums[PARTS - 1]);\n"
@@ -10922,7 +10986,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    // by a shuffle, for the compiler to see that all of a warp have the same\n"
     "    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;\n"
-    "    u32 stage = 0, parity = 0, tiles = (p.tiles - first + step - 1) / step; // of this block\n"
+    "    u32 stage = 0, parity = 0, tiles = SPLIT > 1 ? 1 : (p.tiles - first + step - 1) / step; // of this block\n"
     "    int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
     "    int first_part = PING_PONG ? 0 : (int)group * PARTS; // of the tile's rows\n"
     "    bool tells = thread < TELLERS;\n"
@@ -10938,12 +11002,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (PING_PONG && group == 1) {\n"
     "        turn_give(0);\n"
     "        skip_stages(stage, parity, blocks);\n"
-    "    }\n"
+    "    }\n",
     "    bool ends = SHARES_LAST && (tiles - 1) % CONSUMERS == group; // with the block's last tile\n"
     "    constexpr u32 turns = PING_PONG ? CONSUMERS : 1;\n"
     "    u32 count = PING_PONG ? group : 0;\n"
     "    Of_columns bias[GROUPS]; // BIAS_FIRST: of the next tile\n"
-    "    if (BIAS_FIRST && count < tiles)\n",
+    "    if (BIAS_FIRST && count < tiles)\n"
     "        load_groups(p, tile_of(p, first + count * step, rank), 0, bias);\n"
     "    for (; count < tiles - ends; count += turns) {\n"
     "        Tile tile = tile_of(p, first + count * step, rank);\n"
@@ -10961,10 +11025,13 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n"
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
     "        if (SPLIT > 1) {\n"
-    "            consumers_meet();\n"
-    "            park<PARTS>(parked_from(shared + group * PARTS * PART_BYTES), thread, sums);\n"
-    "            cluster_barrier();\n"
-    "            finish_parked(p, state, staging, tile, shared, rank);\n"
+    "            cluster_meets(); // all have left their stages\n"
+    "            leave_sums(p, tile, shared, rank, sums[0]);\n"
+    "            if (STORES_ASYNC)\n"
+    "                barrier_wait(shared + RECEIVED, 0);\n"
+    "            else\n"
+    "                cluster_barrier();\n"
+    "            finish_left(p, state, staging, tile, shared, rank);\n"
     "        } else {\n"
     "#pragma unroll ROLLS ? 1 : GROUPS\n"
     "            for (int i = 0; i < GROUPS; i += BOX_GROUPS) {\n"
@@ -11010,7 +11077,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            both_meet(); // the sums are parked\n"
     "            read_parked(parked_in(shared, stage), thread, kept);\n"
     "        }\n"
-    "        if (HAS_BGRAD)\n"
+    "        if (HAS_BGRAD)\n",
     "            warpgroup_meets((int)group); // before sums are left where stages, or the other part's sums, were read\n"
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
     "#pragma unroll 1\n"
@@ -11019,7 +11086,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            Box_sums column_sums;\n"
     "            Box box = box_of(kept, 0);\n"
     "            if (!AHEAD && !BIAS_FIRST)\n"
-    "                load_groups(p, tile, i, columns);\n",
+    "                load_groups(p, tile, i, columns);\n"
     "            memcpy(now, columns, sizeof now);\n"
     "            if (AHEAD && i + BOX_GROUPS < GROUPS)\n"
     "                load_groups(p, tile, i + BOX_GROUPS, columns);\n"
@@ -11056,6 +11123,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (threadIdx.x == 0) {\n"
     "        prefetch_map(p.a);\n"
     "        prefetch_map(p.b);\n"
+    "        if (TAILS && A_ROWS)\n"
+    "            prefetch_map(p.a_tail);\n"
+    "        if (TAILS && B_ROWS)\n"
+    "            prefetch_map(p.b_tail);\n"
     "        if (LOADS_AUX)\n"
     "            prefetch_map(p.aux);\n"
     "        for (int i = 0; i < STAGES; i++) {\n"
@@ -11064,6 +11135,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        }\n"
     "        for (int i = 0; i < (LOADED_MATRICES ? 2 * WARPS : 0); i++)\n"
     "            barrier_init(shared + ARRIVED + i * 8, 1);\n"
+    "        if (SPLIT > 1)\n"
+    "            barrier_init(shared + RECEIVED, 1);\n"
     "        for (int i = 0; i < (HAS_BGRAD ? CONSUMERS : 0); i++) {\n"
     "            barrier_init(shared + LEFT + i * 8, 4);\n"
     "            barrier_init(shared + TAKEN + i * 8, 1);\n"
@@ -11084,7 +11157,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        if (HAS_BGRAD && threadIdx.x >= 32 && threadIdx.x < 32 + CONSUMERS * 32)\n"
     "            add_column_sums(p, shared, rank, first_tile(), step);\n"
     "        __syncwarp();\n"
-    "        if (SPLIT > 1) // consumers wait for each other there\n"
+    "        if (SPLIT > 1 && SUMMED)\n"
+    "            cluster_barrier();\n"
+    "        else if (SPLIT > 1) // with all consumers\n"
+    "            cluster_meets();\n"
+    "        if (SPLIT > 1 && !STORES_ASYNC)\n",
     "            cluster_barrier();\n"
     "        if (SUMMED && SPLIT > 1 && rank == 0 && threadIdx.x >= 32)\n"
     "            store_totals(p, shared, tile_of(p, first_tile(), rank), (int)threadIdx.x / 32 - 1);\n"
@@ -11092,9 +11169,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        asm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(CONSUMER_REGISTERS));\n"
     "        consume(p, shared, rank, first_tile(), step);\n"
     "    }\n"
-    "    if (SPLIT > 1) // no block goes while another may still read its sums,\n"
-    "        cluster_barrier();\n"
-    "    else if (CLUSTER > 1) // arrive at its barriers or write its stages\n"
+    "    if (CLUSTER > 1 && (SPLIT == 1 || SUMMED)) // no block goes while another may arrive at its barriers, write its stages or read its totals\n"
     "        cluster_meets();\n"
     "}\n",
     NULL};
@@ -11397,10 +11472,11 @@ static const char *const gemmepi__source_params_h[] = {
     "/* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */\n"
     "typedef struct gemmepi__fused_params {\n"
     "    gemmepi__tensor_map a, b;\n"
+    "    gemmepi__tensor_map a_tail, b_tail;   /* boxes of the last lines, where these lie along k and are fewer */\n"
     "    gemmepi__tensor_map d, aux, residual; /* where TMA stores or loads them; of halves, too */\n"
     "    gemmepi__epilogue_params epilogue;\n"
-    "    unsigned tiles;                         /* of clusters, of all items */\n"
-    "    unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */\n",
+    "    unsigned tiles;                         /* of clusters, of all items */\n",
+    "    unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */\n"
     "    unsigned band; /* tiles of clusters one below the other before the next column is begun */\n"
     "    int k;\n"
     "    int a_items, b_items; /* 0: one matrix for all items of the batch */\n"
@@ -14556,6 +14632,7 @@ typedef struct gemmepi__tensor_map {
 /* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
 typedef struct gemmepi__fused_params {
     gemmepi__tensor_map a, b;
+    gemmepi__tensor_map a_tail, b_tail;   /* boxes of the last lines, where these lie along k and are fewer */
     gemmepi__tensor_map d, aux, residual; /* where TMA stores or loads them; of halves, too */
     gemmepi__epilogue_params epilogue;
     unsigned tiles;                         /* of clusters, of all items */
@@ -17762,7 +17839,7 @@ static const gemmepi__fused_shape gemmepi__fused_shapes[] = {
     {128, 128, 1, 1, 2, 1, 0}, {128, 192, 1, 1, 2, 1, 1}, {128, 192, 1, 2, 1, 1, 1},
     {128, 256, 0, 2, 1, 1, 0}, {128, 128, 1, 1, 1, 1, 0}, {128, 128, 0, 1, 1, 2, 0},
     {128, 128, 0, 1, 1, 4, 0}, {128, 128, 0, 1, 1, 8, 0}, {128, 64, 1, 1, 1, 1, 0},
-    {128, 64, 0, 1, 1, 2, 0},
+    {128, 64, 0, 1, 1, 2, 0},  {128, 64, 0, 1, 1, 4, 0},  {128, 64, 0, 1, 1, 8, 0},
 };
 
 typedef struct gemmepi__fused {
@@ -17772,6 +17849,8 @@ typedef struct gemmepi__fused {
     int loaded;  /* what it loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
     int applied; /* alpha is 1 and there is no C: compiled in */
     int summed;  /* the operand that it sums for bias_grad: 1 A, 2 B */
+    int tails;   /* some tiles reach beyond m or n by boxes or lines, which are not loaded */
+    int last_a, last_b; /* 0, or lines of the last box of A and B, which are another map's */
     gemmepi__launch launch;
     gemmepi__fused_params params; /* all but pointers and scalars; the maps have an address that is none */
     size_t partial_bytes;         /* BGRAD: of the kernel's sums of a tile's rows */
@@ -17903,6 +17982,34 @@ static int gemmepi__sums_items(const gemmepi__problem *problem) {
     return problem->batch > 1 && problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
 }
 
+/* >>boxes of operands */
+
+/* Lines of a box: along k those that a block loads of a tile of A, or of a half of B's. */
+static int gemmepi__a_box(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+    return problem->views[GEMMEPI__A].transposed ? 64 : shape->tile_m / shape->cluster_n;
+}
+
+static int gemmepi__b_box(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+    int lines = shape->tile_n / shape->cluster_m, columns = shape->tile_n / gemmepi__halves_in(problem);
+    return !problem->views[GEMMEPI__B].transposed ? 64 : lines < columns ? lines : columns;
+}
+
+/* Whether tiles of clusters reach so far beyond an extent that there is less to load: a line, or where these lie along k a whole box. */
+static int gemmepi__has_tail(int64_t extent, int64_t cluster, int is_side_by_side) {
+    return (cluster - extent % cluster) % cluster >= (is_side_by_side ? 1 : 64);
+}
+
+static int gemmepi__last_lines(int64_t extent, int box) {
+    return (int)((extent - 1) % box) + 1;
+}
+
+static int gemmepi__fused_tails(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+    int64_t columns = shape->tile_n / gemmepi__halves_in(problem) * shape->cluster_n;
+    return gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
+                             !problem->views[GEMMEPI__A].transposed) ||
+           gemmepi__has_tail(gemmepi__half_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
+}
+
 /* >>shared memory */
 
 static unsigned gemmepi__fused_stage_bytes(const gemmepi__fused_shape *shape) {
@@ -17941,9 +18048,10 @@ static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gem
     unsigned boxes =
         (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged, fused->loaded) +
         2 * gemmepi__loaded_matrices(problem, fused->loaded);
+    unsigned divided = fused->shape.split > 1 ? GEMMEPI__FUSED_PAIR : 0;
     unsigned sums = fused->summed ? GEMMEPI__FUSED_SUMMERS * 16 * 8 : gemmepi__slot_bytes(problem);
     return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES +
-           GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_PAIR + sums;
+           GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_PAIR + divided + sums;
 }
 
 /* Sets both, and returns the stages. */
@@ -18062,12 +18170,40 @@ static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const ge
             problem->k > 2048);
 }
 
+/* Lines that are loaded of a tile: those that exist, or where they lie along m or n the boxes in which one does. */
+static double gemmepi__lines_loaded(int64_t extent, int lines, int is_side_by_side) {
+    int64_t there = is_side_by_side ? extent : gemmepi__divide_up(extent, 64) * 64;
+    return there < lines ? (double)there : lines;
+}
+
+/* TMA takes longer where lines do not begin with whole sectors of 32 bytes of L2's: 1.4 times, measured on an H200. */
+static double gemmepi__load_slowness(const gemmepi__view *view) {
+    return view->lines > 1 && view->ld * view->bits / 8 % 32 ? 1.4 : 1;
+}
+
+/* Cycles to load a step of k of a block's tile: operands come from L2, at 54 bytes a cycle and multiprocessor at most. */
+static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    int halves = gemmepi__halves_in(problem);
+    double rows = gemmepi__lines_loaded(problem->m, shape->tile_m, !a->transposed);
+    double columns =
+        halves * gemmepi__lines_loaded(gemmepi__half_columns(problem), shape->tile_n / halves, b->transposed);
+    return (rows / shape->cluster_n * gemmepi__load_slowness(a) +
+            columns / shape->cluster_m * gemmepi__load_slowness(b)) *
+           GEMMEPI__FUSED_LINE / 54;
+}
+
+static double gemmepi__log2(int x) {
+    return x > 1 ? 1 + gemmepi__log2(x / 2) : 0;
+}
+
 /* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs of 16 bits, or half
-   as many of TF32, a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 54 bytes a cycle
-   and multiprocessor at most; a launch takes 4000 cycles to begin and end, a tile 500. Where warpgroups take turns, the epilogue of
+   as many of TF32, a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; a launch takes 2850 cycles to begin and
+   end, a tile 500. Where warpgroups take turns, the epilogue of
    one is behind the sums of the other, but half of what it does beyond storing shows, in wide tiles 0.7 of it (forward without a
    gate a seventh more in clusters of blocks one above the other, which wait for each other); both do the last. Blocks that divide k
-   take 5500 to add their sums up. */
+   take 900 to add their sums up, and 450 for each doubling of their number. Of 443 random products in CUDA graphs on an H200, those
+   near the fastest shape took 0.88 to 1.12 of this, and the shape that it chooses 1.02 of the fastest. */
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__fused_shape *shape, int applied) {
     int cluster = gemmepi__cluster_blocks(shape);
@@ -18075,13 +18211,12 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
     double area = (double)shape->tile_m * shape->tile_n;
     double steps = (double)gemmepi__divide_up(gemmepi__fused_steps(problem), shape->split);
     double multiply = area * GEMMEPI__FUSED_LINE / (0.92 * 4096);
-    double load = ((double)shape->tile_m / shape->cluster_n + (double)shape->tile_n / shape->cluster_m) *
-                  GEMMEPI__FUSED_LINE / 54;
+    double load = gemmepi__load_cycles(problem, shape);
     double sums = steps * (multiply > load ? multiply : load) + 500;
     double finish = area / 128 * gemmepi__epilogue_cycles(problem) / shape->split;
     double slowed =
         (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->split) * (shape->tile_n > 128 ? 0.7 : 0.5);
-    double cycles = 4000, tile = steps * multiply + 500;
+    double cycles = 2850, tile = steps * multiply + 500;
     if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) &&
         !gemmepi__gains_side_by_side(problem, shape))
         slowed *= 1.15;
@@ -18089,7 +18224,7 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
     if (shape->ping_pong)
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
-        cycles += waves * (sums + finish + (shape->split > 1 ? 5500 : 0));
+        cycles += waves * (sums + finish + (shape->split > 1 ? 900 + 450 * gemmepi__log2(shape->split) : 0));
     if (gemmepi__gains_side_by_side(problem, shape))
         cycles *= 0.995; /* enough to decide */
     if (gemmepi__fused_summed(problem, shape, applied))
@@ -18179,6 +18314,13 @@ static uint64_t gemmepi__map_line(const gemmepi__view *view) {
     return (uint64_t)(view->lines > 1 ? view->ld : (view->length + 7) / 8 * 8);
 }
 
+/* How much of DRAM comes to L2 at once where a part of it is read. Lines that do not begin at multiples of 256 bytes would have more of
+   their neighbours brought than they need: measured on an H200, loads from L2 take 1.18 of the time then. */
+static int gemmepi__operand_promotion(const gemmepi__view *view) {
+    return view->lines > 1 && view->ld * view->bits / 8 % 256 ? GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+                                                              : GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+}
+
 /* An operand, as boxes of 128 bytes along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
 static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__problem *problem,
                                 const gemmepi__view *view, int lines, gemmepi__tensor_map *map) {
@@ -18194,7 +18336,7 @@ static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__pr
     }
     shape.box[0] = (uint32_t)(GEMMEPI__FUSED_LINE * 8 / view->bits);
     shape.box[1] = (uint32_t)lines;
-    return gemmepi__encode_map(driver, view, &shape, GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B, map);
+    return gemmepi__encode_map(driver, view, &shape, gemmepi__operand_promotion(view), map);
 }
 
 /* A result: columns, rows, halves, items. Halves are an axis, so that one does not write into the other's columns. */
@@ -18222,14 +18364,14 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
     const gemmepi__fused_shape *shape = &fused->shape;
     const int written = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
               read = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_NONE;
-    int halves = gemmepi__halves_in(problem);
-    int b_lines = shape->tile_n / shape->cluster_m, result;
-    if (b_lines > shape->tile_n / halves)
-        b_lines = shape->tile_n / halves;
-    result = gemmepi__map_operand(driver, problem, a, a->transposed ? 64 : shape->tile_m / shape->cluster_n,
-                                  &fused->params.a);
+    int a_box = gemmepi__a_box(problem, shape), b_box = gemmepi__b_box(problem, shape);
+    int result = gemmepi__map_operand(driver, problem, a, a_box, &fused->params.a);
     if (!result)
-        result = gemmepi__map_operand(driver, problem, b, b->transposed ? b_lines : 64, &fused->params.b);
+        result = gemmepi__map_operand(driver, problem, b, b_box, &fused->params.b);
+    if (!result && fused->last_a)
+        result = gemmepi__map_operand(driver, problem, a, fused->last_a, &fused->params.a_tail);
+    if (!result && fused->last_b)
+        result = gemmepi__map_operand(driver, problem, b, fused->last_b, &fused->params.b_tail);
     if (!result && (fused->staged & 1))
         result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__D],
                                      gemmepi__halves_out(problem), written, &fused->params.d);
@@ -18257,7 +18399,8 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                     fused->buffers);
     gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
                     fused->loaded);
-    gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n", gemmepi__box_bits(problem) == 32 ? 1 : 2);
+    gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
+                    gemmepi__box_bits(problem) == 32 ? 1 : 2, fused->tails);
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
                     gemmepi__fused_shared(problem, fused));
     gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
@@ -18290,6 +18433,11 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fuse
     fused->staged = gemmepi__fused_staged(problem);
     fused->loaded = gemmepi__fused_loaded(problem);
     fused->summed = gemmepi__fused_summed(problem, shape, applied);
+    fused->tails = gemmepi__fused_tails(problem, shape);
+    if (fused->tails && !problem->views[GEMMEPI__A].transposed)
+        fused->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
+    if (fused->tails && problem->views[GEMMEPI__B].transposed)
+        fused->last_b = gemmepi__last_lines(gemmepi__half_columns(problem), gemmepi__b_box(problem, shape));
     gemmepi__share_memory(problem, fused);
 }
 
@@ -18387,6 +18535,10 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
     result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
     if (!result)
         result = gemmepi__point_map(driver, &params->b, pointers[GEMMEPI__B]);
+    if (!result && fused->last_a)
+        result = gemmepi__point_map(driver, &params->a_tail, pointers[GEMMEPI__A]);
+    if (!result && fused->last_b)
+        result = gemmepi__point_map(driver, &params->b_tail, pointers[GEMMEPI__B]);
     if (!result && (fused->staged & 1))
         result = gemmepi__point_map(driver, &params->d, pointers[GEMMEPI__D]);
     if (!result && ((fused->staged & 2) || (fused->loaded & 1)))
@@ -18558,7 +18710,7 @@ static int gemmepi__mma_blocks(const gemmepi_context *context, const gemmepi__mm
     return blocks < shape->blocks ? blocks : shape->blocks;
 }
 
-/* Microseconds with a shape, roughly, at 1.7 GHz: a launch takes 4000 cycles to begin and end, a step of k 400 beside what it
+/* Microseconds with a shape, roughly, at 1.7 GHz: a launch takes 2900 cycles to begin and end, a step of k 400 beside what it
    multiplies or copies, whichever is more, for all blocks of a multiprocessor. own: the kernel's problem, bare where k is in
    parts */
 static double gemmepi__mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
@@ -18584,7 +18736,7 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem))
         finish = blocks * (finish + GEMMEPI__EXACT_CYCLES);
     finish *= area / 128;
-    return (4000 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +
+    return (2900 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +
            (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
                            : gemmepi__sums_microseconds(problem));
 }
@@ -18974,17 +19126,14 @@ typedef struct gemmepi__estimates {
 
 #define GEMMEPI__MANY_TILES 20 /* of 128 x 128, for each multiprocessor */
 
-/* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it has kernels of the same shapes as
-   ours, and others where blocks are few: measured, it takes 0.8 of the time of ours there in 16 bits, but 5 us more where it has to
-   divide k. Where they are many its first answer takes 1.03 to 1.09 of its best in 16 bits. Its TF32 takes 1.05 of the time of ours
+/* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.7 us: 0.9
+   to 1.2 of it, large or small, but where tiles are many its first answer takes 1.03 to 1.09 of its best. Its TF32 takes 1.05 of the time of ours
    where both operands lie along k, 1.3 where one does and 1.6 where none does; its strict F32 0.78 of ours and 3 us. All measured on
    an H200. */
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
     static const double by_transposes[] = {1.05, 1.3, 1.6};
     gemmepi__problem side_by_side = *bare;
-    const gemmepi__fused_shape *shape;
     double microseconds = 0;
-    int64_t rows, columns, tiles;
     int transposes = 0, operand;
     for (operand = GEMMEPI__A; gemmepi__is_tf32(bare) && operand <= GEMMEPI__B; operand++) {
         transposes += !gemmepi__is_side_by_side(bare, operand);
@@ -18994,18 +19143,13 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
         gemmepi__choose_mma(context, bare, &microseconds);
         return gemmepi__is_fma(bare) ? 0.78 * microseconds + 3 : microseconds;
     }
-    shape = gemmepi__choose_shape(context, &side_by_side, 1, &microseconds);
+    gemmepi__choose_shape(context, &side_by_side, 1, &microseconds);
     if (gemmepi__is_tf32(bare))
         return microseconds * by_transposes[transposes] + 1;
     if ((double)bare->m * (double)bare->n * (double)bare->batch >
         128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
-        microseconds *= 1.03;
-    tiles = gemmepi__fused_tiles(&side_by_side, shape, &rows, &columns);
-    if (shape->split > 1)
-        return microseconds + 5;
-    if (tiles > 0 && tiles <= context->multiprocessors / 2 / (shape->cluster_m * shape->cluster_n))
-        microseconds *= 0.8;
-    return microseconds;
+        return microseconds * 1.03;
+    return microseconds + 0.7;
 }
 
 #define GEMMEPI__LT_CALL 7 /* microseconds of the host, on that of an H200; a launch of ours takes 3.5 */

@@ -620,6 +620,8 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
     desc.b.transposed = layout >> 1;
     desc.compute = operands == GEMMEPI_F32 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_DEFAULT;
     desc.k = cut->split > 1 || layout >> 1 ? 2048 : 640; /* enough to be divided; sums short and long */
+    if ((shape + layout) & 1)
+        desc.m = desc.n = 144; /* tiles reach beyond them */
     append_dtype(&text, operands);
     append_results(&text, &desc);
     gemmepi__append(&text, "_shape_%d_layout_%d%s", shape, layout, applied ? "" : "_scaled");

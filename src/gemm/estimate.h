@@ -12,17 +12,14 @@ typedef struct gemmepi__estimates {
 
 #define GEMMEPI__MANY_TILES 20 /* of 128 x 128, for each multiprocessor */
 
-/* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it has kernels of the same shapes as
-   ours, and others where blocks are few: measured, it takes 0.8 of the time of ours there in 16 bits, but 5 us more where it has to
-   divide k. Where they are many its first answer takes 1.03 to 1.09 of its best in 16 bits. Its TF32 takes 1.05 of the time of ours
+/* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.7 us: 0.9
+   to 1.2 of it, large or small, but where tiles are many its first answer takes 1.03 to 1.09 of its best. Its TF32 takes 1.05 of the time of ours
    where both operands lie along k, 1.3 where one does and 1.6 where none does; its strict F32 0.78 of ours and 3 us. All measured on
    an H200. */
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
     static const double by_transposes[] = {1.05, 1.3, 1.6};
     gemmepi__problem side_by_side = *bare;
-    const gemmepi__fused_shape *shape;
     double microseconds = 0;
-    int64_t rows, columns, tiles;
     int transposes = 0, operand;
     for (operand = GEMMEPI__A; gemmepi__is_tf32(bare) && operand <= GEMMEPI__B; operand++) {
         transposes += !gemmepi__is_side_by_side(bare, operand);
@@ -32,18 +29,13 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
         gemmepi__choose_mma(context, bare, &microseconds);
         return gemmepi__is_fma(bare) ? 0.78 * microseconds + 3 : microseconds;
     }
-    shape = gemmepi__choose_shape(context, &side_by_side, 1, &microseconds);
+    gemmepi__choose_shape(context, &side_by_side, 1, &microseconds);
     if (gemmepi__is_tf32(bare))
         return microseconds * by_transposes[transposes] + 1;
     if ((double)bare->m * (double)bare->n * (double)bare->batch >
         128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
-        microseconds *= 1.03;
-    tiles = gemmepi__fused_tiles(&side_by_side, shape, &rows, &columns);
-    if (shape->split > 1)
-        return microseconds + 5;
-    if (tiles > 0 && tiles <= context->multiprocessors / 2 / (shape->cluster_m * shape->cluster_n))
-        microseconds *= 0.8;
-    return microseconds;
+        return microseconds * 1.03;
+    return microseconds + 0.7;
 }
 
 #define GEMMEPI__LT_CALL 7 /* microseconds of the host, on that of an H200; a launch of ours takes 3.5 */

@@ -30,7 +30,7 @@ static const gemmepi__fused_shape gemmepi__fused_shapes[] = {
     {128, 128, 1, 1, 2, 1, 0}, {128, 192, 1, 1, 2, 1, 1}, {128, 192, 1, 2, 1, 1, 1},
     {128, 256, 0, 2, 1, 1, 0}, {128, 128, 1, 1, 1, 1, 0}, {128, 128, 0, 1, 1, 2, 0},
     {128, 128, 0, 1, 1, 4, 0}, {128, 128, 0, 1, 1, 8, 0}, {128, 64, 1, 1, 1, 1, 0},
-    {128, 64, 0, 1, 1, 2, 0},
+    {128, 64, 0, 1, 1, 2, 0},  {128, 64, 0, 1, 1, 4, 0},  {128, 64, 0, 1, 1, 8, 0},
 };
 
 typedef struct gemmepi__fused {
@@ -40,6 +40,8 @@ typedef struct gemmepi__fused {
     int loaded;  /* what it loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
     int applied; /* alpha is 1 and there is no C: compiled in */
     int summed;  /* the operand that it sums for bias_grad: 1 A, 2 B */
+    int tails;   /* some tiles reach beyond m or n by boxes or lines, which are not loaded */
+    int last_a, last_b; /* 0, or lines of the last box of A and B, which are another map's */
     gemmepi__launch launch;
     gemmepi__fused_params params; /* all but pointers and scalars; the maps have an address that is none */
     size_t partial_bytes;         /* BGRAD: of the kernel's sums of a tile's rows */
@@ -171,6 +173,34 @@ static int gemmepi__sums_items(const gemmepi__problem *problem) {
     return problem->batch > 1 && problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
 }
 
+/* >>boxes of operands */
+
+/* Lines of a box: along k those that a block loads of a tile of A, or of a half of B's. */
+static int gemmepi__a_box(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+    return problem->views[GEMMEPI__A].transposed ? 64 : shape->tile_m / shape->cluster_n;
+}
+
+static int gemmepi__b_box(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+    int lines = shape->tile_n / shape->cluster_m, columns = shape->tile_n / gemmepi__halves_in(problem);
+    return !problem->views[GEMMEPI__B].transposed ? 64 : lines < columns ? lines : columns;
+}
+
+/* Whether tiles of clusters reach so far beyond an extent that there is less to load: a line, or where these lie along k a whole box. */
+static int gemmepi__has_tail(int64_t extent, int64_t cluster, int is_side_by_side) {
+    return (cluster - extent % cluster) % cluster >= (is_side_by_side ? 1 : 64);
+}
+
+static int gemmepi__last_lines(int64_t extent, int box) {
+    return (int)((extent - 1) % box) + 1;
+}
+
+static int gemmepi__fused_tails(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+    int64_t columns = shape->tile_n / gemmepi__halves_in(problem) * shape->cluster_n;
+    return gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
+                             !problem->views[GEMMEPI__A].transposed) ||
+           gemmepi__has_tail(gemmepi__half_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
+}
+
 /* >>shared memory */
 
 static unsigned gemmepi__fused_stage_bytes(const gemmepi__fused_shape *shape) {
@@ -209,9 +239,10 @@ static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gem
     unsigned boxes =
         (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged, fused->loaded) +
         2 * gemmepi__loaded_matrices(problem, fused->loaded);
+    unsigned divided = fused->shape.split > 1 ? GEMMEPI__FUSED_PAIR : 0;
     unsigned sums = fused->summed ? GEMMEPI__FUSED_SUMMERS * 16 * 8 : gemmepi__slot_bytes(problem);
     return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES +
-           GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_PAIR + sums;
+           GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_PAIR + divided + sums;
 }
 
 /* Sets both, and returns the stages. */
@@ -330,12 +361,40 @@ static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const ge
             problem->k > 2048);
 }
 
+/* Lines that are loaded of a tile: those that exist, or where they lie along m or n the boxes in which one does. */
+static double gemmepi__lines_loaded(int64_t extent, int lines, int is_side_by_side) {
+    int64_t there = is_side_by_side ? extent : gemmepi__divide_up(extent, 64) * 64;
+    return there < lines ? (double)there : lines;
+}
+
+/* TMA takes longer where lines do not begin with whole sectors of 32 bytes of L2's: 1.4 times, measured on an H200. */
+static double gemmepi__load_slowness(const gemmepi__view *view) {
+    return view->lines > 1 && view->ld * view->bits / 8 % 32 ? 1.4 : 1;
+}
+
+/* Cycles to load a step of k of a block's tile: operands come from L2, at 54 bytes a cycle and multiprocessor at most. */
+static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    int halves = gemmepi__halves_in(problem);
+    double rows = gemmepi__lines_loaded(problem->m, shape->tile_m, !a->transposed);
+    double columns =
+        halves * gemmepi__lines_loaded(gemmepi__half_columns(problem), shape->tile_n / halves, b->transposed);
+    return (rows / shape->cluster_n * gemmepi__load_slowness(a) +
+            columns / shape->cluster_m * gemmepi__load_slowness(b)) *
+           GEMMEPI__FUSED_LINE / 54;
+}
+
+static double gemmepi__log2(int x) {
+    return x > 1 ? 1 + gemmepi__log2(x / 2) : 0;
+}
+
 /* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs of 16 bits, or half
-   as many of TF32, a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; operands come from L2, at 54 bytes a cycle
-   and multiprocessor at most; a launch takes 4000 cycles to begin and end, a tile 500. Where warpgroups take turns, the epilogue of
+   as many of TF32, a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; a launch takes 2850 cycles to begin and
+   end, a tile 500. Where warpgroups take turns, the epilogue of
    one is behind the sums of the other, but half of what it does beyond storing shows, in wide tiles 0.7 of it (forward without a
    gate a seventh more in clusters of blocks one above the other, which wait for each other); both do the last. Blocks that divide k
-   take 5500 to add their sums up. */
+   take 900 to add their sums up, and 450 for each doubling of their number. Of 443 random products in CUDA graphs on an H200, those
+   near the fastest shape took 0.88 to 1.12 of this, and the shape that it chooses 1.02 of the fastest. */
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__fused_shape *shape, int applied) {
     int cluster = gemmepi__cluster_blocks(shape);
@@ -343,13 +402,12 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
     double area = (double)shape->tile_m * shape->tile_n;
     double steps = (double)gemmepi__divide_up(gemmepi__fused_steps(problem), shape->split);
     double multiply = area * GEMMEPI__FUSED_LINE / (0.92 * 4096);
-    double load = ((double)shape->tile_m / shape->cluster_n + (double)shape->tile_n / shape->cluster_m) *
-                  GEMMEPI__FUSED_LINE / 54;
+    double load = gemmepi__load_cycles(problem, shape);
     double sums = steps * (multiply > load ? multiply : load) + 500;
     double finish = area / 128 * gemmepi__epilogue_cycles(problem) / shape->split;
     double slowed =
         (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->split) * (shape->tile_n > 128 ? 0.7 : 0.5);
-    double cycles = 4000, tile = steps * multiply + 500;
+    double cycles = 2850, tile = steps * multiply + 500;
     if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) &&
         !gemmepi__gains_side_by_side(problem, shape))
         slowed *= 1.15;
@@ -357,7 +415,7 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
     if (shape->ping_pong)
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
-        cycles += waves * (sums + finish + (shape->split > 1 ? 5500 : 0));
+        cycles += waves * (sums + finish + (shape->split > 1 ? 900 + 450 * gemmepi__log2(shape->split) : 0));
     if (gemmepi__gains_side_by_side(problem, shape))
         cycles *= 0.995; /* enough to decide */
     if (gemmepi__fused_summed(problem, shape, applied))
@@ -447,6 +505,13 @@ static uint64_t gemmepi__map_line(const gemmepi__view *view) {
     return (uint64_t)(view->lines > 1 ? view->ld : (view->length + 7) / 8 * 8);
 }
 
+/* How much of DRAM comes to L2 at once where a part of it is read. Lines that do not begin at multiples of 256 bytes would have more of
+   their neighbours brought than they need: measured on an H200, loads from L2 take 1.18 of the time then. */
+static int gemmepi__operand_promotion(const gemmepi__view *view) {
+    return view->lines > 1 && view->ld * view->bits / 8 % 256 ? GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+                                                              : GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+}
+
 /* An operand, as boxes of 128 bytes along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
 static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__problem *problem,
                                 const gemmepi__view *view, int lines, gemmepi__tensor_map *map) {
@@ -462,7 +527,7 @@ static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__pr
     }
     shape.box[0] = (uint32_t)(GEMMEPI__FUSED_LINE * 8 / view->bits);
     shape.box[1] = (uint32_t)lines;
-    return gemmepi__encode_map(driver, view, &shape, GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B, map);
+    return gemmepi__encode_map(driver, view, &shape, gemmepi__operand_promotion(view), map);
 }
 
 /* A result: columns, rows, halves, items. Halves are an axis, so that one does not write into the other's columns. */
@@ -490,14 +555,14 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
     const gemmepi__fused_shape *shape = &fused->shape;
     const int written = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
               read = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_NONE;
-    int halves = gemmepi__halves_in(problem);
-    int b_lines = shape->tile_n / shape->cluster_m, result;
-    if (b_lines > shape->tile_n / halves)
-        b_lines = shape->tile_n / halves;
-    result = gemmepi__map_operand(driver, problem, a, a->transposed ? 64 : shape->tile_m / shape->cluster_n,
-                                  &fused->params.a);
+    int a_box = gemmepi__a_box(problem, shape), b_box = gemmepi__b_box(problem, shape);
+    int result = gemmepi__map_operand(driver, problem, a, a_box, &fused->params.a);
     if (!result)
-        result = gemmepi__map_operand(driver, problem, b, b->transposed ? b_lines : 64, &fused->params.b);
+        result = gemmepi__map_operand(driver, problem, b, b_box, &fused->params.b);
+    if (!result && fused->last_a)
+        result = gemmepi__map_operand(driver, problem, a, fused->last_a, &fused->params.a_tail);
+    if (!result && fused->last_b)
+        result = gemmepi__map_operand(driver, problem, b, fused->last_b, &fused->params.b_tail);
     if (!result && (fused->staged & 1))
         result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__D],
                                      gemmepi__halves_out(problem), written, &fused->params.d);
@@ -525,7 +590,8 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                     fused->buffers);
     gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
                     fused->loaded);
-    gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n", gemmepi__box_bits(problem) == 32 ? 1 : 2);
+    gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
+                    gemmepi__box_bits(problem) == 32 ? 1 : 2, fused->tails);
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
                     gemmepi__fused_shared(problem, fused));
     gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
@@ -558,6 +624,11 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fuse
     fused->staged = gemmepi__fused_staged(problem);
     fused->loaded = gemmepi__fused_loaded(problem);
     fused->summed = gemmepi__fused_summed(problem, shape, applied);
+    fused->tails = gemmepi__fused_tails(problem, shape);
+    if (fused->tails && !problem->views[GEMMEPI__A].transposed)
+        fused->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
+    if (fused->tails && problem->views[GEMMEPI__B].transposed)
+        fused->last_b = gemmepi__last_lines(gemmepi__half_columns(problem), gemmepi__b_box(problem, shape));
     gemmepi__share_memory(problem, fused);
 }
 
@@ -655,6 +726,10 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
     result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
     if (!result)
         result = gemmepi__point_map(driver, &params->b, pointers[GEMMEPI__B]);
+    if (!result && fused->last_a)
+        result = gemmepi__point_map(driver, &params->a_tail, pointers[GEMMEPI__A]);
+    if (!result && fused->last_b)
+        result = gemmepi__point_map(driver, &params->b_tail, pointers[GEMMEPI__B]);
     if (!result && (fused->staged & 1))
         result = gemmepi__point_map(driver, &params->d, pointers[GEMMEPI__D]);
     if (!result && ((fused->staged & 2) || (fused->loaded & 1)))

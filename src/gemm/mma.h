@@ -148,7 +148,7 @@ static int gemmepi__mma_blocks(const gemmepi_context *context, const gemmepi__mm
     return blocks < shape->blocks ? blocks : shape->blocks;
 }
 
-/* Microseconds with a shape, roughly, at 1.7 GHz: a launch takes 4000 cycles to begin and end, a step of k 400 beside what it
+/* Microseconds with a shape, roughly, at 1.7 GHz: a launch takes 2900 cycles to begin and end, a step of k 400 beside what it
    multiplies or copies, whichever is more, for all blocks of a multiprocessor. own: the kernel's problem, bare where k is in
    parts */
 static double gemmepi__mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
@@ -174,7 +174,7 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem))
         finish = blocks * (finish + GEMMEPI__EXACT_CYCLES);
     finish *= area / 128;
-    return (4000 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +
+    return (2900 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +
            (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
                            : gemmepi__sums_microseconds(problem));
 }

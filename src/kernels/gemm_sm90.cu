@@ -5,7 +5,7 @@
 // share a tile (each has half of its rows), or take turns (PING_PONG): while one is in its epilogue the other multiplies.
 // Blocks stay and take one tile after another. In a cluster blocks of the same rows share tiles of A, blocks of the same
 // columns tiles of B: each loads its part of the tile, for all of them. With SPLIT the blocks of a cluster each add up a
-// part of k for one tile, and read each other's sums at the end.
+// part of k for one tile, and leave each other their sums at the end.
 //
 // SUMMED: the other three warps of the first warpgroup add up some of A's rows or B's columns over k as their tiles pass. They go
 // through the stages of all tiles, which are free when they, too, have left them.
@@ -13,7 +13,8 @@
 // BGRAD: two of those warps each add up what the four warps of a warpgroup leave of a tile, into one line of sums in memory.
 // Of a block's last tile the warpgroups do so themselves.
 //
-// Rows and columns beyond m, n and k are zeros as TMA loads them; the epilogue stores only what exists. It is behind the other
+// What is beyond k is zeros as TMA loads them. Of rows and columns beyond m and n it is not asked for more than it has to be (TAILS),
+// and they are anything: the epilogue uses and stores only what exists. It is behind the other
 // warpgroup's sums, 6500 cycles for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it
 // does not do is what counts, so results of 16 and 32 bits leave by shared memory and TMA.
 #define GEMMEPI_SPREAD 1
@@ -42,6 +43,7 @@
 #define GEMMEPI_OPERANDS   "bf16" // of A and B: "bf16", "f16" or, of F32, whose elements along k lie side by side, "tf32"
 #define GEMMEPI_ELEMENT    2      // bytes of an element of A or B
 #define GEMMEPI_BOX_GROUPS 2      // of a box: 2 where what TMA moves of results is of 16 bits, 1 where it is of 32
+#define GEMMEPI_TAILS      0      // some tiles reach beyond m or n by boxes or lines of them, which are not loaded
 #endif
 #ifndef GEMMEPI_SUMMED
 #define GEMMEPI_SUMMED    0 // the operand that is summed over k: 1 A, 2 B
@@ -80,9 +82,10 @@ constexpr int LOADED_MATRICES = LOADED_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), 
 constexpr u32 LOADED = STAGES * STAGE_BYTES + WARPS * BUFFERS * STAGED_MATRICES * STAGED_BYTES;
 constexpr u32 FULL = LOADED + WARPS * LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES;
 constexpr u32 EMPTY = FULL + STAGES * 8, ARRIVED = EMPTY + STAGES * 8;
-// SUMMED: the warps that add up, the lines of a tile; with SPLIT the sums of 16 lines of each warp, in F64 behind the barriers.
+// SPLIT: a barrier of its own. SUMMED: the warps that add up, the lines of a tile; with SPLIT the sums of 16 lines of each warp, in F64
+// behind the barriers.
 constexpr int SUMMED = GEMMEPI_SUMMED, SUMMERS = SUMMED ? 3 : 0, SUMMED_LINES = SUMMED == 1 ? TILE_M : TILE_N;
-constexpr u32 TOTALS = ARRIVED + WARPS * 16;
+constexpr u32 RECEIVED = ARRIVED + WARPS * 16, TOTALS = RECEIVED + (SPLIT > 1 ? 16 : 0);
 // BGRAD: sums of columns on their way to the warp that adds them up, for each warpgroup a slot: of its four warps those of a unit of
 // columns, of which a tile has an even number; and the barriers that tell of sums and of room.
 constexpr int UNIT_GROUPS = GATED ? 1 : 2;
@@ -96,11 +99,11 @@ static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : HAS_BGRAD ? TAKEN + CONSUMER
 constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
 // Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each.
 constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;
+constexpr int COMPILER = __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__;
 // One copy of the instructions for all columns, where there are many of them: measured on an H200 with k 768, two halves' gradients
 // with sums take 0.955 of the time, GELU_ERF's 0.95. Of boxes of 32 columns there are so many that the compiler does not unroll
 // them, and sums in a loop over boxes that is not unrolled have to move by themselves. Without it ptxas before CUDA 13 lacks a register
 // for a gate of MISH with AUX of 32 bits, and after 13.0 (13.5 at least) for the gradient of ELU.
-constexpr int COMPILER = __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__;
 constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || (ACTIVATION == ELU && COMPILER > 1300)
                                  : COMPILER < 1300 && BOX_GROUPS == 1 && GATED && WRITES_AUX && ACTIVATION == MISH;
 static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), "a warp of its own for each warpgroup's sums");
@@ -329,11 +332,36 @@ __device__ inline int column_of(const gemmepi__fused_params &p, const Tile &tile
     return tile.n * TILE_COLUMNS + line - half * TILE_COLUMNS + half * (int)p.epilogue.n;
 }
 
+// Lines of a matrix beyond its end are slow to ask TMA for, most where many blocks do: on an H200 64 of 128 lines are so for
+// 64 x 4096 x 4096, which took 2.2 times as long. So boxes that reach beyond m or n are of a map of their own, with as many lines as
+// there are, and those that begin there are not loaded. Where a box's 64 elements along m or n lie side by side it is whole.
+constexpr bool TAILS = GEMMEPI_TAILS;
+constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part, of B where B_ROWS
+constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;
+
+// Bytes of a tile's lines, of which `left` are not beyond the end.
+template <bool Rows> __device__ inline u32 tail_bytes(int left, int lines) {
+    int there = left < 0 ? 0 : left < lines ? left : lines;
+    return (u32)(Rows ? there : (there + 63) / 64 * 64) * LINE;
+}
+__device__ inline u32 stage_bytes(const gemmepi__fused_params &p, const Tile &tile) {
+    u32 a = TAILS ? tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m * TILE_M, TILE_M) : A_BYTES;
+    u32 b = TAILS ? HALVES_IN * tail_bytes<B_ROWS>((int)p.epilogue.n - tile.n * TILE_COLUMNS, TILE_COLUMNS) : B_BYTES;
+    return a + b;
+}
+// A box of `Lines` lines, of which `left` are not beyond the end.
+template <int Lines, bool Multicast>
+__device__ inline void load_lines(const gemmepi__tensor_map &map, const gemmepi__tensor_map &tail, int left, u32 to, u32 barrier,
+                                  int x, int y, int item, u16 mask) {
+    if (!TAILS || left >= Lines)
+        load_box<Multicast>(map, to, barrier, x, y, item, mask);
+    else if (left > 0)
+        load_box<Multicast>(tail, to, barrier, x, y, item, mask);
+}
+
 // One thread. Each block loads its part of A's tile for the CLUSTER_N blocks of its row, and of B's for the CLUSTER_M of
 // its column.
 __device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {
-    constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part, of B where B_ROWS
-    constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;
     u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;
     u16 row_mask = 0, column_mask = 0;
     for (int i = 0; i < CLUSTER_N; i++)
@@ -349,28 +377,32 @@ __device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 r
         int m = tile.m * TILE_M + (int)column * A_LINES;
         int a_item = p.a_items ? (int)tile.item : 0, b_item = p.b_items ? (int)tile.item : 0;
         for (int block = begin_of_k(p, rank); block < end_of_k(p, rank); block++) {
-            int k = block * TILE_K;
+            if (TAILS) // what follows from them is computed anew, as to keep it takes registers
+                asm volatile("" : "+r"(m), "+r"(tile.m), "+r"(tile.n));
+            int k = block * TILE_K, rows_left = (int)p.epilogue.m - m, columns_left = (int)p.epilogue.n - tile.n * TILE_COLUMNS;
             u32 full = shared + FULL + stage * 8, a = shared + stage * STAGE_BYTES + column * A_LINES * LINE;
             u32 b = shared + stage * STAGE_BYTES + A_BYTES;
             barrier_wait(shared + EMPTY + stage * 8, parity);
-            barrier_expect(full, STAGE_BYTES);
+            barrier_expect(full, stage_bytes(p, tile));
             if (A_ROWS) {
-                load_box<(CLUSTER_N > 1)>(p.a, a, full, k, m, a_item, row_mask);
+                load_lines<A_LINES, (CLUSTER_N > 1)>(p.a, p.a_tail, rows_left, a, full, k, m, a_item, row_mask);
             } else {
 #pragma unroll
                 for (int i = 0; i < A_LINES; i += 64)
-                    load_box<(CLUSTER_N > 1)>(p.a, a + i * LINE, full, m + i, k, a_item, row_mask);
+                    if (!TAILS || i < rows_left)
+                        load_box<(CLUSTER_N > 1)>(p.a, a + i * LINE, full, m + i, k, a_item, row_mask);
             }
             if (B_ROWS) {
 #pragma unroll
                 for (int i = 0; i < B_LINES; i += B_BOX) {
                     int line = (int)row * B_LINES + i;
-                    load_box<(CLUSTER_M > 1)>(p.b, b + line * LINE, full, k, column_of(p, tile, line), b_item, column_mask);
+                    load_lines<B_BOX, (CLUSTER_M > 1)>(p.b, p.b_tail, columns_left - line % TILE_COLUMNS, b + line * LINE,
+                                                                full, k, column_of(p, tile, line), b_item, column_mask);
                 }
             } else {
 #pragma unroll
                 for (int i = 0; i < TILE_N; i += 64) // by turns: their number may be odd
-                    if ((i / 64 + block) % CLUSTER_M == (int)row)
+                    if ((i / 64 + block) % CLUSTER_M == (int)row && (!TAILS || i % TILE_COLUMNS < columns_left))
                         load_box<(CLUSTER_M > 1)>(p.b, b + i * LINE, full, column_of(p, tile, i), k, b_item, column_mask);
             }
             if (++stage == STAGES)
@@ -752,60 +784,71 @@ __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_
     staging.taken++;
 }
 
-// >>sums in shared memory, where the stages were
+// >>sums of k in parts
 
-constexpr u32 PART_BYTES = 64 * TILE_N * 4; // of 64 rows
-static_assert(SPLIT == 1 || CONSUMERS * PARTS * PART_BYTES <= STAGES * STAGE_BYTES, "the stages have room for all sums");
+// The boxes of a tile that exist go in turn to the blocks of the cluster, in these to their warps. Each block leaves its sums of a box
+// in the block that finishes it, where the stages were: all at once, so that none waits for another's shared memory. A barrier counts
+// their bytes. On an H200 reading them from where they were made took 2000 to 8000 cycles, and a release for the others to see them
+// 1500.
+static_assert(SPLIT == 1 || PARTS == 1, "a warp has 16 rows");
+constexpr u32 FOURS_OF_BOX = HALVES_IN * BOX_COLUMNS / 8; // a lane's sums, four at a time
+constexpr u32 BOX_BYTES = FOURS_OF_BOX * 32 * 16, BOXES = WARPS * (GROUPS / BOX_GROUPS);
+static_assert(SPLIT == 1 || (BOXES % SPLIT == 0 && BOXES * BOX_BYTES <= STAGES * STAGE_BYTES), "the stages have room for them");
+constexpr bool STORES_ASYNC = COMPILER >= 1201; // 12.0 knows no st.async
 
-// With the warps that add up an operand, who have left the stages when they say so, but need not wait.
-constexpr int READERS = CONSUMERS * WARPGROUP + SUMMERS * 32;
-__device__ inline void consumers_meet() {
-    asm volatile("bar.sync 3, %0;" ::"n"(READERS) : "memory");
-}
-__device__ inline void consumers_may_meet() {
-    asm volatile("bar.arrive 3, %0;" ::"n"(READERS) : "memory");
-}
-
-// Sums that lie from `first` on and, beyond the bytes of a stage, from `rest` on. Four of each thread of a warpgroup are side by
-// side, in the order of the registers.
-struct Parked {
-    u32 first, rest;
+struct Boxes {
+    u32 rows, columns;
 };
-constexpr u32 FOURS = WARPGROUP * 16; // bytes of them
-__device__ inline Parked parked_from(u32 address) {
-    return {address, address + STAGE_BYTES};
+__device__ inline Boxes boxes_of(const gemmepi__fused_params &p, const Tile &tile) {
+    u32 rows = (u32)p.epilogue.m - tile.m * TILE_M, columns = (u32)p.epilogue.n - tile.n * TILE_COLUMNS;
+    return {((rows < TILE_M ? rows : TILE_M) + 15) / 16,
+            ((columns < TILE_COLUMNS ? columns : TILE_COLUMNS) + BOX_COLUMNS - 1) / BOX_COLUMNS};
 }
-__device__ inline u32 parked_at(const Parked &parked, u32 four, u32 thread) {
-    u32 at = four * FOURS;
-    return (at < STAGE_BYTES ? parked.first + at : parked.rest + (at - STAGE_BYTES)) + thread * 16;
+// Of a block's slot-th box the sums of block `from`.
+__device__ inline u32 left_at(u32 slot, u32 from) {
+    return (slot * SPLIT + from) * BOX_BYTES + threadIdx.x % 32 * 16;
 }
 
-template <int Parts> __device__ inline void park(const Parked &parked, u32 thread, const float (*sums)[TILE_N / 2]) {
+__device__ inline void leave_sums(const gemmepi__fused_params &p, const Tile &tile, u32 shared, u32 rank,
+                                  const float (&sums)[TILE_N / 2]) {
+    Boxes boxes = boxes_of(p, tile);
+    u32 row = threadIdx.x / 32 - 4;
+    if (STORES_ASYNC && threadIdx.x == WARPGROUP)
+        barrier_expect(shared + RECEIVED, (boxes.rows * boxes.columns + SPLIT - 1 - rank) / SPLIT * SPLIT * BOX_BYTES);
 #pragma unroll
-    for (int i = 0; i < Parts * TILE_N / 8; i++) {
-        const float *four = &sums[i / (TILE_N / 8)][i % (TILE_N / 8) * 4];
-        asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(parked_at(parked, i, thread)), "f"(four[0]),
-                     "f"(four[1]), "f"(four[2]), "f"(four[3])
-                     : "memory");
+    for (int group = 0; group < GROUPS; group += BOX_GROUPS) {
+        u32 i = group / BOX_GROUPS * boxes.rows + row;
+        u32 there = address_in(shared, i % SPLIT), to = there + left_at(i / SPLIT, rank);
+        Box box = box_of(sums, group);
+        if (row >= boxes.rows || group / BOX_GROUPS >= boxes.columns)
+            continue;
+#pragma unroll
+        for (int j = 0; j < FOURS_OF_BOX; j++) {
+            const float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)];
+            if (STORES_ASYNC)
+                asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
+                                 to + j * 512),
+                             "f"(four[0]), "f"(four[1]), "f"(four[2]), "f"(four[3]), "r"(there + RECEIVED)
+                             : "memory");
+            else
+                asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to + j * 512), "f"(four[0]), "f"(four[1]),
+                             "f"(four[2]), "f"(four[3])
+                             : "memory");
+        }
     }
 }
 
-// Which four sums the j-th of a box are.
-__device__ inline u32 four_of_box(u32 part, int group, int j) {
-    return part * (TILE_N / 8) + j / (BOX_COLUMNS / 8) * (TILE_COLUMNS / 8) + group * 4 + j % (BOX_COLUMNS / 8);
-}
-
-// Of all blocks of the cluster together, always in the same order.
-__device__ inline void add_parked(const Parked &parked, u32 thread, u32 part, int group, Box &box) {
+// Always in the same order.
+__device__ inline void add_left(u32 shared, u32 slot, Box &box) {
     box = {};
 #pragma unroll 1
     for (u32 block = 0; block < SPLIT; block++)
 #pragma unroll
-        for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 8; j++) {
+        for (int j = 0; j < FOURS_OF_BOX; j++) {
             float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)], x[4];
-            asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+            asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                          : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
-                         : "r"(address_in(parked_at(parked, four_of_box(part, group, j), thread), block))
+                         : "r"(shared + left_at(slot, block) + j * 512)
                          : "memory");
 #pragma unroll
             for (int i = 0; i < 4; i++)
@@ -813,22 +856,44 @@ __device__ inline void add_parked(const Parked &parked, u32 thread, u32 part, in
         }
 }
 
-// Boxes of the tile in turn to the blocks of the cluster, in these to their warps.
-__device__ inline void finish_parked(const gemmepi__fused_params &p, Epilogue_state &state, Staging &staging,
-                                     const Tile &tile, u32 shared, u32 rank) {
-    constexpr u32 slots = CONSUMERS * 4, boxes = slots * PARTS * (TILE_COLUMNS / BOX_COLUMNS);
-    for (u32 i = rank + (threadIdx.x / 32 - 4) * SPLIT; i < boxes; i += slots * SPLIT) {
-        u32 slot = i % slots, part = i / slots % PARTS; // of the 64 rows `part` of a warpgroup slot / 4, its warp slot % 4
-        int group = (int)(i / slots / PARTS) * BOX_GROUPS;
+__device__ inline void finish_left(const gemmepi__fused_params &p, Epilogue_state &state, Staging &staging,
+                                   const Tile &tile, u32 shared, u32 rank) {
+    Boxes boxes = boxes_of(p, tile);
+    for (u32 slot = threadIdx.x / 32 - 4; slot * SPLIT + rank < boxes.rows * boxes.columns; slot += WARPS) {
+        u32 i = slot * SPLIT + rank;
+        int group = (int)(i / boxes.rows) * BOX_GROUPS, row = tile.m * TILE_M + (int)(i % boxes.rows) * 16;
         Of_columns columns[BOX_GROUPS];
         load_groups(p, tile, group, columns);
-        Box box;
-        add_parked(parked_from(shared + slot / 4 * PARTS * PART_BYTES), slot % 4 * 32 + threadIdx.x % 32, part, group, box);
-        int row = tile.m * TILE_M + ((slot / 4) * PARTS + part) * 64 + slot % 4 * 16;
-        Box_sums none;
         ask_for_inputs(p, staging, tile, row, group);
-        finish_box(p, state, staging, tile, row, 0, group, {false, 0, 0}, columns, load_masks(p, tile, row), box, none);
+        Masks masks = load_masks(p, tile, row);
+        Box box;
+        add_left(shared, slot, box);
+        Box_sums none;
+        finish_box(p, state, staging, tile, row, 0, group, {false, 0, 0}, columns, masks, box, none);
     }
+}
+
+// >>sums in shared memory, where the stages were
+
+constexpr u32 PART_BYTES = 64 * TILE_N * 4; // of 64 rows
+
+// Sums that lie from `first` on and, beyond the bytes of a stage, from `rest` on. Four of each thread of a warpgroup are side by
+// side, in the order of the registers.
+struct Parked {
+    u32 first, rest;
+};
+constexpr u32 FOURS = WARPGROUP * 16; // bytes of them
+__device__ inline u32 parked_at(const Parked &parked, u32 four, u32 thread) {
+    u32 at = four * FOURS;
+    return (at < STAGE_BYTES ? parked.first + at : parked.rest + (at - STAGE_BYTES)) + thread * 16;
+}
+
+__device__ inline void park(const Parked &parked, u32 thread, const float (&sums)[TILE_N / 2]) {
+#pragma unroll
+    for (int i = 0; i < TILE_N / 8; i++)
+        asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(parked_at(parked, i, thread)), "f"(sums[i * 4]),
+                     "f"(sums[i * 4 + 1]), "f"(sums[i * 4 + 2]), "f"(sums[i * 4 + 3])
+                     : "memory");
 }
 
 // >>a block's last tile
@@ -1093,8 +1158,6 @@ __device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u
         else if (line_of_sum() >= 0)
             store_sum(p, tile_of(p, t, rank), slice * 16 + line_of_sum(), sum);
     }
-    if (SPLIT > 1)
-        consumers_may_meet();
     if (SHARES_LAST)
         meet_summers();
 }
@@ -1177,7 +1240,7 @@ __device__ inline void add_up_last(u32 shared, u32 empty, bool tells, u32 group,
         meet_summers();
     stages_are_left(blocks);
     warpgroup_meets((int)group); // no warp's wgmma reads any more where sums will be
-    park<1>(parked_in(shared, stage), threadIdx.x % WARPGROUP, &sums[0]);
+    park(parked_in(shared, stage), threadIdx.x % WARPGROUP, sums[0]);
     both_meet(); // the sums are parked
     multiply_wait<0>();
     sums_are_there(sums[PARTS - 1]);
@@ -1205,7 +1268,7 @@ __device__ inline void add_up_tile(u32 shared, u32 empty, bool tells, u32 group,
 __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {
     // by a shuffle, for the compiler to see that all of a warp have the same
     u32 group = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;
-    u32 stage = 0, parity = 0, tiles = (p.tiles - first + step - 1) / step; // of this block
+    u32 stage = 0, parity = 0, tiles = SPLIT > 1 ? 1 : (p.tiles - first + step - 1) / step; // of this block
     int blocks = end_of_k(p, rank) - begin_of_k(p, rank);
     int first_part = PING_PONG ? 0 : (int)group * PARTS; // of the tile's rows
     bool tells = thread < TELLERS;
@@ -1244,10 +1307,13 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
         add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);
         state = begin_epilogue(p.epilogue, tile.item, 0, 0);
         if (SPLIT > 1) {
-            consumers_meet();
-            park<PARTS>(parked_from(shared + group * PARTS * PART_BYTES), thread, sums);
-            cluster_barrier();
-            finish_parked(p, state, staging, tile, shared, rank);
+            cluster_meets(); // all have left their stages
+            leave_sums(p, tile, shared, rank, sums[0]);
+            if (STORES_ASYNC)
+                barrier_wait(shared + RECEIVED, 0);
+            else
+                cluster_barrier();
+            finish_left(p, state, staging, tile, shared, rank);
         } else {
 #pragma unroll ROLLS ? 1 : GROUPS
             for (int i = 0; i < GROUPS; i += BOX_GROUPS) {
@@ -1339,6 +1405,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
     if (threadIdx.x == 0) {
         prefetch_map(p.a);
         prefetch_map(p.b);
+        if (TAILS && A_ROWS)
+            prefetch_map(p.a_tail);
+        if (TAILS && B_ROWS)
+            prefetch_map(p.b_tail);
         if (LOADS_AUX)
             prefetch_map(p.aux);
         for (int i = 0; i < STAGES; i++) {
@@ -1347,6 +1417,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         }
         for (int i = 0; i < (LOADED_MATRICES ? 2 * WARPS : 0); i++)
             barrier_init(shared + ARRIVED + i * 8, 1);
+        if (SPLIT > 1)
+            barrier_init(shared + RECEIVED, 1);
         for (int i = 0; i < (HAS_BGRAD ? CONSUMERS : 0); i++) {
             barrier_init(shared + LEFT + i * 8, 4);
             barrier_init(shared + TAKEN + i * 8, 1);
@@ -1367,7 +1439,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         if (HAS_BGRAD && threadIdx.x >= 32 && threadIdx.x < 32 + CONSUMERS * 32)
             add_column_sums(p, shared, rank, first_tile(), step);
         __syncwarp();
-        if (SPLIT > 1) // consumers wait for each other there
+        if (SPLIT > 1 && SUMMED)
+            cluster_barrier();
+        else if (SPLIT > 1) // with all consumers
+            cluster_meets();
+        if (SPLIT > 1 && !STORES_ASYNC)
             cluster_barrier();
         if (SUMMED && SPLIT > 1 && rank == 0 && threadIdx.x >= 32)
             store_totals(p, shared, tile_of(p, first_tile(), rank), (int)threadIdx.x / 32 - 1);
@@ -1375,8 +1451,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
         consume(p, shared, rank, first_tile(), step);
     }
-    if (SPLIT > 1) // no block goes while another may still read its sums,
-        cluster_barrier();
-    else if (CLUSTER > 1) // arrive at its barriers or write its stages
+    if (CLUSTER > 1 && (SPLIT == 1 || SUMMED)) // no block goes while another may arrive at its barriers, write its stages or read its totals
         cluster_meets();
 }

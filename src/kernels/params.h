@@ -75,6 +75,7 @@ typedef struct gemmepi__tensor_map {
 /* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
 typedef struct gemmepi__fused_params {
     gemmepi__tensor_map a, b;
+    gemmepi__tensor_map a_tail, b_tail;   /* boxes of the last lines, where these lie along k and are fewer */
     gemmepi__tensor_map d, aux, residual; /* where TMA stores or loads them; of halves, too */
     gemmepi__epilogue_params epilogue;
     unsigned tiles;                         /* of clusters, of all items */

@@ -204,6 +204,8 @@ static table make_table() {
     t["cp.async.bulk.wait_group"] =
         t["cp.async.bulk.wait_group.read"] = {"n", wait_lanes<&warp::bulk_copies>};
 
+    t["st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32"] = {"[{[", store_async};
+
     t["ldmatrix.sync.aligned.m8n8.x4.shared.b16"] = {"{a", load_matrices<false>, TOGETHER};
     t["ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"] = {"{a", load_matrices<true>, TOGETHER};
     t["stmatrix.sync.aligned.m8n8.x4.shared.b16"] = {"a{", store_matrices, TOGETHER};
@@ -325,7 +327,7 @@ static void decode_box(parser &p, const statement &s, op &o) {
 inline void parser::decode(const statement &s, op &o) {
     static const table known = make_table();
     bool has_list = s.operands.size() == 2 && (s.operands[0].bracket == '{' || s.operands[1].bracket == '{');
-    if (begins(s.name, "ld.") || begins(s.name, "st."))
+    if (begins(s.name, "ld.") || (begins(s.name, "st.") && !begins(s.name, "st.async.")))
         return decode_memory(*this, s, o, s.name[0] == 'l');
     if (begins(s.name, "mov.b") && has_list)
         return decode_halves(*this, s, o, atoi(s.name.c_str() + 5) / 8);

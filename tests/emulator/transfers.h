@@ -310,4 +310,27 @@ static void store_tensor(warp &w, const op &o, u32 lanes) {
     });
 }
 
+// >>stores that an mbarrier of the same block counts
+
+// to, four numbers, mbarrier
+static void store_async(warp &w, const op &o, u32 lanes) {
+    for_lanes(lanes, [&](u32 lane) {
+        u32 to = w.address(o, 0, lane), phase = w.address(o, 5, lane);
+        cluster *in = w.in->in;
+        block *of = &in->block_of(*w.in, &to), *counts = &in->block_of(*w.in, &phase);
+        std::vector<u8> bytes(16);
+        for (u32 i = 0; i < 4; i++)
+            memcpy(bytes.data() + i * 4, &w.at<u32>(o.x[1 + i])[lane], 4);
+        if (of != counts)
+            fail("st.async to one block and an mbarrier of another");
+        memset(of->shared_at(to, 16, 16), 0xff, 16);
+        in->loads.push_back([=] {
+            memcpy(of->shared_at(to, 16, 16), bytes.data(), 16);
+            phase_barrier &b = of->phase_barrier_at(phase);
+            b.bytes -= 16;
+            complete_if_done(b);
+        });
+    });
+}
+
 #endif

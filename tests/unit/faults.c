@@ -1341,6 +1341,44 @@ static void planned_end(planned *p) {
     nothing_is_left();
 }
 
+/* TMA is slow for what lies beyond an operand, so the last boxes of lines along k have a map of their own, with as many as there
+   are. Where those along m or n lie side by side boxes are whole, and none begins beyond. */
+static void boxes_have_no_lines_beyond_an_operand(void) {
+    static const struct {
+        int64_t m, n;
+        int rows, columns; /* of last boxes; 40 columns side by side are in one box of 64 */
+    } cases[] = {{24, 4096, 24, 0}, {4096, 40, 0, 40}, {4096, 4096, 0, 0}};
+    int i, layout;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++)
+        for (layout = 0; layout < 4; layout++) {
+            planned p = planned_begin(0, 1u << GEMMEPI_ROUTE_FUSED);
+            const gemmepi__fused_params *last = &gpu.last_fused;
+            const gemmepi__fused *fused;
+            p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = 1024;
+            p.desc.a.transposed = layout & 1, p.desc.b.transposed = layout >> 1;
+            if (planned_plan(&p)) {
+                fused = &p.plan->ours.fused;
+                planned_run(&p);
+                CHECK(!p.plan->ours.is_mma &&
+                          fused->tails == (cases[i].rows || (cases[i].columns && p.desc.b.transposed)),
+                      "%d, layout %d: tails %d", i, layout, fused->tails);
+                if (cases[i].rows && !p.desc.a.transposed)
+                    CHECK(fused->last_a == cases[i].rows && last->a_tail.words[0] == (uintptr_t)p.args.a &&
+                              (int)last->a_tail.words[5] == cases[i].rows,
+                          "%d, layout %d: the last box of A has %d lines", i, layout,
+                          (int)last->a_tail.words[5]);
+                if (cases[i].columns && p.desc.b.transposed)
+                    CHECK(fused->last_b == cases[i].columns && last->b_tail.words[0] == (uintptr_t)p.args.b &&
+                              (int)last->b_tail.words[5] == cases[i].columns,
+                          "%d, layout %d: the last box of B has %d lines", i, layout,
+                          (int)last->b_tail.words[5]);
+                CHECK(!p.desc.a.transposed || fused->last_a == 0, "%d: A has another map", i);
+                CHECK(p.desc.b.transposed || fused->last_b == 0, "%d: B has another map", i);
+            }
+            planned_end(&p);
+        }
+}
+
 /* The kernel leaves a line of sums for each 128 rows in workspace, of both halves of a gate's gradient; one launch adds them up, or
    two where a column has more than 512 of them. */
 static void a_fused_gradient_leaves_its_sums(void) {
@@ -1741,7 +1779,7 @@ static void cublaslt_is_estimated_as_long_as_it_takes(void) {
     for (small = 0; small < 2; small++) {
         planned p = planned_begin(0, 0);
         p.desc.epilogue = GEMMEPI_NONE, p.args.bias = NULL;
-        p.desc.m = p.desc.n = small ? 128 : 2048, p.desc.k = small ? 64 : 2048;
+        p.desc.m = p.desc.n = small ? 128 : 4096, p.desc.k = small ? 64 : 2048;
         if (planned_plan(&p))
             CHECK(p.details.route == (small ? GEMMEPI_ROUTE_FUSED : GEMMEPI_ROUTE_LT), "small %d by %s",
                   small, p.details.route_name);
@@ -2293,7 +2331,7 @@ static void what_cublaslt_refuses_may_be_fused(void) {
         gemmepi_plan *plan;
         double two = 2;
         int run;
-        desc.m = desc.n = 1024, desc.k = 2048; /* enough for cuBLASLt to be estimated no slower */
+        desc.m = desc.n = 4096, desc.k = 2048; /* enough for cuBLASLt to be estimated no slower */
         args.bias = NULL;
         plan = plan_on(context, &desc, GEMMEPI_ROUTE_LT);
         if (i > 0)
@@ -4245,6 +4283,7 @@ int main(void) {
     RUN(a_missing_library_leaves_the_other_routes);
     RUN(routes_that_are_none_of_products_are_refused);
     RUN(an_older_driver_launches_without_overlap);
+    RUN(boxes_have_no_lines_beyond_an_operand);
     RUN(a_fused_gradient_leaves_its_sums);
     RUN(an_empty_product_leaves_its_sums);
     RUN(few_blocks_have_a_multiprocessor_each);
