@@ -13,10 +13,10 @@
 // BGRAD: two of those warps each add up what the four warps of a warpgroup leave of a tile, into one line of sums in memory.
 // Of a block's last tile the warpgroups do so themselves.
 //
-// What is beyond k is zeros as TMA loads them. Of rows and columns beyond m and n it is not asked for more than it has to be (TAILS),
-// and they are anything: the epilogue uses and stores only what exists. It is behind the other
-// warpgroup's sums, 6500 cycles for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it
-// does not do is what counts, so results of 16 and 32 bits leave by shared memory and TMA.
+// What is beyond k is zeros as TMA loads them. Of rows and columns beyond m and n it is not asked for more than it has to be
+// (TAILS), and they are anything: the epilogue uses and stores only what exists. It is behind the other warpgroup's sums, 6500 cycles
+// for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it does not do is what counts, so
+// results of 16 and 32 bits leave by shared memory and TMA.
 #define GEMMEPI_SPREAD 1
 // An addition in f32 takes a cycle of the other warpgroup's wgmma, so that sums rather begin with the bias. On an H200 it saves 1 to
 // 2 percent from k = 2048 on of BIAS alone, with RELU and with GELU_ERF in tiles of 128 columns; in wider ones nothing, and with other
@@ -78,12 +78,11 @@ constexpr bool IN_PLACE = (GATED || LOADS_RESIDUAL) && STAGES_D && LOADED_AUX ==
 constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0;
 constexpr int STAGED_MATRICES = (IN_PLACE ? 0 : STAGED_D) + (STAGES_AUX ? HALVES_IN : 0); // that have buffers of their own
 constexpr int LOADED_MATRICES = LOADED_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), LOADED_BUFFERS = LOADED_MATRICES ? 2 : 0;
-// Shared memory: stages, buffers, and two barriers of each stage and of each warp.
+// Shared memory: stages, buffers, two barriers of each stage and of each warp, and with SPLIT one more.
 constexpr u32 LOADED = STAGES * STAGE_BYTES + WARPS * BUFFERS * STAGED_MATRICES * STAGED_BYTES;
 constexpr u32 FULL = LOADED + WARPS * LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES;
 constexpr u32 EMPTY = FULL + STAGES * 8, ARRIVED = EMPTY + STAGES * 8;
-// SPLIT: a barrier of its own. SUMMED: the warps that add up, the lines of a tile; with SPLIT the sums of 16 lines of each warp, in F64
-// behind the barriers.
+// SUMMED: the warps that add up, the lines of a tile; with SPLIT the sums of 16 lines of each warp, in F64 behind the barriers.
 constexpr int SUMMED = GEMMEPI_SUMMED, SUMMERS = SUMMED ? 3 : 0, SUMMED_LINES = SUMMED == 1 ? TILE_M : TILE_N;
 constexpr u32 RECEIVED = ARRIVED + WARPS * 16, TOTALS = RECEIVED + (SPLIT > 1 ? 16 : 0);
 // BGRAD: sums of columns on their way to the warp that adds them up, for each warpgroup a slot: of its four warps those of a unit of
@@ -786,10 +785,9 @@ __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_
 
 // >>sums of k in parts
 
-// The boxes of a tile that exist go in turn to the blocks of the cluster, in these to their warps. Each block leaves its sums of a box
-// in the block that finishes it, where the stages were: all at once, so that none waits for another's shared memory. A barrier counts
-// their bytes. On an H200 reading them from where they were made took 2000 to 8000 cycles, and a release for the others to see them
-// 1500.
+// The boxes of a tile that exist go in turn to the blocks of the cluster, in these to their warps. Each block leaves its sums of a
+// box in the block that finishes it, where the stages were, and a barrier there counts their bytes: on an H200 to read them from
+// where they were made took 2000 to 8000 cycles, and a release for the others to see them 1500.
 static_assert(SPLIT == 1 || PARTS == 1, "a warp has 16 rows");
 constexpr u32 FOURS_OF_BOX = HALVES_IN * BOX_COLUMNS / 8; // a lane's sums, four at a time
 constexpr u32 BOX_BYTES = FOURS_OF_BOX * 32 * 16, BOXES = WARPS * (GROUPS / BOX_GROUPS);
@@ -1451,6 +1449,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
         consume(p, shared, rank, first_tile(), step);
     }
-    if (CLUSTER > 1 && (SPLIT == 1 || SUMMED)) // no block goes while another may arrive at its barriers, write its stages or read its totals
+    // no block goes while another may arrive at its barriers, write its stages or read its totals
+    if (CLUSTER > 1 && (SPLIT == 1 || SUMMED))
         cluster_meets();
 }
