@@ -774,6 +774,8 @@ static void list_fused(void) {
         for (layout = 0; layout < 4; layout++) {
             gemmepi_dtype type = shape & 1 ? GEMMEPI_F16 : GEMMEPI_BF16;
             int gated = !gemmepi__fused_shapes[shape].lean && !(layout & 1);
+            if (!takes_all && gemmepi__fused_shapes[shape].split > 1 && (layout ^ layout >> 1 ^ shape) & 1)
+                continue; /* of those that divide k two layouts each */
             add_fused(type, GEMMEPI_DTYPE_DEFAULT,
                       GEMMEPI_SILU | GEMMEPI_BIAS | (gated ? GEMMEPI_GATED : GEMMEPI_NONE), shape, layout, 1);
             if (takes_all || ((shape + layout) & 1))

@@ -65,8 +65,9 @@ static void store_shared(warp &w, const op &o, u32 lanes) {
     u32 bytes = (u32)o.count * o.bytes;
     for_lanes(lanes, [&](u32 lane) {
         u32 address = w.address(o, 0, lane);
-        from_registers(w, o, lane, 1, w.in->shared_at(address, bytes, bytes));
-        w.in->wrote(address, bytes, w.index);
+        block &of = w.in->in->block_of(*w.in, &address); // perhaps another of the cluster
+        from_registers(w, o, lane, 1, of.shared_at(address, bytes, bytes));
+        of.wrote(address, bytes, w.index);
     });
 }
 template <class T, bool Shared> static void atomic_max(warp &w, const op &o, u32 lanes) {
