@@ -10050,7 +10050,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// Lines of a matrix beyond its end are slow to ask TMA for, most where many blocks do: on an H200 64 of 128 lines are so for\n"
-    "// 64 x 4096 x 4096, which took 2.2 times as long. So boxes that reach beyond m or n are of a map of their own, with as many lines as\n"
+    "// 64 x 4096 x 4096, which took more than twice as long. So boxes that reach beyond m or n are of a map of their own, with as many lines as\n"
     "// there are, and those that begin there are not loaded. Where a box's 64 elements along m or n lie side by side it is whole.\n"
     "constexpr bool TAILS = GEMMEPI_TAILS;\n"
     "constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part, of B where B_ROWS\n"
@@ -10114,7 +10114,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                for (int i = 0; i < B_LINES; i += B_BOX) {\n"
     "                    int line = (int)row * B_LINES + i;\n"
     "                    load_lines<B_BOX, (CLUSTER_M > 1)>(p.b, p.b_tail, columns_left - line % TILE_COLUMNS, b + line * LINE,\n"
-    "                                                                full, k, column_of(p, tile, line), b_item, column_mask);\n"
+    "                                                     full, k, column_of(p, tile, line), b_item, column_mask);\n"
     "                }\n"
     "            } else {\n"
     "#pragma unroll\n"
@@ -10505,7 +10505,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// The boxes of a tile that exist go in turn to the blocks of the cluster, in these to their warps. Each block leaves its sums of a\n"
     "// box in the block that finishes it, where the stages were, and a barrier there counts their bytes: on an H200 to read them from\n"
-    "// where they were made took 2000 to 8000 cycles, and a release for the others to see them 1500.\n"
+    "// where they were made took 2000 to 8000 cycles, and to leave them there for all to see 1100 to 2200.\n"
     "static_assert(SPLIT == 1 || PARTS == 1, \"a warp has 16 rows\");\n"
     "constexpr u32 FOURS_OF_BOX = HALVES_IN * BOX_COLUMNS / 8; // a lane's sums, four at a time\n"
     "constexpr u32 BOX_BYTES = FOURS_OF_BOX * 32 * 16, BOXES = WARPS * (GROUPS / BOX_GROUPS);\n"
@@ -17814,6 +17814,8 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
 #ifndef GEMMEPI_GEMM_FUSED_H
 #define GEMMEPI_GEMM_FUSED_H
 
+#include <math.h>
+
 #define GEMMEPI__FUSED_THREADS 384 /* gemm_sm90.cu */
 #define GEMMEPI__FUSED_LINE    128 /* bytes of k of a stage */
 #define GEMMEPI__FUSED_BOX_M   16  /* rows of results that a warp stores at a time, lines of 128 bytes */
@@ -18175,7 +18177,7 @@ static double gemmepi__lines_loaded(int64_t extent, int lines, int is_side_by_si
     return there < lines ? (double)there : lines;
 }
 
-/* TMA takes longer where lines do not begin with whole sectors of 32 bytes of L2's: 1.4 times, measured on an H200. */
+/* TMA takes longer where lines do not begin with whole sectors of 32 bytes of L2's: 1.4 times, as fitted to products on an H200. */
 static double gemmepi__load_slowness(const gemmepi__view *view) {
     return view->lines > 1 && view->ld * view->bits / 8 % 32 ? 1.4 : 1;
 }
@@ -18192,17 +18194,14 @@ static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmep
            GEMMEPI__FUSED_LINE / 54;
 }
 
-static double gemmepi__log2(int x) {
-    return x > 1 ? 1 + gemmepi__log2(x / 2) : 0;
-}
-
 /* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs of 16 bits, or half
    as many of TF32, a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; a launch takes 2850 cycles to begin and
    end, a tile 500. Where warpgroups take turns, the epilogue of
    one is behind the sums of the other, but half of what it does beyond storing shows, in wide tiles 0.7 of it (forward without a
    gate a seventh more in clusters of blocks one above the other, which wait for each other); both do the last. Blocks that divide k
-   take 900 to add their sums up, and 450 for each doubling of their number. Of 443 random products in CUDA graphs on an H200, those
-   near the fastest shape took 0.88 to 1.12 of this, and the shape that it chooses 1.02 of the fastest. */
+   take 900 to add their sums up, and 450 for each doubling of their number. Of 443 random
+   products in CUDA graphs on an H200 those near the fastest shape differed from it by an eighth in the mean, and the shape that it
+   chooses took 1.02 of the fastest. */
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__fused_shape *shape, int applied) {
     int cluster = gemmepi__cluster_blocks(shape);
@@ -18223,7 +18222,7 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
     if (shape->ping_pong)
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
-        cycles += waves * (sums + finish + (shape->split > 1 ? 900 + 450 * gemmepi__log2(shape->split) : 0));
+        cycles += waves * (sums + finish + (shape->split > 1 ? 900 + 450 * log2(shape->split) : 0));
     if (gemmepi__gains_side_by_side(problem, shape))
         cycles *= 0.995; /* enough to decide */
     if (gemmepi__fused_summed(problem, shape, applied))
@@ -18314,7 +18313,7 @@ static uint64_t gemmepi__map_line(const gemmepi__view *view) {
 }
 
 /* How much of DRAM comes to L2 at once where a part of it is read. Lines that do not begin at multiples of 256 bytes would have more of
-   their neighbours brought than they need: measured on an H200, loads from L2 take 1.18 of the time then. */
+   their neighbours brought than they need: measured on an H200, loads from L2 take up to 1.18 of the time then. */
 static int gemmepi__operand_promotion(const gemmepi__view *view) {
     return view->lines > 1 && view->ld * view->bits / 8 % 256 ? GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_128B
                                                               : GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
@@ -19125,8 +19124,8 @@ typedef struct gemmepi__estimates {
 
 #define GEMMEPI__MANY_TILES 20 /* of 128 x 128, for each multiprocessor */
 
-/* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.7 us:
-   0.9 to 1.2 of it, large or small, but where tiles are many its first answer takes 1.03 to 1.09 of its best. Its TF32 takes 2.5 us
+/* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.7 us,
+   mostly 0.9 to 1.2 of it, large or small, but where tiles are many its first answer takes 1.03 to 1.09 of its best. Its TF32 takes 2.5 us
    and 1.05 of the time of ours where both operands lie along k, 1.3 where one does and 1.6 where none does; its strict F32 0.78 of
    ours and 3 us. All measured on an H200. */
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {

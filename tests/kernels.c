@@ -758,7 +758,7 @@ static void list_mma(void) {
     }
 }
 
-/* Every shape in every layout, with sums of each operand too, a mask and sums that begin with the bias by turns (--all: both), and every
+/* Every shape in every layout (those that divide k in two, --all: in every), with sums of each operand too, a mask and sums that begin with the bias by turns (--all: both), and every
    activation in some shape; lean shapes, which have few registers to spare, with all that they take. */
 static void list_fused(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD, gate = back | GEMMEPI_GATED,
@@ -775,7 +775,7 @@ static void list_fused(void) {
             gemmepi_dtype type = shape & 1 ? GEMMEPI_F16 : GEMMEPI_BF16;
             int gated = !gemmepi__fused_shapes[shape].lean && !(layout & 1);
             if (!takes_all && gemmepi__fused_shapes[shape].split > 1 && (layout ^ layout >> 1 ^ shape) & 1)
-                continue; /* of those that divide k two layouts each */
+                continue;
             add_fused(type, GEMMEPI_DTYPE_DEFAULT,
                       GEMMEPI_SILU | GEMMEPI_BIAS | (gated ? GEMMEPI_GATED : GEMMEPI_NONE), shape, layout, 1);
             if (takes_all || ((shape + layout) & 1))

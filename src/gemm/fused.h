@@ -6,6 +6,8 @@
 
 #include "pass.h"
 
+#include <math.h>
+
 #define GEMMEPI__FUSED_THREADS 384 /* gemm_sm90.cu */
 #define GEMMEPI__FUSED_LINE    128 /* bytes of k of a stage */
 #define GEMMEPI__FUSED_BOX_M   16  /* rows of results that a warp stores at a time, lines of 128 bytes */
@@ -367,7 +369,7 @@ static double gemmepi__lines_loaded(int64_t extent, int lines, int is_side_by_si
     return there < lines ? (double)there : lines;
 }
 
-/* TMA takes longer where lines do not begin with whole sectors of 32 bytes of L2's: 1.4 times, measured on an H200. */
+/* TMA takes longer where lines do not begin with whole sectors of 32 bytes of L2's: 1.4 times, as fitted to products on an H200. */
 static double gemmepi__load_slowness(const gemmepi__view *view) {
     return view->lines > 1 && view->ld * view->bits / 8 % 32 ? 1.4 : 1;
 }
@@ -384,17 +386,14 @@ static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmep
            GEMMEPI__FUSED_LINE / 54;
 }
 
-static double gemmepi__log2(int x) {
-    return x > 1 ? 1 + gemmepi__log2(x / 2) : 0;
-}
-
 /* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs of 16 bits, or half
    as many of TF32, a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; a launch takes 2850 cycles to begin and
    end, a tile 500. Where warpgroups take turns, the epilogue of
    one is behind the sums of the other, but half of what it does beyond storing shows, in wide tiles 0.7 of it (forward without a
    gate a seventh more in clusters of blocks one above the other, which wait for each other); both do the last. Blocks that divide k
-   take 900 to add their sums up, and 450 for each doubling of their number. Of 443 random products in CUDA graphs on an H200, those
-   near the fastest shape took 0.88 to 1.12 of this, and the shape that it chooses 1.02 of the fastest. */
+   take 900 to add their sums up, and 450 for each doubling of their number. Of 443 random
+   products in CUDA graphs on an H200 those near the fastest shape differed from it by an eighth in the mean, and the shape that it
+   chooses took 1.02 of the fastest. */
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__fused_shape *shape, int applied) {
     int cluster = gemmepi__cluster_blocks(shape);
@@ -415,7 +414,7 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
     if (shape->ping_pong)
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
-        cycles += waves * (sums + finish + (shape->split > 1 ? 900 + 450 * gemmepi__log2(shape->split) : 0));
+        cycles += waves * (sums + finish + (shape->split > 1 ? 900 + 450 * log2(shape->split) : 0));
     if (gemmepi__gains_side_by_side(problem, shape))
         cycles *= 0.995; /* enough to decide */
     if (gemmepi__fused_summed(problem, shape, applied))
@@ -506,7 +505,7 @@ static uint64_t gemmepi__map_line(const gemmepi__view *view) {
 }
 
 /* How much of DRAM comes to L2 at once where a part of it is read. Lines that do not begin at multiples of 256 bytes would have more of
-   their neighbours brought than they need: measured on an H200, loads from L2 take 1.18 of the time then. */
+   their neighbours brought than they need: measured on an H200, loads from L2 take up to 1.18 of the time then. */
 static int gemmepi__operand_promotion(const gemmepi__view *view) {
     return view->lines > 1 && view->ld * view->bits / 8 % 256 ? GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_128B
                                                               : GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B;

@@ -332,7 +332,7 @@ __device__ inline int column_of(const gemmepi__fused_params &p, const Tile &tile
 }
 
 // Lines of a matrix beyond its end are slow to ask TMA for, most where many blocks do: on an H200 64 of 128 lines are so for
-// 64 x 4096 x 4096, which took 2.2 times as long. So boxes that reach beyond m or n are of a map of their own, with as many lines as
+// 64 x 4096 x 4096, which took more than twice as long. So boxes that reach beyond m or n are of a map of their own, with as many lines as
 // there are, and those that begin there are not loaded. Where a box's 64 elements along m or n lie side by side it is whole.
 constexpr bool TAILS = GEMMEPI_TAILS;
 constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part, of B where B_ROWS
@@ -396,7 +396,7 @@ __device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 r
                 for (int i = 0; i < B_LINES; i += B_BOX) {
                     int line = (int)row * B_LINES + i;
                     load_lines<B_BOX, (CLUSTER_M > 1)>(p.b, p.b_tail, columns_left - line % TILE_COLUMNS, b + line * LINE,
-                                                                full, k, column_of(p, tile, line), b_item, column_mask);
+                                                     full, k, column_of(p, tile, line), b_item, column_mask);
                 }
             } else {
 #pragma unroll
@@ -787,7 +787,7 @@ __device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_
 
 // The boxes of a tile that exist go in turn to the blocks of the cluster, in these to their warps. Each block leaves its sums of a
 // box in the block that finishes it, where the stages were, and a barrier there counts their bytes: on an H200 to read them from
-// where they were made took 2000 to 8000 cycles, and a release for the others to see them 1500.
+// where they were made took 2000 to 8000 cycles, and to leave them there for all to see 1100 to 2200.
 static_assert(SPLIT == 1 || PARTS == 1, "a warp has 16 rows");
 constexpr u32 FOURS_OF_BOX = HALVES_IN * BOX_COLUMNS / 8; // a lane's sums, four at a time
 constexpr u32 BOX_BYTES = FOURS_OF_BOX * 32 * 16, BOXES = WARPS * (GROUPS / BOX_GROUPS);

@@ -317,7 +317,7 @@ FAKE(cuTensorMapEncodeTiled)
  const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,
  int promotion, int fill) {
     uint32_t i, bytes = type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2;
-    (void)steps, (void)interleave, (void)promotion, (void)fill;
+    (void)steps, (void)interleave, (void)fill;
     BREAKS("cuTensorMapEncodeTiled");
     if ((uintptr_t)map % 64 || (uintptr_t)address % 16 || rank < 3 || rank > 4 || strides[0] % 16 ||
         strides[1] % 16 || (rank > 3 && (strides[2] % 16 || box[3] != 1 || extents[3] == 0)) ||
@@ -329,6 +329,7 @@ FAKE(cuTensorMapEncodeTiled)
     map->words[0] = (uintptr_t)address;
     memcpy(&map->words[1], extents, rank * sizeof *extents);
     map->words[5] = box[1];
+    map->words[10] = (uint64_t)promotion;
     memcpy(&map->words[6], strides, (rank - 1) * sizeof *strides);
     for (i = 0; i + 1 < rank; i++)
         if (strides[i] >= (uint64_t)1 << 40)
@@ -1372,6 +1373,10 @@ static void boxes_have_no_lines_beyond_an_operand(void) {
                               (int)last->b_tail.words[5] == cases[i].columns,
                           "%d, layout %d: the last box of B has %d lines", i, layout,
                           (int)last->b_tail.words[5]);
+                CHECK((int)last->a.words[10] == ((p.desc.a.transposed ? p.desc.m : p.desc.k) % 128
+                                                     ? GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+                                                     : GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B),
+                      "%d, layout %d: lines of A are brought to L2 by %d", i, layout, (int)last->a.words[10]);
                 CHECK(!p.desc.a.transposed || fused->last_a == 0, "%d: A has another map", i);
                 CHECK(p.desc.b.transposed || fused->last_b == 0, "%d: B has another map", i);
             }
