@@ -414,7 +414,7 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
     if (shape->ping_pong)
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
-        cycles += waves * (sums + finish + (shape->split > 1 ? 900 + 450 * log2(shape->split) : 0));
+        cycles += waves * (sums + finish + (shape->split > 1 ? 900 + 450 * log2((double)shape->split) : 0));
     if (gemmepi__gains_side_by_side(problem, shape))
         cycles *= 0.995; /* enough to decide */
     if (gemmepi__fused_summed(problem, shape, applied))
