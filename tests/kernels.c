@@ -605,6 +605,11 @@ static void add_gradient_passes(void) {
     add_gradient_pass(GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_NONE | GEMMEPI_BGRAD, 1);
 }
 
+/* Of a shape two layouts, A and B transposed alike or not by turns; --all: all four. */
+static int takes_layout(int shape, int layout) {
+    return takes_all || ((layout ^ layout >> 1 ^ shape) & 1) == 0;
+}
+
 /* Nothing, and 0, where the shape does not take it. With a short k, as for half of the layouts, there are fewer stages and more
    buffers. F32 operands are multiplied as TF32, in layout 2. */
 static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
@@ -704,6 +709,8 @@ static void list_mma(void) {
     few_archs = 1;
     for (shape = 0; shape < shapes; shape++)
         for (layout = 0; layout < 4; layout++) {
+            if (!takes_layout(shape, layout))
+                continue;
             add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_BIAS,
                     shape, layout, 16, 1);
             add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | back, shape,
@@ -714,16 +721,21 @@ static void list_mma(void) {
                     GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, shape, layout, 2 << layout, 1);
             add_mma_in_parts(GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU, shape,
                              4, layout, gemmepi__mma_shapes[shape].unit, 1);
-            for (way = 0; way < 2; way++) {
+            for (way = 0; way < 2; way++) { /* two of four by turns; --all: each */
                 gemmepi_compute compute = way ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_F32;
-                add_mma_in_parts(GEMMEPI_F32, compute, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, shape, 4, layout,
-                                 16, 1);
-                add_mma(GEMMEPI_F32, compute, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_BIAS, shape,
-                        layout, 16, 1);
-                add_mma(GEMMEPI_F32, compute, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH | back, shape, layout,
-                        16, 1);
-                add_mma(GEMMEPI_F32, compute, GEMMEPI_DTYPE_DEFAULT,
-                        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX, shape, layout, 4 << (layout % 3), 1);
+                int turn = (shape + layout + way) & 1;
+                if (takes_all || turn) {
+                    add_mma_in_parts(GEMMEPI_F32, compute, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, shape, 4,
+                                     layout, 16, 1);
+                    add_mma(GEMMEPI_F32, compute, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH | back, shape,
+                            layout, 16, 1);
+                }
+                if (takes_all || !turn) {
+                    add_mma(GEMMEPI_F32, compute, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_BIAS, shape,
+                            layout, 16, 1);
+                    add_mma(GEMMEPI_F32, compute, GEMMEPI_DTYPE_DEFAULT,
+                            GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX, shape, layout, 4 << (layout % 3), 1);
+                }
             }
         }
     for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
@@ -758,8 +770,8 @@ static void list_mma(void) {
     }
 }
 
-/* Every shape in every layout (those that divide k in two, --all: in every), with sums of each operand too, a mask and sums that begin with the bias by turns (--all: both), and every
-   activation in some shape; lean shapes, which have few registers to spare, with all that they take. */
+/* Every shape in its layouts, with sums of each operand too, a mask and sums that begin with the bias by turns (--all: both), and
+   every activation in some shape; lean shapes, which have few registers to spare, with all that they take. */
 static void list_fused(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD, gate = back | GEMMEPI_GATED,
                            recomputed = gate | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
@@ -774,7 +786,7 @@ static void list_fused(void) {
         for (layout = 0; layout < 4; layout++) {
             gemmepi_dtype type = shape & 1 ? GEMMEPI_F16 : GEMMEPI_BF16;
             int gated = !gemmepi__fused_shapes[shape].lean && !(layout & 1);
-            if (!takes_all && gemmepi__fused_shapes[shape].split > 1 && (layout ^ layout >> 1 ^ shape) & 1)
+            if (!takes_layout(shape, layout))
                 continue;
             add_fused(type, GEMMEPI_DTYPE_DEFAULT,
                       GEMMEPI_SILU | GEMMEPI_BIAS | (gated ? GEMMEPI_GATED : GEMMEPI_NONE), shape, layout, 1);
@@ -836,8 +848,8 @@ static void list_fused(void) {
         else
             add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
                            activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED, shape + 4, layout, 1);
-        /* two halves, and all that takes registers beside them */
-        for (way = activation & 1; way < 4; way += 2)
+        /* two halves, and all that takes registers beside them, by turns; --all: each */
+        for (way = takes_all ? 0 : (int)activation % 4; way < 4; way += takes_all ? 1 : 4)
             add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | two_halves[way], shape + 5 + way,
                            (layout + way) % 4, way == 1);
     }

@@ -89,9 +89,10 @@ if ! command -v python3 >/dev/null 2>&1; then
     skipped=$((skipped + 3))
 fi
 list "$@" >"$results/all"
+long='^([a-z]*/grid|compile|windows|linear/)'
 { # what takes longest begins first
-    grep -E '^([a-z]*/grid|compile|linear/)' "$results/all"
-    grep -v -E '^([a-z]*/grid|compile|linear/)' "$results/all"
+    grep -E "$long" "$results/all"
+    grep -v -E "$long" "$results/all"
 } >"$results/list"
 xargs -P "$jobs" -I '{}' sh tests/run.sh --one '{}' <"$results/list"
 while read -r name command; do
