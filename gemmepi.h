@@ -18196,12 +18196,11 @@ static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmep
 
 /* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs of 16 bits, or half
    as many of TF32, a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; a launch takes 2850 cycles to begin and
-   end, a tile 500. Where warpgroups take turns, the epilogue of
-   one is behind the sums of the other, but half of what it does beyond storing shows, in wide tiles 0.7 of it (forward without a
-   gate a seventh more in clusters of blocks one above the other, which wait for each other); both do the last. Blocks that divide k
-   take 900 to add their sums up, and 450 for each doubling of their number. Of 443 random
-   products in CUDA graphs on an H200 those near the fastest shape differed from it by an eighth in the mean, and the shape that it
-   chooses took 1.02 of the fastest. */
+   end, a tile 500. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does beyond
+   storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which wait
+   for each other); both do the last. Blocks that divide k take 900 to add their sums up, and 450 for each doubling of their number. Of
+   443 random products in CUDA graphs on an H200 the times of shapes near the fastest were an eighth beside this in the mean, and the
+   shape that it chooses took 1.02 of the fastest. */
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__fused_shape *shape, int applied) {
     int cluster = gemmepi__cluster_blocks(shape);

@@ -777,6 +777,7 @@ static void list_fused(void) {
                            recomputed = gate | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
     const gemmepi_epilogue two_halves[] = {gate | GEMMEPI_RESIDUAL, recomputed, gate,
                                            recomputed | GEMMEPI_RESIDUAL};
+    const gemmepi_epilogue bias_first[] = {GEMMEPI_NONE, GEMMEPI_RELU, GEMMEPI_GELU_ERF};
     const gemmepi_epilogue of_words[] = {GEMMEPI_NONE, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
                                          GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_GATED, GEMMEPI_SILU | back};
     uint32_t activation;
@@ -793,12 +794,9 @@ static void list_fused(void) {
             if (takes_all || ((shape + layout) & 1))
                 add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX, shape,
                           layout, layout & 1);
-            if (takes_all || !((shape + layout) & 1))
-                add_fused(type, GEMMEPI_DTYPE_DEFAULT, /* sums begin with the bias */
-                          GEMMEPI_BIAS | (layout >> 1 ? GEMMEPI_RELU
-                                          : shape & 2 ? GEMMEPI_GELU_ERF
-                                                      : GEMMEPI_NONE),
-                          shape, layout, 1);
+            for (way = 0; way < 3; way++) /* sums begin with the bias */
+                if (takes_all || (!((shape + layout) & 1) && way == shape % 3))
+                    add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BIAS | bias_first[way], shape, layout, 1);
             add_fused(type, GEMMEPI_F32, GEMMEPI_BGRAD_A, shape, layout, 0);
             if (gemmepi__fused_shapes[shape].lean) {
                 add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BGRAD_A, shape, layout, 1);
