@@ -1,7 +1,7 @@
 #ifndef GEMMEPI_H
 #define GEMMEPI_H
 
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.11.0, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.12.0, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 
@@ -238,9 +238,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  11
+#define GEMMEPI_VERSION_MINOR  12
 #define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.11.0"
+#define GEMMEPI_VERSION_STRING "0.12.0"
 
 /* All structs below are zero-initialised by the user: = {0} in C, = {} in C++. Zero means the default that the comment
    states; a size (m, n, k, batch) has no default: zero is an empty size, and with batch left 0 nothing is written. */
@@ -8073,6 +8073,9 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "#ifndef GEMMEPI_SPREAD\n"
     "#define GEMMEPI_SPREAD 0\n"
     "#endif\n"
+    "#ifndef GEMMEPI_APART\n"
+    "#define GEMMEPI_APART 0 // SPREAD: 1: of a row's lanes, numbered 0 to 3, the third is 16 behind the first, and rows are two lanes apart\n"
+    "#endif\n"
     "#ifndef GEMMEPI_BIAS_FIRST\n"
     "#define GEMMEPI_BIAS_FIRST 0 // 1: the sums that come hold the bias\n"
     "#endif\n"
@@ -8088,6 +8091,9 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "#ifndef GEMMEPI_STAGED\n"
     "#define GEMMEPI_STAGED 0 // SPREAD: what the epilogue leaves in shared memory for the kernel to store: bits 1 D, 2 AUX\n"
     "#endif\n"
+    "#ifndef GEMMEPI_COPIED\n"
+    "#define GEMMEPI_COPIED 0 // STAGED: which of those go in words, to lines that begin anywhere; others in units of 16 bytes, or by TMA\n"
+    "#endif\n"
     "\n"
     "typedef GEMMEPI_ACC Acc;\n"
     "\n"
@@ -8097,22 +8103,23 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "constexpr bool HAS_RESIDUAL = (GEMMEPI_EPILOGUE & 0x800) != 0;\n"
     "constexpr bool HAS_BGRAD = (GEMMEPI_EPILOGUE & 0x1000) != 0;\n"
     "constexpr bool GATED = (GEMMEPI_EPILOGUE & 0x10000) != 0;\n"
-    "constexpr bool GATE_FIRST = (GEMMEPI_EPILOGUE & 0x20000) != 0;\n"
+    "constexpr bool GATE_FIRST = (GEMMEPI_EPILOGUE & 0x20000) != 0;\n",
     "constexpr bool UPSTREAM = (GEMMEPI_EPILOGUE & 0x40000) != 0;\n"
     "constexpr int ACTIVATION = GEMMEPI_EPILOGUE & 0xff;\n"
     "constexpr int HALVES = GATED ? 2 : 1, VALUE = GATE_FIRST ? 1 : 0, GATE = 1 - VALUE;\n"
     "constexpr int HALVES_IN = GATED && (!BACKWARD || UPSTREAM) ? 2 : 1;\n"
-    "constexpr int HALVES_OUT = GATED && BACKWARD ? 2 : 1;\n",
+    "constexpr int HALVES_OUT = GATED && BACKWARD ? 2 : 1;\n"
     "constexpr int HALVES_SAVED = GATED && !UPSTREAM ? 2 : 1; // of the aux that BACKWARD reads\n"
     "constexpr bool AUX_IS_MASK = ACTIVATION == RELU && !GATED && !UPSTREAM;\n"
     "constexpr bool ALIGNED = GEMMEPI_ALIGNED;\n"
     "constexpr bool WHOLE = GEMMEPI_WHOLE;\n"
-    "constexpr bool SPREAD = GEMMEPI_SPREAD;\n"
+    "constexpr bool SPREAD = GEMMEPI_SPREAD, APART = GEMMEPI_APART;\n"
     "constexpr bool STAGES_D = (GEMMEPI_STAGED & 1) != 0;\n"
     "constexpr bool LOADS_AUX = (GEMMEPI_LOADED & 1) != 0 && BACKWARD && !AUX_IS_MASK;\n"
     "constexpr bool LOADS_MASK = (GEMMEPI_LOADED & 4) != 0 && BACKWARD && AUX_IS_MASK;\n"
     "constexpr bool LOADS_RESIDUAL = (GEMMEPI_LOADED & 2) != 0 && HAS_RESIDUAL;\n"
     "constexpr bool STAGES_AUX = (GEMMEPI_STAGED & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;\n"
+    "constexpr bool COPIES_D = (GEMMEPI_COPIED & 1) != 0, COPIES_AUX = (GEMMEPI_COPIED & 2) != 0;\n"
     "constexpr bool KEEPS_MASK = SPREAD && GEMMEPI_MASK_WORDS && WRITES_AUX && AUX_IS_MASK; // for store_kept_masks()\n"
     "constexpr bool SCALES_C = (GEMMEPI_SCALES & 1) != 0;\n"
     "constexpr bool SCALES_D = (GEMMEPI_SCALES & 2) != 0;\n"
@@ -8148,8 +8155,13 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "__device__ constexpr int place(int i) {\n"
     "    return SPREAD ? i / 2 * 8 + i % 2 : i;\n"
     "}\n"
+    "// Which four lanes have a row, of eight, and which row that is: as wgmma and mma.sync leave sums, or APART.\n"
+    "constexpr int IN_ROW = APART ? 16 : 2, OF_ROWS = APART ? 2 : 4; // the second bit of the first, the first of the second\n"
     "__device__ inline int lane_of_row() {\n"
-    "    return (int)(threadIdx.x % 4);\n"
+    "    return APART ? (int)(threadIdx.x % 2 + threadIdx.x % 32 / IN_ROW * 2) : (int)(threadIdx.x % 4);\n"
+    "}\n"
+    "__device__ inline int row_of_lane() {\n"
+    "    return (int)(threadIdx.x % 32 / OF_ROWS % 8);\n"
     "}\n"
     "\n"
     "// A run as it lies in memory.\n"
@@ -8174,7 +8186,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    if constexpr (SPREAD) {\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i += 2) {\n"
-    "            Acc two[2];\n"
+    "            Acc two[2];\n",
     "            words_to_acc(read.at[i / 2], two);\n"
     "            values[i] = two[0];\n"
     "            values[i + 1] = two[1];\n"
@@ -8196,7 +8208,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "                if (valid > place(i))\n"
     "                    to[place(i)] = pair.at[0];\n"
     "                if (valid > place(i + 1))\n"
-    "                    to[place(i + 1)] = pair.at[1];\n",
+    "                    to[place(i + 1)] = pair.at[1];\n"
     "            }\n"
     "        }\n"
     "    } else {\n"
@@ -8229,6 +8241,74 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    }\n"
     "}\n"
     "\n"
+    "// A word, or its lower half, to memory, without a branch.\n"
+    "__device__ inline void store_word_if(bool does, u64 to, u32 bits) {\n"
+    "    asm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b32 [%0], %1;\\n}\" ::\"l\"(to), \"r\"(bits), \"r\"((u32)does)\n"
+    "                 : \"memory\");\n"
+    "}\n"
+    "__device__ inline void store_half_if(bool does, u64 to, u32 bits) {\n"
+    "    asm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b16 [%0], %1;\\n}\" ::\"l\"(to), \"h\"((u16)bits),\n"
+    "                 \"r\"((u32)does)\n"
+    "                 : \"memory\");\n"
+    "}\n"
+    "\n"
+    "// A box from there to memory, by a warp: 16 rows of so many columns. Its lines are 128 bytes apart, and of their eight units of 16 the\n"
+    "// i-th stands in place i ^ line % 8. `to` has row 0, column 0; what is left may be more than the box, or less than nothing.\n"
+    "template <class T, int Columns, bool InWords>\n"
+    "__device__ inline void copy_box(u32 from, T *to, long long ld, int rows_left, int columns_left) {\n"
+    "    constexpr int per_word = 4 / sizeof(T), words = InWords ? Columns / per_word : Columns / per_word / 4;\n"
+    "    constexpr int at_once = words < 32 ? 32 / words : 1; // lines\n"
+    "    constexpr int under_way = BACKWARD && GATED ? 2 : 4; // loads, for which there are registers\n"
+    "    constexpr int rounds = 16 / at_once, loaded = rounds < under_way ? rounds : under_way;\n"
+    "    int line = (int)threadIdx.x % 32 / words, word = (int)threadIdx.x % words;\n",
+    "    int left = columns_left < Columns ? columns_left : Columns, first = word * (InWords ? per_word : 4 * per_word);\n"
+    "    u64 at = (u64)(to + line * ld), step = (u64)(at_once * ld) * sizeof(T);\n"
+    "#pragma unroll 1\n"
+    "    for (int i = 0; i < rounds && i * at_once < rows_left; i += loaded) {\n"
+    "        u32 bits[loaded][InWords ? 1 : 4], next[loaded];\n"
+    "#pragma unroll\n"
+    "        for (int j = 0; j < loaded; j++) {\n"
+    "            u32 of_line = from + (line + j * at_once) * 128;\n"
+    "            int turn = (line + j * at_once) % 8;\n"
+    "            if constexpr (InWords)\n"
+    "                asm volatile(\"ld.shared.b32 %0, [%1];\"\n"
+    "                             : \"=r\"(bits[j][0])\n"
+    "                             : \"r\"(of_line + ((word / 4 ^ turn) << 4) + word % 4 * 4)\n"
+    "                             : \"memory\");\n"
+    "            else\n"
+    "                asm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n"
+    "                             : \"=r\"(bits[j][0]), \"=r\"(bits[j][1]), \"=r\"(bits[j][2]), \"=r\"(bits[j][3])\n"
+    "                             : \"r\"(of_line + ((word ^ turn) << 4))\n"
+    "                             : \"memory\");\n"
+    "        }\n"
+    "        if constexpr (InWords && per_word == 2)\n"
+    "#pragma unroll\n"
+    "            for (int j = 0; j < loaded; j++)\n"
+    "                next[j] = __shfl_sync(0xffffffffu, bits[j][0], (int)threadIdx.x % 32 + 1);\n"
+    "#pragma unroll\n"
+    "        for (int j = 0; j < loaded; j++, at += step) {\n"
+    "            int left_here = line + j * at_once < rows_left ? left : 0;\n"
+    "            if constexpr (!InWords) {\n"
+    "                uint4 unit;\n"
+    "                memcpy(&unit, bits[j], sizeof unit);\n"
+    "                if (first < left_here)\n"
+    "                    *reinterpret_cast<uint4 *>(at + word * 16) = unit;\n"
+    "            } else if constexpr (per_word == 1)\n"
+    "                store_word_if(first < left_here, at + word * 4, bits[j][0]);\n"
+    "            else { // words of memory may be the halves of two of these\n"
+    "                u32 between = (u32)at >> 1 & 1;\n"
+    "                int left_of_word = left_here - first - (int)between;\n"
+    "                u64 of_word = at + word * 4 + between * 2;\n"
+    "                u32 here = __byte_perm(bits[j][0], next[j], between ? 0x5432 : 0x3210);\n"
+    "                store_half_if(between && word == 0 && left_here > 0, at, bits[j][0]);\n"
+    "                store_word_if(left_of_word >= 2, of_word, here);\n"
+    "                store_half_if(left_of_word == 1, of_word, here);\n"
+    "            }\n"
+    "        }\n"
+    "        line += loaded * at_once;\n"
+    "    }\n"
+    "}\n"
+    "\n"
     "// LOADED: likewise from there.\n"
     "template <class T> __device__ inline Read<T> unstage_run(u32 from) {\n"
     "    static_assert(sizeof(T) == 2 || sizeof(T) == 4, \"pairs are of one or two words\");\n"
@@ -8258,7 +8338,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "}\n"
     "\n"
     "template <class T, bool Staged>\n"
-    "__device__ inline void store(const gemmepi__kernel_matrix &x, u32 staged, long long item, long long row,\n"
+    "__device__ inline void store(const gemmepi__kernel_matrix &x, u32 staged, long long item, long long row,\n",
     "                             long long column, int valid, const Acc (&values)[RUN]) {\n"
     "    if constexpr (Staged)\n"
     "        stage_run<T>(staged, values);\n"
@@ -8281,7 +8361,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "__device__ inline void store_mask_byte(u8 *byte, u32 bits, int valid) {\n"
     "    u32 mine = (1u << valid) - 1;\n"
     "    *byte = valid == RUN ? (u8)bits : (u8)((*byte & ~mine) | (bits & mine));\n"
-    "}\n",
+    "}\n"
     "__device__ inline u32 mask_of_run(const Acc (&v)[RUN]) {\n"
     "    u32 bits = 0;\n"
     "#pragma unroll\n"
@@ -8293,7 +8373,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "__device__ inline u32 mask_of_row(const Acc (&v)[RUN]) {\n"
     "    u32 bits = mask_of_run(v) << 2 * lane_of_row();\n"
     "    bits |= __shfl_xor_sync(0xffffffffu, bits, 1);\n"
-    "    return bits | __shfl_xor_sync(0xffffffffu, bits, 2);\n"
+    "    return bits | __shfl_xor_sync(0xffffffffu, bits, IN_ROW);\n"
     "}\n"
     "__device__ inline void store_mask(const gemmepi__kernel_matrix &x, long long item, long long row, long long column,\n"
     "                                  int valid, const Acc (&v)[RUN]) {\n"
@@ -8346,7 +8426,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "        return 1;\n"
     "}\n"
     "\n"
-    "__device__ inline bool takes_c(const gemmepi__epilogue_params &p, const Epilogue_state &state) {\n"
+    "__device__ inline bool takes_c(const gemmepi__epilogue_params &p, const Epilogue_state &state) {\n",
     "    return !GEMMEPI_APPLIED && p.uses_c && state.beta != 0;\n"
     "}\n"
     "\n"
@@ -8364,7 +8444,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "        for (int half = 0; half < HALVES_IN; half++) {\n"
     "            const float *scale = p.scale_b.data + item * p.scale_b.stride + column + half * p.n;\n"
     "#pragma unroll\n"
-    "            for (int i = 0; i < RUN; i++)\n",
+    "            for (int i = 0; i < RUN; i++)\n"
     "                state.column_factors[half][i] = i < valid ? product(state.alpha, (Acc)scale[i]) : Acc(0);\n"
     "        }\n"
     "    }\n"
@@ -8404,7 +8484,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "        byte = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column + 6 * lane) / 8];\n"
     "    u32 bits = byte << 8 * lane;\n"
     "    bits |= __shfl_xor_sync(0xffffffffu, bits, 1);\n"
-    "    bits |= __shfl_xor_sync(0xffffffffu, bits, 2);\n"
+    "    bits |= __shfl_xor_sync(0xffffffffu, bits, IN_ROW);\n"
     "    return bits >> 2 * lane;\n"
     "}\n"
     "\n"
@@ -8419,7 +8499,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    } else if constexpr (AUX_IS_MASK) {\n"
     "        saved.mask = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column) / 8];\n"
     "    } else {\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "        for (int half = 0; half < HALVES_SAVED; half++) {\n"
     "            if constexpr (LOADS_AUX)\n"
     "                saved.runs[half] = unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\n"
@@ -8437,7 +8517,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "template <class T> __device__ inline u32 pair_of(float x) {\n"
     "    u32 bits = __float_as_uint(x), of_f16 = (bits >> 16 & 0x8000) | (((bits & 0x7fffffff) >> 13) - (112 << 10));\n"
     "    return (SAME<T, BF16> ? bits >> 16 : of_f16) * 0x10001u;\n"
-    "}\n",
+    "}\n"
     "// The largest of aux as integers of 16 bits: without a sign, of which those below NEAR are larger, and with one, of which those above\n"
     "// NEAR_END are, which F16 has not. NaN may count as either.\n"
     "constexpr bool NEAR_ENDS = ACTIVATION != SILU && SAME<GEMMEPI_AUX_TYPE, BF16>;\n"
@@ -8488,7 +8568,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "__device__ inline void store_kept_masks(const gemmepi__epilogue_params &p, const Epilogue_state &state, long long item,\n"
     "                                        int row, int column, int groups) {\n"
     "    int group = lane_of_row() / 2;\n"
-    "    row += lane_of_row() % 2 * 8 + (int)(threadIdx.x % 32 / 4);\n"
+    "    row += lane_of_row() % 2 * 8 + row_of_lane();\n"
     "    column += group * 32;\n"
     "    if (group >= groups || row >= (int)p.m)\n"
     "        return;\n"
@@ -8499,7 +8579,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "        for (int i = 0; column + i * RUN < (int)p.n; i++)\n"
     "            store_mask_byte(bytes + i, state.kept_mask >> i * RUN & 0xff, existing((int)p.n - column - i * RUN));\n"
     "}\n"
-    "\n"
+    "\n",
     "// The bias is added to what activate_scaled_sum() takes, and nothing else wants the sum.\n"
     "constexpr bool SCALES_SUM =\n"
     "    HAS_BIAS && !BIAS_FIRST && !BACKWARD && !WRITES_AUX && !AMAX_AUX && SAME<Acc, F32> && SUM_SCALE<ACTIVATION> != 0;\n"
@@ -8514,7 +8594,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "        Acc factor = SCALES_C ? product(state.beta, state.scale_c) : state.beta;\n"
     "        load<GEMMEPI_C_TYPE>(p.c, item, row, column, valid, other);\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < RUN; i++)\n",
+    "        for (int i = 0; i < RUN; i++)\n"
     "            v[i] = sum(v[i], product(factor, other[i]));\n"
     "    }\n"
     "    if (HAS_BIAS && !BIAS_FIRST) {\n"
@@ -8574,7 +8654,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    if constexpr (AUX_IS_MASK) {\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < RUN; i++)\n"
-    "            v[0][i] = saved.mask >> place(i) & 1 ? v[0][i] : Acc(0);\n"
+    "            v[0][i] = saved.mask >> place(i) & 1 ? v[0][i] : Acc(0);\n",
     "    } else if constexpr (!SAME<Acc, I32>) {\n"
     "        Acc aside[HALVES_SAVED][RUN];\n"
     "#pragma unroll\n"
@@ -8595,7 +8675,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "                memcpy(gate, pair[GATE] + i, sizeof gate);\n"
     "                gate_gradients<ACTIVATION>(upstream, value, gate, (Acc)p.parameter, of_gate);\n"
     "#pragma unroll\n"
-    "                for (int j = 0; j < TOGETHER; j++)\n",
+    "                for (int j = 0; j < TOGETHER; j++)\n"
     "                    v[VALUE][i + j] = times_activation<ACTIVATION>(upstream[j], gate[j], (Acc)p.parameter);\n"
     "                memcpy(v[GATE] + i, of_gate, sizeof of_gate);\n"
     "            }\n"
@@ -8654,7 +8734,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "        if (SCALES_D)\n"
     "            store_scaled<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], state.scale_d, item, row, column + half * p.n, valid,\n"
     "                                                   v[half]);\n"
-    "        else\n"
+    "        else\n",
     "            store<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], item, row, column + half * p.n, valid, v[half]);\n"
     "    }\n"
     "}\n"
@@ -8673,7 +8753,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "__device__ inline void store_partials(const gemmepi__epilogue_params &p, long long part, long long column, int valid,\n"
     "                                      u32 x, u32 y, u32 width, const Acc (&sums)[HALVES_OUT][RUN]) {\n"
     "    __shared__ Acc shared[HALVES_OUT * RUN][Threads];\n"
-    "    u32 thread = y * width + x;\n",
+    "    u32 thread = y * width + x;\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < HALVES_OUT * RUN; i++)\n"
     "        shared[i][thread] = sums[i / RUN][i % RUN];\n"
@@ -8690,7 +8770,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "                ((Acc *)p.partials)[(part * HALVES_OUT + half) * p.n + column + i] = shared[half * RUN + i][thread];\n"
     "}\n"
     "\n"
-    "// SPREAD: the sums of a run over eight rows, whose lanes are 4 apart, one of the run's to each lane. Lanes halve what they have\n"
+    "// SPREAD: the sums of a run over eight rows, one of the run's to each lane. Lanes halve what they have\n"
     "// left with each exchange, always in the same order.\n"
     "__device__ inline Acc sum_of_rows(const Acc (&of_run)[RUN]) {\n"
     "    static_assert(!SPREAD || RUN == 8, \"a sum for each lane\");\n"
@@ -8702,9 +8782,9 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "    for (int count = RUN / 2; count > 0; count /= 2)\n"
     "#pragma unroll\n"
     "        for (int j = 0; j < count; j++) {\n"
-    "            bool upper = threadIdx.x & (u32)count * 4;\n"
+    "            bool upper = threadIdx.x & (u32)count * OF_ROWS;\n"
     "            Acc sent = upper ? left[j] : left[j + count], kept = upper ? left[j + count] : left[j];\n"
-    "            left[j] = kept + __shfl_xor_sync(0xffffffffu, sent, count * 4);\n"
+    "            left[j] = kept + __shfl_xor_sync(0xffffffffu, sent, count * OF_ROWS);\n"
     "        }\n"
     "    return left[0];\n"
     "}\n"
@@ -8743,9 +8823,9 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "\n"
     "    // of the column of 32 that is this lane's\n"
     "    __device__ static inline int column() {\n"
-    "        return lane_of_row() * 2 + place((int)(threadIdx.x % 32 / 4));\n"
+    "        return lane_of_row() * 2 + place(row_of_lane());\n"
     "    }\n"
-    "    __device__ inline Acc sum(int half) const {\n"
+    "    __device__ inline Acc sum(int half) const {\n",
     "        return AtOnce ? of_lanes[half] : sum_of_rows(of_lane[half]);\n"
     "    }\n"
     "\n"
@@ -9214,6 +9294,11 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "// Rows and columns beyond m, n and k are zeros; the epilogue stores only what exists.\n"
     "#define GEMMEPI_SPREAD 1\n"
     "#define GEMMEPI_STAGES_WORDS 1\n"
+    "// Where threads read operands themselves, lanes i and i ^ 1 have the same of A, and i and i ^ 2 of B: shared memory gives 16 bytes to a\n"
+    "// whole half of a warp at a time if such two ask for the same, else to a quarter.\n"
+    "#ifdef GEMMEPI_FMA\n"
+    "#define GEMMEPI_APART GEMMEPI_FMA\n"
+    "#endif\n"
     "#include \"epilogue.cuh\"\n"
     "\n"
     "#ifndef GEMMEPI_TILE_M\n"
@@ -9252,13 +9337,15 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "constexpr int ROW_BLOCKS = WARP_M / 16, PAIRS = WARP_N / 16; // of mma's 16 rows; of two of its 8 columns\n"
     "constexpr int BOX = TILE_K * LINE; // as many lines; along m or n where those lie side by side\n"
     "constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;\n"
-    "constexpr int GROUP = 32, GROUPS = WARP_COLUMNS / GROUP, BOX_GROUPS = GROUPS % 2 ? 1 : 2, BOX_COLUMNS = BOX_GROUPS * GROUP;\n"
-    "// Results of 16 bits go through shared memory, where the stages were, 16 rows and a box's columns at a time.\n"
+    "// Results of 16 bits, and wider ones that do not lie at multiples of 16 bytes, go through shared memory, where the stages were, 16\n"
+    "// rows and a box's columns at a time, 128 bytes at most.\n"
     "constexpr bool STAGED = STAGES_D || STAGES_AUX;\n"
-    "static_assert((!STAGES_D || sizeof(GEMMEPI_D_TYPE) == 2) && (!STAGES_AUX || sizeof(GEMMEPI_AUX_TYPE) == 2), \"boxes are of 16 bits\");\n"
+    "constexpr bool STAGES_WIDE = (STAGES_D && sizeof(GEMMEPI_D_TYPE) == 4) || (STAGES_AUX && sizeof(GEMMEPI_AUX_TYPE) == 4);\n"
+    "constexpr int GROUP = 32, GROUPS = WARP_COLUMNS / GROUP; // of columns: a run of each lane\n",
+    "constexpr int BOX_GROUPS = GROUPS % 2 || STAGES_WIDE ? 1 : 2, BOX_COLUMNS = BOX_GROUPS * GROUP;\n"
     "constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D + (STAGES_AUX ? HALVES_IN : 0);\n"
     "constexpr int STAGED_BYTES = 16 * LINE;\n"
-    "static_assert(WARP_M % 16 == 0 && WARP_COLUMNS % GROUP == 0, \"a warp has whole runs of both halves\");\n",
+    "static_assert(WARP_M % 16 == 0 && WARP_COLUMNS % GROUP == 0, \"a warp has whole runs of both halves\");\n"
     "static_assert(TILE_COLUMNS % TILE_K == 0 || B_ROWS || HALVES_IN == 1, \"lines along n are of one half\");\n"
     "static_assert(THREADS / 32 * STAGED_MATRICES * STAGED_BYTES <= STAGES * STAGE_BYTES, \"results lie where the stages were\");\n"
     "\n"
@@ -9325,13 +9412,14 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    return Rows || ELEMENT == 2 ? line % 8 : line % 4 * 2;\n"
     "}\n"
     "\n"
-    "// Of one operand: Lines rows of op(A) or columns of op(B), whose elements along k (Rows) or those lie side by side. As many\n"
+    "// Of one operand: Lines rows of op(A) or columns of op(B), whose elements along k (Rows) or those lie side by side. As many\n",
     "// threads as a line has pieces copy it together, each its piece of some lines of each stage, a quarter of them at a time.\n"
     "// Halves: of B, which lie `apart` elements along Lines.\n"
-    "template <bool Rows, int Lines, int Unit, int Halves> struct Loader {\n",
+    "template <bool Rows, int Lines, int Unit, int Halves> struct Loader {\n"
     "    static constexpr int PIECE = Unit == 2 ? 16 : Unit, PIECES = LINE / PIECE, ELEMENTS = PIECE / ELEMENT;\n"
-    "    static constexpr int STEP = THREADS / PIECES, COUNT = Lines / STEP, PART = COUNT / 4; // lines between two of a thread's\n"
-    "    static_assert(COUNT % 4 == 0 && TILE_K % STEP == 0 && Lines / Halves % STEP == 0, \"all threads copy as much\");\n"
+    "    static constexpr int STEP = THREADS / PIECES, COUNT = Lines / STEP; // lines between two of a thread's\n"
+    "    static constexpr int PART = (COUNT + 3) / 4; // of them at a time, at most\n"
+    "    static_assert(TILE_K % STEP == 0 && Lines / Halves % STEP == 0, \"all threads copy as much\");\n"
     "    const Element *from, *at; // this thread's first piece of the stage, and its next one\n"
     "    long long ld, apart;\n"
     "    int exist;                       // from this thread's first line or piece on, along m or n\n"
@@ -9374,7 +9462,10 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    template <bool Whole> __device__ inline void fetch_part(u32 stage, int part, int k_left) {\n"
     "#pragma unroll\n"
     "        for (int p = 0; p < PART; p++) {\n"
-    "            int i = part * PART + p, valid = go_to(i, k_left);\n"
+    "            int i = part * PART + p;\n"
+    "            if (i >= COUNT)\n"
+    "                break;\n"
+    "            int valid = go_to(i, k_left);\n"
     "            if constexpr (Unit == 2) {\n"
     "#pragma unroll\n"
     "                for (int j = 0; j < ELEMENTS; j++)\n"
@@ -9387,7 +9478,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    }\n"
     "    __device__ inline void fetch(u32 stage, int part, int k_left) {\n"
     "        if (inside && k_left >= TILE_K)\n"
-    "            fetch_part<true>(stage, part, k_left);\n"
+    "            fetch_part<true>(stage, part, k_left);\n",
     "        else\n"
     "            fetch_part<false>(stage, part, k_left);\n"
     "    }\n"
@@ -9396,7 +9487,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "        if constexpr (Unit == 2) {\n"
     "#pragma unroll\n"
     "            for (int p = 0; p < PART; p++) {\n"
-    "                u32 words[4];\n",
+    "                u32 words[4];\n"
     "                memcpy(words, held + p * ELEMENTS, sizeof words);\n"
     "                asm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(place_of(stage, part * PART + p)), \"r\"(words[0]),\n"
     "                             \"r\"(words[1]), \"r\"(words[2]), \"r\"(words[3])\n"
@@ -9418,7 +9509,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "template <bool Rows> __device__ inline u32 fragment_lane(int first, int outer, int k) {\n"
     "    int lane = threadIdx.x % 8, word = threadIdx.x % 32 / 4, line = threadIdx.x % 4;\n"
     "    if (!Rows && ELEMENT == 4)\n"
-    "        return (u32)(first / TILE_K * BOX + line * LINE + ((word / 4 ^ turn_of<Rows>(line)) << 4) + word % 4 * 4);\n"
+    "        return (u32)(first / TILE_K * BOX + line * LINE + ((first % TILE_K / 4 + word / 4 ^ turn_of<Rows>(line)) << 4) + word % 4 * 4);\n"
     "    return Rows ? (u32)((first + outer * 8 + lane) * LINE + ((k ^ lane) << 4))\n"
     "                : (u32)(first / TILE_K * BOX + (k * 8 + lane) * LINE + ((first % TILE_K / 8 ^ outer ^ lane) << 4));\n"
     "}\n"
@@ -9467,12 +9558,12 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "\n"
     "// >>multiplying and adding\n"
     "\n"
-    "// Where a lane's first value is: A's of row lane / 4 of a warp's, B's of columns lane % 4 * 2 and the next.\n"
-    "template <bool Rows> __device__ inline u32 value_lane(int first, int at) {\n"
-    "    return Rows ? (u32)((first + at) * LINE + (at % 8 << 4)) : (u32)(first / TILE_K * BOX + (at / 4 << 4) + at % 4 * 4);\n"
+    "// Where a lane's first value is: A's of a warp's row row_of_lane(), B's of columns lane_of_row() * 2 and the next.\n"
+    "template <bool Rows> __device__ inline u32 value_lane(int first, int at) {\n",
+    "    return Rows ? (u32)((first + at) * LINE + (at % 8 << 4)) : (u32)(first / TILE_K * BOX + first % TILE_K * ELEMENT + (at / 4 << 4) + at % 4 * 4);\n"
     "}\n"
     "// Eight further along m or n, i times, and four further along k.\n"
-    "template <bool Rows> __device__ inline u32 value_at(u32 lane, int i, int four) {\n",
+    "template <bool Rows> __device__ inline u32 value_at(u32 lane, int i, int four) {\n"
     "    return Rows ? (lane ^ (u32)four << 4) + i * 8 * LINE : (lane ^ (u32)(i % 4) << 5) + i / 4 * BOX + four * 4 * LINE;\n"
     "}\n"
     "// Along m or n: of the k-th of the four lines.\n"
@@ -9526,48 +9617,33 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    }\n"
     "}\n"
     "\n"
-    "__device__ inline void take_sums(float (&from)[ROW_BLOCKS][PAIRS * 2][4], float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {\n"
+    "__device__ inline void take_sums(const float (&from)[ROW_BLOCKS][PAIRS * 2][4], float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {\n"
     "#pragma unroll\n"
-    "    for (int i = 0; i < ROW_BLOCKS * PAIRS * 8; i++) {\n"
+    "    for (int i = 0; i < ROW_BLOCKS * PAIRS * 8; i++)\n"
     "        sums[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4] += from[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4];\n"
-    "        from[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4] = 0;\n"
-    "    }\n"
     "}\n"
     "\n"
     "// >>the epilogue\n"
     "\n"
-    "// A box of a staged matrix to memory, units of 16 bytes, all of whose columns exist or none.\n"
-    "template <class T>\n"
-    "__device__ inline void copy_out(const gemmepi__kernel_matrix &x, u32 from, long long item, int row, int rows_left,\n"
-    "                                long long column, int columns_left) {\n"
-    "    constexpr int units = BOX_COLUMNS / 8, at_once = 32 / units;\n"
-    "    int unit = threadIdx.x % 32 % units;\n"
-    "#pragma unroll\n"
-    "    for (int i = 0; i < 16; i += at_once) {\n"
-    "        int line = i + (int)threadIdx.x % 32 / units;\n"
-    "        uint4 words;\n"
-    "        asm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n"
-    "                     : \"=r\"(words.x), \"=r\"(words.y), \"=r\"(words.z), \"=r\"(words.w)\n"
-    "                     : \"r\"(from + line * LINE + ((unit ^ line % 8) << 4))\n"
-    "                     : \"memory\");\n"
-    "        if (line < rows_left && unit * 8 < columns_left)\n"
-    "            *reinterpret_cast<uint4 *>((T *)x.data + offset(x, item, row + line, column + unit * 8)) = words;\n"
-    "    }\n"
+    "// Where this lane's run of 16 bits or 32 goes, of eight rows the lane's, and of the g-th 32 columns of a box.\n"
+    "template <class T> __device__ inline u32 place_in_box(int half, int g) {\n"
+    "    int row = row_of_lane(), unit = sizeof(T) == 4 ? lane_of_row() / 2 : g * 4;\n"
+    "    return (half * 8 + row) * LINE + ((unit ^ row) << 4) + (sizeof(T) == 4 ? lane_of_row() % 2 * 8 : lane_of_row() * 4);\n"
     "}\n"
     "\n"
     "// row, column: the warp's first; line: its line of partial sums\n"
     "__device__ inline void finish(const gemmepi__epilogue_params &p, long long item, int row, int column, long long line,\n"
     "                              u32 staged, const float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {\n"
-    "    int of_row = threadIdx.x % 32 / 4;\n"
+    "    int of_row = row_of_lane();\n"
     "    Epilogue_state state = begin_epilogue(p, item, 0, 0);\n"
     "#pragma unroll\n"
     "    for (int box = 0; box < GROUPS; box += BOX_GROUPS) {\n"
-    "        Of_columns of[BOX_GROUPS];\n",
+    "        Of_columns of[BOX_GROUPS];\n"
     "        Column_sums<(ROW_BLOCKS > 2)> column_sums[BOX_GROUPS]; // tall tiles leave few registers\n"
     "        int box_column = column + box * GROUP, box_left = (int)p.n - box_column;\n"
     "        int first = box_column + lane_of_row() * 2, left = box_left - lane_of_row() * 2;\n"
     "#pragma unroll\n"
-    "        for (int g = 0; g < BOX_GROUPS; g++)\n"
+    "        for (int g = 0; g < BOX_GROUPS; g++)\n",
     "            of[g] = load_columns(p, item, first + g * GROUP, left - g * GROUP);\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < ROW_BLOCKS; i++) {\n"
@@ -9577,7 +9653,6 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "                for (int half = 0; half < 2; half++) {\n"
     "                    int at = row + i * 16 + half * 8 + of_row, exists = at < (int)p.m;\n"
     "                    int valid = exists ? left - g * GROUP : 0;\n"
-    "                    u32 to = staged + (half * 8 + of_row) * LINE + ((g * 4 ^ of_row) << 4) + lane_of_row() * 4;\n"
     "                    Acc v[HALVES][RUN];\n"
     "                    Saved saved;\n"
     "#pragma unroll\n"
@@ -9586,10 +9661,10 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "                            sums[i][j / RUN * WARP_COLUMNS / 8 + (box + g) * 4 + j % RUN / 2][half * 2 + j % 2];\n"
     "#pragma unroll\n"
     "                    for (int j = 0; j < STAGED_D; j++)\n"
-    "                        state.staged_d[j] = to + j * STAGED_BYTES;\n"
+    "                        state.staged_d[j] = staged + j * STAGED_BYTES + place_in_box<GEMMEPI_D_TYPE>(half, g);\n"
     "#pragma unroll\n"
     "                    for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)\n"
-    "                        state.staged_aux[j] = to + (STAGED_D + j) * STAGED_BYTES;\n"
+    "                        state.staged_aux[j] = staged + (STAGED_D + j) * STAGED_BYTES + place_in_box<GEMMEPI_AUX_TYPE>(half, g);\n"
     "                    state.mask_place = half + 2 * g;\n"
     "                    load_saved(p, state, item, at, first + g * GROUP, valid, saved);\n"
     "                    epilogue(p, state, of[g], saved, item, at, first + g * GROUP, valid, v);\n"
@@ -9607,12 +9682,16 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "                __syncwarp();\n"
     "#pragma unroll\n"
     "                for (int j = 0; j < STAGED_D; j++)\n"
-    "                    copy_out<GEMMEPI_D_TYPE>(p.d, staged + j * STAGED_BYTES, item, row + i * 16, rows_left,\n"
-    "                                             box_column + j * p.n, box_left);\n"
+    "                    copy_box<GEMMEPI_D_TYPE, BOX_COLUMNS, COPIES_D>(\n"
+    "                        staged + j * STAGED_BYTES,\n"
+    "                        (GEMMEPI_D_TYPE *)p.d.data + offset(p.d, item, row + i * 16, box_column + j * p.n), p.d.ld, rows_left,\n"
+    "                        box_left);\n"
     "#pragma unroll\n"
     "                for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)\n"
-    "                    copy_out<GEMMEPI_AUX_TYPE>(p.aux, staged + (STAGED_D + j) * STAGED_BYTES, item, row + i * 16, rows_left,\n"
-    "                                               box_column + j * p.n, box_left);\n"
+    "                    copy_box<GEMMEPI_AUX_TYPE, BOX_COLUMNS, COPIES_AUX>(\n"
+    "                        staged + (STAGED_D + j) * STAGED_BYTES,\n"
+    "                        (GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row + i * 16, box_column + j * p.n), p.aux.ld,\n"
+    "                        rows_left, box_left);\n"
     "                __syncwarp();\n"
     "            }\n"
     "        }\n"
@@ -9634,18 +9713,18 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
     "    u32 shared = (u32)__cvta_generic_to_shared(memory);\n"
     "    u32 of_part = params.tile_rows * p.column_tiles, slice = blockIdx.x / of_part, rest = blockIdx.x - slice * of_part;\n"
-    "    u32 item = SPLIT ? slice / params.parts : slice; // slice: item * parts + part, of the sums in memory too\n",
+    "    u32 item = SPLIT ? slice / params.parts : slice; // slice: item * parts + part, of the sums in memory too\n"
     "    int first_k = SPLIT ? (int)(slice - item * params.parts) * params.part_k : 0;\n"
-    "    u32 of_band = params.band * p.column_tiles, band = rest / of_band, above = band * params.band;\n"
+    "    u32 of_band = params.band * p.column_tiles, band = rest / of_band, above = band * params.band;\n",
     "    u32 height = params.tile_rows - above < params.band ? params.tile_rows - above : params.band;\n"
     "    u32 within = rest - band * of_band, tile_n = within / height, tile_m = above + within - tile_n * height;\n"
     "\n"
     "    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warp_m = warp % WARPS_M, warp_n = warp / WARPS_M;\n"
     "    Loader<A_ROWS, TILE_M, GEMMEPI_A_UNIT, 1> a(params.a, item, (long long)tile_m * TILE_M, p.m, first_k);\n"
     "    Loader<B_ROWS, TILE_N, GEMMEPI_B_UNIT, HALVES_IN> b(params.b, item, (long long)tile_n * TILE_COLUMNS, p.n, first_k);\n"
-    "    u32 a_lane = shared + (FMA ? value_lane<A_ROWS>(warp_m * WARP_M, lane / 4)\n"
+    "    u32 a_lane = shared + (FMA ? value_lane<A_ROWS>(warp_m * WARP_M, row_of_lane())\n"
     "                               : fragment_lane<A_ROWS>(warp_m * WARP_M, lane / 8 % 2, lane / 16));\n"
-    "    u32 b_lane = shared + A_BYTES + (FMA ? value_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane % 4 * 2)\n"
+    "    u32 b_lane = shared + A_BYTES + (FMA ? value_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane_of_row() * 2)\n"
     "                                         : fragment_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane / 16, lane / 8 % 2));\n"
     "    int k_left = SPLIT && params.k - first_k > params.part_k ? params.part_k : params.k - first_k;\n"
     "    int steps = (k_left + TILE_K - 1) / TILE_K; // beyond the last no byte is read\n"
@@ -9667,7 +9746,6 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "        k_left -= TILE_K;\n"
     "    }\n"
     "    float sums[ROW_BLOCKS][PAIRS * 2][4] = {};\n"
-    "    float of_stage[ROW_BLOCKS][PAIRS * 2][4] = {}; // FMA: first those of a stage, so that fewer roundings meet large sums\n"
     "    Fragments fragments[2];\n"
     "    u32 read = 0, written = (STAGES - 1) * STAGE_BYTES; // stages\n"
     "    copies_wait<STAGES - 2>();\n"
@@ -9675,6 +9753,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "    if (!FMA)\n"
     "        load_fragments(a_lane, b_lane, 0, fragments[0]);\n"
     "    for (int block = 0; block < steps; block++) {\n"
+    "        float of_stage[ROW_BLOCKS][PAIRS * 2][4] = {}; // FMA: so that fewer roundings meet large sums\n"
     "#pragma unroll\n"
     "        for (int step = 0; step < STEPS; step++) {\n"
     "            bool last = step == STEPS - 1;\n"
@@ -9708,9 +9787,9 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
     "        k_left -= TILE_K;\n"
     "    }\n"
     "    copies_wait<0>();\n"
-    "    __syncthreads();\n",
+    "    __syncthreads();\n"
     "    long long line = ((long long)slice * p.row_tiles) + tile_m * WARPS_M + warp_m;\n"
-    "    finish(p, slice, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,\n"
+    "    finish(p, slice, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,\n",
     "           shared + warp * (STAGED_MATRICES * STAGED_BYTES), sums);\n"
     "}\n",
     NULL};
@@ -9792,7 +9871,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr int LOADED_AUX = LOADS_AUX ? HALVES_SAVED : 0;\n"
     "// Gradients take the place of the aux that they are made of, where there are two halves or RESIDUAL, too: it makes room for a\n"
     "// stage more. Where one fits anyway, buffers of their own are faster, as the next aux is asked for half a box sooner.\n"
-    "constexpr bool IN_PLACE = (GATED || LOADS_RESIDUAL) && STAGES_D && LOADED_AUX == HALVES_OUT;\n"
+    "constexpr bool IN_PLACE = (GATED || LOADS_RESIDUAL) && STAGES_D && !COPIES_D && LOADED_AUX == HALVES_OUT;\n"
     "constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0;\n"
     "constexpr int STAGED_MATRICES = (IN_PLACE ? 0 : STAGED_D) + (STAGES_AUX ? HALVES_IN : 0); // that have buffers of their own\n"
     "constexpr int LOADED_MATRICES = LOADED_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), LOADED_BUFFERS = LOADED_MATRICES ? 2 : 0;\n"
@@ -10239,20 +10318,41 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                 : \"memory\");\n"
     "}\n"
     "\n"
+    "// The results of the box at hand.\n"
+    "__device__ inline u32 box_at(const Staging &staging) {\n"
+    "    return IN_PLACE ? staging.inputs + staging.taken % 2 * LOADED_MATRICES * STAGED_BYTES\n"
+    "                    : staging.first + staging.turn * STAGED_MATRICES * STAGED_BYTES;\n"
+    "}\n"
+    "// What TMA does not take: a matrix of the box whose first row and column these are.\n"
+    "template <class T>\n"
+    "__device__ inline void copy_matrix(const gemmepi__epilogue_params &p, const gemmepi__kernel_matrix &x, u32 from, int column,\n"
+    "                                   int row, int half, int item) {\n"
+    "    copy_box<T, BOX_COLUMNS, true>(from, (T *)x.data + offset(x, item, row, column + half * p.n), x.ld, (int)p.m - row,\n"
+    "                                   (int)p.n - column);\n"
+    "}\n"
+    "\n"
     "__device__ inline void end_staging(const gemmepi__fused_params &p, Staging &staging, int column, int row, int item) {\n"
-    "    asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
+    "    constexpr int moved_d = COPIES_D ? 0 : STAGED_D, moved_aux = COPIES_AUX ? 0 : STAGED_MATRICES - STAGED_D;\n"
+    "    if (moved_d || moved_aux)\n"
+    "        asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
     "    __syncwarp();\n"
-    "    if (is_elected()) {\n"
-    "        u32 from = IN_PLACE ? staging.inputs + staging.taken % 2 * LOADED_MATRICES * STAGED_BYTES\n"
-    "                            : staging.first + staging.turn * STAGED_MATRICES * STAGED_BYTES;\n"
+    "    if ((moved_d || moved_aux) && is_elected()) {\n"
+    "        u32 from = box_at(staging);\n"
     "#pragma unroll\n"
-    "        for (int half = 0; half < STAGED_D; half++)\n"
+    "        for (int half = 0; half < moved_d; half++)\n"
     "            store_box(p.d, from + half * STAGED_BYTES, column, row, half, item);\n"
     "#pragma unroll\n"
-    "        for (int half = 0; half < STAGED_MATRICES - STAGED_D; half++)\n"
+    "        for (int half = 0; half < moved_aux; half++)\n"
     "            store_box(p.aux, from + (half + STAGED_D) * STAGED_BYTES, column, row, half, item);\n"
     "        asm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n"
     "    }\n"
+    "#pragma unroll\n"
+    "    for (int half = 0; half < (COPIES_D ? STAGED_D : 0); half++)\n"
+    "        copy_matrix<GEMMEPI_D_TYPE>(p.epilogue, p.epilogue.d, box_at(staging) + half * STAGED_BYTES, column, row, half, item);\n"
+    "#pragma unroll\n"
+    "    for (int half = 0; half < (COPIES_AUX ? STAGED_MATRICES - STAGED_D : 0); half++)\n"
+    "        copy_matrix<GEMMEPI_AUX_TYPE>(p.epilogue, p.epilogue.aux, box_at(staging) + (half + STAGED_D) * STAGED_BYTES, column,\n"
+    "                                      row, half, item);\n"
     "    staging.turn = staging.turn + 1 == BUFFERS ? 0 : staging.turn + 1;\n"
     "}\n"
     "\n"
@@ -10284,7 +10384,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr int MASK_WORDS = TILE_COLUMNS / 32;\n"
     "struct alignas(MASK_WORDS == 4 ? 16 : 8) Masks {\n"
     "    u32 words[MASK_WORDS];\n"
-    "};\n"
+    "};\n",
     "// row: the warp's first\n"
     "__device__ inline Masks load_masks(const gemmepi__fused_params &params, const Tile &tile, int row) {\n"
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
@@ -10313,7 +10413,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// >>sums of columns\n"
-    "\n",
+    "\n"
     "// Few registers are left by an exact activation, by alpha and C beside all of a box's aux, and where a gate is computed anew.\n"
     "typedef Column_sums<(GEMMEPI_EXACT || (GATED ? UPSTREAM && GEMMEPI_APPLIED : !GEMMEPI_APPLIED))> Box_sums[BOX_GROUPS];\n"
     "\n"
@@ -10358,7 +10458,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll 1\n"
     "        for (int unit = 0; unit < GROUPS / UNIT_GROUPS; unit++) {\n"
     "            barrier_wait(shared + LEFT + group * 8, unit % 2);\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "            for (int i = 0; i < UNIT_GROUPS * HALVES_OUT; i++) {\n"
     "                int half = i / UNIT_GROUPS, of_unit = i % UNIT_GROUPS;\n"
     "                int column = tile.n * TILE_COLUMNS + (unit * UNIT_GROUPS + of_unit) * GROUP + Column_sums<false>::column();\n"
@@ -10383,7 +10483,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "struct Run_place {\n"
     "    int row, column, valid;\n"
     "};\n"
-    "__device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {\n",
+    "__device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {\n"
     "    int at = row + threadIdx.x % 32 / 4 + half * 8, column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;\n"
     "    if (BACKWARD && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers\n"
     "        asm volatile(\"\" : \"+r\"(at), \"+r\"(column));\n"
@@ -10433,7 +10533,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// A box's runs, of which SAVED_FIRST has loaded `saved`.\n"
     "template <bool IsNear>\n"
-    "__device__ inline void finish_runs(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,\n"
+    "__device__ inline void finish_runs(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,\n",
     "                                   const Tile &tile, int row, int part, int group, const Next_box &next,\n"
     "                                   const Of_columns (&columns)[BOX_GROUPS], const Masks &masks, const Box &box,\n"
     "                                   Saved (&saved)[BOX_GROUPS][2], Box_sums &column_sums) {\n"
@@ -10455,7 +10555,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            state.mask_place = half + 2 * g;\n"
     "            if (!SAVED_FIRST)\n"
     "                load_saved_run(params, state, staging, tile, at, masks, part, half, group + g, g, saved[g][half]);\n"
-    "            epilogue<IsNear>(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);\n",
+    "            epilogue<IsNear>(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);\n"
     "            if (!SAVED_FIRST)\n"
     "                store_result(p, state, tile.item, at.row, at.column, at.valid, v);\n"
     "            if (HAS_BGRAD)\n"
@@ -10502,7 +10602,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// >>sums of k in parts\n"
-    "\n"
+    "\n",
     "// The boxes of a tile that exist go in turn to the blocks of the cluster, in these to their warps. Each block leaves its sums of a\n"
     "// box in the block that finishes it, where the stages were, and a barrier there counts their bytes: on an H200 to read them from\n"
     "// where they were made took 2000 to 8000 cycles, and to leave them there for all to see 1100 to 2200.\n"
@@ -10524,7 +10624,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline u32 left_at(u32 slot, u32 from) {\n"
     "    return (slot * SPLIT + from) * BOX_BYTES + threadIdx.x % 32 * 16;\n"
     "}\n"
-    "\n",
+    "\n"
     "__device__ inline void leave_sums(const gemmepi__fused_params &p, const Tile &tile, u32 shared, u32 rank,\n"
     "                                  const float (&sums)[TILE_N / 2]) {\n"
     "    Boxes boxes = boxes_of(p, tile);\n"
@@ -10572,7 +10672,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        }\n"
     "}\n"
     "\n"
-    "__device__ inline void finish_left(const gemmepi__fused_params &p, Epilogue_state &state, Staging &staging,\n"
+    "__device__ inline void finish_left(const gemmepi__fused_params &p, Epilogue_state &state, Staging &staging,\n",
     "                                   const Tile &tile, u32 shared, u32 rank) {\n"
     "    Boxes boxes = boxes_of(p, tile);\n"
     "    for (u32 slot = threadIdx.x / 32 - 4; slot * SPLIT + rank < boxes.rows * boxes.columns; slot += WARPS) {\n"
@@ -10603,7 +10703,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 at = four * FOURS;\n"
     "    return (at < STAGE_BYTES ? parked.first + at : parked.rest + (at - STAGE_BYTES)) + thread * 16;\n"
     "}\n"
-    "\n",
+    "\n"
     "__device__ inline void park(const Parked &parked, u32 thread, const float (&sums)[TILE_N / 2]) {\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < TILE_N / 8; i++)\n"
@@ -10644,7 +10744,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    asm volatile(\"bar.sync %0, %1;\" ::\"r\"(4 + warpgroup), \"n\"(WARPGROUP) : \"memory\");\n"
     "}\n"
     "// The stages behind the last one are free: where all of them are the last tile's they are, but for the warps that add up an operand,\n"
-    "// and else when the other warpgroup has multiplied its last tile.\n"
+    "// and else when the other warpgroup has multiplied its last tile.\n",
     "__device__ inline void stages_are_left(int blocks) {\n"
     "    if (blocks < STAGES)\n"
     "        both_meet();\n"
@@ -10670,7 +10770,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    __device__ inline Acc sum(u32 lane, int group, int half) const {\n"
     "        Acc of[4];\n"
     "#pragma unroll\n"
-    "        for (u32 warp = 0; warp < 4; warp++) {\n",
+    "        for (u32 warp = 0; warp < 4; warp++) {\n"
     "            Acc first, second;\n"
     "            asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first) : \"r\"(at(0, warp * 32 + lane, group, half)) : \"memory\");\n"
     "            asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(second) : \"r\"(at(1, warp * 32 + lane, group, half)) : \"memory\");\n"
@@ -10719,7 +10819,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        sum += to_acc<double>(*to);\n"
     "    *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);\n"
     "}\n"
-    "\n"
+    "\n",
     "// This warp's in a tile, or a negative number.\n"
     "__device__ inline int slice_of(const gemmepi__fused_params &p, const Tile &tile, int summer) {\n"
     "    int across = SUMMED == 1 ? tile.n : tile.m, slice = across + summer * p.sum_tiles;\n"
@@ -10747,7 +10847,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    u32 line = SUMMED_ROWS ? slice * 16 + pair : pair % 4 * 2 + pair / 4 % 2 + pair / 8 * 8;\n"
     "    u32 unit = SUMMED_ROWS ? half * 4 : slice % 4 * 2 + half;\n"
     "    return (SUMMED == 1 ? 0 : A_BYTES) + (SUMMED_ROWS ? 0 : slice / 4 * BOX) + line * LINE + ((unit ^ line % 8) << 4);\n"
-    "}\n",
+    "}\n"
     "__device__ inline u32 slice_at(u32 lane, int i) {\n"
     "    return SUMMED_ROWS ? lane ^ i << 4 : lane + i * 16 * LINE;\n"
     "}\n"
@@ -10808,7 +10908,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    return mine;\n"
     "}\n"
     "\n"
-    "__device__ inline void store_sum(const gemmepi__fused_params &p, const Tile &tile, int line, double sum) {\n"
+    "__device__ inline void store_sum(const gemmepi__fused_params &p, const Tile &tile, int line, double sum) {\n",
     "    int at = SUMMED == 1 ? tile.m * TILE_M + line : column_of(p, tile, line);\n"
     "    int left = SUMMED == 1 ? (int)p.epilogue.m - at : (int)p.epilogue.n - tile.n * TILE_COLUMNS - line % TILE_COLUMNS;\n"
     "    if (left > 0)\n"
@@ -10839,7 +10939,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    }\n"
     "    store_sum(p, tile, slice * 16 + line_of_sum(), sum);\n"
     "}\n"
-    "\n",
+    "\n"
     "// Three warps. Where nothing is to add they wait for each stage all the same: to leave it before it is full would count for\n"
     "// another round.\n"
     "__device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
@@ -10894,7 +10994,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    do { // there is one at least\n"
     "        u64 a = descriptor(shared + stage * STAGE_BYTES + first_part * BOX);\n"
     "        u64 b = descriptor(shared + stage * STAGE_BYTES + A_BYTES);\n"
-    "        barrier_wait(shared + FULL + stage * 8, parity);\n"
+    "        barrier_wait(shared + FULL + stage * 8, parity);\n",
     "        multiply_begin();\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < STEPS; i++)\n"
@@ -10924,7 +11024,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll\n"
     "        for (int block = 0; block < LAST_BLOCKS; block++) {\n"
     "            u64 a = descriptor(shared + stage * STAGE_BYTES), b = descriptor(shared + stage * STAGE_BYTES + A_BYTES);\n"
-    "            if (part == 0)\n",
+    "            if (part == 0)\n"
     "                barrier_wait(shared + FULL + stage * 8, parity);\n"
     "            multiply_begin();\n"
     "#pragma unroll\n"
@@ -10981,7 +11081,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        skip_stages(stage, parity, blocks);\n"
     "}\n"
     "\n"
-    "__device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
+    "__device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n",
     "    // by a shuffle, for the compiler to see that all of a warp have the same\n"
     "    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;\n"
     "    u32 stage = 0, parity = 0, tiles = SPLIT > 1 ? 1 : (p.tiles - first + step - 1) / step; // of this block\n"
@@ -11003,7 +11103,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    }\n"
     "    bool ends = SHARES_LAST && (tiles - 1) % CONSUMERS == group; // with the block's last tile\n"
     "    constexpr u32 turns = PING_PONG ? CONSUMERS : 1;\n"
-    "    u32 count = PING_PONG ? group : 0;\n",
+    "    u32 count = PING_PONG ? group : 0;\n"
     "    Of_columns bias[GROUPS]; // BIAS_FIRST: of the next tile\n"
     "    if (BIAS_FIRST && count < tiles)\n"
     "        load_groups(p, tile_of(p, first + count * step, rank), 0, bias);\n"
@@ -11048,7 +11148,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                    Next_box next = {part + 1 < PARTS || i + BOX_GROUPS < GROUPS,\n"
     "                                     warp_row + (part + 1 < PARTS ? part + 1 : 0) * 64, part + 1 < PARTS ? i : i + BOX_GROUPS};\n"
     "                    finish_box(p, state, staging, tile, warp_row + part * 64, part, i, next, now, masks, box, column_sums);\n"
-    "                    if (ROLLS)\n"
+    "                    if (ROLLS)\n",
     "                        drop_first_box(sums[part]);\n"
     "                }\n"
     "                if (HAS_BGRAD)\n"
@@ -11079,7 +11179,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            warpgroup_meets((int)group); // before sums are left where stages, or the other part's sums, were read\n"
     "        state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
     "#pragma unroll 1\n"
-    "        for (int i = 0; i < GROUPS; i += BOX_GROUPS) {\n",
+    "        for (int i = 0; i < GROUPS; i += BOX_GROUPS) {\n"
     "            Of_columns now[BOX_GROUPS];\n"
     "            Box_sums column_sums;\n"
     "            Box box = box_of(kept, 0);\n"
@@ -11134,7 +11234,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        for (int i = 0; i < (LOADED_MATRICES ? 2 * WARPS : 0); i++)\n"
     "            barrier_init(shared + ARRIVED + i * 8, 1);\n"
     "        if (SPLIT > 1)\n"
-    "            barrier_init(shared + RECEIVED, 1);\n"
+    "            barrier_init(shared + RECEIVED, 1);\n",
     "        for (int i = 0; i < (HAS_BGRAD ? CONSUMERS : 0); i++) {\n"
     "            barrier_init(shared + LEFT + i * 8, 4);\n"
     "            barrier_init(shared + TAKEN + i * 8, 1);\n"
@@ -11163,7 +11263,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            cluster_barrier();\n"
     "        if (SUMMED && SPLIT > 1 && rank == 0 && threadIdx.x >= 32)\n"
     "            store_totals(p, shared, tile_of(p, first_tile(), rank), (int)threadIdx.x / 32 - 1);\n"
-    "    } else {\n",
+    "    } else {\n"
     "        asm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(CONSUMER_REGISTERS));\n"
     "        consume(p, shared, rank, first_tile(), step);\n"
     "    }\n"
@@ -17846,8 +17946,9 @@ static const gemmepi__fused_shape gemmepi__fused_shapes[] = {
 typedef struct gemmepi__fused {
     gemmepi__fused_shape shape;
     int stages, buffers; /* of operands, and of each warp's results */
-    int staged;          /* what TMA stores: bits 1 D, 2 AUX */
-    int loaded;  /* what it loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
+    int staged;          /* what leaves by shared memory: bits 1 D, 2 AUX */
+    int copied; /* of these, what does not lie at multiples of 16 bytes: in words, by each warp; else TMA stores it */
+    int loaded;  /* what TMA loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
     int applied; /* alpha is 1 and there is no C: compiled in */
     int summed;  /* the operand that it sums for bias_grad: 1 A, 2 B */
     int tails;   /* some tiles reach beyond m or n by boxes or lines, which are not loaded */
@@ -17931,19 +18032,29 @@ static int gemmepi__moves_box(const gemmepi__problem *problem, int operand, int 
            gemmepi__tma_takes(problem, &problem->views[operand], bits);
 }
 
-/* What of the results of so many bits leaves in whole units: bits 1 D, 2 AUX. */
-static int gemmepi__staged_of(const gemmepi__problem *problem, int bits) {
-    int staged = 0;
-    if (gemmepi__moves_box(problem, GEMMEPI__D, bits) && !(problem->flags & GEMMEPI__ONLY_SUMS))
-        staged |= 1;
-    if (gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__moves_box(problem, GEMMEPI__AUX, bits))
-        staged |= 2;
-    return staged;
+/* Results of so many bits: bits 1 D, 2 AUX. */
+static int gemmepi__results_of(const gemmepi__problem *problem, int bits) {
+    int results = 0;
+    if (problem->views[GEMMEPI__D].bits == bits && !(problem->flags & GEMMEPI__ONLY_SUMS))
+        results |= 1;
+    if (gemmepi__has(problem, GEMMEPI_AUX) && problem->views[GEMMEPI__AUX].bits == bits)
+        results |= 2;
+    return results;
 }
 
-/* What TMA stores. */
-static int gemmepi__fused_staged(const gemmepi__problem *problem) {
-    return gemmepi__staged_of(problem, gemmepi__box_bits(problem));
+/* Those that leave in whole units. */
+static int gemmepi__moved_of(const gemmepi__problem *problem, int bits) {
+    int moved = gemmepi__results_of(problem, bits);
+    if ((moved & 1) && !gemmepi__moves_box(problem, GEMMEPI__D, bits))
+        moved -= 1;
+    if ((moved & 2) && !gemmepi__moves_box(problem, GEMMEPI__AUX, bits))
+        moved -= 2;
+    return moved;
+}
+
+/* What TMA stores, if nothing is copied. */
+static int gemmepi__fused_moved(const gemmepi__problem *problem) {
+    return gemmepi__moved_of(problem, gemmepi__box_bits(problem));
 }
 
 /* What it loads for the epilogue, likewise; the mask without TMA. */
@@ -18021,15 +18132,16 @@ static unsigned gemmepi__fused_stage_bytes(const gemmepi__fused_shape *shape) {
 #define GEMMEPI__FUSED_BOXES (GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_BOX_M * GEMMEPI__FUSED_LINE)
 
 /* Gradients take the place of the aux that TMA loaded for them (IN_PLACE in the kernel). */
-static int gemmepi__replaces_aux(const gemmepi__problem *problem, int staged, int loaded) {
-    return (gemmepi__has(problem, GEMMEPI_GATED) || (loaded & 2)) && (staged & 1) && (loaded & 1) &&
+static int gemmepi__replaces_aux(const gemmepi__problem *problem, const gemmepi__fused *fused) {
+    return (gemmepi__has(problem, GEMMEPI_GATED) || (fused->loaded & 2)) && (fused->staged & 1) &&
+           (fused->loaded & 1) && !(fused->copied & 1) &&
            gemmepi__halves_aside(problem) == gemmepi__halves_out(problem);
 }
 
-static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, int staged, int loaded) {
-    int replaces = gemmepi__replaces_aux(problem, staged, loaded);
-    return (unsigned)((staged & 1 && !replaces ? gemmepi__halves_out(problem) : 0) +
-                      (staged & 2 ? gemmepi__halves_aside(problem) : 0));
+static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, const gemmepi__fused *fused) {
+    int replaces = gemmepi__replaces_aux(problem, fused);
+    return (unsigned)((fused->staged & 1 && !replaces ? gemmepi__halves_out(problem) : 0) +
+                      (fused->staged & 2 ? gemmepi__halves_aside(problem) : 0));
 }
 
 static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int loaded) {
@@ -18046,9 +18158,8 @@ static unsigned gemmepi__slot_bytes(const gemmepi__problem *problem) {
 
 static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gemmepi__fused *fused) {
     unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + GEMMEPI__FUSED_PAIR;
-    unsigned boxes =
-        (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged, fused->loaded) +
-        2 * gemmepi__loaded_matrices(problem, fused->loaded);
+    unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused) +
+                     2 * gemmepi__loaded_matrices(problem, fused->loaded);
     unsigned divided = fused->shape.split > 1 ? GEMMEPI__FUSED_PAIR : 0;
     unsigned sums = fused->summed ? GEMMEPI__FUSED_SUMMERS * 16 * 8 : gemmepi__slot_bytes(problem);
     return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES +
@@ -18069,8 +18180,9 @@ static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__fused 
    where it is 768. Wide tiles gain by neither, and with five stages some of their kernels spill a register. */
 static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fused *fused) {
     int enough = fused->shape.tile_n > 128 ? 4 : gemmepi__fused_steps(problem) < 32 ? 5 : 6;
-    int stages = gemmepi__most_stages(problem, fused, 2);
-    if (stages < enough && gemmepi__most_stages(problem, fused, 1) == stages)
+    int most = fused->staged == fused->copied ? 1 : 2; /* one that is copied is free at once */
+    int stages = gemmepi__most_stages(problem, fused, most);
+    if (stages < enough && most == 2 && gemmepi__most_stages(problem, fused, 1) == stages)
         fused->buffers = 2;
 }
 
@@ -18099,7 +18211,7 @@ static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                 int applied) {
     int64_t steps = gemmepi__fused_steps(problem);
-    int staged = gemmepi__fused_staged(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
+    int staged = gemmepi__fused_moved(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
     int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
                                       gemmepi__aux_is_mask(problem->epilogue));
     if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
@@ -18362,6 +18474,7 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
     const int written = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
               read = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_NONE;
     int a_box = gemmepi__a_box(problem, shape), b_box = gemmepi__b_box(problem, shape);
+    int moved = fused->staged - fused->copied;
     int result = gemmepi__map_operand(driver, problem, a, a_box, &fused->params.a);
     if (!result)
         result = gemmepi__map_operand(driver, problem, b, b_box, &fused->params.b);
@@ -18369,10 +18482,10 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
         result = gemmepi__map_operand(driver, problem, a, fused->last_a, &fused->params.a_tail);
     if (!result && fused->last_b)
         result = gemmepi__map_operand(driver, problem, b, fused->last_b, &fused->params.b_tail);
-    if (!result && (fused->staged & 1))
+    if (!result && moved & 1)
         result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__D],
                                      gemmepi__halves_out(problem), written, &fused->params.d);
-    if (!result && ((fused->staged & 2) || (fused->loaded & 1)))
+    if (!result && (moved & 2 || fused->loaded & 1))
         result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__AUX],
                                      gemmepi__halves_aside(problem), fused->loaded & 1 ? read : written,
                                      &fused->params.aux);
@@ -18396,6 +18509,7 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                     fused->buffers);
     gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
                     fused->loaded);
+    gemmepi__append(text, "#define GEMMEPI_COPIED %d\n", fused->copied);
     gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
                     gemmepi__box_bits(problem) == 32 ? 1 : 2, fused->tails);
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
@@ -18427,7 +18541,8 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fuse
                             gemmepi__fused *fused) {
     fused->shape = *shape;
     fused->applied = applied;
-    fused->staged = gemmepi__fused_staged(problem);
+    fused->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));
+    fused->copied = fused->staged - gemmepi__fused_moved(problem);
     fused->loaded = gemmepi__fused_loaded(problem);
     fused->summed = gemmepi__fused_summed(problem, shape, applied);
     fused->tails = gemmepi__fused_tails(problem, shape);
@@ -18522,7 +18637,7 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
     uint64_t space[(sizeof(gemmepi__fused_params) + 128) / sizeof(uint64_t)];
     gemmepi__fused_params *params = (gemmepi__fused_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
-    int result;
+    int moved = fused->staged - fused->copied, result;
     if (status)
         return status;
     memcpy(params, &fused->params, sizeof *params);
@@ -18536,9 +18651,9 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
         result = gemmepi__point_map(driver, &params->a_tail, pointers[GEMMEPI__A]);
     if (!result && fused->last_b)
         result = gemmepi__point_map(driver, &params->b_tail, pointers[GEMMEPI__B]);
-    if (!result && (fused->staged & 1))
+    if (!result && moved & 1)
         result = gemmepi__point_map(driver, &params->d, pointers[GEMMEPI__D]);
-    if (!result && ((fused->staged & 2) || (fused->loaded & 1)))
+    if (!result && (moved & 2 || fused->loaded & 1))
         result = gemmepi__point_map(driver, &params->aux, pointers[GEMMEPI__AUX]);
     if (!result && (fused->loaded & 2))
         result = gemmepi__point_map(driver, &params->residual, pointers[GEMMEPI__RESIDUAL]);
@@ -18572,13 +18687,20 @@ typedef struct gemmepi__mma_shape {
     short tile_m, tile_n, warps_m, warps_n, stages;
     short blocks; /* for so many of a multiprocessor registers are shared out */
     short unit;   /* bytes: less at a time to copy would take more registers than there are */
+    short kinds;  /* that gain by it, or that it has registers for */
 } gemmepi__mma_shape;
 
+/* How the kernel multiplies: with mma.sync, or strict F32 by fused multiply-adds. */
+enum { GEMMEPI__OF_16_BITS = 1, GEMMEPI__OF_TF32 = 2, GEMMEPI__OF_F32 = 4, GEMMEPI__OF_ALL = 7 };
+
+/* Lines along m of 16 bits are of 64 elements; strict F32 has two sums of each element in registers. */
 static const gemmepi__mma_shape gemmepi__mma_shapes[] = {
-    {64, 128, 2, 2, 3, 2, 2}, /* first the one for everything */
-    {128, 128, 2, 2, 3, 2, 16},
-    {128, 256, 2, 4, 3, 1, 8},
-    {64, 64, 2, 2, 4, 3, 2},
+    {64, 128, 2, 2, 3, 2, 2, GEMMEPI__OF_ALL}, /* first the one for everything */
+    {128, 128, 2, 2, 3, 2, 16, GEMMEPI__OF_16_BITS | GEMMEPI__OF_TF32},
+    {128, 256, 2, 4, 3, 1, 8, GEMMEPI__OF_16_BITS | GEMMEPI__OF_TF32},
+    {64, 64, 2, 2, 4, 3, 2, GEMMEPI__OF_ALL},
+    {32, 64, 2, 2, 4, 3, 4, GEMMEPI__OF_TF32 | GEMMEPI__OF_F32},
+    {128, 128, 2, 4, 3, 1, 16, GEMMEPI__OF_F32},
 };
 
 /* How a problem is cut up: into tiles, and k into parts. */
@@ -18590,7 +18712,8 @@ typedef struct gemmepi__mma_cut {
 typedef struct gemmepi__mma {
     gemmepi__mma_shape shape;
     int parts;
-    int staged;  /* what leaves by way of shared memory, of 16 bits: bits 1 D, 2 AUX */
+    int staged;  /* what leaves by way of shared memory: bits 1 D, 2 AUX */
+    int copied;  /* in words, as it does not lie at multiples of 16 bytes */
     int applied; /* alpha is 1 and there is no C: compiled in */
     gemmepi__launch launch;
     gemmepi__mma_params params; /* all but pointers and scalars */
@@ -18643,9 +18766,14 @@ static unsigned gemmepi__mma_shared(const gemmepi__mma_shape *shape) {
     return (unsigned)((shape->tile_m + shape->tile_n) * GEMMEPI__MMA_LINE * shape->stages);
 }
 
-/* How the kernel multiplies: 16 bits or TF32 with mma.sync, F32 by fused multiply-adds. */
+static int gemmepi__mma_kind(const gemmepi__problem *problem) {
+    return problem->common != GEMMEPI_F32 ? GEMMEPI__OF_16_BITS
+           : gemmepi__is_tf32(problem)    ? GEMMEPI__OF_TF32
+                                          : GEMMEPI__OF_F32;
+}
+
 static int gemmepi__is_fma(const gemmepi__problem *problem) {
-    return problem->common == GEMMEPI_F32 && !gemmepi__is_tf32(problem);
+    return gemmepi__mma_kind(problem) == GEMMEPI__OF_F32;
 }
 
 static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
@@ -18657,11 +18785,12 @@ static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemme
         return 0; /* a warp's runs are of 32 columns, of both halves */
     if (halves > 1 && !problem->views[GEMMEPI__B].transposed && shape->tile_n / halves % 64)
         return 0; /* lines of 64 along n are of one half */
-    if (shape->tile_m > 64 && gemmepi__is_fma(problem))
-        return 0; /* two sums of each element take too many registers */
-    if (unit < shape->unit || (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
-                               (shape->tile_n > 128 || gemmepi__has(problem, GEMMEPI_GATED) ||
-                                gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)))
+    if (!(shape->kinds & gemmepi__mma_kind(problem)))
+        return 0;
+    if (unit < shape->unit ||
+        (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
+         (shape->tile_n > 128 || gemmepi__is_fma(problem) || gemmepi__has(problem, GEMMEPI_GATED) ||
+          gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)))
         return 0; /* registers would not do */
     return gemmepi__mma_shared(shape) <= gemmepi__most_shared(arch);
 }
@@ -18690,10 +18819,16 @@ static double gemmepi__mma_rate(const gemmepi__problem *problem, int arch) {
     return problem->common == GEMMEPI_F32 ? rate / 2 : rate;
 }
 
-/* How much longer multiply-adds take than that, measured on an H200: they wait for shared memory, most where a multiprocessor
-   has four warps of wide tiles alone. */
-static double gemmepi__fma_slowness(const gemmepi__mma_shape *shape, int blocks) {
-    return blocks * shape->warps_m * shape->warps_n > 4 || shape->tile_n == 64 ? 1.2 : 2;
+/* How much longer multiply-adds take than that, fitted to products on an H200: A along m is read a word at a time, small tiles load
+   more for what they multiply, and four warps of wide tiles, alone on a multiprocessor, wait for what they load. */
+static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
+                                    int blocks) {
+    double slowness = problem->views[GEMMEPI__A].transposed ? 1.4 : 1.2;
+    if (shape->tile_m < 64)
+        slowness *= 1.15;
+    if (shape->tile_n > 64 && blocks * shape->warps_m * shape->warps_n <= 4)
+        slowness *= 2.2;
+    return slowness;
 }
 
 /* Bytes that a multiprocessor copies in a cycle, 16, 8, 4 or 2 at a time. Measured on an H200. */
@@ -18716,7 +18851,7 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     int64_t rows, columns, tiles = gemmepi__mma_tiles(own, shape, &rows, &columns);
     int64_t each =
         gemmepi__divide_up(tiles * cut->parts, context->multiprocessors); /* tiles of a multiprocessor */
-    int blocks = gemmepi__mma_blocks(context, shape), is_fma = gemmepi__is_fma(problem);
+    int blocks = gemmepi__mma_blocks(context, shape);
     double area = (double)shape->tile_m * shape->tile_n, lines[2];
     int64_t of_stage = gemmepi__stage_k(problem);
     double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, cut->parts), of_stage);
@@ -18725,13 +18860,15 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     lines[0] = shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A));
     lines[1] = shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B));
     copy = (lines[0] + lines[1]) * GEMMEPI__MMA_LINE;
-    if (blocks > each && !(is_fma && each > 1)) /* some multiprocessors get more than their share */
+    if (blocks > each)
         blocks = (int)each;
-    if (is_fma)
-        multiply *= gemmepi__fma_slowness(shape, blocks);
+    if (gemmepi__is_fma(problem))
+        multiply *= gemmepi__fma_slowness(own, shape, blocks);
     waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
-    if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem))
-        finish = blocks * (finish + GEMMEPI__EXACT_CYCLES);
+    if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem)) {
+        finish += gemmepi__activation(problem->epilogue) > GEMMEPI_RELU ? GEMMEPI__EXACT_CYCLES : 0;
+        finish *= blocks;
+    }
     finish *= area / 128;
     return (2900 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +
            (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
@@ -18792,8 +18929,8 @@ static void gemmepi__append_mma_defines(gemmepi__text *text, const gemmepi__prob
                     shape->warps_n);
     gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages,
                     shape->blocks);
-    gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_APPLIED %d\n", mma->staged,
-                    mma->applied || mma->parts > 1);
+    gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_COPIED %d\n", mma->staged, mma->copied);
+    gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", mma->applied || mma->parts > 1);
     gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n", mma->parts > 1);
     gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
                     !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
@@ -18815,17 +18952,22 @@ static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const ge
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
 static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__mma_cut *cut, int applied,
                                 gemmepi__mma *mma) {
+    /* of 32 bits a row's four lanes write whole sectors, but for these */
+    int wide = gemmepi__results_of(problem, 32) - gemmepi__moved_of(problem, 32);
     mma->shape = *cut->shape;
     mma->parts = (int)gemmepi__divide_up(problem->k, gemmepi__part_k(problem, cut->parts)); /* none empty */
     mma->applied = applied;
-    mma->staged = gemmepi__staged_of(problem, 16);
+    mma->staged = gemmepi__results_of(problem, 16) | wide;
+    mma->copied = mma->staged - gemmepi__moved_of(problem, 16);
 }
 
-/* What a block asks for. Where there are no more blocks than multiprocessors, more than half of what one of these has: else the
-   blocks that begin beside the launch before, which is on some of them, may be two there where it is not: 1.5 of the time, on an H200. */
+/* What a block asks for: so much that no multiprocessor has more than its share. Those with room for more would take it, and others
+   have less: 1.5 of the time on an H200, where the launch before is still on some of them, or three have room and two are a share. */
 static unsigned gemmepi__mma_asked(const gemmepi_context *context, const gemmepi__mma *mma) {
-    unsigned needed = gemmepi__mma_shared(&mma->shape), half = gemmepi__most_shared(context->arch) / 2 + 16;
-    return mma->launch.blocks <= (unsigned)context->multiprocessors && needed < half ? half : needed;
+    unsigned each = (unsigned)gemmepi__divide_up(mma->launch.blocks, context->multiprocessors);
+    unsigned needed = gemmepi__mma_shared(&mma->shape);
+    unsigned least = each ? gemmepi__most_shared(context->arch) / (each + 1) + 16 : 0;
+    return needed < least ? least / 16 * 16 : needed;
 }
 
 static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const gemmepi__problem *problem,
@@ -19125,7 +19267,7 @@ typedef struct gemmepi__estimates {
 
 /* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.7 us,
    mostly 0.9 to 1.2 of it, large or small, but where tiles are many its first answer takes 1.03 to 1.09 of its best. Its TF32 takes 2.5 us
-   and 1.05 of the time of ours where both operands lie along k, 1.3 where one does and 1.6 where none does; its strict F32 0.78 of
+   and 1.05 of the time of ours where both operands lie along k, 1.3 where one does and 1.6 where none does; its strict F32 0.75 of
    ours and 3 us. All measured on an H200. */
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
     static const double by_transposes[] = {1.05, 1.3, 1.6};
@@ -19138,7 +19280,7 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
     }
     if (gemmepi__tma_rule(context, &side_by_side)) {
         gemmepi__choose_mma(context, bare, &microseconds);
-        return gemmepi__is_fma(bare) ? 0.78 * microseconds + 3 : microseconds;
+        return gemmepi__is_fma(bare) ? 0.75 * microseconds + 3 : microseconds;
     }
     gemmepi__choose_shape(context, &side_by_side, 1, &microseconds);
     if (gemmepi__is_tf32(bare))

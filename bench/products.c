@@ -109,7 +109,9 @@ static const product_family product_gated_backward = {&product_bf16,
                                                       0,
                                                       product_forms_gated_backward,
                                                       COUNT(product_forms_gated_backward)};
-/* Lines of an odd number of elements, which TMA does not take: A's and B's, or also D's. */
+/* Lines of an odd number of elements, which TMA does not take: D's where n is odd, A's and B's, or all. */
+static const product_family product_odd_n = {&product_bf16,           "", 1, 0, 0, 0, 0, 0, product_forms_odd,
+                                             COUNT(product_forms_odd)};
 static const product_family product_odd = {
     &product_bf16, "odd ", 1, 0, 1, 0, 1, 0, product_forms_odd, COUNT(product_forms_odd)};
 static const product_family product_odd_d = {
@@ -143,6 +145,7 @@ static const product_shape product_shapes[] = {
     {&product_backward, 2048, 50304, 768, 120, 0},
     {&product_backward, 2048, 2048, 2048, 112, 0},
     {&product_gated_backward, 8192, 14336, 4096, 112, 0},
+    {&product_odd_n, 2048, 50257, 768, 0, 0},
     {&product_odd, 1000, 1000, 1000, 100, 0},
     {&product_odd_d, 1000, 1000, 1000, 100, 0},
     {&product_words, 4096, 4096, 4096, 0, 0},

@@ -605,13 +605,20 @@ static void add_gradient_passes(void) {
     add_gradient_pass(GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_NONE | GEMMEPI_BGRAD, 1);
 }
 
+/* Lines of results that begin at odd elements: epilogues leave them by words. */
+static void set_odd_lines(gemmepi_matmul_desc *desc) {
+    desc->d.ld = 4097;
+    if ((desc->epilogue & GEMMEPI_AUX) && !gemmepi__aux_is_mask(desc->epilogue))
+        desc->aux.ld = 4097;
+}
+
 /* Of a shape two layouts, A and B transposed alike or not by turns; --all: all four. */
 static int takes_layout(int shape, int layout) {
     return takes_all || ((layout ^ layout >> 1 ^ shape) & 1) == 0;
 }
 
-/* Nothing, and 0, where the shape does not take it. With a short k, as for half of the layouts, there are fewer stages and more
-   buffers. F32 operands are multiplied as TF32, in layout 2. */
+/* Nothing, and 0, where the shape does not take it. Results lie at odd lines for half of the shapes and layouts. With a short k, as for
+   half of the layouts, there are fewer stages and more buffers. F32 operands are multiplied as TF32, in layout 2. */
 static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
                      int layout, int applied) {
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
@@ -627,6 +634,8 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
     desc.k = cut->split > 1 || layout >> 1 ? 2048 : 640; /* enough to be divided; sums short and long */
     if ((shape + layout) & 1)
         desc.m = desc.n = 144; /* tiles reach beyond them */
+    if (!cut->lean && cut->tile_n < 256 && ((shape + layout / 2) & 1))
+        set_odd_lines(&desc);
     append_dtype(&text, operands);
     append_results(&text, &desc);
     gemmepi__append(&text, "_shape_%d_layout_%d%s", shape, layout, applied ? "" : "_scaled");
@@ -652,7 +661,8 @@ static void add_fused_from(gemmepi_dtype operands, gemmepi_dtype results, gemmep
     exit(1);
 }
 
-/* Nothing where the shape does not take it. unit: bytes at whose multiples lines begin */
+/* Nothing where the shape does not take it. unit: bytes at whose multiples lines of operands begin; those of results at odd elements
+   where that is less than 16 */
 static void add_mma_in_parts(gemmepi_dtype operands, gemmepi_compute compute, gemmepi_dtype results,
                              gemmepi_epilogue epilogue, int shape, int parts, int layout, int unit,
                              int applied) {
@@ -668,6 +678,8 @@ static void add_mma_in_parts(gemmepi_dtype operands, gemmepi_compute compute, ge
     desc.b.transposed = layout >> 1;
     desc.a.ld = 2048 + unit / (operands == GEMMEPI_F32 ? 4 : 2);
     desc.b.ld = desc.a.ld;
+    if (unit < 16)
+        set_odd_lines(&desc);
     append_dtype(&text, operands);
     if (operands == GEMMEPI_F32)
         gemmepi__append(&text, compute == GEMMEPI_COMPUTE_TF32 ? "_tf32" : "_strict");
@@ -737,6 +749,8 @@ static void list_mma(void) {
                             GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX, shape, layout, 4 << (layout % 3), 1);
                 }
             }
+            add_mma(GEMMEPI_F32, GEMMEPI_COMPUTE_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | back, shape,
+                    layout, 8, 1);
         }
     for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
         gemmepi_matmul_desc gate = new_desc(GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,

@@ -38,8 +38,9 @@ static const gemmepi__fused_shape gemmepi__fused_shapes[] = {
 typedef struct gemmepi__fused {
     gemmepi__fused_shape shape;
     int stages, buffers; /* of operands, and of each warp's results */
-    int staged;          /* what TMA stores: bits 1 D, 2 AUX */
-    int loaded;  /* what it loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
+    int staged;          /* what leaves by shared memory: bits 1 D, 2 AUX */
+    int copied; /* of these, what does not lie at multiples of 16 bytes: in words, by each warp; else TMA stores it */
+    int loaded;  /* what TMA loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
     int applied; /* alpha is 1 and there is no C: compiled in */
     int summed;  /* the operand that it sums for bias_grad: 1 A, 2 B */
     int tails;   /* some tiles reach beyond m or n by boxes or lines, which are not loaded */
@@ -123,19 +124,29 @@ static int gemmepi__moves_box(const gemmepi__problem *problem, int operand, int 
            gemmepi__tma_takes(problem, &problem->views[operand], bits);
 }
 
-/* What of the results of so many bits leaves in whole units: bits 1 D, 2 AUX. */
-static int gemmepi__staged_of(const gemmepi__problem *problem, int bits) {
-    int staged = 0;
-    if (gemmepi__moves_box(problem, GEMMEPI__D, bits) && !(problem->flags & GEMMEPI__ONLY_SUMS))
-        staged |= 1;
-    if (gemmepi__has(problem, GEMMEPI_AUX) && gemmepi__moves_box(problem, GEMMEPI__AUX, bits))
-        staged |= 2;
-    return staged;
+/* Results of so many bits: bits 1 D, 2 AUX. */
+static int gemmepi__results_of(const gemmepi__problem *problem, int bits) {
+    int results = 0;
+    if (problem->views[GEMMEPI__D].bits == bits && !(problem->flags & GEMMEPI__ONLY_SUMS))
+        results |= 1;
+    if (gemmepi__has(problem, GEMMEPI_AUX) && problem->views[GEMMEPI__AUX].bits == bits)
+        results |= 2;
+    return results;
 }
 
-/* What TMA stores. */
-static int gemmepi__fused_staged(const gemmepi__problem *problem) {
-    return gemmepi__staged_of(problem, gemmepi__box_bits(problem));
+/* Those that leave in whole units. */
+static int gemmepi__moved_of(const gemmepi__problem *problem, int bits) {
+    int moved = gemmepi__results_of(problem, bits);
+    if ((moved & 1) && !gemmepi__moves_box(problem, GEMMEPI__D, bits))
+        moved -= 1;
+    if ((moved & 2) && !gemmepi__moves_box(problem, GEMMEPI__AUX, bits))
+        moved -= 2;
+    return moved;
+}
+
+/* What TMA stores, if nothing is copied. */
+static int gemmepi__fused_moved(const gemmepi__problem *problem) {
+    return gemmepi__moved_of(problem, gemmepi__box_bits(problem));
 }
 
 /* What it loads for the epilogue, likewise; the mask without TMA. */
@@ -213,15 +224,16 @@ static unsigned gemmepi__fused_stage_bytes(const gemmepi__fused_shape *shape) {
 #define GEMMEPI__FUSED_BOXES (GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_BOX_M * GEMMEPI__FUSED_LINE)
 
 /* Gradients take the place of the aux that TMA loaded for them (IN_PLACE in the kernel). */
-static int gemmepi__replaces_aux(const gemmepi__problem *problem, int staged, int loaded) {
-    return (gemmepi__has(problem, GEMMEPI_GATED) || (loaded & 2)) && (staged & 1) && (loaded & 1) &&
+static int gemmepi__replaces_aux(const gemmepi__problem *problem, const gemmepi__fused *fused) {
+    return (gemmepi__has(problem, GEMMEPI_GATED) || (fused->loaded & 2)) && (fused->staged & 1) &&
+           (fused->loaded & 1) && !(fused->copied & 1) &&
            gemmepi__halves_aside(problem) == gemmepi__halves_out(problem);
 }
 
-static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, int staged, int loaded) {
-    int replaces = gemmepi__replaces_aux(problem, staged, loaded);
-    return (unsigned)((staged & 1 && !replaces ? gemmepi__halves_out(problem) : 0) +
-                      (staged & 2 ? gemmepi__halves_aside(problem) : 0));
+static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, const gemmepi__fused *fused) {
+    int replaces = gemmepi__replaces_aux(problem, fused);
+    return (unsigned)((fused->staged & 1 && !replaces ? gemmepi__halves_out(problem) : 0) +
+                      (fused->staged & 2 ? gemmepi__halves_aside(problem) : 0));
 }
 
 static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int loaded) {
@@ -238,9 +250,8 @@ static unsigned gemmepi__slot_bytes(const gemmepi__problem *problem) {
 
 static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gemmepi__fused *fused) {
     unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + GEMMEPI__FUSED_PAIR;
-    unsigned boxes =
-        (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused->staged, fused->loaded) +
-        2 * gemmepi__loaded_matrices(problem, fused->loaded);
+    unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused) +
+                     2 * gemmepi__loaded_matrices(problem, fused->loaded);
     unsigned divided = fused->shape.split > 1 ? GEMMEPI__FUSED_PAIR : 0;
     unsigned sums = fused->summed ? GEMMEPI__FUSED_SUMMERS * 16 * 8 : gemmepi__slot_bytes(problem);
     return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES +
@@ -261,8 +272,9 @@ static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__fused 
    where it is 768. Wide tiles gain by neither, and with five stages some of their kernels spill a register. */
 static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fused *fused) {
     int enough = fused->shape.tile_n > 128 ? 4 : gemmepi__fused_steps(problem) < 32 ? 5 : 6;
-    int stages = gemmepi__most_stages(problem, fused, 2);
-    if (stages < enough && gemmepi__most_stages(problem, fused, 1) == stages)
+    int most = fused->staged == fused->copied ? 1 : 2; /* one that is copied is free at once */
+    int stages = gemmepi__most_stages(problem, fused, most);
+    if (stages < enough && most == 2 && gemmepi__most_stages(problem, fused, 1) == stages)
         fused->buffers = 2;
 }
 
@@ -291,7 +303,7 @@ static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
                                 int applied) {
     int64_t steps = gemmepi__fused_steps(problem);
-    int staged = gemmepi__fused_staged(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
+    int staged = gemmepi__fused_moved(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
     int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
                                       gemmepi__aux_is_mask(problem->epilogue));
     if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
@@ -554,6 +566,7 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
     const int written = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
               read = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_NONE;
     int a_box = gemmepi__a_box(problem, shape), b_box = gemmepi__b_box(problem, shape);
+    int moved = fused->staged - fused->copied;
     int result = gemmepi__map_operand(driver, problem, a, a_box, &fused->params.a);
     if (!result)
         result = gemmepi__map_operand(driver, problem, b, b_box, &fused->params.b);
@@ -561,10 +574,10 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
         result = gemmepi__map_operand(driver, problem, a, fused->last_a, &fused->params.a_tail);
     if (!result && fused->last_b)
         result = gemmepi__map_operand(driver, problem, b, fused->last_b, &fused->params.b_tail);
-    if (!result && (fused->staged & 1))
+    if (!result && moved & 1)
         result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__D],
                                      gemmepi__halves_out(problem), written, &fused->params.d);
-    if (!result && ((fused->staged & 2) || (fused->loaded & 1)))
+    if (!result && (moved & 2 || fused->loaded & 1))
         result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__AUX],
                                      gemmepi__halves_aside(problem), fused->loaded & 1 ? read : written,
                                      &fused->params.aux);
@@ -588,6 +601,7 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                     fused->buffers);
     gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
                     fused->loaded);
+    gemmepi__append(text, "#define GEMMEPI_COPIED %d\n", fused->copied);
     gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
                     gemmepi__box_bits(problem) == 32 ? 1 : 2, fused->tails);
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
@@ -619,7 +633,8 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fuse
                             gemmepi__fused *fused) {
     fused->shape = *shape;
     fused->applied = applied;
-    fused->staged = gemmepi__fused_staged(problem);
+    fused->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));
+    fused->copied = fused->staged - gemmepi__fused_moved(problem);
     fused->loaded = gemmepi__fused_loaded(problem);
     fused->summed = gemmepi__fused_summed(problem, shape, applied);
     fused->tails = gemmepi__fused_tails(problem, shape);
@@ -714,7 +729,7 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
     uint64_t space[(sizeof(gemmepi__fused_params) + 128) / sizeof(uint64_t)];
     gemmepi__fused_params *params = (gemmepi__fused_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
-    int result;
+    int moved = fused->staged - fused->copied, result;
     if (status)
         return status;
     memcpy(params, &fused->params, sizeof *params);
@@ -728,9 +743,9 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
         result = gemmepi__point_map(driver, &params->a_tail, pointers[GEMMEPI__A]);
     if (!result && fused->last_b)
         result = gemmepi__point_map(driver, &params->b_tail, pointers[GEMMEPI__B]);
-    if (!result && (fused->staged & 1))
+    if (!result && moved & 1)
         result = gemmepi__point_map(driver, &params->d, pointers[GEMMEPI__D]);
-    if (!result && ((fused->staged & 2) || (fused->loaded & 1)))
+    if (!result && (moved & 2 || fused->loaded & 1))
         result = gemmepi__point_map(driver, &params->aux, pointers[GEMMEPI__AUX]);
     if (!result && (fused->loaded & 2))
         result = gemmepi__point_map(driver, &params->residual, pointers[GEMMEPI__RESIDUAL]);

@@ -13,13 +13,20 @@ typedef struct gemmepi__mma_shape {
     short tile_m, tile_n, warps_m, warps_n, stages;
     short blocks; /* for so many of a multiprocessor registers are shared out */
     short unit;   /* bytes: less at a time to copy would take more registers than there are */
+    short kinds;  /* that gain by it, or that it has registers for */
 } gemmepi__mma_shape;
 
+/* How the kernel multiplies: with mma.sync, or strict F32 by fused multiply-adds. */
+enum { GEMMEPI__OF_16_BITS = 1, GEMMEPI__OF_TF32 = 2, GEMMEPI__OF_F32 = 4, GEMMEPI__OF_ALL = 7 };
+
+/* Lines along m of 16 bits are of 64 elements; strict F32 has two sums of each element in registers. */
 static const gemmepi__mma_shape gemmepi__mma_shapes[] = {
-    {64, 128, 2, 2, 3, 2, 2}, /* first the one for everything */
-    {128, 128, 2, 2, 3, 2, 16},
-    {128, 256, 2, 4, 3, 1, 8},
-    {64, 64, 2, 2, 4, 3, 2},
+    {64, 128, 2, 2, 3, 2, 2, GEMMEPI__OF_ALL}, /* first the one for everything */
+    {128, 128, 2, 2, 3, 2, 16, GEMMEPI__OF_16_BITS | GEMMEPI__OF_TF32},
+    {128, 256, 2, 4, 3, 1, 8, GEMMEPI__OF_16_BITS | GEMMEPI__OF_TF32},
+    {64, 64, 2, 2, 4, 3, 2, GEMMEPI__OF_ALL},
+    {32, 64, 2, 2, 4, 3, 4, GEMMEPI__OF_TF32 | GEMMEPI__OF_F32},
+    {128, 128, 2, 4, 3, 1, 16, GEMMEPI__OF_F32},
 };
 
 /* How a problem is cut up: into tiles, and k into parts. */
@@ -31,7 +38,8 @@ typedef struct gemmepi__mma_cut {
 typedef struct gemmepi__mma {
     gemmepi__mma_shape shape;
     int parts;
-    int staged;  /* what leaves by way of shared memory, of 16 bits: bits 1 D, 2 AUX */
+    int staged;  /* what leaves by way of shared memory: bits 1 D, 2 AUX */
+    int copied;  /* in words, as it does not lie at multiples of 16 bytes */
     int applied; /* alpha is 1 and there is no C: compiled in */
     gemmepi__launch launch;
     gemmepi__mma_params params; /* all but pointers and scalars */
@@ -84,9 +92,14 @@ static unsigned gemmepi__mma_shared(const gemmepi__mma_shape *shape) {
     return (unsigned)((shape->tile_m + shape->tile_n) * GEMMEPI__MMA_LINE * shape->stages);
 }
 
-/* How the kernel multiplies: 16 bits or TF32 with mma.sync, F32 by fused multiply-adds. */
+static int gemmepi__mma_kind(const gemmepi__problem *problem) {
+    return problem->common != GEMMEPI_F32 ? GEMMEPI__OF_16_BITS
+           : gemmepi__is_tf32(problem)    ? GEMMEPI__OF_TF32
+                                          : GEMMEPI__OF_F32;
+}
+
 static int gemmepi__is_fma(const gemmepi__problem *problem) {
-    return problem->common == GEMMEPI_F32 && !gemmepi__is_tf32(problem);
+    return gemmepi__mma_kind(problem) == GEMMEPI__OF_F32;
 }
 
 static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
@@ -98,11 +111,12 @@ static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemme
         return 0; /* a warp's runs are of 32 columns, of both halves */
     if (halves > 1 && !problem->views[GEMMEPI__B].transposed && shape->tile_n / halves % 64)
         return 0; /* lines of 64 along n are of one half */
-    if (shape->tile_m > 64 && gemmepi__is_fma(problem))
-        return 0; /* two sums of each element take too many registers */
-    if (unit < shape->unit || (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
-                               (shape->tile_n > 128 || gemmepi__has(problem, GEMMEPI_GATED) ||
-                                gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)))
+    if (!(shape->kinds & gemmepi__mma_kind(problem)))
+        return 0;
+    if (unit < shape->unit ||
+        (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
+         (shape->tile_n > 128 || gemmepi__is_fma(problem) || gemmepi__has(problem, GEMMEPI_GATED) ||
+          gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)))
         return 0; /* registers would not do */
     return gemmepi__mma_shared(shape) <= gemmepi__most_shared(arch);
 }
@@ -131,10 +145,16 @@ static double gemmepi__mma_rate(const gemmepi__problem *problem, int arch) {
     return problem->common == GEMMEPI_F32 ? rate / 2 : rate;
 }
 
-/* How much longer multiply-adds take than that, measured on an H200: they wait for shared memory, most where a multiprocessor
-   has four warps of wide tiles alone. */
-static double gemmepi__fma_slowness(const gemmepi__mma_shape *shape, int blocks) {
-    return blocks * shape->warps_m * shape->warps_n > 4 || shape->tile_n == 64 ? 1.2 : 2;
+/* How much longer multiply-adds take than that, fitted to products on an H200: A along m is read a word at a time, small tiles load
+   more for what they multiply, and four warps of wide tiles, alone on a multiprocessor, wait for what they load. */
+static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
+                                    int blocks) {
+    double slowness = problem->views[GEMMEPI__A].transposed ? 1.4 : 1.2;
+    if (shape->tile_m < 64)
+        slowness *= 1.15;
+    if (shape->tile_n > 64 && blocks * shape->warps_m * shape->warps_n <= 4)
+        slowness *= 2.2;
+    return slowness;
 }
 
 /* Bytes that a multiprocessor copies in a cycle, 16, 8, 4 or 2 at a time. Measured on an H200. */
@@ -157,7 +177,7 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     int64_t rows, columns, tiles = gemmepi__mma_tiles(own, shape, &rows, &columns);
     int64_t each =
         gemmepi__divide_up(tiles * cut->parts, context->multiprocessors); /* tiles of a multiprocessor */
-    int blocks = gemmepi__mma_blocks(context, shape), is_fma = gemmepi__is_fma(problem);
+    int blocks = gemmepi__mma_blocks(context, shape);
     double area = (double)shape->tile_m * shape->tile_n, lines[2];
     int64_t of_stage = gemmepi__stage_k(problem);
     double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, cut->parts), of_stage);
@@ -166,13 +186,15 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
     lines[0] = shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A));
     lines[1] = shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B));
     copy = (lines[0] + lines[1]) * GEMMEPI__MMA_LINE;
-    if (blocks > each && !(is_fma && each > 1)) /* some multiprocessors get more than their share */
+    if (blocks > each)
         blocks = (int)each;
-    if (is_fma)
-        multiply *= gemmepi__fma_slowness(shape, blocks);
+    if (gemmepi__is_fma(problem))
+        multiply *= gemmepi__fma_slowness(own, shape, blocks);
     waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
-    if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem))
-        finish = blocks * (finish + GEMMEPI__EXACT_CYCLES);
+    if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem)) {
+        finish += gemmepi__activation(problem->epilogue) > GEMMEPI_RELU ? GEMMEPI__EXACT_CYCLES : 0;
+        finish *= blocks;
+    }
     finish *= area / 128;
     return (2900 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +
            (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
@@ -233,8 +255,8 @@ static void gemmepi__append_mma_defines(gemmepi__text *text, const gemmepi__prob
                     shape->warps_n);
     gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages,
                     shape->blocks);
-    gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_APPLIED %d\n", mma->staged,
-                    mma->applied || mma->parts > 1);
+    gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_COPIED %d\n", mma->staged, mma->copied);
+    gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", mma->applied || mma->parts > 1);
     gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n", mma->parts > 1);
     gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
                     !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
@@ -256,17 +278,22 @@ static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const ge
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
 static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__mma_cut *cut, int applied,
                                 gemmepi__mma *mma) {
+    /* of 32 bits a row's four lanes write whole sectors, but for these */
+    int wide = gemmepi__results_of(problem, 32) - gemmepi__moved_of(problem, 32);
     mma->shape = *cut->shape;
     mma->parts = (int)gemmepi__divide_up(problem->k, gemmepi__part_k(problem, cut->parts)); /* none empty */
     mma->applied = applied;
-    mma->staged = gemmepi__staged_of(problem, 16);
+    mma->staged = gemmepi__results_of(problem, 16) | wide;
+    mma->copied = mma->staged - gemmepi__moved_of(problem, 16);
 }
 
-/* What a block asks for. Where there are no more blocks than multiprocessors, more than half of what one of these has: else the
-   blocks that begin beside the launch before, which is on some of them, may be two there where it is not: 1.5 of the time, on an H200. */
+/* What a block asks for: so much that no multiprocessor has more than its share. Those with room for more would take it, and others
+   have less: 1.5 of the time on an H200, where the launch before is still on some of them, or three have room and two are a share. */
 static unsigned gemmepi__mma_asked(const gemmepi_context *context, const gemmepi__mma *mma) {
-    unsigned needed = gemmepi__mma_shared(&mma->shape), half = gemmepi__most_shared(context->arch) / 2 + 16;
-    return mma->launch.blocks <= (unsigned)context->multiprocessors && needed < half ? half : needed;
+    unsigned each = (unsigned)gemmepi__divide_up(mma->launch.blocks, context->multiprocessors);
+    unsigned needed = gemmepi__mma_shared(&mma->shape);
+    unsigned least = each ? gemmepi__most_shared(context->arch) / (each + 1) + 16 : 0;
+    return needed < least ? least / 16 * 16 : needed;
 }
 
 static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const gemmepi__problem *problem,

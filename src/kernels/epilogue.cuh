@@ -41,6 +41,9 @@
 #ifndef GEMMEPI_SPREAD
 #define GEMMEPI_SPREAD 0
 #endif
+#ifndef GEMMEPI_APART
+#define GEMMEPI_APART 0 // SPREAD: 1: of a row's lanes, numbered 0 to 3, the third is 16 behind the first, and rows are two lanes apart
+#endif
 #ifndef GEMMEPI_BIAS_FIRST
 #define GEMMEPI_BIAS_FIRST 0 // 1: the sums that come hold the bias
 #endif
@@ -55,6 +58,9 @@
 #endif
 #ifndef GEMMEPI_STAGED
 #define GEMMEPI_STAGED 0 // SPREAD: what the epilogue leaves in shared memory for the kernel to store: bits 1 D, 2 AUX
+#endif
+#ifndef GEMMEPI_COPIED
+#define GEMMEPI_COPIED 0 // STAGED: which of those go in words, to lines that begin anywhere; others in units of 16 bytes, or by TMA
 #endif
 
 typedef GEMMEPI_ACC Acc;
@@ -75,12 +81,13 @@ constexpr int HALVES_SAVED = GATED && !UPSTREAM ? 2 : 1; // of the aux that BACK
 constexpr bool AUX_IS_MASK = ACTIVATION == RELU && !GATED && !UPSTREAM;
 constexpr bool ALIGNED = GEMMEPI_ALIGNED;
 constexpr bool WHOLE = GEMMEPI_WHOLE;
-constexpr bool SPREAD = GEMMEPI_SPREAD;
+constexpr bool SPREAD = GEMMEPI_SPREAD, APART = GEMMEPI_APART;
 constexpr bool STAGES_D = (GEMMEPI_STAGED & 1) != 0;
 constexpr bool LOADS_AUX = (GEMMEPI_LOADED & 1) != 0 && BACKWARD && !AUX_IS_MASK;
 constexpr bool LOADS_MASK = (GEMMEPI_LOADED & 4) != 0 && BACKWARD && AUX_IS_MASK;
 constexpr bool LOADS_RESIDUAL = (GEMMEPI_LOADED & 2) != 0 && HAS_RESIDUAL;
 constexpr bool STAGES_AUX = (GEMMEPI_STAGED & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;
+constexpr bool COPIES_D = (GEMMEPI_COPIED & 1) != 0, COPIES_AUX = (GEMMEPI_COPIED & 2) != 0;
 constexpr bool KEEPS_MASK = SPREAD && GEMMEPI_MASK_WORDS && WRITES_AUX && AUX_IS_MASK; // for store_kept_masks()
 constexpr bool SCALES_C = (GEMMEPI_SCALES & 1) != 0;
 constexpr bool SCALES_D = (GEMMEPI_SCALES & 2) != 0;
@@ -116,8 +123,13 @@ __device__ inline long long offset(const gemmepi__kernel_matrix &x, long long it
 __device__ constexpr int place(int i) {
     return SPREAD ? i / 2 * 8 + i % 2 : i;
 }
+// Which four lanes have a row, of eight, and which row that is: as wgmma and mma.sync leave sums, or APART.
+constexpr int IN_ROW = APART ? 16 : 2, OF_ROWS = APART ? 2 : 4; // the second bit of the first, the first of the second
 __device__ inline int lane_of_row() {
-    return (int)(threadIdx.x % 4);
+    return APART ? (int)(threadIdx.x % 2 + threadIdx.x % 32 / IN_ROW * 2) : (int)(threadIdx.x % 4);
+}
+__device__ inline int row_of_lane() {
+    return (int)(threadIdx.x % 32 / OF_ROWS % 8);
 }
 
 // A run as it lies in memory.
@@ -197,6 +209,74 @@ template <class T> __device__ inline void stage_run(u32 to, const Acc (&values)[
     }
 }
 
+// A word, or its lower half, to memory, without a branch.
+__device__ inline void store_word_if(bool does, u64 to, u32 bits) {
+    asm volatile("{\n.reg .pred does;\nsetp.ne.u32 does, %2, 0;\n@does st.global.b32 [%0], %1;\n}" ::"l"(to), "r"(bits), "r"((u32)does)
+                 : "memory");
+}
+__device__ inline void store_half_if(bool does, u64 to, u32 bits) {
+    asm volatile("{\n.reg .pred does;\nsetp.ne.u32 does, %2, 0;\n@does st.global.b16 [%0], %1;\n}" ::"l"(to), "h"((u16)bits),
+                 "r"((u32)does)
+                 : "memory");
+}
+
+// A box from there to memory, by a warp: 16 rows of so many columns. Its lines are 128 bytes apart, and of their eight units of 16 the
+// i-th stands in place i ^ line % 8. `to` has row 0, column 0; what is left may be more than the box, or less than nothing.
+template <class T, int Columns, bool InWords>
+__device__ inline void copy_box(u32 from, T *to, long long ld, int rows_left, int columns_left) {
+    constexpr int per_word = 4 / sizeof(T), words = InWords ? Columns / per_word : Columns / per_word / 4;
+    constexpr int at_once = words < 32 ? 32 / words : 1; // lines
+    constexpr int under_way = BACKWARD && GATED ? 2 : 4; // loads, for which there are registers
+    constexpr int rounds = 16 / at_once, loaded = rounds < under_way ? rounds : under_way;
+    int line = (int)threadIdx.x % 32 / words, word = (int)threadIdx.x % words;
+    int left = columns_left < Columns ? columns_left : Columns, first = word * (InWords ? per_word : 4 * per_word);
+    u64 at = (u64)(to + line * ld), step = (u64)(at_once * ld) * sizeof(T);
+#pragma unroll 1
+    for (int i = 0; i < rounds && i * at_once < rows_left; i += loaded) {
+        u32 bits[loaded][InWords ? 1 : 4], next[loaded];
+#pragma unroll
+        for (int j = 0; j < loaded; j++) {
+            u32 of_line = from + (line + j * at_once) * 128;
+            int turn = (line + j * at_once) % 8;
+            if constexpr (InWords)
+                asm volatile("ld.shared.b32 %0, [%1];"
+                             : "=r"(bits[j][0])
+                             : "r"(of_line + ((word / 4 ^ turn) << 4) + word % 4 * 4)
+                             : "memory");
+            else
+                asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                             : "=r"(bits[j][0]), "=r"(bits[j][1]), "=r"(bits[j][2]), "=r"(bits[j][3])
+                             : "r"(of_line + ((word ^ turn) << 4))
+                             : "memory");
+        }
+        if constexpr (InWords && per_word == 2)
+#pragma unroll
+            for (int j = 0; j < loaded; j++)
+                next[j] = __shfl_sync(0xffffffffu, bits[j][0], (int)threadIdx.x % 32 + 1);
+#pragma unroll
+        for (int j = 0; j < loaded; j++, at += step) {
+            int left_here = line + j * at_once < rows_left ? left : 0;
+            if constexpr (!InWords) {
+                uint4 unit;
+                memcpy(&unit, bits[j], sizeof unit);
+                if (first < left_here)
+                    *reinterpret_cast<uint4 *>(at + word * 16) = unit;
+            } else if constexpr (per_word == 1)
+                store_word_if(first < left_here, at + word * 4, bits[j][0]);
+            else { // words of memory may be the halves of two of these
+                u32 between = (u32)at >> 1 & 1;
+                int left_of_word = left_here - first - (int)between;
+                u64 of_word = at + word * 4 + between * 2;
+                u32 here = __byte_perm(bits[j][0], next[j], between ? 0x5432 : 0x3210);
+                store_half_if(between && word == 0 && left_here > 0, at, bits[j][0]);
+                store_word_if(left_of_word >= 2, of_word, here);
+                store_half_if(left_of_word == 1, of_word, here);
+            }
+        }
+        line += loaded * at_once;
+    }
+}
+
 // LOADED: likewise from there.
 template <class T> __device__ inline Read<T> unstage_run(u32 from) {
     static_assert(sizeof(T) == 2 || sizeof(T) == 4, "pairs are of one or two words");
@@ -261,7 +341,7 @@ __device__ inline u32 mask_of_run(const Acc (&v)[RUN]) {
 __device__ inline u32 mask_of_row(const Acc (&v)[RUN]) {
     u32 bits = mask_of_run(v) << 2 * lane_of_row();
     bits |= __shfl_xor_sync(0xffffffffu, bits, 1);
-    return bits | __shfl_xor_sync(0xffffffffu, bits, 2);
+    return bits | __shfl_xor_sync(0xffffffffu, bits, IN_ROW);
 }
 __device__ inline void store_mask(const gemmepi__kernel_matrix &x, long long item, long long row, long long column,
                                   int valid, const Acc (&v)[RUN]) {
@@ -372,7 +452,7 @@ __device__ inline u32 load_spread_mask(const gemmepi__epilogue_params &p, long l
         byte = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column + 6 * lane) / 8];
     u32 bits = byte << 8 * lane;
     bits |= __shfl_xor_sync(0xffffffffu, bits, 1);
-    bits |= __shfl_xor_sync(0xffffffffu, bits, 2);
+    bits |= __shfl_xor_sync(0xffffffffu, bits, IN_ROW);
     return bits >> 2 * lane;
 }
 
@@ -456,7 +536,7 @@ __device__ inline void keep_mask(Epilogue_state &state, const Acc (&v)[RUN]) {
 __device__ inline void store_kept_masks(const gemmepi__epilogue_params &p, const Epilogue_state &state, long long item,
                                         int row, int column, int groups) {
     int group = lane_of_row() / 2;
-    row += lane_of_row() % 2 * 8 + (int)(threadIdx.x % 32 / 4);
+    row += lane_of_row() % 2 * 8 + row_of_lane();
     column += group * 32;
     if (group >= groups || row >= (int)p.m)
         return;
@@ -658,7 +738,7 @@ __device__ inline void store_partials(const gemmepi__epilogue_params &p, long lo
                 ((Acc *)p.partials)[(part * HALVES_OUT + half) * p.n + column + i] = shared[half * RUN + i][thread];
 }
 
-// SPREAD: the sums of a run over eight rows, whose lanes are 4 apart, one of the run's to each lane. Lanes halve what they have
+// SPREAD: the sums of a run over eight rows, one of the run's to each lane. Lanes halve what they have
 // left with each exchange, always in the same order.
 __device__ inline Acc sum_of_rows(const Acc (&of_run)[RUN]) {
     static_assert(!SPREAD || RUN == 8, "a sum for each lane");
@@ -670,9 +750,9 @@ __device__ inline Acc sum_of_rows(const Acc (&of_run)[RUN]) {
     for (int count = RUN / 2; count > 0; count /= 2)
 #pragma unroll
         for (int j = 0; j < count; j++) {
-            bool upper = threadIdx.x & (u32)count * 4;
+            bool upper = threadIdx.x & (u32)count * OF_ROWS;
             Acc sent = upper ? left[j] : left[j + count], kept = upper ? left[j + count] : left[j];
-            left[j] = kept + __shfl_xor_sync(0xffffffffu, sent, count * 4);
+            left[j] = kept + __shfl_xor_sync(0xffffffffu, sent, count * OF_ROWS);
         }
     return left[0];
 }
@@ -711,7 +791,7 @@ template <bool AtOnce> struct Column_sums {
 
     // of the column of 32 that is this lane's
     __device__ static inline int column() {
-        return lane_of_row() * 2 + place((int)(threadIdx.x % 32 / 4));
+        return lane_of_row() * 2 + place(row_of_lane());
     }
     __device__ inline Acc sum(int half) const {
         return AtOnce ? of_lanes[half] : sum_of_rows(of_lane[half]);

@@ -12,6 +12,11 @@
 // Rows and columns beyond m, n and k are zeros; the epilogue stores only what exists.
 #define GEMMEPI_SPREAD 1
 #define GEMMEPI_STAGES_WORDS 1
+// Where threads read operands themselves, lanes i and i ^ 1 have the same of A, and i and i ^ 2 of B: shared memory gives 16 bytes to a
+// whole half of a warp at a time if such two ask for the same, else to a quarter.
+#ifdef GEMMEPI_FMA
+#define GEMMEPI_APART GEMMEPI_FMA
+#endif
 #include "epilogue.cuh"
 
 #ifndef GEMMEPI_TILE_M
@@ -50,10 +55,12 @@ constexpr int TILE_COLUMNS = TILE_N / HALVES_IN, WARP_COLUMNS = WARP_N / HALVES_
 constexpr int ROW_BLOCKS = WARP_M / 16, PAIRS = WARP_N / 16; // of mma's 16 rows; of two of its 8 columns
 constexpr int BOX = TILE_K * LINE; // as many lines; along m or n where those lie side by side
 constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;
-constexpr int GROUP = 32, GROUPS = WARP_COLUMNS / GROUP, BOX_GROUPS = GROUPS % 2 ? 1 : 2, BOX_COLUMNS = BOX_GROUPS * GROUP;
-// Results of 16 bits go through shared memory, where the stages were, 16 rows and a box's columns at a time.
+// Results of 16 bits, and wider ones that do not lie at multiples of 16 bytes, go through shared memory, where the stages were, 16
+// rows and a box's columns at a time, 128 bytes at most.
 constexpr bool STAGED = STAGES_D || STAGES_AUX;
-static_assert((!STAGES_D || sizeof(GEMMEPI_D_TYPE) == 2) && (!STAGES_AUX || sizeof(GEMMEPI_AUX_TYPE) == 2), "boxes are of 16 bits");
+constexpr bool STAGES_WIDE = (STAGES_D && sizeof(GEMMEPI_D_TYPE) == 4) || (STAGES_AUX && sizeof(GEMMEPI_AUX_TYPE) == 4);
+constexpr int GROUP = 32, GROUPS = WARP_COLUMNS / GROUP; // of columns: a run of each lane
+constexpr int BOX_GROUPS = GROUPS % 2 || STAGES_WIDE ? 1 : 2, BOX_COLUMNS = BOX_GROUPS * GROUP;
 constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D + (STAGES_AUX ? HALVES_IN : 0);
 constexpr int STAGED_BYTES = 16 * LINE;
 static_assert(WARP_M % 16 == 0 && WARP_COLUMNS % GROUP == 0, "a warp has whole runs of both halves");
@@ -128,8 +135,9 @@ template <bool Rows> __device__ constexpr int turn_of(int line) {
 // Halves: of B, which lie `apart` elements along Lines.
 template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
     static constexpr int PIECE = Unit == 2 ? 16 : Unit, PIECES = LINE / PIECE, ELEMENTS = PIECE / ELEMENT;
-    static constexpr int STEP = THREADS / PIECES, COUNT = Lines / STEP, PART = COUNT / 4; // lines between two of a thread's
-    static_assert(COUNT % 4 == 0 && TILE_K % STEP == 0 && Lines / Halves % STEP == 0, "all threads copy as much");
+    static constexpr int STEP = THREADS / PIECES, COUNT = Lines / STEP; // lines between two of a thread's
+    static constexpr int PART = (COUNT + 3) / 4; // of them at a time, at most
+    static_assert(TILE_K % STEP == 0 && Lines / Halves % STEP == 0, "all threads copy as much");
     const Element *from, *at; // this thread's first piece of the stage, and its next one
     long long ld, apart;
     int exist;                       // from this thread's first line or piece on, along m or n
@@ -172,7 +180,10 @@ template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
     template <bool Whole> __device__ inline void fetch_part(u32 stage, int part, int k_left) {
 #pragma unroll
         for (int p = 0; p < PART; p++) {
-            int i = part * PART + p, valid = go_to(i, k_left);
+            int i = part * PART + p;
+            if (i >= COUNT)
+                break;
+            int valid = go_to(i, k_left);
             if constexpr (Unit == 2) {
 #pragma unroll
                 for (int j = 0; j < ELEMENTS; j++)
@@ -216,7 +227,7 @@ template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
 template <bool Rows> __device__ inline u32 fragment_lane(int first, int outer, int k) {
     int lane = threadIdx.x % 8, word = threadIdx.x % 32 / 4, line = threadIdx.x % 4;
     if (!Rows && ELEMENT == 4)
-        return (u32)(first / TILE_K * BOX + line * LINE + ((word / 4 ^ turn_of<Rows>(line)) << 4) + word % 4 * 4);
+        return (u32)(first / TILE_K * BOX + line * LINE + ((first % TILE_K / 4 + word / 4 ^ turn_of<Rows>(line)) << 4) + word % 4 * 4);
     return Rows ? (u32)((first + outer * 8 + lane) * LINE + ((k ^ lane) << 4))
                 : (u32)(first / TILE_K * BOX + (k * 8 + lane) * LINE + ((first % TILE_K / 8 ^ outer ^ lane) << 4));
 }
@@ -265,9 +276,9 @@ __device__ inline void multiply_fragments(const Fragments &fragments, float (&su
 
 // >>multiplying and adding
 
-// Where a lane's first value is: A's of row lane / 4 of a warp's, B's of columns lane % 4 * 2 and the next.
+// Where a lane's first value is: A's of a warp's row row_of_lane(), B's of columns lane_of_row() * 2 and the next.
 template <bool Rows> __device__ inline u32 value_lane(int first, int at) {
-    return Rows ? (u32)((first + at) * LINE + (at % 8 << 4)) : (u32)(first / TILE_K * BOX + (at / 4 << 4) + at % 4 * 4);
+    return Rows ? (u32)((first + at) * LINE + (at % 8 << 4)) : (u32)(first / TILE_K * BOX + first % TILE_K * ELEMENT + (at / 4 << 4) + at % 4 * 4);
 }
 // Eight further along m or n, i times, and four further along k.
 template <bool Rows> __device__ inline u32 value_at(u32 lane, int i, int four) {
@@ -324,39 +335,24 @@ __device__ inline void multiply_add(u32 a, u32 b, int step, float (&sums)[ROW_BL
     }
 }
 
-__device__ inline void take_sums(float (&from)[ROW_BLOCKS][PAIRS * 2][4], float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
+__device__ inline void take_sums(const float (&from)[ROW_BLOCKS][PAIRS * 2][4], float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
 #pragma unroll
-    for (int i = 0; i < ROW_BLOCKS * PAIRS * 8; i++) {
+    for (int i = 0; i < ROW_BLOCKS * PAIRS * 8; i++)
         sums[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4] += from[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4];
-        from[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4] = 0;
-    }
 }
 
 // >>the epilogue
 
-// A box of a staged matrix to memory, units of 16 bytes, all of whose columns exist or none.
-template <class T>
-__device__ inline void copy_out(const gemmepi__kernel_matrix &x, u32 from, long long item, int row, int rows_left,
-                                long long column, int columns_left) {
-    constexpr int units = BOX_COLUMNS / 8, at_once = 32 / units;
-    int unit = threadIdx.x % 32 % units;
-#pragma unroll
-    for (int i = 0; i < 16; i += at_once) {
-        int line = i + (int)threadIdx.x % 32 / units;
-        uint4 words;
-        asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
-                     : "r"(from + line * LINE + ((unit ^ line % 8) << 4))
-                     : "memory");
-        if (line < rows_left && unit * 8 < columns_left)
-            *reinterpret_cast<uint4 *>((T *)x.data + offset(x, item, row + line, column + unit * 8)) = words;
-    }
+// Where this lane's run of 16 bits or 32 goes, of eight rows the lane's, and of the g-th 32 columns of a box.
+template <class T> __device__ inline u32 place_in_box(int half, int g) {
+    int row = row_of_lane(), unit = sizeof(T) == 4 ? lane_of_row() / 2 : g * 4;
+    return (half * 8 + row) * LINE + ((unit ^ row) << 4) + (sizeof(T) == 4 ? lane_of_row() % 2 * 8 : lane_of_row() * 4);
 }
 
 // row, column: the warp's first; line: its line of partial sums
 __device__ inline void finish(const gemmepi__epilogue_params &p, long long item, int row, int column, long long line,
                               u32 staged, const float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
-    int of_row = threadIdx.x % 32 / 4;
+    int of_row = row_of_lane();
     Epilogue_state state = begin_epilogue(p, item, 0, 0);
 #pragma unroll
     for (int box = 0; box < GROUPS; box += BOX_GROUPS) {
@@ -375,7 +371,6 @@ __device__ inline void finish(const gemmepi__epilogue_params &p, long long item,
                 for (int half = 0; half < 2; half++) {
                     int at = row + i * 16 + half * 8 + of_row, exists = at < (int)p.m;
                     int valid = exists ? left - g * GROUP : 0;
-                    u32 to = staged + (half * 8 + of_row) * LINE + ((g * 4 ^ of_row) << 4) + lane_of_row() * 4;
                     Acc v[HALVES][RUN];
                     Saved saved;
 #pragma unroll
@@ -384,10 +379,10 @@ __device__ inline void finish(const gemmepi__epilogue_params &p, long long item,
                             sums[i][j / RUN * WARP_COLUMNS / 8 + (box + g) * 4 + j % RUN / 2][half * 2 + j % 2];
 #pragma unroll
                     for (int j = 0; j < STAGED_D; j++)
-                        state.staged_d[j] = to + j * STAGED_BYTES;
+                        state.staged_d[j] = staged + j * STAGED_BYTES + place_in_box<GEMMEPI_D_TYPE>(half, g);
 #pragma unroll
                     for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)
-                        state.staged_aux[j] = to + (STAGED_D + j) * STAGED_BYTES;
+                        state.staged_aux[j] = staged + (STAGED_D + j) * STAGED_BYTES + place_in_box<GEMMEPI_AUX_TYPE>(half, g);
                     state.mask_place = half + 2 * g;
                     load_saved(p, state, item, at, first + g * GROUP, valid, saved);
                     epilogue(p, state, of[g], saved, item, at, first + g * GROUP, valid, v);
@@ -405,12 +400,16 @@ __device__ inline void finish(const gemmepi__epilogue_params &p, long long item,
                 __syncwarp();
 #pragma unroll
                 for (int j = 0; j < STAGED_D; j++)
-                    copy_out<GEMMEPI_D_TYPE>(p.d, staged + j * STAGED_BYTES, item, row + i * 16, rows_left,
-                                             box_column + j * p.n, box_left);
+                    copy_box<GEMMEPI_D_TYPE, BOX_COLUMNS, COPIES_D>(
+                        staged + j * STAGED_BYTES,
+                        (GEMMEPI_D_TYPE *)p.d.data + offset(p.d, item, row + i * 16, box_column + j * p.n), p.d.ld, rows_left,
+                        box_left);
 #pragma unroll
                 for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)
-                    copy_out<GEMMEPI_AUX_TYPE>(p.aux, staged + (STAGED_D + j) * STAGED_BYTES, item, row + i * 16, rows_left,
-                                               box_column + j * p.n, box_left);
+                    copy_box<GEMMEPI_AUX_TYPE, BOX_COLUMNS, COPIES_AUX>(
+                        staged + (STAGED_D + j) * STAGED_BYTES,
+                        (GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row + i * 16, box_column + j * p.n), p.aux.ld,
+                        rows_left, box_left);
                 __syncwarp();
             }
         }
@@ -441,9 +440,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warp_m = warp % WARPS_M, warp_n = warp / WARPS_M;
     Loader<A_ROWS, TILE_M, GEMMEPI_A_UNIT, 1> a(params.a, item, (long long)tile_m * TILE_M, p.m, first_k);
     Loader<B_ROWS, TILE_N, GEMMEPI_B_UNIT, HALVES_IN> b(params.b, item, (long long)tile_n * TILE_COLUMNS, p.n, first_k);
-    u32 a_lane = shared + (FMA ? value_lane<A_ROWS>(warp_m * WARP_M, lane / 4)
+    u32 a_lane = shared + (FMA ? value_lane<A_ROWS>(warp_m * WARP_M, row_of_lane())
                                : fragment_lane<A_ROWS>(warp_m * WARP_M, lane / 8 % 2, lane / 16));
-    u32 b_lane = shared + A_BYTES + (FMA ? value_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane % 4 * 2)
+    u32 b_lane = shared + A_BYTES + (FMA ? value_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane_of_row() * 2)
                                          : fragment_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane / 16, lane / 8 % 2));
     int k_left = SPLIT && params.k - first_k > params.part_k ? params.part_k : params.k - first_k;
     int steps = (k_left + TILE_K - 1) / TILE_K; // beyond the last no byte is read
@@ -465,7 +464,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
         k_left -= TILE_K;
     }
     float sums[ROW_BLOCKS][PAIRS * 2][4] = {};
-    float of_stage[ROW_BLOCKS][PAIRS * 2][4] = {}; // FMA: first those of a stage, so that fewer roundings meet large sums
     Fragments fragments[2];
     u32 read = 0, written = (STAGES - 1) * STAGE_BYTES; // stages
     copies_wait<STAGES - 2>();
@@ -473,6 +471,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
     if (!FMA)
         load_fragments(a_lane, b_lane, 0, fragments[0]);
     for (int block = 0; block < steps; block++) {
+        float of_stage[ROW_BLOCKS][PAIRS * 2][4] = {}; // FMA: so that fewer roundings meet large sums
 #pragma unroll
         for (int step = 0; step < STEPS; step++) {
             bool last = step == STEPS - 1;

@@ -74,7 +74,7 @@ constexpr int STAGED_BYTES = 16 * LINE, WARPS = CONSUMERS * 4;
 constexpr int LOADED_AUX = LOADS_AUX ? HALVES_SAVED : 0;
 // Gradients take the place of the aux that they are made of, where there are two halves or RESIDUAL, too: it makes room for a
 // stage more. Where one fits anyway, buffers of their own are faster, as the next aux is asked for half a box sooner.
-constexpr bool IN_PLACE = (GATED || LOADS_RESIDUAL) && STAGES_D && LOADED_AUX == HALVES_OUT;
+constexpr bool IN_PLACE = (GATED || LOADS_RESIDUAL) && STAGES_D && !COPIES_D && LOADED_AUX == HALVES_OUT;
 constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0;
 constexpr int STAGED_MATRICES = (IN_PLACE ? 0 : STAGED_D) + (STAGES_AUX ? HALVES_IN : 0); // that have buffers of their own
 constexpr int LOADED_MATRICES = LOADED_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), LOADED_BUFFERS = LOADED_MATRICES ? 2 : 0;
@@ -521,20 +521,41 @@ __device__ inline void store_box(const gemmepi__tensor_map &map, u32 from, int c
                  : "memory");
 }
 
+// The results of the box at hand.
+__device__ inline u32 box_at(const Staging &staging) {
+    return IN_PLACE ? staging.inputs + staging.taken % 2 * LOADED_MATRICES * STAGED_BYTES
+                    : staging.first + staging.turn * STAGED_MATRICES * STAGED_BYTES;
+}
+// What TMA does not take: a matrix of the box whose first row and column these are.
+template <class T>
+__device__ inline void copy_matrix(const gemmepi__epilogue_params &p, const gemmepi__kernel_matrix &x, u32 from, int column,
+                                   int row, int half, int item) {
+    copy_box<T, BOX_COLUMNS, true>(from, (T *)x.data + offset(x, item, row, column + half * p.n), x.ld, (int)p.m - row,
+                                   (int)p.n - column);
+}
+
 __device__ inline void end_staging(const gemmepi__fused_params &p, Staging &staging, int column, int row, int item) {
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    constexpr int moved_d = COPIES_D ? 0 : STAGED_D, moved_aux = COPIES_AUX ? 0 : STAGED_MATRICES - STAGED_D;
+    if (moved_d || moved_aux)
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncwarp();
-    if (is_elected()) {
-        u32 from = IN_PLACE ? staging.inputs + staging.taken % 2 * LOADED_MATRICES * STAGED_BYTES
-                            : staging.first + staging.turn * STAGED_MATRICES * STAGED_BYTES;
+    if ((moved_d || moved_aux) && is_elected()) {
+        u32 from = box_at(staging);
 #pragma unroll
-        for (int half = 0; half < STAGED_D; half++)
+        for (int half = 0; half < moved_d; half++)
             store_box(p.d, from + half * STAGED_BYTES, column, row, half, item);
 #pragma unroll
-        for (int half = 0; half < STAGED_MATRICES - STAGED_D; half++)
+        for (int half = 0; half < moved_aux; half++)
             store_box(p.aux, from + (half + STAGED_D) * STAGED_BYTES, column, row, half, item);
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
     }
+#pragma unroll
+    for (int half = 0; half < (COPIES_D ? STAGED_D : 0); half++)
+        copy_matrix<GEMMEPI_D_TYPE>(p.epilogue, p.epilogue.d, box_at(staging) + half * STAGED_BYTES, column, row, half, item);
+#pragma unroll
+    for (int half = 0; half < (COPIES_AUX ? STAGED_MATRICES - STAGED_D : 0); half++)
+        copy_matrix<GEMMEPI_AUX_TYPE>(p.epilogue, p.epilogue.aux, box_at(staging) + (half + STAGED_D) * STAGED_BYTES, column,
+                                      row, half, item);
     staging.turn = staging.turn + 1 == BUFFERS ? 0 : staging.turn + 1;
 }
 

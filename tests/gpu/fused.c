@@ -160,6 +160,9 @@ static const kernel kernels[] = {
     {GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_GELU_TANH | GEMMEPI_GATED | FORWARD, 1, 0, 8, 4, GEMMEPI_COMPUTE_F32},
     {GEMMEPI_F32, SAME, GEMMEPI_RELU | BACKWARD, 3, 0, 8, 2, GEMMEPI_COMPUTE_F32},
     {GEMMEPI_F32, SAME, GEMMEPI_SILU | GEMMEPI_GATED | BACKWARD, 0, 0, 1, 1, GEMMEPI_COMPUTE_F32},
+    {GEMMEPI_F32, SAME, GEMMEPI_SILU | FORWARD, 0, 0, 8, 4, GEMMEPI_COMPUTE_F32},
+    {GEMMEPI_F32, SAME, GEMMEPI_GELU_ERF | GEMMEPI_BIAS | GEMMEPI_RESIDUAL, 3, 1, 8, 4, GEMMEPI_COMPUTE_F32},
+    {GEMMEPI_F32, SAME, GEMMEPI_NONE | FORWARD, 2, 0, 1, 4, GEMMEPI_COMPUTE_F32},
     {GEMMEPI_F32, GEMMEPI_F16, GEMMEPI_SILU | GEMMEPI_GATED | FORWARD, 2, 1, 8, 2, GEMMEPI_COMPUTE_TF32},
     {GEMMEPI_F32, SAME, GEMMEPI_SILU | BACKWARD, 1, 0, 1, 1, GEMMEPI_COMPUTE_TF32},
     {GEMMEPI_F32, SAME, GEMMEPI_RELU | GEMMEPI_RESIDUAL | GEMMEPI_BIAS, 3, 0, 8, 4, GEMMEPI_COMPUTE_TF32},
@@ -444,16 +447,18 @@ static void large_products_are_exact(void) {
 /* Products that each read the result before, without a wait between them, so that launches overlap, and sum an operand where
    the shape does; then those that leave BGRAD's sums of columns, of three tiles a block. */
 static void a_thousand_repetitions_have_the_same_bits(void) {
-    enum { EXTENT = 1032, CHAIN = 4, BYTES = EXTENT * EXTENT * 2 }; /* k enough for eight parts */
+    enum { EXTENT = 1032, CHAIN = 4 }; /* k enough for eight parts */
     static const int summing[] = {0, 1, 5};
     int which;
     for (which = 0; which < CUTS + (int)GEMMEPI__COUNT(summing); which++) {
         int sums_columns = which >= CUTS;
         cut c = cut_at(sums_columns ? summing[which - CUTS] : which);
+        int is_strict = c.mma.shape && !(c.mma.shape->kinds & GEMMEPI__OF_16_BITS);
+        size_t bytes = (size_t)EXTENT * EXTENT * (is_strict ? 4 : 2);
         gemmepi_matmul_desc desc;
         gemmepi_matmul_args args;
         gemmepi_plan *plan;
-        char *first = (char *)malloc(BYTES), *again = (char *)malloc(BYTES);
+        char *first = (char *)malloc(bytes), *again = (char *)malloc(bytes);
         float first_sums[EXTENT], sums[EXTENT];
         void *memory[CHAIN + 1], *sums_memory;
         int i, repetition, differ = 0, failed = 0;
@@ -461,7 +466,8 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
         memset(&args, 0, sizeof args);
         desc.m = desc.n = desc.k = EXTENT;
         desc.batch = 1;
-        desc.a.dtype = GEMMEPI_BF16;
+        desc.a.dtype = is_strict ? GEMMEPI_F32 : GEMMEPI_BF16;
+        desc.compute = is_strict ? GEMMEPI_COMPUTE_F32 : GEMMEPI_COMPUTE_DEFAULT;
         desc.b.transposed = 1;
         desc.epilogue = GEMMEPI_TANH; /* holds the numbers in their range */
         if (sums_columns)
@@ -473,12 +479,16 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
         desc.bias_grad.dtype =
             desc.epilogue & (GEMMEPI_BGRAD | SUMS_OF_OPERANDS) ? GEMMEPI_F32 : GEMMEPI_DTYPE_DEFAULT;
         for (i = 0; i < EXTENT * EXTENT; i++) {
-            uint16_t bits = (uint16_t)(0x3d00 | (random_hash((uint64_t)i) & 0x80ff));
-            memcpy(first + 2 * i, &bits, 2);
+            uint32_t word = (uint32_t)(0x3d00 | (random_hash((uint64_t)i) & 0x80ff)) << 16;
+            uint16_t half = (uint16_t)(word >> 16);
+            if (is_strict)
+                memcpy(first + 4 * i, &word, 4);
+            else
+                memcpy(first + 2 * i, &half, 2);
         }
         for (i = 0; i <= CHAIN; i++)
-            CHECK(gemmepi_alloc(here->context, BYTES, &memory[i]) == GEMMEPI_OK &&
-                      gemmepi_upload(here->context, memory[i], first, BYTES, NULL) == GEMMEPI_OK,
+            CHECK(gemmepi_alloc(here->context, bytes, &memory[i]) == GEMMEPI_OK &&
+                      gemmepi_upload(here->context, memory[i], first, bytes, NULL) == GEMMEPI_OK,
                   "%s", gemmepi_last_error());
         memset(first_sums, 0, sizeof first_sums);
         CHECK(gemmepi_alloc(here->context, sizeof sums, &sums_memory) == GEMMEPI_OK &&
@@ -496,9 +506,9 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
                 if (repetition == 0)
                     failed += gemmepi_synchronize(here->context, NULL) != GEMMEPI_OK;
             }
-            failed += gemmepi_download(here->context, repetition ? again : first, memory[CHAIN], BYTES,
+            failed += gemmepi_download(here->context, repetition ? again : first, memory[CHAIN], bytes,
                                        NULL) != GEMMEPI_OK;
-            differ += repetition && memcmp(first, again, BYTES) != 0;
+            differ += repetition && memcmp(first, again, bytes) != 0;
             failed += gemmepi_download(here->context, repetition ? sums : first_sums, sums_memory,
                                        sizeof sums, NULL) != GEMMEPI_OK;
             differ += repetition && memcmp(first_sums, sums, sizeof sums) != 0;
