@@ -18274,6 +18274,15 @@ static int64_t gemmepi__fused_waves(const gemmepi_context *context, const gemmep
     return gemmepi__divide_up(tiles * cluster, gemmepi__resident_blocks(context, cluster));
 }
 
+/* Of the blocks that run at once, those that have a tile, where each has one at most; else 1. */
+static double gemmepi__fused_share(const gemmepi_context *context, const gemmepi__problem *problem,
+                                   const gemmepi__fused_shape *shape) {
+    int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
+    int cluster = gemmepi__cluster_blocks(shape);
+    double share = (double)(tiles * cluster) / (double)gemmepi__resident_blocks(context, cluster);
+    return share < 1 ? share : 1;
+}
+
 /* Whether a cluster's blocks gain by lying side by side, where the lines that they write at about the same time lie together.
    Measured on several H200: up to 8 percent, most where the clock is high. Gradients without a gate lose 1 to 3 where k is 768 or
    2048, and wider tiles do not care. */
@@ -18820,14 +18829,13 @@ static double gemmepi__mma_rate(const gemmepi__problem *problem, int arch) {
 }
 
 /* How much longer multiply-adds take than that, fitted to products on an H200: A along m is read a word at a time, small tiles load
-   more for what they multiply, and four warps of wide tiles, alone on a multiprocessor, wait for what they load. */
+   more for what they multiply, large ones less, and four warps of wide tiles, alone on a multiprocessor, wait for what they load. */
 static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
                                     int blocks) {
-    double slowness = problem->views[GEMMEPI__A].transposed ? 1.4 : 1.2;
-    if (shape->tile_m < 64)
-        slowness *= 1.15;
+    double slowness = problem->views[GEMMEPI__A].transposed ? 1.42 : 1.25;
+    slowness *= shape->tile_m < 64 ? 1.1 : shape->tile_m > 64 ? 0.9 : 1;
     if (shape->tile_n > 64 && blocks * shape->warps_m * shape->warps_n <= 4)
-        slowness *= 2.2;
+        slowness *= 2.1;
     return slowness;
 }
 
@@ -19266,13 +19274,15 @@ typedef struct gemmepi__estimates {
 #define GEMMEPI__MANY_TILES 20 /* of 128 x 128, for each multiprocessor */
 
 /* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.7 us,
-   mostly 0.9 to 1.2 of it, large or small, but where tiles are many its first answer takes 1.03 to 1.09 of its best. Its TF32 takes 2.5 us
+   mostly 0.9 to 1.2 of it, large or small, but where tiles are many its first answer takes 1.03 to 1.09 of its best, and where they
+   are fewer than multiprocessors it divides a long k among all of these. Its TF32 takes 2.5 us
    and 1.05 of the time of ours where both operands lie along k, 1.3 where one does and 1.6 where none does; its strict F32 0.75 of
    ours and 3 us. All measured on an H200. */
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
     static const double by_transposes[] = {1.05, 1.3, 1.6};
     gemmepi__problem side_by_side = *bare;
-    double microseconds = 0;
+    const gemmepi__fused_shape *shape;
+    double microseconds = 0, divided;
     int transposes = 0, operand;
     for (operand = GEMMEPI__A; gemmepi__is_tf32(bare) && operand <= GEMMEPI__B; operand++) {
         transposes += !gemmepi__is_side_by_side(bare, operand);
@@ -19282,13 +19292,14 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
         gemmepi__choose_mma(context, bare, &microseconds);
         return gemmepi__is_fma(bare) ? 0.75 * microseconds + 3 : microseconds;
     }
-    gemmepi__choose_shape(context, &side_by_side, 1, &microseconds);
+    shape = gemmepi__choose_shape(context, &side_by_side, 1, &microseconds);
     if (gemmepi__is_tf32(bare))
         return microseconds * by_transposes[transposes] + 2.5;
     if ((double)bare->m * (double)bare->n * (double)bare->batch >
         128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
         return microseconds * 1.03;
-    return microseconds + 0.7;
+    divided = microseconds * gemmepi__fused_share(context, &side_by_side, shape) + 5;
+    return divided < microseconds ? divided : microseconds + 0.7;
 }
 
 #define GEMMEPI__LT_CALL 7 /* microseconds of the host, on that of an H200; a launch of ours takes 3.5 */

@@ -13,13 +13,15 @@ typedef struct gemmepi__estimates {
 #define GEMMEPI__MANY_TILES 20 /* of 128 x 128, for each multiprocessor */
 
 /* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.7 us,
-   mostly 0.9 to 1.2 of it, large or small, but where tiles are many its first answer takes 1.03 to 1.09 of its best. Its TF32 takes 2.5 us
+   mostly 0.9 to 1.2 of it, large or small, but where tiles are many its first answer takes 1.03 to 1.09 of its best, and where they
+   are fewer than multiprocessors it divides a long k among all of these. Its TF32 takes 2.5 us
    and 1.05 of the time of ours where both operands lie along k, 1.3 where one does and 1.6 where none does; its strict F32 0.75 of
    ours and 3 us. All measured on an H200. */
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
     static const double by_transposes[] = {1.05, 1.3, 1.6};
     gemmepi__problem side_by_side = *bare;
-    double microseconds = 0;
+    const gemmepi__fused_shape *shape;
+    double microseconds = 0, divided;
     int transposes = 0, operand;
     for (operand = GEMMEPI__A; gemmepi__is_tf32(bare) && operand <= GEMMEPI__B; operand++) {
         transposes += !gemmepi__is_side_by_side(bare, operand);
@@ -29,13 +31,14 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
         gemmepi__choose_mma(context, bare, &microseconds);
         return gemmepi__is_fma(bare) ? 0.75 * microseconds + 3 : microseconds;
     }
-    gemmepi__choose_shape(context, &side_by_side, 1, &microseconds);
+    shape = gemmepi__choose_shape(context, &side_by_side, 1, &microseconds);
     if (gemmepi__is_tf32(bare))
         return microseconds * by_transposes[transposes] + 2.5;
     if ((double)bare->m * (double)bare->n * (double)bare->batch >
         128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
         return microseconds * 1.03;
-    return microseconds + 0.7;
+    divided = microseconds * gemmepi__fused_share(context, &side_by_side, shape) + 5;
+    return divided < microseconds ? divided : microseconds + 0.7;
 }
 
 #define GEMMEPI__LT_CALL 7 /* microseconds of the host, on that of an H200; a launch of ours takes 3.5 */

@@ -366,6 +366,15 @@ static int64_t gemmepi__fused_waves(const gemmepi_context *context, const gemmep
     return gemmepi__divide_up(tiles * cluster, gemmepi__resident_blocks(context, cluster));
 }
 
+/* Of the blocks that run at once, those that have a tile, where each has one at most; else 1. */
+static double gemmepi__fused_share(const gemmepi_context *context, const gemmepi__problem *problem,
+                                   const gemmepi__fused_shape *shape) {
+    int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
+    int cluster = gemmepi__cluster_blocks(shape);
+    double share = (double)(tiles * cluster) / (double)gemmepi__resident_blocks(context, cluster);
+    return share < 1 ? share : 1;
+}
+
 /* Whether a cluster's blocks gain by lying side by side, where the lines that they write at about the same time lie together.
    Measured on several H200: up to 8 percent, most where the clock is high. Gradients without a gate lose 1 to 3 where k is 768 or
    2048, and wider tiles do not care. */

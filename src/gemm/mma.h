@@ -146,14 +146,13 @@ static double gemmepi__mma_rate(const gemmepi__problem *problem, int arch) {
 }
 
 /* How much longer multiply-adds take than that, fitted to products on an H200: A along m is read a word at a time, small tiles load
-   more for what they multiply, and four warps of wide tiles, alone on a multiprocessor, wait for what they load. */
+   more for what they multiply, large ones less, and four warps of wide tiles, alone on a multiprocessor, wait for what they load. */
 static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
                                     int blocks) {
-    double slowness = problem->views[GEMMEPI__A].transposed ? 1.4 : 1.2;
-    if (shape->tile_m < 64)
-        slowness *= 1.15;
+    double slowness = problem->views[GEMMEPI__A].transposed ? 1.42 : 1.25;
+    slowness *= shape->tile_m < 64 ? 1.1 : shape->tile_m > 64 ? 0.9 : 1;
     if (shape->tile_n > 64 && blocks * shape->warps_m * shape->warps_n <= 4)
-        slowness *= 2.2;
+        slowness *= 2.1;
     return slowness;
 }
 

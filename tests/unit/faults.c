@@ -1484,7 +1484,7 @@ static void blocks_are_shared_out_evenly(void) {
                  {GEMMEPI_SILU | GEMMEPI_GATED, 16, 256, 2048, 1, 1, 8},
                  {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 64, 2048, 2048, 2, 1, 1},
                  {GEMMEPI_BIAS, 64, 2048, 64, 1, 1, 0},
-                 {GEMMEPI_SILU, 2048, 2048, 512, 3, 2, 0}};
+                 {GEMMEPI_SILU, 4096, 4096, 512, 2, 4, 0}};
     int i;
     for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
         planned p = planned_begin(90, 1u << GEMMEPI_ROUTE_FUSED);
@@ -1688,7 +1688,8 @@ static void f32_has_both_kernels(void) {
         const char *kernel, *first, *second;
     } cases[] = {
         {GEMMEPI_COMPUTE_F32, 4096, 0, 0, "gemmepi_mma", NULL, NULL},
-        {GEMMEPI_COMPUTE_F32, 4096, 0, 1, "gemmepi_mma", NULL, NULL},
+        {GEMMEPI_COMPUTE_F32, 4096, 0, 1, "gemmepi_mma", "gemmepi_convert: a", NULL},
+        {GEMMEPI_COMPUTE_F32, 64, 0, 1, "gemmepi_mma", NULL, NULL},
         {GEMMEPI_COMPUTE_TF32, 4096, 2, 0, "gemmepi_fused", NULL, NULL},
         {GEMMEPI_COMPUTE_TF32, 4096, 2, 1, "gemmepi_fused", "gemmepi_convert: a", NULL},
         {GEMMEPI_COMPUTE_TF32, 4096, 0, 0, "gemmepi_fused", "gemmepi_transpose: b", NULL},
@@ -1783,7 +1784,7 @@ static gemmepi__estimates estimates_of(gemmepi_dtype dtype, gemmepi_compute comp
 static void cublaslt_is_estimated_as_long_as_it_takes(void) {
     const gemmepi_epilogue drelu = GEMMEPI_RELU | GEMMEPI_BACKWARD;
     double of_layout[4], whole, odd, without, with;
-    int layout, small;
+    int layout, small, sums;
     for (small = 0; small < 2; small++) {
         planned p = planned_begin(0, 0);
         p.desc.epilogue = GEMMEPI_NONE, p.args.bias = NULL;
@@ -1791,6 +1792,16 @@ static void cublaslt_is_estimated_as_long_as_it_takes(void) {
         if (planned_plan(&p))
             CHECK(p.details.route == (small ? GEMMEPI_ROUTE_FUSED : GEMMEPI_ROUTE_LT), "small %d by %s",
                   small, p.details.route_name);
+        planned_end(&p);
+    }
+    for (sums = 0; sums < 2; sums++) { /* tiles for three multiprocessors of four, and a k to divide */
+        planned p = planned_begin(0, 0);
+        p.desc.epilogue = sums ? GEMMEPI_BGRAD_B : GEMMEPI_NONE;
+        p.args.bias = NULL, p.args.bias_grad = sums ? (void *)(uintptr_t)0x50000000 : NULL;
+        p.desc.m = 768, p.desc.n = 3072, p.desc.k = 8192, p.desc.a.transposed = 1;
+        if (planned_plan(&p))
+            CHECK(p.details.route == (sums ? GEMMEPI_ROUTE_FUSED : GEMMEPI_ROUTE_LT), "sums %d by %s", sums,
+                  p.details.route_name);
         planned_end(&p);
     }
     for (layout = 0; layout < 4; layout++)
