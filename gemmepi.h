@@ -8258,7 +8258,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "__device__ inline void copy_box(u32 from, T *to, long long ld, int rows_left, int columns_left) {\n"
     "    constexpr int per_word = 4 / sizeof(T), words = InWords ? Columns / per_word : Columns / per_word / 4;\n"
     "    constexpr int at_once = words < 32 ? 32 / words : 1; // lines\n"
-    "    constexpr int under_way = BACKWARD && GATED ? 2 : 4; // loads, for which there are registers\n"
+    "    constexpr int under_way = BACKWARD && GATED ? 2 : sizeof(T) == 4 ? 8 : 4; // loads, for which there are registers\n"
     "    constexpr int rounds = 16 / at_once, loaded = rounds < under_way ? rounds : under_way;\n"
     "    int line = (int)threadIdx.x % 32 / words, word = (int)threadIdx.x % words;\n",
     "    int left = columns_left < Columns ? columns_left : Columns, first = word * (InWords ? per_word : 4 * per_word);\n"
