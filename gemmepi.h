@@ -18052,7 +18052,7 @@ static int gemmepi__moved_of(const gemmepi__problem *problem, int bits) {
     return moved;
 }
 
-/* What TMA stores, if nothing is copied. */
+/* What TMA stores. */
 static int gemmepi__fused_moved(const gemmepi__problem *problem) {
     return gemmepi__moved_of(problem, gemmepi__box_bits(problem));
 }
@@ -18974,7 +18974,7 @@ static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__
 static unsigned gemmepi__mma_asked(const gemmepi_context *context, const gemmepi__mma *mma) {
     unsigned each = (unsigned)gemmepi__divide_up(mma->launch.blocks, context->multiprocessors);
     unsigned needed = gemmepi__mma_shared(&mma->shape);
-    unsigned least = each ? gemmepi__most_shared(context->arch) / (each + 1) + 16 : 0;
+    unsigned least = gemmepi__most_shared(context->arch) / (each + 1) + 16;
     return needed < least ? least / 16 * 16 : needed;
 }
 
@@ -19275,9 +19275,9 @@ typedef struct gemmepi__estimates {
 
 /* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.7 us,
    mostly 0.9 to 1.2 of it, large or small, but where tiles are many its first answer takes 1.03 to 1.09 of its best, and where they
-   are fewer than multiprocessors it divides a long k among all of these. Its TF32 takes 2.5 us
-   and 1.05 of the time of ours where both operands lie along k, 1.3 where one does and 1.6 where none does; its strict F32 0.75 of
-   ours and 3 us. All measured on an H200. */
+   are fewer than multiprocessors it divides a long k among all of these (5 us). Its TF32 takes 2.5 us and 1.05 of the time of ours
+   where both operands lie along k, 1.3 where one does and 1.6 where none does; its strict F32 0.75 of ours and 3 us. All measured on
+   an H200. */
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
     static const double by_transposes[] = {1.05, 1.3, 1.6};
     gemmepi__problem side_by_side = *bare;

@@ -144,7 +144,7 @@ static int gemmepi__moved_of(const gemmepi__problem *problem, int bits) {
     return moved;
 }
 
-/* What TMA stores, if nothing is copied. */
+/* What TMA stores. */
 static int gemmepi__fused_moved(const gemmepi__problem *problem) {
     return gemmepi__moved_of(problem, gemmepi__box_bits(problem));
 }

@@ -291,7 +291,7 @@ static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__
 static unsigned gemmepi__mma_asked(const gemmepi_context *context, const gemmepi__mma *mma) {
     unsigned each = (unsigned)gemmepi__divide_up(mma->launch.blocks, context->multiprocessors);
     unsigned needed = gemmepi__mma_shared(&mma->shape);
-    unsigned least = each ? gemmepi__most_shared(context->arch) / (each + 1) + 16 : 0;
+    unsigned least = gemmepi__most_shared(context->arch) / (each + 1) + 16;
     return needed < least ? least / 16 * 16 : needed;
 }
 

@@ -1477,14 +1477,15 @@ static void blocks_are_shared_out_evenly(void) {
     static const struct {
         gemmepi_epilogue epilogue;
         int64_t m, n, k;
+        int tile_m;      /* of parts, which are 64 wide */
         int room, waves; /* blocks that a multiprocessor has room for; how often all have as many */
         int pass_blocks; /* at least; 0: no pass */
-    } cases[] = {{GEMMEPI_SILU | GEMMEPI_GATED, 300, 300, 300, 1, 1, 132},
-                 {GEMMEPI_SILU | GEMMEPI_GATED, 64, 2048, 2048, 2, 1, 132},
-                 {GEMMEPI_SILU | GEMMEPI_GATED, 16, 256, 2048, 1, 1, 8},
-                 {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 64, 2048, 2048, 2, 1, 1},
-                 {GEMMEPI_BIAS, 64, 2048, 64, 1, 1, 0},
-                 {GEMMEPI_SILU, 4096, 4096, 512, 2, 4, 0}};
+    } cases[] = {{GEMMEPI_SILU | GEMMEPI_GATED, 300, 300, 300, 32, 1, 1, 132},
+                 {GEMMEPI_SILU | GEMMEPI_GATED, 64, 2048, 2048, 64, 2, 1, 132},
+                 {GEMMEPI_SILU | GEMMEPI_GATED, 16, 256, 2048, 32, 1, 1, 8},
+                 {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 64, 2048, 2048, 64, 2, 1, 1},
+                 {GEMMEPI_BIAS, 64, 2048, 64, 0, 1, 1, 0},
+                 {GEMMEPI_SILU, 4096, 4096, 512, 0, 2, 4, 0}};
     int i;
     for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
         planned p = planned_begin(90, 1u << GEMMEPI_ROUTE_FUSED);
@@ -1500,7 +1501,7 @@ static void blocks_are_shared_out_evenly(void) {
                       (int)gemmepi__divide_up(mma->launch.blocks, 132 * room) == cases[i].waves,
                   "%d: %u blocks with %u bytes each", i, mma->launch.blocks, mma->launch.shared);
             CHECK((mma->parts > 1) == (cases[i].pass_blocks > 0) &&
-                      (mma->parts == 1 || mma->shape.tile_n == 64),
+                      (mma->parts == 1 || (mma->shape.tile_m == cases[i].tile_m && mma->shape.tile_n == 64)),
                   "%d: %d parts, tiles of %d x %d", i, mma->parts, mma->shape.tile_m, mma->shape.tile_n);
             CHECK((int)pass->blocks >= cases[i].pass_blocks &&
                       (!pass->function || pass->threads_x * pass->threads_y >= 32),
