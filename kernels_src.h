@@ -2997,14 +2997,13 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it does not do is what counts, so\n"
     "// results of 16 and 32 bits leave by shared memory and TMA.\n"
     "#define GEMMEPI_SPREAD 1\n"
-    "// An addition in f32 takes a cycle of the other warpgroup's wgmma, so that sums rather begin with the bias. On an H200 it saves 1 to\n"
-    "// 2 percent from k = 2048 on of BIAS alone, with RELU and with GELU_ERF in tiles of 128 columns; in wider ones nothing, and with other\n"
-    "// activations, gates and AUX, whose warpgroups come late to their turn, it costs some. A gate recomputed for its gradient has no\n"
-    "// registers for the bias behind the sums.\n"
+    "// An addition in f32 takes a cycle of the other warpgroup's wgmma, so that sums rather begin with the bias. On an H200 it saves 1\n"
+    "// percent of GELU_ERF in tiles of 128 columns; in wider ones, of BIAS alone and with RELU nothing, and with other activations, gates and\n"
+    "// AUX, whose warpgroups come late to their turn, it costs some. A gate recomputed for its gradient has no registers for the bias\n"
+    "// behind the sums.\n"
     "#if GEMMEPI_APPLIED && GEMMEPI_SPLIT == 1 && !GEMMEPI_SCALE_A && !GEMMEPI_SCALE_B && \\\n"
     "    ((GEMMEPI_EPILOGUE & 0x50500) == 0x50500 || \\\n"
-    "     (!GEMMEPI_EXACT && GEMMEPI_TILE_N <= 128 && \\\n"
-    "      (GEMMEPI_EPILOGUE == 0x100 || GEMMEPI_EPILOGUE == 0x101 || GEMMEPI_EPILOGUE == 0x103)))\n"
+    "     (!GEMMEPI_EXACT && GEMMEPI_TILE_N <= 128 && GEMMEPI_EPILOGUE == 0x103))\n"
     "#define GEMMEPI_BIAS_FIRST 1\n"
     "#endif\n"
     "#include \"epilogue.cuh\"\n"
@@ -3024,6 +3023,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_BOX_GROUPS 2      // of a box: 2 where what TMA moves of results is of 16 bits, 1 where it is of 32\n"
     "#define GEMMEPI_TAILS      0      // some tiles reach beyond m or n by boxes or lines of them, which are not loaded\n"
     "#endif\n"
+    "#ifndef GEMMEPI_BIAS_AHEAD\n"
+    "#define GEMMEPI_BIAS_AHEAD 0 // 1: all of a tile's bias is loaded before its sums\n"
+    "#endif\n"
     "#ifndef GEMMEPI_SUMMED\n"
     "#define GEMMEPI_SUMMED    0 // the operand that is summed over k: 1 A, 2 B\n"
     "#endif\n"
@@ -3031,8 +3033,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_SUMS_TYPE F32 // of bias_grad\n"
     "#define GEMMEPI_SUMS_ADD  0 // 1: to what is there\n"
     "#endif\n"
-    "\n"
-    "constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, STAGES = GEMMEPI_STAGES;\n",
+    "\n",
+    "constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, STAGES = GEMMEPI_STAGES;\n"
     "constexpr int CLUSTER_M = GEMMEPI_CLUSTER_M, CLUSTER_N = GEMMEPI_CLUSTER_N, SPLIT = GEMMEPI_SPLIT;\n"
     "constexpr int CLUSTER = CLUSTER_M * CLUSTER_N * SPLIT;\n"
     "constexpr bool PING_PONG = GEMMEPI_PING_PONG, A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;\n"
@@ -3073,8 +3075,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : HAS_BGRAD ? TAKEN + CONSUMERS * 8 - TOTALS : 0) == GEMMEPI_SHARED,\n"
     "              \"the host counts the same\");\n"
     "#endif\n"
-    "// What is the same for all rows is loaded a box ahead, where registers are left for it.\n"
-    "constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n",
+    "// What is the same for all rows is loaded a box ahead, where registers are left for it, or ahead of the sums.\n",
+    "constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n"
+    "constexpr bool ALL_AHEAD = GEMMEPI_BIAS_AHEAD;\n"
     "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each.\n"
     "constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n"
     "constexpr int COMPILER = __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__;\n"
@@ -3086,11 +3089,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                                 : COMPILER < 1300 && BOX_GROUPS == 1 && GATED && WRITES_AUX && ACTIVATION == MISH;\n"
     "static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), \"a warp of its own for each warpgroup's sums\");\n"
     "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
+    "static_assert(!ALL_AHEAD || (AHEAD && !ROLLS), \"a box's bias is found by a constant\");\n"
     "static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), \"wgmma takes wider elements along k alone\");\n"
     "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n"
     "// Together no more than at the launch: 3 * 168. Sums of an operand take more than 24.\n"
     "constexpr bool NEEDS_REGISTERS =\n"
-    "    !SUMMED && (TILE_N == 192 || HAS_BGRAD ||\n"
+    "    !SUMMED && (TILE_N == 192 || (HAS_BGRAD && !LOADS_MASK) ||\n"
     "                (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));\n"
     "constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;\n"
     "static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, \"setmaxnreg waits for ever\");\n"
@@ -3130,12 +3134,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                 \"r\"(parity)\n"
     "                 : \"memory\");\n"
     "}\n"
-    "// An address of this block's in another block of the cluster.\n"
+    "// An address of this block's in another block of the cluster.\n",
     "__device__ inline u32 address_in(u32 address, u32 rank) {\n"
     "    u32 there;\n"
     "    asm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there) : \"r\"(address), \"r\"(rank));\n"
     "    return there;\n"
-    "}\n",
+    "}\n"
     "// That wgmma has read a stage needs no release: it goes before by wait_group. What a warp has read itself is ordered before.\n"
     "__device__ inline void barrier_arrive(u32 barrier_there) {\n"
     "    asm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there) : \"memory\");\n"
@@ -3196,10 +3200,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    \"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n"
     "    \"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n"
     "#define GEMMEPI_32_TO_63 \\\n"
-    "    \"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n"
+    "    \"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n",
     "    \"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n"
     "#define GEMMEPI_64_TO_95 \\\n"
-    "    \"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n",
+    "    \"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n"
     "    \"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95\"\n"
     "#define GEMMEPI_96_TO_127 \\\n"
     "    \"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n"
@@ -3273,7 +3277,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    return (u64)1 << 62 | (u64)(1024 >> 4) << 32 | (u64)(BOX >> 4) << 16 | (u64)(address >> 4 & 0x3fff);\n"
     "}\n"
     "// What an instruction takes of k, and of a descriptor, from there to what the next one takes.\n"
-    "constexpr int STEP_BYTES = 32, STEPS = LINE / STEP_BYTES;\n"
+    "constexpr int STEP_BYTES = 32, STEPS = LINE / STEP_BYTES;\n",
     "template <bool Rows> constexpr u64 STEP = (Rows ? STEP_BYTES : STEP_BYTES / 2 * LINE) >> 4;\n"
     "\n"
     "// >>tiles\n"
@@ -3282,7 +3286,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    int m, n; // in tiles\n"
     "    u32 item;\n"
     "};\n"
-    "\n",
+    "\n"
     "// Which tile this block takes as its cluster's t-th: columns of tiles within bands of rows, so that what is under way at a\n"
     "// time reads few rows of A and few columns of B.\n"
     "__device__ inline Tile tile_of(const gemmepi__fused_params &p, u32 t, u32 rank) {\n"
@@ -3342,10 +3346,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n"
     "    u16 row_mask = 0, column_mask = 0;\n"
-    "    for (int i = 0; i < CLUSTER_N; i++)\n"
+    "    for (int i = 0; i < CLUSTER_N; i++)\n",
     "        row_mask |= (u16)(1 << (row + i * CLUSTER_M));\n"
     "    for (int i = 0; i < CLUSTER_M; i++)\n"
-    "        column_mask |= (u16)(1 << (column * CLUSTER_M + i));\n",
+    "        column_mask |= (u16)(1 << (column * CLUSTER_M + i));\n"
     "    u32 stage = 0, parity = 1; // the first round finds all stages empty\n"
     "    for (u32 t = first; t < p.tiles; t += step) {\n"
     "        Tile tile = tile_of(p, t, rank);\n"
@@ -3412,11 +3416,15 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        begin_sums(sums);\n"
     "    } else {\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < HALVES_IN * GROUPS; i++) {\n"
+    "        for (int i = 0; i < HALVES_IN * GROUPS; i++) {\n",
     "            int half = i / GROUPS, group = i % GROUPS;\n"
     "            Acc values[RUN];\n"
     "            to_accs(bias[group].bias[half], values);\n"
-    "#pragma unroll\n",
+    "            // F32 that is loaded element by element would be loaded into sums, while wgmma is under way: so ptxas serialises (C7515)\n"
+    "#pragma unroll\n"
+    "            for (int j = 0; j < (sizeof(GEMMEPI_BIAS_TYPE) == 4 && !ALIGNED ? RUN : 0); j++)\n"
+    "                asm volatile(\"add.f32 %0, %0, 0f80000000;\" : \"+f\"(values[j])); // -0\n"
+    "#pragma unroll\n"
     "            for (int j = 0; j < PARTS * 2 * RUN; j++) // of each part's two rows of a lane\n"
     "                sums[j / (2 * RUN)][(half * TILE_COLUMNS + group * GROUP) / 2 + j % (2 * RUN)] =\n"
     "                    values[j % (2 * RUN) / 4 * 2 + j % 2];\n"
@@ -3477,7 +3485,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll\n"
     "        for (int half = 0; half < LOADED_AUX; half++)\n"
     "            load_result_box(p.aux, to + half * STAGED_BYTES, barrier, column, row, half, tile.item);\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "        for (int half = 0; half < LOADED_MATRICES - LOADED_AUX; half++)\n"
     "            load_result_box(p.residual, to + (LOADED_AUX + half) * STAGED_BYTES, barrier, column, row, half, tile.item);\n"
     "    }\n"
@@ -3489,7 +3497,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// The buffer whose turn it is has been read.\n"
-    "__device__ inline void begin_staging() {\n",
+    "__device__ inline void begin_staging() {\n"
     "    wait_for_stores<BUFFERS - 1>(); // of the elected lane, the others have none\n"
     "    __syncwarp();\n"
     "}\n"
@@ -3552,7 +3560,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =\n"
     "            sums[(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + group * GROUP) / 2 + j % (BOX_COLUMNS / 2)];\n"
     "    return box;\n"
-    "}\n"
+    "}\n",
     "// The next box is the first: one copy of the epilogue is enough for all of them.\n"
     "__device__ inline void drop_first_box(float (&sums)[TILE_N / 2]) {\n"
     "#pragma unroll\n"
@@ -3566,7 +3574,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr int MASK_WORDS = TILE_COLUMNS / 32;\n"
     "struct alignas(MASK_WORDS == 4 ? 16 : 8) Masks {\n"
     "    u32 words[MASK_WORDS];\n"
-    "};\n",
+    "};\n"
     "// row: the warp's first\n"
     "__device__ inline Masks load_masks(const gemmepi__fused_params &params, const Tile &tile, int row) {\n"
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
@@ -3630,7 +3638,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    return (first + second) + (third + fourth);\n"
     "}\n"
     "\n"
-    "// Two warps, one for each warpgroup: of all of its tiles but the block's last.\n"
+    "// Two warps, one for each warpgroup: of all of its tiles but the block's last.\n",
     "__device__ inline void add_column_sums(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n"
     "#pragma unroll 1\n"
@@ -3640,7 +3648,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll 1\n"
     "        for (int unit = 0; unit < GROUPS / UNIT_GROUPS; unit++) {\n"
     "            barrier_wait(shared + LEFT + group * 8, unit % 2);\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "            for (int i = 0; i < UNIT_GROUPS * HALVES_OUT; i++) {\n"
     "                int half = i / UNIT_GROUPS, of_unit = i % UNIT_GROUPS;\n"
     "                int column = tile.n * TILE_COLUMNS + (unit * UNIT_GROUPS + of_unit) * GROUP + Column_sums<false>::column();\n"
@@ -3703,7 +3711,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    bool exists;\n"
     "    int row, group;\n"
     "};\n"
-    "\n"
+    "\n",
     "// Whether all of a box's aux are where LOOKS_NEAR wants them.\n"
     "__device__ inline bool box_is_near(const Saved (&saved)[BOX_GROUPS][2]) {\n"
     "    Near near;\n"
@@ -3715,7 +3723,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// A box's runs, of which SAVED_FIRST has loaded `saved`.\n"
     "template <bool IsNear>\n"
-    "__device__ inline void finish_runs(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,\n",
+    "__device__ inline void finish_runs(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,\n"
     "                                   const Tile &tile, int row, int part, int group, const Next_box &next,\n"
     "                                   const Of_columns (&columns)[BOX_GROUPS], const Masks &masks, const Box &box,\n"
     "                                   Saved (&saved)[BOX_GROUPS][2], Box_sums &column_sums) {\n"
@@ -3772,7 +3780,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                       i % 2, group + i / 2, i / 2, saved[i / 2][i % 2]);\n"
     "    if (STAGED_MATRICES)\n"
     "        begin_staging();\n"
-    "    if (LOOKS_NEAR && box_is_near(saved))\n"
+    "    if (LOOKS_NEAR && box_is_near(saved))\n",
     "        finish_runs<LOOKS_NEAR>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);\n"
     "    else\n"
     "        finish_runs<false>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);\n"
@@ -3784,7 +3792,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// >>sums of k in parts\n"
-    "\n",
+    "\n"
     "// The boxes of a tile that exist go in turn to the blocks of the cluster, in these to their warps. Each block leaves its sums of a\n"
     "// box in the block that finishes it, where the stages were, and a barrier there counts their bytes: on an H200 to read them from\n"
     "// where they were made took 2000 to 8000 cycles, and to leave them there for all to see 1100 to 2200.\n"
@@ -3842,7 +3850,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#pragma unroll 1\n"
     "    for (u32 block = 0; block < SPLIT; block++)\n"
     "#pragma unroll\n"
-    "        for (int j = 0; j < FOURS_OF_BOX; j++) {\n"
+    "        for (int j = 0; j < FOURS_OF_BOX; j++) {\n",
     "            float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)], x[4];\n"
     "            asm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n"
     "                         : \"=f\"(x[0]), \"=f\"(x[1]), \"=f\"(x[2]), \"=f\"(x[3])\n"
@@ -3854,7 +3862,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        }\n"
     "}\n"
     "\n"
-    "__device__ inline void finish_left(const gemmepi__fused_params &p, Epilogue_state &state, Staging &staging,\n",
+    "__device__ inline void finish_left(const gemmepi__fused_params &p, Epilogue_state &state, Staging &staging,\n"
     "                                   const Tile &tile, u32 shared, u32 rank) {\n"
     "    Boxes boxes = boxes_of(p, tile);\n"
     "    for (u32 slot = threadIdx.x / 32 - 4; slot * SPLIT + rank < boxes.rows * boxes.columns; slot += WARPS) {\n"
@@ -3916,7 +3924,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                     : \"memory\");\n"
     "}\n"
     "// Twice, as compute-sanitizer's racecheck does not take in the first barrier at once, nor one where some only arrive.\n"
-    "__device__ inline void both_meet() {\n"
+    "__device__ inline void both_meet() {\n",
     "    asm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS * WARPGROUP) : \"memory\");\n"
     "}\n"
     "__device__ inline void meet_summers() {\n"
@@ -3926,7 +3934,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    asm volatile(\"bar.sync %0, %1;\" ::\"r\"(4 + warpgroup), \"n\"(WARPGROUP) : \"memory\");\n"
     "}\n"
     "// The stages behind the last one are free: where all of them are the last tile's they are, but for the warps that add up an operand,\n"
-    "// and else when the other warpgroup has multiplied its last tile.\n",
+    "// and else when the other warpgroup has multiplied its last tile.\n"
     "__device__ inline void stages_are_left(int blocks) {\n"
     "    if (blocks < STAGES)\n"
     "        both_meet();\n"
@@ -3988,7 +3996,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// >>sums of an operand\n"
-    "\n"
+    "\n",
     "// A tile's lines are slices of 16. Of all tiles along the other axis, through each of which the operand passes whole, each has\n"
     "// some, so that none is held up: a warp has one at most.\n"
     "constexpr bool SUMMED_ROWS = SUMMED == 1 ? A_ROWS : B_ROWS;\n"
@@ -4001,7 +4009,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        sum += to_acc<double>(*to);\n"
     "    *to = from_acc<GEMMEPI_SUMS_TYPE>(sum);\n"
     "}\n"
-    "\n",
+    "\n"
     "// This warp's in a tile, or a negative number.\n"
     "__device__ inline int slice_of(const gemmepi__fused_params &p, const Tile &tile, int summer) {\n"
     "    int across = SUMMED == 1 ? tile.n : tile.m, slice = across + summer * p.sum_tiles;\n"
@@ -4075,7 +4083,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline int line_of_sum() {\n"
     "    int lane = threadIdx.x % 32;\n"
     "    return SUMMED_ROWS ? (lane % 2 ? -1 : lane / 2) : (lane < 16 ? lane % 2 * 8 + lane / 2 : -1);\n"
-    "}\n"
+    "}\n",
     "__device__ inline double sum_of_slice(const Slice_sums &sums) {\n"
     "    double mine = 0;\n"
     "#pragma unroll\n"
@@ -4090,7 +4098,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    return mine;\n"
     "}\n"
     "\n"
-    "__device__ inline void store_sum(const gemmepi__fused_params &p, const Tile &tile, int line, double sum) {\n",
+    "__device__ inline void store_sum(const gemmepi__fused_params &p, const Tile &tile, int line, double sum) {\n"
     "    int at = SUMMED == 1 ? tile.m * TILE_M + line : column_of(p, tile, line);\n"
     "    int left = SUMMED == 1 ? (int)p.epilogue.m - at : (int)p.epilogue.n - tile.n * TILE_COLUMNS - line % TILE_COLUMNS;\n"
     "    if (left > 0)\n"
@@ -4167,7 +4175,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    parity ^= stage / STAGES & 1;\n"
     "    stage %= STAGES;\n"
     "}\n"
-    "\n"
+    "\n",
     "// sums = this warpgroup's rows of a tile, or with BIAS_FIRST to what they are. The last stage is still being read.\n"
     "__device__ inline void add_up(u32 shared, u32 empty, bool tells, int first_part, int blocks, u32 &stage, u32 &parity,\n"
     "                              float (&sums)[PARTS][TILE_N / 2]) {\n"
@@ -4176,7 +4184,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    do { // there is one at least\n"
     "        u64 a = descriptor(shared + stage * STAGE_BYTES + first_part * BOX);\n"
     "        u64 b = descriptor(shared + stage * STAGE_BYTES + A_BYTES);\n"
-    "        barrier_wait(shared + FULL + stage * 8, parity);\n",
+    "        barrier_wait(shared + FULL + stage * 8, parity);\n"
     "        multiply_begin();\n"
     "#pragma unroll\n"
     "        for (int i = 0; i < STEPS; i++)\n"
@@ -4249,7 +4257,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline void add_up_tile(u32 shared, u32 empty, bool tells, u32 group, int first_part, int blocks, u32 &stage,\n"
     "                                   u32 &parity, float (&sums)[PARTS][TILE_N / 2]) {\n"
     "    if (PING_PONG)\n"
-    "        turn_wait((int)group);\n"
+    "        turn_wait((int)group);\n",
     "    add_up(shared, empty, tells, first_part, blocks, stage, parity, sums);\n"
     "    if (PING_PONG)\n"
     "        turn_give(1 - (int)group);\n"
@@ -4263,7 +4271,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        skip_stages(stage, parity, blocks);\n"
     "}\n"
     "\n"
-    "__device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n",
+    "__device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    // by a shuffle, for the compiler to see that all of a warp have the same\n"
     "    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;\n"
     "    u32 stage = 0, parity = 0, tiles = SPLIT > 1 ? 1 : (p.tiles - first + step - 1) / step; // of this block\n"
@@ -4292,7 +4300,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    for (; count < tiles - ends; count += turns) {\n"
     "        Tile tile = tile_of(p, first + count * step, rank);\n"
     "        float sums[PARTS][TILE_N / 2];\n"
-    "        Of_columns columns[BOX_GROUPS];\n"
+    "        Of_columns columns[ALL_AHEAD ? GROUPS : BOX_GROUPS];\n"
     "        begin_sums(bias, sums);\n"
     "        int warp_row = tile.m * TILE_M + first_part * 64 + (int)(thread / 32) * 16;\n"
     "        Masks masks;\n"
@@ -4320,8 +4328,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                    load_groups(p, tile, i, columns);\n"
     "                if (BIAS_FIRST && i + BOX_GROUPS == GROUPS && count + turns < tiles) // most of the sums' registers are free\n"
     "                    load_groups(p, tile_of(p, first + (count + turns) * step, rank), 0, bias);\n"
-    "                memcpy(now, columns, sizeof now);\n"
-    "                if (AHEAD && i + BOX_GROUPS < GROUPS)\n"
+    "                memcpy(now, columns + (ALL_AHEAD ? i : 0), sizeof now);\n"
+    "                if (AHEAD && !ALL_AHEAD && i + BOX_GROUPS < GROUPS)\n",
     "                    load_groups(p, tile, i + BOX_GROUPS, columns);\n"
     "                Box_sums column_sums;\n"
     "#pragma unroll\n"
@@ -4330,7 +4338,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                    Next_box next = {part + 1 < PARTS || i + BOX_GROUPS < GROUPS,\n"
     "                                     warp_row + (part + 1 < PARTS ? part + 1 : 0) * 64, part + 1 < PARTS ? i : i + BOX_GROUPS};\n"
     "                    finish_box(p, state, staging, tile, warp_row + part * 64, part, i, next, now, masks, box, column_sums);\n"
-    "                    if (ROLLS)\n",
+    "                    if (ROLLS)\n"
     "                        drop_first_box(sums[part]);\n"
     "                }\n"
     "                if (HAS_BGRAD)\n"
@@ -4403,7 +4411,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    if (threadIdx.x == 0) {\n"
     "        prefetch_map(p.a);\n"
     "        prefetch_map(p.b);\n"
-    "        if (TAILS && A_ROWS)\n"
+    "        if (TAILS && A_ROWS)\n",
     "            prefetch_map(p.a_tail);\n"
     "        if (TAILS && B_ROWS)\n"
     "            prefetch_map(p.b_tail);\n"
@@ -4416,7 +4424,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        for (int i = 0; i < (LOADED_MATRICES ? 2 * WARPS : 0); i++)\n"
     "            barrier_init(shared + ARRIVED + i * 8, 1);\n"
     "        if (SPLIT > 1)\n"
-    "            barrier_init(shared + RECEIVED, 1);\n",
+    "            barrier_init(shared + RECEIVED, 1);\n"
     "        for (int i = 0; i < (HAS_BGRAD ? CONSUMERS : 0); i++) {\n"
     "            barrier_init(shared + LEFT + i * 8, 4);\n"
     "            barrier_init(shared + TAKEN + i * 8, 1);\n"

@@ -617,8 +617,9 @@ static int takes_layout(int shape, int layout) {
     return takes_all || ((layout ^ layout >> 1 ^ shape) & 1) == 0;
 }
 
-/* Nothing, and 0, where the shape does not take it. Results lie at odd lines for half of the shapes and layouts. With a short k, as for
-   half of the layouts, there are fewer stages and more buffers. F32 operands are multiplied as TF32, in layout 2. */
+/* Nothing, and 0, where the shape does not take it. Results lie at odd lines for half of the shapes and layouts, for another half bias is
+   of F32. With a short k, as for half of the layouts, there are fewer stages and more buffers. F32 operands are multiplied as TF32, in
+   layout 2. */
 static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
                      int layout, int applied) {
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
@@ -632,8 +633,11 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
     desc.b.transposed = layout >> 1;
     desc.compute = operands == GEMMEPI_F32 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_DEFAULT;
     desc.k = cut->split > 1 || layout >> 1 ? 2048 : 640; /* enough to be divided; sums short and long */
-    if ((shape + layout) & 1)
+    if ((shape + layout) & 1) {
         desc.m = desc.n = 144; /* tiles reach beyond them */
+        if (epilogue & GEMMEPI_BIAS)
+            desc.bias.dtype = GEMMEPI_F32;
+    }
     if (!cut->lean && cut->tile_n < 256 && ((shape + layout / 2) & 1))
         set_odd_lines(&desc);
     append_dtype(&text, operands);
@@ -784,14 +788,15 @@ static void list_mma(void) {
     }
 }
 
-/* Every shape in its layouts, with sums of each operand too, a mask and sums that begin with the bias by turns (--all: both), and
-   every activation in some shape; lean shapes, which have few registers to spare, with all that they take. */
+/* Every shape in its layouts, with sums of each operand too, a mask and little beside the bias by turns (--all: both), and
+   every activation in some shape, and where all bias is loaded before the sums; lean shapes, which have few registers to spare, with
+   all that they take. */
 static void list_fused(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD, gate = back | GEMMEPI_GATED,
                            recomputed = gate | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
     const gemmepi_epilogue two_halves[] = {gate | GEMMEPI_RESIDUAL, recomputed, gate,
                                            recomputed | GEMMEPI_RESIDUAL};
-    const gemmepi_epilogue bias_first[] = {GEMMEPI_NONE, GEMMEPI_RELU, GEMMEPI_GELU_ERF};
+    const gemmepi_epilogue beside_bias[] = {GEMMEPI_NONE, GEMMEPI_RELU, GEMMEPI_GELU_ERF};
     const gemmepi_epilogue of_words[] = {GEMMEPI_NONE, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
                                          GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_GATED, GEMMEPI_SILU | back};
     uint32_t activation;
@@ -808,9 +813,9 @@ static void list_fused(void) {
             if (takes_all || ((shape + layout) & 1))
                 add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX, shape,
                           layout, layout & 1);
-            for (way = 0; way < 3; way++) /* sums begin with the bias */
+            for (way = 0; way < 3; way++) /* sums begin with GELU_ERF's */
                 if (takes_all || (!((shape + layout) & 1) && way == shape % 3))
-                    add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BIAS | bias_first[way], shape, layout, 1);
+                    add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BIAS | beside_bias[way], shape, layout, 1);
             add_fused(type, GEMMEPI_F32, GEMMEPI_BGRAD_A, shape, layout, 0);
             if (gemmepi__fused_shapes[shape].lean) {
                 add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BGRAD_A, shape, layout, 1);
@@ -836,6 +841,9 @@ static void list_fused(void) {
         for (shape = 0; shape < shapes; shape++)
             if (gemmepi__fused_shapes[shape].lean)
                 add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | GEMMEPI_BIAS, shape, layout, 1);
+        add_fused(activation & 1 ? GEMMEPI_F16 : GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
+                  activation | GEMMEPI_BIAS | (activation & 2 ? GEMMEPI_AUX : GEMMEPI_NONE),
+                  (int)activation / 2 % 2, 1, 1);
         shape = (int)activation % shapes;
         add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
                   activation | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL, shape, layout, 0);

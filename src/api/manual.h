@@ -1,4 +1,4 @@
-/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.12.0, MIT licence)
+/* gemmepi - matrix products whose epilogue costs nothing extra, in one C header (version 0.12.1, MIT licence)
 
    Copy this file into your project. In one C or C++ file write
 

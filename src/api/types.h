@@ -7,8 +7,8 @@
 
 #define GEMMEPI_VERSION_MAJOR  0
 #define GEMMEPI_VERSION_MINOR  12
-#define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.12.0"
+#define GEMMEPI_VERSION_PATCH  1
+#define GEMMEPI_VERSION_STRING "0.12.1"
 
 /* All structs below are zero-initialised by the user: = {0} in C, = {} in C++. Zero means the default that the comment
    states; a size (m, n, k, batch) has no default: zero is an empty size, and with batch left 0 nothing is written. */

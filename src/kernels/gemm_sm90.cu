@@ -18,14 +18,13 @@
 // for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it does not do is what counts, so
 // results of 16 and 32 bits leave by shared memory and TMA.
 #define GEMMEPI_SPREAD 1
-// An addition in f32 takes a cycle of the other warpgroup's wgmma, so that sums rather begin with the bias. On an H200 it saves 1 to
-// 2 percent from k = 2048 on of BIAS alone, with RELU and with GELU_ERF in tiles of 128 columns; in wider ones nothing, and with other
-// activations, gates and AUX, whose warpgroups come late to their turn, it costs some. A gate recomputed for its gradient has no
-// registers for the bias behind the sums.
+// An addition in f32 takes a cycle of the other warpgroup's wgmma, so that sums rather begin with the bias. On an H200 it saves 1
+// percent of GELU_ERF in tiles of 128 columns; in wider ones, of BIAS alone and with RELU nothing, and with other activations, gates and
+// AUX, whose warpgroups come late to their turn, it costs some. A gate recomputed for its gradient has no registers for the bias
+// behind the sums.
 #if GEMMEPI_APPLIED && GEMMEPI_SPLIT == 1 && !GEMMEPI_SCALE_A && !GEMMEPI_SCALE_B && \
     ((GEMMEPI_EPILOGUE & 0x50500) == 0x50500 || \
-     (!GEMMEPI_EXACT && GEMMEPI_TILE_N <= 128 && \
-      (GEMMEPI_EPILOGUE == 0x100 || GEMMEPI_EPILOGUE == 0x101 || GEMMEPI_EPILOGUE == 0x103)))
+     (!GEMMEPI_EXACT && GEMMEPI_TILE_N <= 128 && GEMMEPI_EPILOGUE == 0x103))
 #define GEMMEPI_BIAS_FIRST 1
 #endif
 #include "epilogue.cuh"
@@ -44,6 +43,9 @@
 #define GEMMEPI_ELEMENT    2      // bytes of an element of A or B
 #define GEMMEPI_BOX_GROUPS 2      // of a box: 2 where what TMA moves of results is of 16 bits, 1 where it is of 32
 #define GEMMEPI_TAILS      0      // some tiles reach beyond m or n by boxes or lines of them, which are not loaded
+#endif
+#ifndef GEMMEPI_BIAS_AHEAD
+#define GEMMEPI_BIAS_AHEAD 0 // 1: all of a tile's bias is loaded before its sums
 #endif
 #ifndef GEMMEPI_SUMMED
 #define GEMMEPI_SUMMED    0 // the operand that is summed over k: 1 A, 2 B
@@ -94,8 +96,9 @@ constexpr u32 LEFT = SLOTS + CONSUMERS * SLOT_BYTES, TAKEN = LEFT + CONSUMERS * 
 static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : HAS_BGRAD ? TAKEN + CONSUMERS * 8 - TOTALS : 0) == GEMMEPI_SHARED,
               "the host counts the same");
 #endif
-// What is the same for all rows is loaded a box ahead, where registers are left for it.
+// What is the same for all rows is loaded a box ahead, where registers are left for it, or ahead of the sums.
 constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
+constexpr bool ALL_AHEAD = GEMMEPI_BIAS_AHEAD;
 // Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each.
 constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;
 constexpr int COMPILER = __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__;
@@ -107,11 +110,12 @@ constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS
                                  : COMPILER < 1300 && BOX_GROUPS == 1 && GATED && WRITES_AUX && ACTIVATION == MISH;
 static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), "a warp of its own for each warpgroup's sums");
 static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
+static_assert(!ALL_AHEAD || (AHEAD && !ROLLS), "a box's bias is found by a constant");
 static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), "wgmma takes wider elements along k alone");
 static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), "a cluster is one tile's");
 // Together no more than at the launch: 3 * 168. Sums of an operand take more than 24.
 constexpr bool NEEDS_REGISTERS =
-    !SUMMED && (TILE_N == 192 || HAS_BGRAD ||
+    !SUMMED && (TILE_N == 192 || (HAS_BGRAD && !LOADS_MASK) ||
                 (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));
 constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");
@@ -437,6 +441,10 @@ __device__ inline void begin_sums(const Of_columns (&bias)[GROUPS], float (&sums
             int half = i / GROUPS, group = i % GROUPS;
             Acc values[RUN];
             to_accs(bias[group].bias[half], values);
+            // F32 that is loaded element by element would be loaded into sums, while wgmma is under way: so ptxas serialises (C7515)
+#pragma unroll
+            for (int j = 0; j < (sizeof(GEMMEPI_BIAS_TYPE) == 4 && !ALIGNED ? RUN : 0); j++)
+                asm volatile("add.f32 %0, %0, 0f80000000;" : "+f"(values[j])); // -0
 #pragma unroll
             for (int j = 0; j < PARTS * 2 * RUN; j++) // of each part's two rows of a lane
                 sums[j / (2 * RUN)][(half * TILE_COLUMNS + group * GROUP) / 2 + j % (2 * RUN)] =
@@ -1313,7 +1321,7 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
     for (; count < tiles - ends; count += turns) {
         Tile tile = tile_of(p, first + count * step, rank);
         float sums[PARTS][TILE_N / 2];
-        Of_columns columns[BOX_GROUPS];
+        Of_columns columns[ALL_AHEAD ? GROUPS : BOX_GROUPS];
         begin_sums(bias, sums);
         int warp_row = tile.m * TILE_M + first_part * 64 + (int)(thread / 32) * 16;
         Masks masks;
@@ -1341,8 +1349,8 @@ __device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 r
                     load_groups(p, tile, i, columns);
                 if (BIAS_FIRST && i + BOX_GROUPS == GROUPS && count + turns < tiles) // most of the sums' registers are free
                     load_groups(p, tile_of(p, first + (count + turns) * step, rank), 0, bias);
-                memcpy(now, columns, sizeof now);
-                if (AHEAD && i + BOX_GROUPS < GROUPS)
+                memcpy(now, columns + (ALL_AHEAD ? i : 0), sizeof now);
+                if (AHEAD && !ALL_AHEAD && i + BOX_GROUPS < GROUPS)
                     load_groups(p, tile, i + BOX_GROUPS, columns);
                 Box_sums column_sums;
 #pragma unroll

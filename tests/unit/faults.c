@@ -1511,6 +1511,42 @@ static void blocks_are_shared_out_evenly(void) {
     }
 }
 
+/* What was fastest, where it was measured: tiles, the bias before the sums, and one band of rows where A is small and B large. */
+static void hopper_kernel_is_cut_as_measured(void) {
+    static const struct {
+        gemmepi_epilogue epilogue;
+        int64_t m, n, k;
+        int tile_n, bias_ahead, bands;
+    } cases[] = {{GEMMEPI_BIAS, 8192, 3072, 768, 128, 1, 3},
+                 {GEMMEPI_BIAS | GEMMEPI_RELU, 2048, 50304, 768, 128, 1, 1},
+                 {GEMMEPI_BIAS | GEMMEPI_RELU, 4096, 4096, 4096, 128, 1, 1},
+                 {GEMMEPI_BIAS | GEMMEPI_SILU, 8192, 3072, 768, 128, 1, 3},
+                 {GEMMEPI_BIAS | GEMMEPI_SILU, 4096, 4096, 4096, 128, 0, 1},
+                 {GEMMEPI_BIAS | GEMMEPI_SILU | GEMMEPI_AUX, 8192, 3072, 768, 128, 0, 11},
+                 {GEMMEPI_BIAS | GEMMEPI_GELU_TANH | GEMMEPI_AUX, 8192, 3072, 768, 128, 1, 11},
+                 {GEMMEPI_BIAS | GEMMEPI_GELU_ERF, 8192, 3072, 768, 128, 0, 3},
+                 {GEMMEPI_NONE, 8192, 8192, 8192, 192, 0, 5},
+                 {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 8192, 3072, 768, 128, 0, 6},
+                 {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 2048, 50304, 768, 128, 0, 1}};
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        planned p = planned_begin(90, 1u << GEMMEPI_ROUTE_FUSED);
+        p.desc.epilogue = cases[i].epilogue;
+        p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = cases[i].k;
+        if (planned_plan(&p)) {
+            const gemmepi__fused *fused = &p.plan->ours.fused;
+            unsigned band = fused->params.band, rows = fused->params.cluster_rows;
+            CHECK(!p.plan->ours.is_mma && fused->shape.tile_m == 128 &&
+                      fused->shape.tile_n == cases[i].tile_n && fused->bias_ahead == cases[i].bias_ahead,
+                  "%d: tiles of %d x %d, bias ahead %d", i, fused->shape.tile_m, fused->shape.tile_n,
+                  fused->bias_ahead);
+            CHECK((int)gemmepi__divide_up(rows, band) == cases[i].bands, "%d: %u rows in bands of %u", i,
+                  rows, band);
+        }
+        planned_end(&p);
+    }
+}
+
 /* The kernel writes them into bias_grad itself; where the items of a batch share it, into lines that one launch adds up. */
 static void sums_of_an_operand_are_the_fused_kernels_own(void) {
     int i;
@@ -4307,6 +4343,7 @@ int main(void) {
     RUN(a_fused_gradient_leaves_its_sums);
     RUN(an_empty_product_leaves_its_sums);
     RUN(blocks_are_shared_out_evenly);
+    RUN(hopper_kernel_is_cut_as_measured);
     RUN(sums_of_an_operand_are_the_fused_kernels_own);
     RUN(a_product_that_sums_an_operand_goes_fused);
     RUN(estimates_are_near_what_was_measured);
