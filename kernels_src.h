@@ -2997,10 +2997,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it does not do is what counts, so\n"
     "// results of 16 and 32 bits leave by shared memory and TMA.\n"
     "#define GEMMEPI_SPREAD 1\n"
-    "// An addition in f32 takes a cycle of the other warpgroup's wgmma, so that sums rather begin with the bias. On an H200 it saves 1\n"
-    "// percent of GELU_ERF in tiles of 128 columns; in wider ones, of BIAS alone and with RELU nothing, and with other activations, gates and\n"
-    "// AUX, whose warpgroups come late to their turn, it costs some. A gate recomputed for its gradient has no registers for the bias\n"
-    "// behind the sums.\n"
+    "// An addition in f32 takes a cycle of the other warpgroup's wgmma, so that sums may begin with the bias. On an H200 it saves 1 percent\n"
+    "// of GELU_ERF in tiles of 128 columns, in wider ones nothing; BIAS alone and RELU gain as much or more by a bias that is loaded ahead of\n"
+    "// the sums, and other activations, gates and AUX, whose warpgroups come late to their turn, lose some. A gate recomputed for its gradient\n"
+    "// has no registers for the bias behind the sums.\n"
     "#if GEMMEPI_APPLIED && GEMMEPI_SPLIT == 1 && !GEMMEPI_SCALE_A && !GEMMEPI_SCALE_B && \\\n"
     "    ((GEMMEPI_EPILOGUE & 0x50500) == 0x50500 || \\\n"
     "     (!GEMMEPI_EXACT && GEMMEPI_TILE_N <= 128 && GEMMEPI_EPILOGUE == 0x103))\n"
@@ -3084,15 +3084,15 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// One copy of the instructions for all columns, where there are many of them: measured on an H200 with k 768, two halves' gradients\n"
     "// with sums take 0.955 of the time, GELU_ERF's 0.95. Of boxes of 32 columns there are so many that the compiler does not unroll\n"
     "// them, and sums in a loop over boxes that is not unrolled have to move by themselves. Without it ptxas before CUDA 13 lacks a register\n"
-    "// for a gate of MISH with AUX of 32 bits, and after 13.0 (13.5 at least) for the gradient of ELU.\n"
-    "constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || (ACTIVATION == ELU && COMPILER > 1300)\n"
+    "// for a gate of MISH with AUX of 32 bits, and from 13.0 on for the gradient of ELU.\n"
+    "constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || (ACTIVATION == ELU && COMPILER >= 1300)\n"
     "                                 : COMPILER < 1300 && BOX_GROUPS == 1 && GATED && WRITES_AUX && ACTIVATION == MISH;\n"
     "static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), \"a warp of its own for each warpgroup's sums\");\n"
     "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
     "static_assert(!ALL_AHEAD || (AHEAD && !ROLLS), \"a box's bias is found by a constant\");\n"
     "static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), \"wgmma takes wider elements along k alone\");\n"
     "static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n"
-    "// Together no more than at the launch: 3 * 168. Sums of an operand take more than 24.\n"
+    "// Together no more than at the launch: 3 * 168. Sums of an operand take more than 24, and so may loads, where RELU's gradient leaves them.\n"
     "constexpr bool NEEDS_REGISTERS =\n"
     "    !SUMMED && (TILE_N == 192 || (HAS_BGRAD && !LOADS_MASK) ||\n"
     "                (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));\n"
@@ -3133,8 +3133,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "                 \"}\" ::\"r\"(barrier),\n"
     "                 \"r\"(parity)\n"
     "                 : \"memory\");\n"
-    "}\n"
-    "// An address of this block's in another block of the cluster.\n",
+    "}\n",
+    "// An address of this block's in another block of the cluster.\n"
     "__device__ inline u32 address_in(u32 address, u32 rank) {\n"
     "    u32 there;\n"
     "    asm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there) : \"r\"(address), \"r\"(rank));\n"
@@ -3199,8 +3199,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_0_TO_31 \\\n"
     "    \"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n"
     "    \"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n"
-    "#define GEMMEPI_32_TO_63 \\\n"
-    "    \"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n",
+    "#define GEMMEPI_32_TO_63 \\\n",
+    "    \"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n"
     "    \"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n"
     "#define GEMMEPI_64_TO_95 \\\n"
     "    \"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n"
@@ -3275,9 +3275,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// those lie side by side, and from 8 lines to the next.\n"
     "__device__ inline u64 descriptor(u32 address) {\n"
     "    return (u64)1 << 62 | (u64)(1024 >> 4) << 32 | (u64)(BOX >> 4) << 16 | (u64)(address >> 4 & 0x3fff);\n"
-    "}\n"
+    "}\n",
     "// What an instruction takes of k, and of a descriptor, from there to what the next one takes.\n"
-    "constexpr int STEP_BYTES = 32, STEPS = LINE / STEP_BYTES;\n",
+    "constexpr int STEP_BYTES = 32, STEPS = LINE / STEP_BYTES;\n"
     "template <bool Rows> constexpr u64 STEP = (Rows ? STEP_BYTES : STEP_BYTES / 2 * LINE) >> 4;\n"
     "\n"
     "// >>tiles\n"
@@ -3343,10 +3343,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// One thread. Each block loads its part of A's tile for the CLUSTER_N blocks of its row, and of B's for the CLUSTER_M of\n"
     "// its column.\n"
-    "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
+    "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n",
     "    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n"
     "    u16 row_mask = 0, column_mask = 0;\n"
-    "    for (int i = 0; i < CLUSTER_N; i++)\n",
+    "    for (int i = 0; i < CLUSTER_N; i++)\n"
     "        row_mask |= (u16)(1 << (row + i * CLUSTER_M));\n"
     "    for (int i = 0; i < CLUSTER_M; i++)\n"
     "        column_mask |= (u16)(1 << (column * CLUSTER_M + i));\n"
@@ -3411,12 +3411,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// BIAS_FIRST: sums begin with the bias of a tile's columns.\n"
-    "__device__ inline void begin_sums(const Of_columns (&bias)[GROUPS], float (&sums)[PARTS][TILE_N / 2]) {\n"
+    "__device__ inline void begin_sums(const Of_columns (&bias)[GROUPS], float (&sums)[PARTS][TILE_N / 2]) {\n",
     "    if constexpr (!BIAS_FIRST) {\n"
     "        begin_sums(sums);\n"
     "    } else {\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < HALVES_IN * GROUPS; i++) {\n",
+    "        for (int i = 0; i < HALVES_IN * GROUPS; i++) {\n"
     "            int half = i / GROUPS, group = i % GROUPS;\n"
     "            Acc values[RUN];\n"
     "            to_accs(bias[group].bias[half], values);\n"
@@ -3482,10 +3482,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        u32 to = staging.inputs + buffer * LOADED_MATRICES * STAGED_BYTES;\n"
     "        int column = tile.n * TILE_COLUMNS + group * GROUP;\n"
     "        barrier_expect(barrier, LOADED_MATRICES * STAGED_BYTES);\n"
-    "#pragma unroll\n"
+    "#pragma unroll\n",
     "        for (int half = 0; half < LOADED_AUX; half++)\n"
     "            load_result_box(p.aux, to + half * STAGED_BYTES, barrier, column, row, half, tile.item);\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "        for (int half = 0; half < LOADED_MATRICES - LOADED_AUX; half++)\n"
     "            load_result_box(p.residual, to + (LOADED_AUX + half) * STAGED_BYTES, barrier, column, row, half, tile.item);\n"
     "    }\n"
@@ -3557,10 +3557,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    Box box;\n"
     "#pragma unroll\n"
     "    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)\n"
-    "        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =\n"
+    "        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =\n",
     "            sums[(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + group * GROUP) / 2 + j % (BOX_COLUMNS / 2)];\n"
     "    return box;\n"
-    "}\n",
+    "}\n"
     "// The next box is the first: one copy of the epilogue is enough for all of them.\n"
     "__device__ inline void drop_first_box(float (&sums)[TILE_N / 2]) {\n"
     "#pragma unroll\n"
@@ -3637,8 +3637,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {\n"
     "    return (first + second) + (third + fourth);\n"
     "}\n"
-    "\n"
-    "// Two warps, one for each warpgroup: of all of its tiles but the block's last.\n",
+    "\n",
+    "// Two warps, one for each warpgroup: of all of its tiles but the block's last.\n"
     "__device__ inline void add_column_sums(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n"
     "#pragma unroll 1\n"
@@ -3706,12 +3706,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// a time; two halves, UPSTREAM, RESIDUAL, and aux that comes from memory in 32 bits take too many registers.\n"
     "constexpr bool SAVED_FIRST = !GATED && !UPSTREAM && !HAS_RESIDUAL && (LOADS_AUX || LOADS_MASK);\n"
     "\n"
-    "// The tile's box after the one at hand, if there is one.\n"
+    "// The tile's box after the one at hand, if there is one.\n",
     "struct Next_box {\n"
     "    bool exists;\n"
     "    int row, group;\n"
     "};\n"
-    "\n",
+    "\n"
     "// Whether all of a box's aux are where LOOKS_NEAR wants them.\n"
     "__device__ inline bool box_is_near(const Saved (&saved)[BOX_GROUPS][2]) {\n"
     "    Near near;\n"

@@ -827,6 +827,9 @@ static void list_fused(void) {
                           (gated ? GEMMEPI_GATED : GEMMEPI_NONE),
                       shape, layout, 1);
         }
+    for (shape = 0; shape < 2; shape++)
+        add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX, shape,
+                  1, 1);
     for (shape = 0; shape < shapes; shape++) {
         add_fused(GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_BIAS, shape, 2, 1);
         add_fused_from(GEMMEPI_F32, GEMMEPI_F32, of_words[shape % 4], shape, 2, shape & 1);
@@ -842,8 +845,7 @@ static void list_fused(void) {
             if (gemmepi__fused_shapes[shape].lean)
                 add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | GEMMEPI_BIAS, shape, layout, 1);
         add_fused(activation & 1 ? GEMMEPI_F16 : GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
-                  activation | GEMMEPI_BIAS | (activation & 2 ? GEMMEPI_AUX : GEMMEPI_NONE),
-                  (int)activation / 2 % 2, 1, 1);
+                  activation | GEMMEPI_BIAS, (int)activation / 2 % 2, 1, 1);
         shape = (int)activation % shapes;
         add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
                   activation | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL, shape, layout, 0);

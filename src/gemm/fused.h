@@ -283,14 +283,15 @@ static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fuse
    results TMA may not take before all loads under way have come. Measured on several H200, it saves 2 percent of SILU where k is
    768, one of GELU_TANH with AUX and without, of SILU with AUX nothing; where k is 2048 or more it costs up to 3. NONE and RELU gain at
    any k, over sums that begin with the bias too: 4 percent of RELU at 2048^3, 1 or 2 where k is 768; at 4096 x 14336 x 4096 they
-   lose half of one. Other activations lack registers for it beside AUX. */
+   lose half of one. Some other activations lack registers for it beside AUX. */
 static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemmepi__fused *fused) {
     const uint32_t others = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD |
                             GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
     uint32_t which = gemmepi__activation(problem->epilogue);
     int is_short = gemmepi__fused_steps(problem) < 32;
     if (!gemmepi__has(problem, GEMMEPI_BIAS) || gemmepi__has(problem, others) || !fused->applied ||
-        !fused->shape.ping_pong || fused->shape.tile_n != 128 || gemmepi__box_bits(problem) == 32)
+        !fused->shape.ping_pong || fused->shape.tile_n != 128 || !(fused->staged & 1) ||
+        gemmepi__box_bits(problem) == 32)
         return 0;
     if (gemmepi__has(problem, GEMMEPI_AUX))
         return is_short && which == GEMMEPI_GELU_TANH;

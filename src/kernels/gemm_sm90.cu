@@ -18,10 +18,10 @@
 // for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it does not do is what counts, so
 // results of 16 and 32 bits leave by shared memory and TMA.
 #define GEMMEPI_SPREAD 1
-// An addition in f32 takes a cycle of the other warpgroup's wgmma, so that sums rather begin with the bias. On an H200 it saves 1
-// percent of GELU_ERF in tiles of 128 columns; in wider ones, of BIAS alone and with RELU nothing, and with other activations, gates and
-// AUX, whose warpgroups come late to their turn, it costs some. A gate recomputed for its gradient has no registers for the bias
-// behind the sums.
+// An addition in f32 takes a cycle of the other warpgroup's wgmma, so that sums may begin with the bias. On an H200 it saves 1 percent
+// of GELU_ERF in tiles of 128 columns, in wider ones nothing; BIAS alone and RELU gain as much or more by a bias that is loaded ahead of
+// the sums, and other activations, gates and AUX, whose warpgroups come late to their turn, lose some. A gate recomputed for its gradient
+// has no registers for the bias behind the sums.
 #if GEMMEPI_APPLIED && GEMMEPI_SPLIT == 1 && !GEMMEPI_SCALE_A && !GEMMEPI_SCALE_B && \
     ((GEMMEPI_EPILOGUE & 0x50500) == 0x50500 || \
      (!GEMMEPI_EXACT && GEMMEPI_TILE_N <= 128 && GEMMEPI_EPILOGUE == 0x103))
@@ -105,15 +105,15 @@ constexpr int COMPILER = __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__;
 // One copy of the instructions for all columns, where there are many of them: measured on an H200 with k 768, two halves' gradients
 // with sums take 0.955 of the time, GELU_ERF's 0.95. Of boxes of 32 columns there are so many that the compiler does not unroll
 // them, and sums in a loop over boxes that is not unrolled have to move by themselves. Without it ptxas before CUDA 13 lacks a register
-// for a gate of MISH with AUX of 32 bits, and after 13.0 (13.5 at least) for the gradient of ELU.
-constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || (ACTIVATION == ELU && COMPILER > 1300)
+// for a gate of MISH with AUX of 32 bits, and from 13.0 on for the gradient of ELU.
+constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || (ACTIVATION == ELU && COMPILER >= 1300)
                                  : COMPILER < 1300 && BOX_GROUPS == 1 && GATED && WRITES_AUX && ACTIVATION == MISH;
 static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), "a warp of its own for each warpgroup's sums");
 static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
 static_assert(!ALL_AHEAD || (AHEAD && !ROLLS), "a box's bias is found by a constant");
 static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), "wgmma takes wider elements along k alone");
 static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), "a cluster is one tile's");
-// Together no more than at the launch: 3 * 168. Sums of an operand take more than 24.
+// Together no more than at the launch: 3 * 168. Sums of an operand take more than 24, and so may loads, where RELU's gradient leaves them.
 constexpr bool NEEDS_REGISTERS =
     !SUMMED && (TILE_N == 192 || (HAS_BGRAD && !LOADS_MASK) ||
                 (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));
