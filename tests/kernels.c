@@ -788,15 +788,15 @@ static void list_mma(void) {
     }
 }
 
-/* Every shape in its layouts, with sums of each operand too, a mask and little beside the bias by turns (--all: both), and
-   every activation in some shape, and where all bias is loaded before the sums; lean shapes, which have few registers to spare, with
-   all that they take. */
+/* Every shape in its layouts, with sums of each operand too, a mask and sums that begin with the bias by turns (--all: both), and
+   every activation in some shape, and with all bias loaded before the sums; lean shapes, which have few registers to spare, with all
+   that they take. */
 static void list_fused(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD, gate = back | GEMMEPI_GATED,
                            recomputed = gate | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
     const gemmepi_epilogue two_halves[] = {gate | GEMMEPI_RESIDUAL, recomputed, gate,
                                            recomputed | GEMMEPI_RESIDUAL};
-    const gemmepi_epilogue beside_bias[] = {GEMMEPI_NONE, GEMMEPI_RELU, GEMMEPI_GELU_ERF};
+    const gemmepi_epilogue bias_first[] = {GEMMEPI_NONE, GEMMEPI_RELU, GEMMEPI_GELU_ERF};
     const gemmepi_epilogue of_words[] = {GEMMEPI_NONE, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
                                          GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_GATED, GEMMEPI_SILU | back};
     uint32_t activation;
@@ -813,9 +813,9 @@ static void list_fused(void) {
             if (takes_all || ((shape + layout) & 1))
                 add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX, shape,
                           layout, layout & 1);
-            for (way = 0; way < 3; way++) /* sums begin with GELU_ERF's */
+            for (way = 0; way < 3; way++) /* sums begin with the bias where k is long */
                 if (takes_all || (!((shape + layout) & 1) && way == shape % 3))
-                    add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BIAS | beside_bias[way], shape, layout, 1);
+                    add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BIAS | bias_first[way], shape, layout, 1);
             add_fused(type, GEMMEPI_F32, GEMMEPI_BGRAD_A, shape, layout, 0);
             if (gemmepi__fused_shapes[shape].lean) {
                 add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BGRAD_A, shape, layout, 1);

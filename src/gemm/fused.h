@@ -42,9 +42,8 @@ typedef struct gemmepi__fused {
     int copied; /* of these, what does not lie at multiples of 16 bytes: in words, by each warp; else TMA stores it */
     int loaded;  /* what TMA loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
     int applied; /* alpha is 1 and there is no C: compiled in */
-    int bias_ahead;     /* all of a tile's bias is loaded before its sums */
-    int summed;         /* the operand that it sums for bias_grad: 1 A, 2 B */
-    int tails;          /* some tiles reach beyond m or n by boxes or lines, which are not loaded */
+    int summed;  /* the operand that it sums for bias_grad: 1 A, 2 B */
+    int tails;   /* some tiles reach beyond m or n by boxes or lines, which are not loaded */
     int last_a, last_b; /* 0, or lines of the last box of A and B, which are another map's */
     gemmepi__launch launch;
     gemmepi__fused_params params; /* all but pointers and scalars; the maps have an address that is none */
@@ -80,6 +79,11 @@ static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem
 /* Stages that all of k fills. */
 static int64_t gemmepi__fused_steps(const gemmepi__problem *problem) {
     return gemmepi__divide_up(problem->k, GEMMEPI__FUSED_LINE * 8 / problem->views[GEMMEPI__A].bits);
+}
+
+/* Whether the epilogue shows beside the sums: measured where k is 768 and 2048, in 16 bits. */
+static int gemmepi__k_is_short(const gemmepi__problem *problem) {
+    return gemmepi__fused_steps(problem) < 32;
 }
 
 /* What no kernel of the route has, or NULL. */
@@ -272,7 +276,7 @@ static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__fused 
    H200 in 16 bits: a fifth stage saves 6 percent at any k; a sixth 1 to 2 percent where k is 2048 or more, and a second buffer 4
    where it is 768. Wide tiles gain by neither, and with five stages some of their kernels spill a register. */
 static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fused *fused) {
-    int enough = fused->shape.tile_n > 128 ? 4 : gemmepi__fused_steps(problem) < 32 ? 5 : 6;
+    int enough = fused->shape.tile_n > 128 ? 4 : gemmepi__k_is_short(problem) ? 5 : 6;
     int most = fused->staged == fused->copied ? 1 : 2; /* one that is copied is free at once */
     int stages = gemmepi__most_stages(problem, fused, most);
     if (stages < enough && most == 2 && gemmepi__most_stages(problem, fused, 1) == stages)
@@ -280,22 +284,18 @@ static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fuse
 }
 
 /* Whether all of a tile's bias is loaded before its sums: else that of a box of columns while the box before it is computed, whose
-   results TMA may not take before all loads under way have come. Measured on several H200, it saves 2 percent of SILU where k is
-   768, one of GELU_TANH with AUX and without, of SILU with AUX nothing; where k is 2048 or more it costs up to 3. NONE and RELU gain at
-   any k, over sums that begin with the bias too: 4 percent of RELU at 2048^3, 1 or 2 where k is 768; at 4096 x 14336 x 4096 they
-   lose half of one. Some other activations lack registers for it beside AUX. */
+   results TMA may not take before all loads under way have come. Measured on several H200, where k is 768 it saves 2 percent of SILU,
+   one of GELU_TANH with AUX and without, of SILU with AUX nothing, and one or two of NONE and RELU, whose sums else begin with the
+   bias; where k is 2048 or more it costs up to 3. GELU_ERF's sums better begin with it, and beside AUX other activations lack
+   registers. */
 static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemmepi__fused *fused) {
     const uint32_t others = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD |
                             GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
     uint32_t which = gemmepi__activation(problem->epilogue);
-    int is_short = gemmepi__fused_steps(problem) < 32;
-    if (!gemmepi__has(problem, GEMMEPI_BIAS) || gemmepi__has(problem, others) || !fused->applied ||
-        !fused->shape.ping_pong || fused->shape.tile_n != 128 || !(fused->staged & 1) ||
-        gemmepi__box_bits(problem) == 32)
-        return 0;
-    if (gemmepi__has(problem, GEMMEPI_AUX))
-        return is_short && which == GEMMEPI_GELU_TANH;
-    return which <= GEMMEPI_RELU || (is_short && which != GEMMEPI_GELU_ERF); /* whose sums begin with it */
+    return gemmepi__has(problem, GEMMEPI_BIAS) && !gemmepi__has(problem, others) && fused->applied &&
+           fused->shape.ping_pong && fused->shape.tile_n == 128 && (fused->staged & 1) &&
+           gemmepi__box_bits(problem) == 16 && gemmepi__k_is_short(problem) &&
+           (gemmepi__has(problem, GEMMEPI_AUX) ? which == GEMMEPI_GELU_TANH : which != GEMMEPI_GELU_ERF);
 }
 
 /* >>the choice of a shape */
@@ -431,9 +431,10 @@ static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmep
    as many of TF32, a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; a launch takes 2850 cycles to begin and
    end, a tile 500. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does beyond
    storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which wait
-   for each other); both do the last. Blocks that divide k take 900 to add their sums up, and 450 for each doubling of their number. Of
-   443 random products in CUDA graphs on an H200 the times of shapes near the fastest were an eighth beside this in the mean, and the
-   shape that it chooses took 1.02 of the fastest. */
+   for each other); both do the last. Where k is short and little beside a bias is to be done, lean shapes take 2 cycles more an element:
+   others load it ahead of the sums. Blocks that divide k take 900 to add their sums up, and 450 for each doubling of their number. Of 443
+   random products in CUDA graphs on an H200 the times of shapes near the fastest were an eighth beside this in the mean, and the shape
+   that it chooses took 1.02 of the fastest. */
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__fused_shape *shape, int applied) {
     int cluster = gemmepi__cluster_blocks(shape);
@@ -443,8 +444,8 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
     double multiply = area * GEMMEPI__FUSED_LINE / (0.92 * 4096);
     double load = gemmepi__load_cycles(problem, shape);
     double sums = steps * (multiply > load ? multiply : load) + 500;
-    int waits = shape->tile_n > 128 &&
-                gemmepi__has(problem, GEMMEPI_BIAS); /* which it has no registers to load ahead */
+    int waits = shape->lean && gemmepi__k_is_short(problem) && gemmepi__has(problem, GEMMEPI_BIAS) &&
+                gemmepi__activation(problem->epilogue) <= GEMMEPI_RELU;
     double finish = area / 128 * (gemmepi__epilogue_cycles(problem) + (waits ? 2 : 0)) / shape->split;
     double slowed =
         (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->split) * (shape->tile_n > 128 ? 0.7 : 0.5);
@@ -636,7 +637,7 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
     gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
                     fused->loaded);
     gemmepi__append(text, "#define GEMMEPI_COPIED %d\n#define GEMMEPI_BIAS_AHEAD %d\n", fused->copied,
-                    fused->bias_ahead);
+                    gemmepi__loads_bias_ahead(problem, fused));
     gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
                     gemmepi__box_bits(problem) == 32 ? 1 : 2, fused->tails);
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
@@ -673,7 +674,6 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fuse
     fused->loaded = gemmepi__fused_loaded(problem);
     fused->summed = gemmepi__fused_summed(problem, shape, applied);
     fused->tails = gemmepi__fused_tails(problem, shape);
-    fused->bias_ahead = gemmepi__loads_bias_ahead(problem, fused);
     if (fused->tails && !problem->views[GEMMEPI__A].transposed)
         fused->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
     if (fused->tails && problem->views[GEMMEPI__B].transposed)
