@@ -159,7 +159,7 @@
        layer.m = tokens, layer.n = 2 * inner, layer.k = width, layer.batch = 1, layer.a.dtype = GEMMEPI_BF16;
        layer.activation = GEMMEPI_SILU | GEMMEPI_GATED;
        layer.flags = GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB |
-                     GEMMEPI_LINEAR_ACCUMULATE_DB | GEMMEPI_LINEAR_DBIAS;
+                     GEMMEPI_ACCUMULATE_DB | GEMMEPI_LINEAR_DBIAS;
        args.a = x, args.b = w, args.bias = bias, args.y = y, args.preact = p;  // forward: y, and p for backward
        args.dy = dy, args.da = dx, args.db = dw, args.dbias = dbias;           // backward: dw is added to
        status = gemmepi_linear(gpu, &layer, &args, stream);
@@ -238,12 +238,22 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  12
-#define GEMMEPI_VERSION_PATCH  1
-#define GEMMEPI_VERSION_STRING "0.12.1"
+#define GEMMEPI_VERSION_MINOR  13
+#define GEMMEPI_VERSION_PATCH  0
+#define GEMMEPI_VERSION_STRING "0.13.0"
+#define GEMMEPI_VERSION        (GEMMEPI_VERSION_MAJOR * 10000 + GEMMEPI_VERSION_MINOR * 100 + GEMMEPI_VERSION_PATCH)
 
-/* All structs below are zero-initialised by the user: = {0} in C, = {} in C++. Zero means the default that the comment
-   states; a size (m, n, k, batch) has no default: zero is an empty size, and with batch left 0 nothing is written. */
+/* Every struct below is zero-initialised by the user: = {0} in C, = {} in C++. A field left 0 has the default that its
+   comment states. Sizes m, n and k have none: 0 is an empty matrix. */
+
+/* A compiler that knows how warns of a status that nobody looks at. */
+#ifndef GEMMEPI_NODISCARD
+#if (defined(__cplusplus) && __cplusplus >= 201703L) || (!defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ > 201710L)
+#define GEMMEPI_NODISCARD [[nodiscard]]
+#else
+#define GEMMEPI_NODISCARD
+#endif
+#endif
 
 /* >>statuses */
 
@@ -261,7 +271,7 @@
     X(GEMMEPI_CUDA_ERROR, 9, "the CUDA driver returned an error")                                \
     X(GEMMEPI_CUBLAS_ERROR, 10, "cuBLASLt returned an error")
 
-typedef enum gemmepi_status {
+typedef enum GEMMEPI_NODISCARD gemmepi_status {
 #define GEMMEPI_STATUS_ENUM(name, value, text) name = value,
     GEMMEPI_STATUS_LIST(GEMMEPI_STATUS_ENUM)
 #undef GEMMEPI_STATUS_ENUM
@@ -270,22 +280,20 @@ typedef enum gemmepi_status {
 
 /* >>handles */
 
-typedef struct gemmepi_context gemmepi_context; /* one device; any number of threads may use it at once  */
-typedef struct gemmepi_plan gemmepi_plan;       /* one problem, prepared; immutable; share it freely     */
-typedef struct gemmepi_elementwise gemmepi_elementwise; /* one element-wise operation, prepared; likewise */
-typedef struct gemmepi_layer gemmepi_layer; /* one direction of a layer, prepared; likewise           */
-typedef void *gemmepi_stream;               /* a CUstream or cudaStream_t; NULL is the default stream */
+typedef struct gemmepi_context gemmepi_context; /* one device; any number of threads may use it at once */
+typedef struct gemmepi_plan gemmepi_plan;       /* one problem of any kind, prepared; immutable, so threads share it */
+typedef void *gemmepi_stream;                   /* a CUstream or cudaStream_t; NULL is the default stream */
 
 /* >>configuration */
 
 #define GEMMEPI_DEVICE_HOST (-1)           /* no GPU: the same interface in plain C on host memory */
-#define GEMMEPI_DEVICE(i)   ((int)(i) + 1) /* the i-th CUDA device, counted from 0              */
+#define GEMMEPI_DEVICE(i)   ((int)(i) + 1) /* the i-th CUDA device, counted from 0 */
 
 typedef enum gemmepi_log_level {
     GEMMEPI_LOG_ERROR = 1,   /* something failed that the library works around */
-    GEMMEPI_LOG_WARNING = 2, /* something the user would want to change        */
-    GEMMEPI_LOG_INFO = 3,    /* choices made: device, libraries, routes        */
-    GEMMEPI_LOG_DEBUG = 4    /* compilations, cache hits and misses            */
+    GEMMEPI_LOG_WARNING = 2, /* something the user would want to change */
+    GEMMEPI_LOG_INFO = 3,    /* choices made: device, libraries, routes */
+    GEMMEPI_LOG_DEBUG = 4    /* compilations, cache hits and misses */
 } gemmepi_log_level;
 
 /* message is one line without a line end, valid during the call. May be called from any thread that uses the
@@ -306,22 +314,28 @@ typedef struct gemmepi_allocator {
 typedef void *(*gemmepi_symbol_resolver)(void *user, const char *library, const char *symbol, void *found);
 
 typedef struct gemmepi_config {
-    int device; /* 0: the calling thread's current CUDA device, else the first, else (none usable) the host;
-                   GEMMEPI_DEVICE(i), GEMMEPI_DEVICE_HOST                                                   */
-    gemmepi_log_function log; /* NULL: none; the library never prints                                     */
+    /* GEMMEPI_DEVICE(i) or GEMMEPI_DEVICE_HOST. 0: the calling thread's current CUDA device, else the first one, else the
+       host (gemmepi_context_details.fallback_reason says why) */
+    int device;
+
+    gemmepi_log_function log; /* NULL: none, unless the environment variable GEMMEPI_LOG asks for one on stderr */
     void *log_user;
-    gemmepi_allocator allocator; /* zero: malloc and free                                                 */
-    const char
-        *library_path; /* folders searched for the CUDA libraries before the usual ones, separated by ':'
-                                 (';' on Windows); NULL: only the usual ones                              */
-    gemmepi_symbol_resolver resolve_symbol; /* NULL: what the libraries export                            */
+    gemmepi_allocator allocator; /* zero: malloc and free */
+
+    /* Folders searched for the CUDA libraries before the usual ones, separated by ':' (';' on Windows). NULL: none */
+    const char *library_path;
+    int library_path_only;                  /* 1: libraries are sought in library_path alone */
+    gemmepi_symbol_resolver resolve_symbol; /* NULL: what the libraries export */
     void *resolve_user;
-    const char
-        *cache_path; /* folder for compiled kernels; NULL: gemmepi/ in XDG_CACHE_HOME or ~/.cache (on Windows
-                               LOCALAPPDATA), and none where the environment names none of these; "": none.
-                               Made with mode 0700; one that others own or can write is not used (the log says) */
-    size_t cache_size; /* bound on the cache folder in bytes; 0: 256 MiB                             */
-    unsigned routes;   /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all    */
+
+    /* Folder for compiled kernels, made with mode 0700; one that others own or can write is not used (the log says so).
+       "": none. NULL: gemmepi/ in XDG_CACHE_HOME or ~/.cache (on Windows in LOCALAPPDATA), none where these are not set */
+    const char *cache_path;
+    size_t cache_size;     /* bound on that folder in bytes; 0: 256 MiB */
+    const char *dump_path; /* folder that receives source, PTX and cubin of each kernel compiled; NULL: none */
+
+    unsigned routes;    /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all */
+    int check_pointers; /* 1: every run refuses pointers that the device cannot reach; 0: calls without a plan alone do */
 } gemmepi_config;
 
 /* >>problems */
@@ -338,7 +352,10 @@ typedef enum gemmepi_dtype {
     GEMMEPI_I32 = 8 /* results of I8 operands, and what is added to them                               */
 } gemmepi_dtype;
 
-typedef enum gemmepi_order { GEMMEPI_ROW_MAJOR = 0, GEMMEPI_COLUMN_MAJOR = 1 } gemmepi_order;
+typedef enum gemmepi_order {
+    GEMMEPI_ROW_MAJOR = 0,
+    GEMMEPI_COLUMN_MAJOR = 1
+} gemmepi_order;
 
 /* How products are multiplied and summed. The accumulator is F64 for F64 operands, I32 for I8 operands with an I32
    result, and F32 for all others (the host accumulates in F64 always). */
@@ -393,40 +410,40 @@ typedef struct gemmepi_scale {
 
    In column-major order bias and bias_grad of BGRAD run along m (length m), and GATED's halves are halves of the m rows,
    as in cuBLASLt. */
-typedef uint32_t gemmepi_epilogue;
+typedef uint64_t gemmepi_epilogue;
 
-/* name, value, the derivative stands in the manual */
-#define GEMMEPI_NONE         0u  /* x                                                      */
-#define GEMMEPI_RELU         1u  /* x > 0 ? x : 0, NaN stays NaN                           */
-#define GEMMEPI_GELU_TANH    2u  /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))        */
-#define GEMMEPI_GELU_ERF     3u  /* x Phi(x) = 0.5 x (1 + erf(x / sqrt 2))                 */
-#define GEMMEPI_SILU         4u  /* x / (1 + exp(-x))                                      */
-#define GEMMEPI_SIGMOID      5u  /* 1 / (1 + exp(-x))                                      */
-#define GEMMEPI_TANH         6u  /* tanh x                                                 */
-#define GEMMEPI_LEAKY_RELU   7u  /* x > 0 ? x : p x, p = 0.01 unless given                  */
-#define GEMMEPI_ELU          8u  /* x > 0 ? x : p (exp(x) - 1), p = 1 unless given          */
-#define GEMMEPI_SQUARED_RELU 9u  /* x > 0 ? x^2 : 0, NaN stays NaN                          */
-#define GEMMEPI_QUICK_GELU   10u /* x / (1 + exp(-1.702 x))                                 */
-#define GEMMEPI_SOFTPLUS     11u /* log(1 + exp(x))                                         */
-#define GEMMEPI_HARDSWISH    12u /* x min(max(x + 3, 0), 6) / 6                             */
-#define GEMMEPI_MISH         13u /* x tanh(log(1 + exp(x)))                                 */
+/* name, value, the derivative stands at gemmepi_matmul. Each code has four of its eight bits set, so that two activations
+   or-ed together are none, and so is every epilogue number of cuBLASLt's. */
+#define GEMMEPI_NONE         0x00ull /* x */
+#define GEMMEPI_RELU         0x0full /* x > 0 ? x : 0, NaN stays NaN */
+#define GEMMEPI_GELU_TANH    0x17ull /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+#define GEMMEPI_GELU_ERF     0x1bull /* x Phi(x) = 0.5 x (1 + erf(x / sqrt 2)) */
+#define GEMMEPI_SILU         0x1dull /* x / (1 + exp(-x)) */
+#define GEMMEPI_SIGMOID      0x1eull /* 1 / (1 + exp(-x)) */
+#define GEMMEPI_TANH         0x27ull /* tanh x */
+#define GEMMEPI_LEAKY_RELU   0x2bull /* x > 0 ? x : p x, p = 0.01 unless given */
+#define GEMMEPI_ELU          0x2dull /* x > 0 ? x : p (exp(x) - 1), p = 1 unless given */
+#define GEMMEPI_SQUARED_RELU 0x2eull /* x > 0 ? x^2 : 0, NaN stays NaN */
+#define GEMMEPI_QUICK_GELU   0x33ull /* x / (1 + exp(-1.702 x)) */
+#define GEMMEPI_SOFTPLUS     0x35ull /* log(1 + exp(x)) */
+#define GEMMEPI_HARDSWISH    0x36ull /* x min(max(x + 3, 0), 6) / 6 */
+#define GEMMEPI_MISH         0x39ull /* x tanh(log(1 + exp(x))) */
 
-#define GEMMEPI_ACTIVATION_MASK 0xffu
+#define GEMMEPI_ACTIVATION_MASK 0xffull
 
-#define GEMMEPI_BIAS     0x000100u /* add bias                                                         */
-#define GEMMEPI_AUX      0x000200u /* store the pre-activation; with RELU a bit mask of v > 0          */
-#define GEMMEPI_BACKWARD 0x000400u /* multiply by act'(aux); aux as AUX with the same activation stored it */
-#define GEMMEPI_RESIDUAL 0x000800u /* add residual after the activation                                */
-#define GEMMEPI_BGRAD    0x001000u /* column sums of the result; goes with BACKWARD or the activation NONE */
-#define GEMMEPI_BGRAD_A  0x002000u /* sums of op(A) over k                                             */
-#define GEMMEPI_BGRAD_B  0x004000u /* sums of op(B) over k; one of the three BGRADs at a time          */
-#define GEMMEPI_BGRAD_ACCUMULATE \
-    0x008000u                        /* add to bias_grad instead of overwriting it                       */
-#define GEMMEPI_GATED      0x010000u /* the columns of v are halves: v = value act(gate); see above      */
-#define GEMMEPI_GATE_FIRST 0x020000u /* with GATED: the first half is the gate, not the second           */
-#define GEMMEPI_UPSTREAM \
-    0x040000u /* with BACKWARD: v is the pre-activation, computed anew, and aux the upstream gradient: \
-                 v = aux act'(v) */
+/* Flags of an epilogue. No two flags of this header share a bit, whatever field they belong to. */
+#define GEMMEPI_BIAS       0x0000400ull /* add bias */
+#define GEMMEPI_AUX        0x0000800ull /* store the pre-activation; with RELU a bit mask of v > 0 */
+#define GEMMEPI_BACKWARD   0x0001000ull /* multiply by act'(aux); aux as AUX with the same activation stored it */
+#define GEMMEPI_RESIDUAL   0x0002000ull /* add residual after the activation */
+#define GEMMEPI_BGRAD      0x0004000ull /* column sums of the result; with BACKWARD or the activation NONE */
+#define GEMMEPI_BGRAD_A    0x0008000ull /* sums of op(A) over k */
+#define GEMMEPI_BGRAD_B    0x0010000ull /* sums of op(B) over k; one of the three BGRADs at a time */
+#define GEMMEPI_GATED      0x0040000ull /* the columns of v are halves: v = value act(gate); see above */
+#define GEMMEPI_GATE_FIRST 0x0080000ull /* with GATED: the first half is the gate, not the second */
+#define GEMMEPI_UPSTREAM   0x0100000ull /* with BACKWARD: v = aux act'(v), v made anew, aux the upstream gradient */
+
+#define GEMMEPI_ACCUMULATE_BIAS_GRAD 0x0020000ull /* with a BGRAD: add to bias_grad instead of overwriting it */
 
 /* The names that cuBLASLt's users know. GELU is the tanh form here, as it is there. */
 #define GEMMEPI_EPILOGUE_DEFAULT       GEMMEPI_NONE
@@ -446,37 +463,36 @@ typedef uint32_t gemmepi_epilogue;
 #define GEMMEPI_EPILOGUE_BGRADA        GEMMEPI_BGRAD_A
 #define GEMMEPI_EPILOGUE_BGRADB        GEMMEPI_BGRAD_B
 
-/* Flags of a problem. */
-#define GEMMEPI_RELAXED \
-    1u /* admit cuBLASLt's epilogues where they are faster but looser than the contract;
-                                     gemmepi_explain names which and why                                     */
-#define GEMMEPI_DEVICE_SCALARS \
-    2u /* args.alpha and args.beta are device pointers, read when the product runs;
-          with an I32 result they are rounded to whole numbers there                    */
-#define GEMMEPI_FAST_ACCUMULATION \
-    4u /* E4M3 and E5M2 operands: fewer bits in the sums where that is faster           */
-#define GEMMEPI_AMAX_D   8u  /* write args.amax_d                                                 */
-#define GEMMEPI_AMAX_AUX 16u /* write args.amax_aux; with AUX, where aux is no bit mask           */
+/* Flags of a product (desc.flags). */
+#define GEMMEPI_RELAXED           0x01000000ull /* admit cuBLASLt's epilogues where they are looser than the contract */
+#define GEMMEPI_DEVICE_SCALARS    0x02000000ull /* args.alpha and args.beta lie on the device, read when the product runs */
+#define GEMMEPI_FAST_ACCUMULATION 0x04000000ull /* E4M3 and E5M2 operands: fewer bits in the sums where that is faster */
+#define GEMMEPI_AMAX_D            0x08000000ull /* write args.amax_d */
+#define GEMMEPI_AMAX_AUX          0x10000000ull /* write args.amax_aux; with AUX, where aux is no bit mask */
+
+/* D += alpha op(A) op(B) (+ bias): c is d, beta is 1, and args.c and args.beta stay NULL. Also an element-wise operation's:
+   BIAS_GRAD adds to y. */
+#define GEMMEPI_ACCUMULATE 0x20000000ull
 
 /* A matrix operand. */
 typedef struct gemmepi_matrix {
-    gemmepi_dtype
-        dtype;      /* DEFAULT: see gemmepi_matmul_desc                                                 */
-    int transposed; /* a and b only: 1 if the matrix is stored transposed; op() transposes it back      */
-    int64_t ld; /* elements between the starts of two rows as stored (two columns in column-major order), at
-                   least the length of one; 0: that length. For RELU's mask: bits, a multiple of 128; 0: the
-                   length rounded up to one                                                                  */
-    int64_t
-        batch_stride; /* elements (bits for RELU's mask) between two items of the batch. Inputs: 0 gives all
-                             items the same matrix. Outputs (d, aux with AUX): items must not overlap        */
-    gemmepi_scale scale; /* zero: 1 for every element                                                       */
+    gemmepi_dtype dtype; /* 0: see gemmepi_matmul_desc */
+    int transposed;      /* a and b only: 1 if the matrix is stored transposed; op() transposes it back */
+
+    /* Elements between the starts of two rows as stored (columns in column-major order), at least the length of one; 0: that
+       length. Of RELU's mask: bits, a multiple of 128; 0: the length rounded up to one */
+    int64_t ld;
+
+    /* Elements (bits of RELU's mask) between two items of the batch. Inputs: 0 gives all items the same matrix. Outputs: items
+       must not overlap */
+    int64_t batch_stride;
+    gemmepi_scale scale; /* zero: 1 for every element */
 } gemmepi_matrix;
 
 /* bias or bias_grad, contiguous. */
 typedef struct gemmepi_vector {
-    gemmepi_dtype dtype;  /* DEFAULT: d's; BF16 where d is E4M3 or E5M2, F32 where it is I8                 */
-    int64_t batch_stride; /* elements between two items of the batch; 0: one for all. A bias_grad that is one
-                             for all is the sum over the batch                                               */
+    gemmepi_dtype dtype;  /* 0: d's; BF16 where d is E4M3 or E5M2, F32 where it is I8 */
+    int64_t batch_stride; /* elements between two items of the batch; 0: one for all, a bias_grad is then the sum over it */
 } gemmepi_vector;
 
 /* D = epilogue(alpha op(A) op(B) + beta C) for every item of a batch.
@@ -487,32 +503,29 @@ typedef struct gemmepi_vector {
    also be I32; then c, aux, residual, bias and bias_grad are I32, nothing has a scale, the activation is NONE or RELU,
    BACKWARD and BGRAD have no meaning, and alpha and beta are whole numbers of 32 bits. */
 typedef struct gemmepi_matmul_desc {
-    int64_t m, n, k;     /* zero m or n: d is empty, and bias_grad alone is written, where it has elements
-                            (sums over no rows are 0); zero k: beta C and the epilogue alone              */
-    int64_t batch;       /* the number of products, 1 for a single one; zero: none, nothing is written    */
-    gemmepi_order order; /* 0: row-major, for all matrices                                                */
-    gemmepi_compute
-        compute; /* 0: by the operands' dtype                                                     */
+    /* m or n 0: d is empty, and bias_grad alone is written, where it has elements (sums over no rows are 0). k 0: beta C and
+       the epilogue alone */
+    int64_t m, n, k;
+    int64_t batch;           /* the number of products; 0: 1 */
+    gemmepi_order order;     /* of all matrices; 0: row-major */
+    gemmepi_compute compute; /* 0: by the operands' dtype */
     gemmepi_epilogue epilogue;
-    uint32_t flags;
-    double activation_parameter; /* p of LEAKY_RELU and ELU; 0: the default                       */
-    gemmepi_matrix a; /* dtype 0: F32                                                                  */
-    gemmepi_matrix b; /* dtype 0: a's                                                                  */
-    gemmepi_matrix
-        c; /* dtype 0: d's, BF16 where d is E4M3 or E5M2; all zero but scale: d's ld and batch stride, with
-              GATED, where its shape is another, dense lines and items                                   */
-    gemmepi_matrix d;   /* dtype 0: a's                                                                  */
-    gemmepi_matrix aux; /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD         */
-    gemmepi_matrix
-        residual; /* dtype 0: as c's; read only with RESIDUAL. Its ld and batch stride are its own, not d's */
-    gemmepi_vector bias; /* read only with BIAS                                                           */
-    gemmepi_vector
-        bias_grad;    /* read only with one of the BGRADs                                             */
-    size_t alignment; /* bytes, a power of two up to 256, that all pointers of every run will be multiples of;
-                         0: 16 for plans, what the pointers have for gemmepi_matmul. A pointer must be a multiple
-                         of its element's size in any case. Scales of modes OUTER, VECTOR_128 and BLOCK_128 must
-                         be multiples of 16, other scales, amax, and alpha and beta on the device of their
-                         element's size                                                                      */
+    uint64_t flags;              /* RELAXED, DEVICE_SCALARS, FAST_ACCUMULATION, AMAX_D, AMAX_AUX, ACCUMULATE */
+    int has_parameter;           /* 1: activation_parameter counts; 0: it must be 0, and the default holds */
+    double activation_parameter; /* p of LEAKY_RELU and ELU */
+
+    gemmepi_matrix a;         /* dtype 0: F32 */
+    gemmepi_matrix b;         /* dtype 0: a's */
+    gemmepi_matrix c;         /* dtype 0: d's, BF16 where d is E4M3 or E5M2. All zero but scale: it lies as d, or where its shape is another dense */
+    gemmepi_matrix d;         /* dtype 0: a's */
+    gemmepi_matrix aux;       /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD */
+    gemmepi_matrix residual;  /* dtype 0: as c's; read only with RESIDUAL. Its ld and batch stride are its own, not d's */
+    gemmepi_vector bias;      /* read only with BIAS */
+    gemmepi_vector bias_grad; /* read only with one of the BGRADs */
+
+    /* Bytes, a power of two up to 256, that the pointers of matrices and vectors will be multiples of in every run. 0: 16 for
+       plans, what the pointers have for gemmepi_matmul. An element's size in any case */
+    size_t alignment;
 } gemmepi_matmul_desc;
 
 /* Pointers, on the device of the context. A pointer that the epilogue needs must be there, one that it would not
@@ -521,70 +534,71 @@ typedef struct gemmepi_matmul_desc {
 typedef struct gemmepi_matmul_args {
     const void *a;
     const void *b;
-    const void *c; /* needed where beta is not 0, never read where it is                              */
+    const void *c; /* given with beta, which may be 0: then it is not read */
     void *d;
-    const void *bias; /* with BIAS                                                                       */
-    void *aux;        /* written with AUX, only read with BACKWARD                                       */
-    void *bias_grad;  /* with BGRAD, BGRAD_A, BGRAD_B                                                    */
-    const void
-        *residual; /* with RESIDUAL                                                                   */
-    const float *scale_a; /* where desc.a.scale has a mode; likewise the next five                        */
-    const float *scale_b, *scale_c, *scale_d, *scale_aux, *scale_residual;
-    void *amax_d;   /* with AMAX_D: one F32 (F64 with F64 operands), overwritten with the largest |v| of the
-                     whole batch before scale_d and rounding; NaN if any is NaN                            */
-    void *amax_aux; /* with AMAX_AUX: likewise of what goes to aux                                   */
-    const double *alpha; /* NULL: 1; on the host, or on the device with GEMMEPI_DEVICE_SCALARS              */
-    const double *beta;  /* NULL: 0; likewise                                                               */
-    void *workspace;     /* on the device, a multiple of 256; NULL: the context's own for that stream       */
-    size_t
-        workspace_size; /* bytes; at least the plan's                                                     */
+    const void *bias;     /* with BIAS */
+    void *aux;            /* written with AUX, only read with BACKWARD */
+    void *bias_grad;      /* with BGRAD, BGRAD_A, BGRAD_B */
+    const void *residual; /* with RESIDUAL */
+
+    /* Where the desc's matrix has a scale mode. TENSOR: a multiple of 4 bytes, the other modes of 16 */
+    const float *scale_a, *scale_b, *scale_c, *scale_d, *scale_aux, *scale_residual;
+
+    /* With AMAX_D, AMAX_AUX: one F32 (F64 with F64 operands), overwritten with the largest |v| of the whole batch before the
+       scale and rounding; NaN if any is NaN */
+    void *amax_d, *amax_aux;
+
+    const double *alpha; /* NULL: 1; on the host, or on the device with GEMMEPI_DEVICE_SCALARS (rounded to a whole number for I32) */
+    const double *beta;  /* NULL: 0, and c NULL too; likewise */
+
+    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
+    size_t workspace_size; /* bytes; at least the plan's */
 } gemmepi_matmul_args;
 
 /* >>element-wise operations */
 
 /* A tensor as DLPack has it: element (i, j, ..) lies (i stride[0] + j stride[1] + ..) elements after the first one.
-   Strides are any: 0 repeats an input, a negative one runs backwards. NULL is dense, the last axis contiguous. */
+   Strides are any: 0 repeats an input, a negative one runs backwards. */
 typedef struct gemmepi_tensor {
-    void *data;            /* on the device; only read where the tensor is an input               */
-    gemmepi_dtype dtype;   /* 0: F32                                                              */
-    int rank;              /* 0 to 8; 0 is a single element                                       */
-    const int64_t *shape;  /* rank extents; NULL where rank is 0                                  */
-    const int64_t *stride; /* rank strides in elements, or NULL                                   */
-    size_t offset;         /* bytes from data to the element whose indices are all 0              */
-    size_t bytes;          /* the buffer's from data on: all elements lie in it; 0: not checked   */
+    void *data;            /* on the device; only read where the tensor is an input */
+    gemmepi_dtype dtype;   /* 0: F32 */
+    int rank;              /* 0 to 8; 0 is a single element */
+    const int64_t *shape;  /* rank extents; NULL where rank is 0 */
+    const int64_t *stride; /* rank strides in elements; NULL: dense, the last axis contiguous */
+    size_t offset;         /* bytes from data to the element whose indices are all 0 */
+    size_t bytes;          /* the buffer's from data on: all elements lie in it; 0: not checked */
 } gemmepi_tensor;
 
 /* What is computed for every index of the operation's shape: y's where there is a y, else dy's. The inputs a, b and w are
    broadcast to it as NumPy does: axes are compared from the last one on, and an axis that is missing or has the extent 1
-   repeats. So are da, db and dw, which are then sums over the axes that repeat. BIAS_GRAD has its own rule. */
+   repeats. So are da, db and dw, which are then sums over the axes that repeat. BIAS_GRAD has its own rule.
+
+   GATED: SIGMOID is GLU, RELU ReGLU, SILU SwiGLU, the GELUs GeGLU. Without b, a's axis `axis` has twice y's extent: its first
+   half is the value, its second the gate (GATE_FIRST: exchanged), and GATED_BACKWARD's da is the gradient of both. */
 typedef enum gemmepi_operation {
-    GEMMEPI_OP_ACTIVATION = 1,          /* y = act(a)                                                     */
-    GEMMEPI_OP_ACTIVATION_BACKWARD = 2, /* da = dy act'(a)                                                */
-    GEMMEPI_OP_GATED = 3,               /* y = a act(b): SIGMOID is GLU, RELU ReGLU, SILU SwiGLU, the GELUs
-                                           GeGLU. Without b, a's axis `axis` has twice y's extent: its first
-                                           half is the value, its second the gate (GATE_FIRST: exchanged)  */
-    GEMMEPI_OP_GATED_BACKWARD = 4,      /* da = dy act(b), db = dy a act'(b). Without b likewise, and da is
-                                           the gradient of both halves                                    */
-    GEMMEPI_OP_LERP = 5,                /* y = a + w (b - a) where |w| < 1/2, else b - (b - a) (1 - w)     */
-    GEMMEPI_OP_LERP_BACKWARD = 6,       /* da = (1 - w) dy, db = w dy, dw = dy (b - a)                    */
-    GEMMEPI_OP_BIAS_GRAD = 7,           /* y[i] = the sum of a over all axes but `axis`                    */
-    GEMMEPI_OP_CAST = 8                 /* y = a in another type, with scales and amax                     */
+    GEMMEPI_OP_ACTIVATION = 1,          /* y = act(a) */
+    GEMMEPI_OP_ACTIVATION_BACKWARD = 2, /* da = dy act'(a) */
+    GEMMEPI_OP_GATED = 3,               /* y = a act(b) */
+    GEMMEPI_OP_GATED_BACKWARD = 4,      /* da = dy act(b), db = dy a act'(b) */
+    GEMMEPI_OP_LERP = 5,                /* y = a + w (b - a) where |w| < 1/2, else b - (b - a) (1 - w) */
+    GEMMEPI_OP_LERP_BACKWARD = 6,       /* da = (1 - w) dy, db = w dy, dw = dy (b - a) */
+    GEMMEPI_OP_BIAS_GRAD = 7,           /* y[i] = the sum of a over all axes but `axis` */
+    GEMMEPI_OP_CAST = 8                 /* y = a in another type, with scales and amax */
 } gemmepi_operation;
 
-/* Flags of an operation.
+/* Flags of an operation, beside ACCUMULATE (BIAS_GRAD: add to y instead of overwriting it).
    CAST_Y_SCALE: y_scale = amax / the largest number of y's type, held between 2^-126 and the largest F32 (1 where amax is 0
    or not finite), and y = round(a / y_scale), so that y_scale is what products take as y's scale. CAST_SCALE multiplies: it
    takes y_scale to bring y back, and 1 / y_scale to make it. An empty cast writes neither y_scale nor amax.
    CAST_K_IS_ROWS: rows, vectors and blocks are those of a matrix whose k is its last axis but one (a B of [k, n] that is not
    transposed); else its last (an A of [m, k], a transposed B of [n, k]). */
-#define GEMMEPI_ACCUMULATE     1u  /* BIAS_GRAD: add to y instead of overwriting it       */
-#define GEMMEPI_CAST_SCALE     2u  /* CAST: y = round(scale a), with args.scale read      */
-#define GEMMEPI_CAST_Y_SCALE   4u  /* CAST: find y's scale, and write it to args.y_scale  */
-#define GEMMEPI_CAST_AMAX      8u  /* CAST: write args.amax, the largest |a|              */
-#define GEMMEPI_CAST_K_IS_ROWS 16u /* CAST: k is the last axis but one                    */
+#define GEMMEPI_CAST_SCALE     0x100000000ull /* CAST: y = round(scale a), with args.scale read */
+#define GEMMEPI_CAST_Y_SCALE   0x200000000ull /* CAST: find y's scale, and write it to args.y_scale */
+#define GEMMEPI_CAST_AMAX      0x400000000ull /* CAST: write args.amax, the largest |a| */
+#define GEMMEPI_CAST_K_IS_ROWS 0x800000000ull /* CAST: k is the last axis but one */
 
-/* One operation, prepared by gemmepi_elementwise_plan. A tensor that it does not have is NULL; data of the tensors is not
-   looked at, each run brings its own pointers.
+/* One operation. A tensor that it does not have is NULL. A plan does not look at the tensors' data: each run brings its own
+   pointers.
 
    Tensors: ACTIVATION a, y. ACTIVATION_BACKWARD a, dy, da. GATED a, [b], y. GATED_BACKWARD a, [b], dy, and da, with b also
    db: one of them or both. LERP a, b, [w], y. LERP_BACKWARD dy, [w] and any of da, db, dw; a and b with dw alone, dw with w
@@ -600,14 +614,15 @@ typedef enum gemmepi_operation {
    follow one another. Numbers beyond the last of a line are not written. */
 typedef struct gemmepi_elementwise_desc {
     gemmepi_operation operation;
-    gemmepi_epilogue activation; /* RELU and so on; of a tensor that is split or-ed with GATE_FIRST or not */
-    double activation_parameter; /* p of LEAKY_RELU and ELU; 0: the default */
-    int axis;                    /* GATED without b: which is split; BIAS_GRAD: which is kept; -1: the last */
+    gemmepi_epilogue activation;            /* RELU and so on; of a tensor that is split or-ed with GATE_FIRST or not */
+    int has_parameter;                      /* 1: activation_parameter counts; 0: it must be 0, and the default holds */
+    double activation_parameter;            /* p of LEAKY_RELU and ELU */
+    int axis;                               /* GATED without b: which is split; BIAS_GRAD: which is kept; -1: the last */
     gemmepi_scale_mode scale_mode;          /* CAST: of scale, y_scale and amax */
-    uint32_t flags;                         /* GEMMEPI_ACCUMULATE and so on */
+    uint64_t flags;                         /* ACCUMULATE, CAST_SCALE and so on */
     const gemmepi_tensor *a, *b, *w, *dy;   /* inputs */
     const gemmepi_tensor *y, *da, *db, *dw; /* outputs */
-    size_t alignment; /* bytes, a power of two up to 256, that all pointers are multiples of; 0: 16 */
+    size_t alignment;                       /* bytes, a power of two up to 256, that all pointers are multiples of; 0: 16 */
 } gemmepi_elementwise_desc;
 
 /* The tensors' data, as desc has tensors, and what a run may change. An output must not overlap anything, except that it
@@ -616,27 +631,26 @@ typedef struct gemmepi_elementwise_desc {
 typedef struct gemmepi_elementwise_args {
     const void *a, *b, *w, *dy;
     void *y, *da, *db, *dw;
-    double weight;         /* LERP and LERP_BACKWARD without w                                              */
-    const float *scale;    /* CAST_SCALE                                                                    */
-    float *y_scale;        /* CAST_Y_SCALE                                                                  */
-    void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN    */
-    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream     */
-    size_t workspace_size; /* bytes; at least the plan's                                                    */
+    double weight;         /* LERP and LERP_BACKWARD without w */
+    const float *scale;    /* CAST_SCALE */
+    float *y_scale;        /* CAST_Y_SCALE */
+    void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN */
+    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
+    size_t workspace_size; /* bytes; at least the plan's */
 } gemmepi_elementwise_args;
 
 /* >>layers */
 
 /* Flags of a layer, beside RELAXED and FAST_ACCUMULATION. Those of gradients say what gemmepi_linear_backward makes. */
-#define GEMMEPI_LINEAR_BIAS          0x000100u /* P has a bias                                            */
-#define GEMMEPI_LINEAR_SAVED         0x000200u /* forward stores P in args.preact, backward reads it there */
-#define GEMMEPI_LINEAR_RECOMPUTE     0x000400u /* backward computes P anew, from a, b and bias            */
-#define GEMMEPI_LINEAR_DA            0x000800u /* dA is asked for                                         */
-#define GEMMEPI_LINEAR_DB            0x001000u /* dB is asked for                                         */
-#define GEMMEPI_LINEAR_DBIAS         0x002000u /* dbias is asked for                                      */
-#define GEMMEPI_LINEAR_ACCUMULATE_DA 0x004000u /* args.da += dA; else it is overwritten                   */
-#define GEMMEPI_LINEAR_ACCUMULATE_DB 0x008000u /* args.db += dB                                           */
-#define GEMMEPI_LINEAR_ACCUMULATE_DBIAS \
-    0x010000u /* args.dbias += dbias                                     */
+#define GEMMEPI_LINEAR_BIAS      0x0010000000000ull /* P has a bias */
+#define GEMMEPI_LINEAR_SAVED     0x0020000000000ull /* forward stores P in args.preact, backward reads it there */
+#define GEMMEPI_LINEAR_RECOMPUTE 0x0040000000000ull /* backward computes P anew, from a, b and bias */
+#define GEMMEPI_LINEAR_DA        0x0080000000000ull /* dA is asked for */
+#define GEMMEPI_LINEAR_DB        0x0100000000000ull /* dB is asked for */
+#define GEMMEPI_LINEAR_DBIAS     0x0200000000000ull /* dbias is asked for */
+#define GEMMEPI_ACCUMULATE_DA    0x0400000000000ull /* args.da += dA; else it is overwritten */
+#define GEMMEPI_ACCUMULATE_DB    0x0800000000000ull /* args.db += dB */
+#define GEMMEPI_ACCUMULATE_DBIAS 0x1000000000000ull /* args.dbias += dbias */
 
 /* A layer of a network, forward and backward, for every item of a batch:
 
@@ -644,8 +658,8 @@ typedef struct gemmepi_elementwise_args {
        G = dY act'(P)                dA = G op(B)^T     dB = op(A)^T G     dbias = the sums of G's columns
 
    Shapes: op(A) [m, k], op(B) [k, n], P and G [m, n], Y and dY [m, n] (GATED: n is even, [m, n/2]), bias and dbias [n].
-   da and db lie as op(A) and op(B), [m, k] and [k, n], not transposed. preact holds P, for RELU without GATED its
-   bit mask, as AUX stores it. dA, dB and dbias are summed in F32 or wider (dbias over values of G that are not rounded)
+   da and db lie as a and b are stored: a weight stored [n, k] (b.transposed) has a db of [n, k]. Their own `transposed` is
+   left 0. preact holds P, for RELU without GATED its bit mask, as AUX stores it. dA, dB and dbias are summed in F32 or wider (dbias over values of G that are not rounded)
    and rounded once.
    Column-major: the same layer with A and B exchanged, so bias, dbias and the halves run along m, and what is said of B in
    a batch holds for A.
@@ -661,25 +675,27 @@ typedef struct gemmepi_elementwise_args {
    alone), F32, F16, BF16, E4M3 and E5M2; dy any of these, da, db and dbias F32, F16 or BF16. Scales go with a, b, y,
    preact and dy: any mode of a and b, TENSOR of the others. */
 typedef struct gemmepi_linear_desc {
-    int64_t m, n, k; /* as in gemmepi_matmul_desc                                           */
-    int64_t batch;   /* 1 for a single layer                                                */
-    gemmepi_order order;
-    gemmepi_compute compute;     /* of all products that it fits, as in gemmepi_matmul_desc             */
-    gemmepi_epilogue activation; /* RELU and so on, or-ed with GATED and GATE_FIRST or not              */
-    uint32_t flags;
-    double activation_parameter; /* p of LEAKY_RELU and ELU; 0: the default                             */
-    gemmepi_matrix a, b;         /* dtype 0: F32, a's                                                   */
-    gemmepi_matrix y;            /* dtype 0: a's, BF16 where a is E4M3 or E5M2                          */
-    gemmepi_matrix preact;       /* dtype 0: y's (RELU's mask: leave it 0); read only with SAVED        */
-    gemmepi_matrix dy;           /* dtype 0: y's                                                        */
-    gemmepi_matrix da, db;       /* dtype 0: a's, b's, BF16 where that is E4M3 or E5M2                  */
-    gemmepi_vector bias;         /* dtype 0: as a product's                                             */
-    gemmepi_vector dbias;        /* dtype 0: bias's; without BIAS what a bias's would be                */
-    gemmepi_dtype
-        g_dtype;      /* of G between the passes: F32, F16 or BF16 (F64 in F64). 0: that of a and b, where
-                              they differ the one that holds both, BF16 for E4M3 and E5M2. A dy that has it already,
-                              and no activation, is G itself                                            */
-    size_t alignment; /* as in gemmepi_matmul_desc                                                 */
+    int64_t m, n, k;             /* as in gemmepi_matmul_desc */
+    int64_t batch;               /* the number of items; 0: 1 */
+    gemmepi_order order;         /* of all matrices; 0: row-major */
+    gemmepi_compute compute;     /* of all products that it fits, as in gemmepi_matmul_desc */
+    gemmepi_epilogue activation; /* RELU and so on, or-ed with GATED and GATE_FIRST or not */
+    uint64_t flags;              /* LINEAR_BIAS and so on, RELAXED, FAST_ACCUMULATION */
+    int has_parameter;           /* 1: activation_parameter counts; 0: it must be 0, and the default holds */
+    double activation_parameter; /* p of LEAKY_RELU and ELU */
+
+    gemmepi_matrix a, b;   /* dtype 0: F32, a's */
+    gemmepi_matrix y;      /* dtype 0: a's, BF16 where a is E4M3 or E5M2 */
+    gemmepi_matrix preact; /* dtype 0: y's (RELU's mask: leave it 0); read only with SAVED */
+    gemmepi_matrix dy;     /* dtype 0: y's */
+    gemmepi_matrix da, db; /* dtype 0: a's, b's, BF16 where that is E4M3 or E5M2 */
+    gemmepi_vector bias;   /* dtype 0: as a product's */
+    gemmepi_vector dbias;  /* dtype 0: bias's; without BIAS what a bias's would be */
+
+    /* Of G between the passes: F32, F16 or BF16 (F64 in F64). 0: that of a and b, where they differ the one that holds both,
+       BF16 for E4M3 and E5M2. A dy that has it already, and no activation, is G itself */
+    gemmepi_dtype g_dtype;
+    size_t alignment; /* as in gemmepi_matmul_desc */
 } gemmepi_linear_desc;
 
 /* The pointers of a layer; each direction takes those that it needs and leaves the others, so that one struct serves both.
@@ -690,21 +706,22 @@ typedef struct gemmepi_linear_desc {
 typedef struct gemmepi_linear_args {
     const void *a, *b, *bias;
     void *y;
-    void *preact; /* written by forward, read by backward                                  */
+    void *preact; /* written by forward, read by backward */
     const void *dy;
     void *da, *db, *dbias;
-    const float *scale_a, *scale_b, *scale_y, *scale_preact, *scale_dy; /* where desc has a mode    */
+    const float *scale_a, *scale_b, *scale_y, *scale_preact, *scale_dy; /* where desc has a mode */
+
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
-    size_t workspace_size; /* bytes; at least the layer's; all of it may be used                    */
+    size_t workspace_size; /* bytes; at least the plan's; all of it may be used */
 } gemmepi_linear_args;
 
 /* >>work ahead */
 
 /* One problem of any kind: exactly one of the pointers is not NULL. */
 typedef struct gemmepi_any_desc {
-    const gemmepi_matmul_desc *product;
+    const gemmepi_matmul_desc *matmul;
     const gemmepi_elementwise_desc *elementwise;
-    const gemmepi_linear_desc *linear; /* a layer, forward                                          */
+    const gemmepi_linear_desc *linear; /* a layer, forward */
     const gemmepi_linear_desc *linear_backward;
 } gemmepi_any_desc;
 
@@ -715,61 +732,68 @@ typedef void (*gemmepi_progress_function)(void *user, size_t done, size_t count)
 /* >>answers */
 
 typedef enum gemmepi_route {
-    GEMMEPI_ROUTE_EMPTY = 0,      /* m, n or batch is zero, or a tensor is empty: nothing is written, but
-                                     sums of bias_grad                                                      */
-    GEMMEPI_ROUTE_LT = 1,         /* cuBLASLt: product and epilogue in one kernel                       */
-    GEMMEPI_ROUTE_SPLIT = 2,      /* a cuBLASLt product, then one pass of ours                          */
-    GEMMEPI_ROUTE_HOST = 3,       /* plain C on the host                                                */
+    GEMMEPI_ROUTE_EMPTY = 0,      /* m or n is 0, or a tensor is empty: nothing is written but sums of bias_grad */
+    GEMMEPI_ROUTE_LT = 1,         /* cuBLASLt: product and epilogue in one kernel */
+    GEMMEPI_ROUTE_SPLIT = 2,      /* a cuBLASLt product, then one pass of ours */
+    GEMMEPI_ROUTE_HOST = 3,       /* plain C on the host */
     GEMMEPI_ROUTE_PLAIN = 4,      /* a kernel of ours that takes everything, for what cuBLASLt does not */
-    GEMMEPI_ROUTE_CONTIGUOUS = 5, /* element-wise: dense tensors in one line                        */
-    GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout                              */
+    GEMMEPI_ROUTE_CONTIGUOUS = 5, /* element-wise: dense tensors in one line */
+    GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout */
     GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, beside one of those or alone */
-    GEMMEPI_ROUTE_SCALED = 8,     /* casts with scales of rows or blocks                            */
+    GEMMEPI_ROUTE_SCALED = 8,     /* casts with scales of rows or blocks */
     GEMMEPI_ROUTE_LINEAR = 9,     /* a layer's backward: products and passes, each with a route of its own */
-    GEMMEPI_ROUTE_FUSED = 10      /* product and epilogue in one kernel of ours                         */
+    GEMMEPI_ROUTE_FUSED = 10      /* product and epilogue in one kernel of ours */
 } gemmepi_route;
 
+typedef enum gemmepi_plan_kind {
+    GEMMEPI_PLAN_MATMUL = 1,
+    GEMMEPI_PLAN_ELEMENTWISE = 2,
+    GEMMEPI_PLAN_LINEAR = 3,
+    GEMMEPI_PLAN_LINEAR_BACKWARD = 4
+} gemmepi_plan_kind;
+
 typedef struct gemmepi_plan_details {
+    gemmepi_plan_kind kind; /* which gemmepi_run_ function takes the plan */
     gemmepi_route route;
-    const char *route_name;    /* "lt" and so on, as the constants; never freed                           */
-    char kernel[96];           /* the kernel of ours or the algorithm that does most of the work        */
-    int tile_m, tile_n;        /* rows and columns of the result that one block makes; 0: not known     */
-    int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run         */
-    size_t workspace_size;     /* bytes that one run needs; of the route fused whatever alpha and c     */
-    gemmepi_compute compute;   /* never DEFAULT                                                         */
-    gemmepi_dtype accumulator; /* F32, F64 or I32                                                       */
-    int deterministic;         /* 1: repeated runs on one GPU give the same bits                        */
-    int bit_stable;            /* 1: so do other processes on the same hardware and library versions    */
-    double microseconds;       /* of one run if the plan was tuned, else 0                              */
+    const char *route_name;    /* "lt" and so on, as the constants; never freed */
+    char kernel[96];           /* the kernel of ours or the algorithm that does most of the work */
+    int tile_m, tile_n;        /* rows and columns of the result that one block makes; 0: not known */
+    int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run */
+    size_t workspace_size;     /* bytes that one run needs; of the route fused whatever alpha and c */
+    gemmepi_compute compute;   /* never DEFAULT */
+    gemmepi_dtype accumulator; /* F32, F64 or I32 */
+    int deterministic;         /* 1: repeated runs on one GPU give the same bits */
+    int bit_stable;            /* 1: so do other processes on the same hardware and library versions */
+    double microseconds;       /* of one run if the plan was tuned, else 0 */
 } gemmepi_plan_details;
 
 /* What an epilogue reads and writes besides A, B, C and D, and how large. Sizes are of the whole batch. */
 typedef struct gemmepi_epilogue_needs {
-    int reads_bias, reads_aux, reads_residual; /* 1 or 0                                          */
+    int reads_bias, reads_aux, reads_residual; /* 1 or 0 */
     int writes_aux, writes_bias_grad;
-    int accumulates_bias_grad; /* 1: bias_grad is read too                                        */
-    int aux_is_mask;           /* 1: RELU's bit mask, 0: a matrix of pre-activations              */
-    gemmepi_dtype bias_dtype, aux_dtype, residual_dtype, bias_grad_dtype; /* 0 where not used     */
-    int64_t bias_length, bias_grad_length; /* elements of one item; 0 where not used              */
-    int64_t aux_ld;                        /* elements, bits for a mask                           */
-    size_t bias_bytes, aux_bytes, residual_bytes,
-        bias_grad_bytes; /* from the pointer to the last byte used */
-    size_t scale_a_bytes,
-        scale_b_bytes; /* likewise; 0 without a scale; the other scales are one F32 an item */
+    int accumulates_bias_grad; /* 1: bias_grad is read too */
+    int aux_is_mask;           /* 1: RELU's bit mask, 0: a matrix of pre-activations */
+
+    gemmepi_dtype bias_dtype, aux_dtype, residual_dtype, bias_grad_dtype; /* 0 where not used */
+    int64_t bias_length, bias_grad_length;                                /* elements of one item; 0 where not used */
+    int64_t aux_ld;                                                       /* elements, bits for a mask */
+    size_t bias_bytes, aux_bytes, residual_bytes, bias_grad_bytes;        /* from the pointer to the last byte used */
+
+    size_t scale_a_bytes, scale_b_bytes; /* likewise; 0 without a scale; the other scales are one F32 an item */
 } gemmepi_epilogue_needs;
 
 typedef struct gemmepi_context_details {
-    int is_host;            /* 1: GEMMEPI_DEVICE_HOST                                               */
-    int device;             /* the CUDA device's index from 0; -1 on the host                       */
-    char name[128];         /* as the driver gives it; "host" on the host                           */
-    int compute_capability; /* 90 for 9.0; 0 on the host                                           */
-    int multiprocessors;    /* 0 on the host                                                        */
-    int driver_version, nvrtc_version,
-        cublaslt_version;      /* 13000 for CUDA 13.0, 130100 for cuBLASLt 13.1; 0: not
-                                                            loaded (NVRTC and cuBLASLt load on first use)    */
-    int64_t kernels_compiled;  /* by NVRTC, since the context was created                          */
-    int64_t kernels_from_disk; /* loaded from the cache folder                                     */
-    char cache_path[512];      /* the cache folder in use; "" if none                              */
+    int is_host;               /* 1: products run in plain C on the host */
+    char fallback_reason[512]; /* why config.device 0 took the host; "" where it did not */
+    int device;                /* the CUDA device's index from 0; -1 on the host */
+    char name[128];            /* as the driver gives it; "host" on the host */
+    int compute_capability;    /* 90 for 9.0; 0 on the host */
+    int multiprocessors;       /* 0 on the host */
+
+    int driver_version, nvrtc_version, cublaslt_version; /* 13000 for CUDA 13.0, 130100 for cuBLASLt 13.1; 0: not loaded yet */
+    int64_t kernels_compiled;                            /* by NVRTC, since the context was created */
+    int64_t kernels_from_disk;                           /* loaded from the cache folder */
+    char cache_path[512];                                /* the cache folder in use; "" if none */
 } gemmepi_context_details;
 
 #endif
@@ -809,7 +833,7 @@ extern "C" {
 GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **context);
 
 /* Waits for the device and frees everything the context holds: kernels, workspace, the plans of one-shot calls. What is the
-   caller's must be given back before: plans of all three kinds, memory of gemmepi_alloc, streams of gemmepi_stream_create.
+   caller's must be given back before: plans, memory of gemmepi_alloc, streams of gemmepi_stream_create.
    No stream of the device may be being captured: CUDA waits for no device then. NULL is accepted. */
 GEMMEPI_API void gemmepi_destroy(gemmepi_context *context);
 
@@ -820,6 +844,9 @@ GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmep
    Read it right after that call: later ones, also those that succeed, may overwrite it. Never NULL. With GEMMEPI_STATIC
    each file has its own: it speaks of that file's calls. */
 GEMMEPI_API const char *gemmepi_last_error(void);
+
+/* The GEMMEPI_VERSION of the implementation that is linked: compare it with the header's. */
+GEMMEPI_API int gemmepi_version(void);
 
 /* "GEMMEPI_OK" and so on, "unknown status" for other values; never freed. */
 GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status);
@@ -832,7 +859,8 @@ GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status);
 
 /* bytes of device memory, a multiple of 256 in address and not cleared, to be given to gemmepi_free. Zero bytes give NULL. */
 GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes, void **pointer);
-/* Waits until the device has finished with it. NULL is accepted. */
+/* Waits until the device has finished with it. NULL is accepted; a pointer that gemmepi_alloc of this context did not give is
+   refused on the host, and by CUDA on a GPU. */
 GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer);
 /* Copies bytes of host memory to the device, in the order of the stream; host may be reused on return. This and the next two
    wait, so the stream must not be being captured. */
@@ -845,41 +873,79 @@ GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host
 GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi_stream stream);
 /* A stream that does not wait for the default one, to be given to gemmepi_stream_destroy; on the host a token without effect. */
 GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemmepi_stream *stream);
-/* Waits for the stream, then ends it. NULL is accepted. */
+/* Waits for the stream, then ends it. NULL is accepted. On the host a stream that has ended, or never was, is refused by every
+   call that takes one. */
 GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemmepi_stream stream);
 
-/* >>products */
+/* >>problems in one call
 
-/* Runs desc on args in the order of stream. The first call for a problem builds a plan (milliseconds) and may
-   compile a kernel (half a second; once per machine, see cache_path); later ones find it. Reserves workspace by itself,
-   except while the stream is being captured.
-   Errors: those of gemmepi_plan_matmul, gemmepi_prepare and gemmepi_plan_run. */
+   Each runs desc on args in the order of stream. The first call for a problem builds a plan (milliseconds) and may compile a
+   kernel (half a second, once on a machine: config.cache_path); later calls find the plan. Workspace is reserved by itself,
+   except while the stream is being captured. On a GPU a pointer to host memory that the device cannot reach is refused.
+   Errors: those of planning, gemmepi_plan_prepare and running below. */
+
+/* D = epilogue(alpha op(A) op(B) + beta C): gemmepi_matmul_desc has shapes and types, gemmepi_epilogue the formula. */
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 
-/* Prepares desc: validates it, chooses the route, compiles what it needs. *plan is the caller's, to be given to
-   gemmepi_plan_destroy before the context goes. May be called while streams are being captured.
+/* A layer's Y, and with SAVED P: one product with desc's activation. What desc says of gradients is not looked at. Formulas,
+   shapes and batches stand at gemmepi_linear_desc. */
+GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                          const gemmepi_linear_args *args, gemmepi_stream stream);
+
+/* A layer's dA, dB and dbias, those that desc asks for: a pass over dY and P (or a product, with RECOMPUTE), then a product for
+   each of dA and dB. G and what else lies between them is in workspace. */
+GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                                   const gemmepi_linear_args *args, gemmepi_stream stream);
+
+/* An element-wise operation: gemmepi_operation has the formulas. args may be NULL, and a tensor whose pointer is NULL there is
+   taken from desc's own data. */
+GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+                                               const gemmepi_elementwise_args *args, gemmepi_stream stream);
+
+/* >>plans
+
+   A program that runs a problem often prepares it once: plan, reserve, run any number of times, destroy. A plan is immutable;
+   threads and streams may share it. */
+
+/* Validates desc, chooses the route and compiles what it needs. *plan is the caller's, to be given to gemmepi_plan_destroy
+   before the context goes. May be called while streams are being captured.
    Errors: INVALID_ARGUMENT, UNSUPPORTED, LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, CUBLAS_ERROR, OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan);
+GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+                                                    gemmepi_plan **plan);
+GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                               gemmepi_plan **plan);
+/* Also UNSUPPORTED: I8 operands, and the few forms of a batch that its sentence names. */
+GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                                        gemmepi_plan **plan);
 
-/* Runs the plan on args in the order of stream: one to eight launches (gemmepi_plan_info), and, but for what is said
-   below, no allocation, no compilation and no lock. May be captured into a CUDA graph, which keeps the workspace it was
-   captured with: graphs captured on one stream must not run at the same time, nor beside runs on that stream. Calls on
-   different streams need different workspaces, which the context's own are; threads that run plans on one stream with the
-   context's workspace take turns for the time of the launches.
+/* Run a plan on args in the order of stream: a few launches (gemmepi_plan_info), and, but for what is said below, no allocation,
+   no compilation and no lock. A plan of another kind is refused. A run may be captured into a CUDA graph, which keeps the
+   workspace it was captured with: graphs captured on one stream must not run at the same time, nor beside runs on that stream.
+   Calls on different streams need different workspaces, which the context's own are; threads that run plans on one stream with
+   the context's workspace take turns for the time of the launches.
    Where cuBLASLt refuses what its heuristic had accepted, nothing has run yet: the plan then takes the next route for good,
-   which this one run builds (and reserves workspace for, if args.workspace is too small), and the log says so.
-   A plan of the route fused has a kernel for alpha 1 and no c: its first run with others compiles another (gemmepi_precompile
-   does that ahead; a problem with GEMMEPI_DEVICE_SCALARS has one for all). What that needs of workspace the plan counts from
-   the beginning.
-   In 16 bits runs in which c is d, beta is 1 and alpha is not may take another route than the plan's others, which the first
-   of them builds likewise: make it before a capture, and call gemmepi_prepare again.
+   which this one run builds (and reserves workspace for, if args.workspace is too small), and the log says so. A backward may
+   have launched what comes before that product: captured without workspace for the next route it ends with BUFFER_TOO_SMALL;
+   prepare again and begin the capture anew.
+   A plan of the route fused has a kernel for alpha 1 and no c, and with ACCUMULATE one for that: its first run with other
+   scalars compiles another (gemmepi_precompile does that ahead; with GEMMEPI_DEVICE_SCALARS one is for all). Its workspace is
+   counted from the beginning. For 16-bit D = alpha A B + D with alpha other than 1 the first run may build a second plan: run
+   once, and call gemmepi_plan_prepare again, before a capture.
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
-   reserved by gemmepi_prepare), CUDA_ERROR, CUBLAS_ERROR; and those of gemmepi_plan_matmul and gemmepi_prepare in a run that
-   builds another route or kernel, as said above. On the first three nothing was launched. */
-GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
-                                            gemmepi_stream stream);
+   reserved by gemmepi_plan_prepare): nothing was launched; CUDA_ERROR, CUBLAS_ERROR; and those of planning in a run that builds
+   another route or kernel. */
+GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+                                              gemmepi_stream stream);
+GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, const gemmepi_elementwise_args *args,
+                                                   gemmepi_stream stream);
+/* All of args.workspace_size may be used, so no tensor may lie in it. */
+GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args,
+                                              gemmepi_stream stream);
+GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan, const gemmepi_linear_args *args,
+                                                       gemmepi_stream stream);
 
 /* Reserves the workspace that runs of this plan on this stream need, until the context goes: once for each stream that
    the plan will run on without args.workspace. Plans on one stream share it. Where it is too small a block of at least twice
@@ -890,74 +956,33 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
    end. The per-thread default stream is one for each thread, and, with GEMMEPI_STATIC, for each file: reserve where it runs. On
    the host, and where a plan needs none, it does nothing.
    Errors: INVALID_ARGUMENT, BUFFER_TOO_SMALL, OUT_OF_MEMORY, CUDA_ERROR. */
-GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream);
+GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmepi_stream stream);
 
 /* NULL is accepted. Runs already launched go on; graphs that captured runs of the plan stay valid until the context
    goes. */
 GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan);
 
-/* The route taken and its properties. Errors: INVALID_ARGUMENT. */
+/* The route taken and its properties. Of a layer's backward all launches together, and the kernel that makes G; of element-wise
+   operations tile_m and tile_n are the extents of a tile. Errors: INVALID_ARGUMENT. */
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details);
 
-/* In words: the problem, the route taken, and for every other route the rule that ruled it out. Writes at most size
-   bytes with the final zero (text may be NULL if size is 0), returns the length of the whole text without it, 0 for a
-   NULL plan. */
-GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *text, size_t size);
+/* In words: the problem, the route taken, and for every other route the rule that ruled it out; of a layer's backward the steps
+   in their order. Writes at most size bytes with the final zero (text may be NULL if size is 0), returns the length of the whole
+   text without it, 0 for a NULL plan. */
+GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, size_t size);
 
 /* What the epilogue of desc reads and writes and how large that is; needs no context. The desc is validated as by
    gemmepi_plan_matmul. Errors: INVALID_ARGUMENT. */
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
                                                  gemmepi_epilogue_needs *needs);
 
-/* >>layers: formulas, shapes, types and batches stand at gemmepi_linear_desc */
+/* >>short calls for element-wise operations, as gemmepi_elementwise
 
-/* Y, and with SAVED P, in the order of stream: one product (gemmepi_matmul) with desc's activation, and gemmepi_matmul's
-   errors. What desc says of gradients is not looked at. */
-GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                                          const gemmepi_linear_args *args, gemmepi_stream stream);
-
-/* dA, dB and dbias, those that desc asks for, in the order of stream: a pass over dY and P (or a product, with RECOMPUTE),
-   then a product for each of dA and dB. G and what else lies between them is in workspace, which is reserved by itself,
-   except while the stream is being captured. The first call builds a plan, as gemmepi_matmul does.
-   Errors: those of gemmepi_linear_backward_plan, _prepare and _run. */
-GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                                                   const gemmepi_linear_args *args, gemmepi_stream stream);
-
-/* Prepares one direction of a layer: validates it, chooses the routes of its products, compiles its kernels. *layer is the
-   caller's, to be given to gemmepi_linear_destroy before the context goes. May be called while streams are being captured.
-   Errors: INVALID_ARGUMENT, UNSUPPORTED (backward of I8 operands, and the few forms of a batch that its sentence names),
-   LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, CUBLAS_ERROR, OUT_OF_MEMORY. */
-GEMMEPI_API gemmepi_status gemmepi_linear_plan(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                                               gemmepi_layer **layer);
-GEMMEPI_API gemmepi_status gemmepi_linear_backward_plan(gemmepi_context *context,
-                                                        const gemmepi_linear_desc *desc,
-                                                        gemmepi_layer **layer);
-/* Runs the layer in the order of stream, as gemmepi_plan_run runs a product: with the same promises, of capture too, and
-   the same errors. The run in which cuBLASLt refuses a product may have launched what comes before it: if stream is being
-   captured and there is no workspace for the next route, it ends with BUFFER_TOO_SMALL there. Prepare again and begin the
-   capture anew. All of args.workspace_size may be used, so no tensor may lie in it. */
-GEMMEPI_API gemmepi_status gemmepi_linear_run(const gemmepi_layer *layer, const gemmepi_linear_args *args,
-                                              gemmepi_stream stream);
-/* As gemmepi_prepare. */
-GEMMEPI_API gemmepi_status gemmepi_linear_prepare(const gemmepi_layer *layer, gemmepi_stream stream);
-/* NULL is accepted. Runs already launched go on. */
-GEMMEPI_API void gemmepi_linear_destroy(gemmepi_layer *layer);
-/* Of all launches together: route LINEAR for a backward (EMPTY and HOST as ever), a forward's is its product's. kernel is
-   what makes G. Errors: INVALID_ARGUMENT. */
-GEMMEPI_API gemmepi_status gemmepi_linear_info(const gemmepi_layer *layer, gemmepi_plan_details *details);
-/* In words: the steps in their order, and of each product what gemmepi_explain says. */
-GEMMEPI_API size_t gemmepi_linear_explain(const gemmepi_layer *layer, char *text, size_t size);
-
-/* >>element-wise operations: forward and backward, on tensors of any strides. Formulas, types and broadcasting stand at
-   gemmepi_operation and gemmepi_elementwise_desc. The tensors' structs, shapes and strides are borrowed for the call.
-
-   Each call runs in the order of stream. The first one for an operation and its shapes builds a plan and may compile a
-   kernel (half a second; once per machine); later ones find it. Workspace is reserved by itself, except while the stream
-   is being captured.
+   The tensors' structs, shapes and strides are borrowed for the call. Empty tensors succeed.
    Errors: INVALID_ARGUMENT (shapes, strides, dtypes or lengths that do not go together, overlap, NULL), MISALIGNED (data
-   is no multiple of its element's size), and those of gemmepi_elementwise_plan, _prepare and _run. Empty tensors succeed. */
+   is no multiple of its element's size), and those of planning and running. */
 
-/* y = act(a). activation: RELU and so on; parameter: p of LEAKY_RELU and ELU, 0 for the default. */
+/* y = act(a). activation: RELU and so on; parameter: p of LEAKY_RELU and ELU, NAN for the default and for the others. */
 GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_epilogue activation,
                                               double parameter, const gemmepi_tensor *a,
                                               const gemmepi_tensor *y, gemmepi_stream stream);
@@ -970,75 +995,32 @@ GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context,
 /* y = a act(b), value and gate. activation: SIGMOID (GLU), RELU (ReGLU), SILU (SwiGLU), GELU_TANH or GELU_ERF (GeGLU), or
    any other. b NULL: a holds both, halves of its axis split_dim (negative: from the end), whose extent is twice y's; the
    value is the first, with GATE_FIRST in activation the second. With b split_dim is 0 and GATE_FIRST is not set. LEAKY_RELU
-   and ELU have their default parameter here; a plan takes any. */
+   and ELU have their default parameter here; gemmepi_elementwise takes any. */
 GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilogue activation, int split_dim,
                                          const gemmepi_tensor *a, const gemmepi_tensor *b,
                                          const gemmepi_tensor *y, gemmepi_stream stream);
-/* da = dy act(b), db = dy a act'(b). b NULL: da is the gradient of both halves of a, and db is NULL too. Else one of da
-   and db may be NULL. */
-GEMMEPI_API gemmepi_status gemmepi_gated_backward(gemmepi_context *context, gemmepi_epilogue activation,
-                                                  int split_dim, const gemmepi_tensor *a,
-                                                  const gemmepi_tensor *b, const gemmepi_tensor *dy,
-                                                  const gemmepi_tensor *da, const gemmepi_tensor *db,
-                                                  gemmepi_stream stream);
-
 /* y = a + w (b - a), exactly a for w = 0 and b for w = 1 where b - a is finite. w NULL: weight for
    all; else weight is 0. */
 GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_tensor *a,
                                         const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
                                         const gemmepi_tensor *y, gemmepi_stream stream);
-/* da = (1 - w) dy, db = w dy, dw = dy (b - a): any of them, the others NULL. a and b are looked at for dw alone, which
-   needs w. */
-GEMMEPI_API gemmepi_status gemmepi_lerp_backward(gemmepi_context *context, const gemmepi_tensor *a,
-                                                 const gemmepi_tensor *b, const gemmepi_tensor *w,
-                                                 double weight, const gemmepi_tensor *dy,
-                                                 const gemmepi_tensor *da, const gemmepi_tensor *db,
-                                                 const gemmepi_tensor *dw, gemmepi_stream stream);
-
 /* y[i] = the sum of a over all axes but `axis` (negative: from the end), on which its index is i: of a matrix, axis 1 or
    -1 gives the sums of its columns and 0 those of its rows. y has rank 1. accumulate 1 adds to it. */
 GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gemmepi_tensor *a, int axis,
                                              int accumulate, const gemmepi_tensor *y, gemmepi_stream stream);
 
-/* y = a in y's type. With scales: flags of CAST_SCALE, CAST_Y_SCALE and CAST_K_IS_ROWS, and in `scale` the numbers that
-   they ask for (read, or with CAST_Y_SCALE written; else NULL). amax is written unless it is NULL. scale and amax lie on the
-   device. */
+/* y = a in y's type, saturated to E4M3 and E5M2. Scales and amax: gemmepi_elementwise with GEMMEPI_OP_CAST. */
 GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_tensor *a,
-                                        const gemmepi_tensor *y, gemmepi_scale_mode mode, uint32_t flags,
-                                        float *scale, void *amax, gemmepi_stream stream);
-
-/* Prepares an operation: validates it, chooses the kernels, compiles them. *plan is the caller's, to be given to
-   gemmepi_elementwise_destroy before the context goes. May be called while streams are being captured.
-   Errors: INVALID_ARGUMENT, UNSUPPORTED, LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, OUT_OF_MEMORY. */
-GEMMEPI_API gemmepi_status gemmepi_elementwise_plan(gemmepi_context *context,
-                                                    const gemmepi_elementwise_desc *desc,
-                                                    gemmepi_elementwise **plan);
-/* Runs the plan in the order of stream, as gemmepi_plan_run does: no allocation, no compilation, no lock but that of the
-   context's workspace (plans of a single launch need none); may be captured into a CUDA graph.
-   Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL, on which nothing was launched, and CUDA_ERROR. */
-GEMMEPI_API gemmepi_status gemmepi_elementwise_run(const gemmepi_elementwise *plan,
-                                                   const gemmepi_elementwise_args *args,
-                                                   gemmepi_stream stream);
-/* As gemmepi_prepare. */
-GEMMEPI_API gemmepi_status gemmepi_elementwise_prepare(const gemmepi_elementwise *plan,
-                                                       gemmepi_stream stream);
-/* NULL is accepted. Runs already launched go on. */
-GEMMEPI_API void gemmepi_elementwise_destroy(gemmepi_elementwise *plan);
-/* The route taken and its properties; tile_m and tile_n are the extents of a tile, 0 where there is none.
-   Errors: INVALID_ARGUMENT. */
-GEMMEPI_API gemmepi_status gemmepi_elementwise_info(const gemmepi_elementwise *plan,
-                                                    gemmepi_plan_details *details);
-/* In words: the operation, its launches and what kept it from a simpler one. As gemmepi_explain. */
-GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, char *text, size_t size);
+                                        const gemmepi_tensor *y, gemmepi_stream stream);
 
 /* >>work ahead */
 
 /* Compiles what the problems need on several threads, so that plans and calls for them compile nothing later: kernels stay
    in the context, and on disk (config.cache_path), so it is enough to do this once on a machine. threads: 0 for as many as it
-   has cores; more than 256 count as 256, and the caller's is one of them. progress may be NULL. Problems are planned as by gemmepi_plan_matmul,
-   gemmepi_elementwise_plan and the layers' plans, and like those it may run beside any other calls and while streams are
+   has cores; more than 256 count as 256, and the caller's is one of them. progress may be NULL. Problems are planned as by the
+   gemmepi_plan_ functions, and like those it may run beside any other calls and while streams are
    being captured. Calls whose pointers are multiples of less than 16 bytes may need other kernels (say so in desc.alignment),
-   and so may runs in which c is d, see gemmepi_plan_run. One that fails keeps no other from being done: of those that fail
+   and so may runs in which c is d, see gemmepi_run_matmul. One that fails keeps no other from being done: of those that fail
    the first in the list is returned, and the sentence names it. A count of 0 does nothing.
    Errors: INVALID_ARGUMENT and those of planning. */
 GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
@@ -1157,6 +1139,10 @@ GEMMEPI_API const char *gemmepi_last_error(void) {
     return gemmepi__error_text;
 }
 
+GEMMEPI_API int gemmepi_version(void) {
+    return GEMMEPI_VERSION;
+}
+
 GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status) {
     switch (status) {
 #define GEMMEPI_STATUS_CASE(name, value, text) \
@@ -1258,8 +1244,8 @@ static void *gemmepi__new(const gemmepi_allocator *allocator, size_t size) {
     if (pointer)
         memset(pointer, 0, size);
     else
-        gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
-                      (gemmepi__ull)size);
+        (void)gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
+                            (gemmepi__ull)size);
     return pointer;
 }
 
@@ -2435,16 +2421,164 @@ GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype) {
 }
 
 #endif
+/* Every flag of the interface: what it is called, and which fields take it. No two share a bit. */
+#ifndef GEMMEPI_PROBLEM_FLAGS_H
+#define GEMMEPI_PROBLEM_FLAGS_H
+
+/* The fields that hold flags. */
+enum {
+    GEMMEPI__OF_EPILOGUE = 1,          /* gemmepi_matmul_desc.epilogue */
+    GEMMEPI__OF_PRODUCT = 2,           /* gemmepi_matmul_desc.flags */
+    GEMMEPI__OF_ELEMENTWISE = 4,       /* gemmepi_elementwise_desc.flags */
+    GEMMEPI__OF_GATE = 8,              /* gemmepi_elementwise_desc.activation */
+    GEMMEPI__OF_LAYER = 16,            /* gemmepi_linear_desc.flags */
+    GEMMEPI__OF_LAYERS_ACTIVATION = 32 /* gemmepi_linear_desc.activation */
+};
+
+typedef struct gemmepi__flag_row {
+    uint64_t flag;
+    const char *name;
+    int fields;
+} gemmepi__flag_row;
+
+static const gemmepi__flag_row gemmepi__flags[] = {
+    {GEMMEPI_BIAS, "BIAS", GEMMEPI__OF_EPILOGUE},
+    {GEMMEPI_AUX, "AUX", GEMMEPI__OF_EPILOGUE},
+    {GEMMEPI_BACKWARD, "BACKWARD", GEMMEPI__OF_EPILOGUE},
+    {GEMMEPI_RESIDUAL, "RESIDUAL", GEMMEPI__OF_EPILOGUE},
+    {GEMMEPI_BGRAD, "BGRAD", GEMMEPI__OF_EPILOGUE},
+    {GEMMEPI_BGRAD_A, "BGRAD_A", GEMMEPI__OF_EPILOGUE},
+    {GEMMEPI_BGRAD_B, "BGRAD_B", GEMMEPI__OF_EPILOGUE},
+    {GEMMEPI_ACCUMULATE_BIAS_GRAD, "ACCUMULATE_BIAS_GRAD", GEMMEPI__OF_EPILOGUE},
+    {GEMMEPI_GATED, "GATED", GEMMEPI__OF_EPILOGUE | GEMMEPI__OF_LAYERS_ACTIVATION},
+    {GEMMEPI_GATE_FIRST, "GATE_FIRST",
+     GEMMEPI__OF_EPILOGUE | GEMMEPI__OF_GATE | GEMMEPI__OF_LAYERS_ACTIVATION},
+    {GEMMEPI_UPSTREAM, "UPSTREAM", GEMMEPI__OF_EPILOGUE},
+    {GEMMEPI_RELAXED, "RELAXED", GEMMEPI__OF_PRODUCT | GEMMEPI__OF_LAYER},
+    {GEMMEPI_DEVICE_SCALARS, "DEVICE_SCALARS", GEMMEPI__OF_PRODUCT},
+    {GEMMEPI_FAST_ACCUMULATION, "FAST_ACCUMULATION", GEMMEPI__OF_PRODUCT | GEMMEPI__OF_LAYER},
+    {GEMMEPI_AMAX_D, "AMAX_D", GEMMEPI__OF_PRODUCT},
+    {GEMMEPI_AMAX_AUX, "AMAX_AUX", GEMMEPI__OF_PRODUCT},
+    {GEMMEPI_ACCUMULATE, "ACCUMULATE", GEMMEPI__OF_PRODUCT | GEMMEPI__OF_ELEMENTWISE},
+    {GEMMEPI_CAST_SCALE, "CAST_SCALE", GEMMEPI__OF_ELEMENTWISE},
+    {GEMMEPI_CAST_Y_SCALE, "CAST_Y_SCALE", GEMMEPI__OF_ELEMENTWISE},
+    {GEMMEPI_CAST_AMAX, "CAST_AMAX", GEMMEPI__OF_ELEMENTWISE},
+    {GEMMEPI_CAST_K_IS_ROWS, "CAST_K_IS_ROWS", GEMMEPI__OF_ELEMENTWISE},
+    {GEMMEPI_LINEAR_BIAS, "LINEAR_BIAS", GEMMEPI__OF_LAYER},
+    {GEMMEPI_LINEAR_SAVED, "LINEAR_SAVED", GEMMEPI__OF_LAYER},
+    {GEMMEPI_LINEAR_RECOMPUTE, "LINEAR_RECOMPUTE", GEMMEPI__OF_LAYER},
+    {GEMMEPI_LINEAR_DA, "LINEAR_DA", GEMMEPI__OF_LAYER},
+    {GEMMEPI_LINEAR_DB, "LINEAR_DB", GEMMEPI__OF_LAYER},
+    {GEMMEPI_LINEAR_DBIAS, "LINEAR_DBIAS", GEMMEPI__OF_LAYER},
+    {GEMMEPI_ACCUMULATE_DA, "ACCUMULATE_DA", GEMMEPI__OF_LAYER},
+    {GEMMEPI_ACCUMULATE_DB, "ACCUMULATE_DB", GEMMEPI__OF_LAYER},
+    {GEMMEPI_ACCUMULATE_DBIAS, "ACCUMULATE_DBIAS", GEMMEPI__OF_LAYER},
+};
+
+/* What a layer has instead of a flag of products. */
+static const struct {
+    uint64_t flag, instead;
+} gemmepi__layers_flags[] = {{GEMMEPI_BIAS, GEMMEPI_LINEAR_BIAS},
+                             {GEMMEPI_AUX, GEMMEPI_LINEAR_SAVED},
+                             {GEMMEPI_BGRAD, GEMMEPI_LINEAR_DBIAS},
+                             {GEMMEPI_ACCUMULATE, GEMMEPI_ACCUMULATE_DB},
+                             {GEMMEPI_ACCUMULATE_BIAS_GRAD, GEMMEPI_ACCUMULATE_DBIAS}};
+
+/* For values that nobody writes on purpose. */
+#define GEMMEPI__UNINITIALISED " (did you leave desc uninitialised? = {0})"
+
+/* By bit of the fields above. */
+static const struct {
+    const char *desc, *name;
+} gemmepi__fields[] = {{"gemmepi_matmul_desc", "epilogue"},   {"gemmepi_matmul_desc", "flags"},
+                       {"gemmepi_elementwise_desc", "flags"}, {"gemmepi_elementwise_desc", "activation"},
+                       {"gemmepi_linear_desc", "flags"},      {"gemmepi_linear_desc", "activation"}};
+
+static size_t gemmepi__field_index(int field) {
+    size_t i = 0;
+    while (!(field >> i & 1))
+        i++;
+    return i;
+}
+
+/* All flags of a field. */
+static uint64_t gemmepi__flags_of(int field) {
+    uint64_t flags = 0;
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__flags); i++)
+        if (gemmepi__flags[i].fields & field)
+            flags |= gemmepi__flags[i].flag;
+    return flags;
+}
+
+/* "BIAS" of the lowest flag that is set, or NULL. */
+static const gemmepi__flag_row *gemmepi__flag(uint64_t flags) {
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__flags); i++)
+        if (flags & gemmepi__flags[i].flag)
+            return &gemmepi__flags[i];
+    return NULL;
+}
+
+/* "BIAS|AUX" */
+static void gemmepi__append_flags(gemmepi__text *text, uint64_t flags) {
+    size_t i;
+    const char *between = text->length ? "|" : "";
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__flags); i++)
+        if (flags & gemmepi__flags[i].flag) {
+            gemmepi__append(text, "%s%s", between, gemmepi__flags[i].name);
+            flags &= ~gemmepi__flags[i].flag;
+            between = "|";
+        }
+    if (flags)
+        gemmepi__append(text, "%s0x%llx", between, (gemmepi__ull)flags);
+}
+
+/* Refuses a flag in a field that does not take it, and names the field that does. */
+static gemmepi_status gemmepi__refuse_flag(int field, const gemmepi__flag_row *row) {
+    size_t here = gemmepi__field_index(field), there = gemmepi__field_index(row->fields), i;
+    int is_layers = field & (GEMMEPI__OF_LAYER | GEMMEPI__OF_LAYERS_ACTIVATION);
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__fields); i++)
+        if (row->fields >> i & 1 && strcmp(gemmepi__fields[i].desc, gemmepi__fields[here].desc) == 0)
+            there = i;
+    if (strcmp(gemmepi__fields[there].desc, gemmepi__fields[here].desc) == 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, which belongs in desc.%s",
+                             gemmepi__fields[here].name, row->name, gemmepi__fields[there].name);
+    for (i = 0; is_layers && i < GEMMEPI__COUNT(gemmepi__layers_flags); i++)
+        if (row->flag == gemmepi__layers_flags[i].flag)
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, a flag of products: a layer has %s, in desc.flags",
+                gemmepi__fields[here].name, row->name, gemmepi__flag(gemmepi__layers_flags[i].instead)->name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, which belongs in %s.%s",
+                         gemmepi__fields[here].name, row->name, gemmepi__fields[there].desc,
+                         gemmepi__fields[there].name);
+}
+
+/* Whether a field has but its own flags, and, where `others` says so, further bits that are checked elsewhere. */
+static gemmepi_status gemmepi__check_flags_of(int field, uint64_t flags, uint64_t others) {
+    uint64_t wrong = flags & ~(gemmepi__flags_of(field) | others);
+    const gemmepi__flag_row *row = gemmepi__flag(wrong);
+    const char *name = gemmepi__fields[gemmepi__field_index(field)].name;
+    if (!wrong)
+        return GEMMEPI_OK;
+    if (row && !(wrong & 0xff))
+        return gemmepi__refuse_flag(field, row);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.%s is 0x%llx; the bits 0x%llx are none of its flags%s", name,
+                         (gemmepi__ull)flags, (gemmepi__ull)wrong, GEMMEPI__UNINITIALISED);
+}
+
+#endif
 /* What an epilogue is made of, which compositions have a meaning, and how they are called. */
 #ifndef GEMMEPI_PROBLEM_EPILOGUE_H
 #define GEMMEPI_PROBLEM_EPILOGUE_H
 
-typedef struct gemmepi__name_row {
-    uint32_t value;
-    const char *name;
-} gemmepi__name_row;
+typedef struct gemmepi__activation_row {
+    gemmepi_epilogue code;
+    const char *name; /* as in GEMMEPI_RELU */
+} gemmepi__activation_row;
 
-static const gemmepi__name_row gemmepi__activations[] = {
+static const gemmepi__activation_row gemmepi__activations[] = {
     {GEMMEPI_NONE, "NONE"},
     {GEMMEPI_RELU, "RELU"},
     {GEMMEPI_GELU_TANH, "GELU_TANH"},
@@ -2461,19 +2595,19 @@ static const gemmepi__name_row gemmepi__activations[] = {
     {GEMMEPI_MISH, "MISH"},
 };
 
-static const gemmepi__name_row gemmepi__epilogue_flags[] = {
-    {GEMMEPI_BIAS, "BIAS"},         {GEMMEPI_AUX, "AUX"},
-    {GEMMEPI_BACKWARD, "BACKWARD"}, {GEMMEPI_RESIDUAL, "RESIDUAL"},
-    {GEMMEPI_BGRAD, "BGRAD"},       {GEMMEPI_BGRAD_A, "BGRAD_A"},
-    {GEMMEPI_BGRAD_B, "BGRAD_B"},   {GEMMEPI_BGRAD_ACCUMULATE, "BGRAD_ACCUMULATE"},
-    {GEMMEPI_GATED, "GATED"},       {GEMMEPI_GATE_FIRST, "GATE_FIRST"},
-    {GEMMEPI_UPSTREAM, "UPSTREAM"},
-};
-
 #define GEMMEPI__ANY_BGRAD (GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)
 
 static uint32_t gemmepi__activation(gemmepi_epilogue epilogue) {
-    return epilogue & GEMMEPI_ACTIVATION_MASK;
+    return (uint32_t)(epilogue & GEMMEPI_ACTIVATION_MASK);
+}
+
+/* "SILU", or NULL where the code is no activation's. */
+static const char *gemmepi__activation_name(gemmepi_epilogue epilogue) {
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__activations); i++)
+        if (gemmepi__activations[i].code == (epilogue & GEMMEPI_ACTIVATION_MASK))
+            return gemmepi__activations[i].name;
+    return NULL;
 }
 
 /* RELU saves one bit an element, every other activation, and a gate, the pre-activation itself. */
@@ -2506,24 +2640,17 @@ static int64_t gemmepi__aux_columns(gemmepi_epilogue epilogue, int64_t n) {
 
 /* "GELU_TANH|BIAS|AUX" */
 static void gemmepi__append_epilogue(gemmepi__text *text, gemmepi_epilogue epilogue) {
-    uint32_t known = GEMMEPI_ACTIVATION_MASK;
-    size_t i;
-    if (gemmepi__activation(epilogue) < GEMMEPI__COUNT(gemmepi__activations))
-        gemmepi__append(text, "%s", gemmepi__activations[gemmepi__activation(epilogue)].name);
+    const char *name = gemmepi__activation_name(epilogue);
+    if (name)
+        gemmepi__append(text, "%s", name);
     else
-        gemmepi__append(text, "activation %u", (unsigned)gemmepi__activation(epilogue));
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_flags); i++) {
-        known |= gemmepi__epilogue_flags[i].value;
-        if (epilogue & gemmepi__epilogue_flags[i].value)
-            gemmepi__append(text, "|%s", gemmepi__epilogue_flags[i].name);
-    }
-    if (epilogue & ~known)
-        gemmepi__append(text, "|0x%x", (unsigned)(epilogue & ~known));
+        gemmepi__append(text, "activation 0x%x", (unsigned)gemmepi__activation(epilogue));
+    gemmepi__append_flags(text, epilogue & ~GEMMEPI_ACTIVATION_MASK);
 }
 
 /* The epilogue as the caller wrote it: in a column-major problem the operands are exchanged, and with them their sums. */
 static gemmepi_epilogue gemmepi__callers_epilogue(gemmepi_epilogue epilogue, int exchanged) {
-    uint32_t sums = epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B);
+    uint64_t sums = epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B);
     return exchanged && sums ? epilogue ^ (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) : epilogue;
 }
 
@@ -2537,7 +2664,7 @@ static double gemmepi__default_parameter(gemmepi_epilogue epilogue) {
 /* A composition is refused when it has all of `all`, none of `none` and, where `any` is given, at least two or more
    bits of `any`. */
 typedef struct gemmepi__epilogue_rule {
-    uint32_t all, none, two_of;
+    uint64_t all, none, two_of;
     gemmepi_status status;
     const char *sentence;
 } gemmepi__epilogue_rule;
@@ -2547,33 +2674,55 @@ static const gemmepi__epilogue_rule gemmepi__epilogue_rules[] = {
      "only one of BGRAD, BGRAD_A and BGRAD_B goes at a time"},
     {GEMMEPI_AUX | GEMMEPI_BACKWARD, 0, 0, GEMMEPI_INVALID_ARGUMENT,
      "AUX does not go with BACKWARD, which reads aux already"},
-    {GEMMEPI_BGRAD_ACCUMULATE, GEMMEPI__ANY_BGRAD, 0, GEMMEPI_INVALID_ARGUMENT,
-     "BGRAD_ACCUMULATE goes with BGRAD, BGRAD_A or BGRAD_B"},
+    {GEMMEPI_ACCUMULATE_BIAS_GRAD, GEMMEPI__ANY_BGRAD, 0, GEMMEPI_INVALID_ARGUMENT,
+     "ACCUMULATE_BIAS_GRAD goes with BGRAD, BGRAD_A or BGRAD_B"},
     {GEMMEPI_GATE_FIRST, GEMMEPI_GATED, 0, GEMMEPI_INVALID_ARGUMENT, "GATE_FIRST goes with GATED"},
     {GEMMEPI_UPSTREAM, GEMMEPI_BACKWARD, 0, GEMMEPI_INVALID_ARGUMENT, "UPSTREAM goes with BACKWARD"},
 };
 
-static int gemmepi__has_two(uint32_t bits) {
+static int gemmepi__has_two(uint64_t bits) {
     return (bits & (bits - 1)) != 0;
+}
+
+/* cuBLASLt's numbers, of which none is an epilogue here. */
+static const struct {
+    gemmepi_epilogue number;
+    const char *name;
+} gemmepi__cublaslt_numbers[] = {{1, "DEFAULT"},    {2, "RELU"},          {130, "RELU_AUX"},
+                                 {4, "BIAS"},       {6, "RELU_BIAS"},     {134, "RELU_AUX_BIAS"},
+                                 {136, "DRELU"},    {152, "DRELU_BGRAD"}, {32, "GELU"},
+                                 {160, "GELU_AUX"}, {36, "GELU_BIAS"},    {164, "GELU_AUX_BIAS"},
+                                 {192, "DGELU"},    {208, "DGELU_BGRAD"}, {256, "BGRADA"},
+                                 {512, "BGRADB"}};
+
+/* Whether the low byte is an activation's code. field: "epilogue" or "activation". */
+static gemmepi_status gemmepi__check_activation(const char *field, gemmepi_epilogue epilogue) {
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__cublaslt_numbers); i++)
+        if (epilogue == gemmepi__cublaslt_numbers[i].number)
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "desc.%s is %u, which is CUBLASLT_EPILOGUE_%s; here it is called GEMMEPI_EPILOGUE_%s", field,
+                (unsigned)epilogue, gemmepi__cublaslt_numbers[i].name, gemmepi__cublaslt_numbers[i].name);
+    if (gemmepi__activation_name(epilogue))
+        return GEMMEPI_OK;
+    return gemmepi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "desc.%s is 0x%llx, and 0x%x is the code of no activation: give one of GEMMEPI_NONE, "
+        "GEMMEPI_RELU and so on, never two or-ed%s",
+        field, (gemmepi__ull)epilogue, (unsigned)gemmepi__activation(epilogue), GEMMEPI__UNINITIALISED);
 }
 
 static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
     char name[256];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    uint32_t known = GEMMEPI_ACTIVATION_MASK;
+    gemmepi_status status = gemmepi__check_activation("epilogue", epilogue);
     size_t i;
+    if (!status)
+        status = gemmepi__check_flags_of(GEMMEPI__OF_EPILOGUE, epilogue, GEMMEPI_ACTIVATION_MASK);
+    if (status)
+        return status;
     gemmepi__append_epilogue(&text, epilogue);
-    if (gemmepi__activation(epilogue) >= GEMMEPI__COUNT(gemmepi__activations))
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.epilogue is 0x%x: its activation is %u, accepted are 0 (NONE) to %u (MISH)",
-            (unsigned)epilogue, (unsigned)gemmepi__activation(epilogue),
-            (unsigned)GEMMEPI__COUNT(gemmepi__activations) - 1);
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_flags); i++)
-        known |= gemmepi__epilogue_flags[i].value;
-    if (epilogue & ~known)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.epilogue is 0x%x: the bits 0x%x have no meaning",
-                             (unsigned)epilogue, (unsigned)(epilogue & ~known));
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_rules); i++) {
         const gemmepi__epilogue_rule *rule = &gemmepi__epilogue_rules[i];
         if ((epilogue & rule->all) == rule->all && !(epilogue & rule->none) &&
@@ -2640,8 +2789,8 @@ typedef struct gemmepi__view {
 typedef struct gemmepi__problem {
     int64_t m, n, k, batch;
     double parameter; /* of the activation */
-    uint32_t epilogue;
-    uint32_t flags;
+    uint64_t epilogue;
+    uint64_t flags;
     int32_t compute;                /* never DEFAULT */
     int32_t accumulator;            /* F32, F64 or I32 */
     int32_t common;                 /* the type that holds both operands' values */
@@ -2654,7 +2803,7 @@ typedef struct gemmepi__problem {
     gemmepi__view views[GEMMEPI__OPERANDS];
 } gemmepi__problem;
 
-static int gemmepi__has(const gemmepi__problem *problem, uint32_t flags) {
+static int gemmepi__has(const gemmepi__problem *problem, uint64_t flags) {
     return (problem->epilogue & flags) != 0;
 }
 
@@ -2697,7 +2846,7 @@ static int gemmepi__scale_varies_along_k(const gemmepi__problem *problem, int op
 
 /* Whether D has no element. */
 static int gemmepi__is_empty(const gemmepi__problem *problem) {
-    return problem->m == 0 || problem->n == 0 || problem->batch == 0;
+    return problem->m == 0 || problem->n == 0;
 }
 
 /* Whether nothing has an element that a run would write: an empty D may still have sums over no rows, or of an operand. */
@@ -2717,8 +2866,8 @@ static int64_t gemmepi__offset(int64_t count, int64_t stride, int64_t rest) {
 
 static gemmepi_status gemmepi__check_size(const char *name, int64_t size) {
     if (size < 0 || size > GEMMEPI__MAX_ELEMENTS)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56", name,
-                             (long long)size);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56%s", name,
+                             (long long)size, GEMMEPI__UNINITIALISED);
     return GEMMEPI_OK;
 }
 
@@ -2746,9 +2895,7 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
                              "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
                              (long long)view->ld, (long long)view->length, unit);
     item = view->lines && view->length ? gemmepi__offset(view->lines - 1, view->ld, view->length) : 0;
-    end = item > 0 && batch ? gemmepi__offset(batch - 1, view->batch_stride, item) : item;
-    if (end > 0 && batch == 0)
-        end = 0;
+    end = item > 0 ? gemmepi__offset(batch - 1, view->batch_stride, item) : item;
     if (end < 0)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
@@ -2806,6 +2953,11 @@ static void gemmepi__append_types(gemmepi__text *text, uint32_t types) {
             gemmepi__append(text, "%s%s", text->length ? ", " : "", gemmepi__dtypes[i].name);
 }
 
+static gemmepi_status gemmepi__refuse_dtype(const char *name, gemmepi_dtype dtype) {
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d, which is no gemmepi_dtype%s", name,
+                         (int)dtype, GEMMEPI__UNINITIALISED);
+}
+
 static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem, int operand,
                                                 gemmepi_dtype dtype) {
     char accepted[128];
@@ -2813,8 +2965,7 @@ static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem,
     uint32_t types = gemmepi__side_types(problem, operand);
     const char *name = gemmepi__operand_names[operand];
     if (!gemmepi__dtype_is_known(dtype))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d, which is no gemmepi_dtype", name,
-                             (int)dtype);
+        return gemmepi__refuse_dtype(name, dtype);
     if (types >> dtype & 1)
         return GEMMEPI_OK;
     gemmepi__append_types(&text, types);
@@ -2869,8 +3020,8 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
     int64_t steps = gemmepi__blocks_of_128(k);
     if ((unsigned)scale->mode > GEMMEPI_SCALE_BLOCK_128)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.%s.scale.mode is %d, which is no gemmepi_scale_mode", name,
-                             (int)scale->mode);
+                             "desc.%s.scale.mode is %d, which is no gemmepi_scale_mode%s", name,
+                             (int)scale->mode, GEMMEPI__UNINITIALISED);
     if (scale->mode == GEMMEPI_SCALE_NONE && scale->batch_stride)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name,
@@ -2907,7 +3058,7 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
     }
 }
 
-static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint32_t flag, int operand, int of) {
+static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint64_t flag, int operand, int of) {
     const gemmepi__view *view = &problem->views[of];
     const char *name = flag == GEMMEPI_AMAX_D ? "AMAX_D" : "AMAX_AUX";
     int dtype = problem->accumulator;
@@ -2939,9 +3090,10 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
     int lines_are_rows = (order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
     gemmepi_status status = GEMMEPI_OK;
     if (matrix->transposed != 0 && (matrix->transposed != 1 || !is_factor))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s", name,
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s%s", name,
                              matrix->transposed,
-                             is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed");
+                             is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed",
+                             matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
     view->dtype = (int32_t)(matrix->dtype ? matrix->dtype : default_dtype);
     view->transposed = matrix->transposed;
     view->lines = lines_are_rows ? rows : columns;
@@ -2999,8 +3151,8 @@ static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gem
             "desc.d.dtype is I32 with %s and %s operands; I32 is for results of two I8 operands",
             gemmepi__dtype(a)->name, gemmepi__dtype(b)->name);
     if ((unsigned)compute > GEMMEPI_COMPUTE_I32)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.compute is %d, which is no gemmepi_compute",
-                             (int)compute);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.compute is %d, which is no gemmepi_compute%s",
+                             (int)compute, GEMMEPI__UNINITIALISED);
     if (compute == GEMMEPI_COMPUTE_DEFAULT)
         compute = common == GEMMEPI_F64  ? GEMMEPI_COMPUTE_F64
                   : common == GEMMEPI_I8 ? GEMMEPI_COMPUTE_I32
@@ -3031,8 +3183,7 @@ static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gem
 
 static gemmepi_status gemmepi__check_factor_dtype(const char *name, gemmepi_dtype dtype) {
     if (!gemmepi__dtype_is_known(dtype))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d, which is no gemmepi_dtype", name,
-                             (int)dtype);
+        return gemmepi__refuse_dtype(name, dtype);
     if (dtype == GEMMEPI_I32)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.%s.dtype is I32, which is for results of I8 operands", name);
@@ -3142,15 +3293,52 @@ static void gemmepi__fold_column_major(gemmepi__problem *problem) {
     problem->epilogue = gemmepi__callers_epilogue(problem->epilogue, 1); /* the way back is the same */
 }
 
-static gemmepi_status gemmepi__check_parameter(const char *name, gemmepi_epilogue epilogue,
+/* desc.has_parameter and desc.activation_parameter of any desc. */
+static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, int has_parameter,
                                                double parameter) {
-    int has_one = gemmepi__default_parameter(epilogue) != 0;
-    if (parameter == 0 || (has_one && parameter - parameter == 0))
+    if (has_parameter != 0 && has_parameter != 1)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.has_parameter is %d; accepted are 0 and 1%s",
+                             has_parameter, GEMMEPI__UNINITIALISED);
+    if (!has_parameter && parameter == 0)
         return GEMMEPI_OK;
-    if (!has_one)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %g; the activation %s has none: leave it 0",
-                             name, parameter, gemmepi__activations[gemmepi__activation(epilogue)].name);
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %g; it must be finite", name, parameter);
+    if (gemmepi__default_parameter(epilogue) == 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.activation_parameter is given (%g), but the activation %s has none: leave "
+                             "it and desc.has_parameter 0 (in a short call NAN)",
+                             parameter, gemmepi__activation_name(epilogue));
+    if (!has_parameter)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.activation_parameter is %g, but desc.has_parameter is 0: set that to 1",
+                             parameter);
+    if (parameter - parameter != 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite",
+                             parameter);
+    return GEMMEPI_OK;
+}
+
+/* ACCUMULATE adds the product to D before anything else; what would come between the two is refused. */
+static gemmepi_status gemmepi__check_accumulation(const gemmepi_matmul_desc *desc) {
+    const gemmepi_matrix *c = &desc->c;
+    uint64_t between = desc->epilogue & (GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_AUX | GEMMEPI_BGRAD);
+    const char *name = between ? gemmepi__flag(between)->name : gemmepi__activation_name(desc->epilogue);
+    if (!(desc->flags & GEMMEPI_ACCUMULATE))
+        return GEMMEPI_OK;
+    if (between || gemmepi__activation(desc->epilogue) != GEMMEPI_NONE)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.flags has ACCUMULATE and desc.epilogue %s: it is not clear which comes "
+            "first. To add D before the epilogue give args.beta 1 and args.c = args.d, to add "
+            "it after, RESIDUAL with args.residual = args.d",
+            name);
+    if (c->dtype || c->transposed || c->ld || c->batch_stride || c->scale.mode || c->scale.batch_stride)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
+    if (desc->d.scale.mode != GEMMEPI_SCALE_NONE)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
+                             "written has no one scale: give c with its own scale and args.beta",
+                             (int)desc->d.scale.mode);
+    return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
@@ -3164,23 +3352,19 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
     if (status)
         return status;
     if ((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order",
-                             (int)desc->order);
-    if (desc->flags & ~(GEMMEPI_RELAXED | GEMMEPI_DEVICE_SCALARS | GEMMEPI_FAST_ACCUMULATION |
-                        GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX))
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.flags is 0x%x; accepted are RELAXED (1), DEVICE_SCALARS (2), FAST_ACCUMULATION (4), "
-            "AMAX_D (8) and AMAX_AUX (16)",
-            (unsigned)desc->flags);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order%s",
+                             (int)desc->order, GEMMEPI__UNINITIALISED);
+    status = gemmepi__check_flags_of(GEMMEPI__OF_PRODUCT, desc->flags, 0);
+    if (status)
+        return status;
     if (desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.alignment is %llu; accepted are powers of two up to 256, and 0",
-                             (gemmepi__ull)desc->alignment);
+                             "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
+                             (gemmepi__ull)desc->alignment, GEMMEPI__UNINITIALISED);
     status = gemmepi__check_epilogue(desc->epilogue);
-    return status ? status
-                  : gemmepi__check_parameter("desc.activation_parameter", desc->epilogue,
-                                             desc->activation_parameter);
+    if (!status)
+        status = gemmepi__check_parameter(desc->epilogue, desc->has_parameter, desc->activation_parameter);
+    return status ? status : gemmepi__check_accumulation(desc);
 }
 
 static void gemmepi__list_operands(gemmepi__problem *problem) {
@@ -3210,10 +3394,10 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
     problem->m = desc->m;
     problem->n = desc->n;
     problem->k = desc->k;
-    problem->batch = desc->batch;
+    problem->batch = desc->batch ? desc->batch : 1;
     problem->epilogue = desc->epilogue;
-    problem->parameter = desc->activation_parameter != 0 ? desc->activation_parameter
-                                                         : gemmepi__default_parameter(desc->epilogue);
+    problem->parameter =
+        desc->has_parameter ? desc->activation_parameter : gemmepi__default_parameter(desc->epilogue);
     problem->flags = desc->flags;
     problem->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
     along = desc->order == GEMMEPI_ROW_MAJOR ? desc->n : desc->m;
@@ -3236,8 +3420,9 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
     } else if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride) {
         c.batch_stride = desc->m <= 0 || desc->n <= GEMMEPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
     }
-    status = gemmepi__take_matrix(problem, GEMMEPI__C, &c, gemmepi__default_dtype(GEMMEPI__C, d), desc->m,
-                                  desc->n, desc->order);
+    status = gemmepi__take_matrix(
+        problem, GEMMEPI__C, &c, desc->flags & GEMMEPI_ACCUMULATE ? d : gemmepi__default_dtype(GEMMEPI__C, d),
+        desc->m, desc->n, desc->order);
     if (!status)
         status = gemmepi__take_epilogue(problem, desc, along);
     if (!status)
@@ -3260,7 +3445,7 @@ static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogu
     needs->reads_residual = views[GEMMEPI__RESIDUAL].dtype != 0;
     needs->writes_aux = gemmepi__has(problem, GEMMEPI_AUX);
     needs->writes_bias_grad = views[GEMMEPI__BIAS_GRAD].dtype != 0;
-    needs->accumulates_bias_grad = gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE);
+    needs->accumulates_bias_grad = gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
     needs->aux_is_mask = views[GEMMEPI__AUX].bits == 1;
     needs->bias_dtype = (gemmepi_dtype)views[GEMMEPI__BIAS].dtype;
     needs->aux_dtype = needs->aux_is_mask ? GEMMEPI_DTYPE_DEFAULT : (gemmepi_dtype)views[GEMMEPI__AUX].dtype;
@@ -3379,6 +3564,20 @@ static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arg
     if (operand == GEMMEPI__C || operand == GEMMEPI__SCALE_C)
         return !arguments->uses_c;
     return problem->views[operand].bytes == 0;
+}
+
+/* c and beta come together; with ACCUMULATE neither. */
+static gemmepi_status gemmepi__check_c(const gemmepi__problem *problem, const gemmepi_matmul_args *args) {
+    if (problem->flags & GEMMEPI_ACCUMULATE && (args->c || args->beta))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.%s is given, but desc.flags has ACCUMULATE, which adds to d: leave c and "
+                             "beta NULL",
+                             args->c ? "c" : "beta");
+    if (args->c && !args->beta)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.c is given but args.beta is NULL, so c would not be added; point beta to "
+                             "a factor (0 is one), or leave c NULL");
+    return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem,
@@ -3615,12 +3814,18 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
                                               const gemmepi_matmul_args *args,
                                               gemmepi__arguments *arguments) {
     int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
-    gemmepi_status status;
+    gemmepi_status status = gemmepi__check_c(problem, args);
+    if (status)
+        return status;
     gemmepi__take_pointers(problem, args, arguments->pointers);
     arguments->alpha = args->alpha && !on_device ? *args->alpha : 1;
     arguments->beta = args->beta && !on_device ? *args->beta : 0;
     arguments->device_alpha = on_device ? args->alpha : NULL;
     arguments->device_beta = on_device ? args->beta : NULL;
+    if (problem->flags & GEMMEPI_ACCUMULATE) {
+        arguments->beta = 1;
+        arguments->pointers[GEMMEPI__C] = args->d;
+    }
     arguments->uses_c = arguments->beta != 0 || arguments->device_beta;
     status = gemmepi__check_presence(problem, arguments);
     if (!status && problem->accumulator == GEMMEPI_I32) {
@@ -3949,7 +4154,7 @@ typedef struct gemmepi__operation_row {
     uint32_t needs, may;
     uint32_t reads[4]; /* for y, da, db, dw */
     int has_activation, has_halves;
-    uint32_t flags; /* that go with it */
+    uint64_t flags; /* that go with it */
 } gemmepi__operation_row;
 
 static const gemmepi__operation_row gemmepi__operations[] = {
@@ -4034,7 +4239,7 @@ typedef struct gemmepi__operand {
 typedef struct gemmepi__task {
     int64_t tag; /* -1, with which no product begins: both are keys of the same table */
     int32_t operation, activation;
-    uint32_t flags;
+    uint64_t flags;
     int32_t scale_mode; /* CAST; TENSOR where it has a scale or amax and none is given */
     double parameter;   /* of the activation */
     int32_t accumulator;
@@ -4284,55 +4489,60 @@ static gemmepi_status gemmepi__check_presence_of_tensors(const gemmepi__operatio
 
 static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
                                            const gemmepi__operation_row *row, int is_split) {
-    gemmepi_epilogue may =
-        row->has_activation ? GEMMEPI_ACTIVATION_MASK | (is_split ? GEMMEPI_GATE_FIRST : 0) : 0;
-    if (desc->activation & ~may)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "activation is 0x%x; %s", (unsigned)desc->activation,
-                             !row->has_activation ? "the operation has none: leave it 0"
-                             : row->has_halves ? "accepted are an activation, and GATE_FIRST where b is NULL"
-                                               : "accepted are the activations, without flags");
-    if (gemmepi__activation(desc->activation) >= GEMMEPI__COUNT(gemmepi__activations))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "activation is %u; accepted are 0 (NONE) to %u (MISH)",
-                             (unsigned)gemmepi__activation(desc->activation),
-                             (unsigned)GEMMEPI__COUNT(gemmepi__activations) - 1);
+    gemmepi_status status = gemmepi__check_activation("activation", desc->activation);
+    if (!status)
+        status = gemmepi__check_flags_of(GEMMEPI__OF_GATE, desc->activation, GEMMEPI_ACTIVATION_MASK);
+    if (!status && !row->has_activation && desc->activation)
+        status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                               "desc.activation is 0x%llx; the operation %s has none: leave it 0",
+                               (gemmepi__ull)desc->activation, row->name);
+    if (!status && !is_split && desc->activation & GEMMEPI_GATE_FIRST)
+        status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                               "desc.activation has GATE_FIRST; it goes with gates whose b is NULL");
+    if (!status)
+        status = gemmepi__check_flags_of(GEMMEPI__OF_ELEMENTWISE, desc->flags, 0);
+    if (status)
+        return status;
     if (desc->flags & ~row->flags)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "flags is 0x%x; the operation %s has no use for 0x%x",
-                             (unsigned)desc->flags, row->name, (unsigned)(desc->flags & ~row->flags));
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.flags has %s; the operation %s has no use for it",
+                             gemmepi__flag(desc->flags & ~row->flags)->name, row->name);
     if (!is_split && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "axis is %d; %s", desc->axis,
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.axis is %d; %s", desc->axis,
                              row->has_halves ? "with b nothing is split: leave it 0"
                                              : "the operation has none: leave it 0");
     if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "alignment is %llu; accepted are 0 and the powers of two up to 256",
+                             "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
                              (gemmepi__ull)desc->alignment);
     if ((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "scale_mode is %d, which is no gemmepi_scale_mode",
-                             (int)desc->scale_mode);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode,
+                             GEMMEPI__UNINITIALISED);
     if (desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "scale_mode is %d, but %s", (int)desc->scale_mode,
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
                              row->flags & GEMMEPI_CAST_SCALE ? "neither a scale nor amax is asked for"
                                                              : "scales go with CAST alone");
     if ((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
+                             "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
     if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && desc->scale_mode < GEMMEPI_SCALE_OUTER)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "flags has CAST_K_IS_ROWS, which goes with the modes OUTER, VECTOR_128 and BLOCK_128");
-    return gemmepi__check_parameter("parameter (desc.activation_parameter)", desc->activation,
-                                    desc->activation_parameter);
+            "desc.flags has CAST_K_IS_ROWS, which goes with the modes OUTER, VECTOR_128 and BLOCK_128");
+    return gemmepi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
 }
 
 static gemmepi_status gemmepi__check_scaled(const gemmepi__task *task, const gemmepi_elementwise_desc *desc) {
     int y = task->operands[GEMMEPI__OUT_Y].dtype;
     if ((desc->flags & GEMMEPI_CAST_Y_SCALE) && !gemmepi__is_fp8(y))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2",
-                             gemmepi__dtype((gemmepi_dtype)y)->name);
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2",
+            gemmepi__dtype((gemmepi_dtype)y)->name);
     if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
+                             "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
     return GEMMEPI_OK;
 }
 
@@ -4413,9 +4623,9 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
     if (!desc)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
     if ((int)desc->operation < 1 || (size_t)desc->operation > GEMMEPI__COUNT(gemmepi__operations))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "operation is %d; accepted are 1 (ACTIVATION) to %d (CAST)",
-                             (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations));
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT, "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST)%s",
+            (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations), GEMMEPI__UNINITIALISED);
     row = gemmepi__operation((int)desc->operation);
     tensors[GEMMEPI__IN_A] = desc->a;
     tensors[GEMMEPI__IN_B] = desc->b;
@@ -4440,8 +4650,8 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
     task->tag = -1;
     task->operation = (int32_t)desc->operation;
     task->activation = (int32_t)gemmepi__activation(desc->activation);
-    task->parameter = desc->activation_parameter != 0 ? desc->activation_parameter
-                                                      : gemmepi__default_parameter(desc->activation);
+    task->parameter =
+        desc->has_parameter ? desc->activation_parameter : gemmepi__default_parameter(desc->activation);
     task->flags = desc->flags;
     task->scale_mode = (int32_t)desc->scale_mode;
     if (!task->scale_mode && (desc->flags & GEMMEPI__CAST_FLAGS))
@@ -4704,7 +4914,9 @@ typedef struct gemmepi__cu_launch_config {
     X(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 38)                     \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)          \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)          \
+    X(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 88)            \
     X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97) \
+    X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)                       \
     X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)        \
     X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6)                        \
     X(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 7)                        \
@@ -4754,6 +4966,8 @@ enum {
     X(ctx_synchronize, cuCtxSynchronize, gemmepi__cu_result, (void))                                       \
     X(mem_alloc, cuMemAlloc_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr * pointer, size_t size))        \
     X(mem_free, cuMemFree_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr pointer))                         \
+    X(pointer_get_attribute, cuPointerGetAttribute, gemmepi__cu_result,                                    \
+      (void *value, int attribute, gemmepi__cu_deviceptr pointer))                                         \
     X(memcpy_htod_async, cuMemcpyHtoDAsync_v2, gemmepi__cu_result,                                         \
       (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream))                \
     X(memcpy_dtoh_async, cuMemcpyDtoHAsync_v2, gemmepi__cu_result,                                         \
@@ -6149,6 +6363,8 @@ struct gemmepi_context {
     gemmepi__log log;
     gemmepi__loader loader;
     int is_host;
+    int check_pointers;        /* config.check_pointers */
+    char fallback_reason[512]; /* why the host took a GPU's place, or "" */
 
     /* the GPU; all of it fixed once the context is created */
     gemmepi__driver driver;
@@ -6157,7 +6373,8 @@ struct gemmepi_context {
     int ordinal;
     int arch; /* 90 for compute capability 9.0 */
     int multiprocessors;
-    unsigned routes; /* config.routes */
+    int reaches_pageable; /* kernels may read host memory that CUDA does not know */
+    unsigned routes;      /* config.routes */
     char name[128];
     gemmepi__cu_deviceptr ones; /* F32 1 and 1: the scalars of D += A B where they are to lie on the device */
 
@@ -6285,7 +6502,7 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
     context->loader.newest_major = driver->version / 1000;
     result = driver->init(0);
     if (result) {
-        gemmepi__cuda_failed(driver, result, "cuInit");
+        (void)gemmepi__cuda_failed(driver, result, "cuInit");
         return GEMMEPI_NO_DEVICE;
     }
     result = driver->device_get_count(&count);
@@ -6310,6 +6527,9 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
     if (result)
         return gemmepi__cuda_failed(driver, result, "reading the device's properties");
     context->arch = 10 * major + minor;
+    if (driver->device_get_attribute(&context->reaches_pageable,
+                                     GEMMEPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, context->device))
+        context->reaches_pageable = 0;
     result = driver->device_primary_ctx_retain(&context->primary, context->device);
     if (result) {
         context->primary = NULL;
@@ -6348,6 +6568,7 @@ static gemmepi_status gemmepi__open_any(gemmepi_context *context, int wanted) {
 #ifdef GEMMEPI_NO_HOST
     return status;
 #else
+    snprintf(context->fallback_reason, sizeof context->fallback_reason, "%.500s", gemmepi__error_text);
     gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "no GPU can be used, so the host is: %s",
                  gemmepi__error_text);
     return gemmepi__open_host(context);
@@ -6367,6 +6588,11 @@ static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT, "config.allocator has %s without %s; both or neither are set",
             config->allocator.alloc ? "alloc" : "free", config->allocator.alloc ? "free" : "alloc");
+    if (config->check_pointers != 0 && config->check_pointers != 1)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
+                             "uninitialised? = {0})",
+                             config->check_pointers);
     if (config->routes & ~GEMMEPI__PRODUCT_ROUTES)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
@@ -6395,6 +6621,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
         return GEMMEPI_OUT_OF_MEMORY;
     context->allocator = allocator;
     context->routes = config->routes;
+    context->check_pointers = config->check_pointers;
     context->log.function = config->log;
     context->log.user = config->log_user;
     context->loader.log = &context->log;
@@ -6441,6 +6668,7 @@ GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmep
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "details" : "context");
     memset(details, 0, sizeof *details);
     details->is_host = context->is_host;
+    memcpy(details->fallback_reason, context->fallback_reason, sizeof details->fallback_reason);
     details->device = context->ordinal;
     memcpy(details->name, context->name, sizeof details->name);
     details->compute_capability = context->arch;
@@ -6634,6 +6862,30 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
 }
 
 #endif
+/* Pointers that a kernel could not follow: host memory that is unknown to CUDA. */
+#ifndef GEMMEPI_DEVICE_POINTERS_H
+#define GEMMEPI_DEVICE_POINTERS_H
+
+/* Refuses host memory that is not registered with CUDA, where the device cannot reach pageable memory. name: of the pointer,
+   as in args.name. The primary context is current. */
+static gemmepi_status gemmepi__check_reachable(const gemmepi_context *context, const char *name,
+                                               const void *pointer) {
+    unsigned type = 0;
+    int result;
+    if (!pointer || context->reaches_pageable)
+        return GEMMEPI_OK;
+    result = context->driver.pointer_get_attribute(&type, GEMMEPI__CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                                   (gemmepi__cu_deviceptr)(uintptr_t)pointer);
+    if (result != GEMMEPI__CUDA_ERROR_INVALID_VALUE)
+        return GEMMEPI_OK;
+    return gemmepi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "args.%s is %p, host memory that the GPU cannot reach: allocate with gemmepi_alloc and "
+        "copy with gemmepi_upload, or register it with CUDA",
+        name, pointer);
+}
+
+#endif
 /* Workspace: a block for each stream, found without a lock.
 
    A bucket is a list that only grows at its head: a block is published whole, and neither moved nor freed before the
@@ -6737,7 +6989,7 @@ static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi
         return gemmepi__fail(
             GEMMEPI_BUFFER_TOO_SMALL,
             "stream is being captured and has no %llu bytes of workspace; reserve it before the capture "
-            "(gemmepi_prepare, gemmepi_elementwise_prepare, gemmepi_linear_prepare), or run a plan with "
+            "(gemmepi_plan_prepare), or run a plan with "
             "args.workspace",
             (gemmepi__ull)size);
     gemmepi__lock(&context->lock);
@@ -6774,9 +7026,9 @@ static gemmepi__block *gemmepi__take_block(gemmepi_context *context, gemmepi__st
     if (block)
         gemmepi__lock(&block->turn);
     else
-        gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-                      "args.workspace is NULL and %s has reserved no %llu bytes for this stream", prepare,
-                      (gemmepi__ull)size);
+        (void)gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
+                            "args.workspace is NULL and %s has reserved no %llu bytes for this stream",
+                            prepare, (gemmepi__ull)size);
     return block;
 }
 
@@ -6840,6 +7092,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "//            v times MISH's derivative of |v| < 2^-112 above 0, to 2^-10.\n"
     "#pragma once\n"
     "\n"
+    "#include \"codes.h\"\n"
+    "\n"
     "#ifndef GEMMEPI_LONG_SUMS\n"
     "#define GEMMEPI_LONG_SUMS 0 // 1: what activate_sum() takes is a sum of many products, with that much room in its bound\n"
     "#endif\n"
@@ -6848,20 +7102,20 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "#endif\n"
     "\n"
     "enum {\n"
-    "    NONE,\n"
-    "    RELU,\n"
-    "    GELU_TANH,\n"
-    "    GELU_ERF,\n"
-    "    SILU,\n"
-    "    SIGMOID,\n"
-    "    TANH,\n"
-    "    LEAKY_RELU,\n"
-    "    ELU,\n"
-    "    SQUARED_RELU,\n"
-    "    QUICK_GELU,\n"
-    "    SOFTPLUS,\n"
-    "    HARDSWISH,\n"
-    "    MISH\n"
+    "    NONE = CODE_NONE,\n"
+    "    RELU = CODE_RELU,\n"
+    "    GELU_TANH = CODE_GELU_TANH,\n"
+    "    GELU_ERF = CODE_GELU_ERF,\n"
+    "    SILU = CODE_SILU,\n"
+    "    SIGMOID = CODE_SIGMOID,\n"
+    "    TANH = CODE_TANH,\n"
+    "    LEAKY_RELU = CODE_LEAKY_RELU,\n"
+    "    ELU = CODE_ELU,\n"
+    "    SQUARED_RELU = CODE_SQUARED_RELU,\n"
+    "    QUICK_GELU = CODE_QUICK_GELU,\n"
+    "    SOFTPLUS = CODE_SOFTPLUS,\n"
+    "    HARDSWISH = CODE_HARDSWISH,\n"
+    "    MISH = CODE_MISH\n"
     "};\n"
     "\n"
     "// >>the functions they are made of\n"
@@ -6907,10 +7161,10 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    float sum = fmaf(x, y, 1), inverse = fast_reciprocal(sum);\n"
     "    if (!GEMMEPI_EXACT)\n"
     "        return inverse;\n"
-    "    float rest = fmaf(x, y, 1 - sum);\n"
+    "    float rest = fmaf(x, y, 1 - sum);\n",
     "    return fmaf(inverse, fmaf(-rest, inverse, fmaf(-sum, inverse, 1)), inverse);\n"
     "}\n"
-    "__device__ inline double reciprocal_of_1_plus(double x, double y) {\n",
+    "__device__ inline double reciprocal_of_1_plus(double x, double y) {\n"
     "    double sum = fma(x, y, 1.0), inverse = 1 / sum, rest = fma(x, y, 1 - sum);\n"
     "    return fma(inverse, fma(-rest, inverse, fma(-sum, inverse, 1.0)), inverse);\n"
     "}\n"
@@ -6991,11 +7245,11 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "__device__ inline float exponential_less_1(float x) {\n"
     "#if GEMMEPI_EXACT\n"
     "    Reduced_exponential e = reduced_exponential(x);\n"
-    "    float square = e.root * e.root;\n"
+    "    float square = e.root * e.root;\n",
     "    return fmaf(e.less_1, square, square - 1);\n"
     "#else\n"
     "    // near 0 two terms of the series: 2^-14.5\n"
-    "    return x > -0.015625f ? x * fmaf(x, 0.5f, 1) : exponential(x).value() - 1;\n",
+    "    return x > -0.015625f ? x * fmaf(x, 0.5f, 1) : exponential(x).value() - 1;\n"
     "#endif\n"
     "}\n"
     "__device__ inline double exponential_less_1(double x) {\n"
@@ -7081,13 +7335,13 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "__device__ inline A times_gate_derivative(A v, A x, Logistic<A> s, A slope, A more) {\n"
     "    A scale = s.opposite * s.root, change = x * scale;\n"
     "    if (More)\n"
-    "        change = fused(change, slope, fused(change, more, fused(x, scale, -change) * slope));\n"
+    "        change = fused(change, slope, fused(change, more, fused(x, scale, -change) * slope));\n",
     "    else\n"
     "        change *= slope;\n"
     "    return v * s.root * fused(change, s.part, s.root * s.part);\n"
     "}\n"
     "#if !GEMMEPI_EXACT\n"
-    "template <bool More>\n",
+    "template <bool More>\n"
     "__device__ inline float times_gate_derivative(float v, float x, Logistic<float> s, float slope, float more) {\n"
     "    float opposite = fmaf(-s.root, s.share, 1);\n"
     "    return v * s.root * (x * s.share * opposite * (More ? slope + more : slope) + s.share);\n"
@@ -7155,8 +7409,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "// largest relative error; from there on the exponential is 0 in f32, whatever v is.\n"
     "template <bool Derivative> __device__ inline float times_normal(float v, float x) {\n"
     "#if GEMMEPI_EXACT\n"
-    "    float size = fabsf(x), y = fminf(size, 20.47f); // root is 0 from here on\n"
-    "    Reduced_exponential e = reduced_exponential_of_product<false>(y, 0.5f * y, 0);\n",
+    "    float size = fabsf(x), y = fminf(size, 20.47f); // root is 0 from here on\n",
+    "    Reduced_exponential e = reduced_exponential_of_product<false>(y, 0.5f * y, 0);\n"
     "    // 2^-27.8 (1 + y^2 / 8): in the tail a rounding of x weighs more. Both are times 53/64: most of their sums then lie\n"
     "    // below a power of two, where a rounding weighs least.\n"
     "    float above =\n"
@@ -7229,8 +7483,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    if constexpr (Gate) // infinity times 0 is 0 there\n"
     "        return fmaf(x, 0.5f, y * -0.5f) - from_0_to_1(-y * fast_power_of_2(p));\n"
     "    return fmaf(y, fast_power_of_2(p), above_0(x));\n"
-    "}\n"
-    "constexpr double SQRT_HALF = 0.70710678118654752440,\n",
+    "}\n",
+    "constexpr double SQRT_HALF = 0.70710678118654752440,\n"
     "                 SQRT_HALF_REST = 4.8336466567264567e-17; // first less second\n"
     "constexpr double INV_SQRT_2PI = 0.39894228040143267794;\n"
     "template <bool Derivative> __device__ inline double times_normal(double v, double x) {\n"
@@ -7302,10 +7556,10 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "template <class A> __device__ inline A product_in_range(A x, A y, A z) {\n"
     "    bool x_is_larger = fabs(x) > fabs(y);\n"
     "    A both = x * y, larger = x_is_larger ? x : y, smaller = x_is_larger ? y : x, outer = larger * z;\n"
-    "    A out = fabs(both) > LARGEST<A> || fabs(outer) <= LARGEST<A> ? outer * smaller : smaller * z * larger;\n"
+    "    A out = fabs(both) > LARGEST<A> || fabs(outer) <= LARGEST<A> ? outer * smaller : smaller * z * larger;\n",
     "    return fabs(both) >= LEAST<A> && fabs(both) <= LARGEST<A> ? both * z : out;\n"
     "}\n"
-    "\n",
+    "\n"
     "// >>all of them\n"
     "\n"
     "// `parameter` is LEAKY_RELU's and ELU's.\n"
@@ -7377,8 +7631,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "}\n"
     "\n"
     "// Of x = z / SUM_SCALE, for a sum and its bias that are added and multiplied at once; 0 where nothing is gained. With the cube root\n"
-    "// of what GELU_TANH's w log2(e) has of x^3, that is z (z^2 + 4.9122296). As it is below 1, z is finite where x is.\n"
-    "template <int Activation> constexpr float SUM_SCALE = !GEMMEPI_EXACT && Activation == GELU_TANH ? 0.46866869f : 0;\n",
+    "// of what GELU_TANH's w log2(e) has of x^3, that is z (z^2 + 4.9122296). As it is below 1, z is finite where x is.\n",
+    "template <int Activation> constexpr float SUM_SCALE = !GEMMEPI_EXACT && Activation == GELU_TANH ? 0.46866869f : 0;\n"
     "template <int Activation> __device__ inline float activate_scaled_sum(float z) {\n"
     "    constexpr float scale = SUM_SCALE<Activation>;\n"
     "    float power = z * fmaf(z, -z, -4.9122296f);\n"
@@ -7445,12 +7699,12 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    if constexpr (Activation == GELU_ERF) {\n"
     "        float rest = short_normal_slope(fabsf(x));\n"
     "        return fmaf(x < 0 ? rest : -rest, fast_power_of_2(x * -0.72134752f * x), x < 0 ? 0 : 1);\n"
-    "    } else {\n"
+    "    } else {\n",
     "        float s = logistic_of_power(power_of_gate<Activation>(x));\n"
     "        return fmaf(rise_of_gate<Activation>(x), fmaf(-s, s, s), s);\n"
     "    }\n"
     "}\n"
-    "\n",
+    "\n"
     "// v times the activation, which may be subnormal, 0 or infinite where the product is not.\n"
     "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n"
     "    if constexpr (Activation == GELU_TANH)\n"
@@ -7520,7 +7774,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "            out[i] = gate[i] > 0 ? dy[i] * value[i] : A(0);\n"
     "    } else if constexpr (Activation == SQUARED_RELU || Activation == LEAKY_RELU || Activation == ELU) {\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < N; i++)\n"
+    "        for (int i = 0; i < N; i++)\n",
     "            out[i] = gate_gradient<Activation>(dy[i], value[i], gate[i], parameter);\n"
     "    } else {\n"
     "        bounded_gate_gradients<Activation>(dy, value, gate, parameter, out);\n"
@@ -7606,6 +7860,39 @@ static const char *const gemmepi__source_amax_cuh[] = {
     "            raise_to(amax, largest);\n"
     "    }\n"
     "}\n",
+    NULL};
+
+static const char *const gemmepi__source_codes_h[] = {
+    "// The public values of an epilogue's flags and activations, for kernels and their preprocessor. tests/unit/codes.c holds them\n"
+    "// against api/types.h.\n"
+    "#ifndef GEMMEPI_KERNELS_CODES_H\n"
+    "#define GEMMEPI_KERNELS_CODES_H\n"
+    "\n"
+    "#define FLAG_BIAS       0x400\n"
+    "#define FLAG_AUX        0x800\n"
+    "#define FLAG_BACKWARD   0x1000\n"
+    "#define FLAG_RESIDUAL   0x2000\n"
+    "#define FLAG_BGRAD      0x4000\n"
+    "#define FLAG_GATED      0x40000\n"
+    "#define FLAG_GATE_FIRST 0x80000\n"
+    "#define FLAG_UPSTREAM   0x100000\n"
+    "\n"
+    "#define CODE_NONE         0x00\n"
+    "#define CODE_RELU         0x0f\n"
+    "#define CODE_GELU_TANH    0x17\n"
+    "#define CODE_GELU_ERF     0x1b\n"
+    "#define CODE_SILU         0x1d\n"
+    "#define CODE_SIGMOID      0x1e\n"
+    "#define CODE_TANH         0x27\n"
+    "#define CODE_LEAKY_RELU   0x2b\n"
+    "#define CODE_ELU          0x2d\n"
+    "#define CODE_SQUARED_RELU 0x2e\n"
+    "#define CODE_QUICK_GELU   0x33\n"
+    "#define CODE_SOFTPLUS     0x35\n"
+    "#define CODE_HARDSWISH    0x36\n"
+    "#define CODE_MISH         0x39\n"
+    "\n"
+    "#endif\n",
     NULL};
 
 static const char *const gemmepi__source_convert_cu[] = {
@@ -8097,14 +8384,14 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "\n"
     "typedef GEMMEPI_ACC Acc;\n"
     "\n"
-    "constexpr bool HAS_BIAS = (GEMMEPI_EPILOGUE & 0x100) != 0, BIAS_FIRST = HAS_BIAS && GEMMEPI_BIAS_FIRST;\n"
-    "constexpr bool WRITES_AUX = (GEMMEPI_EPILOGUE & 0x200) != 0;\n"
-    "constexpr bool BACKWARD = (GEMMEPI_EPILOGUE & 0x400) != 0;\n"
-    "constexpr bool HAS_RESIDUAL = (GEMMEPI_EPILOGUE & 0x800) != 0;\n"
-    "constexpr bool HAS_BGRAD = (GEMMEPI_EPILOGUE & 0x1000) != 0;\n"
-    "constexpr bool GATED = (GEMMEPI_EPILOGUE & 0x10000) != 0;\n"
-    "constexpr bool GATE_FIRST = (GEMMEPI_EPILOGUE & 0x20000) != 0;\n",
-    "constexpr bool UPSTREAM = (GEMMEPI_EPILOGUE & 0x40000) != 0;\n"
+    "constexpr bool HAS_BIAS = (GEMMEPI_EPILOGUE & FLAG_BIAS) != 0, BIAS_FIRST = HAS_BIAS && GEMMEPI_BIAS_FIRST;\n"
+    "constexpr bool WRITES_AUX = (GEMMEPI_EPILOGUE & FLAG_AUX) != 0;\n"
+    "constexpr bool BACKWARD = (GEMMEPI_EPILOGUE & FLAG_BACKWARD) != 0;\n"
+    "constexpr bool HAS_RESIDUAL = (GEMMEPI_EPILOGUE & FLAG_RESIDUAL) != 0;\n"
+    "constexpr bool HAS_BGRAD = (GEMMEPI_EPILOGUE & FLAG_BGRAD) != 0;\n"
+    "constexpr bool GATED = (GEMMEPI_EPILOGUE & FLAG_GATED) != 0;\n"
+    "constexpr bool GATE_FIRST = (GEMMEPI_EPILOGUE & FLAG_GATE_FIRST) != 0;\n",
+    "constexpr bool UPSTREAM = (GEMMEPI_EPILOGUE & FLAG_UPSTREAM) != 0;\n"
     "constexpr int ACTIVATION = GEMMEPI_EPILOGUE & 0xff;\n"
     "constexpr int HALVES = GATED ? 2 : 1, VALUE = GATE_FIRST ? 1 : 0, GATE = 1 - VALUE;\n"
     "constexpr int HALVES_IN = GATED && (!BACKWARD || UPSTREAM) ? 2 : 1;\n"
@@ -9814,15 +10101,18 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// (TAILS), and they are anything: the epilogue uses and stores only what exists. It is behind the other warpgroup's sums, 6500 cycles\n"
     "// for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it does not do is what counts, so\n"
     "// results of 16 and 32 bits leave by shared memory and TMA.\n"
+    "#include \"codes.h\"\n"
+    "\n"
     "#define GEMMEPI_SPREAD 1\n"
     "// An addition in f32 takes a cycle of the other warpgroup's wgmma, so that sums rather begin with the bias. On an H200 it saves 1 to\n"
     "// 2 percent from k = 2048 on of BIAS alone, with RELU and with GELU_ERF in tiles of 128 columns; in wider ones nothing, and with other\n"
     "// activations, gates and AUX, whose warpgroups come late to their turn, it costs some. A gate recomputed for its gradient has no\n"
     "// registers for the bias behind the sums.\n"
     "#if GEMMEPI_APPLIED && GEMMEPI_SPLIT == 1 && !GEMMEPI_SCALE_A && !GEMMEPI_SCALE_B && \\\n"
-    "    ((GEMMEPI_EPILOGUE & 0x50500) == 0x50500 || \\\n"
+    "    ((GEMMEPI_EPILOGUE & (FLAG_GATED | FLAG_UPSTREAM | FLAG_BIAS)) == (FLAG_GATED | FLAG_UPSTREAM | FLAG_BIAS) || \\\n"
     "     (!GEMMEPI_EXACT && GEMMEPI_TILE_N <= 128 && !GEMMEPI_BIAS_AHEAD && \\\n"
-    "      (GEMMEPI_EPILOGUE == 0x100 || GEMMEPI_EPILOGUE == 0x101 || GEMMEPI_EPILOGUE == 0x103)))\n"
+    "      (GEMMEPI_EPILOGUE == FLAG_BIAS || GEMMEPI_EPILOGUE == (FLAG_BIAS | CODE_RELU) || \\\n"
+    "       GEMMEPI_EPILOGUE == (FLAG_BIAS | CODE_GELU_ERF))))\n"
     "#define GEMMEPI_BIAS_FIRST 1\n"
     "#endif\n"
     "#include \"epilogue.cuh\"\n"
@@ -9845,11 +10135,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#ifndef GEMMEPI_BIAS_AHEAD\n"
     "#define GEMMEPI_BIAS_AHEAD 0 // 1: all of a tile's bias is loaded before its sums\n"
     "#endif\n"
-    "#ifndef GEMMEPI_SUMMED\n"
+    "#ifndef GEMMEPI_SUMMED\n",
     "#define GEMMEPI_SUMMED    0 // the operand that is summed over k: 1 A, 2 B\n"
     "#endif\n"
     "#ifndef GEMMEPI_SUMS_TYPE\n"
-    "#define GEMMEPI_SUMS_TYPE F32 // of bias_grad\n",
+    "#define GEMMEPI_SUMS_TYPE F32 // of bias_grad\n"
     "#define GEMMEPI_SUMS_ADD  0 // 1: to what is there\n"
     "#endif\n"
     "\n"
@@ -9891,10 +10181,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr u32 SLOT_BYTES = UNIT_GROUPS * HALVES_OUT * WARPGROUP * 4, SLOTS = TOTALS;\n"
     "constexpr u32 LEFT = SLOTS + CONSUMERS * SLOT_BYTES, TAKEN = LEFT + CONSUMERS * 8;\n"
     "#ifdef GEMMEPI_SHARED // bytes that the host gives\n"
-    "static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : HAS_BGRAD ? TAKEN + CONSUMERS * 8 - TOTALS : 0) == GEMMEPI_SHARED,\n"
+    "static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : HAS_BGRAD ? TAKEN + CONSUMERS * 8 - TOTALS : 0) == GEMMEPI_SHARED,\n",
     "              \"the host counts the same\");\n"
     "#endif\n"
-    "// What is the same for all rows is loaded a box ahead, where registers are left for it, or ahead of the sums.\n",
+    "// What is the same for all rows is loaded a box ahead, where registers are left for it, or ahead of the sums.\n"
     "constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n"
     "constexpr bool ALL_AHEAD = GEMMEPI_BIAS_AHEAD;\n"
     "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each.\n"
@@ -9947,12 +10237,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    asm volatile(\"{\\n\"\n"
     "                 \".reg .pred done;\\n\"\n"
     "                 \"again:\\n\"\n"
-    "                 \"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n"
+    "                 \"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n",
     "                 \"@!done bra again;\\n\"\n"
     "                 \"}\" ::\"r\"(barrier),\n"
     "                 \"r\"(parity)\n"
     "                 : \"memory\");\n"
-    "}\n",
+    "}\n"
     "// An address of this block's in another block of the cluster.\n"
     "__device__ inline u32 address_in(u32 address, u32 rank) {\n"
     "    u32 there;\n"
@@ -9984,7 +10274,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// TMA's instructions into a loop over lanes. An activation's one output gains little without them: at k = 768 on an H200 SILU and\n"
     "// SQUARED_RELU 1 percent, while HARDSWISH, GELU_ERF, SIGMOID and TANH lose 2 to 4.\n"
     "constexpr bool ELECTS =\n"
-    "    BACKWARD || GATED || WRITES_AUX || ACTIVATION <= RELU || ACTIVATION == SILU || ACTIVATION == SQUARED_RELU;\n"
+    "    BACKWARD || GATED || WRITES_AUX || ACTIVATION == NONE || ACTIVATION == RELU || ACTIVATION == SILU || ACTIVATION == SQUARED_RELU;\n"
     "__device__ inline bool is_elected() {\n"
     "    u32 is = threadIdx.x % 32 == 0;\n"
     "    if (ELECTS)\n"
@@ -10016,9 +10306,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_32(list, i) GEMMEPI_8(list, i), GEMMEPI_8(list, i + 8), GEMMEPI_8(list, i + 16), GEMMEPI_8(list, i + 24)\n"
     "#define GEMMEPI_SUM(i) \"+f\"(sums[i])\n"
     "#define GEMMEPI_0_TO_31 \\\n"
-    "    \"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n"
+    "    \"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n",
     "    \"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n"
-    "#define GEMMEPI_32_TO_63 \\\n",
+    "#define GEMMEPI_32_TO_63 \\\n"
     "    \"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n"
     "    \"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n"
     "#define GEMMEPI_64_TO_95 \\\n"
@@ -10092,9 +10382,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// Matrix descriptor of swizzled lines of 128 bytes: where it begins, the bytes from one 64 along m or n to the next where\n"
     "// those lie side by side, and from 8 lines to the next.\n"
-    "__device__ inline u64 descriptor(u32 address) {\n"
+    "__device__ inline u64 descriptor(u32 address) {\n",
     "    return (u64)1 << 62 | (u64)(1024 >> 4) << 32 | (u64)(BOX >> 4) << 16 | (u64)(address >> 4 & 0x3fff);\n"
-    "}\n",
+    "}\n"
     "// What an instruction takes of k, and of a descriptor, from there to what the next one takes.\n"
     "constexpr int STEP_BYTES = 32, STEPS = LINE / STEP_BYTES;\n"
     "template <bool Rows> constexpr u64 STEP = (Rows ? STEP_BYTES : STEP_BYTES / 2 * LINE) >> 4;\n"
@@ -10161,8 +10451,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// One thread. Each block loads its part of A's tile for the CLUSTER_N blocks of its row, and of B's for the CLUSTER_M of\n"
-    "// its column.\n"
-    "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n",
+    "// its column.\n",
+    "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n"
     "    u16 row_mask = 0, column_mask = 0;\n"
     "    for (int i = 0; i < CLUSTER_N; i++)\n"
@@ -10229,8 +10519,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    }\n"
     "}\n"
     "\n"
-    "// BIAS_FIRST: sums begin with the bias of a tile's columns.\n"
-    "__device__ inline void begin_sums(const Of_columns (&bias)[GROUPS], float (&sums)[PARTS][TILE_N / 2]) {\n",
+    "// BIAS_FIRST: sums begin with the bias of a tile's columns.\n",
+    "__device__ inline void begin_sums(const Of_columns (&bias)[GROUPS], float (&sums)[PARTS][TILE_N / 2]) {\n"
     "    if constexpr (!BIAS_FIRST) {\n"
     "        begin_sums(sums);\n"
     "    } else {\n"
@@ -10299,9 +10589,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            wait_for_stores<0>();\n"
     "        u32 buffer = staging.asked % 2, barrier = staging.arrived + buffer * 8;\n"
     "        u32 to = staging.inputs + buffer * LOADED_MATRICES * STAGED_BYTES;\n"
-    "        int column = tile.n * TILE_COLUMNS + group * GROUP;\n"
+    "        int column = tile.n * TILE_COLUMNS + group * GROUP;\n",
     "        barrier_expect(barrier, LOADED_MATRICES * STAGED_BYTES);\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "        for (int half = 0; half < LOADED_AUX; half++)\n"
     "            load_result_box(p.aux, to + half * STAGED_BYTES, barrier, column, row, half, tile.item);\n"
     "#pragma unroll\n"
@@ -10375,8 +10665,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline Box box_of(const float (&sums)[TILE_N / 2], int group) {\n"
     "    Box box;\n"
     "#pragma unroll\n"
-    "    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)\n"
-    "        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =\n",
+    "    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)\n",
+    "        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =\n"
     "            sums[(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + group * GROUP) / 2 + j % (BOX_COLUMNS / 2)];\n"
     "    return box;\n"
     "}\n"
@@ -10453,10 +10743,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
     "    return (Acc *)p.partials + (((long long)tile.item * p.row_tiles + tile.m) * HALVES_OUT + half) * p.n;\n"
     "}\n"
-    "__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {\n"
+    "__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {\n",
     "    return (first + second) + (third + fourth);\n"
     "}\n"
-    "\n",
+    "\n"
     "// Two warps, one for each warpgroup: of all of its tiles but the block's last.\n"
     "__device__ inline void add_column_sums(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n"
@@ -10524,8 +10814,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// One's way from shared memory is behind the arithmetic of another if all of a box are asked for first, and 16 rows stored at\n"
     "// a time; two halves, UPSTREAM, RESIDUAL, and aux that comes from memory in 32 bits take too many registers.\n"
     "constexpr bool SAVED_FIRST = !GATED && !UPSTREAM && !HAS_RESIDUAL && (LOADS_AUX || LOADS_MASK);\n"
-    "\n"
-    "// The tile's box after the one at hand, if there is one.\n",
+    "\n",
+    "// The tile's box after the one at hand, if there is one.\n"
     "struct Next_box {\n"
     "    bool exists;\n"
     "    int row, group;\n"
@@ -10598,8 +10888,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        load_saved_run(params, state, staging, tile, place_of_run(params, tile, row, i % 2, group + i / 2), masks, part,\n"
     "                       i % 2, group + i / 2, i / 2, saved[i / 2][i % 2]);\n"
     "    if (STAGED_MATRICES)\n"
-    "        begin_staging();\n"
-    "    if (LOOKS_NEAR && box_is_near(saved))\n",
+    "        begin_staging();\n",
+    "    if (LOOKS_NEAR && box_is_near(saved))\n"
     "        finish_runs<LOOKS_NEAR>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);\n"
     "    else\n"
     "        finish_runs<false>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);\n"
@@ -11294,7 +11584,7 @@ static const char *const gemmepi__source_operations_cuh[] = {
     "// The prologue defines these for the operation at hand; the values here let the file compile by itself.\n"
     "#ifndef GEMMEPI_OPERATION\n"
     "#define GEMMEPI_OPERATION  1 // the public value\n"
-    "#define GEMMEPI_ACTIVATION 4 // the public value\n"
+    "#define GEMMEPI_ACTIVATION CODE_SILU // the public value\n"
     "#define GEMMEPI_USED       0x11 // bit t: tensor t of the enum below is read or written\n"
     "#define GEMMEPI_ACC        F32\n"
     "#define GEMMEPI_A_TYPE     F32\n"
@@ -12779,6 +13069,7 @@ typedef struct gemmepi__source {
 static const gemmepi__source gemmepi__sources[] = {
     {"activation.cuh", gemmepi__source_activation_cuh},
     {"amax.cuh", gemmepi__source_amax_cuh},
+    {"codes.h", gemmepi__source_codes_h},
     {"convert.cu", gemmepi__source_convert_cu},
     {"copy.cuh", gemmepi__source_copy_cuh},
     {"elementwise.cu", gemmepi__source_elementwise_cu},
@@ -13307,80 +13598,110 @@ static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, con
 static const char *const gemmepi__route_names[] = {
     "empty", "lt", "split", "host", "plain", "contiguous", "strided", "sum", "scaled", "linear", "fused"};
 
-/* A plan counts its references: one of who made it, one of the cache that keeps it, one of each call under way. */
-typedef struct gemmepi__kept {
+/* How each kind of plan begins. It counts its references: one of who made it, one of the cache that keeps it, one of each call
+   under way. */
+struct gemmepi_plan {
+    gemmepi_plan_kind kind;
+    gemmepi_context *context;
     long references;
-    long last_used; /* by the context's plan_clock, under its lock */
-    void *plan;
-    void (*destroy)(void *plan); /* of the last reference */
-} gemmepi__kept;
+    long last_used;                      /* by the context's plan_clock, under its lock */
+    void (*destroy)(gemmepi_plan *plan); /* of the last reference */
+};
+
+/* By gemmepi_plan_kind. */
+static const char *const gemmepi__plan_kind_names[] = {"", "matmul", "elementwise", "linear",
+                                                       "linear_backward"};
+
+/* A new plan's beginning. */
+static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_kind kind,
+                                       void (*destroy)(gemmepi_plan *plan)) {
+    gemmepi_plan base;
+    memset(&base, 0, sizeof base);
+    base.kind = kind;
+    base.context = context;
+    base.references = 1;
+    base.destroy = destroy;
+    return base;
+}
+
+/* What every run asks first: whether there are plan and args, and the plan is of its kind. */
+static gemmepi_status gemmepi__check_plan(const gemmepi_plan *plan, const void *args,
+                                          gemmepi_plan_kind kind) {
+    if (!plan || !args)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
+    if (plan->kind == kind)
+        return GEMMEPI_OK;
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "plan was made by gemmepi_plan_%s; gemmepi_run_%s takes those of gemmepi_plan_%s",
+                         gemmepi__plan_kind_names[plan->kind], gemmepi__plan_kind_names[kind],
+                         gemmepi__plan_kind_names[kind]);
+}
 
 /* Plans are 5 to 17 KB; a program with more problems than this builds the least recently used ones anew. */
 #define GEMMEPI__MAX_KEPT 1024
 
-static void gemmepi__release_kept(gemmepi__kept *kept) {
-    if (gemmepi__add(&kept->references, -1) == 0)
-        kept->destroy(kept->plan);
+static void gemmepi__release_plan(gemmepi_plan *plan) {
+    if (gemmepi__add(&plan->references, -1) == 0)
+        plan->destroy(plan);
 }
 
 static void gemmepi__consider_oldest(void *user, gemmepi__map_entry *entry) {
     gemmepi__map_entry **oldest = (gemmepi__map_entry **)user;
-    if (!*oldest ||
-        ((gemmepi__kept *)entry->value)->last_used < ((gemmepi__kept *)(*oldest)->value)->last_used)
+    if (!*oldest || ((gemmepi_plan *)entry->value)->last_used < ((gemmepi_plan *)(*oldest)->value)->last_used)
         *oldest = entry;
 }
 
 static void gemmepi__drop_oldest(gemmepi_context *context) {
     gemmepi__map_entry *oldest = NULL;
-    gemmepi__kept *kept;
+    gemmepi_plan *plan;
     gemmepi__map_each(&context->plans, gemmepi__consider_oldest, &oldest);
-    kept = (gemmepi__kept *)oldest->value;
+    plan = (gemmepi_plan *)oldest->value;
     gemmepi__map_remove(&context->plans, gemmepi__map_key(oldest), oldest->key_size);
-    gemmepi__release_kept(kept);
+    gemmepi__release_plan(plan);
 }
 
 /* With the lock held: the plan with one more reference, or NULL. */
-static gemmepi__kept *gemmepi__find_locked(gemmepi_context *context, const void *key, size_t size) {
-    gemmepi__kept *kept = (gemmepi__kept *)gemmepi__map_find(&context->plans, key, size);
-    if (kept) {
-        gemmepi__add(&kept->references, 1);
-        kept->last_used = ++context->plan_clock;
+static gemmepi_plan *gemmepi__find_locked(gemmepi_context *context, const void *key, size_t size) {
+    gemmepi_plan *plan = (gemmepi_plan *)gemmepi__map_find(&context->plans, key, size);
+    if (plan) {
+        gemmepi__add(&plan->references, 1);
+        plan->last_used = ++context->plan_clock;
     }
-    return kept;
+    return plan;
 }
 
 /* The plan with a reference for the caller to release, or NULL. */
-static gemmepi__kept *gemmepi__find_kept(gemmepi_context *context, const void *key, size_t size) {
-    gemmepi__kept *kept;
+static gemmepi_plan *gemmepi__find_kept(gemmepi_context *context, const void *key, size_t size) {
+    gemmepi_plan *plan;
     gemmepi__lock(&context->lock);
-    kept = gemmepi__find_locked(context, key, size);
+    plan = gemmepi__find_locked(context, key, size);
     gemmepi__unlock(&context->lock);
-    return kept;
+    return plan;
 }
 
 /* Keeps a new plan, if there is memory for it. The caller's reference goes over to what is returned: where another thread
    was quicker, its plan, which is as good. */
-static gemmepi__kept *gemmepi__keep(gemmepi_context *context, const void *key, size_t size,
-                                    gemmepi__kept *kept) {
-    gemmepi__kept *other;
+static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, size_t size,
+                                   gemmepi_plan *plan) {
+    gemmepi_plan *other;
     gemmepi__lock(&context->lock);
     other = gemmepi__find_locked(context, key, size);
     if (!other) {
         if (context->plans.count >= GEMMEPI__MAX_KEPT)
             gemmepi__drop_oldest(context);
-        kept->last_used = ++context->plan_clock;
-        if (gemmepi__map_insert(&context->plans, key, size, kept))
-            gemmepi__add(&kept->references, 1);
+        plan->last_used = ++context->plan_clock;
+        if (gemmepi__map_insert(&context->plans, key, size, plan))
+            gemmepi__add(&plan->references, 1);
     }
     gemmepi__unlock(&context->lock);
     if (other)
-        gemmepi__release_kept(kept);
-    return other ? other : kept;
+        gemmepi__release_plan(plan);
+    return other ? other : plan;
 }
 
 static void gemmepi__release_entry(void *user, gemmepi__map_entry *entry) {
     (void)user;
-    gemmepi__release_kept((gemmepi__kept *)entry->value);
+    gemmepi__release_plan((gemmepi_plan *)entry->value);
 }
 
 #endif
@@ -14117,7 +14438,7 @@ static void gemmepi__host_store_sums(const gemmepi__problem *problem, const gemm
     void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
     double values[GEMMEPI__HOST_TILE] = {0};
     int64_t at = gemmepi__index_of(view, item, 0, first), c;
-    if (gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE))
+    if (gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD))
         gemmepi__load_run(view->dtype, bias_grad, at, 1, count, values);
     for (c = 0; c < count; c++) {
         gemmepi__add_to(&sums[c], values[c]);
@@ -15570,8 +15891,8 @@ typedef struct gemmepi__reach_of {
     int64_t low, high; /* bytes from the pointer; both 0: the tensor has no element */
 } gemmepi__reach_of;
 
-struct gemmepi_elementwise {
-    gemmepi_context *context;
+typedef struct gemmepi__elementwise_plan {
+    gemmepi_plan base;
     gemmepi__task task;
     gemmepi_route route;
     size_t workspace_size;
@@ -15580,8 +15901,7 @@ struct gemmepi_elementwise {
     gemmepi__loop loop;
     gemmepi__scaled_step scaled;
     gemmepi__reach_of reach[GEMMEPI__TENSORS];
-    gemmepi__kept kept;
-};
+} gemmepi__elementwise_plan;
 
 /* >>building */
 
@@ -15604,19 +15924,19 @@ static void gemmepi__take_reach(const gemmepi__task *task, int t, gemmepi__reach
     }
 }
 
-static void gemmepi__need_workspace(gemmepi_elementwise *plan, size_t bytes) {
+static void gemmepi__need_workspace(gemmepi__elementwise_plan *plan, size_t bytes) {
     if (bytes > plan->workspace_size)
         plan->workspace_size = bytes;
 }
 
-static gemmepi_status gemmepi__build_launches(gemmepi_elementwise *plan) {
+static gemmepi_status gemmepi__build_launches(gemmepi__elementwise_plan *plan) {
     const gemmepi__task *task = &plan->task;
     gemmepi_status status = GEMMEPI_OK;
     uint32_t others = 0;
     int t;
     if (gemmepi__is_scaled(task)) {
         plan->route = GEMMEPI_ROUTE_SCALED;
-        status = gemmepi__build_scaled(plan->context, task, &plan->scaled);
+        status = gemmepi__build_scaled(plan->base.context, task, &plan->scaled);
         gemmepi__need_workspace(plan, plan->scaled.partial_bytes);
         return status;
     }
@@ -15628,47 +15948,45 @@ static gemmepi_status gemmepi__build_launches(gemmepi_elementwise *plan) {
             others |= GEMMEPI__BIT(t);
             continue;
         }
-        status = gemmepi__build_axis_sum(plan->context, task, t, &plan->sums[plan->sum_count]);
+        status = gemmepi__build_axis_sum(plan->base.context, task, t, &plan->sums[plan->sum_count]);
         gemmepi__need_workspace(plan, plan->sums[plan->sum_count++].partial_bytes);
     }
     plan->route = GEMMEPI_ROUTE_SUM;
     if (!status && others) {
-        status = gemmepi__build_loop(plan->context, task, others, &plan->loop);
+        status = gemmepi__build_loop(plan->base.context, task, others, &plan->loop);
         if (!plan->sum_count)
             plan->route = plan->loop.is_contiguous ? GEMMEPI_ROUTE_CONTIGUOUS : GEMMEPI_ROUTE_STRIDED;
     }
     return status;
 }
 
-static gemmepi_status gemmepi__build_on_device(gemmepi_elementwise *plan) {
+static gemmepi_status gemmepi__build_on_device(gemmepi__elementwise_plan *plan) {
     gemmepi__entry entry;
-    gemmepi_status status = gemmepi__enter_relaxed(plan->context, &entry);
+    gemmepi_status status = gemmepi__enter_relaxed(plan->base.context, &entry);
     if (status)
         return status;
-    gemmepi__lock(&plan->context->build_lock);
+    gemmepi__lock(&plan->base.context->build_lock);
     status = gemmepi__build_launches(plan);
-    gemmepi__unlock(&plan->context->build_lock);
-    gemmepi__leave_relaxed(plan->context, &entry);
+    gemmepi__unlock(&plan->base.context->build_lock);
+    gemmepi__leave_relaxed(plan->base.context, &entry);
     return status;
 }
 
-static void gemmepi__destroy_elementwise(void *destroyed) {
-    gemmepi_elementwise *plan = (gemmepi_elementwise *)destroyed;
-    gemmepi__delete(&plan->context->allocator, plan);
+static void gemmepi__destroy_elementwise(gemmepi_plan *destroyed) {
+    gemmepi__elementwise_plan *plan = (gemmepi__elementwise_plan *)destroyed;
+    gemmepi__delete(&plan->base.context->allocator, plan);
 }
 
 static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const gemmepi__task *task,
-                                                 gemmepi_elementwise **result) {
-    gemmepi_elementwise *plan = (gemmepi_elementwise *)gemmepi__new(&context->allocator, sizeof *plan);
+                                                 gemmepi__elementwise_plan **result) {
+    gemmepi__elementwise_plan *plan =
+        (gemmepi__elementwise_plan *)gemmepi__new(&context->allocator, sizeof *plan);
     gemmepi_status status = GEMMEPI_OK;
     int t;
     if (!plan)
         return GEMMEPI_OUT_OF_MEMORY;
-    plan->context = context;
+    plan->base = gemmepi__plan_base(context, GEMMEPI_PLAN_ELEMENTWISE, gemmepi__destroy_elementwise);
     plan->task = *task;
-    plan->kept.references = 1;
-    plan->kept.plan = plan;
-    plan->kept.destroy = gemmepi__destroy_elementwise;
     for (t = 0; t < GEMMEPI__TENSORS; t++)
         if (gemmepi__task_has(task, t))
             gemmepi__take_reach(task, t, &plan->reach[t]);
@@ -15679,26 +15997,26 @@ static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const
     else
         status = gemmepi__build_on_device(plan);
     if (status)
-        gemmepi__release_kept(&plan->kept);
+        gemmepi__release_plan(&plan->base);
     else
         *result = plan;
     return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_elementwise_plan(gemmepi_context *context,
+GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context,
                                                     const gemmepi_elementwise_desc *desc,
-                                                    gemmepi_elementwise **plan) {
+                                                    gemmepi_plan **result) {
     gemmepi__task task;
+    gemmepi__elementwise_plan *plan = NULL;
     gemmepi_status status;
-    if (!context || !plan)
+    if (!context || !result)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
     status = gemmepi__take_task(desc, GEMMEPI__DEFAULT_ALIGNMENT, &task);
-    return status ? status : gemmepi__build_elementwise(context, &task, plan);
-}
-
-GEMMEPI_API void gemmepi_elementwise_destroy(gemmepi_elementwise *plan) {
-    if (plan)
-        gemmepi__release_kept(&plan->kept);
+    if (!status)
+        status = gemmepi__build_elementwise(context, &task, &plan);
+    if (!status)
+        *result = &plan->base;
+    return status;
 }
 
 /* >>the pointers of a run */
@@ -15706,14 +16024,14 @@ GEMMEPI_API void gemmepi_elementwise_destroy(gemmepi_elementwise *plan) {
 /* What a run writes or reads beside tensors. */
 typedef struct gemmepi__numbers_row {
     const char *name, *flag_name;
-    uint32_t flag;
+    uint64_t flag;
 } gemmepi__numbers_row;
 
 static const gemmepi__numbers_row gemmepi__numbers[] = {{"scale", "CAST_SCALE", GEMMEPI_CAST_SCALE},
                                                         {"y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
                                                         {"amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
 
-static gemmepi_status gemmepi__check_numbers(const gemmepi_elementwise *plan,
+static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *plan,
                                              const gemmepi_elementwise_args *args) {
     const gemmepi__task *task = &plan->task;
     const void *given[3];
@@ -15757,8 +16075,8 @@ static int gemmepi__is_in_place(const gemmepi__task *task, int output, int input
            memcmp(p->stride, q->stride, sizeof p->stride) == 0;
 }
 
-static gemmepi_status gemmepi__check_apart(const gemmepi_elementwise *plan, void *const *pointers, int output,
-                                           int other) {
+static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan, void *const *pointers,
+                                           int output, int other) {
     const gemmepi__reach_of *p = &plan->reach[output], *q = &plan->reach[other];
     intptr_t p_base = (intptr_t)pointers[plan->task.operands[output].pointer];
     intptr_t q_base = (intptr_t)pointers[plan->task.operands[other].pointer];
@@ -15778,7 +16096,7 @@ static gemmepi_status gemmepi__check_apart(const gemmepi_elementwise *plan, void
         gemmepi__tensor_names[plan->task.operands[other].pointer], (void *)q_base);
 }
 
-static gemmepi_status gemmepi__check_pointers(const gemmepi_elementwise *plan, void *const *pointers) {
+static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *plan, void *const *pointers) {
     const gemmepi__task *task = &plan->task;
     gemmepi_status status = GEMMEPI_OK;
     int t, other;
@@ -15823,31 +16141,31 @@ static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args,
     pointers[GEMMEPI__OUT_DW] = args->dw;
 }
 
-static gemmepi_status gemmepi__launch_all(const gemmepi_elementwise *plan,
+static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
                                           const gemmepi_elementwise_args *args, void *const *pointers,
                                           void *workspace, gemmepi_stream stream) {
     gemmepi__operation_params operation;
     gemmepi_status status = GEMMEPI_OK;
     int i;
     if (plan->route == GEMMEPI_ROUTE_SCALED)
-        return gemmepi__run_scaled(plan->context, &plan->scaled, args, pointers, workspace, stream);
+        return gemmepi__run_scaled(plan->base.context, &plan->scaled, args, pointers, workspace, stream);
     operation.parameter = plan->task.parameter;
     operation.weight = args->weight;
     operation.scale = args->scale;
     operation.amax = args->amax;
     for (i = 0; i < plan->sum_count && !status; i++)
-        status =
-            gemmepi__run_axis_sum(plan->context, &plan->sums[i], &operation, pointers, workspace, stream);
+        status = gemmepi__run_axis_sum(plan->base.context, &plan->sums[i], &operation, pointers, workspace,
+                                       stream);
     if (!status && operation.amax)
-        status =
-            gemmepi__clear_numbers(plan->context, operation.amax, gemmepi__amax_size(&plan->task), stream);
+        status = gemmepi__clear_numbers(plan->base.context, operation.amax, gemmepi__amax_size(&plan->task),
+                                        stream);
     if (!status && plan->loop.launch.function)
-        status = gemmepi__run_loop(plan->context, &plan->loop, &operation, pointers, stream);
+        status = gemmepi__run_loop(plan->base.context, &plan->loop, &operation, pointers, stream);
     return status;
 }
 
 /* Workspace is an output like any other. */
-static gemmepi_status gemmepi__check_own_workspace(const gemmepi_elementwise *plan,
+static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_plan *plan,
                                                    const gemmepi_elementwise_args *args,
                                                    void *const *pointers) {
     uintptr_t begin = (uintptr_t)args->workspace, end = begin + plan->workspace_size;
@@ -15873,7 +16191,7 @@ static gemmepi_status gemmepi__check_own_workspace(const gemmepi_elementwise *pl
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__launch_elementwise(const gemmepi_elementwise *plan,
+static gemmepi_status gemmepi__launch_elementwise(const gemmepi__elementwise_plan *plan,
                                                   const gemmepi_elementwise_args *args, void *const *pointers,
                                                   gemmepi_stream stream) {
     gemmepi__block *block;
@@ -15884,8 +16202,8 @@ static gemmepi_status gemmepi__launch_elementwise(const gemmepi_elementwise *pla
         status = gemmepi__check_own_workspace(plan, args, pointers);
         return status ? status : gemmepi__launch_all(plan, args, pointers, args->workspace, stream);
     }
-    block = gemmepi__take_block(plan->context, gemmepi__key_of_stream(stream), plan->workspace_size,
-                                "gemmepi_elementwise_prepare");
+    block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream), plan->workspace_size,
+                                "gemmepi_plan_prepare");
     if (!block)
         return GEMMEPI_BUFFER_TOO_SMALL;
     status = gemmepi__launch_all(plan, args, pointers, (void *)(uintptr_t)block->address, stream);
@@ -15893,14 +16211,27 @@ static gemmepi_status gemmepi__launch_elementwise(const gemmepi_elementwise *pla
     return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_elementwise_run(const gemmepi_elementwise *plan,
-                                                   const gemmepi_elementwise_args *args,
-                                                   gemmepi_stream stream) {
+static gemmepi_status gemmepi__check_reach_of(const gemmepi__elementwise_plan *plan,
+                                              const gemmepi_elementwise_args *args, void *const *pointers) {
+    const gemmepi_context *context = plan->base.context;
+    gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
+    int t;
+    for (t = 0; t < GEMMEPI__TENSORS && !status; t++)
+        status = gemmepi__check_reachable(context, gemmepi__tensor_names[t], pointers[t]);
+    if (!status)
+        status = gemmepi__check_reachable(context, "scale", args->scale);
+    if (!status)
+        status = gemmepi__check_reachable(context, "y_scale", args->y_scale);
+    return status ? status : gemmepi__check_reachable(context, "amax", args->amax);
+}
+
+/* checks: as gemmepi__run_matmul's. */
+static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *plan,
+                                               const gemmepi_elementwise_args *args, int checks,
+                                               gemmepi_stream stream) {
     void *pointers[GEMMEPI__TENSORS];
     gemmepi__entry entry;
     gemmepi_status status;
-    if (!plan || !args)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
     if (plan->route == GEMMEPI_ROUTE_EMPTY)
         return GEMMEPI_OK;
     if (gemmepi__task_has(&plan->task, GEMMEPI__IN_W) && args->weight != 0)
@@ -15919,25 +16250,58 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise_run(const gemmepi_elementwise *pl
         return GEMMEPI_OK;
     }
 #endif
-    status = gemmepi__enter(plan->context, &entry);
+    status = gemmepi__enter(plan->base.context, &entry);
     if (status)
         return status;
-    status = gemmepi__launch_elementwise(plan, args, pointers, stream);
-    gemmepi__leave(plan->context, &entry);
+    if (checks)
+        status = gemmepi__check_reach_of(plan, args, pointers);
+    if (!status)
+        status = gemmepi__launch_elementwise(plan, args, pointers, stream);
+    gemmepi__leave(plan->base.context, &entry);
     return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_elementwise_prepare(const gemmepi_elementwise *plan,
-                                                       gemmepi_stream stream) {
-    if (!plan)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
-    return gemmepi__reserve(plan->context, stream, plan->workspace_size);
+GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan,
+                                                   const gemmepi_elementwise_args *args,
+                                                   gemmepi_stream stream) {
+    gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_ELEMENTWISE);
+    return status ? status
+                  : gemmepi__run_elementwise((const gemmepi__elementwise_plan *)plan, args,
+                                             plan->context->check_pointers, stream);
+}
+
+static gemmepi_status gemmepi__prepare_elementwise(const gemmepi__elementwise_plan *plan,
+                                                   gemmepi_stream stream) {
+    return gemmepi__reserve(plan->base.context, stream, plan->workspace_size);
 }
 
 /* >>calls that plan by themselves */
 
-static void *gemmepi__data_of(const gemmepi_tensor *tensor) {
-    return tensor ? tensor->data : NULL;
+/* The pointer that args has, or else the tensor's own. */
+static const void *gemmepi__data_of(const gemmepi_tensor *tensor, const void *given) {
+    return given || !tensor ? given : tensor->data;
+}
+
+static void *gemmepi__output_of(const gemmepi_tensor *tensor, void *given) {
+    return given || !tensor ? given : tensor->data;
+}
+
+/* args as given, the tensors' own data where they are NULL. */
+static gemmepi_elementwise_args gemmepi__filled_args(const gemmepi_elementwise_desc *desc,
+                                                     const gemmepi_elementwise_args *given) {
+    gemmepi_elementwise_args args;
+    memset(&args, 0, sizeof args);
+    if (given)
+        args = *given;
+    args.a = gemmepi__data_of(desc->a, args.a);
+    args.b = gemmepi__data_of(desc->b, args.b);
+    args.w = gemmepi__data_of(desc->w, args.w);
+    args.dy = gemmepi__data_of(desc->dy, args.dy);
+    args.y = gemmepi__output_of(desc->y, args.y);
+    args.da = gemmepi__output_of(desc->da, args.da);
+    args.db = gemmepi__output_of(desc->db, args.db);
+    args.dw = gemmepi__output_of(desc->dw, args.dw);
+    return args;
 }
 
 /* The alignment class of the data, as gemmepi__alignment_of for products. */
@@ -15949,25 +16313,18 @@ static size_t gemmepi__alignment_of_data(void *const *pointers) {
     return (size_t)(bits & (~bits + 1));
 }
 
-/* Runs desc, whose tensors have their data. args brings the rest. */
-static gemmepi_status gemmepi__call(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
-                                    gemmepi_elementwise_args *args, gemmepi_stream stream) {
+GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+                                               const gemmepi_elementwise_args *given, gemmepi_stream stream) {
+    gemmepi_elementwise_args args;
     void *pointers[GEMMEPI__TENSORS];
-    gemmepi_elementwise *plan;
+    gemmepi__elementwise_plan *plan;
     gemmepi__task task;
-    gemmepi__kept *kept;
+    gemmepi_plan *kept;
     gemmepi_status status;
-    if (!context)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
-    args->a = gemmepi__data_of(desc->a);
-    args->b = gemmepi__data_of(desc->b);
-    args->w = gemmepi__data_of(desc->w);
-    args->dy = gemmepi__data_of(desc->dy);
-    args->y = gemmepi__data_of(desc->y);
-    args->da = gemmepi__data_of(desc->da);
-    args->db = gemmepi__data_of(desc->db);
-    args->dw = gemmepi__data_of(desc->dw);
-    gemmepi__take_pointers_of(args, pointers);
+    if (!context || !desc)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "desc" : "context");
+    args = gemmepi__filled_args(desc, given);
+    gemmepi__take_pointers_of(&args, pointers);
     status = gemmepi__take_task(desc, gemmepi__alignment_of_data(pointers), &task);
     if (status)
         return status;
@@ -15976,140 +16333,91 @@ static gemmepi_status gemmepi__call(gemmepi_context *context, const gemmepi_elem
         status = gemmepi__build_elementwise(context, &task, &plan);
         if (status)
             return status;
-        kept = gemmepi__keep(context, &task, sizeof task, &plan->kept);
+        kept = gemmepi__keep(context, &task, sizeof task, &plan->base);
     }
-    plan = (gemmepi_elementwise *)kept->plan;
-    status = gemmepi_elementwise_prepare(plan, stream);
+    plan = (gemmepi__elementwise_plan *)kept;
+    if (!args.workspace)
+        status = gemmepi__prepare_elementwise(plan, stream);
     if (!status)
-        status = gemmepi_elementwise_run(plan, args, stream);
-    gemmepi__release_kept(kept);
+        status = gemmepi__run_elementwise(plan, &args, 1, stream);
+    gemmepi__release_plan(kept);
     return status;
 }
 
-/* Zeroed, but for what the operation is. */
-typedef struct gemmepi__request {
-    gemmepi_elementwise_desc desc;
-    gemmepi_elementwise_args args;
-} gemmepi__request;
+/* >>short calls */
 
-static void gemmepi__request_of(gemmepi_operation operation, gemmepi__request *request) {
-    memset(request, 0, sizeof *request);
-    request->desc.operation = operation;
+/* Zeroed, but for what the operation is. */
+static gemmepi_elementwise_desc gemmepi__desc_of(gemmepi_operation operation, const gemmepi_tensor *a,
+                                                 const gemmepi_tensor *y) {
+    gemmepi_elementwise_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.operation = operation;
+    desc.a = a;
+    desc.y = y;
+    return desc;
+}
+
+/* A positional call's parameter: NaN is the default. */
+static void gemmepi__take_parameter(gemmepi_elementwise_desc *desc, double parameter) {
+    desc->has_parameter = parameter == parameter;
+    desc->activation_parameter = desc->has_parameter ? parameter : 0;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_epilogue activation,
                                               double parameter, const gemmepi_tensor *a,
                                               const gemmepi_tensor *y, gemmepi_stream stream) {
-    gemmepi__request request;
-    gemmepi__request_of(GEMMEPI_OP_ACTIVATION, &request);
-    request.desc.activation = activation;
-    request.desc.activation_parameter = parameter;
-    request.desc.a = a;
-    request.desc.y = y;
-    return gemmepi__call(context, &request.desc, &request.args, stream);
+    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_ACTIVATION, a, y);
+    desc.activation = activation;
+    gemmepi__take_parameter(&desc, parameter);
+    return gemmepi_elementwise(context, &desc, NULL, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context, gemmepi_epilogue activation,
                                                        double parameter, const gemmepi_tensor *a,
                                                        const gemmepi_tensor *dy, const gemmepi_tensor *da,
                                                        gemmepi_stream stream) {
-    gemmepi__request request;
-    gemmepi__request_of(GEMMEPI_OP_ACTIVATION_BACKWARD, &request);
-    request.desc.activation = activation;
-    request.desc.activation_parameter = parameter;
-    request.desc.a = a;
-    request.desc.dy = dy;
-    request.desc.da = da;
-    return gemmepi__call(context, &request.desc, &request.args, stream);
+    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_ACTIVATION_BACKWARD, a, NULL);
+    desc.activation = activation;
+    gemmepi__take_parameter(&desc, parameter);
+    desc.dy = dy;
+    desc.da = da;
+    return gemmepi_elementwise(context, &desc, NULL, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilogue activation, int split_dim,
                                          const gemmepi_tensor *a, const gemmepi_tensor *b,
                                          const gemmepi_tensor *y, gemmepi_stream stream) {
-    gemmepi__request request;
-    gemmepi__request_of(GEMMEPI_OP_GATED, &request);
-    request.desc.activation = activation;
-    request.desc.axis = split_dim;
-    request.desc.a = a;
-    request.desc.b = b;
-    request.desc.y = y;
-    return gemmepi__call(context, &request.desc, &request.args, stream);
-}
-
-GEMMEPI_API gemmepi_status gemmepi_gated_backward(gemmepi_context *context, gemmepi_epilogue activation,
-                                                  int split_dim, const gemmepi_tensor *a,
-                                                  const gemmepi_tensor *b, const gemmepi_tensor *dy,
-                                                  const gemmepi_tensor *da, const gemmepi_tensor *db,
-                                                  gemmepi_stream stream) {
-    gemmepi__request request;
-    gemmepi__request_of(GEMMEPI_OP_GATED_BACKWARD, &request);
-    request.desc.activation = activation;
-    request.desc.axis = split_dim;
-    request.desc.a = a;
-    request.desc.b = b;
-    request.desc.dy = dy;
-    request.desc.da = da;
-    request.desc.db = db;
-    return gemmepi__call(context, &request.desc, &request.args, stream);
+    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_GATED, a, y);
+    desc.activation = activation;
+    desc.axis = split_dim;
+    desc.b = b;
+    return gemmepi_elementwise(context, &desc, NULL, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_tensor *a,
                                         const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
                                         const gemmepi_tensor *y, gemmepi_stream stream) {
-    gemmepi__request request;
-    gemmepi__request_of(GEMMEPI_OP_LERP, &request);
-    request.desc.a = a;
-    request.desc.b = b;
-    request.desc.w = w;
-    request.desc.y = y;
-    request.args.weight = weight;
-    return gemmepi__call(context, &request.desc, &request.args, stream);
-}
-
-GEMMEPI_API gemmepi_status gemmepi_lerp_backward(gemmepi_context *context, const gemmepi_tensor *a,
-                                                 const gemmepi_tensor *b, const gemmepi_tensor *w,
-                                                 double weight, const gemmepi_tensor *dy,
-                                                 const gemmepi_tensor *da, const gemmepi_tensor *db,
-                                                 const gemmepi_tensor *dw, gemmepi_stream stream) {
-    gemmepi__request request;
-    gemmepi__request_of(GEMMEPI_OP_LERP_BACKWARD, &request);
-    request.desc.a = dw ? a : NULL;
-    request.desc.b = dw ? b : NULL;
-    request.desc.w = w;
-    request.desc.dy = dy;
-    request.desc.da = da;
-    request.desc.db = db;
-    request.desc.dw = dw;
-    request.args.weight = weight;
-    return gemmepi__call(context, &request.desc, &request.args, stream);
+    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_LERP, a, y);
+    gemmepi_elementwise_args args;
+    memset(&args, 0, sizeof args);
+    args.weight = weight;
+    desc.b = b;
+    desc.w = w;
+    return gemmepi_elementwise(context, &desc, &args, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gemmepi_tensor *a, int axis,
                                              int accumulate, const gemmepi_tensor *y, gemmepi_stream stream) {
-    gemmepi__request request;
-    gemmepi__request_of(GEMMEPI_OP_BIAS_GRAD, &request);
-    request.desc.axis = axis;
-    request.desc.flags = accumulate ? GEMMEPI_ACCUMULATE : 0;
-    request.desc.a = a;
-    request.desc.y = y;
-    return gemmepi__call(context, &request.desc, &request.args, stream);
+    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_BIAS_GRAD, a, y);
+    desc.axis = axis;
+    desc.flags = accumulate ? GEMMEPI_ACCUMULATE : 0;
+    return gemmepi_elementwise(context, &desc, NULL, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_tensor *a,
-                                        const gemmepi_tensor *y, gemmepi_scale_mode mode, uint32_t flags,
-                                        float *scale, void *amax, gemmepi_stream stream) {
-    gemmepi__request request;
-    gemmepi__request_of(GEMMEPI_OP_CAST, &request);
-    request.desc.scale_mode = mode;
-    request.desc.flags = flags | (amax ? GEMMEPI_CAST_AMAX : 0);
-    request.desc.a = a;
-    request.desc.y = y;
-    if (flags & GEMMEPI_CAST_Y_SCALE)
-        request.args.y_scale = scale;
-    else
-        request.args.scale = scale;
-    request.args.amax = amax;
-    return gemmepi__call(context, &request.desc, &request.args, stream);
+                                        const gemmepi_tensor *y, gemmepi_stream stream) {
+    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_CAST, a, y);
+    return gemmepi_elementwise(context, &desc, NULL, stream);
 }
 
 #endif
@@ -16117,7 +16425,7 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 #ifndef GEMMEPI_ELEMENTWISE_EXPLAIN_H
 #define GEMMEPI_ELEMENTWISE_EXPLAIN_H
 
-static int gemmepi__elementwise_launches(const gemmepi_elementwise *plan) {
+static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) {
     int launches = (plan->loop.launch.function != NULL) + (plan->scaled.cast.function != NULL) +
                    (plan->scaled.amax.function != NULL) + (plan->scaled.amax_bytes != 0),
         i;
@@ -16128,7 +16436,7 @@ static int gemmepi__elementwise_launches(const gemmepi_elementwise *plan) {
     return launches;
 }
 
-static const char *gemmepi__elementwise_kernel(const gemmepi_elementwise *plan) {
+static const char *gemmepi__elementwise_kernel(const gemmepi__elementwise_plan *plan) {
     switch (plan->route) {
     case GEMMEPI_ROUTE_CONTIGUOUS:
         return "gemmepi_contiguous";
@@ -16145,11 +16453,9 @@ static const char *gemmepi__elementwise_kernel(const gemmepi_elementwise *plan) 
     }
 }
 
-GEMMEPI_API gemmepi_status gemmepi_elementwise_info(const gemmepi_elementwise *plan,
-                                                    gemmepi_plan_details *details) {
-    if (!plan || !details)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
+static void gemmepi__elementwise_info(const gemmepi__elementwise_plan *plan, gemmepi_plan_details *details) {
     memset(details, 0, sizeof *details);
+    details->kind = GEMMEPI_PLAN_ELEMENTWISE;
     details->route = plan->route;
     details->route_name = gemmepi__route_names[plan->route];
     snprintf(details->kernel, sizeof details->kernel, "%s", gemmepi__elementwise_kernel(plan));
@@ -16162,10 +16468,9 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise_info(const gemmepi_elementwise *p
     }
     details->launches = gemmepi__elementwise_launches(plan);
     details->workspace_size = plan->workspace_size;
-    details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->task.accumulator;
+    details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->task.accumulator;
     details->compute = details->accumulator == GEMMEPI_F64 ? GEMMEPI_COMPUTE_F64 : GEMMEPI_COMPUTE_F32;
     details->deterministic = details->bit_stable = 1;
-    return GEMMEPI_OK;
 }
 
 static void gemmepi__explain_tensor(gemmepi__text *text, const gemmepi__task *task, int t) {
@@ -16178,7 +16483,7 @@ static void gemmepi__explain_tensor(gemmepi__text *text, const gemmepi__task *ta
     gemmepi__append(text, "%s\n", operand->is_sum ? ", a sum" : "");
 }
 
-static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi_elementwise *plan) {
+static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
     static const char *const modes[] = {"by vectors", "one number for a line", "element by element",
                                         "transposed, element by element", "transposed"};
     const gemmepi__nest *nest = &plan->loop.nest;
@@ -16199,42 +16504,37 @@ static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi_elementwise
                                    : "a tensor is not dense or not aligned");
 }
 
-GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, char *text, size_t size) {
-    gemmepi__text out = gemmepi__text_in(text, size);
-    const gemmepi__task *task;
+static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
+    const gemmepi__task *task = &plan->task;
     int t, i;
-    if (!plan)
-        return 0;
-    task = &plan->task;
-    gemmepi__append(&out, "%s", gemmepi__operation(task->operation)->name);
+    gemmepi__append(text, "%s", gemmepi__operation(task->operation)->name);
     if (gemmepi__operation(task->operation)->has_activation)
-        gemmepi__append(&out, " %s", gemmepi__activations[task->activation].name);
-    gemmepi__append(&out, " over ");
-    gemmepi__append_shape(&out, task->rank, task->shape);
-    gemmepi__append(&out, "\n");
+        gemmepi__append(text, " %s", gemmepi__activation_name((gemmepi_epilogue)task->activation));
+    gemmepi__append(text, " over ");
+    gemmepi__append_shape(text, task->rank, task->shape);
+    gemmepi__append(text, "\n");
     for (t = 0; t < GEMMEPI__TENSORS; t++)
         if (gemmepi__task_has(task, t))
-            gemmepi__explain_tensor(&out, task, t);
+            gemmepi__explain_tensor(text, task, t);
     if (plan->route == GEMMEPI_ROUTE_EMPTY)
-        gemmepi__append(&out, "  empty: no output has an element\n");
+        gemmepi__append(text, "  empty: no output has an element\n");
     if (plan->route == GEMMEPI_ROUTE_HOST)
-        gemmepi__append(&out, "  host: plain C\n");
+        gemmepi__append(text, "  host: plain C\n");
     for (i = 0; i < plan->sum_count; i++) {
         const gemmepi__axis_sum *sum = &plan->sums[i];
-        gemmepi__append(&out, "  sum: %s, %lld times %lld terms, the innermost axis is %s, %s\n",
+        gemmepi__append(text, "  sum: %s, %lld times %lld terms, the innermost axis is %s, %s\n",
                         gemmepi__tensor_names[sum->first.output], (long long)sum->first.params.kept_count,
                         (long long)gemmepi__nest_count(&sum->first.nest, 1),
                         sum->first.is_kept ? "kept" : "added up",
                         sum->second.launch.function ? "by way of partial sums" : "one launch");
     }
     if (plan->loop.launch.function)
-        gemmepi__explain_loop(&out, plan);
+        gemmepi__explain_loop(text, plan);
     if (plan->scaled.cast.function)
-        gemmepi__append(&out, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
+        gemmepi__append(text, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
                         plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
-    gemmepi__append(&out, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
+    gemmepi__append(text, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
                     (gemmepi__ull)plan->workspace_size);
-    return out.length;
 }
 
 #endif
@@ -16297,7 +16597,7 @@ static gemmepi_status gemmepi__build_sum_of_lines(gemmepi_context *context, cons
     second->parts = 1;
     second->out_stride = out->batch_stride;
     return gemmepi__build_sum(context, 0, groups, GEMMEPI_F64, 0, out->dtype,
-                              gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE), second, &sums->second);
+                              gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), second, &sums->second);
 }
 
 /* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
@@ -16312,7 +16612,7 @@ static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gem
     first->out_stride = out->batch_stride;
     if (lines == 1)
         return gemmepi__build_sum(context, along_rows, items, x_dtype, scale, out->dtype,
-                                  gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE), first, &sums->first);
+                                  gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), first, &sums->first);
     first->out_stride = out->length;
     status =
         gemmepi__build_sum(context, along_rows, items, x_dtype, scale, GEMMEPI_F64, 0, first, &sums->first);
@@ -16947,7 +17247,7 @@ static int gemmepi__is_fp8_product(const gemmepi__problem *problem) {
 /* >>what may go there */
 
 typedef struct gemmepi__lt_epilogue_row {
-    uint32_t epilogue;
+    uint64_t epilogue;
     int lt;
 } gemmepi__lt_epilogue_row;
 
@@ -16972,7 +17272,7 @@ static const gemmepi__lt_epilogue_row gemmepi__lt_epilogues[] = {
 };
 
 /* cuBLASLt's number for an epilogue, 0 if it has none. */
-static int gemmepi__lt_epilogue(uint32_t epilogue) {
+static int gemmepi__lt_epilogue(uint64_t epilogue) {
     size_t i;
     if (gemmepi__activation(epilogue) == GEMMEPI_NONE)
         epilogue &= ~GEMMEPI_BACKWARD; /* the derivative is 1 */
@@ -17583,7 +17883,7 @@ static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int 
 static gemmepi__problem gemmepi__without_sums(const gemmepi__problem *problem) {
     gemmepi__problem rest = *problem;
     if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)) {
-        rest.epilogue &= ~(GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE);
+        rest.epilogue &= ~(GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD);
         memset(&rest.views[GEMMEPI__BIAS_GRAD], 0, sizeof rest.views[GEMMEPI__BIAS_GRAD]);
     }
     return rest;
@@ -18230,9 +18530,9 @@ static int64_t gemmepi__fused_tiles(const gemmepi__problem *problem, const gemme
 /* Sums of an operand take registers from the epilogue: a lean shape has enough where there is none, and for those of B where
    its elements along n lie side by side. */
 static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
-    uint32_t sums = GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+    uint64_t sums = GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
     return !gemmepi__has(problem, sums) ||
-           ((problem->epilogue & ~(sums | GEMMEPI_BGRAD_ACCUMULATE)) == GEMMEPI_NONE &&
+           ((problem->epilogue & ~(sums | GEMMEPI_ACCUMULATE_BIAS_GRAD)) == GEMMEPI_NONE &&
             !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
 }
 
@@ -18568,7 +18868,7 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                         fused->summed,
                         gemmepi__sums_items(problem) ? "F64"
                                                      : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
-                        gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE) && !gemmepi__sums_items(problem));
+                        gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
     gemmepi__append_operands(text, problem);
 }
@@ -19427,8 +19727,9 @@ static int gemmepi__fused_is_least(const gemmepi__estimates *estimates) {
 #define GEMMEPI__REASON_SIZE 512
 #define GEMMEPI__IS_APPLIED  "alpha 1 and no C are compiled in"
 
-struct gemmepi_plan {
-    gemmepi_context *context;
+typedef struct gemmepi__matmul_plan gemmepi__matmul_plan;
+struct gemmepi__matmul_plan {
+    gemmepi_plan base;
     gemmepi__problem problem;
     gemmepi_route route;
     size_t workspace_size;
@@ -19448,7 +19749,6 @@ struct gemmepi_plan {
        or alpha 1 and no C are compiled in. */
     gemmepi__atomic_pointer scaled;
     gemmepi__atomic_pointer *scaled_place;
-    gemmepi__kept kept;
 };
 
 /* >>choosing */
@@ -19461,34 +19761,34 @@ static gemmepi_status gemmepi__keep_reason(gemmepi_status status, char *reason) 
 }
 
 /* GEMMEPI_UNSUPPORTED where config.routes leaves a route out. */
-static gemmepi_status gemmepi__check_route(const gemmepi_plan *plan, gemmepi_route route) {
-    if (gemmepi__is_left_out(plan->context, route))
+static gemmepi_status gemmepi__check_route(const gemmepi__matmul_plan *plan, gemmepi_route route) {
+    if (gemmepi__is_left_out(plan->base.context, route))
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "config.routes leaves it out");
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__try_lt(gemmepi_plan *plan) {
+static gemmepi_status gemmepi__try_lt(gemmepi__matmul_plan *plan) {
     const char *rule = gemmepi__lt_rule(&plan->problem);
     gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_LT);
     if (!status && rule)
         status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
     if (!status)
-        status = gemmepi__open_lt(plan->context);
+        status = gemmepi__open_lt(plan->base.context);
     if (status)
         return gemmepi__keep_reason(status, plan->lt_reason);
-    status = gemmepi__lt_build(plan->context, &plan->problem, GEMMEPI__LT_WHOLE,
+    status = gemmepi__lt_build(plan->base.context, &plan->problem, GEMMEPI__LT_WHOLE,
                                &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
     plan->workspace_size = plan->lt.workspace_size;
     plan->route = GEMMEPI_ROUTE_LT;
     return gemmepi__keep_reason(status, plan->lt_reason);
 }
 
-static gemmepi_status gemmepi__try_split(gemmepi_plan *plan, int bare) {
+static gemmepi_status gemmepi__try_split(gemmepi__matmul_plan *plan, int bare) {
     gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_SPLIT);
     if (!status && plan->problem.k)
-        status = gemmepi__open_lt(plan->context);
+        status = gemmepi__open_lt(plan->base.context);
     if (!status) {
-        status = gemmepi__split_build(plan->context, &plan->problem, bare, &plan->split);
+        status = gemmepi__split_build(plan->base.context, &plan->problem, bare, &plan->split);
         plan->workspace_size = gemmepi__split_workspace(&plan->split);
         plan->route = GEMMEPI_ROUTE_SPLIT;
     }
@@ -19496,8 +19796,8 @@ static gemmepi_status gemmepi__try_split(gemmepi_plan *plan, int bare) {
 }
 
 /* Counts what runs with alpha or C need, too, whose kernel is compiled in the first of them. */
-static void gemmepi__count_scaled(gemmepi_plan *plan) {
-    gemmepi_context *context = plan->context;
+static void gemmepi__count_scaled(gemmepi__matmul_plan *plan) {
+    gemmepi_context *context = plan->base.context;
     gemmepi__ours scaled;
     size_t size;
     context->only_measures = 1;
@@ -19508,25 +19808,25 @@ static void gemmepi__count_scaled(gemmepi_plan *plan) {
 }
 
 /* applied: for runs whose alpha is 1 and which have no C. */
-static gemmepi_status gemmepi__try_fused(gemmepi_plan *plan, int applied) {
-    const char *rule = gemmepi__fused_rule(plan->context, &plan->problem);
+static gemmepi_status gemmepi__try_fused(gemmepi__matmul_plan *plan, int applied) {
+    const char *rule = gemmepi__fused_rule(plan->base.context, &plan->problem);
     gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_FUSED);
     if (!status && rule)
         status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
     if (status)
         return gemmepi__keep_reason(status, plan->fused_reason);
     plan->route = GEMMEPI_ROUTE_FUSED;
-    status = gemmepi__ours_build(plan->context, &plan->problem, applied, &plan->ours);
+    status = gemmepi__ours_build(plan->base.context, &plan->problem, applied, &plan->ours);
     plan->workspace_size = gemmepi__ours_workspace(&plan->ours);
     if (!status && applied)
         gemmepi__count_scaled(plan);
     return gemmepi__keep_reason(status, plan->fused_reason);
 }
 
-static gemmepi_status gemmepi__try_plain(gemmepi_plan *plan) {
+static gemmepi_status gemmepi__try_plain(gemmepi__matmul_plan *plan) {
     gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_PLAIN);
     if (!status) {
-        status = gemmepi__plain_build(plan->context, &plan->problem, &plan->plain);
+        status = gemmepi__plain_build(plan->base.context, &plan->problem, &plan->plain);
         plan->workspace_size = gemmepi__plain_workspace(&plan->plain);
         plan->route = GEMMEPI_ROUTE_PLAIN;
     }
@@ -19540,20 +19840,20 @@ static gemmepi_status gemmepi__or_another(gemmepi_status status, int has_another
 
 /* What gemmepi__choose_route knows. */
 typedef struct gemmepi__choice {
-    const gemmepi_plan *refused; /* the plan, if any, that cuBLASLt refused when it ran */
-    int applied;                 /* of the route fused */
+    const gemmepi__matmul_plan *refused; /* the plan, if any, that cuBLASLt refused when it ran */
+    int applied;                         /* of the route fused */
     int tried_fused;
 } gemmepi__choice;
 
-static gemmepi_status gemmepi__choose_fused(gemmepi_plan *plan, gemmepi__choice *choice) {
+static gemmepi_status gemmepi__choose_fused(gemmepi__matmul_plan *plan, gemmepi__choice *choice) {
     choice->tried_fused = 1;
     return gemmepi__or_another(gemmepi__try_fused(plan, choice->applied),
                                plan->estimates.lt > 0 || plan->estimates.split > 0);
 }
 
 /* What cuBLASLt refused with its own epilogue may go bare; without sums of operands lt was that epilogue. */
-static gemmepi_status gemmepi__choose_split(gemmepi_plan *plan, const gemmepi__choice *choice) {
-    const gemmepi_plan *refused = choice->refused;
+static gemmepi_status gemmepi__choose_split(gemmepi__matmul_plan *plan, const gemmepi__choice *choice) {
+    const gemmepi__matmul_plan *refused = choice->refused;
     int goes_bare = refused && (refused->route == GEMMEPI_ROUTE_LT || !refused->split.bare);
     if (refused && !goes_bare)
         return GEMMEPI_UNSUPPORTED;
@@ -19563,16 +19863,17 @@ static gemmepi_status gemmepi__choose_split(gemmepi_plan *plan, const gemmepi__c
 
 /* The route of the least estimate that runs the problem; those tried before have left their reasons. instead_of: the plan, if
    any, that cannot do a run, or cannot any more. */
-static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, const gemmepi_plan *instead_of) {
+static gemmepi_status gemmepi__choose_route(gemmepi__matmul_plan *plan,
+                                            const gemmepi__matmul_plan *instead_of) {
     int was_fused = instead_of && instead_of->route == GEMMEPI_ROUTE_FUSED;
     const gemmepi__estimates *estimates = &plan->estimates;
     gemmepi_status status = GEMMEPI_UNSUPPORTED;
     char reason[GEMMEPI__REASON_SIZE];
     gemmepi__choice choice;
     choice.refused = was_fused ? NULL : instead_of;
-    choice.applied = !instead_of && !(plan->problem.flags & GEMMEPI_DEVICE_SCALARS);
+    choice.applied = !instead_of && !(plan->problem.flags & (GEMMEPI_DEVICE_SCALARS | GEMMEPI_ACCUMULATE));
     choice.tried_fused = 0;
-    gemmepi__estimate_routes(plan->context, &plan->problem, &plan->estimates);
+    gemmepi__estimate_routes(plan->base.context, &plan->problem, &plan->estimates);
     if (was_fused || (!choice.refused && gemmepi__fused_is_least(estimates)))
         status = gemmepi__choose_fused(plan, &choice);
     if (status == GEMMEPI_UNSUPPORTED && !choice.refused)
@@ -19594,15 +19895,16 @@ static gemmepi_status gemmepi__choose_route(gemmepi_plan *plan, const gemmepi_pl
 }
 
 /* D has no element, so of the product and its epilogue nothing is left but the sums of bias_grad. */
-static gemmepi_status gemmepi__build_empty(gemmepi_plan *plan) {
-    gemmepi_status status = gemmepi__build_sums(plan->context, &plan->problem, 0, &plan->split.sums);
+static gemmepi_status gemmepi__build_empty(gemmepi__matmul_plan *plan) {
+    gemmepi_status status = gemmepi__build_sums(plan->base.context, &plan->problem, 0, &plan->split.sums);
     plan->workspace_size = gemmepi__split_workspace(&plan->split);
     return status;
 }
 
 /* The context's device: the primary context current, one build at a time. */
-static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, const gemmepi_plan *instead_of) {
-    gemmepi_context *context = plan->context;
+static gemmepi_status gemmepi__choose_on_device(gemmepi__matmul_plan *plan,
+                                                const gemmepi__matmul_plan *instead_of) {
+    gemmepi_context *context = plan->base.context;
     gemmepi__entry entry;
     gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
     if (status)
@@ -19615,38 +19917,31 @@ static gemmepi_status gemmepi__choose_on_device(gemmepi_plan *plan, const gemmep
     return status;
 }
 
-static void gemmepi__release_plan(gemmepi_plan *plan) {
-    gemmepi__release_kept(&plan->kept);
-}
-
-static void gemmepi__destroy_plan(void *destroyed) {
-    gemmepi_plan *plan = (gemmepi_plan *)destroyed;
+static void gemmepi__destroy_matmul(gemmepi_plan *destroyed) {
+    gemmepi__matmul_plan *plan = (gemmepi__matmul_plan *)destroyed;
     gemmepi_plan *replacement = (gemmepi_plan *)gemmepi__load_pointer(&plan->replacement);
     gemmepi_plan *scaled = (gemmepi_plan *)gemmepi__load_pointer(&plan->scaled);
     if (replacement)
         gemmepi__release_plan(replacement);
     if (scaled)
         gemmepi__release_plan(scaled);
-    gemmepi__delete(&plan->context->allocator, plan);
+    gemmepi__delete(&plan->base.context->allocator, plan);
 }
 
-static gemmepi_plan *gemmepi__new_plan(gemmepi_context *context, const gemmepi__problem *problem) {
-    gemmepi_plan *plan = (gemmepi_plan *)gemmepi__new(&context->allocator, sizeof *plan);
+static gemmepi__matmul_plan *gemmepi__new_plan(gemmepi_context *context, const gemmepi__problem *problem) {
+    gemmepi__matmul_plan *plan = (gemmepi__matmul_plan *)gemmepi__new(&context->allocator, sizeof *plan);
     if (!plan)
         return NULL;
-    plan->context = context;
+    plan->base = gemmepi__plan_base(context, GEMMEPI_PLAN_MATMUL, gemmepi__destroy_matmul);
     plan->problem = *problem;
-    plan->kept.references = 1;
-    plan->kept.plan = plan;
-    plan->kept.destroy = gemmepi__destroy_plan;
     plan->replacement_place = &plan->replacement;
     plan->scaled_place = &plan->scaled;
     return plan;
 }
 
 static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
-                                          gemmepi_plan **result) {
-    gemmepi_plan *plan = gemmepi__new_plan(context, problem);
+                                          gemmepi__matmul_plan **result) {
+    gemmepi__matmul_plan *plan = gemmepi__new_plan(context, problem);
     gemmepi_status status = GEMMEPI_OK;
     if (!plan)
         return GEMMEPI_OUT_OF_MEMORY;
@@ -19665,48 +19960,49 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
         status = gemmepi__choose_on_device(plan, NULL);
     }
     if (status)
-        gemmepi__release_plan(plan);
+        gemmepi__release_plan(&plan->base);
     else
         *result = plan;
     return status;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
-                                               gemmepi_plan **plan) {
+                                               gemmepi_plan **result) {
     gemmepi__problem problem;
+    gemmepi__matmul_plan *plan = NULL;
     gemmepi_status status;
-    if (!context || !plan)
+    if (!context || !result)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
     status = gemmepi__normalise(desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
-    return status ? status : gemmepi__build_plan(context, &problem, plan);
-}
-
-GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
-    if (plan)
-        gemmepi__release_plan(plan);
+    if (!status)
+        status = gemmepi__build_plan(context, &problem, &plan);
+    if (!status)
+        *result = &plan->base;
+    return status;
 }
 
 /* >>running */
 
 /* Whether the kernel of the route fused can do this run. */
-static int gemmepi__suits_fused(const gemmepi_plan *plan, const gemmepi__arguments *arguments) {
+static int gemmepi__suits_fused(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments) {
     return !gemmepi__is_applied(&plan->ours) ||
            (arguments->alpha == 1 && !arguments->uses_c && !arguments->device_alpha);
 }
 
-static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemmepi__arguments *arguments,
-                                            void *workspace, gemmepi_stream stream) {
+static gemmepi_status gemmepi__launch_route(const gemmepi__matmul_plan *plan,
+                                            const gemmepi__arguments *arguments, void *workspace,
+                                            gemmepi_stream stream) {
     void *const *pointers = arguments->pointers;
     gemmepi__lt_call call;
     if (plan->route == GEMMEPI_ROUTE_SPLIT || plan->route == GEMMEPI_ROUTE_EMPTY)
-        return gemmepi__split_run(plan->context, &plan->problem, &plan->split, arguments, (char *)workspace,
-                                  stream);
+        return gemmepi__split_run(plan->base.context, &plan->problem, &plan->split, arguments,
+                                  (char *)workspace, stream);
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
-        return gemmepi__plain_run(plan->context, &plan->problem, &plan->plain, arguments, (char *)workspace,
-                                  stream);
+        return gemmepi__plain_run(plan->base.context, &plan->problem, &plan->plain, arguments,
+                                  (char *)workspace, stream);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
-        return gemmepi__ours_run(plan->context, &plan->problem, &plan->ours, arguments, (char *)workspace,
-                                 stream);
+        return gemmepi__ours_run(plan->base.context, &plan->problem, &plan->ours, arguments,
+                                 (char *)workspace, stream);
     call.alpha = arguments->alpha;
     call.beta = arguments->beta;
     call.a = pointers[GEMMEPI__A];
@@ -19714,13 +20010,13 @@ static gemmepi_status gemmepi__launch_route(const gemmepi_plan *plan, const gemm
     call.c = pointers[GEMMEPI__C];
     call.d = pointers[GEMMEPI__D];
     call.workspace = workspace;
-    return gemmepi__lt_run(plan->context, &plan->lt, arguments, &call, stream);
+    return gemmepi__lt_run(plan->base.context, &plan->lt, arguments, &call, stream);
 }
 
-static gemmepi_status gemmepi__launch_in_block(const gemmepi_plan *plan, const gemmepi__arguments *arguments,
-                                               gemmepi_stream stream) {
-    gemmepi__block *block = gemmepi__take_block(plan->context, gemmepi__key_of_stream(stream),
-                                                plan->workspace_size, "gemmepi_prepare");
+static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan,
+                                               const gemmepi__arguments *arguments, gemmepi_stream stream) {
+    gemmepi__block *block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream),
+                                                plan->workspace_size, "gemmepi_plan_prepare");
     gemmepi_status status;
     if (!block)
         return GEMMEPI_BUFFER_TOO_SMALL;
@@ -19729,7 +20025,7 @@ static gemmepi_status gemmepi__launch_in_block(const gemmepi_plan *plan, const g
     return status;
 }
 
-static gemmepi_status gemmepi__launch_plan(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+static gemmepi_status gemmepi__launch_plan(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
                                            const gemmepi__arguments *arguments, gemmepi_stream stream) {
     gemmepi_status status;
     if (plan->workspace_size == 0)
@@ -19743,17 +20039,18 @@ static gemmepi_status gemmepi__launch_plan(const gemmepi_plan *plan, const gemme
 }
 
 /* The plan that stands for this one now. */
-static const gemmepi_plan *gemmepi__current_plan(const gemmepi_plan *plan) {
-    const gemmepi_plan *next;
-    while ((next = (const gemmepi_plan *)gemmepi__load_pointer(plan->replacement_place)) != NULL)
+static const gemmepi__matmul_plan *gemmepi__current_plan(const gemmepi__matmul_plan *plan) {
+    const gemmepi__matmul_plan *next;
+    while ((next = (const gemmepi__matmul_plan *)gemmepi__load_pointer(plan->replacement_place)) != NULL)
         plan = next;
     return plan;
 }
 
 /* What runs of the plan need as it stands now, also those that are not for its own kernel. */
-static size_t gemmepi__workspace_now(const gemmepi_plan *plan) {
-    const gemmepi_plan *current = gemmepi__current_plan(plan);
-    const gemmepi_plan *scaled = (const gemmepi_plan *)gemmepi__load_pointer(current->scaled_place);
+static size_t gemmepi__workspace_now(const gemmepi__matmul_plan *plan) {
+    const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
+    const gemmepi__matmul_plan *scaled =
+        (const gemmepi__matmul_plan *)gemmepi__load_pointer(current->scaled_place);
     size_t size = current->workspace_size, other;
     other = scaled ? gemmepi__current_plan(scaled)->workspace_size : 0;
     return size > other ? size : other;
@@ -19761,9 +20058,9 @@ static size_t gemmepi__workspace_now(const gemmepi_plan *plan) {
 
 /* Builds a plan by the next route into a place of this one, if no other thread has done so: `runs` in the log. Why cuBLASLt
    cannot do it stands in gemmepi_last_error. */
-static gemmepi_status gemmepi__plan_next(const gemmepi_plan *plan, gemmepi__atomic_pointer *place,
+static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemmepi__atomic_pointer *place,
                                          const char *runs) {
-    gemmepi_plan *next = gemmepi__new_plan(plan->context, &plan->problem);
+    gemmepi__matmul_plan *next = gemmepi__new_plan(plan->base.context, &plan->problem);
     gemmepi_status status;
     if (!next)
         return GEMMEPI_OUT_OF_MEMORY;
@@ -19771,42 +20068,43 @@ static gemmepi_status gemmepi__plan_next(const gemmepi_plan *plan, gemmepi__atom
     memcpy(next->lt_reason, plan->lt_reason, sizeof next->lt_reason);
     memcpy(next->split_reason, plan->split_reason, sizeof next->split_reason);
     if (plan->route != GEMMEPI_ROUTE_FUSED)
-        gemmepi__keep_reason(GEMMEPI_UNSUPPORTED,
-                             plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);
+        (void)gemmepi__keep_reason(GEMMEPI_UNSUPPORTED,
+                                   plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);
     status = gemmepi__choose_on_device(next, plan);
-    gemmepi__lock(&plan->context->lock);
+    gemmepi__lock(&plan->base.context->lock);
     if (!status && !gemmepi__load_pointer(place)) {
         gemmepi__publish_pointer(place, next);
         next = NULL;
     }
-    gemmepi__unlock(&plan->context->lock);
+    gemmepi__unlock(&plan->base.context->lock);
     if (next)
-        gemmepi__release_plan(next);
+        gemmepi__release_plan(&next->base);
     else if (plan->route != GEMMEPI_ROUTE_FUSED)
-        gemmepi__say(&plan->context->log, GEMMEPI_LOG_WARNING,
+        gemmepi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING,
                      "a product of m %lld, n %lld, k %lld takes another route %s: %s",
                      (long long)gemmepi__callers_m(&plan->problem),
                      (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k, runs,
                      plan->route == GEMMEPI_ROUTE_LT
-                         ? ((const gemmepi_plan *)gemmepi__load_pointer(place))->lt_reason
-                         : ((const gemmepi_plan *)gemmepi__load_pointer(place))->split_reason);
+                         ? ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->lt_reason
+                         : ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->split_reason);
     return status;
 }
 
 /* A plan that stands for another may need more than what was counted for that: where the caller gave or reserved less, it takes
    the context's workspace. */
-static gemmepi_status gemmepi__launch_current(const gemmepi_plan *plan, size_t counted,
+static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, size_t counted,
                                               const gemmepi_matmul_args *args,
                                               const gemmepi__arguments *arguments, gemmepi_stream stream) {
     gemmepi_status status;
     if (plan->workspace_size <= counted || (args->workspace && args->workspace_size >= plan->workspace_size))
         return gemmepi__launch_plan(plan, args, arguments, stream);
-    status = gemmepi__reserve(plan->context, stream, plan->workspace_size);
+    status = gemmepi__reserve(plan->base.context, stream, plan->workspace_size);
     return status ? status : gemmepi__launch_in_block(plan, arguments, stream);
 }
 
 /* Why the plan's kernel is not for this run, or NULL. */
-static const char *gemmepi__not_for_run(const gemmepi_plan *plan, const gemmepi__arguments *arguments) {
+static const char *gemmepi__not_for_run(const gemmepi__matmul_plan *plan,
+                                        const gemmepi__arguments *arguments) {
     gemmepi__lt_call call;
     if (plan->route == GEMMEPI_ROUTE_FUSED)
         return gemmepi__suits_fused(plan, arguments) ? NULL : GEMMEPI__IS_APPLIED;
@@ -19817,34 +20115,36 @@ static const char *gemmepi__not_for_run(const gemmepi_plan *plan, const gemmepi_
     call.c = arguments->pointers[GEMMEPI__C];
     call.d = arguments->pointers[GEMMEPI__D];
     return gemmepi__lt_rounds_early(
-        plan->context, plan->route == GEMMEPI_ROUTE_LT ? &plan->lt : &plan->split.product, &call);
+        plan->base.context, plan->route == GEMMEPI_ROUTE_LT ? &plan->lt : &plan->split.product, &call);
 }
 
 /* The plan for runs that are not for this one. */
-static gemmepi_status gemmepi__scaled_plan(const gemmepi_plan *plan, const char *why,
-                                           const gemmepi_plan **scaled) {
+static gemmepi_status gemmepi__scaled_plan(const gemmepi__matmul_plan *plan, const char *why,
+                                           const gemmepi__matmul_plan **scaled) {
     gemmepi_status status = GEMMEPI_OK;
     if (!gemmepi__load_pointer(plan->scaled_place)) {
-        gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", why);
+        (void)gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", why);
         status = gemmepi__plan_next(plan, plan->scaled_place, "in such runs");
     }
     if (!status)
-        *scaled = gemmepi__current_plan((const gemmepi_plan *)gemmepi__load_pointer(plan->scaled_place));
+        *scaled =
+            gemmepi__current_plan((const gemmepi__matmul_plan *)gemmepi__load_pointer(plan->scaled_place));
     return status;
 }
 
 /* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
-static gemmepi_status gemmepi__build_for_scalars(const gemmepi_plan *plan) {
-    const gemmepi_plan *scaled;
+static gemmepi_status gemmepi__build_for_scalars(const gemmepi__matmul_plan *plan) {
+    const gemmepi__matmul_plan *scaled;
     if (plan->route != GEMMEPI_ROUTE_FUSED || !gemmepi__is_applied(&plan->ours))
         return GEMMEPI_OK;
     return gemmepi__scaled_plan(plan, GEMMEPI__IS_APPLIED, &scaled);
 }
 
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
-static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
+                                             const gemmepi_matmul_args *args,
                                              const gemmepi__arguments *arguments, gemmepi_stream stream) {
-    const gemmepi_plan *current = gemmepi__current_plan(plan);
+    const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
     const char *why = gemmepi__not_for_run(current, arguments);
     size_t counted = /* what the caller knows of for certain */
         current->workspace_size < plan->workspace_size ? current->workspace_size : plan->workspace_size;
@@ -19863,7 +20163,7 @@ static gemmepi_status gemmepi__run_on_device(const gemmepi_plan *plan, const gem
 }
 
 #ifndef GEMMEPI_NO_HOST
-static gemmepi_status gemmepi__run_on_host(const gemmepi_plan *plan, gemmepi__arguments *arguments) {
+static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gemmepi__arguments *arguments) {
     if (arguments->device_alpha)
         memcpy(&arguments->alpha, arguments->device_alpha, sizeof(double));
     if (arguments->device_beta)
@@ -19878,34 +20178,56 @@ static gemmepi_status gemmepi__run_on_host(const gemmepi_plan *plan, gemmepi__ar
 }
 #endif
 
-GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
-                                            gemmepi_stream stream) {
+static gemmepi_status gemmepi__check_reach(const gemmepi__problem *problem, const gemmepi_context *context,
+                                           const gemmepi_matmul_args *args,
+                                           const gemmepi__arguments *arguments) {
+    gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
+    int i;
+    for (i = 0; i < problem->count && !status; i++)
+        status = gemmepi__check_reachable(context, gemmepi__argument_name(problem, problem->list[i]),
+                                          arguments->pointers[problem->list[i]]);
+    for (i = 0; i < 2 && !status; i++)
+        status =
+            gemmepi__check_reachable(context, gemmepi__scalar_names[i], gemmepi__device_scalar(arguments, i));
+    return status;
+}
+
+/* checks: whether each pointer is asked about at the driver, which takes a microsecond. */
+static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
+                                          int checks, gemmepi_stream stream) {
     gemmepi__arguments arguments;
     gemmepi__entry entry;
     gemmepi_status status;
-    if (!plan || !args)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
     if (gemmepi__writes_nothing(&plan->problem))
         return GEMMEPI_OK;
     status = gemmepi__take_arguments(&plan->problem, args, &arguments);
     if (status)
         return status;
 #ifndef GEMMEPI_NO_HOST
-    if (plan->context->is_host)
+    if (plan->base.context->is_host)
         return gemmepi__run_on_host(plan, &arguments);
 #endif
-    status = gemmepi__enter(plan->context, &entry);
+    status = gemmepi__enter(plan->base.context, &entry);
     if (status)
         return status;
-    status = gemmepi__run_on_device(plan, args, &arguments, stream);
-    gemmepi__leave(plan->context, &entry);
+    if (checks)
+        status = gemmepi__check_reach(&plan->problem, plan->base.context, args, &arguments);
+    if (!status)
+        status = gemmepi__run_on_device(plan, args, &arguments, stream);
+    gemmepi__leave(plan->base.context, &entry);
     return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream) {
-    if (!plan)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
-    return gemmepi__reserve(plan->context, stream, gemmepi__workspace_now(plan));
+GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+                                              gemmepi_stream stream) {
+    gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_MATMUL);
+    return status ? status
+                  : gemmepi__run_matmul((const gemmepi__matmul_plan *)plan, args,
+                                        plan->context->check_pointers, stream);
+}
+
+static gemmepi_status gemmepi__prepare_matmul(const gemmepi__matmul_plan *plan, gemmepi_stream stream) {
+    return gemmepi__reserve(plan->base.context, stream, gemmepi__workspace_now(plan));
 }
 
 /* >>one-shot calls: plans kept by problem */
@@ -19929,10 +20251,10 @@ static void gemmepi__make_plan_key(const gemmepi__problem *problem, gemmepi__pla
 
 /* A plan for the problem with a reference for the caller to release. */
 static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi__problem *problem,
-                                        gemmepi_plan **result) {
+                                        gemmepi__matmul_plan **result) {
     gemmepi__plan_key key;
-    gemmepi__kept *kept;
-    gemmepi_plan *plan;
+    gemmepi_plan *kept;
+    gemmepi__matmul_plan *plan;
     gemmepi_status status;
     gemmepi__make_plan_key(problem, &key);
     kept = gemmepi__find_kept(context, key.bytes, key.size);
@@ -19940,16 +20262,16 @@ static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi_
         status = gemmepi__build_plan(context, problem, &plan);
         if (status)
             return status;
-        kept = gemmepi__keep(context, key.bytes, key.size, &plan->kept);
+        kept = gemmepi__keep(context, key.bytes, key.size, &plan->base);
     }
-    *result = (gemmepi_plan *)kept->plan;
+    *result = (gemmepi__matmul_plan *)kept;
     return GEMMEPI_OK;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                           const gemmepi_matmul_args *args, gemmepi_stream stream) {
     gemmepi__problem problem;
-    gemmepi_plan *plan;
+    gemmepi__matmul_plan *plan;
     gemmepi_status status;
     if (!context || !args)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
@@ -19960,10 +20282,10 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
     if (status)
         return status;
     if (!args->workspace)
-        status = gemmepi_prepare(plan, stream);
+        status = gemmepi__prepare_matmul(plan, stream);
     if (!status)
-        status = gemmepi_plan_run(plan, args, stream);
-    gemmepi__release_plan(plan);
+        status = gemmepi__run_matmul(plan, args, 1, stream);
+    gemmepi__release_plan(&plan->base);
     return status;
 }
 
@@ -19972,13 +20294,13 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
 #ifndef GEMMEPI_GEMM_EXPLAIN_H
 #define GEMMEPI_GEMM_EXPLAIN_H
 
-static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_details *details) {
+static void gemmepi__describe_kernel(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
     const gemmepi__split *split = &plan->split;
     if (plan->route == GEMMEPI_ROUTE_LT)
-        gemmepi__lt_describe_algo(&plan->context->cublaslt, &plan->lt, details->kernel,
+        gemmepi__lt_describe_algo(&plan->base.context->cublaslt, &plan->lt, details->kernel,
                                   sizeof details->kernel, &details->tile_m, &details->tile_n);
     else if (plan->route == GEMMEPI_ROUTE_SPLIT && split->has_product)
-        gemmepi__lt_describe_algo(&plan->context->cublaslt, &split->product, details->kernel,
+        gemmepi__lt_describe_algo(&plan->base.context->cublaslt, &split->product, details->kernel,
                                   sizeof details->kernel, &details->tile_m, &details->tile_n);
     else if (plan->route == GEMMEPI_ROUTE_SPLIT)
         snprintf(details->kernel, sizeof details->kernel, "gemmepi_pass");
@@ -20000,11 +20322,10 @@ static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_deta
 #endif
 }
 
-GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
-    if (!plan || !details)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
+static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
     plan = gemmepi__current_plan(plan);
     memset(details, 0, sizeof *details);
+    details->kind = GEMMEPI_PLAN_MATMUL;
     details->route = plan->route;
     details->route_name = gemmepi__route_names[plan->route];
     gemmepi__describe_kernel(plan, details);
@@ -20022,10 +20343,10 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
         details->launches = gemmepi__ours_launches(&plan->ours, &plan->problem);
     details->workspace_size = gemmepi__workspace_now(plan);
     details->compute = (gemmepi_compute)plan->problem.compute;
-    details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
+    details->accumulator =
+        plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
     details->deterministic = 1; /* our sums have a fixed order, and cuBLASLt is kept from reducing in place */
     details->bit_stable = 1;
-    return GEMMEPI_OK;
 }
 
 static const char *const gemmepi__scale_names[] = {"", "one scale", "a scale for each line of the sum",
@@ -20073,7 +20394,8 @@ static void gemmepi__explain_pass(gemmepi__text *text, const gemmepi__launch *pa
                         pass->blocks, pass->threads_x, pass->threads_y);
 }
 
-static void gemmepi__explain_split(gemmepi__text *text, const gemmepi_plan *plan, const char *kernel) {
+static void gemmepi__explain_split(gemmepi__text *text, const gemmepi__matmul_plan *plan,
+                                   const char *kernel) {
     const gemmepi__split *split = &plan->split;
     const gemmepi__launch *pass = &split->pass.launch;
     int operand;
@@ -20089,7 +20411,7 @@ static void gemmepi__explain_split(gemmepi__text *text, const gemmepi_plan *plan
     gemmepi__explain_sums(text, &split->sums);
 }
 
-static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi_plan *plan) {
+static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     const gemmepi__launch *launch = &plan->plain.launch;
     const gemmepi__launch *pass = &plan->plain.pass.launch;
     gemmepi__append(text, "  gemmepi_plain: product%s, %u blocks of %u threads\n",
@@ -20099,36 +20421,37 @@ static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi_plan *plan
 }
 
 /* Why a route was not taken: what it said when it was tried, a rule, or otherwise. */
-static const char *gemmepi__why_not(const gemmepi_plan *plan, gemmepi_route route, const char *reason,
+static const char *gemmepi__why_not(const gemmepi__matmul_plan *plan, gemmepi_route route, const char *reason,
                                     const char *rule, const char *otherwise) {
-    return reason[0]                                    ? reason
-           : gemmepi__is_left_out(plan->context, route) ? "config.routes leaves it out"
-           : rule                                       ? rule
-                                                        : otherwise;
+    return reason[0]                                         ? reason
+           : gemmepi__is_left_out(plan->base.context, route) ? "config.routes leaves it out"
+           : rule                                            ? rule
+                                                             : otherwise;
 }
 
-static const char *gemmepi__why_not_lt(const gemmepi_plan *plan) {
+static const char *gemmepi__why_not_lt(const gemmepi__matmul_plan *plan) {
     return gemmepi__why_not(plan, GEMMEPI_ROUTE_LT, plan->lt_reason, gemmepi__lt_rule(&plan->problem),
                             "its estimate is not less");
 }
 
-static const char *gemmepi__why_not_split(const gemmepi_plan *plan) {
+static const char *gemmepi__why_not_split(const gemmepi__matmul_plan *plan) {
     return gemmepi__why_not(plan, GEMMEPI_ROUTE_SPLIT, plan->split_reason, NULL, "it takes a pass more");
 }
 
-static const char *gemmepi__why_not_fused(const gemmepi_plan *plan) {
+static const char *gemmepi__why_not_fused(const gemmepi__matmul_plan *plan) {
     return gemmepi__why_not(plan, GEMMEPI_ROUTE_FUSED, plan->fused_reason,
-                            gemmepi__fused_rule(plan->context, &plan->problem), "its estimate is not less");
+                            gemmepi__fused_rule(plan->base.context, &plan->problem),
+                            "its estimate is not less");
 }
 
-static const char *gemmepi__why_not_plain(const gemmepi_plan *plan) {
+static const char *gemmepi__why_not_plain(const gemmepi__matmul_plan *plan) {
     const char *otherwise = plan->route == GEMMEPI_ROUTE_SPLIT && !plan->split.has_product
                                 ? "there is no product"
                                 : "slower than the others";
     return gemmepi__why_not(plan, GEMMEPI_ROUTE_PLAIN, "", NULL, otherwise);
 }
 
-static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) {
+static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     const gemmepi__mma *mma = &plan->ours.mma;
     const gemmepi__mma_shape *shape = &mma->shape;
     gemmepi__problem packed;
@@ -20144,14 +20467,14 @@ static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) 
         gemmepi__append(text, ", k in %d parts", mma->parts);
     gemmepi__append(text, "\n");
     gemmepi__explain_pass(text, &mma->pass.launch, "the sum of k's parts, ");
-    rule = gemmepi__tma_rule(plan->context, &packed);
+    rule = gemmepi__tma_rule(plan->base.context, &packed);
     gemmepi__append(text, "  not gemmepi_fused: %s\n", rule ? rule : "its estimate is not less");
     if (mma->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
     gemmepi__explain_sums(text, &mma->sums);
 }
 
-static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan) {
+static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     const gemmepi__fused *fused = &plan->ours.fused;
     const gemmepi__fused_shape *shape = &fused->shape;
     gemmepi__append(text, "  gemmepi_fused: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
@@ -20171,7 +20494,7 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan
         gemmepi__explain_sums(text, &fused->sums);
 }
 
-static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi_plan *plan) {
+static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     int operand;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (plan->ours.packs[operand].launch.function)
@@ -20194,7 +20517,7 @@ static void gemmepi__explain_estimates(gemmepi__text *text, const gemmepi__estim
     gemmepi__append(text, ", split %.1f us\n", estimates->split);
 }
 
-static void gemmepi__explain_others(gemmepi__text *text, const gemmepi_plan *plan) {
+static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     if (plan->route != GEMMEPI_ROUTE_FUSED)
         gemmepi__append(text, "  not fused: %s\n", gemmepi__why_not_fused(plan));
     if (plan->route != GEMMEPI_ROUTE_LT)
@@ -20207,14 +20530,14 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi_plan *pla
     gemmepi__explain_estimates(text, &plan->estimates);
 }
 
-static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *plan) {
+static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     gemmepi_plan_details details;
-    gemmepi_plan_info(plan, &details);
+    gemmepi__matmul_info(plan, &details);
     gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name,
                     (gemmepi__ull)details.workspace_size);
     switch (plan->route) {
     case GEMMEPI_ROUTE_EMPTY:
-        gemmepi__append(text, "  m, n or batch is 0: %s\n",
+        gemmepi__append(text, "  m or n is 0: %s\n",
                         gemmepi__writes_nothing(&plan->problem) ? "nothing runs, nothing is written"
                                                                 : "only the sums of bias_grad are written");
         return;
@@ -20238,14 +20561,10 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
     gemmepi__explain_others(text, plan);
 }
 
-GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *data, size_t size) {
-    gemmepi__text text = gemmepi__text_in(data, size);
-    if (!plan)
-        return 0;
+static void gemmepi__explain_matmul(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     plan = gemmepi__current_plan(plan);
-    gemmepi__explain_problem(&text, &plan->problem);
-    gemmepi__explain_routes(&text, plan);
-    return text.length;
+    gemmepi__explain_problem(text, &plan->problem);
+    gemmepi__explain_routes(text, plan);
 }
 
 #endif
@@ -20283,10 +20602,6 @@ static const char *const gemmepi__layer_names[GEMMEPI__L_COUNT] = {
     "db", "dbias", "scale_a", "scale_b", "scale_y", "scale_preact", "scale_dy"};
 
 #define GEMMEPI__LINEAR_OUTPUTS (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS)
-#define GEMMEPI__LINEAR_FLAGS                                                                   \
-    (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED | \
-     GEMMEPI_LINEAR_RECOMPUTE | GEMMEPI__LINEAR_OUTPUTS | GEMMEPI_LINEAR_ACCUMULATE_DA |        \
-     GEMMEPI_LINEAR_ACCUMULATE_DB | GEMMEPI_LINEAR_ACCUMULATE_DBIAS)
 
 /* Zeroed before it is filled, so that its bytes tell layers apart. */
 typedef struct gemmepi__layer_task {
@@ -20294,8 +20609,8 @@ typedef struct gemmepi__layer_task {
         tag; /* -2: a forward, -3: a backward; products begin with 0 or more, element-wise tasks with -1 */
     int64_t m, n, k, batch;
     double parameter;
-    uint32_t epilogue; /* activation, GATED, GATE_FIRST */
-    uint32_t flags;
+    uint64_t epilogue; /* activation, GATED, GATE_FIRST */
+    uint64_t flags;
     int32_t compute; /* as given */
     int32_t g_dtype;
     int32_t alignment;
@@ -20317,7 +20632,7 @@ static int gemmepi__layer_has(const gemmepi__layer_task *task, int tensor) {
 }
 
 /* Whether G is dY itself up to its type: there is no activation. */
-static int gemmepi__is_affine(uint32_t epilogue) {
+static int gemmepi__is_affine(uint64_t epilogue) {
     return gemmepi__activation(epilogue) == GEMMEPI_NONE && !(epilogue & GEMMEPI_GATED);
 }
 
@@ -20350,7 +20665,7 @@ static void gemmepi__rename_error(const gemmepi__renaming *names, size_t count) 
             gemmepi__append(&text, "%c", *at++);
         }
     }
-    gemmepi__fail(GEMMEPI_OK, "%s", renamed);
+    (void)gemmepi__fail(GEMMEPI_OK, "%s", renamed);
 }
 
 /* What a product of the layer calls its matrices, in the layer's words. */
@@ -20398,14 +20713,16 @@ static const char *gemmepi__layer_name(const gemmepi__layer_task *task, int tens
 
 /* >>what a desc says by itself */
 
-static uint32_t gemmepi__exchange_bits(uint32_t flags, uint32_t first, uint32_t second) {
-    uint32_t rest = flags & ~(first | second);
+static uint64_t gemmepi__exchange_bits(uint64_t flags, uint64_t first, uint64_t second) {
+    uint64_t rest = flags & ~(first | second);
     return rest | (flags & first ? second : 0) | (flags & second ? first : 0);
 }
 
 /* The row-major layer of a column-major one. */
 static gemmepi_linear_desc gemmepi__fold_layer(const gemmepi_linear_desc *desc) {
     gemmepi_linear_desc folded = *desc;
+    if (!folded.batch)
+        folded.batch = 1;
     if (!folded.a.dtype)
         folded.a.dtype = GEMMEPI_F32;
     if (!folded.b.dtype)
@@ -20425,8 +20742,7 @@ static gemmepi_linear_desc gemmepi__fold_layer(const gemmepi_linear_desc *desc) 
         folded.m = desc->n;
         folded.n = desc->m;
         folded.flags = gemmepi__exchange_bits(folded.flags, GEMMEPI_LINEAR_DA, GEMMEPI_LINEAR_DB);
-        folded.flags =
-            gemmepi__exchange_bits(folded.flags, GEMMEPI_LINEAR_ACCUMULATE_DA, GEMMEPI_LINEAR_ACCUMULATE_DB);
+        folded.flags = gemmepi__exchange_bits(folded.flags, GEMMEPI_ACCUMULATE_DA, GEMMEPI_ACCUMULATE_DB);
         folded.order = GEMMEPI_ROW_MAJOR;
     }
     return folded;
@@ -20434,20 +20750,17 @@ static gemmepi_linear_desc gemmepi__fold_layer(const gemmepi_linear_desc *desc) 
 
 static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc, int backward) {
     static const struct {
-        uint32_t accumulate, output;
+        uint64_t accumulate, output;
         const char *name;
-    } pairs[] = {{GEMMEPI_LINEAR_ACCUMULATE_DA, GEMMEPI_LINEAR_DA, "DA"},
-                 {GEMMEPI_LINEAR_ACCUMULATE_DB, GEMMEPI_LINEAR_DB, "DB"},
-                 {GEMMEPI_LINEAR_ACCUMULATE_DBIAS, GEMMEPI_LINEAR_DBIAS, "DBIAS"}};
-    uint32_t keeps = desc->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
+    } pairs[] = {{GEMMEPI_ACCUMULATE_DA, GEMMEPI_LINEAR_DA, "DA"},
+                 {GEMMEPI_ACCUMULATE_DB, GEMMEPI_LINEAR_DB, "DB"},
+                 {GEMMEPI_ACCUMULATE_DBIAS, GEMMEPI_LINEAR_DBIAS, "DBIAS"}};
+    uint64_t keeps = desc->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
     int affine = gemmepi__is_affine(desc->activation);
     size_t i;
-    if (desc->flags & ~GEMMEPI__LINEAR_FLAGS)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.flags is 0x%x; accepted are RELAXED (1), FAST_ACCUMULATION (4) and those of "
-            "LINEAR_ (0x100 to 0x10000), so 0x%x has no meaning",
-            (unsigned)desc->flags, (unsigned)(desc->flags & ~GEMMEPI__LINEAR_FLAGS));
+    gemmepi_status status = gemmepi__check_flags_of(GEMMEPI__OF_LAYER, desc->flags, 0);
+    if (status)
+        return status;
     if (gemmepi__has_two(keeps))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
@@ -20461,14 +20774,11 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
     if (!(desc->flags & GEMMEPI__LINEAR_OUTPUTS))
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "desc.flags is 0x%x and asks for no output; at least one of LINEAR_DA, LINEAR_DB and "
-            "LINEAR_DBIAS",
-            (unsigned)desc->flags);
+            "desc.flags asks for no output; at least one of LINEAR_DA, LINEAR_DB and LINEAR_DBIAS");
     for (i = 0; i < GEMMEPI__COUNT(pairs); i++)
         if (desc->flags & pairs[i].accumulate && !(desc->flags & pairs[i].output))
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "desc.flags has LINEAR_ACCUMULATE_%s without LINEAR_%s", pairs[i].name,
-                                 pairs[i].name);
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has ACCUMULATE_%s without LINEAR_%s",
+                                 pairs[i].name, pairs[i].name);
     if (!affine && !keeps)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
@@ -20477,17 +20787,15 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
 }
 
 static gemmepi_status gemmepi__check_layer_scalars(const gemmepi_linear_desc *desc) {
-    const uint32_t known = GEMMEPI_ACTIVATION_MASK | GEMMEPI_GATED | GEMMEPI_GATE_FIRST;
-    if (desc->activation & ~known)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.activation is 0x%x; accepted is an activation, or-ed with GATED and "
-            "GATE_FIRST or not, so 0x%x has no meaning; bias and aux are flags of desc.flags, LINEAR_BIAS "
-            "and LINEAR_SAVED",
-            (unsigned)desc->activation, (unsigned)(desc->activation & ~known));
-    if ((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order",
-                             (int)desc->order);
+    gemmepi_status status = gemmepi__check_activation("activation", desc->activation);
+    if (!status)
+        status =
+            gemmepi__check_flags_of(GEMMEPI__OF_LAYERS_ACTIVATION, desc->activation, GEMMEPI_ACTIVATION_MASK);
+    if (!status && (unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
+        status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order%s",
+                               (int)desc->order, GEMMEPI__UNINITIALISED);
+    if (status)
+        return status;
     if (desc->batch < 0 || desc->batch > GEMMEPI__MAX_ELEMENTS)
         return gemmepi__check_size("batch", desc->batch);
     return GEMMEPI_OK;
@@ -20515,6 +20823,7 @@ static gemmepi_matmul_desc gemmepi__product_of_layer(const gemmepi_linear_desc *
     desc.compute = layer->compute;
     desc.epilogue = layer->activation;
     desc.flags = layer->flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION);
+    desc.has_parameter = layer->has_parameter;
     desc.activation_parameter = layer->activation_parameter;
     desc.a = layer->a;
     desc.b = layer->b;
@@ -20585,11 +20894,12 @@ static gemmepi_status gemmepi__take_g_dtype(const gemmepi_linear_desc *layer, ge
                              "E5M2",
                              (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
     if ((unsigned)task->g_dtype > GEMMEPI_I32 || !(accepted >> task->g_dtype & 1))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.g_dtype is %d (%s); accepted %s here",
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.g_dtype is %d (%s); accepted %s here%s",
                              (int)layer->g_dtype,
                              gemmepi__dtype_is_known(layer->g_dtype) ? gemmepi__dtype(layer->g_dtype)->name
                                                                      : "no gemmepi_dtype",
-                             a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16");
+                             a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16",
+                             gemmepi__dtype_is_known(layer->g_dtype) ? "" : GEMMEPI__UNINITIALISED);
     return GEMMEPI_OK;
 }
 
@@ -20624,16 +20934,24 @@ static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, s
 static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, int tensor, int64_t batch,
                                              size_t alignment, gemmepi__layer_task *task) {
     int is_da = tensor == GEMMEPI__L_DA;
-    const gemmepi_matrix *matrix = is_da ? &layer->da : &layer->db;
+    const gemmepi_matrix *matrix = is_da ? &layer->da : &layer->db, *of = is_da ? &layer->a : &layer->b;
+    int64_t rows = is_da ? layer->m : layer->k, columns = is_da ? layer->k : layer->n;
     gemmepi_matmul_desc desc;
     gemmepi__problem problem;
     gemmepi_status status;
+    if (matrix->transposed && matrix->transposed != of->transposed)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.%s.transposed is %d; a gradient lies as its operand is stored, so leave it 0%s",
+            gemmepi__layer_name(task, tensor), matrix->transposed,
+            matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
     memset(&desc, 0, sizeof desc);
-    desc.m = is_da ? layer->m : layer->k;
-    desc.n = is_da ? layer->k : layer->n;
+    desc.m = of->transposed ? columns : rows;
+    desc.n = of->transposed ? rows : columns;
     desc.batch = batch;
     desc.a.dtype = desc.b.dtype = layer->a.dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
     desc.d = *matrix;
+    desc.d.transposed = 0;
     desc.alignment = layer->alignment;
     status = gemmepi__normalise(&desc, alignment, &problem);
     if (!status && desc.a.dtype == GEMMEPI_F32 && !(GEMMEPI__VECTOR_TYPES >> matrix->dtype & 1))
@@ -20644,6 +20962,7 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
         return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b",
                                         is_da ? "desc.da" : "desc.db", "desc.aux");
     gemmepi__take_layer_view(task, tensor, &problem, GEMMEPI__D);
+    task->views[tensor].transposed = of->transposed;
     return GEMMEPI_OK;
 }
 
@@ -20715,7 +21034,7 @@ static void gemmepi__write_layer(gemmepi__layer_task *task, int tensor) {
 
 /* Which tensors this direction reads and writes. */
 static void gemmepi__use_tensors(gemmepi__layer_task *task, int backward) {
-    uint32_t flags = task->flags;
+    uint64_t flags = task->flags;
     int recomputes = (flags & GEMMEPI_LINEAR_RECOMPUTE) != 0;
     if (!backward || recomputes || flags & GEMMEPI_LINEAR_DB)
         gemmepi__use_layer(task, GEMMEPI__L_A);
@@ -20780,9 +21099,9 @@ static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int b
     task->sums_dbias = layer.batch != 1 && layer.dbias.batch_stride == 0;
     task->epilogue = layer.activation;
     task->compute = (int32_t)layer.compute;
-    task->flags = layer.flags & (backward ? GEMMEPI__LINEAR_FLAGS
-                                          : GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION |
-                                                GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+    task->flags = backward ? layer.flags
+                           : layer.flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION |
+                                            GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
     status = gemmepi__take_forward(&layer, backward, alignment, task);
     if (!status)
         status = gemmepi__check_batch_form(&layer, task, backward);
@@ -20938,11 +21257,11 @@ typedef enum gemmepi__step_kind {
 
 typedef struct gemmepi__step {
     gemmepi__step_kind kind;
-    const char *what;          /* it makes, in words */
-    gemmepi_plan *product;     /* of PRODUCT */
-    gemmepi_elementwise *copy; /* of COPY */
-    gemmepi__problem problem;  /* of PASS and SUM */
-    gemmepi__view given;       /* PASS: dY as a product */
+    const char *what;                /* it makes, in words */
+    gemmepi__matmul_plan *product;   /* of PRODUCT */
+    gemmepi__elementwise_plan *copy; /* of COPY */
+    gemmepi__problem problem;        /* of PASS and SUM */
+    gemmepi__view given;             /* PASS: dY as a product */
     gemmepi__pass pass;
     gemmepi__sums sums;
     int8_t sources
@@ -20954,15 +21273,14 @@ typedef struct gemmepi__step {
 
 #define GEMMEPI__MAX_STEPS 8 /* copies of A and B and their scales, G, dA, dB, dbias */
 
-struct gemmepi_layer {
-    gemmepi_context *context;
+typedef struct gemmepi__linear_plan {
+    gemmepi_plan base;
     gemmepi__layer_task task;
     gemmepi__step steps[GEMMEPI__MAX_STEPS];
     int step_count;
     size_t temporary_bytes[GEMMEPI__TEMPORARIES];
     size_t built_size; /* the workspace as it was built: more once a product takes another route */
-    gemmepi__kept kept;
-};
+} gemmepi__linear_plan;
 
 /* >>building: matrices */
 
@@ -21031,7 +21349,7 @@ static gemmepi_matrix gemmepi__g_matrix(const gemmepi__layer_task *task) {
 /* Whether dY may stand for G: nothing is to be multiplied or rounded, and its items lie as the products want them. */
 static int gemmepi__dy_is_g(const gemmepi__layer_task *task) {
     gemmepi_matrix dy = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
-    uint32_t flags = task->flags;
+    uint64_t flags = task->flags;
     if (!gemmepi__is_affine(task->epilogue) || (int32_t)dy.dtype != task->g_dtype ||
         task->views[GEMMEPI__L_DY].scale)
         return 0;
@@ -21045,7 +21363,8 @@ static int gemmepi__dy_is_g(const gemmepi__layer_task *task) {
 
 /* >>building: steps */
 
-static gemmepi__step *gemmepi__new_step(gemmepi_layer *layer, gemmepi__step_kind kind, const char *what) {
+static gemmepi__step *gemmepi__new_step(gemmepi__linear_plan *layer, gemmepi__step_kind kind,
+                                        const char *what) {
     gemmepi__step *step = &layer->steps[layer->step_count++];
     step->kind = kind;
     step->what = what;
@@ -21064,7 +21383,7 @@ static void gemmepi__mark_g(const gemmepi__layer_task *task, gemmepi__problem *p
 }
 
 /* The problem of a desc that the layer made. Temporaries begin at multiples of 256. */
-static gemmepi_status gemmepi__normalise_step(const gemmepi_layer *layer, gemmepi__step *step,
+static gemmepi_status gemmepi__normalise_step(const gemmepi__linear_plan *layer, gemmepi__step *step,
                                               const gemmepi_matmul_desc *desc, gemmepi__problem *problem) {
     gemmepi_status status = gemmepi__normalise(desc, (size_t)layer->task.alignment, problem);
     int operand;
@@ -21074,16 +21393,14 @@ static gemmepi_status gemmepi__normalise_step(const gemmepi_layer *layer, gemmep
     return status;
 }
 
-static gemmepi_status gemmepi__build_product_step(gemmepi_layer *layer, gemmepi__step *step,
+static gemmepi_status gemmepi__build_product_step(gemmepi__linear_plan *layer, gemmepi__step *step,
                                                   const gemmepi_matmul_desc *desc) {
     gemmepi__problem problem;
     gemmepi_status status = gemmepi__normalise_step(layer, step, desc, &problem);
     if (!status && step->sources[GEMMEPI__D] == GEMMEPI__G)
         gemmepi__mark_g(&layer->task, &problem);
     if (!status)
-        status = gemmepi__build_plan(layer->context, &problem, &step->product);
-    if (!status && step->accumulates)
-        status = gemmepi__build_for_scalars(step->product);
+        status = gemmepi__build_plan(layer->base.context, &problem, &step->product);
     return status;
 }
 
@@ -21092,8 +21409,8 @@ static size_t gemmepi__pass_step_workspace(const gemmepi__step *step) {
 }
 
 /* The kernels of a step that is no plan. */
-static gemmepi_status gemmepi__build_kernels(gemmepi_layer *layer, gemmepi__step *step) {
-    gemmepi_context *context = layer->context;
+static gemmepi_status gemmepi__build_kernels(gemmepi__linear_plan *layer, gemmepi__step *step) {
+    gemmepi_context *context = layer->base.context;
     gemmepi__entry entry;
     gemmepi_status status;
     if (context->is_host || gemmepi__is_empty(&step->problem))
@@ -21113,9 +21430,14 @@ static gemmepi_status gemmepi__build_kernels(gemmepi_layer *layer, gemmepi__step
     return status;
 }
 
-static uint32_t gemmepi__dbias_epilogue(const gemmepi__layer_task *task, uint32_t sums) {
-    uint32_t accumulates = task->flags & GEMMEPI_LINEAR_ACCUMULATE_DBIAS ? GEMMEPI_BGRAD_ACCUMULATE : 0;
+static uint64_t gemmepi__dbias_epilogue(const gemmepi__layer_task *task, uint64_t sums) {
+    uint64_t accumulates = task->flags & GEMMEPI_ACCUMULATE_DBIAS ? GEMMEPI_ACCUMULATE_BIAS_GRAD : 0;
     return task->flags & GEMMEPI_LINEAR_DBIAS ? sums | accumulates : 0;
+}
+
+static void gemmepi__give_parameter(const gemmepi__layer_task *task, gemmepi_matmul_desc *desc) {
+    desc->has_parameter = gemmepi__default_parameter(task->epilogue) != 0;
+    desc->activation_parameter = desc->has_parameter ? task->parameter : 0;
 }
 
 static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, int64_t m, int64_t n,
@@ -21132,7 +21454,7 @@ static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, i
 }
 
 /* G = dY act'(P) of a P that was saved, and dbias on the way. */
-static gemmepi_status gemmepi__add_pass(gemmepi_layer *layer, const gemmepi_matrix *g) {
+static gemmepi_status gemmepi__add_pass(gemmepi__linear_plan *layer, const gemmepi_matrix *g) {
     const gemmepi__layer_task *task = &layer->task;
     const gemmepi__view *dy = &task->views[GEMMEPI__L_DY];
     gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PASS, "G");
@@ -21146,7 +21468,7 @@ static gemmepi_status gemmepi__add_pass(gemmepi_layer *layer, const gemmepi_matr
         step->sources[GEMMEPI__AUX] = GEMMEPI__L_PREACT;
         step->sources[GEMMEPI__SCALE_AUX] = GEMMEPI__L_SCALE_PREACT;
     }
-    desc.activation_parameter = task->parameter;
+    gemmepi__give_parameter(task, &desc);
     desc.a.dtype = dy->dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
     desc.d = *g;
     step->sources[GEMMEPI__D] = GEMMEPI__G;
@@ -21167,14 +21489,14 @@ static gemmepi_status gemmepi__add_pass(gemmepi_layer *layer, const gemmepi_matr
 }
 
 /* G = dY act'(A B + bias), and dbias on the way. */
-static gemmepi_status gemmepi__add_recomputation(gemmepi_layer *layer, const gemmepi_matrix *g) {
+static gemmepi_status gemmepi__add_recomputation(gemmepi__linear_plan *layer, const gemmepi_matrix *g) {
     const gemmepi__layer_task *task = &layer->task;
     gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, "G");
     gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, task->n, task->k, task->batch);
     desc.compute = (gemmepi_compute)task->compute;
     desc.epilogue =
         task->epilogue | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | gemmepi__dbias_epilogue(task, GEMMEPI_BGRAD);
-    desc.activation_parameter = task->parameter;
+    gemmepi__give_parameter(task, &desc);
     desc.a = gemmepi__layer_matrix(task, GEMMEPI__L_A);
     desc.b = gemmepi__layer_matrix(task, GEMMEPI__L_B);
     desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
@@ -21221,7 +21543,7 @@ static void gemmepi__fill_three_axes(gemmepi__three_axes *axes, gemmepi_dtype dt
 }
 
 /* A cast of the layer's tensor `from` into the temporary `to`, of `elements`: below 0 if they are too many. */
-static gemmepi_status gemmepi__build_copy(gemmepi_layer *layer, gemmepi__step *step,
+static gemmepi_status gemmepi__build_copy(gemmepi__linear_plan *layer, gemmepi__step *step,
                                           gemmepi_elementwise_desc *desc, int from, int to,
                                           int64_t elements) {
     gemmepi__task task;
@@ -21234,7 +21556,7 @@ static gemmepi_status gemmepi__build_copy(gemmepi_layer *layer, gemmepi__step *s
     desc->operation = GEMMEPI_OP_CAST;
     status = gemmepi__take_task(desc, (size_t)layer->task.alignment, &task);
     if (!status)
-        status = gemmepi__build_elementwise(layer->context, &task, &step->copy);
+        status = gemmepi__build_elementwise(layer->base.context, &task, &step->copy);
     if (status)
         return status;
     step->workspace_size = step->copy->workspace_size;
@@ -21246,7 +21568,8 @@ static gemmepi_status gemmepi__build_copy(gemmepi_layer *layer, gemmepi__step *s
 
 /* The scales of A or B one item after another, as a cast reads them; those that are one number for an item are written out
    for each of its `outer` rows (columns of B). *source is where they are then. */
-static gemmepi_status gemmepi__add_scales(gemmepi_layer *layer, int tensor, int64_t outer, int *source) {
+static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tensor, int64_t outer,
+                                          int *source) {
     const gemmepi__view *view = &layer->task.views[GEMMEPI__L_SCALE_OF(tensor)];
     int mode = layer->task.views[tensor].scale, repeats = mode == GEMMEPI_SCALE_TENSOR;
     int64_t length = repeats ? outer : view->length;
@@ -21275,7 +21598,7 @@ static gemmepi_status gemmepi__add_scales(gemmepi_layer *layer, int tensor, int6
 
 /* op(A) or op(B), item by item, as a dense matrix in workspace, whose items are stacked along the sum of the product that it is
    for: A by rows, B by columns (so it is stored transposed). Scales are multiplied in, in F32. */
-static gemmepi_status gemmepi__add_copy(gemmepi_layer *layer, int tensor, gemmepi_matrix *matrix,
+static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor, gemmepi_matrix *matrix,
                                         int *source) {
     const gemmepi__layer_task *task = &layer->task;
     const gemmepi__view *view = &task->views[tensor];
@@ -21321,10 +21644,10 @@ static int gemmepi__takes_factor(const gemmepi__layer_task *task, int tensor, in
     return !varies && (!sums_items || stacks);
 }
 
-static gemmepi_status gemmepi__take_factors(gemmepi_layer *layer, gemmepi__factors *factors) {
+static gemmepi_status gemmepi__take_factors(gemmepi__linear_plan *layer, gemmepi__factors *factors) {
     const gemmepi__layer_task *task = &layer->task;
     gemmepi_status status = GEMMEPI_OK;
-    int empty = task->m == 0 || task->n == 0 || task->k == 0 || task->batch == 0;
+    int empty = task->m == 0 || task->n == 0 || task->k == 0;
     int sums_a = task->shares_b && task->batch > 1, sums_b = task->sums_da && task->batch > 1;
     factors->a = gemmepi__layer_matrix(task, GEMMEPI__L_A);
     factors->b = gemmepi__layer_matrix(task, GEMMEPI__L_B);
@@ -21347,12 +21670,12 @@ static gemmepi_status gemmepi__take_factors(gemmepi_layer *layer, gemmepi__facto
     return status;
 }
 
-static gemmepi_status gemmepi__take_g(gemmepi_layer *layer, gemmepi__factors *factors) {
+static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, gemmepi__factors *factors) {
     const gemmepi__layer_task *task = &layer->task;
     int64_t elements;
     factors->g = gemmepi__g_matrix(task);
     factors->g_source = GEMMEPI__G;
-    if (task->m == 0 || task->n == 0 || task->batch == 0)
+    if (task->m == 0 || task->n == 0)
         return GEMMEPI_OK; /* it has no element, and no step makes it */
     if (gemmepi__dy_is_g(task)) {
         factors->g = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
@@ -21370,25 +21693,45 @@ static gemmepi_status gemmepi__take_g(gemmepi_layer *layer, gemmepi__factors *fa
 }
 
 /* What dA's and dB's products have in common: D, which they overwrite or add to. */
-static gemmepi__step *gemmepi__new_gradient(gemmepi_layer *layer, int tensor, gemmepi_matmul_desc *desc) {
+static gemmepi__step *gemmepi__new_gradient(gemmepi__linear_plan *layer, int tensor,
+                                            gemmepi_matmul_desc *desc) {
     const gemmepi__layer_task *task = &layer->task;
     int is_da = tensor == GEMMEPI__L_DA;
     gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, is_da ? "dA" : "dB");
     desc->d = gemmepi__layer_matrix(task, tensor);
+    desc->d.transposed = 0;
+    desc->flags = 0;
     step->sources[GEMMEPI__D] = (int8_t)tensor;
-    step->accumulates =
-        (task->flags & (is_da ? GEMMEPI_LINEAR_ACCUMULATE_DA : GEMMEPI_LINEAR_ACCUMULATE_DB)) != 0;
+    step->accumulates = (task->flags & (is_da ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB)) != 0;
     if (step->accumulates) {
-        desc->c = desc->d;
+        desc->flags = GEMMEPI_ACCUMULATE;
         step->sources[GEMMEPI__C] = (int8_t)tensor;
     }
     return step;
 }
 
+/* D = L R as it stands, or the transposed product, D^T = R^T L^T, where D is stored transposed. */
+static void gemmepi__turn_product(gemmepi_matmul_desc *desc, gemmepi__step *step) {
+    gemmepi_matrix left = desc->a;
+    int64_t m = desc->m;
+    int8_t source = step->sources[GEMMEPI__A], scale = step->sources[GEMMEPI__SCALE_A];
+    desc->a = desc->b;
+    desc->b = left;
+    desc->a.transposed = !desc->a.transposed;
+    desc->b.transposed = !desc->b.transposed;
+    desc->m = desc->n;
+    desc->n = m;
+    step->sources[GEMMEPI__A] = step->sources[GEMMEPI__B];
+    step->sources[GEMMEPI__B] = source;
+    step->sources[GEMMEPI__SCALE_A] = step->sources[GEMMEPI__SCALE_B];
+    step->sources[GEMMEPI__SCALE_B] = scale;
+    desc->epilogue = gemmepi__callers_epilogue(desc->epilogue, 1);
+}
+
 /* dA = G op(B)^T: one product of all items where they are stacked, or where dA sums over them. */
-static gemmepi_status gemmepi__add_da(gemmepi_layer *layer, const gemmepi__factors *factors) {
+static gemmepi_status gemmepi__add_da(gemmepi__linear_plan *layer, const gemmepi__factors *factors) {
     const gemmepi__layer_task *task = &layer->task;
-    const gemmepi__view *da = &task->views[GEMMEPI__L_DA];
+    gemmepi_matrix da = gemmepi__layer_matrix(task, GEMMEPI__L_DA);
     int sums = task->sums_da, stacks;
     gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, task->k, task->n, sums ? 1 : task->batch);
     gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DA, &desc);
@@ -21397,7 +21740,7 @@ static gemmepi_status gemmepi__add_da(gemmepi_layer *layer, const gemmepi__facto
     desc.b.transposed = !desc.b.transposed;
     stacks = !sums && task->shares_b && task->batch > 1 &&
              gemmepi__stacks_rows(&desc.a, task->batch, task->m) &&
-             da->batch_stride == gemmepi__offset(task->m, da->ld, 0);
+             gemmepi__stacks_rows(&da, task->batch, task->m);
     if (sums)
         desc.k = task->batch * task->n;
     if (stacks) {
@@ -21406,62 +21749,60 @@ static gemmepi_status gemmepi__add_da(gemmepi_layer *layer, const gemmepi__facto
     }
     desc.compute =
         gemmepi__gradient_compute((gemmepi_compute)task->compute, (int)desc.a.dtype, (int)desc.b.dtype);
-    desc.flags = 0;
     step->sources[GEMMEPI__A] = (int8_t)factors->g_source;
     step->sources[GEMMEPI__B] = (int8_t)factors->b_source;
     step->sources[GEMMEPI__SCALE_B] = GEMMEPI__L_SCALE_B;
+    if (da.transposed)
+        gemmepi__turn_product(&desc, step);
     return gemmepi__build_product_step(layer, step, &desc);
 }
 
 /* dB = op(A)^T G, and dbias where nothing else leaves it. */
-static gemmepi_matmul_desc gemmepi__db_desc(const gemmepi__layer_task *task, const gemmepi__factors *factors,
-                                            int sums_dbias, gemmepi__step *step) {
-    int64_t batch = task->shares_b ? 1 : task->batch;
-    gemmepi_matmul_desc desc =
-        gemmepi__step_desc(task, task->k, task->n, task->shares_b ? task->batch * task->m : task->m, batch);
-    desc.a = factors->a;
-    desc.a.transposed = !desc.a.transposed;
-    desc.b = factors->g;
-    desc.compute =
-        gemmepi__gradient_compute((gemmepi_compute)task->compute, (int)desc.a.dtype, (int)desc.b.dtype);
-    desc.flags = 0;
+static void gemmepi__fill_db(const gemmepi__layer_task *task, const gemmepi__factors *factors, int sums_dbias,
+                             gemmepi_matmul_desc *desc, gemmepi__step *step) {
+    desc->a = factors->a;
+    desc->a.transposed = !desc->a.transposed;
+    desc->b = factors->g;
+    desc->compute =
+        gemmepi__gradient_compute((gemmepi_compute)task->compute, (int)desc->a.dtype, (int)desc->b.dtype);
     step->sources[GEMMEPI__A] = (int8_t)factors->a_source;
     step->sources[GEMMEPI__B] = (int8_t)factors->g_source;
     step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_A;
     if (sums_dbias) {
-        desc.epilogue = gemmepi__dbias_epilogue(task, GEMMEPI_BGRAD_B);
-        desc.bias_grad = gemmepi__layer_vector(task, GEMMEPI__L_DBIAS);
+        desc->epilogue = gemmepi__dbias_epilogue(task, GEMMEPI_BGRAD_B);
+        desc->bias_grad = gemmepi__layer_vector(task, GEMMEPI__L_DBIAS);
         step->sources[GEMMEPI__BIAS_GRAD] = GEMMEPI__L_DBIAS;
     }
-    return desc;
+}
+
+/* The product that dB is, of `rows` rows of op(A)^T. */
+static gemmepi_matmul_desc gemmepi__db_desc(const gemmepi__layer_task *task, int64_t rows) {
+    return gemmepi__step_desc(task, rows, task->n, task->shares_b ? task->batch * task->m : task->m,
+                              task->shares_b ? 1 : task->batch);
 }
 
 /* gemm_sm90.cu sums G on the way. By cuBLASLt dbias costs 23, 9 and 121 us at m 8192 and (n, k) = (3072, 768), (768, 3072),
    (14336, 4096) in BF16 on an H200, and an element-wise sum of G 25, 13 and 92. */
-static gemmepi_status gemmepi__add_db(gemmepi_layer *layer, const gemmepi__factors *factors, int sums_dbias) {
-    gemmepi_matmul_desc unused, desc;
-    gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DB, &unused);
-    desc = gemmepi__db_desc(&layer->task, factors, sums_dbias, step);
-    desc.d = unused.d;
-    if (step->accumulates)
-        desc.c = unused.d;
+static gemmepi_status gemmepi__add_db(gemmepi__linear_plan *layer, const gemmepi__factors *factors,
+                                      int sums_dbias) {
+    gemmepi_matmul_desc desc = gemmepi__db_desc(&layer->task, layer->task.k);
+    gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DB, &desc);
+    gemmepi__fill_db(&layer->task, factors, sums_dbias, &desc, step);
+    if (layer->task.views[GEMMEPI__L_DB].transposed)
+        gemmepi__turn_product(&desc, step);
     return gemmepi__build_product_step(layer, step, &desc);
 }
 
 /* dbias as the sums of G's columns alone: those of a product that is not made. */
-static gemmepi_status gemmepi__add_dbias(gemmepi_layer *layer, const gemmepi__factors *factors) {
+static gemmepi_status gemmepi__add_dbias(gemmepi__linear_plan *layer, const gemmepi__factors *factors) {
     gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_SUM, "dbias");
     gemmepi__factors sums = *factors;
-    gemmepi_matmul_desc desc;
+    gemmepi_matmul_desc desc = gemmepi__db_desc(&layer->task, 1);
     gemmepi_status status;
     memset(&sums.a, 0, sizeof sums.a);
     sums.a.dtype = sums.g.dtype;
-    desc = gemmepi__db_desc(&layer->task, &sums, 1, step);
-    desc.m = 1;
-    if (layer->task.batch == 0 && layer->task.sums_dbias) { /* over nothing, but a sum */
-        desc.batch = 1;
-        desc.k = 0;
-    }
+    desc.flags = 0;
+    gemmepi__fill_db(&layer->task, &sums, 1, &desc, step);
     desc.d = gemmepi__dense_matrix(sums.g.dtype, 1, desc.n);
     status = gemmepi__normalise_step(layer, step, &desc, &step->problem);
     return status ? status : gemmepi__build_kernels(layer, step);
@@ -21469,34 +21810,33 @@ static gemmepi_status gemmepi__add_dbias(gemmepi_layer *layer, const gemmepi__fa
 
 /* A gradient without an element has no step: the axes that its product would sum over may be longer than any product's. Where it
    has one, batch * m * n is a number of elements. */
-static gemmepi_status gemmepi__build_backward(gemmepi_layer *layer) {
+static gemmepi_status gemmepi__build_backward(gemmepi__linear_plan *layer) {
     const gemmepi__layer_task *task = &layer->task;
     gemmepi__factors factors;
     gemmepi_status status = gemmepi__take_factors(layer, &factors);
     int has_da = task->flags & GEMMEPI_LINEAR_DA && task->m != 0 && task->k != 0;
     int has_db = task->flags & GEMMEPI_LINEAR_DB && task->n != 0 && task->k != 0;
-    int before = layer->step_count, sums_dbias, with_db;
+    int before = layer->step_count, sums_dbias;
     if (!status)
         status = gemmepi__take_g(layer, &factors);
     /* dY itself, or no element at all, leaves no sums */
     sums_dbias = task->flags & GEMMEPI_LINEAR_DBIAS && layer->step_count == before;
-    with_db = has_db && task->batch != 0;
     if (!status && has_da)
         status = gemmepi__add_da(layer, &factors);
     if (!status && has_db)
-        status = gemmepi__add_db(layer, &factors, sums_dbias && with_db);
-    if (!status && sums_dbias && !with_db && task->n != 0)
+        status = gemmepi__add_db(layer, &factors, sums_dbias);
+    if (!status && sums_dbias && !has_db && task->n != 0)
         status = gemmepi__add_dbias(layer, &factors);
     return status;
 }
 
-static gemmepi_status gemmepi__build_forward(gemmepi_layer *layer) {
+static gemmepi_status gemmepi__build_forward(gemmepi__linear_plan *layer) {
     const gemmepi__layer_task *task = &layer->task;
     gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, "Y");
     gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, task->n, task->k, task->batch);
     desc.compute = (gemmepi_compute)task->compute;
     desc.epilogue = task->epilogue;
-    desc.activation_parameter = task->parameter;
+    gemmepi__give_parameter(task, &desc);
     desc.a = gemmepi__layer_matrix(task, GEMMEPI__L_A);
     desc.b = gemmepi__layer_matrix(task, GEMMEPI__L_B);
     desc.d = gemmepi__layer_matrix(task, GEMMEPI__L_Y);
@@ -21520,19 +21860,19 @@ static gemmepi_status gemmepi__build_forward(gemmepi_layer *layer) {
     return gemmepi__build_product_step(layer, step, &desc);
 }
 
-static void gemmepi__destroy_layer(void *destroyed) {
-    gemmepi_layer *layer = (gemmepi_layer *)destroyed;
+static void gemmepi__destroy_layer(gemmepi_plan *destroyed) {
+    gemmepi__linear_plan *layer = (gemmepi__linear_plan *)destroyed;
     int i;
     for (i = 0; i < layer->step_count; i++) {
         if (layer->steps[i].product)
-            gemmepi__release_plan(layer->steps[i].product);
+            gemmepi__release_plan(&layer->steps[i].product->base);
         if (layer->steps[i].copy)
-            gemmepi__release_kept(&layer->steps[i].copy->kept);
+            gemmepi__release_plan(&layer->steps[i].copy->base);
     }
-    gemmepi__delete(&layer->context->allocator, layer);
+    gemmepi__delete(&layer->base.context->allocator, layer);
 }
 
-static size_t gemmepi__all_temporaries(const gemmepi_layer *layer) {
+static size_t gemmepi__all_temporaries(const gemmepi__linear_plan *layer) {
     size_t size = 0;
     int i;
     for (i = 0; i < GEMMEPI__TEMPORARIES; i++)
@@ -21542,10 +21882,10 @@ static size_t gemmepi__all_temporaries(const gemmepi_layer *layer) {
 
 /* Temporaries one after another, then what the largest step needs now. On the host 0: there temporaries are allocated for each
    run. */
-static size_t gemmepi__layer_workspace(const gemmepi_layer *layer) {
+static size_t gemmepi__layer_workspace(const gemmepi__linear_plan *layer) {
     size_t most = 0;
     int i;
-    if (layer->context->is_host)
+    if (layer->base.context->is_host)
         return 0;
     for (i = 0; i < layer->step_count; i++) {
         const gemmepi__step *step = &layer->steps[i];
@@ -21556,19 +21896,18 @@ static size_t gemmepi__layer_workspace(const gemmepi_layer *layer) {
 }
 
 static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemmepi__layer_task *task,
-                                           gemmepi_layer **result) {
-    gemmepi_layer *layer = (gemmepi_layer *)gemmepi__new(&context->allocator, sizeof *layer);
+                                           gemmepi__linear_plan **result) {
+    gemmepi__linear_plan *layer = (gemmepi__linear_plan *)gemmepi__new(&context->allocator, sizeof *layer);
     gemmepi_status status;
     if (!layer)
         return GEMMEPI_OUT_OF_MEMORY;
-    layer->context = context;
+    layer->base = gemmepi__plan_base(
+        context, gemmepi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR,
+        gemmepi__destroy_layer);
     layer->task = *task;
-    layer->kept.references = 1;
-    layer->kept.plan = layer;
-    layer->kept.destroy = gemmepi__destroy_layer;
     status = gemmepi__is_backward(task) ? gemmepi__build_backward(layer) : gemmepi__build_forward(layer);
     if (status) {
-        gemmepi__release_kept(&layer->kept);
+        gemmepi__release_plan(&layer->base);
         return status;
     }
     layer->built_size = gemmepi__layer_workspace(layer);
@@ -21577,29 +21916,29 @@ static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemme
 }
 
 static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                                          int backward, gemmepi_layer **layer) {
+                                          int backward, gemmepi_plan **result) {
     gemmepi__layer_task task;
+    gemmepi__linear_plan *layer = NULL;
     gemmepi_status status;
-    if (!context || !layer)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "layer" : "context");
+    if (!context || !result)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
     status = gemmepi__take_layer(desc, backward, GEMMEPI__DEFAULT_ALIGNMENT, &task);
-    return status ? status : gemmepi__build_layer(context, &task, layer);
+    if (!status)
+        status = gemmepi__build_layer(context, &task, &layer);
+    if (!status)
+        *result = &layer->base;
+    return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_linear_plan(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                                               gemmepi_layer **layer) {
-    return gemmepi__plan_layer(context, desc, 0, layer);
+GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                               gemmepi_plan **plan) {
+    return gemmepi__plan_layer(context, desc, 0, plan);
 }
 
-GEMMEPI_API gemmepi_status gemmepi_linear_backward_plan(gemmepi_context *context,
+GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context,
                                                         const gemmepi_linear_desc *desc,
-                                                        gemmepi_layer **layer) {
-    return gemmepi__plan_layer(context, desc, 1, layer);
-}
-
-GEMMEPI_API void gemmepi_linear_destroy(gemmepi_layer *layer) {
-    if (layer)
-        gemmepi__release_kept(&layer->kept);
+                                                        gemmepi_plan **plan) {
+    return gemmepi__plan_layer(context, desc, 1, plan);
 }
 
 /* >>running */
@@ -21611,7 +21950,7 @@ typedef struct gemmepi__layer_run {
     size_t workspace_size;
 } gemmepi__layer_run;
 
-static void gemmepi__point_layer(const gemmepi_layer *layer, void *workspace, size_t size,
+static void gemmepi__point_layer(const gemmepi__linear_plan *layer, void *workspace, size_t size,
                                  gemmepi__layer_run *run) {
     int i;
     run->workspace = (char *)workspace;
@@ -21653,7 +21992,7 @@ static void gemmepi__point_copy(const gemmepi__step *step, const gemmepi__layer_
     gemmepi__take_pointers_of(args, pointers);
 }
 
-static gemmepi_status gemmepi__run_product_step(const gemmepi_layer *layer, const gemmepi__step *step,
+static gemmepi_status gemmepi__run_product_step(const gemmepi__linear_plan *layer, const gemmepi__step *step,
                                                 const gemmepi__layer_run *run, gemmepi_stream stream) {
     gemmepi_matmul_args args;
     gemmepi__arguments arguments;
@@ -21661,7 +22000,7 @@ static gemmepi_status gemmepi__run_product_step(const gemmepi_layer *layer, cons
         return GEMMEPI_OK;
     gemmepi__point_step(step, &step->product->problem, run, &arguments);
 #ifndef GEMMEPI_NO_HOST
-    if (layer->context->is_host)
+    if (layer->base.context->is_host)
         return gemmepi__run_on_host(step->product, &arguments);
 #endif
     (void)layer;
@@ -21671,40 +22010,41 @@ static gemmepi_status gemmepi__run_product_step(const gemmepi_layer *layer, cons
     return gemmepi__run_on_device(step->product, &args, &arguments, stream);
 }
 
-static gemmepi_status gemmepi__run_kernel_step(const gemmepi_layer *layer, const gemmepi__step *step,
+static gemmepi_status gemmepi__run_kernel_step(const gemmepi__linear_plan *layer, const gemmepi__step *step,
                                                const gemmepi__layer_run *run, gemmepi_stream stream) {
     gemmepi_status status = GEMMEPI_OK;
     gemmepi__arguments arguments;
     char *between = gemmepi__past(run->workspace, step->pass.partial_bytes);
     gemmepi__point_step(step, &step->problem, run, &arguments);
 #ifndef GEMMEPI_NO_HOST
-    if (layer->context->is_host && step->kind == GEMMEPI__STEP_PASS) {
+    if (layer->base.context->is_host && step->kind == GEMMEPI__STEP_PASS) {
         gemmepi__host_given given;
         given.view = &step->given;
         given.data = run->sources[step->given_source];
         gemmepi__host_product(&step->problem, &arguments, &given);
         return GEMMEPI_OK;
     }
-    if (layer->context->is_host) {
+    if (layer->base.context->is_host) {
         gemmepi__host_sum_operand(&step->problem, &arguments);
         return GEMMEPI_OK;
     }
 #endif
     if (step->kind == GEMMEPI__STEP_PASS)
-        status = gemmepi__run_pass(layer->context, &step->pass, &arguments, run->sources[step->given_source],
-                                   run->workspace, stream);
+        status = gemmepi__run_pass(layer->base.context, &step->pass, &arguments,
+                                   run->sources[step->given_source], run->workspace, stream);
     if (!status)
-        status = gemmepi__run_sums(layer->context, &step->sums, &arguments, run->workspace, between, stream);
+        status =
+            gemmepi__run_sums(layer->base.context, &step->sums, &arguments, run->workspace, between, stream);
     return status;
 }
 
-static gemmepi_status gemmepi__run_copy_step(const gemmepi_layer *layer, const gemmepi__step *step,
+static gemmepi_status gemmepi__run_copy_step(const gemmepi__linear_plan *layer, const gemmepi__step *step,
                                              const gemmepi__layer_run *run, gemmepi_stream stream) {
     gemmepi_elementwise_args args;
     void *pointers[GEMMEPI__TENSORS];
     gemmepi__point_copy(step, run, &args, pointers);
 #ifndef GEMMEPI_NO_HOST
-    if (layer->context->is_host) {
+    if (layer->base.context->is_host) {
         gemmepi__host_elementwise(&step->copy->task, pointers, 0, args.scale, NULL, NULL);
         return GEMMEPI_OK;
     }
@@ -21714,7 +22054,7 @@ static gemmepi_status gemmepi__run_copy_step(const gemmepi_layer *layer, const g
 }
 
 /* The primary context is current, but on the host. */
-static gemmepi_status gemmepi__run_steps(const gemmepi_layer *layer, const gemmepi__layer_run *run,
+static gemmepi_status gemmepi__run_steps(const gemmepi__linear_plan *layer, const gemmepi__layer_run *run,
                                          gemmepi_stream stream) {
     gemmepi_status status = GEMMEPI_OK;
     int i;
@@ -21728,16 +22068,16 @@ static gemmepi_status gemmepi__run_steps(const gemmepi_layer *layer, const gemme
 }
 
 /* The temporaries of a host's run are memory for its time. */
-static gemmepi_status gemmepi__run_layer_on_host(const gemmepi_layer *layer, gemmepi__layer_run *run) {
+static gemmepi_status gemmepi__run_layer_on_host(const gemmepi__linear_plan *layer, gemmepi__layer_run *run) {
     size_t size = gemmepi__all_temporaries(layer);
-    void *memory = size ? gemmepi__new(&layer->context->allocator, size) : NULL;
+    void *memory = size ? gemmepi__new(&layer->base.context->allocator, size) : NULL;
     gemmepi_status status;
     if (size && !memory)
         return GEMMEPI_OUT_OF_MEMORY;
     gemmepi__point_layer(layer, memory, size, run);
     status = gemmepi__run_steps(layer, run, NULL);
     if (memory)
-        gemmepi__delete(&layer->context->allocator, memory);
+        gemmepi__delete(&layer->base.context->allocator, memory);
     return status;
 }
 
@@ -21749,10 +22089,10 @@ static gemmepi__stream_key gemmepi__layer_key(gemmepi_stream stream) {
     return key;
 }
 
-static gemmepi_status gemmepi__run_layer_in_block(const gemmepi_layer *layer, size_t needed,
+static gemmepi_status gemmepi__run_layer_in_block(const gemmepi__linear_plan *layer, size_t needed,
                                                   gemmepi__layer_run *run, gemmepi_stream stream) {
     gemmepi__block *block =
-        gemmepi__take_block(layer->context, gemmepi__layer_key(stream), needed, "gemmepi_linear_prepare");
+        gemmepi__take_block(layer->base.context, gemmepi__layer_key(stream), needed, "gemmepi_plan_prepare");
     gemmepi_status status;
     if (!block)
         return GEMMEPI_BUFFER_TOO_SMALL;
@@ -21764,13 +22104,13 @@ static gemmepi_status gemmepi__run_layer_in_block(const gemmepi_layer *layer, si
 
 /* Workspace is had before the first step is launched. A layer whose product has taken a route that needs more may do so without
    the caller knowing: then it takes the context's, as products do. */
-static gemmepi_status gemmepi__run_layer_on_device(const gemmepi_layer *layer,
+static gemmepi_status gemmepi__run_layer_on_device(const gemmepi__linear_plan *layer,
                                                    const gemmepi_linear_args *args, gemmepi__layer_run *run,
                                                    gemmepi_stream stream) {
     size_t needed = gemmepi__layer_workspace(layer), given = args->workspace ? args->workspace_size : 0;
     gemmepi_status status;
     if (needed > layer->built_size && given < needed) {
-        status = gemmepi__reserve_for(layer->context, stream, gemmepi__layer_key(stream), needed);
+        status = gemmepi__reserve_for(layer->base.context, stream, gemmepi__layer_key(stream), needed);
         return status ? status : gemmepi__run_layer_in_block(layer, needed, run, stream);
     }
     if (needed && !args->workspace)
@@ -21786,33 +22126,61 @@ static gemmepi_status gemmepi__run_layer_on_device(const gemmepi_layer *layer,
     return gemmepi__run_steps(layer, run, stream);
 }
 
-GEMMEPI_API gemmepi_status gemmepi_linear_run(const gemmepi_layer *layer, const gemmepi_linear_args *args,
-                                              gemmepi_stream stream) {
+static gemmepi_status gemmepi__check_layer_reach(const gemmepi__linear_plan *layer,
+                                                 const gemmepi_linear_args *args, void *const *pointers) {
+    const gemmepi_context *context = layer->base.context;
+    gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
+    int t;
+    for (t = 0; t < GEMMEPI__L_COUNT && !status; t++)
+        if (gemmepi__layer_has(&layer->task, t))
+            status = gemmepi__check_reachable(context, gemmepi__layer_name(&layer->task, t), pointers[t]);
+    return status;
+}
+
+/* checks: as gemmepi__run_matmul's. */
+static gemmepi_status gemmepi__run_layer(const gemmepi__linear_plan *layer, const gemmepi_linear_args *args,
+                                         int checks, gemmepi_stream stream) {
     gemmepi__layer_run run;
     gemmepi__entry entry;
     gemmepi_status status;
-    if (!layer || !args)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", layer ? "args" : "layer");
     gemmepi__take_layer_pointers(&layer->task, args, run.sources);
     status = gemmepi__check_layer_presence(&layer->task, run.sources);
     if (!status)
         status = gemmepi__check_layer_alignment(&layer->task, run.sources);
     if (!status)
         status = gemmepi__check_layer_overlap(&layer->task, run.sources);
-    if (status || layer->context->is_host)
+    if (status || layer->base.context->is_host)
         return status ? status : gemmepi__run_layer_on_host(layer, &run);
-    status = gemmepi__enter(layer->context, &entry);
+    status = gemmepi__enter(layer->base.context, &entry);
     if (status)
         return status;
-    status = gemmepi__run_layer_on_device(layer, args, &run, stream);
-    gemmepi__leave(layer->context, &entry);
+    if (checks)
+        status = gemmepi__check_layer_reach(layer, args, run.sources);
+    if (!status)
+        status = gemmepi__run_layer_on_device(layer, args, &run, stream);
+    gemmepi__leave(layer->base.context, &entry);
     return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_linear_prepare(const gemmepi_layer *layer, gemmepi_stream stream) {
-    if (!layer)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "layer is NULL");
-    return gemmepi__reserve_for(layer->context, stream, gemmepi__layer_key(stream),
+GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args,
+                                              gemmepi_stream stream) {
+    gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR);
+    return status ? status
+                  : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args,
+                                       plan->context->check_pointers, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
+                                                       const gemmepi_linear_args *args,
+                                                       gemmepi_stream stream) {
+    gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR_BACKWARD);
+    return status ? status
+                  : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args,
+                                       plan->context->check_pointers, stream);
+}
+
+static gemmepi_status gemmepi__prepare_layer(const gemmepi__linear_plan *layer, gemmepi_stream stream) {
+    return gemmepi__reserve_for(layer->base.context, stream, gemmepi__layer_key(stream),
                                 gemmepi__layer_workspace(layer));
 }
 
@@ -21832,8 +22200,8 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
                                           const gemmepi_linear_args *args, int backward,
                                           gemmepi_stream stream) {
     gemmepi__layer_task task;
-    gemmepi_layer *layer;
-    gemmepi__kept *kept;
+    gemmepi__linear_plan *layer;
+    gemmepi_plan *kept;
     gemmepi_status status;
     if (!context || !args)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
@@ -21845,14 +22213,14 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
         status = gemmepi__build_layer(context, &task, &layer);
         if (status)
             return status;
-        kept = gemmepi__keep(context, &task, sizeof task, &layer->kept);
+        kept = gemmepi__keep(context, &task, sizeof task, &layer->base);
     }
-    layer = (gemmepi_layer *)kept->plan;
+    layer = (gemmepi__linear_plan *)kept;
     if (!args->workspace)
-        status = gemmepi_linear_prepare(layer, stream);
+        status = gemmepi__prepare_layer(layer, stream);
     if (!status)
-        status = gemmepi_linear_run(layer, args, stream);
-    gemmepi__release_kept(kept);
+        status = gemmepi__run_layer(layer, args, 1, stream);
+    gemmepi__release_plan(kept);
     return status;
 }
 
@@ -21875,7 +22243,7 @@ static int gemmepi__step_launches(const gemmepi__step *step) {
     gemmepi_plan_details details;
     switch (step->kind) {
     case GEMMEPI__STEP_PRODUCT:
-        gemmepi_plan_info(step->product, &details);
+        gemmepi__matmul_info(step->product, &details);
         return details.launches;
     case GEMMEPI__STEP_COPY:
         return gemmepi__elementwise_launches(step->copy);
@@ -21885,7 +22253,7 @@ static int gemmepi__step_launches(const gemmepi__step *step) {
     }
 }
 
-static int gemmepi__layer_is_empty(const gemmepi_layer *layer) {
+static int gemmepi__layer_is_empty(const gemmepi__linear_plan *layer) {
     int i, empty = 1;
     for (i = 0; i < layer->step_count; i++)
         empty = empty && layer->steps[i].kind == GEMMEPI__STEP_PRODUCT &&
@@ -21894,7 +22262,7 @@ static int gemmepi__layer_is_empty(const gemmepi_layer *layer) {
 }
 
 /* What makes G; where dY is G, what makes the first gradient. */
-static void gemmepi__describe_first(const gemmepi_layer *layer, gemmepi_plan_details *details) {
+static void gemmepi__describe_first(const gemmepi__linear_plan *layer, gemmepi_plan_details *details) {
     gemmepi_plan_details product;
     int i = 0;
     while (i + 1 < layer->step_count && layer->steps[i].kind == GEMMEPI__STEP_COPY)
@@ -21902,85 +22270,123 @@ static void gemmepi__describe_first(const gemmepi_layer *layer, gemmepi_plan_det
     if (i >= layer->step_count)
         return;
     if (layer->steps[i].kind == GEMMEPI__STEP_PRODUCT) {
-        gemmepi_plan_info(layer->steps[i].product, &product);
+        gemmepi__matmul_info(layer->steps[i].product, &product);
         memcpy(details->kernel, product.kernel, sizeof details->kernel);
         details->tile_m = layer->task.exchanged ? product.tile_n : product.tile_m;
         details->tile_n = layer->task.exchanged ? product.tile_m : product.tile_n;
         return;
     }
     snprintf(details->kernel, sizeof details->kernel, "%s",
-             layer->context->is_host                      ? "gemmepi__host_product"
+             layer->base.context->is_host                 ? "gemmepi__host_product"
              : layer->steps[i].kind == GEMMEPI__STEP_PASS ? "gemmepi_pass"
                                                           : "gemmepi_sum");
 }
 
-GEMMEPI_API gemmepi_status gemmepi_linear_info(const gemmepi_layer *layer, gemmepi_plan_details *details) {
+static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_details *details) {
     int i, is_f64;
-    if (!layer || !details)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", layer ? "details" : "layer");
     if (!gemmepi__is_backward(&layer->task)) {
-        gemmepi_status status = gemmepi_plan_info(layer->steps[0].product, details);
+        gemmepi__matmul_info(layer->steps[0].product, details);
+        details->kind = GEMMEPI_PLAN_LINEAR;
         details->workspace_size = gemmepi__layer_workspace(layer);
-        return status;
+        return;
     }
     memset(details, 0, sizeof *details);
+    details->kind = GEMMEPI_PLAN_LINEAR_BACKWARD;
     is_f64 = layer->task.views[GEMMEPI__L_DY].dtype == GEMMEPI_F64;
     details->route = gemmepi__layer_is_empty(layer) ? GEMMEPI_ROUTE_EMPTY
-                     : layer->context->is_host      ? GEMMEPI_ROUTE_HOST
+                     : layer->base.context->is_host ? GEMMEPI_ROUTE_HOST
                                                     : GEMMEPI_ROUTE_LINEAR;
     details->route_name = gemmepi__route_names[details->route];
     if (details->route != GEMMEPI_ROUTE_EMPTY)
         gemmepi__describe_first(layer, details);
-    for (i = 0; i < layer->step_count && !layer->context->is_host; i++)
+    for (i = 0; i < layer->step_count && !layer->base.context->is_host; i++)
         details->launches += gemmepi__step_launches(&layer->steps[i]);
     details->workspace_size = gemmepi__layer_workspace(layer);
     details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
                        : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
                                                                      : GEMMEPI_COMPUTE_F32;
-    details->accumulator = is_f64 || layer->context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
+    details->accumulator = is_f64 || layer->base.context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
     details->deterministic = details->bit_stable = 1;
-    return GEMMEPI_OK;
 }
 
-static void gemmepi__explain_step(gemmepi__text *text, const gemmepi_layer *layer,
+static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_plan *layer,
                                   const gemmepi__step *step) {
-    char inner[4096];
+    gemmepi__append(text, "%s: ", step->what);
     if (step->kind == GEMMEPI__STEP_PRODUCT)
-        gemmepi_explain(step->product, inner, sizeof inner);
+        gemmepi__explain_matmul(text, step->product);
     else if (step->kind == GEMMEPI__STEP_COPY)
-        gemmepi_elementwise_explain(step->copy, inner, sizeof inner);
-    else if (layer->context->is_host)
-        snprintf(inner, sizeof inner, "plain C, accumulated in F64\n");
+        gemmepi__explain_elementwise(text, step->copy);
+    else if (layer->base.context->is_host)
+        gemmepi__append(text, "plain C, accumulated in F64\n");
     else
-        snprintf(inner, sizeof inner, "%s%d launches, sums of dbias in a fixed order\n",
-                 step->kind == GEMMEPI__STEP_PASS ? "one pass over dY and P, of " : "",
-                 gemmepi__step_launches(step));
-    gemmepi__append(text, "%s: %s", step->what, inner);
+        gemmepi__append(text, "%s%d launches, sums of dbias in a fixed order\n",
+                        step->kind == GEMMEPI__STEP_PASS ? "one pass over dY and P, of " : "",
+                        gemmepi__step_launches(step));
 }
 
-GEMMEPI_API size_t gemmepi_linear_explain(const gemmepi_layer *layer, char *data, size_t size) {
-    gemmepi__text text = gemmepi__text_in(data, size);
-    const gemmepi__layer_task *task;
+static void gemmepi__explain_layer(gemmepi__text *text, const gemmepi__linear_plan *layer) {
+    const gemmepi__layer_task *task = &layer->task;
     int i;
-    if (!layer)
-        return 0;
-    task = &layer->task;
     gemmepi__append(
-        &text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, activation ",
+        text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, activation ",
         gemmepi__is_backward(task) ? "backward" : "forward", (long long)(task->exchanged ? task->n : task->m),
         (long long)(task->exchanged ? task->m : task->n), (long long)task->k, (long long)task->batch);
-    gemmepi__append_epilogue(&text, task->epilogue);
-    gemmepi__append(&text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
+    gemmepi__append_epilogue(text, task->epilogue);
+    gemmepi__append(text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
                     layer->step_count == 1 ? "" : "s", (gemmepi__ull)gemmepi__layer_workspace(layer));
     if (task->exchanged)
-        gemmepi__append(&text, "column-major: in the steps A and B are exchanged, row-major\n");
+        gemmepi__append(text, "column-major: in the steps A and B are exchanged, row-major\n");
     for (i = 0; i < layer->step_count; i++)
-        gemmepi__explain_step(&text, layer, &layer->steps[i]);
-    return text.length;
+        gemmepi__explain_step(text, layer, &layer->steps[i]);
 }
 
 #endif
 
+/* What plans have in common for their users: one handle, whatever it is that it runs. */
+#ifndef GEMMEPI_PLANS_PLANS_H
+#define GEMMEPI_PLANS_PLANS_H
+
+GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
+    if (plan)
+        gemmepi__release_plan(plan);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmepi_stream stream) {
+    if (!plan)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
+    if (plan->kind == GEMMEPI_PLAN_MATMUL)
+        return gemmepi__prepare_matmul((const gemmepi__matmul_plan *)plan, stream);
+    if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
+        return gemmepi__prepare_elementwise((const gemmepi__elementwise_plan *)plan, stream);
+    return gemmepi__prepare_layer((const gemmepi__linear_plan *)plan, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
+    if (!plan || !details)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
+    if (plan->kind == GEMMEPI_PLAN_MATMUL)
+        gemmepi__matmul_info((const gemmepi__matmul_plan *)plan, details);
+    else if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
+        gemmepi__elementwise_info((const gemmepi__elementwise_plan *)plan, details);
+    else
+        gemmepi__layer_info((const gemmepi__linear_plan *)plan, details);
+    return GEMMEPI_OK;
+}
+
+GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, size_t size) {
+    gemmepi__text out = gemmepi__text_in(text, size);
+    if (!plan)
+        return 0;
+    if (plan->kind == GEMMEPI_PLAN_MATMUL)
+        gemmepi__explain_matmul(&out, (const gemmepi__matmul_plan *)plan);
+    else if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
+        gemmepi__explain_elementwise(&out, (const gemmepi__elementwise_plan *)plan);
+    else
+        gemmepi__explain_layer(&out, (const gemmepi__linear_plan *)plan);
+    return out.length;
+}
+
+#endif
 /* Kernels compiled before they are needed: problems are planned on several threads, and the plans thrown away. */
 #ifndef GEMMEPI_AHEAD_PRECOMPILE_H
 #define GEMMEPI_AHEAD_PRECOMPILE_H
@@ -22001,27 +22407,23 @@ typedef struct gemmepi__precompilation {
 
 static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {
     gemmepi_plan *plan = NULL;
-    gemmepi_elementwise *elementwise = NULL;
-    gemmepi_layer *layer = NULL;
     gemmepi_status status;
-    int given = (problem->product != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
+    int given = (problem->matmul != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
                 (problem->linear_backward != NULL);
     if (given != 1)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "%d of product, elementwise, linear and linear_backward are given; exactly one is", given);
-    if (problem->product) {
-        status = gemmepi_plan_matmul(context, problem->product, &plan);
-        if (!status)
-            status = gemmepi__build_for_scalars(plan);
-    } else if (problem->elementwise)
-        status = gemmepi_elementwise_plan(context, problem->elementwise, &elementwise);
+            "%d of matmul, elementwise, linear and linear_backward are given; exactly one is", given);
+    if (problem->matmul)
+        status = gemmepi_plan_matmul(context, problem->matmul, &plan);
+    else if (problem->elementwise)
+        status = gemmepi_plan_elementwise(context, problem->elementwise, &plan);
     else
-        status = problem->linear ? gemmepi_linear_plan(context, problem->linear, &layer)
-                                 : gemmepi_linear_backward_plan(context, problem->linear_backward, &layer);
+        status = problem->linear ? gemmepi_plan_linear(context, problem->linear, &plan)
+                                 : gemmepi_plan_linear_backward(context, problem->linear_backward, &plan);
+    if (!status && problem->matmul)
+        status = gemmepi__build_for_scalars((const gemmepi__matmul_plan *)plan);
     gemmepi_plan_destroy(plan);
-    gemmepi_elementwise_destroy(elementwise);
-    gemmepi_linear_destroy(layer);
     return status;
 }
 

@@ -22,6 +22,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "//            v times MISH's derivative of |v| < 2^-112 above 0, to 2^-10.\n"
     "#pragma once\n"
     "\n"
+    "#include \"codes.h\"\n"
+    "\n"
     "#ifndef GEMMEPI_LONG_SUMS\n"
     "#define GEMMEPI_LONG_SUMS 0 // 1: what activate_sum() takes is a sum of many products, with that much room in its bound\n"
     "#endif\n"
@@ -30,20 +32,20 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "#endif\n"
     "\n"
     "enum {\n"
-    "    NONE,\n"
-    "    RELU,\n"
-    "    GELU_TANH,\n"
-    "    GELU_ERF,\n"
-    "    SILU,\n"
-    "    SIGMOID,\n"
-    "    TANH,\n"
-    "    LEAKY_RELU,\n"
-    "    ELU,\n"
-    "    SQUARED_RELU,\n"
-    "    QUICK_GELU,\n"
-    "    SOFTPLUS,\n"
-    "    HARDSWISH,\n"
-    "    MISH\n"
+    "    NONE = CODE_NONE,\n"
+    "    RELU = CODE_RELU,\n"
+    "    GELU_TANH = CODE_GELU_TANH,\n"
+    "    GELU_ERF = CODE_GELU_ERF,\n"
+    "    SILU = CODE_SILU,\n"
+    "    SIGMOID = CODE_SIGMOID,\n"
+    "    TANH = CODE_TANH,\n"
+    "    LEAKY_RELU = CODE_LEAKY_RELU,\n"
+    "    ELU = CODE_ELU,\n"
+    "    SQUARED_RELU = CODE_SQUARED_RELU,\n"
+    "    QUICK_GELU = CODE_QUICK_GELU,\n"
+    "    SOFTPLUS = CODE_SOFTPLUS,\n"
+    "    HARDSWISH = CODE_HARDSWISH,\n"
+    "    MISH = CODE_MISH\n"
     "};\n"
     "\n"
     "// >>the functions they are made of\n"
@@ -89,10 +91,10 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    float sum = fmaf(x, y, 1), inverse = fast_reciprocal(sum);\n"
     "    if (!GEMMEPI_EXACT)\n"
     "        return inverse;\n"
-    "    float rest = fmaf(x, y, 1 - sum);\n"
+    "    float rest = fmaf(x, y, 1 - sum);\n",
     "    return fmaf(inverse, fmaf(-rest, inverse, fmaf(-sum, inverse, 1)), inverse);\n"
     "}\n"
-    "__device__ inline double reciprocal_of_1_plus(double x, double y) {\n",
+    "__device__ inline double reciprocal_of_1_plus(double x, double y) {\n"
     "    double sum = fma(x, y, 1.0), inverse = 1 / sum, rest = fma(x, y, 1 - sum);\n"
     "    return fma(inverse, fma(-rest, inverse, fma(-sum, inverse, 1.0)), inverse);\n"
     "}\n"
@@ -173,11 +175,11 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "__device__ inline float exponential_less_1(float x) {\n"
     "#if GEMMEPI_EXACT\n"
     "    Reduced_exponential e = reduced_exponential(x);\n"
-    "    float square = e.root * e.root;\n"
+    "    float square = e.root * e.root;\n",
     "    return fmaf(e.less_1, square, square - 1);\n"
     "#else\n"
     "    // near 0 two terms of the series: 2^-14.5\n"
-    "    return x > -0.015625f ? x * fmaf(x, 0.5f, 1) : exponential(x).value() - 1;\n",
+    "    return x > -0.015625f ? x * fmaf(x, 0.5f, 1) : exponential(x).value() - 1;\n"
     "#endif\n"
     "}\n"
     "__device__ inline double exponential_less_1(double x) {\n"
@@ -263,13 +265,13 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "__device__ inline A times_gate_derivative(A v, A x, Logistic<A> s, A slope, A more) {\n"
     "    A scale = s.opposite * s.root, change = x * scale;\n"
     "    if (More)\n"
-    "        change = fused(change, slope, fused(change, more, fused(x, scale, -change) * slope));\n"
+    "        change = fused(change, slope, fused(change, more, fused(x, scale, -change) * slope));\n",
     "    else\n"
     "        change *= slope;\n"
     "    return v * s.root * fused(change, s.part, s.root * s.part);\n"
     "}\n"
     "#if !GEMMEPI_EXACT\n"
-    "template <bool More>\n",
+    "template <bool More>\n"
     "__device__ inline float times_gate_derivative(float v, float x, Logistic<float> s, float slope, float more) {\n"
     "    float opposite = fmaf(-s.root, s.share, 1);\n"
     "    return v * s.root * (x * s.share * opposite * (More ? slope + more : slope) + s.share);\n"
@@ -337,8 +339,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "// largest relative error; from there on the exponential is 0 in f32, whatever v is.\n"
     "template <bool Derivative> __device__ inline float times_normal(float v, float x) {\n"
     "#if GEMMEPI_EXACT\n"
-    "    float size = fabsf(x), y = fminf(size, 20.47f); // root is 0 from here on\n"
-    "    Reduced_exponential e = reduced_exponential_of_product<false>(y, 0.5f * y, 0);\n",
+    "    float size = fabsf(x), y = fminf(size, 20.47f); // root is 0 from here on\n",
+    "    Reduced_exponential e = reduced_exponential_of_product<false>(y, 0.5f * y, 0);\n"
     "    // 2^-27.8 (1 + y^2 / 8): in the tail a rounding of x weighs more. Both are times 53/64: most of their sums then lie\n"
     "    // below a power of two, where a rounding weighs least.\n"
     "    float above =\n"
@@ -411,8 +413,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    if constexpr (Gate) // infinity times 0 is 0 there\n"
     "        return fmaf(x, 0.5f, y * -0.5f) - from_0_to_1(-y * fast_power_of_2(p));\n"
     "    return fmaf(y, fast_power_of_2(p), above_0(x));\n"
-    "}\n"
-    "constexpr double SQRT_HALF = 0.70710678118654752440,\n",
+    "}\n",
+    "constexpr double SQRT_HALF = 0.70710678118654752440,\n"
     "                 SQRT_HALF_REST = 4.8336466567264567e-17; // first less second\n"
     "constexpr double INV_SQRT_2PI = 0.39894228040143267794;\n"
     "template <bool Derivative> __device__ inline double times_normal(double v, double x) {\n"
@@ -484,10 +486,10 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "template <class A> __device__ inline A product_in_range(A x, A y, A z) {\n"
     "    bool x_is_larger = fabs(x) > fabs(y);\n"
     "    A both = x * y, larger = x_is_larger ? x : y, smaller = x_is_larger ? y : x, outer = larger * z;\n"
-    "    A out = fabs(both) > LARGEST<A> || fabs(outer) <= LARGEST<A> ? outer * smaller : smaller * z * larger;\n"
+    "    A out = fabs(both) > LARGEST<A> || fabs(outer) <= LARGEST<A> ? outer * smaller : smaller * z * larger;\n",
     "    return fabs(both) >= LEAST<A> && fabs(both) <= LARGEST<A> ? both * z : out;\n"
     "}\n"
-    "\n",
+    "\n"
     "// >>all of them\n"
     "\n"
     "// `parameter` is LEAKY_RELU's and ELU's.\n"
@@ -559,8 +561,8 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "}\n"
     "\n"
     "// Of x = z / SUM_SCALE, for a sum and its bias that are added and multiplied at once; 0 where nothing is gained. With the cube root\n"
-    "// of what GELU_TANH's w log2(e) has of x^3, that is z (z^2 + 4.9122296). As it is below 1, z is finite where x is.\n"
-    "template <int Activation> constexpr float SUM_SCALE = !GEMMEPI_EXACT && Activation == GELU_TANH ? 0.46866869f : 0;\n",
+    "// of what GELU_TANH's w log2(e) has of x^3, that is z (z^2 + 4.9122296). As it is below 1, z is finite where x is.\n",
+    "template <int Activation> constexpr float SUM_SCALE = !GEMMEPI_EXACT && Activation == GELU_TANH ? 0.46866869f : 0;\n"
     "template <int Activation> __device__ inline float activate_scaled_sum(float z) {\n"
     "    constexpr float scale = SUM_SCALE<Activation>;\n"
     "    float power = z * fmaf(z, -z, -4.9122296f);\n"
@@ -627,12 +629,12 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "    if constexpr (Activation == GELU_ERF) {\n"
     "        float rest = short_normal_slope(fabsf(x));\n"
     "        return fmaf(x < 0 ? rest : -rest, fast_power_of_2(x * -0.72134752f * x), x < 0 ? 0 : 1);\n"
-    "    } else {\n"
+    "    } else {\n",
     "        float s = logistic_of_power(power_of_gate<Activation>(x));\n"
     "        return fmaf(rise_of_gate<Activation>(x), fmaf(-s, s, s), s);\n"
     "    }\n"
     "}\n"
-    "\n",
+    "\n"
     "// v times the activation, which may be subnormal, 0 or infinite where the product is not.\n"
     "template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n"
     "    if constexpr (Activation == GELU_TANH)\n"
@@ -702,7 +704,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
     "            out[i] = gate[i] > 0 ? dy[i] * value[i] : A(0);\n"
     "    } else if constexpr (Activation == SQUARED_RELU || Activation == LEAKY_RELU || Activation == ELU) {\n"
     "#pragma unroll\n"
-    "        for (int i = 0; i < N; i++)\n"
+    "        for (int i = 0; i < N; i++)\n",
     "            out[i] = gate_gradient<Activation>(dy[i], value[i], gate[i], parameter);\n"
     "    } else {\n"
     "        bounded_gate_gradients<Activation>(dy, value, gate, parameter, out);\n"
@@ -788,6 +790,39 @@ static const char *const gemmepi__source_amax_cuh[] = {
     "            raise_to(amax, largest);\n"
     "    }\n"
     "}\n",
+    NULL};
+
+static const char *const gemmepi__source_codes_h[] = {
+    "// The public values of an epilogue's flags and activations, for kernels and their preprocessor. tests/unit/codes.c holds them\n"
+    "// against api/types.h.\n"
+    "#ifndef GEMMEPI_KERNELS_CODES_H\n"
+    "#define GEMMEPI_KERNELS_CODES_H\n"
+    "\n"
+    "#define FLAG_BIAS       0x400\n"
+    "#define FLAG_AUX        0x800\n"
+    "#define FLAG_BACKWARD   0x1000\n"
+    "#define FLAG_RESIDUAL   0x2000\n"
+    "#define FLAG_BGRAD      0x4000\n"
+    "#define FLAG_GATED      0x40000\n"
+    "#define FLAG_GATE_FIRST 0x80000\n"
+    "#define FLAG_UPSTREAM   0x100000\n"
+    "\n"
+    "#define CODE_NONE         0x00\n"
+    "#define CODE_RELU         0x0f\n"
+    "#define CODE_GELU_TANH    0x17\n"
+    "#define CODE_GELU_ERF     0x1b\n"
+    "#define CODE_SILU         0x1d\n"
+    "#define CODE_SIGMOID      0x1e\n"
+    "#define CODE_TANH         0x27\n"
+    "#define CODE_LEAKY_RELU   0x2b\n"
+    "#define CODE_ELU          0x2d\n"
+    "#define CODE_SQUARED_RELU 0x2e\n"
+    "#define CODE_QUICK_GELU   0x33\n"
+    "#define CODE_SOFTPLUS     0x35\n"
+    "#define CODE_HARDSWISH    0x36\n"
+    "#define CODE_MISH         0x39\n"
+    "\n"
+    "#endif\n",
     NULL};
 
 static const char *const gemmepi__source_convert_cu[] = {
@@ -1279,14 +1314,14 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
     "\n"
     "typedef GEMMEPI_ACC Acc;\n"
     "\n"
-    "constexpr bool HAS_BIAS = (GEMMEPI_EPILOGUE & 0x100) != 0, BIAS_FIRST = HAS_BIAS && GEMMEPI_BIAS_FIRST;\n"
-    "constexpr bool WRITES_AUX = (GEMMEPI_EPILOGUE & 0x200) != 0;\n"
-    "constexpr bool BACKWARD = (GEMMEPI_EPILOGUE & 0x400) != 0;\n"
-    "constexpr bool HAS_RESIDUAL = (GEMMEPI_EPILOGUE & 0x800) != 0;\n"
-    "constexpr bool HAS_BGRAD = (GEMMEPI_EPILOGUE & 0x1000) != 0;\n"
-    "constexpr bool GATED = (GEMMEPI_EPILOGUE & 0x10000) != 0;\n"
-    "constexpr bool GATE_FIRST = (GEMMEPI_EPILOGUE & 0x20000) != 0;\n",
-    "constexpr bool UPSTREAM = (GEMMEPI_EPILOGUE & 0x40000) != 0;\n"
+    "constexpr bool HAS_BIAS = (GEMMEPI_EPILOGUE & FLAG_BIAS) != 0, BIAS_FIRST = HAS_BIAS && GEMMEPI_BIAS_FIRST;\n"
+    "constexpr bool WRITES_AUX = (GEMMEPI_EPILOGUE & FLAG_AUX) != 0;\n"
+    "constexpr bool BACKWARD = (GEMMEPI_EPILOGUE & FLAG_BACKWARD) != 0;\n"
+    "constexpr bool HAS_RESIDUAL = (GEMMEPI_EPILOGUE & FLAG_RESIDUAL) != 0;\n"
+    "constexpr bool HAS_BGRAD = (GEMMEPI_EPILOGUE & FLAG_BGRAD) != 0;\n"
+    "constexpr bool GATED = (GEMMEPI_EPILOGUE & FLAG_GATED) != 0;\n"
+    "constexpr bool GATE_FIRST = (GEMMEPI_EPILOGUE & FLAG_GATE_FIRST) != 0;\n",
+    "constexpr bool UPSTREAM = (GEMMEPI_EPILOGUE & FLAG_UPSTREAM) != 0;\n"
     "constexpr int ACTIVATION = GEMMEPI_EPILOGUE & 0xff;\n"
     "constexpr int HALVES = GATED ? 2 : 1, VALUE = GATE_FIRST ? 1 : 0, GATE = 1 - VALUE;\n"
     "constexpr int HALVES_IN = GATED && (!BACKWARD || UPSTREAM) ? 2 : 1;\n"
@@ -2996,15 +3031,18 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// (TAILS), and they are anything: the epilogue uses and stores only what exists. It is behind the other warpgroup's sums, 6500 cycles\n"
     "// for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it does not do is what counts, so\n"
     "// results of 16 and 32 bits leave by shared memory and TMA.\n"
+    "#include \"codes.h\"\n"
+    "\n"
     "#define GEMMEPI_SPREAD 1\n"
     "// An addition in f32 takes a cycle of the other warpgroup's wgmma, so that sums rather begin with the bias. On an H200 it saves 1 to\n"
     "// 2 percent from k = 2048 on of BIAS alone, with RELU and with GELU_ERF in tiles of 128 columns; in wider ones nothing, and with other\n"
     "// activations, gates and AUX, whose warpgroups come late to their turn, it costs some. A gate recomputed for its gradient has no\n"
     "// registers for the bias behind the sums.\n"
     "#if GEMMEPI_APPLIED && GEMMEPI_SPLIT == 1 && !GEMMEPI_SCALE_A && !GEMMEPI_SCALE_B && \\\n"
-    "    ((GEMMEPI_EPILOGUE & 0x50500) == 0x50500 || \\\n"
+    "    ((GEMMEPI_EPILOGUE & (FLAG_GATED | FLAG_UPSTREAM | FLAG_BIAS)) == (FLAG_GATED | FLAG_UPSTREAM | FLAG_BIAS) || \\\n"
     "     (!GEMMEPI_EXACT && GEMMEPI_TILE_N <= 128 && !GEMMEPI_BIAS_AHEAD && \\\n"
-    "      (GEMMEPI_EPILOGUE == 0x100 || GEMMEPI_EPILOGUE == 0x101 || GEMMEPI_EPILOGUE == 0x103)))\n"
+    "      (GEMMEPI_EPILOGUE == FLAG_BIAS || GEMMEPI_EPILOGUE == (FLAG_BIAS | CODE_RELU) || \\\n"
+    "       GEMMEPI_EPILOGUE == (FLAG_BIAS | CODE_GELU_ERF))))\n"
     "#define GEMMEPI_BIAS_FIRST 1\n"
     "#endif\n"
     "#include \"epilogue.cuh\"\n"
@@ -3027,11 +3065,11 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#ifndef GEMMEPI_BIAS_AHEAD\n"
     "#define GEMMEPI_BIAS_AHEAD 0 // 1: all of a tile's bias is loaded before its sums\n"
     "#endif\n"
-    "#ifndef GEMMEPI_SUMMED\n"
+    "#ifndef GEMMEPI_SUMMED\n",
     "#define GEMMEPI_SUMMED    0 // the operand that is summed over k: 1 A, 2 B\n"
     "#endif\n"
     "#ifndef GEMMEPI_SUMS_TYPE\n"
-    "#define GEMMEPI_SUMS_TYPE F32 // of bias_grad\n",
+    "#define GEMMEPI_SUMS_TYPE F32 // of bias_grad\n"
     "#define GEMMEPI_SUMS_ADD  0 // 1: to what is there\n"
     "#endif\n"
     "\n"
@@ -3073,10 +3111,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "constexpr u32 SLOT_BYTES = UNIT_GROUPS * HALVES_OUT * WARPGROUP * 4, SLOTS = TOTALS;\n"
     "constexpr u32 LEFT = SLOTS + CONSUMERS * SLOT_BYTES, TAKEN = LEFT + CONSUMERS * 8;\n"
     "#ifdef GEMMEPI_SHARED // bytes that the host gives\n"
-    "static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : HAS_BGRAD ? TAKEN + CONSUMERS * 8 - TOTALS : 0) == GEMMEPI_SHARED,\n"
+    "static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : HAS_BGRAD ? TAKEN + CONSUMERS * 8 - TOTALS : 0) == GEMMEPI_SHARED,\n",
     "              \"the host counts the same\");\n"
     "#endif\n"
-    "// What is the same for all rows is loaded a box ahead, where registers are left for it, or ahead of the sums.\n",
+    "// What is the same for all rows is loaded a box ahead, where registers are left for it, or ahead of the sums.\n"
     "constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n"
     "constexpr bool ALL_AHEAD = GEMMEPI_BIAS_AHEAD;\n"
     "// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each.\n"
@@ -3129,12 +3167,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    asm volatile(\"{\\n\"\n"
     "                 \".reg .pred done;\\n\"\n"
     "                 \"again:\\n\"\n"
-    "                 \"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n"
+    "                 \"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n",
     "                 \"@!done bra again;\\n\"\n"
     "                 \"}\" ::\"r\"(barrier),\n"
     "                 \"r\"(parity)\n"
     "                 : \"memory\");\n"
-    "}\n",
+    "}\n"
     "// An address of this block's in another block of the cluster.\n"
     "__device__ inline u32 address_in(u32 address, u32 rank) {\n"
     "    u32 there;\n"
@@ -3166,7 +3204,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// TMA's instructions into a loop over lanes. An activation's one output gains little without them: at k = 768 on an H200 SILU and\n"
     "// SQUARED_RELU 1 percent, while HARDSWISH, GELU_ERF, SIGMOID and TANH lose 2 to 4.\n"
     "constexpr bool ELECTS =\n"
-    "    BACKWARD || GATED || WRITES_AUX || ACTIVATION <= RELU || ACTIVATION == SILU || ACTIVATION == SQUARED_RELU;\n"
+    "    BACKWARD || GATED || WRITES_AUX || ACTIVATION == NONE || ACTIVATION == RELU || ACTIVATION == SILU || ACTIVATION == SQUARED_RELU;\n"
     "__device__ inline bool is_elected() {\n"
     "    u32 is = threadIdx.x % 32 == 0;\n"
     "    if (ELECTS)\n"
@@ -3198,9 +3236,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "#define GEMMEPI_32(list, i) GEMMEPI_8(list, i), GEMMEPI_8(list, i + 8), GEMMEPI_8(list, i + 16), GEMMEPI_8(list, i + 24)\n"
     "#define GEMMEPI_SUM(i) \"+f\"(sums[i])\n"
     "#define GEMMEPI_0_TO_31 \\\n"
-    "    \"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n"
+    "    \"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n",
     "    \"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n"
-    "#define GEMMEPI_32_TO_63 \\\n",
+    "#define GEMMEPI_32_TO_63 \\\n"
     "    \"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n"
     "    \"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n"
     "#define GEMMEPI_64_TO_95 \\\n"
@@ -3274,9 +3312,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "\n"
     "// Matrix descriptor of swizzled lines of 128 bytes: where it begins, the bytes from one 64 along m or n to the next where\n"
     "// those lie side by side, and from 8 lines to the next.\n"
-    "__device__ inline u64 descriptor(u32 address) {\n"
+    "__device__ inline u64 descriptor(u32 address) {\n",
     "    return (u64)1 << 62 | (u64)(1024 >> 4) << 32 | (u64)(BOX >> 4) << 16 | (u64)(address >> 4 & 0x3fff);\n"
-    "}\n",
+    "}\n"
     "// What an instruction takes of k, and of a descriptor, from there to what the next one takes.\n"
     "constexpr int STEP_BYTES = 32, STEPS = LINE / STEP_BYTES;\n"
     "template <bool Rows> constexpr u64 STEP = (Rows ? STEP_BYTES : STEP_BYTES / 2 * LINE) >> 4;\n"
@@ -3343,8 +3381,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "}\n"
     "\n"
     "// One thread. Each block loads its part of A's tile for the CLUSTER_N blocks of its row, and of B's for the CLUSTER_M of\n"
-    "// its column.\n"
-    "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n",
+    "// its column.\n",
+    "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n"
     "    u16 row_mask = 0, column_mask = 0;\n"
     "    for (int i = 0; i < CLUSTER_N; i++)\n"
@@ -3411,8 +3449,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    }\n"
     "}\n"
     "\n"
-    "// BIAS_FIRST: sums begin with the bias of a tile's columns.\n"
-    "__device__ inline void begin_sums(const Of_columns (&bias)[GROUPS], float (&sums)[PARTS][TILE_N / 2]) {\n",
+    "// BIAS_FIRST: sums begin with the bias of a tile's columns.\n",
+    "__device__ inline void begin_sums(const Of_columns (&bias)[GROUPS], float (&sums)[PARTS][TILE_N / 2]) {\n"
     "    if constexpr (!BIAS_FIRST) {\n"
     "        begin_sums(sums);\n"
     "    } else {\n"
@@ -3481,9 +3519,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "            wait_for_stores<0>();\n"
     "        u32 buffer = staging.asked % 2, barrier = staging.arrived + buffer * 8;\n"
     "        u32 to = staging.inputs + buffer * LOADED_MATRICES * STAGED_BYTES;\n"
-    "        int column = tile.n * TILE_COLUMNS + group * GROUP;\n"
+    "        int column = tile.n * TILE_COLUMNS + group * GROUP;\n",
     "        barrier_expect(barrier, LOADED_MATRICES * STAGED_BYTES);\n"
-    "#pragma unroll\n",
+    "#pragma unroll\n"
     "        for (int half = 0; half < LOADED_AUX; half++)\n"
     "            load_result_box(p.aux, to + half * STAGED_BYTES, barrier, column, row, half, tile.item);\n"
     "#pragma unroll\n"
@@ -3557,8 +3595,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "__device__ inline Box box_of(const float (&sums)[TILE_N / 2], int group) {\n"
     "    Box box;\n"
     "#pragma unroll\n"
-    "    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)\n"
-    "        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =\n",
+    "    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)\n",
+    "        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =\n"
     "            sums[(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + group * GROUP) / 2 + j % (BOX_COLUMNS / 2)];\n"
     "    return box;\n"
     "}\n"
@@ -3635,10 +3673,10 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "    const gemmepi__epilogue_params &p = params.epilogue;\n"
     "    return (Acc *)p.partials + (((long long)tile.item * p.row_tiles + tile.m) * HALVES_OUT + half) * p.n;\n"
     "}\n"
-    "__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {\n"
+    "__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {\n",
     "    return (first + second) + (third + fourth);\n"
     "}\n"
-    "\n",
+    "\n"
     "// Two warps, one for each warpgroup: of all of its tiles but the block's last.\n"
     "__device__ inline void add_column_sums(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
     "    u32 group = __shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n"
@@ -3706,8 +3744,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "// One's way from shared memory is behind the arithmetic of another if all of a box are asked for first, and 16 rows stored at\n"
     "// a time; two halves, UPSTREAM, RESIDUAL, and aux that comes from memory in 32 bits take too many registers.\n"
     "constexpr bool SAVED_FIRST = !GATED && !UPSTREAM && !HAS_RESIDUAL && (LOADS_AUX || LOADS_MASK);\n"
-    "\n"
-    "// The tile's box after the one at hand, if there is one.\n",
+    "\n",
+    "// The tile's box after the one at hand, if there is one.\n"
     "struct Next_box {\n"
     "    bool exists;\n"
     "    int row, group;\n"
@@ -3780,8 +3818,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     "        load_saved_run(params, state, staging, tile, place_of_run(params, tile, row, i % 2, group + i / 2), masks, part,\n"
     "                       i % 2, group + i / 2, i / 2, saved[i / 2][i % 2]);\n"
     "    if (STAGED_MATRICES)\n"
-    "        begin_staging();\n"
-    "    if (LOOKS_NEAR && box_is_near(saved))\n",
+    "        begin_staging();\n",
+    "    if (LOOKS_NEAR && box_is_near(saved))\n"
     "        finish_runs<LOOKS_NEAR>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);\n"
     "    else\n"
     "        finish_runs<false>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);\n"
@@ -4476,7 +4514,7 @@ static const char *const gemmepi__source_operations_cuh[] = {
     "// The prologue defines these for the operation at hand; the values here let the file compile by itself.\n"
     "#ifndef GEMMEPI_OPERATION\n"
     "#define GEMMEPI_OPERATION  1 // the public value\n"
-    "#define GEMMEPI_ACTIVATION 4 // the public value\n"
+    "#define GEMMEPI_ACTIVATION CODE_SILU // the public value\n"
     "#define GEMMEPI_USED       0x11 // bit t: tensor t of the enum below is read or written\n"
     "#define GEMMEPI_ACC        F32\n"
     "#define GEMMEPI_A_TYPE     F32\n"
@@ -5961,6 +5999,7 @@ typedef struct gemmepi__source {
 static const gemmepi__source gemmepi__sources[] = {
     {"activation.cuh", gemmepi__source_activation_cuh},
     {"amax.cuh", gemmepi__source_amax_cuh},
+    {"codes.h", gemmepi__source_codes_h},
     {"convert.cu", gemmepi__source_convert_cu},
     {"copy.cuh", gemmepi__source_copy_cuh},
     {"elementwise.cu", gemmepi__source_elementwise_cu},

@@ -95,9 +95,9 @@ enum {
     T_FIRST_OUTPUT = T_Y
 };
 
-#define BIT(activation) (1u << (activation))
+#define BIT(activation) (1ull << (activation)) /* their codes are below 64 */
 #define NO_ACTIVATION   BIT(GEMMEPI_NONE)
-#define ALL             (BIT(GEMMEPI_MISH + 1) - BIT(GEMMEPI_RELU))
+#define ALL             (~NO_ACTIVATION)
 #define SLOW            (BIT(GEMMEPI_GELU_ERF) | BIT(GEMMEPI_MISH) | BIT(GEMMEPI_SOFTPLUS))
 #define GATES                                                                                \
     (BIT(GEMMEPI_SIGMOID) | BIT(GEMMEPI_RELU) | BIT(GEMMEPI_SILU) | BIT(GEMMEPI_GELU_TANH) | \
@@ -119,10 +119,10 @@ enum { MOST_OF_EMPTY = 115 }; /* of the host's cost */
 typedef struct form {
     const char *group, *name; /* the name follows the activation's */
     gemmepi_operation operation;
-    unsigned activations; /* BITs, a row for each */
+    uint64_t activations; /* BITs, a row for each */
     int axis;
     gemmepi_scale_mode mode;
-    uint32_t flags;
+    uint64_t flags;
     gemmepi_dtype from, to; /* 0: rows of F32, F16 and BF16 */
     int bound;
     unsigned char layouts[T_COUNT];
@@ -228,10 +228,25 @@ static const form host_forms[] = {
 };
 /* clang-format on */
 
-static const char *const activation_names[] = {
-    "",           "RELU", "GELU_TANH",    "GELU_ERF",   "SILU",     "SIGMOID",   "TANH",
-    "LEAKY_RELU", "ELU",  "SQUARED_RELU", "QUICK_GELU", "SOFTPLUS", "HARDSWISH", "MISH",
-};
+typedef struct activation_row {
+    gemmepi_epilogue code;
+    const char *name;
+} activation_row;
+
+static const activation_row activations[] = {{GEMMEPI_NONE, ""},
+                                             {GEMMEPI_RELU, "RELU"},
+                                             {GEMMEPI_GELU_TANH, "GELU_TANH"},
+                                             {GEMMEPI_GELU_ERF, "GELU_ERF"},
+                                             {GEMMEPI_SILU, "SILU"},
+                                             {GEMMEPI_SIGMOID, "SIGMOID"},
+                                             {GEMMEPI_TANH, "TANH"},
+                                             {GEMMEPI_LEAKY_RELU, "LEAKY_RELU"},
+                                             {GEMMEPI_ELU, "ELU"},
+                                             {GEMMEPI_SQUARED_RELU, "SQUARED_RELU"},
+                                             {GEMMEPI_QUICK_GELU, "QUICK_GELU"},
+                                             {GEMMEPI_SOFTPLUS, "SOFTPLUS"},
+                                             {GEMMEPI_HARDSWISH, "HARDSWISH"},
+                                             {GEMMEPI_MISH, "MISH"}};
 
 static const char *const dtype_names[BENCH_DTYPES] = {
     [GEMMEPI_F32] = "F32", [GEMMEPI_F16] = "F16", [GEMMEPI_BF16] = "BF16", [GEMMEPI_E4M3] = "E4M3"};
@@ -243,7 +258,7 @@ static const gemmepi_dtype floats[] = {GEMMEPI_F32, GEMMEPI_F16, GEMMEPI_BF16};
 typedef struct recipe {
     const form *form;
     bench_kind kind;
-    gemmepi_epilogue activation;
+    const activation_row *activation;
     gemmepi_dtype from, to;
 } recipe;
 
@@ -257,7 +272,7 @@ typedef struct work {
     size_t end;             /* of all tensors */
     double bytes;           /* of the sectors that must be touched */
     char *memory;
-    gemmepi_elementwise *plan;
+    gemmepi_plan *plan;
     gemmepi_elementwise_args args;
 } work;
 
@@ -356,7 +371,7 @@ static gemmepi_elementwise_desc describe(const work *w) {
     gemmepi_elementwise_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.operation = f->operation;
-    desc.activation = w->recipe->activation;
+    desc.activation = w->recipe->activation->code;
     desc.axis = f->axis;
     desc.scale_mode = f->mode;
     desc.flags = f->flags;
@@ -407,7 +422,7 @@ static int fill_tensors(bench *b, work *w) {
 
 static int run_plan(bench *b, void *user) {
     const work *w = user;
-    return bench_ok(b, gemmepi_elementwise_run(w->plan, &w->args, b->stream));
+    return bench_ok(b, gemmepi_run_elementwise(w->plan, &w->args, b->stream));
 }
 
 static int run_copy(bench *b, void *user) {
@@ -470,9 +485,9 @@ static int make_plan(bench *b, work *w, int *launches) {
     gemmepi_elementwise_desc desc = describe(w);
     gemmepi_plan_details details;
     double began = bench_seconds();
-    int made = bench_ok(b, gemmepi_elementwise_plan(b->context, &desc, &w->plan)) &&
-               bench_ok(b, gemmepi_elementwise_prepare(w->plan, b->stream)) &&
-               bench_ok(b, gemmepi_elementwise_info(w->plan, &details));
+    int made = bench_ok(b, gemmepi_plan_elementwise(b->context, &desc, &w->plan)) &&
+               bench_ok(b, gemmepi_plan_prepare(w->plan, b->stream)) &&
+               bench_ok(b, gemmepi_plan_info(w->plan, &details));
     b->plan_seconds += bench_seconds() - began;
     if (made)
         *launches = details.launches;
@@ -481,7 +496,7 @@ static int make_plan(bench *b, work *w, int *launches) {
 
 static void close_work(bench_job *job) {
     work *w = job->user;
-    gemmepi_elementwise_destroy(w->plan);
+    gemmepi_plan_destroy(w->plan);
     free(w);
 }
 
@@ -506,7 +521,7 @@ static int open_work(bench *b, const bench_row *row, bench_job *job) {
 /* >>the rows */
 
 static int bound_of(const recipe *r) {
-    int slow = SLOW >> r->activation & 1 && r->from != GEMMEPI_F32;
+    int slow = SLOW & BIT(r->activation->code) && r->from != GEMMEPI_F32;
     return r->form->bound == CONTIGUOUS && slow ? CONTIGUOUS_SLOW : r->form->bound;
 }
 
@@ -520,8 +535,8 @@ static void add_row(bench_list *list, const recipe *r) {
     memset(row, 0, sizeof *row);
     row->kind = r->kind;
     row->group = f->group;
-    snprintf(row->name, sizeof row->name, "%s%s%s", activation_names[r->activation],
-             r->activation && f->name[0] ? " " : "", f->name);
+    snprintf(row->name, sizeof row->name, "%s%s%s", r->activation->name,
+             r->activation->name[0] && f->name[0] ? " " : "", f->name);
     snprintf(row->dtype, sizeof row->dtype, "%s%s%s", dtype_names[r->from], r->from == r->to ? "" : "->",
              r->from == r->to ? "" : dtype_names[r->to]);
     row->bound = bound_of(r) / 100.0;
@@ -532,15 +547,16 @@ static void add_row(bench_list *list, const recipe *r) {
 }
 
 static void add_form(bench_list *list, const form *f, bench_kind kind) {
-    recipe r = {NULL, BENCH_SPEED, 0, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_DTYPE_DEFAULT};
-    int i;
+    recipe r = {NULL, BENCH_SPEED, NULL, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_DTYPE_DEFAULT};
+    int i, j;
     r.form = f;
     r.kind = kind;
-    for (r.activation = 0; r.activation <= GEMMEPI_MISH; r.activation++)
+    for (j = 0; j < COUNT(activations); j++)
         for (i = 0; i < (f->from ? 1 : COUNT(floats)); i++) {
             r.from = f->from ? f->from : floats[i];
             r.to = f->from ? f->to : floats[i];
-            if (f->activations >> r.activation & 1)
+            r.activation = &activations[j];
+            if (f->activations & BIT(r.activation->code))
                 add_row(list, &r);
         }
 }

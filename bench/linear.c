@@ -9,7 +9,7 @@
 typedef struct layer_form {
     const char *name;
     gemmepi_epilogue activation; /* or-ed with GATED or not */
-    uint32_t flags;              /* SAVED, RECOMPUTE */
+    uint64_t flags;              /* SAVED, RECOMPUTE */
     int64_t n, k;
     int bgrad; /* 1: the product dB with BGRAD_B against that without */
 } layer_form;
@@ -65,7 +65,7 @@ typedef struct layer_work {
     double moved;                           /* bytes of a pass over dY, P and G */
     int sets, turn[3];                      /* of ours, of what it is held against, of the copy */
     char *memory;
-    gemmepi_layer *layer;
+    gemmepi_plan *layer;
     gemmepi_plan *with, *without;
     lt lt;
     layer_product products[LAYER_MOST_PRODUCTS];
@@ -151,9 +151,9 @@ static int layer_plan(bench *b, layer_work *w, int *launches) {
     desc.activation = f->activation;
     desc.flags =
         f->flags | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS;
-    made = bench_ok(b, gemmepi_linear_backward_plan(b->context, &desc, &w->layer)) &&
-           bench_ok(b, gemmepi_linear_prepare(w->layer, b->stream)) &&
-           bench_ok(b, gemmepi_linear_info(w->layer, &details));
+    made = bench_ok(b, gemmepi_plan_linear_backward(b->context, &desc, &w->layer)) &&
+           bench_ok(b, gemmepi_plan_prepare(w->layer, b->stream)) &&
+           bench_ok(b, gemmepi_plan_info(w->layer, &details));
     b->plan_seconds += bench_seconds() - began;
     if (made)
         *launches = details.launches;
@@ -173,7 +173,7 @@ static int layer_run(bench *b, void *user) {
     args.da = layer_tensor(w, set, L_DA);
     args.db = layer_tensor(w, set, L_DB);
     args.dbias = layer_tensor(w, set, L_DBIAS);
-    return bench_ok(b, gemmepi_linear_run(w->layer, &args, b->stream));
+    return bench_ok(b, gemmepi_run_linear_backward(w->layer, &args, b->stream));
 }
 
 static int layer_copy(bench *b, void *user) {
@@ -267,7 +267,8 @@ static int layer_plan_product(bench *b, const layer_work *w, gemmepi_epilogue ep
     desc.a.transposed = 1;
     desc.epilogue = epilogue;
     made = bench_ok(b, gemmepi_plan_matmul(b->context, &desc, plan)) &&
-           bench_ok(b, gemmepi_prepare(*plan, b->stream)) && bench_ok(b, gemmepi_plan_info(*plan, &details));
+           bench_ok(b, gemmepi_plan_prepare(*plan, b->stream)) &&
+           bench_ok(b, gemmepi_plan_info(*plan, &details));
     b->plan_seconds += bench_seconds() - began;
     if (made)
         *launches = details.launches;
@@ -281,7 +282,7 @@ static int layer_run_product(bench *b, const layer_work *w, const gemmepi_plan *
     args.b = layer_tensor(w, set, L_G);
     args.d = layer_tensor(w, set, L_DB);
     args.bias_grad = bgrad ? layer_tensor(w, set, L_DBIAS) : NULL;
-    return bench_ok(b, gemmepi_plan_run(plan, &args, b->stream));
+    return bench_ok(b, gemmepi_run_matmul(plan, &args, b->stream));
 }
 
 static int layer_run_with(bench *b, void *user) {
@@ -311,7 +312,7 @@ static int layer_check(bench *b, void *user) {
 static void layer_close(bench_job *job) {
     layer_work *w = job->user;
     layer_close_products(w);
-    gemmepi_linear_destroy(w->layer);
+    gemmepi_plan_destroy(w->layer);
     gemmepi_plan_destroy(w->with);
     gemmepi_plan_destroy(w->without);
     free(w);

@@ -387,7 +387,7 @@ static gemmepi_status product_plan(bench *b, gemmepi_context *context, const pro
     desc.epilogue = epilogue;
     status = gemmepi_plan_matmul(context, &desc, plan);
     if (status == GEMMEPI_OK)
-        status = gemmepi_prepare(*plan, b->stream);
+        status = gemmepi_plan_prepare(*plan, b->stream);
     b->plan_seconds += bench_seconds() - began;
     return status;
 }
@@ -402,7 +402,7 @@ static int product_run_plan(bench *b, const product_work *w, const gemmepi_plan 
     args.bias = epilogue & GEMMEPI_BIAS ? product_tensor(w, set, P_BIAS) : NULL;
     args.aux = epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD) ? product_tensor(w, set, product_aux(w)) : NULL;
     args.bias_grad = epilogue & GEMMEPI_BGRAD ? product_tensor(w, set, P_BIAS_GRAD) : NULL;
-    return bench_ok(b, gemmepi_plan_run(plan, &args, b->stream));
+    return bench_ok(b, gemmepi_run_matmul(plan, &args, b->stream));
 }
 
 static int product_run_ours(bench *b, void *user) {

@@ -124,28 +124,27 @@ typedef struct network {
 
 /* g is the gradient of the logits times -learning_rate / BATCH, so that adding gradients is the descent. */
 static gemmepi_status plan_products(network *net, int rows) {
-    static const double one = 1;
     static const gemmepi_matrix transposed = {.transposed = 1};
     const gemmepi_epilogue act = net->activation;
     tensors *on = net->memory;
     const product products[PRODUCTS] = {
         {.formula = "hidden = act(pre = x W1 + b1)",
-         .desc = {rows, HIDDEN, PIXELS, 1, .epilogue = act | GEMMEPI_BIAS | GEMMEPI_AUX},
+         .desc = {rows, HIDDEN, PIXELS, .epilogue = act | GEMMEPI_BIAS | GEMMEPI_AUX},
          .args = {.a = on->x, .b = on->w1, .bias = on->b1, .aux = on->pre, .d = on->hidden}},
         {.formula = "logits = hidden W2 + b2",
-         .desc = {rows, CLASSES, HIDDEN, 1, .epilogue = GEMMEPI_BIAS},
+         .desc = {rows, CLASSES, HIDDEN, .epilogue = GEMMEPI_BIAS},
          .args = {.a = on->hidden, .b = on->w2, .bias = on->b2, .d = on->logits}},
         {.formula = "dhidden = (g W2^T) act'(pre), b1 += its sums",
-         .desc = {rows, HIDDEN, CLASSES, 1, .b = transposed,
-                  .epilogue = act | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE},
+         .desc = {rows, HIDDEN, CLASSES, .b = transposed,
+                  .epilogue = act | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_ACCUMULATE_BIAS_GRAD},
          .args = {.a = on->g, .b = on->w2, .aux = on->pre, .bias_grad = on->b1, .d = on->dhidden}},
         {.formula = "W2 += hidden^T g, b2 += sums of g",
-         .desc = {HIDDEN, CLASSES, rows, 1, .a = transposed,
-                  .epilogue = GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE},
-         .args = {.a = on->hidden, .b = on->g, .bias_grad = on->b2, .beta = &one, .c = on->w2, .d = on->w2}},
+         .desc = {HIDDEN, CLASSES, rows, .a = transposed, .flags = GEMMEPI_ACCUMULATE,
+                  .epilogue = GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD},
+         .args = {.a = on->hidden, .b = on->g, .bias_grad = on->b2, .d = on->w2}},
         {.formula = "W1 += x^T dhidden",
-         .desc = {PIXELS, HIDDEN, rows, 1, .a = transposed},
-         .args = {.a = on->x, .b = on->dhidden, .beta = &one, .c = on->w1, .d = on->w1}},
+         .desc = {PIXELS, HIDDEN, rows, .a = transposed, .flags = GEMMEPI_ACCUMULATE},
+         .args = {.a = on->x, .b = on->dhidden, .d = on->w1}},
     };
     gemmepi_status status = GEMMEPI_OK;
     for (int i = 0; i < PRODUCTS && !status && !net->products[rows][i].plan; i++) {
@@ -153,7 +152,7 @@ static gemmepi_status plan_products(network *net, int rows) {
         *p = products[i];
         status = gemmepi_plan_matmul(net->context, &p->desc, &p->plan);
         if (!status)
-            status = gemmepi_prepare(p->plan, NULL);
+            status = gemmepi_plan_prepare(p->plan, NULL);
     }
     return status;
 }
@@ -220,7 +219,7 @@ static double softmax(float logits[CLASSES], digit *of, double scale) {
 }
 
 static void run(const product *p) {
-    check(gemmepi_plan_run(p->plan, &p->args, NULL));
+    check(gemmepi_run_matmul(p->plan, &p->args, NULL));
 }
 
 /* Reads all digits of the set, and learns from them unless learning_rate is 0. Returns the mean loss. */

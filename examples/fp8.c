@@ -74,7 +74,7 @@ static narrow cast(gemmepi_context *context, const float *pixels, int count, gem
     check(gemmepi_alloc(context, (size_t)count * PIXELS, &result.pixels));
     result.scale = to_device(context, &factor, sizeof factor);
 
-    gemmepi_matmul_desc desc = {.m = count, .n = PIXELS, .k = 0, .batch = 1, .flags = GEMMEPI_AMAX_D};
+    gemmepi_matmul_desc desc = {.m = count, .n = PIXELS, .k = 0, .flags = GEMMEPI_AMAX_D};
     desc.c.dtype = GEMMEPI_F32;
     desc.d.dtype = dtype;
     desc.d.scale.mode = GEMMEPI_SCALE_TENSOR;
@@ -102,7 +102,7 @@ static double accuracy(gemmepi_context *context, gemmepi_matmul_desc desc, gemme
     if (!scores)
         exit(1);
     check(gemmepi_alloc(context, bytes, &d));
-    desc.m = unknown->count, desc.n = known->count, desc.k = PIXELS, desc.batch = 1;
+    desc.m = unknown->count, desc.n = known->count, desc.k = PIXELS;
     desc.b.transposed = 1; /* an image is a row of either */
     desc.d.dtype = GEMMEPI_F32;
     desc.epilogue = GEMMEPI_BIAS;

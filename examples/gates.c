@@ -53,7 +53,7 @@ static gemmepi_tensor tensor(void *data, int rank, const int64_t *shape) {
 
 /* h = x w + bias */
 static void multiply(void) {
-    gemmepi_matmul_desc desc = {.m = TOKENS, .n = 2 * INNER, .k = WIDTH, .batch = 1};
+    gemmepi_matmul_desc desc = {.m = TOKENS, .n = 2 * INNER, .k = WIDTH};
     gemmepi_matmul_args args = {.a = there->x, .b = there->w, .bias = there->bias, .d = there->h};
     desc.epilogue = GEMMEPI_BIAS;
     check(gemmepi_matmul(context, &desc, &args, NULL));
@@ -87,8 +87,12 @@ static double error(const float *number_here, float *number_there, float gradien
 static int gradients(void) {
     gemmepi_tensor h = tensor(there->h, 2, both), dy = tensor(there->dy, 2, inner);
     gemmepi_tensor dh = tensor(there->dh, 2, both), dbias = tensor(there->dbias, 1, both_bias);
+    gemmepi_elementwise_desc backward = {
+        .operation = GEMMEPI_OP_GATED_BACKWARD, .a = &h, .dy = &dy, .da = &dh};
     double of_h = 0, of_bias = 0;
-    check(gemmepi_gated_backward(context, GEMMEPI_SILU, -1, &h, NULL, &dy, &dh, NULL, NULL));
+    backward.activation = GEMMEPI_SILU;
+    backward.axis = -1;
+    check(gemmepi_elementwise(context, &backward, NULL, NULL));  /* no args: on the tensors' own data */
     check(gemmepi_bias_grad(context, &dh, -1, 0, &dbias, NULL)); /* sums over all axes but the last */
     check(gemmepi_download(context, &here, there, sizeof here, NULL));
     for (int i = 0; i < 2 * INNER; i += 19) { /* values and gates */
@@ -101,22 +105,29 @@ static int gradients(void) {
     return of_h < 1e-3 && of_bias < 1e-2;
 }
 
+/* a in y's type, with a new scale for each row: a = y * scale. */
+static void cast_rows(const gemmepi_tensor *a, const gemmepi_tensor *y, float *scale) {
+    gemmepi_elementwise_desc desc = {.operation = GEMMEPI_OP_CAST, .a = a, .y = y};
+    gemmepi_elementwise_args args = {.y_scale = scale};
+    desc.scale_mode = GEMMEPI_SCALE_OUTER;
+    desc.flags = GEMMEPI_CAST_Y_SCALE;
+    check(gemmepi_elementwise(context, &desc, &args, NULL));
+}
+
 /* y and down in E4M3, with new scales that make the most of each row, and their product beside the one in F32. */
 static int eight_bits(void) {
     static const int64_t transposed[] = {WIDTH, INNER}, strides[] = {1, WIDTH};
     gemmepi_tensor y = tensor(there->y, 2, inner), y8 = tensor(there->y8, 2, inner);
     gemmepi_tensor down = tensor(there->down, 2, transposed), down8 = tensor(there->down8, 2, transposed);
-    gemmepi_matmul_desc desc = {.m = TOKENS, .n = WIDTH, .k = INNER, .batch = 1};
+    gemmepi_matmul_desc desc = {.m = TOKENS, .n = WIDTH, .k = INNER};
     gemmepi_matmul_args args = {.a = there->y, .b = there->down, .d = there->out};
     double difference = 0, size = 0;
     check(gemmepi_matmul(context, &desc, &args, NULL));
 
     y8.dtype = down8.dtype = GEMMEPI_E4M3;
     down.stride = strides; /* its transpose: fp8 products are fastest where k is the last axis of both */
-    check(gemmepi_cast(context, &y, &y8, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_Y_SCALE, there->y8_scale, NULL,
-                       NULL));
-    check(gemmepi_cast(context, &down, &down8, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_Y_SCALE, there->down8_scale,
-                       NULL, NULL));
+    cast_rows(&y, &y8, there->y8_scale);
+    cast_rows(&down, &down8, there->down8_scale);
 
     desc.a.dtype = desc.b.dtype = GEMMEPI_E4M3;
     desc.a.scale.mode = desc.b.scale.mode = GEMMEPI_SCALE_OUTER;

@@ -27,7 +27,7 @@ int main(void) {
     check(gemmepi_upload(context, memory, &host, sizeof host, NULL));
     operands *device = memory; /* an address on the device: to point into, not to read from here */
 
-    gemmepi_matmul_desc desc = {.m = 2, .n = 2, .k = 3, .batch = 1};
+    gemmepi_matmul_desc desc = {.m = 2, .n = 2, .k = 3};
     desc.epilogue = GEMMEPI_GELU_TANH | GEMMEPI_BIAS;
     gemmepi_matmul_args args = {.a = device->a, .b = device->b, .bias = device->bias, .d = device->d};
     check(gemmepi_matmul(context, &desc, &args, NULL));

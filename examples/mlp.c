@@ -103,18 +103,18 @@ typedef struct layer {
 
 /* Gradients of weights and biases are added to what is there, dhidden overwrites. */
 static void make_layers(const network *net, int rows, layer *first, layer *second) {
-    const uint32_t flags = GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_ACCUMULATE_DB |
-                           GEMMEPI_LINEAR_DBIAS | GEMMEPI_LINEAR_ACCUMULATE_DBIAS;
+    const uint64_t flags = GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_DB | GEMMEPI_ACCUMULATE_DB |
+                           GEMMEPI_LINEAR_DBIAS | GEMMEPI_ACCUMULATE_DBIAS;
     parameters *now = net->now, *next = net->next;
     batch *on = net->batch;
-    first->desc = (gemmepi_linear_desc){.m = rows, .n = 2 * HIDDEN, .k = PIXELS, .batch = 1};
+    first->desc = (gemmepi_linear_desc){.m = rows, .n = 2 * HIDDEN, .k = PIXELS};
     first->desc.activation = GEMMEPI_SILU | GEMMEPI_GATED;
     first->desc.flags = flags | GEMMEPI_LINEAR_SAVED; /* x w1 + b1 in preact, for backward */
     first->args = (gemmepi_linear_args){.a = on->x, .b = now->w1, .bias = now->b1, .y = on->hidden};
     first->args.preact = on->preact;
     first->args.dy = on->dhidden, first->args.db = next->w1, first->args.dbias = next->b1;
 
-    second->desc = (gemmepi_linear_desc){.m = rows, .n = CLASSES, .k = HIDDEN, .batch = 1};
+    second->desc = (gemmepi_linear_desc){.m = rows, .n = CLASSES, .k = HIDDEN};
     second->desc.flags = flags | GEMMEPI_LINEAR_DA;
     second->args = (gemmepi_linear_args){.a = on->hidden, .b = now->w2, .bias = now->b2, .y = on->logits};
     second->args.da = on->dhidden;

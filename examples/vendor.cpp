@@ -40,7 +40,7 @@ class device {
         gemmepi_plan *made = nullptr;
         check(gemmepi_plan_matmul(get(), &desc, &made));
         plan owner(made, gemmepi_plan_destroy);
-        check(gemmepi_prepare(made, nullptr));
+        check(gemmepi_plan_prepare(made, nullptr));
         return owner;
     }
 
@@ -100,7 +100,7 @@ class silu_layer {
         args.bias = bias_.data();
         args.d = y_.data();
         x_.write(x);
-        check(gemmepi_plan_run(plan_.get(), &args, nullptr));
+        check(gemmepi_run_matmul(plan_.get(), &args, nullptr));
         return y_.read();
     }
 
@@ -110,7 +110,6 @@ class silu_layer {
         desc.m = static_cast<int64_t>(rows);
         desc.n = static_cast<int64_t>(outputs);
         desc.k = static_cast<int64_t>(inputs);
-        desc.batch = 1;
         desc.epilogue = GEMMEPI_SILU | GEMMEPI_BIAS;
         return desc;
     }

@@ -24,6 +24,7 @@
 #include "base/dynamic_library.h"
 
 #include "problem/dtype.h"
+#include "problem/flags.h"
 #include "problem/epilogue.h"
 #include "problem/problem.h"
 #include "problem/arguments.h"
@@ -39,6 +40,7 @@
 #include "device/disk_cache.h"
 #include "device/context.h"
 #include "device/memory.h"
+#include "device/pointers.h"
 #include "device/workspace.h"
 #include "device/compile.h"
 #include "device/kernel.h"
@@ -73,6 +75,7 @@
 #include "linear/plan.h"
 #include "linear/explain.h"
 
+#include "plans/plans.h"
 #include "ahead/precompile.h"
 
 #endif

@@ -10,6 +10,36 @@
 
 typedef long double wide;
 
+#define ACTIVATION_COUNT 14
+
+/* In the order of the manual. */
+static const gemmepi_epilogue activation_codes[ACTIVATION_COUNT] = {
+    GEMMEPI_NONE,       GEMMEPI_RELU,     GEMMEPI_GELU_TANH,  GEMMEPI_GELU_ERF, GEMMEPI_SILU,
+    GEMMEPI_SIGMOID,    GEMMEPI_TANH,     GEMMEPI_LEAKY_RELU, GEMMEPI_ELU,      GEMMEPI_SQUARED_RELU,
+    GEMMEPI_QUICK_GELU, GEMMEPI_SOFTPLUS, GEMMEPI_HARDSWISH,  GEMMEPI_MISH};
+
+static const char *const activation_names[ACTIVATION_COUNT] = {
+    "NONE",       "RELU", "GELU_TANH",    "GELU_ERF",   "SILU",     "SIGMOID",   "TANH",
+    "LEAKY_RELU", "ELU",  "SQUARED_RELU", "QUICK_GELU", "SOFTPLUS", "HARDSWISH", "MISH"};
+
+/* Where an epilogue's activation stands in those; -1: it has none of them. */
+static int activation_index(gemmepi_epilogue epilogue) {
+    int i = ACTIVATION_COUNT - 1;
+    while (i >= 0 && activation_codes[i] != (epilogue & GEMMEPI_ACTIVATION_MASK))
+        i--;
+    return i;
+}
+
+static const char *activation_name(gemmepi_epilogue epilogue) {
+    int i = activation_index(epilogue);
+    return i < 0 ? "unknown" : activation_names[i];
+}
+
+/* for (a = GEMMEPI_RELU; a <= GEMMEPI_MISH; a = activation_after(a)) */
+static gemmepi_epilogue activation_after(gemmepi_epilogue code) {
+    return code == GEMMEPI_MISH ? GEMMEPI_MISH + 1 : activation_codes[activation_index(code) + 1];
+}
+
 #define ORACLE_SQRT_HALF         0.707106781186547524400844362104849039L
 #define ORACLE_SQRT_2_OVER_PI    0.797884560802865355879892119868763737L
 #define ORACLE_INVERSE_SQRT_2_PI 0.398942280401432677939946059934381868L
@@ -38,6 +68,11 @@ static wide oracle_mish_rest(wide x) {
 
 static double oracle_parameter(unsigned activation, double given) {
     return given != 0 ? given : activation == GEMMEPI_LEAKY_RELU ? 0.01 : activation == GEMMEPI_ELU ? 1 : 0;
+}
+
+/* 0 is a parameter like any other. */
+static double oracle_given_parameter(unsigned activation, int is_given, double given) {
+    return is_given ? given : oracle_parameter(activation, 0);
 }
 
 static double oracle_activation(unsigned activation, double parameter, double x) {

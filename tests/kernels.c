@@ -406,7 +406,7 @@ static void append_request(gemmepi__text *text, const request *made, const char 
     append_lower(text, row->name);
     if (row->has_activation) {
         gemmepi__append(text, "_");
-        append_lower(text, gemmepi__activations[made->desc.activation].name);
+        append_lower(text, gemmepi__activation_name(made->desc.activation));
     }
     gemmepi__append(text, "_");
     append_dtype(text, made->inputs.dtype);
@@ -440,7 +440,7 @@ static void add_elementwise(gemmepi_operation operation, gemmepi_epilogue activa
     add(&elementwise, name, prologue);
 }
 
-static void add_cast(gemmepi_dtype from, gemmepi_dtype to, uint32_t flags, const layout_row *layout) {
+static void add_cast(gemmepi_dtype from, gemmepi_dtype to, uint64_t flags, const layout_row *layout) {
     char name[96], prologue[1024];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
     gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
@@ -454,7 +454,7 @@ static void add_cast(gemmepi_dtype from, gemmepi_dtype to, uint32_t flags, const
     append_request(&text, &made, layout->name);
     gemmepi__append(&text, "_to_");
     append_dtype(&text, to);
-    gemmepi__append(&text, "_%u", (unsigned)flags);
+    gemmepi__append(&text, "_%x", (unsigned)(flags >> 32));
     finish_request(&made, name);
     memset(&loop, 0, sizeof loop);
     if (gemmepi__describe_loop(&made.task, GEMMEPI__BIT_Y, &loop, &defines) != GEMMEPI_OK)
@@ -464,7 +464,7 @@ static void add_cast(gemmepi_dtype from, gemmepi_dtype to, uint32_t flags, const
 
 /* lerp's dw, and bias_grad, over the first or the last axis of the layout */
 static void add_sum(gemmepi_operation operation, gemmepi_dtype dtype, gemmepi_dtype out, int first_axis,
-                    uint32_t flags, const layout_row *layout) {
+                    uint64_t flags, const layout_row *layout) {
     char name[96], prologue[1024];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
     gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
@@ -503,7 +503,7 @@ static void add_sum(gemmepi_operation operation, gemmepi_dtype dtype, gemmepi_dt
     add(&sum, name, prologue);
 }
 
-static void add_scaled(gemmepi_dtype from, gemmepi_dtype to, gemmepi_scale_mode mode, uint32_t flags,
+static void add_scaled(gemmepi_dtype from, gemmepi_dtype to, gemmepi_scale_mode mode, uint64_t flags,
                        const layout_row *layout) {
     char name[96], prologue[1024];
     gemmepi__scaled_way ways[2];
@@ -526,7 +526,7 @@ static void add_scaled(gemmepi_dtype from, gemmepi_dtype to, gemmepi_scale_mode 
         append_request(&text, &made, layout->name);
         gemmepi__append(&text, "_to_");
         append_dtype(&text, to);
-        gemmepi__append(&text, "_mode_%d_%u_%d", (int)mode, (unsigned)flags, i);
+        gemmepi__append(&text, "_mode_%d_%x_%d", (int)mode, (unsigned)(flags >> 32), i);
         gemmepi__append_scaled(&defines, &made.task, &ways[i]);
         add(&scaled, name, prologue);
     }
@@ -536,7 +536,7 @@ static void list_elementwise(void) {
     static const gemmepi_dtype floats[] = {GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_F16, GEMMEPI_F64};
     static const gemmepi_operation operations[] = {GEMMEPI_OP_ACTIVATION, GEMMEPI_OP_ACTIVATION_BACKWARD,
                                                    GEMMEPI_OP_GATED, GEMMEPI_OP_GATED_BACKWARD};
-    uint32_t activation, i, d, mode;
+    uint32_t nth, i, d, mode;
     few_archs = 0;
     add_elementwise(GEMMEPI_OP_ACTIVATION, GEMMEPI_GELU_ERF, GEMMEPI_F32, &dense);
     add_elementwise(GEMMEPI_OP_GATED_BACKWARD, GEMMEPI_SILU, GEMMEPI_BF16, &dense);
@@ -546,13 +546,14 @@ static void list_elementwise(void) {
     add_sum(GEMMEPI_OP_BIAS_GRAD, GEMMEPI_F32, GEMMEPI_F32, 0, 0, &layouts[1]);
     add_scaled(GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_CAST_Y_SCALE, &layouts[1]);
     few_archs = 1;
-    for (activation = 1; activation < GEMMEPI__COUNT(gemmepi__activations); activation++)
+    for (nth = 1; nth < GEMMEPI__COUNT(gemmepi__activations); nth++)
         for (i = 0; i < GEMMEPI__COUNT(operations); i++) {
+            gemmepi_epilogue activation = gemmepi__activations[nth].code;
             add_elementwise(operations[i], activation, GEMMEPI_F32, &dense);
             add_elementwise(operations[i], activation, GEMMEPI_BF16, &dense);
-            if ((activation + i) % 4 == 0)
+            if ((nth + i) % 4 == 0)
                 add_elementwise(operations[i], activation, GEMMEPI_F64,
-                                &layouts[activation % GEMMEPI__COUNT(layouts)]);
+                                &layouts[nth % GEMMEPI__COUNT(layouts)]);
         }
     for (d = 0; d < GEMMEPI__COUNT(floats); d++) {
         for (i = 0; i < GEMMEPI__COUNT(layouts); i++)
@@ -564,7 +565,7 @@ static void list_elementwise(void) {
             add_sum(GEMMEPI_OP_LERP_BACKWARD, floats[d], floats[d], i % 2 == 0, 0, &layouts[i]);
         }
         for (mode = GEMMEPI_SCALE_TENSOR; mode <= GEMMEPI_SCALE_BLOCK_128; mode++) {
-            uint32_t rows = mode > GEMMEPI_SCALE_TENSOR ? GEMMEPI_CAST_K_IS_ROWS : 0;
+            uint64_t rows = mode > GEMMEPI_SCALE_TENSOR ? GEMMEPI_CAST_K_IS_ROWS : 0;
             add_scaled(floats[d], GEMMEPI_E4M3, (gemmepi_scale_mode)mode, GEMMEPI_CAST_Y_SCALE,
                        &layouts[mode % 2 ? 1 : 4]);
             add_scaled(floats[d], GEMMEPI_E5M2, (gemmepi_scale_mode)mode,
@@ -581,12 +582,13 @@ static void list_elementwise(void) {
 /* Both halves of a gate, into one column or back, and the gradients of layers. */
 static void add_gradient_passes(void) {
     static const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
-    uint32_t activation;
-    for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
-        gemmepi_epilogue gate = activation | GEMMEPI_GATED | (activation & 1 ? GEMMEPI_GATE_FIRST : 0);
-        gemmepi_dtype one = activation & 1 ? GEMMEPI_BF16 : GEMMEPI_F32;
-        gemmepi_dtype other = activation & 1 ? GEMMEPI_F32 : GEMMEPI_BF16;
-        int alternate = (int)activation >> 1 & 1;
+    uint32_t nth;
+    for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
+        gemmepi_epilogue activation = gemmepi__activations[nth].code;
+        gemmepi_epilogue gate = activation | GEMMEPI_GATED | (nth & 1 ? GEMMEPI_GATE_FIRST : 0);
+        gemmepi_dtype one = nth & 1 ? GEMMEPI_BF16 : GEMMEPI_F32;
+        gemmepi_dtype other = nth & 1 ? GEMMEPI_F32 : GEMMEPI_BF16;
+        int alternate = (int)nth >> 1 & 1;
         add_pass(one, GEMMEPI_DTYPE_DEFAULT, gate | GEMMEPI_BIAS | GEMMEPI_AUX, alternate, 1);
         add_pass(other, GEMMEPI_DTYPE_DEFAULT, gate | back | GEMMEPI_UPSTREAM, !alternate, 1);
         add_pass(one, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_UPSTREAM | GEMMEPI_BIAS, 1, 1);
@@ -713,7 +715,7 @@ static void add_mma(gemmepi_dtype operands, gemmepi_compute compute, gemmepi_dty
 /* Likewise. */
 static void list_mma(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
-    uint32_t activation;
+    uint32_t nth;
     int shape, layout, way, shapes = (int)GEMMEPI__COUNT(gemmepi__mma_shapes);
     few_archs = 0;
     for (shape = 0; shape < shapes; shape++) {
@@ -756,15 +758,16 @@ static void list_mma(void) {
             add_mma(GEMMEPI_F32, GEMMEPI_COMPUTE_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | back, shape,
                     layout, 8, 1);
         }
-    for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
+    for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
+        gemmepi_epilogue activation = gemmepi__activations[nth].code;
         gemmepi_matmul_desc gate = new_desc(GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
                                             activation | GEMMEPI_GATED | GEMMEPI_BIAS);
         gemmepi_matmul_desc gradient = new_desc(GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT,
                                                 activation | back | GEMMEPI_GATED | GEMMEPI_UPSTREAM);
         gemmepi_matmul_desc sums =
             new_desc(GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back);
-        layout = (int)activation % 4;
-        shape = (int)activation % shapes;
+        layout = (int)nth % 4;
+        shape = (int)nth % shapes;
         add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT,
                 activation | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL, shape, layout, 16, 0);
         add_mma(GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_F32, activation | GEMMEPI_GATED | GEMMEPI_AUX,
@@ -777,14 +780,13 @@ static void list_mma(void) {
                 activation | back | GEMMEPI_GATED, (shape + 1) % shapes, layout, 8, 1);
         add_mma(GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT,
                 activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED, (shape + 2) % shapes, layout, 16, 0);
-        add_mma(GEMMEPI_F32, activation % 2 ? GEMMEPI_COMPUTE_F32 : GEMMEPI_COMPUTE_TF32, GEMMEPI_BF16,
+        add_mma(GEMMEPI_F32, nth % 2 ? GEMMEPI_COMPUTE_F32 : GEMMEPI_COMPUTE_TF32, GEMMEPI_BF16,
                 activation | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL, shape, layout, 4, 0);
-        add_pass_in_parts(&sums, GEMMEPI_DTYPE_DEFAULT, 2 + (int)activation, activation % 2,
-                          activation % 3 == 0);
-        add_pass_in_parts(&gate, GEMMEPI_DTYPE_DEFAULT, 16, activation % 2, activation % 3 == 0);
-        add_pass_in_parts(&gradient, GEMMEPI_DTYPE_DEFAULT, 16, activation % 3 != 0, activation % 2);
-        add_mma(GEMMEPI_F32, activation % 2 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_F32,
-                GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_GATED, (shape + 1) % shapes, layout, 8, 1);
+        add_pass_in_parts(&sums, GEMMEPI_DTYPE_DEFAULT, 2 + (int)nth, nth % 2, nth % 3 == 0);
+        add_pass_in_parts(&gate, GEMMEPI_DTYPE_DEFAULT, 16, nth % 2, nth % 3 == 0);
+        add_pass_in_parts(&gradient, GEMMEPI_DTYPE_DEFAULT, 16, nth % 3 != 0, nth % 2);
+        add_mma(GEMMEPI_F32, nth % 2 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_F32, GEMMEPI_DTYPE_DEFAULT,
+                activation | back | GEMMEPI_GATED, (shape + 1) % shapes, layout, 8, 1);
     }
 }
 
@@ -799,7 +801,7 @@ static void list_fused(void) {
     const gemmepi_epilogue bias_first[] = {GEMMEPI_NONE, GEMMEPI_RELU, GEMMEPI_GELU_ERF};
     const gemmepi_epilogue of_words[] = {GEMMEPI_NONE, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
                                          GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_GATED, GEMMEPI_SILU | back};
-    uint32_t activation;
+    uint32_t nth;
     int shape, layout, way, shapes = (int)GEMMEPI__COUNT(gemmepi__fused_shapes);
     few_archs = 1;
     for (shape = 0; shape < shapes; shape++)
@@ -819,11 +821,11 @@ static void list_fused(void) {
             add_fused(type, GEMMEPI_F32, GEMMEPI_BGRAD_A, shape, layout, 0);
             if (gemmepi__fused_shapes[shape].lean) {
                 add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BGRAD_A, shape, layout, 1);
-                add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE, shape,
+                add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD, shape,
                           layout, 1);
             }
             add_fused(type, GEMMEPI_DTYPE_DEFAULT,
-                      GEMMEPI_SILU | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE |
+                      GEMMEPI_SILU | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD |
                           (gated ? GEMMEPI_GATED : GEMMEPI_NONE),
                       shape, layout, 1);
         }
@@ -834,19 +836,20 @@ static void list_fused(void) {
         add_fused(GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_BIAS, shape, 2, 1);
         add_fused_from(GEMMEPI_F32, GEMMEPI_F32, of_words[shape % 4], shape, 2, shape & 1);
     }
-    for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
+    for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
+        gemmepi_epilogue activation = gemmepi__activations[nth].code;
         add_fused_from(GEMMEPI_F32, GEMMEPI_F32,
-                       activation | (activation % 3 == 0   ? GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_GATED
-                                     : activation % 3 == 1 ? back | GEMMEPI_GATED
-                                                           : back | GEMMEPI_RESIDUAL),
-                       (int)activation, 2, (int)activation & 1);
-        layout = (int)activation % 4;
+                       activation | (nth % 3 == 0   ? GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_GATED
+                                     : nth % 3 == 1 ? back | GEMMEPI_GATED
+                                                    : back | GEMMEPI_RESIDUAL),
+                       (int)nth, 2, (int)nth & 1);
+        layout = (int)nth % 4;
         for (shape = 0; shape < shapes; shape++)
             if (gemmepi__fused_shapes[shape].lean)
                 add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | GEMMEPI_BIAS, shape, layout, 1);
-        add_fused(activation & 1 ? GEMMEPI_F16 : GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
-                  activation | GEMMEPI_BIAS, (int)activation / 2 % 2, 1, 1);
-        shape = (int)activation % shapes;
+        add_fused(nth & 1 ? GEMMEPI_F16 : GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | GEMMEPI_BIAS,
+                  (int)nth / 2 % 2, 1, 1);
+        shape = (int)nth % shapes;
         add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
                   activation | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL, shape, layout, 0);
         add_fused(GEMMEPI_F16, GEMMEPI_F32, activation | GEMMEPI_GATED | GEMMEPI_AUX, (shape + 3) % shapes,
@@ -858,20 +861,20 @@ static void list_fused(void) {
         add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back, shape, layout, 1);
         add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_GATED, shape + 2,
                        layout, 1);
-        if (activation & 1)
+        if (nth & 1)
             add_fused_from(GEMMEPI_F16, GEMMEPI_F32, activation | back | GEMMEPI_RESIDUAL, shape + 1, layout,
                            0);
         else
             add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_RESIDUAL,
                            shape + 1, layout, 1);
-        if (activation / 2 & 1)
+        if (nth / 2 & 1)
             add_fused_from(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_UPSTREAM,
                            shape + 3, layout, 1);
         else
             add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
                            activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED, shape + 4, layout, 1);
         /* two halves, and all that takes registers beside them, by turns; --all: each */
-        for (way = takes_all ? 0 : (int)activation % 4; way < 4; way += takes_all ? 1 : 4)
+        for (way = takes_all ? 0 : (int)nth % 4; way < 4; way += takes_all ? 1 : 4)
             add_fused_from(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | two_halves[way], shape + 5 + way,
                            (layout + way) % 4, way == 1);
     }
@@ -881,14 +884,15 @@ static void list_kernels(void) {
     static const gemmepi_epilogue few[] = {GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
                                            GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
                                            GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL};
-    uint32_t activation, i;
+    uint32_t nth, i;
     list_fused();
     list_mma();
     few_archs = 1;
-    for (activation = 0; activation < GEMMEPI__COUNT(gemmepi__activations); activation++) {
+    for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
+        gemmepi_epilogue activation = gemmepi__activations[nth].code;
         gemmepi_epilogue forward = activation | GEMMEPI_BIAS | GEMMEPI_AUX;
         gemmepi_epilogue backward = activation | GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
-        int alternate = (int)activation & 1; /* so that each is seen both ways */
+        int alternate = (int)nth & 1; /* so that each is seen both ways */
         add_pass(GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, forward, alternate, 1);
         add_pass(GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, backward, !alternate, 1);
         add_pass(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, forward, !alternate, 1);

@@ -349,7 +349,8 @@ static const char *run_cell(const gemmepi_plan *plan, const gemmepi_matmul_desc 
     memset(here.bytes + places[T_D].offset, 0xff, here.bytes_size - places[T_D].offset);
     wrong[0] = 0;
     if (gemmepi_upload(context, memory, here.bytes, here.bytes_size, NULL) != GEMMEPI_OK ||
-        gemmepi_prepare(plan, NULL) != GEMMEPI_OK || gemmepi_plan_run(plan, &args, NULL) != GEMMEPI_OK ||
+        gemmepi_plan_prepare(plan, NULL) != GEMMEPI_OK ||
+        gemmepi_run_matmul(plan, &args, NULL) != GEMMEPI_OK ||
         gemmepi_download(context, here.bytes, memory, here.bytes_size, NULL) != GEMMEPI_OK)
         return gemmepi_last_error();
     check_samples(&p->d, &p->aux);
@@ -473,7 +474,7 @@ static void compile_ahead(void) {
     for (i = 0; i < COUNT(tables) && descs; i++)
         append_problems(tables + i, descs, &count);
     for (i = 0; i < count && problems; i++)
-        problems[i].product = descs + i;
+        problems[i].matmul = descs + i;
     if (descs && problems)
         gemmepi_precompile(context, problems, count, 0, show_progress, NULL);
     free(descs);

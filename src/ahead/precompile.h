@@ -2,7 +2,7 @@
 #ifndef GEMMEPI_AHEAD_PRECOMPILE_H
 #define GEMMEPI_AHEAD_PRECOMPILE_H
 
-#include "../linear/plan.h"
+#include "../plans/plans.h"
 
 /* What the threads share. The lock guards what stands behind it, and calls of progress. */
 typedef struct gemmepi__precompilation {
@@ -20,27 +20,23 @@ typedef struct gemmepi__precompilation {
 
 static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {
     gemmepi_plan *plan = NULL;
-    gemmepi_elementwise *elementwise = NULL;
-    gemmepi_layer *layer = NULL;
     gemmepi_status status;
-    int given = (problem->product != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
+    int given = (problem->matmul != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
                 (problem->linear_backward != NULL);
     if (given != 1)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "%d of product, elementwise, linear and linear_backward are given; exactly one is", given);
-    if (problem->product) {
-        status = gemmepi_plan_matmul(context, problem->product, &plan);
-        if (!status)
-            status = gemmepi__build_for_scalars(plan);
-    } else if (problem->elementwise)
-        status = gemmepi_elementwise_plan(context, problem->elementwise, &elementwise);
+            "%d of matmul, elementwise, linear and linear_backward are given; exactly one is", given);
+    if (problem->matmul)
+        status = gemmepi_plan_matmul(context, problem->matmul, &plan);
+    else if (problem->elementwise)
+        status = gemmepi_plan_elementwise(context, problem->elementwise, &plan);
     else
-        status = problem->linear ? gemmepi_linear_plan(context, problem->linear, &layer)
-                                 : gemmepi_linear_backward_plan(context, problem->linear_backward, &layer);
+        status = problem->linear ? gemmepi_plan_linear(context, problem->linear, &plan)
+                                 : gemmepi_plan_linear_backward(context, problem->linear_backward, &plan);
+    if (!status && problem->matmul)
+        status = gemmepi__build_for_scalars((const gemmepi__matmul_plan *)plan);
     gemmepi_plan_destroy(plan);
-    gemmepi_elementwise_destroy(elementwise);
-    gemmepi_linear_destroy(layer);
     return status;
 }
 

@@ -36,7 +36,7 @@ extern "C" {
 GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **context);
 
 /* Waits for the device and frees everything the context holds: kernels, workspace, the plans of one-shot calls. What is the
-   caller's must be given back before: plans of all three kinds, memory of gemmepi_alloc, streams of gemmepi_stream_create.
+   caller's must be given back before: plans, memory of gemmepi_alloc, streams of gemmepi_stream_create.
    No stream of the device may be being captured: CUDA waits for no device then. NULL is accepted. */
 GEMMEPI_API void gemmepi_destroy(gemmepi_context *context);
 
@@ -47,6 +47,9 @@ GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmep
    Read it right after that call: later ones, also those that succeed, may overwrite it. Never NULL. With GEMMEPI_STATIC
    each file has its own: it speaks of that file's calls. */
 GEMMEPI_API const char *gemmepi_last_error(void);
+
+/* The GEMMEPI_VERSION of the implementation that is linked: compare it with the header's. */
+GEMMEPI_API int gemmepi_version(void);
 
 /* "GEMMEPI_OK" and so on, "unknown status" for other values; never freed. */
 GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status);
@@ -59,7 +62,8 @@ GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status);
 
 /* bytes of device memory, a multiple of 256 in address and not cleared, to be given to gemmepi_free. Zero bytes give NULL. */
 GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes, void **pointer);
-/* Waits until the device has finished with it. NULL is accepted. */
+/* Waits until the device has finished with it. NULL is accepted; a pointer that gemmepi_alloc of this context did not give is
+   refused on the host, and by CUDA on a GPU. */
 GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer);
 /* Copies bytes of host memory to the device, in the order of the stream; host may be reused on return. This and the next two
    wait, so the stream must not be being captured. */
@@ -72,41 +76,79 @@ GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host
 GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi_stream stream);
 /* A stream that does not wait for the default one, to be given to gemmepi_stream_destroy; on the host a token without effect. */
 GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemmepi_stream *stream);
-/* Waits for the stream, then ends it. NULL is accepted. */
+/* Waits for the stream, then ends it. NULL is accepted. On the host a stream that has ended, or never was, is refused by every
+   call that takes one. */
 GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemmepi_stream stream);
 
-/* >>products */
+/* >>problems in one call
 
-/* Runs desc on args in the order of stream. The first call for a problem builds a plan (milliseconds) and may
-   compile a kernel (half a second; once per machine, see cache_path); later ones find it. Reserves workspace by itself,
-   except while the stream is being captured.
-   Errors: those of gemmepi_plan_matmul, gemmepi_prepare and gemmepi_plan_run. */
+   Each runs desc on args in the order of stream. The first call for a problem builds a plan (milliseconds) and may compile a
+   kernel (half a second, once on a machine: config.cache_path); later calls find the plan. Workspace is reserved by itself,
+   except while the stream is being captured. On a GPU a pointer to host memory that the device cannot reach is refused.
+   Errors: those of planning, gemmepi_plan_prepare and running below. */
+
+/* D = epilogue(alpha op(A) op(B) + beta C): gemmepi_matmul_desc has shapes and types, gemmepi_epilogue the formula. */
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 
-/* Prepares desc: validates it, chooses the route, compiles what it needs. *plan is the caller's, to be given to
-   gemmepi_plan_destroy before the context goes. May be called while streams are being captured.
+/* A layer's Y, and with SAVED P: one product with desc's activation. What desc says of gradients is not looked at. Formulas,
+   shapes and batches stand at gemmepi_linear_desc. */
+GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                          const gemmepi_linear_args *args, gemmepi_stream stream);
+
+/* A layer's dA, dB and dbias, those that desc asks for: a pass over dY and P (or a product, with RECOMPUTE), then a product for
+   each of dA and dB. G and what else lies between them is in workspace. */
+GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                                   const gemmepi_linear_args *args, gemmepi_stream stream);
+
+/* An element-wise operation: gemmepi_operation has the formulas. args may be NULL, and a tensor whose pointer is NULL there is
+   taken from desc's own data. */
+GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+                                               const gemmepi_elementwise_args *args, gemmepi_stream stream);
+
+/* >>plans
+
+   A program that runs a problem often prepares it once: plan, reserve, run any number of times, destroy. A plan is immutable;
+   threads and streams may share it. */
+
+/* Validates desc, chooses the route and compiles what it needs. *plan is the caller's, to be given to gemmepi_plan_destroy
+   before the context goes. May be called while streams are being captured.
    Errors: INVALID_ARGUMENT, UNSUPPORTED, LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, CUBLAS_ERROR, OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan);
+GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+                                                    gemmepi_plan **plan);
+GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                               gemmepi_plan **plan);
+/* Also UNSUPPORTED: I8 operands, and the few forms of a batch that its sentence names. */
+GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                                        gemmepi_plan **plan);
 
-/* Runs the plan on args in the order of stream: one to eight launches (gemmepi_plan_info), and, but for what is said
-   below, no allocation, no compilation and no lock. May be captured into a CUDA graph, which keeps the workspace it was
-   captured with: graphs captured on one stream must not run at the same time, nor beside runs on that stream. Calls on
-   different streams need different workspaces, which the context's own are; threads that run plans on one stream with the
-   context's workspace take turns for the time of the launches.
+/* Run a plan on args in the order of stream: a few launches (gemmepi_plan_info), and, but for what is said below, no allocation,
+   no compilation and no lock. A plan of another kind is refused. A run may be captured into a CUDA graph, which keeps the
+   workspace it was captured with: graphs captured on one stream must not run at the same time, nor beside runs on that stream.
+   Calls on different streams need different workspaces, which the context's own are; threads that run plans on one stream with
+   the context's workspace take turns for the time of the launches.
    Where cuBLASLt refuses what its heuristic had accepted, nothing has run yet: the plan then takes the next route for good,
-   which this one run builds (and reserves workspace for, if args.workspace is too small), and the log says so.
-   A plan of the route fused has a kernel for alpha 1 and no c: its first run with others compiles another (gemmepi_precompile
-   does that ahead; a problem with GEMMEPI_DEVICE_SCALARS has one for all). What that needs of workspace the plan counts from
-   the beginning.
-   In 16 bits runs in which c is d, beta is 1 and alpha is not may take another route than the plan's others, which the first
-   of them builds likewise: make it before a capture, and call gemmepi_prepare again.
+   which this one run builds (and reserves workspace for, if args.workspace is too small), and the log says so. A backward may
+   have launched what comes before that product: captured without workspace for the next route it ends with BUFFER_TOO_SMALL;
+   prepare again and begin the capture anew.
+   A plan of the route fused has a kernel for alpha 1 and no c, and with ACCUMULATE one for that: its first run with other
+   scalars compiles another (gemmepi_precompile does that ahead; with GEMMEPI_DEVICE_SCALARS one is for all). Its workspace is
+   counted from the beginning. For 16-bit D = alpha A B + D with alpha other than 1 the first run may build a second plan: run
+   once, and call gemmepi_plan_prepare again, before a capture.
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
-   reserved by gemmepi_prepare), CUDA_ERROR, CUBLAS_ERROR; and those of gemmepi_plan_matmul and gemmepi_prepare in a run that
-   builds another route or kernel, as said above. On the first three nothing was launched. */
-GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
-                                            gemmepi_stream stream);
+   reserved by gemmepi_plan_prepare): nothing was launched; CUDA_ERROR, CUBLAS_ERROR; and those of planning in a run that builds
+   another route or kernel. */
+GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+                                              gemmepi_stream stream);
+GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, const gemmepi_elementwise_args *args,
+                                                   gemmepi_stream stream);
+/* All of args.workspace_size may be used, so no tensor may lie in it. */
+GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args,
+                                              gemmepi_stream stream);
+GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan, const gemmepi_linear_args *args,
+                                                       gemmepi_stream stream);
 
 /* Reserves the workspace that runs of this plan on this stream need, until the context goes: once for each stream that
    the plan will run on without args.workspace. Plans on one stream share it. Where it is too small a block of at least twice
@@ -117,74 +159,33 @@ GEMMEPI_API gemmepi_status gemmepi_plan_run(const gemmepi_plan *plan, const gemm
    end. The per-thread default stream is one for each thread, and, with GEMMEPI_STATIC, for each file: reserve where it runs. On
    the host, and where a plan needs none, it does nothing.
    Errors: INVALID_ARGUMENT, BUFFER_TOO_SMALL, OUT_OF_MEMORY, CUDA_ERROR. */
-GEMMEPI_API gemmepi_status gemmepi_prepare(const gemmepi_plan *plan, gemmepi_stream stream);
+GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmepi_stream stream);
 
 /* NULL is accepted. Runs already launched go on; graphs that captured runs of the plan stay valid until the context
    goes. */
 GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan);
 
-/* The route taken and its properties. Errors: INVALID_ARGUMENT. */
+/* The route taken and its properties. Of a layer's backward all launches together, and the kernel that makes G; of element-wise
+   operations tile_m and tile_n are the extents of a tile. Errors: INVALID_ARGUMENT. */
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details);
 
-/* In words: the problem, the route taken, and for every other route the rule that ruled it out. Writes at most size
-   bytes with the final zero (text may be NULL if size is 0), returns the length of the whole text without it, 0 for a
-   NULL plan. */
-GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *text, size_t size);
+/* In words: the problem, the route taken, and for every other route the rule that ruled it out; of a layer's backward the steps
+   in their order. Writes at most size bytes with the final zero (text may be NULL if size is 0), returns the length of the whole
+   text without it, 0 for a NULL plan. */
+GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, size_t size);
 
 /* What the epilogue of desc reads and writes and how large that is; needs no context. The desc is validated as by
    gemmepi_plan_matmul. Errors: INVALID_ARGUMENT. */
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
                                                  gemmepi_epilogue_needs *needs);
 
-/* >>layers: formulas, shapes, types and batches stand at gemmepi_linear_desc */
+/* >>short calls for element-wise operations, as gemmepi_elementwise
 
-/* Y, and with SAVED P, in the order of stream: one product (gemmepi_matmul) with desc's activation, and gemmepi_matmul's
-   errors. What desc says of gradients is not looked at. */
-GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                                          const gemmepi_linear_args *args, gemmepi_stream stream);
-
-/* dA, dB and dbias, those that desc asks for, in the order of stream: a pass over dY and P (or a product, with RECOMPUTE),
-   then a product for each of dA and dB. G and what else lies between them is in workspace, which is reserved by itself,
-   except while the stream is being captured. The first call builds a plan, as gemmepi_matmul does.
-   Errors: those of gemmepi_linear_backward_plan, _prepare and _run. */
-GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                                                   const gemmepi_linear_args *args, gemmepi_stream stream);
-
-/* Prepares one direction of a layer: validates it, chooses the routes of its products, compiles its kernels. *layer is the
-   caller's, to be given to gemmepi_linear_destroy before the context goes. May be called while streams are being captured.
-   Errors: INVALID_ARGUMENT, UNSUPPORTED (backward of I8 operands, and the few forms of a batch that its sentence names),
-   LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, CUBLAS_ERROR, OUT_OF_MEMORY. */
-GEMMEPI_API gemmepi_status gemmepi_linear_plan(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                                               gemmepi_layer **layer);
-GEMMEPI_API gemmepi_status gemmepi_linear_backward_plan(gemmepi_context *context,
-                                                        const gemmepi_linear_desc *desc,
-                                                        gemmepi_layer **layer);
-/* Runs the layer in the order of stream, as gemmepi_plan_run runs a product: with the same promises, of capture too, and
-   the same errors. The run in which cuBLASLt refuses a product may have launched what comes before it: if stream is being
-   captured and there is no workspace for the next route, it ends with BUFFER_TOO_SMALL there. Prepare again and begin the
-   capture anew. All of args.workspace_size may be used, so no tensor may lie in it. */
-GEMMEPI_API gemmepi_status gemmepi_linear_run(const gemmepi_layer *layer, const gemmepi_linear_args *args,
-                                              gemmepi_stream stream);
-/* As gemmepi_prepare. */
-GEMMEPI_API gemmepi_status gemmepi_linear_prepare(const gemmepi_layer *layer, gemmepi_stream stream);
-/* NULL is accepted. Runs already launched go on. */
-GEMMEPI_API void gemmepi_linear_destroy(gemmepi_layer *layer);
-/* Of all launches together: route LINEAR for a backward (EMPTY and HOST as ever), a forward's is its product's. kernel is
-   what makes G. Errors: INVALID_ARGUMENT. */
-GEMMEPI_API gemmepi_status gemmepi_linear_info(const gemmepi_layer *layer, gemmepi_plan_details *details);
-/* In words: the steps in their order, and of each product what gemmepi_explain says. */
-GEMMEPI_API size_t gemmepi_linear_explain(const gemmepi_layer *layer, char *text, size_t size);
-
-/* >>element-wise operations: forward and backward, on tensors of any strides. Formulas, types and broadcasting stand at
-   gemmepi_operation and gemmepi_elementwise_desc. The tensors' structs, shapes and strides are borrowed for the call.
-
-   Each call runs in the order of stream. The first one for an operation and its shapes builds a plan and may compile a
-   kernel (half a second; once per machine); later ones find it. Workspace is reserved by itself, except while the stream
-   is being captured.
+   The tensors' structs, shapes and strides are borrowed for the call. Empty tensors succeed.
    Errors: INVALID_ARGUMENT (shapes, strides, dtypes or lengths that do not go together, overlap, NULL), MISALIGNED (data
-   is no multiple of its element's size), and those of gemmepi_elementwise_plan, _prepare and _run. Empty tensors succeed. */
+   is no multiple of its element's size), and those of planning and running. */
 
-/* y = act(a). activation: RELU and so on; parameter: p of LEAKY_RELU and ELU, 0 for the default. */
+/* y = act(a). activation: RELU and so on; parameter: p of LEAKY_RELU and ELU, NAN for the default and for the others. */
 GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_epilogue activation,
                                               double parameter, const gemmepi_tensor *a,
                                               const gemmepi_tensor *y, gemmepi_stream stream);
@@ -197,75 +198,32 @@ GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context,
 /* y = a act(b), value and gate. activation: SIGMOID (GLU), RELU (ReGLU), SILU (SwiGLU), GELU_TANH or GELU_ERF (GeGLU), or
    any other. b NULL: a holds both, halves of its axis split_dim (negative: from the end), whose extent is twice y's; the
    value is the first, with GATE_FIRST in activation the second. With b split_dim is 0 and GATE_FIRST is not set. LEAKY_RELU
-   and ELU have their default parameter here; a plan takes any. */
+   and ELU have their default parameter here; gemmepi_elementwise takes any. */
 GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilogue activation, int split_dim,
                                          const gemmepi_tensor *a, const gemmepi_tensor *b,
                                          const gemmepi_tensor *y, gemmepi_stream stream);
-/* da = dy act(b), db = dy a act'(b). b NULL: da is the gradient of both halves of a, and db is NULL too. Else one of da
-   and db may be NULL. */
-GEMMEPI_API gemmepi_status gemmepi_gated_backward(gemmepi_context *context, gemmepi_epilogue activation,
-                                                  int split_dim, const gemmepi_tensor *a,
-                                                  const gemmepi_tensor *b, const gemmepi_tensor *dy,
-                                                  const gemmepi_tensor *da, const gemmepi_tensor *db,
-                                                  gemmepi_stream stream);
-
 /* y = a + w (b - a), exactly a for w = 0 and b for w = 1 where b - a is finite. w NULL: weight for
    all; else weight is 0. */
 GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_tensor *a,
                                         const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
                                         const gemmepi_tensor *y, gemmepi_stream stream);
-/* da = (1 - w) dy, db = w dy, dw = dy (b - a): any of them, the others NULL. a and b are looked at for dw alone, which
-   needs w. */
-GEMMEPI_API gemmepi_status gemmepi_lerp_backward(gemmepi_context *context, const gemmepi_tensor *a,
-                                                 const gemmepi_tensor *b, const gemmepi_tensor *w,
-                                                 double weight, const gemmepi_tensor *dy,
-                                                 const gemmepi_tensor *da, const gemmepi_tensor *db,
-                                                 const gemmepi_tensor *dw, gemmepi_stream stream);
-
 /* y[i] = the sum of a over all axes but `axis` (negative: from the end), on which its index is i: of a matrix, axis 1 or
    -1 gives the sums of its columns and 0 those of its rows. y has rank 1. accumulate 1 adds to it. */
 GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gemmepi_tensor *a, int axis,
                                              int accumulate, const gemmepi_tensor *y, gemmepi_stream stream);
 
-/* y = a in y's type. With scales: flags of CAST_SCALE, CAST_Y_SCALE and CAST_K_IS_ROWS, and in `scale` the numbers that
-   they ask for (read, or with CAST_Y_SCALE written; else NULL). amax is written unless it is NULL. scale and amax lie on the
-   device. */
+/* y = a in y's type, saturated to E4M3 and E5M2. Scales and amax: gemmepi_elementwise with GEMMEPI_OP_CAST. */
 GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_tensor *a,
-                                        const gemmepi_tensor *y, gemmepi_scale_mode mode, uint32_t flags,
-                                        float *scale, void *amax, gemmepi_stream stream);
-
-/* Prepares an operation: validates it, chooses the kernels, compiles them. *plan is the caller's, to be given to
-   gemmepi_elementwise_destroy before the context goes. May be called while streams are being captured.
-   Errors: INVALID_ARGUMENT, UNSUPPORTED, LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, OUT_OF_MEMORY. */
-GEMMEPI_API gemmepi_status gemmepi_elementwise_plan(gemmepi_context *context,
-                                                    const gemmepi_elementwise_desc *desc,
-                                                    gemmepi_elementwise **plan);
-/* Runs the plan in the order of stream, as gemmepi_plan_run does: no allocation, no compilation, no lock but that of the
-   context's workspace (plans of a single launch need none); may be captured into a CUDA graph.
-   Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL, on which nothing was launched, and CUDA_ERROR. */
-GEMMEPI_API gemmepi_status gemmepi_elementwise_run(const gemmepi_elementwise *plan,
-                                                   const gemmepi_elementwise_args *args,
-                                                   gemmepi_stream stream);
-/* As gemmepi_prepare. */
-GEMMEPI_API gemmepi_status gemmepi_elementwise_prepare(const gemmepi_elementwise *plan,
-                                                       gemmepi_stream stream);
-/* NULL is accepted. Runs already launched go on. */
-GEMMEPI_API void gemmepi_elementwise_destroy(gemmepi_elementwise *plan);
-/* The route taken and its properties; tile_m and tile_n are the extents of a tile, 0 where there is none.
-   Errors: INVALID_ARGUMENT. */
-GEMMEPI_API gemmepi_status gemmepi_elementwise_info(const gemmepi_elementwise *plan,
-                                                    gemmepi_plan_details *details);
-/* In words: the operation, its launches and what kept it from a simpler one. As gemmepi_explain. */
-GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, char *text, size_t size);
+                                        const gemmepi_tensor *y, gemmepi_stream stream);
 
 /* >>work ahead */
 
 /* Compiles what the problems need on several threads, so that plans and calls for them compile nothing later: kernels stay
    in the context, and on disk (config.cache_path), so it is enough to do this once on a machine. threads: 0 for as many as it
-   has cores; more than 256 count as 256, and the caller's is one of them. progress may be NULL. Problems are planned as by gemmepi_plan_matmul,
-   gemmepi_elementwise_plan and the layers' plans, and like those it may run beside any other calls and while streams are
+   has cores; more than 256 count as 256, and the caller's is one of them. progress may be NULL. Problems are planned as by the
+   gemmepi_plan_ functions, and like those it may run beside any other calls and while streams are
    being captured. Calls whose pointers are multiples of less than 16 bytes may need other kernels (say so in desc.alignment),
-   and so may runs in which c is d, see gemmepi_plan_run. One that fails keeps no other from being done: of those that fail
+   and so may runs in which c is d, see gemmepi_run_matmul. One that fails keeps no other from being done: of those that fail
    the first in the list is returned, and the sentence names it. A count of 0 does nothing.
    Errors: INVALID_ARGUMENT and those of planning. */
 GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,

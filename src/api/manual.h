@@ -156,7 +156,7 @@
        layer.m = tokens, layer.n = 2 * inner, layer.k = width, layer.batch = 1, layer.a.dtype = GEMMEPI_BF16;
        layer.activation = GEMMEPI_SILU | GEMMEPI_GATED;
        layer.flags = GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB |
-                     GEMMEPI_LINEAR_ACCUMULATE_DB | GEMMEPI_LINEAR_DBIAS;
+                     GEMMEPI_ACCUMULATE_DB | GEMMEPI_LINEAR_DBIAS;
        args.a = x, args.b = w, args.bias = bias, args.y = y, args.preact = p;  // forward: y, and p for backward
        args.dy = dy, args.da = dx, args.db = dw, args.dbias = dbias;           // backward: dw is added to
        status = gemmepi_linear(gpu, &layer, &args, stream);

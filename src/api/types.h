@@ -6,12 +6,22 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  12
-#define GEMMEPI_VERSION_PATCH  1
-#define GEMMEPI_VERSION_STRING "0.12.1"
+#define GEMMEPI_VERSION_MINOR  13
+#define GEMMEPI_VERSION_PATCH  0
+#define GEMMEPI_VERSION_STRING "0.13.0"
+#define GEMMEPI_VERSION        (GEMMEPI_VERSION_MAJOR * 10000 + GEMMEPI_VERSION_MINOR * 100 + GEMMEPI_VERSION_PATCH)
 
-/* All structs below are zero-initialised by the user: = {0} in C, = {} in C++. Zero means the default that the comment
-   states; a size (m, n, k, batch) has no default: zero is an empty size, and with batch left 0 nothing is written. */
+/* Every struct below is zero-initialised by the user: = {0} in C, = {} in C++. A field left 0 has the default that its
+   comment states. Sizes m, n and k have none: 0 is an empty matrix. */
+
+/* A compiler that knows how warns of a status that nobody looks at. */
+#ifndef GEMMEPI_NODISCARD
+#if (defined(__cplusplus) && __cplusplus >= 201703L) || (!defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ > 201710L)
+#define GEMMEPI_NODISCARD [[nodiscard]]
+#else
+#define GEMMEPI_NODISCARD
+#endif
+#endif
 
 /* >>statuses */
 
@@ -29,7 +39,7 @@
     X(GEMMEPI_CUDA_ERROR, 9, "the CUDA driver returned an error")                                \
     X(GEMMEPI_CUBLAS_ERROR, 10, "cuBLASLt returned an error")
 
-typedef enum gemmepi_status {
+typedef enum GEMMEPI_NODISCARD gemmepi_status {
 #define GEMMEPI_STATUS_ENUM(name, value, text) name = value,
     GEMMEPI_STATUS_LIST(GEMMEPI_STATUS_ENUM)
 #undef GEMMEPI_STATUS_ENUM
@@ -38,22 +48,20 @@ typedef enum gemmepi_status {
 
 /* >>handles */
 
-typedef struct gemmepi_context gemmepi_context; /* one device; any number of threads may use it at once  */
-typedef struct gemmepi_plan gemmepi_plan;       /* one problem, prepared; immutable; share it freely     */
-typedef struct gemmepi_elementwise gemmepi_elementwise; /* one element-wise operation, prepared; likewise */
-typedef struct gemmepi_layer gemmepi_layer; /* one direction of a layer, prepared; likewise           */
-typedef void *gemmepi_stream;               /* a CUstream or cudaStream_t; NULL is the default stream */
+typedef struct gemmepi_context gemmepi_context; /* one device; any number of threads may use it at once */
+typedef struct gemmepi_plan gemmepi_plan;       /* one problem of any kind, prepared; immutable, so threads share it */
+typedef void *gemmepi_stream;                   /* a CUstream or cudaStream_t; NULL is the default stream */
 
 /* >>configuration */
 
 #define GEMMEPI_DEVICE_HOST (-1)           /* no GPU: the same interface in plain C on host memory */
-#define GEMMEPI_DEVICE(i)   ((int)(i) + 1) /* the i-th CUDA device, counted from 0              */
+#define GEMMEPI_DEVICE(i)   ((int)(i) + 1) /* the i-th CUDA device, counted from 0 */
 
 typedef enum gemmepi_log_level {
     GEMMEPI_LOG_ERROR = 1,   /* something failed that the library works around */
-    GEMMEPI_LOG_WARNING = 2, /* something the user would want to change        */
-    GEMMEPI_LOG_INFO = 3,    /* choices made: device, libraries, routes        */
-    GEMMEPI_LOG_DEBUG = 4    /* compilations, cache hits and misses            */
+    GEMMEPI_LOG_WARNING = 2, /* something the user would want to change */
+    GEMMEPI_LOG_INFO = 3,    /* choices made: device, libraries, routes */
+    GEMMEPI_LOG_DEBUG = 4    /* compilations, cache hits and misses */
 } gemmepi_log_level;
 
 /* message is one line without a line end, valid during the call. May be called from any thread that uses the
@@ -74,22 +82,28 @@ typedef struct gemmepi_allocator {
 typedef void *(*gemmepi_symbol_resolver)(void *user, const char *library, const char *symbol, void *found);
 
 typedef struct gemmepi_config {
-    int device; /* 0: the calling thread's current CUDA device, else the first, else (none usable) the host;
-                   GEMMEPI_DEVICE(i), GEMMEPI_DEVICE_HOST                                                   */
-    gemmepi_log_function log; /* NULL: none; the library never prints                                     */
+    /* GEMMEPI_DEVICE(i) or GEMMEPI_DEVICE_HOST. 0: the calling thread's current CUDA device, else the first one, else the
+       host (gemmepi_context_details.fallback_reason says why) */
+    int device;
+
+    gemmepi_log_function log; /* NULL: none, unless the environment variable GEMMEPI_LOG asks for one on stderr */
     void *log_user;
-    gemmepi_allocator allocator; /* zero: malloc and free                                                 */
-    const char
-        *library_path; /* folders searched for the CUDA libraries before the usual ones, separated by ':'
-                                 (';' on Windows); NULL: only the usual ones                              */
-    gemmepi_symbol_resolver resolve_symbol; /* NULL: what the libraries export                            */
+    gemmepi_allocator allocator; /* zero: malloc and free */
+
+    /* Folders searched for the CUDA libraries before the usual ones, separated by ':' (';' on Windows). NULL: none */
+    const char *library_path;
+    int library_path_only;                  /* 1: libraries are sought in library_path alone */
+    gemmepi_symbol_resolver resolve_symbol; /* NULL: what the libraries export */
     void *resolve_user;
-    const char
-        *cache_path; /* folder for compiled kernels; NULL: gemmepi/ in XDG_CACHE_HOME or ~/.cache (on Windows
-                               LOCALAPPDATA), and none where the environment names none of these; "": none.
-                               Made with mode 0700; one that others own or can write is not used (the log says) */
-    size_t cache_size; /* bound on the cache folder in bytes; 0: 256 MiB                             */
-    unsigned routes;   /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all    */
+
+    /* Folder for compiled kernels, made with mode 0700; one that others own or can write is not used (the log says so).
+       "": none. NULL: gemmepi/ in XDG_CACHE_HOME or ~/.cache (on Windows in LOCALAPPDATA), none where these are not set */
+    const char *cache_path;
+    size_t cache_size;     /* bound on that folder in bytes; 0: 256 MiB */
+    const char *dump_path; /* folder that receives source, PTX and cubin of each kernel compiled; NULL: none */
+
+    unsigned routes;    /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all */
+    int check_pointers; /* 1: every run refuses pointers that the device cannot reach; 0: calls without a plan alone do */
 } gemmepi_config;
 
 /* >>problems */
@@ -106,7 +120,10 @@ typedef enum gemmepi_dtype {
     GEMMEPI_I32 = 8 /* results of I8 operands, and what is added to them                               */
 } gemmepi_dtype;
 
-typedef enum gemmepi_order { GEMMEPI_ROW_MAJOR = 0, GEMMEPI_COLUMN_MAJOR = 1 } gemmepi_order;
+typedef enum gemmepi_order {
+    GEMMEPI_ROW_MAJOR = 0,
+    GEMMEPI_COLUMN_MAJOR = 1
+} gemmepi_order;
 
 /* How products are multiplied and summed. The accumulator is F64 for F64 operands, I32 for I8 operands with an I32
    result, and F32 for all others (the host accumulates in F64 always). */
@@ -161,40 +178,40 @@ typedef struct gemmepi_scale {
 
    In column-major order bias and bias_grad of BGRAD run along m (length m), and GATED's halves are halves of the m rows,
    as in cuBLASLt. */
-typedef uint32_t gemmepi_epilogue;
+typedef uint64_t gemmepi_epilogue;
 
-/* name, value, the derivative stands in the manual */
-#define GEMMEPI_NONE         0u  /* x                                                      */
-#define GEMMEPI_RELU         1u  /* x > 0 ? x : 0, NaN stays NaN                           */
-#define GEMMEPI_GELU_TANH    2u  /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))        */
-#define GEMMEPI_GELU_ERF     3u  /* x Phi(x) = 0.5 x (1 + erf(x / sqrt 2))                 */
-#define GEMMEPI_SILU         4u  /* x / (1 + exp(-x))                                      */
-#define GEMMEPI_SIGMOID      5u  /* 1 / (1 + exp(-x))                                      */
-#define GEMMEPI_TANH         6u  /* tanh x                                                 */
-#define GEMMEPI_LEAKY_RELU   7u  /* x > 0 ? x : p x, p = 0.01 unless given                  */
-#define GEMMEPI_ELU          8u  /* x > 0 ? x : p (exp(x) - 1), p = 1 unless given          */
-#define GEMMEPI_SQUARED_RELU 9u  /* x > 0 ? x^2 : 0, NaN stays NaN                          */
-#define GEMMEPI_QUICK_GELU   10u /* x / (1 + exp(-1.702 x))                                 */
-#define GEMMEPI_SOFTPLUS     11u /* log(1 + exp(x))                                         */
-#define GEMMEPI_HARDSWISH    12u /* x min(max(x + 3, 0), 6) / 6                             */
-#define GEMMEPI_MISH         13u /* x tanh(log(1 + exp(x)))                                 */
+/* name, value, the derivative stands at gemmepi_matmul. Each code has four of its eight bits set, so that two activations
+   or-ed together are none, and so is every epilogue number of cuBLASLt's. */
+#define GEMMEPI_NONE         0x00ull /* x */
+#define GEMMEPI_RELU         0x0full /* x > 0 ? x : 0, NaN stays NaN */
+#define GEMMEPI_GELU_TANH    0x17ull /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+#define GEMMEPI_GELU_ERF     0x1bull /* x Phi(x) = 0.5 x (1 + erf(x / sqrt 2)) */
+#define GEMMEPI_SILU         0x1dull /* x / (1 + exp(-x)) */
+#define GEMMEPI_SIGMOID      0x1eull /* 1 / (1 + exp(-x)) */
+#define GEMMEPI_TANH         0x27ull /* tanh x */
+#define GEMMEPI_LEAKY_RELU   0x2bull /* x > 0 ? x : p x, p = 0.01 unless given */
+#define GEMMEPI_ELU          0x2dull /* x > 0 ? x : p (exp(x) - 1), p = 1 unless given */
+#define GEMMEPI_SQUARED_RELU 0x2eull /* x > 0 ? x^2 : 0, NaN stays NaN */
+#define GEMMEPI_QUICK_GELU   0x33ull /* x / (1 + exp(-1.702 x)) */
+#define GEMMEPI_SOFTPLUS     0x35ull /* log(1 + exp(x)) */
+#define GEMMEPI_HARDSWISH    0x36ull /* x min(max(x + 3, 0), 6) / 6 */
+#define GEMMEPI_MISH         0x39ull /* x tanh(log(1 + exp(x))) */
 
-#define GEMMEPI_ACTIVATION_MASK 0xffu
+#define GEMMEPI_ACTIVATION_MASK 0xffull
 
-#define GEMMEPI_BIAS     0x000100u /* add bias                                                         */
-#define GEMMEPI_AUX      0x000200u /* store the pre-activation; with RELU a bit mask of v > 0          */
-#define GEMMEPI_BACKWARD 0x000400u /* multiply by act'(aux); aux as AUX with the same activation stored it */
-#define GEMMEPI_RESIDUAL 0x000800u /* add residual after the activation                                */
-#define GEMMEPI_BGRAD    0x001000u /* column sums of the result; goes with BACKWARD or the activation NONE */
-#define GEMMEPI_BGRAD_A  0x002000u /* sums of op(A) over k                                             */
-#define GEMMEPI_BGRAD_B  0x004000u /* sums of op(B) over k; one of the three BGRADs at a time          */
-#define GEMMEPI_BGRAD_ACCUMULATE \
-    0x008000u                        /* add to bias_grad instead of overwriting it                       */
-#define GEMMEPI_GATED      0x010000u /* the columns of v are halves: v = value act(gate); see above      */
-#define GEMMEPI_GATE_FIRST 0x020000u /* with GATED: the first half is the gate, not the second           */
-#define GEMMEPI_UPSTREAM \
-    0x040000u /* with BACKWARD: v is the pre-activation, computed anew, and aux the upstream gradient: \
-                 v = aux act'(v) */
+/* Flags of an epilogue. No two flags of this header share a bit, whatever field they belong to. */
+#define GEMMEPI_BIAS       0x0000400ull /* add bias */
+#define GEMMEPI_AUX        0x0000800ull /* store the pre-activation; with RELU a bit mask of v > 0 */
+#define GEMMEPI_BACKWARD   0x0001000ull /* multiply by act'(aux); aux as AUX with the same activation stored it */
+#define GEMMEPI_RESIDUAL   0x0002000ull /* add residual after the activation */
+#define GEMMEPI_BGRAD      0x0004000ull /* column sums of the result; with BACKWARD or the activation NONE */
+#define GEMMEPI_BGRAD_A    0x0008000ull /* sums of op(A) over k */
+#define GEMMEPI_BGRAD_B    0x0010000ull /* sums of op(B) over k; one of the three BGRADs at a time */
+#define GEMMEPI_GATED      0x0040000ull /* the columns of v are halves: v = value act(gate); see above */
+#define GEMMEPI_GATE_FIRST 0x0080000ull /* with GATED: the first half is the gate, not the second */
+#define GEMMEPI_UPSTREAM   0x0100000ull /* with BACKWARD: v = aux act'(v), v made anew, aux the upstream gradient */
+
+#define GEMMEPI_ACCUMULATE_BIAS_GRAD 0x0020000ull /* with a BGRAD: add to bias_grad instead of overwriting it */
 
 /* The names that cuBLASLt's users know. GELU is the tanh form here, as it is there. */
 #define GEMMEPI_EPILOGUE_DEFAULT       GEMMEPI_NONE
@@ -214,37 +231,36 @@ typedef uint32_t gemmepi_epilogue;
 #define GEMMEPI_EPILOGUE_BGRADA        GEMMEPI_BGRAD_A
 #define GEMMEPI_EPILOGUE_BGRADB        GEMMEPI_BGRAD_B
 
-/* Flags of a problem. */
-#define GEMMEPI_RELAXED \
-    1u /* admit cuBLASLt's epilogues where they are faster but looser than the contract;
-                                     gemmepi_explain names which and why                                     */
-#define GEMMEPI_DEVICE_SCALARS \
-    2u /* args.alpha and args.beta are device pointers, read when the product runs;
-          with an I32 result they are rounded to whole numbers there                    */
-#define GEMMEPI_FAST_ACCUMULATION \
-    4u /* E4M3 and E5M2 operands: fewer bits in the sums where that is faster           */
-#define GEMMEPI_AMAX_D   8u  /* write args.amax_d                                                 */
-#define GEMMEPI_AMAX_AUX 16u /* write args.amax_aux; with AUX, where aux is no bit mask           */
+/* Flags of a product (desc.flags). */
+#define GEMMEPI_RELAXED           0x01000000ull /* admit cuBLASLt's epilogues where they are looser than the contract */
+#define GEMMEPI_DEVICE_SCALARS    0x02000000ull /* args.alpha and args.beta lie on the device, read when the product runs */
+#define GEMMEPI_FAST_ACCUMULATION 0x04000000ull /* E4M3 and E5M2 operands: fewer bits in the sums where that is faster */
+#define GEMMEPI_AMAX_D            0x08000000ull /* write args.amax_d */
+#define GEMMEPI_AMAX_AUX          0x10000000ull /* write args.amax_aux; with AUX, where aux is no bit mask */
+
+/* D += alpha op(A) op(B) (+ bias): c is d, beta is 1, and args.c and args.beta stay NULL. Also an element-wise operation's:
+   BIAS_GRAD adds to y. */
+#define GEMMEPI_ACCUMULATE 0x20000000ull
 
 /* A matrix operand. */
 typedef struct gemmepi_matrix {
-    gemmepi_dtype
-        dtype;      /* DEFAULT: see gemmepi_matmul_desc                                                 */
-    int transposed; /* a and b only: 1 if the matrix is stored transposed; op() transposes it back      */
-    int64_t ld; /* elements between the starts of two rows as stored (two columns in column-major order), at
-                   least the length of one; 0: that length. For RELU's mask: bits, a multiple of 128; 0: the
-                   length rounded up to one                                                                  */
-    int64_t
-        batch_stride; /* elements (bits for RELU's mask) between two items of the batch. Inputs: 0 gives all
-                             items the same matrix. Outputs (d, aux with AUX): items must not overlap        */
-    gemmepi_scale scale; /* zero: 1 for every element                                                       */
+    gemmepi_dtype dtype; /* 0: see gemmepi_matmul_desc */
+    int transposed;      /* a and b only: 1 if the matrix is stored transposed; op() transposes it back */
+
+    /* Elements between the starts of two rows as stored (columns in column-major order), at least the length of one; 0: that
+       length. Of RELU's mask: bits, a multiple of 128; 0: the length rounded up to one */
+    int64_t ld;
+
+    /* Elements (bits of RELU's mask) between two items of the batch. Inputs: 0 gives all items the same matrix. Outputs: items
+       must not overlap */
+    int64_t batch_stride;
+    gemmepi_scale scale; /* zero: 1 for every element */
 } gemmepi_matrix;
 
 /* bias or bias_grad, contiguous. */
 typedef struct gemmepi_vector {
-    gemmepi_dtype dtype;  /* DEFAULT: d's; BF16 where d is E4M3 or E5M2, F32 where it is I8                 */
-    int64_t batch_stride; /* elements between two items of the batch; 0: one for all. A bias_grad that is one
-                             for all is the sum over the batch                                               */
+    gemmepi_dtype dtype;  /* 0: d's; BF16 where d is E4M3 or E5M2, F32 where it is I8 */
+    int64_t batch_stride; /* elements between two items of the batch; 0: one for all, a bias_grad is then the sum over it */
 } gemmepi_vector;
 
 /* D = epilogue(alpha op(A) op(B) + beta C) for every item of a batch.
@@ -255,32 +271,29 @@ typedef struct gemmepi_vector {
    also be I32; then c, aux, residual, bias and bias_grad are I32, nothing has a scale, the activation is NONE or RELU,
    BACKWARD and BGRAD have no meaning, and alpha and beta are whole numbers of 32 bits. */
 typedef struct gemmepi_matmul_desc {
-    int64_t m, n, k;     /* zero m or n: d is empty, and bias_grad alone is written, where it has elements
-                            (sums over no rows are 0); zero k: beta C and the epilogue alone              */
-    int64_t batch;       /* the number of products, 1 for a single one; zero: none, nothing is written    */
-    gemmepi_order order; /* 0: row-major, for all matrices                                                */
-    gemmepi_compute
-        compute; /* 0: by the operands' dtype                                                     */
+    /* m or n 0: d is empty, and bias_grad alone is written, where it has elements (sums over no rows are 0). k 0: beta C and
+       the epilogue alone */
+    int64_t m, n, k;
+    int64_t batch;           /* the number of products; 0: 1 */
+    gemmepi_order order;     /* of all matrices; 0: row-major */
+    gemmepi_compute compute; /* 0: by the operands' dtype */
     gemmepi_epilogue epilogue;
-    uint32_t flags;
-    double activation_parameter; /* p of LEAKY_RELU and ELU; 0: the default                       */
-    gemmepi_matrix a; /* dtype 0: F32                                                                  */
-    gemmepi_matrix b; /* dtype 0: a's                                                                  */
-    gemmepi_matrix
-        c; /* dtype 0: d's, BF16 where d is E4M3 or E5M2; all zero but scale: d's ld and batch stride, with
-              GATED, where its shape is another, dense lines and items                                   */
-    gemmepi_matrix d;   /* dtype 0: a's                                                                  */
-    gemmepi_matrix aux; /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD         */
-    gemmepi_matrix
-        residual; /* dtype 0: as c's; read only with RESIDUAL. Its ld and batch stride are its own, not d's */
-    gemmepi_vector bias; /* read only with BIAS                                                           */
-    gemmepi_vector
-        bias_grad;    /* read only with one of the BGRADs                                             */
-    size_t alignment; /* bytes, a power of two up to 256, that all pointers of every run will be multiples of;
-                         0: 16 for plans, what the pointers have for gemmepi_matmul. A pointer must be a multiple
-                         of its element's size in any case. Scales of modes OUTER, VECTOR_128 and BLOCK_128 must
-                         be multiples of 16, other scales, amax, and alpha and beta on the device of their
-                         element's size                                                                      */
+    uint64_t flags;              /* RELAXED, DEVICE_SCALARS, FAST_ACCUMULATION, AMAX_D, AMAX_AUX, ACCUMULATE */
+    int has_parameter;           /* 1: activation_parameter counts; 0: it must be 0, and the default holds */
+    double activation_parameter; /* p of LEAKY_RELU and ELU */
+
+    gemmepi_matrix a;         /* dtype 0: F32 */
+    gemmepi_matrix b;         /* dtype 0: a's */
+    gemmepi_matrix c;         /* dtype 0: d's, BF16 where d is E4M3 or E5M2. All zero but scale: it lies as d, or where its shape is another dense */
+    gemmepi_matrix d;         /* dtype 0: a's */
+    gemmepi_matrix aux;       /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD */
+    gemmepi_matrix residual;  /* dtype 0: as c's; read only with RESIDUAL. Its ld and batch stride are its own, not d's */
+    gemmepi_vector bias;      /* read only with BIAS */
+    gemmepi_vector bias_grad; /* read only with one of the BGRADs */
+
+    /* Bytes, a power of two up to 256, that the pointers of matrices and vectors will be multiples of in every run. 0: 16 for
+       plans, what the pointers have for gemmepi_matmul. An element's size in any case */
+    size_t alignment;
 } gemmepi_matmul_desc;
 
 /* Pointers, on the device of the context. A pointer that the epilogue needs must be there, one that it would not
@@ -289,70 +302,71 @@ typedef struct gemmepi_matmul_desc {
 typedef struct gemmepi_matmul_args {
     const void *a;
     const void *b;
-    const void *c; /* needed where beta is not 0, never read where it is                              */
+    const void *c; /* given with beta, which may be 0: then it is not read */
     void *d;
-    const void *bias; /* with BIAS                                                                       */
-    void *aux;        /* written with AUX, only read with BACKWARD                                       */
-    void *bias_grad;  /* with BGRAD, BGRAD_A, BGRAD_B                                                    */
-    const void
-        *residual; /* with RESIDUAL                                                                   */
-    const float *scale_a; /* where desc.a.scale has a mode; likewise the next five                        */
-    const float *scale_b, *scale_c, *scale_d, *scale_aux, *scale_residual;
-    void *amax_d;   /* with AMAX_D: one F32 (F64 with F64 operands), overwritten with the largest |v| of the
-                     whole batch before scale_d and rounding; NaN if any is NaN                            */
-    void *amax_aux; /* with AMAX_AUX: likewise of what goes to aux                                   */
-    const double *alpha; /* NULL: 1; on the host, or on the device with GEMMEPI_DEVICE_SCALARS              */
-    const double *beta;  /* NULL: 0; likewise                                                               */
-    void *workspace;     /* on the device, a multiple of 256; NULL: the context's own for that stream       */
-    size_t
-        workspace_size; /* bytes; at least the plan's                                                     */
+    const void *bias;     /* with BIAS */
+    void *aux;            /* written with AUX, only read with BACKWARD */
+    void *bias_grad;      /* with BGRAD, BGRAD_A, BGRAD_B */
+    const void *residual; /* with RESIDUAL */
+
+    /* Where the desc's matrix has a scale mode. TENSOR: a multiple of 4 bytes, the other modes of 16 */
+    const float *scale_a, *scale_b, *scale_c, *scale_d, *scale_aux, *scale_residual;
+
+    /* With AMAX_D, AMAX_AUX: one F32 (F64 with F64 operands), overwritten with the largest |v| of the whole batch before the
+       scale and rounding; NaN if any is NaN */
+    void *amax_d, *amax_aux;
+
+    const double *alpha; /* NULL: 1; on the host, or on the device with GEMMEPI_DEVICE_SCALARS (rounded to a whole number for I32) */
+    const double *beta;  /* NULL: 0, and c NULL too; likewise */
+
+    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
+    size_t workspace_size; /* bytes; at least the plan's */
 } gemmepi_matmul_args;
 
 /* >>element-wise operations */
 
 /* A tensor as DLPack has it: element (i, j, ..) lies (i stride[0] + j stride[1] + ..) elements after the first one.
-   Strides are any: 0 repeats an input, a negative one runs backwards. NULL is dense, the last axis contiguous. */
+   Strides are any: 0 repeats an input, a negative one runs backwards. */
 typedef struct gemmepi_tensor {
-    void *data;            /* on the device; only read where the tensor is an input               */
-    gemmepi_dtype dtype;   /* 0: F32                                                              */
-    int rank;              /* 0 to 8; 0 is a single element                                       */
-    const int64_t *shape;  /* rank extents; NULL where rank is 0                                  */
-    const int64_t *stride; /* rank strides in elements, or NULL                                   */
-    size_t offset;         /* bytes from data to the element whose indices are all 0              */
-    size_t bytes;          /* the buffer's from data on: all elements lie in it; 0: not checked   */
+    void *data;            /* on the device; only read where the tensor is an input */
+    gemmepi_dtype dtype;   /* 0: F32 */
+    int rank;              /* 0 to 8; 0 is a single element */
+    const int64_t *shape;  /* rank extents; NULL where rank is 0 */
+    const int64_t *stride; /* rank strides in elements; NULL: dense, the last axis contiguous */
+    size_t offset;         /* bytes from data to the element whose indices are all 0 */
+    size_t bytes;          /* the buffer's from data on: all elements lie in it; 0: not checked */
 } gemmepi_tensor;
 
 /* What is computed for every index of the operation's shape: y's where there is a y, else dy's. The inputs a, b and w are
    broadcast to it as NumPy does: axes are compared from the last one on, and an axis that is missing or has the extent 1
-   repeats. So are da, db and dw, which are then sums over the axes that repeat. BIAS_GRAD has its own rule. */
+   repeats. So are da, db and dw, which are then sums over the axes that repeat. BIAS_GRAD has its own rule.
+
+   GATED: SIGMOID is GLU, RELU ReGLU, SILU SwiGLU, the GELUs GeGLU. Without b, a's axis `axis` has twice y's extent: its first
+   half is the value, its second the gate (GATE_FIRST: exchanged), and GATED_BACKWARD's da is the gradient of both. */
 typedef enum gemmepi_operation {
-    GEMMEPI_OP_ACTIVATION = 1,          /* y = act(a)                                                     */
-    GEMMEPI_OP_ACTIVATION_BACKWARD = 2, /* da = dy act'(a)                                                */
-    GEMMEPI_OP_GATED = 3,               /* y = a act(b): SIGMOID is GLU, RELU ReGLU, SILU SwiGLU, the GELUs
-                                           GeGLU. Without b, a's axis `axis` has twice y's extent: its first
-                                           half is the value, its second the gate (GATE_FIRST: exchanged)  */
-    GEMMEPI_OP_GATED_BACKWARD = 4,      /* da = dy act(b), db = dy a act'(b). Without b likewise, and da is
-                                           the gradient of both halves                                    */
-    GEMMEPI_OP_LERP = 5,                /* y = a + w (b - a) where |w| < 1/2, else b - (b - a) (1 - w)     */
-    GEMMEPI_OP_LERP_BACKWARD = 6,       /* da = (1 - w) dy, db = w dy, dw = dy (b - a)                    */
-    GEMMEPI_OP_BIAS_GRAD = 7,           /* y[i] = the sum of a over all axes but `axis`                    */
-    GEMMEPI_OP_CAST = 8                 /* y = a in another type, with scales and amax                     */
+    GEMMEPI_OP_ACTIVATION = 1,          /* y = act(a) */
+    GEMMEPI_OP_ACTIVATION_BACKWARD = 2, /* da = dy act'(a) */
+    GEMMEPI_OP_GATED = 3,               /* y = a act(b) */
+    GEMMEPI_OP_GATED_BACKWARD = 4,      /* da = dy act(b), db = dy a act'(b) */
+    GEMMEPI_OP_LERP = 5,                /* y = a + w (b - a) where |w| < 1/2, else b - (b - a) (1 - w) */
+    GEMMEPI_OP_LERP_BACKWARD = 6,       /* da = (1 - w) dy, db = w dy, dw = dy (b - a) */
+    GEMMEPI_OP_BIAS_GRAD = 7,           /* y[i] = the sum of a over all axes but `axis` */
+    GEMMEPI_OP_CAST = 8                 /* y = a in another type, with scales and amax */
 } gemmepi_operation;
 
-/* Flags of an operation.
+/* Flags of an operation, beside ACCUMULATE (BIAS_GRAD: add to y instead of overwriting it).
    CAST_Y_SCALE: y_scale = amax / the largest number of y's type, held between 2^-126 and the largest F32 (1 where amax is 0
    or not finite), and y = round(a / y_scale), so that y_scale is what products take as y's scale. CAST_SCALE multiplies: it
    takes y_scale to bring y back, and 1 / y_scale to make it. An empty cast writes neither y_scale nor amax.
    CAST_K_IS_ROWS: rows, vectors and blocks are those of a matrix whose k is its last axis but one (a B of [k, n] that is not
    transposed); else its last (an A of [m, k], a transposed B of [n, k]). */
-#define GEMMEPI_ACCUMULATE     1u  /* BIAS_GRAD: add to y instead of overwriting it       */
-#define GEMMEPI_CAST_SCALE     2u  /* CAST: y = round(scale a), with args.scale read      */
-#define GEMMEPI_CAST_Y_SCALE   4u  /* CAST: find y's scale, and write it to args.y_scale  */
-#define GEMMEPI_CAST_AMAX      8u  /* CAST: write args.amax, the largest |a|              */
-#define GEMMEPI_CAST_K_IS_ROWS 16u /* CAST: k is the last axis but one                    */
+#define GEMMEPI_CAST_SCALE     0x100000000ull /* CAST: y = round(scale a), with args.scale read */
+#define GEMMEPI_CAST_Y_SCALE   0x200000000ull /* CAST: find y's scale, and write it to args.y_scale */
+#define GEMMEPI_CAST_AMAX      0x400000000ull /* CAST: write args.amax, the largest |a| */
+#define GEMMEPI_CAST_K_IS_ROWS 0x800000000ull /* CAST: k is the last axis but one */
 
-/* One operation, prepared by gemmepi_elementwise_plan. A tensor that it does not have is NULL; data of the tensors is not
-   looked at, each run brings its own pointers.
+/* One operation. A tensor that it does not have is NULL. A plan does not look at the tensors' data: each run brings its own
+   pointers.
 
    Tensors: ACTIVATION a, y. ACTIVATION_BACKWARD a, dy, da. GATED a, [b], y. GATED_BACKWARD a, [b], dy, and da, with b also
    db: one of them or both. LERP a, b, [w], y. LERP_BACKWARD dy, [w] and any of da, db, dw; a and b with dw alone, dw with w
@@ -368,14 +382,15 @@ typedef enum gemmepi_operation {
    follow one another. Numbers beyond the last of a line are not written. */
 typedef struct gemmepi_elementwise_desc {
     gemmepi_operation operation;
-    gemmepi_epilogue activation; /* RELU and so on; of a tensor that is split or-ed with GATE_FIRST or not */
-    double activation_parameter; /* p of LEAKY_RELU and ELU; 0: the default */
-    int axis;                    /* GATED without b: which is split; BIAS_GRAD: which is kept; -1: the last */
+    gemmepi_epilogue activation;            /* RELU and so on; of a tensor that is split or-ed with GATE_FIRST or not */
+    int has_parameter;                      /* 1: activation_parameter counts; 0: it must be 0, and the default holds */
+    double activation_parameter;            /* p of LEAKY_RELU and ELU */
+    int axis;                               /* GATED without b: which is split; BIAS_GRAD: which is kept; -1: the last */
     gemmepi_scale_mode scale_mode;          /* CAST: of scale, y_scale and amax */
-    uint32_t flags;                         /* GEMMEPI_ACCUMULATE and so on */
+    uint64_t flags;                         /* ACCUMULATE, CAST_SCALE and so on */
     const gemmepi_tensor *a, *b, *w, *dy;   /* inputs */
     const gemmepi_tensor *y, *da, *db, *dw; /* outputs */
-    size_t alignment; /* bytes, a power of two up to 256, that all pointers are multiples of; 0: 16 */
+    size_t alignment;                       /* bytes, a power of two up to 256, that all pointers are multiples of; 0: 16 */
 } gemmepi_elementwise_desc;
 
 /* The tensors' data, as desc has tensors, and what a run may change. An output must not overlap anything, except that it
@@ -384,27 +399,26 @@ typedef struct gemmepi_elementwise_desc {
 typedef struct gemmepi_elementwise_args {
     const void *a, *b, *w, *dy;
     void *y, *da, *db, *dw;
-    double weight;         /* LERP and LERP_BACKWARD without w                                              */
-    const float *scale;    /* CAST_SCALE                                                                    */
-    float *y_scale;        /* CAST_Y_SCALE                                                                  */
-    void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN    */
-    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream     */
-    size_t workspace_size; /* bytes; at least the plan's                                                    */
+    double weight;         /* LERP and LERP_BACKWARD without w */
+    const float *scale;    /* CAST_SCALE */
+    float *y_scale;        /* CAST_Y_SCALE */
+    void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN */
+    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
+    size_t workspace_size; /* bytes; at least the plan's */
 } gemmepi_elementwise_args;
 
 /* >>layers */
 
 /* Flags of a layer, beside RELAXED and FAST_ACCUMULATION. Those of gradients say what gemmepi_linear_backward makes. */
-#define GEMMEPI_LINEAR_BIAS          0x000100u /* P has a bias                                            */
-#define GEMMEPI_LINEAR_SAVED         0x000200u /* forward stores P in args.preact, backward reads it there */
-#define GEMMEPI_LINEAR_RECOMPUTE     0x000400u /* backward computes P anew, from a, b and bias            */
-#define GEMMEPI_LINEAR_DA            0x000800u /* dA is asked for                                         */
-#define GEMMEPI_LINEAR_DB            0x001000u /* dB is asked for                                         */
-#define GEMMEPI_LINEAR_DBIAS         0x002000u /* dbias is asked for                                      */
-#define GEMMEPI_LINEAR_ACCUMULATE_DA 0x004000u /* args.da += dA; else it is overwritten                   */
-#define GEMMEPI_LINEAR_ACCUMULATE_DB 0x008000u /* args.db += dB                                           */
-#define GEMMEPI_LINEAR_ACCUMULATE_DBIAS \
-    0x010000u /* args.dbias += dbias                                     */
+#define GEMMEPI_LINEAR_BIAS      0x0010000000000ull /* P has a bias */
+#define GEMMEPI_LINEAR_SAVED     0x0020000000000ull /* forward stores P in args.preact, backward reads it there */
+#define GEMMEPI_LINEAR_RECOMPUTE 0x0040000000000ull /* backward computes P anew, from a, b and bias */
+#define GEMMEPI_LINEAR_DA        0x0080000000000ull /* dA is asked for */
+#define GEMMEPI_LINEAR_DB        0x0100000000000ull /* dB is asked for */
+#define GEMMEPI_LINEAR_DBIAS     0x0200000000000ull /* dbias is asked for */
+#define GEMMEPI_ACCUMULATE_DA    0x0400000000000ull /* args.da += dA; else it is overwritten */
+#define GEMMEPI_ACCUMULATE_DB    0x0800000000000ull /* args.db += dB */
+#define GEMMEPI_ACCUMULATE_DBIAS 0x1000000000000ull /* args.dbias += dbias */
 
 /* A layer of a network, forward and backward, for every item of a batch:
 
@@ -412,8 +426,8 @@ typedef struct gemmepi_elementwise_args {
        G = dY act'(P)                dA = G op(B)^T     dB = op(A)^T G     dbias = the sums of G's columns
 
    Shapes: op(A) [m, k], op(B) [k, n], P and G [m, n], Y and dY [m, n] (GATED: n is even, [m, n/2]), bias and dbias [n].
-   da and db lie as op(A) and op(B), [m, k] and [k, n], not transposed. preact holds P, for RELU without GATED its
-   bit mask, as AUX stores it. dA, dB and dbias are summed in F32 or wider (dbias over values of G that are not rounded)
+   da and db lie as a and b are stored: a weight stored [n, k] (b.transposed) has a db of [n, k]. Their own `transposed` is
+   left 0. preact holds P, for RELU without GATED its bit mask, as AUX stores it. dA, dB and dbias are summed in F32 or wider (dbias over values of G that are not rounded)
    and rounded once.
    Column-major: the same layer with A and B exchanged, so bias, dbias and the halves run along m, and what is said of B in
    a batch holds for A.
@@ -429,25 +443,27 @@ typedef struct gemmepi_elementwise_args {
    alone), F32, F16, BF16, E4M3 and E5M2; dy any of these, da, db and dbias F32, F16 or BF16. Scales go with a, b, y,
    preact and dy: any mode of a and b, TENSOR of the others. */
 typedef struct gemmepi_linear_desc {
-    int64_t m, n, k; /* as in gemmepi_matmul_desc                                           */
-    int64_t batch;   /* 1 for a single layer                                                */
-    gemmepi_order order;
-    gemmepi_compute compute;     /* of all products that it fits, as in gemmepi_matmul_desc             */
-    gemmepi_epilogue activation; /* RELU and so on, or-ed with GATED and GATE_FIRST or not              */
-    uint32_t flags;
-    double activation_parameter; /* p of LEAKY_RELU and ELU; 0: the default                             */
-    gemmepi_matrix a, b;         /* dtype 0: F32, a's                                                   */
-    gemmepi_matrix y;            /* dtype 0: a's, BF16 where a is E4M3 or E5M2                          */
-    gemmepi_matrix preact;       /* dtype 0: y's (RELU's mask: leave it 0); read only with SAVED        */
-    gemmepi_matrix dy;           /* dtype 0: y's                                                        */
-    gemmepi_matrix da, db;       /* dtype 0: a's, b's, BF16 where that is E4M3 or E5M2                  */
-    gemmepi_vector bias;         /* dtype 0: as a product's                                             */
-    gemmepi_vector dbias;        /* dtype 0: bias's; without BIAS what a bias's would be                */
-    gemmepi_dtype
-        g_dtype;      /* of G between the passes: F32, F16 or BF16 (F64 in F64). 0: that of a and b, where
-                              they differ the one that holds both, BF16 for E4M3 and E5M2. A dy that has it already,
-                              and no activation, is G itself                                            */
-    size_t alignment; /* as in gemmepi_matmul_desc                                                 */
+    int64_t m, n, k;             /* as in gemmepi_matmul_desc */
+    int64_t batch;               /* the number of items; 0: 1 */
+    gemmepi_order order;         /* of all matrices; 0: row-major */
+    gemmepi_compute compute;     /* of all products that it fits, as in gemmepi_matmul_desc */
+    gemmepi_epilogue activation; /* RELU and so on, or-ed with GATED and GATE_FIRST or not */
+    uint64_t flags;              /* LINEAR_BIAS and so on, RELAXED, FAST_ACCUMULATION */
+    int has_parameter;           /* 1: activation_parameter counts; 0: it must be 0, and the default holds */
+    double activation_parameter; /* p of LEAKY_RELU and ELU */
+
+    gemmepi_matrix a, b;   /* dtype 0: F32, a's */
+    gemmepi_matrix y;      /* dtype 0: a's, BF16 where a is E4M3 or E5M2 */
+    gemmepi_matrix preact; /* dtype 0: y's (RELU's mask: leave it 0); read only with SAVED */
+    gemmepi_matrix dy;     /* dtype 0: y's */
+    gemmepi_matrix da, db; /* dtype 0: a's, b's, BF16 where that is E4M3 or E5M2 */
+    gemmepi_vector bias;   /* dtype 0: as a product's */
+    gemmepi_vector dbias;  /* dtype 0: bias's; without BIAS what a bias's would be */
+
+    /* Of G between the passes: F32, F16 or BF16 (F64 in F64). 0: that of a and b, where they differ the one that holds both,
+       BF16 for E4M3 and E5M2. A dy that has it already, and no activation, is G itself */
+    gemmepi_dtype g_dtype;
+    size_t alignment; /* as in gemmepi_matmul_desc */
 } gemmepi_linear_desc;
 
 /* The pointers of a layer; each direction takes those that it needs and leaves the others, so that one struct serves both.
@@ -458,21 +474,22 @@ typedef struct gemmepi_linear_desc {
 typedef struct gemmepi_linear_args {
     const void *a, *b, *bias;
     void *y;
-    void *preact; /* written by forward, read by backward                                  */
+    void *preact; /* written by forward, read by backward */
     const void *dy;
     void *da, *db, *dbias;
-    const float *scale_a, *scale_b, *scale_y, *scale_preact, *scale_dy; /* where desc has a mode    */
+    const float *scale_a, *scale_b, *scale_y, *scale_preact, *scale_dy; /* where desc has a mode */
+
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
-    size_t workspace_size; /* bytes; at least the layer's; all of it may be used                    */
+    size_t workspace_size; /* bytes; at least the plan's; all of it may be used */
 } gemmepi_linear_args;
 
 /* >>work ahead */
 
 /* One problem of any kind: exactly one of the pointers is not NULL. */
 typedef struct gemmepi_any_desc {
-    const gemmepi_matmul_desc *product;
+    const gemmepi_matmul_desc *matmul;
     const gemmepi_elementwise_desc *elementwise;
-    const gemmepi_linear_desc *linear; /* a layer, forward                                          */
+    const gemmepi_linear_desc *linear; /* a layer, forward */
     const gemmepi_linear_desc *linear_backward;
 } gemmepi_any_desc;
 
@@ -483,61 +500,68 @@ typedef void (*gemmepi_progress_function)(void *user, size_t done, size_t count)
 /* >>answers */
 
 typedef enum gemmepi_route {
-    GEMMEPI_ROUTE_EMPTY = 0,      /* m, n or batch is zero, or a tensor is empty: nothing is written, but
-                                     sums of bias_grad                                                      */
-    GEMMEPI_ROUTE_LT = 1,         /* cuBLASLt: product and epilogue in one kernel                       */
-    GEMMEPI_ROUTE_SPLIT = 2,      /* a cuBLASLt product, then one pass of ours                          */
-    GEMMEPI_ROUTE_HOST = 3,       /* plain C on the host                                                */
+    GEMMEPI_ROUTE_EMPTY = 0,      /* m or n is 0, or a tensor is empty: nothing is written but sums of bias_grad */
+    GEMMEPI_ROUTE_LT = 1,         /* cuBLASLt: product and epilogue in one kernel */
+    GEMMEPI_ROUTE_SPLIT = 2,      /* a cuBLASLt product, then one pass of ours */
+    GEMMEPI_ROUTE_HOST = 3,       /* plain C on the host */
     GEMMEPI_ROUTE_PLAIN = 4,      /* a kernel of ours that takes everything, for what cuBLASLt does not */
-    GEMMEPI_ROUTE_CONTIGUOUS = 5, /* element-wise: dense tensors in one line                        */
-    GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout                              */
+    GEMMEPI_ROUTE_CONTIGUOUS = 5, /* element-wise: dense tensors in one line */
+    GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout */
     GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, beside one of those or alone */
-    GEMMEPI_ROUTE_SCALED = 8,     /* casts with scales of rows or blocks                            */
+    GEMMEPI_ROUTE_SCALED = 8,     /* casts with scales of rows or blocks */
     GEMMEPI_ROUTE_LINEAR = 9,     /* a layer's backward: products and passes, each with a route of its own */
-    GEMMEPI_ROUTE_FUSED = 10      /* product and epilogue in one kernel of ours                         */
+    GEMMEPI_ROUTE_FUSED = 10      /* product and epilogue in one kernel of ours */
 } gemmepi_route;
 
+typedef enum gemmepi_plan_kind {
+    GEMMEPI_PLAN_MATMUL = 1,
+    GEMMEPI_PLAN_ELEMENTWISE = 2,
+    GEMMEPI_PLAN_LINEAR = 3,
+    GEMMEPI_PLAN_LINEAR_BACKWARD = 4
+} gemmepi_plan_kind;
+
 typedef struct gemmepi_plan_details {
+    gemmepi_plan_kind kind; /* which gemmepi_run_ function takes the plan */
     gemmepi_route route;
-    const char *route_name;    /* "lt" and so on, as the constants; never freed                           */
-    char kernel[96];           /* the kernel of ours or the algorithm that does most of the work        */
-    int tile_m, tile_n;        /* rows and columns of the result that one block makes; 0: not known     */
-    int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run         */
-    size_t workspace_size;     /* bytes that one run needs; of the route fused whatever alpha and c     */
-    gemmepi_compute compute;   /* never DEFAULT                                                         */
-    gemmepi_dtype accumulator; /* F32, F64 or I32                                                       */
-    int deterministic;         /* 1: repeated runs on one GPU give the same bits                        */
-    int bit_stable;            /* 1: so do other processes on the same hardware and library versions    */
-    double microseconds;       /* of one run if the plan was tuned, else 0                              */
+    const char *route_name;    /* "lt" and so on, as the constants; never freed */
+    char kernel[96];           /* the kernel of ours or the algorithm that does most of the work */
+    int tile_m, tile_n;        /* rows and columns of the result that one block makes; 0: not known */
+    int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run */
+    size_t workspace_size;     /* bytes that one run needs; of the route fused whatever alpha and c */
+    gemmepi_compute compute;   /* never DEFAULT */
+    gemmepi_dtype accumulator; /* F32, F64 or I32 */
+    int deterministic;         /* 1: repeated runs on one GPU give the same bits */
+    int bit_stable;            /* 1: so do other processes on the same hardware and library versions */
+    double microseconds;       /* of one run if the plan was tuned, else 0 */
 } gemmepi_plan_details;
 
 /* What an epilogue reads and writes besides A, B, C and D, and how large. Sizes are of the whole batch. */
 typedef struct gemmepi_epilogue_needs {
-    int reads_bias, reads_aux, reads_residual; /* 1 or 0                                          */
+    int reads_bias, reads_aux, reads_residual; /* 1 or 0 */
     int writes_aux, writes_bias_grad;
-    int accumulates_bias_grad; /* 1: bias_grad is read too                                        */
-    int aux_is_mask;           /* 1: RELU's bit mask, 0: a matrix of pre-activations              */
-    gemmepi_dtype bias_dtype, aux_dtype, residual_dtype, bias_grad_dtype; /* 0 where not used     */
-    int64_t bias_length, bias_grad_length; /* elements of one item; 0 where not used              */
-    int64_t aux_ld;                        /* elements, bits for a mask                           */
-    size_t bias_bytes, aux_bytes, residual_bytes,
-        bias_grad_bytes; /* from the pointer to the last byte used */
-    size_t scale_a_bytes,
-        scale_b_bytes; /* likewise; 0 without a scale; the other scales are one F32 an item */
+    int accumulates_bias_grad; /* 1: bias_grad is read too */
+    int aux_is_mask;           /* 1: RELU's bit mask, 0: a matrix of pre-activations */
+
+    gemmepi_dtype bias_dtype, aux_dtype, residual_dtype, bias_grad_dtype; /* 0 where not used */
+    int64_t bias_length, bias_grad_length;                                /* elements of one item; 0 where not used */
+    int64_t aux_ld;                                                       /* elements, bits for a mask */
+    size_t bias_bytes, aux_bytes, residual_bytes, bias_grad_bytes;        /* from the pointer to the last byte used */
+
+    size_t scale_a_bytes, scale_b_bytes; /* likewise; 0 without a scale; the other scales are one F32 an item */
 } gemmepi_epilogue_needs;
 
 typedef struct gemmepi_context_details {
-    int is_host;            /* 1: GEMMEPI_DEVICE_HOST                                               */
-    int device;             /* the CUDA device's index from 0; -1 on the host                       */
-    char name[128];         /* as the driver gives it; "host" on the host                           */
-    int compute_capability; /* 90 for 9.0; 0 on the host                                           */
-    int multiprocessors;    /* 0 on the host                                                        */
-    int driver_version, nvrtc_version,
-        cublaslt_version;      /* 13000 for CUDA 13.0, 130100 for cuBLASLt 13.1; 0: not
-                                                            loaded (NVRTC and cuBLASLt load on first use)    */
-    int64_t kernels_compiled;  /* by NVRTC, since the context was created                          */
-    int64_t kernels_from_disk; /* loaded from the cache folder                                     */
-    char cache_path[512];      /* the cache folder in use; "" if none                              */
+    int is_host;               /* 1: products run in plain C on the host */
+    char fallback_reason[512]; /* why config.device 0 took the host; "" where it did not */
+    int device;                /* the CUDA device's index from 0; -1 on the host */
+    char name[128];            /* as the driver gives it; "host" on the host */
+    int compute_capability;    /* 90 for 9.0; 0 on the host */
+    int multiprocessors;       /* 0 on the host */
+
+    int driver_version, nvrtc_version, cublaslt_version; /* 13000 for CUDA 13.0, 130100 for cuBLASLt 13.1; 0: not loaded yet */
+    int64_t kernels_compiled;                            /* by NVRTC, since the context was created */
+    int64_t kernels_from_disk;                           /* loaded from the cache folder */
+    char cache_path[512];                                /* the cache folder in use; "" if none */
 } gemmepi_context_details;
 
 #endif

@@ -28,8 +28,8 @@ static void *gemmepi__new(const gemmepi_allocator *allocator, size_t size) {
     if (pointer)
         memset(pointer, 0, size);
     else
-        gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
-                      (gemmepi__ull)size);
+        (void)gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
+                            (gemmepi__ull)size);
     return pointer;
 }
 

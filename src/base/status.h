@@ -25,6 +25,10 @@ GEMMEPI_API const char *gemmepi_last_error(void) {
     return gemmepi__error_text;
 }
 
+GEMMEPI_API int gemmepi_version(void) {
+    return GEMMEPI_VERSION;
+}
+
 GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status) {
     switch (status) {
 #define GEMMEPI_STATUS_CASE(name, value, text) \

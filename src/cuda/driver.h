@@ -54,7 +54,9 @@ typedef struct gemmepi__cu_launch_config {
     X(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 38)                     \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)          \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)          \
+    X(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 88)            \
     X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97) \
+    X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)                       \
     X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)        \
     X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6)                        \
     X(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 7)                        \
@@ -104,6 +106,8 @@ enum {
     X(ctx_synchronize, cuCtxSynchronize, gemmepi__cu_result, (void))                                       \
     X(mem_alloc, cuMemAlloc_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr * pointer, size_t size))        \
     X(mem_free, cuMemFree_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr pointer))                         \
+    X(pointer_get_attribute, cuPointerGetAttribute, gemmepi__cu_result,                                    \
+      (void *value, int attribute, gemmepi__cu_deviceptr pointer))                                         \
     X(memcpy_htod_async, cuMemcpyHtoDAsync_v2, gemmepi__cu_result,                                         \
       (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream))                \
     X(memcpy_dtoh_async, cuMemcpyDtoHAsync_v2, gemmepi__cu_result,                                         \

@@ -15,6 +15,8 @@ struct gemmepi_context {
     gemmepi__log log;
     gemmepi__loader loader;
     int is_host;
+    int check_pointers;        /* config.check_pointers */
+    char fallback_reason[512]; /* why the host took a GPU's place, or "" */
 
     /* the GPU; all of it fixed once the context is created */
     gemmepi__driver driver;
@@ -23,7 +25,8 @@ struct gemmepi_context {
     int ordinal;
     int arch; /* 90 for compute capability 9.0 */
     int multiprocessors;
-    unsigned routes; /* config.routes */
+    int reaches_pageable; /* kernels may read host memory that CUDA does not know */
+    unsigned routes;      /* config.routes */
     char name[128];
     gemmepi__cu_deviceptr ones; /* F32 1 and 1: the scalars of D += A B where they are to lie on the device */
 
@@ -151,7 +154,7 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
     context->loader.newest_major = driver->version / 1000;
     result = driver->init(0);
     if (result) {
-        gemmepi__cuda_failed(driver, result, "cuInit");
+        (void)gemmepi__cuda_failed(driver, result, "cuInit");
         return GEMMEPI_NO_DEVICE;
     }
     result = driver->device_get_count(&count);
@@ -176,6 +179,9 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
     if (result)
         return gemmepi__cuda_failed(driver, result, "reading the device's properties");
     context->arch = 10 * major + minor;
+    if (driver->device_get_attribute(&context->reaches_pageable,
+                                     GEMMEPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, context->device))
+        context->reaches_pageable = 0;
     result = driver->device_primary_ctx_retain(&context->primary, context->device);
     if (result) {
         context->primary = NULL;
@@ -214,6 +220,7 @@ static gemmepi_status gemmepi__open_any(gemmepi_context *context, int wanted) {
 #ifdef GEMMEPI_NO_HOST
     return status;
 #else
+    snprintf(context->fallback_reason, sizeof context->fallback_reason, "%.500s", gemmepi__error_text);
     gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "no GPU can be used, so the host is: %s",
                  gemmepi__error_text);
     return gemmepi__open_host(context);
@@ -233,6 +240,11 @@ static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT, "config.allocator has %s without %s; both or neither are set",
             config->allocator.alloc ? "alloc" : "free", config->allocator.alloc ? "free" : "alloc");
+    if (config->check_pointers != 0 && config->check_pointers != 1)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
+                             "uninitialised? = {0})",
+                             config->check_pointers);
     if (config->routes & ~GEMMEPI__PRODUCT_ROUTES)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
@@ -261,6 +273,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
         return GEMMEPI_OUT_OF_MEMORY;
     context->allocator = allocator;
     context->routes = config->routes;
+    context->check_pointers = config->check_pointers;
     context->log.function = config->log;
     context->log.user = config->log_user;
     context->loader.log = &context->log;
@@ -307,6 +320,7 @@ GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmep
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "details" : "context");
     memset(details, 0, sizeof *details);
     details->is_host = context->is_host;
+    memcpy(details->fallback_reason, context->fallback_reason, sizeof details->fallback_reason);
     details->device = context->ordinal;
     memcpy(details->name, context->name, sizeof details->name);
     details->compute_capability = context->arch;

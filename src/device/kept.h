@@ -8,80 +8,110 @@
 static const char *const gemmepi__route_names[] = {
     "empty", "lt", "split", "host", "plain", "contiguous", "strided", "sum", "scaled", "linear", "fused"};
 
-/* A plan counts its references: one of who made it, one of the cache that keeps it, one of each call under way. */
-typedef struct gemmepi__kept {
+/* How each kind of plan begins. It counts its references: one of who made it, one of the cache that keeps it, one of each call
+   under way. */
+struct gemmepi_plan {
+    gemmepi_plan_kind kind;
+    gemmepi_context *context;
     long references;
-    long last_used; /* by the context's plan_clock, under its lock */
-    void *plan;
-    void (*destroy)(void *plan); /* of the last reference */
-} gemmepi__kept;
+    long last_used;                      /* by the context's plan_clock, under its lock */
+    void (*destroy)(gemmepi_plan *plan); /* of the last reference */
+};
+
+/* By gemmepi_plan_kind. */
+static const char *const gemmepi__plan_kind_names[] = {"", "matmul", "elementwise", "linear",
+                                                       "linear_backward"};
+
+/* A new plan's beginning. */
+static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_kind kind,
+                                       void (*destroy)(gemmepi_plan *plan)) {
+    gemmepi_plan base;
+    memset(&base, 0, sizeof base);
+    base.kind = kind;
+    base.context = context;
+    base.references = 1;
+    base.destroy = destroy;
+    return base;
+}
+
+/* What every run asks first: whether there are plan and args, and the plan is of its kind. */
+static gemmepi_status gemmepi__check_plan(const gemmepi_plan *plan, const void *args,
+                                          gemmepi_plan_kind kind) {
+    if (!plan || !args)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
+    if (plan->kind == kind)
+        return GEMMEPI_OK;
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "plan was made by gemmepi_plan_%s; gemmepi_run_%s takes those of gemmepi_plan_%s",
+                         gemmepi__plan_kind_names[plan->kind], gemmepi__plan_kind_names[kind],
+                         gemmepi__plan_kind_names[kind]);
+}
 
 /* Plans are 5 to 17 KB; a program with more problems than this builds the least recently used ones anew. */
 #define GEMMEPI__MAX_KEPT 1024
 
-static void gemmepi__release_kept(gemmepi__kept *kept) {
-    if (gemmepi__add(&kept->references, -1) == 0)
-        kept->destroy(kept->plan);
+static void gemmepi__release_plan(gemmepi_plan *plan) {
+    if (gemmepi__add(&plan->references, -1) == 0)
+        plan->destroy(plan);
 }
 
 static void gemmepi__consider_oldest(void *user, gemmepi__map_entry *entry) {
     gemmepi__map_entry **oldest = (gemmepi__map_entry **)user;
-    if (!*oldest ||
-        ((gemmepi__kept *)entry->value)->last_used < ((gemmepi__kept *)(*oldest)->value)->last_used)
+    if (!*oldest || ((gemmepi_plan *)entry->value)->last_used < ((gemmepi_plan *)(*oldest)->value)->last_used)
         *oldest = entry;
 }
 
 static void gemmepi__drop_oldest(gemmepi_context *context) {
     gemmepi__map_entry *oldest = NULL;
-    gemmepi__kept *kept;
+    gemmepi_plan *plan;
     gemmepi__map_each(&context->plans, gemmepi__consider_oldest, &oldest);
-    kept = (gemmepi__kept *)oldest->value;
+    plan = (gemmepi_plan *)oldest->value;
     gemmepi__map_remove(&context->plans, gemmepi__map_key(oldest), oldest->key_size);
-    gemmepi__release_kept(kept);
+    gemmepi__release_plan(plan);
 }
 
 /* With the lock held: the plan with one more reference, or NULL. */
-static gemmepi__kept *gemmepi__find_locked(gemmepi_context *context, const void *key, size_t size) {
-    gemmepi__kept *kept = (gemmepi__kept *)gemmepi__map_find(&context->plans, key, size);
-    if (kept) {
-        gemmepi__add(&kept->references, 1);
-        kept->last_used = ++context->plan_clock;
+static gemmepi_plan *gemmepi__find_locked(gemmepi_context *context, const void *key, size_t size) {
+    gemmepi_plan *plan = (gemmepi_plan *)gemmepi__map_find(&context->plans, key, size);
+    if (plan) {
+        gemmepi__add(&plan->references, 1);
+        plan->last_used = ++context->plan_clock;
     }
-    return kept;
+    return plan;
 }
 
 /* The plan with a reference for the caller to release, or NULL. */
-static gemmepi__kept *gemmepi__find_kept(gemmepi_context *context, const void *key, size_t size) {
-    gemmepi__kept *kept;
+static gemmepi_plan *gemmepi__find_kept(gemmepi_context *context, const void *key, size_t size) {
+    gemmepi_plan *plan;
     gemmepi__lock(&context->lock);
-    kept = gemmepi__find_locked(context, key, size);
+    plan = gemmepi__find_locked(context, key, size);
     gemmepi__unlock(&context->lock);
-    return kept;
+    return plan;
 }
 
 /* Keeps a new plan, if there is memory for it. The caller's reference goes over to what is returned: where another thread
    was quicker, its plan, which is as good. */
-static gemmepi__kept *gemmepi__keep(gemmepi_context *context, const void *key, size_t size,
-                                    gemmepi__kept *kept) {
-    gemmepi__kept *other;
+static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, size_t size,
+                                   gemmepi_plan *plan) {
+    gemmepi_plan *other;
     gemmepi__lock(&context->lock);
     other = gemmepi__find_locked(context, key, size);
     if (!other) {
         if (context->plans.count >= GEMMEPI__MAX_KEPT)
             gemmepi__drop_oldest(context);
-        kept->last_used = ++context->plan_clock;
-        if (gemmepi__map_insert(&context->plans, key, size, kept))
-            gemmepi__add(&kept->references, 1);
+        plan->last_used = ++context->plan_clock;
+        if (gemmepi__map_insert(&context->plans, key, size, plan))
+            gemmepi__add(&plan->references, 1);
     }
     gemmepi__unlock(&context->lock);
     if (other)
-        gemmepi__release_kept(kept);
-    return other ? other : kept;
+        gemmepi__release_plan(plan);
+    return other ? other : plan;
 }
 
 static void gemmepi__release_entry(void *user, gemmepi__map_entry *entry) {
     (void)user;
-    gemmepi__release_kept((gemmepi__kept *)entry->value);
+    gemmepi__release_plan((gemmepi_plan *)entry->value);
 }
 
 #endif

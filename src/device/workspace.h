@@ -103,7 +103,7 @@ static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi
         return gemmepi__fail(
             GEMMEPI_BUFFER_TOO_SMALL,
             "stream is being captured and has no %llu bytes of workspace; reserve it before the capture "
-            "(gemmepi_prepare, gemmepi_elementwise_prepare, gemmepi_linear_prepare), or run a plan with "
+            "(gemmepi_plan_prepare), or run a plan with "
             "args.workspace",
             (gemmepi__ull)size);
     gemmepi__lock(&context->lock);
@@ -140,9 +140,9 @@ static gemmepi__block *gemmepi__take_block(gemmepi_context *context, gemmepi__st
     if (block)
         gemmepi__lock(&block->turn);
     else
-        gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-                      "args.workspace is NULL and %s has reserved no %llu bytes for this stream", prepare,
-                      (gemmepi__ull)size);
+        (void)gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
+                            "args.workspace is NULL and %s has reserved no %llu bytes for this stream",
+                            prepare, (gemmepi__ull)size);
     return block;
 }
 

@@ -4,7 +4,7 @@
 
 #include "plan.h"
 
-static int gemmepi__elementwise_launches(const gemmepi_elementwise *plan) {
+static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) {
     int launches = (plan->loop.launch.function != NULL) + (plan->scaled.cast.function != NULL) +
                    (plan->scaled.amax.function != NULL) + (plan->scaled.amax_bytes != 0),
         i;
@@ -15,7 +15,7 @@ static int gemmepi__elementwise_launches(const gemmepi_elementwise *plan) {
     return launches;
 }
 
-static const char *gemmepi__elementwise_kernel(const gemmepi_elementwise *plan) {
+static const char *gemmepi__elementwise_kernel(const gemmepi__elementwise_plan *plan) {
     switch (plan->route) {
     case GEMMEPI_ROUTE_CONTIGUOUS:
         return "gemmepi_contiguous";
@@ -32,11 +32,9 @@ static const char *gemmepi__elementwise_kernel(const gemmepi_elementwise *plan) 
     }
 }
 
-GEMMEPI_API gemmepi_status gemmepi_elementwise_info(const gemmepi_elementwise *plan,
-                                                    gemmepi_plan_details *details) {
-    if (!plan || !details)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
+static void gemmepi__elementwise_info(const gemmepi__elementwise_plan *plan, gemmepi_plan_details *details) {
     memset(details, 0, sizeof *details);
+    details->kind = GEMMEPI_PLAN_ELEMENTWISE;
     details->route = plan->route;
     details->route_name = gemmepi__route_names[plan->route];
     snprintf(details->kernel, sizeof details->kernel, "%s", gemmepi__elementwise_kernel(plan));
@@ -49,10 +47,9 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise_info(const gemmepi_elementwise *p
     }
     details->launches = gemmepi__elementwise_launches(plan);
     details->workspace_size = plan->workspace_size;
-    details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->task.accumulator;
+    details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->task.accumulator;
     details->compute = details->accumulator == GEMMEPI_F64 ? GEMMEPI_COMPUTE_F64 : GEMMEPI_COMPUTE_F32;
     details->deterministic = details->bit_stable = 1;
-    return GEMMEPI_OK;
 }
 
 static void gemmepi__explain_tensor(gemmepi__text *text, const gemmepi__task *task, int t) {
@@ -65,7 +62,7 @@ static void gemmepi__explain_tensor(gemmepi__text *text, const gemmepi__task *ta
     gemmepi__append(text, "%s\n", operand->is_sum ? ", a sum" : "");
 }
 
-static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi_elementwise *plan) {
+static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
     static const char *const modes[] = {"by vectors", "one number for a line", "element by element",
                                         "transposed, element by element", "transposed"};
     const gemmepi__nest *nest = &plan->loop.nest;
@@ -86,42 +83,37 @@ static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi_elementwise
                                    : "a tensor is not dense or not aligned");
 }
 
-GEMMEPI_API size_t gemmepi_elementwise_explain(const gemmepi_elementwise *plan, char *text, size_t size) {
-    gemmepi__text out = gemmepi__text_in(text, size);
-    const gemmepi__task *task;
+static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
+    const gemmepi__task *task = &plan->task;
     int t, i;
-    if (!plan)
-        return 0;
-    task = &plan->task;
-    gemmepi__append(&out, "%s", gemmepi__operation(task->operation)->name);
+    gemmepi__append(text, "%s", gemmepi__operation(task->operation)->name);
     if (gemmepi__operation(task->operation)->has_activation)
-        gemmepi__append(&out, " %s", gemmepi__activations[task->activation].name);
-    gemmepi__append(&out, " over ");
-    gemmepi__append_shape(&out, task->rank, task->shape);
-    gemmepi__append(&out, "\n");
+        gemmepi__append(text, " %s", gemmepi__activation_name((gemmepi_epilogue)task->activation));
+    gemmepi__append(text, " over ");
+    gemmepi__append_shape(text, task->rank, task->shape);
+    gemmepi__append(text, "\n");
     for (t = 0; t < GEMMEPI__TENSORS; t++)
         if (gemmepi__task_has(task, t))
-            gemmepi__explain_tensor(&out, task, t);
+            gemmepi__explain_tensor(text, task, t);
     if (plan->route == GEMMEPI_ROUTE_EMPTY)
-        gemmepi__append(&out, "  empty: no output has an element\n");
+        gemmepi__append(text, "  empty: no output has an element\n");
     if (plan->route == GEMMEPI_ROUTE_HOST)
-        gemmepi__append(&out, "  host: plain C\n");
+        gemmepi__append(text, "  host: plain C\n");
     for (i = 0; i < plan->sum_count; i++) {
         const gemmepi__axis_sum *sum = &plan->sums[i];
-        gemmepi__append(&out, "  sum: %s, %lld times %lld terms, the innermost axis is %s, %s\n",
+        gemmepi__append(text, "  sum: %s, %lld times %lld terms, the innermost axis is %s, %s\n",
                         gemmepi__tensor_names[sum->first.output], (long long)sum->first.params.kept_count,
                         (long long)gemmepi__nest_count(&sum->first.nest, 1),
                         sum->first.is_kept ? "kept" : "added up",
                         sum->second.launch.function ? "by way of partial sums" : "one launch");
     }
     if (plan->loop.launch.function)
-        gemmepi__explain_loop(&out, plan);
+        gemmepi__explain_loop(text, plan);
     if (plan->scaled.cast.function)
-        gemmepi__append(&out, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
+        gemmepi__append(text, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
                         plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
-    gemmepi__append(&out, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
+    gemmepi__append(text, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
                     (gemmepi__ull)plan->workspace_size);
-    return out.length;
 }
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "../device/destroy.h"
 #include "../device/memory.h"
+#include "../device/pointers.h"
 #ifndef GEMMEPI_NO_HOST
 #include "../host/elementwise.h"
 #endif
@@ -18,8 +19,8 @@ typedef struct gemmepi__reach_of {
     int64_t low, high; /* bytes from the pointer; both 0: the tensor has no element */
 } gemmepi__reach_of;
 
-struct gemmepi_elementwise {
-    gemmepi_context *context;
+typedef struct gemmepi__elementwise_plan {
+    gemmepi_plan base;
     gemmepi__task task;
     gemmepi_route route;
     size_t workspace_size;
@@ -28,8 +29,7 @@ struct gemmepi_elementwise {
     gemmepi__loop loop;
     gemmepi__scaled_step scaled;
     gemmepi__reach_of reach[GEMMEPI__TENSORS];
-    gemmepi__kept kept;
-};
+} gemmepi__elementwise_plan;
 
 /* >>building */
 
@@ -52,19 +52,19 @@ static void gemmepi__take_reach(const gemmepi__task *task, int t, gemmepi__reach
     }
 }
 
-static void gemmepi__need_workspace(gemmepi_elementwise *plan, size_t bytes) {
+static void gemmepi__need_workspace(gemmepi__elementwise_plan *plan, size_t bytes) {
     if (bytes > plan->workspace_size)
         plan->workspace_size = bytes;
 }
 
-static gemmepi_status gemmepi__build_launches(gemmepi_elementwise *plan) {
+static gemmepi_status gemmepi__build_launches(gemmepi__elementwise_plan *plan) {
     const gemmepi__task *task = &plan->task;
     gemmepi_status status = GEMMEPI_OK;
     uint32_t others = 0;
     int t;
     if (gemmepi__is_scaled(task)) {
         plan->route = GEMMEPI_ROUTE_SCALED;
-        status = gemmepi__build_scaled(plan->context, task, &plan->scaled);
+        status = gemmepi__build_scaled(plan->base.context, task, &plan->scaled);
         gemmepi__need_workspace(plan, plan->scaled.partial_bytes);
         return status;
     }
@@ -76,47 +76,45 @@ static gemmepi_status gemmepi__build_launches(gemmepi_elementwise *plan) {
             others |= GEMMEPI__BIT(t);
             continue;
         }
-        status = gemmepi__build_axis_sum(plan->context, task, t, &plan->sums[plan->sum_count]);
+        status = gemmepi__build_axis_sum(plan->base.context, task, t, &plan->sums[plan->sum_count]);
         gemmepi__need_workspace(plan, plan->sums[plan->sum_count++].partial_bytes);
     }
     plan->route = GEMMEPI_ROUTE_SUM;
     if (!status && others) {
-        status = gemmepi__build_loop(plan->context, task, others, &plan->loop);
+        status = gemmepi__build_loop(plan->base.context, task, others, &plan->loop);
         if (!plan->sum_count)
             plan->route = plan->loop.is_contiguous ? GEMMEPI_ROUTE_CONTIGUOUS : GEMMEPI_ROUTE_STRIDED;
     }
     return status;
 }
 
-static gemmepi_status gemmepi__build_on_device(gemmepi_elementwise *plan) {
+static gemmepi_status gemmepi__build_on_device(gemmepi__elementwise_plan *plan) {
     gemmepi__entry entry;
-    gemmepi_status status = gemmepi__enter_relaxed(plan->context, &entry);
+    gemmepi_status status = gemmepi__enter_relaxed(plan->base.context, &entry);
     if (status)
         return status;
-    gemmepi__lock(&plan->context->build_lock);
+    gemmepi__lock(&plan->base.context->build_lock);
     status = gemmepi__build_launches(plan);
-    gemmepi__unlock(&plan->context->build_lock);
-    gemmepi__leave_relaxed(plan->context, &entry);
+    gemmepi__unlock(&plan->base.context->build_lock);
+    gemmepi__leave_relaxed(plan->base.context, &entry);
     return status;
 }
 
-static void gemmepi__destroy_elementwise(void *destroyed) {
-    gemmepi_elementwise *plan = (gemmepi_elementwise *)destroyed;
-    gemmepi__delete(&plan->context->allocator, plan);
+static void gemmepi__destroy_elementwise(gemmepi_plan *destroyed) {
+    gemmepi__elementwise_plan *plan = (gemmepi__elementwise_plan *)destroyed;
+    gemmepi__delete(&plan->base.context->allocator, plan);
 }
 
 static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const gemmepi__task *task,
-                                                 gemmepi_elementwise **result) {
-    gemmepi_elementwise *plan = (gemmepi_elementwise *)gemmepi__new(&context->allocator, sizeof *plan);
+                                                 gemmepi__elementwise_plan **result) {
+    gemmepi__elementwise_plan *plan =
+        (gemmepi__elementwise_plan *)gemmepi__new(&context->allocator, sizeof *plan);
     gemmepi_status status = GEMMEPI_OK;
     int t;
     if (!plan)
         return GEMMEPI_OUT_OF_MEMORY;
-    plan->context = context;
+    plan->base = gemmepi__plan_base(context, GEMMEPI_PLAN_ELEMENTWISE, gemmepi__destroy_elementwise);
     plan->task = *task;
-    plan->kept.references = 1;
-    plan->kept.plan = plan;
-    plan->kept.destroy = gemmepi__destroy_elementwise;
     for (t = 0; t < GEMMEPI__TENSORS; t++)
         if (gemmepi__task_has(task, t))
             gemmepi__take_reach(task, t, &plan->reach[t]);
@@ -127,26 +125,26 @@ static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const
     else
         status = gemmepi__build_on_device(plan);
     if (status)
-        gemmepi__release_kept(&plan->kept);
+        gemmepi__release_plan(&plan->base);
     else
         *result = plan;
     return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_elementwise_plan(gemmepi_context *context,
+GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context,
                                                     const gemmepi_elementwise_desc *desc,
-                                                    gemmepi_elementwise **plan) {
+                                                    gemmepi_plan **result) {
     gemmepi__task task;
+    gemmepi__elementwise_plan *plan = NULL;
     gemmepi_status status;
-    if (!context || !plan)
+    if (!context || !result)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
     status = gemmepi__take_task(desc, GEMMEPI__DEFAULT_ALIGNMENT, &task);
-    return status ? status : gemmepi__build_elementwise(context, &task, plan);
-}
-
-GEMMEPI_API void gemmepi_elementwise_destroy(gemmepi_elementwise *plan) {
-    if (plan)
-        gemmepi__release_kept(&plan->kept);
+    if (!status)
+        status = gemmepi__build_elementwise(context, &task, &plan);
+    if (!status)
+        *result = &plan->base;
+    return status;
 }
 
 /* >>the pointers of a run */
@@ -154,14 +152,14 @@ GEMMEPI_API void gemmepi_elementwise_destroy(gemmepi_elementwise *plan) {
 /* What a run writes or reads beside tensors. */
 typedef struct gemmepi__numbers_row {
     const char *name, *flag_name;
-    uint32_t flag;
+    uint64_t flag;
 } gemmepi__numbers_row;
 
 static const gemmepi__numbers_row gemmepi__numbers[] = {{"scale", "CAST_SCALE", GEMMEPI_CAST_SCALE},
                                                         {"y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
                                                         {"amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
 
-static gemmepi_status gemmepi__check_numbers(const gemmepi_elementwise *plan,
+static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *plan,
                                              const gemmepi_elementwise_args *args) {
     const gemmepi__task *task = &plan->task;
     const void *given[3];
@@ -205,8 +203,8 @@ static int gemmepi__is_in_place(const gemmepi__task *task, int output, int input
            memcmp(p->stride, q->stride, sizeof p->stride) == 0;
 }
 
-static gemmepi_status gemmepi__check_apart(const gemmepi_elementwise *plan, void *const *pointers, int output,
-                                           int other) {
+static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan, void *const *pointers,
+                                           int output, int other) {
     const gemmepi__reach_of *p = &plan->reach[output], *q = &plan->reach[other];
     intptr_t p_base = (intptr_t)pointers[plan->task.operands[output].pointer];
     intptr_t q_base = (intptr_t)pointers[plan->task.operands[other].pointer];
@@ -226,7 +224,7 @@ static gemmepi_status gemmepi__check_apart(const gemmepi_elementwise *plan, void
         gemmepi__tensor_names[plan->task.operands[other].pointer], (void *)q_base);
 }
 
-static gemmepi_status gemmepi__check_pointers(const gemmepi_elementwise *plan, void *const *pointers) {
+static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *plan, void *const *pointers) {
     const gemmepi__task *task = &plan->task;
     gemmepi_status status = GEMMEPI_OK;
     int t, other;
@@ -271,31 +269,31 @@ static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args,
     pointers[GEMMEPI__OUT_DW] = args->dw;
 }
 
-static gemmepi_status gemmepi__launch_all(const gemmepi_elementwise *plan,
+static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
                                           const gemmepi_elementwise_args *args, void *const *pointers,
                                           void *workspace, gemmepi_stream stream) {
     gemmepi__operation_params operation;
     gemmepi_status status = GEMMEPI_OK;
     int i;
     if (plan->route == GEMMEPI_ROUTE_SCALED)
-        return gemmepi__run_scaled(plan->context, &plan->scaled, args, pointers, workspace, stream);
+        return gemmepi__run_scaled(plan->base.context, &plan->scaled, args, pointers, workspace, stream);
     operation.parameter = plan->task.parameter;
     operation.weight = args->weight;
     operation.scale = args->scale;
     operation.amax = args->amax;
     for (i = 0; i < plan->sum_count && !status; i++)
-        status =
-            gemmepi__run_axis_sum(plan->context, &plan->sums[i], &operation, pointers, workspace, stream);
+        status = gemmepi__run_axis_sum(plan->base.context, &plan->sums[i], &operation, pointers, workspace,
+                                       stream);
     if (!status && operation.amax)
-        status =
-            gemmepi__clear_numbers(plan->context, operation.amax, gemmepi__amax_size(&plan->task), stream);
+        status = gemmepi__clear_numbers(plan->base.context, operation.amax, gemmepi__amax_size(&plan->task),
+                                        stream);
     if (!status && plan->loop.launch.function)
-        status = gemmepi__run_loop(plan->context, &plan->loop, &operation, pointers, stream);
+        status = gemmepi__run_loop(plan->base.context, &plan->loop, &operation, pointers, stream);
     return status;
 }
 
 /* Workspace is an output like any other. */
-static gemmepi_status gemmepi__check_own_workspace(const gemmepi_elementwise *plan,
+static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_plan *plan,
                                                    const gemmepi_elementwise_args *args,
                                                    void *const *pointers) {
     uintptr_t begin = (uintptr_t)args->workspace, end = begin + plan->workspace_size;
@@ -321,7 +319,7 @@ static gemmepi_status gemmepi__check_own_workspace(const gemmepi_elementwise *pl
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__launch_elementwise(const gemmepi_elementwise *plan,
+static gemmepi_status gemmepi__launch_elementwise(const gemmepi__elementwise_plan *plan,
                                                   const gemmepi_elementwise_args *args, void *const *pointers,
                                                   gemmepi_stream stream) {
     gemmepi__block *block;
@@ -332,8 +330,8 @@ static gemmepi_status gemmepi__launch_elementwise(const gemmepi_elementwise *pla
         status = gemmepi__check_own_workspace(plan, args, pointers);
         return status ? status : gemmepi__launch_all(plan, args, pointers, args->workspace, stream);
     }
-    block = gemmepi__take_block(plan->context, gemmepi__key_of_stream(stream), plan->workspace_size,
-                                "gemmepi_elementwise_prepare");
+    block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream), plan->workspace_size,
+                                "gemmepi_plan_prepare");
     if (!block)
         return GEMMEPI_BUFFER_TOO_SMALL;
     status = gemmepi__launch_all(plan, args, pointers, (void *)(uintptr_t)block->address, stream);
@@ -341,14 +339,27 @@ static gemmepi_status gemmepi__launch_elementwise(const gemmepi_elementwise *pla
     return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_elementwise_run(const gemmepi_elementwise *plan,
-                                                   const gemmepi_elementwise_args *args,
-                                                   gemmepi_stream stream) {
+static gemmepi_status gemmepi__check_reach_of(const gemmepi__elementwise_plan *plan,
+                                              const gemmepi_elementwise_args *args, void *const *pointers) {
+    const gemmepi_context *context = plan->base.context;
+    gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
+    int t;
+    for (t = 0; t < GEMMEPI__TENSORS && !status; t++)
+        status = gemmepi__check_reachable(context, gemmepi__tensor_names[t], pointers[t]);
+    if (!status)
+        status = gemmepi__check_reachable(context, "scale", args->scale);
+    if (!status)
+        status = gemmepi__check_reachable(context, "y_scale", args->y_scale);
+    return status ? status : gemmepi__check_reachable(context, "amax", args->amax);
+}
+
+/* checks: as gemmepi__run_matmul's. */
+static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *plan,
+                                               const gemmepi_elementwise_args *args, int checks,
+                                               gemmepi_stream stream) {
     void *pointers[GEMMEPI__TENSORS];
     gemmepi__entry entry;
     gemmepi_status status;
-    if (!plan || !args)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
     if (plan->route == GEMMEPI_ROUTE_EMPTY)
         return GEMMEPI_OK;
     if (gemmepi__task_has(&plan->task, GEMMEPI__IN_W) && args->weight != 0)
@@ -367,25 +378,58 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise_run(const gemmepi_elementwise *pl
         return GEMMEPI_OK;
     }
 #endif
-    status = gemmepi__enter(plan->context, &entry);
+    status = gemmepi__enter(plan->base.context, &entry);
     if (status)
         return status;
-    status = gemmepi__launch_elementwise(plan, args, pointers, stream);
-    gemmepi__leave(plan->context, &entry);
+    if (checks)
+        status = gemmepi__check_reach_of(plan, args, pointers);
+    if (!status)
+        status = gemmepi__launch_elementwise(plan, args, pointers, stream);
+    gemmepi__leave(plan->base.context, &entry);
     return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_elementwise_prepare(const gemmepi_elementwise *plan,
-                                                       gemmepi_stream stream) {
-    if (!plan)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
-    return gemmepi__reserve(plan->context, stream, plan->workspace_size);
+GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan,
+                                                   const gemmepi_elementwise_args *args,
+                                                   gemmepi_stream stream) {
+    gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_ELEMENTWISE);
+    return status ? status
+                  : gemmepi__run_elementwise((const gemmepi__elementwise_plan *)plan, args,
+                                             plan->context->check_pointers, stream);
+}
+
+static gemmepi_status gemmepi__prepare_elementwise(const gemmepi__elementwise_plan *plan,
+                                                   gemmepi_stream stream) {
+    return gemmepi__reserve(plan->base.context, stream, plan->workspace_size);
 }
 
 /* >>calls that plan by themselves */
 
-static void *gemmepi__data_of(const gemmepi_tensor *tensor) {
-    return tensor ? tensor->data : NULL;
+/* The pointer that args has, or else the tensor's own. */
+static const void *gemmepi__data_of(const gemmepi_tensor *tensor, const void *given) {
+    return given || !tensor ? given : tensor->data;
+}
+
+static void *gemmepi__output_of(const gemmepi_tensor *tensor, void *given) {
+    return given || !tensor ? given : tensor->data;
+}
+
+/* args as given, the tensors' own data where they are NULL. */
+static gemmepi_elementwise_args gemmepi__filled_args(const gemmepi_elementwise_desc *desc,
+                                                     const gemmepi_elementwise_args *given) {
+    gemmepi_elementwise_args args;
+    memset(&args, 0, sizeof args);
+    if (given)
+        args = *given;
+    args.a = gemmepi__data_of(desc->a, args.a);
+    args.b = gemmepi__data_of(desc->b, args.b);
+    args.w = gemmepi__data_of(desc->w, args.w);
+    args.dy = gemmepi__data_of(desc->dy, args.dy);
+    args.y = gemmepi__output_of(desc->y, args.y);
+    args.da = gemmepi__output_of(desc->da, args.da);
+    args.db = gemmepi__output_of(desc->db, args.db);
+    args.dw = gemmepi__output_of(desc->dw, args.dw);
+    return args;
 }
 
 /* The alignment class of the data, as gemmepi__alignment_of for products. */
@@ -397,25 +441,18 @@ static size_t gemmepi__alignment_of_data(void *const *pointers) {
     return (size_t)(bits & (~bits + 1));
 }
 
-/* Runs desc, whose tensors have their data. args brings the rest. */
-static gemmepi_status gemmepi__call(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
-                                    gemmepi_elementwise_args *args, gemmepi_stream stream) {
+GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+                                               const gemmepi_elementwise_args *given, gemmepi_stream stream) {
+    gemmepi_elementwise_args args;
     void *pointers[GEMMEPI__TENSORS];
-    gemmepi_elementwise *plan;
+    gemmepi__elementwise_plan *plan;
     gemmepi__task task;
-    gemmepi__kept *kept;
+    gemmepi_plan *kept;
     gemmepi_status status;
-    if (!context)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
-    args->a = gemmepi__data_of(desc->a);
-    args->b = gemmepi__data_of(desc->b);
-    args->w = gemmepi__data_of(desc->w);
-    args->dy = gemmepi__data_of(desc->dy);
-    args->y = gemmepi__data_of(desc->y);
-    args->da = gemmepi__data_of(desc->da);
-    args->db = gemmepi__data_of(desc->db);
-    args->dw = gemmepi__data_of(desc->dw);
-    gemmepi__take_pointers_of(args, pointers);
+    if (!context || !desc)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "desc" : "context");
+    args = gemmepi__filled_args(desc, given);
+    gemmepi__take_pointers_of(&args, pointers);
     status = gemmepi__take_task(desc, gemmepi__alignment_of_data(pointers), &task);
     if (status)
         return status;
@@ -424,140 +461,91 @@ static gemmepi_status gemmepi__call(gemmepi_context *context, const gemmepi_elem
         status = gemmepi__build_elementwise(context, &task, &plan);
         if (status)
             return status;
-        kept = gemmepi__keep(context, &task, sizeof task, &plan->kept);
+        kept = gemmepi__keep(context, &task, sizeof task, &plan->base);
     }
-    plan = (gemmepi_elementwise *)kept->plan;
-    status = gemmepi_elementwise_prepare(plan, stream);
+    plan = (gemmepi__elementwise_plan *)kept;
+    if (!args.workspace)
+        status = gemmepi__prepare_elementwise(plan, stream);
     if (!status)
-        status = gemmepi_elementwise_run(plan, args, stream);
-    gemmepi__release_kept(kept);
+        status = gemmepi__run_elementwise(plan, &args, 1, stream);
+    gemmepi__release_plan(kept);
     return status;
 }
 
-/* Zeroed, but for what the operation is. */
-typedef struct gemmepi__request {
-    gemmepi_elementwise_desc desc;
-    gemmepi_elementwise_args args;
-} gemmepi__request;
+/* >>short calls */
 
-static void gemmepi__request_of(gemmepi_operation operation, gemmepi__request *request) {
-    memset(request, 0, sizeof *request);
-    request->desc.operation = operation;
+/* Zeroed, but for what the operation is. */
+static gemmepi_elementwise_desc gemmepi__desc_of(gemmepi_operation operation, const gemmepi_tensor *a,
+                                                 const gemmepi_tensor *y) {
+    gemmepi_elementwise_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.operation = operation;
+    desc.a = a;
+    desc.y = y;
+    return desc;
+}
+
+/* A positional call's parameter: NaN is the default. */
+static void gemmepi__take_parameter(gemmepi_elementwise_desc *desc, double parameter) {
+    desc->has_parameter = parameter == parameter;
+    desc->activation_parameter = desc->has_parameter ? parameter : 0;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_epilogue activation,
                                               double parameter, const gemmepi_tensor *a,
                                               const gemmepi_tensor *y, gemmepi_stream stream) {
-    gemmepi__request request;
-    gemmepi__request_of(GEMMEPI_OP_ACTIVATION, &request);
-    request.desc.activation = activation;
-    request.desc.activation_parameter = parameter;
-    request.desc.a = a;
-    request.desc.y = y;
-    return gemmepi__call(context, &request.desc, &request.args, stream);
+    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_ACTIVATION, a, y);
+    desc.activation = activation;
+    gemmepi__take_parameter(&desc, parameter);
+    return gemmepi_elementwise(context, &desc, NULL, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context, gemmepi_epilogue activation,
                                                        double parameter, const gemmepi_tensor *a,
                                                        const gemmepi_tensor *dy, const gemmepi_tensor *da,
                                                        gemmepi_stream stream) {
-    gemmepi__request request;
-    gemmepi__request_of(GEMMEPI_OP_ACTIVATION_BACKWARD, &request);
-    request.desc.activation = activation;
-    request.desc.activation_parameter = parameter;
-    request.desc.a = a;
-    request.desc.dy = dy;
-    request.desc.da = da;
-    return gemmepi__call(context, &request.desc, &request.args, stream);
+    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_ACTIVATION_BACKWARD, a, NULL);
+    desc.activation = activation;
+    gemmepi__take_parameter(&desc, parameter);
+    desc.dy = dy;
+    desc.da = da;
+    return gemmepi_elementwise(context, &desc, NULL, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilogue activation, int split_dim,
                                          const gemmepi_tensor *a, const gemmepi_tensor *b,
                                          const gemmepi_tensor *y, gemmepi_stream stream) {
-    gemmepi__request request;
-    gemmepi__request_of(GEMMEPI_OP_GATED, &request);
-    request.desc.activation = activation;
-    request.desc.axis = split_dim;
-    request.desc.a = a;
-    request.desc.b = b;
-    request.desc.y = y;
-    return gemmepi__call(context, &request.desc, &request.args, stream);
-}
-
-GEMMEPI_API gemmepi_status gemmepi_gated_backward(gemmepi_context *context, gemmepi_epilogue activation,
-                                                  int split_dim, const gemmepi_tensor *a,
-                                                  const gemmepi_tensor *b, const gemmepi_tensor *dy,
-                                                  const gemmepi_tensor *da, const gemmepi_tensor *db,
-                                                  gemmepi_stream stream) {
-    gemmepi__request request;
-    gemmepi__request_of(GEMMEPI_OP_GATED_BACKWARD, &request);
-    request.desc.activation = activation;
-    request.desc.axis = split_dim;
-    request.desc.a = a;
-    request.desc.b = b;
-    request.desc.dy = dy;
-    request.desc.da = da;
-    request.desc.db = db;
-    return gemmepi__call(context, &request.desc, &request.args, stream);
+    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_GATED, a, y);
+    desc.activation = activation;
+    desc.axis = split_dim;
+    desc.b = b;
+    return gemmepi_elementwise(context, &desc, NULL, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_tensor *a,
                                         const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
                                         const gemmepi_tensor *y, gemmepi_stream stream) {
-    gemmepi__request request;
-    gemmepi__request_of(GEMMEPI_OP_LERP, &request);
-    request.desc.a = a;
-    request.desc.b = b;
-    request.desc.w = w;
-    request.desc.y = y;
-    request.args.weight = weight;
-    return gemmepi__call(context, &request.desc, &request.args, stream);
-}
-
-GEMMEPI_API gemmepi_status gemmepi_lerp_backward(gemmepi_context *context, const gemmepi_tensor *a,
-                                                 const gemmepi_tensor *b, const gemmepi_tensor *w,
-                                                 double weight, const gemmepi_tensor *dy,
-                                                 const gemmepi_tensor *da, const gemmepi_tensor *db,
-                                                 const gemmepi_tensor *dw, gemmepi_stream stream) {
-    gemmepi__request request;
-    gemmepi__request_of(GEMMEPI_OP_LERP_BACKWARD, &request);
-    request.desc.a = dw ? a : NULL;
-    request.desc.b = dw ? b : NULL;
-    request.desc.w = w;
-    request.desc.dy = dy;
-    request.desc.da = da;
-    request.desc.db = db;
-    request.desc.dw = dw;
-    request.args.weight = weight;
-    return gemmepi__call(context, &request.desc, &request.args, stream);
+    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_LERP, a, y);
+    gemmepi_elementwise_args args;
+    memset(&args, 0, sizeof args);
+    args.weight = weight;
+    desc.b = b;
+    desc.w = w;
+    return gemmepi_elementwise(context, &desc, &args, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gemmepi_tensor *a, int axis,
                                              int accumulate, const gemmepi_tensor *y, gemmepi_stream stream) {
-    gemmepi__request request;
-    gemmepi__request_of(GEMMEPI_OP_BIAS_GRAD, &request);
-    request.desc.axis = axis;
-    request.desc.flags = accumulate ? GEMMEPI_ACCUMULATE : 0;
-    request.desc.a = a;
-    request.desc.y = y;
-    return gemmepi__call(context, &request.desc, &request.args, stream);
+    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_BIAS_GRAD, a, y);
+    desc.axis = axis;
+    desc.flags = accumulate ? GEMMEPI_ACCUMULATE : 0;
+    return gemmepi_elementwise(context, &desc, NULL, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_tensor *a,
-                                        const gemmepi_tensor *y, gemmepi_scale_mode mode, uint32_t flags,
-                                        float *scale, void *amax, gemmepi_stream stream) {
-    gemmepi__request request;
-    gemmepi__request_of(GEMMEPI_OP_CAST, &request);
-    request.desc.scale_mode = mode;
-    request.desc.flags = flags | (amax ? GEMMEPI_CAST_AMAX : 0);
-    request.desc.a = a;
-    request.desc.y = y;
-    if (flags & GEMMEPI_CAST_Y_SCALE)
-        request.args.y_scale = scale;
-    else
-        request.args.scale = scale;
-    request.args.amax = amax;
-    return gemmepi__call(context, &request.desc, &request.args, stream);
+                                        const gemmepi_tensor *y, gemmepi_stream stream) {
+    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_CAST, a, y);
+    return gemmepi_elementwise(context, &desc, NULL, stream);
 }
 
 #endif

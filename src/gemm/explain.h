@@ -4,13 +4,13 @@
 
 #include "plan.h"
 
-static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_details *details) {
+static void gemmepi__describe_kernel(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
     const gemmepi__split *split = &plan->split;
     if (plan->route == GEMMEPI_ROUTE_LT)
-        gemmepi__lt_describe_algo(&plan->context->cublaslt, &plan->lt, details->kernel,
+        gemmepi__lt_describe_algo(&plan->base.context->cublaslt, &plan->lt, details->kernel,
                                   sizeof details->kernel, &details->tile_m, &details->tile_n);
     else if (plan->route == GEMMEPI_ROUTE_SPLIT && split->has_product)
-        gemmepi__lt_describe_algo(&plan->context->cublaslt, &split->product, details->kernel,
+        gemmepi__lt_describe_algo(&plan->base.context->cublaslt, &split->product, details->kernel,
                                   sizeof details->kernel, &details->tile_m, &details->tile_n);
     else if (plan->route == GEMMEPI_ROUTE_SPLIT)
         snprintf(details->kernel, sizeof details->kernel, "gemmepi_pass");
@@ -32,11 +32,10 @@ static void gemmepi__describe_kernel(const gemmepi_plan *plan, gemmepi_plan_deta
 #endif
 }
 
-GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
-    if (!plan || !details)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
+static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
     plan = gemmepi__current_plan(plan);
     memset(details, 0, sizeof *details);
+    details->kind = GEMMEPI_PLAN_MATMUL;
     details->route = plan->route;
     details->route_name = gemmepi__route_names[plan->route];
     gemmepi__describe_kernel(plan, details);
@@ -54,10 +53,10 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
         details->launches = gemmepi__ours_launches(&plan->ours, &plan->problem);
     details->workspace_size = gemmepi__workspace_now(plan);
     details->compute = (gemmepi_compute)plan->problem.compute;
-    details->accumulator = plan->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
+    details->accumulator =
+        plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
     details->deterministic = 1; /* our sums have a fixed order, and cuBLASLt is kept from reducing in place */
     details->bit_stable = 1;
-    return GEMMEPI_OK;
 }
 
 static const char *const gemmepi__scale_names[] = {"", "one scale", "a scale for each line of the sum",
@@ -105,7 +104,8 @@ static void gemmepi__explain_pass(gemmepi__text *text, const gemmepi__launch *pa
                         pass->blocks, pass->threads_x, pass->threads_y);
 }
 
-static void gemmepi__explain_split(gemmepi__text *text, const gemmepi_plan *plan, const char *kernel) {
+static void gemmepi__explain_split(gemmepi__text *text, const gemmepi__matmul_plan *plan,
+                                   const char *kernel) {
     const gemmepi__split *split = &plan->split;
     const gemmepi__launch *pass = &split->pass.launch;
     int operand;
@@ -121,7 +121,7 @@ static void gemmepi__explain_split(gemmepi__text *text, const gemmepi_plan *plan
     gemmepi__explain_sums(text, &split->sums);
 }
 
-static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi_plan *plan) {
+static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     const gemmepi__launch *launch = &plan->plain.launch;
     const gemmepi__launch *pass = &plan->plain.pass.launch;
     gemmepi__append(text, "  gemmepi_plain: product%s, %u blocks of %u threads\n",
@@ -131,36 +131,37 @@ static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi_plan *plan
 }
 
 /* Why a route was not taken: what it said when it was tried, a rule, or otherwise. */
-static const char *gemmepi__why_not(const gemmepi_plan *plan, gemmepi_route route, const char *reason,
+static const char *gemmepi__why_not(const gemmepi__matmul_plan *plan, gemmepi_route route, const char *reason,
                                     const char *rule, const char *otherwise) {
-    return reason[0]                                    ? reason
-           : gemmepi__is_left_out(plan->context, route) ? "config.routes leaves it out"
-           : rule                                       ? rule
-                                                        : otherwise;
+    return reason[0]                                         ? reason
+           : gemmepi__is_left_out(plan->base.context, route) ? "config.routes leaves it out"
+           : rule                                            ? rule
+                                                             : otherwise;
 }
 
-static const char *gemmepi__why_not_lt(const gemmepi_plan *plan) {
+static const char *gemmepi__why_not_lt(const gemmepi__matmul_plan *plan) {
     return gemmepi__why_not(plan, GEMMEPI_ROUTE_LT, plan->lt_reason, gemmepi__lt_rule(&plan->problem),
                             "its estimate is not less");
 }
 
-static const char *gemmepi__why_not_split(const gemmepi_plan *plan) {
+static const char *gemmepi__why_not_split(const gemmepi__matmul_plan *plan) {
     return gemmepi__why_not(plan, GEMMEPI_ROUTE_SPLIT, plan->split_reason, NULL, "it takes a pass more");
 }
 
-static const char *gemmepi__why_not_fused(const gemmepi_plan *plan) {
+static const char *gemmepi__why_not_fused(const gemmepi__matmul_plan *plan) {
     return gemmepi__why_not(plan, GEMMEPI_ROUTE_FUSED, plan->fused_reason,
-                            gemmepi__fused_rule(plan->context, &plan->problem), "its estimate is not less");
+                            gemmepi__fused_rule(plan->base.context, &plan->problem),
+                            "its estimate is not less");
 }
 
-static const char *gemmepi__why_not_plain(const gemmepi_plan *plan) {
+static const char *gemmepi__why_not_plain(const gemmepi__matmul_plan *plan) {
     const char *otherwise = plan->route == GEMMEPI_ROUTE_SPLIT && !plan->split.has_product
                                 ? "there is no product"
                                 : "slower than the others";
     return gemmepi__why_not(plan, GEMMEPI_ROUTE_PLAIN, "", NULL, otherwise);
 }
 
-static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) {
+static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     const gemmepi__mma *mma = &plan->ours.mma;
     const gemmepi__mma_shape *shape = &mma->shape;
     gemmepi__problem packed;
@@ -176,14 +177,14 @@ static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi_plan *plan) 
         gemmepi__append(text, ", k in %d parts", mma->parts);
     gemmepi__append(text, "\n");
     gemmepi__explain_pass(text, &mma->pass.launch, "the sum of k's parts, ");
-    rule = gemmepi__tma_rule(plan->context, &packed);
+    rule = gemmepi__tma_rule(plan->base.context, &packed);
     gemmepi__append(text, "  not gemmepi_fused: %s\n", rule ? rule : "its estimate is not less");
     if (mma->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
     gemmepi__explain_sums(text, &mma->sums);
 }
 
-static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan) {
+static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     const gemmepi__fused *fused = &plan->ours.fused;
     const gemmepi__fused_shape *shape = &fused->shape;
     gemmepi__append(text, "  gemmepi_fused: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
@@ -203,7 +204,7 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi_plan *plan
         gemmepi__explain_sums(text, &fused->sums);
 }
 
-static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi_plan *plan) {
+static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     int operand;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (plan->ours.packs[operand].launch.function)
@@ -226,7 +227,7 @@ static void gemmepi__explain_estimates(gemmepi__text *text, const gemmepi__estim
     gemmepi__append(text, ", split %.1f us\n", estimates->split);
 }
 
-static void gemmepi__explain_others(gemmepi__text *text, const gemmepi_plan *plan) {
+static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     if (plan->route != GEMMEPI_ROUTE_FUSED)
         gemmepi__append(text, "  not fused: %s\n", gemmepi__why_not_fused(plan));
     if (plan->route != GEMMEPI_ROUTE_LT)
@@ -239,14 +240,14 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi_plan *pla
     gemmepi__explain_estimates(text, &plan->estimates);
 }
 
-static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *plan) {
+static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     gemmepi_plan_details details;
-    gemmepi_plan_info(plan, &details);
+    gemmepi__matmul_info(plan, &details);
     gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name,
                     (gemmepi__ull)details.workspace_size);
     switch (plan->route) {
     case GEMMEPI_ROUTE_EMPTY:
-        gemmepi__append(text, "  m, n or batch is 0: %s\n",
+        gemmepi__append(text, "  m or n is 0: %s\n",
                         gemmepi__writes_nothing(&plan->problem) ? "nothing runs, nothing is written"
                                                                 : "only the sums of bias_grad are written");
         return;
@@ -270,14 +271,10 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi_plan *pla
     gemmepi__explain_others(text, plan);
 }
 
-GEMMEPI_API size_t gemmepi_explain(const gemmepi_plan *plan, char *data, size_t size) {
-    gemmepi__text text = gemmepi__text_in(data, size);
-    if (!plan)
-        return 0;
+static void gemmepi__explain_matmul(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     plan = gemmepi__current_plan(plan);
-    gemmepi__explain_problem(&text, &plan->problem);
-    gemmepi__explain_routes(&text, plan);
-    return text.length;
+    gemmepi__explain_problem(text, &plan->problem);
+    gemmepi__explain_routes(text, plan);
 }
 
 #endif

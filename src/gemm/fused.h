@@ -313,9 +313,9 @@ static int64_t gemmepi__fused_tiles(const gemmepi__problem *problem, const gemme
 /* Sums of an operand take registers from the epilogue: a lean shape has enough where there is none, and for those of B where
    its elements along n lie side by side. */
 static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
-    uint32_t sums = GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+    uint64_t sums = GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
     return !gemmepi__has(problem, sums) ||
-           ((problem->epilogue & ~(sums | GEMMEPI_BGRAD_ACCUMULATE)) == GEMMEPI_NONE &&
+           ((problem->epilogue & ~(sums | GEMMEPI_ACCUMULATE_BIAS_GRAD)) == GEMMEPI_NONE &&
             !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
 }
 
@@ -651,7 +651,7 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                         fused->summed,
                         gemmepi__sums_items(problem) ? "F64"
                                                      : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
-                        gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE) && !gemmepi__sums_items(problem));
+                        gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
     gemmepi__append_operands(text, problem);
 }

@@ -50,7 +50,7 @@ static int gemmepi__is_fp8_product(const gemmepi__problem *problem) {
 /* >>what may go there */
 
 typedef struct gemmepi__lt_epilogue_row {
-    uint32_t epilogue;
+    uint64_t epilogue;
     int lt;
 } gemmepi__lt_epilogue_row;
 
@@ -75,7 +75,7 @@ static const gemmepi__lt_epilogue_row gemmepi__lt_epilogues[] = {
 };
 
 /* cuBLASLt's number for an epilogue, 0 if it has none. */
-static int gemmepi__lt_epilogue(uint32_t epilogue) {
+static int gemmepi__lt_epilogue(uint64_t epilogue) {
     size_t i;
     if (gemmepi__activation(epilogue) == GEMMEPI_NONE)
         epilogue &= ~GEMMEPI_BACKWARD; /* the derivative is 1 */

@@ -45,7 +45,7 @@ static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int 
 static gemmepi__problem gemmepi__without_sums(const gemmepi__problem *problem) {
     gemmepi__problem rest = *problem;
     if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)) {
-        rest.epilogue &= ~(GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE);
+        rest.epilogue &= ~(GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD);
         memset(&rest.views[GEMMEPI__BIAS_GRAD], 0, sizeof rest.views[GEMMEPI__BIAS_GRAD]);
     }
     return rest;

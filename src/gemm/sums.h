@@ -60,7 +60,7 @@ static gemmepi_status gemmepi__build_sum_of_lines(gemmepi_context *context, cons
     second->parts = 1;
     second->out_stride = out->batch_stride;
     return gemmepi__build_sum(context, 0, groups, GEMMEPI_F64, 0, out->dtype,
-                              gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE), second, &sums->second);
+                              gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), second, &sums->second);
 }
 
 /* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
@@ -75,7 +75,7 @@ static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gem
     first->out_stride = out->batch_stride;
     if (lines == 1)
         return gemmepi__build_sum(context, along_rows, items, x_dtype, scale, out->dtype,
-                                  gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE), first, &sums->first);
+                                  gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), first, &sums->first);
     first->out_stride = out->length;
     status =
         gemmepi__build_sum(context, along_rows, items, x_dtype, scale, GEMMEPI_F64, 0, first, &sums->first);

@@ -295,7 +295,7 @@ static void gemmepi__host_store_sums(const gemmepi__problem *problem, const gemm
     void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
     double values[GEMMEPI__HOST_TILE] = {0};
     int64_t at = gemmepi__index_of(view, item, 0, first), c;
-    if (gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE))
+    if (gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD))
         gemmepi__load_run(view->dtype, bias_grad, at, 1, count, values);
     for (c = 0; c < count; c++) {
         gemmepi__add_to(&sums[c], values[c]);

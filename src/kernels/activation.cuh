@@ -15,6 +15,8 @@
 //            v times MISH's derivative of |v| < 2^-112 above 0, to 2^-10.
 #pragma once
 
+#include "codes.h"
+
 #ifndef GEMMEPI_LONG_SUMS
 #define GEMMEPI_LONG_SUMS 0 // 1: what activate_sum() takes is a sum of many products, with that much room in its bound
 #endif
@@ -23,20 +25,20 @@
 #endif
 
 enum {
-    NONE,
-    RELU,
-    GELU_TANH,
-    GELU_ERF,
-    SILU,
-    SIGMOID,
-    TANH,
-    LEAKY_RELU,
-    ELU,
-    SQUARED_RELU,
-    QUICK_GELU,
-    SOFTPLUS,
-    HARDSWISH,
-    MISH
+    NONE = CODE_NONE,
+    RELU = CODE_RELU,
+    GELU_TANH = CODE_GELU_TANH,
+    GELU_ERF = CODE_GELU_ERF,
+    SILU = CODE_SILU,
+    SIGMOID = CODE_SIGMOID,
+    TANH = CODE_TANH,
+    LEAKY_RELU = CODE_LEAKY_RELU,
+    ELU = CODE_ELU,
+    SQUARED_RELU = CODE_SQUARED_RELU,
+    QUICK_GELU = CODE_QUICK_GELU,
+    SOFTPLUS = CODE_SOFTPLUS,
+    HARDSWISH = CODE_HARDSWISH,
+    MISH = CODE_MISH
 };
 
 // >>the functions they are made of

@@ -65,14 +65,14 @@
 
 typedef GEMMEPI_ACC Acc;
 
-constexpr bool HAS_BIAS = (GEMMEPI_EPILOGUE & 0x100) != 0, BIAS_FIRST = HAS_BIAS && GEMMEPI_BIAS_FIRST;
-constexpr bool WRITES_AUX = (GEMMEPI_EPILOGUE & 0x200) != 0;
-constexpr bool BACKWARD = (GEMMEPI_EPILOGUE & 0x400) != 0;
-constexpr bool HAS_RESIDUAL = (GEMMEPI_EPILOGUE & 0x800) != 0;
-constexpr bool HAS_BGRAD = (GEMMEPI_EPILOGUE & 0x1000) != 0;
-constexpr bool GATED = (GEMMEPI_EPILOGUE & 0x10000) != 0;
-constexpr bool GATE_FIRST = (GEMMEPI_EPILOGUE & 0x20000) != 0;
-constexpr bool UPSTREAM = (GEMMEPI_EPILOGUE & 0x40000) != 0;
+constexpr bool HAS_BIAS = (GEMMEPI_EPILOGUE & FLAG_BIAS) != 0, BIAS_FIRST = HAS_BIAS && GEMMEPI_BIAS_FIRST;
+constexpr bool WRITES_AUX = (GEMMEPI_EPILOGUE & FLAG_AUX) != 0;
+constexpr bool BACKWARD = (GEMMEPI_EPILOGUE & FLAG_BACKWARD) != 0;
+constexpr bool HAS_RESIDUAL = (GEMMEPI_EPILOGUE & FLAG_RESIDUAL) != 0;
+constexpr bool HAS_BGRAD = (GEMMEPI_EPILOGUE & FLAG_BGRAD) != 0;
+constexpr bool GATED = (GEMMEPI_EPILOGUE & FLAG_GATED) != 0;
+constexpr bool GATE_FIRST = (GEMMEPI_EPILOGUE & FLAG_GATE_FIRST) != 0;
+constexpr bool UPSTREAM = (GEMMEPI_EPILOGUE & FLAG_UPSTREAM) != 0;
 constexpr int ACTIVATION = GEMMEPI_EPILOGUE & 0xff;
 constexpr int HALVES = GATED ? 2 : 1, VALUE = GATE_FIRST ? 1 : 0, GATE = 1 - VALUE;
 constexpr int HALVES_IN = GATED && (!BACKWARD || UPSTREAM) ? 2 : 1;

@@ -17,15 +17,18 @@
 // (TAILS), and they are anything: the epilogue uses and stores only what exists. It is behind the other warpgroup's sums, 6500 cycles
 // for 128 x 128 x 768 on an H200, but shares the multiprocessor and its power with them: what it does not do is what counts, so
 // results of 16 and 32 bits leave by shared memory and TMA.
+#include "codes.h"
+
 #define GEMMEPI_SPREAD 1
 // An addition in f32 takes a cycle of the other warpgroup's wgmma, so that sums rather begin with the bias. On an H200 it saves 1 to
 // 2 percent from k = 2048 on of BIAS alone, with RELU and with GELU_ERF in tiles of 128 columns; in wider ones nothing, and with other
 // activations, gates and AUX, whose warpgroups come late to their turn, it costs some. A gate recomputed for its gradient has no
 // registers for the bias behind the sums.
 #if GEMMEPI_APPLIED && GEMMEPI_SPLIT == 1 && !GEMMEPI_SCALE_A && !GEMMEPI_SCALE_B && \
-    ((GEMMEPI_EPILOGUE & 0x50500) == 0x50500 || \
+    ((GEMMEPI_EPILOGUE & (FLAG_GATED | FLAG_UPSTREAM | FLAG_BIAS)) == (FLAG_GATED | FLAG_UPSTREAM | FLAG_BIAS) || \
      (!GEMMEPI_EXACT && GEMMEPI_TILE_N <= 128 && !GEMMEPI_BIAS_AHEAD && \
-      (GEMMEPI_EPILOGUE == 0x100 || GEMMEPI_EPILOGUE == 0x101 || GEMMEPI_EPILOGUE == 0x103)))
+      (GEMMEPI_EPILOGUE == FLAG_BIAS || GEMMEPI_EPILOGUE == (FLAG_BIAS | CODE_RELU) || \
+       GEMMEPI_EPILOGUE == (FLAG_BIAS | CODE_GELU_ERF))))
 #define GEMMEPI_BIAS_FIRST 1
 #endif
 #include "epilogue.cuh"
@@ -187,7 +190,7 @@ __device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barr
 // TMA's instructions into a loop over lanes. An activation's one output gains little without them: at k = 768 on an H200 SILU and
 // SQUARED_RELU 1 percent, while HARDSWISH, GELU_ERF, SIGMOID and TANH lose 2 to 4.
 constexpr bool ELECTS =
-    BACKWARD || GATED || WRITES_AUX || ACTIVATION <= RELU || ACTIVATION == SILU || ACTIVATION == SQUARED_RELU;
+    BACKWARD || GATED || WRITES_AUX || ACTIVATION == NONE || ACTIVATION == RELU || ACTIVATION == SILU || ACTIVATION == SQUARED_RELU;
 __device__ inline bool is_elected() {
     u32 is = threadIdx.x % 32 == 0;
     if (ELECTS)

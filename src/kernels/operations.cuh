@@ -9,7 +9,7 @@
 // The prologue defines these for the operation at hand; the values here let the file compile by itself.
 #ifndef GEMMEPI_OPERATION
 #define GEMMEPI_OPERATION  1 // the public value
-#define GEMMEPI_ACTIVATION 4 // the public value
+#define GEMMEPI_ACTIVATION CODE_SILU // the public value
 #define GEMMEPI_USED       0x11 // bit t: tensor t of the enum below is read or written
 #define GEMMEPI_ACC        F32
 #define GEMMEPI_A_TYPE     F32

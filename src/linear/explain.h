@@ -10,7 +10,7 @@ static int gemmepi__step_launches(const gemmepi__step *step) {
     gemmepi_plan_details details;
     switch (step->kind) {
     case GEMMEPI__STEP_PRODUCT:
-        gemmepi_plan_info(step->product, &details);
+        gemmepi__matmul_info(step->product, &details);
         return details.launches;
     case GEMMEPI__STEP_COPY:
         return gemmepi__elementwise_launches(step->copy);
@@ -20,7 +20,7 @@ static int gemmepi__step_launches(const gemmepi__step *step) {
     }
 }
 
-static int gemmepi__layer_is_empty(const gemmepi_layer *layer) {
+static int gemmepi__layer_is_empty(const gemmepi__linear_plan *layer) {
     int i, empty = 1;
     for (i = 0; i < layer->step_count; i++)
         empty = empty && layer->steps[i].kind == GEMMEPI__STEP_PRODUCT &&
@@ -29,7 +29,7 @@ static int gemmepi__layer_is_empty(const gemmepi_layer *layer) {
 }
 
 /* What makes G; where dY is G, what makes the first gradient. */
-static void gemmepi__describe_first(const gemmepi_layer *layer, gemmepi_plan_details *details) {
+static void gemmepi__describe_first(const gemmepi__linear_plan *layer, gemmepi_plan_details *details) {
     gemmepi_plan_details product;
     int i = 0;
     while (i + 1 < layer->step_count && layer->steps[i].kind == GEMMEPI__STEP_COPY)
@@ -37,81 +37,74 @@ static void gemmepi__describe_first(const gemmepi_layer *layer, gemmepi_plan_det
     if (i >= layer->step_count)
         return;
     if (layer->steps[i].kind == GEMMEPI__STEP_PRODUCT) {
-        gemmepi_plan_info(layer->steps[i].product, &product);
+        gemmepi__matmul_info(layer->steps[i].product, &product);
         memcpy(details->kernel, product.kernel, sizeof details->kernel);
         details->tile_m = layer->task.exchanged ? product.tile_n : product.tile_m;
         details->tile_n = layer->task.exchanged ? product.tile_m : product.tile_n;
         return;
     }
     snprintf(details->kernel, sizeof details->kernel, "%s",
-             layer->context->is_host                      ? "gemmepi__host_product"
+             layer->base.context->is_host                 ? "gemmepi__host_product"
              : layer->steps[i].kind == GEMMEPI__STEP_PASS ? "gemmepi_pass"
                                                           : "gemmepi_sum");
 }
 
-GEMMEPI_API gemmepi_status gemmepi_linear_info(const gemmepi_layer *layer, gemmepi_plan_details *details) {
+static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_details *details) {
     int i, is_f64;
-    if (!layer || !details)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", layer ? "details" : "layer");
     if (!gemmepi__is_backward(&layer->task)) {
-        gemmepi_status status = gemmepi_plan_info(layer->steps[0].product, details);
+        gemmepi__matmul_info(layer->steps[0].product, details);
+        details->kind = GEMMEPI_PLAN_LINEAR;
         details->workspace_size = gemmepi__layer_workspace(layer);
-        return status;
+        return;
     }
     memset(details, 0, sizeof *details);
+    details->kind = GEMMEPI_PLAN_LINEAR_BACKWARD;
     is_f64 = layer->task.views[GEMMEPI__L_DY].dtype == GEMMEPI_F64;
     details->route = gemmepi__layer_is_empty(layer) ? GEMMEPI_ROUTE_EMPTY
-                     : layer->context->is_host      ? GEMMEPI_ROUTE_HOST
+                     : layer->base.context->is_host ? GEMMEPI_ROUTE_HOST
                                                     : GEMMEPI_ROUTE_LINEAR;
     details->route_name = gemmepi__route_names[details->route];
     if (details->route != GEMMEPI_ROUTE_EMPTY)
         gemmepi__describe_first(layer, details);
-    for (i = 0; i < layer->step_count && !layer->context->is_host; i++)
+    for (i = 0; i < layer->step_count && !layer->base.context->is_host; i++)
         details->launches += gemmepi__step_launches(&layer->steps[i]);
     details->workspace_size = gemmepi__layer_workspace(layer);
     details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
                        : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
                                                                      : GEMMEPI_COMPUTE_F32;
-    details->accumulator = is_f64 || layer->context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
+    details->accumulator = is_f64 || layer->base.context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
     details->deterministic = details->bit_stable = 1;
-    return GEMMEPI_OK;
 }
 
-static void gemmepi__explain_step(gemmepi__text *text, const gemmepi_layer *layer,
+static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_plan *layer,
                                   const gemmepi__step *step) {
-    char inner[4096];
+    gemmepi__append(text, "%s: ", step->what);
     if (step->kind == GEMMEPI__STEP_PRODUCT)
-        gemmepi_explain(step->product, inner, sizeof inner);
+        gemmepi__explain_matmul(text, step->product);
     else if (step->kind == GEMMEPI__STEP_COPY)
-        gemmepi_elementwise_explain(step->copy, inner, sizeof inner);
-    else if (layer->context->is_host)
-        snprintf(inner, sizeof inner, "plain C, accumulated in F64\n");
+        gemmepi__explain_elementwise(text, step->copy);
+    else if (layer->base.context->is_host)
+        gemmepi__append(text, "plain C, accumulated in F64\n");
     else
-        snprintf(inner, sizeof inner, "%s%d launches, sums of dbias in a fixed order\n",
-                 step->kind == GEMMEPI__STEP_PASS ? "one pass over dY and P, of " : "",
-                 gemmepi__step_launches(step));
-    gemmepi__append(text, "%s: %s", step->what, inner);
+        gemmepi__append(text, "%s%d launches, sums of dbias in a fixed order\n",
+                        step->kind == GEMMEPI__STEP_PASS ? "one pass over dY and P, of " : "",
+                        gemmepi__step_launches(step));
 }
 
-GEMMEPI_API size_t gemmepi_linear_explain(const gemmepi_layer *layer, char *data, size_t size) {
-    gemmepi__text text = gemmepi__text_in(data, size);
-    const gemmepi__layer_task *task;
+static void gemmepi__explain_layer(gemmepi__text *text, const gemmepi__linear_plan *layer) {
+    const gemmepi__layer_task *task = &layer->task;
     int i;
-    if (!layer)
-        return 0;
-    task = &layer->task;
     gemmepi__append(
-        &text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, activation ",
+        text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, activation ",
         gemmepi__is_backward(task) ? "backward" : "forward", (long long)(task->exchanged ? task->n : task->m),
         (long long)(task->exchanged ? task->m : task->n), (long long)task->k, (long long)task->batch);
-    gemmepi__append_epilogue(&text, task->epilogue);
-    gemmepi__append(&text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
+    gemmepi__append_epilogue(text, task->epilogue);
+    gemmepi__append(text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
                     layer->step_count == 1 ? "" : "s", (gemmepi__ull)gemmepi__layer_workspace(layer));
     if (task->exchanged)
-        gemmepi__append(&text, "column-major: in the steps A and B are exchanged, row-major\n");
+        gemmepi__append(text, "column-major: in the steps A and B are exchanged, row-major\n");
     for (i = 0; i < layer->step_count; i++)
-        gemmepi__explain_step(&text, layer, &layer->steps[i]);
-    return text.length;
+        gemmepi__explain_step(text, layer, &layer->steps[i]);
 }
 
 #endif

@@ -34,10 +34,6 @@ static const char *const gemmepi__layer_names[GEMMEPI__L_COUNT] = {
     "db", "dbias", "scale_a", "scale_b", "scale_y", "scale_preact", "scale_dy"};
 
 #define GEMMEPI__LINEAR_OUTPUTS (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS)
-#define GEMMEPI__LINEAR_FLAGS                                                                   \
-    (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED | \
-     GEMMEPI_LINEAR_RECOMPUTE | GEMMEPI__LINEAR_OUTPUTS | GEMMEPI_LINEAR_ACCUMULATE_DA |        \
-     GEMMEPI_LINEAR_ACCUMULATE_DB | GEMMEPI_LINEAR_ACCUMULATE_DBIAS)
 
 /* Zeroed before it is filled, so that its bytes tell layers apart. */
 typedef struct gemmepi__layer_task {
@@ -45,8 +41,8 @@ typedef struct gemmepi__layer_task {
         tag; /* -2: a forward, -3: a backward; products begin with 0 or more, element-wise tasks with -1 */
     int64_t m, n, k, batch;
     double parameter;
-    uint32_t epilogue; /* activation, GATED, GATE_FIRST */
-    uint32_t flags;
+    uint64_t epilogue; /* activation, GATED, GATE_FIRST */
+    uint64_t flags;
     int32_t compute; /* as given */
     int32_t g_dtype;
     int32_t alignment;
@@ -68,7 +64,7 @@ static int gemmepi__layer_has(const gemmepi__layer_task *task, int tensor) {
 }
 
 /* Whether G is dY itself up to its type: there is no activation. */
-static int gemmepi__is_affine(uint32_t epilogue) {
+static int gemmepi__is_affine(uint64_t epilogue) {
     return gemmepi__activation(epilogue) == GEMMEPI_NONE && !(epilogue & GEMMEPI_GATED);
 }
 
@@ -101,7 +97,7 @@ static void gemmepi__rename_error(const gemmepi__renaming *names, size_t count) 
             gemmepi__append(&text, "%c", *at++);
         }
     }
-    gemmepi__fail(GEMMEPI_OK, "%s", renamed);
+    (void)gemmepi__fail(GEMMEPI_OK, "%s", renamed);
 }
 
 /* What a product of the layer calls its matrices, in the layer's words. */
@@ -149,14 +145,16 @@ static const char *gemmepi__layer_name(const gemmepi__layer_task *task, int tens
 
 /* >>what a desc says by itself */
 
-static uint32_t gemmepi__exchange_bits(uint32_t flags, uint32_t first, uint32_t second) {
-    uint32_t rest = flags & ~(first | second);
+static uint64_t gemmepi__exchange_bits(uint64_t flags, uint64_t first, uint64_t second) {
+    uint64_t rest = flags & ~(first | second);
     return rest | (flags & first ? second : 0) | (flags & second ? first : 0);
 }
 
 /* The row-major layer of a column-major one. */
 static gemmepi_linear_desc gemmepi__fold_layer(const gemmepi_linear_desc *desc) {
     gemmepi_linear_desc folded = *desc;
+    if (!folded.batch)
+        folded.batch = 1;
     if (!folded.a.dtype)
         folded.a.dtype = GEMMEPI_F32;
     if (!folded.b.dtype)
@@ -176,8 +174,7 @@ static gemmepi_linear_desc gemmepi__fold_layer(const gemmepi_linear_desc *desc) 
         folded.m = desc->n;
         folded.n = desc->m;
         folded.flags = gemmepi__exchange_bits(folded.flags, GEMMEPI_LINEAR_DA, GEMMEPI_LINEAR_DB);
-        folded.flags =
-            gemmepi__exchange_bits(folded.flags, GEMMEPI_LINEAR_ACCUMULATE_DA, GEMMEPI_LINEAR_ACCUMULATE_DB);
+        folded.flags = gemmepi__exchange_bits(folded.flags, GEMMEPI_ACCUMULATE_DA, GEMMEPI_ACCUMULATE_DB);
         folded.order = GEMMEPI_ROW_MAJOR;
     }
     return folded;
@@ -185,20 +182,17 @@ static gemmepi_linear_desc gemmepi__fold_layer(const gemmepi_linear_desc *desc) 
 
 static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc, int backward) {
     static const struct {
-        uint32_t accumulate, output;
+        uint64_t accumulate, output;
         const char *name;
-    } pairs[] = {{GEMMEPI_LINEAR_ACCUMULATE_DA, GEMMEPI_LINEAR_DA, "DA"},
-                 {GEMMEPI_LINEAR_ACCUMULATE_DB, GEMMEPI_LINEAR_DB, "DB"},
-                 {GEMMEPI_LINEAR_ACCUMULATE_DBIAS, GEMMEPI_LINEAR_DBIAS, "DBIAS"}};
-    uint32_t keeps = desc->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
+    } pairs[] = {{GEMMEPI_ACCUMULATE_DA, GEMMEPI_LINEAR_DA, "DA"},
+                 {GEMMEPI_ACCUMULATE_DB, GEMMEPI_LINEAR_DB, "DB"},
+                 {GEMMEPI_ACCUMULATE_DBIAS, GEMMEPI_LINEAR_DBIAS, "DBIAS"}};
+    uint64_t keeps = desc->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
     int affine = gemmepi__is_affine(desc->activation);
     size_t i;
-    if (desc->flags & ~GEMMEPI__LINEAR_FLAGS)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.flags is 0x%x; accepted are RELAXED (1), FAST_ACCUMULATION (4) and those of "
-            "LINEAR_ (0x100 to 0x10000), so 0x%x has no meaning",
-            (unsigned)desc->flags, (unsigned)(desc->flags & ~GEMMEPI__LINEAR_FLAGS));
+    gemmepi_status status = gemmepi__check_flags_of(GEMMEPI__OF_LAYER, desc->flags, 0);
+    if (status)
+        return status;
     if (gemmepi__has_two(keeps))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
@@ -212,14 +206,11 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
     if (!(desc->flags & GEMMEPI__LINEAR_OUTPUTS))
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "desc.flags is 0x%x and asks for no output; at least one of LINEAR_DA, LINEAR_DB and "
-            "LINEAR_DBIAS",
-            (unsigned)desc->flags);
+            "desc.flags asks for no output; at least one of LINEAR_DA, LINEAR_DB and LINEAR_DBIAS");
     for (i = 0; i < GEMMEPI__COUNT(pairs); i++)
         if (desc->flags & pairs[i].accumulate && !(desc->flags & pairs[i].output))
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "desc.flags has LINEAR_ACCUMULATE_%s without LINEAR_%s", pairs[i].name,
-                                 pairs[i].name);
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has ACCUMULATE_%s without LINEAR_%s",
+                                 pairs[i].name, pairs[i].name);
     if (!affine && !keeps)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
@@ -228,17 +219,15 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
 }
 
 static gemmepi_status gemmepi__check_layer_scalars(const gemmepi_linear_desc *desc) {
-    const uint32_t known = GEMMEPI_ACTIVATION_MASK | GEMMEPI_GATED | GEMMEPI_GATE_FIRST;
-    if (desc->activation & ~known)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.activation is 0x%x; accepted is an activation, or-ed with GATED and "
-            "GATE_FIRST or not, so 0x%x has no meaning; bias and aux are flags of desc.flags, LINEAR_BIAS "
-            "and LINEAR_SAVED",
-            (unsigned)desc->activation, (unsigned)(desc->activation & ~known));
-    if ((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order",
-                             (int)desc->order);
+    gemmepi_status status = gemmepi__check_activation("activation", desc->activation);
+    if (!status)
+        status =
+            gemmepi__check_flags_of(GEMMEPI__OF_LAYERS_ACTIVATION, desc->activation, GEMMEPI_ACTIVATION_MASK);
+    if (!status && (unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
+        status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order%s",
+                               (int)desc->order, GEMMEPI__UNINITIALISED);
+    if (status)
+        return status;
     if (desc->batch < 0 || desc->batch > GEMMEPI__MAX_ELEMENTS)
         return gemmepi__check_size("batch", desc->batch);
     return GEMMEPI_OK;
@@ -266,6 +255,7 @@ static gemmepi_matmul_desc gemmepi__product_of_layer(const gemmepi_linear_desc *
     desc.compute = layer->compute;
     desc.epilogue = layer->activation;
     desc.flags = layer->flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION);
+    desc.has_parameter = layer->has_parameter;
     desc.activation_parameter = layer->activation_parameter;
     desc.a = layer->a;
     desc.b = layer->b;
@@ -336,11 +326,12 @@ static gemmepi_status gemmepi__take_g_dtype(const gemmepi_linear_desc *layer, ge
                              "E5M2",
                              (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
     if ((unsigned)task->g_dtype > GEMMEPI_I32 || !(accepted >> task->g_dtype & 1))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.g_dtype is %d (%s); accepted %s here",
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.g_dtype is %d (%s); accepted %s here%s",
                              (int)layer->g_dtype,
                              gemmepi__dtype_is_known(layer->g_dtype) ? gemmepi__dtype(layer->g_dtype)->name
                                                                      : "no gemmepi_dtype",
-                             a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16");
+                             a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16",
+                             gemmepi__dtype_is_known(layer->g_dtype) ? "" : GEMMEPI__UNINITIALISED);
     return GEMMEPI_OK;
 }
 
@@ -375,16 +366,24 @@ static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, s
 static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, int tensor, int64_t batch,
                                              size_t alignment, gemmepi__layer_task *task) {
     int is_da = tensor == GEMMEPI__L_DA;
-    const gemmepi_matrix *matrix = is_da ? &layer->da : &layer->db;
+    const gemmepi_matrix *matrix = is_da ? &layer->da : &layer->db, *of = is_da ? &layer->a : &layer->b;
+    int64_t rows = is_da ? layer->m : layer->k, columns = is_da ? layer->k : layer->n;
     gemmepi_matmul_desc desc;
     gemmepi__problem problem;
     gemmepi_status status;
+    if (matrix->transposed && matrix->transposed != of->transposed)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.%s.transposed is %d; a gradient lies as its operand is stored, so leave it 0%s",
+            gemmepi__layer_name(task, tensor), matrix->transposed,
+            matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
     memset(&desc, 0, sizeof desc);
-    desc.m = is_da ? layer->m : layer->k;
-    desc.n = is_da ? layer->k : layer->n;
+    desc.m = of->transposed ? columns : rows;
+    desc.n = of->transposed ? rows : columns;
     desc.batch = batch;
     desc.a.dtype = desc.b.dtype = layer->a.dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
     desc.d = *matrix;
+    desc.d.transposed = 0;
     desc.alignment = layer->alignment;
     status = gemmepi__normalise(&desc, alignment, &problem);
     if (!status && desc.a.dtype == GEMMEPI_F32 && !(GEMMEPI__VECTOR_TYPES >> matrix->dtype & 1))
@@ -395,6 +394,7 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
         return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b",
                                         is_da ? "desc.da" : "desc.db", "desc.aux");
     gemmepi__take_layer_view(task, tensor, &problem, GEMMEPI__D);
+    task->views[tensor].transposed = of->transposed;
     return GEMMEPI_OK;
 }
 
@@ -466,7 +466,7 @@ static void gemmepi__write_layer(gemmepi__layer_task *task, int tensor) {
 
 /* Which tensors this direction reads and writes. */
 static void gemmepi__use_tensors(gemmepi__layer_task *task, int backward) {
-    uint32_t flags = task->flags;
+    uint64_t flags = task->flags;
     int recomputes = (flags & GEMMEPI_LINEAR_RECOMPUTE) != 0;
     if (!backward || recomputes || flags & GEMMEPI_LINEAR_DB)
         gemmepi__use_layer(task, GEMMEPI__L_A);
@@ -531,9 +531,9 @@ static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int b
     task->sums_dbias = layer.batch != 1 && layer.dbias.batch_stride == 0;
     task->epilogue = layer.activation;
     task->compute = (int32_t)layer.compute;
-    task->flags = layer.flags & (backward ? GEMMEPI__LINEAR_FLAGS
-                                          : GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION |
-                                                GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+    task->flags = backward ? layer.flags
+                           : layer.flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION |
+                                            GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
     status = gemmepi__take_forward(&layer, backward, alignment, task);
     if (!status)
         status = gemmepi__check_batch_form(&layer, task, backward);

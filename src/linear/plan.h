@@ -36,11 +36,11 @@ typedef enum gemmepi__step_kind {
 
 typedef struct gemmepi__step {
     gemmepi__step_kind kind;
-    const char *what;          /* it makes, in words */
-    gemmepi_plan *product;     /* of PRODUCT */
-    gemmepi_elementwise *copy; /* of COPY */
-    gemmepi__problem problem;  /* of PASS and SUM */
-    gemmepi__view given;       /* PASS: dY as a product */
+    const char *what;                /* it makes, in words */
+    gemmepi__matmul_plan *product;   /* of PRODUCT */
+    gemmepi__elementwise_plan *copy; /* of COPY */
+    gemmepi__problem problem;        /* of PASS and SUM */
+    gemmepi__view given;             /* PASS: dY as a product */
     gemmepi__pass pass;
     gemmepi__sums sums;
     int8_t sources
@@ -52,15 +52,14 @@ typedef struct gemmepi__step {
 
 #define GEMMEPI__MAX_STEPS 8 /* copies of A and B and their scales, G, dA, dB, dbias */
 
-struct gemmepi_layer {
-    gemmepi_context *context;
+typedef struct gemmepi__linear_plan {
+    gemmepi_plan base;
     gemmepi__layer_task task;
     gemmepi__step steps[GEMMEPI__MAX_STEPS];
     int step_count;
     size_t temporary_bytes[GEMMEPI__TEMPORARIES];
     size_t built_size; /* the workspace as it was built: more once a product takes another route */
-    gemmepi__kept kept;
-};
+} gemmepi__linear_plan;
 
 /* >>building: matrices */
 
@@ -129,7 +128,7 @@ static gemmepi_matrix gemmepi__g_matrix(const gemmepi__layer_task *task) {
 /* Whether dY may stand for G: nothing is to be multiplied or rounded, and its items lie as the products want them. */
 static int gemmepi__dy_is_g(const gemmepi__layer_task *task) {
     gemmepi_matrix dy = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
-    uint32_t flags = task->flags;
+    uint64_t flags = task->flags;
     if (!gemmepi__is_affine(task->epilogue) || (int32_t)dy.dtype != task->g_dtype ||
         task->views[GEMMEPI__L_DY].scale)
         return 0;
@@ -143,7 +142,8 @@ static int gemmepi__dy_is_g(const gemmepi__layer_task *task) {
 
 /* >>building: steps */
 
-static gemmepi__step *gemmepi__new_step(gemmepi_layer *layer, gemmepi__step_kind kind, const char *what) {
+static gemmepi__step *gemmepi__new_step(gemmepi__linear_plan *layer, gemmepi__step_kind kind,
+                                        const char *what) {
     gemmepi__step *step = &layer->steps[layer->step_count++];
     step->kind = kind;
     step->what = what;
@@ -162,7 +162,7 @@ static void gemmepi__mark_g(const gemmepi__layer_task *task, gemmepi__problem *p
 }
 
 /* The problem of a desc that the layer made. Temporaries begin at multiples of 256. */
-static gemmepi_status gemmepi__normalise_step(const gemmepi_layer *layer, gemmepi__step *step,
+static gemmepi_status gemmepi__normalise_step(const gemmepi__linear_plan *layer, gemmepi__step *step,
                                               const gemmepi_matmul_desc *desc, gemmepi__problem *problem) {
     gemmepi_status status = gemmepi__normalise(desc, (size_t)layer->task.alignment, problem);
     int operand;
@@ -172,16 +172,14 @@ static gemmepi_status gemmepi__normalise_step(const gemmepi_layer *layer, gemmep
     return status;
 }
 
-static gemmepi_status gemmepi__build_product_step(gemmepi_layer *layer, gemmepi__step *step,
+static gemmepi_status gemmepi__build_product_step(gemmepi__linear_plan *layer, gemmepi__step *step,
                                                   const gemmepi_matmul_desc *desc) {
     gemmepi__problem problem;
     gemmepi_status status = gemmepi__normalise_step(layer, step, desc, &problem);
     if (!status && step->sources[GEMMEPI__D] == GEMMEPI__G)
         gemmepi__mark_g(&layer->task, &problem);
     if (!status)
-        status = gemmepi__build_plan(layer->context, &problem, &step->product);
-    if (!status && step->accumulates)
-        status = gemmepi__build_for_scalars(step->product);
+        status = gemmepi__build_plan(layer->base.context, &problem, &step->product);
     return status;
 }
 
@@ -190,8 +188,8 @@ static size_t gemmepi__pass_step_workspace(const gemmepi__step *step) {
 }
 
 /* The kernels of a step that is no plan. */
-static gemmepi_status gemmepi__build_kernels(gemmepi_layer *layer, gemmepi__step *step) {
-    gemmepi_context *context = layer->context;
+static gemmepi_status gemmepi__build_kernels(gemmepi__linear_plan *layer, gemmepi__step *step) {
+    gemmepi_context *context = layer->base.context;
     gemmepi__entry entry;
     gemmepi_status status;
     if (context->is_host || gemmepi__is_empty(&step->problem))
@@ -211,9 +209,14 @@ static gemmepi_status gemmepi__build_kernels(gemmepi_layer *layer, gemmepi__step
     return status;
 }
 
-static uint32_t gemmepi__dbias_epilogue(const gemmepi__layer_task *task, uint32_t sums) {
-    uint32_t accumulates = task->flags & GEMMEPI_LINEAR_ACCUMULATE_DBIAS ? GEMMEPI_BGRAD_ACCUMULATE : 0;
+static uint64_t gemmepi__dbias_epilogue(const gemmepi__layer_task *task, uint64_t sums) {
+    uint64_t accumulates = task->flags & GEMMEPI_ACCUMULATE_DBIAS ? GEMMEPI_ACCUMULATE_BIAS_GRAD : 0;
     return task->flags & GEMMEPI_LINEAR_DBIAS ? sums | accumulates : 0;
+}
+
+static void gemmepi__give_parameter(const gemmepi__layer_task *task, gemmepi_matmul_desc *desc) {
+    desc->has_parameter = gemmepi__default_parameter(task->epilogue) != 0;
+    desc->activation_parameter = desc->has_parameter ? task->parameter : 0;
 }
 
 static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, int64_t m, int64_t n,
@@ -230,7 +233,7 @@ static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, i
 }
 
 /* G = dY act'(P) of a P that was saved, and dbias on the way. */
-static gemmepi_status gemmepi__add_pass(gemmepi_layer *layer, const gemmepi_matrix *g) {
+static gemmepi_status gemmepi__add_pass(gemmepi__linear_plan *layer, const gemmepi_matrix *g) {
     const gemmepi__layer_task *task = &layer->task;
     const gemmepi__view *dy = &task->views[GEMMEPI__L_DY];
     gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PASS, "G");
@@ -244,7 +247,7 @@ static gemmepi_status gemmepi__add_pass(gemmepi_layer *layer, const gemmepi_matr
         step->sources[GEMMEPI__AUX] = GEMMEPI__L_PREACT;
         step->sources[GEMMEPI__SCALE_AUX] = GEMMEPI__L_SCALE_PREACT;
     }
-    desc.activation_parameter = task->parameter;
+    gemmepi__give_parameter(task, &desc);
     desc.a.dtype = dy->dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
     desc.d = *g;
     step->sources[GEMMEPI__D] = GEMMEPI__G;
@@ -265,14 +268,14 @@ static gemmepi_status gemmepi__add_pass(gemmepi_layer *layer, const gemmepi_matr
 }
 
 /* G = dY act'(A B + bias), and dbias on the way. */
-static gemmepi_status gemmepi__add_recomputation(gemmepi_layer *layer, const gemmepi_matrix *g) {
+static gemmepi_status gemmepi__add_recomputation(gemmepi__linear_plan *layer, const gemmepi_matrix *g) {
     const gemmepi__layer_task *task = &layer->task;
     gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, "G");
     gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, task->n, task->k, task->batch);
     desc.compute = (gemmepi_compute)task->compute;
     desc.epilogue =
         task->epilogue | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | gemmepi__dbias_epilogue(task, GEMMEPI_BGRAD);
-    desc.activation_parameter = task->parameter;
+    gemmepi__give_parameter(task, &desc);
     desc.a = gemmepi__layer_matrix(task, GEMMEPI__L_A);
     desc.b = gemmepi__layer_matrix(task, GEMMEPI__L_B);
     desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
@@ -319,7 +322,7 @@ static void gemmepi__fill_three_axes(gemmepi__three_axes *axes, gemmepi_dtype dt
 }
 
 /* A cast of the layer's tensor `from` into the temporary `to`, of `elements`: below 0 if they are too many. */
-static gemmepi_status gemmepi__build_copy(gemmepi_layer *layer, gemmepi__step *step,
+static gemmepi_status gemmepi__build_copy(gemmepi__linear_plan *layer, gemmepi__step *step,
                                           gemmepi_elementwise_desc *desc, int from, int to,
                                           int64_t elements) {
     gemmepi__task task;
@@ -332,7 +335,7 @@ static gemmepi_status gemmepi__build_copy(gemmepi_layer *layer, gemmepi__step *s
     desc->operation = GEMMEPI_OP_CAST;
     status = gemmepi__take_task(desc, (size_t)layer->task.alignment, &task);
     if (!status)
-        status = gemmepi__build_elementwise(layer->context, &task, &step->copy);
+        status = gemmepi__build_elementwise(layer->base.context, &task, &step->copy);
     if (status)
         return status;
     step->workspace_size = step->copy->workspace_size;
@@ -344,7 +347,8 @@ static gemmepi_status gemmepi__build_copy(gemmepi_layer *layer, gemmepi__step *s
 
 /* The scales of A or B one item after another, as a cast reads them; those that are one number for an item are written out
    for each of its `outer` rows (columns of B). *source is where they are then. */
-static gemmepi_status gemmepi__add_scales(gemmepi_layer *layer, int tensor, int64_t outer, int *source) {
+static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tensor, int64_t outer,
+                                          int *source) {
     const gemmepi__view *view = &layer->task.views[GEMMEPI__L_SCALE_OF(tensor)];
     int mode = layer->task.views[tensor].scale, repeats = mode == GEMMEPI_SCALE_TENSOR;
     int64_t length = repeats ? outer : view->length;
@@ -373,7 +377,7 @@ static gemmepi_status gemmepi__add_scales(gemmepi_layer *layer, int tensor, int6
 
 /* op(A) or op(B), item by item, as a dense matrix in workspace, whose items are stacked along the sum of the product that it is
    for: A by rows, B by columns (so it is stored transposed). Scales are multiplied in, in F32. */
-static gemmepi_status gemmepi__add_copy(gemmepi_layer *layer, int tensor, gemmepi_matrix *matrix,
+static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor, gemmepi_matrix *matrix,
                                         int *source) {
     const gemmepi__layer_task *task = &layer->task;
     const gemmepi__view *view = &task->views[tensor];
@@ -419,10 +423,10 @@ static int gemmepi__takes_factor(const gemmepi__layer_task *task, int tensor, in
     return !varies && (!sums_items || stacks);
 }
 
-static gemmepi_status gemmepi__take_factors(gemmepi_layer *layer, gemmepi__factors *factors) {
+static gemmepi_status gemmepi__take_factors(gemmepi__linear_plan *layer, gemmepi__factors *factors) {
     const gemmepi__layer_task *task = &layer->task;
     gemmepi_status status = GEMMEPI_OK;
-    int empty = task->m == 0 || task->n == 0 || task->k == 0 || task->batch == 0;
+    int empty = task->m == 0 || task->n == 0 || task->k == 0;
     int sums_a = task->shares_b && task->batch > 1, sums_b = task->sums_da && task->batch > 1;
     factors->a = gemmepi__layer_matrix(task, GEMMEPI__L_A);
     factors->b = gemmepi__layer_matrix(task, GEMMEPI__L_B);
@@ -445,12 +449,12 @@ static gemmepi_status gemmepi__take_factors(gemmepi_layer *layer, gemmepi__facto
     return status;
 }
 
-static gemmepi_status gemmepi__take_g(gemmepi_layer *layer, gemmepi__factors *factors) {
+static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, gemmepi__factors *factors) {
     const gemmepi__layer_task *task = &layer->task;
     int64_t elements;
     factors->g = gemmepi__g_matrix(task);
     factors->g_source = GEMMEPI__G;
-    if (task->m == 0 || task->n == 0 || task->batch == 0)
+    if (task->m == 0 || task->n == 0)
         return GEMMEPI_OK; /* it has no element, and no step makes it */
     if (gemmepi__dy_is_g(task)) {
         factors->g = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
@@ -468,25 +472,45 @@ static gemmepi_status gemmepi__take_g(gemmepi_layer *layer, gemmepi__factors *fa
 }
 
 /* What dA's and dB's products have in common: D, which they overwrite or add to. */
-static gemmepi__step *gemmepi__new_gradient(gemmepi_layer *layer, int tensor, gemmepi_matmul_desc *desc) {
+static gemmepi__step *gemmepi__new_gradient(gemmepi__linear_plan *layer, int tensor,
+                                            gemmepi_matmul_desc *desc) {
     const gemmepi__layer_task *task = &layer->task;
     int is_da = tensor == GEMMEPI__L_DA;
     gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, is_da ? "dA" : "dB");
     desc->d = gemmepi__layer_matrix(task, tensor);
+    desc->d.transposed = 0;
+    desc->flags = 0;
     step->sources[GEMMEPI__D] = (int8_t)tensor;
-    step->accumulates =
-        (task->flags & (is_da ? GEMMEPI_LINEAR_ACCUMULATE_DA : GEMMEPI_LINEAR_ACCUMULATE_DB)) != 0;
+    step->accumulates = (task->flags & (is_da ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB)) != 0;
     if (step->accumulates) {
-        desc->c = desc->d;
+        desc->flags = GEMMEPI_ACCUMULATE;
         step->sources[GEMMEPI__C] = (int8_t)tensor;
     }
     return step;
 }
 
+/* D = L R as it stands, or the transposed product, D^T = R^T L^T, where D is stored transposed. */
+static void gemmepi__turn_product(gemmepi_matmul_desc *desc, gemmepi__step *step) {
+    gemmepi_matrix left = desc->a;
+    int64_t m = desc->m;
+    int8_t source = step->sources[GEMMEPI__A], scale = step->sources[GEMMEPI__SCALE_A];
+    desc->a = desc->b;
+    desc->b = left;
+    desc->a.transposed = !desc->a.transposed;
+    desc->b.transposed = !desc->b.transposed;
+    desc->m = desc->n;
+    desc->n = m;
+    step->sources[GEMMEPI__A] = step->sources[GEMMEPI__B];
+    step->sources[GEMMEPI__B] = source;
+    step->sources[GEMMEPI__SCALE_A] = step->sources[GEMMEPI__SCALE_B];
+    step->sources[GEMMEPI__SCALE_B] = scale;
+    desc->epilogue = gemmepi__callers_epilogue(desc->epilogue, 1);
+}
+
 /* dA = G op(B)^T: one product of all items where they are stacked, or where dA sums over them. */
-static gemmepi_status gemmepi__add_da(gemmepi_layer *layer, const gemmepi__factors *factors) {
+static gemmepi_status gemmepi__add_da(gemmepi__linear_plan *layer, const gemmepi__factors *factors) {
     const gemmepi__layer_task *task = &layer->task;
-    const gemmepi__view *da = &task->views[GEMMEPI__L_DA];
+    gemmepi_matrix da = gemmepi__layer_matrix(task, GEMMEPI__L_DA);
     int sums = task->sums_da, stacks;
     gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, task->k, task->n, sums ? 1 : task->batch);
     gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DA, &desc);
@@ -495,7 +519,7 @@ static gemmepi_status gemmepi__add_da(gemmepi_layer *layer, const gemmepi__facto
     desc.b.transposed = !desc.b.transposed;
     stacks = !sums && task->shares_b && task->batch > 1 &&
              gemmepi__stacks_rows(&desc.a, task->batch, task->m) &&
-             da->batch_stride == gemmepi__offset(task->m, da->ld, 0);
+             gemmepi__stacks_rows(&da, task->batch, task->m);
     if (sums)
         desc.k = task->batch * task->n;
     if (stacks) {
@@ -504,62 +528,60 @@ static gemmepi_status gemmepi__add_da(gemmepi_layer *layer, const gemmepi__facto
     }
     desc.compute =
         gemmepi__gradient_compute((gemmepi_compute)task->compute, (int)desc.a.dtype, (int)desc.b.dtype);
-    desc.flags = 0;
     step->sources[GEMMEPI__A] = (int8_t)factors->g_source;
     step->sources[GEMMEPI__B] = (int8_t)factors->b_source;
     step->sources[GEMMEPI__SCALE_B] = GEMMEPI__L_SCALE_B;
+    if (da.transposed)
+        gemmepi__turn_product(&desc, step);
     return gemmepi__build_product_step(layer, step, &desc);
 }
 
 /* dB = op(A)^T G, and dbias where nothing else leaves it. */
-static gemmepi_matmul_desc gemmepi__db_desc(const gemmepi__layer_task *task, const gemmepi__factors *factors,
-                                            int sums_dbias, gemmepi__step *step) {
-    int64_t batch = task->shares_b ? 1 : task->batch;
-    gemmepi_matmul_desc desc =
-        gemmepi__step_desc(task, task->k, task->n, task->shares_b ? task->batch * task->m : task->m, batch);
-    desc.a = factors->a;
-    desc.a.transposed = !desc.a.transposed;
-    desc.b = factors->g;
-    desc.compute =
-        gemmepi__gradient_compute((gemmepi_compute)task->compute, (int)desc.a.dtype, (int)desc.b.dtype);
-    desc.flags = 0;
+static void gemmepi__fill_db(const gemmepi__layer_task *task, const gemmepi__factors *factors, int sums_dbias,
+                             gemmepi_matmul_desc *desc, gemmepi__step *step) {
+    desc->a = factors->a;
+    desc->a.transposed = !desc->a.transposed;
+    desc->b = factors->g;
+    desc->compute =
+        gemmepi__gradient_compute((gemmepi_compute)task->compute, (int)desc->a.dtype, (int)desc->b.dtype);
     step->sources[GEMMEPI__A] = (int8_t)factors->a_source;
     step->sources[GEMMEPI__B] = (int8_t)factors->g_source;
     step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_A;
     if (sums_dbias) {
-        desc.epilogue = gemmepi__dbias_epilogue(task, GEMMEPI_BGRAD_B);
-        desc.bias_grad = gemmepi__layer_vector(task, GEMMEPI__L_DBIAS);
+        desc->epilogue = gemmepi__dbias_epilogue(task, GEMMEPI_BGRAD_B);
+        desc->bias_grad = gemmepi__layer_vector(task, GEMMEPI__L_DBIAS);
         step->sources[GEMMEPI__BIAS_GRAD] = GEMMEPI__L_DBIAS;
     }
-    return desc;
+}
+
+/* The product that dB is, of `rows` rows of op(A)^T. */
+static gemmepi_matmul_desc gemmepi__db_desc(const gemmepi__layer_task *task, int64_t rows) {
+    return gemmepi__step_desc(task, rows, task->n, task->shares_b ? task->batch * task->m : task->m,
+                              task->shares_b ? 1 : task->batch);
 }
 
 /* gemm_sm90.cu sums G on the way. By cuBLASLt dbias costs 23, 9 and 121 us at m 8192 and (n, k) = (3072, 768), (768, 3072),
    (14336, 4096) in BF16 on an H200, and an element-wise sum of G 25, 13 and 92. */
-static gemmepi_status gemmepi__add_db(gemmepi_layer *layer, const gemmepi__factors *factors, int sums_dbias) {
-    gemmepi_matmul_desc unused, desc;
-    gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DB, &unused);
-    desc = gemmepi__db_desc(&layer->task, factors, sums_dbias, step);
-    desc.d = unused.d;
-    if (step->accumulates)
-        desc.c = unused.d;
+static gemmepi_status gemmepi__add_db(gemmepi__linear_plan *layer, const gemmepi__factors *factors,
+                                      int sums_dbias) {
+    gemmepi_matmul_desc desc = gemmepi__db_desc(&layer->task, layer->task.k);
+    gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DB, &desc);
+    gemmepi__fill_db(&layer->task, factors, sums_dbias, &desc, step);
+    if (layer->task.views[GEMMEPI__L_DB].transposed)
+        gemmepi__turn_product(&desc, step);
     return gemmepi__build_product_step(layer, step, &desc);
 }
 
 /* dbias as the sums of G's columns alone: those of a product that is not made. */
-static gemmepi_status gemmepi__add_dbias(gemmepi_layer *layer, const gemmepi__factors *factors) {
+static gemmepi_status gemmepi__add_dbias(gemmepi__linear_plan *layer, const gemmepi__factors *factors) {
     gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_SUM, "dbias");
     gemmepi__factors sums = *factors;
-    gemmepi_matmul_desc desc;
+    gemmepi_matmul_desc desc = gemmepi__db_desc(&layer->task, 1);
     gemmepi_status status;
     memset(&sums.a, 0, sizeof sums.a);
     sums.a.dtype = sums.g.dtype;
-    desc = gemmepi__db_desc(&layer->task, &sums, 1, step);
-    desc.m = 1;
-    if (layer->task.batch == 0 && layer->task.sums_dbias) { /* over nothing, but a sum */
-        desc.batch = 1;
-        desc.k = 0;
-    }
+    desc.flags = 0;
+    gemmepi__fill_db(&layer->task, &sums, 1, &desc, step);
     desc.d = gemmepi__dense_matrix(sums.g.dtype, 1, desc.n);
     status = gemmepi__normalise_step(layer, step, &desc, &step->problem);
     return status ? status : gemmepi__build_kernels(layer, step);
@@ -567,34 +589,33 @@ static gemmepi_status gemmepi__add_dbias(gemmepi_layer *layer, const gemmepi__fa
 
 /* A gradient without an element has no step: the axes that its product would sum over may be longer than any product's. Where it
    has one, batch * m * n is a number of elements. */
-static gemmepi_status gemmepi__build_backward(gemmepi_layer *layer) {
+static gemmepi_status gemmepi__build_backward(gemmepi__linear_plan *layer) {
     const gemmepi__layer_task *task = &layer->task;
     gemmepi__factors factors;
     gemmepi_status status = gemmepi__take_factors(layer, &factors);
     int has_da = task->flags & GEMMEPI_LINEAR_DA && task->m != 0 && task->k != 0;
     int has_db = task->flags & GEMMEPI_LINEAR_DB && task->n != 0 && task->k != 0;
-    int before = layer->step_count, sums_dbias, with_db;
+    int before = layer->step_count, sums_dbias;
     if (!status)
         status = gemmepi__take_g(layer, &factors);
     /* dY itself, or no element at all, leaves no sums */
     sums_dbias = task->flags & GEMMEPI_LINEAR_DBIAS && layer->step_count == before;
-    with_db = has_db && task->batch != 0;
     if (!status && has_da)
         status = gemmepi__add_da(layer, &factors);
     if (!status && has_db)
-        status = gemmepi__add_db(layer, &factors, sums_dbias && with_db);
-    if (!status && sums_dbias && !with_db && task->n != 0)
+        status = gemmepi__add_db(layer, &factors, sums_dbias);
+    if (!status && sums_dbias && !has_db && task->n != 0)
         status = gemmepi__add_dbias(layer, &factors);
     return status;
 }
 
-static gemmepi_status gemmepi__build_forward(gemmepi_layer *layer) {
+static gemmepi_status gemmepi__build_forward(gemmepi__linear_plan *layer) {
     const gemmepi__layer_task *task = &layer->task;
     gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, "Y");
     gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, task->n, task->k, task->batch);
     desc.compute = (gemmepi_compute)task->compute;
     desc.epilogue = task->epilogue;
-    desc.activation_parameter = task->parameter;
+    gemmepi__give_parameter(task, &desc);
     desc.a = gemmepi__layer_matrix(task, GEMMEPI__L_A);
     desc.b = gemmepi__layer_matrix(task, GEMMEPI__L_B);
     desc.d = gemmepi__layer_matrix(task, GEMMEPI__L_Y);
@@ -618,19 +639,19 @@ static gemmepi_status gemmepi__build_forward(gemmepi_layer *layer) {
     return gemmepi__build_product_step(layer, step, &desc);
 }
 
-static void gemmepi__destroy_layer(void *destroyed) {
-    gemmepi_layer *layer = (gemmepi_layer *)destroyed;
+static void gemmepi__destroy_layer(gemmepi_plan *destroyed) {
+    gemmepi__linear_plan *layer = (gemmepi__linear_plan *)destroyed;
     int i;
     for (i = 0; i < layer->step_count; i++) {
         if (layer->steps[i].product)
-            gemmepi__release_plan(layer->steps[i].product);
+            gemmepi__release_plan(&layer->steps[i].product->base);
         if (layer->steps[i].copy)
-            gemmepi__release_kept(&layer->steps[i].copy->kept);
+            gemmepi__release_plan(&layer->steps[i].copy->base);
     }
-    gemmepi__delete(&layer->context->allocator, layer);
+    gemmepi__delete(&layer->base.context->allocator, layer);
 }
 
-static size_t gemmepi__all_temporaries(const gemmepi_layer *layer) {
+static size_t gemmepi__all_temporaries(const gemmepi__linear_plan *layer) {
     size_t size = 0;
     int i;
     for (i = 0; i < GEMMEPI__TEMPORARIES; i++)
@@ -640,10 +661,10 @@ static size_t gemmepi__all_temporaries(const gemmepi_layer *layer) {
 
 /* Temporaries one after another, then what the largest step needs now. On the host 0: there temporaries are allocated for each
    run. */
-static size_t gemmepi__layer_workspace(const gemmepi_layer *layer) {
+static size_t gemmepi__layer_workspace(const gemmepi__linear_plan *layer) {
     size_t most = 0;
     int i;
-    if (layer->context->is_host)
+    if (layer->base.context->is_host)
         return 0;
     for (i = 0; i < layer->step_count; i++) {
         const gemmepi__step *step = &layer->steps[i];
@@ -654,19 +675,18 @@ static size_t gemmepi__layer_workspace(const gemmepi_layer *layer) {
 }
 
 static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemmepi__layer_task *task,
-                                           gemmepi_layer **result) {
-    gemmepi_layer *layer = (gemmepi_layer *)gemmepi__new(&context->allocator, sizeof *layer);
+                                           gemmepi__linear_plan **result) {
+    gemmepi__linear_plan *layer = (gemmepi__linear_plan *)gemmepi__new(&context->allocator, sizeof *layer);
     gemmepi_status status;
     if (!layer)
         return GEMMEPI_OUT_OF_MEMORY;
-    layer->context = context;
+    layer->base = gemmepi__plan_base(
+        context, gemmepi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR,
+        gemmepi__destroy_layer);
     layer->task = *task;
-    layer->kept.references = 1;
-    layer->kept.plan = layer;
-    layer->kept.destroy = gemmepi__destroy_layer;
     status = gemmepi__is_backward(task) ? gemmepi__build_backward(layer) : gemmepi__build_forward(layer);
     if (status) {
-        gemmepi__release_kept(&layer->kept);
+        gemmepi__release_plan(&layer->base);
         return status;
     }
     layer->built_size = gemmepi__layer_workspace(layer);
@@ -675,29 +695,29 @@ static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemme
 }
 
 static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                                          int backward, gemmepi_layer **layer) {
+                                          int backward, gemmepi_plan **result) {
     gemmepi__layer_task task;
+    gemmepi__linear_plan *layer = NULL;
     gemmepi_status status;
-    if (!context || !layer)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "layer" : "context");
+    if (!context || !result)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
     status = gemmepi__take_layer(desc, backward, GEMMEPI__DEFAULT_ALIGNMENT, &task);
-    return status ? status : gemmepi__build_layer(context, &task, layer);
+    if (!status)
+        status = gemmepi__build_layer(context, &task, &layer);
+    if (!status)
+        *result = &layer->base;
+    return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_linear_plan(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                                               gemmepi_layer **layer) {
-    return gemmepi__plan_layer(context, desc, 0, layer);
+GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                               gemmepi_plan **plan) {
+    return gemmepi__plan_layer(context, desc, 0, plan);
 }
 
-GEMMEPI_API gemmepi_status gemmepi_linear_backward_plan(gemmepi_context *context,
+GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context,
                                                         const gemmepi_linear_desc *desc,
-                                                        gemmepi_layer **layer) {
-    return gemmepi__plan_layer(context, desc, 1, layer);
-}
-
-GEMMEPI_API void gemmepi_linear_destroy(gemmepi_layer *layer) {
-    if (layer)
-        gemmepi__release_kept(&layer->kept);
+                                                        gemmepi_plan **plan) {
+    return gemmepi__plan_layer(context, desc, 1, plan);
 }
 
 /* >>running */
@@ -709,7 +729,7 @@ typedef struct gemmepi__layer_run {
     size_t workspace_size;
 } gemmepi__layer_run;
 
-static void gemmepi__point_layer(const gemmepi_layer *layer, void *workspace, size_t size,
+static void gemmepi__point_layer(const gemmepi__linear_plan *layer, void *workspace, size_t size,
                                  gemmepi__layer_run *run) {
     int i;
     run->workspace = (char *)workspace;
@@ -751,7 +771,7 @@ static void gemmepi__point_copy(const gemmepi__step *step, const gemmepi__layer_
     gemmepi__take_pointers_of(args, pointers);
 }
 
-static gemmepi_status gemmepi__run_product_step(const gemmepi_layer *layer, const gemmepi__step *step,
+static gemmepi_status gemmepi__run_product_step(const gemmepi__linear_plan *layer, const gemmepi__step *step,
                                                 const gemmepi__layer_run *run, gemmepi_stream stream) {
     gemmepi_matmul_args args;
     gemmepi__arguments arguments;
@@ -759,7 +779,7 @@ static gemmepi_status gemmepi__run_product_step(const gemmepi_layer *layer, cons
         return GEMMEPI_OK;
     gemmepi__point_step(step, &step->product->problem, run, &arguments);
 #ifndef GEMMEPI_NO_HOST
-    if (layer->context->is_host)
+    if (layer->base.context->is_host)
         return gemmepi__run_on_host(step->product, &arguments);
 #endif
     (void)layer;
@@ -769,40 +789,41 @@ static gemmepi_status gemmepi__run_product_step(const gemmepi_layer *layer, cons
     return gemmepi__run_on_device(step->product, &args, &arguments, stream);
 }
 
-static gemmepi_status gemmepi__run_kernel_step(const gemmepi_layer *layer, const gemmepi__step *step,
+static gemmepi_status gemmepi__run_kernel_step(const gemmepi__linear_plan *layer, const gemmepi__step *step,
                                                const gemmepi__layer_run *run, gemmepi_stream stream) {
     gemmepi_status status = GEMMEPI_OK;
     gemmepi__arguments arguments;
     char *between = gemmepi__past(run->workspace, step->pass.partial_bytes);
     gemmepi__point_step(step, &step->problem, run, &arguments);
 #ifndef GEMMEPI_NO_HOST
-    if (layer->context->is_host && step->kind == GEMMEPI__STEP_PASS) {
+    if (layer->base.context->is_host && step->kind == GEMMEPI__STEP_PASS) {
         gemmepi__host_given given;
         given.view = &step->given;
         given.data = run->sources[step->given_source];
         gemmepi__host_product(&step->problem, &arguments, &given);
         return GEMMEPI_OK;
     }
-    if (layer->context->is_host) {
+    if (layer->base.context->is_host) {
         gemmepi__host_sum_operand(&step->problem, &arguments);
         return GEMMEPI_OK;
     }
 #endif
     if (step->kind == GEMMEPI__STEP_PASS)
-        status = gemmepi__run_pass(layer->context, &step->pass, &arguments, run->sources[step->given_source],
-                                   run->workspace, stream);
+        status = gemmepi__run_pass(layer->base.context, &step->pass, &arguments,
+                                   run->sources[step->given_source], run->workspace, stream);
     if (!status)
-        status = gemmepi__run_sums(layer->context, &step->sums, &arguments, run->workspace, between, stream);
+        status =
+            gemmepi__run_sums(layer->base.context, &step->sums, &arguments, run->workspace, between, stream);
     return status;
 }
 
-static gemmepi_status gemmepi__run_copy_step(const gemmepi_layer *layer, const gemmepi__step *step,
+static gemmepi_status gemmepi__run_copy_step(const gemmepi__linear_plan *layer, const gemmepi__step *step,
                                              const gemmepi__layer_run *run, gemmepi_stream stream) {
     gemmepi_elementwise_args args;
     void *pointers[GEMMEPI__TENSORS];
     gemmepi__point_copy(step, run, &args, pointers);
 #ifndef GEMMEPI_NO_HOST
-    if (layer->context->is_host) {
+    if (layer->base.context->is_host) {
         gemmepi__host_elementwise(&step->copy->task, pointers, 0, args.scale, NULL, NULL);
         return GEMMEPI_OK;
     }
@@ -812,7 +833,7 @@ static gemmepi_status gemmepi__run_copy_step(const gemmepi_layer *layer, const g
 }
 
 /* The primary context is current, but on the host. */
-static gemmepi_status gemmepi__run_steps(const gemmepi_layer *layer, const gemmepi__layer_run *run,
+static gemmepi_status gemmepi__run_steps(const gemmepi__linear_plan *layer, const gemmepi__layer_run *run,
                                          gemmepi_stream stream) {
     gemmepi_status status = GEMMEPI_OK;
     int i;
@@ -826,16 +847,16 @@ static gemmepi_status gemmepi__run_steps(const gemmepi_layer *layer, const gemme
 }
 
 /* The temporaries of a host's run are memory for its time. */
-static gemmepi_status gemmepi__run_layer_on_host(const gemmepi_layer *layer, gemmepi__layer_run *run) {
+static gemmepi_status gemmepi__run_layer_on_host(const gemmepi__linear_plan *layer, gemmepi__layer_run *run) {
     size_t size = gemmepi__all_temporaries(layer);
-    void *memory = size ? gemmepi__new(&layer->context->allocator, size) : NULL;
+    void *memory = size ? gemmepi__new(&layer->base.context->allocator, size) : NULL;
     gemmepi_status status;
     if (size && !memory)
         return GEMMEPI_OUT_OF_MEMORY;
     gemmepi__point_layer(layer, memory, size, run);
     status = gemmepi__run_steps(layer, run, NULL);
     if (memory)
-        gemmepi__delete(&layer->context->allocator, memory);
+        gemmepi__delete(&layer->base.context->allocator, memory);
     return status;
 }
 
@@ -847,10 +868,10 @@ static gemmepi__stream_key gemmepi__layer_key(gemmepi_stream stream) {
     return key;
 }
 
-static gemmepi_status gemmepi__run_layer_in_block(const gemmepi_layer *layer, size_t needed,
+static gemmepi_status gemmepi__run_layer_in_block(const gemmepi__linear_plan *layer, size_t needed,
                                                   gemmepi__layer_run *run, gemmepi_stream stream) {
     gemmepi__block *block =
-        gemmepi__take_block(layer->context, gemmepi__layer_key(stream), needed, "gemmepi_linear_prepare");
+        gemmepi__take_block(layer->base.context, gemmepi__layer_key(stream), needed, "gemmepi_plan_prepare");
     gemmepi_status status;
     if (!block)
         return GEMMEPI_BUFFER_TOO_SMALL;
@@ -862,13 +883,13 @@ static gemmepi_status gemmepi__run_layer_in_block(const gemmepi_layer *layer, si
 
 /* Workspace is had before the first step is launched. A layer whose product has taken a route that needs more may do so without
    the caller knowing: then it takes the context's, as products do. */
-static gemmepi_status gemmepi__run_layer_on_device(const gemmepi_layer *layer,
+static gemmepi_status gemmepi__run_layer_on_device(const gemmepi__linear_plan *layer,
                                                    const gemmepi_linear_args *args, gemmepi__layer_run *run,
                                                    gemmepi_stream stream) {
     size_t needed = gemmepi__layer_workspace(layer), given = args->workspace ? args->workspace_size : 0;
     gemmepi_status status;
     if (needed > layer->built_size && given < needed) {
-        status = gemmepi__reserve_for(layer->context, stream, gemmepi__layer_key(stream), needed);
+        status = gemmepi__reserve_for(layer->base.context, stream, gemmepi__layer_key(stream), needed);
         return status ? status : gemmepi__run_layer_in_block(layer, needed, run, stream);
     }
     if (needed && !args->workspace)
@@ -884,33 +905,61 @@ static gemmepi_status gemmepi__run_layer_on_device(const gemmepi_layer *layer,
     return gemmepi__run_steps(layer, run, stream);
 }
 
-GEMMEPI_API gemmepi_status gemmepi_linear_run(const gemmepi_layer *layer, const gemmepi_linear_args *args,
-                                              gemmepi_stream stream) {
+static gemmepi_status gemmepi__check_layer_reach(const gemmepi__linear_plan *layer,
+                                                 const gemmepi_linear_args *args, void *const *pointers) {
+    const gemmepi_context *context = layer->base.context;
+    gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
+    int t;
+    for (t = 0; t < GEMMEPI__L_COUNT && !status; t++)
+        if (gemmepi__layer_has(&layer->task, t))
+            status = gemmepi__check_reachable(context, gemmepi__layer_name(&layer->task, t), pointers[t]);
+    return status;
+}
+
+/* checks: as gemmepi__run_matmul's. */
+static gemmepi_status gemmepi__run_layer(const gemmepi__linear_plan *layer, const gemmepi_linear_args *args,
+                                         int checks, gemmepi_stream stream) {
     gemmepi__layer_run run;
     gemmepi__entry entry;
     gemmepi_status status;
-    if (!layer || !args)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", layer ? "args" : "layer");
     gemmepi__take_layer_pointers(&layer->task, args, run.sources);
     status = gemmepi__check_layer_presence(&layer->task, run.sources);
     if (!status)
         status = gemmepi__check_layer_alignment(&layer->task, run.sources);
     if (!status)
         status = gemmepi__check_layer_overlap(&layer->task, run.sources);
-    if (status || layer->context->is_host)
+    if (status || layer->base.context->is_host)
         return status ? status : gemmepi__run_layer_on_host(layer, &run);
-    status = gemmepi__enter(layer->context, &entry);
+    status = gemmepi__enter(layer->base.context, &entry);
     if (status)
         return status;
-    status = gemmepi__run_layer_on_device(layer, args, &run, stream);
-    gemmepi__leave(layer->context, &entry);
+    if (checks)
+        status = gemmepi__check_layer_reach(layer, args, run.sources);
+    if (!status)
+        status = gemmepi__run_layer_on_device(layer, args, &run, stream);
+    gemmepi__leave(layer->base.context, &entry);
     return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_linear_prepare(const gemmepi_layer *layer, gemmepi_stream stream) {
-    if (!layer)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "layer is NULL");
-    return gemmepi__reserve_for(layer->context, stream, gemmepi__layer_key(stream),
+GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args,
+                                              gemmepi_stream stream) {
+    gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR);
+    return status ? status
+                  : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args,
+                                       plan->context->check_pointers, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
+                                                       const gemmepi_linear_args *args,
+                                                       gemmepi_stream stream) {
+    gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR_BACKWARD);
+    return status ? status
+                  : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args,
+                                       plan->context->check_pointers, stream);
+}
+
+static gemmepi_status gemmepi__prepare_layer(const gemmepi__linear_plan *layer, gemmepi_stream stream) {
+    return gemmepi__reserve_for(layer->base.context, stream, gemmepi__layer_key(stream),
                                 gemmepi__layer_workspace(layer));
 }
 
@@ -930,8 +979,8 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
                                           const gemmepi_linear_args *args, int backward,
                                           gemmepi_stream stream) {
     gemmepi__layer_task task;
-    gemmepi_layer *layer;
-    gemmepi__kept *kept;
+    gemmepi__linear_plan *layer;
+    gemmepi_plan *kept;
     gemmepi_status status;
     if (!context || !args)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
@@ -943,14 +992,14 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
         status = gemmepi__build_layer(context, &task, &layer);
         if (status)
             return status;
-        kept = gemmepi__keep(context, &task, sizeof task, &layer->kept);
+        kept = gemmepi__keep(context, &task, sizeof task, &layer->base);
     }
-    layer = (gemmepi_layer *)kept->plan;
+    layer = (gemmepi__linear_plan *)kept;
     if (!args->workspace)
-        status = gemmepi_linear_prepare(layer, stream);
+        status = gemmepi__prepare_layer(layer, stream);
     if (!status)
-        status = gemmepi_linear_run(layer, args, stream);
-    gemmepi__release_kept(kept);
+        status = gemmepi__run_layer(layer, args, 1, stream);
+    gemmepi__release_plan(kept);
     return status;
 }
 

@@ -91,6 +91,20 @@ static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arg
     return problem->views[operand].bytes == 0;
 }
 
+/* c and beta come together; with ACCUMULATE neither. */
+static gemmepi_status gemmepi__check_c(const gemmepi__problem *problem, const gemmepi_matmul_args *args) {
+    if (problem->flags & GEMMEPI_ACCUMULATE && (args->c || args->beta))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.%s is given, but desc.flags has ACCUMULATE, which adds to d: leave c and "
+                             "beta NULL",
+                             args->c ? "c" : "beta");
+    if (args->c && !args->beta)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.c is given but args.beta is NULL, so c would not be added; point beta to "
+                             "a factor (0 is one), or leave c NULL");
+    return GEMMEPI_OK;
+}
+
 static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem,
                                               const gemmepi__arguments *arguments) {
     uint32_t given = 0;
@@ -325,12 +339,18 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
                                               const gemmepi_matmul_args *args,
                                               gemmepi__arguments *arguments) {
     int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
-    gemmepi_status status;
+    gemmepi_status status = gemmepi__check_c(problem, args);
+    if (status)
+        return status;
     gemmepi__take_pointers(problem, args, arguments->pointers);
     arguments->alpha = args->alpha && !on_device ? *args->alpha : 1;
     arguments->beta = args->beta && !on_device ? *args->beta : 0;
     arguments->device_alpha = on_device ? args->alpha : NULL;
     arguments->device_beta = on_device ? args->beta : NULL;
+    if (problem->flags & GEMMEPI_ACCUMULATE) {
+        arguments->beta = 1;
+        arguments->pointers[GEMMEPI__C] = args->d;
+    }
     arguments->uses_c = arguments->beta != 0 || arguments->device_beta;
     status = gemmepi__check_presence(problem, arguments);
     if (!status && problem->accumulator == GEMMEPI_I32) {

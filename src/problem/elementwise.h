@@ -46,7 +46,7 @@ typedef struct gemmepi__operation_row {
     uint32_t needs, may;
     uint32_t reads[4]; /* for y, da, db, dw */
     int has_activation, has_halves;
-    uint32_t flags; /* that go with it */
+    uint64_t flags; /* that go with it */
 } gemmepi__operation_row;
 
 static const gemmepi__operation_row gemmepi__operations[] = {
@@ -131,7 +131,7 @@ typedef struct gemmepi__operand {
 typedef struct gemmepi__task {
     int64_t tag; /* -1, with which no product begins: both are keys of the same table */
     int32_t operation, activation;
-    uint32_t flags;
+    uint64_t flags;
     int32_t scale_mode; /* CAST; TENSOR where it has a scale or amax and none is given */
     double parameter;   /* of the activation */
     int32_t accumulator;
@@ -381,55 +381,60 @@ static gemmepi_status gemmepi__check_presence_of_tensors(const gemmepi__operatio
 
 static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
                                            const gemmepi__operation_row *row, int is_split) {
-    gemmepi_epilogue may =
-        row->has_activation ? GEMMEPI_ACTIVATION_MASK | (is_split ? GEMMEPI_GATE_FIRST : 0) : 0;
-    if (desc->activation & ~may)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "activation is 0x%x; %s", (unsigned)desc->activation,
-                             !row->has_activation ? "the operation has none: leave it 0"
-                             : row->has_halves ? "accepted are an activation, and GATE_FIRST where b is NULL"
-                                               : "accepted are the activations, without flags");
-    if (gemmepi__activation(desc->activation) >= GEMMEPI__COUNT(gemmepi__activations))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "activation is %u; accepted are 0 (NONE) to %u (MISH)",
-                             (unsigned)gemmepi__activation(desc->activation),
-                             (unsigned)GEMMEPI__COUNT(gemmepi__activations) - 1);
+    gemmepi_status status = gemmepi__check_activation("activation", desc->activation);
+    if (!status)
+        status = gemmepi__check_flags_of(GEMMEPI__OF_GATE, desc->activation, GEMMEPI_ACTIVATION_MASK);
+    if (!status && !row->has_activation && desc->activation)
+        status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                               "desc.activation is 0x%llx; the operation %s has none: leave it 0",
+                               (gemmepi__ull)desc->activation, row->name);
+    if (!status && !is_split && desc->activation & GEMMEPI_GATE_FIRST)
+        status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                               "desc.activation has GATE_FIRST; it goes with gates whose b is NULL");
+    if (!status)
+        status = gemmepi__check_flags_of(GEMMEPI__OF_ELEMENTWISE, desc->flags, 0);
+    if (status)
+        return status;
     if (desc->flags & ~row->flags)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "flags is 0x%x; the operation %s has no use for 0x%x",
-                             (unsigned)desc->flags, row->name, (unsigned)(desc->flags & ~row->flags));
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.flags has %s; the operation %s has no use for it",
+                             gemmepi__flag(desc->flags & ~row->flags)->name, row->name);
     if (!is_split && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "axis is %d; %s", desc->axis,
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.axis is %d; %s", desc->axis,
                              row->has_halves ? "with b nothing is split: leave it 0"
                                              : "the operation has none: leave it 0");
     if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "alignment is %llu; accepted are 0 and the powers of two up to 256",
+                             "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
                              (gemmepi__ull)desc->alignment);
     if ((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "scale_mode is %d, which is no gemmepi_scale_mode",
-                             (int)desc->scale_mode);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode,
+                             GEMMEPI__UNINITIALISED);
     if (desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "scale_mode is %d, but %s", (int)desc->scale_mode,
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
                              row->flags & GEMMEPI_CAST_SCALE ? "neither a scale nor amax is asked for"
                                                              : "scales go with CAST alone");
     if ((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
+                             "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
     if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && desc->scale_mode < GEMMEPI_SCALE_OUTER)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "flags has CAST_K_IS_ROWS, which goes with the modes OUTER, VECTOR_128 and BLOCK_128");
-    return gemmepi__check_parameter("parameter (desc.activation_parameter)", desc->activation,
-                                    desc->activation_parameter);
+            "desc.flags has CAST_K_IS_ROWS, which goes with the modes OUTER, VECTOR_128 and BLOCK_128");
+    return gemmepi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
 }
 
 static gemmepi_status gemmepi__check_scaled(const gemmepi__task *task, const gemmepi_elementwise_desc *desc) {
     int y = task->operands[GEMMEPI__OUT_Y].dtype;
     if ((desc->flags & GEMMEPI_CAST_Y_SCALE) && !gemmepi__is_fp8(y))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2",
-                             gemmepi__dtype((gemmepi_dtype)y)->name);
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2",
+            gemmepi__dtype((gemmepi_dtype)y)->name);
     if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
+                             "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
     return GEMMEPI_OK;
 }
 
@@ -510,9 +515,9 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
     if (!desc)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
     if ((int)desc->operation < 1 || (size_t)desc->operation > GEMMEPI__COUNT(gemmepi__operations))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "operation is %d; accepted are 1 (ACTIVATION) to %d (CAST)",
-                             (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations));
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT, "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST)%s",
+            (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations), GEMMEPI__UNINITIALISED);
     row = gemmepi__operation((int)desc->operation);
     tensors[GEMMEPI__IN_A] = desc->a;
     tensors[GEMMEPI__IN_B] = desc->b;
@@ -537,8 +542,8 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
     task->tag = -1;
     task->operation = (int32_t)desc->operation;
     task->activation = (int32_t)gemmepi__activation(desc->activation);
-    task->parameter = desc->activation_parameter != 0 ? desc->activation_parameter
-                                                      : gemmepi__default_parameter(desc->activation);
+    task->parameter =
+        desc->has_parameter ? desc->activation_parameter : gemmepi__default_parameter(desc->activation);
     task->flags = desc->flags;
     task->scale_mode = (int32_t)desc->scale_mode;
     if (!task->scale_mode && (desc->flags & GEMMEPI__CAST_FLAGS))

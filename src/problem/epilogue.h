@@ -2,15 +2,14 @@
 #ifndef GEMMEPI_PROBLEM_EPILOGUE_H
 #define GEMMEPI_PROBLEM_EPILOGUE_H
 
-#include "../base/status.h"
-#include "../base/text.h"
+#include "flags.h"
 
-typedef struct gemmepi__name_row {
-    uint32_t value;
-    const char *name;
-} gemmepi__name_row;
+typedef struct gemmepi__activation_row {
+    gemmepi_epilogue code;
+    const char *name; /* as in GEMMEPI_RELU */
+} gemmepi__activation_row;
 
-static const gemmepi__name_row gemmepi__activations[] = {
+static const gemmepi__activation_row gemmepi__activations[] = {
     {GEMMEPI_NONE, "NONE"},
     {GEMMEPI_RELU, "RELU"},
     {GEMMEPI_GELU_TANH, "GELU_TANH"},
@@ -27,19 +26,19 @@ static const gemmepi__name_row gemmepi__activations[] = {
     {GEMMEPI_MISH, "MISH"},
 };
 
-static const gemmepi__name_row gemmepi__epilogue_flags[] = {
-    {GEMMEPI_BIAS, "BIAS"},         {GEMMEPI_AUX, "AUX"},
-    {GEMMEPI_BACKWARD, "BACKWARD"}, {GEMMEPI_RESIDUAL, "RESIDUAL"},
-    {GEMMEPI_BGRAD, "BGRAD"},       {GEMMEPI_BGRAD_A, "BGRAD_A"},
-    {GEMMEPI_BGRAD_B, "BGRAD_B"},   {GEMMEPI_BGRAD_ACCUMULATE, "BGRAD_ACCUMULATE"},
-    {GEMMEPI_GATED, "GATED"},       {GEMMEPI_GATE_FIRST, "GATE_FIRST"},
-    {GEMMEPI_UPSTREAM, "UPSTREAM"},
-};
-
 #define GEMMEPI__ANY_BGRAD (GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)
 
 static uint32_t gemmepi__activation(gemmepi_epilogue epilogue) {
-    return epilogue & GEMMEPI_ACTIVATION_MASK;
+    return (uint32_t)(epilogue & GEMMEPI_ACTIVATION_MASK);
+}
+
+/* "SILU", or NULL where the code is no activation's. */
+static const char *gemmepi__activation_name(gemmepi_epilogue epilogue) {
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__activations); i++)
+        if (gemmepi__activations[i].code == (epilogue & GEMMEPI_ACTIVATION_MASK))
+            return gemmepi__activations[i].name;
+    return NULL;
 }
 
 /* RELU saves one bit an element, every other activation, and a gate, the pre-activation itself. */
@@ -72,24 +71,17 @@ static int64_t gemmepi__aux_columns(gemmepi_epilogue epilogue, int64_t n) {
 
 /* "GELU_TANH|BIAS|AUX" */
 static void gemmepi__append_epilogue(gemmepi__text *text, gemmepi_epilogue epilogue) {
-    uint32_t known = GEMMEPI_ACTIVATION_MASK;
-    size_t i;
-    if (gemmepi__activation(epilogue) < GEMMEPI__COUNT(gemmepi__activations))
-        gemmepi__append(text, "%s", gemmepi__activations[gemmepi__activation(epilogue)].name);
+    const char *name = gemmepi__activation_name(epilogue);
+    if (name)
+        gemmepi__append(text, "%s", name);
     else
-        gemmepi__append(text, "activation %u", (unsigned)gemmepi__activation(epilogue));
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_flags); i++) {
-        known |= gemmepi__epilogue_flags[i].value;
-        if (epilogue & gemmepi__epilogue_flags[i].value)
-            gemmepi__append(text, "|%s", gemmepi__epilogue_flags[i].name);
-    }
-    if (epilogue & ~known)
-        gemmepi__append(text, "|0x%x", (unsigned)(epilogue & ~known));
+        gemmepi__append(text, "activation 0x%x", (unsigned)gemmepi__activation(epilogue));
+    gemmepi__append_flags(text, epilogue & ~GEMMEPI_ACTIVATION_MASK);
 }
 
 /* The epilogue as the caller wrote it: in a column-major problem the operands are exchanged, and with them their sums. */
 static gemmepi_epilogue gemmepi__callers_epilogue(gemmepi_epilogue epilogue, int exchanged) {
-    uint32_t sums = epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B);
+    uint64_t sums = epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B);
     return exchanged && sums ? epilogue ^ (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) : epilogue;
 }
 
@@ -103,7 +95,7 @@ static double gemmepi__default_parameter(gemmepi_epilogue epilogue) {
 /* A composition is refused when it has all of `all`, none of `none` and, where `any` is given, at least two or more
    bits of `any`. */
 typedef struct gemmepi__epilogue_rule {
-    uint32_t all, none, two_of;
+    uint64_t all, none, two_of;
     gemmepi_status status;
     const char *sentence;
 } gemmepi__epilogue_rule;
@@ -113,33 +105,55 @@ static const gemmepi__epilogue_rule gemmepi__epilogue_rules[] = {
      "only one of BGRAD, BGRAD_A and BGRAD_B goes at a time"},
     {GEMMEPI_AUX | GEMMEPI_BACKWARD, 0, 0, GEMMEPI_INVALID_ARGUMENT,
      "AUX does not go with BACKWARD, which reads aux already"},
-    {GEMMEPI_BGRAD_ACCUMULATE, GEMMEPI__ANY_BGRAD, 0, GEMMEPI_INVALID_ARGUMENT,
-     "BGRAD_ACCUMULATE goes with BGRAD, BGRAD_A or BGRAD_B"},
+    {GEMMEPI_ACCUMULATE_BIAS_GRAD, GEMMEPI__ANY_BGRAD, 0, GEMMEPI_INVALID_ARGUMENT,
+     "ACCUMULATE_BIAS_GRAD goes with BGRAD, BGRAD_A or BGRAD_B"},
     {GEMMEPI_GATE_FIRST, GEMMEPI_GATED, 0, GEMMEPI_INVALID_ARGUMENT, "GATE_FIRST goes with GATED"},
     {GEMMEPI_UPSTREAM, GEMMEPI_BACKWARD, 0, GEMMEPI_INVALID_ARGUMENT, "UPSTREAM goes with BACKWARD"},
 };
 
-static int gemmepi__has_two(uint32_t bits) {
+static int gemmepi__has_two(uint64_t bits) {
     return (bits & (bits - 1)) != 0;
+}
+
+/* cuBLASLt's numbers, of which none is an epilogue here. */
+static const struct {
+    gemmepi_epilogue number;
+    const char *name;
+} gemmepi__cublaslt_numbers[] = {{1, "DEFAULT"},    {2, "RELU"},          {130, "RELU_AUX"},
+                                 {4, "BIAS"},       {6, "RELU_BIAS"},     {134, "RELU_AUX_BIAS"},
+                                 {136, "DRELU"},    {152, "DRELU_BGRAD"}, {32, "GELU"},
+                                 {160, "GELU_AUX"}, {36, "GELU_BIAS"},    {164, "GELU_AUX_BIAS"},
+                                 {192, "DGELU"},    {208, "DGELU_BGRAD"}, {256, "BGRADA"},
+                                 {512, "BGRADB"}};
+
+/* Whether the low byte is an activation's code. field: "epilogue" or "activation". */
+static gemmepi_status gemmepi__check_activation(const char *field, gemmepi_epilogue epilogue) {
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__cublaslt_numbers); i++)
+        if (epilogue == gemmepi__cublaslt_numbers[i].number)
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "desc.%s is %u, which is CUBLASLT_EPILOGUE_%s; here it is called GEMMEPI_EPILOGUE_%s", field,
+                (unsigned)epilogue, gemmepi__cublaslt_numbers[i].name, gemmepi__cublaslt_numbers[i].name);
+    if (gemmepi__activation_name(epilogue))
+        return GEMMEPI_OK;
+    return gemmepi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "desc.%s is 0x%llx, and 0x%x is the code of no activation: give one of GEMMEPI_NONE, "
+        "GEMMEPI_RELU and so on, never two or-ed%s",
+        field, (gemmepi__ull)epilogue, (unsigned)gemmepi__activation(epilogue), GEMMEPI__UNINITIALISED);
 }
 
 static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
     char name[256];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    uint32_t known = GEMMEPI_ACTIVATION_MASK;
+    gemmepi_status status = gemmepi__check_activation("epilogue", epilogue);
     size_t i;
+    if (!status)
+        status = gemmepi__check_flags_of(GEMMEPI__OF_EPILOGUE, epilogue, GEMMEPI_ACTIVATION_MASK);
+    if (status)
+        return status;
     gemmepi__append_epilogue(&text, epilogue);
-    if (gemmepi__activation(epilogue) >= GEMMEPI__COUNT(gemmepi__activations))
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.epilogue is 0x%x: its activation is %u, accepted are 0 (NONE) to %u (MISH)",
-            (unsigned)epilogue, (unsigned)gemmepi__activation(epilogue),
-            (unsigned)GEMMEPI__COUNT(gemmepi__activations) - 1);
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_flags); i++)
-        known |= gemmepi__epilogue_flags[i].value;
-    if (epilogue & ~known)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.epilogue is 0x%x: the bits 0x%x have no meaning",
-                             (unsigned)epilogue, (unsigned)(epilogue & ~known));
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_rules); i++) {
         const gemmepi__epilogue_rule *rule = &gemmepi__epilogue_rules[i];
         if ((epilogue & rule->all) == rule->all && !(epilogue & rule->none) &&

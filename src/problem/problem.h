@@ -52,8 +52,8 @@ typedef struct gemmepi__view {
 typedef struct gemmepi__problem {
     int64_t m, n, k, batch;
     double parameter; /* of the activation */
-    uint32_t epilogue;
-    uint32_t flags;
+    uint64_t epilogue;
+    uint64_t flags;
     int32_t compute;                /* never DEFAULT */
     int32_t accumulator;            /* F32, F64 or I32 */
     int32_t common;                 /* the type that holds both operands' values */
@@ -66,7 +66,7 @@ typedef struct gemmepi__problem {
     gemmepi__view views[GEMMEPI__OPERANDS];
 } gemmepi__problem;
 
-static int gemmepi__has(const gemmepi__problem *problem, uint32_t flags) {
+static int gemmepi__has(const gemmepi__problem *problem, uint64_t flags) {
     return (problem->epilogue & flags) != 0;
 }
 
@@ -109,7 +109,7 @@ static int gemmepi__scale_varies_along_k(const gemmepi__problem *problem, int op
 
 /* Whether D has no element. */
 static int gemmepi__is_empty(const gemmepi__problem *problem) {
-    return problem->m == 0 || problem->n == 0 || problem->batch == 0;
+    return problem->m == 0 || problem->n == 0;
 }
 
 /* Whether nothing has an element that a run would write: an empty D may still have sums over no rows, or of an operand. */
@@ -129,8 +129,8 @@ static int64_t gemmepi__offset(int64_t count, int64_t stride, int64_t rest) {
 
 static gemmepi_status gemmepi__check_size(const char *name, int64_t size) {
     if (size < 0 || size > GEMMEPI__MAX_ELEMENTS)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56", name,
-                             (long long)size);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56%s", name,
+                             (long long)size, GEMMEPI__UNINITIALISED);
     return GEMMEPI_OK;
 }
 
@@ -158,9 +158,7 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
                              "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
                              (long long)view->ld, (long long)view->length, unit);
     item = view->lines && view->length ? gemmepi__offset(view->lines - 1, view->ld, view->length) : 0;
-    end = item > 0 && batch ? gemmepi__offset(batch - 1, view->batch_stride, item) : item;
-    if (end > 0 && batch == 0)
-        end = 0;
+    end = item > 0 ? gemmepi__offset(batch - 1, view->batch_stride, item) : item;
     if (end < 0)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
@@ -218,6 +216,11 @@ static void gemmepi__append_types(gemmepi__text *text, uint32_t types) {
             gemmepi__append(text, "%s%s", text->length ? ", " : "", gemmepi__dtypes[i].name);
 }
 
+static gemmepi_status gemmepi__refuse_dtype(const char *name, gemmepi_dtype dtype) {
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d, which is no gemmepi_dtype%s", name,
+                         (int)dtype, GEMMEPI__UNINITIALISED);
+}
+
 static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem, int operand,
                                                 gemmepi_dtype dtype) {
     char accepted[128];
@@ -225,8 +228,7 @@ static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem,
     uint32_t types = gemmepi__side_types(problem, operand);
     const char *name = gemmepi__operand_names[operand];
     if (!gemmepi__dtype_is_known(dtype))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d, which is no gemmepi_dtype", name,
-                             (int)dtype);
+        return gemmepi__refuse_dtype(name, dtype);
     if (types >> dtype & 1)
         return GEMMEPI_OK;
     gemmepi__append_types(&text, types);
@@ -281,8 +283,8 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
     int64_t steps = gemmepi__blocks_of_128(k);
     if ((unsigned)scale->mode > GEMMEPI_SCALE_BLOCK_128)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.%s.scale.mode is %d, which is no gemmepi_scale_mode", name,
-                             (int)scale->mode);
+                             "desc.%s.scale.mode is %d, which is no gemmepi_scale_mode%s", name,
+                             (int)scale->mode, GEMMEPI__UNINITIALISED);
     if (scale->mode == GEMMEPI_SCALE_NONE && scale->batch_stride)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name,
@@ -319,7 +321,7 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
     }
 }
 
-static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint32_t flag, int operand, int of) {
+static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint64_t flag, int operand, int of) {
     const gemmepi__view *view = &problem->views[of];
     const char *name = flag == GEMMEPI_AMAX_D ? "AMAX_D" : "AMAX_AUX";
     int dtype = problem->accumulator;
@@ -351,9 +353,10 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
     int lines_are_rows = (order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
     gemmepi_status status = GEMMEPI_OK;
     if (matrix->transposed != 0 && (matrix->transposed != 1 || !is_factor))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s", name,
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s%s", name,
                              matrix->transposed,
-                             is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed");
+                             is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed",
+                             matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
     view->dtype = (int32_t)(matrix->dtype ? matrix->dtype : default_dtype);
     view->transposed = matrix->transposed;
     view->lines = lines_are_rows ? rows : columns;
@@ -411,8 +414,8 @@ static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gem
             "desc.d.dtype is I32 with %s and %s operands; I32 is for results of two I8 operands",
             gemmepi__dtype(a)->name, gemmepi__dtype(b)->name);
     if ((unsigned)compute > GEMMEPI_COMPUTE_I32)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.compute is %d, which is no gemmepi_compute",
-                             (int)compute);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.compute is %d, which is no gemmepi_compute%s",
+                             (int)compute, GEMMEPI__UNINITIALISED);
     if (compute == GEMMEPI_COMPUTE_DEFAULT)
         compute = common == GEMMEPI_F64  ? GEMMEPI_COMPUTE_F64
                   : common == GEMMEPI_I8 ? GEMMEPI_COMPUTE_I32
@@ -443,8 +446,7 @@ static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gem
 
 static gemmepi_status gemmepi__check_factor_dtype(const char *name, gemmepi_dtype dtype) {
     if (!gemmepi__dtype_is_known(dtype))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d, which is no gemmepi_dtype", name,
-                             (int)dtype);
+        return gemmepi__refuse_dtype(name, dtype);
     if (dtype == GEMMEPI_I32)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.%s.dtype is I32, which is for results of I8 operands", name);
@@ -554,15 +556,52 @@ static void gemmepi__fold_column_major(gemmepi__problem *problem) {
     problem->epilogue = gemmepi__callers_epilogue(problem->epilogue, 1); /* the way back is the same */
 }
 
-static gemmepi_status gemmepi__check_parameter(const char *name, gemmepi_epilogue epilogue,
+/* desc.has_parameter and desc.activation_parameter of any desc. */
+static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, int has_parameter,
                                                double parameter) {
-    int has_one = gemmepi__default_parameter(epilogue) != 0;
-    if (parameter == 0 || (has_one && parameter - parameter == 0))
+    if (has_parameter != 0 && has_parameter != 1)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.has_parameter is %d; accepted are 0 and 1%s",
+                             has_parameter, GEMMEPI__UNINITIALISED);
+    if (!has_parameter && parameter == 0)
         return GEMMEPI_OK;
-    if (!has_one)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %g; the activation %s has none: leave it 0",
-                             name, parameter, gemmepi__activations[gemmepi__activation(epilogue)].name);
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %g; it must be finite", name, parameter);
+    if (gemmepi__default_parameter(epilogue) == 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.activation_parameter is given (%g), but the activation %s has none: leave "
+                             "it and desc.has_parameter 0 (in a short call NAN)",
+                             parameter, gemmepi__activation_name(epilogue));
+    if (!has_parameter)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.activation_parameter is %g, but desc.has_parameter is 0: set that to 1",
+                             parameter);
+    if (parameter - parameter != 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite",
+                             parameter);
+    return GEMMEPI_OK;
+}
+
+/* ACCUMULATE adds the product to D before anything else; what would come between the two is refused. */
+static gemmepi_status gemmepi__check_accumulation(const gemmepi_matmul_desc *desc) {
+    const gemmepi_matrix *c = &desc->c;
+    uint64_t between = desc->epilogue & (GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_AUX | GEMMEPI_BGRAD);
+    const char *name = between ? gemmepi__flag(between)->name : gemmepi__activation_name(desc->epilogue);
+    if (!(desc->flags & GEMMEPI_ACCUMULATE))
+        return GEMMEPI_OK;
+    if (between || gemmepi__activation(desc->epilogue) != GEMMEPI_NONE)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.flags has ACCUMULATE and desc.epilogue %s: it is not clear which comes "
+            "first. To add D before the epilogue give args.beta 1 and args.c = args.d, to add "
+            "it after, RESIDUAL with args.residual = args.d",
+            name);
+    if (c->dtype || c->transposed || c->ld || c->batch_stride || c->scale.mode || c->scale.batch_stride)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
+    if (desc->d.scale.mode != GEMMEPI_SCALE_NONE)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
+                             "written has no one scale: give c with its own scale and args.beta",
+                             (int)desc->d.scale.mode);
+    return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
@@ -576,23 +615,19 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
     if (status)
         return status;
     if ((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order",
-                             (int)desc->order);
-    if (desc->flags & ~(GEMMEPI_RELAXED | GEMMEPI_DEVICE_SCALARS | GEMMEPI_FAST_ACCUMULATION |
-                        GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX))
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.flags is 0x%x; accepted are RELAXED (1), DEVICE_SCALARS (2), FAST_ACCUMULATION (4), "
-            "AMAX_D (8) and AMAX_AUX (16)",
-            (unsigned)desc->flags);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order%s",
+                             (int)desc->order, GEMMEPI__UNINITIALISED);
+    status = gemmepi__check_flags_of(GEMMEPI__OF_PRODUCT, desc->flags, 0);
+    if (status)
+        return status;
     if (desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.alignment is %llu; accepted are powers of two up to 256, and 0",
-                             (gemmepi__ull)desc->alignment);
+                             "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
+                             (gemmepi__ull)desc->alignment, GEMMEPI__UNINITIALISED);
     status = gemmepi__check_epilogue(desc->epilogue);
-    return status ? status
-                  : gemmepi__check_parameter("desc.activation_parameter", desc->epilogue,
-                                             desc->activation_parameter);
+    if (!status)
+        status = gemmepi__check_parameter(desc->epilogue, desc->has_parameter, desc->activation_parameter);
+    return status ? status : gemmepi__check_accumulation(desc);
 }
 
 static void gemmepi__list_operands(gemmepi__problem *problem) {
@@ -622,10 +657,10 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
     problem->m = desc->m;
     problem->n = desc->n;
     problem->k = desc->k;
-    problem->batch = desc->batch;
+    problem->batch = desc->batch ? desc->batch : 1;
     problem->epilogue = desc->epilogue;
-    problem->parameter = desc->activation_parameter != 0 ? desc->activation_parameter
-                                                         : gemmepi__default_parameter(desc->epilogue);
+    problem->parameter =
+        desc->has_parameter ? desc->activation_parameter : gemmepi__default_parameter(desc->epilogue);
     problem->flags = desc->flags;
     problem->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
     along = desc->order == GEMMEPI_ROW_MAJOR ? desc->n : desc->m;
@@ -648,8 +683,9 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
     } else if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride) {
         c.batch_stride = desc->m <= 0 || desc->n <= GEMMEPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
     }
-    status = gemmepi__take_matrix(problem, GEMMEPI__C, &c, gemmepi__default_dtype(GEMMEPI__C, d), desc->m,
-                                  desc->n, desc->order);
+    status = gemmepi__take_matrix(
+        problem, GEMMEPI__C, &c, desc->flags & GEMMEPI_ACCUMULATE ? d : gemmepi__default_dtype(GEMMEPI__C, d),
+        desc->m, desc->n, desc->order);
     if (!status)
         status = gemmepi__take_epilogue(problem, desc, along);
     if (!status)
@@ -672,7 +708,7 @@ static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogu
     needs->reads_residual = views[GEMMEPI__RESIDUAL].dtype != 0;
     needs->writes_aux = gemmepi__has(problem, GEMMEPI_AUX);
     needs->writes_bias_grad = views[GEMMEPI__BIAS_GRAD].dtype != 0;
-    needs->accumulates_bias_grad = gemmepi__has(problem, GEMMEPI_BGRAD_ACCUMULATE);
+    needs->accumulates_bias_grad = gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
     needs->aux_is_mask = views[GEMMEPI__AUX].bits == 1;
     needs->bias_dtype = (gemmepi_dtype)views[GEMMEPI__BIAS].dtype;
     needs->aux_dtype = needs->aux_is_mask ? GEMMEPI_DTYPE_DEFAULT : (gemmepi_dtype)views[GEMMEPI__AUX].dtype;

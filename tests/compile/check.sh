@@ -14,7 +14,8 @@ rooms_below() {
     elementwise) echo api base problem cuda device host kernels elementwise ;;
     gemm) echo api base problem cuda device host kernels elementwise gemm ;;
     linear) echo api base problem cuda device host kernels elementwise gemm linear ;;
-    ahead) echo api base problem cuda device host kernels elementwise gemm linear ahead ;;
+    plans) echo api base problem cuda device host kernels elementwise gemm linear plans ;;
+    ahead) echo api base problem cuda device host kernels elementwise gemm linear plans ahead ;;
     kernels) echo kernels ;;
     esac
 }

@@ -19,7 +19,7 @@ cat >interface.c <<'END'
 #include "gemmepi.h"
 int uses_the_interface(void);
 int uses_the_interface(void) {
-    gemmepi_config config = {GEMMEPI_DEVICE_HOST, NULL, NULL, {NULL, NULL, NULL}, NULL, NULL, NULL, NULL, 0, 0};
+    gemmepi_config config = {GEMMEPI_DEVICE_HOST, NULL, NULL, {NULL, NULL, NULL}, NULL, 0, NULL, NULL, NULL, 0, NULL, 0, 0};
     gemmepi_context *context = NULL;
     if (gemmepi_create(&config, &context) != GEMMEPI_OK)
         return 1;
@@ -70,7 +70,7 @@ int main(void) {
     memset(&desc, 0, sizeof desc);
     memset(&args, 0, sizeof args);
     config.device = GEMMEPI_DEVICE_HOST;
-    desc.m = desc.n = desc.batch = 1;
+    desc.m = desc.n = 1;
     desc.k = 3;
     desc.epilogue = GEMMEPI_RELU | GEMMEPI_BIAS;
     args.a = args.b = a;
@@ -85,6 +85,13 @@ int main(void) {
     return status || d[0] < 15 || d[0] > 15 || uses_the_interface();
 }
 #endif
+END
+cat >lost.c <<'END'
+#include "gemmepi.h"
+void loses_a_status(gemmepi_context *context);
+void loses_a_status(gemmepi_context *context) {
+    gemmepi_synchronize(context, NULL);
+}
 END
 cat >system.c <<'END'
 #include <assert.h>
@@ -229,6 +236,14 @@ tests_of() { # COMPILER STANDARD
     attempt "$1 -std=$2: implementation and user in two files, -O0" two_files "$1" "$2" -O0
 }
 
+warns_of_a_lost_status() { # COMPILER STANDARD
+    if compile "$1" "$2" -O0 lost.c l.o 2>said; then
+        echo 'it compiles'
+        return 1
+    fi
+    grep nodiscard said || { cat said && return 1; }
+}
+
 now() {
     date +%s%N
 }
@@ -308,6 +323,7 @@ for compiler in "${CXX:-g++}" g++ clang++; do
     found="$found $compiler"
     tests_of "$compiler" c++11
     tests_of "$compiler" c++17
+    attempt "$compiler -std=c++17: warns of a status that nobody looks at" warns_of_a_lost_status "$compiler" c++17
     long_tests_of "$compiler" c++11
 done
 

@@ -72,7 +72,7 @@ static void use_rank(gemmepi_operation kind, int rank) {
     use(call_plain(kind, GEMMEPI_F32, rank, shape));
 }
 
-static void use_cast(gemmepi_dtype y, gemmepi_scale_mode mode, uint32_t flags) {
+static void use_cast(gemmepi_dtype y, gemmepi_scale_mode mode, uint64_t flags) {
     call c = call_good(GEMMEPI_OP_CAST, GEMMEPI_F32);
     c.o.t[E_Y].dtype = y;
     c.o.mode = mode;
@@ -121,10 +121,8 @@ static void check_untouched(const char *code) {
     CHECK(memcmp(placed.before, placed.after, placed.size) == 0, "memory changed after '%s'", code);
 }
 
-/* desc as a call at once, where there is one for it. The tensors' data are those of args. */
-static gemmepi_status at_once(void) {
-    gemmepi_context *context = here->context;
-    gemmepi_stream stream = here->stream;
+/* The tensors' data are the pointers of args. */
+static void point_tensors(void) {
     g[E_A].data = (void *)(uintptr_t)args.a;
     g[E_B].data = (void *)(uintptr_t)args.b;
     g[E_W].data = (void *)(uintptr_t)args.w;
@@ -133,102 +131,122 @@ static gemmepi_status at_once(void) {
     g[E_DA].data = args.da;
     g[E_DB].data = args.db;
     g[E_DW].data = args.dw;
+}
+
+static gemmepi_status at_once(void) {
+    point_tensors();
+    return gemmepi_elementwise(here->context, &desc, &args, here->stream);
+}
+
+/* desc as a short call; what there is none for as a struct. */
+static gemmepi_status short_call(void) {
+    gemmepi_context *context = here->context;
+    gemmepi_stream stream = here->stream;
+    double parameter = desc.has_parameter ? desc.activation_parameter : NAN;
+    point_tensors();
     switch (desc.operation) {
     case GEMMEPI_OP_ACTIVATION:
-        return gemmepi_activation(context, desc.activation, desc.activation_parameter, desc.a, desc.y,
-                                  stream);
+        return gemmepi_activation(context, desc.activation, parameter, desc.a, desc.y, stream);
     case GEMMEPI_OP_ACTIVATION_BACKWARD:
-        return gemmepi_activation_backward(context, desc.activation, desc.activation_parameter, desc.a,
-                                           desc.dy, desc.da, stream);
+        return gemmepi_activation_backward(context, desc.activation, parameter, desc.a, desc.dy, desc.da,
+                                           stream);
     case GEMMEPI_OP_GATED:
         return gemmepi_gated(context, desc.activation, desc.axis, desc.a, desc.b, desc.y, stream);
-    case GEMMEPI_OP_GATED_BACKWARD:
-        return gemmepi_gated_backward(context, desc.activation, desc.axis, desc.a, desc.b, desc.dy, desc.da,
-                                      desc.db, stream);
     case GEMMEPI_OP_LERP:
         return gemmepi_lerp(context, desc.a, desc.b, desc.w, args.weight, desc.y, stream);
-    case GEMMEPI_OP_LERP_BACKWARD:
-        return gemmepi_lerp_backward(context, desc.a, desc.b, desc.w, args.weight, desc.dy, desc.da, desc.db,
-                                     desc.dw, stream);
     case GEMMEPI_OP_BIAS_GRAD:
         return gemmepi_bias_grad(context, desc.a, desc.axis, (desc.flags & GEMMEPI_ACCUMULATE) != 0, desc.y,
                                  stream);
     default:
-        return gemmepi_cast(context, desc.a, desc.y, desc.scale_mode, desc.flags & ~GEMMEPI_CAST_AMAX,
-                            desc.flags & GEMMEPI_CAST_Y_SCALE ? args.y_scale : (float *)(uintptr_t)args.scale,
-                            args.amax, stream);
+        if (desc.operation == GEMMEPI_OP_CAST && !desc.flags && !desc.scale_mode)
+            return gemmepi_cast(context, desc.a, desc.y, stream);
+        return gemmepi_elementwise(context, &desc, &args, stream);
     }
 }
 
-/* desc is wrong: no plan, and no call at once unless only a plan has that. */
-static void refuse_desc(int plans_alone, const char *names, const char *value, const char *code) {
-    gemmepi_elementwise *plan = NULL;
-    check_refused("gemmepi_elementwise_plan", gemmepi_elementwise_plan(here->context, &desc, &plan),
+/* How a call may be made; each kind of refusal holds for one of these and those before it. */
+enum { BY_PLAN, BY_STRUCT, BY_SHORT_CALL };
+
+/* desc is wrong: no plan, and no call at once, unless no short call could say it. */
+static void refuse_desc(int ways, const char *names, const char *value, const char *code) {
+    gemmepi_plan *plan = NULL;
+    check_refused("gemmepi_plan_elementwise", gemmepi_plan_elementwise(here->context, &desc, &plan),
                   GEMMEPI_INVALID_ARGUMENT, names, value, code);
     CHECK(plan == NULL, "a plan after '%s'", code);
-    if (!plans_alone)
-        check_refused("the call at once", at_once(), GEMMEPI_INVALID_ARGUMENT, names, value, code);
+    check_refused("gemmepi_elementwise", at_once(), GEMMEPI_INVALID_ARGUMENT, names, value, code);
+    if (ways == BY_SHORT_CALL)
+        check_refused("the short call", short_call(), GEMMEPI_INVALID_ARGUMENT, names, value, code);
     check_untouched(code);
-    gemmepi_elementwise_destroy(plan);
+    gemmepi_plan_destroy(plan);
 }
 
 /* desc is good, args are not: a plan, but no run. */
-static void refuse_args(gemmepi_status want, int plans_alone, const char *names, const char *value,
+static void refuse_args(gemmepi_status want, int ways, const char *names, const char *value,
                         const char *code) {
-    gemmepi_elementwise *plan = NULL;
-    gemmepi_status status = gemmepi_elementwise_plan(here->context, &desc, &plan);
+    gemmepi_plan *plan = NULL;
+    gemmepi_status status = gemmepi_plan_elementwise(here->context, &desc, &plan);
     CHECK(status == GEMMEPI_OK, "'%s': %s", code, gemmepi_last_error());
     if (status == GEMMEPI_OK) {
-        CHECK(gemmepi_elementwise_prepare(plan, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        check_refused("gemmepi_elementwise_run", gemmepi_elementwise_run(plan, &args, here->stream), want,
+        CHECK(gemmepi_plan_prepare(plan, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        check_refused("gemmepi_run_elementwise", gemmepi_run_elementwise(plan, &args, here->stream), want,
                       names, value, code);
     }
-    if (!plans_alone)
-        check_refused("the call at once", at_once(), want, names, value, code);
+    if (ways >= BY_STRUCT)
+        check_refused("gemmepi_elementwise", at_once(), want, names, value, code);
+    if (ways >= BY_SHORT_CALL)
+        check_refused("the short call", short_call(), want, names, value, code);
     check_untouched(code);
-    gemmepi_elementwise_destroy(plan);
+    gemmepi_plan_destroy(plan);
 }
 
 static void accept(const char *code) {
-    gemmepi_elementwise *plan = NULL;
-    gemmepi_status status = gemmepi_elementwise_plan(here->context, &desc, &plan);
+    gemmepi_plan *plan = NULL;
+    gemmepi_status status = gemmepi_plan_elementwise(here->context, &desc, &plan);
     if (status == GEMMEPI_OK)
-        status = gemmepi_elementwise_prepare(plan, here->stream);
+        status = gemmepi_plan_prepare(plan, here->stream);
     if (status == GEMMEPI_OK)
-        status = gemmepi_elementwise_run(plan, &args, here->stream);
+        status = gemmepi_run_elementwise(plan, &args, here->stream);
     CHECK(status == GEMMEPI_OK, "'%s': %s", code, gemmepi_last_error());
     CHECK(gemmepi_synchronize(here->context, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    gemmepi_elementwise_destroy(plan);
+    gemmepi_plan_destroy(plan);
 }
 
 /* REFUSED(use a good call, name, value, statements that spoil it) */
-#define REFUSED(good, names, value, ...)            \
-    do {                                            \
-        good;                                       \
-        __VA_ARGS__;                                \
-        refuse_desc(0, names, value, #__VA_ARGS__); \
+#define REFUSED(good, names, value, ...)                        \
+    do {                                                        \
+        good;                                                   \
+        __VA_ARGS__;                                            \
+        refuse_desc(BY_SHORT_CALL, names, value, #__VA_ARGS__); \
     } while (0)
 
-/* of what only a plan can be asked for */
-#define REFUSED_PLAN(good, names, value, ...)       \
-    do {                                            \
-        good;                                       \
-        __VA_ARGS__;                                \
-        refuse_desc(1, names, value, #__VA_ARGS__); \
+/* of what no short call can say */
+#define REFUSED_STRUCT(good, names, value, ...)             \
+    do {                                                    \
+        good;                                               \
+        __VA_ARGS__;                                        \
+        refuse_desc(BY_STRUCT, names, value, #__VA_ARGS__); \
     } while (0)
 
-#define REFUSED_ARGS(good, status, names, value, ...)                 \
-    do {                                                              \
-        good;                                                         \
-        __VA_ARGS__;                                                  \
-        refuse_args(GEMMEPI_##status, 0, names, value, #__VA_ARGS__); \
+#define REFUSED_ARGS(good, status, names, value, ...)                             \
+    do {                                                                          \
+        good;                                                                     \
+        __VA_ARGS__;                                                              \
+        refuse_args(GEMMEPI_##status, BY_SHORT_CALL, names, value, #__VA_ARGS__); \
     } while (0)
 
-#define REFUSED_RUN(good, status, names, value, ...)                  \
-    do {                                                              \
-        good;                                                         \
-        __VA_ARGS__;                                                  \
-        refuse_args(GEMMEPI_##status, 1, names, value, #__VA_ARGS__); \
+#define REFUSED_STRUCT_ARGS(good, status, names, value, ...)                  \
+    do {                                                                      \
+        good;                                                                 \
+        __VA_ARGS__;                                                          \
+        refuse_args(GEMMEPI_##status, BY_STRUCT, names, value, #__VA_ARGS__); \
+    } while (0)
+
+/* of what only a plan promises */
+#define REFUSED_RUN(good, status, names, value, ...)                        \
+    do {                                                                    \
+        good;                                                               \
+        __VA_ARGS__;                                                        \
+        refuse_args(GEMMEPI_##status, BY_PLAN, names, value, #__VA_ARGS__); \
     } while (0)
 
 #define ACCEPTED(good, ...)   \
@@ -258,32 +276,66 @@ static const int64_t huge = (int64_t)1 << 40;
 /* >>the cases */
 
 static void null_is_refused_wherever_something_is_needed(void) {
-    gemmepi_elementwise *plan = NULL;
+    gemmepi_plan *plan = NULL;
     gemmepi_plan_details details;
     char text[8];
     ACTIVATION;
-    check_refused("plan", gemmepi_elementwise_plan(NULL, &desc, &plan), GEMMEPI_INVALID_ARGUMENT, "context",
+    check_refused("plan", gemmepi_plan_elementwise(NULL, &desc, &plan), GEMMEPI_INVALID_ARGUMENT, "context",
                   "NULL", "context");
-    check_refused("plan", gemmepi_elementwise_plan(here->context, NULL, &plan), GEMMEPI_INVALID_ARGUMENT,
+    check_refused("plan", gemmepi_plan_elementwise(here->context, NULL, &plan), GEMMEPI_INVALID_ARGUMENT,
                   "desc", "NULL", "desc");
-    check_refused("plan", gemmepi_elementwise_plan(here->context, &desc, NULL), GEMMEPI_INVALID_ARGUMENT,
+    check_refused("plan", gemmepi_plan_elementwise(here->context, &desc, NULL), GEMMEPI_INVALID_ARGUMENT,
                   "plan", "NULL", "plan");
-    CHECK(gemmepi_elementwise_plan(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    check_refused("run", gemmepi_elementwise_run(NULL, &args, here->stream), GEMMEPI_INVALID_ARGUMENT, "plan",
+    CHECK(gemmepi_plan_elementwise(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    check_refused("run", gemmepi_run_elementwise(NULL, &args, here->stream), GEMMEPI_INVALID_ARGUMENT, "plan",
                   "NULL", "plan");
-    check_refused("run", gemmepi_elementwise_run(plan, NULL, here->stream), GEMMEPI_INVALID_ARGUMENT, "args",
+    check_refused("run", gemmepi_run_elementwise(plan, NULL, here->stream), GEMMEPI_INVALID_ARGUMENT, "args",
                   "NULL", "args");
-    check_refused("prepare", gemmepi_elementwise_prepare(NULL, here->stream), GEMMEPI_INVALID_ARGUMENT,
-                  "plan", "NULL", "plan");
-    check_refused("info", gemmepi_elementwise_info(NULL, &details), GEMMEPI_INVALID_ARGUMENT, "plan", "NULL",
+    check_refused("prepare", gemmepi_plan_prepare(NULL, here->stream), GEMMEPI_INVALID_ARGUMENT, "plan",
+                  "NULL", "plan");
+    check_refused("info", gemmepi_plan_info(NULL, &details), GEMMEPI_INVALID_ARGUMENT, "plan", "NULL",
                   "plan");
-    check_refused("info", gemmepi_elementwise_info(plan, NULL), GEMMEPI_INVALID_ARGUMENT, "details", "NULL",
+    check_refused("info", gemmepi_plan_info(plan, NULL), GEMMEPI_INVALID_ARGUMENT, "details", "NULL",
                   "details");
-    CHECK(gemmepi_elementwise_explain(NULL, text, sizeof text) == 0, "a text for NULL");
-    CHECK(gemmepi_elementwise_explain(plan, NULL, 0) > 0, "no length");
-    gemmepi_elementwise_destroy(plan);
-    gemmepi_elementwise_destroy(NULL);
+    CHECK(gemmepi_plan_explain(NULL, text, sizeof text) == 0, "a text for NULL");
+    CHECK(gemmepi_plan_explain(plan, NULL, 0) > 0, "no length");
+    gemmepi_plan_destroy(plan);
+    gemmepi_plan_destroy(NULL);
     check_untouched("NULL");
+}
+
+static void a_plan_of_another_kind_is_refused(void) {
+    gemmepi_matmul_desc product;
+    gemmepi_linear_desc layer;
+    gemmepi_matmul_args of_product;
+    gemmepi_linear_args of_layer;
+    gemmepi_plan *plans[3] = {NULL, NULL, NULL}, *mine = NULL;
+    int i;
+    memset(&product, 0, sizeof product);
+    memset(&layer, 0, sizeof layer);
+    memset(&of_product, 0, sizeof of_product);
+    memset(&of_layer, 0, sizeof of_layer);
+    product.m = product.n = product.k = layer.m = layer.n = layer.k = 4;
+    layer.flags = GEMMEPI_LINEAR_DA;
+    CHECK(gemmepi_plan_matmul(here->context, &product, &plans[0]) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_linear(here->context, &layer, &plans[1]) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_linear_backward(here->context, &layer, &plans[2]) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    ACTIVATION;
+    for (i = 0; i < 3; i++) {
+        check_refused("run", gemmepi_run_elementwise(plans[i], &args, here->stream), GEMMEPI_INVALID_ARGUMENT,
+                      "plan", NULL, "another kind");
+        gemmepi_plan_destroy(plans[i]);
+    }
+    CHECK(gemmepi_plan_elementwise(here->context, &desc, &mine) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    check_refused("run", gemmepi_run_matmul(mine, &of_product, here->stream), GEMMEPI_INVALID_ARGUMENT,
+                  "plan", "gemmepi_plan_elementwise", "another kind");
+    check_refused("run", gemmepi_run_linear(mine, &of_layer, here->stream), GEMMEPI_INVALID_ARGUMENT, "plan",
+                  "gemmepi_plan_elementwise", "another kind");
+    check_refused("run", gemmepi_run_linear_backward(mine, &of_layer, here->stream), GEMMEPI_INVALID_ARGUMENT,
+                  "plan", "gemmepi_plan_elementwise", "another kind");
+    gemmepi_plan_destroy(mine);
+    check_untouched("another kind");
 }
 
 static void calls_without_a_context_are_refused(void) {
@@ -294,16 +346,18 @@ static void calls_without_a_context_are_refused(void) {
         use_kind((gemmepi_operation)kind);
         here->context = NULL;
         status = at_once();
-        here->context = kept;
         check_refused("at once", status, GEMMEPI_INVALID_ARGUMENT, "context", "NULL", "context");
+        status = short_call();
+        here->context = kept;
+        check_refused("short", status, GEMMEPI_INVALID_ARGUMENT, "context", "NULL", "context");
         check_untouched("context");
     }
 }
 
 static void an_operation_must_be_one(void) {
-    REFUSED_PLAN(ACTIVATION, "operation", "0", desc.operation = (gemmepi_operation)0);
-    REFUSED_PLAN(ACTIVATION, "operation", "9", desc.operation = (gemmepi_operation)9);
-    REFUSED_PLAN(ACTIVATION, "operation", "-1", desc.operation = (gemmepi_operation)-1);
+    REFUSED_STRUCT(ACTIVATION, "operation", "0", desc.operation = (gemmepi_operation)0);
+    REFUSED_STRUCT(ACTIVATION, "operation", "9", desc.operation = (gemmepi_operation)9);
+    REFUSED_STRUCT(ACTIVATION, "operation", "-1", desc.operation = (gemmepi_operation)-1);
 }
 
 static void tensors_that_are_needed_must_be_there(void) {
@@ -333,20 +387,20 @@ static void tensors_that_are_needed_must_be_there(void) {
 }
 
 static void tensors_without_a_use_are_refused(void) {
-    REFUSED_PLAN(ACTIVATION, "b", NULL, desc.b = &g[E_A]);
-    REFUSED_PLAN(ACTIVATION, "w", NULL, desc.w = &g[E_A]);
-    REFUSED_PLAN(ACTIVATION, "dy", NULL, desc.dy = &g[E_A]);
-    REFUSED_PLAN(ACTIVATION, "da", NULL, desc.da = &g[E_A]);
-    REFUSED_PLAN(ACTIVATION_BACKWARD, "y", NULL, desc.y = &g[E_A]);
-    REFUSED_PLAN(GATED, "w", NULL, desc.w = &g[E_A]);
-    REFUSED_PLAN(GATED_BACKWARD, "dw", NULL, desc.dw = &g[E_A]);
+    REFUSED_STRUCT(ACTIVATION, "b", NULL, desc.b = &g[E_A]);
+    REFUSED_STRUCT(ACTIVATION, "w", NULL, desc.w = &g[E_A]);
+    REFUSED_STRUCT(ACTIVATION, "dy", NULL, desc.dy = &g[E_A]);
+    REFUSED_STRUCT(ACTIVATION, "da", NULL, desc.da = &g[E_A]);
+    REFUSED_STRUCT(ACTIVATION_BACKWARD, "y", NULL, desc.y = &g[E_A]);
+    REFUSED_STRUCT(GATED, "w", NULL, desc.w = &g[E_A]);
+    REFUSED_STRUCT(GATED_BACKWARD, "dw", NULL, desc.dw = &g[E_A]);
     REFUSED(SPLIT_BACKWARD, "db", "without", desc.db = &g[E_DA]);
-    REFUSED_PLAN(LERP, "dy", NULL, desc.dy = &g[E_A]);
-    REFUSED_PLAN(LERP_BACKWARD, "y", NULL, desc.y = &g[E_A]);
-    REFUSED_PLAN(LERP_BACKWARD, "a", "without", desc.dw = NULL; desc.b = NULL);
-    REFUSED_PLAN(LERP_BACKWARD, "b", "without", desc.dw = NULL; desc.a = NULL);
-    REFUSED_PLAN(BIAS_GRAD, "db", NULL, desc.db = &g[E_A]);
-    REFUSED_PLAN(CAST, "b", NULL, desc.b = &g[E_A]);
+    REFUSED_STRUCT(LERP, "dy", NULL, desc.dy = &g[E_A]);
+    REFUSED_STRUCT(LERP_BACKWARD, "y", NULL, desc.y = &g[E_A]);
+    REFUSED_STRUCT(LERP_BACKWARD, "a", "without", desc.dw = NULL; desc.b = NULL);
+    REFUSED_STRUCT(LERP_BACKWARD, "b", "without", desc.dw = NULL; desc.a = NULL);
+    REFUSED_STRUCT(BIAS_GRAD, "db", NULL, desc.db = &g[E_A]);
+    REFUSED_STRUCT(CAST, "b", NULL, desc.b = &g[E_A]);
 }
 
 static void a_tensor_must_be_one(void) {
@@ -419,44 +473,167 @@ static void dtypes_must_go_together(void) {
     ACCEPTED(ACTIVATION, g[E_A].dtype = GEMMEPI_DTYPE_DEFAULT);
 }
 
-static void activations_and_their_parameters_are_looked_at(void) {
-    REFUSED(ACTIVATION, "activation", "14", desc.activation = 14);
-    REFUSED(GATED, "activation", "255", desc.activation = 255);
-    REFUSED(ACTIVATION, "activation", NULL, desc.activation |= GEMMEPI_BIAS);
-    REFUSED(ACTIVATION_BACKWARD, "activation", NULL, desc.activation |= GEMMEPI_BACKWARD);
-    REFUSED(ACTIVATION, "activation", NULL, desc.activation |= GEMMEPI_GATE_FIRST);
-    REFUSED(GATED, "activation", "GATE_FIRST", desc.activation |= GEMMEPI_GATE_FIRST);
-    REFUSED(SPLIT, "activation", NULL, desc.activation |= GEMMEPI_GATED);
-    REFUSED_PLAN(LERP, "activation", NULL, desc.activation = GEMMEPI_RELU);
-    REFUSED_PLAN(CAST, "activation", NULL, desc.activation = GEMMEPI_GATE_FIRST);
-    REFUSED(ACTIVATION, "desc.activation_parameter", "0.5", desc.activation_parameter = 0.5);
-    REFUSED(ACTIVATION, "desc.activation_parameter", "finite", desc.activation = GEMMEPI_ELU;
-            desc.activation_parameter = INFINITY);
-    REFUSED(ACTIVATION, "desc.activation_parameter", "finite", desc.activation = GEMMEPI_LEAKY_RELU;
-            desc.activation_parameter = NAN);
-    REFUSED_PLAN(CAST, "desc.activation_parameter", NULL, desc.activation_parameter = 1);
-    ACCEPTED(ACTIVATION, desc.activation = GEMMEPI_ELU; desc.activation_parameter = -2);
+static void activations_are_looked_at(void) {
+    static const char hint[] = "did you leave desc uninitialised";
+    int i, j;
+    REFUSED(ACTIVATION, "desc.activation", "0x3", desc.activation = 3);
+    REFUSED(GATED, "desc.activation", hint, desc.activation = 255);
+    REFUSED(GATED, "desc.activation", hint, desc.activation = 0xcdcdcdcdcdcdcdcdull);
+    REFUSED(ACTIVATION, "desc.activation", hint, desc.activation = UINT64_MAX);
+    REFUSED(ACTIVATION, "desc.activation", hint, desc.activation |= 1ull << 63);
+    REFUSED(ACTIVATION, "desc.activation", "gemmepi_matmul_desc.epilogue", desc.activation |= GEMMEPI_BIAS);
+    REFUSED(ACTIVATION_BACKWARD, "desc.activation", "BACKWARD", desc.activation |= GEMMEPI_BACKWARD);
+    REFUSED(ACTIVATION, "desc.activation", "GATE_FIRST", desc.activation |= GEMMEPI_GATE_FIRST);
+    REFUSED(GATED, "desc.activation", "GATE_FIRST", desc.activation |= GEMMEPI_GATE_FIRST);
+    REFUSED(SPLIT, "desc.activation", "GATED", desc.activation |= GEMMEPI_GATED);
+    REFUSED(SPLIT, "desc.activation", "desc.flags", desc.activation |= GEMMEPI_ACCUMULATE);
+    REFUSED(ACTIVATION, "desc.activation", "gemmepi_linear_desc.flags",
+            desc.activation |= GEMMEPI_LINEAR_SAVED);
+    REFUSED_STRUCT(LERP, "desc.activation", "LERP", desc.activation = GEMMEPI_RELU);
+    REFUSED_STRUCT(CAST, "desc.activation", "CAST", desc.activation = GEMMEPI_GATE_FIRST);
     ACCEPTED(SPLIT, desc.activation |= GEMMEPI_GATE_FIRST);
+    for (i = 0; i < ACTIVATION_COUNT; i++) {
+        ACCEPTED(ACTIVATION, desc.activation = activation_codes[i]);
+        for (j = 1; j < i; j++) /* two are none, nor a third */
+            REFUSED(ACTIVATION, "desc.activation", "never two",
+                    desc.activation = activation_codes[i] | activation_codes[j]);
+    }
+}
+
+static void numbers_of_cublaslts_epilogues_are_no_activations(void) {
+    static const struct {
+        unsigned number;
+        const char *name;
+    } rows[] = {{1, "DEFAULT"}, {2, "RELU"},          {4, "BIAS"},       {6, "RELU_BIAS"},
+                {32, "GELU"},   {36, "GELU_BIAS"},    {130, "RELU_AUX"}, {134, "RELU_AUX_BIAS"},
+                {136, "DRELU"}, {152, "DRELU_BGRAD"}, {160, "GELU_AUX"}, {164, "GELU_AUX_BIAS"},
+                {192, "DGELU"}, {208, "DGELU_BGRAD"}, {256, "BGRADA"},   {512, "BGRADB"}};
+    char name[64], number[8];
+    size_t i;
+    for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(name, sizeof name, "CUBLASLT_EPILOGUE_%s", rows[i].name);
+        snprintf(number, sizeof number, "%u", rows[i].number);
+        REFUSED(ACTIVATION, "desc.activation", name, desc.activation = rows[i].number);
+        REFUSED(GATED, "desc.activation", number, desc.activation = rows[i].number);
+    }
+}
+
+static void set_parameter(gemmepi_epilogue activation, double parameter) {
+    desc.activation = activation;
+    desc.has_parameter = 1;
+    desc.activation_parameter = parameter;
+}
+
+static void parameters_are_looked_at(void) {
+    static const double some[] = {0, 0.5, -0.0, 1};
+    static const gemmepi_epilogue two[] = {GEMMEPI_LEAKY_RELU, GEMMEPI_ELU};
+    int i, j;
+    for (i = 0; i < ACTIVATION_COUNT; i++)
+        for (j = 0; j < 4; j++) {
+            gemmepi_epilogue code = activation_codes[i];
+            if (code == GEMMEPI_LEAKY_RELU || code == GEMMEPI_ELU)
+                ACCEPTED(ACTIVATION, set_parameter(code, some[j]));
+            else
+                REFUSED(ACTIVATION, "desc.activation_parameter", activation_names[i],
+                        set_parameter(code, some[j]));
+        }
+    for (i = 0; i < 2; i++) {
+        REFUSED_STRUCT(ACTIVATION, "desc.has_parameter", "0.5", desc.activation = two[i];
+                       desc.activation_parameter = 0.5);
+        REFUSED(ACTIVATION, "desc.activation_parameter", "finite", set_parameter(two[i], INFINITY));
+        REFUSED_STRUCT(GATED, "desc.activation_parameter", "finite", set_parameter(two[i], NAN));
+        REFUSED_STRUCT(ACTIVATION, "desc.has_parameter", "0", desc.activation = two[i];
+                       desc.activation_parameter = NAN);
+        REFUSED_STRUCT(ACTIVATION, "desc.has_parameter", "did you leave desc uninitialised",
+                       set_parameter(two[i], 0.5);
+                       desc.has_parameter = -1);
+        REFUSED_STRUCT(GATED_BACKWARD, "desc.has_parameter", "2", set_parameter(two[i], 0.5);
+                       desc.has_parameter = 2);
+    }
+    REFUSED_STRUCT(ACTIVATION, "desc.activation_parameter", "SILU", desc.activation_parameter = 0.5);
+    REFUSED_STRUCT(CAST, "desc.activation_parameter", NULL, desc.activation_parameter = 1);
+    REFUSED_STRUCT(CAST, "desc.activation_parameter", NULL, desc.has_parameter = 1);
+    REFUSED_STRUCT(LERP, "desc.has_parameter", "3", desc.has_parameter = 3);
+}
+
+/* In a positional call NaN stands for the default, and 0 is a parameter. */
+static void a_short_calls_parameter_is_nan_or_given(void) {
+    ACTIVATION;
+    point_tensors();
+    check_refused("gemmepi_activation",
+                  gemmepi_activation(here->context, GEMMEPI_SILU, 0, &g[E_A], &g[E_Y], here->stream),
+                  GEMMEPI_INVALID_ARGUMENT, "NAN", "SILU", "0");
+    check_untouched("a parameter of SILU");
+    ACTIVATION_BACKWARD;
+    point_tensors();
+    check_refused("gemmepi_activation_backward",
+                  gemmepi_activation_backward(here->context, GEMMEPI_RELU, 0, &g[E_A], &g[E_DY], &g[E_DA],
+                                              here->stream),
+                  GEMMEPI_INVALID_ARGUMENT, "NAN", "RELU", "0");
+    check_untouched("a parameter of RELU");
 }
 
 static void flags_go_with_their_operations(void) {
-    REFUSED_PLAN(ACTIVATION, "flags", "0x1", desc.flags = GEMMEPI_ACCUMULATE);
-    REFUSED_PLAN(CAST, "flags", "0x1", desc.flags = GEMMEPI_ACCUMULATE);
-    REFUSED_PLAN(BIAS_GRAD, "flags", "0x2", desc.flags = GEMMEPI_CAST_SCALE);
-    REFUSED_PLAN(GATED, "flags", "0x8", desc.flags = GEMMEPI_CAST_AMAX);
-    REFUSED(CAST, "flags", "0x80000000", desc.flags = 0x80000000u);
-    REFUSED_PLAN(ACTIVATION, "axis", "1", desc.axis = 1);
+    REFUSED_STRUCT(ACTIVATION, "desc.flags", "ACCUMULATE", desc.flags = GEMMEPI_ACCUMULATE);
+    REFUSED_STRUCT(CAST, "desc.flags", "ACCUMULATE", desc.flags = GEMMEPI_ACCUMULATE);
+    REFUSED_STRUCT(BIAS_GRAD, "desc.flags", "CAST_SCALE", desc.flags = GEMMEPI_CAST_SCALE);
+    REFUSED_STRUCT(GATED, "desc.flags", "CAST_AMAX", desc.flags = GEMMEPI_CAST_AMAX);
+    REFUSED_STRUCT(ACTIVATION, "axis", "1", desc.axis = 1);
     REFUSED(GATED, "axis", "1", desc.axis = 1);
-    REFUSED_PLAN(CAST, "axis", "-1", desc.axis = -1);
-    REFUSED_PLAN(ACTIVATION, "alignment", "3", desc.alignment = 3);
-    REFUSED_PLAN(ACTIVATION, "alignment", "512", desc.alignment = 512);
+    REFUSED_STRUCT(CAST, "axis", "-1", desc.axis = -1);
+    REFUSED_STRUCT(ACTIVATION, "alignment", "3", desc.alignment = 3);
+    REFUSED_STRUCT(ACTIVATION, "alignment", "512", desc.alignment = 512);
+}
+
+/* Each flag of the header belongs to one field, which the sentence names. */
+static void flags_of_other_fields_are_sent_there(void) {
+    static const struct {
+        uint64_t flag;
+        const char *name, *field;
+    } rows[] = {{GEMMEPI_BIAS, "BIAS", "gemmepi_matmul_desc.epilogue"},
+                {GEMMEPI_BGRAD_B, "BGRAD_B", "gemmepi_matmul_desc.epilogue"},
+                {GEMMEPI_ACCUMULATE_BIAS_GRAD, "ACCUMULATE_BIAS_GRAD", "gemmepi_matmul_desc.epilogue"},
+                {GEMMEPI_GATE_FIRST, "GATE_FIRST", "desc.activation"},
+                {GEMMEPI_RELAXED, "RELAXED", "gemmepi_matmul_desc.flags"},
+                {GEMMEPI_AMAX_D, "AMAX_D", "gemmepi_matmul_desc.flags"},
+                {GEMMEPI_LINEAR_DA, "LINEAR_DA", "gemmepi_linear_desc.flags"},
+                {GEMMEPI_ACCUMULATE_DB, "ACCUMULATE_DB", "gemmepi_linear_desc.flags"}};
+    size_t i;
+    int bit;
+    for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+        REFUSED_STRUCT(CAST, "desc.flags", rows[i].name, desc.flags = rows[i].flag);
+        REFUSED_STRUCT(BIAS_GRAD, rows[i].name, rows[i].field, desc.flags = rows[i].flag);
+    }
+    for (bit = 0; bit < 64; bit++)
+        if (!(1ull << bit &
+              (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX | GEMMEPI_CAST_K_IS_ROWS)))
+            REFUSED_STRUCT(CAST, "desc.flags", NULL, desc.flags |= 1ull << bit);
+    REFUSED_STRUCT(CAST, "desc.flags", "did you leave desc uninitialised", desc.flags = 1);
+    REFUSED_STRUCT(ACTIVATION, "desc.flags", "did you leave desc uninitialised",
+                   desc.flags = 0xccccccccccccccccull);
+    REFUSED_STRUCT(ACTIVATION, "desc.flags", "did you leave desc uninitialised", desc.flags = UINT64_MAX);
+}
+
+/* Stack memory that was never written, in one field or all that are no pointers. */
+static void values_of_garbage_get_a_hint(void) {
+    static const char hint[] = "did you leave desc uninitialised";
+    const int garbage = -858993460;
+    REFUSED_STRUCT(ACTIVATION, hint, NULL, memset(&desc, 0xcd, offsetof(gemmepi_elementwise_desc, a)));
+    REFUSED_STRUCT(ACTIVATION, hint, NULL, memset(&desc, 0xff, offsetof(gemmepi_elementwise_desc, a)));
+    REFUSED_STRUCT(ACTIVATION, "desc.operation", hint, desc.operation = (gemmepi_operation)garbage);
+    REFUSED_STRUCT(ACTIVATION, "desc.has_parameter", hint, desc.has_parameter = garbage);
+    REFUSED_STRUCT(ACTIVATION, "desc.activation", hint, desc.activation = 0xcdcdcdcdcdcdcdcdull);
+    REFUSED_STRUCT(ACTIVATION, "desc.flags", hint, desc.flags = 0xcdcdcdcdcdcdcdcdull);
+    REFUSED_STRUCT(ACTIVATION, "scale_mode", NULL, desc.scale_mode = (gemmepi_scale_mode)garbage);
+    REFUSED_STRUCT(ACTIVATION, "axis", NULL, desc.axis = garbage);
+    REFUSED_STRUCT(ACTIVATION, "alignment", NULL, desc.alignment = (size_t)garbage);
 }
 
 static void scales_of_casts_are_looked_at(void) {
     REFUSED(CAST, "scale_mode", "5", desc.scale_mode = (gemmepi_scale_mode)5);
     REFUSED(CAST, "scale_mode", "-1", desc.scale_mode = (gemmepi_scale_mode)-1);
     REFUSED(CAST, "scale_mode", "1", desc.scale_mode = GEMMEPI_SCALE_TENSOR);
-    REFUSED_PLAN(ACTIVATION, "scale_mode", "2", desc.scale_mode = GEMMEPI_SCALE_OUTER);
+    REFUSED_STRUCT(ACTIVATION, "scale_mode", "2", desc.scale_mode = GEMMEPI_SCALE_OUTER);
     REFUSED((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE)), "CAST_Y_SCALE", NULL,
             desc.flags |= GEMMEPI_CAST_Y_SCALE;
             args.y_scale = (float *)(uintptr_t)args.scale);
@@ -477,15 +654,15 @@ static void numbers_of_casts_are_given_as_flags_say(void) {
                  "NULL", args.scale = NULL);
     REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_Y_SCALE)), INVALID_ARGUMENT,
                  "y_scale", "NULL", args.y_scale = NULL);
-    REFUSED_RUN((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_AMAX)), INVALID_ARGUMENT, "amax",
-                "NULL", args.amax = NULL);
+    REFUSED_STRUCT_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_AMAX)), INVALID_ARGUMENT,
+                        "amax", "NULL", args.amax = NULL);
     REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_AMAX)), INVALID_ARGUMENT, "scale",
                  "given", args.scale = (const float *)args.amax);
-    REFUSED_RUN((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE)), INVALID_ARGUMENT,
-                "y_scale", "given", args.y_scale = (float *)args.y);
-    REFUSED_RUN((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_NONE, 0)), INVALID_ARGUMENT, "amax", "given",
-                args.amax = args.y);
-    REFUSED_RUN(ACTIVATION, INVALID_ARGUMENT, "scale", "given", args.scale = (const float *)args.a);
+    REFUSED_STRUCT_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE)), INVALID_ARGUMENT,
+                        "y_scale", "given", args.y_scale = (float *)args.y);
+    REFUSED_STRUCT_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_NONE, 0)), INVALID_ARGUMENT, "amax", "given",
+                        args.amax = args.y);
+    REFUSED_STRUCT_ARGS(ACTIVATION, INVALID_ARGUMENT, "scale", "given", args.scale = (const float *)args.a);
     REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE)), MISALIGNED, "scale", NULL,
                  args.scale = (const float *)(const void *)((const char *)args.scale + 2));
     REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_AMAX)), MISALIGNED, "amax", NULL,
@@ -583,9 +760,9 @@ static void data_must_be_there(void) {
     REFUSED_ARGS(GATED_BACKWARD, INVALID_ARGUMENT, "dy", "NULL", args.dy = NULL);
     REFUSED_ARGS(GATED_BACKWARD, INVALID_ARGUMENT, "db", "NULL", args.db = NULL);
     REFUSED_ARGS(LERP_BACKWARD, INVALID_ARGUMENT, "dw", "NULL", args.dw = NULL);
-    REFUSED_RUN(ACTIVATION, INVALID_ARGUMENT, "b", "given", args.b = args.a);
-    REFUSED_RUN(ACTIVATION, INVALID_ARGUMENT, "dw", "given", args.dw = args.y);
-    REFUSED_RUN(SPLIT, INVALID_ARGUMENT, "b", "given", args.b = args.a);
+    REFUSED_STRUCT_ARGS(ACTIVATION, INVALID_ARGUMENT, "b", "given", args.b = args.a);
+    REFUSED_STRUCT_ARGS(ACTIVATION, INVALID_ARGUMENT, "dw", "given", args.dw = args.y);
+    REFUSED_STRUCT_ARGS(SPLIT, INVALID_ARGUMENT, "b", "given", args.b = args.a);
 }
 
 static void data_must_be_aligned_as_promised(void) {
@@ -594,7 +771,8 @@ static void data_must_be_aligned_as_promised(void) {
     REFUSED_ARGS(ACTIVATION, MISALIGNED, "y", NULL, args.y = (char *)args.y + 1; desc.alignment = 1);
     REFUSED_RUN(ACTIVATION, MISALIGNED, "a", "16", args.a = (const char *)args.a + 4);
     REFUSED_RUN(GATED_BACKWARD, MISALIGNED, "db", "16", args.db = (char *)args.db + 8);
-    REFUSED_RUN(ACTIVATION, MISALIGNED, "y", "256", desc.alignment = 256; args.y = (char *)args.y + 128);
+    REFUSED_STRUCT_ARGS(ACTIVATION, MISALIGNED, "y", "256", desc.alignment = 256;
+                        args.y = (char *)args.y + 128);
     ACCEPTED(ACTIVATION, desc.alignment = 4; args.a = (const char *)args.a + 4);
     ACCEPTED(ACTIVATION, desc.alignment = 1; args.a = (const char *)args.a + 4);
     ACCEPTED(ACTIVATION, desc.alignment = 256);
@@ -665,7 +843,7 @@ static void what_shares_a_range_but_no_byte_is_accepted(void) {
 /* >>workspace, which sums need on a GPU */
 
 static void workspace_is_looked_at(void) {
-    gemmepi_elementwise *plan = NULL;
+    gemmepi_plan *plan = NULL;
     gemmepi_plan_details details;
     gemmepi_stream stream = NULL;
     call c;
@@ -676,50 +854,50 @@ static void workspace_is_looked_at(void) {
     c.o.axis = 1;
     strided_set(&c.o.t[E_Y], GEMMEPI_F32, 1, &shape[1]);
     use(c);
-    CHECK(gemmepi_elementwise_plan(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi_elementwise_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_elementwise(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(details.workspace_size > 0, "a long sum takes no workspace");
     if (details.workspace_size > 0 &&
         test_device_reserve(here, &here->workspace, &here->workspace_size, details.workspace_size + 512)) {
         args.workspace = here->workspace;
         args.workspace_size = details.workspace_size - 1;
-        check_refused("run", gemmepi_elementwise_run(plan, &args, here->stream), GEMMEPI_BUFFER_TOO_SMALL,
+        check_refused("run", gemmepi_run_elementwise(plan, &args, here->stream), GEMMEPI_BUFFER_TOO_SMALL,
                       "args.workspace_size", NULL, "too small");
         args.workspace_size = details.workspace_size;
         args.workspace = (char *)here->workspace + 128;
-        check_refused("run", gemmepi_elementwise_run(plan, &args, here->stream), GEMMEPI_MISALIGNED,
+        check_refused("run", gemmepi_run_elementwise(plan, &args, here->stream), GEMMEPI_MISALIGNED,
                       "args.workspace", "256", "misaligned");
         args.workspace = args.y;
-        check_refused("run", gemmepi_elementwise_run(plan, &args, here->stream), GEMMEPI_INVALID_ARGUMENT,
+        check_refused("run", gemmepi_run_elementwise(plan, &args, here->stream), GEMMEPI_INVALID_ARGUMENT,
                       "args.workspace", "overlaps", "overlaps y");
         args.workspace = NULL;
         CHECK(gemmepi_stream_create(here->context, &stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        check_refused("run", gemmepi_elementwise_run(plan, &args, stream), GEMMEPI_BUFFER_TOO_SMALL,
+        check_refused("run", gemmepi_run_elementwise(plan, &args, stream), GEMMEPI_BUFFER_TOO_SMALL,
                       "args.workspace", "NULL", "not prepared");
         CHECK(gemmepi_stream_destroy(here->context, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
         check_untouched("workspace");
     }
-    gemmepi_elementwise_destroy(plan);
+    gemmepi_plan_destroy(plan);
 }
 
 /* A cast that finds one scale has what it needs of it there. */
 static void workspace_of_a_cast_is_apart_from_its_numbers(void) {
-    gemmepi_elementwise *plan = NULL;
+    gemmepi_plan *plan = NULL;
     gemmepi_plan_details details;
     if (here->is_host)
         SKIP("the host needs none");
     use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_TENSOR, GEMMEPI_CAST_Y_SCALE);
-    CHECK(gemmepi_elementwise_plan(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi_elementwise_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_elementwise(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(details.workspace_size > 0, "a cast that finds a scale takes no workspace");
     args.workspace = args.y_scale; /* a multiple of 256, as all places of call_place */
     args.workspace_size = details.workspace_size;
     if (details.workspace_size > 0) {
-        check_refused("run", gemmepi_elementwise_run(plan, &args, here->stream), GEMMEPI_INVALID_ARGUMENT,
+        check_refused("run", gemmepi_run_elementwise(plan, &args, here->stream), GEMMEPI_INVALID_ARGUMENT,
                       "args.workspace", "y_scale", "contains y_scale");
         check_untouched("workspace");
     }
-    gemmepi_elementwise_destroy(plan);
+    gemmepi_plan_destroy(plan);
 }
 
 int main(void) {
@@ -729,6 +907,7 @@ int main(void) {
         here = devices + i;
         printf("on %s:\n", here->name);
         RUN(null_is_refused_wherever_something_is_needed);
+        RUN(a_plan_of_another_kind_is_refused);
         RUN(calls_without_a_context_are_refused);
         RUN(an_operation_must_be_one);
         RUN(tensors_that_are_needed_must_be_there);
@@ -737,8 +916,13 @@ int main(void) {
         RUN(offsets_and_sizes_of_buffers_are_looked_at);
         RUN(shapes_must_go_together);
         RUN(dtypes_must_go_together);
-        RUN(activations_and_their_parameters_are_looked_at);
+        RUN(activations_are_looked_at);
+        RUN(numbers_of_cublaslts_epilogues_are_no_activations);
+        RUN(parameters_are_looked_at);
+        RUN(a_short_calls_parameter_is_nan_or_given);
         RUN(flags_go_with_their_operations);
+        RUN(flags_of_other_fields_are_sent_there);
+        RUN(values_of_garbage_get_a_hint);
         RUN(scales_of_casts_are_looked_at);
         RUN(numbers_of_casts_are_given_as_flags_say);
         RUN(a_weight_beside_weights_is_refused);

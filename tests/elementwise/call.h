@@ -27,6 +27,8 @@ typedef struct call {
     int no_stride;                  /* strides of dense tensors are NULL */
     int no_bytes;                   /* and the buffers' sizes 0 */
     int by_plan, own_workspace;
+    int by_struct; /* of a call at once: 0 the short call, if there is one for it; else gemmepi_elementwise, with the pointers 1 in
+                       args, 2 in the tensors, 3 by turns */
     size_t spacing; /* bytes before the first tensor: moves all of them */
 } call;
 
@@ -147,10 +149,13 @@ static sentence call_line(const call *c) {
     sentence l = {"", 0};
     int t;
     line_add(
-        &l, "seed %llu: operation %d activation 0x%x p %g axis %d weight %g mode %d flags 0x%x values %d%s%s",
-        (unsigned long long)c->seed, (int)c->o.kind, (unsigned)c->o.activation, c->o.parameter, c->o.axis,
-        c->o.weight, (int)c->o.mode, (unsigned)c->o.flags, (int)c->values, c->by_plan ? ", by plan" : "",
-        c->own_workspace ? ", own workspace" : "");
+        &l,
+        "seed %llu: operation %d %s%s p %g%s axis %d weight %g mode %d flags 0x%llx values %d%s%s by struct %d",
+        (unsigned long long)c->seed, (int)c->o.kind, activation_name(c->o.activation),
+        c->o.activation & GEMMEPI_GATE_FIRST ? "|GATE_FIRST" : "", c->o.parameter,
+        c->o.has_parameter ? "" : " (none)", c->o.axis, c->o.weight, (int)c->o.mode,
+        (unsigned long long)c->o.flags, (int)c->values, c->by_plan ? ", by plan" : "",
+        c->own_workspace ? ", own workspace" : "", c->by_struct);
     for (t = 0; t < E_TENSORS; t++)
         line_add_strided(&l, c, t);
     return l;
@@ -165,7 +170,7 @@ static size_t round_up(size_t n) {
 static size_t call_scale_bytes(const call *c, int region) {
     scale_layout s;
     size_t size = region == E_AMAX && c->o.t[E_A].dtype == GEMMEPI_F64 ? 8 : 4;
-    uint32_t flag = region == E_SCALE     ? GEMMEPI_CAST_SCALE
+    uint64_t flag = region == E_SCALE     ? GEMMEPI_CAST_SCALE
                     : region == E_Y_SCALE ? GEMMEPI_CAST_Y_SCALE
                                           : GEMMEPI_CAST_AMAX;
     if (c->o.kind != GEMMEPI_OP_CAST || !(c->o.flags & flag))
@@ -303,6 +308,7 @@ static void call_desc(const call *c, const gemmepi_tensor *g, gemmepi_elementwis
     memset(desc, 0, sizeof *desc);
     desc->operation = c->o.kind;
     desc->activation = c->o.activation;
+    desc->has_parameter = c->o.has_parameter;
     desc->activation_parameter = c->o.parameter;
     desc->axis = c->o.axis;
     desc->scale_mode = c->o.mode;
@@ -347,53 +353,83 @@ static size_t call_alignment(const call *c, const image *m) {
 
 /* >>running */
 
+/* Whether there is no short call for it. */
+static int call_has_but_a_struct(const call *c) {
+    gemmepi_operation kind = c->o.kind;
+    return kind == GEMMEPI_OP_GATED_BACKWARD || kind == GEMMEPI_OP_LERP_BACKWARD ||
+           (kind == GEMMEPI_OP_GATED && c->o.has_parameter) ||
+           (kind == GEMMEPI_OP_CAST && (c->o.flags || c->o.mode));
+}
+
+/* Whether args say what is in no tensor. */
+static int args_have_more(const gemmepi_elementwise_args *args) {
+    return args->weight != 0 || args->scale != NULL || args->y_scale != NULL || args->amax != NULL;
+}
+
+/* Pointers in args, which count before those of the tensors, or in the tensors. */
+static gemmepi_status call_by_struct(const call *c, const image *m, test_device *device) {
+    gemmepi_tensor g[E_TENSORS];
+    gemmepi_elementwise_desc desc;
+    gemmepi_elementwise_args args = call_args(c, m, device);
+    const void **const inputs[] = {&args.a, &args.b, &args.w, &args.dy};
+    void **const outputs[] = {&args.y, &args.da, &args.db, &args.dw};
+    int t;
+    call_tensors(c, m, device, 1, g);
+    for (t = 0; t < E_TENSORS; t++) {
+        if (c->by_struct == 1 || (c->by_struct == 3 && t % 2)) {
+            g[t].data = c->o.t[t].used && t % 4 < 2 ? device->arena : NULL; /* neither counts */
+            continue;
+        }
+        if (t < E_Y)
+            *inputs[t] = NULL;
+        else
+            *outputs[t - E_Y] = NULL;
+    }
+    call_desc(c, g, &desc);
+    return gemmepi_elementwise(device->context, &desc,
+                               c->by_struct == 2 && !args_have_more(&args) ? NULL : &args, device->stream);
+}
+
 static gemmepi_status call_at_once(const call *c, const image *m, test_device *device) {
     gemmepi_tensor g[E_TENSORS];
     const gemmepi_tensor *p[E_TENSORS];
-    gemmepi_elementwise_args args = call_args(c, m, device);
     gemmepi_context *context = device->context;
     gemmepi_stream stream = device->stream;
     const operation *o = &c->o;
+    double parameter = o->has_parameter ? o->parameter : NAN;
     int t;
+    if (c->by_struct || call_has_but_a_struct(c))
+        return call_by_struct(c, m, device);
     call_tensors(c, m, device, 1, g);
     for (t = 0; t < E_TENSORS; t++)
         p[t] = strided_or_null(c, g, t);
     switch (o->kind) {
     case GEMMEPI_OP_ACTIVATION:
-        return gemmepi_activation(context, o->activation, o->parameter, p[E_A], p[E_Y], stream);
+        return gemmepi_activation(context, o->activation, parameter, p[E_A], p[E_Y], stream);
     case GEMMEPI_OP_ACTIVATION_BACKWARD:
-        return gemmepi_activation_backward(context, o->activation, o->parameter, p[E_A], p[E_DY], p[E_DA],
+        return gemmepi_activation_backward(context, o->activation, parameter, p[E_A], p[E_DY], p[E_DA],
                                            stream);
     case GEMMEPI_OP_GATED:
         return gemmepi_gated(context, o->activation, o->axis, p[E_A], p[E_B], p[E_Y], stream);
-    case GEMMEPI_OP_GATED_BACKWARD:
-        return gemmepi_gated_backward(context, o->activation, o->axis, p[E_A], p[E_B], p[E_DY], p[E_DA],
-                                      p[E_DB], stream);
     case GEMMEPI_OP_LERP:
         return gemmepi_lerp(context, p[E_A], p[E_B], p[E_W], o->weight, p[E_Y], stream);
-    case GEMMEPI_OP_LERP_BACKWARD:
-        return gemmepi_lerp_backward(context, p[E_A], p[E_B], p[E_W], o->weight, p[E_DY], p[E_DA], p[E_DB],
-                                     p[E_DW], stream);
     case GEMMEPI_OP_BIAS_GRAD:
         return gemmepi_bias_grad(context, p[E_A], o->axis, (o->flags & GEMMEPI_ACCUMULATE) != 0, p[E_Y],
                                  stream);
     default:
-        return gemmepi_cast(context, p[E_A], p[E_Y], o->mode, o->flags & ~GEMMEPI_CAST_AMAX,
-                            o->flags & GEMMEPI_CAST_Y_SCALE ? args.y_scale : (float *)(uintptr_t)args.scale,
-                            args.amax, stream);
+        return gemmepi_cast(context, p[E_A], p[E_Y], stream);
     }
 }
 
-static gemmepi_status plan_on(const gemmepi_elementwise *plan, const call *c, const image *m,
-                              test_device *device) {
+static gemmepi_status plan_on(const gemmepi_plan *plan, const call *c, const image *m, test_device *device) {
     gemmepi_elementwise_args args = call_args(c, m, device);
     gemmepi_plan_details details;
     gemmepi_status status;
     if (!c->own_workspace) {
-        status = gemmepi_elementwise_prepare(plan, device->stream);
-        return status ? status : gemmepi_elementwise_run(plan, &args, device->stream);
+        status = gemmepi_plan_prepare(plan, device->stream);
+        return status ? status : gemmepi_run_elementwise(plan, &args, device->stream);
     }
-    status = gemmepi_elementwise_info(plan, &details);
+    status = gemmepi_plan_info(plan, &details);
     if (status)
         return status;
     if (!test_device_reserve(device, &device->workspace, &device->workspace_size,
@@ -401,28 +437,28 @@ static gemmepi_status plan_on(const gemmepi_elementwise *plan, const call *c, co
         return GEMMEPI_OUT_OF_MEMORY;
     args.workspace = device->workspace;
     args.workspace_size = details.workspace_size;
-    return gemmepi_elementwise_run(plan, &args, device->stream);
+    return gemmepi_run_elementwise(plan, &args, device->stream);
 }
 
 static gemmepi_status call_plan(const call *c, const image *m, const test_device *device,
-                                gemmepi_elementwise **plan) {
+                                gemmepi_plan **plan) {
     gemmepi_tensor g[E_TENSORS];
     gemmepi_elementwise_desc desc;
     call_tensors(c, m, device, 0, g);
     call_desc(c, g, &desc);
     desc.alignment = call_alignment(c, m);
-    return gemmepi_elementwise_plan(device->context, &desc, plan);
+    return gemmepi_plan_elementwise(device->context, &desc, plan);
 }
 
 static gemmepi_status call_by_plan(const call *c, const image *m, test_device *device) {
-    gemmepi_elementwise *plan = NULL;
+    gemmepi_plan *plan = NULL;
     char text[64];
     gemmepi_status status = call_plan(c, m, device, &plan);
     if (status)
         return status;
-    CHECK(gemmepi_elementwise_explain(plan, text, sizeof text) > 0, "nothing to explain");
+    CHECK(gemmepi_plan_explain(plan, text, sizeof text) > 0, "nothing to explain");
     status = plan_on(plan, c, m, device);
-    gemmepi_elementwise_destroy(plan);
+    gemmepi_plan_destroy(plan);
     return status;
 }
 
@@ -436,11 +472,6 @@ static gemmepi_status image_download(image *m, test_device *device) {
     return gemmepi_download(device->context, m->after, device->arena, m->size, device->stream);
 }
 
-/* Only a plan takes a parameter for a gate, or a split beside it. */
-static int call_needs_plan(const call *c) {
-    return c->o.parameter != 0 && (c->o.kind == GEMMEPI_OP_GATED || c->o.kind == GEMMEPI_OP_GATED_BACKWARD);
-}
-
 /* Places and runs it. What it returns is to be freed. */
 static gemmepi_status call_run(const call *c, test_device *device, image *m) {
     gemmepi_status status;
@@ -448,7 +479,7 @@ static gemmepi_status call_run(const call *c, test_device *device, image *m) {
     call_fill(c, m);
     status = image_upload(m, device);
     if (!status)
-        status = c->by_plan || call_needs_plan(c) ? call_by_plan(c, m, device) : call_at_once(c, m, device);
+        status = c->by_plan ? call_by_plan(c, m, device) : call_at_once(c, m, device);
     if (!status)
         status = image_download(m, device);
     return status;
@@ -761,10 +792,13 @@ static void random_activation(call *c, rng *r) {
     gemmepi_operation kind = c->o.kind;
     if (kind > GEMMEPI_OP_GATED_BACKWARD)
         return;
-    c->o.activation |= (gemmepi_epilogue)rng_below(r, 14);
+    c->o.activation |= activation_codes[rng_below(r, ACTIVATION_COUNT)];
     if ((operation_activation(&c->o) == GEMMEPI_LEAKY_RELU || operation_activation(&c->o) == GEMMEPI_ELU) &&
-        rng_one_in(r, 2))
-        c->o.parameter = rng_below(r, 5) * 0.4 - 0.5;
+        rng_one_in(r, 2)) {
+        static const double some[] = {0, -0.5, -0.1, 0.3, 1.1};
+        c->o.has_parameter = 1;
+        c->o.parameter = some[rng_below(r, 5)];
+    }
 }
 
 static void random_cast(call *c, rng *kernel, rng *r) {
@@ -871,6 +905,7 @@ static call call_random(uint64_t seed) {
     c.no_stride = rng_one_in(&r, 2);
     c.no_bytes = rng_one_in(&r, 3);
     c.by_plan = rng_one_in(&r, 2);
+    c.by_struct = rng_below(&r, 4);
     c.own_workspace = rng_one_in(&r, 2);
     return c;
 }

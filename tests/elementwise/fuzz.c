@@ -50,7 +50,7 @@ static void garbage_is_refused_or_planned_but_never_crashes(void) {
         gemmepi_elementwise_desc desc;
         gemmepi_tensor g[E_TENSORS];
         gemmepi_elementwise_args none;
-        gemmepi_elementwise *plan = NULL;
+        gemmepi_plan *plan = NULL;
         gemmepi_status status;
         image m;
         int times = 1 + rng_below(&r, 3);
@@ -61,7 +61,7 @@ static void garbage_is_refused_or_planned_but_never_crashes(void) {
         image_free(&m);
         while (times-- > 0)
             spoil_one(&desc, g, &c, &r);
-        status = gemmepi_elementwise_plan(here->context, &desc, &plan);
+        status = gemmepi_plan_elementwise(here->context, &desc, &plan);
         CHECK(garbage_is_known(status), "garbage %llu: %d", (unsigned long long)(first + i), (int)status);
         CHECK((status == GEMMEPI_OK) == (plan != NULL), "garbage %llu: a plan goes with OK",
               (unsigned long long)(first + i));
@@ -69,12 +69,12 @@ static void garbage_is_refused_or_planned_but_never_crashes(void) {
               "garbage %llu: refused without a sentence", (unsigned long long)(first + i));
         if (status == GEMMEPI_OK) {
             gemmepi_plan_details details;
-            CHECK(gemmepi_elementwise_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
             CHECK(details.route == GEMMEPI_ROUTE_EMPTY ||
-                      gemmepi_elementwise_run(plan, &none, here->stream) == GEMMEPI_INVALID_ARGUMENT,
+                      gemmepi_run_elementwise(plan, &none, here->stream) == GEMMEPI_INVALID_ARGUMENT,
                   "garbage %llu ran without pointers", (unsigned long long)(first + i));
         }
-        gemmepi_elementwise_destroy(plan);
+        gemmepi_plan_destroy(plan);
     }
 }
 

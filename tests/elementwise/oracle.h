@@ -33,11 +33,12 @@ typedef struct strided {
 typedef struct operation {
     gemmepi_operation kind;
     gemmepi_epilogue activation; /* GATE_FIRST or not */
-    double parameter;            /* 0: the default */
+    int has_parameter;           /* 0: the default, and parameter is 0 */
+    double parameter;
     double weight;
     int axis;
     gemmepi_scale_mode mode;
-    uint32_t flags;
+    uint64_t flags;
     strided t[E_TENSORS];
 } operation;
 
@@ -90,7 +91,7 @@ static const strided *operation_shaped(const operation *o) {
 }
 
 static unsigned operation_activation(const operation *o) {
-    return o->activation & GEMMEPI_ACTIVATION_MASK;
+    return (unsigned)(o->activation & GEMMEPI_ACTIVATION_MASK);
 }
 
 static int operation_is_split(const operation *o) {
@@ -175,7 +176,8 @@ static double larger_of(double x, double y) {
 /* The value of the activation at x, or of its derivative, and what it may be off. */
 static term term_of_slope(const operation *o, int derivative, double x) {
     unsigned activation = operation_activation(o);
-    double parameter = oracle_parameter(activation, o->parameter), u = operation_roundoff(o), magnitude = 0;
+    double parameter = oracle_given_parameter(activation, o->has_parameter, o->parameter),
+           u = operation_roundoff(o), magnitude = 0;
     term t = {0, 0, 0, 0, 0};
     int side;
     t.exact = activation == GEMMEPI_NONE || activation == GEMMEPI_RELU;

@@ -49,9 +49,9 @@ static void run_threads(void *(*work)(void *)) {
 
 /* Calls of every kind of launch, also those that need workspace. */
 static call shared_calls[SHARED];
-static gemmepi_elementwise *shared_plans[SHARED];
+static gemmepi_plan *shared_plans[SHARED];
 
-static call cast_rows(uint32_t flags, gemmepi_scale_mode mode) {
+static call cast_rows(uint64_t flags, gemmepi_scale_mode mode) {
     static const int64_t shape[] = {70, 200};
     call c = call_plain(GEMMEPI_OP_CAST, GEMMEPI_BF16, 2, shape);
     c.o.t[E_Y].dtype = GEMMEPI_E4M3;
@@ -175,7 +175,7 @@ typedef struct lone {
 } lone;
 
 static lone lones[THREADS];
-static gemmepi_elementwise *sum_plan, *cast_plan;
+static gemmepi_plan *sum_plan, *cast_plan;
 static const int64_t lone_shape[] = {ROWS, COLUMNS}, lone_row[] = {COLUMNS};
 
 static gemmepi_tensor lone_tensor(void *data, gemmepi_dtype dtype, int rank) {
@@ -188,24 +188,36 @@ static gemmepi_tensor lone_tensor(void *data, gemmepi_dtype dtype, int rank) {
     return t;
 }
 
+static gemmepi_elementwise_desc lone_cast(const gemmepi_tensor *a, const gemmepi_tensor *y) {
+    gemmepi_elementwise_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.operation = GEMMEPI_OP_CAST;
+    desc.scale_mode = GEMMEPI_SCALE_OUTER;
+    desc.flags = GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_K_IS_ROWS;
+    desc.a = a;
+    desc.y = y;
+    return desc;
+}
+
 /* By plans, or by one-shot calls, which find those of the others. */
 static int lone_run(const lone *l, int by_plan) {
     gemmepi_tensor a = lone_tensor(l->a, GEMMEPI_F32, 2), sums = lone_tensor(l->to->sums, GEMMEPI_F32, 1),
                    narrow = lone_tensor(l->to->narrow, GEMMEPI_E4M3, 2);
+    gemmepi_elementwise_desc desc = lone_cast(&a, &narrow);
     gemmepi_elementwise_args args;
-    if (!by_plan)
-        return gemmepi_bias_grad(here->context, &a, -1, 0, &sums, NULL) == GEMMEPI_OK &&
-               gemmepi_cast(here->context, &a, &narrow, GEMMEPI_SCALE_OUTER,
-                            GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_K_IS_ROWS, l->to->scales, NULL,
-                            NULL) == GEMMEPI_OK;
     memset(&args, 0, sizeof args);
+    if (!by_plan) {
+        args.y_scale = l->to->scales;
+        return gemmepi_bias_grad(here->context, &a, -1, 0, &sums, NULL) == GEMMEPI_OK &&
+               gemmepi_elementwise(here->context, &desc, &args, NULL) == GEMMEPI_OK;
+    }
     args.a = l->a;
     args.y = l->to->sums;
-    if (gemmepi_elementwise_run(sum_plan, &args, NULL) != GEMMEPI_OK)
+    if (gemmepi_run_elementwise(sum_plan, &args, NULL) != GEMMEPI_OK)
         return 0;
     args.y = l->to->narrow;
     args.y_scale = l->to->scales;
-    return gemmepi_elementwise_run(cast_plan, &args, NULL) == GEMMEPI_OK;
+    return gemmepi_run_elementwise(cast_plan, &args, NULL) == GEMMEPI_OK;
 }
 
 static int lone_read(const lone *l, lone_results *results) {
@@ -263,16 +275,12 @@ static void make_lone_plans(void) {
     desc.axis = -1;
     desc.a = &a;
     desc.y = &sums;
-    CHECK(gemmepi_elementwise_plan(here->context, &desc, &sum_plan) == GEMMEPI_OK &&
-              gemmepi_elementwise_prepare(sum_plan, NULL) == GEMMEPI_OK,
+    CHECK(gemmepi_plan_elementwise(here->context, &desc, &sum_plan) == GEMMEPI_OK &&
+              gemmepi_plan_prepare(sum_plan, NULL) == GEMMEPI_OK,
           "%s", gemmepi_last_error());
-    desc.operation = GEMMEPI_OP_CAST;
-    desc.axis = 0;
-    desc.scale_mode = GEMMEPI_SCALE_OUTER;
-    desc.flags = GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_K_IS_ROWS;
-    desc.y = &narrow;
-    CHECK(gemmepi_elementwise_plan(here->context, &desc, &cast_plan) == GEMMEPI_OK &&
-              gemmepi_elementwise_prepare(cast_plan, NULL) == GEMMEPI_OK,
+    desc = lone_cast(&a, &narrow);
+    CHECK(gemmepi_plan_elementwise(here->context, &desc, &cast_plan) == GEMMEPI_OK &&
+              gemmepi_plan_prepare(cast_plan, NULL) == GEMMEPI_OK,
           "%s", gemmepi_last_error());
 }
 
@@ -280,8 +288,8 @@ static void threads_share_one_stream_and_its_workspace(void) {
     gemmepi_plan_details sums, casts;
     int i;
     make_lone_plans();
-    CHECK(gemmepi_elementwise_info(sum_plan, &sums) == GEMMEPI_OK &&
-              gemmepi_elementwise_info(cast_plan, &casts) == GEMMEPI_OK,
+    CHECK(gemmepi_plan_info(sum_plan, &sums) == GEMMEPI_OK &&
+              gemmepi_plan_info(cast_plan, &casts) == GEMMEPI_OK,
           "%s", gemmepi_last_error());
     CHECK(here->is_host || (sums.workspace_size && casts.workspace_size),
           "nothing to share: %d and %d bytes of workspace", (int)sums.workspace_size,
@@ -293,8 +301,8 @@ static void threads_share_one_stream_and_its_workspace(void) {
         gemmepi_free(here->context, lones[i].a);
         gemmepi_free(here->context, lones[i].to);
     }
-    gemmepi_elementwise_destroy(sum_plan);
-    gemmepi_elementwise_destroy(cast_plan);
+    gemmepi_plan_destroy(sum_plan);
+    gemmepi_plan_destroy(cast_plan);
 }
 
 /* A refusal names the value of this thread's own call. */
@@ -309,7 +317,7 @@ static void *fail_by_oneself(void *argument) {
     a.shape = shape;
     snprintf(value, sizeof value, "a.rank is %d", a.rank);
     for (i = 0; i < 500; i++) {
-        w->failures += gemmepi_activation(here->context, GEMMEPI_RELU, 0, &a, &a, w->device.stream) !=
+        w->failures += gemmepi_activation(here->context, GEMMEPI_RELU, NAN, &a, &a, w->device.stream) !=
                        GEMMEPI_INVALID_ARGUMENT;
         w->failures += strstr(gemmepi_last_error(), value) == NULL;
     }
@@ -333,7 +341,7 @@ int main(void) {
         RUN(elementwise_plans_come_and_go_while_others_run);
         RUN(each_thread_has_its_own_last_error);
         for (plan = 0; plan < SHARED; plan++)
-            gemmepi_elementwise_destroy(shared_plans[plan]);
+            gemmepi_plan_destroy(shared_plans[plan]);
         test_device_close(here);
     }
     return test_finish() || count == 0;

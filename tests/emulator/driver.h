@@ -71,6 +71,9 @@ EXPORTED int cuDeviceGetAttribute(int *value, int attribute, int) {
     case GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
         *value = arch() % 10;
         return GEMMEPI__CUDA_SUCCESS;
+    case GEMMEPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS:
+        *value = 0;
+        return GEMMEPI__CUDA_SUCCESS;
     case GEMMEPI__CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
         *value = largest_shared();
         return GEMMEPI__CUDA_SUCCESS;
@@ -126,6 +129,10 @@ EXPORTED int cuStreamDestroy_v2(gemmepi__cu_stream stream) {
 }
 EXPORTED int cuStreamSynchronize(gemmepi__cu_stream) {
     return GEMMEPI__CUDA_SUCCESS;
+}
+EXPORTED int cuPointerGetAttribute(void *value, int, uint64_t) {
+    *static_cast<unsigned *>(value) = 2; // CU_MEMORYTYPE_DEVICE
+    return 0;
 }
 EXPORTED int cuStreamIsCapturing(gemmepi__cu_stream, int *status) {
     *status = GEMMEPI__CU_STREAM_CAPTURE_STATUS_NONE;

@@ -167,7 +167,7 @@ static void put_nan(const test_case *c, int item) {
 static void fill(const test_case *c) {
     static const float no_amax = -1;
     float factor = scale_d(c);
-    unsigned state = 11u + (unsigned)c->m + 7u * c->epilogue + 3u * (unsigned)c->what;
+    unsigned state = 11u + (unsigned)c->m + 7u * (unsigned)c->epilogue + 3u * (unsigned)c->what;
     int item, last = c->batch - 1;
     memset(before, GUARD, SIZE);
     for (item = 0; item < c->batch; item++)
@@ -351,7 +351,7 @@ static int compare(const test_case *c, const gemmepi_plan *plan, const gemmepi_p
     wrong |= compare_amax(c, route, says);
     wrong |= compare_rest(c, route, says);
     if (wrong && explained[details->route]++ == 0) {
-        gemmepi_explain(plan, text, sizeof text);
+        gemmepi_plan_explain(plan, text, sizeof text);
         printf("%s\n", text);
     }
     return wrong;
@@ -367,12 +367,12 @@ static int failed_call(const test_case *c, const char *call) {
 static int run_planned(const side *s, const test_case *c, const gemmepi_plan *plan) {
     gemmepi_matmul_args args = arguments(s, c);
     gemmepi_plan_details details;
-    if (gemmepi_plan_info(plan, &details) != GEMMEPI_OK || gemmepi_prepare(plan, NULL) != GEMMEPI_OK)
-        return failed_call(c, "gemmepi_prepare");
+    if (gemmepi_plan_info(plan, &details) != GEMMEPI_OK || gemmepi_plan_prepare(plan, NULL) != GEMMEPI_OK)
+        return failed_call(c, "gemmepi_plan_prepare");
     if (gemmepi_upload(s->context, s->memory, before, SIZE, NULL) != GEMMEPI_OK ||
-        gemmepi_plan_run(plan, &args, NULL) != GEMMEPI_OK ||
+        gemmepi_run_matmul(plan, &args, NULL) != GEMMEPI_OK ||
         gemmepi_download(s->context, after, s->memory, SIZE, NULL) != GEMMEPI_OK)
-        return failed_call(c, "gemmepi_plan_run");
+        return failed_call(c, "gemmepi_run_matmul");
     /* of the plan that has run, which may not be the one that was made */
     if (gemmepi_plan_info(plan, &details) != GEMMEPI_OK)
         return failed_call(c, "gemmepi_plan_info");
@@ -488,7 +488,7 @@ static void plain_products_of_e4m3_are_cublaslts(void) {
             CHECK(0, "%s", gemmepi_last_error());
         } else if (details.route != GEMMEPI_ROUTE_LT) {
             const char *reason;
-            gemmepi_explain(plan, text, sizeof text);
+            gemmepi_plan_explain(plan, text, sizeof text);
             reason = strstr(text, "not lt");
             reason = reason ? reason : text;
             snprintf(reasons[index % KINDS], sizeof reasons[0], "%.*s", (int)strcspn(reason, "\n"), reason);

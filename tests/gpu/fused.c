@@ -61,7 +61,12 @@ static int cut_takes(const cut *c, const gemmepi__problem *problem, int applied)
     return !gemmepi__tma_rule(here->context, &packed) && gemmepi__shape_takes(&packed, c->fused, applied);
 }
 
-static gemmepi_status cut_build(const cut *c, gemmepi_plan *plan, int applied) {
+/* What is inside a product's plan. */
+static gemmepi__matmul_plan *matmul_of(gemmepi_plan *plan) {
+    return (gemmepi__matmul_plan *)plan;
+}
+
+static gemmepi_status cut_build(const cut *c, gemmepi__matmul_plan *plan, int applied) {
     gemmepi_context *context = here->context;
     gemmepi__ours *ours = &plan->ours;
     int packs[2];
@@ -87,13 +92,14 @@ static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, const cut *c, int 
     gemmepi_status status = gemmepi_plan_matmul(here->context, desc, &plan);
     int all = here->context->multiprocessors;
     CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
-    if (status || !cut_takes(c, &plan->problem, applied) || gemmepi__enter_relaxed(here->context, &entry)) {
+    if (status || !cut_takes(c, &matmul_of(plan)->problem, applied) ||
+        gemmepi__enter_relaxed(here->context, &entry)) {
         gemmepi_plan_destroy(plan);
         return NULL;
     }
     gemmepi__lock(&here->context->build_lock);
     here->context->multiprocessors = processors ? processors : all;
-    status = cut_build(c, plan, applied);
+    status = cut_build(c, matmul_of(plan), applied);
     here->context->multiprocessors = all;
     gemmepi__unlock(&here->context->build_lock);
     gemmepi__leave_relaxed(here->context, &entry);
@@ -174,23 +180,23 @@ static const kernel kernels[] = {
     {GEMMEPI_F32, SAME, GEMMEPI_RELU | GEMMEPI_RESIDUAL | BACKWARD, 2, 1, 8, 4, GEMMEPI_COMPUTE_TF32},
     {GEMMEPI_F32, SAME, GEMMEPI_BIAS | GEMMEPI_BGRAD_A, 2, 0, 8, 4, GEMMEPI_COMPUTE_TF32},
     {GEMMEPI_F32, SAME, GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_BGRAD_A, 1, 0, 8, 4, GEMMEPI_COMPUTE_TF32},
-    {GEMMEPI_F32, SAME, GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE, 0, 0, 8, 4, GEMMEPI_COMPUTE_TF32},
+    {GEMMEPI_F32, SAME, GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD, 0, 0, 8, 4, GEMMEPI_COMPUTE_TF32},
     {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_RELU | FORWARD, 2, 0, 8, 8, DEFAULT},
     {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_GELU_TANH | GEMMEPI_RESIDUAL | BACKWARD, 0, 0, 8, 8, DEFAULT},
     {GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_SILU | GEMMEPI_GATED | BACKWARD, 2, 0, 8, 8, DEFAULT},
     {GEMMEPI_BF16, SAME, GEMMEPI_BGRAD_A, 0, 0, 8, 8, DEFAULT},
-    {GEMMEPI_BF16, SAME, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_ACCUMULATE, 3, 0, 8, 8, DEFAULT},
+    {GEMMEPI_BF16, SAME, GEMMEPI_BGRAD_A | GEMMEPI_ACCUMULATE_BIAS_GRAD, 3, 0, 8, 8, DEFAULT},
     {GEMMEPI_BF16, SAME, GEMMEPI_BGRAD_B, 1, 0, 8, 8, DEFAULT},
-    {GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_ACCUMULATE, 1, 1, 8, 8, DEFAULT},
+    {GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_BGRAD_A | GEMMEPI_ACCUMULATE_BIAS_GRAD, 1, 1, 8, 8, DEFAULT},
     {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_BGRAD_A, 3, 0, 1, 8, DEFAULT},
-    {GEMMEPI_F16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_ACCUMULATE, 2, 0, 8, 8,
-     DEFAULT},
+    {GEMMEPI_F16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BGRAD_A | GEMMEPI_ACCUMULATE_BIAS_GRAD, 2, 0,
+     8, 8, DEFAULT},
     {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_BGRAD_B, 1, 1, 8, 8, DEFAULT},
-    {GEMMEPI_F16, SAME, GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE, 2, 0, 8, 8, DEFAULT},
+    {GEMMEPI_F16, SAME, GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD, 2, 0, 8, 8, DEFAULT},
     {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD_B, 2, 0, 1, 8, DEFAULT},
     {GEMMEPI_BF16, SAME, GEMMEPI_GELU_ERF | GEMMEPI_GATED | FORWARD | GEMMEPI_BGRAD_B, 0, 0, 8, 8, DEFAULT},
-    {GEMMEPI_F16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE, 2, 0, 8, 8,
-     DEFAULT},
+    {GEMMEPI_F16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD, 2, 0,
+     8, 8, DEFAULT},
     {GEMMEPI_BF16, SAME, GEMMEPI_SILU | GEMMEPI_GATED | FORWARD | GEMMEPI_BGRAD_B, 0, 1, 8, 8, DEFAULT},
 };
 
@@ -314,7 +320,7 @@ static void gradients_hold_wherever_aux_lies(void) {
                     plan = c.least_k > K ? NULL : plan_as(&p.desc, &c, 1, 2);
                     if (!plan)
                         continue;
-                    looked += plan->ours.fused.loaded & 1;
+                    looked += matmul_of(plan)->ours.fused.loaded & 1;
                     CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, activation %d, %s%s", which,
                           activation, half ? "F16" : "BF16", sums ? ", sums" : "");
                     run_free(&r);
@@ -338,7 +344,7 @@ static void six_stages_leave_one_buffer(void) {
             run r;
             if (!plan)
                 continue;
-            many += plan->ours.fused.stages >= 6 && plan->ours.fused.buffers == 1;
+            many += matmul_of(plan)->ours.fused.stages >= 6 && matmul_of(plan)->ours.fused.buffers == 1;
             CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, epilogue %d", which, e);
             run_free(&r);
             gemmepi_plan_destroy(plan);
@@ -497,12 +503,12 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
         args.bias_grad = desc.epilogue & (GEMMEPI_BGRAD | SUMS_OF_OPERANDS) ? sums_memory : NULL;
         plan = plan_as(&desc, &c, 1, sums_columns ? 32 : 0);
         CHECK(plan != NULL, "shape %d does not take it", which);
-        CHECK(!plan || gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(!plan || gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
         for (repetition = 0; plan && repetition < 1000 / CHAIN; repetition++) {
             for (i = 0; i < CHAIN; i++) {
                 args.a = args.b = memory[i];
                 args.d = memory[i + 1];
-                failed += gemmepi_plan_run(plan, &args, NULL) != GEMMEPI_OK;
+                failed += gemmepi_run_matmul(plan, &args, NULL) != GEMMEPI_OK;
                 if (repetition == 0)
                     failed += gemmepi_synchronize(here->context, NULL) != GEMMEPI_OK;
             }
@@ -556,10 +562,10 @@ static void a_gates_gradients_have_the_same_bits_each_time(void) {
         args.d = d;
         args.bias_grad = sums_memory;
         plan = plan_as(&desc, &c, 1, 16);
-        CHECK(plan && gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "shape %d: %s", cuts[which],
+        CHECK(plan && gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK, "shape %d: %s", cuts[which],
               gemmepi_last_error());
         for (repetition = 0; plan && repetition < 1000; repetition++) {
-            failed += gemmepi_plan_run(plan, &args, NULL) != GEMMEPI_OK;
+            failed += gemmepi_run_matmul(plan, &args, NULL) != GEMMEPI_OK;
             if (repetition % 4)
                 continue;
             failed += gemmepi_download(here->context, repetition ? again : first, d, sizeof first, NULL) !=

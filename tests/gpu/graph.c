@@ -113,13 +113,13 @@ static void replay_gives_the_bits_of_a_run(gemmepi_epilogue epilogue, int alignm
     fill(0, SIZE / 2, 1);
     fill(SIZE / 2, SIZE / 2, 2);
     CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi_prepare(plan, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi_plan_run(plan, &args, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_prepare(plan, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_run_matmul(plan, &args, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.launches >= least_launches,
           "%d launches", details.launches);
     read_results(direct);
     CHECK(cuda.begin_capture(stream, CAPTURE_GLOBAL) == 0, "capture does not begin");
-    CHECK(gemmepi_plan_run(plan, &args, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_run_matmul(plan, &args, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(gemmepi_matmul(context, &desc, &args, stream) == GEMMEPI_OK, "one-shot, workspace reserved: %s",
           gemmepi_last_error());
     CHECK(cuda.end_capture(stream, &graph) == 0 && graph, "capture does not end");
@@ -183,8 +183,8 @@ static void plans_are_built_and_workspace_reserved_while_another_stream_is_captu
     desc.m = 2 * M / 3;
     CHECK(cuda.begin_capture(stream, CAPTURE_GLOBAL) == 0, "capture does not begin");
     CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi_prepare(plan, fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi_plan_run(plan, &args, fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_prepare(plan, fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_run_matmul(plan, &args, fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(gemmepi_alloc(context, 4096, &pointer) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(cuda.end_capture(stream, &graph) == 0, "the other stream's capture was spoiled");
     cuda.destroy_graph(graph);
@@ -229,7 +229,7 @@ typedef struct gates {
 
 /* A sequence, each of which may read what those before it wrote. */
 typedef struct sequence {
-    gemmepi_elementwise *plans[STEPS];
+    gemmepi_plan *plans[STEPS];
     gemmepi_elementwise_args args[STEPS];
 } sequence;
 
@@ -247,9 +247,9 @@ static gemmepi_tensor tensor(void *data, gemmepi_dtype dtype, int rank, const in
 }
 
 static void prepare_step(sequence *s, int step, const gemmepi_elementwise_desc *desc) {
-    CHECK(gemmepi_elementwise_plan(context, desc, &s->plans[step]) == GEMMEPI_OK, "step %d: %s", step,
+    CHECK(gemmepi_plan_elementwise(context, desc, &s->plans[step]) == GEMMEPI_OK, "step %d: %s", step,
           gemmepi_last_error());
-    CHECK(gemmepi_elementwise_prepare(s->plans[step], stream) == GEMMEPI_OK, "step %d: %s", step,
+    CHECK(gemmepi_plan_prepare(s->plans[step], stream) == GEMMEPI_OK, "step %d: %s", step,
           gemmepi_last_error());
 }
 
@@ -300,7 +300,7 @@ static void prepare_sequence(sequence *s, gates *on_device) {
 static void run_sequence(const sequence *s) {
     int step;
     for (step = 0; step < STEPS; step++)
-        CHECK(gemmepi_elementwise_run(s->plans[step], &s->args[step], stream) == GEMMEPI_OK, "step %d: %s",
+        CHECK(gemmepi_run_elementwise(s->plans[step], &s->args[step], stream) == GEMMEPI_OK, "step %d: %s",
               step, gemmepi_last_error());
 }
 
@@ -334,8 +334,8 @@ static void captured_elementwise_operations_replay_with_the_same_bits_on_other_i
     CHECK(gemmepi_alloc(context, sizeof *on_device, &block) == GEMMEPI_OK, "%s", gemmepi_last_error());
     on_device = (gates *)block;
     prepare_sequence(&s, on_device);
-    CHECK(gemmepi_elementwise_info(s.plans[2], &sum) == GEMMEPI_OK && sum.workspace_size &&
-              gemmepi_elementwise_info(s.plans[4], &rows) == GEMMEPI_OK && rows.workspace_size,
+    CHECK(gemmepi_plan_info(s.plans[2], &sum) == GEMMEPI_OK && sum.workspace_size &&
+              gemmepi_plan_info(s.plans[4], &rows) == GEMMEPI_OK && rows.workspace_size,
           "the sum and the cast are to share workspace");
     for (i = 0; i < 2; i++) {
         fill_gates(on_device, 1 + i, 5);
@@ -355,7 +355,7 @@ static void captured_elementwise_operations_replay_with_the_same_bits_on_other_i
     CHECK(cuda.end_capture(stream, &graph) == 0 && graph, "capture does not end");
     CHECK(cuda.instantiate(&executable, graph, 0) == 0, "the graph cannot be instantiated");
     for (i = 0; i < STEPS; i++)
-        gemmepi_elementwise_destroy(s.plans[i]); /* the graph outlives them */
+        gemmepi_plan_destroy(s.plans[i]); /* the graph outlives them */
     for (i = 0; i < 2; i++) {
         fill_gates(on_device, 1 + i, 7);
         CHECK(cuda.launch(executable, stream) == 0, "the graph cannot be launched");
@@ -379,7 +379,7 @@ static void a_one_shot_elementwise_call_reserves_nothing_while_its_stream_is_cap
     CHECK(cuda.begin_capture(fresh, CAPTURE_GLOBAL) == 0, "capture does not begin");
     status = gemmepi_bias_grad(context, &a, -1, 0, &sums, fresh);
     CHECK(status == GEMMEPI_BUFFER_TOO_SMALL, "%s", gemmepi_status_name(status));
-    CHECK(gemmepi_activation(context, GEMMEPI_RELU, 0, &a, &a, fresh) == GEMMEPI_OK,
+    CHECK(gemmepi_activation(context, GEMMEPI_RELU, NAN, &a, &a, fresh) == GEMMEPI_OK,
           "what needs no workspace is captured: %s", gemmepi_last_error());
     CHECK(cuda.end_capture(fresh, &graph) == 0, "the refused call spoiled the capture");
     cuda.destroy_graph(graph);
@@ -418,11 +418,11 @@ typedef struct training {
 } training;
 
 typedef struct step {
-    gemmepi_layer *layers[DIRECTIONS]; /* in the order of a step */
+    gemmepi_plan *layers[DIRECTIONS]; /* in the order of a step */
     gemmepi_linear_args args[DIRECTIONS];
 } step;
 
-static gemmepi_linear_desc layer_of(int n, int k, gemmepi_epilogue activation, uint32_t flags) {
+static gemmepi_linear_desc layer_of(int n, int k, gemmepi_epilogue activation, uint64_t flags) {
     gemmepi_linear_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.m = TOKENS;
@@ -433,7 +433,7 @@ static gemmepi_linear_desc layer_of(int n, int k, gemmepi_epilogue activation, u
     desc.db.dtype = desc.dbias.dtype = GEMMEPI_F32;
     desc.activation = activation;
     desc.flags = flags | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS |
-                 GEMMEPI_LINEAR_ACCUMULATE_DB | GEMMEPI_LINEAR_ACCUMULATE_DBIAS;
+                 GEMMEPI_ACCUMULATE_DB | GEMMEPI_ACCUMULATE_DBIAS;
     return desc;
 }
 
@@ -451,21 +451,26 @@ static void prepare_training(step *s, training *there) {
     s->args[1].da = there->dhidden, s->args[1].db = there->dw2, s->args[1].dbias = there->dbias2;
     s->args[2] = s->args[1];
     s->args[3] = s->args[0];
-    CHECK(gemmepi_linear_plan(context, &first, &s->layers[0]) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi_linear_plan(context, &second, &s->layers[1]) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi_linear_backward_plan(context, &second, &s->layers[2]) == GEMMEPI_OK, "%s",
+    CHECK(gemmepi_plan_linear(context, &first, &s->layers[0]) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_linear(context, &second, &s->layers[1]) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_linear_backward(context, &second, &s->layers[2]) == GEMMEPI_OK, "%s",
           gemmepi_last_error());
-    CHECK(gemmepi_linear_backward_plan(context, &first, &s->layers[3]) == GEMMEPI_OK, "%s",
+    CHECK(gemmepi_plan_linear_backward(context, &first, &s->layers[3]) == GEMMEPI_OK, "%s",
           gemmepi_last_error());
     for (i = 0; i < DIRECTIONS; i++)
-        CHECK(gemmepi_linear_prepare(s->layers[i], stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_plan_prepare(s->layers[i], stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+}
+
+/* Two forwards, then two backwards. */
+static gemmepi_status run_direction(const step *s, int i) {
+    return i < 2 ? gemmepi_run_linear(s->layers[i], &s->args[i], stream)
+                 : gemmepi_run_linear_backward(s->layers[i], &s->args[i], stream);
 }
 
 static void run_training(const step *s) {
     int i;
     for (i = 0; i < DIRECTIONS; i++)
-        CHECK(gemmepi_linear_run(s->layers[i], &s->args[i], stream) == GEMMEPI_OK, "%d: %s", i,
-              gemmepi_last_error());
+        CHECK(run_direction(s, i) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
 }
 
 static void fill_training(training *there, int pattern) {
@@ -497,7 +502,7 @@ static void a_captured_training_step_replays_with_the_same_bits(void) {
     CHECK(cuda.end_capture(stream, &graph) == 0 && graph, "capture does not end");
     CHECK(cuda.instantiate(&executable, graph, 0) == 0, "the graph cannot be instantiated");
     for (i = 0; i < DIRECTIONS; i++)
-        gemmepi_linear_destroy(s.layers[i]); /* the graph outlives them */
+        gemmepi_plan_destroy(s.layers[i]); /* the graph outlives them */
     for (i = 0; i < 2; i++) {
         fill_training(there, 1 + i);
         CHECK(cuda.launch(executable, stream) == 0, "the graph cannot be launched");

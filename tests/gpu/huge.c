@@ -130,14 +130,14 @@ static void more_than_2_to_the_31_elements_are_right(void) {
     succeeded(gemmepi_upload(context, row, line, sizeof line, stream));
     a = tensor(row, GEMMEPI_BF16, 1, &columns, NULL);
     y = tensor(first, GEMMEPI_BF16, 2, shape, NULL);
-    if (succeeded(gemmepi_cast(context, &a, &y, GEMMEPI_SCALE_NONE, 0, NULL, NULL, stream)))
+    if (succeeded(gemmepi_cast(context, &a, &y, stream)))
         look_around(first, as_filled);
     a = y = tensor(first, GEMMEPI_BF16, 1, &flat, NULL);
-    if (succeeded(gemmepi_activation(context, GEMMEPI_RELU, 0, &a, &y, stream)))
+    if (succeeded(gemmepi_activation(context, GEMMEPI_RELU, NAN, &a, &y, stream)))
         look_around(first, after_relu);
     a = tensor(first, GEMMEPI_BF16, 2, turned, turned_stride);
     y = tensor(second, GEMMEPI_BF16, 2, turned, NULL);
-    if (succeeded(gemmepi_activation(context, GEMMEPI_RELU, 0, &a, &y, stream)))
+    if (succeeded(gemmepi_activation(context, GEMMEPI_RELU, NAN, &a, &y, stream)))
         look_around(second, transposed_after_relu);
     sums_are_right(first, row);
     gemmepi_free(context, first);

@@ -58,11 +58,15 @@ ACTIVATIONS = ["NONE", "RELU", "GELU_TANH", "GELU_ERF", "SILU", "SIGMOID", "TANH
                "QUICK_GELU", "SOFTPLUS", "HARDSWISH", "MISH"]
 (NONE, RELU, GELU_TANH, GELU_ERF, SILU, SIGMOID, TANH, LEAKY_RELU, ELU, SQUARED_RELU, QUICK_GELU, SOFTPLUS, HARDSWISH,
  MISH) = range(len(ACTIVATIONS))
-BIAS, AUX, BACKWARD, RESIDUAL, BGRAD, BGRAD_A, BGRAD_B, ACCUMULATE = (0x100 << i for i in range(8))
-FLAGS = ["BIAS", "AUX", "BACKWARD", "RESIDUAL", "BGRAD", "BGRAD_A", "BGRAD_B", "BGRAD_ACCUMULATE"]
+CODES = [0x00, 0x0f, 0x17, 0x1b, 0x1d, 0x1e, 0x27, 0x2b, 0x2d, 0x2e, 0x33, 0x35, 0x36, 0x39]  # in an epilogue
+FLAGS = ["BIAS", "AUX", "BACKWARD", "RESIDUAL", "BGRAD", "BGRAD_A", "BGRAD_B", "ACCUMULATE_BIAS_GRAD", "GATED",
+         "GATE_FIRST"]
+(BIAS, AUX, BACKWARD, RESIDUAL, BGRAD, BGRAD_A, BGRAD_B, ACCUMULATE_BIAS_GRAD, GATED,
+ GATE_FIRST) = (0x400 << i for i in range(len(FLAGS)))
 ANY_BGRAD = BGRAD | BGRAD_A | BGRAD_B
-RELAXED, DEVICE_SCALARS, FAST_ACCUMULATION, AMAX_D, AMAX_AUX = (1 << i for i in range(5))
-PROBLEM_FLAGS = ["RELAXED", "DEVICE_SCALARS", "FAST_ACCUMULATION", "AMAX_D", "AMAX_AUX"]
+PROBLEM_FLAGS = ["RELAXED", "DEVICE_SCALARS", "FAST_ACCUMULATION", "AMAX_D", "AMAX_AUX", "ACCUMULATE"]
+(RELAXED, DEVICE_SCALARS, FAST_ACCUMULATION, AMAX_D, AMAX_AUX,
+ ACCUMULATE) = (0x1000000 << i for i in range(len(PROBLEM_FLAGS)))
 F32, F64, F16, BF16 = torch.float32, torch.float64, torch.float16, torch.bfloat16
 try:
     E4M3, E5M2, I8, I32 = torch.float8_e4m3fn, torch.float8_e5m2, torch.int8, torch.int32
@@ -86,22 +90,24 @@ def struct(name, *fields):
 
 Allocator = struct("gemmepi_allocator", (c_pointer, "alloc free user"))
 Config = struct("gemmepi_config", (c_int, "device"), (c_pointer, "log log_user"), (Allocator, "allocator"),
-                (ctypes.c_char_p, "library_path"), (c_pointer, "resolve_symbol resolve_user"),
-                (ctypes.c_char_p, "cache_path"), (c_size, "cache_size"), (ctypes.c_uint, "routes"))
+                (ctypes.c_char_p, "library_path"), (c_int, "library_path_only"),
+                (c_pointer, "resolve_symbol resolve_user"), (ctypes.c_char_p, "cache_path"), (c_size, "cache_size"),
+                (ctypes.c_char_p, "dump_path"), (ctypes.c_uint, "routes"), (c_int, "check_pointers"))
 Scale = struct("gemmepi_scale", (c_int, "mode"), (ctypes.c_int64, "batch_stride"))
 Matrix = struct("gemmepi_matrix", (c_int, "dtype transposed"), (ctypes.c_int64, "ld batch_stride"), (Scale, "scale"))
 Vector = struct("gemmepi_vector", (c_int, "dtype"), (ctypes.c_int64, "batch_stride"))
 Desc = struct("gemmepi_matmul_desc", (ctypes.c_int64, "m n k batch"), (c_int, "order compute"),
-              (ctypes.c_uint32, "epilogue flags"), (ctypes.c_double, "activation_parameter"),
+              (ctypes.c_uint64, "epilogue flags"), (c_int, "has_parameter"), (ctypes.c_double, "activation_parameter"),
               (Matrix, "a b c d aux residual"), (Vector, "bias bias_grad"),
               (c_size, "alignment"))
 Args = struct("gemmepi_matmul_args", (c_pointer, "a b c d bias aux bias_grad residual"),
               (c_pointer, "scale_a scale_b scale_c scale_d scale_aux scale_residual amax_d amax_aux"),
               (c_pointer, "alpha beta workspace"), (c_size, "workspace_size"))
-PlanDetails = struct("gemmepi_plan_details", (c_int, "route"), (ctypes.c_char_p, "route_name"),
+PlanDetails = struct("gemmepi_plan_details", (c_int, "kind route"), (ctypes.c_char_p, "route_name"),
                      (ctypes.c_char * 96, "kernel"), (c_int, "tile_m tile_n launches"), (c_size, "workspace_size"),
                      (c_int, "compute accumulator deterministic bit_stable"), (ctypes.c_double, "microseconds"))
-ContextDetails = struct("gemmepi_context_details", (c_int, "is_host device"), (ctypes.c_char * 128, "name"),
+ContextDetails = struct("gemmepi_context_details", (c_int, "is_host"), (ctypes.c_char * 512, "fallback_reason"),
+                        (c_int, "device"), (ctypes.c_char * 128, "name"),
                         (c_int, "compute_capability multiprocessors driver_version nvrtc_version cublaslt_version"),
                         (ctypes.c_int64, "kernels_compiled kernels_from_disk"), (ctypes.c_char * 512, "cache_path"))
 STRUCTS = [Allocator, Config, Scale, Matrix, Vector, Desc, Args, PlanDetails, ContextDetails]
@@ -145,11 +151,11 @@ def load_library(folder):
             ("status_name", ctypes.c_char_p, [c_int]),
             ("matmul", c_int, [c_pointer, ctypes.POINTER(Desc), ctypes.POINTER(Args), c_pointer]),
             ("plan_matmul", c_int, [c_pointer, ctypes.POINTER(Desc), pointers]),
-            ("prepare", c_int, [c_pointer, c_pointer]),
-            ("plan_run", c_int, [c_pointer, ctypes.POINTER(Args), c_pointer]),
+            ("plan_prepare", c_int, [c_pointer, c_pointer]),
+            ("run_matmul", c_int, [c_pointer, ctypes.POINTER(Args), c_pointer]),
             ("plan_destroy", None, [c_pointer]),
             ("plan_info", c_int, [c_pointer, ctypes.POINTER(PlanDetails)]),
-            ("explain", c_size, [c_pointer, c_pointer, c_size])]:
+            ("plan_explain", c_size, [c_pointer, c_pointer, c_size])]:
         function = getattr(library, "gemmepi_" + name)
         function.restype, function.argtypes = result, arguments
     return library
@@ -188,8 +194,8 @@ class Gemmepi:
         return details
 
     def explain(self, plan):
-        text = ctypes.create_string_buffer(self.library.gemmepi_explain(plan, None, 0) + 1)
-        self.library.gemmepi_explain(plan, text, len(text))
+        text = ctypes.create_string_buffer(self.library.gemmepi_plan_explain(plan, None, 0) + 1)
+        self.library.gemmepi_plan_explain(plan, text, len(text))
         return text.value.decode()
 
 
@@ -330,13 +336,13 @@ def random_flags(rng, activation, backward):
     draw = rng.random()
     flags |= BGRAD if may_sum and draw < 0.5 else BGRAD_A if draw > 0.9 else BGRAD_B if draw > 0.8 else 0
     if flags & ANY_BGRAD and rng.random() < 0.35:
-        flags |= ACCUMULATE
+        flags |= ACCUMULATE_BIAS_GRAD
     return as_cublaslt(flags) if activation <= GELU_TANH and rng.random() < 0.5 else flags
 
 
 def as_cublaslt(flags):
     """what cuBLASLt has an epilogue for"""
-    flags &= ~(RESIDUAL | ACCUMULATE | (BIAS if flags & BACKWARD else 0))
+    flags &= ~(RESIDUAL | ACCUMULATE_BIAS_GRAD | (BIAS if flags & BACKWARD else 0))
     return flags if not flags & (BGRAD_A | BGRAD_B) else flags & (BGRAD_A | BGRAD_B | BACKWARD)
 
 
@@ -414,7 +420,7 @@ def new_family(rng, number):
     if kind == "i32":
         activation = rng.choice([NONE, RELU])
         flags = random_flags(rng, activation, 0) & ~BGRAD
-        flags &= ~(0 if flags & ANY_BGRAD else ACCUMULATE)
+        flags &= ~(0 if flags & ANY_BGRAD else ACCUMULATE_BIAS_GRAD)
         return Family(I8, I8, COMPUTE_I32, activation, flags, dict.fromkeys(SIDES, I32),
                       dict.fromkeys(MATRICES, SCALE_NONE), 0)
     if kind == "mixed":
@@ -477,14 +483,15 @@ class Problem:
             self.fill = "codes"
         self.by_plan, self.side_stream, self.own_workspace, self.repeats = (rng.random() < x
                                                                              for x in (0.5, 0.3, 0.3, 0.15))
-        given = rng.choice([0, 0, 0.3, -0.2, 1.7]) if family.activation in (LEAKY_RELU, ELU) else 0
-        self.parameter = given or {LEAKY_RELU: 0.01, ELU: 1}.get(family.activation, 0)
-        self.desc = Desc(m=self.m, n=self.n, k=self.k, batch=self.batch, order=int(self.column_major),
-                         activation_parameter=given,
-                         epilogue=family.activation | family.flags, flags=self.flags)
+        given = rng.choice([None, None, 0, 0.3, -0.2, 1.7]) if family.activation in (LEAKY_RELU, ELU) else None
+        self.parameter = {LEAKY_RELU: 0.01, ELU: 1}.get(family.activation, 0) if given is None else given
+        self.desc = Desc(m=self.m, n=self.n, k=self.k, batch=rng.choice([0, 1]) if self.batch == 1 else self.batch,
+                         order=int(self.column_major), has_parameter=given is not None, activation_parameter=given or 0,
+                         epilogue=CODES[family.activation] | family.flags)
         self.desc.compute = COMPUTE_TF32 if self.tf32 else rng.choice([COMPUTE_DEFAULT, family.compute])
         self.tensors, self.in_place = {}, []
         self.draw_tensors()
+        self.desc.flags = self.flags
         self.fill_tensors()
 
     tf32 = property(lambda self: self.family.compute == COMPUTE_TF32)
@@ -621,6 +628,18 @@ class Problem:
         else:
             self.draw_matrix(name, dtype, self.m, self.n)
 
+    def may_accumulate(self):
+        family = self.family
+        return (family.activation == NONE and not self.has(BACKWARD | AUX | BGRAD) and not family.modes["c"]
+                and not family.modes["d"])
+
+    def accumulate(self):
+        """D is C, with beta 1, and nobody says so but the flag"""
+        self.flags |= ACCUMULATE
+        self.beta, self.beta_given = 1, False
+        self.tensors["c"] = self.tensors["d"]
+        self.in_place.append("c")
+
     def draw_tensors(self):
         family, sides = self.family, self.family.side
         self.draw_matrix("a", family.a, self.m, self.k)
@@ -629,9 +648,11 @@ class Problem:
         # C where it is not read: NULL, or there and all NaN. With scalars on the device it is needed.
         self.beta_given = self.beta != 0 or self.rng.random() < 0.5
         on_device = bool(self.flags & DEVICE_SCALARS) and self.beta_given
-        if self.beta != 0:
+        if self.may_accumulate() and self.rng.random() < 0.5:
+            self.accumulate()
+        elif self.beta != 0:
             self.draw_beside_d("c")
-        elif on_device or self.rng.random() < 0.5:
+        elif on_device or self.beta_given and self.rng.random() < 0.5:
             self.draw_matrix("c", sides["c"], self.m, self.n)
         else:
             self.desc.c = Matrix(DTYPE_NUMBERS[sides["c"]], scale=self.scale("c"))
@@ -737,7 +758,7 @@ class Problem:
 
     def fill_whole(self):
         """I32: any, or small ones"""
-        for name in ["c"] * (self.beta != 0) + ["bias", "residual"] + ["bias_grad"] * self.has(ACCUMULATE):
+        for name in ["c"] * (self.beta != 0) + ["bias", "residual"] + ["bias_grad"] * self.has(ACCUMULATE_BIAS_GRAD):
             if name in self.tensors:
                 top = self.rng.choice([1000, 2 ** 31 - 1])
                 self.put(name, self.integers(tuple(self.items(name).shape), -top - 1, top))
@@ -751,7 +772,8 @@ class Problem:
     def fill_tensors(self):
         if self.fill == "integers" and not self.whole:
             self.alpha = self.rng.choice([1, 1, -1, 2])
-            self.beta = self.beta and self.rng.choice([1, -1])
+            if self.beta and not self.flags & ACCUMULATE:
+                self.beta = self.rng.choice([1, -1])
         self.fill_operands()
         if self.whole:
             self.fill_whole()
@@ -767,7 +789,7 @@ class Problem:
                 self.put_scaled(name, 1)
         if self.has(BIAS):
             self.put("bias", self.values(tuple(self.items("bias").shape)))
-        if self.has(ACCUMULATE):
+        if self.has(ACCUMULATE_BIAS_GRAD):
             self.put("bias_grad", 4 * self.values(tuple(self.items("bias_grad").shape)))
         if self.has(BACKWARD) and self.family.activation != RELU:
             self.put_scaled("aux", self.rng.choice([1, 3]))
@@ -780,7 +802,8 @@ class Problem:
     def args(self):
         args = Args()
         for name, tensor in self.tensors.items():
-            setattr(args, name, tensor.pointer())
+            if name != "c" or not self.flags & ACCUMULATE:
+                setattr(args, name, tensor.pointer())
         kind = self.device if self.flags & DEVICE_SCALARS else "cpu"
         given = [self.alpha, self.beta]
         if self.whole and self.flags & DEVICE_SCALARS:  # the nearest whole numbers are taken there
@@ -820,8 +843,8 @@ class Problem:
 
     def __str__(self):
         epilogue = "|".join([ACTIVATIONS[self.family.activation]] +
-                            [name for i, name in enumerate(FLAGS) if self.has(0x100 << i)])
-        flags = "".join(" " + name for i, name in enumerate(PROBLEM_FLAGS) if self.flags >> i & 1)
+                            [name for i, name in enumerate(FLAGS) if self.has(BIAS << i)])
+        flags = "".join(" " + name for i, name in enumerate(PROBLEM_FLAGS) if self.flags & RELAXED << i)
         return ("#%d %s %s m %d n %d k %d batch %d %s-major alpha %r beta %r%s%s, %s, alignment %d, %s%s%s; %s" % (
             self.index, self.operands(), epilogue, self.m, self.n, self.k, self.batch,
             "column" if self.column_major else "row", self.alpha, self.beta,
@@ -1008,7 +1031,7 @@ def expected_sum(p, full, spread, terms, exact):
     grad = p.tensors["bias_grad"]
     value, size = summed(p, full), summed(p, full.abs())
     terms, spread = summed(p, terms) if terms is not None else value.abs(), summed(p, spread)
-    if p.has(ACCUMULATE):
+    if p.has(ACCUMULATE_BIAS_GRAD):
         old = grad.items(grad.before).double()
         value, terms, size = value + old, terms + old.abs(), size + old.abs()
     exact = exact and float(size.max() if size.numel() else 0) < exact_limit(p)
@@ -1071,7 +1094,7 @@ def whole_reference(p):
     expected["d"] = certain(result + (long("residual") if p.has(RESIDUAL) else 0))
     if p.has(ANY_BGRAD):
         grad = p.tensors["bias_grad"]
-        old = grad.items(grad.before).long() if p.has(ACCUMULATE) else 0
+        old = grad.items(grad.before).long() if p.has(ACCUMULATE_BIAS_GRAD) else 0
         expected["bias_grad"] = certain(summed(p, long("a" if p.has(BGRAD_A) else "b")) + old)
     return expected
 
@@ -1145,8 +1168,8 @@ def run_once(gemmepi, p, plan, args, stream):
         gemmepi.call("matmul", gemmepi.context, p.desc, args, stream)
         return
     if not args.workspace:
-        gemmepi.call("prepare", plan, stream)
-    gemmepi.call("plan_run", plan, args, stream)
+        gemmepi.call("plan_prepare", plan, stream)
+    gemmepi.call("run_matmul", plan, args, stream)
 
 
 def run_twice(gemmepi, p, plan, args, stream):

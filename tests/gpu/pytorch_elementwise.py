@@ -48,10 +48,10 @@ except ImportError as missing:
     sys.exit(0)
 
 import pytorch
-from pytorch import (ACTIVATIONS, BF16, DTYPE_NUMBERS, E4M3, E5M2, ELU, F16, F32, F64, FP8, GELU_ERF, GELU_TANH, HARDSWISH,
-                     INTEGERS, LEAKY_RELU, MISH, NONE, PlanDetails, QUICK_GELU, RELU, SCALE_MODES, SIGMOID, SILU,
-                     SQUARED_RELU, TANH, Refused, c_int, c_pointer, c_size, name_of, round_up, struct,
-                     workspace_for)
+from pytorch import (ACCUMULATE, ACTIVATIONS, BF16, CODES, DTYPE_NUMBERS, E4M3, E5M2, ELU, F16, F32, F64, FP8,
+                     GATE_FIRST, GELU_ERF, GELU_TANH, HARDSWISH, INTEGERS, LEAKY_RELU, MISH, NONE, QUICK_GELU, RELU,
+                     SCALE_MODES, SIGMOID, SILU, SQUARED_RELU, TANH, Refused, c_int, c_pointer, c_size, name_of,
+                     round_up, struct, workspace_for)
 
 # >>the C interface
 
@@ -59,9 +59,8 @@ OPERATIONS = ["", "ACTIVATION", "ACTIVATION_BACKWARD", "GATED", "GATED_BACKWARD"
               "CAST"]
 (_, ACTIVATION, ACTIVATION_BACKWARD, GATED, GATED_BACKWARD, LERP, LERP_BACKWARD, BIAS_GRAD,
  CAST) = range(len(OPERATIONS))
-GATE_FIRST = 0x20000
-ACCUMULATE, SCALE, Y_SCALE, AMAX, K_IS_ROWS = (1 << i for i in range(5))
-OPERATION_FLAGS = ["ACCUMULATE", "SCALE", "Y_SCALE", "AMAX", "K_IS_ROWS"]
+SCALE, Y_SCALE, AMAX, K_IS_ROWS = (0x100000000 << i for i in range(4))
+OPERATION_FLAGS = {"ACCUMULATE": ACCUMULATE, "SCALE": SCALE, "Y_SCALE": Y_SCALE, "AMAX": AMAX, "K_IS_ROWS": K_IS_ROWS}
 SCALE_NONE, TENSOR, OUTER, VECTOR_128, BLOCK_128 = range(5)
 INPUTS, OUTPUTS, NUMBERS = ["a", "b", "w", "dy"], ["y", "da", "db", "dw"], ["scale", "y_scale", "amax"]
 
@@ -69,9 +68,9 @@ c_int64_pointer = ctypes.POINTER(ctypes.c_int64)
 TensorDesc = struct("gemmepi_tensor", (c_pointer, "data"), (c_int, "dtype rank"), (c_int64_pointer, "shape stride"),
                     (c_size, "offset bytes"))
 c_tensor = ctypes.POINTER(TensorDesc)
-ElementDesc = struct("gemmepi_elementwise_desc", (c_int, "operation"), (ctypes.c_uint32, "activation"),
-                     (ctypes.c_double, "activation_parameter"), (c_int, "axis scale_mode"), (ctypes.c_uint32, "flags"),
-                     (c_tensor, "a b w dy y da db dw"), (c_size, "alignment"))
+ElementDesc = struct("gemmepi_elementwise_desc", (c_int, "operation"), (ctypes.c_uint64, "activation"),
+                     (c_int, "has_parameter"), (ctypes.c_double, "activation_parameter"), (c_int, "axis scale_mode"),
+                     (ctypes.c_uint64, "flags"), (c_tensor, "a b w dy y da db dw"), (c_size, "alignment"))
 ElementArgs = struct("gemmepi_elementwise_args", (c_pointer, "a b w dy y da db dw"), (ctypes.c_double, "weight"),
                      (c_pointer, "scale y_scale amax workspace"), (c_size, "workspace_size"))
 
@@ -79,39 +78,25 @@ ElementArgs = struct("gemmepi_elementwise_args", (c_pointer, "a b w dy y da db d
 class Gemmepi(pytorch.Gemmepi):
     def __init__(self, folder, device):
         super().__init__(folder, device)
-        word, number = ctypes.c_uint32, ctypes.c_double
-        for name, result, arguments in [
-                ("activation", c_int, [c_pointer, word, number, c_tensor, c_tensor, c_pointer]),
-                ("activation_backward", c_int, [c_pointer, word, number, c_tensor, c_tensor, c_tensor, c_pointer]),
-                ("gated", c_int, [c_pointer, word, c_int, c_tensor, c_tensor, c_tensor, c_pointer]),
-                ("gated_backward", c_int, [c_pointer, word, c_int] + 5 * [c_tensor] + [c_pointer]),
-                ("lerp", c_int, [c_pointer, c_tensor, c_tensor, c_tensor, number, c_tensor, c_pointer]),
-                ("lerp_backward", c_int, [c_pointer] + 3 * [c_tensor] + [number] + 4 * [c_tensor] + [c_pointer]),
-                ("bias_grad", c_int, [c_pointer, c_tensor, c_int, c_int, c_tensor, c_pointer]),
-                ("cast", c_int, [c_pointer, c_tensor, c_tensor, c_int, word, c_pointer, c_pointer, c_pointer]),
-                ("elementwise_plan", c_int, [c_pointer, ctypes.POINTER(ElementDesc), ctypes.POINTER(c_pointer)]),
-                ("elementwise_run", c_int, [c_pointer, ctypes.POINTER(ElementArgs), c_pointer]),
-                ("elementwise_prepare", c_int, [c_pointer, c_pointer]),
-                ("elementwise_destroy", None, [c_pointer]),
-                ("elementwise_info", c_int, [c_pointer, ctypes.POINTER(PlanDetails)]),
-                ("elementwise_explain", c_size, [c_pointer, c_pointer, c_size])]:
+        code, number = ctypes.c_uint64, ctypes.c_double
+        desc, args = ctypes.POINTER(ElementDesc), ctypes.POINTER(ElementArgs)
+        for name, arguments in [
+                ("elementwise", [c_pointer, desc, args, c_pointer]),
+                ("activation", [c_pointer, code, number, c_tensor, c_tensor, c_pointer]),
+                ("activation_backward", [c_pointer, code, number, c_tensor, c_tensor, c_tensor, c_pointer]),
+                ("gated", [c_pointer, code, c_int, c_tensor, c_tensor, c_tensor, c_pointer]),
+                ("lerp", [c_pointer, c_tensor, c_tensor, c_tensor, number, c_tensor, c_pointer]),
+                ("bias_grad", [c_pointer, c_tensor, c_int, c_int, c_tensor, c_pointer]),
+                ("cast", [c_pointer, c_tensor, c_tensor, c_pointer]),
+                ("plan_elementwise", [c_pointer, desc, ctypes.POINTER(c_pointer)]),
+                ("run_elementwise", [c_pointer, args, c_pointer])]:
             function = getattr(self.library, "gemmepi_" + name)
-            function.restype, function.argtypes = result, arguments
+            function.restype, function.argtypes = c_int, arguments
 
     def plan(self, desc):
         plan = c_pointer()
-        self.call("elementwise_plan", self.context, desc, ctypes.byref(plan))
+        self.call("plan_elementwise", self.context, desc, ctypes.byref(plan))
         return plan
-
-    def plan_info(self, plan):
-        details = PlanDetails()
-        self.call("elementwise_info", plan, details)
-        return details
-
-    def explain(self, plan):
-        text = ctypes.create_string_buffer(self.library.gemmepi_elementwise_explain(plan, None, 0) + 1)
-        self.library.gemmepi_elementwise_explain(plan, text, len(text))
-        return text.value.decode()
 
 
 # >>rounding
@@ -344,10 +329,10 @@ class Problem:
         family = self.family
         self.operation, self.activation, self.flags = family.operation, family.activation, family.flags
         self.by_plan, self.side_stream, self.own_workspace, self.repeats = (rng.random() < x for x in (0.5, 0.3, 0.3, 0.4))
-        given = rng.choice([0, 0, 0.3, -0.2, 1.7]) if self.activation in (LEAKY_RELU, ELU) else 0
-        if self.operation in (GATED, GATED_BACKWARD):
-            given = 0 if not self.by_plan else given  # the one-shot calls have no parameter
-        self.given, self.parameter = given, given or {LEAKY_RELU: 0.01, ELU: 1}.get(self.activation, 0)
+        self.by_struct, self.pointers_in_args = rng.random() < 0.5, rng.random() < 0.5  # of a one-shot call
+        given = rng.choice([None, None, 0, 0.3, -0.2, 1.7]) if self.activation in (LEAKY_RELU, ELU) else None
+        self.parameter = {LEAKY_RELU: 0.01, ELU: 1}.get(self.activation, 0) if given is None else given
+        self.given = given
         self.weight = rng.choice([0, 1, 0.5, 0.25, -0.3, 0.499, 1.7, rng.uniform(-1, 2)])
         if "w" in family.inputs or self.operation not in (LERP, LERP_BACKWARD):
             self.weight = 0
@@ -587,8 +572,10 @@ class Problem:
     def describe(self):
         """desc, and args, which a plan runs with"""
         self.said = {name: tensor.desc(self.rng) for name, tensor in self.tensors.items() if name not in NUMBERS}
-        self.desc = ElementDesc(operation=self.operation, activation=self.activation | GATE_FIRST * self.gate_first,
-                                activation_parameter=self.given, scale_mode=self.family.mode, flags=self.flags)
+        self.desc = ElementDesc(operation=self.operation,
+                                activation=CODES[self.activation] | GATE_FIRST * self.gate_first,
+                                has_parameter=self.given is not None, activation_parameter=self.given or 0,
+                                scale_mode=self.family.mode, flags=self.flags)
         if self.family.split or self.operation == BIAS_GRAD:
             self.desc.axis = self.said_axis
         self.args = ElementArgs(weight=self.weight)
@@ -603,37 +590,52 @@ class Problem:
         aligned = bits & -bits
         self.desc.alignment = aligned if aligned < 16 or not self.by_plan else self.rng.choice([0, 16])
 
+    def has_but_a_struct(self):
+        """whether no short call can say it"""
+        return (self.operation in (GATED_BACKWARD, LERP_BACKWARD) or self.operation == GATED and self.given is not None
+                or self.operation == CAST and bool(self.flags or self.family.mode))
+
+    def call_by_struct(self, gemmepi, stream):
+        """with the pointers of args, or with those of the tensors; no args at all where they say nothing else"""
+        args = self.args
+        if not self.pointers_in_args:
+            args = ElementArgs(weight=self.weight)
+            numbers = [name for name in NUMBERS if name in self.tensors]
+            for name in numbers:
+                setattr(args, name, self.tensors[name].pointer())
+            if not numbers and not self.weight:
+                args = None
+        gemmepi.call("elementwise", gemmepi.context, self.desc, args, stream)
+
     def call(self, gemmepi, stream):
         """the one-shot call"""
+        if self.by_struct or self.has_but_a_struct():
+            self.call_by_struct(gemmepi, stream)
+            return
         t = lambda name: ctypes.byref(self.said[name]) if name in self.said else None
         desc, context = self.desc, gemmepi.context
-        number = lambda name: self.tensors[name].pointer() if name in self.tensors else None
+        parameter = math.nan if self.given is None else self.given
         name, arguments = {
-            ACTIVATION: lambda: ("activation", [desc.activation, self.given, t("a"), t("y")]),
-            ACTIVATION_BACKWARD: lambda: ("activation_backward", [desc.activation, self.given, t("a"), t("dy"), t("da")]),
+            ACTIVATION: lambda: ("activation", [desc.activation, parameter, t("a"), t("y")]),
+            ACTIVATION_BACKWARD: lambda: ("activation_backward", [desc.activation, parameter, t("a"), t("dy"), t("da")]),
             GATED: lambda: ("gated", [desc.activation, desc.axis, t("a"), t("b"), t("y")]),
-            GATED_BACKWARD: lambda: ("gated_backward", [desc.activation, desc.axis, t("a"), t("b"), t("dy"), t("da"),
-                                                        t("db")]),
             LERP: lambda: ("lerp", [t("a"), t("b"), t("w"), self.weight, t("y")]),
-            LERP_BACKWARD: lambda: ("lerp_backward", [t("a"), t("b"), t("w"), self.weight, t("dy"), t("da"), t("db"),
-                                                      t("dw")]),
             BIAS_GRAD: lambda: ("bias_grad", [t("a"), desc.axis, int(self.has(ACCUMULATE)), t("y")]),
-            CAST: lambda: ("cast", [t("a"), t("y"), self.family.mode, self.flags & ~AMAX,
-                                    number("scale") or number("y_scale"), number("amax")])}[self.operation]()
+            CAST: lambda: ("cast", [t("a"), t("y")])}[self.operation]()
         gemmepi.call(name, context, *arguments, stream)
 
     def __str__(self):
         words = ["#%d %s" % (self.index, title_of(self.family))]
-        words += [name for i, name in enumerate(OPERATION_FLAGS) if self.flags >> i & 1]
+        words += [name for name, flag in OPERATION_FLAGS.items() if self.flags & flag]
         words.append("over %s" % list(self.shape))
-        if self.given:
+        if self.given is not None:
             words.append("p %r" % self.given)
         if self.operation in (LERP, LERP_BACKWARD) and "w" not in self.tensors:
             words.append("weight %r" % self.weight)
         if self.family.split or self.operation == BIAS_GRAD:
             words.append("axis %d%s" % (self.said_axis, " GATE_FIRST" if self.gate_first else ""))
         words.append("grain %g%s, %s%s%s" % (self.grain, " with special values" if self.special else "",
-                                             "plan" if self.by_plan else "one-shot",
+                                             "plan" if self.by_plan else "struct" if self.by_struct else "one-shot",
                                              ", own workspace" if self.own_workspace and self.by_plan else "",
                                              ", side stream" if self.side_stream else ""))
         return "%s; %s" % (" ".join(words), "; ".join(
@@ -1019,8 +1021,8 @@ def run_once(gemmepi, p, plan, stream):
         p.call(gemmepi, stream)
         return
     if not p.args.workspace:
-        gemmepi.call("elementwise_prepare", plan, stream)
-    gemmepi.call("elementwise_run", plan, p.args, stream)
+        gemmepi.call("plan_prepare", plan, stream)
+    gemmepi.call("run_elementwise", plan, p.args, stream)
 
 
 def run_twice(gemmepi, p, plan, stream):
@@ -1051,7 +1053,7 @@ def solve(gemmepi, p, stream):
         del keeper
         return found, info.route_name.decode(), gemmepi.explain(plan)
     finally:
-        gemmepi.library.gemmepi_elementwise_destroy(plan)
+        gemmepi.library.gemmepi_plan_destroy(plan)
 
 
 def try_problem(gemmepi, options, index, device, tally, side):

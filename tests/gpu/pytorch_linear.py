@@ -43,26 +43,27 @@ except ImportError as missing:
     sys.exit(0)
 
 import pytorch
-from pytorch import (ACTIVATIONS, BF16, BLOCK_128, COMPUTE_DEFAULT, COMPUTE_F32, COMPUTE_F64, COMPUTE_TF32, DTYPE_NUMBERS,
-                     E4M3, ELU, EXACT_LIMIT_FP8, F16, F32, F64, FAST_ACCUMULATION, FP8, GELU_TANH, GUARD, I8,
-                     LEAKY_RELU, LOOSE, LOWEST, Mask, Matrix, NARROW, NONE, OUTER, REFERENCE, RELAXED, RELU,
-                     SCALE_MODES, SCALE_NONE, SHORTER, TENSOR, VECTOR_128, Expected, Refused, Tensor, Vector,
-                     activate, bound_of, c_int, c_pointer, c_size, derivatives, exact_limit, name_of, random_size,
-                     round_to, round_up, roundoff, share_of_cores, share_of_products, slope, struct, workspace_for)
+from pytorch import (ACTIVATIONS, BF16, BLOCK_128, CODES, COMPUTE_DEFAULT, COMPUTE_F32, COMPUTE_F64, COMPUTE_TF32,
+                     DTYPE_NUMBERS, E4M3, ELU, EXACT_LIMIT_FP8, F16, F32, F64, FAST_ACCUMULATION, FP8, GATE_FIRST,
+                     GATED, GELU_TANH, GUARD, I8, LEAKY_RELU, LOOSE, LOWEST, Mask, Matrix, NARROW, NONE, OUTER,
+                     REFERENCE, RELAXED, RELU, SCALE_MODES, SCALE_NONE, SHORTER, TENSOR, VECTOR_128, Expected,
+                     Refused, Tensor, Vector, activate, bound_of, c_int, c_pointer, c_size, derivatives, exact_limit,
+                     name_of, random_size, round_to, round_up, roundoff, share_of_cores, share_of_products, slope,
+                     struct, workspace_for)
 
 # >>the C interface
 
-GATED, GATE_FIRST = 0x10000, 0x20000
-(BIAS, SAVED, RECOMPUTE, DA, DB, DBIAS, ACCUMULATE_DA, ACCUMULATE_DB,
- ACCUMULATE_DBIAS) = (0x100 << i for i in range(9))
 FLAGS = ["BIAS", "SAVED", "RECOMPUTE", "DA", "DB", "DBIAS", "ACCUMULATE_DA", "ACCUMULATE_DB", "ACCUMULATE_DBIAS"]
+(BIAS, SAVED, RECOMPUTE, DA, DB, DBIAS, ACCUMULATE_DA, ACCUMULATE_DB,
+ ACCUMULATE_DBIAS) = (0x10000000000 << i for i in range(len(FLAGS)))
 GRADIENTS = {"da": (DA, ACCUMULATE_DA), "db": (DB, ACCUMULATE_DB), "dbias": (DBIAS, ACCUMULATE_DBIAS)}
 EXCHANGED = {"a": "b", "b": "a", "da": "db", "db": "da"}  # what column-major calls them
 UNSUPPORTED = "GEMMEPI_UNSUPPORTED"
 
 LinearDesc = struct("gemmepi_linear_desc", (ctypes.c_int64, "m n k batch"), (c_int, "order compute"),
-                    (ctypes.c_uint32, "activation flags"), (ctypes.c_double, "activation_parameter"),
-                    (Matrix, "a b y preact dy da db"), (Vector, "bias dbias"), (c_int, "g_dtype"), (c_size, "alignment"))
+                    (ctypes.c_uint64, "activation flags"), (c_int, "has_parameter"),
+                    (ctypes.c_double, "activation_parameter"), (Matrix, "a b y preact dy da db"), (Vector, "bias dbias"),
+                    (c_int, "g_dtype"), (c_size, "alignment"))
 LinearArgs = struct("gemmepi_linear_args", (c_pointer, "a b bias y preact dy da db dbias"),
                     (c_pointer, "scale_a scale_b scale_y scale_preact scale_dy workspace"), (c_size, "workspace_size"))
 
@@ -71,33 +72,18 @@ class Gemmepi(pytorch.Gemmepi):
     def __init__(self, folder, device):
         super().__init__(folder, device)
         pointers, desc, args = ctypes.POINTER(c_pointer), ctypes.POINTER(LinearDesc), ctypes.POINTER(LinearArgs)
-        for name, result, arguments in [
-                ("", c_int, [c_pointer, desc, args, c_pointer]),
-                ("_backward", c_int, [c_pointer, desc, args, c_pointer]),
-                ("_plan", c_int, [c_pointer, desc, pointers]),
-                ("_backward_plan", c_int, [c_pointer, desc, pointers]),
-                ("_prepare", c_int, [c_pointer, c_pointer]),
-                ("_run", c_int, [c_pointer, args, c_pointer]),
-                ("_destroy", None, [c_pointer]),
-                ("_info", c_int, [c_pointer, ctypes.POINTER(pytorch.PlanDetails)]),
-                ("_explain", c_size, [c_pointer, c_pointer, c_size])]:
-            function = getattr(self.library, "gemmepi_linear" + name)
-            function.restype, function.argtypes = result, arguments
+        for name, arguments in [
+                ("linear", [c_pointer, desc, args, c_pointer]),
+                ("plan_linear", [c_pointer, desc, pointers]),
+                ("run_linear", [c_pointer, args, c_pointer])]:
+            for direction in ("", "_backward"):
+                function = getattr(self.library, "gemmepi_" + name + direction)
+                function.restype, function.argtypes = c_int, arguments
 
     def plan(self, desc, direction):
-        layer = c_pointer()
-        self.call("linear%s_plan" % direction, self.context, desc, ctypes.byref(layer))
-        return layer
-
-    def plan_info(self, layer):
-        details = pytorch.PlanDetails()
-        self.call("linear_info", layer, details)
-        return details
-
-    def explain(self, layer):
-        text = ctypes.create_string_buffer(self.library.gemmepi_linear_explain(layer, None, 0) + 1)
-        self.library.gemmepi_linear_explain(layer, text, len(text))
-        return text.value.decode()
+        plan = c_pointer()
+        self.call("plan_linear" + direction, self.context, desc, ctypes.byref(plan))
+        return plan
 
 
 # >>families: what problems share that would be compiled anew
@@ -192,7 +178,7 @@ def title_of(family):
     names = [name_of(family.a)] if family.a == family.b else [name_of(family.a), "x", name_of(family.b)]
     names += ["tf32"] * (family.compute == COMPUTE_TF32) + [ACTIVATIONS[family.activation]]
     names += ["GATED"] * bool(family.gate) + ["GATE_FIRST"] * bool(family.gate & GATE_FIRST)
-    return " ".join(names + [name for i, name in enumerate(FLAGS) if family.flags >> 8 + i & 1])
+    return " ".join(names + [name for i, name in enumerate(FLAGS) if family.flags & BIAS << i])
 
 
 # >>problems, in row-major terms: P is [batch, m, n]. Column-major is the same memory with a and b exchanged.
@@ -215,8 +201,8 @@ class Problem(pytorch.Problem):
                                ["integers"] * 3 * (family.activation <= RELU))
         self.by_plan, self.side_stream, self.own_workspace, self.repeats = (rng.random() < x
                                                                              for x in (0.5, 0.3, 0.3, 0.2))
-        given = rng.choice([0, 0, 0.3, -0.2, 1.7]) if family.activation in (LEAKY_RELU, ELU) else 0
-        self.parameter = given or {LEAKY_RELU: 0.01, ELU: 1}.get(family.activation, 0)
+        given = rng.choice([None, None, 0, 0.3, -0.2, 1.7]) if family.activation in (LEAKY_RELU, ELU) else None
+        self.parameter = {LEAKY_RELU: 0.01, ELU: 1}.get(family.activation, 0) if given is None else given
         self.tensors, self.matrices = {}, {}
         self.draw_tensors()
         self.describe(given)
@@ -280,8 +266,10 @@ class Problem(pytorch.Problem):
         return said
 
     def draw_tensor(self, name, dtype, rows, columns):
-        rng = self.rng
+        rng, is_gradient = self.rng, name in ("da", "db")
         transposed = name in ("a", "b") and rng.random() < 0.5
+        if is_gradient:  # it lies as its operand is stored
+            transposed = bool(self.matrices[name[1:]].transposed)
         if self.native and name in ("a", "b") and rng.random() < 0.8:  # lines along k
             transposed = name == "b"
         lines, length = (columns, rows) if transposed else (rows, columns)
@@ -290,7 +278,8 @@ class Problem(pytorch.Problem):
         place = (self.offset(torch.uint8 if mask else dtype), self.batch, not transposed)
         tensor = Mask(lines, length, ld, stride, *place) if mask else Tensor(dtype, lines, length, ld, stride, *place)
         self.tensors[name] = tensor.allocate(self.device, self.generator)
-        self.matrices[name] = Matrix(0 if mask else DTYPE_NUMBERS[dtype], int(transposed), ld_said, stride,
+        said = transposed and not (is_gradient and rng.random() < 0.5)  # there it may be left 0
+        self.matrices[name] = Matrix(0 if mask else DTYPE_NUMBERS[dtype], int(said), ld_said, stride,
                                      self.scale(name) if name in self.family.modes else pytorch.Scale())
 
     def draw_vector(self, name):
@@ -331,9 +320,10 @@ class Problem(pytorch.Problem):
         if self.column_major:
             for one, other in [(DA, DB), (ACCUMULATE_DA, ACCUMULATE_DB)]:
                 flags = flags & ~(one | other) | (other if flags & one else 0) | (one if flags & other else 0)
-        self.desc = LinearDesc(m=m, n=n, k=self.k, batch=self.batch, order=int(self.column_major),
-                               activation=family.activation | family.gate, flags=flags | self.flags,
-                               activation_parameter=parameter, g_dtype=DTYPE_NUMBERS[family.g])
+        self.desc = LinearDesc(m=m, n=n, k=self.k, batch=rng.choice([0, 1]) if self.batch == 1 else self.batch,
+                               order=int(self.column_major), activation=CODES[family.activation] | family.gate,
+                               flags=flags | self.flags, has_parameter=parameter is not None,
+                               activation_parameter=parameter or 0, g_dtype=DTYPE_NUMBERS[family.g])
         self.desc.compute = COMPUTE_TF32 if self.tf32 else rng.choice([COMPUTE_DEFAULT, family.compute])
         if family.a == family.b == I8:
             self.desc.compute = COMPUTE_F32
@@ -611,8 +601,8 @@ def run_once(gemmepi, p, direction, plan, args, stream):
         gemmepi.call("linear" + direction, gemmepi.context, p.desc, args, stream)
         return
     if not args.workspace:
-        gemmepi.call("linear_prepare", plan, stream)
-    gemmepi.call("linear_run", plan, args, stream)
+        gemmepi.call("plan_prepare", plan, stream)
+    gemmepi.call("run_linear" + direction, plan, args, stream)
 
 
 def run_twice(gemmepi, p, direction, plan, args, outputs, stream):
@@ -644,7 +634,7 @@ def solve(gemmepi, p, direction, args, outputs, reference, stream):
         del keeper
         return found, info.route_name.decode(), gemmepi.explain(plan)
     finally:
-        gemmepi.library.gemmepi_linear_destroy(plan)
+        gemmepi.library.gemmepi_plan_destroy(plan)
 
 
 def solve_both(gemmepi, p, stream, tally):

@@ -198,7 +198,7 @@ static void check_runs(const gemmepi_plan *plan, const gemmepi_matmul_desc *desc
     refuse(count);
     for (run = 1; run <= 3; run++) {
         upload(&gpu, block);
-        CHECK(gemmepi_plan_run(plan, &args, NULL) == GEMMEPI_OK, "run %d: %s", run, gemmepi_last_error());
+        CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "run %d: %s", run, gemmepi_last_error());
         download_d(&gpu, got);
         details = details_of(plan);
         check_d(details.kernel, got, want, desc->a.dtype);
@@ -207,7 +207,7 @@ static void check_runs(const gemmepi_plan *plan, const gemmepi_matmul_desc *desc
         CHECK(details.route == expected, "run %d: route %s", run, details.route_name);
         CHECK(warnings == replacements, "run %d: %d warnings", run, warnings);
     }
-    gemmepi_explain(plan, text, sizeof text);
+    gemmepi_plan_explain(plan, text, sizeof text);
     CHECK(strstr(text, "cublasLtMatmul refused") && strstr(text, details.route_name), "explain: %s", text);
 }
 
@@ -235,7 +235,7 @@ static void check_refusals(gemmepi_dtype operands, gemmepi_epilogue epilogue, in
             CHECK(gemmepi_alloc(gpu.context, size + 256, &workspace) == GEMMEPI_OK, "%s",
                   gemmepi_last_error());
         else
-            CHECK(gemmepi_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
         if (route == GEMMEPI_ROUTE_LT || route == GEMMEPI_ROUTE_SPLIT)
             check_runs(plan, &desc, workspace, workspace ? size : 0, count, replacements, expected);
         refuse(0);

@@ -30,7 +30,7 @@ static void use_layer(layer l) {
 }
 
 /* Two items, with gaps; B and what goes with it shared or not. flags beside those of gradients. */
-static layer good(gemmepi_dtype dtype, gemmepi_epilogue activation, uint32_t flags, int items) {
+static layer good(gemmepi_dtype dtype, gemmepi_epilogue activation, uint64_t flags, int items) {
     layer l = layer_plain(dtype, M, N, K, activation, flags);
     if (!(flags & ALL_GRADIENTS))
         l.desc.flags |= ALL_GRADIENTS;
@@ -39,11 +39,11 @@ static layer good(gemmepi_dtype dtype, gemmepi_epilogue activation, uint32_t fla
     return l;
 }
 
-static void use_items(gemmepi_epilogue activation, uint32_t flags) {
+static void use_items(gemmepi_epilogue activation, uint64_t flags) {
     use_layer(good(GEMMEPI_F32, activation, flags, 1));
 }
 
-static void use_shared(gemmepi_epilogue activation, uint32_t flags) {
+static void use_shared(gemmepi_epilogue activation, uint64_t flags) {
     use_layer(good(GEMMEPI_F32, activation, flags, 0));
 }
 
@@ -67,6 +67,20 @@ static void use_column_major(int items) {
     l.desc.order = GEMMEPI_COLUMN_MAJOR;
     layer_pad(&l, 3);
     layer_spread(&l, 2, items, 2);
+    use_layer(l);
+}
+
+static void use_column_major_or_row(int column_major) {
+    if (column_major)
+        use_column_major(1);
+}
+
+/* One item of everything, a and b stored transposed. */
+static void use_transposed(gemmepi_order order) {
+    layer l = layer_plain(GEMMEPI_F32, M, N, K, GEMMEPI_SILU, BIAS | SAVED | ALL_GRADIENTS);
+    l.desc.order = order;
+    l.desc.a.transposed = l.desc.b.transposed = 1;
+    layer_pad(&l, 3);
     use_layer(l);
 }
 
@@ -134,9 +148,14 @@ static void check_untouched(const char *code) {
     CHECK(memcmp(placed.before, placed.after, placed.size) == 0, "memory changed after '%s'", code);
 }
 
-static gemmepi_status make_plan(gemmepi_layer **plan) {
-    return backward ? gemmepi_linear_backward_plan(here->context, &desc, plan)
-                    : gemmepi_linear_plan(here->context, &desc, plan);
+static gemmepi_status make_plan(gemmepi_plan **plan) {
+    return backward ? gemmepi_plan_linear_backward(here->context, &desc, plan)
+                    : gemmepi_plan_linear(here->context, &desc, plan);
+}
+
+static gemmepi_status run_it(const gemmepi_plan *plan) {
+    return backward ? gemmepi_run_linear_backward(plan, &args, here->stream)
+                    : gemmepi_run_linear(plan, &args, here->stream);
 }
 
 static gemmepi_status at_once(void) {
@@ -147,7 +166,7 @@ static gemmepi_status at_once(void) {
 /* The desc is wrong: no plan, no run. */
 static void refuse_desc(gemmepi_status status, const char *names, const char *value, const char *code) {
     refusal want = {GEMMEPI_OK, NULL, NULL, NULL};
-    gemmepi_layer *plan = NULL;
+    gemmepi_plan *plan = NULL;
     want.status = status;
     want.names = names;
     want.value = value;
@@ -155,25 +174,25 @@ static void refuse_desc(gemmepi_status status, const char *names, const char *va
     check_refused("the plan", make_plan(&plan), want);
     check_refused("the call", at_once(), want);
     check_untouched(code);
-    gemmepi_linear_destroy(plan);
+    gemmepi_plan_destroy(plan);
 }
 
 /* The desc is good, the args are not: a plan, but no run. */
 static void refuse_args(gemmepi_status status, const char *names, const char *value, const char *code) {
     refusal want = {GEMMEPI_OK, NULL, NULL, NULL};
-    gemmepi_layer *plan = NULL;
+    gemmepi_plan *plan = NULL;
     want.status = status;
     want.names = names;
     want.value = value;
     want.code = code;
     CHECK(make_plan(&plan) == GEMMEPI_OK, "'%s': %s", code, gemmepi_last_error());
     if (plan != NULL) {
-        CHECK(gemmepi_linear_prepare(plan, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        check_refused("the run", gemmepi_linear_run(plan, &args, here->stream), want);
+        CHECK(gemmepi_plan_prepare(plan, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        check_refused("the run", run_it(plan), want);
     }
     check_refused("the call", at_once(), want);
     check_untouched(code);
-    gemmepi_linear_destroy(plan);
+    gemmepi_plan_destroy(plan);
 }
 
 /* REFUSED_DESC(status, fields, value, statements that spoil a good backward) */
@@ -204,38 +223,84 @@ static void refuse_args(gemmepi_status status, const char *names, const char *va
 
 static void null_is_refused_by_name(void) {
     gemmepi_plan_details details;
-    gemmepi_layer *plan = NULL;
+    gemmepi_plan *plan = NULL;
     refusal want = {GEMMEPI_INVALID_ARGUMENT, "context", NULL, "NULL"};
     use();
     check_refused("forward", gemmepi_linear(NULL, &desc, &args, NULL), want);
     check_refused("backward", gemmepi_linear_backward(NULL, &desc, &args, NULL), want);
-    check_refused("plan", gemmepi_linear_plan(NULL, &desc, &plan), want);
-    check_refused("backward_plan", gemmepi_linear_backward_plan(NULL, &desc, &plan), want);
+    check_refused("plan", gemmepi_plan_linear(NULL, &desc, &plan), want);
+    check_refused("backward_plan", gemmepi_plan_linear_backward(NULL, &desc, &plan), want);
     want.names = "desc";
     check_refused("forward", gemmepi_linear(here->context, NULL, &args, NULL), want);
     check_refused("backward", gemmepi_linear_backward(here->context, NULL, &args, NULL), want);
-    check_refused("plan", gemmepi_linear_plan(here->context, NULL, &plan), want);
-    check_refused("backward_plan", gemmepi_linear_backward_plan(here->context, NULL, &plan), want);
+    check_refused("plan", gemmepi_plan_linear(here->context, NULL, &plan), want);
+    check_refused("backward_plan", gemmepi_plan_linear_backward(here->context, NULL, &plan), want);
     want.names = "args";
     check_refused("forward", gemmepi_linear(here->context, &desc, NULL, NULL), want);
     check_refused("backward", gemmepi_linear_backward(here->context, &desc, NULL, NULL), want);
-    want.names = "layer";
-    check_refused("plan", gemmepi_linear_plan(here->context, &desc, NULL), want);
-    check_refused("backward_plan", gemmepi_linear_backward_plan(here->context, &desc, NULL), want);
-    check_refused("run", gemmepi_linear_run(NULL, &args, NULL), want);
-    check_refused("prepare", gemmepi_linear_prepare(NULL, NULL), want);
-    check_refused("info", gemmepi_linear_info(NULL, &details), want);
-    CHECK(gemmepi_linear_backward_plan(here->context, &desc, &plan) == GEMMEPI_OK, "%s",
+    want.names = "plan";
+    check_refused("plan", gemmepi_plan_linear(here->context, &desc, NULL), want);
+    check_refused("backward_plan", gemmepi_plan_linear_backward(here->context, &desc, NULL), want);
+    check_refused("run", gemmepi_run_linear(NULL, &args, NULL), want);
+    check_refused("run", gemmepi_run_linear_backward(NULL, &args, NULL), want);
+    check_refused("prepare", gemmepi_plan_prepare(NULL, NULL), want);
+    check_refused("info", gemmepi_plan_info(NULL, &details), want);
+    CHECK(gemmepi_plan_linear_backward(here->context, &desc, &plan) == GEMMEPI_OK, "%s",
           gemmepi_last_error());
     want.names = "args";
-    check_refused("run", gemmepi_linear_run(plan, NULL, NULL), want);
+    check_refused("run", gemmepi_run_linear_backward(plan, NULL, NULL), want);
     want.names = "details";
-    check_refused("info", gemmepi_linear_info(plan, NULL), want);
-    CHECK(gemmepi_linear_explain(NULL, NULL, 0) == 0, "explain of no plan");
-    CHECK(gemmepi_linear_explain(plan, NULL, 0) > 0, "explain without a buffer gives the length");
-    gemmepi_linear_destroy(plan);
-    gemmepi_linear_destroy(NULL);
+    check_refused("info", gemmepi_plan_info(plan, NULL), want);
+    CHECK(gemmepi_plan_explain(NULL, NULL, 0) == 0, "explain of no plan");
+    CHECK(gemmepi_plan_explain(plan, NULL, 0) > 0, "explain without a buffer gives the length");
+    gemmepi_plan_destroy(plan);
+    gemmepi_plan_destroy(NULL);
     check_untouched("NULL");
+}
+
+static void a_plan_of_another_kind_is_refused(void) {
+    static const int64_t one[] = {1};
+    refusal want = {GEMMEPI_INVALID_ARGUMENT, "plan", NULL, "a plan of another kind"};
+    gemmepi_plan *plans[4] = {NULL, NULL, NULL, NULL};
+    static const char *const makers[] = {"gemmepi_plan_linear", "gemmepi_plan_linear_backward",
+                                         "gemmepi_plan_matmul", "gemmepi_plan_elementwise"};
+    gemmepi_matmul_desc product;
+    gemmepi_matmul_args of_product;
+    gemmepi_elementwise_desc operation;
+    gemmepi_elementwise_args of_operation;
+    gemmepi_tensor tensor;
+    int i;
+    memset(&product, 0, sizeof product);
+    memset(&of_product, 0, sizeof of_product);
+    memset(&operation, 0, sizeof operation);
+    memset(&of_operation, 0, sizeof of_operation);
+    memset(&tensor, 0, sizeof tensor);
+    product.m = product.n = product.k = tensor.rank = 1;
+    tensor.shape = one;
+    operation.operation = GEMMEPI_OP_CAST;
+    operation.a = operation.y = &tensor;
+    use();
+    CHECK(gemmepi_plan_linear(here->context, &desc, &plans[0]) == GEMMEPI_OK &&
+              gemmepi_plan_linear_backward(here->context, &desc, &plans[1]) == GEMMEPI_OK &&
+              gemmepi_plan_matmul(here->context, &product, &plans[2]) == GEMMEPI_OK &&
+              gemmepi_plan_elementwise(here->context, &operation, &plans[3]) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    for (i = 0; i < 4; i++) {
+        want.value = makers[i];
+        if (i != 0)
+            check_refused("run_linear", gemmepi_run_linear(plans[i], &args, here->stream), want);
+        if (i != 1)
+            check_refused("run_linear_backward", gemmepi_run_linear_backward(plans[i], &args, here->stream),
+                          want);
+        if (i != 2)
+            check_refused("run_matmul", gemmepi_run_matmul(plans[i], &of_product, here->stream), want);
+        if (i != 3)
+            check_refused("run_elementwise", gemmepi_run_elementwise(plans[i], &of_operation, here->stream),
+                          want);
+    }
+    for (i = 0; i < 4; i++)
+        gemmepi_plan_destroy(plans[i]);
+    check_untouched("a plan of another kind");
 }
 
 static void a_needed_pointer_that_is_missing_is_refused(void) {
@@ -295,54 +360,161 @@ static void flags_that_do_not_go_together_are_refused(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "flags|DA|DB|DBIAS", NULL, desc.flags = SAVED | BIAS);
     REFUSED_DESC(INVALID_ARGUMENT, "flags|DA", NULL, use_items(GEMMEPI_NONE, 0), desc.flags = 0);
     REFUSED_DESC(INVALID_ARGUMENT, "SAVED|LINEAR_SAVED|GEMMEPI_LINEAR_SAVED", NULL, desc.flags |= RECOMPUTE);
-    REFUSED_DESC(INVALID_ARGUMENT, "SAVED|LINEAR_SAVED|GEMMEPI_LINEAR_SAVED", NULL,
-                 desc.flags &= ~(uint32_t)SAVED);
+    REFUSED_DESC(INVALID_ARGUMENT, "SAVED|LINEAR_SAVED|GEMMEPI_LINEAR_SAVED", NULL, desc.flags &= ~SAVED);
     REFUSED_DESC(INVALID_ARGUMENT, "SAVED|LINEAR_SAVED|GEMMEPI_LINEAR_SAVED", NULL,
                  use_items(GEMMEPI_NONE | GEMMEPI_GATED, 0), (void)0);
     REFUSED_DESC(INVALID_ARGUMENT, "SAVED|LINEAR_SAVED|GEMMEPI_LINEAR_SAVED", NULL,
                  use_items(GEMMEPI_NONE, SAVED), (void)0);
     REFUSED_DESC(INVALID_ARGUMENT, "RECOMPUTE|LINEAR_RECOMPUTE|GEMMEPI_LINEAR_RECOMPUTE", NULL,
                  use_items(GEMMEPI_NONE, RECOMPUTE), (void)0);
-    REFUSED_DESC(INVALID_ARGUMENT, "ACCUMULATE_DA|LINEAR_ACCUMULATE_DA|GEMMEPI_LINEAR_ACCUMULATE_DA", NULL,
-                 desc.flags = SAVED | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_ACCUMULATE_DA);
-    REFUSED_DESC(INVALID_ARGUMENT, "ACCUMULATE_DB|LINEAR_ACCUMULATE_DB|GEMMEPI_LINEAR_ACCUMULATE_DB", NULL,
-                 desc.flags = SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_ACCUMULATE_DB);
-    REFUSED_DESC(INVALID_ARGUMENT, "ACCUMULATE_DBIAS|LINEAR_ACCUMULATE_DBIAS|GEMMEPI_LINEAR_ACCUMULATE_DBIAS",
-                 NULL, desc.flags = SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_ACCUMULATE_DBIAS);
-    REFUSED_DESC(INVALID_ARGUMENT, "ACCUMULATE_DA|LINEAR_ACCUMULATE_DA|GEMMEPI_LINEAR_ACCUMULATE_DA", NULL,
-                 use_column_major(1), desc.flags = SAVED | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_ACCUMULATE_DA);
+    REFUSED_DESC(INVALID_ARGUMENT, "ACCUMULATE_DA", NULL,
+                 desc.flags = SAVED | GEMMEPI_LINEAR_DB | GEMMEPI_ACCUMULATE_DA);
+    REFUSED_DESC(INVALID_ARGUMENT, "ACCUMULATE_DB", NULL,
+                 desc.flags = SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_ACCUMULATE_DB);
+    REFUSED_DESC(INVALID_ARGUMENT, "ACCUMULATE_DBIAS", NULL,
+                 desc.flags = SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_ACCUMULATE_DBIAS);
+    REFUSED_DESC(INVALID_ARGUMENT, "ACCUMULATE_DA", NULL, use_column_major(1),
+                 desc.flags = SAVED | GEMMEPI_LINEAR_DB | GEMMEPI_ACCUMULATE_DA);
 }
 
+#define LAYER_FLAGS                                                                           \
+    (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | BIAS | SAVED | RECOMPUTE | ALL_GRADIENTS | \
+     GEMMEPI_ACCUMULATE_DA | GEMMEPI_ACCUMULATE_DB | GEMMEPI_ACCUMULATE_DBIAS)
+#define UNINITIALISED "did you leave desc uninitialised"
+
 static void unknown_flags_are_refused(void) {
-    uint32_t bit;
-    for (bit = 1; bit; bit <<= 1) {
-        int known = (bit & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION)) || (bit >= 0x100 && bit <= 0x10000);
-        if (known)
+    int bit;
+    for (bit = 0; bit < 64; bit++) {
+        if (1ull << bit & LAYER_FLAGS)
             continue;
-        REFUSED_DESC(INVALID_ARGUMENT, "flags", NULL, desc.flags |= bit);
-        REFUSED_DESC(INVALID_ARGUMENT, "flags", NULL, use_forward(), desc.flags |= bit);
+        REFUSED_DESC(INVALID_ARGUMENT, "desc.flags", NULL, desc.flags |= 1ull << bit);
+        REFUSED_DESC(INVALID_ARGUMENT, "desc.flags", NULL, use_forward(), desc.flags |= 1ull << bit);
     }
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.flags", UNINITIALISED, desc.flags |= 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.flags", UNINITIALISED, desc.flags |= 1ull << 60);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.flags", UNINITIALISED, desc.flags = 0xcdcdcdcdcdcdcdcdull);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.flags", UNINITIALISED, use_forward(), desc.flags = UINT64_MAX);
     ACCEPTED(desc.flags |= GEMMEPI_RELAXED);
     ACCEPTED(use_scaled(), desc.flags |= GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION);
 }
 
-static void an_activation_is_one_of_the_list_with_gates_or_not(void) {
-    uint32_t bit;
-    for (bit = 0x100; bit; bit <<= 1) {
-        if (bit == GEMMEPI_GATED || bit == GEMMEPI_GATE_FIRST)
-            continue;
-        REFUSED_DESC(INVALID_ARGUMENT, "activation", NULL, desc.activation |= bit);
-        REFUSED_DESC(INVALID_ARGUMENT, "activation", NULL, use_forward(), desc.activation |= bit);
+/* The sentence says where the flag belongs, or what a layer has instead. */
+static void flags_in_wrong_fields_are_sent_to_the_right_one(void) {
+    static const struct {
+        uint64_t flag;
+        const char *name, *field;
+    } rows[] = {{GEMMEPI_BIAS, "BIAS", "LINEAR_BIAS"},
+                {GEMMEPI_AUX, "AUX", "LINEAR_SAVED"},
+                {GEMMEPI_BGRAD, "BGRAD", "LINEAR_DBIAS"},
+                {GEMMEPI_ACCUMULATE, "ACCUMULATE", "ACCUMULATE_DB"},
+                {GEMMEPI_ACCUMULATE_BIAS_GRAD, "ACCUMULATE_BIAS_GRAD", "ACCUMULATE_DBIAS"},
+                {GEMMEPI_BACKWARD, "BACKWARD", "gemmepi_matmul_desc.epilogue"},
+                {GEMMEPI_RESIDUAL, "RESIDUAL", "gemmepi_matmul_desc.epilogue"},
+                {GEMMEPI_DEVICE_SCALARS, "DEVICE_SCALARS", "gemmepi_matmul_desc.flags"},
+                {GEMMEPI_AMAX_AUX, "AMAX_AUX", "gemmepi_matmul_desc.flags"},
+                {GEMMEPI_CAST_SCALE, "CAST_SCALE", "gemmepi_elementwise_desc.flags"}};
+    int i, direction;
+    for (direction = 0; direction < 2; direction++) {
+        for (i = 0; i < (int)(sizeof rows / sizeof *rows); i++) {
+            REFUSED_DESC(INVALID_ARGUMENT, rows[i].name, rows[i].field, backward = direction,
+                         desc.flags |= rows[i].flag);
+            REFUSED_DESC(INVALID_ARGUMENT, rows[i].name, rows[i].field, backward = direction,
+                         desc.activation |= rows[i].flag);
+        }
+        REFUSED_DESC(INVALID_ARGUMENT, "GATED", "desc.activation", backward = direction,
+                     desc.flags |= GEMMEPI_GATED);
+        REFUSED_DESC(INVALID_ARGUMENT, "GATE_FIRST", "desc.activation", backward = direction,
+                     desc.flags |= GEMMEPI_GATE_FIRST);
+        REFUSED_DESC(INVALID_ARGUMENT, "LINEAR_BIAS", "desc.flags", backward = direction,
+                     desc.activation |= BIAS);
+        REFUSED_DESC(INVALID_ARGUMENT, "RELAXED", "desc.flags", backward = direction,
+                     desc.activation |= GEMMEPI_RELAXED);
     }
-    REFUSED_DESC(INVALID_ARGUMENT, "activation", NULL, desc.activation = 14);
-    REFUSED_DESC(INVALID_ARGUMENT, "activation", NULL, desc.activation = 255);
+}
+
+static void an_activation_is_one_of_the_list_with_gates_or_not(void) {
+    int bit, i, j;
+    for (bit = 8; bit < 64; bit++) {
+        if (1ull << bit == GEMMEPI_GATED || 1ull << bit == GEMMEPI_GATE_FIRST)
+            continue;
+        REFUSED_DESC(INVALID_ARGUMENT, "activation", NULL, desc.activation |= 1ull << bit);
+        REFUSED_DESC(INVALID_ARGUMENT, "activation", NULL, use_forward(), desc.activation |= 1ull << bit);
+    }
+    for (i = 1; i < ACTIVATION_COUNT; i++)
+        for (j = 1; j < i; j++)
+            REFUSED_DESC(INVALID_ARGUMENT, "activation", "never two",
+                         desc.activation = activation_codes[i] | activation_codes[j]);
+    REFUSED_DESC(INVALID_ARGUMENT, "activation", UNINITIALISED, desc.activation = 3);
+    REFUSED_DESC(INVALID_ARGUMENT, "activation", UNINITIALISED, desc.activation = 255);
+    REFUSED_DESC(INVALID_ARGUMENT, "activation", UNINITIALISED, desc.activation = 0xcdcdcdcdcdcdcdcdull);
     REFUSED_DESC(INVALID_ARGUMENT, "activation|GATE_FIRST", NULL,
                  desc.activation = GEMMEPI_SILU | GEMMEPI_GATE_FIRST);
-    REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", NULL, desc.activation_parameter = 0.5);
-    REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", NULL, desc.activation = GEMMEPI_ELU,
-                 desc.activation_parameter = NAN);
-    REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", NULL, desc.activation = GEMMEPI_ELU,
-                 desc.activation_parameter = INFINITY);
+}
+
+static void numbers_of_cublaslts_epilogues_are_no_activations(void) {
+    static const unsigned numbers[] = {1, 2, 4, 6, 32, 36, 130, 134, 136, 152, 160, 164, 192, 208, 256, 512};
+    int i, direction;
+    for (i = 0; i < (int)(sizeof numbers / sizeof *numbers); i++)
+        for (direction = 0; direction < 2; direction++) {
+            char value[8];
+            snprintf(value, sizeof value, "%u", numbers[i]);
+            REFUSED_DESC(INVALID_ARGUMENT, "desc.activation", value, backward = direction,
+                         desc.activation = numbers[i]);
+        }
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.activation", "CUBLASLT_EPILOGUE_BIAS", desc.activation = 4);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.activation", "CUBLASLT_EPILOGUE_GELU_AUX_BIAS",
+                 desc.activation = 164);
+}
+
+static void a_parameter_is_said_to_be_there(void) {
+    int i, direction;
+    for (direction = 0; direction < 2; direction++) {
+        REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", NULL, backward = direction,
+                     desc.activation_parameter = 0.5);
+        REFUSED_DESC(INVALID_ARGUMENT, "has_parameter", "0.5", backward = direction,
+                     desc.activation = GEMMEPI_ELU, desc.activation_parameter = 0.5);
+        REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", "finite", backward = direction,
+                     desc.activation = GEMMEPI_ELU, desc.has_parameter = 1, desc.activation_parameter = NAN);
+        REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", "finite", backward = direction,
+                     desc.activation = GEMMEPI_LEAKY_RELU, desc.has_parameter = 1,
+                     desc.activation_parameter = INFINITY);
+        REFUSED_DESC(INVALID_ARGUMENT, "has_parameter", UNINITIALISED, backward = direction,
+                     desc.activation = GEMMEPI_ELU, desc.has_parameter = 2);
+        REFUSED_DESC(INVALID_ARGUMENT, "has_parameter", UNINITIALISED, backward = direction,
+                     desc.has_parameter = -858993460);
+        for (i = 0; i < ACTIVATION_COUNT; i++) {
+            gemmepi_epilogue code = activation_codes[i];
+            if (code == GEMMEPI_LEAKY_RELU || code == GEMMEPI_ELU) {
+                ACCEPTED(backward = direction, desc.activation = code, desc.has_parameter = 1);
+                ACCEPTED(backward = direction, desc.activation = code);
+            } else if (code != GEMMEPI_NONE && code != GEMMEPI_RELU) {
+                REFUSED_DESC(INVALID_ARGUMENT, "has_parameter", activation_names[i], backward = direction,
+                             desc.activation = code, desc.has_parameter = 1);
+            }
+        }
+    }
+}
+
+/* Stack memory that was never written, in one field or all. */
+static void values_of_garbage_get_a_hint(void) {
+    const int garbage = -858993460;
+    const int64_t wide_garbage = -3689348814741910324;
+    REFUSED_DESC(INVALID_ARGUMENT, UNINITIALISED, NULL, memset(&desc, 0xcd, sizeof desc));
+    REFUSED_DESC(INVALID_ARGUMENT, UNINITIALISED, NULL, memset(&desc, 0xff, sizeof desc));
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.m", UNINITIALISED, desc.m = wide_garbage);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.n", UNINITIALISED, desc.n = wide_garbage);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.k", UNINITIALISED, desc.k = wide_garbage);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.batch", UNINITIALISED, desc.batch = wide_garbage);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.order", UNINITIALISED, desc.order = (gemmepi_order)garbage);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.compute", UNINITIALISED, desc.compute = (gemmepi_compute)garbage);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.alignment", UNINITIALISED, desc.alignment = (size_t)wide_garbage);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.a.dtype", UNINITIALISED, desc.a.dtype = (gemmepi_dtype)garbage);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.b.transposed", UNINITIALISED, desc.b.transposed = garbage);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.dy.transposed", UNINITIALISED, desc.dy.transposed = garbage);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.db.dtype", UNINITIALISED, desc.db.dtype = (gemmepi_dtype)garbage);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.a.scale.mode", UNINITIALISED,
+                 desc.a.scale.mode = (gemmepi_scale_mode)garbage);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.g_dtype", UNINITIALISED, desc.g_dtype = (gemmepi_dtype)garbage);
 }
 
 static void what_is_halved_is_even(void) {
@@ -443,6 +615,36 @@ static void strides_below_zero_are_refused(void) {
                  use_items(GEMMEPI_SILU, BIAS | RECOMPUTE), desc.bias.batch_stride = -1);
 }
 
+/* Forward looks at neither. */
+static void a_gradients_transposed_is_0_or_its_operands(void) {
+    int direction, value;
+    static const int wrong[] = {1, 2, -1};
+    for (direction = 0; direction < 2; direction++)
+        for (value = 0; value < 3; value++) {
+            REFUSED_DESC(INVALID_ARGUMENT, "desc.da.transposed", NULL, use_column_major_or_row(direction),
+                         desc.da.transposed = wrong[value]);
+            REFUSED_DESC(INVALID_ARGUMENT, "desc.db.transposed", NULL, use_column_major_or_row(direction),
+                         desc.db.transposed = wrong[value]);
+        }
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.da.transposed", "2", use_transposed(GEMMEPI_ROW_MAJOR),
+                 desc.da.transposed = 2);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.db.transposed", UNINITIALISED, use_transposed(GEMMEPI_COLUMN_MAJOR),
+                 desc.db.transposed = -858993460);
+    ACCEPTED(use_transposed(GEMMEPI_ROW_MAJOR));
+    ACCEPTED(use_transposed(GEMMEPI_ROW_MAJOR), desc.da.transposed = 1);
+    ACCEPTED(use_transposed(GEMMEPI_COLUMN_MAJOR), desc.da.transposed = desc.db.transposed = 1);
+    ACCEPTED(use_forward(), desc.da.transposed = desc.db.transposed = 7);
+    /* a line as stored decides about ld: [k, m] and [n, k] */
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.da.ld", "5", use_transposed(GEMMEPI_ROW_MAJOR), desc.da.ld = M - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.db.ld", "6", use_transposed(GEMMEPI_ROW_MAJOR), desc.db.ld = K - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.da.ld", "6", use_transposed(GEMMEPI_COLUMN_MAJOR),
+                 desc.da.ld = K - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.db.ld", "9", use_transposed(GEMMEPI_COLUMN_MAJOR),
+                 desc.db.ld = N - 1);
+    ACCEPTED(use_transposed(GEMMEPI_ROW_MAJOR), desc.da.ld = M, desc.db.ld = K);
+    ACCEPTED(use_transposed(GEMMEPI_COLUMN_MAJOR), desc.da.ld = K, desc.db.ld = N);
+}
+
 static void only_a_and_b_may_be_transposed(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "y.transposed|desc.y.transposed", NULL, use_forward(),
                  desc.y.transposed = 1);
@@ -490,7 +692,7 @@ static void use_endless(int64_t m, int64_t n, int64_t k, int sums_da) {
         desc.da.batch_stride = m * k + 1;
 }
 
-static void ask_for(uint32_t gradients) {
+static void ask_for(uint64_t gradients) {
     desc.flags = gradients;
     args.da = gradients & GEMMEPI_LINEAR_DA ? args.da : NULL;
     args.db = gradients & GEMMEPI_LINEAR_DB ? args.db : NULL;
@@ -700,34 +902,34 @@ static void an_output_that_overlaps_anything_of_its_direction_is_refused(void) {
 }
 
 static void workspace_that_is_no_good_is_refused(void) {
-    gemmepi_layer *plan = NULL;
+    gemmepi_plan *plan = NULL;
     gemmepi_plan_details details;
     refusal want = {GEMMEPI_BUFFER_TOO_SMALL, "workspace_size|args.workspace_size", NULL, "workspace"};
     use();
-    CHECK(gemmepi_linear_backward_plan(here->context, &desc, &plan) == GEMMEPI_OK, "%s",
+    CHECK(gemmepi_plan_linear_backward(here->context, &desc, &plan) == GEMMEPI_OK, "%s",
           gemmepi_last_error());
-    CHECK(plan && gemmepi_linear_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(plan && gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
     if (plan == NULL || details.workspace_size == 0) {
-        gemmepi_linear_destroy(plan);
+        gemmepi_plan_destroy(plan);
         SKIP("this plan needs no workspace");
     }
     CHECK(test_device_reserve(here, &here->workspace, &here->workspace_size, details.workspace_size + 512),
           "%s", gemmepi_last_error());
     args.workspace = here->workspace;
     args.workspace_size = details.workspace_size - 1;
-    check_refused("the run", gemmepi_linear_run(plan, &args, here->stream), want);
+    check_refused("the run", run_it(plan), want);
     args.workspace_size = 0;
-    check_refused("the run", gemmepi_linear_run(plan, &args, here->stream), want);
+    check_refused("the run", run_it(plan), want);
     args.workspace_size = details.workspace_size;
     args.workspace = (char *)here->workspace + 128;
     want.status = GEMMEPI_MISALIGNED;
     want.names = "args.workspace";
-    check_refused("the run", gemmepi_linear_run(plan, &args, here->stream), want);
+    check_refused("the run", run_it(plan), want);
     args.workspace = at(L_A, 0);
     want.status = GEMMEPI_INVALID_ARGUMENT;
-    check_refused("the run", gemmepi_linear_run(plan, &args, here->stream), want);
+    check_refused("the run", run_it(plan), want);
     check_untouched("workspace");
-    gemmepi_linear_destroy(plan);
+    gemmepi_plan_destroy(plan);
 }
 
 static void what_is_said_of_gradients_does_not_matter_to_forward(void) {
@@ -740,17 +942,23 @@ static void what_is_said_of_gradients_does_not_matter_to_forward(void) {
 
 static void run_all(void) {
     RUN(null_is_refused_by_name);
+    RUN(a_plan_of_another_kind_is_refused);
     RUN(a_needed_pointer_that_is_missing_is_refused);
     RUN(an_output_that_was_not_asked_for_is_refused);
     RUN(what_the_other_direction_takes_may_be_there_or_not);
     RUN(flags_that_do_not_go_together_are_refused);
     RUN(unknown_flags_are_refused);
+    RUN(flags_in_wrong_fields_are_sent_to_the_right_one);
     RUN(an_activation_is_one_of_the_list_with_gates_or_not);
+    RUN(numbers_of_cublaslts_epilogues_are_no_activations);
+    RUN(a_parameter_is_said_to_be_there);
+    RUN(values_of_garbage_get_a_hint);
     RUN(what_is_halved_is_even);
     RUN(enums_out_of_range_are_refused);
     RUN(sizes_that_no_memory_has_are_refused);
     RUN(a_leading_dimension_below_its_line_is_refused);
     RUN(strides_below_zero_are_refused);
+    RUN(a_gradients_transposed_is_0_or_its_operands);
     RUN(only_a_and_b_may_be_transposed);
     RUN(forms_of_a_batch_are_not_mixed);
     RUN(empty_layers_are_of_any_size);

@@ -9,7 +9,7 @@
 
 /* One layer: SAVED, or RECOMPUTE, or (NONE without GATED) neither, all gradients or those in flags. */
 static layer layer_plain(gemmepi_dtype dtype, int64_t m, int64_t n, int64_t k, gemmepi_epilogue activation,
-                         uint32_t flags) {
+                         uint64_t flags) {
     layer l;
     memset(&l, 0, sizeof l);
     l.seed = 1;
@@ -69,7 +69,7 @@ static void layer_spread(layer *l, int64_t batch, int items, int64_t gap) {
 static void layer_interleave(layer *l, int t, int64_t gap) {
     gemmepi_matrix *matrix = layer_matrix_at(l, t);
     matrix->batch_stride = layer_line(l, t) + gap;
-    matrix->ld = l->desc.batch * (layer_line(l, t) + gap);
+    matrix->ld = layer_batch(l) * (layer_line(l, t) + gap);
 }
 
 /* Scales of this mode, each item's own with gap numbers between two, or (gap < 0) the same for all. */
@@ -105,7 +105,7 @@ static void text_add_tensor(text_line *to, const layer *l, int t) {
     if (!layer_uses(l, t) || t >= L_SCALE_A)
         return;
     text_add(to, "; %s %s%s", layer_names[t], oracle_format(r.at.dtype).name,
-             matrix != NULL && matrix->transposed ? "^T" : "");
+             matrix != NULL && layer_matrix(l, t).transposed ? "^T" : "");
     if (matrix != NULL && matrix->ld)
         text_add(to, " ld %lld", (long long)matrix->ld);
     if (r.at.item)
@@ -123,15 +123,19 @@ static text_line layer_text(const layer *l) {
     text_line to;
     int i;
     memset(&to, 0, sizeof to);
-    text_add(&to, "seed %llu: m %lld n %lld k %lld batch %lld%s compute %d activation 0x%x p %g g %s fill %d",
+    text_add(&to, "seed %llu: m %lld n %lld k %lld batch %lld%s compute %d %s%s%s p %g%s g %s fill %d",
              (unsigned long long)l->seed, (long long)d->m, (long long)d->n, (long long)d->k,
-             (long long)d->batch, d->order ? " column-major" : "", (int)d->compute, (unsigned)d->activation,
-             d->activation_parameter, oracle_format(layer_g(l)).name, (int)l->values);
+             (long long)d->batch, d->order ? " column-major" : "", (int)d->compute,
+             activation_name(d->activation), layer_is_gated(l) ? "|GATED" : "",
+             d->activation & GEMMEPI_GATE_FIRST ? "|GATE_FIRST" : "", d->activation_parameter,
+             d->has_parameter ? "" : " (none)", oracle_format(layer_g(l)).name, (int)l->values);
     for (i = 0; i < 9; i++)
         if (d->flags & GEMMEPI_LINEAR_BIAS << i)
             text_add(&to, " %s", words[i]);
-    if (d->flags & 0xff)
-        text_add(&to, " flags %u", (unsigned)(d->flags & 0xff));
+    if (layer_has(l, GEMMEPI_RELAXED))
+        text_add(&to, " RELAXED");
+    if (layer_has(l, GEMMEPI_FAST_ACCUMULATION))
+        text_add(&to, " FAST_ACCUMULATION");
     text_add(&to, " alignment %lld%s%s", (long long)d->alignment, l->by_plan ? ", by plan" : "",
              l->own_workspace ? ", own workspace" : "");
     for (i = 0; i < L_SCALE_A; i++)
@@ -143,17 +147,17 @@ static text_line layer_text(const layer *l) {
 static void layer_report(test_device *device, const layer *l, int backward, const char *what) {
     static int test, reports;
     text_line line = layer_text(l);
-    gemmepi_layer *plan = NULL;
+    gemmepi_plan *plan = NULL;
     char text[3000] = "";
     if (test != test_count_here)
         reports = 0;
     test = test_count_here;
     if (reports++ >= 4)
         return;
-    if ((backward ? gemmepi_linear_backward_plan(device->context, &l->desc, &plan)
-                  : gemmepi_linear_plan(device->context, &l->desc, &plan)) == GEMMEPI_OK)
-        gemmepi_linear_explain(plan, text, sizeof text);
-    gemmepi_linear_destroy(plan);
+    if ((backward ? gemmepi_plan_linear_backward(device->context, &l->desc, &plan)
+                  : gemmepi_plan_linear(device->context, &l->desc, &plan)) == GEMMEPI_OK)
+        gemmepi_plan_explain(plan, text, sizeof text);
+    gemmepi_plan_destroy(plan);
     printf("  %s on %s: %s: %s\n%s%s", backward ? "backward" : "forward", device->name, what, line.text, text,
            text[0] ? "\n" : "");
 }
@@ -244,7 +248,7 @@ static void layer_fill(const layer *l, image *m, int backward) {
 }
 
 static void *layer_pointer(const layer *l, const image *m, const test_device *device, int backward, int t) {
-    if (!layer_uses(l, t) || (l->bare && !layer_needs(l, t, backward)))
+    if (!layer_uses(l, t) || (l->bare && !layer_needs(l, t, backward)) || (l->bare == 2 && m->bytes[t] == 0))
         return NULL;
     return (unsigned char *)device->arena + m->data[t];
 }
@@ -292,18 +296,24 @@ static gemmepi_status image_download(image *m, test_device *device) {
 
 /* >>running */
 
-static gemmepi_status layer_plan(const layer *l, test_device *device, int backward, gemmepi_layer **plan) {
-    return backward ? gemmepi_linear_backward_plan(device->context, &l->desc, plan)
-                    : gemmepi_linear_plan(device->context, &l->desc, plan);
+static gemmepi_status layer_plan(const layer *l, test_device *device, int backward, gemmepi_plan **plan) {
+    return backward ? gemmepi_plan_linear_backward(device->context, &l->desc, plan)
+                    : gemmepi_plan_linear(device->context, &l->desc, plan);
+}
+
+static gemmepi_status layer_plan_run(const gemmepi_plan *plan, const gemmepi_linear_args *args,
+                                     test_device *device, int backward) {
+    return backward ? gemmepi_run_linear_backward(plan, args, device->stream)
+                    : gemmepi_run_linear(plan, args, device->stream);
 }
 
 /* Runs the plan on the caller's workspace of exactly its size, and looks at 256 bytes on either side. */
-static gemmepi_status layer_run_between_guards(const gemmepi_layer *plan, gemmepi_linear_args *args,
-                                               test_device *device) {
+static gemmepi_status layer_run_between_guards(const gemmepi_plan *plan, gemmepi_linear_args *args,
+                                               test_device *device, int backward) {
     gemmepi_plan_details details;
     unsigned char guard[256], found[256];
     unsigned char *start;
-    gemmepi_status status = gemmepi_linear_info(plan, &details);
+    gemmepi_status status = gemmepi_plan_info(plan, &details);
     int side;
     if (status)
         return status;
@@ -318,7 +328,7 @@ static gemmepi_status layer_run_between_guards(const gemmepi_layer *plan, gemmep
     args->workspace = start + 256;
     args->workspace_size = details.workspace_size;
     if (!status)
-        status = gemmepi_linear_run(plan, args, device->stream);
+        status = layer_plan_run(plan, args, device, backward);
     for (side = 0; side < 2 && !status; side++) {
         status = gemmepi_download(device->context, found, side ? start + 256 + details.workspace_size : start,
                                   256, device->stream);
@@ -330,20 +340,20 @@ static gemmepi_status layer_run_between_guards(const gemmepi_layer *plan, gemmep
 
 static gemmepi_status layer_run_plan(const layer *l, gemmepi_linear_args *args, test_device *device,
                                      int backward) {
-    gemmepi_layer *plan = NULL;
+    gemmepi_plan *plan = NULL;
     char text[64];
     gemmepi_status status = layer_plan(l, device, backward, &plan);
     if (status)
         return status;
-    CHECK(gemmepi_linear_explain(plan, text, sizeof text) > 0, "nothing to explain");
+    CHECK(gemmepi_plan_explain(plan, text, sizeof text) > 0, "nothing to explain");
     if (l->own_workspace) {
-        status = layer_run_between_guards(plan, args, device);
+        status = layer_run_between_guards(plan, args, device, backward);
     } else {
-        status = gemmepi_linear_prepare(plan, device->stream);
+        status = gemmepi_plan_prepare(plan, device->stream);
         if (!status)
-            status = gemmepi_linear_run(plan, args, device->stream);
+            status = layer_plan_run(plan, args, device, backward);
     }
-    gemmepi_linear_destroy(plan);
+    gemmepi_plan_destroy(plan);
     return status;
 }
 
@@ -450,7 +460,7 @@ static int image_holds(test_device *device, const layer *l, image *m, int backwa
 
 /* Scales of items that a gradient sums over may be refused: as UNSUPPORTED, by name and before anything is written. */
 static int is_unsupported(const layer *l, gemmepi_status status) {
-    return l->may_be_unsupported && status == GEMMEPI_UNSUPPORTED && l->desc.batch != 1 &&
+    return l->may_be_unsupported && status == GEMMEPI_UNSUPPORTED && layer_batch(l) != 1 &&
            strstr(gemmepi_last_error(), ".scale.batch_stride") != NULL;
 }
 
@@ -558,19 +568,23 @@ static void random_layer_types(layer *l, rng *r) {
 static void random_layer_flags(layer *l, rng *r) {
     int asked = 1 + rng_below(r, 7);
     gemmepi_linear_desc *d = &l->desc;
-    d->activation = (gemmepi_epilogue)rng_below(r, 14);
+    d->activation = activation_codes[rng_below(r, ACTIVATION_COUNT)];
     if (rng_one_in(r, 3))
         d->activation |= GEMMEPI_GATED | (rng_one_in(r, 2) ? GEMMEPI_GATE_FIRST : 0);
     if (rng_one_in(r, 2))
         asked = 7;
-    d->flags = (uint32_t)asked * GEMMEPI_LINEAR_DA;
-    d->flags |= (uint32_t)(asked & rng_below(r, 8) & rng_below(r, 8)) * GEMMEPI_LINEAR_ACCUMULATE_DA;
+    d->flags = (uint64_t)asked * GEMMEPI_LINEAR_DA;
+    d->flags |= (uint64_t)(asked & rng_below(r, 8) & rng_below(r, 8)) * GEMMEPI_ACCUMULATE_DA;
     if (rng_one_in(r, 2))
         d->flags |= GEMMEPI_LINEAR_BIAS;
     if (layer_needs_p(l))
         d->flags |= rng_one_in(r, 2) ? GEMMEPI_LINEAR_SAVED : GEMMEPI_LINEAR_RECOMPUTE;
-    if ((layer_activation(l) == GEMMEPI_LEAKY_RELU || layer_activation(l) == GEMMEPI_ELU) && rng_one_in(r, 2))
-        d->activation_parameter = rng_below(r, 5) * 0.4 - 0.5;
+    if ((layer_activation(l) == GEMMEPI_LEAKY_RELU || layer_activation(l) == GEMMEPI_ELU) &&
+        rng_one_in(r, 2)) {
+        static const double some[] = {0, -0.5, -0.1, 0.3, 1.1};
+        d->has_parameter = 1;
+        d->activation_parameter = some[rng_below(r, 5)];
+    }
 }
 
 static int64_t random_layer_size(rng *r) {
@@ -593,7 +607,7 @@ static void random_layer_sizes(layer *l, rng *r) {
 }
 
 static void random_layer_batch(layer *l, rng *r) {
-    int items = rng_one_in(r, 2), data = layer_weight(l) == L_B ? L_A : L_B, t;
+    int items = rng_one_in(r, 2), weight = layer_weight(l), data = weight == L_B ? L_A : L_B, t;
     gemmepi_linear_desc *d = &l->desc;
     if (rng_one_in(r, 3))
         return;
@@ -603,9 +617,13 @@ static void random_layer_batch(layer *l, rng *r) {
         if (t != L_BIAS && (items || (t != layer_weight(l) && t != layer_gradient(layer_weight(l)))) &&
             layer_matrix_at(l, t)->batch_stride == 0)
             layer_spread(l, d->batch, items, 128);
-    if (d->batch && rng_one_in(r, 5) && d->m && d->n && d->k) {
+    if (rng_one_in(r, 4) && d->m && d->n && d->k) {
         layer_interleave(l, data, rng_below(r, 3));
         layer_interleave(l, layer_gradient(data), rng_below(r, 3));
+    }
+    if (items && rng_one_in(r, 4) && d->m && d->n && d->k) {
+        layer_interleave(l, weight, rng_below(r, 3));
+        layer_interleave(l, layer_gradient(weight), rng_below(r, 3));
     }
     if (rng_one_in(r, 6))
         layer_matrix_at(l, data)->batch_stride = 0;
@@ -638,7 +656,7 @@ static void random_layer_alignment(layer *l, rng *r) {
     l->by_plan = rng_one_in(r, 2);
     l->own_workspace = rng_one_in(r, 2);
     l->promise = l->by_plan || rng_one_in(r, 2);
-    l->bare = rng_one_in(r, 2);
+    l->bare = rng_below(r, 3);
     l->may_be_unsupported = 1;
 }
 
@@ -661,6 +679,10 @@ static layer layer_random(uint64_t seed) {
     random_layer_sizes(&l, &r);
     l.desc.a.transposed = rng_one_in(&r, 3);
     l.desc.b.transposed = rng_one_in(&r, 3);
+    if (rng_one_in(&r, 3)) { /* may be said, and changes nothing */
+        l.desc.da.transposed = l.desc.a.transposed;
+        l.desc.db.transposed = l.desc.b.transposed;
+    }
     if (rng_one_in(&r, 2))
         layer_pad(&l, rng_one_in(&r, 2) ? 8 : rng_below(&r, 9));
     random_layer_batch(&l, &r);

@@ -41,21 +41,27 @@ static gemmepi_linear_desc garbage(uint64_t seed) {
 
 static void check_garbage(const gemmepi_linear_desc *desc, int backward, unsigned long long number) {
     gemmepi_linear_args none = {0};
-    gemmepi_layer *plan = NULL;
+    gemmepi_plan *plan = NULL;
     char text[64];
-    gemmepi_status planned = backward ? gemmepi_linear_backward_plan(here->context, desc, &plan)
-                                      : gemmepi_linear_plan(here->context, desc, &plan);
+    gemmepi_status planned = backward ? gemmepi_plan_linear_backward(here->context, desc, &plan)
+                                      : gemmepi_plan_linear(here->context, desc, &plan);
     CHECK(garbage_is_known(planned), "garbage %llu: %d", number, (int)planned);
     CHECK((planned == GEMMEPI_OK) == (plan != NULL), "garbage %llu: a plan goes with OK", number);
     CHECK(planned == GEMMEPI_OK || gemmepi_last_error()[0] != 0, "garbage %llu: refused without a sentence",
           number);
     if (planned == GEMMEPI_OK) {
-        int empty = desc->m == 0 || desc->n == 0 || desc->batch == 0 || (desc->k == 0 && backward);
-        CHECK(gemmepi_linear_explain(plan, text, sizeof text) > 0, "nothing to explain");
-        CHECK(empty || gemmepi_linear_run(plan, &none, here->stream) == GEMMEPI_INVALID_ARGUMENT,
-              "garbage %llu ran without pointers", number);
+        int empty = desc->m == 0 || desc->n == 0 || (desc->k == 0 && backward);
+        gemmepi_plan_details details;
+        gemmepi_status status = backward ? gemmepi_run_linear_backward(plan, &none, here->stream)
+                                         : gemmepi_run_linear(plan, &none, here->stream);
+        CHECK(gemmepi_plan_explain(plan, text, sizeof text) > 0, "nothing to explain");
+        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK &&
+                  details.kind == (backward ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR),
+              "garbage %llu: kind %d", number, (int)details.kind);
+        CHECK(status == GEMMEPI_INVALID_ARGUMENT || (empty && status == GEMMEPI_OK),
+              "garbage %llu ran without pointers: %d", number, (int)status);
     }
-    gemmepi_linear_destroy(plan);
+    gemmepi_plan_destroy(plan);
 }
 
 static void garbage_is_refused_or_planned_but_never_crashes(void) {

@@ -46,7 +46,7 @@ static const types other_types[] = {
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 static layer typed(const types *t, int64_t m, int64_t n, int64_t k, gemmepi_epilogue activation,
-                   uint32_t flags) {
+                   uint64_t flags) {
     layer l = layer_plain(t->a, m, n, k, activation, flags);
     l.desc.b.dtype = t->b;
     l.desc.y.dtype = t->y;
@@ -61,15 +61,13 @@ static layer typed(const types *t, int64_t m, int64_t n, int64_t k, gemmepi_epil
 }
 
 /* SAVED or RECOMPUTE, where backward needs one of them. */
-static uint32_t p_flag(gemmepi_epilogue activation, int recompute) {
+static uint64_t p_flag(gemmepi_epilogue activation, int recompute) {
     if (activation == GEMMEPI_NONE)
         return 0;
     return recompute ? GEMMEPI_LINEAR_RECOMPUTE : GEMMEPI_LINEAR_SAVED;
 }
 
 static const gemmepi_epilogue gates[] = {0, GEMMEPI_GATED, GEMMEPI_GATED | GEMMEPI_GATE_FIRST};
-
-#define ACTIVATIONS 14
 
 /* Does `what` with f64, f32, bf16 and all others. */
 static void for_all_types(void (*what)(const types *t)) {
@@ -232,11 +230,11 @@ static void check_activation(const types *t, gemmepi_epilogue activation, int re
 }
 
 static void check_activations(const types *t) {
-    int activation, gate, recompute;
-    for (activation = 0; activation < ACTIVATIONS; activation++)
+    int i, gate, recompute;
+    for (i = 0; i < ACTIVATION_COUNT; i++)
         for (gate = 0; gate < COUNT(gates); gate++)
             for (recompute = 0; recompute < 2; recompute++)
-                check_activation(t, (gemmepi_epilogue)activation | gates[gate], recompute);
+                check_activation(t, activation_codes[i] | gates[gate], recompute);
 }
 
 static void every_activation_and_gate_holds_in_f64(void) {
@@ -271,16 +269,19 @@ static void every_choice_of_types_holds(void) {
 
 static void a_parameter_other_than_the_default_holds(void) {
     static const gemmepi_epilogue two[] = {GEMMEPI_LEAKY_RELU, GEMMEPI_ELU};
-    int i, gate, recompute;
+    static const double some[] = {1.7, -0.3, 0};
+    int i, gate, recompute, p;
     for (i = 0; i < 2; i++)
         for (gate = 0; gate < COUNT(gates); gate++)
-            for (recompute = 0; recompute < 2; recompute++) {
-                layer l = typed(&f32, 9, 10, 7, two[i] | gates[gate],
-                                ALL_GRADIENTS | p_flag(GEMMEPI_ELU, recompute));
-                l.desc.activation_parameter = gate == 1 ? -0.3 : 1.7;
-                CHECK(backward_holds(here, &l), "activation %u", (unsigned)two[i]);
-                CHECK(forward_holds(here, &l), "activation %u", (unsigned)two[i]);
-            }
+            for (recompute = 0; recompute < 2; recompute++)
+                for (p = 0; p < COUNT(some); p++) {
+                    layer l = typed(&f32, 9, 10, 7, two[i] | gates[gate],
+                                    ALL_GRADIENTS | p_flag(GEMMEPI_ELU, recompute));
+                    l.desc.has_parameter = 1;
+                    l.desc.activation_parameter = some[p];
+                    CHECK(backward_holds(here, &l), "%s", activation_name(two[i]));
+                    CHECK(forward_holds(here, &l), "%s", activation_name(two[i]));
+                }
 }
 
 static void check_forward(const types *t) {
@@ -333,8 +334,7 @@ static void check_whole_numbers(const types *t) {
                                 ALL_GRADIENTS | GEMMEPI_LINEAR_BIAS | p_flag(few[i], recompute));
                 l.values = WHOLE;
                 if (accumulate)
-                    l.desc.flags |= GEMMEPI_LINEAR_ACCUMULATE_DA | GEMMEPI_LINEAR_ACCUMULATE_DB |
-                                    GEMMEPI_LINEAR_ACCUMULATE_DBIAS;
+                    l.desc.flags |= GEMMEPI_ACCUMULATE_DA | GEMMEPI_ACCUMULATE_DB | GEMMEPI_ACCUMULATE_DBIAS;
                 CHECK(backward_holds(here, &l), "%s", t->name);
             }
 }
@@ -368,6 +368,7 @@ static void dbias_sums_what_is_not_rounded(void) {
         a[i] = -1;
     for (i = 0; i < 4 * 8; i++)
         b[i] = 1;
+    l.desc.has_parameter = 1;
     l.desc.activation_parameter = 1 + 3.0 / 512;
     l.desc.dbias.dtype = GEMMEPI_F32;
     l.given[L_DY] = dy;
@@ -411,22 +412,26 @@ static void relu_selects_so_that_infinity_times_zero_does_not_arise(void) {
 /* >>outputs */
 
 /* Gradient bits of a number below 8: DA, DB, DBIAS; likewise ACCUMULATE. */
-static uint32_t gradients(int asked, int accumulated) {
-    return (uint32_t)asked * GEMMEPI_LINEAR_DA | (uint32_t)accumulated * GEMMEPI_LINEAR_ACCUMULATE_DA;
+static uint64_t gradients(int asked, int accumulated) {
+    return (uint64_t)asked * GEMMEPI_LINEAR_DA | (uint64_t)accumulated * GEMMEPI_ACCUMULATE_DA;
 }
 
 static void check_outputs(const types *t, gemmepi_epilogue activation, int recompute) {
-    int asked, accumulated;
+    int asked, accumulated, layout;
     for (asked = 1; asked < 8; asked++)
-        for (accumulated = 0; accumulated < 8; accumulated++) {
-            layer l =
-                typed(t, 9, 10, 7, activation, gradients(asked, accumulated) | p_flag(activation, recompute));
-            if (accumulated & ~asked)
-                continue;
-            l.by_plan = accumulated != 0;
-            l.bare = asked % 2;
-            CHECK(backward_holds(here, &l), "%s asked for %d, accumulated %d", t->name, asked, accumulated);
-        }
+        for (accumulated = 0; accumulated < 8; accumulated++)
+            for (layout = 0; layout < 4; layout++) {
+                layer l = typed(t, 9, 10, 7, activation,
+                                gradients(asked, accumulated) | p_flag(activation, recompute));
+                if (accumulated & ~asked)
+                    continue;
+                l.desc.a.transposed = layout & 1;
+                l.desc.b.transposed = layout >> 1;
+                l.by_plan = accumulated != 0;
+                l.bare = asked % 2;
+                CHECK(backward_holds(here, &l), "%s asked for %d, accumulated %d", t->name, asked,
+                      accumulated);
+            }
 }
 
 static void each_subset_of_gradients_overwrites_or_accumulates(void) {
@@ -455,12 +460,17 @@ static void shift_all(layer *l, int by) {
 
 static void check_layouts(const types *t, gemmepi_epilogue activation, int recompute) {
     int layout;
-    for (layout = 0; layout < 32; layout++) {
-        layer l = typed(t, 14, 10, 7, activation,
-                        ALL_GRADIENTS | GEMMEPI_LINEAR_BIAS | p_flag(activation, recompute));
+    for (layout = 0; layout < 64; layout++) {
+        layer l =
+            typed(t, 14, 10, 7, activation,
+                  gradients(7, layout & 32 ? 7 : 0) | GEMMEPI_LINEAR_BIAS | p_flag(activation, recompute));
         l.desc.order = (gemmepi_order)(layout & 1);
         l.desc.a.transposed = layout >> 1 & 1;
         l.desc.b.transposed = layout >> 2 & 1;
+        if (layout & 8) { /* said, or left 0 */
+            l.desc.da.transposed = l.desc.a.transposed;
+            l.desc.db.transposed = l.desc.b.transposed;
+        }
         layer_pad(&l, layout & 8 ? 5 : 0);
         shift_all(&l, layout & 16 ? 1 : 0);
         CHECK(backward_holds(here, &l), "%s", t->name);
@@ -528,41 +538,53 @@ static void long_sums_are_within_the_bound(void) {
 /* >>batches */
 
 /* form: of the activations, A in row-major order: 0 adjacent, 1 with gaps, 2 rows of all items by turns, 3 transposed,
-   4 transposed with gaps, 5 the same for all items with a gradient of each, 6 that with the sum (the weight has items) */
-enum { FORMS = 7 };
+   4 transposed with gaps, 5 transposed with lines by turns, so that each goes on into the next item, 6 those with gaps, 7 the
+   same for all items with a gradient of each, 8 that with the sum (the weight has items), 9 and 10 that of transposed ones.
+   weight: 0 as the form says, 1 transposed, 2 and with lines by turns where it has items */
+enum { FORMS = 11, WEIGHTS = 3 };
 
-static void batch_form(layer *l, int form, int items) {
-    int data = layer_weight(l) == L_B ? L_A : L_B, gap = form == 1 || form == 4 ? 5 : 0;
+static int form_is_sum(int form) {
+    return form == 8 || form == 10;
+}
+
+static void batch_form(layer *l, int form, int items, int weight) {
+    int heavy = layer_weight(l), data = heavy == L_B ? L_A : L_B, gap = form == 1 || form == 4 ? 5 : 0;
     gemmepi_matrix *matrix = layer_matrix_at(l, data), *gradient = layer_matrix_at(l, layer_gradient(data));
-    matrix->transposed = form == 3 || form == 4;
+    matrix->transposed = (form >= 3 && form <= 6) || form >= 9;
+    layer_matrix_at(l, heavy)->transposed = weight > 0;
     layer_pad(l, gap ? 3 : 0);
     layer_spread(l, 3, items, gap);
-    if (form == 2) {
-        layer_interleave(l, data, 2);
-        layer_interleave(l, layer_gradient(data), 1);
+    if (form == 2 || form == 5 || form == 6) {
+        layer_interleave(l, data, form == 5 ? 0 : 2);
+        layer_interleave(l, layer_gradient(data), form == 5 ? 0 : 1);
     }
-    if (form >= 5)
+    if (weight == 2 && items) {
+        layer_interleave(l, heavy, gap);
+        layer_interleave(l, layer_gradient(heavy), gap ? 1 : 0);
+    }
+    if (form >= 7)
         matrix->batch_stride = 0;
-    if (form == 6)
+    if (form_is_sum(form))
         gradient->batch_stride = 0;
 }
 
 static void check_batches(const types *t, gemmepi_epilogue activation, int recompute, int accumulate) {
-    int form, items, order;
+    int form, items, order, weight;
     for (form = 0; form < FORMS; form++)
         for (items = 0; items < 2; items++)
-            for (order = 0; order < 2; order++) {
-                layer l = typed(t, 6, 8, 5, activation,
-                                ALL_GRADIENTS | GEMMEPI_LINEAR_BIAS | p_flag(activation, recompute));
-                if (form == 6 && !items)
-                    continue;
-                if (accumulate)
-                    l.desc.flags |= gradients(7, 7);
-                l.desc.order = (gemmepi_order)order;
-                batch_form(&l, form, items);
-                CHECK(backward_holds(here, &l), "%s form %d items %d", t->name, form, items);
-                CHECK(forward_holds(here, &l), "%s form %d items %d", t->name, form, items);
-            }
+            for (order = 0; order < 2; order++)
+                for (weight = 0; weight < (items ? WEIGHTS : 2); weight++) {
+                    layer l = typed(t, 6, 8, 5, activation,
+                                    ALL_GRADIENTS | GEMMEPI_LINEAR_BIAS | p_flag(activation, recompute));
+                    if (form_is_sum(form) && !items)
+                        continue;
+                    if (accumulate)
+                        l.desc.flags |= gradients(7, 7);
+                    l.desc.order = (gemmepi_order)order;
+                    batch_form(&l, form, items, weight);
+                    CHECK(backward_holds(here, &l), "%s form %d items %d", t->name, form, items);
+                    CHECK(weight || forward_holds(here, &l), "%s form %d items %d", t->name, form, items);
+                }
 }
 
 static void every_form_of_a_batch_holds(void) {
@@ -571,7 +593,7 @@ static void every_form_of_a_batch_holds(void) {
     for (i = 0; i < COUNT(some); i++)
         for (j = 0; j < COUNT(a_few); j++)
             for (recompute = 0; recompute < 2; recompute++)
-                check_batches(some[i], a_few[j], recompute, j % 2);
+                check_batches(some[i], a_few[j], recompute, (i + j + recompute) % 2);
 }
 
 static void each_subset_of_gradients_of_a_batch_holds(void) {
@@ -581,7 +603,8 @@ static void each_subset_of_gradients_of_a_batch_holds(void) {
             for (items = 0; items < 2; items++)
                 for (gap = 0; gap < 4; gap += 3) {
                     layer l = typed(j % 2 ? &bf16 : &f64, 6, 8, 5, a_few[j],
-                                    gradients(asked, 0) | p_flag(a_few[j], gap));
+                                    gradients(asked, gap ? asked : 0) | p_flag(a_few[j], gap));
+                    l.desc.a.transposed = l.desc.b.transposed = (asked + j) % 2;
                     layer_pad(&l, gap);
                     layer_spread(&l, 3, items, gap);
                     CHECK(backward_holds(here, &l), "asked for %d, items %d", asked, items);
@@ -597,9 +620,9 @@ static void one_dy_for_all_items_holds(void) {
                 l.desc.order = (gemmepi_order)order;
                 layer_spread(&l, 3, items, 0);
                 l.desc.dy.batch_stride = 0;
-                CHECK(backward_holds(here, &l), "activation %u", (unsigned)a_few[j]);
+                CHECK(backward_holds(here, &l), "%s", activation_name(a_few[j]));
                 l.desc.flags = gradients(7, 7) | p_flag(a_few[j], 1 - j % 2);
-                CHECK(backward_holds(here, &l), "activation %u", (unsigned)a_few[j]);
+                CHECK(backward_holds(here, &l), "%s", activation_name(a_few[j]));
             }
 }
 
@@ -613,7 +636,7 @@ static void nothing_but_the_weight_has_items_holds(void) {
             l.desc.dy.batch_stride = l.desc.a.batch_stride = 0;
             if (sum)
                 l.desc.da.batch_stride = 0;
-            CHECK(backward_holds(here, &l), "activation %u", (unsigned)a_few[j]);
+            CHECK(backward_holds(here, &l), "%s", activation_name(a_few[j]));
         }
 }
 
@@ -627,23 +650,25 @@ static void one_bias_for_all_items_has_the_sum_as_its_gradient(void) {
                 l.desc.order = (gemmepi_order)order;
                 layer_spread(&l, 3, 1, 2);
                 l.desc.bias.batch_stride = l.desc.dbias.batch_stride = 0;
-                CHECK(backward_holds(here, &l), "activation %u", (unsigned)a_few[j]);
+                CHECK(backward_holds(here, &l), "%s", activation_name(a_few[j]));
                 l.desc.flags |= gradients(0, 7);
-                CHECK(backward_holds(here, &l), "activation %u", (unsigned)a_few[j]);
+                CHECK(backward_holds(here, &l), "%s", activation_name(a_few[j]));
             }
 }
 
 static void batches_are_exact_in_whole_numbers(void) {
-    int form, items, recompute;
+    int form, items, recompute, weight;
     for (form = 0; form < FORMS; form++)
-        for (items = form == 6; items < 2; items++)
-            for (recompute = 0; recompute < 2; recompute++) {
-                layer l = typed(&bf16, 33, 24, 17, GEMMEPI_RELU,
-                                ALL_GRADIENTS | GEMMEPI_LINEAR_BIAS | p_flag(GEMMEPI_RELU, recompute));
-                l.values = WHOLE;
-                batch_form(&l, form, items);
-                CHECK(backward_holds(here, &l), "form %d items %d", form, items);
-            }
+        for (items = form_is_sum(form); items < 2; items++)
+            for (recompute = 0; recompute < 2; recompute++)
+                for (weight = 0; weight < WEIGHTS; weight++) {
+                    layer l = typed(&bf16, 33, 24, 17, GEMMEPI_RELU,
+                                    gradients(7, weight == 1 ? 7 : 0) | GEMMEPI_LINEAR_BIAS |
+                                        p_flag(GEMMEPI_RELU, recompute));
+                    l.values = WHOLE;
+                    batch_form(&l, form, items, weight);
+                    CHECK(backward_holds(here, &l), "form %d items %d", form, items);
+                }
 }
 
 /* >>nothing to sum */
@@ -663,6 +688,7 @@ static void check_empty(const types *t, int64_t m, int64_t n, int64_t k, int64_t
                         if (accumulate)
                             l.desc.flags |= gradients(7, 7);
                         l.by_plan = items;
+                        l.bare = 1 + order;
                         CHECK(backward_holds(here, &l), "m %d n %d k %d batch %d", (int)m, (int)n, (int)k,
                               (int)batch);
                         CHECK(forward_holds(here, &l), "m %d n %d k %d batch %d", (int)m, (int)n, (int)k,
@@ -693,7 +719,133 @@ static void sums_over_nothing_are_zero_with_scales_too(void) {
     check_empty_of_scaled(0, 4, 5, 1);
     check_empty_of_scaled(4, 0, 5, 1);
     check_empty_of_scaled(4, 6, 0, 1);
-    check_empty_of_scaled(4, 6, 5, 0);
+    check_empty_of_scaled(0, 4, 5, 0);
+}
+
+static int layer_has_elements(const layer *l, int t, int backward) {
+    region r = layer_region(l, t);
+    return layer_uses(l, t) && layer_needs(l, t, backward) && region_bytes(&r) > 0;
+}
+
+/* Every pointer is NULL: that is right where no tensor of the direction has an element, else refused. */
+static void check_nothing_given(const layer *l, int backward) {
+    gemmepi_linear_args none;
+    gemmepi_status status;
+    int t, needs = 0;
+    memset(&none, 0, sizeof none);
+    for (t = 0; t < L_SCALE_A; t++)
+        needs += layer_has_elements(l, t, backward);
+    status = backward ? gemmepi_linear_backward(here->context, &l->desc, &none, here->stream)
+                      : gemmepi_linear(here->context, &l->desc, &none, here->stream);
+    CHECK(status == (needs ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK), "%s (%s): %s, %s",
+          gemmepi_status_name(status), status ? gemmepi_last_error() : "", backward ? "backward" : "forward",
+          layer_text(l).text);
+    CHECK(gemmepi_synchronize(here->context, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    if (status != GEMMEPI_INVALID_ARGUMENT)
+        return;
+    for (t = 0; t < L_SCALE_A; t++) {
+        char name[32];
+        snprintf(name, sizeof name, "args.%s is NULL", layer_names[t]);
+        if (strstr(gemmepi_last_error(), name) != NULL)
+            CHECK(layer_has_elements(l, t, backward), "'%s': %s", gemmepi_last_error(), layer_text(l).text);
+    }
+}
+
+/* Outputs, ACCUMULATE, BIAS, SAVED or RECOMPUTE, in either order, layouts by turns. */
+static void check_every_flag_of_nothing(int64_t m, int64_t n, int64_t k, int64_t batch,
+                                        gemmepi_epilogue activation) {
+    int turn;
+    for (turn = 0; turn < 8 * 8 * 2 * 2 * 2; turn++) {
+        int asked = turn & 7, accumulated = turn >> 3 & 7, bias = turn >> 6 & 1, order = turn >> 8;
+        layer l = typed(turn % 3 ? &f32 : &bf16, m, n, k, activation,
+                        gradients(asked, accumulated) | (bias ? GEMMEPI_LINEAR_BIAS : 0) |
+                            p_flag(activation, turn >> 7 & 1));
+        if (!asked || accumulated & ~asked)
+            continue;
+        l.desc.order = (gemmepi_order)order;
+        l.desc.a.transposed = turn % 5 & 1;
+        l.desc.b.transposed = turn % 5 >> 1 & 1;
+        layer_pad(&l, 3); /* no stride of an item is 0 */
+        if (batch > 1)
+            layer_spread(&l, batch, turn % 7 & 1, 8);
+        l.desc.batch = batch;
+        l.bare = 2;
+        check_nothing_given(&l, 0);
+        check_nothing_given(&l, 1);
+        CHECK(backward_holds(here, &l), "m %d n %d k %d batch %d", (int)m, (int)n, (int)k, (int)batch);
+        CHECK(forward_holds(here, &l), "m %d n %d k %d batch %d", (int)m, (int)n, (int)k, (int)batch);
+    }
+}
+
+static void empty_layers_are_right_with_every_flag_and_every_pointer_null(void) {
+    static const gemmepi_epilogue two[] = {GEMMEPI_NONE, GEMMEPI_SILU};
+    int sizes, batch, i;
+    for (sizes = 0; sizes < 7; sizes++) /* at least one of the three is 0 */
+        for (batch = 0; batch < 3; batch++)
+            for (i = 0; i < COUNT(two); i++)
+                check_every_flag_of_nothing(sizes & 1 ? 4 : 0, sizes & 2 ? 6 : 0, sizes & 4 ? 5 : 0, batch,
+                                            two[i]);
+}
+
+static void a_batch_of_0_is_one_of_1(void) {
+    int j, order, layout, backward;
+    for (j = 0; j < COUNT(a_few); j++)
+        for (order = 0; order < 2; order++)
+            for (layout = 0; layout < 4; layout++)
+                for (backward = 0; backward < 2; backward++) {
+                    layer l = typed(layout ? &f32 : &bf16, 6, 8, 5, a_few[j],
+                                    gradients(7, layout & 1 ? 7 : 0) | GEMMEPI_LINEAR_BIAS |
+                                        p_flag(a_few[j], order));
+                    image zero, one;
+                    l.desc.order = (gemmepi_order)order;
+                    l.desc.a.transposed = layout & 1;
+                    l.desc.b.transposed = layout >> 1;
+                    l.by_plan = layout & 1;
+                    l.desc.batch = 0;
+                    CHECK(direction_holds(here, &l, backward), "layout %d", layout);
+                    CHECK(layer_execute(&l, &zero, here, backward) == GEMMEPI_OK, "%s", gemmepi_last_error());
+                    l.desc.batch = 1;
+                    CHECK(layer_execute(&l, &one, here, backward) == GEMMEPI_OK, "%s", gemmepi_last_error());
+                    CHECK(zero.size == one.size && memcmp(zero.after, one.after, one.size) == 0,
+                          "layout %d: other bits", layout);
+                    image_free(&zero);
+                    image_free(&one);
+                }
+}
+
+/* A weight as nn.Linear keeps it, [n, k]: its gradient is the transpose of that of one of [k, n], to the bit where sums are
+   exact. */
+static void a_gradient_lies_as_its_operand_is_stored(void) {
+    static const double a[] = {1, 2, -1, 3, -2, 4}, b[] = {5, -3, 1, 7, -2, 4},
+                        turned[] = {5, 1, -2, -3, 7, 4}, dy[] = {1, 2, 3, -4},
+                        db[3][2] = {{10, -10}, {-4, 12}, {11, -18}};
+    int transposed, order, way, i, j;
+    for (transposed = 0; transposed < 2; transposed++)
+        for (order = 0; order < 2; order++)
+            for (way = 0; way < 4; way++) {
+                layer l = layer_plain(GEMMEPI_F32, 2, 2, 3, GEMMEPI_NONE,
+                                      GEMMEPI_LINEAR_DB | (way & 1 ? GEMMEPI_ACCUMULATE_DB : 0));
+                const float *stored;
+                image m;
+                l.desc.order = (gemmepi_order)order;
+                l.desc.b.transposed = transposed;
+                l.desc.db.transposed = way & 2 ? transposed : 0;
+                l.given[L_A] = a;
+                l.given[L_B] = b;
+                l.given[L_DY] = dy;
+                l.given[L_DB] = turned;
+                CHECK(layer_execute(&l, &m, here, 1) == GEMMEPI_OK, "%s", gemmepi_last_error());
+                stored = (const float *)(const void *)(m.after + m.data[L_DB]);
+                for (i = 0; i < 3; i++)
+                    for (j = 0; j < 2; j++) {
+                        int by_rows = transposed == order;
+                        float got = stored[by_rows ? 2 * i + j : 3 * j + i];
+                        double want = db[i][j] + (way & 1 ? turned[2 * i + j] : 0);
+                        CHECK((double)got == want, "transposed %d order %d: db(%d, %d) is %g, not %g",
+                              transposed, order, i, j, (double)got, want);
+                    }
+                image_free(&m);
+            }
 }
 
 static void sums_over_nothing_are_zero(void) {
@@ -703,7 +855,7 @@ static void sums_over_nothing_are_zero(void) {
         check_empty(some[i], 0, 4, 5, 1);
         check_empty(some[i], 4, 0, 5, 1);
         check_empty(some[i], 4, 6, 0, 1);
-        check_empty(some[i], 4, 6, 5, 0);
+        check_empty(some[i], 0, 6, 5, 0);
         check_empty(some[i], 0, 4, 5, 2);
         check_empty(some[i], 4, 0, 5, 2);
         check_empty(some[i], 4, 6, 0, 2);
@@ -818,8 +970,8 @@ static void y_preact_and_dy_have_scales(void) {
                 layer_scale(&l, L_Y, GEMMEPI_SCALE_TENSOR, items ? 1 : -1);
                 if (layer_uses(&l, L_PREACT))
                     layer_scale(&l, L_PREACT, GEMMEPI_SCALE_TENSOR, items ? 0 : -1);
-                CHECK(backward_holds(here, &l), "activation %u", (unsigned)a_few[j]);
-                CHECK(forward_holds(here, &l), "activation %u", (unsigned)a_few[j]);
+                CHECK(backward_holds(here, &l), "%s", activation_name(a_few[j]));
+                CHECK(forward_holds(here, &l), "%s", activation_name(a_few[j]));
             }
 }
 
@@ -853,7 +1005,7 @@ static void check_same_bits(const types *t, gemmepi_epilogue activation, int rec
             l.own_workspace = way > 1;
             CHECK(layer_execute(&l, &again, here, backward) == GEMMEPI_OK, "%s", gemmepi_last_error());
             CHECK(first.size == again.size && memcmp(first.after, again.after, first.size) == 0,
-                  "%s activation %u: %s gives other bits", t->name, (unsigned)activation,
+                  "%s %s: %s gives other bits", t->name, activation_name(activation),
                   way == 0   ? "a second run"
                   : way == 1 ? "a plan"
                              : "a plan with the caller's workspace");
@@ -879,7 +1031,7 @@ static void repeated_runs_plans_and_one_shots_give_the_same_bits(void) {
 
 static void check_workspace(const types *t, gemmepi_epilogue activation, int recompute, int64_t batch) {
     layer l = typed(t, 20, 18, 22, activation, ALL_GRADIENTS | p_flag(activation, recompute));
-    gemmepi_layer *plan = NULL;
+    gemmepi_plan *plan = NULL;
     gemmepi_plan_details details;
     gemmepi_linear_args args;
     image m;
@@ -890,7 +1042,7 @@ static void check_workspace(const types *t, gemmepi_epilogue activation, int rec
     layer_fill(&l, &m, 1);
     CHECK(image_upload(&m, here) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(layer_plan(&l, here, 1, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi_linear_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
     args = layer_args(&l, &m, here, 1);
     if (plan != NULL && details.workspace_size > 0) {
         CHECK(
@@ -898,18 +1050,18 @@ static void check_workspace(const types *t, gemmepi_epilogue activation, int rec
             "%s", gemmepi_last_error());
         args.workspace = here->workspace;
         args.workspace_size = details.workspace_size - 1;
-        CHECK(gemmepi_linear_run(plan, &args, here->stream) == GEMMEPI_BUFFER_TOO_SMALL,
+        CHECK(layer_plan_run(plan, &args, here, 1) == GEMMEPI_BUFFER_TOO_SMALL,
               "%s: a workspace one byte too small is taken", t->name);
         CHECK(strstr(gemmepi_last_error(), "workspace") != NULL, "%s", gemmepi_last_error());
         args.workspace = (char *)here->workspace + 64;
         args.workspace_size = details.workspace_size;
-        CHECK(gemmepi_linear_run(plan, &args, here->stream) == GEMMEPI_MISALIGNED,
+        CHECK(layer_plan_run(plan, &args, here, 1) == GEMMEPI_MISALIGNED,
               "%s: a misaligned workspace is taken", t->name);
         CHECK(strstr(gemmepi_last_error(), "workspace") != NULL, "%s", gemmepi_last_error());
     }
     CHECK(image_download(&m, here) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(memcmp(m.before, m.after, m.size) == 0, "%s: a refused run wrote", t->name);
-    gemmepi_linear_destroy(plan);
+    gemmepi_plan_destroy(plan);
     image_free(&m);
 }
 
@@ -928,14 +1080,16 @@ static void check_details(const types *t) {
     for (j = 0; j < COUNT(a_few); j++)
         for (backward = 0; backward < 2; backward++) {
             layer l = typed(t, 20, 18, 22, a_few[j], ALL_GRADIENTS | p_flag(a_few[j], 0));
-            gemmepi_layer *plan = NULL;
+            gemmepi_plan *plan = NULL;
             gemmepi_plan_details d;
             char text[4000] = "", part[20];
             size_t length;
             CHECK(layer_plan(&l, here, backward, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
             if (plan == NULL)
                 continue;
-            CHECK(gemmepi_linear_info(plan, &d) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(gemmepi_plan_info(plan, &d) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(d.kind == (backward ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR), "kind %d",
+                  (int)d.kind);
             CHECK(here->is_host ? d.route == GEMMEPI_ROUTE_HOST
                   : backward    ? d.route == GEMMEPI_ROUTE_LINEAR
                                 : d.route != GEMMEPI_ROUTE_LINEAR,
@@ -946,15 +1100,15 @@ static void check_details(const types *t) {
             CHECK(d.accumulator == layer_accumulator(&l) || (here->is_host && d.accumulator == GEMMEPI_F64),
                   "accumulator %d", (int)d.accumulator);
             CHECK(d.deterministic == 1, "not deterministic");
-            length = gemmepi_linear_explain(plan, text, sizeof text);
+            length = gemmepi_plan_explain(plan, text, sizeof text);
             CHECK(length > 0 && (length >= sizeof text || strlen(text) == length), "%d bytes of text",
                   (int)length);
-            CHECK(gemmepi_linear_explain(plan, NULL, 0) == length, "another length without a buffer");
+            CHECK(gemmepi_plan_explain(plan, NULL, 0) == length, "another length without a buffer");
             memset(part, 'x', sizeof part);
-            CHECK(gemmepi_linear_explain(plan, part, 10) == length && memcmp(part, text, 9) == 0 &&
+            CHECK(gemmepi_plan_explain(plan, part, 10) == length && memcmp(part, text, 9) == 0 &&
                       part[9] == 0 && part[10] == 'x',
                   "a short buffer has the beginning");
-            gemmepi_linear_destroy(plan);
+            gemmepi_plan_destroy(plan);
         }
 }
 
@@ -965,10 +1119,10 @@ static void a_plan_says_what_it_is(void) {
 /* One plan run on two sets of values, and the same struct of arguments for both directions. */
 static void a_plan_runs_again_and_again(void) {
     layer l = typed(&f32, 12, 14, 9, GEMMEPI_SILU, ALL_GRADIENTS | p_flag(GEMMEPI_SILU, 1));
-    gemmepi_layer *plan = NULL;
+    gemmepi_plan *plan = NULL;
     uint64_t seed;
     CHECK(layer_plan(&l, here, 1, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi_linear_prepare(plan, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_prepare(plan, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
     for (seed = 1; seed < 4 && plan != NULL; seed++) {
         image m;
         gemmepi_linear_args args;
@@ -977,12 +1131,12 @@ static void a_plan_runs_again_and_again(void) {
         layer_fill(&l, &m, 1);
         CHECK(image_upload(&m, here) == GEMMEPI_OK, "%s", gemmepi_last_error());
         args = layer_args(&l, &m, here, 1);
-        CHECK(gemmepi_linear_run(plan, &args, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(layer_plan_run(plan, &args, here, 1) == GEMMEPI_OK, "%s", gemmepi_last_error());
         CHECK(image_download(&m, here) == GEMMEPI_OK, "%s", gemmepi_last_error());
         CHECK(image_holds(here, &l, &m, 1), "run %d", (int)seed);
         image_free(&m);
     }
-    gemmepi_linear_destroy(plan);
+    gemmepi_plan_destroy(plan);
 }
 
 /* >>central differences */
@@ -997,7 +1151,7 @@ static double loss(layer *l) {
     image m;
     double sum = 0;
     int64_t i, j;
-    uint32_t kept = l->desc.flags;
+    uint64_t kept = l->desc.flags;
     l->desc.flags = GEMMEPI_LINEAR_BIAS;
     CHECK(layer_execute(l, &m, here, 0) == GEMMEPI_OK, "%s", gemmepi_last_error());
     for (i = 0; i < m.r[L_Y].rows; i++)
@@ -1079,12 +1233,12 @@ static void check_differences(gemmepi_epilogue activation, gemmepi_order order, 
 }
 
 static void gradients_equal_central_differences(void) {
-    int activation, gate, recompute;
-    for (activation = 0; activation < ACTIVATIONS; activation++)
+    int i, gate, recompute;
+    for (i = 0; i < ACTIVATION_COUNT; i++)
         for (gate = 0; gate < COUNT(gates); gate++)
             for (recompute = 0; recompute < 2; recompute++)
-                check_differences((gemmepi_epilogue)activation | gates[gate],
-                                  (gemmepi_order)((activation + recompute) % 2), recompute);
+                check_differences(activation_codes[i] | gates[gate], (gemmepi_order)((i + recompute) % 2),
+                                  recompute);
 }
 
 static void run_all(void) {
@@ -1116,6 +1270,9 @@ static void run_all(void) {
     RUN(one_bias_for_all_items_has_the_sum_as_its_gradient);
     RUN(batches_are_exact_in_whole_numbers);
     RUN(sums_over_nothing_are_zero);
+    RUN(empty_layers_are_right_with_every_flag_and_every_pointer_null);
+    RUN(a_batch_of_0_is_one_of_1);
+    RUN(a_gradient_lies_as_its_operand_is_stored);
     RUN(sums_over_nothing_are_zero_with_scales_too);
     RUN(every_pair_of_scale_modes_holds);
     RUN(scales_of_items_hold_or_are_refused_by_name);

@@ -56,8 +56,8 @@ typedef struct layer {
     values values;
     const double *given[L_COUNT]; /* in place of values, dense, item after item of rows */
     int shift[L_COUNT];           /* elements from a multiple of 256 bytes to the first one */
-    int bare;                     /* pointers that the direction does not need are NULL */
-    int promise;                  /* desc.alignment is what the pointers have */
+    int bare;    /* pointers that the direction does not need are NULL; 2: and those to no element */
+    int promise; /* desc.alignment is what the pointers have */
     int by_plan, own_workspace;
     int may_be_unsupported; /* scales of items that a gradient sums over may be refused */
 } layer;
@@ -65,14 +65,18 @@ typedef struct layer {
 /* >>what a layer has */
 
 static unsigned layer_activation(const layer *l) {
-    return l->desc.activation & GEMMEPI_ACTIVATION_MASK;
+    return (unsigned)(l->desc.activation & GEMMEPI_ACTIVATION_MASK);
+}
+
+static int64_t layer_batch(const layer *l) {
+    return l->desc.batch ? l->desc.batch : 1;
 }
 
 static int layer_is_gated(const layer *l) {
     return (l->desc.activation & GEMMEPI_GATED) != 0;
 }
 
-static int layer_has(const layer *l, uint32_t flags) {
+static int layer_has(const layer *l, uint64_t flags) {
     return (l->desc.flags & flags) != 0;
 }
 
@@ -177,9 +181,11 @@ static int64_t layer_columns(const layer *l, int t) {
     }
 }
 
+/* As it lies: a gradient as its operand is stored, whatever its own `transposed` says. */
 static gemmepi_matrix layer_matrix(const layer *l, int t) {
     const gemmepi_linear_desc *d = &l->desc;
     const gemmepi_matrix none = {GEMMEPI_DTYPE_DEFAULT, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}};
+    gemmepi_matrix gradient;
     switch (t) {
     case L_A:
         return d->a;
@@ -192,9 +198,13 @@ static gemmepi_matrix layer_matrix(const layer *l, int t) {
     case L_DY:
         return d->dy;
     case L_DA:
-        return d->da;
+        gradient = d->da;
+        gradient.transposed = d->a.transposed;
+        return gradient;
     case L_DB:
-        return d->db;
+        gradient = d->db;
+        gradient.transposed = d->b.transposed;
+        return gradient;
     default:
         return none;
     }
@@ -252,11 +262,11 @@ static int layer_needs(const layer *l, int t, int backward) {
 static int layer_reads(const layer *l, int t, int backward) {
     switch (t) {
     case L_DA:
-        return backward && layer_has(l, GEMMEPI_LINEAR_ACCUMULATE_DA);
+        return backward && layer_has(l, GEMMEPI_ACCUMULATE_DA);
     case L_DB:
-        return backward && layer_has(l, GEMMEPI_LINEAR_ACCUMULATE_DB);
+        return backward && layer_has(l, GEMMEPI_ACCUMULATE_DB);
     case L_DBIAS:
-        return backward && layer_has(l, GEMMEPI_LINEAR_ACCUMULATE_DBIAS);
+        return backward && layer_has(l, GEMMEPI_ACCUMULATE_DBIAS);
     case L_Y:
         return 0;
     case L_PREACT:
@@ -300,7 +310,7 @@ static region layer_region_of_vector(const layer *l, int t) {
     r.at.dtype = layer_dtype(l, t);
     r.at.row = r.at.column = 1;
     r.at.item = vector.batch_stride;
-    r.items = vector.batch_stride ? l->desc.batch : 1;
+    r.items = vector.batch_stride ? layer_batch(l) : 1;
     r.rows = 1;
     r.columns = layer_bias_length(l);
     return r;
@@ -311,7 +321,7 @@ static region layer_region_of_scales(const layer *l, int t) {
     scales s = layer_scales(l, layer_scaled(t));
     region r;
     r.at = s.at;
-    r.items = scale.batch_stride ? l->desc.batch : 1;
+    r.items = scale.batch_stride ? layer_batch(l) : 1;
     r.rows = s.rows;
     r.columns = s.columns;
     return r;
@@ -326,7 +336,7 @@ static region layer_region(const layer *l, int t) {
         return layer_region_of_scales(l, t);
     r.at =
         oracle_view(layer_dtype(l, t), l->desc.order, matrix.transposed, layer_ld(l, t), matrix.batch_stride);
-    r.items = matrix.batch_stride ? l->desc.batch : 1;
+    r.items = matrix.batch_stride ? layer_batch(l) : 1;
     r.rows = layer_rows(l, t);
     r.columns = layer_columns(l, t);
     return r;
@@ -358,10 +368,10 @@ typedef struct workings {
 
 static double *layer_unpack(const layer *l, const region r[L_COUNT], int t) {
     int64_t rows = layer_rows(l, t), columns = layer_columns(l, t), item, i, j;
-    double *all = (double *)malloc(sizeof *all * (size_t)(l->desc.batch * rows * columns + 1)), *to = all;
+    double *all = (double *)malloc(sizeof *all * (size_t)(layer_batch(l) * rows * columns + 1)), *to = all;
     scales s = layer_scales(l, t);
     s.at.data = r[t == L_A ? L_SCALE_A : L_SCALE_B].at.data;
-    for (item = 0; item < l->desc.batch; item++)
+    for (item = 0; item < layer_batch(l); item++)
         for (i = 0; i < rows; i++)
             for (j = 0; j < columns; j++)
                 *to++ = view_get(&r[t].at, item, i, j) *
@@ -417,9 +427,9 @@ static inexact layer_product(const layer *l, const region r[L_COUNT], const work
 
 static inexact *layer_p(const layer *l, const region r[L_COUNT], const workings *w, int given) {
     int64_t item, i, j;
-    inexact *all = (inexact *)malloc(sizeof *all * (size_t)(l->desc.batch * l->desc.m * l->desc.n + 1)),
+    inexact *all = (inexact *)malloc(sizeof *all * (size_t)(layer_batch(l) * l->desc.m * l->desc.n + 1)),
             *to = all;
-    for (item = 0; item < l->desc.batch; item++)
+    for (item = 0; item < layer_batch(l); item++)
         for (i = 0; i < l->desc.m; i++)
             for (j = 0; j < l->desc.n; j++, to++) {
                 if (!given) {
@@ -445,14 +455,18 @@ static int64_t layer_half(const layer *l, int64_t item, int64_t i, int64_t j, in
 
 /* >>activations of what is inexact */
 
+static double layer_parameter(const layer *l) {
+    return oracle_given_parameter(layer_activation(l), l->desc.has_parameter, l->desc.activation_parameter);
+}
+
 static double layer_act(const layer *l, double x, int derivative) {
-    double parameter = oracle_parameter(layer_activation(l), l->desc.activation_parameter), magnitude;
+    double parameter = layer_parameter(l), magnitude;
     return derivative ? oracle_derivative(layer_activation(l), parameter, x, &magnitude)
                       : oracle_activation(layer_activation(l), parameter, x);
 }
 
 static double layer_terms(const layer *l, double x) {
-    double parameter = oracle_parameter(layer_activation(l), l->desc.activation_parameter), magnitude;
+    double parameter = layer_parameter(l), magnitude;
     oracle_derivative(layer_activation(l), parameter, x, &magnitude);
     return magnitude;
 }
@@ -519,8 +533,9 @@ static inexact layer_y(const layer *l, const workings *w, int64_t item, int64_t 
 
 static expected *layer_expected_y(const layer *l, const region r[L_COUNT], const workings *w) {
     int64_t rows = layer_rows(l, L_Y), columns = layer_columns(l, L_Y), item, i, j;
-    expected *all = (expected *)malloc(sizeof *all * (size_t)(l->desc.batch * rows * columns + 1)), *to = all;
-    for (item = 0; item < l->desc.batch; item++)
+    expected *all = (expected *)malloc(sizeof *all * (size_t)(layer_batch(l) * rows * columns + 1)),
+             *to = all;
+    for (item = 0; item < layer_batch(l); item++)
         for (i = 0; i < rows; i++)
             for (j = 0; j < columns; j++)
                 *to++ = layer_expected(l, layer_dtype(l, L_Y), layer_y(l, w, item, i, j),
@@ -529,7 +544,7 @@ static expected *layer_expected_y(const layer *l, const region r[L_COUNT], const
 }
 
 static expected *layer_expected_p(const layer *l, const region r[L_COUNT], const workings *w) {
-    int64_t of_item = l->desc.m * l->desc.n, all_of_it = l->desc.batch * of_item, i;
+    int64_t of_item = l->desc.m * l->desc.n, all_of_it = layer_batch(l) * of_item, i;
     expected *all = (expected *)malloc(sizeof *all * (size_t)(all_of_it + 1));
     for (i = 0; i < all_of_it; i++) {
         double scale = layer_uses(l, L_SCALE_PREACT) ? view_get(&r[L_SCALE_PREACT].at, i / of_item, 0, 0) : 1;
@@ -582,10 +597,10 @@ static void layer_gate(const layer *l, workings *w, inexact dy, int64_t item, in
 
 static void layer_make_g(const layer *l, const region r[L_COUNT], workings *w) {
     int64_t rows = layer_rows(l, L_DY), columns = layer_columns(l, L_DY), item, i, j;
-    size_t size = sizeof(inexact) * (size_t)(l->desc.batch * l->desc.m * l->desc.n + 1);
+    size_t size = sizeof(inexact) * (size_t)(layer_batch(l) * l->desc.m * l->desc.n + 1);
     w->g = (inexact *)malloc(size);
     w->stored = (inexact *)malloc(size);
-    for (item = 0; item < l->desc.batch; item++)
+    for (item = 0; item < layer_batch(l); item++)
         for (i = 0; i < rows; i++)
             for (j = 0; j < columns; j++) {
                 int64_t at = (item * rows + i) * columns + j;
@@ -663,7 +678,7 @@ static expected *layer_expected_sums(const layer *l, const region r[L_COUNT], co
             for (j = 0; j < to->columns; j++) {
                 sum s = {0, 0, 0, 0, 1};
                 double old = layer_reads(l, t, 1) ? view_get(&to->at, place, i, j) : 0;
-                for (item = 0; item < l->desc.batch; item++)
+                for (item = 0; item < layer_batch(l); item++)
                     if (to->at.item == 0 || item == place)
                         sum_item(l, w, &s, t, item, i, j);
                 *next++ = sum_end(l, &s, t, layer_reads(l, t, 1) ? &old : NULL, t != L_DBIAS);

@@ -87,7 +87,7 @@ static void use_column_major(gemmepi_scale_mode a, gemmepi_scale_mode b) {
     use_problem(p);
 }
 
-static void use_amax(gemmepi_dtype dtype, gemmepi_epilogue epilogue, uint32_t flags) {
+static void use_amax(gemmepi_dtype dtype, gemmepi_epilogue epilogue, uint64_t flags) {
     problem p =
         dtype == GEMMEPI_F64 ? problem_plain(dtype, M, N, K, epilogue) : problem_scaled(dtype, epilogue);
     p.desc.flags = flags;
@@ -186,8 +186,8 @@ static void refuse_args(gemmepi_status status, const char *names, const char *va
     CHECK(gemmepi_plan_matmul(here->context, &desc, &plan) == GEMMEPI_OK, "'%s': %s", code,
           gemmepi_last_error());
     if (plan != NULL) {
-        CHECK(gemmepi_prepare(plan, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        check_refused("gemmepi_plan_run", gemmepi_plan_run(plan, &args, here->stream), &want);
+        CHECK(gemmepi_plan_prepare(plan, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        check_refused("gemmepi_run_matmul", gemmepi_run_matmul(plan, &args, here->stream), &want);
     }
     check_refused("gemmepi_matmul", gemmepi_matmul(here->context, &desc, &args, here->stream), &want);
     check_untouched(&want);
@@ -237,18 +237,18 @@ static void null_is_refused_by_name(void) {
     check_refused("gemmepi_matmul", gemmepi_matmul(here->context, &desc, NULL, NULL), &want);
     want.names = "plan";
     check_refused("gemmepi_plan_matmul", gemmepi_plan_matmul(here->context, &desc, NULL), &want);
-    check_refused("gemmepi_plan_run", gemmepi_plan_run(NULL, &args, NULL), &want);
-    check_refused("gemmepi_prepare", gemmepi_prepare(NULL, NULL), &want);
+    check_refused("gemmepi_run_matmul", gemmepi_run_matmul(NULL, &args, NULL), &want);
+    check_refused("gemmepi_plan_prepare", gemmepi_plan_prepare(NULL, NULL), &want);
     check_refused("gemmepi_plan_info", gemmepi_plan_info(NULL, &details), &want);
     want.names = "needs";
     check_refused("gemmepi_epilogue_info", gemmepi_epilogue_info(&desc, NULL), &want);
     CHECK(gemmepi_plan_matmul(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
     want.names = "args";
-    check_refused("gemmepi_plan_run", gemmepi_plan_run(plan, NULL, NULL), &want);
+    check_refused("gemmepi_run_matmul", gemmepi_run_matmul(plan, NULL, NULL), &want);
     want.names = "details";
     check_refused("gemmepi_plan_info", gemmepi_plan_info(plan, NULL), &want);
-    CHECK(gemmepi_explain(NULL, NULL, 0) == 0, "explain of no plan");
-    CHECK(gemmepi_explain(plan, NULL, 0) > 0, "explain without a buffer gives the length");
+    CHECK(gemmepi_plan_explain(NULL, NULL, 0) == 0, "explain of no plan");
+    CHECK(gemmepi_plan_explain(plan, NULL, 0) > 0, "explain without a buffer gives the length");
     gemmepi_plan_destroy(plan);
     gemmepi_plan_destroy(NULL);
     check_untouched(&want);
@@ -260,6 +260,7 @@ static void a_needed_pointer_that_is_missing_is_refused(void) {
     REFUSED_ARGS(INVALID_ARGUMENT, "args.b", "the product", args.b = NULL);
     REFUSED_ARGS(INVALID_ARGUMENT, "args.d", "the product", args.d = NULL);
     REFUSED_ARGS(INVALID_ARGUMENT, "args.c", "NULL", args.beta = &seven, args.c = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.c", "args.beta", args.beta = NULL);
     REFUSED_ARGS(INVALID_ARGUMENT, "args.bias", "NULL", use(GEMMEPI_RELU | GEMMEPI_BIAS), args.bias = NULL);
     REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", "NULL", use(GEMMEPI_SILU | GEMMEPI_AUX), args.aux = NULL);
     REFUSED_ARGS(INVALID_ARGUMENT, "args.aux", "NULL", use(GEMMEPI_RELU | GEMMEPI_BACKWARD), args.aux = NULL);
@@ -325,7 +326,8 @@ static void a_mask_is_laid_out_in_multiples_of_128_bits(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "aux.ld", "200", use(GEMMEPI_RELU | GEMMEPI_BACKWARD), desc.aux.ld = 200);
     REFUSED_DESC(INVALID_ARGUMENT, "aux.batch_stride", "1000", use(GEMMEPI_RELU | GEMMEPI_AUX),
                  desc.aux.batch_stride = 1000);
-    REFUSED_DESC(INVALID_ARGUMENT, "aux.ld", "128", use_problem(problem_plain(GEMMEPI_F32, M, 129, K, 0x201)),
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.ld", "128",
+                 use_problem(problem_plain(GEMMEPI_F32, M, 129, K, GEMMEPI_RELU | GEMMEPI_AUX)),
                  desc.aux.ld = 128);
 }
 
@@ -531,7 +533,7 @@ static void an_ld_that_no_line_uses_may_be_anything(void) {
 static void epilogues_without_a_meaning_are_refused(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, desc.epilogue = 14);
     REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, desc.epilogue = 0xff);
-    REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, desc.epilogue = 0x80000);
+    REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, desc.epilogue = 1ull << 35);
     REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, desc.epilogue = 0x80000000u);
     REFUSED_DESC(INVALID_ARGUMENT, "GATE_FIRST|GEMMEPI_GATE_FIRST", NULL,
                  desc.epilogue = GEMMEPI_SILU | GEMMEPI_GATE_FIRST);
@@ -543,8 +545,8 @@ static void epilogues_without_a_meaning_are_refused(void) {
                  desc.epilogue |= GEMMEPI_AUX);
     REFUSED_DESC(INVALID_ARGUMENT, "BGRAD|GEMMEPI_BGRAD", NULL, use(GEMMEPI_SILU),
                  desc.epilogue |= GEMMEPI_BGRAD);
-    REFUSED_DESC(INVALID_ARGUMENT, "BGRAD_ACCUMULATE|GEMMEPI_BGRAD_ACCUMULATE", NULL, use(GEMMEPI_BIAS),
-                 desc.epilogue |= GEMMEPI_BGRAD_ACCUMULATE);
+    REFUSED_DESC(INVALID_ARGUMENT, "ACCUMULATE_BIAS_GRAD|GEMMEPI_ACCUMULATE_BIAS_GRAD", NULL,
+                 use(GEMMEPI_BIAS), desc.epilogue |= GEMMEPI_ACCUMULATE_BIAS_GRAD);
 }
 
 static void gates_and_upstream_gradients_without_a_meaning_are_refused(void) {
@@ -562,10 +564,11 @@ static void gates_and_upstream_gradients_without_a_meaning_are_refused(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "AUX|GEMMEPI_AUX", "BACKWARD", use(GATE_ANEW),
                  desc.epilogue |= GEMMEPI_AUX);
     REFUSED_DESC(INVALID_ARGUMENT, "BGRAD|GEMMEPI_BGRAD", NULL, use(GATE), desc.epilogue |= GEMMEPI_BGRAD);
-    REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, use(GATE), desc.epilogue |= 0x100000);
+    REFUSED_DESC(INVALID_ARGUMENT, "epilogue", NULL, use(GATE), desc.epilogue |= 0x200000);
     REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", "SILU", use(GATE),
                  desc.activation_parameter = 0.5);
-    ACCEPTED(use(GATE), desc.epilogue = GEMMEPI_ELU | GEMMEPI_GATED, desc.activation_parameter = 0.5);
+    ACCEPTED(use(GATE), desc.epilogue = GEMMEPI_ELU | GEMMEPI_GATED, desc.has_parameter = 1,
+             desc.activation_parameter = 0.5);
     ACCEPTED(use(GATE_BACK | GEMMEPI_BGRAD));
     ACCEPTED(use(GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BGRAD));
 }
@@ -714,17 +717,103 @@ static void a_parameter_goes_with_leaky_relu_and_elu_alone(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", "SILU", desc.epilogue = GEMMEPI_SILU,
                  desc.activation_parameter = -1);
     REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", "finite", desc.epilogue = GEMMEPI_ELU,
-                 desc.activation_parameter = NAN);
+                 desc.has_parameter = 1, desc.activation_parameter = NAN);
     REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", "finite", desc.epilogue = GEMMEPI_LEAKY_RELU,
-                 desc.activation_parameter = -INFINITY);
-    ACCEPTED(desc.epilogue = GEMMEPI_ELU, desc.activation_parameter = -1.5);
+                 desc.has_parameter = 1, desc.activation_parameter = -INFINITY);
+    REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter|has_parameter", "0.5", desc.epilogue = GEMMEPI_ELU,
+                 desc.activation_parameter = 0.5);
+    REFUSED_DESC(INVALID_ARGUMENT, "has_parameter", "SILU", desc.epilogue = GEMMEPI_SILU,
+                 desc.has_parameter = 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "has_parameter", "2", desc.epilogue = GEMMEPI_ELU, desc.has_parameter = 2);
+    ACCEPTED(desc.epilogue = GEMMEPI_ELU, desc.has_parameter = 1, desc.activation_parameter = -1.5);
+    ACCEPTED(desc.epilogue = GEMMEPI_LEAKY_RELU, desc.has_parameter = 1);
+}
+
+static void numbers_of_cublaslt_are_refused_with_the_name_to_use(void) {
+    static const struct {
+        gemmepi_epilogue number;
+        const char *name;
+    } rows[] = {{1, "GEMMEPI_EPILOGUE_DEFAULT"},    {2, "GEMMEPI_EPILOGUE_RELU"},
+                {130, "GEMMEPI_EPILOGUE_RELU_AUX"}, {4, "GEMMEPI_EPILOGUE_BIAS"},
+                {6, "GEMMEPI_EPILOGUE_RELU_BIAS"},  {134, "GEMMEPI_EPILOGUE_RELU_AUX_BIAS"},
+                {136, "GEMMEPI_EPILOGUE_DRELU"},    {152, "GEMMEPI_EPILOGUE_DRELU_BGRAD"},
+                {32, "GEMMEPI_EPILOGUE_GELU"},      {160, "GEMMEPI_EPILOGUE_GELU_AUX"},
+                {36, "GEMMEPI_EPILOGUE_GELU_BIAS"}, {164, "GEMMEPI_EPILOGUE_GELU_AUX_BIAS"},
+                {192, "GEMMEPI_EPILOGUE_DGELU"},    {208, "GEMMEPI_EPILOGUE_DGELU_BGRAD"},
+                {256, "GEMMEPI_EPILOGUE_BGRADA"},   {512, "GEMMEPI_EPILOGUE_BGRADB"}};
+    int i;
+    for (i = 0; i < (int)(sizeof rows / sizeof rows[0]); i++)
+        REFUSED_DESC(INVALID_ARGUMENT, "epilogue", rows[i].name, desc.epilogue = rows[i].number);
+}
+
+static void two_activations_or_ed_are_refused(void) {
+    int i, j;
+    for (i = 1; i < ACTIVATION_COUNT; i++)
+        for (j = 1; j < i; j++)
+            REFUSED_DESC(INVALID_ARGUMENT, "epilogue", "never two",
+                         desc.epilogue = activation_codes[i] | activation_codes[j]);
+}
+
+static void a_flag_in_another_field_is_refused_with_the_name_of_its_own(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "desc.epilogue", desc.flags = GEMMEPI_BIAS);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "desc.epilogue", desc.flags = GEMMEPI_ACCUMULATE_BIAS_GRAD);
+    REFUSED_DESC(INVALID_ARGUMENT, "epilogue", "desc.flags", desc.epilogue = GEMMEPI_ACCUMULATE);
+    REFUSED_DESC(INVALID_ARGUMENT, "epilogue", "desc.flags", desc.epilogue = GEMMEPI_SILU | GEMMEPI_RELAXED);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "gemmepi_linear_desc.flags", desc.flags = GEMMEPI_LINEAR_BIAS);
+    REFUSED_DESC(INVALID_ARGUMENT, "epilogue", "gemmepi_elementwise_desc.flags",
+                 desc.epilogue = GEMMEPI_CAST_AMAX);
+}
+
+static void accumulation_is_refused_where_it_is_not_clear_what_comes_first(void) {
+    static const gemmepi_epilogue unclear[] = {GEMMEPI_RELU,  GEMMEPI_SILU,  GEMMEPI_AUX,
+                                               GEMMEPI_BGRAD, GEMMEPI_GATED, GEMMEPI_SILU | GEMMEPI_BACKWARD};
+    static const double one = 1;
+    int i;
+    for (i = 0; i < (int)(sizeof unclear / sizeof unclear[0]); i++) {
+        REFUSED_DESC(INVALID_ARGUMENT, "flags", "args.beta", use(unclear[i]),
+                     memset(&desc.c, 0, sizeof desc.c), desc.flags = GEMMEPI_ACCUMULATE);
+        REFUSED_DESC(INVALID_ARGUMENT, "flags", "RESIDUAL", use(unclear[i]),
+                     memset(&desc.c, 0, sizeof desc.c), desc.flags = GEMMEPI_ACCUMULATE);
+    }
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.c", "ACCUMULATE", memset(&desc.c, 0, sizeof desc.c),
+                 desc.flags = GEMMEPI_ACCUMULATE);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.beta", "ACCUMULATE", memset(&desc.c, 0, sizeof desc.c),
+                 desc.flags = GEMMEPI_ACCUMULATE, args.c = NULL, args.beta = &one);
+    REFUSED_DESC(INVALID_ARGUMENT, "c", "ACCUMULATE", desc.flags = GEMMEPI_ACCUMULATE, desc.c.ld = 2 * N);
+    ACCEPTED(memset(&desc.c, 0, sizeof desc.c), desc.flags = GEMMEPI_ACCUMULATE, args.c = NULL,
+             args.beta = NULL);
+    ACCEPTED(use(GEMMEPI_BIAS), memset(&desc.c, 0, sizeof desc.c), desc.flags = GEMMEPI_ACCUMULATE,
+             args.c = NULL, args.beta = NULL);
+}
+
+static void a_plan_of_another_kind_is_refused(void) {
+    gemmepi_elementwise_args other = {0};
+    gemmepi_linear_args layers = {0};
+    gemmepi_plan *plan = NULL;
+    use(GEMMEPI_NONE);
+    CHECK(gemmepi_plan_matmul(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_run_elementwise(plan, &other, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              strstr(gemmepi_last_error(), "gemmepi_plan_matmul") != NULL,
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_run_linear(plan, &layers, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              strstr(gemmepi_last_error(), "gemmepi_plan_linear") != NULL,
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_run_linear_backward(plan, &layers, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              strstr(gemmepi_last_error(), "gemmepi_plan_linear_backward") != NULL,
+          "%s", gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
 }
 
 static void unknown_values_are_refused(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "order", "2", desc.order = (gemmepi_order)2);
     REFUSED_DESC(INVALID_ARGUMENT, "compute", "5", desc.compute = (gemmepi_compute)5);
     REFUSED_DESC(INVALID_ARGUMENT, "flags", "0x20", desc.flags = 0x20);
-    REFUSED_DESC(INVALID_ARGUMENT, "flags", "0x80000001", desc.flags = 0x80000001u);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "= {0}", desc.flags = 0x80000001u);
+    REFUSED_DESC(INVALID_ARGUMENT, "order", "= {0}", desc.order = (gemmepi_order)-7);
+    REFUSED_DESC(INVALID_ARGUMENT, "m", "= {0}", desc.m = INT64_MIN);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype", "= {0}", desc.a.dtype = (gemmepi_dtype)77);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.transposed", "= {0}", desc.a.transposed = 1234);
+    REFUSED_DESC(INVALID_ARGUMENT, "epilogue", "= {0}", desc.epilogue = 0xfefefefefefefefeull);
     REFUSED_DESC(INVALID_ARGUMENT, "alignment", "3", desc.alignment = 3);
     REFUSED_DESC(INVALID_ARGUMENT, "alignment", "512", desc.alignment = 512);
     REFUSED_DESC(INVALID_ARGUMENT, "a.dtype", "9", desc.a.dtype = (gemmepi_dtype)9);
@@ -1246,13 +1335,13 @@ static void a_plan_without_a_promise_takes_multiples_of_16(void) {
     shift(T_A, 16);
     shift(T_B, 8);
     CHECK(gemmepi_plan_matmul(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi_prepare(plan, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    check_refused("gemmepi_plan_run", gemmepi_plan_run(plan, &args, here->stream), &want);
+    CHECK(gemmepi_plan_prepare(plan, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    check_refused("gemmepi_run_matmul", gemmepi_run_matmul(plan, &args, here->stream), &want);
     check_untouched(&want);
     CHECK(gemmepi_matmul(here->context, &desc, &args, here->stream) == GEMMEPI_OK,
           "one shot takes what it gets: %s", gemmepi_last_error());
     shift(T_B, 16);
-    CHECK(gemmepi_plan_run(plan, &args, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_run_matmul(plan, &args, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(gemmepi_synchronize(here->context, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
     gemmepi_plan_destroy(plan);
 }
@@ -1289,22 +1378,22 @@ static void a_workspace_too_small_or_misaligned_is_refused(void) {
           gemmepi_last_error());
     args.workspace = here->workspace;
     args.workspace_size = size - 1;
-    check_refused("gemmepi_plan_run", gemmepi_plan_run(plan, &args, here->stream), &want);
+    check_refused("gemmepi_run_matmul", gemmepi_run_matmul(plan, &args, here->stream), &want);
     check_untouched(&want);
     args.workspace = (char *)here->workspace + 16;
     args.workspace_size = size;
     want.status = GEMMEPI_MISALIGNED;
     want.names = "args.workspace";
     want.code = "workspace not a multiple of 256";
-    check_refused("gemmepi_plan_run", gemmepi_plan_run(plan, &args, here->stream), &want);
+    check_refused("gemmepi_run_matmul", gemmepi_run_matmul(plan, &args, here->stream), &want);
     check_untouched(&want);
     CHECK(gemmepi_stream_create(here->context, &stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
     args.workspace = NULL;
     args.workspace_size = 0;
     want.status = GEMMEPI_BUFFER_TOO_SMALL;
-    want.names = "workspace|args.workspace|gemmepi_prepare";
+    want.names = "workspace|args.workspace|gemmepi_plan_prepare";
     want.code = "a stream that nothing was prepared for";
-    check_refused("gemmepi_plan_run", gemmepi_plan_run(plan, &args, stream), &want);
+    check_refused("gemmepi_run_matmul", gemmepi_run_matmul(plan, &args, stream), &want);
     check_untouched(&want);
     CHECK(gemmepi_stream_destroy(here->context, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
     gemmepi_plan_destroy(plan);
@@ -1333,6 +1422,11 @@ static void run_all(void) {
     RUN(a_saved_gate_in_place_needs_the_same_dtype);
     RUN(gates_and_upstream_gradients_need_their_pointers);
     RUN(relu_has_no_mask_beside_a_gate_or_an_upstream_gradient);
+    RUN(numbers_of_cublaslt_are_refused_with_the_name_to_use);
+    RUN(two_activations_or_ed_are_refused);
+    RUN(a_flag_in_another_field_is_refused_with_the_name_of_its_own);
+    RUN(accumulation_is_refused_where_it_is_not_clear_what_comes_first);
+    RUN(a_plan_of_another_kind_is_refused);
     RUN(unknown_values_are_refused);
     RUN(a_parameter_goes_with_leaky_relu_and_elu_alone);
     RUN(dtypes_that_do_not_go_together_are_refused);

@@ -192,10 +192,10 @@ static const gemmepi_epilogue flag_sets[] = {
     0,
     GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
     GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
-    GEMMEPI_BACKWARD | GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE,
+    GEMMEPI_BACKWARD | GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD | GEMMEPI_ACCUMULATE_BIAS_GRAD,
     GEMMEPI_BGRAD | GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
     GEMMEPI_BGRAD_A | GEMMEPI_BIAS,
-    GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE | GEMMEPI_AUX,
+    GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD | GEMMEPI_AUX,
 };
 
 static int has_a_meaning(gemmepi_epilogue activation, gemmepi_epilogue flags) {
@@ -233,12 +233,12 @@ static void run_each(const char *name, const char *of, int *at, int count, void 
         test_run(named, test);
     }
 }
-#define RUN_GRID(function)      run_each(#function, "activation", &grid_activation, GEMMEPI_MISH + 1, function)
+#define RUN_GRID(function)      run_each(#function, "activation", &grid_activation, ACTIVATION_COUNT, function)
 #define RUN_TYPES(function, of) run_each(#function, "types", &grid_types, COUNT(of), function)
 
 /* All sizes, and all layouts of one, of a grid's activation with these flags. */
 static void hold_sizes(const types *t, gemmepi_epilogue flags, int *variant) {
-    gemmepi_epilogue epilogue = (gemmepi_epilogue)grid_activation | flags;
+    gemmepi_epilogue epilogue = activation_codes[grid_activation] | flags;
     int size, layout;
     for (size = 0; size < COUNT(grid_sizes); size++)
         for (layout = 0; layout < (size == 1 ? LAYOUTS : 1); layout++) {
@@ -251,9 +251,9 @@ static void grid(const types *t) {
     int flags, variant = 41 * grid_activation;
     for (flags = 0; flags < COUNT(flag_sets); flags++)
         /* some of the sets: each is a kernel to compile */
-        if (has_a_meaning((gemmepi_epilogue)grid_activation, flag_sets[flags]) &&
+        if (has_a_meaning(activation_codes[grid_activation], flag_sets[flags]) &&
             !(t == &bf16_to_f32 && flags % 2 == 0) &&
-            (grid_activation <= (int)GEMMEPI_TANH || flags % 3 == grid_activation % 3))
+            (grid_activation <= 6 || flags % 3 == grid_activation % 3))
             hold_sizes(t, flag_sets[flags], &variant);
 }
 
@@ -265,20 +265,20 @@ static const gemmepi_epilogue gate_flag_sets[] = {
     GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS | GEMMEPI_BGRAD,
     GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS | GEMMEPI_BGRAD,
     GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BACKWARD | GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD |
-        GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_ACCUMULATE_BIAS_GRAD,
     GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_RESIDUAL |
-        GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_BGRAD | GEMMEPI_ACCUMULATE_BIAS_GRAD,
     GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_A,
     GEMMEPI_GATED | GEMMEPI_BGRAD | GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
     GEMMEPI_GATED | GEMMEPI_BGRAD_A | GEMMEPI_BIAS,
-    GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE | GEMMEPI_AUX,
+    GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD | GEMMEPI_AUX,
     GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD_B,
 };
 
 static void gate_grid(const types *t, int number) {
     int flags, variant = 41 * grid_activation;
     for (flags = 0; flags < COUNT(gate_flag_sets); flags++)
-        if (has_a_meaning((gemmepi_epilogue)grid_activation, gate_flag_sets[flags]) &&
+        if (has_a_meaning(activation_codes[grid_activation], gate_flag_sets[flags]) &&
             (here->is_host || (grid_activation + flags + number) % 4 == 0)) /* some, likewise */
             hold_sizes(t, gate_flag_sets[flags], &variant);
 }
@@ -365,13 +365,13 @@ static const gemmepi_epilogue new_epilogues[] = {
     GEMMEPI_EPILOGUE_BGRADA,
     GEMMEPI_EPILOGUE_BGRADB,
     GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
-    GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE,
+    GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_ACCUMULATE_BIAS_GRAD,
     GEMMEPI_GELU_ERF | GEMMEPI_AUX | GEMMEPI_BGRAD_B,
     GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL,
     GEMMEPI_SIGMOID | GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
     GEMMEPI_TANH | GEMMEPI_BACKWARD,
     GEMMEPI_NONE | GEMMEPI_AUX | GEMMEPI_BIAS | GEMMEPI_BGRAD,
-    GEMMEPI_RELU | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_ACCUMULATE,
+    GEMMEPI_RELU | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_A | GEMMEPI_ACCUMULATE_BIAS_GRAD,
 };
 
 /* Each of these is a kernel to compile: scales, amax, C and alignment go with the types and the epilogue. */
@@ -836,7 +836,8 @@ static void nan_stays_nan_in_8_bits_and_is_zero_in_i8(void) {
     gemmepi_epilogue activation;
     int t;
     for (t = 0; t < COUNT(dtypes); t++)
-        for (activation = GEMMEPI_NONE; activation <= GEMMEPI_RELU; activation++) {
+        for (activation = GEMMEPI_NONE; activation <= GEMMEPI_RELU;
+             activation = activation_after(activation)) {
             problem p = problem_plain(GEMMEPI_F32, 1, 1, 1, activation);
             double d;
             p.desc.d.dtype = dtypes[t];
@@ -912,11 +913,11 @@ static void i32_results_are_exact(void) {
         GEMMEPI_RELU | GEMMEPI_AUX,
         GEMMEPI_BGRAD_A,
         GEMMEPI_BGRAD_B,
-        GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_A | GEMMEPI_ACCUMULATE_BIAS_GRAD,
         GEMMEPI_NONE | GEMMEPI_AUX | GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
         GEMMEPI_NONE | GEMMEPI_GATED,
         GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_AUX | GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
-        GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD,
         GEMMEPI_NONE | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BIAS};
     int e, size, way, variant = 0;
     for (e = 0; e < COUNT(epilogues); e++)
@@ -960,7 +961,7 @@ static void i32_results_wrap_around(void) {
     double *all = malloc(sizeof *all * 2 * LONG), *d;
     int i;
     problem p = typed(&i8_to_i32, 2, 2, LONG, GEMMEPI_RELU | GEMMEPI_AUX);
-    problem sums = typed(&i8_to_i32, 2, 2, LONG, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_ACCUMULATE);
+    problem sums = typed(&i8_to_i32, 2, 2, LONG, GEMMEPI_BGRAD_A | GEMMEPI_ACCUMULATE_BIAS_GRAD);
     for (i = 0; i < 2 * LONG; i++)
         all[i] = 127;
     p.given[T_A] = p.given[T_B] = sums.given[T_A] = sums.given[T_B] = all;
@@ -1030,9 +1031,9 @@ static void small_integers_are_exact(void) {
         GEMMEPI_NONE | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
         GEMMEPI_NONE | GEMMEPI_BIAS | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD,
         GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
-        GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_ACCUMULATE_BIAS_GRAD,
         GEMMEPI_RELU | GEMMEPI_BGRAD_A,
-        GEMMEPI_NONE | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_NONE | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD,
     };
     int t, e, layout;
     for (t = 0; t < COUNT(all_types); t++)
@@ -1067,6 +1068,42 @@ static void what_is_added_to_is_rounded_once(void) {
             }
 }
 
+/* D += A B, with a bias and sums of an operand or without, from a plan and in one call, alpha on the host and on the device. */
+static void accumulation_adds_to_what_d_holds(void) {
+    static const types *const kinds[] = {&f64, &f32, &tf32, &f16, &bf16, &bf16_to_f32, &e4m3_to_bf16, &i8};
+    static const gemmepi_epilogue epilogues[] = {GEMMEPI_NONE, GEMMEPI_BIAS, GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
+                                                 GEMMEPI_BGRAD_A, GEMMEPI_BGRAD_B};
+    int t, e, way;
+    for (t = 0; t < COUNT(kinds); t++)
+        for (e = 0; e < COUNT(epilogues); e++)
+            for (way = 0; way < 8; way++) {
+                problem p = typed(kinds[t], way & 4 ? 61 : 64, 48, 72, epilogues[e]);
+                if (!here->is_host && (t + e + way) % 3 != 0)
+                    continue; /* each is a kernel to compile */
+                p.fill = INTEGERS;
+                p.desc.order = way & 1 ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
+                p.desc.flags = GEMMEPI_ACCUMULATE | (way & 4 ? GEMMEPI_DEVICE_SCALARS : 0);
+                p.desc.batch = way & 1 ? 3 : 0; /* 0 means 1 */
+                if (way & 1)
+                    problem_space_out(&p, way & 2 ? 3 : 0);
+                memset(&p.desc.c, 0, sizeof p.desc.c);
+                p.by_plan = way >> 1 & 1;
+                p.in_place[T_C] = 1;
+                problem_scale(&p, way & 2 ? 2 : 1, 1);
+                holds(&p);
+            }
+}
+
+static void a_batch_left_zero_is_one_product(void) {
+    int by_plan;
+    for (by_plan = 0; by_plan < 2; by_plan++) {
+        problem p = typed(&f32, 20, 33, 9, GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX);
+        p.desc.batch = 0;
+        p.by_plan = by_plan;
+        holds(&p);
+    }
+}
+
 static const types *const integer_types[] = {
     &f64,         &f32,  &tf32,      &f16, &bf16,       &bf16_to_f32, &f16_with_f32_vectors,
     &e4m3_to_f32, &e4m3, &e5m2_e4m3, &i8,  &i8_to_bf16, &f16_to_i8};
@@ -1076,11 +1113,11 @@ static void small_integers_make_exact_gates(void) {
         GEMMEPI_NONE | GEMMEPI_GATED | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
         GEMMEPI_NONE | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BIAS | GEMMEPI_BGRAD,
         GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
-        GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_ACCUMULATE_BIAS_GRAD,
         GEMMEPI_NONE | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL,
         GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM |
             GEMMEPI_BIAS | GEMMEPI_BGRAD,
-        GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BGRAD | GEMMEPI_ACCUMULATE_BIAS_GRAD,
         GEMMEPI_NONE | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_RESIDUAL,
     };
     int e, layout;
@@ -1178,7 +1215,7 @@ static void typical_errors_are_those_of_rounding_once(void) {
     int t, backward;
     double ours, plain;
     for (t = 0; t < COUNT(kinds); t++)
-        for (activation = GEMMEPI_NONE; activation <= GEMMEPI_MISH; activation++)
+        for (activation = GEMMEPI_NONE; activation <= GEMMEPI_MISH; activation = activation_after(activation))
             for (backward = 0; backward < 2; backward++) {
                 problem p =
                     typed(kinds[t], 88, 96, 256, activation | (backward ? GEMMEPI_BACKWARD : GEMMEPI_BIAS));
@@ -1198,7 +1235,7 @@ static void typical_errors_of_gates_are_those_of_rounding_once(void) {
     int t, e;
     double ours, plain;
     for (t = 0; t < COUNT(kinds); t++)
-        for (activation = GEMMEPI_NONE; activation <= GEMMEPI_MISH; activation++)
+        for (activation = GEMMEPI_NONE; activation <= GEMMEPI_MISH; activation = activation_after(activation))
             for (e = 0; e < COUNT(flags); e++) {
                 problem p = typed(kinds[t], 88, 96, 256, activation | flags[e]);
                 if (!here->is_host && ((int)activation + e) % 4 != 0)
@@ -1225,7 +1262,8 @@ static void special_values_pass_through_every_activation(void) {
     gemmepi_epilogue activation;
     int t;
     for (t = 0; t < COUNT(special_types); t++)
-        for (activation = GEMMEPI_NONE; activation <= GEMMEPI_MISH; activation++) {
+        for (activation = GEMMEPI_NONE; activation <= GEMMEPI_MISH;
+             activation = activation_after(activation)) {
             problem p = typed(special_types[t], SPECIALS, 3, 1, activation | GEMMEPI_AUX);
             p.given[T_A] = specials;
             p.given[T_B] = factors;
@@ -1245,7 +1283,8 @@ static void special_values_pass_through_every_derivative(void) {
         aux[3 * i + 2] = specials[i] / 4;
     }
     for (t = 0; t < COUNT(special_types); t++)
-        for (activation = GEMMEPI_GELU_TANH; activation <= GEMMEPI_MISH; activation++) {
+        for (activation = GEMMEPI_GELU_TANH; activation <= GEMMEPI_MISH;
+             activation = activation_after(activation)) {
             problem p = typed(special_types[t], SPECIALS, 3, 1, activation | GEMMEPI_BACKWARD);
             p.given[T_A] = ones;
             p.given[T_B] = factors;
@@ -1283,7 +1322,8 @@ static void tails_keep_their_relative_precision(void) {
     gemmepi_epilogue activation;
     int t, i, backward, k;
     for (t = 0; t < COUNT(plain_types); t++)
-        for (activation = GEMMEPI_GELU_TANH; activation <= GEMMEPI_MISH; activation++)
+        for (activation = GEMMEPI_GELU_TANH; activation <= GEMMEPI_MISH;
+             activation = activation_after(activation))
             for (backward = 0; backward < 2; backward++)
                 for (k = 1; k <= MANY; k += MANY - 1) {
                     gemmepi_dtype dtype = plain_types[t]->results;
@@ -1303,9 +1343,9 @@ static void tails_keep_their_relative_precision(void) {
                     for (i = 0; i < POINTS; i++) {
                         expected want = elementwise(dtype, p.desc.epilogue, x[i]);
                         CHECK(fabs(x[i]) < 3 || (ends && x[i] < -5.4) || oracle_accepts(dtype, y[i], want),
-                              "%s, activation %u%s of %.9g, k %d: got %.9g, want %.9g +- %.3g",
-                              plain_types[t]->name, activation, backward ? "'" : "", x[i], k, y[i],
-                              want.value, want.bound);
+                              "%s, %s%s of %.9g, k %d: got %.9g, want %.9g +- %.3g", plain_types[t]->name,
+                              activation_name(activation), backward ? "'" : "", x[i], k, y[i], want.value,
+                              want.bound);
                         a[i * k] = 0;
                     }
                     free(y);
@@ -1342,17 +1382,17 @@ static problem given_problem(const types *t, int64_t m, int64_t n, gemmepi_epilo
 static void special_values_pass_through_every_gate(void) {
     static const double gradients[] = {1, -2, 0.25, 0, INFINITY, NAN};
     static double pairs[2 * SPECIALS * SPECIALS], same[SPECIALS * SPECIALS];
-    gemmepi_epilogue gate;
-    int t, i, j, g;
+    int t, i, j, g, i_gate;
     for (i = 0; i < SPECIALS; i++)
         for (j = 0; j < SPECIALS; j++) {
             pairs[2 * SPECIALS * i + j] = specials[i];
             pairs[2 * SPECIALS * i + SPECIALS + j] = specials[j];
         }
     for (t = 0; t < COUNT(special_types); t++)
-        for (gate = GEMMEPI_GATED; gate <= (GEMMEPI_GATED | GEMMEPI_MISH); gate++) {
+        for (i_gate = 0; i_gate < ACTIVATION_COUNT; i_gate++) {
+            gemmepi_epilogue gate = activation_codes[i_gate] | GEMMEPI_GATED;
             problem p = given_problem(special_types[t], SPECIALS, 2 * SPECIALS, gate | GEMMEPI_AUX, pairs);
-            if (!here->is_host && ((int)gate + t) % 3 != 0)
+            if (!here->is_host && (i_gate + t) % 3 != 0)
                 continue; /* each is a kernel to compile */
             holds(&p);
             for (g = 0; g < COUNT(gradients); g++) {
@@ -1411,7 +1451,8 @@ static void gates_keep_their_relative_precision_in_the_tails(void) {
     gemmepi_epilogue activation;
     int t, i;
     for (t = 0; t < COUNT(plain_types); t++)
-        for (activation = GEMMEPI_GELU_TANH; activation <= GEMMEPI_MISH; activation++) {
+        for (activation = GEMMEPI_GELU_TANH; activation <= GEMMEPI_MISH;
+             activation = activation_after(activation)) {
             gemmepi_dtype dtype = plain_types[t]->results;
             gemmepi_epilogue gate = activation | GEMMEPI_GATED, back = gate | GEMMEPI_BACKWARD;
             problem p;
@@ -1434,13 +1475,13 @@ static void gates_keep_their_relative_precision_in_the_tails(void) {
                 CHECK(fabs(x) < 3 || (oracle_accepts(dtype, forward[i], act) &&
                                       oracle_accepts(dtype, saved[2 * i], act) &&
                                       oracle_accepts(dtype, anew[2 * i], act)),
-                      "%s, activation %u of %.9g: got %.9g, %.9g and %.9g, want %.9g +- %.3g",
-                      plain_types[t]->name, activation, x, forward[i], saved[2 * i], anew[2 * i], act.value,
+                      "%s, %s of %.9g: got %.9g, %.9g and %.9g, want %.9g +- %.3g", plain_types[t]->name,
+                      activation_name(activation), x, forward[i], saved[2 * i], anew[2 * i], act.value,
                       act.bound);
                 CHECK(fabs(x) < 3 || (oracle_accepts(dtype, saved[2 * i + 1], slope) &&
                                       oracle_accepts(dtype, anew[2 * i + 1], slope)),
-                      "%s, activation %u' of %.9g: got %.9g and %.9g, want %.9g +- %.3g",
-                      plain_types[t]->name, activation, x, saved[2 * i + 1], anew[2 * i + 1], slope.value,
+                      "%s, %s' of %.9g: got %.9g and %.9g, want %.9g +- %.3g", plain_types[t]->name,
+                      activation_name(activation), x, saved[2 * i + 1], anew[2 * i + 1], slope.value,
                       slope.bound);
             }
             free(forward);
@@ -1566,8 +1607,8 @@ static void worked_gates_come_out(void) {
                 check_shown(t, "aux", aux, v, 4);
                 for (j = 0; j < 2 && t == &f64; j++) {
                     double want = v[value[columns][first][j]] * forward_cases[i].y[gate[columns][first][j]];
-                    CHECK(fabs(y[j] - want) < 1e-12, "activation %u, layout %d, y[%d] is %.13g, not %.13g",
-                          forward_cases[i].activation, layout, j, y[j], want);
+                    CHECK(fabs(y[j] - want) < 1e-12, "%s, layout %d, y[%d] is %.13g, not %.13g",
+                          activation_name(forward_cases[i].activation), layout, j, y[j], want);
                 }
                 free(y);
                 free(aux);
@@ -1740,8 +1781,8 @@ static void check_gradient(network *net, double *parameters, const double *gradi
         parameters[i] = kept;
         difference = (above - below) / (2 * step);
         CHECK(fabs(difference - gradient[i]) <= 1e-8 * (1 + fabs(gradient[i])),
-              "activation 0x%x, %s[%d]: gradient %.12g, difference %.12g", net->activation, name, i,
-              gradient[i], difference);
+              "activation 0x%llx, %s[%d]: gradient %.12g, difference %.12g",
+              (unsigned long long)net->activation, name, i, gradient[i], difference);
     }
 }
 
@@ -1810,7 +1851,7 @@ static void check_network(gemmepi_epilogue activation, int upstream) {
 
 static void gradients_equal_central_differences(void) {
     gemmepi_epilogue activation;
-    for (activation = GEMMEPI_RELU; activation <= GEMMEPI_MISH; activation++) {
+    for (activation = GEMMEPI_RELU; activation <= GEMMEPI_MISH; activation = activation_after(activation)) {
         check_network(activation, 0);
         check_network(activation, 1);
     }
@@ -1819,7 +1860,7 @@ static void gradients_equal_central_differences(void) {
 static void gradients_of_gates_equal_central_differences(void) {
     gemmepi_epilogue activation;
     int upstream;
-    for (activation = GEMMEPI_NONE; activation <= GEMMEPI_MISH; activation++)
+    for (activation = GEMMEPI_NONE; activation <= GEMMEPI_MISH; activation = activation_after(activation))
         for (upstream = 0; upstream < 2; upstream++) {
             check_network(activation | GEMMEPI_GATED, upstream);
             check_network(activation | GEMMEPI_GATED | GEMMEPI_GATE_FIRST, upstream);
@@ -1833,7 +1874,7 @@ static void no_terms_leave_beta_c_and_the_epilogue(void) {
         GEMMEPI_GELU_ERF | GEMMEPI_BIAS | GEMMEPI_AUX,
         GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
         GEMMEPI_RELU | GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_A,
-        GEMMEPI_NONE | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_NONE | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD,
         GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS | GEMMEPI_AUX,
         GEMMEPI_GELU_ERF | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
         GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BGRAD,
@@ -1895,7 +1936,7 @@ static void an_empty_product_writes_bias_grad_alone(void) {
                 p.desc.batch = empty[i][3];
                 p.desc.order = way & 4 ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
                 if (way & 8 && problem_has(&p, GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
-                    p.desc.epilogue |= GEMMEPI_BGRAD_ACCUMULATE;
+                    p.desc.epilogue |= GEMMEPI_ACCUMULATE_BIAS_GRAD;
                 problem_make_even(&p);
                 p.by_plan = way >> 1 & 1;
                 if (way & 2)
@@ -2040,15 +2081,15 @@ static void a_relaxed_gradient_may_overwrite_its_aux(void) {
 static void bias_grad_is_per_item_or_the_sum_over_the_batch(void) {
     static const gemmepi_epilogue epilogues[] = {
         GEMMEPI_NONE | GEMMEPI_BGRAD,
-        GEMMEPI_TANH | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_TANH | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_ACCUMULATE_BIAS_GRAD,
         GEMMEPI_NONE | GEMMEPI_BGRAD_A,
-        GEMMEPI_SILU | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_SILU | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD,
         GEMMEPI_NONE | GEMMEPI_GATED | GEMMEPI_BGRAD,
-        GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_ACCUMULATE_BIAS_GRAD,
         GEMMEPI_RELU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BGRAD,
-        GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BGRAD | GEMMEPI_BGRAD_ACCUMULATE,
+        GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BGRAD | GEMMEPI_ACCUMULATE_BIAS_GRAD,
         GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BGRAD_A,
-        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BGRAD_B | GEMMEPI_BGRAD_ACCUMULATE};
+        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD};
     int t, e, way;
     for (t = 0; t < COUNT(all_types); t++)
         for (e = 0; e < COUNT(epilogues); e++)
@@ -2108,7 +2149,7 @@ static void the_aux_of_forward_feeds_backward(void) {
     gemmepi_epilogue activation;
     int t, layout;
     for (t = 0; t < COUNT(plain_types); t++)
-        for (activation = GEMMEPI_RELU; activation <= GEMMEPI_MISH; activation++)
+        for (activation = GEMMEPI_RELU; activation <= GEMMEPI_MISH; activation = activation_after(activation))
             for (layout = 0; layout < 2; layout++) {
                 problem forward = typed(plain_types[t], 20, 33, 9, activation | GEMMEPI_AUX);
                 problem backward =
@@ -2132,7 +2173,7 @@ static void the_aux_of_forward_feeds_backward(void) {
 static void saved_and_recomputed_gates_have_the_same_gradients(void) {
     gemmepi_epilogue gate;
     int layout, upstream, i, first;
-    for (gate = GEMMEPI_NONE; gate <= GEMMEPI_MISH; gate++)
+    for (gate = GEMMEPI_NONE; gate <= GEMMEPI_MISH; gate = activation_after(gate))
         for (first = 0; first < 2; first++)
             for (layout = 0; layout < LAYOUTS; layout++) {
                 gemmepi_epilogue e = gate | GEMMEPI_GATED | (first ? GEMMEPI_GATE_FIRST : 0);
@@ -2269,6 +2310,8 @@ static void the_oracle_rounds_to_nearest_even(void) {
 static void run_all(void) {
     RUN(small_integers_are_exact);
     RUN(what_is_added_to_is_rounded_once);
+    RUN(accumulation_adds_to_what_d_holds);
+    RUN(a_batch_left_zero_is_one_product);
     RUN_TYPES(small_integers_make_exact_gates, integer_types);
     RUN(strict_f32_keeps_the_bits_that_tf32_drops);
     RUN(worked_forward_cases_come_out);

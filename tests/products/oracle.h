@@ -972,7 +972,7 @@ static void oracle_product(const oracle_problem *p, answers *to) {
         oracle_add_operands(p, a, b, sums);
         for (i = 0; i < length && last && bias_grad != NULL; i++) {
             int64_t row = along_rows ? i : 0, column = along_rows ? 0 : i;
-            int adds = (p->flags & GEMMEPI_BGRAD_ACCUMULATE) != 0;
+            int adds = (p->flags & GEMMEPI_ACCUMULATE_BIAS_GRAD) != 0;
             double old = adds ? view_get(&p->bias_grad, item, row, column) : 0;
             *bias_grad++ = oracle_bias_grad(p, sums + i, old);
         }

@@ -208,7 +208,21 @@ static void problem_scale(problem *p, double alpha, double beta) {
 }
 
 static unsigned problem_activation(const problem *p) {
-    return p->desc.epilogue & GEMMEPI_ACTIVATION_MASK;
+    return (unsigned)(p->desc.epilogue & GEMMEPI_ACTIVATION_MASK);
+}
+
+/* 0 means 1. */
+static int64_t problem_batch(const problem *p) {
+    return p->desc.batch == 0 ? 1 : p->desc.batch;
+}
+
+static int problem_accumulates(const problem *p) {
+    return (p->desc.flags & GEMMEPI_ACCUMULATE) != 0;
+}
+
+static void problem_give_parameter(problem *p, double parameter) {
+    p->desc.has_parameter = 1;
+    p->desc.activation_parameter = parameter;
 }
 
 static int problem_has(const problem *p, gemmepi_epilogue flags) {
@@ -216,12 +230,12 @@ static int problem_has(const problem *p, gemmepi_epilogue flags) {
 }
 
 static int problem_is_empty(const problem *p) {
-    return p->desc.m == 0 || p->desc.n == 0 || p->desc.batch == 0;
+    return p->desc.m == 0 || p->desc.n == 0;
 }
 
-/* Whether a run writes the output t: sums are written over no rows, too, but not of no item. */
+/* Whether a run writes the output t: sums are written over no rows, too. */
 static int problem_writes(const problem *p, int t) {
-    return !problem_is_empty(p) || (t == T_BIAS_GRAD && p->desc.batch != 0);
+    return !problem_is_empty(p) || t == T_BIAS_GRAD;
 }
 
 static int problem_has_mask(const problem *p) {
@@ -282,7 +296,7 @@ static gemmepi_dtype problem_dtype(const problem *p, int t) {
     case T_B:
         return dtype_or(desc->b.dtype, a);
     case T_C:
-        return dtype_or(desc->c.dtype, added);
+        return problem_accumulates(p) ? d : dtype_or(desc->c.dtype, added);
     case T_RESIDUAL:
         return dtype_or(desc->residual.dtype, added);
     case T_AUX:
@@ -397,15 +411,11 @@ static void line_add_scalar(sentence *l, const char *name, int given, double val
 }
 
 static void line_add_epilogue(sentence *l, gemmepi_epilogue epilogue) {
-    static const char *const activations[] = {
-        "NONE",       "RELU", "GELU_TANH",    "GELU_ERF",   "SILU",     "SIGMOID",   "TANH",
-        "LEAKY_RELU", "ELU",  "SQUARED_RELU", "QUICK_GELU", "SOFTPLUS", "HARDSWISH", "MISH"};
     static const char *const flags[] = {"BIAS",  "AUX",        "BACKWARD", "RESIDUAL",
-                                        "BGRAD", "BGRAD_A",    "BGRAD_B",  "BGRAD_ACCUMULATE",
+                                        "BGRAD", "BGRAD_A",    "BGRAD_B",  "ACCUMULATE_BIAS_GRAD",
                                         "GATED", "GATE_FIRST", "UPSTREAM"};
-    unsigned activation = epilogue & GEMMEPI_ACTIVATION_MASK, bit;
-    line_add(l, " %s",
-             activation < sizeof activations / sizeof *activations ? activations[activation] : "unknown");
+    unsigned bit;
+    line_add(l, " %s", activation_name(epilogue & GEMMEPI_ACTIVATION_MASK));
     for (bit = 0; bit < sizeof flags / sizeof *flags; bit++)
         if (epilogue & GEMMEPI_BIAS << bit)
             line_add(l, "|%s", flags[bit]);
@@ -435,9 +445,10 @@ static sentence problem_line(const problem *p) {
     line_add(&l, "%lldx%lldx%lld batch %lld %s%s", (long long)d->m, (long long)d->n, (long long)d->k,
              (long long)d->batch, d->order ? "column-major" : "row-major", computes[d->compute]);
     line_add_epilogue(&l, d->epilogue);
-    if (d->activation_parameter != 0)
+    if (d->has_parameter)
         line_add(&l, "(%g)", d->activation_parameter);
-    line_add(&l, "%s%s%s%s%s", d->flags & GEMMEPI_RELAXED ? " relaxed" : "",
+    line_add(&l, "%s%s%s%s%s%s", problem_accumulates(p) ? " accumulate" : "",
+             d->flags & GEMMEPI_RELAXED ? " relaxed" : "",
              d->flags & GEMMEPI_DEVICE_SCALARS ? " device scalars" : "",
              d->flags & GEMMEPI_FAST_ACCUMULATION ? " fast accumulation" : "",
              d->flags & GEMMEPI_AMAX_D ? " amax of d" : "",
@@ -486,7 +497,7 @@ static void tensor_matrix(tensor *t, const problem *p, int which, gemmepi_matrix
     int64_t dense = dtype == GEMMEPI_DTYPE_DEFAULT ? (length + 127) / 128 * 128 : length;
     t->at = oracle_view(dtype, p->desc.order, matrix.transposed, matrix.ld ? matrix.ld : dense,
                         matrix.batch_stride);
-    t->items = matrix.batch_stride == 0 && p->desc.batch > 1 ? 1 : p->desc.batch;
+    t->items = matrix.batch_stride == 0 ? 1 : problem_batch(p);
     t->rows = rows;
     t->columns = columns;
     t->used = 1;
@@ -499,7 +510,7 @@ static void tensor_vector(tensor *t, const problem *p, int which, gemmepi_vector
     at.column = !along_rows;
     at.item = vector.batch_stride;
     t->at = at;
-    t->items = vector.batch_stride == 0 && p->desc.batch > 1 ? 1 : p->desc.batch;
+    t->items = vector.batch_stride == 0 ? 1 : problem_batch(p);
     t->rows = along_rows ? problem_length(p, which) : 1;
     t->columns = along_rows ? 1 : problem_length(p, which);
     t->used = 1;
@@ -531,7 +542,7 @@ static void tensor_scale(tensor *t, const problem *p, int of) {
     if (!scale.mode)
         return;
     t->at = s.at;
-    t->items = scale.batch_stride == 0 && p->desc.batch > 1 ? 1 : p->desc.batch;
+    t->items = scale.batch_stride == 0 ? 1 : problem_batch(p);
     t->rows = s.rows;
     t->columns = s.columns;
     t->used = 1;
@@ -696,7 +707,7 @@ static int run_reads(const problem *p, int t) {
     if (t == T_AUX)
         return problem_has(p, GEMMEPI_BACKWARD);
     if (t == T_BIAS_GRAD)
-        return problem_has(p, GEMMEPI_BGRAD_ACCUMULATE);
+        return problem_has(p, GEMMEPI_ACCUMULATE_BIAS_GRAD);
     return t != T_D;
 }
 
@@ -797,6 +808,10 @@ static gemmepi_matmul_args run_args(const run *r, const problem *p, const test_d
     args.amax_aux = run_pointer(r, device, T_AMAX_AUX);
     args.alpha = !p->has_alpha ? NULL : scalars ? scalars : &p->alpha;
     args.beta = !p->has_beta ? NULL : scalars ? scalars + 1 : &p->beta;
+    if (problem_accumulates(p)) {
+        args.c = NULL;
+        args.beta = NULL;
+    }
     return args;
 }
 
@@ -822,9 +837,9 @@ static gemmepi_status run_plan(const gemmepi_plan *plan, const problem *p, test_
         args->workspace = device->workspace;
         args->workspace_size = details.workspace_size;
     } else if (status == GEMMEPI_OK) {
-        status = gemmepi_prepare(plan, device->stream);
+        status = gemmepi_plan_prepare(plan, device->stream);
     }
-    return status == GEMMEPI_OK ? gemmepi_plan_run(plan, args, device->stream) : status;
+    return status == GEMMEPI_OK ? gemmepi_run_matmul(plan, args, device->stream) : status;
 }
 
 /* Uploads, runs, downloads. A plan of this problem may be given. */
@@ -867,7 +882,7 @@ static void problem_report(test_device *device, const problem *p, const char *wh
     if (reports++ >= most)
         return;
     if (gemmepi_plan_matmul(device->context, &desc, &plan) == GEMMEPI_OK)
-        gemmepi_explain(plan, text, sizeof text);
+        gemmepi_plan_explain(plan, text, sizeof text);
     gemmepi_plan_destroy(plan);
     printf("  on %s, seed %llu: %s\n    %s\n    explain: %s\n", device->name, (unsigned long long)p->seed,
            what, problem_line(p).text, text);
@@ -887,9 +902,9 @@ static oracle_problem run_oracle(const run *r, const problem *p) {
     o.m = p->desc.m;
     o.n = p->desc.n;
     o.k = p->desc.k;
-    o.batch = p->desc.batch;
+    o.batch = problem_batch(p);
     o.activation = problem_activation(p);
-    o.parameter = oracle_parameter(o.activation, p->desc.activation_parameter);
+    o.parameter = p->desc.has_parameter ? p->desc.activation_parameter : oracle_parameter(o.activation, 0);
     o.flags = p->desc.epilogue & ~GEMMEPI_ACTIVATION_MASK;
     o.tf32 = p->desc.compute == GEMMEPI_COMPUTE_TF32;
     o.relaxed = (p->desc.flags & GEMMEPI_RELAXED) && !problem_has(p, GEMMEPI_GATED | GEMMEPI_UPSTREAM);
@@ -1010,7 +1025,7 @@ static int run_compare_needs(test_device *device, const run *r, const problem *p
             needs.reads_aux == problem_has(p, GEMMEPI_BACKWARD) &&
             needs.writes_aux == problem_has(p, GEMMEPI_AUX) &&
             needs.writes_bias_grad == t[T_BIAS_GRAD].used &&
-            needs.accumulates_bias_grad == problem_has(p, GEMMEPI_BGRAD_ACCUMULATE) &&
+            needs.accumulates_bias_grad == problem_has(p, GEMMEPI_ACCUMULATE_BIAS_GRAD) &&
             needs.aux_is_mask == problem_has_mask(p);
     right = right && (!t[T_BIAS].used || needs.bias_length == t[T_BIAS].rows * t[T_BIAS].columns) &&
             (!t[T_BIAS_GRAD].used || needs.bias_grad_length == t[T_BIAS_GRAD].rows * t[T_BIAS_GRAD].columns);
@@ -1064,8 +1079,6 @@ static int run_compare(run *r, const problem *p, test_device *device) {
     oracle_problem o = run_oracle(r, p);
     int right = run_compare_untouched(device, r, p) && run_compare_needs(device, r, p);
     answers want;
-    if (p->desc.batch == 0)
-        return right;
     want = answers_make(&o);
     if (!r->tensors[T_BIAS_GRAD].used) {
         free(want.bias_grad);
@@ -1191,12 +1204,12 @@ static gemmepi_epilogue whole_epilogue(gemmepi_epilogue e) {
     e &= ~(GEMMEPI_ACTIVATION_MASK | GEMMEPI_BACKWARD);
     if (e & GEMMEPI_BGRAD)
         e = (e & ~GEMMEPI_BGRAD) | GEMMEPI_BGRAD_B;
-    return e | (activation & 1 ? GEMMEPI_RELU : GEMMEPI_NONE);
+    return e | (activation_index(activation) % 2 ? GEMMEPI_RELU : GEMMEPI_NONE);
 }
 
 static void random_epilogue(problem *p, rng *r) {
     static const gemmepi_epilogue bgrads[] = {GEMMEPI_BGRAD, GEMMEPI_BGRAD, GEMMEPI_BGRAD_A, GEMMEPI_BGRAD_B};
-    gemmepi_epilogue e = (gemmepi_epilogue)rng_below(r, rng_one_in(r, 3) ? 14 : 7),
+    gemmepi_epilogue e = activation_codes[rng_below(r, rng_one_in(r, 3) ? 14 : 7)],
                      bgrad = bgrads[rng_below(r, 4)];
     int backward = rng_one_in(r, 3);
     e |= backward ? GEMMEPI_BACKWARD : rng_one_in(r, 3) ? GEMMEPI_AUX : 0;
@@ -1205,11 +1218,11 @@ static void random_epilogue(problem *p, rng *r) {
     if (bgrad == GEMMEPI_BGRAD && !backward && (e & GEMMEPI_ACTIVATION_MASK) != GEMMEPI_NONE)
         bgrad = GEMMEPI_BGRAD_A;
     if (rng_one_in(r, backward ? 2 : 4))
-        e |= bgrad | (rng_one_in(r, 2) ? GEMMEPI_BGRAD_ACCUMULATE : 0);
+        e |= bgrad | (rng_one_in(r, 2) ? GEMMEPI_ACCUMULATE_BIAS_GRAD : 0);
     p->desc.epilogue = problem_is_whole(p) ? whole_epilogue(e) : e;
     if ((problem_activation(p) == GEMMEPI_LEAKY_RELU || problem_activation(p) == GEMMEPI_ELU) &&
         rng_one_in(r, 2))
-        p->desc.activation_parameter = rng_below(r, 5) * 0.4 - 0.5;
+        problem_give_parameter(p, rng_one_in(r, 4) ? 0 : rng_below(r, 5) * 0.4 - 0.5);
     p->desc.flags |= rng_one_in(r, 5) ? GEMMEPI_RELAXED : 0;
 }
 
@@ -1255,7 +1268,8 @@ static void random_sizes(problem *p, rng *r) {
 static void random_layout(gemmepi_matrix *matrix, const problem *p, rng *r, int t, int input) {
     int64_t rows = problem_extents(p, t).rows, columns = problem_extents(p, t).columns;
     int along_rows = (p->desc.order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
-    int64_t length = along_rows ? columns : rows, lines = along_rows ? rows : columns, batch = p->desc.batch;
+    int64_t length = along_rows ? columns : rows, lines = along_rows ? rows : columns,
+            batch = problem_batch(p);
     int64_t ld = rng_one_in(r, 3)   ? length
                  : rng_one_in(r, 2) ? (length + 7) / 8 * 8
                                     : length + rng_below(r, 10);
@@ -1265,7 +1279,7 @@ static void random_layout(gemmepi_matrix *matrix, const problem *p, rng *r, int 
     if (way == 0 && input) {
         matrix->batch_stride = 0;
     } else if (way == 1) {
-        matrix->ld = ld * (batch > 0 ? batch : 1);
+        matrix->ld = ld * batch;
         matrix->batch_stride = ld;
     } else {
         matrix->batch_stride = ld * lines + (rng_one_in(r, 2) ? rng_below(r, 20) : 0);
@@ -1330,6 +1344,16 @@ static void random_small_alpha(problem *p) {
             p->alpha /= 32;
 }
 
+/* D += where the epilogue allows it. */
+static void random_accumulation(problem *p, int wanted) {
+    if (!wanted || problem_activation(p) != GEMMEPI_NONE ||
+        problem_has(p, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_AUX | GEMMEPI_BGRAD))
+        return;
+    p->desc.flags |= GEMMEPI_ACCUMULATE;
+    p->beta = 1;
+    memset(&p->desc.c, 0, sizeof p->desc.c);
+}
+
 /* Some of c, residual and aux exactly d. */
 static void random_in_place(problem *p, rng *r) {
     gemmepi_matmul_desc *d = &p->desc;
@@ -1340,6 +1364,7 @@ static void random_in_place(problem *p, rng *r) {
         d->c.dtype = d_dtype;
         if (rng_one_in(r, 2) && !oracle_is_fp8(d_dtype) && !problem_has(p, GEMMEPI_GATED))
             memset(&d->c, 0, sizeof d->c);
+        random_accumulation(p, rng_one_in(r, 2));
     }
     if (problem_has(p, GEMMEPI_RESIDUAL) && rng_one_in(r, 4)) {
         p->in_place[T_RESIDUAL] = 1;
@@ -1360,7 +1385,8 @@ static int problem_has_c_of_its_own(const problem *p) {
 }
 
 static int problem_may_scale(const problem *p, int t) {
-    int there = t == T_C          ? problem_has_c_of_its_own(p)
+    int there = t == T_D && problem_accumulates(p) ? 0
+                : t == T_C                         ? problem_has_c_of_its_own(p)
                 : t == T_AUX      ? problem_has(p, GEMMEPI_AUX | GEMMEPI_BACKWARD) && !problem_has_mask(p)
                 : t == T_RESIDUAL ? problem_has(p, GEMMEPI_RESIDUAL)
                                   : 1;

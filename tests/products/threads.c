@@ -107,7 +107,7 @@ static gemmepi_plan *lone_plan;
 static int lone_run(lone *l, int times, float *result) {
     int right = 1, i;
     for (i = 0; i < times; i++)
-        right &= gemmepi_plan_run(lone_plan, &l->args, NULL) == GEMMEPI_OK;
+        right &= gemmepi_run_matmul(lone_plan, &l->args, NULL) == GEMMEPI_OK;
     return right && gemmepi_download(here->context, result, l->args.d, sizeof l->alone, NULL) == GEMMEPI_OK;
 }
 
@@ -141,7 +141,7 @@ static void threads_share_one_stream_and_its_workspace(void) {
         problem_plain(GEMMEPI_F32, SIDE, SIDE, SIDE, GEMMEPI_SILU | GEMMEPI_RESIDUAL).desc;
     int i;
     CHECK(gemmepi_plan_matmul(here->context, &desc, &lone_plan) == GEMMEPI_OK &&
-              gemmepi_prepare(lone_plan, NULL) == GEMMEPI_OK,
+              gemmepi_plan_prepare(lone_plan, NULL) == GEMMEPI_OK,
           "%s", gemmepi_last_error());
     for (i = 0; i < THREADS; i++)
         CHECK(lone_open(&lones[i], i), "%s", gemmepi_last_error());
@@ -217,7 +217,7 @@ static void what_is_precompiled_is_there(void) {
     memset(problems, 0, sizeof problems);
     for (i = 0; i < MANY; i++) {
         list[i] = problem_random(4000 + 5 * (uint64_t)i);
-        problems[i].product = &list[i].desc;
+        problems[i].matmul = &list[i].desc;
     }
     CHECK(gemmepi_precompile(here->context, problems, MANY, 0, NULL, NULL) == GEMMEPI_OK, "%s",
           gemmepi_last_error());
