@@ -42,6 +42,7 @@
 #include "device/memory.h"
 #include "device/pointers.h"
 #include "device/workspace.h"
+#include "device/source.h"
 #include "device/compile.h"
 #include "device/kernel.h"
 #include "device/launch.h"

@@ -2,10 +2,9 @@
 #ifndef GEMMEPI_DEVICE_COMPILE_H
 #define GEMMEPI_DEVICE_COMPILE_H
 
-#include "../../kernels_src.h"
-#include "../base/memory.h"
 #include "../base/text.h"
 #include "../cuda/load.h"
+#include "source.h"
 
 /* What to compile for: cubin for an architecture that NVRTC knows, or PTX that the driver of a newer chip compiles. */
 typedef struct gemmepi__target {
@@ -40,37 +39,6 @@ static gemmepi_status gemmepi__choose_target(const gemmepi__nvrtc *nvrtc, int ar
     snprintf(target->name, sizeof target->name, "%s_%d", target->is_ptx ? "compute" : "sm", best);
     return GEMMEPI_OK;
 }
-
-static const gemmepi__source *gemmepi__find_source(const char *name) {
-    const gemmepi__source *source = gemmepi__sources;
-    while (source->name && strcmp(source->name, name) != 0)
-        source++;
-    return source->name ? source : NULL;
-}
-
-/* prologue and the source's parts as one text from the allocator */
-static char *gemmepi__join_source(const gemmepi_allocator *allocator, const char *prologue,
-                                  const gemmepi__source *source) {
-    const char *const *part;
-    size_t length = strlen(prologue), size;
-    char *text, *at;
-    for (part = source->parts; *part; part++)
-        length += strlen(*part);
-    text = (char *)gemmepi__new(allocator, length + 1);
-    if (!text)
-        return NULL;
-    size = strlen(prologue);
-    memcpy(text, prologue, size);
-    at = text + size;
-    for (part = source->parts; *part; part++) {
-        size = strlen(*part);
-        memcpy(at, *part, size);
-        at += size;
-    }
-    return text;
-}
-
-#define GEMMEPI__MAX_SOURCES 16
 
 /* Every source by the name under which #include finds it, in memory from the allocator. */
 typedef struct gemmepi__headers {

@@ -1,14 +1,13 @@
 /* Kernels by file and prologue: in memory, else on disk, else compiled. The build lock is held by every caller, and let go
    while NVRTC compiles, so that threads compile side by side.
 
-   On disk a kernel lies under the digest of all sources, its prologue, the target and NVRTC's version. That version is
-   not known before NVRTC is loaded, and a program whose kernels are all on disk never loads it: so a small entry for
-   the architecture remembers the version and target used last. Where a kernel is missing under those, NVRTC is loaded
-   and asked. */
+   On disk a kernel lies under the digest of its file and of those that it includes, its prologue, the target and NVRTC's
+   version. That version is not known before NVRTC is loaded, and a program whose kernels are all on disk never loads
+   it: so a small entry for the architecture remembers the version and target used last. Where a kernel is missing under
+   those, NVRTC is loaded and asked. */
 #ifndef GEMMEPI_DEVICE_KERNEL_H
 #define GEMMEPI_DEVICE_KERNEL_H
 
-#include "../base/hash.h"
 #include "compile.h"
 #include "context.h"
 
@@ -38,28 +37,13 @@ static const char *gemmepi__target_suffix(const char *file) {
     return strstr(file, "_sm90") ? "a" : "";
 }
 
-static void gemmepi__digest_sources(char hex[GEMMEPI__SHA256_HEX_SIZE]) {
-    const gemmepi__source *source;
-    const char *const *part;
-    unsigned char digest[GEMMEPI__SHA256_SIZE];
-    gemmepi__sha256 sha;
-    gemmepi__sha256_init(&sha);
-    for (source = gemmepi__sources; source->name; source++) {
-        gemmepi__sha256_update(&sha, source->name, strlen(source->name) + 1);
-        for (part = source->parts; *part; part++)
-            gemmepi__sha256_update(&sha, *part, strlen(*part));
-    }
-    gemmepi__sha256_final(&sha, digest);
-    gemmepi__sha256_hex(digest, hex);
-}
-
 /* The key's length, or 0 if the prologue is too long for the disk. */
 static size_t gemmepi__kernel_key(char key[GEMMEPI__KERNEL_KEY_SIZE], const gemmepi__compiler *compiler,
                                   const char *file, const char *prologue) {
     char sources[GEMMEPI__SHA256_HEX_SIZE];
     gemmepi__text text = gemmepi__text_in(key, GEMMEPI__KERNEL_KEY_SIZE);
-    gemmepi__digest_sources(sources);
-    gemmepi__append(&text, "kernel 1\nsources %s\nnvrtc %d\ntarget %s\noptions --std=c++17\nfile %s\n%s",
+    gemmepi__digest_closure(gemmepi__sources, file, sources);
+    gemmepi__append(&text, "kernel 2\nsources %s\nnvrtc %d\ntarget %s\noptions --std=c++17\nfile %s\n%s",
                     sources, (int)compiler->nvrtc_version, compiler->target, file, prologue);
     return gemmepi__text_is_cut(&text) ? 0 : text.length;
 }

@@ -1,0 +1,133 @@
+/* Our CUDA sources: one file as a text, and the digest that names it with all that it includes. */
+#ifndef GEMMEPI_DEVICE_SOURCE_H
+#define GEMMEPI_DEVICE_SOURCE_H
+
+#include "../../kernels_src.h"
+#include "../base/hash.h"
+#include "../base/memory.h"
+#include "../base/thread.h"
+
+#define GEMMEPI__MAX_SOURCES 32
+
+static const gemmepi__source *gemmepi__find_source_in(const gemmepi__source *sources, const char *name) {
+    while (sources->name && strcmp(sources->name, name) != 0)
+        sources++;
+    return sources->name ? sources : NULL;
+}
+
+static const gemmepi__source *gemmepi__find_source(const char *name) {
+    return gemmepi__find_source_in(gemmepi__sources, name);
+}
+
+/* prologue and the source's parts as one text from the allocator */
+static char *gemmepi__join_source(const gemmepi_allocator *allocator, const char *prologue,
+                                  const gemmepi__source *source) {
+    const char *const *part;
+    size_t length = strlen(prologue), size;
+    char *text, *at;
+    for (part = source->parts; *part; part++)
+        length += strlen(*part);
+    text = (char *)gemmepi__new(allocator, length + 1);
+    if (!text)
+        return NULL;
+    size = strlen(prologue);
+    memcpy(text, prologue, size);
+    at = text + size;
+    for (part = source->parts; *part; part++) {
+        size = strlen(*part);
+        memcpy(at, *part, size);
+        at += size;
+    }
+    return text;
+}
+
+/* >>digests: a file's own, and the files that it includes itself. Those of the library's own sources are found once in a
+   process. No lock guards them: who is first with a file publishes what it found, others that miss it find the same. */
+
+typedef struct gemmepi__source_digest {
+    unsigned char own[GEMMEPI__SHA256_SIZE];
+    uint32_t includes; /* bit i: the i-th of the sources */
+} gemmepi__source_digest;
+
+static gemmepi__source_digest gemmepi__source_digests[GEMMEPI__MAX_SOURCES];
+static long gemmepi__source_claims[GEMMEPI__MAX_SOURCES];
+static gemmepi__atomic_pointer
+    gemmepi__source_known[GEMMEPI__MAX_SOURCES]; /* to the digest, once it is whole */
+
+/* The sources that the lines of a part include. The embedded text has each directive at the beginning of a line. */
+static uint32_t gemmepi__included_by(const gemmepi__source *sources, const char *part) {
+    static const char directive[] = "#include \"";
+    const char *at = part;
+    uint32_t bits = 0;
+    while ((at = strstr(at, directive)) != NULL) {
+        char name[64];
+        const char *end;
+        const gemmepi__source *source;
+        int is_line = at == part || at[-1] == '\n';
+        at += strlen(directive);
+        end = strchr(at, '"');
+        if (!is_line || !end || (size_t)(end - at) >= sizeof name)
+            continue;
+        memcpy(name, at, (size_t)(end - at));
+        name[end - at] = 0;
+        source = gemmepi__find_source_in(sources, name);
+        if (source)
+            bits |= (uint32_t)1 << (source - sources);
+    }
+    return bits;
+}
+
+static void gemmepi__digest_source(const gemmepi__source *sources, int index,
+                                   gemmepi__source_digest *digest) {
+    const gemmepi__source *source = &sources[index];
+    const char *const *part;
+    gemmepi__sha256 sha;
+    digest->includes = 0;
+    gemmepi__sha256_init(&sha);
+    gemmepi__sha256_update(&sha, source->name, strlen(source->name) + 1);
+    for (part = source->parts; *part; part++) {
+        gemmepi__sha256_update(&sha, *part, strlen(*part));
+        digest->includes |= gemmepi__included_by(sources, *part);
+    }
+    gemmepi__sha256_final(&sha, digest->own);
+}
+
+static void gemmepi__know_source(int index, gemmepi__source_digest *digest) {
+    const void *known = gemmepi__load_pointer(&gemmepi__source_known[index]);
+    if (known) {
+        memcpy(digest, known, sizeof *digest);
+        return;
+    }
+    gemmepi__digest_source(gemmepi__sources, index, digest);
+    if (gemmepi__add(&gemmepi__source_claims[index], 1) == 1) {
+        gemmepi__source_digests[index] = *digest;
+        gemmepi__publish_pointer(&gemmepi__source_known[index], &gemmepi__source_digests[index]);
+    }
+}
+
+/* The digest of a file and of exactly those that it includes, directly or not. sources: gemmepi__sources, or a test's. */
+static void gemmepi__digest_closure(const gemmepi__source *sources, const char *file,
+                                    char hex[GEMMEPI__SHA256_HEX_SIZE]) {
+    const gemmepi__source *source = gemmepi__find_source_in(sources, file);
+    uint32_t wanted = source ? (uint32_t)1 << (source - sources) : 0, done = 0;
+    unsigned char all[GEMMEPI__SHA256_SIZE];
+    gemmepi__sha256 sha;
+    gemmepi__sha256_init(&sha);
+    while (wanted & ~done) {
+        gemmepi__source_digest digest;
+        int index = 0;
+        while (!((wanted & ~done) >> index & 1))
+            index++;
+        if (sources == gemmepi__sources)
+            gemmepi__know_source(index, &digest);
+        else
+            gemmepi__digest_source(sources, index, &digest);
+        gemmepi__sha256_update(&sha, digest.own, sizeof digest.own);
+        wanted |= digest.includes;
+        done |= (uint32_t)1 << index;
+    }
+    gemmepi__sha256_final(&sha, all);
+    gemmepi__sha256_hex(all, hex);
+}
+
+#endif

@@ -1,0 +1,92 @@
+/* What a kernel's key depends on: its own file and exactly those that it includes. */
+#include "device/destroy.h"
+#include "test.h"
+
+#include <time.h>
+
+#define EPILOGUE   "epilogue.cuh", "types.cuh", "activation.cuh", "amax.cuh", "params.h"
+#define OPERATIONS "operations.cuh", "types.cuh", "activation.cuh", "amax.cuh", "params.h"
+#define COPY       "copy.cuh", "types.cuh", "params.h"
+
+/* written down by hand from the #include lines of src/kernels/ */
+static const char *const families[][8] = {{"pass.cu", EPILOGUE},
+                                          {"gemm_plain.cu", EPILOGUE},
+                                          {"gemm_sm80.cu", EPILOGUE},
+                                          {"gemm_sm90.cu", EPILOGUE},
+                                          {"elementwise.cu", OPERATIONS},
+                                          {"sum.cu", OPERATIONS},
+                                          {"convert.cu", COPY},
+                                          {"pack.cu", COPY},
+                                          {"transpose.cu", "types.cuh", "params.h"},
+                                          {"reduce.cu", "types.cuh", "params.h"},
+                                          {"scaled.cu", "amax.cuh", "types.cuh", "params.h"}};
+
+static int needs(const char *const *family, const char *name) {
+    int i;
+    for (i = 0; i < 8 && family[i]; i++)
+        if (strcmp(family[i], name) == 0)
+            return 1;
+    return 0;
+}
+
+/* The sources with one more line in one of them. */
+static void change_source(gemmepi__source *changed, const char **parts, size_t index) {
+    size_t i, count = 0;
+    memcpy(changed, gemmepi__sources, sizeof gemmepi__sources);
+    for (i = 0; gemmepi__sources[index].parts[i]; i++)
+        parts[count++] = gemmepi__sources[index].parts[i];
+    parts[count++] = "int one_more;\n";
+    parts[count] = NULL;
+    changed[index].parts = parts;
+}
+
+static void a_kernels_digest_follows_its_file_and_what_that_includes_and_nothing_else(void) {
+    static gemmepi__source changed[GEMMEPI__COUNT(gemmepi__sources)];
+    static const char *parts[1000];
+    size_t family, file;
+    for (family = 0; family < GEMMEPI__COUNT(families); family++)
+        for (file = 0; gemmepi__sources[file].name; file++) {
+            char before[GEMMEPI__SHA256_HEX_SIZE], after[GEMMEPI__SHA256_HEX_SIZE];
+            change_source(changed, parts, file);
+            gemmepi__digest_closure(gemmepi__sources, families[family][0], before);
+            gemmepi__digest_closure(changed, families[family][0], after);
+            CHECK((strcmp(before, after) != 0) == needs(families[family], gemmepi__sources[file].name),
+                  "%s after a change of %s: %s, then %s", families[family][0], gemmepi__sources[file].name,
+                  before, after);
+        }
+}
+
+static void all_kernel_files_are_in_the_list_of_this_test(void) {
+    size_t file, family;
+    CHECK(GEMMEPI__COUNT(gemmepi__sources) - 1 <= GEMMEPI__MAX_SOURCES, "more sources than bits");
+    for (file = 0; gemmepi__sources[file].name; file++) {
+        const char *end = strrchr(gemmepi__sources[file].name, '.');
+        for (family = 0; family < GEMMEPI__COUNT(families); family++)
+            if (strcmp(families[family][0], gemmepi__sources[file].name) == 0)
+                break;
+        CHECK(strcmp(end, ".cu") != 0 || family < GEMMEPI__COUNT(families), "%s is new",
+              gemmepi__sources[file].name);
+    }
+}
+
+static void a_kernels_key_costs_next_to_nothing_after_the_first(void) {
+    static const gemmepi__compiler compiler = {13000, 0, "sm_90"};
+    char first[GEMMEPI__KERNEL_KEY_SIZE], key[GEMMEPI__KERNEL_KEY_SIZE];
+    size_t length = gemmepi__kernel_key(first, &compiler, "gemm_sm90.cu", "#define A 1\n");
+    clock_t start = clock();
+    double seconds;
+    int i;
+    for (i = 0; i < 500; i++) {
+        size_t again = gemmepi__kernel_key(key, &compiler, "gemm_sm90.cu", "#define A 1\n");
+        CHECK(length && again == length && memcmp(first, key, length) == 0, "another key the %dth time", i);
+    }
+    seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    CHECK(seconds < 0.2, "500 keys took %.3f s", seconds);
+}
+
+int main(void) {
+    RUN(a_kernels_digest_follows_its_file_and_what_that_includes_and_nothing_else);
+    RUN(all_kernel_files_are_in_the_list_of_this_test);
+    RUN(a_kernels_key_costs_next_to_nothing_after_the_first);
+    return test_finish();
+}
