@@ -14,6 +14,7 @@
 /* Each room uses only what stands before it. */
 #include "base/platform.h"
 #include "base/status.h"
+#include "base/environment.h"
 #include "base/text.h"
 #include "base/log.h"
 #include "base/memory.h"

@@ -92,7 +92,7 @@ typedef struct gemmepi_config {
 
     /* Folders searched for the CUDA libraries before the usual ones, separated by ':' (';' on Windows). NULL: none */
     const char *library_path;
-    int library_path_only;                  /* 1: libraries are sought in library_path alone */
+    int library_path_only;                  /* 1: the folders of library_path and no others, for the driver too */
     gemmepi_symbol_resolver resolve_symbol; /* NULL: what the libraries export */
     void *resolve_user;
 

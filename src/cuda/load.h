@@ -4,11 +4,13 @@
    of the user's library_path; the system's own search, which also finds a library that the process has already;
    the toolkit; the wheels of pip. A newer CUDA in a later place beats an older one in an earlier place, except that
    library_path always wins. What is opened must have every function and a version that the driver takes, else the
-   search goes on. */
+   search goes on. Code is loaded from there, so a folder that comes from the environment is left out where others can
+   write to it or to what it lies in. */
 #ifndef GEMMEPI_CUDA_LOAD_H
 #define GEMMEPI_CUDA_LOAD_H
 
 #include "../base/dynamic_library.h"
+#include "../base/environment.h"
 #include "../base/log.h"
 #include "../base/text.h"
 #include "cublaslt.h"
@@ -17,9 +19,6 @@
 
 #if !GEMMEPI__WINDOWS
 #include <dirent.h>
-#include <unistd.h>
-
-extern char *gemmepi__realpath(const char *path, char *resolved) GEMMEPI__SYSTEM_NAME("realpath");
 #endif
 
 #define GEMMEPI__OLDEST_CUDA_MAJOR 12
@@ -27,6 +26,7 @@ extern char *gemmepi__realpath(const char *path, char *resolved) GEMMEPI__SYSTEM
 typedef struct gemmepi__loader {
     const gemmepi__log *log;  /* not NULL                                                             */
     const char *library_path; /* as in gemmepi_config                                                 */
+    int library_path_only;    /* as in gemmepi_config                                                 */
     gemmepi_symbol_resolver
         resolve; /* NULL: what the libraries export                                      */
     void *resolve_user;
@@ -240,21 +240,6 @@ static const gemmepi__library_row gemmepi__cublaslt_row = {
 
 /* >>the system's answers */
 
-/* 0 if the variable is not set, or if the program runs with more rights than its user: code is loaded from where it
-   points to. */
-static int gemmepi__environment(const char *name, char *value, size_t size) {
-#if GEMMEPI__WINDOWS
-    DWORD length = GetEnvironmentVariableA(name, value, (DWORD)size);
-    return length > 0 && length < size;
-#else
-    const char *found = gemmepi__secure_getenv(name);
-    if (!found || !found[0] || strlen(found) >= size)
-        return 0;
-    memcpy(value, found, strlen(found) + 1);
-    return 1;
-#endif
-}
-
 static int gemmepi__file_exists(const char *path) {
 #if GEMMEPI__WINDOWS
     DWORD attributes = GetFileAttributesA(path);
@@ -345,15 +330,22 @@ static int gemmepi__next_entry(const char *folder, const char *prefix, char *ent
     return entry[0] != 0;
 }
 
-/* The folder that holds the lib folder of the first Python on PATH. Relative items of PATH are left out: code is
-   loaded from what is found. */
+/* Whether the path's last component is this. */
+static int gemmepi__ends_in_folder(const char *path, const char *name) {
+    size_t length = strlen(path), size = strlen(name);
+    return length > size && gemmepi__is_slash(path[length - size - 1]) &&
+           strcmp(path + length - size, name) == 0;
+}
+
+/* The folder that holds bin, and beside it the lib folder, of the first Python on PATH. Items of PATH that are relative,
+   that others can write to, or (but on Windows) that are not called bin, are left out: code is loaded from what is found. */
 static int gemmepi__python_prefix(int resolved, char *prefix) {
     char variable[4 * GEMMEPI__PATH_SIZE], folder[GEMMEPI__PATH_SIZE], program[GEMMEPI__PATH_SIZE];
     const char *list = variable;
     if (!gemmepi__environment("PATH", variable, sizeof variable))
         return 0;
     while (gemmepi__next_folder(&list, folder)) {
-        if (!gemmepi__is_absolute(folder))
+        if (!gemmepi__is_absolute(folder) || gemmepi__others_can_write(folder))
             continue;
 #if GEMMEPI__WINDOWS
         (void)resolved;
@@ -365,13 +357,17 @@ static int gemmepi__python_prefix(int resolved, char *prefix) {
             gemmepi__to_folder(prefix);
         return 1;
 #else
-        if (!gemmepi__join(program, folder, "/", "python3") || !gemmepi__file_exists(program))
+        while (strlen(folder) > 1 && gemmepi__is_slash(folder[strlen(folder) - 1]))
+            folder[strlen(folder) - 1] = 0;
+        if (!gemmepi__ends_in_folder(folder, "bin") || !gemmepi__join(program, folder, "/", "python3") ||
+            !gemmepi__file_exists(program))
             continue;
         if (!resolved)
             memcpy(prefix, program, sizeof program);
         else if (!gemmepi__realpath(program, prefix))
             return 0;
-        return gemmepi__to_folder(prefix) && gemmepi__to_folder(prefix);
+        return gemmepi__to_folder(prefix) && gemmepi__ends_in_folder(prefix, "bin") &&
+               gemmepi__to_folder(prefix);
 #endif
     }
     return 0;
@@ -402,9 +398,10 @@ static int gemmepi__expand_root(const char *root, char *path) {
 typedef struct gemmepi__search {
     const gemmepi__loader *loader;
     const gemmepi__library_row *row;
-    const char *file; /* the name that is looked for now */
-    void *functions;  /* the struct to fill              */
-    void *library;    /* the answer                      */
+    const char *file;     /* the name that is looked for now                 */
+    int from_environment; /* the folders looked into come from a variable    */
+    void *functions;      /* the struct to fill                              */
+    void *library;        /* the answer                                      */
     int version;
     char path[GEMMEPI__PATH_SIZE];
     char reason[400]; /* why the first that was there was not taken; "" if nothing was there */
@@ -491,8 +488,13 @@ static int gemmepi__try_library(gemmepi__search *search, const char *name, int h
 
 static int gemmepi__try_folder(gemmepi__search *search, const char *folder) {
     char path[GEMMEPI__PATH_SIZE];
-    return gemmepi__join(path, folder, GEMMEPI__SLASH, search->file) && gemmepi__file_exists(path) &&
-           gemmepi__try_library(search, path, 1);
+    if (!gemmepi__join(path, folder, GEMMEPI__SLASH, search->file) || !gemmepi__file_exists(path))
+        return 0;
+    if (search->from_environment && (gemmepi__others_can_write(folder) || gemmepi__others_can_write(path))) {
+        gemmepi__note_reason(search, "%.250s is in a folder that others can write to, or replace", path);
+        return 0;
+    }
+    return gemmepi__try_library(search, path, 1);
 }
 
 /* Tries every folder that done followed by rest stands for; only rest may have a *. */
@@ -526,6 +528,7 @@ static int gemmepi__try_places(gemmepi__search *search) {
             char root[GEMMEPI__PATH_SIZE], pattern[GEMMEPI__PATH_SIZE];
             if (!gemmepi__expand_root(places->roots[r], root))
                 continue;
+            search->from_environment = places->roots[r][0] == '$';
             for (f = 0; places->folders[f]; f++)
                 if (gemmepi__join(pattern, root, places->folders[f], "") &&
                     gemmepi__try_pattern(search, "", pattern))
@@ -551,7 +554,8 @@ static int gemmepi__find_library(gemmepi__search *search) {
             if (gemmepi__is_wanted(search, &files[i]) && gemmepi__try_folder(search, folder))
                 return 1;
         }
-    for (i = 0; i < GEMMEPI__COUNT(search->row->files) && files[i].name; i++) {
+    for (i = 0; i < GEMMEPI__COUNT(search->row->files) && files[i].name && !search->loader->library_path_only;
+         i++) {
         search->file = files[i].name;
         if (gemmepi__is_wanted(search, &files[i]) &&
             (gemmepi__try_library(search, search->file, 0) || gemmepi__try_places(search)))
@@ -591,6 +595,10 @@ static gemmepi_status gemmepi__library_not_found(const gemmepi__search *search) 
         gemmepi__append(&text, ", in library_path (%.200s)", search->loader->library_path);
     else
         gemmepi__append(&text, ", in library_path (not set)");
+    if (search->loader->library_path_only) {
+        gemmepi__append(&text, " alone (library_path_only)");
+        return gemmepi__fail(GEMMEPI_LIBRARY_NOT_FOUND, "%s", data);
+    }
     gemmepi__append(&text, ", the system's library search");
     for (places = row->places; places->what; places++)
         for (i = 0; places->roots[i]; i++)

@@ -245,6 +245,15 @@ static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
                              "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
                              "uninitialised? = {0})",
                              config->check_pointers);
+    if (config->library_path_only != 0 && config->library_path_only != 1)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "config.library_path_only is %d; accepted are 0 and 1",
+                             config->library_path_only);
+    if (config->library_path_only && (!config->library_path || !config->library_path[0]))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "config.library_path_only is 1 and config.library_path is %s: set it to the folders of "
+            "libcuda, NVRTC and cuBLASLt",
+            config->library_path ? "empty" : "NULL");
     if (config->routes & ~GEMMEPI__PRODUCT_ROUTES)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
@@ -277,6 +286,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     context->log.function = config->log;
     context->log.user = config->log_user;
     context->loader.log = &context->log;
+    context->loader.library_path_only = config->library_path_only;
     context->loader.resolve = config->resolve_symbol;
     context->loader.resolve_user = config->resolve_user;
     gemmepi__map_init(&context->kernels, &context->allocator);

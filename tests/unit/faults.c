@@ -855,6 +855,23 @@ static void a_device_beyond_the_last_is_refused_by_number(void) {
     nothing_is_left();
 }
 
+static void library_path_only_needs_a_library_path(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = NULL;
+    config.library_path_only = 1;
+    config.library_path = NULL;
+    CHECK(gemmepi_create(&config, &context) == GEMMEPI_INVALID_ARGUMENT, "%s", gemmepi_last_error());
+    CHECK(sentence_has("config.library_path_only is 1 and config.library_path is NULL"), "%s",
+          gemmepi_last_error());
+    config.library_path = "";
+    CHECK(gemmepi_create(&config, &context) == GEMMEPI_INVALID_ARGUMENT, "%s", gemmepi_last_error());
+    config.library_path_only = 7;
+    CHECK(gemmepi_create(&config, &context) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("config.library_path_only is 7"),
+          "%s", gemmepi_last_error());
+    nothing_is_left();
+}
+
 static void a_driver_without_a_function_is_refused_by_the_functions_name(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context = NULL;
@@ -4324,6 +4341,7 @@ int main(void) {
     keep_libraries_open();
     RUN(without_a_gpu_the_host_is_taken_unless_a_device_is_asked_for);
     RUN(a_device_beyond_the_last_is_refused_by_number);
+    RUN(library_path_only_needs_a_library_path);
     RUN(a_driver_without_a_function_is_refused_by_the_functions_name);
     RUN(a_failed_create_leaves_nothing_behind);
     RUN(a_context_gives_everything_back);

@@ -469,6 +469,100 @@ static void relative_folders_of_the_environment_are_not_followed(void) {
     unplant();
 }
 
+static void set_mode(const char *path, unsigned mode) {
+    char full[400];
+    snprintf(full, sizeof full, "%s/%s", tree, path);
+    CHECK(chmod(full, (mode_t)mode) == 0, "the mode of %s stays", full);
+}
+
+static void python_counts_only_in_folders_called_bin(void) {
+    char path[500];
+    if (!plant())
+        SKIP(no_library);
+    make_link(stand_in_file, "lib/python3/site-packages/nvidia/cu13/lib/libgemmepi-stand-in.so.13");
+    make_file("tools/python3");
+    set_variable("PATH", "tools");
+    CHECK_FOUND("", NULL, 0);
+    make_link("../tools/python3", "bin/python3");
+    snprintf(path, sizeof path, "%s/tools:%s/bin//", tree, tree);
+    test_setenv("PATH", path, 1);
+    CHECK_FOUND("lib/python3/site-packages/nvidia/cu13/lib/libgemmepi-stand-in.so.13", NULL, 0);
+    set_mode("bin", 0777);
+    CHECK_FOUND("", NULL, 0);
+    set_mode("bin", 0755);
+    unplant();
+}
+
+static void folders_of_the_environment_that_others_can_write_are_left_out(void) {
+    char path[500];
+    if (!plant())
+        SKIP(no_library);
+    make_link(stand_in_file, "kit/lib64/libgemmepi-stand-in.so.13");
+    set_variable("CUDA_HOME", "kit");
+    set_mode("kit/lib64", 0777);
+    CHECK_FOUND("", NULL, 0);
+    CHECK(strstr(gemmepi_last_error(), "others can write"), "%s", gemmepi_last_error());
+    snprintf(path, sizeof path, "%s/kit/lib64", tree);
+    CHECK_FOUND("kit/lib64/libgemmepi-stand-in.so.13", path, 0); /* what the program itself says, holds */
+    set_mode("kit/lib64", 01777);
+    CHECK_FOUND("", NULL, 0);
+    set_mode("kit/lib64", 0755);
+    CHECK_FOUND("kit/lib64/libgemmepi-stand-in.so.13", NULL, 0);
+    set_mode("kit", 0777); /* then others can exchange lib64 */
+    CHECK_FOUND("", NULL, 0);
+    set_mode("kit", 01777); /* then they cannot */
+    CHECK_FOUND("kit/lib64/libgemmepi-stand-in.so.13", NULL, 0);
+    unplant();
+}
+
+static void a_group_of_more_than_the_owner_counts_as_others(void) {
+    struct stat status;
+    memset(&status, 0, sizeof status);
+    status.st_uid = 1000;
+    status.st_gid = 100;
+    status.st_mode = 0775;
+    CHECK(gemmepi__mode_lets_others_write(&status), "group 100 of user 1000");
+    status.st_mode = 0755;
+    CHECK(!gemmepi__mode_lets_others_write(&status), "nobody else");
+    status.st_gid = 1000;
+    status.st_mode = 0775;
+    CHECK(!gemmepi__mode_lets_others_write(&status), "the user's own group");
+    status.st_mode = 0777;
+    CHECK(gemmepi__mode_lets_others_write(&status), "everybody");
+}
+
+static void nothing_but_library_path_is_looked_at_where_that_is_asked_for(void) {
+    gemmepi__loader loader = plain_loader();
+    gemmepi__library_row row = stand_in_row();
+    stand_in functions;
+    void *library;
+    int version;
+    char path[500];
+    if (!plant())
+        SKIP(no_library);
+    make_link(stand_in_file, "kit/lib64/libgemmepi-stand-in.so.13");
+    set_variable("CUDA_HOME", "kit");
+    loader.library_path = "/nowhere";
+    loader.library_path_only = 1;
+    CHECK(gemmepi__load_library(&loader, &row, &functions, &library, &version, NULL) ==
+              GEMMEPI_LIBRARY_NOT_FOUND,
+          "CUDA_HOME was looked at");
+    CHECK(strstr(gemmepi_last_error(), "in library_path (/nowhere) alone") &&
+              !strstr(gemmepi_last_error(), "CUDA_HOME"),
+          "%s", gemmepi_last_error());
+    row.files[0].name = "libm.so.6"; /* the system's own search has it */
+    CHECK(gemmepi__load_library(&loader, &row, &functions, &library, &version, NULL) ==
+              GEMMEPI_LIBRARY_NOT_FOUND,
+          "the system's search was asked");
+    row = stand_in_row();
+    snprintf(path, sizeof path, "%s/kit/lib64", tree);
+    loader.library_path = path;
+    CHECK(gemmepi__load_library(&loader, &row, &functions, &library, &version, NULL) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    gemmepi__library_close(library);
+    unplant();
+}
+
 static void a_library_that_is_broken_or_lacks_a_function_is_passed_over(void) {
     gemmepi__loader loader = plain_loader();
     gemmepi__library_row row = stand_in_row();
@@ -592,6 +686,10 @@ int main(void) {
     RUN(a_newer_cuda_in_a_later_place_beats_an_older_one);
     RUN(library_path_wins_and_its_first_folder_first);
     RUN(relative_folders_of_the_environment_are_not_followed);
+    RUN(python_counts_only_in_folders_called_bin);
+    RUN(folders_of_the_environment_that_others_can_write_are_left_out);
+    RUN(a_group_of_more_than_the_owner_counts_as_others);
+    RUN(nothing_but_library_path_is_looked_at_where_that_is_asked_for);
     RUN(a_library_that_is_broken_or_lacks_a_function_is_passed_over);
 #endif
     RUN(nvrtc_compiles_a_kernel_for_sm_90);
