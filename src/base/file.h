@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
@@ -237,6 +238,11 @@ static int gemmepi__file_write_some(gemmepi__file file, const void *data, size_t
     return code;
 }
 
+static int gemmepi__file_may_have(uint64_t size) {
+    (void)size;
+    return 1;
+}
+
 /* Appends the folder where programs of this user keep what they can make again. 0 if the user has none. */
 static int gemmepi__user_cache_folder(gemmepi__text *text) {
     char path[GEMMEPI__PATH_SIZE];
@@ -455,6 +461,13 @@ static int gemmepi__file_write_some(gemmepi__file file, const void *data, size_t
     return put < 0 ? errno : put == 0 ? ENOSPC : 0;
 }
 
+/* Whether this process may make a file so large: a write beyond its limit sends it SIGXFSZ, which ends it. */
+static int gemmepi__file_may_have(uint64_t size) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           size <= (uint64_t)limit.rlim_cur;
+}
+
 /* Appends the folder where programs of this user keep what they can make again, as the XDG base directory
    specification finds it. 0 if the user has none. */
 static int gemmepi__user_cache_folder(gemmepi__text *text) {
@@ -531,7 +544,13 @@ static int gemmepi__file_read(const gemmepi__folder *folder, const char *name,
 static int gemmepi__file_write_new(const gemmepi__folder *folder, const char *name,
                                    const gemmepi__file_piece *pieces, int count) {
     gemmepi__file file;
-    int i, close_code, code = gemmepi__file_create(folder, name, &file);
+    uint64_t size = 0;
+    int i, close_code, code;
+    for (i = 0; i < count; i++)
+        size += pieces[i].size;
+    if (!gemmepi__file_may_have(size))
+        return GEMMEPI__FILE_TOO_LARGE;
+    code = gemmepi__file_create(folder, name, &file);
     if (code)
         return code;
     for (i = 0; i < count && !code; i++) {
