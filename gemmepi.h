@@ -324,7 +324,7 @@ typedef struct gemmepi_config {
 
     /* Folders searched for the CUDA libraries before the usual ones, separated by ':' (';' on Windows). NULL: none */
     const char *library_path;
-    int library_path_only;                  /* 1: libraries are sought in library_path alone */
+    int library_path_only;                  /* 1: the folders of library_path and no others, for the driver too */
     gemmepi_symbol_resolver resolve_symbol; /* NULL: what the libraries export */
     void *resolve_user;
 
@@ -828,6 +828,8 @@ extern "C" {
    gemmepi_destroy. On a GPU the device's primary context is used, which the CUDA runtime and PyTorch use too; the
    calling thread's current CUDA context is left as it is. Loads the CUDA driver, nothing else. Texts of config are copied;
    its functions and what their user pointers point to are used until gemmepi_destroy.
+   The child of a fork() makes a context of its own: there the parent's, and what was made with it, are refused with
+   INVALID_ARGUMENT, and destroying them does nothing. On a GPU CUDA takes that only where the parent has not used CUDA.
    Errors: INVALID_ARGUMENT, NO_DEVICE, LIBRARY_NOT_FOUND (a device was asked for and there is no driver), CUDA_ERROR,
    OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **context);
@@ -1156,6 +1158,81 @@ GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status) {
 }
 
 #endif
+/* Variables of the environment, and whether a folder that one of them names may be trusted with code. */
+#ifndef GEMMEPI_BASE_ENVIRONMENT_H
+#define GEMMEPI_BASE_ENVIRONMENT_H
+
+#if GEMMEPI__WINDOWS
+
+static int gemmepi__environment(const char *name, char *value, size_t size) {
+    DWORD length = GetEnvironmentVariableA(name, value, (DWORD)size);
+    return length > 0 && length < size;
+}
+
+/* Folders are private by their access lists, which are not examined. */
+static int gemmepi__others_can_write(const char *folder) {
+    (void)folder;
+    return 0;
+}
+
+#else
+
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+extern char *gemmepi__realpath(const char *path, char *resolved) GEMMEPI__SYSTEM_NAME("realpath");
+
+/* 0 if the variable is not set, or if the program runs with more rights than its user: code is loaded from where it
+   points to. */
+static int gemmepi__environment(const char *name, char *value, size_t size) {
+    const char *found = gemmepi__secure_getenv(name);
+    if (!found || !found[0] || strlen(found) >= size)
+        return 0;
+    memcpy(value, found, strlen(found) + 1);
+    return 1;
+}
+
+/* 1 if others than a folder's owner and root may put files there. A group of the owner's number is the user's own, of
+   which nobody else is a member: so systems of one group for each user make folders. */
+static int gemmepi__mode_lets_others_write(const struct stat *status) {
+    if (status->st_mode & 0002)
+        return 1;
+    return (status->st_mode & 0020) && (unsigned long)status->st_gid != (unsigned long)status->st_uid;
+}
+
+/* 1 if somebody else than the owner of the folder, or of one that it lies in, can put files there or exchange it. In a
+   folder like /tmp others cannot exchange what this user or root has made. Symbolic links are followed first. 0 if it
+   does not exist. */
+static int gemmepi__others_can_write(const char *folder) {
+    char path[GEMMEPI__PATH_SIZE];
+    struct stat status;
+    int is_last = 1, is_mine;
+    size_t length;
+    if (!gemmepi__realpath(folder, path) || stat(path, &status) != 0)
+        return 0;
+    for (;;) {
+        is_mine = status.st_uid == 0 || status.st_uid == geteuid();
+        if (is_last && gemmepi__mode_lets_others_write(&status))
+            return 1;
+        is_last = 0;
+        length = strlen(path);
+        if (length <= 1)
+            return 0;
+        while (length > 1 && path[length - 1] != '/')
+            length--;
+        path[length > 1 ? length - 1 : 1] = 0;
+        if (stat(path, &status) != 0)
+            return 1;
+        /* sticky: only the owner of an entry, or of the folder, may rename it */
+        if (gemmepi__mode_lets_others_write(&status) && !((status.st_mode & 01000) && is_mine))
+            return 1;
+    }
+}
+
+#endif
+
+#endif
 /* Text built piece by piece into a buffer of fixed size. */
 #ifndef GEMMEPI_BASE_TEXT_H
 #define GEMMEPI_BASE_TEXT_H
@@ -1383,6 +1460,33 @@ static void gemmepi__publish_pointer(gemmepi__atomic_pointer *place, void *point
 }
 static long gemmepi__add(long *counter, long amount) {
     return __atomic_add_fetch(counter, amount, __ATOMIC_ACQ_REL);
+}
+#endif
+
+/* How often this process is the child of a fork() since gemmepi__watch_forks was first called. A child has none of its
+   parent's other threads, so a lock that one of them held stays held: what belongs to an earlier count must not be used.
+   Counting costs a run nothing, where getpid is a system call. */
+static long gemmepi__forks;
+
+#if GEMMEPI__WINDOWS
+static int gemmepi__watch_forks(void) {
+    return 1;
+}
+#else
+static gemmepi__atomic_pointer gemmepi__forks_are_watched;
+
+static void gemmepi__count_fork(void) {
+    gemmepi__forks++; /* no other thread is there yet */
+}
+
+/* 0 if the system has no memory for it. Without a lock: threads that call it at once count twice, which does not matter. */
+static int gemmepi__watch_forks(void) {
+    if (gemmepi__load_pointer(&gemmepi__forks_are_watched))
+        return 1;
+    if (pthread_atfork(NULL, NULL, gemmepi__count_fork) != 0)
+        return 0;
+    gemmepi__publish_pointer(&gemmepi__forks_are_watched, &gemmepi__forks);
+    return 1;
 }
 #endif
 
@@ -1686,6 +1790,7 @@ static void gemmepi__map_free(gemmepi__map *map) {
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
@@ -1910,6 +2015,11 @@ static int gemmepi__file_write_some(gemmepi__file file, const void *data, size_t
     return code;
 }
 
+static int gemmepi__file_may_have(uint64_t size) {
+    (void)size;
+    return 1;
+}
+
 /* Appends the folder where programs of this user keep what they can make again. 0 if the user has none. */
 static int gemmepi__user_cache_folder(gemmepi__text *text) {
     char path[GEMMEPI__PATH_SIZE];
@@ -2128,6 +2238,13 @@ static int gemmepi__file_write_some(gemmepi__file file, const void *data, size_t
     return put < 0 ? errno : put == 0 ? ENOSPC : 0;
 }
 
+/* Whether this process may make a file so large: a write beyond its limit sends it SIGXFSZ, which ends it. */
+static int gemmepi__file_may_have(uint64_t size) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           size <= (uint64_t)limit.rlim_cur;
+}
+
 /* Appends the folder where programs of this user keep what they can make again, as the XDG base directory
    specification finds it. 0 if the user has none. */
 static int gemmepi__user_cache_folder(gemmepi__text *text) {
@@ -2204,7 +2321,13 @@ static int gemmepi__file_read(const gemmepi__folder *folder, const char *name,
 static int gemmepi__file_write_new(const gemmepi__folder *folder, const char *name,
                                    const gemmepi__file_piece *pieces, int count) {
     gemmepi__file file;
-    int i, close_code, code = gemmepi__file_create(folder, name, &file);
+    uint64_t size = 0;
+    int i, close_code, code;
+    for (i = 0; i < count; i++)
+        size += pieces[i].size;
+    if (!gemmepi__file_may_have(size))
+        return GEMMEPI__FILE_TOO_LARGE;
+    code = gemmepi__file_create(folder, name, &file);
     if (code)
         return code;
     for (i = 0; i < count && !code; i++) {
@@ -5307,15 +5430,13 @@ static gemmepi_status gemmepi__cublaslt_failed(const gemmepi__cublaslt *lt, gemm
    of the user's library_path; the system's own search, which also finds a library that the process has already;
    the toolkit; the wheels of pip. A newer CUDA in a later place beats an older one in an earlier place, except that
    library_path always wins. What is opened must have every function and a version that the driver takes, else the
-   search goes on. */
+   search goes on. Code is loaded from there, so a folder that comes from the environment is left out where others can
+   write to it or to what it lies in. */
 #ifndef GEMMEPI_CUDA_LOAD_H
 #define GEMMEPI_CUDA_LOAD_H
 
 #if !GEMMEPI__WINDOWS
 #include <dirent.h>
-#include <unistd.h>
-
-extern char *gemmepi__realpath(const char *path, char *resolved) GEMMEPI__SYSTEM_NAME("realpath");
 #endif
 
 #define GEMMEPI__OLDEST_CUDA_MAJOR 12
@@ -5323,6 +5444,7 @@ extern char *gemmepi__realpath(const char *path, char *resolved) GEMMEPI__SYSTEM
 typedef struct gemmepi__loader {
     const gemmepi__log *log;  /* not NULL                                                             */
     const char *library_path; /* as in gemmepi_config                                                 */
+    int library_path_only;    /* as in gemmepi_config                                                 */
     gemmepi_symbol_resolver
         resolve; /* NULL: what the libraries export                                      */
     void *resolve_user;
@@ -5536,21 +5658,6 @@ static const gemmepi__library_row gemmepi__cublaslt_row = {
 
 /* >>the system's answers */
 
-/* 0 if the variable is not set, or if the program runs with more rights than its user: code is loaded from where it
-   points to. */
-static int gemmepi__environment(const char *name, char *value, size_t size) {
-#if GEMMEPI__WINDOWS
-    DWORD length = GetEnvironmentVariableA(name, value, (DWORD)size);
-    return length > 0 && length < size;
-#else
-    const char *found = gemmepi__secure_getenv(name);
-    if (!found || !found[0] || strlen(found) >= size)
-        return 0;
-    memcpy(value, found, strlen(found) + 1);
-    return 1;
-#endif
-}
-
 static int gemmepi__file_exists(const char *path) {
 #if GEMMEPI__WINDOWS
     DWORD attributes = GetFileAttributesA(path);
@@ -5641,15 +5748,22 @@ static int gemmepi__next_entry(const char *folder, const char *prefix, char *ent
     return entry[0] != 0;
 }
 
-/* The folder that holds the lib folder of the first Python on PATH. Relative items of PATH are left out: code is
-   loaded from what is found. */
+/* Whether the path's last component is this. */
+static int gemmepi__ends_in_folder(const char *path, const char *name) {
+    size_t length = strlen(path), size = strlen(name);
+    return length > size && gemmepi__is_slash(path[length - size - 1]) &&
+           strcmp(path + length - size, name) == 0;
+}
+
+/* The folder that holds bin, and beside it the lib folder, of the first Python on PATH. Items of PATH that are relative,
+   that others can write to, or (but on Windows) that are not called bin, are left out: code is loaded from what is found. */
 static int gemmepi__python_prefix(int resolved, char *prefix) {
     char variable[4 * GEMMEPI__PATH_SIZE], folder[GEMMEPI__PATH_SIZE], program[GEMMEPI__PATH_SIZE];
     const char *list = variable;
     if (!gemmepi__environment("PATH", variable, sizeof variable))
         return 0;
     while (gemmepi__next_folder(&list, folder)) {
-        if (!gemmepi__is_absolute(folder))
+        if (!gemmepi__is_absolute(folder) || gemmepi__others_can_write(folder))
             continue;
 #if GEMMEPI__WINDOWS
         (void)resolved;
@@ -5661,13 +5775,17 @@ static int gemmepi__python_prefix(int resolved, char *prefix) {
             gemmepi__to_folder(prefix);
         return 1;
 #else
-        if (!gemmepi__join(program, folder, "/", "python3") || !gemmepi__file_exists(program))
+        while (strlen(folder) > 1 && gemmepi__is_slash(folder[strlen(folder) - 1]))
+            folder[strlen(folder) - 1] = 0;
+        if (!gemmepi__ends_in_folder(folder, "bin") || !gemmepi__join(program, folder, "/", "python3") ||
+            !gemmepi__file_exists(program))
             continue;
         if (!resolved)
             memcpy(prefix, program, sizeof program);
         else if (!gemmepi__realpath(program, prefix))
             return 0;
-        return gemmepi__to_folder(prefix) && gemmepi__to_folder(prefix);
+        return gemmepi__to_folder(prefix) && gemmepi__ends_in_folder(prefix, "bin") &&
+               gemmepi__to_folder(prefix);
 #endif
     }
     return 0;
@@ -5698,9 +5816,10 @@ static int gemmepi__expand_root(const char *root, char *path) {
 typedef struct gemmepi__search {
     const gemmepi__loader *loader;
     const gemmepi__library_row *row;
-    const char *file; /* the name that is looked for now */
-    void *functions;  /* the struct to fill              */
-    void *library;    /* the answer                      */
+    const char *file;     /* the name that is looked for now                 */
+    int from_environment; /* the folders looked into come from a variable    */
+    void *functions;      /* the struct to fill                              */
+    void *library;        /* the answer                                      */
     int version;
     char path[GEMMEPI__PATH_SIZE];
     char reason[400]; /* why the first that was there was not taken; "" if nothing was there */
@@ -5787,8 +5906,13 @@ static int gemmepi__try_library(gemmepi__search *search, const char *name, int h
 
 static int gemmepi__try_folder(gemmepi__search *search, const char *folder) {
     char path[GEMMEPI__PATH_SIZE];
-    return gemmepi__join(path, folder, GEMMEPI__SLASH, search->file) && gemmepi__file_exists(path) &&
-           gemmepi__try_library(search, path, 1);
+    if (!gemmepi__join(path, folder, GEMMEPI__SLASH, search->file) || !gemmepi__file_exists(path))
+        return 0;
+    if (search->from_environment && (gemmepi__others_can_write(folder) || gemmepi__others_can_write(path))) {
+        gemmepi__note_reason(search, "%.250s is in a folder that others can write to, or replace", path);
+        return 0;
+    }
+    return gemmepi__try_library(search, path, 1);
 }
 
 /* Tries every folder that done followed by rest stands for; only rest may have a *. */
@@ -5822,6 +5946,7 @@ static int gemmepi__try_places(gemmepi__search *search) {
             char root[GEMMEPI__PATH_SIZE], pattern[GEMMEPI__PATH_SIZE];
             if (!gemmepi__expand_root(places->roots[r], root))
                 continue;
+            search->from_environment = places->roots[r][0] == '$';
             for (f = 0; places->folders[f]; f++)
                 if (gemmepi__join(pattern, root, places->folders[f], "") &&
                     gemmepi__try_pattern(search, "", pattern))
@@ -5847,7 +5972,8 @@ static int gemmepi__find_library(gemmepi__search *search) {
             if (gemmepi__is_wanted(search, &files[i]) && gemmepi__try_folder(search, folder))
                 return 1;
         }
-    for (i = 0; i < GEMMEPI__COUNT(search->row->files) && files[i].name; i++) {
+    for (i = 0; i < GEMMEPI__COUNT(search->row->files) && files[i].name && !search->loader->library_path_only;
+         i++) {
         search->file = files[i].name;
         if (gemmepi__is_wanted(search, &files[i]) &&
             (gemmepi__try_library(search, search->file, 0) || gemmepi__try_places(search)))
@@ -5887,6 +6013,10 @@ static gemmepi_status gemmepi__library_not_found(const gemmepi__search *search) 
         gemmepi__append(&text, ", in library_path (%.200s)", search->loader->library_path);
     else
         gemmepi__append(&text, ", in library_path (not set)");
+    if (search->loader->library_path_only) {
+        gemmepi__append(&text, " alone (library_path_only)");
+        return gemmepi__fail(GEMMEPI_LIBRARY_NOT_FOUND, "%s", data);
+    }
     gemmepi__append(&text, ", the system's library search");
     for (places = row->places; places->what; places++)
         for (i = 0; places->roots[i]; i++)
@@ -6365,6 +6495,9 @@ struct gemmepi_context {
     int is_host;
     int check_pointers;        /* config.check_pointers */
     char fallback_reason[512]; /* why the host took a GPU's place, or "" */
+    const long
+        *forks_now; /* gemmepi__forks of the file that made it: with GEMMEPI_STATIC others have their own */
+    long forks;     /* what it was then                                                                  */
 
     /* the GPU; all of it fixed once the context is created */
     gemmepi__driver driver;
@@ -6397,6 +6530,21 @@ struct gemmepi_context {
     gemmepi__atomic_pointer
         blocks[GEMMEPI__BLOCK_BUCKETS]; /* workspace, see workspace.h; read without a lock */
 };
+
+static int gemmepi__is_of_parent(const gemmepi_context *context) {
+    return *context->forks_now != context->forks;
+}
+
+/* 1 with the sentence if the context is the parent's and this is the child. Every public function asks, before it takes a
+   lock: where another thread of the parent held one at the fork, nobody lets go of it here. */
+static int gemmepi__came_by_fork(const gemmepi_context *context) {
+    if (!gemmepi__is_of_parent(context))
+        return 0;
+    (void)gemmepi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "the context was made before fork(), and this process is the child: a child makes its own");
+    return 1;
+}
 
 /* >>entering: the primary context is current while the library works, and the caller's own again afterwards */
 
@@ -6503,6 +6651,11 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
     result = driver->init(0);
     if (result) {
         (void)gemmepi__cuda_failed(driver, result, "cuInit");
+        if (gemmepi__forks)
+            (void)gemmepi__fail(
+                GEMMEPI_NO_DEVICE,
+                "%s (after a fork() CUDA works in the parent or, if that has not used it, in the child)",
+                gemmepi__error_text);
         return GEMMEPI_NO_DEVICE;
     }
     result = driver->device_get_count(&count);
@@ -6593,6 +6746,15 @@ static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
                              "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
                              "uninitialised? = {0})",
                              config->check_pointers);
+    if (config->library_path_only != 0 && config->library_path_only != 1)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "config.library_path_only is %d; accepted are 0 and 1",
+                             config->library_path_only);
+    if (config->library_path_only && (!config->library_path || !config->library_path[0]))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "config.library_path_only is 1 and config.library_path is %s: set it to the folders of "
+            "libcuda, NVRTC and cuBLASLt",
+            config->library_path ? "empty" : "NULL");
     if (config->routes & ~GEMMEPI__PRODUCT_ROUTES)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
@@ -6615,16 +6777,21 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     status = gemmepi__check_config(config);
     if (status)
         return status;
+    if (!gemmepi__watch_forks())
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no memory to watch fork()");
     allocator = config->allocator.alloc ? config->allocator : gemmepi__default_allocator();
     context = (gemmepi_context *)gemmepi__new(&allocator, sizeof *context);
     if (!context)
         return GEMMEPI_OUT_OF_MEMORY;
     context->allocator = allocator;
+    context->forks_now = &gemmepi__forks;
+    context->forks = gemmepi__forks;
     context->routes = config->routes;
     context->check_pointers = config->check_pointers;
     context->log.function = config->log;
     context->log.user = config->log_user;
     context->loader.log = &context->log;
+    context->loader.library_path_only = config->library_path_only;
     context->loader.resolve = config->resolve_symbol;
     context->loader.resolve_user = config->resolve_user;
     gemmepi__map_init(&context->kernels, &context->allocator);
@@ -6666,6 +6833,8 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
 GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmepi_context_details *details) {
     if (!context || !details)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "details" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     memset(details, 0, sizeof *details);
     details->is_host = context->is_host;
     memcpy(details->fallback_reason, context->fallback_reason, sizeof details->fallback_reason);
@@ -6725,6 +6894,8 @@ GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes,
     int result;
     if (!context || !pointer)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "pointer" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (bytes == 0) {
         *pointer = NULL;
         return GEMMEPI_OK;
@@ -6751,6 +6922,8 @@ GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer)
     int result;
     if (!context)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (!pointer)
         return GEMMEPI_OK;
     if (context->is_host) {
@@ -6774,6 +6947,8 @@ static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void
     int result;
     if (!context)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (bytes == 0)
         return GEMMEPI_OK;
     if (!device || !host)
@@ -6815,6 +6990,8 @@ GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi
     int result;
     if (!context)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (context->is_host)
         return GEMMEPI_OK;
     status = gemmepi__enter_relaxed(context, &entry);
@@ -6831,6 +7008,8 @@ GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemme
     int result;
     if (!context || !stream)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "stream" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (context->is_host) {
         *stream = context;
         return GEMMEPI_OK;
@@ -6849,6 +7028,8 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
     int result;
     if (!context)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (context->is_host || !stream)
         return GEMMEPI_OK;
     status = gemmepi__enter_relaxed(context, &entry);
@@ -7064,9 +7245,9 @@ static void gemmepi__free_blocks(gemmepi_context *context, int entered) {
 }
 
 #endif
-/* Our CUDA sources to machine code, by NVRTC. */
-#ifndef GEMMEPI_DEVICE_COMPILE_H
-#define GEMMEPI_DEVICE_COMPILE_H
+/* Our CUDA sources: one file as a text, and the digest that names it with all that it includes. */
+#ifndef GEMMEPI_DEVICE_SOURCE_H
+#define GEMMEPI_DEVICE_SOURCE_H
 
 /* Made by src/embed.py from src/kernels/. Change those files, then run 'make gen'. */
 #ifndef GEMMEPI_KERNELS_SRC_H
@@ -13090,6 +13271,134 @@ static const gemmepi__source gemmepi__sources[] = {
 
 #endif
 
+#define GEMMEPI__MAX_SOURCES 32
+
+static const gemmepi__source *gemmepi__find_source_in(const gemmepi__source *sources, const char *name) {
+    while (sources->name && strcmp(sources->name, name) != 0)
+        sources++;
+    return sources->name ? sources : NULL;
+}
+
+static const gemmepi__source *gemmepi__find_source(const char *name) {
+    return gemmepi__find_source_in(gemmepi__sources, name);
+}
+
+/* prologue and the source's parts as one text from the allocator */
+static char *gemmepi__join_source(const gemmepi_allocator *allocator, const char *prologue,
+                                  const gemmepi__source *source) {
+    const char *const *part;
+    size_t length = strlen(prologue), size;
+    char *text, *at;
+    for (part = source->parts; *part; part++)
+        length += strlen(*part);
+    text = (char *)gemmepi__new(allocator, length + 1);
+    if (!text)
+        return NULL;
+    size = strlen(prologue);
+    memcpy(text, prologue, size);
+    at = text + size;
+    for (part = source->parts; *part; part++) {
+        size = strlen(*part);
+        memcpy(at, *part, size);
+        at += size;
+    }
+    return text;
+}
+
+/* >>digests: a file's own, and the files that it includes itself. Those of the library's own sources are found once in a
+   process. No lock guards them: who is first with a file publishes what it found, others that miss it find the same. */
+
+typedef struct gemmepi__source_digest {
+    unsigned char own[GEMMEPI__SHA256_SIZE];
+    uint32_t includes; /* bit i: the i-th of the sources */
+} gemmepi__source_digest;
+
+static gemmepi__source_digest gemmepi__source_digests[GEMMEPI__MAX_SOURCES];
+static long gemmepi__source_claims[GEMMEPI__MAX_SOURCES];
+static gemmepi__atomic_pointer
+    gemmepi__source_known[GEMMEPI__MAX_SOURCES]; /* to the digest, once it is whole */
+
+/* The sources that the lines of a part include. The embedded text has each directive at the beginning of a line. */
+static uint32_t gemmepi__included_by(const gemmepi__source *sources, const char *part) {
+    static const char directive[] = "#include \"";
+    const char *at = part;
+    uint32_t bits = 0;
+    while ((at = strstr(at, directive)) != NULL) {
+        char name[64];
+        const char *end;
+        const gemmepi__source *source;
+        int is_line = at == part || at[-1] == '\n';
+        at += strlen(directive);
+        end = strchr(at, '"');
+        if (!is_line || !end || (size_t)(end - at) >= sizeof name)
+            continue;
+        memcpy(name, at, (size_t)(end - at));
+        name[end - at] = 0;
+        source = gemmepi__find_source_in(sources, name);
+        if (source)
+            bits |= (uint32_t)1 << (source - sources);
+    }
+    return bits;
+}
+
+static void gemmepi__digest_source(const gemmepi__source *sources, int index,
+                                   gemmepi__source_digest *digest) {
+    const gemmepi__source *source = &sources[index];
+    const char *const *part;
+    gemmepi__sha256 sha;
+    digest->includes = 0;
+    gemmepi__sha256_init(&sha);
+    gemmepi__sha256_update(&sha, source->name, strlen(source->name) + 1);
+    for (part = source->parts; *part; part++) {
+        gemmepi__sha256_update(&sha, *part, strlen(*part));
+        digest->includes |= gemmepi__included_by(sources, *part);
+    }
+    gemmepi__sha256_final(&sha, digest->own);
+}
+
+static void gemmepi__know_source(int index, gemmepi__source_digest *digest) {
+    const void *known = gemmepi__load_pointer(&gemmepi__source_known[index]);
+    if (known) {
+        memcpy(digest, known, sizeof *digest);
+        return;
+    }
+    gemmepi__digest_source(gemmepi__sources, index, digest);
+    if (gemmepi__add(&gemmepi__source_claims[index], 1) == 1) {
+        gemmepi__source_digests[index] = *digest;
+        gemmepi__publish_pointer(&gemmepi__source_known[index], &gemmepi__source_digests[index]);
+    }
+}
+
+/* The digest of a file and of exactly those that it includes, directly or not. sources: gemmepi__sources, or a test's. */
+static void gemmepi__digest_closure(const gemmepi__source *sources, const char *file,
+                                    char hex[GEMMEPI__SHA256_HEX_SIZE]) {
+    const gemmepi__source *source = gemmepi__find_source_in(sources, file);
+    uint32_t wanted = source ? (uint32_t)1 << (source - sources) : 0, done = 0;
+    unsigned char all[GEMMEPI__SHA256_SIZE];
+    gemmepi__sha256 sha;
+    gemmepi__sha256_init(&sha);
+    while (wanted & ~done) {
+        gemmepi__source_digest digest;
+        int index = 0;
+        while (!((wanted & ~done) >> index & 1))
+            index++;
+        if (sources == gemmepi__sources)
+            gemmepi__know_source(index, &digest);
+        else
+            gemmepi__digest_source(sources, index, &digest);
+        gemmepi__sha256_update(&sha, digest.own, sizeof digest.own);
+        wanted |= digest.includes;
+        done |= (uint32_t)1 << index;
+    }
+    gemmepi__sha256_final(&sha, all);
+    gemmepi__sha256_hex(all, hex);
+}
+
+#endif
+/* Our CUDA sources to machine code, by NVRTC. */
+#ifndef GEMMEPI_DEVICE_COMPILE_H
+#define GEMMEPI_DEVICE_COMPILE_H
+
 /* What to compile for: cubin for an architecture that NVRTC knows, or PTX that the driver of a newer chip compiles. */
 typedef struct gemmepi__target {
     char name[24]; /* "sm_90", "sm_90a", "compute_120" */
@@ -13123,37 +13432,6 @@ static gemmepi_status gemmepi__choose_target(const gemmepi__nvrtc *nvrtc, int ar
     snprintf(target->name, sizeof target->name, "%s_%d", target->is_ptx ? "compute" : "sm", best);
     return GEMMEPI_OK;
 }
-
-static const gemmepi__source *gemmepi__find_source(const char *name) {
-    const gemmepi__source *source = gemmepi__sources;
-    while (source->name && strcmp(source->name, name) != 0)
-        source++;
-    return source->name ? source : NULL;
-}
-
-/* prologue and the source's parts as one text from the allocator */
-static char *gemmepi__join_source(const gemmepi_allocator *allocator, const char *prologue,
-                                  const gemmepi__source *source) {
-    const char *const *part;
-    size_t length = strlen(prologue), size;
-    char *text, *at;
-    for (part = source->parts; *part; part++)
-        length += strlen(*part);
-    text = (char *)gemmepi__new(allocator, length + 1);
-    if (!text)
-        return NULL;
-    size = strlen(prologue);
-    memcpy(text, prologue, size);
-    at = text + size;
-    for (part = source->parts; *part; part++) {
-        size = strlen(*part);
-        memcpy(at, *part, size);
-        at += size;
-    }
-    return text;
-}
-
-#define GEMMEPI__MAX_SOURCES 16
 
 /* Every source by the name under which #include finds it, in memory from the allocator. */
 typedef struct gemmepi__headers {
@@ -13273,10 +13551,10 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
 /* Kernels by file and prologue: in memory, else on disk, else compiled. The build lock is held by every caller, and let go
    while NVRTC compiles, so that threads compile side by side.
 
-   On disk a kernel lies under the digest of all sources, its prologue, the target and NVRTC's version. That version is
-   not known before NVRTC is loaded, and a program whose kernels are all on disk never loads it: so a small entry for
-   the architecture remembers the version and target used last. Where a kernel is missing under those, NVRTC is loaded
-   and asked. */
+   On disk a kernel lies under the digest of its file and of those that it includes, its prologue, the target and NVRTC's
+   version. That version is not known before NVRTC is loaded, and a program whose kernels are all on disk never loads
+   it: so a small entry for the architecture remembers the version and target used last. Where a kernel is missing under
+   those, NVRTC is loaded and asked. */
 #ifndef GEMMEPI_DEVICE_KERNEL_H
 #define GEMMEPI_DEVICE_KERNEL_H
 
@@ -13306,28 +13584,13 @@ static const char *gemmepi__target_suffix(const char *file) {
     return strstr(file, "_sm90") ? "a" : "";
 }
 
-static void gemmepi__digest_sources(char hex[GEMMEPI__SHA256_HEX_SIZE]) {
-    const gemmepi__source *source;
-    const char *const *part;
-    unsigned char digest[GEMMEPI__SHA256_SIZE];
-    gemmepi__sha256 sha;
-    gemmepi__sha256_init(&sha);
-    for (source = gemmepi__sources; source->name; source++) {
-        gemmepi__sha256_update(&sha, source->name, strlen(source->name) + 1);
-        for (part = source->parts; *part; part++)
-            gemmepi__sha256_update(&sha, *part, strlen(*part));
-    }
-    gemmepi__sha256_final(&sha, digest);
-    gemmepi__sha256_hex(digest, hex);
-}
-
 /* The key's length, or 0 if the prologue is too long for the disk. */
 static size_t gemmepi__kernel_key(char key[GEMMEPI__KERNEL_KEY_SIZE], const gemmepi__compiler *compiler,
                                   const char *file, const char *prologue) {
     char sources[GEMMEPI__SHA256_HEX_SIZE];
     gemmepi__text text = gemmepi__text_in(key, GEMMEPI__KERNEL_KEY_SIZE);
-    gemmepi__digest_sources(sources);
-    gemmepi__append(&text, "kernel 1\nsources %s\nnvrtc %d\ntarget %s\noptions --std=c++17\nfile %s\n%s",
+    gemmepi__digest_closure(gemmepi__sources, file, sources);
+    gemmepi__append(&text, "kernel 2\nsources %s\nnvrtc %d\ntarget %s\noptions --std=c++17\nfile %s\n%s",
                     sources, (int)compiler->nvrtc_version, compiler->target, file, prologue);
     return gemmepi__text_is_cut(&text) ? 0 : text.length;
 }
@@ -13624,11 +13887,13 @@ static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_ki
     return base;
 }
 
-/* What every run asks first: whether there are plan and args, and the plan is of its kind. */
+/* What every run asks first: whether there are plan and args, and the plan is of this process and of the run's kind. */
 static gemmepi_status gemmepi__check_plan(const gemmepi_plan *plan, const void *args,
                                           gemmepi_plan_kind kind) {
     if (!plan || !args)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
+    if (gemmepi__came_by_fork(plan->context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (plan->kind == kind)
         return GEMMEPI_OK;
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -13705,7 +13970,8 @@ static void gemmepi__release_entry(void *user, gemmepi__map_entry *entry) {
 }
 
 #endif
-/* The end of a context, last in this room because it knows all of it. Also of one whose creation failed half-way. */
+/* The end of a context, last in this room because it knows all of it. Also of one whose creation failed half-way. In the child
+   of a fork() a parent's context is left as it is: another thread may have been changing it, and CUDA belongs to the parent. */
 #ifndef GEMMEPI_DEVICE_DESTROY_H
 #define GEMMEPI_DEVICE_DESTROY_H
 
@@ -13734,7 +14000,7 @@ static void gemmepi__close_device(gemmepi_context *context) {
 
 GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
     gemmepi_allocator allocator;
-    if (!context)
+    if (!context || gemmepi__is_of_parent(context))
         return;
     allocator = context->allocator;
     gemmepi__map_each(&context->plans, gemmepi__release_entry, context);
@@ -16011,6 +16277,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context,
     gemmepi_status status;
     if (!context || !result)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     status = gemmepi__take_task(desc, GEMMEPI__DEFAULT_ALIGNMENT, &task);
     if (!status)
         status = gemmepi__build_elementwise(context, &task, &plan);
@@ -16323,6 +16591,8 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
     gemmepi_status status;
     if (!context || !desc)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "desc" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     args = gemmepi__filled_args(desc, given);
     gemmepi__take_pointers_of(&args, pointers);
     status = gemmepi__take_task(desc, gemmepi__alignment_of_data(pointers), &task);
@@ -19973,6 +20243,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
     gemmepi_status status;
     if (!context || !result)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     status = gemmepi__normalise(desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
     if (!status)
         status = gemmepi__build_plan(context, &problem, &plan);
@@ -20275,6 +20547,8 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
     gemmepi_status status;
     if (!context || !args)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     status = gemmepi__normalise(desc, gemmepi__alignment_of(args), &problem);
     if (status)
         return status;
@@ -21922,6 +22196,8 @@ static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmep
     gemmepi_status status;
     if (!context || !result)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     status = gemmepi__take_layer(desc, backward, GEMMEPI__DEFAULT_ALIGNMENT, &task);
     if (!status)
         status = gemmepi__build_layer(context, &task, &layer);
@@ -22205,6 +22481,8 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
     gemmepi_status status;
     if (!context || !args)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     status = gemmepi__take_layer(desc, backward, gemmepi__alignment_of_layer(args, backward), &task);
     if (status)
         return status;
@@ -22347,13 +22625,15 @@ static void gemmepi__explain_layer(gemmepi__text *text, const gemmepi__linear_pl
 #define GEMMEPI_PLANS_PLANS_H
 
 GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
-    if (plan)
+    if (plan && !gemmepi__is_of_parent(plan->context))
         gemmepi__release_plan(plan);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmepi_stream stream) {
     if (!plan)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
+    if (gemmepi__came_by_fork(plan->context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (plan->kind == GEMMEPI_PLAN_MATMUL)
         return gemmepi__prepare_matmul((const gemmepi__matmul_plan *)plan, stream);
     if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
@@ -22364,6 +22644,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmep
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
     if (!plan || !details)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
+    if (gemmepi__came_by_fork(plan->context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (plan->kind == GEMMEPI_PLAN_MATMUL)
         gemmepi__matmul_info((const gemmepi__matmul_plan *)plan, details);
     else if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
@@ -22375,7 +22657,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
 
 GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, size_t size) {
     gemmepi__text out = gemmepi__text_in(text, size);
-    if (!plan)
+    if (!plan || gemmepi__is_of_parent(plan->context))
         return 0;
     if (plan->kind == GEMMEPI_PLAN_MATMUL)
         gemmepi__explain_matmul(&out, (const gemmepi__matmul_plan *)plan);
@@ -22463,6 +22745,8 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
     int started = 0, i;
     if (!context || (!problems && count))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "problems" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (threads < 0)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "threads is %d; accepted are 0, for as many as there are cores, and more",

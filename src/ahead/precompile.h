@@ -76,6 +76,8 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
     int started = 0, i;
     if (!context || (!problems && count))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "problems" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (threads < 0)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "threads is %d; accepted are 0, for as many as there are cores, and more",

@@ -31,6 +31,8 @@ extern "C" {
    gemmepi_destroy. On a GPU the device's primary context is used, which the CUDA runtime and PyTorch use too; the
    calling thread's current CUDA context is left as it is. Loads the CUDA driver, nothing else. Texts of config are copied;
    its functions and what their user pointers point to are used until gemmepi_destroy.
+   The child of a fork() makes a context of its own: there the parent's, and what was made with it, are refused with
+   INVALID_ARGUMENT, and destroying them does nothing. On a GPU CUDA takes that only where the parent has not used CUDA.
    Errors: INVALID_ARGUMENT, NO_DEVICE, LIBRARY_NOT_FOUND (a device was asked for and there is no driver), CUDA_ERROR,
    OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **context);

@@ -131,6 +131,33 @@ static long gemmepi__add(long *counter, long amount) {
 }
 #endif
 
+/* How often this process is the child of a fork() since gemmepi__watch_forks was first called. A child has none of its
+   parent's other threads, so a lock that one of them held stays held: what belongs to an earlier count must not be used.
+   Counting costs a run nothing, where getpid is a system call. */
+static long gemmepi__forks;
+
+#if GEMMEPI__WINDOWS
+static int gemmepi__watch_forks(void) {
+    return 1;
+}
+#else
+static gemmepi__atomic_pointer gemmepi__forks_are_watched;
+
+static void gemmepi__count_fork(void) {
+    gemmepi__forks++; /* no other thread is there yet */
+}
+
+/* 0 if the system has no memory for it. Without a lock: threads that call it at once count twice, which does not matter. */
+static int gemmepi__watch_forks(void) {
+    if (gemmepi__load_pointer(&gemmepi__forks_are_watched))
+        return 1;
+    if (pthread_atfork(NULL, NULL, gemmepi__count_fork) != 0)
+        return 0;
+    gemmepi__publish_pointer(&gemmepi__forks_are_watched, &gemmepi__forks);
+    return 1;
+}
+#endif
+
 static long gemmepi__threads_numbered; /* by this file: with GEMMEPI_STATIC each has its own numbers */
 
 /* A number that this file gave no other thread of the process. */

@@ -17,6 +17,9 @@ struct gemmepi_context {
     int is_host;
     int check_pointers;        /* config.check_pointers */
     char fallback_reason[512]; /* why the host took a GPU's place, or "" */
+    const long
+        *forks_now; /* gemmepi__forks of the file that made it: with GEMMEPI_STATIC others have their own */
+    long forks;     /* what it was then                                                                  */
 
     /* the GPU; all of it fixed once the context is created */
     gemmepi__driver driver;
@@ -49,6 +52,21 @@ struct gemmepi_context {
     gemmepi__atomic_pointer
         blocks[GEMMEPI__BLOCK_BUCKETS]; /* workspace, see workspace.h; read without a lock */
 };
+
+static int gemmepi__is_of_parent(const gemmepi_context *context) {
+    return *context->forks_now != context->forks;
+}
+
+/* 1 with the sentence if the context is the parent's and this is the child. Every public function asks, before it takes a
+   lock: where another thread of the parent held one at the fork, nobody lets go of it here. */
+static int gemmepi__came_by_fork(const gemmepi_context *context) {
+    if (!gemmepi__is_of_parent(context))
+        return 0;
+    (void)gemmepi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "the context was made before fork(), and this process is the child: a child makes its own");
+    return 1;
+}
 
 /* >>entering: the primary context is current while the library works, and the caller's own again afterwards */
 
@@ -155,6 +173,11 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
     result = driver->init(0);
     if (result) {
         (void)gemmepi__cuda_failed(driver, result, "cuInit");
+        if (gemmepi__forks)
+            (void)gemmepi__fail(
+                GEMMEPI_NO_DEVICE,
+                "%s (after a fork() CUDA works in the parent or, if that has not used it, in the child)",
+                gemmepi__error_text);
         return GEMMEPI_NO_DEVICE;
     }
     result = driver->device_get_count(&count);
@@ -276,11 +299,15 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     status = gemmepi__check_config(config);
     if (status)
         return status;
+    if (!gemmepi__watch_forks())
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no memory to watch fork()");
     allocator = config->allocator.alloc ? config->allocator : gemmepi__default_allocator();
     context = (gemmepi_context *)gemmepi__new(&allocator, sizeof *context);
     if (!context)
         return GEMMEPI_OUT_OF_MEMORY;
     context->allocator = allocator;
+    context->forks_now = &gemmepi__forks;
+    context->forks = gemmepi__forks;
     context->routes = config->routes;
     context->check_pointers = config->check_pointers;
     context->log.function = config->log;
@@ -328,6 +355,8 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
 GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmepi_context_details *details) {
     if (!context || !details)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "details" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     memset(details, 0, sizeof *details);
     details->is_host = context->is_host;
     memcpy(details->fallback_reason, context->fallback_reason, sizeof details->fallback_reason);

@@ -1,4 +1,5 @@
-/* The end of a context, last in this room because it knows all of it. Also of one whose creation failed half-way. */
+/* The end of a context, last in this room because it knows all of it. Also of one whose creation failed half-way. In the child
+   of a fork() a parent's context is left as it is: another thread may have been changing it, and CUDA belongs to the parent. */
 #ifndef GEMMEPI_DEVICE_DESTROY_H
 #define GEMMEPI_DEVICE_DESTROY_H
 
@@ -31,7 +32,7 @@ static void gemmepi__close_device(gemmepi_context *context) {
 
 GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
     gemmepi_allocator allocator;
-    if (!context)
+    if (!context || gemmepi__is_of_parent(context))
         return;
     allocator = context->allocator;
     gemmepi__map_each(&context->plans, gemmepi__release_entry, context);

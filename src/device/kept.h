@@ -34,11 +34,13 @@ static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_ki
     return base;
 }
 
-/* What every run asks first: whether there are plan and args, and the plan is of its kind. */
+/* What every run asks first: whether there are plan and args, and the plan is of this process and of the run's kind. */
 static gemmepi_status gemmepi__check_plan(const gemmepi_plan *plan, const void *args,
                                           gemmepi_plan_kind kind) {
     if (!plan || !args)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
+    if (gemmepi__came_by_fork(plan->context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (plan->kind == kind)
         return GEMMEPI_OK;
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,

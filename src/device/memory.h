@@ -38,6 +38,8 @@ GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes,
     int result;
     if (!context || !pointer)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "pointer" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (bytes == 0) {
         *pointer = NULL;
         return GEMMEPI_OK;
@@ -64,6 +66,8 @@ GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer)
     int result;
     if (!context)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (!pointer)
         return GEMMEPI_OK;
     if (context->is_host) {
@@ -87,6 +91,8 @@ static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void
     int result;
     if (!context)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (bytes == 0)
         return GEMMEPI_OK;
     if (!device || !host)
@@ -128,6 +134,8 @@ GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi
     int result;
     if (!context)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (context->is_host)
         return GEMMEPI_OK;
     status = gemmepi__enter_relaxed(context, &entry);
@@ -144,6 +152,8 @@ GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemme
     int result;
     if (!context || !stream)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "stream" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (context->is_host) {
         *stream = context;
         return GEMMEPI_OK;
@@ -162,6 +172,8 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
     int result;
     if (!context)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (context->is_host || !stream)
         return GEMMEPI_OK;
     status = gemmepi__enter_relaxed(context, &entry);

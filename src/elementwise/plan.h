@@ -139,6 +139,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context,
     gemmepi_status status;
     if (!context || !result)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     status = gemmepi__take_task(desc, GEMMEPI__DEFAULT_ALIGNMENT, &task);
     if (!status)
         status = gemmepi__build_elementwise(context, &task, &plan);
@@ -451,6 +453,8 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
     gemmepi_status status;
     if (!context || !desc)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "desc" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     args = gemmepi__filled_args(desc, given);
     gemmepi__take_pointers_of(&args, pointers);
     status = gemmepi__take_task(desc, gemmepi__alignment_of_data(pointers), &task);

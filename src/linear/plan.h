@@ -701,6 +701,8 @@ static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmep
     gemmepi_status status;
     if (!context || !result)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     status = gemmepi__take_layer(desc, backward, GEMMEPI__DEFAULT_ALIGNMENT, &task);
     if (!status)
         status = gemmepi__build_layer(context, &task, &layer);
@@ -984,6 +986,8 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
     gemmepi_status status;
     if (!context || !args)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
     status = gemmepi__take_layer(desc, backward, gemmepi__alignment_of_layer(args, backward), &task);
     if (status)
         return status;

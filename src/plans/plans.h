@@ -5,13 +5,15 @@
 #include "../linear/explain.h"
 
 GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
-    if (plan)
+    if (plan && !gemmepi__is_of_parent(plan->context))
         gemmepi__release_plan(plan);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmepi_stream stream) {
     if (!plan)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
+    if (gemmepi__came_by_fork(plan->context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (plan->kind == GEMMEPI_PLAN_MATMUL)
         return gemmepi__prepare_matmul((const gemmepi__matmul_plan *)plan, stream);
     if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
@@ -22,6 +24,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmep
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
     if (!plan || !details)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
+    if (gemmepi__came_by_fork(plan->context))
+        return GEMMEPI_INVALID_ARGUMENT;
     if (plan->kind == GEMMEPI_PLAN_MATMUL)
         gemmepi__matmul_info((const gemmepi__matmul_plan *)plan, details);
     else if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
@@ -33,7 +37,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
 
 GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, size_t size) {
     gemmepi__text out = gemmepi__text_in(text, size);
-    if (!plan)
+    if (!plan || gemmepi__is_of_parent(plan->context))
         return 0;
     if (plan->kind == GEMMEPI_PLAN_MATMUL)
         gemmepi__explain_matmul(&out, (const gemmepi__matmul_plan *)plan);

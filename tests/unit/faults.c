@@ -3094,6 +3094,36 @@ static void run_split_and_pass(const gemmepi_config *config, gemmepi_context_det
     nothing_is_left();
 }
 
+/* The count of forks is raised by hand, which is all that a fork() does. */
+static void a_child_asks_nothing_of_the_parents_gpu(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config), *own = NULL;
+    gemmepi_matmul_desc desc = split_product();
+    gemmepi_matmul_args args = args_for(&desc);
+    gemmepi_stream stream = NULL;
+    void *memory = NULL;
+    long modules, blocks;
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    modules = gpu.modules;
+    blocks = gpu.device_blocks;
+    gemmepi__forks++;
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_INVALID_ARGUMENT && sentence_has("fork()"),
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_alloc(context, 16, &memory) == GEMMEPI_INVALID_ARGUMENT, "memory");
+    CHECK(gemmepi_stream_create(context, &stream) == GEMMEPI_INVALID_ARGUMENT, "a stream");
+    CHECK(gemmepi_synchronize(context, NULL) == GEMMEPI_INVALID_ARGUMENT, "the parent's work");
+    gemmepi_destroy(context);
+    CHECK(gpu.modules == modules && gpu.device_blocks == blocks && gpu.released == 0,
+          "%ld modules, %ld blocks, released %ld times", gpu.modules, gpu.device_blocks, gpu.released);
+    config.device = GEMMEPI_DEVICE(0);
+    break_function("cuInit", 3);
+    CHECK(gemmepi_create(&config, &own) == GEMMEPI_NO_DEVICE && sentence_has("after a fork()"), "%s",
+          gemmepi_last_error());
+    gemmepi__forks--;
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 static void a_second_context_compiles_nothing_and_never_looks_for_nvrtc(void) {
     gemmepi_config config = fake_config();
     gemmepi_context_details cold, warm;
@@ -4411,6 +4441,7 @@ int main(void) {
     RUN(the_blocks_of_growing_problems_are_less_than_four_times_the_largest);
     RUN(a_block_is_as_large_as_it_must_be_where_there_is_no_memory_for_more);
     RUN(default_streams_that_are_one_share_a_workspace_and_others_do_not);
+    RUN(a_child_asks_nothing_of_the_parents_gpu);
     RUN(a_second_context_compiles_nothing_and_never_looks_for_nvrtc);
     RUN(a_kernel_on_disk_that_the_driver_refuses_is_compiled_anew);
     RUN(libraries_are_loaded_when_first_needed);
