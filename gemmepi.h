@@ -2771,6 +2771,16 @@ static void gemmepi__append_epilogue(gemmepi__text *text, gemmepi_epilogue epilo
     gemmepi__append_flags(text, epilogue & ~GEMMEPI_ACTIVATION_MASK);
 }
 
+/* "_GELU_TANH_BIAS_AUX" for a kernel's name; nothing where there is no epilogue */
+static void gemmepi__append_epilogue_words(gemmepi__text *text, gemmepi_epilogue epilogue) {
+    size_t i;
+    if (gemmepi__activation(epilogue) != GEMMEPI_NONE)
+        gemmepi__append(text, "_%s", gemmepi__activation_name(epilogue));
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__flags); i++)
+        if (epilogue & gemmepi__flags[i].flag)
+            gemmepi__append(text, "_%s", gemmepi__flags[i].name);
+}
+
 /* The epilogue as the caller wrote it: in a column-major problem the operands are exchanged, and with them their sums. */
 static gemmepi_epilogue gemmepi__callers_epilogue(gemmepi_epilogue epilogue, int exchanged) {
     uint64_t sums = epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B);
@@ -13717,14 +13727,18 @@ static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char
     return gemmepi__compile_kernel(context, &compiler, file, prologue, entry, kernel);
 }
 
-/* The kernel `entry` of `file` under `prologue`; stays until the context goes. */
+/* The kernel `entry` of `file` under `prologue`, renamed to `name`, which profilers show; stays until the context goes. */
 static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char *file, const char *prologue,
-                                           const char *entry, const gemmepi__kernel **found) {
+                                           const char *entry, const char *name,
+                                           const gemmepi__kernel **found) {
     char key[GEMMEPI__KERNEL_KEY_SIZE];
     gemmepi__text text = gemmepi__text_in(key, sizeof key);
     gemmepi__kernel *kernel;
     gemmepi_status status = GEMMEPI_OK;
-    gemmepi__append(&text, "%s %s\n%s", file, entry, prologue);
+    size_t file_length;
+    gemmepi__append(&text, "%s\n", file);
+    file_length = text.length;
+    gemmepi__append(&text, "#define %s %s\n%s", entry, name, prologue);
     if (gemmepi__text_is_cut(&text))
         return gemmepi__fail(GEMMEPI_COMPILE_ERROR, "the prologue of %s is longer than %d characters", file,
                              GEMMEPI__KERNEL_KEY_SIZE);
@@ -13742,20 +13756,11 @@ static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char 
         gemmepi__wait(&context->kernel_built, &context->build_lock);
     if (!kernel->function) { /* and where it could not be built before, it is tried again */
         kernel->is_being_built = 1;
-        status = gemmepi__build_kernel(context, file, prologue, entry, kernel);
+        status = gemmepi__build_kernel(context, file, key + file_length, name, kernel);
         kernel->is_being_built = 0;
         gemmepi__wake_all(&context->kernel_built);
     }
     *found = kernel;
-    return status;
-}
-
-static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
-                                          const char *entry, gemmepi__cu_function *function) {
-    const gemmepi__kernel *kernel = NULL;
-    gemmepi_status status = gemmepi__find_kernel(context, file, prologue, entry, &kernel);
-    if (!status)
-        *function = kernel->function;
     return status;
 }
 
@@ -13776,8 +13781,27 @@ typedef struct gemmepi__launch {
     gemmepi__cu_function function; /* NULL: nothing to launch */
     unsigned blocks, threads_x, threads_y;
     unsigned shared; /* bytes of dynamic shared memory */
+    int arch;        /* that the kernel was compiled for: 90 for 9.0 */
     int overlaps;    /* the kernel waits itself for what is ahead of it in the stream */
+    char name[96];   /* the kernel's, as gemmepi_plan_details has it; empty: that in its file */
 } gemmepi__launch;
+
+/* Says what a kernel is, of what its prologue says alone: one prologue has one name. Anything but letters and digits becomes
+   an underscore, and what does not fit is cut off. */
+GEMMEPI__PRINTF(2, 3)
+static void gemmepi__name_kernel(gemmepi__launch *launch, const char *format, ...) {
+    char *at;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(launch->name, sizeof launch->name, format, arguments);
+    va_end(arguments);
+    for (at = launch->name; *at; at++) {
+        if (*at >= 'A' && *at <= 'Z')
+            *at = (char)(*at - 'A' + 'a');
+        else if (!((*at >= 'a' && *at <= 'z') || (*at >= '0' && *at <= '9')))
+            *at = '_';
+    }
+}
 
 static int64_t gemmepi__divide_up(int64_t x, int64_t y) {
     return x / y + (x % y != 0);
@@ -13792,33 +13816,53 @@ static char *gemmepi__past(char *part, size_t bytes) {
     return part ? part + gemmepi__round_up(bytes, 256) : NULL;
 }
 
+/* The kernel `entry` of `file`, under the name that launch has. */
+static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
+                                          const char *entry, gemmepi__launch *launch) {
+    const gemmepi__kernel *kernel = NULL;
+    gemmepi_status status;
+    if (!launch->name[0])
+        gemmepi__name_kernel(launch, "%s", entry);
+    status = gemmepi__find_kernel(context, file, prologue, entry, launch->name, &kernel);
+    if (status)
+        return status;
+    launch->function = kernel->function;
+    launch->arch = kernel->arch;
+    return GEMMEPI_OK;
+}
+
 /* A kernel that calls after_launches_before(). Compiled for a chip before Hopper it cannot wait, and so may not overlap.
    launch->shared is known. */
 static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, const char *file,
                                                   const char *prologue, const char *entry,
                                                   gemmepi__launch *launch) {
-    const gemmepi__kernel *kernel = NULL;
     gemmepi_status status;
-    char what[64];
+    char what[160];
     int result = 0;
     if (context->only_measures)
         return GEMMEPI_OK;
-    status = gemmepi__find_kernel(context, file, prologue, entry, &kernel);
+    status = gemmepi__get_kernel(context, file, prologue, entry, launch);
     if (status)
         return status;
-    launch->function = kernel->function;
-    launch->overlaps = kernel->arch >= 90;
+    launch->overlaps = launch->arch >= 90;
     if (launch->shared)
         result = context->driver.func_set_attribute(
             launch->function, GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)launch->shared);
-    snprintf(what, sizeof what, "giving %s its shared memory", entry);
+    snprintf(what, sizeof what, "giving %s its shared memory", launch->name);
     return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
 }
 
 /* From CUDA 12.3 on a captured launch may overlap, too. */
 #define GEMMEPI__GRAPHS_KEEP_OVERLAPS 12030
 
-/* The launch may begin before the one ahead of it in the stream has ended. */
+static gemmepi_status gemmepi__launch_failed(const gemmepi_context *context, const gemmepi__launch *launch,
+                                             int result, const char *what) {
+    char sentence[200];
+    snprintf(sentence, sizeof sentence, "launching %s (%s)", what, launch->name);
+    return gemmepi__cuda_failed(&context->driver, result, sentence);
+}
+
+/* what: is launched. The launch may begin before the one ahead of it in the stream has ended. */
 static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context,
                                                   const gemmepi__launch *launch, void **list,
                                                   const char *what, gemmepi_stream stream) {
@@ -13837,7 +13881,7 @@ static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context
     config.attributes = &attribute;
     config.attribute_count = 1;
     result = context->driver.launch_kernel_ex(&config, launch->function, list, NULL);
-    return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
+    return result ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, const gemmepi__launch *launch,
@@ -13849,7 +13893,7 @@ static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, con
         return gemmepi__launch_overlapping(context, launch, list, what, stream);
     result = context->driver.launch_kernel(launch->function, launch->blocks, 1, 1, launch->threads_x,
                                            launch->threads_y, 1, launch->shared, stream, list, NULL);
-    return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
+    return result ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
 }
 
 #endif
@@ -15478,6 +15522,30 @@ static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *
     }
 }
 
+/* "gemmepi_elementwise_silu_backward_bf16". An operation that is an activation is called by that. */
+static void gemmepi__name_operation(const gemmepi__task *task, int operation, const char *stem, int from,
+                                    int to, gemmepi__launch *launch) {
+    const char *name = gemmepi__operation(operation)->name;
+    const char *activation = gemmepi__activation_name((gemmepi_epilogue)task->activation);
+    const char *type = gemmepi__dtype((gemmepi_dtype)from)->name;
+    if (strncmp(name, "ACTIVATION", 10) == 0)
+        gemmepi__name_kernel(launch, "%s_%s%s_%s", stem, activation, name + 10, type);
+    else if (task->activation)
+        gemmepi__name_kernel(launch, "%s_%s_%s_%s", stem, activation, name, type);
+    else if (from != to)
+        gemmepi__name_kernel(launch, "%s_%s_%s_to_%s", stem, name, type,
+                             gemmepi__dtype((gemmepi_dtype)to)->name);
+    else
+        gemmepi__name_kernel(launch, "%s_%s_%s", stem, name, type);
+}
+
+static int gemmepi__first_dtype(const gemmepi__nest *nest) {
+    int t = 0;
+    while (t < GEMMEPI__OUT_Y && !gemmepi__nest_has(nest, t))
+        t++;
+    return nest->dtype[t];
+}
+
 /* Whether every vector of a tensor, `vector` elements along an axis, begins at a multiple of its size. */
 static int gemmepi__vectors_are_aligned(const gemmepi__task *task, const gemmepi__nest *nest, int t, int axis,
                                         int vector) {
@@ -15704,15 +15772,20 @@ static gemmepi_status gemmepi__build_loop(gemmepi_context *context, const gemmep
     gemmepi_status status = gemmepi__describe_loop(task, outputs, loop, &defines);
     if (status)
         return status;
+    gemmepi__name_operation(task, task->operation,
+                            loop->is_contiguous ? "gemmepi_elementwise" : "gemmepi_strided",
+                            gemmepi__first_dtype(&loop->nest),
+                            task->operation == GEMMEPI_OP_CAST ? loop->nest.dtype[GEMMEPI__OUT_Y]
+                                                               : gemmepi__first_dtype(&loop->nest),
+                            &loop->launch);
     return gemmepi__get_kernel(context, "elementwise.cu", prologue,
-                               loop->is_contiguous ? "gemmepi_contiguous" : "gemmepi_strided",
-                               &loop->launch.function);
+                               loop->is_contiguous ? "gemmepi_contiguous" : "gemmepi_strided", &loop->launch);
 }
 
 static gemmepi_status gemmepi__run_loop(const gemmepi_context *context, const gemmepi__loop *loop,
                                         const gemmepi__operation_params *operation, void *const *pointers,
                                         gemmepi_stream stream) {
-    static const char what[] = "launching an element-wise operation";
+    static const char what[] = "an element-wise operation";
     gemmepi__contiguous_params contiguous;
     gemmepi__strided_params strided;
     if (loop->is_contiguous) {
@@ -15866,9 +15939,10 @@ static gemmepi_status gemmepi__build_sum_step(gemmepi_context *context, const ge
     gemmepi_status status = gemmepi__describe_sum(task, operation, blocks_wanted, step, parts, &defines);
     if (status)
         return status;
+    gemmepi__name_operation(task, operation, step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along",
+                            gemmepi__first_dtype(&step->nest), step->nest.dtype[step->output], &step->launch);
     return gemmepi__get_kernel(context, "sum.cu", prologue,
-                               step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along",
-                               &step->launch.function);
+                               step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along", &step->launch);
 }
 
 /* Partial sums [parts][sums] in F64 into the output: its axes again, and one of the parts. */
@@ -15930,7 +16004,7 @@ static gemmepi_status gemmepi__build_axis_sum(gemmepi_context *context, const ge
 static gemmepi_status gemmepi__run_axis_sum(const gemmepi_context *context, const gemmepi__axis_sum *sum,
                                             const gemmepi__operation_params *operation, void *const *pointers,
                                             void *partials, gemmepi_stream stream) {
-    static const char what[] = "launching a sum over axes";
+    static const char what[] = "a sum over axes";
     gemmepi__sum_params params = sum->first.params;
     void *out = (char *)pointers[sum->first.nest.pointer[sum->first.output]] +
                 sum->first.nest.offset[sum->first.output];
@@ -16052,7 +16126,10 @@ static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, con
     gemmepi__append_scaled(&text, task, way);
     launch->threads_x = (unsigned)(4 * way->slow);
     launch->threads_y = 1;
-    return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", &launch->function);
+    gemmepi__name_operation(task, task->operation, way->stores ? "gemmepi_scaled" : "gemmepi_scaled_amax",
+                            task->operands[GEMMEPI__IN_A].dtype, task->operands[GEMMEPI__OUT_Y].dtype,
+                            launch);
+    return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", launch);
 }
 
 /* Axes, tiles and what kind of launches there will be; *first is that of amax, where there are two. */
@@ -16126,7 +16203,7 @@ static gemmepi_status gemmepi__clear_numbers(const gemmepi_context *context, voi
 static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const gemmepi__scaled_step *cast,
                                           const gemmepi_elementwise_args *args, void *const *pointers,
                                           void *workspace, gemmepi_stream stream) {
-    static const char what[] = "launching a cast with scales";
+    static const char what[] = "a cast with scales";
     gemmepi__scaled_params params = cast->params;
     gemmepi_status status = GEMMEPI_OK;
     params.a = (char *)pointers[GEMMEPI__IN_A] + cast->offset_a;
@@ -16709,13 +16786,12 @@ static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) 
 static const char *gemmepi__elementwise_kernel(const gemmepi__elementwise_plan *plan) {
     switch (plan->route) {
     case GEMMEPI_ROUTE_CONTIGUOUS:
-        return "gemmepi_contiguous";
     case GEMMEPI_ROUTE_STRIDED:
-        return "gemmepi_strided";
+        return plan->loop.launch.name;
     case GEMMEPI_ROUTE_SUM:
-        return plan->sums[0].first.is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along";
+        return plan->sums[0].first.launch.name;
     case GEMMEPI_ROUTE_SCALED:
-        return "gemmepi_scaled";
+        return plan->scaled.cast.name;
     case GEMMEPI_ROUTE_HOST:
         return "gemmepi__host_elementwise";
     default:
@@ -16850,6 +16926,9 @@ static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_row
     launch->threads_x = along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
     launch->threads_y = along_rows ? 1 : (unsigned)rows;
     gemmepi__reduce_prologue(x_dtype, scale, out_dtype, accumulate, rows, prologue, sizeof prologue);
+    gemmepi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", along_rows ? "rows" : "columns",
+                         gemmepi__dtype((gemmepi_dtype)x_dtype)->name,
+                         gemmepi__dtype((gemmepi_dtype)out_dtype)->name);
     return gemmepi__get_waiting_kernel(context, "reduce.cu", prologue,
                                        along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
 }
@@ -16970,7 +17049,7 @@ static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
 static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const gemmepi__sums *sums,
                                         const gemmepi__arguments *arguments, void *left, void *between,
                                         gemmepi_stream stream) {
-    static const char what[] = "launching the sums of bias_grad";
+    static const char what[] = "the sums of bias_grad";
     gemmepi__reduce_params params = sums->first_params;
     void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
     gemmepi_status status = GEMMEPI_OK;
@@ -17046,6 +17125,16 @@ static int gemmepi__has_long_sums(const gemmepi__problem *problem) {
 static int gemmepi__mask_is_aligned(const gemmepi__problem *problem) {
     const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
     return gemmepi__has_operand(problem, GEMMEPI__AUX) && aux->bits == 1 && aux->alignment % 16 == 0;
+}
+
+/* What a kernel's name says of D and the epilogue: "_to_F32_SILU_BIAS", "_BIAS" where D has the type that was named. */
+static const char *gemmepi__name_of_epilogue(const gemmepi__problem *problem, int named, char data[160]) {
+    gemmepi__text text = gemmepi__text_in(data, 160);
+    const char *type = gemmepi__type_name(problem, GEMMEPI__D);
+    if (strcmp(type, gemmepi__dtype((gemmepi_dtype)named)->name) != 0)
+        gemmepi__append(&text, "_to_%s", type);
+    gemmepi__append_epilogue_words(&text, problem->epilogue & GEMMEPI__KERNEL_EPILOGUE);
+    return data;
 }
 
 /* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
@@ -17276,7 +17365,7 @@ static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__pro
 static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__view *product, int parts, int applied,
                                           gemmepi__pass *pass) {
-    char prologue[1024];
+    char prologue[1024], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     int aligned = gemmepi__epilogue_is_aligned(problem) && gemmepi__runs_are_aligned(problem, product);
     int scale_a = problem->views[GEMMEPI__A].scale, scale_b = problem->views[GEMMEPI__B].scale;
@@ -17295,6 +17384,9 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     gemmepi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n",
                     gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
     gemmepi__append_pass_defines(&text, problem, parts, applied);
+    gemmepi__name_kernel(&pass->launch, "gemmepi_pass_%s%s",
+                         gemmepi__dtype((gemmepi_dtype)product->dtype)->name,
+                         gemmepi__name_of_epilogue(problem, product->dtype, words));
     return gemmepi__get_waiting_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
 
@@ -17315,7 +17407,7 @@ static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const ge
     gemmepi__pass_params params = pass->params;
     gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue);
     params.product.data = product;
-    return gemmepi__launch_kernel(context, &pass->launch, &params, "launching gemmepi_pass", stream);
+    return gemmepi__launch_kernel(context, &pass->launch, &params, "the epilogue", stream);
 }
 
 #endif
@@ -17329,7 +17421,6 @@ static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const ge
 
 typedef struct gemmepi__convert {
     gemmepi__launch launch; /* no function: the operand stays as it is */
-    const char *kernel;
     gemmepi__convert_params params;
     size_t bytes; /* of the converted operand, in workspace */
 } gemmepi__convert;
@@ -17409,8 +17500,10 @@ static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gem
     gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)from->dtype)->name);
     gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
     gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gemmepi__runs_are_aligned(problem, from));
-    convert->kernel = "gemmepi_convert";
-    return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, convert->kernel, &convert->launch);
+    gemmepi__name_kernel(&convert->launch, "gemmepi_convert_%s_to_%s",
+                         gemmepi__dtype((gemmepi_dtype)from->dtype)->name,
+                         gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
+    return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch);
 }
 
 static void gemmepi__pack_prologue(char *data, size_t size) {
@@ -17428,9 +17521,8 @@ static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmep
         return gemmepi__build_convert(context, problem, operand, &view, pack);
     status = gemmepi__lay_out_convert(problem, operand, problem->views[operand].dtype, &view, pack);
     gemmepi__pack_prologue(prologue, sizeof prologue);
-    pack->kernel = "gemmepi_pack";
     return status ? status
-                  : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, pack->kernel, &pack->launch);
+                  : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, "gemmepi_pack", &pack->launch);
 }
 
 static void gemmepi__transpose_prologue(char *data, size_t size) {
@@ -17452,10 +17544,9 @@ static gemmepi_status gemmepi__build_transpose(gemmepi_context *context, const g
         blocks = gemmepi__offset(blocks, problem->batch, 0);
     status = gemmepi__lay_out_copy(problem, operand, &view, blocks, pack);
     gemmepi__transpose_prologue(prologue, sizeof prologue);
-    pack->kernel = "gemmepi_transpose";
-    return status
-               ? status
-               : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, pack->kernel, &pack->launch);
+    return status ? status
+                  : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, "gemmepi_transpose",
+                                                &pack->launch);
 }
 
 static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const gemmepi__convert *convert,
@@ -17463,8 +17554,7 @@ static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const
     gemmepi__convert_params params = convert->params;
     params.x.data = from;
     params.out.data = to;
-    return gemmepi__launch_kernel(context, &convert->launch, &params, "launching a copy of an operand",
-                                  stream);
+    return gemmepi__launch_kernel(context, &convert->launch, &params, "a copy of an operand", stream);
 }
 
 #endif
@@ -18395,7 +18485,7 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
     int64_t row_tiles = gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE);
     int64_t column_tiles = gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE);
     int64_t tiles = gemmepi__offset(gemmepi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
-    char prologue[1536];
+    char prologue[1536], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     if (tiles <= 0 || tiles > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
@@ -18416,7 +18506,11 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
     gemmepi__append(&text, "#define GEMMEPI_COMPUTE_TYPE %s\n",
                     gemmepi__dtype((gemmepi_dtype)problem->common)->name);
     gemmepi__append(&text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
-    return gemmepi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch.function);
+    gemmepi__name_kernel(&plain->launch, "gemmepi_plain_%s_%s%s",
+                         gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
+                         gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name,
+                         gemmepi__name_of_epilogue(problem, problem->views[GEMMEPI__A].dtype, words));
+    return gemmepi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch);
 }
 
 /* Product and pass. The kernel has multiplied all scales of A and B in. */
@@ -18478,7 +18572,7 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
         params.epilogue.device_alpha = params.epilogue.device_beta = NULL;
     }
     if (!status)
-        status = gemmepi__launch_kernel(context, &plain->launch, &params, "launching gemmepi_plain", stream);
+        status = gemmepi__launch_kernel(context, &plain->launch, &params, "the product", stream);
     if (!status && has_pass)
         status = gemmepi__run_pass(context, &plain->pass, arguments, workspace, partials, stream);
     if (!status)
@@ -19145,9 +19239,14 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
 
 static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,
                                                 gemmepi__fused *fused) {
-    char prologue[1536];
+    int dtype = problem->common;
+    char prologue[1536], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__append_fused_defines(&text, problem, fused);
+    gemmepi__name_kernel(&fused->launch, "gemmepi_sm90_%s_%dx%d%s%s",
+                         dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
+                         fused->shape.tile_m, fused->shape.tile_n, fused->shape.split > 1 ? "_split" : "",
+                         gemmepi__name_of_epilogue(problem, dtype, words));
     return gemmepi__get_waiting_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch);
 }
 
@@ -19274,7 +19373,7 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
         result = gemmepi__point_map(driver, &params->residual, pointers[GEMMEPI__RESIDUAL]);
     if (result)
         return gemmepi__cuda_failed(driver, result, "cuTensorMapReplaceAddress");
-    status = gemmepi__launch_kernel(context, &fused->launch, params, "launching gemmepi_fused", stream);
+    status = gemmepi__launch_kernel(context, &fused->launch, params, "the product", stream);
     if (status)
         return status;
     return gemmepi__run_sums(context, &fused->sums, arguments, workspace, between, stream);
@@ -19557,9 +19656,16 @@ static void gemmepi__append_mma_defines(gemmepi__text *text, const gemmepi__prob
 
 static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const gemmepi__problem *problem,
                                               gemmepi__mma *mma) {
-    char prologue[1536];
+    int dtype = problem->common;
+    char prologue[1536], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__append_mma_defines(&text, problem, mma);
+    gemmepi__name_kernel(&mma->launch, "gemmepi_sm80_%s_%dx%d%s%s",
+                         dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem)
+                             ? "TF32"
+                             : gemmepi__dtype((gemmepi_dtype)dtype)->name,
+                         mma->shape.tile_m, mma->shape.tile_n, mma->parts > 1 ? "_split" : "",
+                         gemmepi__name_of_epilogue(problem, dtype, words));
     return gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch);
 }
 
@@ -19684,7 +19790,7 @@ static gemmepi_status gemmepi__mma_run(const gemmepi_context *context, const gem
     params.b.data = arguments->pointers[GEMMEPI__B];
     if (mma->parts > 1)
         params.epilogue.d.data = workspace;
-    status = gemmepi__launch_kernel(context, &mma->launch, &params, "launching gemmepi_mma", stream);
+    status = gemmepi__launch_kernel(context, &mma->launch, &params, "the product", stream);
     if (!status && mma->parts > 1)
         status = gemmepi__run_pass(context, &mma->pass, arguments, workspace, partials, stream);
     if (status)
@@ -20577,15 +20683,16 @@ static void gemmepi__describe_kernel(const gemmepi__matmul_plan *plan, gemmepi_p
         gemmepi__lt_describe_algo(&plan->base.context->cublaslt, &split->product, details->kernel,
                                   sizeof details->kernel, &details->tile_m, &details->tile_n);
     else if (plan->route == GEMMEPI_ROUTE_SPLIT)
-        snprintf(details->kernel, sizeof details->kernel, "gemmepi_pass");
+        memcpy(details->kernel, split->pass.launch.name, sizeof details->kernel);
     else if (plan->route == GEMMEPI_ROUTE_EMPTY && split->sums.first.function)
-        snprintf(details->kernel, sizeof details->kernel, "gemmepi_sum");
+        memcpy(details->kernel, split->sums.first.name, sizeof details->kernel);
     else if (plan->route == GEMMEPI_ROUTE_PLAIN) {
-        snprintf(details->kernel, sizeof details->kernel, "gemmepi_plain");
+        memcpy(details->kernel, plan->plain.launch.name, sizeof details->kernel);
         details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;
     } else if (plan->route == GEMMEPI_ROUTE_FUSED) {
         const gemmepi__ours *ours = &plan->ours;
-        snprintf(details->kernel, sizeof details->kernel, ours->is_mma ? "gemmepi_mma" : "gemmepi_fused");
+        memcpy(details->kernel, ours->is_mma ? ours->mma.launch.name : ours->fused.launch.name,
+               sizeof details->kernel);
         details->tile_m = ours->is_mma ? ours->mma.shape.tile_m : ours->fused.shape.tile_m;
         details->tile_n = ours->is_mma ? ours->mma.shape.tile_n : ours->fused.shape.tile_n;
     } else if (plan->route == GEMMEPI_ROUTE_HOST)
@@ -20664,7 +20771,7 @@ static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums
 /* before: what it does before the epilogue */
 static void gemmepi__explain_pass(gemmepi__text *text, const gemmepi__launch *pass, const char *before) {
     if (pass->function)
-        gemmepi__append(text, "  gemmepi_pass: %sthe epilogue, %u blocks of %u x %u threads\n", before,
+        gemmepi__append(text, "  %s: %sthe epilogue, %u blocks of %u x %u threads\n", pass->name, before,
                         pass->blocks, pass->threads_x, pass->threads_y);
 }
 
@@ -20675,7 +20782,7 @@ static void gemmepi__explain_split(gemmepi__text *text, const gemmepi__matmul_pl
     int operand;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (split->converts[operand].launch.function)
-            gemmepi__append(text, "  %s: %s to %s in workspace\n", split->converts[operand].kernel,
+            gemmepi__append(text, "  %s: %s to %s in workspace\n", split->converts[operand].launch.name,
                             gemmepi__argument_name(&plan->problem, operand),
                             gemmepi__dtype((gemmepi_dtype)plan->problem.common)->name);
     if (split->has_product)
@@ -20688,7 +20795,7 @@ static void gemmepi__explain_split(gemmepi__text *text, const gemmepi__matmul_pl
 static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     const gemmepi__launch *launch = &plan->plain.launch;
     const gemmepi__launch *pass = &plan->plain.pass.launch;
-    gemmepi__append(text, "  gemmepi_plain: product%s, %u blocks of %u threads\n",
+    gemmepi__append(text, "  %s: product%s, %u blocks of %u threads\n", launch->name,
                     pass->function ? ", into workspace" : " and epilogue", launch->blocks, launch->threads_x);
     gemmepi__explain_pass(text, pass, "");
     gemmepi__explain_sums(text, &plan->plain.sums);
@@ -20734,15 +20841,15 @@ static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi__matmul_plan
     packs[0] = plan->ours.packs[0].launch.function != NULL;
     packs[1] = plan->ours.packs[1].launch.function != NULL;
     gemmepi__pack_views(&plan->problem, packs, &packed);
-    gemmepi__append(text, "  gemmepi_mma: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
-                    mma->parts > 1 ? "" : " and epilogue", mma->launch.blocks, mma->launch.threads_x,
-                    shape->tile_m, shape->tile_n, shape->stages);
+    gemmepi__append(text, "  %s: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
+                    mma->launch.name, mma->parts > 1 ? "" : " and epilogue", mma->launch.blocks,
+                    mma->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
     if (mma->parts > 1)
         gemmepi__append(text, ", k in %d parts", mma->parts);
     gemmepi__append(text, "\n");
     gemmepi__explain_pass(text, &mma->pass.launch, "the sum of k's parts, ");
     rule = gemmepi__tma_rule(plan->base.context, &packed);
-    gemmepi__append(text, "  not gemmepi_fused: %s\n", rule ? rule : "its estimate is not less");
+    gemmepi__append(text, "  not gemmepi_sm90: %s\n", rule ? rule : "its estimate is not less");
     if (mma->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
     gemmepi__explain_sums(text, &mma->sums);
@@ -20751,8 +20858,8 @@ static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi__matmul_plan
 static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     const gemmepi__fused *fused = &plan->ours.fused;
     const gemmepi__fused_shape *shape = &fused->shape;
-    gemmepi__append(text, "  gemmepi_fused: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
-                    fused->launch.blocks, shape->tile_m, shape->tile_n,
+    gemmepi__append(text, "  %s: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
+                    fused->launch.name, fused->launch.blocks, shape->tile_m, shape->tile_n,
                     shape->ping_pong ? " by two warpgroups in turns" : "", fused->stages);
     if (shape->split > 1)
         gemmepi__append(text, "each by %d blocks that divide k\n", shape->split);
@@ -20773,7 +20880,7 @@ static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi__matmul_pla
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (plan->ours.packs[operand].launch.function)
             gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n",
-                            plan->ours.packs[operand].kernel,
+                            plan->ours.packs[operand].launch.name,
                             gemmepi__argument_name(&plan->problem, operand));
     if (plan->ours.is_mma)
         gemmepi__explain_mma(text, plan);
@@ -22556,8 +22663,8 @@ static void gemmepi__describe_first(const gemmepi__linear_plan *layer, gemmepi_p
     }
     snprintf(details->kernel, sizeof details->kernel, "%s",
              layer->base.context->is_host                 ? "gemmepi__host_product"
-             : layer->steps[i].kind == GEMMEPI__STEP_PASS ? "gemmepi_pass"
-                                                          : "gemmepi_sum");
+             : layer->steps[i].kind == GEMMEPI__STEP_PASS ? layer->steps[i].pass.launch.name
+                                                          : layer->steps[i].sums.first.name);
 }
 
 static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_details *details) {

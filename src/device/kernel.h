@@ -170,14 +170,18 @@ static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char
     return gemmepi__compile_kernel(context, &compiler, file, prologue, entry, kernel);
 }
 
-/* The kernel `entry` of `file` under `prologue`; stays until the context goes. */
+/* The kernel `entry` of `file` under `prologue`, renamed to `name`, which profilers show; stays until the context goes. */
 static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char *file, const char *prologue,
-                                           const char *entry, const gemmepi__kernel **found) {
+                                           const char *entry, const char *name,
+                                           const gemmepi__kernel **found) {
     char key[GEMMEPI__KERNEL_KEY_SIZE];
     gemmepi__text text = gemmepi__text_in(key, sizeof key);
     gemmepi__kernel *kernel;
     gemmepi_status status = GEMMEPI_OK;
-    gemmepi__append(&text, "%s %s\n%s", file, entry, prologue);
+    size_t file_length;
+    gemmepi__append(&text, "%s\n", file);
+    file_length = text.length;
+    gemmepi__append(&text, "#define %s %s\n%s", entry, name, prologue);
     if (gemmepi__text_is_cut(&text))
         return gemmepi__fail(GEMMEPI_COMPILE_ERROR, "the prologue of %s is longer than %d characters", file,
                              GEMMEPI__KERNEL_KEY_SIZE);
@@ -195,20 +199,11 @@ static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char 
         gemmepi__wait(&context->kernel_built, &context->build_lock);
     if (!kernel->function) { /* and where it could not be built before, it is tried again */
         kernel->is_being_built = 1;
-        status = gemmepi__build_kernel(context, file, prologue, entry, kernel);
+        status = gemmepi__build_kernel(context, file, key + file_length, name, kernel);
         kernel->is_being_built = 0;
         gemmepi__wake_all(&context->kernel_built);
     }
     *found = kernel;
-    return status;
-}
-
-static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
-                                          const char *entry, gemmepi__cu_function *function) {
-    const gemmepi__kernel *kernel = NULL;
-    gemmepi_status status = gemmepi__find_kernel(context, file, prologue, entry, &kernel);
-    if (!status)
-        *function = kernel->function;
     return status;
 }
 

@@ -8,8 +8,27 @@ typedef struct gemmepi__launch {
     gemmepi__cu_function function; /* NULL: nothing to launch */
     unsigned blocks, threads_x, threads_y;
     unsigned shared; /* bytes of dynamic shared memory */
+    int arch;        /* that the kernel was compiled for: 90 for 9.0 */
     int overlaps;    /* the kernel waits itself for what is ahead of it in the stream */
+    char name[96];   /* the kernel's, as gemmepi_plan_details has it; empty: that in its file */
 } gemmepi__launch;
+
+/* Says what a kernel is, of what its prologue says alone: one prologue has one name. Anything but letters and digits becomes
+   an underscore, and what does not fit is cut off. */
+GEMMEPI__PRINTF(2, 3)
+static void gemmepi__name_kernel(gemmepi__launch *launch, const char *format, ...) {
+    char *at;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(launch->name, sizeof launch->name, format, arguments);
+    va_end(arguments);
+    for (at = launch->name; *at; at++) {
+        if (*at >= 'A' && *at <= 'Z')
+            *at = (char)(*at - 'A' + 'a');
+        else if (!((*at >= 'a' && *at <= 'z') || (*at >= '0' && *at <= '9')))
+            *at = '_';
+    }
+}
 
 static int64_t gemmepi__divide_up(int64_t x, int64_t y) {
     return x / y + (x % y != 0);
@@ -24,33 +43,53 @@ static char *gemmepi__past(char *part, size_t bytes) {
     return part ? part + gemmepi__round_up(bytes, 256) : NULL;
 }
 
+/* The kernel `entry` of `file`, under the name that launch has. */
+static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
+                                          const char *entry, gemmepi__launch *launch) {
+    const gemmepi__kernel *kernel = NULL;
+    gemmepi_status status;
+    if (!launch->name[0])
+        gemmepi__name_kernel(launch, "%s", entry);
+    status = gemmepi__find_kernel(context, file, prologue, entry, launch->name, &kernel);
+    if (status)
+        return status;
+    launch->function = kernel->function;
+    launch->arch = kernel->arch;
+    return GEMMEPI_OK;
+}
+
 /* A kernel that calls after_launches_before(). Compiled for a chip before Hopper it cannot wait, and so may not overlap.
    launch->shared is known. */
 static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, const char *file,
                                                   const char *prologue, const char *entry,
                                                   gemmepi__launch *launch) {
-    const gemmepi__kernel *kernel = NULL;
     gemmepi_status status;
-    char what[64];
+    char what[160];
     int result = 0;
     if (context->only_measures)
         return GEMMEPI_OK;
-    status = gemmepi__find_kernel(context, file, prologue, entry, &kernel);
+    status = gemmepi__get_kernel(context, file, prologue, entry, launch);
     if (status)
         return status;
-    launch->function = kernel->function;
-    launch->overlaps = kernel->arch >= 90;
+    launch->overlaps = launch->arch >= 90;
     if (launch->shared)
         result = context->driver.func_set_attribute(
             launch->function, GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)launch->shared);
-    snprintf(what, sizeof what, "giving %s its shared memory", entry);
+    snprintf(what, sizeof what, "giving %s its shared memory", launch->name);
     return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
 }
 
 /* From CUDA 12.3 on a captured launch may overlap, too. */
 #define GEMMEPI__GRAPHS_KEEP_OVERLAPS 12030
 
-/* The launch may begin before the one ahead of it in the stream has ended. */
+static gemmepi_status gemmepi__launch_failed(const gemmepi_context *context, const gemmepi__launch *launch,
+                                             int result, const char *what) {
+    char sentence[200];
+    snprintf(sentence, sizeof sentence, "launching %s (%s)", what, launch->name);
+    return gemmepi__cuda_failed(&context->driver, result, sentence);
+}
+
+/* what: is launched. The launch may begin before the one ahead of it in the stream has ended. */
 static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context,
                                                   const gemmepi__launch *launch, void **list,
                                                   const char *what, gemmepi_stream stream) {
@@ -69,7 +108,7 @@ static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context
     config.attributes = &attribute;
     config.attribute_count = 1;
     result = context->driver.launch_kernel_ex(&config, launch->function, list, NULL);
-    return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
+    return result ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, const gemmepi__launch *launch,
@@ -81,7 +120,7 @@ static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, con
         return gemmepi__launch_overlapping(context, launch, list, what, stream);
     result = context->driver.launch_kernel(launch->function, launch->blocks, 1, 1, launch->threads_x,
                                            launch->threads_y, 1, launch->shared, stream, list, NULL);
-    return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
+    return result ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
 }
 
 #endif

@@ -18,13 +18,12 @@ static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) 
 static const char *gemmepi__elementwise_kernel(const gemmepi__elementwise_plan *plan) {
     switch (plan->route) {
     case GEMMEPI_ROUTE_CONTIGUOUS:
-        return "gemmepi_contiguous";
     case GEMMEPI_ROUTE_STRIDED:
-        return "gemmepi_strided";
+        return plan->loop.launch.name;
     case GEMMEPI_ROUTE_SUM:
-        return plan->sums[0].first.is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along";
+        return plan->sums[0].first.launch.name;
     case GEMMEPI_ROUTE_SCALED:
-        return "gemmepi_scaled";
+        return plan->scaled.cast.name;
     case GEMMEPI_ROUTE_HOST:
         return "gemmepi__host_elementwise";
     default:

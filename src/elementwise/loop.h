@@ -74,6 +74,30 @@ static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *
     }
 }
 
+/* "gemmepi_elementwise_silu_backward_bf16". An operation that is an activation is called by that. */
+static void gemmepi__name_operation(const gemmepi__task *task, int operation, const char *stem, int from,
+                                    int to, gemmepi__launch *launch) {
+    const char *name = gemmepi__operation(operation)->name;
+    const char *activation = gemmepi__activation_name((gemmepi_epilogue)task->activation);
+    const char *type = gemmepi__dtype((gemmepi_dtype)from)->name;
+    if (strncmp(name, "ACTIVATION", 10) == 0)
+        gemmepi__name_kernel(launch, "%s_%s%s_%s", stem, activation, name + 10, type);
+    else if (task->activation)
+        gemmepi__name_kernel(launch, "%s_%s_%s_%s", stem, activation, name, type);
+    else if (from != to)
+        gemmepi__name_kernel(launch, "%s_%s_%s_to_%s", stem, name, type,
+                             gemmepi__dtype((gemmepi_dtype)to)->name);
+    else
+        gemmepi__name_kernel(launch, "%s_%s_%s", stem, name, type);
+}
+
+static int gemmepi__first_dtype(const gemmepi__nest *nest) {
+    int t = 0;
+    while (t < GEMMEPI__OUT_Y && !gemmepi__nest_has(nest, t))
+        t++;
+    return nest->dtype[t];
+}
+
 /* Whether every vector of a tensor, `vector` elements along an axis, begins at a multiple of its size. */
 static int gemmepi__vectors_are_aligned(const gemmepi__task *task, const gemmepi__nest *nest, int t, int axis,
                                         int vector) {
@@ -300,15 +324,20 @@ static gemmepi_status gemmepi__build_loop(gemmepi_context *context, const gemmep
     gemmepi_status status = gemmepi__describe_loop(task, outputs, loop, &defines);
     if (status)
         return status;
+    gemmepi__name_operation(task, task->operation,
+                            loop->is_contiguous ? "gemmepi_elementwise" : "gemmepi_strided",
+                            gemmepi__first_dtype(&loop->nest),
+                            task->operation == GEMMEPI_OP_CAST ? loop->nest.dtype[GEMMEPI__OUT_Y]
+                                                               : gemmepi__first_dtype(&loop->nest),
+                            &loop->launch);
     return gemmepi__get_kernel(context, "elementwise.cu", prologue,
-                               loop->is_contiguous ? "gemmepi_contiguous" : "gemmepi_strided",
-                               &loop->launch.function);
+                               loop->is_contiguous ? "gemmepi_contiguous" : "gemmepi_strided", &loop->launch);
 }
 
 static gemmepi_status gemmepi__run_loop(const gemmepi_context *context, const gemmepi__loop *loop,
                                         const gemmepi__operation_params *operation, void *const *pointers,
                                         gemmepi_stream stream) {
-    static const char what[] = "launching an element-wise operation";
+    static const char what[] = "an element-wise operation";
     gemmepi__contiguous_params contiguous;
     gemmepi__strided_params strided;
     if (loop->is_contiguous) {

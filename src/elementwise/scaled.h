@@ -103,7 +103,10 @@ static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, con
     gemmepi__append_scaled(&text, task, way);
     launch->threads_x = (unsigned)(4 * way->slow);
     launch->threads_y = 1;
-    return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", &launch->function);
+    gemmepi__name_operation(task, task->operation, way->stores ? "gemmepi_scaled" : "gemmepi_scaled_amax",
+                            task->operands[GEMMEPI__IN_A].dtype, task->operands[GEMMEPI__OUT_Y].dtype,
+                            launch);
+    return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", launch);
 }
 
 /* Axes, tiles and what kind of launches there will be; *first is that of amax, where there are two. */
@@ -177,7 +180,7 @@ static gemmepi_status gemmepi__clear_numbers(const gemmepi_context *context, voi
 static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const gemmepi__scaled_step *cast,
                                           const gemmepi_elementwise_args *args, void *const *pointers,
                                           void *workspace, gemmepi_stream stream) {
-    static const char what[] = "launching a cast with scales";
+    static const char what[] = "a cast with scales";
     gemmepi__scaled_params params = cast->params;
     gemmepi_status status = GEMMEPI_OK;
     params.a = (char *)pointers[GEMMEPI__IN_A] + cast->offset_a;

@@ -138,9 +138,10 @@ static gemmepi_status gemmepi__build_sum_step(gemmepi_context *context, const ge
     gemmepi_status status = gemmepi__describe_sum(task, operation, blocks_wanted, step, parts, &defines);
     if (status)
         return status;
+    gemmepi__name_operation(task, operation, step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along",
+                            gemmepi__first_dtype(&step->nest), step->nest.dtype[step->output], &step->launch);
     return gemmepi__get_kernel(context, "sum.cu", prologue,
-                               step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along",
-                               &step->launch.function);
+                               step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along", &step->launch);
 }
 
 /* Partial sums [parts][sums] in F64 into the output: its axes again, and one of the parts. */
@@ -202,7 +203,7 @@ static gemmepi_status gemmepi__build_axis_sum(gemmepi_context *context, const ge
 static gemmepi_status gemmepi__run_axis_sum(const gemmepi_context *context, const gemmepi__axis_sum *sum,
                                             const gemmepi__operation_params *operation, void *const *pointers,
                                             void *partials, gemmepi_stream stream) {
-    static const char what[] = "launching a sum over axes";
+    static const char what[] = "a sum over axes";
     gemmepi__sum_params params = sum->first.params;
     void *out = (char *)pointers[sum->first.nest.pointer[sum->first.output]] +
                 sum->first.nest.offset[sum->first.output];

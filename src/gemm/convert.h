@@ -10,7 +10,6 @@
 
 typedef struct gemmepi__convert {
     gemmepi__launch launch; /* no function: the operand stays as it is */
-    const char *kernel;
     gemmepi__convert_params params;
     size_t bytes; /* of the converted operand, in workspace */
 } gemmepi__convert;
@@ -90,8 +89,10 @@ static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gem
     gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)from->dtype)->name);
     gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
     gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gemmepi__runs_are_aligned(problem, from));
-    convert->kernel = "gemmepi_convert";
-    return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, convert->kernel, &convert->launch);
+    gemmepi__name_kernel(&convert->launch, "gemmepi_convert_%s_to_%s",
+                         gemmepi__dtype((gemmepi_dtype)from->dtype)->name,
+                         gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
+    return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch);
 }
 
 static void gemmepi__pack_prologue(char *data, size_t size) {
@@ -109,9 +110,8 @@ static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmep
         return gemmepi__build_convert(context, problem, operand, &view, pack);
     status = gemmepi__lay_out_convert(problem, operand, problem->views[operand].dtype, &view, pack);
     gemmepi__pack_prologue(prologue, sizeof prologue);
-    pack->kernel = "gemmepi_pack";
     return status ? status
-                  : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, pack->kernel, &pack->launch);
+                  : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, "gemmepi_pack", &pack->launch);
 }
 
 static void gemmepi__transpose_prologue(char *data, size_t size) {
@@ -133,10 +133,9 @@ static gemmepi_status gemmepi__build_transpose(gemmepi_context *context, const g
         blocks = gemmepi__offset(blocks, problem->batch, 0);
     status = gemmepi__lay_out_copy(problem, operand, &view, blocks, pack);
     gemmepi__transpose_prologue(prologue, sizeof prologue);
-    pack->kernel = "gemmepi_transpose";
-    return status
-               ? status
-               : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, pack->kernel, &pack->launch);
+    return status ? status
+                  : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, "gemmepi_transpose",
+                                                &pack->launch);
 }
 
 static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const gemmepi__convert *convert,
@@ -144,8 +143,7 @@ static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const
     gemmepi__convert_params params = convert->params;
     params.x.data = from;
     params.out.data = to;
-    return gemmepi__launch_kernel(context, &convert->launch, &params, "launching a copy of an operand",
-                                  stream);
+    return gemmepi__launch_kernel(context, &convert->launch, &params, "a copy of an operand", stream);
 }
 
 #endif

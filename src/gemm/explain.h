@@ -13,15 +13,16 @@ static void gemmepi__describe_kernel(const gemmepi__matmul_plan *plan, gemmepi_p
         gemmepi__lt_describe_algo(&plan->base.context->cublaslt, &split->product, details->kernel,
                                   sizeof details->kernel, &details->tile_m, &details->tile_n);
     else if (plan->route == GEMMEPI_ROUTE_SPLIT)
-        snprintf(details->kernel, sizeof details->kernel, "gemmepi_pass");
+        memcpy(details->kernel, split->pass.launch.name, sizeof details->kernel);
     else if (plan->route == GEMMEPI_ROUTE_EMPTY && split->sums.first.function)
-        snprintf(details->kernel, sizeof details->kernel, "gemmepi_sum");
+        memcpy(details->kernel, split->sums.first.name, sizeof details->kernel);
     else if (plan->route == GEMMEPI_ROUTE_PLAIN) {
-        snprintf(details->kernel, sizeof details->kernel, "gemmepi_plain");
+        memcpy(details->kernel, plan->plain.launch.name, sizeof details->kernel);
         details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;
     } else if (plan->route == GEMMEPI_ROUTE_FUSED) {
         const gemmepi__ours *ours = &plan->ours;
-        snprintf(details->kernel, sizeof details->kernel, ours->is_mma ? "gemmepi_mma" : "gemmepi_fused");
+        memcpy(details->kernel, ours->is_mma ? ours->mma.launch.name : ours->fused.launch.name,
+               sizeof details->kernel);
         details->tile_m = ours->is_mma ? ours->mma.shape.tile_m : ours->fused.shape.tile_m;
         details->tile_n = ours->is_mma ? ours->mma.shape.tile_n : ours->fused.shape.tile_n;
     } else if (plan->route == GEMMEPI_ROUTE_HOST)
@@ -100,7 +101,7 @@ static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums
 /* before: what it does before the epilogue */
 static void gemmepi__explain_pass(gemmepi__text *text, const gemmepi__launch *pass, const char *before) {
     if (pass->function)
-        gemmepi__append(text, "  gemmepi_pass: %sthe epilogue, %u blocks of %u x %u threads\n", before,
+        gemmepi__append(text, "  %s: %sthe epilogue, %u blocks of %u x %u threads\n", pass->name, before,
                         pass->blocks, pass->threads_x, pass->threads_y);
 }
 
@@ -111,7 +112,7 @@ static void gemmepi__explain_split(gemmepi__text *text, const gemmepi__matmul_pl
     int operand;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (split->converts[operand].launch.function)
-            gemmepi__append(text, "  %s: %s to %s in workspace\n", split->converts[operand].kernel,
+            gemmepi__append(text, "  %s: %s to %s in workspace\n", split->converts[operand].launch.name,
                             gemmepi__argument_name(&plan->problem, operand),
                             gemmepi__dtype((gemmepi_dtype)plan->problem.common)->name);
     if (split->has_product)
@@ -124,7 +125,7 @@ static void gemmepi__explain_split(gemmepi__text *text, const gemmepi__matmul_pl
 static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     const gemmepi__launch *launch = &plan->plain.launch;
     const gemmepi__launch *pass = &plan->plain.pass.launch;
-    gemmepi__append(text, "  gemmepi_plain: product%s, %u blocks of %u threads\n",
+    gemmepi__append(text, "  %s: product%s, %u blocks of %u threads\n", launch->name,
                     pass->function ? ", into workspace" : " and epilogue", launch->blocks, launch->threads_x);
     gemmepi__explain_pass(text, pass, "");
     gemmepi__explain_sums(text, &plan->plain.sums);
@@ -170,15 +171,15 @@ static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi__matmul_plan
     packs[0] = plan->ours.packs[0].launch.function != NULL;
     packs[1] = plan->ours.packs[1].launch.function != NULL;
     gemmepi__pack_views(&plan->problem, packs, &packed);
-    gemmepi__append(text, "  gemmepi_mma: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
-                    mma->parts > 1 ? "" : " and epilogue", mma->launch.blocks, mma->launch.threads_x,
-                    shape->tile_m, shape->tile_n, shape->stages);
+    gemmepi__append(text, "  %s: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
+                    mma->launch.name, mma->parts > 1 ? "" : " and epilogue", mma->launch.blocks,
+                    mma->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
     if (mma->parts > 1)
         gemmepi__append(text, ", k in %d parts", mma->parts);
     gemmepi__append(text, "\n");
     gemmepi__explain_pass(text, &mma->pass.launch, "the sum of k's parts, ");
     rule = gemmepi__tma_rule(plan->base.context, &packed);
-    gemmepi__append(text, "  not gemmepi_fused: %s\n", rule ? rule : "its estimate is not less");
+    gemmepi__append(text, "  not gemmepi_sm90: %s\n", rule ? rule : "its estimate is not less");
     if (mma->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
     gemmepi__explain_sums(text, &mma->sums);
@@ -187,8 +188,8 @@ static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi__matmul_plan
 static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     const gemmepi__fused *fused = &plan->ours.fused;
     const gemmepi__fused_shape *shape = &fused->shape;
-    gemmepi__append(text, "  gemmepi_fused: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
-                    fused->launch.blocks, shape->tile_m, shape->tile_n,
+    gemmepi__append(text, "  %s: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
+                    fused->launch.name, fused->launch.blocks, shape->tile_m, shape->tile_n,
                     shape->ping_pong ? " by two warpgroups in turns" : "", fused->stages);
     if (shape->split > 1)
         gemmepi__append(text, "each by %d blocks that divide k\n", shape->split);
@@ -209,7 +210,7 @@ static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi__matmul_pla
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (plan->ours.packs[operand].launch.function)
             gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n",
-                            plan->ours.packs[operand].kernel,
+                            plan->ours.packs[operand].launch.name,
                             gemmepi__argument_name(&plan->problem, operand));
     if (plan->ours.is_mma)
         gemmepi__explain_mma(text, plan);

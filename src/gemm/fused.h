@@ -658,9 +658,14 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
 
 static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,
                                                 gemmepi__fused *fused) {
-    char prologue[1536];
+    int dtype = problem->common;
+    char prologue[1536], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__append_fused_defines(&text, problem, fused);
+    gemmepi__name_kernel(&fused->launch, "gemmepi_sm90_%s_%dx%d%s%s",
+                         dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
+                         fused->shape.tile_m, fused->shape.tile_n, fused->shape.split > 1 ? "_split" : "",
+                         gemmepi__name_of_epilogue(problem, dtype, words));
     return gemmepi__get_waiting_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch);
 }
 
@@ -787,7 +792,7 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
         result = gemmepi__point_map(driver, &params->residual, pointers[GEMMEPI__RESIDUAL]);
     if (result)
         return gemmepi__cuda_failed(driver, result, "cuTensorMapReplaceAddress");
-    status = gemmepi__launch_kernel(context, &fused->launch, params, "launching gemmepi_fused", stream);
+    status = gemmepi__launch_kernel(context, &fused->launch, params, "the product", stream);
     if (status)
         return status;
     return gemmepi__run_sums(context, &fused->sums, arguments, workspace, between, stream);

@@ -268,9 +268,16 @@ static void gemmepi__append_mma_defines(gemmepi__text *text, const gemmepi__prob
 
 static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const gemmepi__problem *problem,
                                               gemmepi__mma *mma) {
-    char prologue[1536];
+    int dtype = problem->common;
+    char prologue[1536], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__append_mma_defines(&text, problem, mma);
+    gemmepi__name_kernel(&mma->launch, "gemmepi_sm80_%s_%dx%d%s%s",
+                         dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem)
+                             ? "TF32"
+                             : gemmepi__dtype((gemmepi_dtype)dtype)->name,
+                         mma->shape.tile_m, mma->shape.tile_n, mma->parts > 1 ? "_split" : "",
+                         gemmepi__name_of_epilogue(problem, dtype, words));
     return gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch);
 }
 
@@ -395,7 +402,7 @@ static gemmepi_status gemmepi__mma_run(const gemmepi_context *context, const gem
     params.b.data = arguments->pointers[GEMMEPI__B];
     if (mma->parts > 1)
         params.epilogue.d.data = workspace;
-    status = gemmepi__launch_kernel(context, &mma->launch, &params, "launching gemmepi_mma", stream);
+    status = gemmepi__launch_kernel(context, &mma->launch, &params, "the product", stream);
     if (!status && mma->parts > 1)
         status = gemmepi__run_pass(context, &mma->pass, arguments, workspace, partials, stream);
     if (status)

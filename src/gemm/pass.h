@@ -57,6 +57,16 @@ static int gemmepi__mask_is_aligned(const gemmepi__problem *problem) {
     return gemmepi__has_operand(problem, GEMMEPI__AUX) && aux->bits == 1 && aux->alignment % 16 == 0;
 }
 
+/* What a kernel's name says of D and the epilogue: "_to_F32_SILU_BIAS", "_BIAS" where D has the type that was named. */
+static const char *gemmepi__name_of_epilogue(const gemmepi__problem *problem, int named, char data[160]) {
+    gemmepi__text text = gemmepi__text_in(data, 160);
+    const char *type = gemmepi__type_name(problem, GEMMEPI__D);
+    if (strcmp(type, gemmepi__dtype((gemmepi_dtype)named)->name) != 0)
+        gemmepi__append(&text, "_to_%s", type);
+    gemmepi__append_epilogue_words(&text, problem->epilogue & GEMMEPI__KERNEL_EPILOGUE);
+    return data;
+}
+
 /* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
 static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi__problem *problem,
                                              int aligned, int scale_a, int scale_b) {
@@ -285,7 +295,7 @@ static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__pro
 static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__view *product, int parts, int applied,
                                           gemmepi__pass *pass) {
-    char prologue[1024];
+    char prologue[1024], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     int aligned = gemmepi__epilogue_is_aligned(problem) && gemmepi__runs_are_aligned(problem, product);
     int scale_a = problem->views[GEMMEPI__A].scale, scale_b = problem->views[GEMMEPI__B].scale;
@@ -304,6 +314,9 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     gemmepi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n",
                     gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
     gemmepi__append_pass_defines(&text, problem, parts, applied);
+    gemmepi__name_kernel(&pass->launch, "gemmepi_pass_%s%s",
+                         gemmepi__dtype((gemmepi_dtype)product->dtype)->name,
+                         gemmepi__name_of_epilogue(problem, product->dtype, words));
     return gemmepi__get_waiting_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
 
@@ -324,7 +337,7 @@ static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const ge
     gemmepi__pass_params params = pass->params;
     gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue);
     params.product.data = product;
-    return gemmepi__launch_kernel(context, &pass->launch, &params, "launching gemmepi_pass", stream);
+    return gemmepi__launch_kernel(context, &pass->launch, &params, "the epilogue", stream);
 }
 
 #endif

@@ -45,7 +45,7 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
     int64_t row_tiles = gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE);
     int64_t column_tiles = gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE);
     int64_t tiles = gemmepi__offset(gemmepi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
-    char prologue[1536];
+    char prologue[1536], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     if (tiles <= 0 || tiles > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
@@ -66,7 +66,11 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
     gemmepi__append(&text, "#define GEMMEPI_COMPUTE_TYPE %s\n",
                     gemmepi__dtype((gemmepi_dtype)problem->common)->name);
     gemmepi__append(&text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
-    return gemmepi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch.function);
+    gemmepi__name_kernel(&plain->launch, "gemmepi_plain_%s_%s%s",
+                         gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
+                         gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name,
+                         gemmepi__name_of_epilogue(problem, problem->views[GEMMEPI__A].dtype, words));
+    return gemmepi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch);
 }
 
 /* Product and pass. The kernel has multiplied all scales of A and B in. */
@@ -128,7 +132,7 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
         params.epilogue.device_alpha = params.epilogue.device_beta = NULL;
     }
     if (!status)
-        status = gemmepi__launch_kernel(context, &plain->launch, &params, "launching gemmepi_plain", stream);
+        status = gemmepi__launch_kernel(context, &plain->launch, &params, "the product", stream);
     if (!status && has_pass)
         status = gemmepi__run_pass(context, &plain->pass, arguments, workspace, partials, stream);
     if (!status)

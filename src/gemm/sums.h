@@ -43,6 +43,9 @@ static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_row
     launch->threads_x = along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
     launch->threads_y = along_rows ? 1 : (unsigned)rows;
     gemmepi__reduce_prologue(x_dtype, scale, out_dtype, accumulate, rows, prologue, sizeof prologue);
+    gemmepi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", along_rows ? "rows" : "columns",
+                         gemmepi__dtype((gemmepi_dtype)x_dtype)->name,
+                         gemmepi__dtype((gemmepi_dtype)out_dtype)->name);
     return gemmepi__get_waiting_kernel(context, "reduce.cu", prologue,
                                        along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
 }
@@ -163,7 +166,7 @@ static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
 static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const gemmepi__sums *sums,
                                         const gemmepi__arguments *arguments, void *left, void *between,
                                         gemmepi_stream stream) {
-    static const char what[] = "launching the sums of bias_grad";
+    static const char what[] = "the sums of bias_grad";
     gemmepi__reduce_params params = sums->first_params;
     void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
     gemmepi_status status = GEMMEPI_OK;

@@ -45,8 +45,8 @@ static void gemmepi__describe_first(const gemmepi__linear_plan *layer, gemmepi_p
     }
     snprintf(details->kernel, sizeof details->kernel, "%s",
              layer->base.context->is_host                 ? "gemmepi__host_product"
-             : layer->steps[i].kind == GEMMEPI__STEP_PASS ? "gemmepi_pass"
-                                                          : "gemmepi_sum");
+             : layer->steps[i].kind == GEMMEPI__STEP_PASS ? layer->steps[i].pass.launch.name
+                                                          : layer->steps[i].sums.first.name);
 }
 
 static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_details *details) {

@@ -79,6 +79,16 @@ static void gemmepi__append_epilogue(gemmepi__text *text, gemmepi_epilogue epilo
     gemmepi__append_flags(text, epilogue & ~GEMMEPI_ACTIVATION_MASK);
 }
 
+/* "_GELU_TANH_BIAS_AUX" for a kernel's name; nothing where there is no epilogue */
+static void gemmepi__append_epilogue_words(gemmepi__text *text, gemmepi_epilogue epilogue) {
+    size_t i;
+    if (gemmepi__activation(epilogue) != GEMMEPI_NONE)
+        gemmepi__append(text, "_%s", gemmepi__activation_name(epilogue));
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__flags); i++)
+        if (epilogue & gemmepi__flags[i].flag)
+            gemmepi__append(text, "_%s", gemmepi__flags[i].name);
+}
+
 /* The epilogue as the caller wrote it: in a column-major problem the operands are exchanged, and with them their sums. */
 static gemmepi_epilogue gemmepi__callers_epilogue(gemmepi_epilogue epilogue, int exchanged) {
     uint64_t sums = epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B);

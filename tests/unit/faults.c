@@ -44,9 +44,11 @@ static struct {
     long modules, functions_taken;
     long lt_handles, heuristics, products, launches, copies, memsets;
     const float *last_alpha, *last_beta; /* that cublasLtMatmul was given */
-    gemmepi__fused_params last_fused;    /* that gemmepi_fused was */
-    long for_sm_90a;                     /* compilations */
-    long overlapping;                    /* launches that may begin before those ahead of them end */
+    char last_kernel[200];               /* the name asked for, and the source compiled last */
+    char last_source[4096];
+    gemmepi__fused_params last_fused; /* that gemmepi_fused was */
+    long for_sm_90a;                  /* compilations */
+    long overlapping;                 /* launches that may begin before those ahead of them end */
     unsigned last_shared;
     long lt_calls;    /* also those that failed */
     int epilogues[8]; /* of the first calls of cublasLtMatmul */
@@ -300,6 +302,7 @@ FAKE(cuModuleGetFunction)(gemmepi__cu_function *function, gemmepi__cu_module mod
     if (strncmp(name, "gemmepi_", 8) != 0)
         return GEMMEPI__CUDA_ERROR_NOT_FOUND;
     *function = (gemmepi__cu_function)(void *)module;
+    snprintf(gpu.last_kernel, sizeof gpu.last_kernel, "%s", name);
     count(&gpu.functions_taken, 1);
     return 0;
 }
@@ -420,6 +423,8 @@ FAKE(nvrtcCreateProgram)
         !header_names[0])
         return GEMMEPI__NVRTC_ERROR_INVALID_INPUT;
     *program = (gemmepi__nvrtc_program)malloc(1);
+    if (!gpu.meeting)
+        snprintf(gpu.last_source, sizeof gpu.last_source, "%s", source);
     count(&gpu.programs, 1);
     return 0;
 }
@@ -802,6 +807,10 @@ static int explain_has(const gemmepi_plan *plan, const char *what) {
     static char text[4096];
     gemmepi_plan_explain(plan, text, sizeof text);
     return strstr(text, what) != NULL;
+}
+
+static int is_kernel(const gemmepi_plan_details *details, const char *stem) {
+    return strncmp(details->kernel, stem, strlen(stem)) == 0;
 }
 
 static gemmepi_matmul_args args_for(const gemmepi_matmul_desc *desc) {
@@ -1224,7 +1233,8 @@ static void a_fused_run_has_its_own_pointers_in_its_maps(void) {
     desc.a.batch_stride = desc.m * desc.k;
     desc.d.batch_stride = desc.m * desc.n;
     CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(explain_has(plan, "route fused") && explain_has(plan, "gemmepi_fused: product and epilogue"),
+    CHECK(explain_has(plan, "route fused") && explain_has(plan, "  gemmepi_sm90_") &&
+              explain_has(plan, ": product and epilogue"),
           "another route");
     CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.launches == 1 &&
               details.workspace_size == 0 && details.route == GEMMEPI_ROUTE_FUSED,
@@ -1479,8 +1489,8 @@ static void an_empty_product_leaves_its_sums(void) {
             if (planned_plan(&p)) {
                 CHECK(p.details.route == GEMMEPI_ROUTE_EMPTY && p.details.launches == cases[i].launches,
                       "%d: route %d, %d launches", i, (int)p.details.route, p.details.launches);
-                CHECK(strcmp(p.details.kernel, writes ? "gemmepi_sum" : "") == 0, "%d: kernel %s", i,
-                      p.details.kernel);
+                CHECK(writes ? is_kernel(&p.details, "gemmepi_sum_") : !p.details.kernel[0], "%d: kernel %s",
+                      i, p.details.kernel);
                 CHECK(explain_has(p.plan, "sums of bias_grad are written") == writes, "%d: explained wrong",
                       i);
                 without = gemmepi_run_matmul(p.plan, &p.args, NULL);
@@ -1691,7 +1701,7 @@ static void what_tma_does_not_take_is_copied_by_threads(void) {
     desc.epilogue |= GEMMEPI_GATED, desc.n = 1016; /* the second half of b begins at a multiple of 8 bytes */
     CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.route == GEMMEPI_ROUTE_FUSED &&
-              strcmp(details.kernel, "gemmepi_mma") == 0 && details.launches == 1,
+              is_kernel(&details, "gemmepi_sm80_") && details.launches == 1,
           "%s by %s", details.route_name, details.kernel);
     CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(gpu.launches == 1 && gpu.overlapping == 1, "%ld of %ld launches overlap", gpu.overlapping,
@@ -1710,10 +1720,10 @@ static void other_chips_from_8_0_on_have_the_second_kernel(void) {
     for (i = 0; i < GEMMEPI__COUNT(archs); i++) {
         planned p = planned_begin(archs[i], 0);
         int is_taken = archs[i] >= 80, is_made = planned_plan(&p);
-        CHECK(!is_taken || strcmp(p.details.kernel, "gemmepi_mma") == 0, "%d: %s by %s", archs[i],
+        CHECK(!is_taken || is_kernel(&p.details, "gemmepi_sm80_"), "%d: %s by %s", archs[i],
               p.details.route_name, p.details.kernel);
         CHECK(is_taken == (p.details.route == GEMMEPI_ROUTE_FUSED) &&
-                  is_taken == explain_has(p.plan, "not gemmepi_fused: its kernel is for compute") &&
+                  is_taken == explain_has(p.plan, "not gemmepi_sm90: its kernel is for compute") &&
                   is_taken != explain_has(p.plan, "not fused: its kernels are for compute capability 8.0"),
               "%d: another explanation", archs[i]);
         if (is_taken && is_made)
@@ -1724,11 +1734,97 @@ static void other_chips_from_8_0_on_have_the_second_kernel(void) {
     }
 }
 
+/* A profiler shows the name that the driver was asked for. */
+static void check_name(const gemmepi_plan_details *details, const char *entry, const char *expected) {
+    char define[300];
+    snprintf(define, sizeof define, "#define %s %s\n", entry, expected);
+    CHECK(strcmp(details->kernel, expected) == 0, "%s, not %s", details->kernel, expected);
+    CHECK(strcmp(gpu.last_kernel, expected) == 0, "the driver was asked for %s, not %s", gpu.last_kernel,
+          expected);
+    CHECK(strncmp(gpu.last_source, define, strlen(define)) == 0, "not %s ahead of %.200s", define,
+          gpu.last_source);
+}
+
+static void kernels_of_products_have_names_that_say_what_they_are(void) {
+    static const struct {
+        gemmepi_dtype dtype, d;
+        gemmepi_epilogue epilogue;
+        gemmepi_compute compute;
+        unsigned routes;
+        const char *entry, *before, *after; /* the tile between the last two */
+    } rows[] = {
+        {GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_BIAS, GEMMEPI_COMPUTE_DEFAULT,
+         1u << GEMMEPI_ROUTE_FUSED, "gemmepi_fused", "gemmepi_sm90_bf16_", "_silu_bias"},
+        {GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_NONE, GEMMEPI_COMPUTE_DEFAULT, 1u << GEMMEPI_ROUTE_FUSED,
+         "gemmepi_fused", "gemmepi_sm90_f16_", "_to_f32"},
+        {GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH, GEMMEPI_COMPUTE_F32,
+         1u << GEMMEPI_ROUTE_FUSED, "gemmepi_mma", "gemmepi_sm80_f32_", "_gelu_tanh"},
+        {GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX,
+         GEMMEPI_COMPUTE_DEFAULT, 1u << GEMMEPI_ROUTE_PLAIN, "gemmepi_plain", "gemmepi_plain_bf16_bf16",
+         "_relu_bias_aux"},
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+        planned p = planned_begin(0, rows[i].routes);
+        char expected[200], tile[40] = "";
+        p.desc.a.dtype = rows[i].dtype, p.desc.d.dtype = rows[i].d;
+        p.desc.epilogue = rows[i].epilogue, p.desc.compute = rows[i].compute;
+        p.desc.m = p.desc.n = p.desc.k = 4096;
+        if (planned_plan(&p)) {
+            if (p.details.route == GEMMEPI_ROUTE_FUSED)
+                snprintf(tile, sizeof tile, "%dx%d", p.details.tile_m, p.details.tile_n);
+            snprintf(expected, sizeof expected, "%s%s%s", rows[i].before, tile, rows[i].after);
+            check_name(&p.details, rows[i].entry, expected);
+            CHECK(explain_has(p.plan, expected), "explain does not name %s", expected);
+        }
+        planned_end(&p);
+    }
+}
+
+static void kernels_of_passes_and_operations_have_names_that_say_what_they_are(void) {
+    static const int64_t shape[1] = {4096};
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = pass_alone();
+    gemmepi_plan *plan = NULL;
+    gemmepi_elementwise_desc operation;
+    gemmepi_plan *elementwise = NULL;
+    gemmepi_plan_details details;
+    gemmepi_tensor tensor;
+    if (gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK && !gemmepi_plan_info(plan, &details))
+        check_name(&details, "gemmepi_pass", "gemmepi_pass_f32_tanh_bias");
+    gemmepi_plan_destroy(plan);
+    memset(&operation, 0, sizeof operation);
+    memset(&tensor, 0, sizeof tensor);
+    tensor.dtype = GEMMEPI_BF16, tensor.rank = 1, tensor.shape = shape;
+    operation.operation = GEMMEPI_OP_ACTIVATION;
+    operation.activation = GEMMEPI_SILU;
+    operation.a = operation.y = &tensor;
+    CHECK(gemmepi_plan_elementwise(context, &operation, &elementwise) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    if (elementwise && !gemmepi_plan_info(elementwise, &details))
+        check_name(&details, "gemmepi_contiguous", "gemmepi_elementwise_silu_bf16");
+    gemmepi_plan_destroy(elementwise);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void a_kernels_name_is_of_few_letters_and_fits(void) {
+    gemmepi__launch launch;
+    size_t i;
+    gemmepi__name_kernel(&launch, "gemmepi_%s %s-%d", "BF16", "a.b", 12);
+    CHECK(strcmp(launch.name, "gemmepi_bf16_a_b_12") == 0, "%s", launch.name);
+    gemmepi__name_kernel(&launch, "gemmepi_%0200d", 7);
+    CHECK(strlen(launch.name) == sizeof launch.name - 1, "%d letters", (int)strlen(launch.name));
+    for (i = 0; launch.name[i]; i++)
+        CHECK(strchr("abcdefghijklmnopqrstuvwxyz0123456789_", launch.name[i]), "%c", launch.name[i]);
+}
+
 static void operands_of_odd_lines_are_packed_first(void) {
     planned p = planned_begin(0, 0);
     p.desc.a.ld = p.desc.k + 1;
     if (planned_plan(&p)) {
-        CHECK(p.details.route == GEMMEPI_ROUTE_FUSED && strcmp(p.details.kernel, "gemmepi_fused") == 0 &&
+        CHECK(p.details.route == GEMMEPI_ROUTE_FUSED && is_kernel(&p.details, "gemmepi_sm90_") &&
                   p.details.launches == 2 && p.details.workspace_size == (size_t)(2 * p.desc.m * p.desc.k),
               "%s by %s, %d launches", p.details.route_name, p.details.kernel, p.details.launches);
         CHECK(explain_has(p.plan, "gemmepi_pack: a to workspace") && !explain_has(p.plan, "gemmepi_pack: b"),
@@ -1748,15 +1844,16 @@ static void f32_has_both_kernels(void) {
         int m, transposed, odd; /* bits: A, B */
         const char *kernel, *first, *second;
     } cases[] = {
-        {GEMMEPI_COMPUTE_F32, 4096, 0, 0, "gemmepi_mma", NULL, NULL},
-        {GEMMEPI_COMPUTE_F32, 4096, 0, 1, "gemmepi_mma", "gemmepi_convert: a", NULL},
-        {GEMMEPI_COMPUTE_F32, 64, 0, 1, "gemmepi_mma", NULL, NULL},
-        {GEMMEPI_COMPUTE_TF32, 4096, 2, 0, "gemmepi_fused", NULL, NULL},
-        {GEMMEPI_COMPUTE_TF32, 4096, 2, 1, "gemmepi_fused", "gemmepi_convert: a", NULL},
-        {GEMMEPI_COMPUTE_TF32, 4096, 0, 0, "gemmepi_fused", "gemmepi_transpose: b", NULL},
-        {GEMMEPI_COMPUTE_TF32, 4096, 1, 0, "gemmepi_fused", "gemmepi_transpose: a", "gemmepi_transpose: b"},
-        {GEMMEPI_COMPUTE_TF32, 4096, 0, 3, "gemmepi_fused", "gemmepi_convert: a", "gemmepi_transpose: b"},
-        {GEMMEPI_COMPUTE_TF32, 64, 0, 0, "gemmepi_mma", NULL, NULL},
+        {GEMMEPI_COMPUTE_F32, 4096, 0, 0, "gemmepi_sm80_", NULL, NULL},
+        {GEMMEPI_COMPUTE_F32, 4096, 0, 1, "gemmepi_sm80_", "gemmepi_convert_f32_to_f32: a", NULL},
+        {GEMMEPI_COMPUTE_F32, 64, 0, 1, "gemmepi_sm80_", NULL, NULL},
+        {GEMMEPI_COMPUTE_TF32, 4096, 2, 0, "gemmepi_sm90_", NULL, NULL},
+        {GEMMEPI_COMPUTE_TF32, 4096, 2, 1, "gemmepi_sm90_", "gemmepi_convert_f32_to_f32: a", NULL},
+        {GEMMEPI_COMPUTE_TF32, 4096, 0, 0, "gemmepi_sm90_", "gemmepi_transpose: b", NULL},
+        {GEMMEPI_COMPUTE_TF32, 4096, 1, 0, "gemmepi_sm90_", "gemmepi_transpose: a", "gemmepi_transpose: b"},
+        {GEMMEPI_COMPUTE_TF32, 4096, 0, 3, "gemmepi_sm90_", "gemmepi_convert_f32_to_f32: a",
+         "gemmepi_transpose: b"},
+        {GEMMEPI_COMPUTE_TF32, 64, 0, 0, "gemmepi_sm80_", NULL, NULL},
     };
     int i;
     for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
@@ -1768,7 +1865,7 @@ static void f32_has_both_kernels(void) {
         p.desc.a.ld = (p.desc.a.transposed ? p.desc.m : p.desc.k) + (cases[i].odd & 1);
         p.desc.b.ld = (p.desc.b.transposed ? p.desc.k : p.desc.n) + (cases[i].odd >> 1);
         if (planned_plan(&p)) {
-            CHECK(strcmp(p.details.kernel, cases[i].kernel) == 0 && p.details.compute == cases[i].compute,
+            CHECK(is_kernel(&p.details, cases[i].kernel) && p.details.compute == cases[i].compute,
                   "%d: %s by %s", i, p.details.route_name, p.details.kernel);
             CHECK(p.details.launches - (matmul_of(p.plan)->ours.mma.parts > 1) == 1 + copies,
                   "%d: %d launches", i, p.details.launches);
@@ -1790,12 +1887,12 @@ static void the_second_kernel_divides_k_among_blocks(void) {
     p.desc.epilogue = GEMMEPI_SILU | GEMMEPI_BACKWARD;
     p.args.aux = (void *)(uintptr_t)0x50000000, p.args.bias = NULL;
     if (planned_plan(&p)) {
-        CHECK(strcmp(p.details.kernel, "gemmepi_mma") == 0 && p.details.launches == 2 &&
+        CHECK(is_kernel(&p.details, "gemmepi_sm80_") && p.details.launches == 2 &&
                   p.details.workspace_size >= 2 * 128 * 128 * sizeof(float),
               "%d launches of %s, %d bytes", p.details.launches, p.details.kernel,
               (int)p.details.workspace_size);
-        CHECK(explain_has(p.plan, "gemmepi_mma: product, ") &&
-                  explain_has(p.plan, "gemmepi_pass: the sum of k's parts, the epilogue"),
+        CHECK(explain_has(p.plan, "gemmepi_sm80_") &&
+                  explain_has(p.plan, ": the sum of k's parts, the epilogue"),
               "another explanation");
         planned_run(&p);
         CHECK(gpu.launches == 2, "%ld launches", gpu.launches);
@@ -1885,8 +1982,8 @@ static void what_fused_does_not_take_says_why(void) {
                                         "gemmepi_pack: a to workspace, lines of whole 16 bytes",
                                         "gemmepi_pack: b to workspace",
                                         "not fused: config.routes leaves it out",
-                                        "not gemmepi_fused: TMA takes the second half of b",
-                                        "not gemmepi_fused: TMA takes a and b at multiples"};
+                                        "not gemmepi_sm90: TMA takes the second half of b",
+                                        "not gemmepi_sm90: TMA takes a and b at multiples"};
     int i;
     for (i = 0; i < (int)GEMMEPI__COUNT(rules); i++) {
         gemmepi_config config = config_with_all_routes();
@@ -2487,7 +2584,7 @@ static void a_problem_of_which_every_product_is_refused_becomes_plain(void) {
             CHECK(gpu.launches == run * (1 + i), "%ld launches", gpu.launches);
         }
         CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.route == GEMMEPI_ROUTE_PLAIN &&
-                  strcmp(details.route_name, "plain") == 0 && strcmp(details.kernel, "gemmepi_plain") == 0,
+                  strcmp(details.route_name, "plain") == 0 && is_kernel(&details, "gemmepi_plain_"),
               "route %s, kernel %s", details.route_name, details.kernel);
         CHECK(explain_has(plan, "route plain") && explain_has(plan, "not split: cublasLtMatmul refused"),
               "explain does not tell why not split");
@@ -4408,6 +4505,9 @@ int main(void) {
     RUN(estimates_are_near_what_was_measured);
     RUN(what_tma_does_not_take_is_copied_by_threads);
     RUN(other_chips_from_8_0_on_have_the_second_kernel);
+    RUN(kernels_of_products_have_names_that_say_what_they_are);
+    RUN(kernels_of_passes_and_operations_have_names_that_say_what_they_are);
+    RUN(a_kernels_name_is_of_few_letters_and_fits);
     RUN(operands_of_odd_lines_are_packed_first);
     RUN(f32_has_both_kernels);
     RUN(cublaslt_is_estimated_as_long_as_it_takes);
