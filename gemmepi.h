@@ -318,7 +318,8 @@ typedef struct gemmepi_config {
        host (gemmepi_context_details.fallback_reason says why) */
     int device;
 
-    gemmepi_log_function log; /* NULL: none, unless the environment variable GEMMEPI_LOG asks for one on stderr */
+    /* NULL: none; but the environment variable GEMMEPI_LOG (error, warning, info, debug) then sends so much to stderr */
+    gemmepi_log_function log;
     void *log_user;
     gemmepi_allocator allocator; /* zero: malloc and free */
 
@@ -331,8 +332,11 @@ typedef struct gemmepi_config {
     /* Folder for compiled kernels, made with mode 0700; one that others own or can write is not used (the log says so).
        "": none. NULL: gemmepi/ in XDG_CACHE_HOME or ~/.cache (on Windows in LOCALAPPDATA), none where these are not set */
     const char *cache_path;
-    size_t cache_size;     /* bound on that folder in bytes; 0: 256 MiB */
-    const char *dump_path; /* folder that receives source, PTX and cubin of each kernel compiled; NULL: none */
+    size_t cache_size; /* bound on that folder in bytes; 0: 256 MiB */
+
+    /* Folder that receives NAME.cu, .ptx and .cubin of each kernel that is compiled (what the cache has is not: set cache_path
+       to "" for all). A failure to write is a warning of the log. NULL: none */
+    const char *dump_path;
 
     unsigned routes;    /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all */
     int check_pointers; /* 1: every run refuses pointers that the device cannot reach; 0: calls without a plan alone do */
@@ -1271,24 +1275,54 @@ static int gemmepi__text_is_cut(const gemmepi__text *text) {
 }
 
 #endif
-/* One line to the user's log callback. */
+/* One line to the user's log callback or, where there is none and GEMMEPI_LOG asks for it, to stderr. */
 #ifndef GEMMEPI_BASE_LOG_H
 #define GEMMEPI_BASE_LOG_H
 
 typedef struct gemmepi__log {
-    gemmepi_log_function function; /* NULL: nobody listens */
+    gemmepi_log_function function; /* NULL: nobody listens                    */
     void *user;
+    int most; /* no level beyond this one; 0: all */
 } gemmepi__log;
+
+static const char *const gemmepi__log_levels[] = {"", "error", "warning", "info", "debug"};
+
+static void gemmepi__log_to_stderr(void *user, gemmepi_log_level level, const char *message) {
+    (void)user;
+    fprintf(stderr, "gemmepi %s: %s\n", gemmepi__log_levels[level], message);
+}
+
+/* The program's callback, else what GEMMEPI_LOG says: error, warning, info or debug. Other values say nothing, and it is not
+   looked at in a program that runs with more rights than its user. */
+static gemmepi__log gemmepi__choose_log(gemmepi_log_function function, void *user) {
+    char value[16];
+    gemmepi__log log;
+    int level;
+    log.function = function;
+    log.user = user;
+    log.most = 0;
+    if (function || !gemmepi__environment("GEMMEPI_LOG", value, sizeof value))
+        return log;
+    for (level = GEMMEPI_LOG_ERROR; level <= GEMMEPI_LOG_DEBUG; level++)
+        if (strcmp(value, gemmepi__log_levels[level]) == 0) {
+            log.function = gemmepi__log_to_stderr;
+            log.most = level;
+        }
+    return log;
+}
 
 GEMMEPI__PRINTF(3, 4)
 static void gemmepi__say(const gemmepi__log *log, gemmepi_log_level level, const char *format, ...) {
-    char text[2048];
+    char text[2048], *at;
     va_list arguments;
-    if (!log->function)
+    if (!log->function || (log->most && (int)level > log->most))
         return;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    for (at = text; *at; at++) /* what compilers say has several lines */
+        if (*at == '\n' || *at == '\r')
+            *at = ' ';
     log->function(log->user, level, text);
 }
 
@@ -6530,6 +6564,7 @@ struct gemmepi_context {
     int has_nvrtc, has_cublaslt;
     int entered_to_destroy; /* gemmepi_destroy could make the primary context current */
     gemmepi__disk_cache disk;
+    char *dump_path;      /* NULL: nothing is dumped */
     gemmepi__map kernels; /* gemmepi__kernel by file and prologue */
     long kernels_compiled, kernels_from_disk;
     int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
@@ -6798,8 +6833,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     context->forks = gemmepi__forks;
     context->routes = config->routes;
     context->check_pointers = config->check_pointers;
-    context->log.function = config->log;
-    context->log.user = config->log_user;
+    context->log = gemmepi__choose_log(config->log, config->log_user);
     context->loader.log = &context->log;
     context->loader.library_path_only = config->library_path_only;
     context->loader.resolve = config->resolve_symbol;
@@ -6824,6 +6858,10 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     if (config->library_path) {
         context->loader.library_path = gemmepi__copy_text(&allocator, config->library_path);
         status = context->loader.library_path ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
+    }
+    if (!status && config->dump_path && config->dump_path[0]) {
+        context->dump_path = gemmepi__copy_text(&allocator, config->dump_path);
+        status = context->dump_path ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
     }
     if (!status)
         status = gemmepi__open_any(context, config->device);
@@ -13328,25 +13366,31 @@ static long gemmepi__source_claims[GEMMEPI__MAX_SOURCES];
 static gemmepi__atomic_pointer
     gemmepi__source_known[GEMMEPI__MAX_SOURCES]; /* to the digest, once it is whole */
 
-/* The sources that the lines of a part include. The embedded text has each directive at the beginning of a line. */
-static uint32_t gemmepi__included_by(const gemmepi__source *sources, const char *part) {
+/* The source that a line of the embedded text includes, as a bit; 0: none. */
+static uint32_t gemmepi__included_by_line(const gemmepi__source *sources, const char *line) {
     static const char directive[] = "#include \"";
-    const char *at = part;
+    const char *end;
+    char name[64];
+    const gemmepi__source *source;
+    if (strncmp(line, directive, strlen(directive)) != 0)
+        return 0;
+    line += strlen(directive);
+    end = strchr(line, '"');
+    if (!end || (size_t)(end - line) >= sizeof name)
+        return 0;
+    memcpy(name, line, (size_t)(end - line));
+    name[end - line] = 0;
+    source = gemmepi__find_source_in(sources, name);
+    return source ? (uint32_t)1 << (source - sources) : 0;
+}
+
+/* Those of all lines of a part, which begins at one. */
+static uint32_t gemmepi__included_by(const gemmepi__source *sources, const char *part) {
     uint32_t bits = 0;
-    while ((at = strstr(at, directive)) != NULL) {
-        char name[64];
-        const char *end;
-        const gemmepi__source *source;
-        int is_line = at == part || at[-1] == '\n';
-        at += strlen(directive);
-        end = strchr(at, '"');
-        if (!is_line || !end || (size_t)(end - at) >= sizeof name)
-            continue;
-        memcpy(name, at, (size_t)(end - at));
-        name[end - at] = 0;
-        source = gemmepi__find_source_in(sources, name);
-        if (source)
-            bits |= (uint32_t)1 << (source - sources);
+    while (part) {
+        bits |= gemmepi__included_by_line(sources, part);
+        part = strchr(part, '\n');
+        part = part ? part + 1 : NULL;
     }
     return bits;
 }
@@ -13409,15 +13453,19 @@ static void gemmepi__digest_closure(const gemmepi__source *sources, const char *
 #ifndef GEMMEPI_DEVICE_COMPILE_H
 #define GEMMEPI_DEVICE_COMPILE_H
 
+#define GEMMEPI__KERNEL_NAME 96 /* room for a kernel's name, as in gemmepi_plan_details */
+
 /* What to compile for: cubin for an architecture that NVRTC knows, or PTX that the driver of a newer chip compiles. */
 typedef struct gemmepi__target {
     char name[24]; /* "sm_90", "sm_90a", "compute_120" */
     int is_ptx;
+    int keeps_ptx; /* the image has PTX beside a cubin, too */
 } gemmepi__target;
 
 typedef struct gemmepi__image {
     char *data; /* cubin, or PTX with its final zero */
     size_t size;
+    char *ptx; /* with its final zero; NULL: not asked for */
 } gemmepi__image;
 
 /* The best target of this NVRTC for a chip; arch is 90 for compute capability 9.0. */
@@ -13439,6 +13487,7 @@ static gemmepi_status gemmepi__choose_target(const gemmepi__nvrtc *nvrtc, int ar
             "the GPU's compute capability is %d.%d, older than any that NVRTC %d.%d compiles for", arch / 10,
             arch % 10, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
     target->is_ptx = best != arch;
+    target->keeps_ptx = 0;
     snprintf(target->name, sizeof target->name, "%s_%d", target->is_ptx ? "compute" : "sm", best);
     return GEMMEPI_OK;
 }
@@ -13488,6 +13537,24 @@ static char *gemmepi__program_log(const gemmepi__nvrtc *nvrtc, const gemmepi_all
     return log;
 }
 
+static void gemmepi__free_image(const gemmepi_allocator *allocator, gemmepi__image *image) {
+    gemmepi__delete(allocator, image->data);
+    gemmepi__delete(allocator, image->ptx);
+    image->data = image->ptx = NULL;
+}
+
+/* NULL where there is none. */
+static char *gemmepi__take_ptx(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
+                               gemmepi__nvrtc_program program) {
+    size_t size = 0;
+    char *ptx = NULL;
+    if (nvrtc->get_ptx_size(program, &size) == 0 && size != 0)
+        ptx = (char *)gemmepi__new(allocator, size + 1);
+    if (ptx && nvrtc->get_ptx(program, ptx) != 0)
+        ptx[0] = 0;
+    return ptx;
+}
+
 static gemmepi_status gemmepi__take_image(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
                                           gemmepi__nvrtc_program program, int is_ptx, gemmepi__image *image) {
     int result =
@@ -13517,7 +13584,7 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
     char arch[48], *text, *messages;
     const char *options[4];
     int count = 2, result;
-    image->data = NULL;
+    image->data = image->ptx = NULL;
     if (log)
         *log = NULL;
     if (!source)
@@ -13546,6 +13613,8 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
                                nvrtc->get_error_string(result), messages ? messages : "");
     else
         status = gemmepi__take_image(nvrtc, allocator, program, target->is_ptx, image);
+    if (!status && target->keeps_ptx && !target->is_ptx)
+        image->ptx = gemmepi__take_ptx(nvrtc, allocator, program);
     if (log)
         *log = messages;
     else
@@ -13555,6 +13624,91 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
     gemmepi__free_headers(allocator, &headers);
     gemmepi__delete(allocator, text);
     return status;
+}
+
+#endif
+/* What was compiled, to look at: config.dump_path. */
+#ifndef GEMMEPI_DEVICE_DUMP_H
+#define GEMMEPI_DEVICE_DUMP_H
+
+/* The source's lines with each file that they include in place, once. #line and #pragma once would only confuse a compiler
+   that is given the whole. */
+static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *source, uint32_t *seen) {
+    const char *const *part;
+    *seen |= (uint32_t)1 << (source - gemmepi__sources);
+    for (part = source->parts; *part; part++) {
+        const char *line = *part, *end;
+        for (; *line; line = end) {
+            uint32_t included;
+            int i;
+            end = strchr(line, '\n');
+            end = end ? end + 1 : line + strlen(line);
+            included = gemmepi__included_by_line(gemmepi__sources, line);
+            for (i = 0; i < GEMMEPI__MAX_SOURCES; i++)
+                if (included >> i & 1 && !(*seen >> i & 1))
+                    gemmepi__append_source(text, &gemmepi__sources[i], seen);
+            if (!included && strncmp(line, "#line ", 6) != 0 && strncmp(line, "#pragma once", 12) != 0)
+                gemmepi__append(text, "%.*s", (int)(end - line), line);
+        }
+    }
+}
+
+/* From the allocator, or NULL. */
+static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gemmepi__source *source,
+                                   const char *prologue) {
+    char *data = NULL;
+    size_t size = 0;
+    int pass;
+    for (pass = 0; pass < 2; pass++) { /* the first measures */
+        gemmepi__text text = gemmepi__text_in(data, size);
+        uint32_t seen = 0;
+        gemmepi__append(&text, "%s", prologue);
+        gemmepi__append_source(&text, source, &seen);
+        size = text.length + 1;
+        if (!pass)
+            data = (char *)gemmepi__new(allocator, size);
+        if (!data)
+            return NULL;
+    }
+    return data;
+}
+
+/* Puts NAME.KIND in place of what the folder has of that name. Returns the system's error code. */
+static int gemmepi__dump_file(const gemmepi__folder *folder, const char *name, const char *kind,
+                              const void *data, size_t size) {
+    char file[GEMMEPI__KERNEL_NAME + 8];
+    gemmepi__file_piece piece;
+    snprintf(file, sizeof file, "%s.%s", name, kind);
+    piece.data = data;
+    piece.size = size;
+    return gemmepi__file_store(folder, file, &piece, 1);
+}
+
+/* Needs no lock. */
+static void gemmepi__dump_kernel(const gemmepi_context *context, const gemmepi__source *source,
+                                 const char *prologue, const char *name, const gemmepi__target *target,
+                                 const gemmepi__image *image) {
+    const char *ptx = target->is_ptx ? image->data : image->ptx;
+    char *text = gemmepi__whole_source(&context->allocator, source, prologue), reason[256];
+    gemmepi__text why = gemmepi__text_in(reason, sizeof reason);
+    gemmepi__folder folder;
+    int code = gemmepi__folder_make(context->dump_path);
+    if (!code)
+        code = gemmepi__folder_open(&folder, context->dump_path);
+    if (!code) {
+        code = text ? gemmepi__dump_file(&folder, name, "cu", text, strlen(text)) : GEMMEPI__FILE_NO_MEMORY;
+        if (!code && ptx)
+            code = gemmepi__dump_file(&folder, name, "ptx", ptx, strlen(ptx));
+        if (!code && !target->is_ptx)
+            code = gemmepi__dump_file(&folder, name, "cubin", image->data, image->size);
+        gemmepi__folder_close(&folder);
+    }
+    gemmepi__delete(&context->allocator, text);
+    if (!code)
+        return;
+    gemmepi__file_error(&why, code);
+    gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "%s cannot be written to config.dump_path (%s): %s",
+                 name, context->dump_path, reason);
 }
 
 #endif
@@ -13683,8 +13837,11 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
     gemmepi_status status;
     snprintf(target.name, sizeof target.name, "%.20s%s", compiler->target, gemmepi__target_suffix(file));
     target.is_ptx = compiler->is_ptx;
+    target.keeps_ptx = context->dump_path != NULL;
     gemmepi__unlock(&context->build_lock);
     status = gemmepi__compile(&context->nvrtc, &context->allocator, file, prologue, &target, &image, NULL);
+    if (!status && context->dump_path)
+        gemmepi__dump_kernel(context, gemmepi__find_source(file), prologue, entry, &target, &image);
     gemmepi__lock(&context->build_lock);
     if (status)
         return status;
@@ -13698,7 +13855,7 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
             gemmepi__remember_compiler(context, compiler);
         }
     }
-    gemmepi__delete(&context->allocator, image.data);
+    gemmepi__free_image(&context->allocator, &image);
     return status;
 }
 
@@ -13783,7 +13940,8 @@ typedef struct gemmepi__launch {
     unsigned shared; /* bytes of dynamic shared memory */
     int arch;        /* that the kernel was compiled for: 90 for 9.0 */
     int overlaps;    /* the kernel waits itself for what is ahead of it in the stream */
-    char name[96];   /* the kernel's, as gemmepi_plan_details has it; empty: that in its file */
+    char name
+        [GEMMEPI__KERNEL_NAME]; /* the kernel's, as gemmepi_plan_details has it; empty: that in its file */
 } gemmepi__launch;
 
 /* Says what a kernel is, of what its prologue says alone: one prologue has one name. Anything but letters and digits becomes
@@ -14056,6 +14214,7 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
     gemmepi__mutex_destroy(&context->lock);
     gemmepi__mutex_destroy(&context->build_lock);
     gemmepi__condition_destroy(&context->kernel_built);
+    gemmepi__delete(&allocator, context->dump_path);
     if (context->loader.library_path) {
         char *path;
         memcpy(&path, &context->loader.library_path, sizeof path);

@@ -45,6 +45,7 @@
 #include "device/workspace.h"
 #include "device/source.h"
 #include "device/compile.h"
+#include "device/dump.h"
 #include "device/kernel.h"
 #include "device/launch.h"
 #include "device/kept.h"

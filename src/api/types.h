@@ -86,7 +86,8 @@ typedef struct gemmepi_config {
        host (gemmepi_context_details.fallback_reason says why) */
     int device;
 
-    gemmepi_log_function log; /* NULL: none, unless the environment variable GEMMEPI_LOG asks for one on stderr */
+    /* NULL: none; but the environment variable GEMMEPI_LOG (error, warning, info, debug) then sends so much to stderr */
+    gemmepi_log_function log;
     void *log_user;
     gemmepi_allocator allocator; /* zero: malloc and free */
 
@@ -99,8 +100,11 @@ typedef struct gemmepi_config {
     /* Folder for compiled kernels, made with mode 0700; one that others own or can write is not used (the log says so).
        "": none. NULL: gemmepi/ in XDG_CACHE_HOME or ~/.cache (on Windows in LOCALAPPDATA), none where these are not set */
     const char *cache_path;
-    size_t cache_size;     /* bound on that folder in bytes; 0: 256 MiB */
-    const char *dump_path; /* folder that receives source, PTX and cubin of each kernel compiled; NULL: none */
+    size_t cache_size; /* bound on that folder in bytes; 0: 256 MiB */
+
+    /* Folder that receives NAME.cu, .ptx and .cubin of each kernel that is compiled (what the cache has is not: set cache_path
+       to "" for all). A failure to write is a warning of the log. NULL: none */
+    const char *dump_path;
 
     unsigned routes;    /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all */
     int check_pointers; /* 1: every run refuses pointers that the device cannot reach; 0: calls without a plan alone do */

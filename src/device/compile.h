@@ -6,15 +6,19 @@
 #include "../cuda/load.h"
 #include "source.h"
 
+#define GEMMEPI__KERNEL_NAME 96 /* room for a kernel's name, as in gemmepi_plan_details */
+
 /* What to compile for: cubin for an architecture that NVRTC knows, or PTX that the driver of a newer chip compiles. */
 typedef struct gemmepi__target {
     char name[24]; /* "sm_90", "sm_90a", "compute_120" */
     int is_ptx;
+    int keeps_ptx; /* the image has PTX beside a cubin, too */
 } gemmepi__target;
 
 typedef struct gemmepi__image {
     char *data; /* cubin, or PTX with its final zero */
     size_t size;
+    char *ptx; /* with its final zero; NULL: not asked for */
 } gemmepi__image;
 
 /* The best target of this NVRTC for a chip; arch is 90 for compute capability 9.0. */
@@ -36,6 +40,7 @@ static gemmepi_status gemmepi__choose_target(const gemmepi__nvrtc *nvrtc, int ar
             "the GPU's compute capability is %d.%d, older than any that NVRTC %d.%d compiles for", arch / 10,
             arch % 10, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
     target->is_ptx = best != arch;
+    target->keeps_ptx = 0;
     snprintf(target->name, sizeof target->name, "%s_%d", target->is_ptx ? "compute" : "sm", best);
     return GEMMEPI_OK;
 }
@@ -85,6 +90,24 @@ static char *gemmepi__program_log(const gemmepi__nvrtc *nvrtc, const gemmepi_all
     return log;
 }
 
+static void gemmepi__free_image(const gemmepi_allocator *allocator, gemmepi__image *image) {
+    gemmepi__delete(allocator, image->data);
+    gemmepi__delete(allocator, image->ptx);
+    image->data = image->ptx = NULL;
+}
+
+/* NULL where there is none. */
+static char *gemmepi__take_ptx(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
+                               gemmepi__nvrtc_program program) {
+    size_t size = 0;
+    char *ptx = NULL;
+    if (nvrtc->get_ptx_size(program, &size) == 0 && size != 0)
+        ptx = (char *)gemmepi__new(allocator, size + 1);
+    if (ptx && nvrtc->get_ptx(program, ptx) != 0)
+        ptx[0] = 0;
+    return ptx;
+}
+
 static gemmepi_status gemmepi__take_image(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
                                           gemmepi__nvrtc_program program, int is_ptx, gemmepi__image *image) {
     int result =
@@ -114,7 +137,7 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
     char arch[48], *text, *messages;
     const char *options[4];
     int count = 2, result;
-    image->data = NULL;
+    image->data = image->ptx = NULL;
     if (log)
         *log = NULL;
     if (!source)
@@ -143,6 +166,8 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
                                nvrtc->get_error_string(result), messages ? messages : "");
     else
         status = gemmepi__take_image(nvrtc, allocator, program, target->is_ptx, image);
+    if (!status && target->keeps_ptx && !target->is_ptx)
+        image->ptx = gemmepi__take_ptx(nvrtc, allocator, program);
     if (log)
         *log = messages;
     else

@@ -42,6 +42,7 @@ struct gemmepi_context {
     int has_nvrtc, has_cublaslt;
     int entered_to_destroy; /* gemmepi_destroy could make the primary context current */
     gemmepi__disk_cache disk;
+    char *dump_path;      /* NULL: nothing is dumped */
     gemmepi__map kernels; /* gemmepi__kernel by file and prologue */
     long kernels_compiled, kernels_from_disk;
     int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
@@ -310,8 +311,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     context->forks = gemmepi__forks;
     context->routes = config->routes;
     context->check_pointers = config->check_pointers;
-    context->log.function = config->log;
-    context->log.user = config->log_user;
+    context->log = gemmepi__choose_log(config->log, config->log_user);
     context->loader.log = &context->log;
     context->loader.library_path_only = config->library_path_only;
     context->loader.resolve = config->resolve_symbol;
@@ -336,6 +336,10 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     if (config->library_path) {
         context->loader.library_path = gemmepi__copy_text(&allocator, config->library_path);
         status = context->loader.library_path ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
+    }
+    if (!status && config->dump_path && config->dump_path[0]) {
+        context->dump_path = gemmepi__copy_text(&allocator, config->dump_path);
+        status = context->dump_path ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
     }
     if (!status)
         status = gemmepi__open_any(context, config->device);

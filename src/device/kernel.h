@@ -10,6 +10,7 @@
 
 #include "compile.h"
 #include "context.h"
+#include "dump.h"
 
 typedef struct gemmepi__kernel {
     gemmepi__cu_module module;
@@ -126,8 +127,11 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
     gemmepi_status status;
     snprintf(target.name, sizeof target.name, "%.20s%s", compiler->target, gemmepi__target_suffix(file));
     target.is_ptx = compiler->is_ptx;
+    target.keeps_ptx = context->dump_path != NULL;
     gemmepi__unlock(&context->build_lock);
     status = gemmepi__compile(&context->nvrtc, &context->allocator, file, prologue, &target, &image, NULL);
+    if (!status && context->dump_path)
+        gemmepi__dump_kernel(context, gemmepi__find_source(file), prologue, entry, &target, &image);
     gemmepi__lock(&context->build_lock);
     if (status)
         return status;
@@ -141,7 +145,7 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
             gemmepi__remember_compiler(context, compiler);
         }
     }
-    gemmepi__delete(&context->allocator, image.data);
+    gemmepi__free_image(&context->allocator, &image);
     return status;
 }
 

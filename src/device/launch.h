@@ -10,7 +10,8 @@ typedef struct gemmepi__launch {
     unsigned shared; /* bytes of dynamic shared memory */
     int arch;        /* that the kernel was compiled for: 90 for 9.0 */
     int overlaps;    /* the kernel waits itself for what is ahead of it in the stream */
-    char name[96];   /* the kernel's, as gemmepi_plan_details has it; empty: that in its file */
+    char name
+        [GEMMEPI__KERNEL_NAME]; /* the kernel's, as gemmepi_plan_details has it; empty: that in its file */
 } gemmepi__launch;
 
 /* Says what a kernel is, of what its prologue says alone: one prologue has one name. Anything but letters and digits becomes

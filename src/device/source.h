@@ -54,25 +54,31 @@ static long gemmepi__source_claims[GEMMEPI__MAX_SOURCES];
 static gemmepi__atomic_pointer
     gemmepi__source_known[GEMMEPI__MAX_SOURCES]; /* to the digest, once it is whole */
 
-/* The sources that the lines of a part include. The embedded text has each directive at the beginning of a line. */
-static uint32_t gemmepi__included_by(const gemmepi__source *sources, const char *part) {
+/* The source that a line of the embedded text includes, as a bit; 0: none. */
+static uint32_t gemmepi__included_by_line(const gemmepi__source *sources, const char *line) {
     static const char directive[] = "#include \"";
-    const char *at = part;
+    const char *end;
+    char name[64];
+    const gemmepi__source *source;
+    if (strncmp(line, directive, strlen(directive)) != 0)
+        return 0;
+    line += strlen(directive);
+    end = strchr(line, '"');
+    if (!end || (size_t)(end - line) >= sizeof name)
+        return 0;
+    memcpy(name, line, (size_t)(end - line));
+    name[end - line] = 0;
+    source = gemmepi__find_source_in(sources, name);
+    return source ? (uint32_t)1 << (source - sources) : 0;
+}
+
+/* Those of all lines of a part, which begins at one. */
+static uint32_t gemmepi__included_by(const gemmepi__source *sources, const char *part) {
     uint32_t bits = 0;
-    while ((at = strstr(at, directive)) != NULL) {
-        char name[64];
-        const char *end;
-        const gemmepi__source *source;
-        int is_line = at == part || at[-1] == '\n';
-        at += strlen(directive);
-        end = strchr(at, '"');
-        if (!is_line || !end || (size_t)(end - at) >= sizeof name)
-            continue;
-        memcpy(name, at, (size_t)(end - at));
-        name[end - at] = 0;
-        source = gemmepi__find_source_in(sources, name);
-        if (source)
-            bits |= (uint32_t)1 << (source - sources);
+    while (part) {
+        bits |= gemmepi__included_by_line(sources, part);
+        part = strchr(part, '\n');
+        part = part ? part + 1 : NULL;
     }
     return bits;
 }

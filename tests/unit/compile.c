@@ -1,5 +1,5 @@
 /* What a chip gets compiled for, and that NVRTC alone compiles our sources. */
-#include "device/compile.h"
+#include "device/destroy.h"
 #include "test.h"
 
 static int known_archs[3] = {75, 90, 120};
@@ -82,6 +82,7 @@ static void every_kernel_file_compiles_to_cubin_and_to_ptx(void) {
             gemmepi_status status;
             snprintf(target.name, sizeof target.name, "%s_90", is_ptx ? "compute" : "sm");
             target.is_ptx = is_ptx;
+            target.keeps_ptx = 0;
             status = gemmepi__compile(&nvrtc, &allocator, files[i], "", &target, &image, NULL);
             CHECK(status == GEMMEPI_OK, "%s: %s", files[i], gemmepi_last_error());
             if (status)
@@ -94,9 +95,37 @@ static void every_kernel_file_compiles_to_cubin_and_to_ptx(void) {
     gemmepi__unload_nvrtc(&nvrtc);
 }
 
+static void a_dumped_source_compiles_by_itself_to_the_same_ptx(void) {
+    static const char prologue[] = "#define gemmepi_pass gemmepi_renamed\n";
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gemmepi__target target = {"sm_90", 0, 1};
+    const char *options[] = {"--gpu-architecture=sm_90", "--std=c++17"};
+    gemmepi__image image;
+    gemmepi__nvrtc nvrtc;
+    gemmepi__nvrtc_program program = NULL;
+    char *whole, *ptx = NULL;
+    if (!open_nvrtc(&nvrtc))
+        SKIP("there is no NVRTC on this machine");
+    CHECK(gemmepi__compile(&nvrtc, &allocator, "pass.cu", prologue, &target, &image, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    CHECK(image.ptx && strstr(image.ptx, ".entry gemmepi_renamed("),
+          "no PTX beside the cubin, or another name");
+    whole = gemmepi__whole_source(&allocator, gemmepi__find_source("pass.cu"), prologue);
+    if (whole && !nvrtc.create_program(&program, whole, "pass.cu", 0, NULL, NULL) &&
+        !nvrtc.compile_program(program, 2, options))
+        ptx = gemmepi__take_ptx(&nvrtc, &allocator, program);
+    CHECK(image.ptx && ptx && strcmp(image.ptx, ptx) == 0, "another PTX");
+    if (program)
+        nvrtc.destroy_program(&program);
+    gemmepi__delete(&allocator, whole);
+    gemmepi__delete(&allocator, ptx);
+    gemmepi__free_image(&allocator, &image);
+    gemmepi__unload_nvrtc(&nvrtc);
+}
+
 static void a_source_that_does_not_compile_gives_nvrtcs_words(void) {
     gemmepi_allocator allocator = gemmepi__default_allocator();
-    gemmepi__target target = {"sm_90", 0};
+    gemmepi__target target = {"sm_90", 0, 0};
     gemmepi__image image;
     gemmepi__nvrtc nvrtc;
     gemmepi_status status;
@@ -115,6 +144,7 @@ int main(void) {
     RUN(a_newer_chip_gets_ptx_of_the_newest_older_one);
     RUN(a_chip_older_than_all_is_refused_in_words);
     RUN(every_kernel_file_compiles_to_cubin_and_to_ptx);
+    RUN(a_dumped_source_compiles_by_itself_to_the_same_ptx);
     RUN(a_source_that_does_not_compile_gives_nvrtcs_words);
     return test_finish();
 }

@@ -458,6 +458,17 @@ FAKE(nvrtcGetCUBIN)(gemmepi__nvrtc_program program, char *to) {
     memcpy(to, cubin, sizeof cubin);
     return broken("nvrtcGetCUBIN");
 }
+static const char fake_ptx[] = "fake ptx";
+FAKE(nvrtcGetPTXSize)(gemmepi__nvrtc_program program, size_t *size) {
+    (void)program;
+    *size = sizeof fake_ptx;
+    return broken("nvrtcGetPTXSize");
+}
+FAKE(nvrtcGetPTX)(gemmepi__nvrtc_program program, char *to) {
+    (void)program;
+    memcpy(to, fake_ptx, sizeof fake_ptx);
+    return broken("nvrtcGetPTX");
+}
 static const char compile_log[] = "pass.cu(7): error: the test wants it so";
 FAKE(nvrtcGetProgramLogSize)(gemmepi__nvrtc_program program, size_t *size) {
     (void)program;
@@ -646,6 +657,8 @@ static const struct {
     IS_FAKED(nvrtcCompileProgram),
     IS_FAKED(nvrtcGetCUBINSize),
     IS_FAKED(nvrtcGetCUBIN),
+    IS_FAKED(nvrtcGetPTXSize),
+    IS_FAKED(nvrtcGetPTX),
     IS_FAKED(nvrtcGetProgramLogSize),
     IS_FAKED(nvrtcGetProgramLog),
     IS_FAKED(cublasLtGetVersion),
@@ -3241,6 +3254,126 @@ static void a_second_context_compiles_nothing_and_never_looks_for_nvrtc(void) {
     empty_folder();
 }
 
+/* The file's bytes, with a zero behind them; -1 if there is no such file in the folder. */
+static long read_dumped(const char *name, char *data, size_t size) {
+    char path[1000];
+    long length;
+    FILE *file;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    file = fopen(path, "rb");
+    if (!file)
+        return -1;
+    length = (long)fread(data, 1, size - 1, file);
+    data[length] = 0;
+    fclose(file);
+    return length;
+}
+
+static void what_is_compiled_is_dumped_where_that_is_asked_for(void) {
+    static char data[1 << 20];
+    gemmepi_config config = fake_config();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = pass_alone();
+    gemmepi_plan *plan = NULL;
+    config.dump_path = new_folder();
+    context = open_fake(&config);
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+    CHECK(read_dumped("gemmepi_pass_f32_tanh_bias.cubin", data, sizeof data) == (long)sizeof cubin &&
+              memcmp(data, cubin, sizeof cubin) == 0,
+          "no cubin in %s", folder);
+    CHECK(read_dumped("gemmepi_pass_f32_tanh_bias.ptx", data, sizeof data) >= 0 &&
+              strcmp(data, fake_ptx) == 0,
+          "no PTX in %s", folder);
+    CHECK(read_dumped("gemmepi_pass_f32_tanh_bias.cu", data, sizeof data) > 0, "no source in %s", folder);
+    CHECK(strncmp(data, "#define gemmepi_pass gemmepi_pass_f32_tanh_bias\n", 48) == 0, "%.100s", data);
+    CHECK(strstr(data, "gemmepi_pass(") && strstr(data, "gemmepi__epilogue_params") &&
+              !strstr(data, "#include \""),
+          "not the whole source");
+    empty_folder();
+}
+
+static void a_dump_that_cannot_be_written_is_a_warning(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = pass_alone();
+    gemmepi_plan *plan = NULL;
+    char path[700];
+    FILE *file = fopen(new_folder(), "wb"); /* a file where the folder should be */
+    CHECK(file != NULL, "no file %s", folder);
+    if (file)
+        fclose(file);
+    snprintf(path, sizeof path, "%s/dump", folder);
+    config.dump_path = path;
+    config.log = keep_log;
+    context = open_fake(&config);
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(strstr(logged, "2 gemmepi_pass_f32_tanh_bias cannot be written to config.dump_path"),
+          "the log has: %s", logged);
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+    remove(folder);
+}
+
+#if !GEMMEPI__WINDOWS
+extern int test_setenv(const char *name, const char *value, int overwrite) __asm__("setenv");
+extern int test_unsetenv(const char *name) __asm__("unsetenv");
+extern int fileno_of(FILE *file) __asm__("fileno");
+
+/* What a context and a plan write to stderr where GEMMEPI_LOG is value (NULL: not set). */
+static const char *said_to_stderr(const char *value, gemmepi_log_function callback) {
+    static char said[8192];
+    gemmepi_config config = fake_config();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = pass_alone();
+    gemmepi_plan *plan = NULL;
+    FILE *file = tmpfile();
+    int kept = dup(2);
+    size_t length = 0;
+    if (value)
+        test_setenv("GEMMEPI_LOG", value, 1);
+    else
+        test_unsetenv("GEMMEPI_LOG");
+    config.log = callback;
+    if (file && kept >= 0) {
+        fflush(stderr);
+        dup2(fileno_of(file), 2);
+        context = open_fake(&config);
+        gemmepi_plan_matmul(context, &desc, &plan);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        fflush(stderr);
+        dup2(kept, 2);
+        rewind(file);
+        length = fread(said, 1, sizeof said - 1, file);
+    }
+    said[length] = 0;
+    if (file)
+        fclose(file);
+    close(kept);
+    test_unsetenv("GEMMEPI_LOG");
+    return said;
+}
+
+static void the_environment_sends_the_log_to_stderr_and_nothing_else_does(void) {
+    const char *said;
+    CHECK(said_to_stderr(NULL, NULL)[0] == 0, "not asked for: %s", said_to_stderr(NULL, NULL));
+    CHECK(said_to_stderr("loud", NULL)[0] == 0, "an unknown value: %s", said_to_stderr("loud", NULL));
+    CHECK(said_to_stderr("error", NULL)[0] == 0, "nothing failed: %s", said_to_stderr("error", NULL));
+    said = said_to_stderr("info", NULL);
+    CHECK(strstr(said, "gemmepi info: ") && !strstr(said, "gemmepi debug: "), "info: %s", said);
+    said = said_to_stderr("debug", NULL);
+    CHECK(strstr(said, "gemmepi info: ") && strstr(said, "gemmepi debug: compiled pass.cu"), "debug: %s",
+          said);
+    CHECK(said[0] && said[strlen(said) - 1] == '\n', "no whole line: %s", said);
+    CHECK(said_to_stderr("debug", keep_log)[0] == 0, "beside a callback: %s",
+          said_to_stderr("debug", keep_log));
+}
+#endif
+
 static void a_kernel_on_disk_that_the_driver_refuses_is_compiled_anew(void) {
     gemmepi_config config = fake_config();
     gemmepi_context_details details;
@@ -4543,6 +4676,11 @@ int main(void) {
     RUN(default_streams_that_are_one_share_a_workspace_and_others_do_not);
     RUN(a_child_asks_nothing_of_the_parents_gpu);
     RUN(a_second_context_compiles_nothing_and_never_looks_for_nvrtc);
+    RUN(what_is_compiled_is_dumped_where_that_is_asked_for);
+    RUN(a_dump_that_cannot_be_written_is_a_warning);
+#if !GEMMEPI__WINDOWS
+    RUN(the_environment_sends_the_log_to_stderr_and_nothing_else_does);
+#endif
     RUN(a_kernel_on_disk_that_the_driver_refuses_is_compiled_anew);
     RUN(libraries_are_loaded_when_first_needed);
     RUN(the_callers_current_context_stays_as_it_was);
