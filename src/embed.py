@@ -4,7 +4,8 @@
     embed.py          writes both into the repository's root
     embed.py --check  fails, and says how to mend it, if what is there differs
 
-The output depends on the sources alone: no dates, LF line ends.
+The output depends on the sources alone: no dates, LF line ends. CUDA sources are embedded without comments, indentation and
+blank lines; the compiler still counts lines as the files in src/kernels/ have them, and names those files.
 """
 import pathlib
 import re
@@ -13,23 +14,66 @@ import sys
 SOURCE = pathlib.Path(__file__).resolve().parent
 ROOT = SOURCE.parent
 LITERAL_LIMIT = 4000  # C99 promises 4095 bytes in one literal after concatenation
+IMPLEMENTATION = "#if defined(GEMMEPI_IMPLEMENTATION)"
 INCLUDE = re.compile(r'#include "([^"]+)"$')  # not the indented ones of the manual
 
 
-def escape(line):
-    return '"' + line.replace("\\", "\\\\").replace('"', '\\"').replace("??", '?""?') + '\\n"'
+# a comment, or what may hold the beginning of one: a string or a character (but not the ' between digits)
+TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Za-z_])'(?:\\.|[^'\\\n])+'""", re.DOTALL)
+LONGEST_GAP = 6  # lines left out that are counted by empty ones, which take two bytes each in the header
+
+
+def without_comments(text):
+    """A comment becomes a space, or as many line ends as it has."""
+    def replace(match):
+        token = match.group(0)
+        if not token.startswith(("//", "/*")):
+            return token
+        return "\n" * token.count("\n") or " "
+    assert not any(t.startswith("//") and t.endswith("\\") for t in TOKEN.findall(text)), "a comment goes on in the next line"
+    return TOKEN.sub(replace, text)
+
+
+def depth_after(line, depth):
+    """Of parentheses: within those of a macro's arguments no directive may stand."""
+    bare = TOKEN.sub("", line)
+    return depth + bare.count("(") - bare.count(")")
+
+
+def stripped_lines(path):
+    """Pairs of a line and how many line ends follow it; #line where more were left out."""
+    lines = [line.strip() for line in without_comments(path.read_text(encoding="utf-8")).split("\n")]
+    out, depth, continued = [[f'#line 1 "src/kernels/{path.name}"', 1]], 0, False
+    expected = 1
+    for number, line in enumerate(lines, 1):
+        if not line and not continued:
+            continue
+        gap = number - expected
+        if gap > LONGEST_GAP and depth == 0:
+            out.append([f"#line {number}", 1])
+        else:
+            out[-1][1] += gap
+        out.append([line, 1])
+        continued = line.endswith("\\")
+        depth = depth_after(line, depth)
+        expected = number + 1
+    return out
+
+
+def escape(line, ends):
+    return '"' + line.replace("\\", "\\\\").replace('"', '\\"').replace("??", '?""?') + "\\n" * ends + '"'
 
 
 def string_array(path):
     """One literal a line, joined by the compiler into strings below the limit, as an array ended by NULL."""
     name = "gemmepi__source_" + re.sub(r"\W", "_", path.name)
     out, size = [f"static const char *const {name}[] = {{"], 0
-    for line in path.read_text(encoding="utf-8").splitlines():
-        literal = escape(line)
+    for line, ends in stripped_lines(path):
+        literal = escape(line, ends)
         if size and size + len(literal) > LITERAL_LIMIT:
             out[-1] += ","
             size = 0
-        out.append("    " + literal)
+        out.append(literal)
         size += len(literal)
     out[-1] += ","
     out.append("    NULL};")
@@ -50,6 +94,18 @@ def kernels_source():
            "#endif\n"])
 
 
+def without_guard(text):
+    """Each part is inlined once, so its guard does nothing."""
+    text, found = re.subn(r"^#ifndef (GEMMEPI_\w+_H)\n#define \1\n", "", text, count=1, flags=re.MULTILINE)
+    return re.sub(r"#endif\n*\Z", "", text) if found else text
+
+
+def narrower(text):
+    """Half the indentation, and macros without the blanks ahead of their backslashes: a twentieth of the header."""
+    text = re.sub(r"^ +", lambda blanks: blanks.group(0)[: len(blanks.group(0)) // 2], text, flags=re.MULTILINE)
+    return re.sub(r" {2,}\\$", r" \\", text, flags=re.MULTILINE)
+
+
 def inline(path, seen, generated):
     """The text of path with its quoted includes in place, each file once."""
     path = path.resolve()
@@ -57,6 +113,8 @@ def inline(path, seen, generated):
         return ""
     seen.add(path)
     text = generated.get(path.name) if path.parent == ROOT else path.read_text(encoding="utf-8")
+    if seen != {path}:
+        text = without_guard(text)
     lines = []
     for line in text.split("\n"):
         match = INCLUDE.match(line)
@@ -74,6 +132,8 @@ def main():
     header = inline(SOURCE / "gemmepi.in.h", set(), {"kernels_src.h": kernels})
     first, rest = header.split("\n", 1)
     assert first.startswith("/* gemmepi.h is made")
+    public, implementation = rest.split(IMPLEMENTATION)
+    rest = public + IMPLEMENTATION + narrower(implementation)
     outputs = {"kernels_src.h": kernels, "gemmepi.h": re.sub(r"\n{3,}", "\n\n", rest.rstrip("\n")) + "\n"}
     stale = []
     for name, text in outputs.items():

@@ -139,12 +139,74 @@ static void a_source_that_does_not_compile_gives_nvrtcs_words(void) {
     gemmepi__unload_nvrtc(&nvrtc);
 }
 
+/* The line of the repository's file that has the text; 0 if there is no such file here. */
+static int line_of(const char *file, const char *text) {
+    char path[100], line[1000];
+    int number = 0, found = 0;
+    FILE *source;
+    snprintf(path, sizeof path, "src/kernels/%s", file);
+    source = fopen(path, "r");
+    while (source && !found && fgets(line, sizeof line, source)) {
+        number++;
+        if (strstr(line, text))
+            found = number;
+    }
+    if (source)
+        fclose(source);
+    return found;
+}
+
+static void errors_point_at_the_line_of_the_file_in_the_repository(void) {
+    static const struct {
+        const char *file, *name, *in; /* the name, which becomes a number, and the file that has it */
+    } rows[] = {{"pass.cu", "gemmepi_pass", "pass.cu"},
+                {"reduce.cu", "gemmepi_sum_rows", "reduce.cu"},
+                {"scaled.cu", "gemmepi_scaled", "scaled.cu"},
+                {"gemm_plain.cu", "gemmepi_plain", "gemm_plain.cu"},
+                {"transpose.cu", "gemmepi_transpose", "transpose.cu"},
+                {"pass.cu", "fast_reciprocal", "activation.cuh"}};
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gemmepi__target target = {"sm_90", 0, 0};
+    gemmepi__image image;
+    gemmepi__nvrtc nvrtc;
+    size_t i;
+    if (!open_nvrtc(&nvrtc))
+        SKIP("there is no NVRTC on this machine");
+    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+        char prologue[100], call[100], expected[100];
+        int line;
+        snprintf(call, sizeof call, "%s(", rows[i].name);
+        line = line_of(rows[i].in, call);
+        if (!line)
+            SKIP("the kernels' sources are not in src/kernels/ of the current folder");
+        snprintf(prologue, sizeof prologue, "#define %s 7\n", rows[i].name);
+        snprintf(expected, sizeof expected, "src/kernels/%s(%d): error", rows[i].in, line);
+        CHECK(gemmepi__compile(&nvrtc, &allocator, rows[i].file, prologue, &target, &image, NULL) ==
+                  GEMMEPI_COMPILE_ERROR,
+              "%s compiles", rows[i].file);
+        CHECK(strstr(gemmepi_last_error(), expected), "no '%s' in: %.600s", expected, gemmepi_last_error());
+    }
+    gemmepi__unload_nvrtc(&nvrtc);
+}
+
+static void kernels_are_embedded_without_comments_and_indentation(void) {
+    const gemmepi__source *source;
+    const char *const *part;
+    for (source = gemmepi__sources; source->name; source++)
+        for (part = source->parts; *part; part++) {
+            CHECK(!strstr(*part, "\n ") && **part != ' ', "%s has an indented line", source->name);
+            CHECK(!strstr(*part, "//") && !strstr(*part, "/*"), "%s has a comment", source->name);
+        }
+}
+
 int main(void) {
     RUN(a_chip_that_nvrtc_knows_gets_machine_code);
     RUN(a_newer_chip_gets_ptx_of_the_newest_older_one);
     RUN(a_chip_older_than_all_is_refused_in_words);
     RUN(every_kernel_file_compiles_to_cubin_and_to_ptx);
     RUN(a_dumped_source_compiles_by_itself_to_the_same_ptx);
+    RUN(errors_point_at_the_line_of_the_file_in_the_repository);
+    RUN(kernels_are_embedded_without_comments_and_indentation);
     RUN(a_source_that_does_not_compile_gives_nvrtcs_words);
     return test_finish();
 }
