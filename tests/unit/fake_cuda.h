@@ -1,0 +1,785 @@
+/* A GPU that is not there: config.resolve_symbol gives the library a driver, an NVRTC and a cuBLASLt made of the small
+   functions below, which keep books and fail on demand. So what happens on a machine with a GPU when something fails,
+   or when nothing does, is tested on one without.
+
+   No fake computes anything: memory is malloc's, a launch is a number that goes up. */
+#ifndef GEMMEPI_TESTS_FAKE_CUDA_H
+#define GEMMEPI_TESTS_FAKE_CUDA_H
+
+#define GEMMEPI_IMPLEMENTATION
+#include "gemmepi.in.h"
+
+#include "test.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+/* >>books */
+
+#define DEVICE_ARCH 90
+
+static gemmepi__cu_context const primary = (gemmepi__cu_context)(uintptr_t)0x1000;
+static gemmepi__cu_context const callers_own = (gemmepi__cu_context)(uintptr_t)0x2000;
+
+static struct {
+    /* what is to go wrong */
+    const char *fails; /* the function of this name returns fail_code */
+    int fail_code;
+    long spared;          /* so many calls of it succeed first */
+    const char *missing;  /* the resolver has no function of this name, or no library */
+    size_t largest_block; /* that there is device memory for; 0: any */
+    int is_untouched;     /* addresses stand for memory that is not there */
+    int device_count;
+    int is_capturing;
+    int heuristic_answers;
+    size_t lt_workspace;
+    long refusals; /* so many calls of cublasLtMatmul return refusal; negative: all */
+    int refusal;
+    int refuses_epilogues; /* calls with an epilogue return refusal */
+    int archs_are_newer;   /* NVRTC knows newer architectures alone */
+    int other_arch;        /* the chip's; 0: DEVICE_ARCH */
+    long meeting;          /* a compilation waits until so many are under way, or some time: */
+    long patience;         /* looks; 0: many */
+    /* what happened */
+    long retained, released;
+    long device_blocks, device_allocations;
+    size_t device_bytes; /* ever allocated */
+    long modules, functions_taken;
+    long lt_handles, heuristics, products, launches, copies, memsets;
+    const float *last_alpha, *last_beta; /* that cublasLtMatmul was given */
+    char last_kernel[200];               /* the name asked for, and the source compiled last */
+    char last_source[4096];
+    gemmepi__fused_params last_fused; /* that gemmepi_fused was */
+    long for_sm_90a;                  /* compilations */
+    long overlapping;                 /* launches that may begin before those ahead of them end */
+    unsigned last_shared;
+    long lt_calls;    /* also those that failed */
+    int epilogues[8]; /* of the first calls of cublasLtMatmul */
+    long compilations, programs, archs_told;
+    long compiling, met; /* now; and most at a time */
+    long wrong_context,
+        spoiled_captures; /* calls that need the primary context to be current, and found another */
+    long asked_cuda, asked_nvrtc, asked_lt;
+    void *last_workspace;
+    size_t last_workspace_size;
+    unsigned last_grid;
+} gpu;
+
+static __thread gemmepi__cu_context stack[16];
+static __thread int depth;
+static __thread int capture_mode;
+
+/* Everything as it is when a machine has one GPU and all is well. */
+static void plug_in(void) {
+    memset(&gpu, 0, sizeof gpu);
+    gpu.device_count = 1;
+    gpu.heuristic_answers = 1;
+    gpu.lt_workspace = 4096;
+    gpu.refusal = GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
+    stack[0] = NULL;
+    depth = 0;
+    capture_mode = 0;
+}
+
+static void break_function(const char *name, int code) {
+    gpu.fails = name;
+    gpu.fail_code = code;
+    gpu.spared = 0;
+}
+
+static int broken(const char *name) {
+    if (!gpu.fails || strcmp(gpu.fails, name) != 0)
+        return 0;
+    if (gpu.spared > 0) {
+        gpu.spared--;
+        return 0;
+    }
+    return gpu.fail_code;
+}
+
+static void count(long *counter, long amount) {
+    gemmepi__add(counter, amount);
+}
+
+static void needs_context(void) {
+    if (stack[depth] != primary)
+        count(&gpu.wrong_context, 1);
+}
+/* What a capture of another thread must not be spoiled by. */
+static void needs_relaxed_capture(void) {
+    needs_context();
+    count(&gpu.spoiled_captures, capture_mode != GEMMEPI__CU_STREAM_CAPTURE_MODE_RELAXED);
+}
+
+/* What is slow on a real machine lets the other threads go on here too. */
+static void take_time(void) {
+    int i;
+    for (i = 0; i < 50; i++)
+        sched_yield();
+}
+
+/* A compilation: it goes on once as many as are to meet are under way, but does not wait for ever. */
+static void meet(void) {
+    long here = gemmepi__add(&gpu.compiling, 1), patience = gpu.patience ? gpu.patience : 20000000;
+    long met = __atomic_load_n(&gpu.met, __ATOMIC_ACQUIRE);
+    while (here > met &&
+           !__atomic_compare_exchange_n(&gpu.met, &met, here, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        continue;
+    take_time();
+    while (__atomic_load_n(&gpu.met, __ATOMIC_ACQUIRE) < gpu.meeting && patience-- > 0)
+        sched_yield();
+    count(&gpu.compiling, -1);
+}
+
+/* >>the driver */
+
+#define FAKE(name) static int GEMMEPI__CUDA_CALL fake_##name
+#define BREAKS(name)              \
+    do {                          \
+        if (broken(name))         \
+            return gpu.fail_code; \
+    } while (0)
+
+FAKE(cuInit)(unsigned flags) {
+    (void)flags;
+    return broken("cuInit");
+}
+FAKE(cuDriverGetVersion)(int *version) {
+    *version = 13000;
+    return broken("cuDriverGetVersion");
+}
+FAKE(cuDeviceGet)(gemmepi__cu_device *device, int ordinal) {
+    *device = 7 + ordinal;
+    return broken("cuDeviceGet");
+}
+FAKE(cuDeviceGetCount)(int *devices) {
+    *devices = gpu.device_count;
+    return broken("cuDeviceGetCount");
+}
+FAKE(cuDeviceGetName)(char *name, int size, gemmepi__cu_device device) {
+    snprintf(name, (size_t)size, "fake %d", device);
+    return broken("cuDeviceGetName");
+}
+static int device_arch(void) {
+    return gpu.other_arch ? gpu.other_arch : DEVICE_ARCH;
+}
+FAKE(cuDeviceGetAttribute)(int *value, int attribute, gemmepi__cu_device device) {
+    (void)device;
+    *value = attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? device_arch() / 10
+             : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? device_arch() % 10
+                                                                                  : 132;
+    return broken("cuDeviceGetAttribute");
+}
+FAKE(cuDevicePrimaryCtxRetain)(gemmepi__cu_context *context, gemmepi__cu_device device) {
+    (void)device;
+    *context = primary; /* whatever stands there after a failure must not be used */
+    BREAKS("cuDevicePrimaryCtxRetain");
+    count(&gpu.retained, 1);
+    return 0;
+}
+FAKE(cuDevicePrimaryCtxRelease_v2)(gemmepi__cu_device device) {
+    (void)device;
+    count(&gpu.released, 1);
+    return 0;
+}
+FAKE(cuCtxGetCurrent)(gemmepi__cu_context *context) {
+    *context = stack[depth];
+    return 0;
+}
+FAKE(cuCtxSetCurrent)(gemmepi__cu_context context) {
+    stack[depth] = context;
+    return 0;
+}
+FAKE(cuCtxPushCurrent_v2)(gemmepi__cu_context context) {
+    BREAKS("cuCtxPushCurrent_v2");
+    stack[++depth] = context;
+    return 0;
+}
+FAKE(cuCtxPopCurrent_v2)(gemmepi__cu_context *context) {
+    *context = stack[depth--];
+    return 0;
+}
+FAKE(cuCtxGetDevice)(gemmepi__cu_device *device) {
+    *device = 7;
+    return 0;
+}
+FAKE(cuCtxSynchronize)(void) {
+    needs_context();
+    return 0;
+}
+/* A multiple of 256 with malloc's pointer just before it. */
+FAKE(cuMemAlloc_v2)(gemmepi__cu_deviceptr *pointer, size_t size) {
+    char *block, *aligned;
+    needs_relaxed_capture();
+    BREAKS("cuMemAlloc_v2");
+    if (gpu.largest_block && size > gpu.largest_block)
+        return GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY;
+    block = (char *)malloc(size + 512);
+    if (!block)
+        return GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY;
+    aligned = block + 512 - (uintptr_t)block % 256;
+    memcpy(aligned - sizeof block, &block, sizeof block);
+    *pointer = (gemmepi__cu_deviceptr)(uintptr_t)aligned;
+    count(&gpu.device_blocks, 1);
+    count(&gpu.device_allocations, 1);
+    __atomic_add_fetch(&gpu.device_bytes, size, __ATOMIC_RELAXED);
+    return 0;
+}
+FAKE(cuMemFree_v2)(gemmepi__cu_deviceptr pointer) {
+    char *block;
+    needs_context();
+    memcpy(&block, (char *)(uintptr_t)pointer - sizeof block, sizeof block);
+    free(block);
+    count(&gpu.device_blocks, -1);
+    return 0;
+}
+FAKE(cuMemcpyHtoDAsync_v2)
+(gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream) {
+    (void)stream;
+    needs_relaxed_capture();
+    BREAKS("cuMemcpyHtoDAsync_v2");
+    memcpy((void *)(uintptr_t)to, from, size);
+    count(&gpu.copies, 1);
+    return 0;
+}
+FAKE(cuMemcpyDtoHAsync_v2)(void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream stream) {
+    (void)stream;
+    needs_relaxed_capture();
+    memcpy(to, (void *)(uintptr_t)from, size);
+    count(&gpu.copies, 1);
+    return 0;
+}
+FAKE(cuMemsetD8Async)
+(gemmepi__cu_deviceptr to, unsigned char value, size_t size, gemmepi__cu_stream stream) {
+    (void)stream;
+    needs_context();
+    BREAKS("cuMemsetD8Async");
+    if (!gpu.is_untouched)
+        memset((void *)(uintptr_t)to, value, size);
+    count(&gpu.memsets, 1);
+    return 0;
+}
+FAKE(cuStreamCreate)(gemmepi__cu_stream *stream, unsigned flags) {
+    (void)flags;
+    needs_relaxed_capture();
+    *stream = (gemmepi__cu_stream)(uintptr_t)0x5000;
+    return broken("cuStreamCreate");
+}
+FAKE(cuStreamDestroy_v2)(gemmepi__cu_stream stream) {
+    (void)stream;
+    needs_relaxed_capture();
+    return 0;
+}
+FAKE(cuStreamSynchronize)(gemmepi__cu_stream stream) {
+    (void)stream;
+    needs_relaxed_capture();
+    return broken("cuStreamSynchronize");
+}
+FAKE(cuStreamIsCapturing)(gemmepi__cu_stream stream, int *status) {
+    (void)stream;
+    *status = gpu.is_capturing;
+    return 0;
+}
+FAKE(cuThreadExchangeStreamCaptureMode)(int *mode) {
+    int previous = capture_mode;
+    capture_mode = *mode;
+    *mode = previous;
+    return 0;
+}
+FAKE(cuModuleLoadData)(gemmepi__cu_module *module, const void *image) {
+    needs_relaxed_capture();
+    BREAKS("cuModuleLoadData");
+    if (memcmp(image, "fake cubin", 10) != 0)
+        return GEMMEPI__CUDA_ERROR_INVALID_IMAGE;
+    *module = (gemmepi__cu_module)malloc(1);
+    count(&gpu.modules, 1);
+    return 0;
+}
+FAKE(cuModuleUnload)(gemmepi__cu_module module) {
+    needs_context();
+    free(module);
+    count(&gpu.modules, -1);
+    return 0;
+}
+FAKE(cuModuleGetFunction)(gemmepi__cu_function *function, gemmepi__cu_module module, const char *name) {
+    BREAKS("cuModuleGetFunction");
+    if (strncmp(name, "gemmepi_", 8) != 0)
+        return GEMMEPI__CUDA_ERROR_NOT_FOUND;
+    *function = (gemmepi__cu_function)(void *)module;
+    snprintf(gpu.last_kernel, sizeof gpu.last_kernel, "%s", name);
+    count(&gpu.functions_taken, 1);
+    return 0;
+}
+FAKE(cuFuncSetAttribute)(gemmepi__cu_function function, int attribute, int value) {
+    needs_context();
+    BREAKS("cuFuncSetAttribute");
+    return function && attribute == GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
+                   value <= 232448
+               ? 0
+               : GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+}
+/* A map is its address, its extents and its box, of 128 bytes a line. */
+FAKE(cuTensorMapEncodeTiled)
+(gemmepi__cu_tensor_map *map, int type, uint32_t rank, void *address, const uint64_t *extents,
+ const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,
+ int promotion, int fill) {
+    uint32_t i, bytes = type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2;
+    (void)steps, (void)interleave, (void)fill;
+    BREAKS("cuTensorMapEncodeTiled");
+    if ((uintptr_t)map % 64 || (uintptr_t)address % 16 || rank < 3 || rank > 4 || strides[0] % 16 ||
+        strides[1] % 16 || (rank > 3 && (strides[2] % 16 || box[3] != 1 || extents[3] == 0)) ||
+        strides[0] < bytes * extents[0] || swizzle != GEMMEPI__CU_TENSOR_MAP_SWIZZLE_128B ||
+        box[0] * bytes != 128 || box[1] > 256 || box[2] != 1 || extents[0] == 0 || extents[1] == 0 ||
+        extents[2] == 0)
+        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    memset(map, 0, sizeof *map);
+    map->words[0] = (uintptr_t)address;
+    memcpy(&map->words[1], extents, rank * sizeof *extents);
+    map->words[5] = box[1];
+    map->words[10] = (uint64_t)promotion;
+    memcpy(&map->words[6], strides, (rank - 1) * sizeof *strides);
+    for (i = 0; i + 1 < rank; i++)
+        if (strides[i] >= (uint64_t)1 << 40)
+            return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    return 0;
+}
+FAKE(cuTensorMapReplaceAddress)(gemmepi__cu_tensor_map *map, void *address) {
+    BREAKS("cuTensorMapReplaceAddress");
+    if ((uintptr_t)map % 64 || (uintptr_t)address % 16)
+        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    map->words[0] = (uintptr_t)address;
+    return 0;
+}
+static int fake_launch(gemmepi__cu_function function, unsigned grid_x, unsigned block_x, unsigned block_y,
+                       unsigned shared_size, void **parameters) {
+    needs_context();
+    if (!function || !parameters || !grid_x || grid_x > INT_MAX || block_x * block_y == 0 ||
+        block_x * block_y > 1024)
+        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    if (block_x == GEMMEPI__FUSED_THREADS) {
+        if ((uintptr_t)parameters[0] % 64)
+            return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+        memcpy(&gpu.last_fused, parameters[0], sizeof gpu.last_fused);
+        gpu.last_shared = shared_size;
+    }
+    count(&gpu.launches, 1);
+    return 0;
+}
+FAKE(cuLaunchKernelEx)
+(const gemmepi__cu_launch_config *config, gemmepi__cu_function function, void **parameters, void **extra) {
+    int allowed = 0;
+    (void)extra;
+    BREAKS("cuLaunchKernelEx");
+    if (config->grid_y != 1 || config->grid_z != 1 || config->block_z != 1 || config->attribute_count != 1)
+        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    memcpy(&allowed, config->attributes->value, sizeof allowed);
+    if (config->attributes->id != GEMMEPI__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ||
+        allowed != 1)
+        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    count(&gpu.overlapping, 1);
+    return fake_launch(function, config->grid_x, config->block_x, config->block_y, config->shared_size,
+                       parameters);
+}
+FAKE(cuLaunchKernel)
+(gemmepi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+ unsigned block_y, unsigned block_z, unsigned shared_size, gemmepi__cu_stream stream, void **parameters,
+ void **extra) {
+    (void)stream, (void)extra;
+    BREAKS("cuLaunchKernel");
+    if (grid_y != 1 || grid_z != 1 || block_z != 1)
+        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    return fake_launch(function, grid_x, block_x, block_y, shared_size, parameters);
+}
+FAKE(cuGetErrorName)(int error, const char **name) {
+    *name = error == GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
+    return 0;
+}
+FAKE(cuGetErrorString)(int error, const char **text) {
+    (void)error;
+    *text = "made up by the test";
+    return 0;
+}
+
+/* >>NVRTC */
+
+FAKE(nvrtcVersion)(int *major, int *minor) {
+    *major = 13;
+    *minor = 0;
+    return broken("nvrtcVersion");
+}
+static const char *GEMMEPI__CUDA_CALL fake_nvrtcGetErrorString(gemmepi__nvrtc_result result) {
+    return result == GEMMEPI__NVRTC_ERROR_COMPILATION ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR_FAKE";
+}
+FAKE(nvrtcGetNumSupportedArchs)(int *archs) {
+    *archs = 2;
+    return broken("nvrtcGetNumSupportedArchs");
+}
+FAKE(nvrtcGetSupportedArchs)(int *archs) {
+    archs[0] = gpu.archs_are_newer ? device_arch() + 10 : 75;
+    archs[1] = device_arch() + (gpu.archs_are_newer ? 30 : 0);
+    count(&gpu.archs_told, 1);
+    return gpu.archs_told > 100 ? 11 : 0; /* whoever asks without end is stopped */
+}
+FAKE(nvrtcCreateProgram)
+(gemmepi__nvrtc_program *program, const char *source, const char *name, int header_count,
+ const char *const *headers, const char *const *header_names) {
+    BREAKS("nvrtcCreateProgram");
+    if (!strstr(source, "#define GEMMEPI_") || !strstr(name, ".cu") || header_count < 1 || !headers[0] ||
+        !header_names[0])
+        return GEMMEPI__NVRTC_ERROR_INVALID_INPUT;
+    *program = (gemmepi__nvrtc_program)malloc(1);
+    if (!gpu.meeting)
+        snprintf(gpu.last_source, sizeof gpu.last_source, "%s", source);
+    count(&gpu.programs, 1);
+    return 0;
+}
+FAKE(nvrtcDestroyProgram)(gemmepi__nvrtc_program *program) {
+    free(*program);
+    *program = NULL;
+    count(&gpu.programs, -1);
+    return 0;
+}
+FAKE(nvrtcCompileProgram)(gemmepi__nvrtc_program program, int option_count, const char *const *options) {
+    char target[40];
+    (void)program;
+    snprintf(target, sizeof target, "--gpu-architecture=sm_%d", device_arch());
+    if (option_count < 2 ||
+        (strcmp(options[0], target) != 0 && strcmp(options[0], "--gpu-architecture=sm_90a") != 0))
+        return GEMMEPI__NVRTC_ERROR_INVALID_OPTION;
+    if (strcmp(options[0], "--gpu-architecture=sm_90a") == 0)
+        count(&gpu.for_sm_90a, 1);
+    count(&gpu.compilations, 1);
+    meet();
+    return broken("nvrtcCompileProgram");
+}
+static const char cubin[] = "fake cubin";
+FAKE(nvrtcGetCUBINSize)(gemmepi__nvrtc_program program, size_t *size) {
+    (void)program;
+    *size = sizeof cubin;
+    return broken("nvrtcGetCUBINSize");
+}
+FAKE(nvrtcGetCUBIN)(gemmepi__nvrtc_program program, char *to) {
+    (void)program;
+    memcpy(to, cubin, sizeof cubin);
+    return broken("nvrtcGetCUBIN");
+}
+static const char fake_ptx[] = "fake ptx";
+FAKE(nvrtcGetPTXSize)(gemmepi__nvrtc_program program, size_t *size) {
+    (void)program;
+    *size = sizeof fake_ptx;
+    return broken("nvrtcGetPTXSize");
+}
+FAKE(nvrtcGetPTX)(gemmepi__nvrtc_program program, char *to) {
+    (void)program;
+    memcpy(to, fake_ptx, sizeof fake_ptx);
+    return broken("nvrtcGetPTX");
+}
+static const char compile_log[] = "pass.cu(7): error: the test wants it so";
+FAKE(nvrtcGetProgramLogSize)(gemmepi__nvrtc_program program, size_t *size) {
+    (void)program;
+    *size = sizeof compile_log;
+    return 0;
+}
+FAKE(nvrtcGetProgramLog)(gemmepi__nvrtc_program program, char *log) {
+    (void)program;
+    memcpy(log, compile_log, sizeof compile_log);
+    return 0;
+}
+
+/* >>cuBLASLt */
+
+static size_t GEMMEPI__CUDA_CALL fake_cublasLtGetVersion(void) {
+    return 130100;
+}
+static const char *GEMMEPI__CUDA_CALL fake_cublasLtGetStatusName(gemmepi__lt_status status) {
+    return status == GEMMEPI__CUBLAS_STATUS_EXECUTION_FAILED ? "CUBLAS_STATUS_EXECUTION_FAILED"
+                                                             : "CUBLAS_STATUS_FAKE";
+}
+static const char *GEMMEPI__CUDA_CALL fake_cublasLtGetStatusString(gemmepi__lt_status status) {
+    (void)status;
+    return "made up by the test";
+}
+FAKE(cublasLtCreate)(gemmepi__lt_handle *handle) {
+    needs_context();
+    BREAKS("cublasLtCreate");
+    *handle = (gemmepi__lt_handle)malloc(1);
+    count(&gpu.lt_handles, 1);
+    return 0;
+}
+FAKE(cublasLtDestroy)(gemmepi__lt_handle handle) {
+    needs_context();
+    free(handle);
+    count(&gpu.lt_handles, -1);
+    return 0;
+}
+/* A descriptor is its epilogue, and nothing else. */
+static int epilogue_of(const gemmepi__lt_matmul_desc *desc) {
+    int32_t epilogue;
+    memcpy(&epilogue, desc, sizeof epilogue);
+    return epilogue ? epilogue : GEMMEPI__CUBLASLT_EPILOGUE_DEFAULT;
+}
+FAKE(cublasLtMatmul)
+(gemmepi__lt_handle handle, gemmepi__lt_matmul_desc *desc, const void *alpha, const void *a,
+ gemmepi__lt_layout *a_layout, const void *b, gemmepi__lt_layout *b_layout, const void *beta, const void *c,
+ gemmepi__lt_layout *c_layout, void *d, gemmepi__lt_layout *d_layout, const gemmepi__lt_algo *algo,
+ void *workspace, size_t workspace_size, gemmepi__cu_stream stream) {
+    long call = gemmepi__add(&gpu.lt_calls, 1);
+    (void)a_layout, (void)b_layout, (void)c_layout, (void)d_layout, (void)stream;
+    needs_context();
+    if (call <= (long)GEMMEPI__COUNT(gpu.epilogues))
+        gpu.epilogues[call - 1] = epilogue_of(desc);
+    BREAKS("cublasLtMatmul");
+    if (gpu.refusals < 0 || call <= gpu.refusals ||
+        (gpu.refuses_epilogues && epilogue_of(desc) != GEMMEPI__CUBLASLT_EPILOGUE_DEFAULT))
+        return gpu.refusal;
+    if (!handle || !desc || !alpha || !a || !b || !beta || !c || !d || !algo)
+        return GEMMEPI__CUBLAS_STATUS_INVALID_VALUE;
+    if (workspace_size && !gpu.is_untouched)
+        memset(workspace, 1, workspace_size); /* it must be there */
+    __atomic_store_n(&gpu.last_alpha, (const float *)alpha, __ATOMIC_RELAXED);
+    __atomic_store_n(&gpu.last_beta, (const float *)beta, __ATOMIC_RELAXED);
+    __atomic_store_n(&gpu.last_workspace, workspace, __ATOMIC_RELAXED);
+    __atomic_store_n(&gpu.last_workspace_size, workspace_size, __ATOMIC_RELAXED);
+    count(&gpu.products, 1);
+    return 0;
+}
+FAKE(cublasLtMatmulDescInit_internal)(gemmepi__lt_matmul_desc *desc, size_t size, int compute, int scale) {
+    (void)compute, (void)scale;
+    memset(desc, 0, size);
+    return broken("cublasLtMatmulDescInit_internal");
+}
+FAKE(cublasLtMatmulDescSetAttribute)
+(gemmepi__lt_matmul_desc *desc, int attribute, const void *value, size_t size) {
+    if (attribute == GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE)
+        memcpy(desc, value, size);
+    return 0;
+}
+FAKE(cublasLtMatmulDescGetAttribute)
+(gemmepi__lt_matmul_desc *desc, int attribute, void *value, size_t size, size_t *written) {
+    (void)desc, (void)attribute;
+    memset(value, 0, size);
+    *written = size;
+    return 0;
+}
+FAKE(cublasLtMatrixLayoutInit_internal)
+(gemmepi__lt_layout *layout, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld) {
+    (void)type, (void)rows, (void)cols, (void)ld;
+    memset(layout, 0, size);
+    return 0;
+}
+FAKE(cublasLtMatrixLayoutSetAttribute)
+(gemmepi__lt_layout *layout, int attribute, const void *value, size_t size) {
+    (void)layout, (void)attribute, (void)value, (void)size;
+    return 0;
+}
+FAKE(cublasLtMatmulPreferenceInit_internal)(gemmepi__lt_preference *preference, size_t size) {
+    memset(preference, 0, size);
+    return 0;
+}
+FAKE(cublasLtMatmulPreferenceSetAttribute)
+(gemmepi__lt_preference *preference, int attribute, const void *value, size_t size) {
+    (void)preference, (void)attribute, (void)value, (void)size;
+    return 0;
+}
+FAKE(cublasLtMatmulAlgoGetHeuristic)
+(gemmepi__lt_handle handle, gemmepi__lt_matmul_desc *desc, gemmepi__lt_layout *a, gemmepi__lt_layout *b,
+ gemmepi__lt_layout *c, gemmepi__lt_layout *d, gemmepi__lt_preference *preference, int requested,
+ gemmepi__lt_heuristic *results, int *returned) {
+    (void)handle, (void)desc, (void)a, (void)b, (void)c, (void)d, (void)preference, (void)requested;
+    count(&gpu.heuristics, 1);
+    take_time();
+    *returned = gpu.heuristic_answers;
+    memset(results, 0, sizeof *results);
+    results->workspace_size = gpu.lt_workspace;
+    BREAKS("cublasLtMatmulAlgoGetHeuristic");
+    return 0;
+}
+FAKE(cublasLtMatmulAlgoConfigGetAttribute)
+(const gemmepi__lt_algo *algo, int attribute, void *value, size_t size, size_t *written) {
+    (void)algo, (void)attribute;
+    memset(value, 0, size);
+    *written = size;
+    return 0;
+}
+
+/* >>the resolver */
+
+typedef void (*any_function)(void);
+
+/* What the library may ask for but no test here makes it call. */
+static void not_faked(void) {
+    printf("a function was called that tests/unit/fake_cuda.h has no fake of\n");
+    fflush(stdout);
+    abort();
+}
+
+static const struct {
+    const char *name;
+    any_function function;
+} fakes[] = {
+#define IS_FAKED(name) \
+    { #name, (any_function)fake_##name }
+    IS_FAKED(cuInit),
+    IS_FAKED(cuDriverGetVersion),
+    IS_FAKED(cuDeviceGet),
+    IS_FAKED(cuDeviceGetCount),
+    IS_FAKED(cuDeviceGetName),
+    IS_FAKED(cuDeviceGetAttribute),
+    IS_FAKED(cuDevicePrimaryCtxRetain),
+    IS_FAKED(cuDevicePrimaryCtxRelease_v2),
+    IS_FAKED(cuCtxGetCurrent),
+    IS_FAKED(cuCtxSetCurrent),
+    IS_FAKED(cuCtxPushCurrent_v2),
+    IS_FAKED(cuCtxPopCurrent_v2),
+    IS_FAKED(cuCtxGetDevice),
+    IS_FAKED(cuCtxSynchronize),
+    IS_FAKED(cuMemAlloc_v2),
+    IS_FAKED(cuMemFree_v2),
+    IS_FAKED(cuMemcpyHtoDAsync_v2),
+    IS_FAKED(cuMemcpyDtoHAsync_v2),
+    IS_FAKED(cuMemsetD8Async),
+    IS_FAKED(cuStreamCreate),
+    IS_FAKED(cuStreamDestroy_v2),
+    IS_FAKED(cuStreamSynchronize),
+    IS_FAKED(cuStreamIsCapturing),
+    IS_FAKED(cuThreadExchangeStreamCaptureMode),
+    IS_FAKED(cuModuleLoadData),
+    IS_FAKED(cuModuleUnload),
+    IS_FAKED(cuModuleGetFunction),
+    IS_FAKED(cuFuncSetAttribute),
+    IS_FAKED(cuTensorMapEncodeTiled),
+    IS_FAKED(cuTensorMapReplaceAddress),
+    IS_FAKED(cuLaunchKernel),
+    IS_FAKED(cuLaunchKernelEx),
+    IS_FAKED(cuGetErrorName),
+    IS_FAKED(cuGetErrorString),
+    IS_FAKED(nvrtcVersion),
+    IS_FAKED(nvrtcGetErrorString),
+    IS_FAKED(nvrtcGetNumSupportedArchs),
+    IS_FAKED(nvrtcGetSupportedArchs),
+    IS_FAKED(nvrtcCreateProgram),
+    IS_FAKED(nvrtcDestroyProgram),
+    IS_FAKED(nvrtcCompileProgram),
+    IS_FAKED(nvrtcGetCUBINSize),
+    IS_FAKED(nvrtcGetCUBIN),
+    IS_FAKED(nvrtcGetPTXSize),
+    IS_FAKED(nvrtcGetPTX),
+    IS_FAKED(nvrtcGetProgramLogSize),
+    IS_FAKED(nvrtcGetProgramLog),
+    IS_FAKED(cublasLtGetVersion),
+    IS_FAKED(cublasLtGetStatusName),
+    IS_FAKED(cublasLtGetStatusString),
+    IS_FAKED(cublasLtCreate),
+    IS_FAKED(cublasLtDestroy),
+    IS_FAKED(cublasLtMatmul),
+    IS_FAKED(cublasLtMatmulDescInit_internal),
+    IS_FAKED(cublasLtMatmulDescSetAttribute),
+    IS_FAKED(cublasLtMatmulDescGetAttribute),
+    IS_FAKED(cublasLtMatrixLayoutInit_internal),
+    IS_FAKED(cublasLtMatrixLayoutSetAttribute),
+    IS_FAKED(cublasLtMatmulPreferenceInit_internal),
+    IS_FAKED(cublasLtMatmulPreferenceSetAttribute),
+    IS_FAKED(cublasLtMatmulAlgoGetHeuristic),
+    IS_FAKED(cublasLtMatmulAlgoConfigGetAttribute),
+};
+
+/* The same whether this machine has the library or not: a machine with a GPU gets the fakes too. */
+static void *resolve(void *user, const char *library, const char *symbol, void *found) {
+    any_function function = not_faked;
+    void *address;
+    size_t i;
+    (void)user, (void)found;
+    count(library[0] == 'n'                  ? &gpu.asked_nvrtc
+          : strcmp(library, "cublasLt") == 0 ? &gpu.asked_lt
+                                             : &gpu.asked_cuda,
+          1);
+    if (gpu.missing && (strcmp(gpu.missing, symbol) == 0 || strcmp(gpu.missing, library) == 0))
+        return NULL;
+    for (i = 0; i < GEMMEPI__COUNT(fakes); i++)
+        if (strcmp(fakes[i].name, symbol) == 0)
+            function = fakes[i].function;
+    memcpy(&address, &function, sizeof address);
+    return address;
+}
+
+/* >>an allocator that keeps books and fails on demand */
+
+static long live, allocations, fails_at; /* the fails_at-th allocation fails, 0: none */
+
+static void *book_alloc(void *user, size_t size) {
+    void *pointer;
+    (void)user;
+    if (gemmepi__add(&allocations, 1) == fails_at)
+        return NULL;
+    pointer = malloc(size);
+    if (pointer) {
+        memset(pointer, 0xa5, size); /* nobody may count on zeros */
+        count(&live, 1);
+    }
+    return pointer;
+}
+
+static void book_free(void *user, void *pointer) {
+    (void)user;
+    count(&live, -1);
+    free(pointer);
+}
+
+static char logged[4096];
+
+static void keep_log(void *user, gemmepi_log_level level, const char *message) {
+    size_t length = strlen(logged);
+    (void)user;
+    snprintf(logged + length, sizeof logged - length, "%d %s\n", (int)level, message);
+}
+
+/* A config for the fake GPU without a cache folder, and clean books. */
+/* Most tests are of cuBLASLt's routes, which the route fused would take problems from. */
+enum { NOT_FUSED = 1 << GEMMEPI_ROUTE_LT | 1 << GEMMEPI_ROUTE_SPLIT | 1 << GEMMEPI_ROUTE_PLAIN };
+
+static gemmepi_config fake_config(void) {
+    gemmepi_config config;
+    plug_in();
+    live = allocations = fails_at = 0;
+    logged[0] = 0;
+    memset(&config, 0, sizeof config);
+    config.resolve_symbol = resolve;
+    config.allocator.alloc = book_alloc;
+    config.allocator.free = book_free;
+    config.cache_path = "";
+    config.library_path = "relative-folder-that-is-not-there";
+    config.routes = NOT_FUSED;
+    return config;
+}
+
+static gemmepi_config config_with_all_routes(void) {
+    gemmepi_config config = fake_config();
+    config.routes = 0;
+    return config;
+}
+
+static void nothing_is_left(void) {
+    CHECK(live == 0, "%ld blocks of host memory", live);
+    CHECK(gpu.device_blocks == 0, "%ld blocks of device memory", gpu.device_blocks);
+    CHECK(gpu.retained == gpu.released, "retained %ld times, released %ld times", gpu.retained, gpu.released);
+    CHECK(gpu.modules == 0 && gpu.programs == 0, "%ld modules, %ld programs", gpu.modules, gpu.programs);
+    CHECK(gpu.lt_handles == 0, "%ld handles of cuBLASLt", gpu.lt_handles);
+    CHECK(depth == 0 && capture_mode == 0, "stack depth %d, capture mode %d", depth, capture_mode);
+    CHECK(gpu.wrong_context == 0, "%ld calls without the primary context", gpu.wrong_context);
+    CHECK(gpu.spoiled_captures == 0, "%ld calls that spoil another thread's capture", gpu.spoiled_captures);
+}
+
+static int sentence_has(const char *what) {
+    return strstr(gemmepi_last_error(), what) != NULL;
+}
+
+enum { OF_THE_CONTEXT = 1 }; /* device blocks that a context has from the start */
+
+static gemmepi_context *open_fake(const gemmepi_config *config) {
+    gemmepi_context *context = NULL;
+    CHECK(gemmepi_create(config, &context) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    return context;
+}
+
+#endif
