@@ -211,19 +211,23 @@ static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan
     intptr_t p_base = (intptr_t)pointers[plan->task.operands[output].pointer];
     intptr_t q_base = (intptr_t)pointers[plan->task.operands[other].pointer];
     int64_t distance;
+    int shares;
     if (p_base + p->high <= q_base + q->low || q_base + q->high <= p_base + p->low || p->low == p->high ||
         q->low == q->high)
         return GEMMEPI_OK;
     distance = q_base + plan->task.operands[other].offset - (p_base + plan->task.operands[output].offset);
-    if ((distance == 0 && gemmepi__is_in_place(&plan->task, output, other)) ||
-        !gemmepi__layouts_share(&p->layout, &q->layout, distance))
+    if (distance == 0 && gemmepi__is_in_place(&plan->task, output, other))
+        return GEMMEPI_OK;
+    shares = gemmepi__layouts_share(&p->layout, &q->layout, distance);
+    if (!shares)
         return GEMMEPI_OK;
     return gemmepi__fail(
         GEMMEPI_INVALID_ARGUMENT,
-        "%s (%p), which is written, overlaps %s (%p); an output may only be exactly an input (the same "
+        "%s (%p), which is written, overlaps %s (%p)%s; an output may only be exactly an input (the same "
         "pointer, dtype, shape and strides), and no sum or cast with scales of rows or blocks may",
         gemmepi__tensor_names[plan->task.operands[output].pointer], (void *)p_base,
-        gemmepi__tensor_names[plan->task.operands[other].pointer], (void *)q_base);
+        gemmepi__tensor_names[plan->task.operands[other].pointer], (void *)q_base,
+        gemmepi__if_undecided(shares));
 }
 
 static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *plan, void *const *pointers) {

@@ -604,33 +604,26 @@ static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *
     return GEMMEPI_OK;
 }
 
-/* The items of a tensor: gradients that are sums over the batch have one. */
-static gemmepi__pattern gemmepi__layer_pattern(const gemmepi__layer_task *task, int t) {
-    gemmepi__problem batch;
-    batch.batch = task->batch;
-    return gemmepi__pattern_of(&batch, &task->views[t]);
-}
-
 /* Outputs overlap nothing. */
 static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *task,
                                                    void *const pointers[GEMMEPI__L_COUNT]) {
-    int t, other;
+    int t, other, shares;
     for (t = 0; t < GEMMEPI__L_COUNT; t++)
         for (other = 0; other < GEMMEPI__L_COUNT && task->written >> t & 1; other++) {
             uintptr_t p = (uintptr_t)pointers[t], q = (uintptr_t)pointers[other];
             uintptr_t p_bytes = (uintptr_t)task->views[t].bytes,
                       q_bytes = (uintptr_t)task->views[other].bytes;
-            gemmepi__pattern first, second;
             if (!gemmepi__layer_has(task, other) || other == t || (task->written >> other & 1 && other < t) ||
                 !p_bytes || !q_bytes || p + p_bytes <= q || q + q_bytes <= p)
                 continue;
-            first = gemmepi__layer_pattern(task, t);
-            second = gemmepi__layer_pattern(task, other);
-            if (gemmepi__patterns_meet(&first, &second, (int64_t)(q - p)))
+            shares =
+                gemmepi__views_share(&task->views[t], &task->views[other], task->batch, (int64_t)(q - p));
+            if (shares)
                 return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                     "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)",
+                                     "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
                                      gemmepi__layer_name(task, t), pointers[t], (long long)p_bytes,
-                                     gemmepi__layer_name(task, other), pointers[other], (long long)q_bytes);
+                                     gemmepi__layer_name(task, other), pointers[other], (long long)q_bytes,
+                                     gemmepi__if_undecided(shares));
         }
     return GEMMEPI_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef GEMMEPI_PROBLEM_ARGUMENTS_H
 #define GEMMEPI_PROBLEM_ARGUMENTS_H
 
+#include "overlap.h"
 #include "problem.h"
 
 /* A run's pointers in the order of the views (so exchanged where the problem is), and its scalars. */
@@ -166,68 +167,27 @@ static int64_t gemmepi__bytes_of(const gemmepi__view *view, int64_t elements) {
     return (elements * view->bits + 7) / 8;
 }
 
-/* A view in bytes: items of lines of `width` bytes. */
-typedef struct gemmepi__pattern {
-    int64_t items, item, lines, line, width;
-} gemmepi__pattern;
-
-static gemmepi__pattern gemmepi__pattern_of(const gemmepi__problem *problem, const gemmepi__view *view) {
-    gemmepi__pattern pattern;
-    pattern.items = view->batch_stride ? problem->batch : 1;
-    pattern.item = gemmepi__bytes_of(view, view->batch_stride);
-    pattern.lines = view->lines;
-    pattern.line = gemmepi__bytes_of(view, view->ld);
-    pattern.width = gemmepi__bytes_of(view, view->length);
-    return pattern;
+/* A view in bytes, items of lines; `batch` items where they have a stride. */
+static gemmepi__layout gemmepi__layout_of_view(const gemmepi__view *view, int64_t batch) {
+    gemmepi__layout layout;
+    layout.rank = 2;
+    layout.size = gemmepi__bytes_of(view, view->length);
+    layout.shape[0] = view->lines;
+    layout.stride[0] = view->lines > 1 ? gemmepi__bytes_of(view, view->ld) : 0;
+    layout.shape[1] = view->batch_stride ? batch : 1;
+    layout.stride[1] = gemmepi__bytes_of(view, view->batch_stride);
+    return layout;
 }
 
-/* Whether `width` bytes from `start` on meet a line of one item of q, which begins at 0. */
-static int gemmepi__meets_item(const gemmepi__pattern *q, int64_t start, int64_t width) {
-    int64_t before = start - q->width; /* the lines that begin after this byte end after start */
-    int64_t line = before < 0 ? 0 : before / q->line + 1;
-    return line < q->lines && line * q->line < start + width;
+/* Whether two views share a byte, q beginning `distance` bytes after p: GEMMEPI__APART and so on. */
+static int gemmepi__views_share(const gemmepi__view *p, const gemmepi__view *q, int64_t batch,
+                                int64_t distance) {
+    gemmepi__layout first = gemmepi__layout_of_view(p, batch), second = gemmepi__layout_of_view(q, batch);
+    return gemmepi__layouts_share(&first, &second, distance);
 }
 
-/* Whether two patterns really share a byte, q beginning `distance` bytes after p. Where both have the same pitch (column slices of one matrix, the usual case), only the distance between lines counts; else every line of p is held against
-   the items of q whose range it lies in. */
-static int gemmepi__patterns_share(const gemmepi__pattern *p, const gemmepi__pattern *q, int64_t distance) {
-    int64_t extent = (q->lines - 1) * q->line + q->width, i, j, line;
-    int same_lines = p->line == q->line || p->lines == 1 || q->lines == 1;
-    int same_items = p->item == q->item || (p->items == 1 && q->items == 1);
-    if (same_lines && same_items) {
-        gemmepi__pattern all = *q; /* the differences between a line of q and one of p */
-        all.lines = p->lines + q->lines - 1;
-        all.line = p->lines > 1 ? p->line : q->line;
-        for (i = 1 - p->items; i < q->items; i++)
-            if (gemmepi__meets_item(&all, (p->lines - 1) * all.line - distance - i * q->item, p->width))
-                return 1;
-        return 0;
-    }
-    for (i = 0; i < p->items; i++)
-        for (line = 0; line < p->lines; line++) {
-            int64_t start = i * p->item + line * p->line - distance; /* seen from q's first byte */
-            j = q->items == 1 || start < extent ? 0 : (start - extent) / q->item;
-            for (; j < q->items && j * q->item < start + p->width; j++)
-                if (gemmepi__meets_item(q, start - j * q->item, p->width))
-                    return 1;
-        }
-    return 0;
-}
-
-/* The same, counted along the one with fewer lines. */
-static int gemmepi__patterns_meet(const gemmepi__pattern *p, const gemmepi__pattern *q, int64_t distance) {
-    if (p->items * p->lines * q->items <= q->items * q->lines * p->items)
-        return gemmepi__patterns_share(p, q, distance);
-    return gemmepi__patterns_share(q, p, -distance);
-}
-
-static int gemmepi__views_share(const gemmepi__problem *problem, const gemmepi__view *p,
-                                const gemmepi__view *q, int64_t distance) {
-    gemmepi__pattern first = gemmepi__pattern_of(problem, p), second = gemmepi__pattern_of(problem, q);
-    return gemmepi__patterns_meet(&first, &second, distance);
-}
-
-/* Whether the output and another operand are in each other's way. The quick answer, by ranges, is the usual one. */
+/* Whether the output and another operand are in each other's way: GEMMEPI__APART and so on. The quick answer, by ranges, is the
+   usual one. */
 static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__arguments *arguments, int output,
                             int other) {
     const gemmepi__view *p = &problem->views[output], *q = &problem->views[other];
@@ -241,27 +201,30 @@ static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__argu
     if (output == GEMMEPI__D && gemmepi__may_be_d(problem, other) && p_begin == q_begin &&
         gemmepi__same_layout(problem, p, q))
         return 0;
-    return gemmepi__views_share(problem, p, q, (int64_t)(q_begin - p_begin));
+    return gemmepi__views_share(p, q, problem->batch, (int64_t)(q_begin - p_begin));
 }
 
 static gemmepi_status gemmepi__refuse_overlap(const gemmepi__problem *problem,
-                                              const gemmepi__arguments *arguments, int output, int other) {
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes); only c, residual and a "
-                         "pre-activation aux may be d, and then exactly (pointer, dtype, ld, batch stride)",
-                         gemmepi__argument_name(problem, output), arguments->pointers[output],
-                         (long long)problem->views[output].bytes, gemmepi__argument_name(problem, other),
-                         arguments->pointers[other], (long long)problem->views[other].bytes);
+                                              const gemmepi__arguments *arguments, int output, int other,
+                                              int shares) {
+    return gemmepi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s; only c, residual and a "
+        "pre-activation aux may be d, and then exactly (pointer, dtype, ld, batch stride)",
+        gemmepi__argument_name(problem, output), arguments->pointers[output],
+        (long long)problem->views[output].bytes, gemmepi__argument_name(problem, other),
+        arguments->pointers[other], (long long)problem->views[other].bytes, gemmepi__if_undecided(shares));
 }
 
 /* Every output against those after it in the list, which has the outputs first. */
 static gemmepi_status gemmepi__check_overlap(const gemmepi__problem *problem,
                                              const gemmepi__arguments *arguments) {
-    int i, j;
+    int i, j, shares;
     for (i = 0; i < problem->outputs; i++)
         for (j = i + 1; j < problem->count; j++)
-            if (gemmepi__collide(problem, arguments, problem->list[i], problem->list[j]))
-                return gemmepi__refuse_overlap(problem, arguments, problem->list[i], problem->list[j]);
+            if ((shares = gemmepi__collide(problem, arguments, problem->list[i], problem->list[j])) != 0)
+                return gemmepi__refuse_overlap(problem, arguments, problem->list[i], problem->list[j],
+                                               shares);
     return GEMMEPI_OK;
 }
 
@@ -275,8 +238,10 @@ static const void *gemmepi__device_scalar(const gemmepi__arguments *arguments, i
 /* These are operands, too: kernels load a double, when some of D may be written. */
 static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *problem,
                                                     const gemmepi__arguments *arguments) {
-    const gemmepi__pattern number = {1, 0, 1, sizeof(double), sizeof(double)};
+    gemmepi__layout number, written;
     int which, i;
+    number.rank = 0;
+    number.size = sizeof(double);
     for (which = 0; which < 2; which++) {
         const char *name = gemmepi__scalar_names[which];
         const void *pointer = gemmepi__device_scalar(arguments, which);
@@ -287,10 +252,10 @@ static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *prob
         for (i = 0; i < problem->outputs && pointer; i++) {
             const gemmepi__view *view = &problem->views[problem->list[i]];
             const void *output = arguments->pointers[problem->list[i]];
-            gemmepi__pattern written = gemmepi__pattern_of(problem, view);
+            written = gemmepi__layout_of_view(view, problem->batch);
             if (output && view->bytes && (uintptr_t)pointer < (uintptr_t)output + (uintptr_t)view->bytes &&
                 (uintptr_t)output < (uintptr_t)pointer + sizeof(double) &&
-                gemmepi__patterns_meet(&written, &number, (int64_t)((uintptr_t)pointer - (uintptr_t)output)))
+                gemmepi__layouts_share(&written, &number, (int64_t)((uintptr_t)pointer - (uintptr_t)output)))
                 return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                                      "args.%s (%p, %lld bytes) overlaps args.%s (%p, on the device)",
                                      gemmepi__argument_name(problem, problem->list[i]), output,

@@ -464,19 +464,26 @@ static int gemmepi__operand_is_empty(const gemmepi__task *task, const gemmepi__o
 static gemmepi_status gemmepi__check_written(gemmepi__task *task, int which) {
     const gemmepi__operand *operand = &task->operands[which];
     gemmepi__layout layout = gemmepi__layout_of(task, operand);
-    int d, repeats = 0;
+    int d, repeats = GEMMEPI__APART;
     if (gemmepi__operand_is_empty(task, operand))
         return GEMMEPI_OK;
     task->is_empty = 0;
     for (d = 0; d < task->rank; d++)
-        repeats |= !(operand->summed >> d & 1) && task->shape[d] > 1 && operand->stride[d] == 0;
-    if (operand->pointer != which) /* two halves of one tensor */
-        repeats |= gemmepi__layouts_share(&layout, &layout,
-                                          operand->offset - task->operands[operand->pointer].offset);
-    if (repeats || gemmepi__layout_repeats(&layout))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "%s is written, but its strides put several of its elements into the same place",
-                             gemmepi__tensor_names[operand->pointer]);
+        if (!(operand->summed >> d & 1) && task->shape[d] > 1 && operand->stride[d] == 0)
+            repeats = GEMMEPI__SHARED;
+    if (!repeats && operand->pointer != which) /* two halves of one tensor */
+        repeats = gemmepi__layouts_share(&layout, &layout,
+                                         operand->offset - task->operands[operand->pointer].offset);
+    if (!repeats)
+        repeats = gemmepi__layout_repeats(&layout);
+    if (repeats)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "%s is written, but its strides put several of its elements into the same place%s",
+            gemmepi__tensor_names[operand->pointer],
+            repeats == GEMMEPI__UNDECIDED
+                ? ", or so close that telling would take too long: write a dense tensor"
+                : "");
     return GEMMEPI_OK;
 }
 

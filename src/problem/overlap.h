@@ -4,13 +4,17 @@
        sum of step[i] x[i] = total,   0 <= x[i] <= most[i]
 
    has a solution in whole numbers, a term for each axis and one (of step 1) for the bytes of an element. Narrowing the
-   terms settles all that comes of slicing one matrix; what is left is searched, a bounded number of steps. */
+   terms settles all that comes of slicing one matrix, and three terms (the lines of two matrices, and bytes) are settled by
+   Euclid's algorithm; what is left is searched, a bounded number of steps. */
 #ifndef GEMMEPI_PROBLEM_OVERLAP_H
 #define GEMMEPI_PROBLEM_OVERLAP_H
 
 #include "../base/platform.h"
 
-#define GEMMEPI__OVERLAP_STEPS 20000 /* about a millisecond with few terms, some 10 with all 17 */
+#define GEMMEPI__OVERLAP_STEPS 4000 /* a millisecond or two */
+
+/* What layouts_share and layout_repeats answer. */
+enum { GEMMEPI__APART, GEMMEPI__SHARED, GEMMEPI__UNDECIDED };
 
 /* A strided tensor in bytes: element (i0, i1, ..) covers `size` bytes from i0 stride[0] + i1 stride[1] + .. on. It is
    empty where an extent or size is 0, and spans less than 2^62 bytes. Strides of extents of 1 do not count. */
@@ -156,6 +160,48 @@ static int gemmepi__simplify(gemmepi__equation *equation) {
     return equation->count > 0 || equation->total == 0;
 }
 
+/* The least t from 0 to `most` for which a t modulo m lies in low .. high, or -1; 0 <= a < m, 0 <= low <= high < m. Where
+   no multiple of a lies in between, a t passes m so often that the rest, modulo a, does: Euclid's algorithm. */
+static int64_t gemmepi__first_within(int64_t a, int64_t m, int64_t low, int64_t high, int64_t most) {
+    int64_t t, rounds, least = low;
+    if (low == 0)
+        return 0;
+    if (a == 0)
+        return -1;
+    if (a > m - a) { /* the same, backwards */
+        a = m - a;
+        low = m - high;
+        high = m - least;
+    }
+    t = (low - 1) / a + 1;
+    if (t > most)
+        return -1;
+    if (a * t <= high)
+        return t;
+    rounds = gemmepi__first_within((a - m % a) % a, a, low % a, high % a, (a * most - low) / m);
+    t = rounds < 0 ? -1 : (low + m * rounds - 1) / a + 1;
+    return t <= most ? t : -1;
+}
+
+/* Three terms of which the smallest step divides the others. They are simplified: so its values do not reach from one value
+   of another term to the next, and for each x of the middle one there is one y of the last at most. */
+static int gemmepi__three_terms_meet(const gemmepi__equation *equation) {
+    const gemmepi__term *terms = equation->terms;
+    int64_t unit = terms[0].step, width = terms[0].most, total = equation->total / unit;
+    int64_t a = terms[1].step / unit, b = terms[2].step / unit, beyond = b * (terms[2].most + 1), rest;
+    int64_t least = total >= beyond ? (total - beyond) / a + 1 : 0; /* x from which on y is not too large */
+    int64_t most = total / a < terms[1].most ? total / a : terms[1].most;
+    if (least > most)
+        return 0;
+    rest = (total - a * least) % b;
+    return rest <= width || gemmepi__first_within(a, b, rest - width, rest, most - least) >= 0;
+}
+
+static int gemmepi__are_three_in_units(const gemmepi__equation *equation) {
+    return equation->count == 3 && equation->terms[1].step % equation->terms[0].step == 0 &&
+           equation->terms[2].step % equation->terms[0].step == 0;
+}
+
 /* Whether there is a solution: tries each value of the term that has the fewest. 1 also where `steps` run out. */
 static int gemmepi__has_solution(gemmepi__equation equation, int *steps) {
     gemmepi__term term;
@@ -167,6 +213,8 @@ static int gemmepi__has_solution(gemmepi__equation equation, int *steps) {
         return 0;
     if (equation.count == 0)
         return 1;
+    if (gemmepi__are_three_in_units(&equation))
+        return gemmepi__three_terms_meet(&equation);
     for (i = 1; i < equation.count; i++)
         if (equation.terms[i].most <= equation.terms[fewest].most)
             fewest = i;
@@ -216,13 +264,22 @@ static int gemmepi__share_equation(const gemmepi__layout *p, const gemmepi__layo
     return 1;
 }
 
-/* Whether the two, q's first element lying `distance` bytes after p's, have a byte in common. 1 also where that is not
+/* What follows a sentence that says that tensors overlap. */
+static const char *gemmepi__if_undecided(int shares) {
+    return shares == GEMMEPI__UNDECIDED
+               ? ", or lies so between its lines that telling would take too long: give them ranges of their own"
+               : "";
+}
+
+/* Whether the two, q's first element lying `distance` bytes after p's, have a byte in common. Not decided where that is not
    settled within a bounded number of steps. */
 static int gemmepi__layouts_share(const gemmepi__layout *p, const gemmepi__layout *q, int64_t distance) {
     gemmepi__equation equation;
     int steps = GEMMEPI__OVERLAP_STEPS;
-    return !gemmepi__layout_is_empty(p) && !gemmepi__layout_is_empty(q) &&
-           gemmepi__share_equation(p, q, distance, &equation) && gemmepi__has_solution(equation, &steps);
+    if (gemmepi__layout_is_empty(p) || gemmepi__layout_is_empty(q) ||
+        !gemmepi__share_equation(p, q, distance, &equation) || !gemmepi__has_solution(equation, &steps))
+        return GEMMEPI__APART;
+    return steps < 0 ? GEMMEPI__UNDECIDED : GEMMEPI__SHARED;
 }
 
 /* Whether two elements (different indices) of p have a byte in common. Likewise bounded. Their indices differ most
@@ -248,7 +305,7 @@ static int gemmepi__layout_repeats(const gemmepi__layout *p) {
             moved.total = reach - axis.step;
             gemmepi__add_term(&moved, axis.step, axis.most - 1);
             if (gemmepi__has_solution(moved, &steps))
-                return 1;
+                return steps < 0 ? GEMMEPI__UNDECIDED : GEMMEPI__SHARED;
         }
         gemmepi__add_term(&inside, axis.step, 2 * axis.most);
         reach += axis.step * axis.most;
