@@ -2958,9 +2958,10 @@ static int gemmepi__writes_nothing(const gemmepi__problem *problem) {
 /* Sizes and offsets stay below this many elements, so that no sum of products of them overflows 64 bits in bits. */
 #define GEMMEPI__MAX_ELEMENTS ((int64_t)1 << 56)
 
-/* count * stride + rest, or -1 where that passes GEMMEPI__MAX_ELEMENTS. All are at least 0. */
+/* count * stride + rest, or -1 where that passes GEMMEPI__MAX_ELEMENTS, or one is -1 already. */
 static int64_t gemmepi__offset(int64_t count, int64_t stride, int64_t rest) {
-  if (rest > GEMMEPI__MAX_ELEMENTS || (stride != 0 && count > (GEMMEPI__MAX_ELEMENTS - rest) / stride))
+  if (count < 0 || stride < 0 || rest < 0 || rest > GEMMEPI__MAX_ELEMENTS ||
+    (stride != 0 && count > (GEMMEPI__MAX_ELEMENTS - rest) / stride))
     return -1;
   return count * stride + rest;
 }
@@ -3576,6 +3577,317 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
 }
 /* The pointers of one run, checked against the problem. On the way of every run: no allocation, no division. */
 
+/* Whether strided tensors share a byte. The quick answers come first, since this is asked at every run of tensors whose
+ ranges overlap: an empty tensor, and ranges apart. Else two elements share a byte where
+
+   sum of step[i] x[i] = total,   0 <= x[i] <= most[i]
+
+ has a solution in whole numbers, a term for each axis and one (of step 1) for the bytes of an element. Narrowing the
+ terms settles all that comes of slicing one matrix, and three terms (the lines of two matrices, and bytes) are settled by
+ Euclid's algorithm; what is left is searched, a bounded number of steps. */
+
+#define GEMMEPI__OVERLAP_STEPS 4000 /* a millisecond or two */
+
+/* What layouts_share and layout_repeats answer. */
+enum { GEMMEPI__APART, GEMMEPI__SHARED, GEMMEPI__UNDECIDED };
+
+/* A strided tensor in bytes: element (i0, i1, ..) covers `size` bytes from i0 stride[0] + i1 stride[1] + .. on. It is
+ empty where an extent or size is 0, and spans less than 2^62 bytes. Strides of extents of 1 do not count. */
+typedef struct gemmepi__layout {
+  int rank;
+  int64_t size;
+  int64_t shape[8], stride[8];
+} gemmepi__layout;
+
+/* step x, 0 <= x <= most; step is positive. */
+typedef struct gemmepi__term {
+  int64_t step, most;
+} gemmepi__term;
+
+typedef struct gemmepi__equation {
+  int count;
+  int64_t total;
+  gemmepi__term terms[17]; /* the axes of two layouts, and the bytes of an element */
+} gemmepi__equation;
+
+static void gemmepi__add_term(gemmepi__equation *equation, int64_t step, int64_t most) {
+  gemmepi__term *term = &equation->terms[equation->count];
+  if (step == 0 || most == 0)
+    return;
+  term->step = step;
+  term->most = most;
+  equation->count++;
+}
+
+static void gemmepi__sort_terms(gemmepi__equation *equation) {
+  int i, j;
+  for (i = 1; i < equation->count; i++) {
+    gemmepi__term term = equation->terms[i];
+    for (j = i; j > 0 && equation->terms[j - 1].step > term.step; j--)
+      equation->terms[j] = equation->terms[j - 1];
+    equation->terms[j] = term;
+  }
+}
+
+/* Sorts the terms, drops those that are always 0, and folds a term into a smaller one whose values reach from one of
+ its values to the next: then both together are simply more values of the smaller one. So rows without padding become
+ one line, and equal strides one term. */
+static void gemmepi__fold_terms(gemmepi__equation *equation) {
+  int i, j, kept = 0;
+  gemmepi__sort_terms(equation);
+  for (i = 0; i < equation->count; i++) {
+    gemmepi__term term = equation->terms[i];
+    for (j = 0; j < kept && term.most; j++) {
+      gemmepi__term *inner = &equation->terms[j];
+      int64_t ratio = term.step / inner->step;
+      if (ratio - 1 <= inner->most && term.step % inner->step == 0) {
+        inner->most += ratio * term.most;
+        term.most = 0;
+      }
+    }
+    if (term.most)
+      equation->terms[kept++] = term;
+  }
+  equation->count = kept;
+}
+
+/* The greatest common divisor of a and b, not both 0; a * factor is the same modulo b. */
+static int64_t gemmepi__common_divisor(int64_t a, int64_t b, int64_t *factor) {
+  int64_t next = 0;
+  *factor = 1;
+  while (b) {
+    int64_t ratio = a / b, rest = a % b, before = *factor;
+    *factor = next;
+    next = before - ratio * next;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+/* a * b modulo m without more than 63 bits; a and b are below m. */
+static int64_t gemmepi__times_modulo(int64_t a, int64_t b, int64_t m) {
+  int64_t product = 0;
+  if (m <= INT32_MAX)
+    return a * b % m;
+  for (; b; b >>= 1) {
+    if (b & 1)
+      product = product < m - a ? product + a : product - (m - a);
+    a = a < m - a ? a + a : a - (m - a);
+  }
+  return product;
+}
+
+/* Leaves term i only the values that it may have: no less than the other terms leave over, no more than total, and such
+ that the others' common divisor divides what is left for them. The least goes into total. 0 where there is none. */
+static int gemmepi__narrow_term(gemmepi__equation *equation, int i) {
+  gemmepi__term *term = &equation->terms[i];
+  int64_t others = 0, divisor = 0, apart = 1, least = 0, most = equation->total / term->step, factor;
+  int j;
+  for (j = 0; j < equation->count; j++) {
+    if (j == i)
+      continue;
+    others += equation->terms[j].step * equation->terms[j].most;
+    divisor = gemmepi__common_divisor(equation->terms[j].step, divisor, &factor);
+  }
+  if (most > term->most)
+    most = term->most;
+  if (equation->total > others)
+    least = (equation->total - others - 1) / term->step + 1;
+  if (least > most)
+    return 0;
+  equation->total -= term->step * least;
+  most -= least;
+  if (divisor) {
+    int64_t common = gemmepi__common_divisor(term->step % divisor, divisor, &factor);
+    if (equation->total % common)
+      return 0;
+    apart = divisor / common;
+    factor = factor < 0 ? factor + apart : factor;
+    least = gemmepi__times_modulo(equation->total / common % apart, factor % apart, apart);
+    if (least > most)
+      return 0;
+    equation->total -= term->step * least;
+    most -= least;
+  }
+  term->most = most / apart;
+  if (term->most)
+    term->step *= apart;
+  return 1;
+}
+
+/* Folds and narrows while that changes more than bounds. 0 where there is no solution. One term or two are settled
+ here: either there is none, or nothing is left of them. */
+static int gemmepi__simplify(gemmepi__equation *equation) {
+  int i, again;
+  do {
+    if (equation->total < 0)
+      return 0;
+    again = 0;
+    gemmepi__fold_terms(equation);
+    for (i = 0; i < equation->count; i++) {
+      int64_t step = equation->terms[i].step;
+      if (!gemmepi__narrow_term(equation, i))
+        return 0;
+      again |= equation->terms[i].step != step || equation->terms[i].most == 0;
+    }
+  } while (again);
+  return equation->count > 0 || equation->total == 0;
+}
+
+/* The least t from 0 to `most` for which a t modulo m lies in low .. high, or -1; 0 <= a < m, 0 <= low <= high < m. Where
+ no multiple of a lies in between, a t passes m so often that the rest, modulo a, does: Euclid's algorithm. */
+static int64_t gemmepi__first_within(int64_t a, int64_t m, int64_t low, int64_t high, int64_t most) {
+  int64_t t, rounds, least = low;
+  if (low == 0)
+    return 0;
+  if (a == 0)
+    return -1;
+  if (a > m - a) { /* the same, backwards */
+    a = m - a;
+    low = m - high;
+    high = m - least;
+  }
+  t = (low - 1) / a + 1;
+  if (t > most)
+    return -1;
+  if (a * t <= high)
+    return t;
+  rounds = gemmepi__first_within((a - m % a) % a, a, low % a, high % a, (a * most - low) / m);
+  t = rounds < 0 ? -1 : (low + m * rounds - 1) / a + 1;
+  return t <= most ? t : -1;
+}
+
+/* Three terms of which the smallest step divides the others. They are simplified: so its values do not reach from one value
+ of another term to the next, and for each x of the middle one there is one y of the last at most. */
+static int gemmepi__three_terms_meet(const gemmepi__equation *equation) {
+  const gemmepi__term *terms = equation->terms;
+  int64_t unit = terms[0].step, width = terms[0].most, total = equation->total / unit;
+  int64_t a = terms[1].step / unit, b = terms[2].step / unit, beyond = b * (terms[2].most + 1), rest;
+  int64_t least = total >= beyond ? (total - beyond) / a + 1 : 0; /* x from which on y is not too large */
+  int64_t most = total / a < terms[1].most ? total / a : terms[1].most;
+  if (least > most)
+    return 0;
+  rest = (total - a * least) % b;
+  return rest <= width || gemmepi__first_within(a, b, rest - width, rest, most - least) >= 0;
+}
+
+static int gemmepi__are_three_in_units(const gemmepi__equation *equation) {
+  return equation->count == 3 && equation->terms[1].step % equation->terms[0].step == 0 &&
+     equation->terms[2].step % equation->terms[0].step == 0;
+}
+
+/* Whether there is a solution: tries each value of the term that has the fewest. 1 also where `steps` run out. */
+static int gemmepi__has_solution(gemmepi__equation equation, int *steps) {
+  gemmepi__term term;
+  int64_t x;
+  int i, fewest = 0;
+  if (--*steps < 0)
+    return 1;
+  if (!gemmepi__simplify(&equation))
+    return 0;
+  if (equation.count == 0)
+    return 1;
+  if (gemmepi__are_three_in_units(&equation))
+    return gemmepi__three_terms_meet(&equation);
+  for (i = 1; i < equation.count; i++)
+    if (equation.terms[i].most <= equation.terms[fewest].most)
+      fewest = i;
+  term = equation.terms[fewest];
+  equation.terms[fewest] = equation.terms[--equation.count];
+  for (x = 0; x <= term.most && equation.total >= 0; x++, equation.total -= term.step)
+    if (gemmepi__has_solution(equation, steps))
+      return 1;
+  return 0;
+}
+
+static int gemmepi__layout_is_empty(const gemmepi__layout *layout) {
+  int i, empty = layout->size <= 0;
+  for (i = 0; i < layout->rank; i++)
+    empty |= layout->shape[i] <= 0;
+  return empty;
+}
+
+/* A term for each axis. A negative stride is its positive one from the other end, so the layout covers bytes from
+ *begin to *end. */
+static void gemmepi__add_axes(gemmepi__equation *equation, const gemmepi__layout *layout, int64_t *begin,
+               int64_t *end) {
+  int i;
+  *begin = 0;
+  *end = layout->size;
+  for (i = 0; i < layout->rank; i++) {
+    int64_t stride = layout->stride[i], most = layout->shape[i] - 1;
+    if (most == 0)
+      continue;
+    gemmepi__add_term(equation, stride < 0 ? -stride : stride, most);
+    *(stride < 0 ? begin : end) += stride * most;
+  }
+}
+
+/* The equation of a byte in p that is one in q, q counted from its end so that all terms have one sign. 0 where the
+ ranges are apart. */
+static int gemmepi__share_equation(const gemmepi__layout *p, const gemmepi__layout *q, int64_t distance,
+                 gemmepi__equation *equation) {
+  int64_t p_begin, p_end, q_begin, q_end;
+  equation->count = 0;
+  gemmepi__add_axes(equation, p, &p_begin, &p_end);
+  gemmepi__add_axes(equation, q, &q_begin, &q_end);
+  gemmepi__add_term(equation, 1, p->size - 1 + q->size - 1);
+  if (distance >= p_end - q_begin || distance <= p_begin - q_end)
+    return 0;
+  equation->total = distance - (p_begin - q_end) - 1;
+  return 1;
+}
+
+/* What follows a sentence that says that tensors overlap. */
+static const char *gemmepi__if_undecided(int shares) {
+  return shares == GEMMEPI__UNDECIDED
+       ? ", or lies so between its lines that telling would take too long: give them ranges of their own"
+       : "";
+}
+
+/* Whether the two, q's first element lying `distance` bytes after p's, have a byte in common. Not decided where that is not
+ settled within a bounded number of steps. */
+static int gemmepi__layouts_share(const gemmepi__layout *p, const gemmepi__layout *q, int64_t distance) {
+  gemmepi__equation equation;
+  int steps = GEMMEPI__OVERLAP_STEPS;
+  if (gemmepi__layout_is_empty(p) || gemmepi__layout_is_empty(q) ||
+    !gemmepi__share_equation(p, q, distance, &equation) || !gemmepi__has_solution(equation, &steps))
+    return GEMMEPI__APART;
+  return steps < 0 ? GEMMEPI__UNDECIDED : GEMMEPI__SHARED;
+}
+
+/* Whether two elements (different indices) of p have a byte in common. Likewise bounded. Their indices differ most
+ outwardly along some axis: so for each axis whether what is inside it, moved along it, meets itself. That inside lies
+ at both ends of the difference, so its terms count twice. */
+static int gemmepi__layout_repeats(const gemmepi__layout *p) {
+  gemmepi__equation axes, inside;
+  int64_t begin, end, reach = p->size - 1;
+  int i, steps = GEMMEPI__OVERLAP_STEPS;
+  if (gemmepi__layout_is_empty(p))
+    return 0;
+  for (i = 0; i < p->rank; i++)
+    if (p->shape[i] > 1 && p->stride[i] == 0)
+      return 1;
+  axes.count = inside.count = 0;
+  gemmepi__add_axes(&axes, p, &begin, &end);
+  gemmepi__sort_terms(&axes);
+  gemmepi__add_term(&inside, 1, 2 * reach);
+  for (i = 0; i < axes.count; i++) {
+    gemmepi__term axis = axes.terms[i];
+    if (axis.step <= reach) { /* else the inside is shorter than a step */
+      gemmepi__equation moved = inside;
+      moved.total = reach - axis.step;
+      gemmepi__add_term(&moved, axis.step, axis.most - 1);
+      if (gemmepi__has_solution(moved, &steps))
+        return steps < 0 ? GEMMEPI__UNDECIDED : GEMMEPI__SHARED;
+    }
+    gemmepi__add_term(&inside, axis.step, 2 * axis.most);
+    reach += axis.step * axis.most;
+  }
+  return 0;
+}
+
 /* A run's pointers in the order of the views (so exchanged where the problem is), and its scalars. */
 typedef struct gemmepi__arguments {
   void *pointers[GEMMEPI__OPERANDS];
@@ -3738,68 +4050,27 @@ static int64_t gemmepi__bytes_of(const gemmepi__view *view, int64_t elements) {
   return (elements * view->bits + 7) / 8;
 }
 
-/* A view in bytes: items of lines of `width` bytes. */
-typedef struct gemmepi__pattern {
-  int64_t items, item, lines, line, width;
-} gemmepi__pattern;
-
-static gemmepi__pattern gemmepi__pattern_of(const gemmepi__problem *problem, const gemmepi__view *view) {
-  gemmepi__pattern pattern;
-  pattern.items = view->batch_stride ? problem->batch : 1;
-  pattern.item = gemmepi__bytes_of(view, view->batch_stride);
-  pattern.lines = view->lines;
-  pattern.line = gemmepi__bytes_of(view, view->ld);
-  pattern.width = gemmepi__bytes_of(view, view->length);
-  return pattern;
+/* A view in bytes, items of lines; `batch` items where they have a stride. */
+static gemmepi__layout gemmepi__layout_of_view(const gemmepi__view *view, int64_t batch) {
+  gemmepi__layout layout;
+  layout.rank = 2;
+  layout.size = gemmepi__bytes_of(view, view->length);
+  layout.shape[0] = view->lines;
+  layout.stride[0] = view->lines > 1 ? gemmepi__bytes_of(view, view->ld) : 0;
+  layout.shape[1] = view->batch_stride ? batch : 1;
+  layout.stride[1] = gemmepi__bytes_of(view, view->batch_stride);
+  return layout;
 }
 
-/* Whether `width` bytes from `start` on meet a line of one item of q, which begins at 0. */
-static int gemmepi__meets_item(const gemmepi__pattern *q, int64_t start, int64_t width) {
-  int64_t before = start - q->width; /* the lines that begin after this byte end after start */
-  int64_t line = before < 0 ? 0 : before / q->line + 1;
-  return line < q->lines && line * q->line < start + width;
+/* Whether two views share a byte, q beginning `distance` bytes after p: GEMMEPI__APART and so on. */
+static int gemmepi__views_share(const gemmepi__view *p, const gemmepi__view *q, int64_t batch,
+                int64_t distance) {
+  gemmepi__layout first = gemmepi__layout_of_view(p, batch), second = gemmepi__layout_of_view(q, batch);
+  return gemmepi__layouts_share(&first, &second, distance);
 }
 
-/* Whether two patterns really share a byte, q beginning `distance` bytes after p. Where both have the same pitch (column slices of one matrix, the usual case), only the distance between lines counts; else every line of p is held against
- the items of q whose range it lies in. */
-static int gemmepi__patterns_share(const gemmepi__pattern *p, const gemmepi__pattern *q, int64_t distance) {
-  int64_t extent = (q->lines - 1) * q->line + q->width, i, j, line;
-  int same_lines = p->line == q->line || p->lines == 1 || q->lines == 1;
-  int same_items = p->item == q->item || (p->items == 1 && q->items == 1);
-  if (same_lines && same_items) {
-    gemmepi__pattern all = *q; /* the differences between a line of q and one of p */
-    all.lines = p->lines + q->lines - 1;
-    all.line = p->lines > 1 ? p->line : q->line;
-    for (i = 1 - p->items; i < q->items; i++)
-      if (gemmepi__meets_item(&all, (p->lines - 1) * all.line - distance - i * q->item, p->width))
-        return 1;
-    return 0;
-  }
-  for (i = 0; i < p->items; i++)
-    for (line = 0; line < p->lines; line++) {
-      int64_t start = i * p->item + line * p->line - distance; /* seen from q's first byte */
-      j = q->items == 1 || start < extent ? 0 : (start - extent) / q->item;
-      for (; j < q->items && j * q->item < start + p->width; j++)
-        if (gemmepi__meets_item(q, start - j * q->item, p->width))
-          return 1;
-    }
-  return 0;
-}
-
-/* The same, counted along the one with fewer lines. */
-static int gemmepi__patterns_meet(const gemmepi__pattern *p, const gemmepi__pattern *q, int64_t distance) {
-  if (p->items * p->lines * q->items <= q->items * q->lines * p->items)
-    return gemmepi__patterns_share(p, q, distance);
-  return gemmepi__patterns_share(q, p, -distance);
-}
-
-static int gemmepi__views_share(const gemmepi__problem *problem, const gemmepi__view *p,
-                const gemmepi__view *q, int64_t distance) {
-  gemmepi__pattern first = gemmepi__pattern_of(problem, p), second = gemmepi__pattern_of(problem, q);
-  return gemmepi__patterns_meet(&first, &second, distance);
-}
-
-/* Whether the output and another operand are in each other's way. The quick answer, by ranges, is the usual one. */
+/* Whether the output and another operand are in each other's way: GEMMEPI__APART and so on. The quick answer, by ranges, is the
+ usual one. */
 static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__arguments *arguments, int output,
               int other) {
   const gemmepi__view *p = &problem->views[output], *q = &problem->views[other];
@@ -3813,27 +4084,30 @@ static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__argu
   if (output == GEMMEPI__D && gemmepi__may_be_d(problem, other) && p_begin == q_begin &&
     gemmepi__same_layout(problem, p, q))
     return 0;
-  return gemmepi__views_share(problem, p, q, (int64_t)(q_begin - p_begin));
+  return gemmepi__views_share(p, q, problem->batch, (int64_t)(q_begin - p_begin));
 }
 
 static gemmepi_status gemmepi__refuse_overlap(const gemmepi__problem *problem,
-                       const gemmepi__arguments *arguments, int output, int other) {
-  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-            "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes); only c, residual and a "
-            "pre-activation aux may be d, and then exactly (pointer, dtype, ld, batch stride)",
-            gemmepi__argument_name(problem, output), arguments->pointers[output],
-            (long long)problem->views[output].bytes, gemmepi__argument_name(problem, other),
-            arguments->pointers[other], (long long)problem->views[other].bytes);
+                       const gemmepi__arguments *arguments, int output, int other,
+                       int shares) {
+  return gemmepi__fail(
+    GEMMEPI_INVALID_ARGUMENT,
+    "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s; only c, residual and a "
+    "pre-activation aux may be d, and then exactly (pointer, dtype, ld, batch stride)",
+    gemmepi__argument_name(problem, output), arguments->pointers[output],
+    (long long)problem->views[output].bytes, gemmepi__argument_name(problem, other),
+    arguments->pointers[other], (long long)problem->views[other].bytes, gemmepi__if_undecided(shares));
 }
 
 /* Every output against those after it in the list, which has the outputs first. */
 static gemmepi_status gemmepi__check_overlap(const gemmepi__problem *problem,
                       const gemmepi__arguments *arguments) {
-  int i, j;
+  int i, j, shares;
   for (i = 0; i < problem->outputs; i++)
     for (j = i + 1; j < problem->count; j++)
-      if (gemmepi__collide(problem, arguments, problem->list[i], problem->list[j]))
-        return gemmepi__refuse_overlap(problem, arguments, problem->list[i], problem->list[j]);
+      if ((shares = gemmepi__collide(problem, arguments, problem->list[i], problem->list[j])) != 0)
+        return gemmepi__refuse_overlap(problem, arguments, problem->list[i], problem->list[j],
+                       shares);
   return GEMMEPI_OK;
 }
 
@@ -3847,8 +4121,10 @@ static const void *gemmepi__device_scalar(const gemmepi__arguments *arguments, i
 /* These are operands, too: kernels load a double, when some of D may be written. */
 static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *problem,
                           const gemmepi__arguments *arguments) {
-  const gemmepi__pattern number = {1, 0, 1, sizeof(double), sizeof(double)};
+  gemmepi__layout number, written;
   int which, i;
+  number.rank = 0;
+  number.size = sizeof(double);
   for (which = 0; which < 2; which++) {
     const char *name = gemmepi__scalar_names[which];
     const void *pointer = gemmepi__device_scalar(arguments, which);
@@ -3859,10 +4135,10 @@ static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *prob
     for (i = 0; i < problem->outputs && pointer; i++) {
       const gemmepi__view *view = &problem->views[problem->list[i]];
       const void *output = arguments->pointers[problem->list[i]];
-      gemmepi__pattern written = gemmepi__pattern_of(problem, view);
+      written = gemmepi__layout_of_view(view, problem->batch);
       if (output && view->bytes && (uintptr_t)pointer < (uintptr_t)output + (uintptr_t)view->bytes &&
         (uintptr_t)output < (uintptr_t)pointer + sizeof(double) &&
-        gemmepi__patterns_meet(&written, &number, (int64_t)((uintptr_t)pointer - (uintptr_t)output)))
+        gemmepi__layouts_share(&written, &number, (int64_t)((uintptr_t)pointer - (uintptr_t)output)))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                   "args.%s (%p, %lld bytes) overlaps args.%s (%p, on the device)",
                   gemmepi__argument_name(problem, problem->list[i]), output,
@@ -3946,259 +4222,6 @@ static size_t gemmepi__alignment_of(const gemmepi_matmul_args *args) {
           (uintptr_t)args->aux | (uintptr_t)args->residual | (uintptr_t)args->bias |
           (uintptr_t)args->bias_grad | 16;
   return (size_t)(bits & (~bits + 1));
-}
-/* Whether strided tensors share a byte. The quick answers come first, since this is asked at every run of tensors whose
- ranges overlap: an empty tensor, and ranges apart. Else two elements share a byte where
-
-   sum of step[i] x[i] = total,   0 <= x[i] <= most[i]
-
- has a solution in whole numbers, a term for each axis and one (of step 1) for the bytes of an element. Narrowing the
- terms settles all that comes of slicing one matrix; what is left is searched, a bounded number of steps. */
-
-#define GEMMEPI__OVERLAP_STEPS 20000 /* about a millisecond with few terms, some 10 with all 17 */
-
-/* A strided tensor in bytes: element (i0, i1, ..) covers `size` bytes from i0 stride[0] + i1 stride[1] + .. on. It is
- empty where an extent or size is 0, and spans less than 2^62 bytes. Strides of extents of 1 do not count. */
-typedef struct gemmepi__layout {
-  int rank;
-  int64_t size;
-  int64_t shape[8], stride[8];
-} gemmepi__layout;
-
-/* step x, 0 <= x <= most; step is positive. */
-typedef struct gemmepi__term {
-  int64_t step, most;
-} gemmepi__term;
-
-typedef struct gemmepi__equation {
-  int count;
-  int64_t total;
-  gemmepi__term terms[17]; /* the axes of two layouts, and the bytes of an element */
-} gemmepi__equation;
-
-static void gemmepi__add_term(gemmepi__equation *equation, int64_t step, int64_t most) {
-  gemmepi__term *term = &equation->terms[equation->count];
-  if (step == 0 || most == 0)
-    return;
-  term->step = step;
-  term->most = most;
-  equation->count++;
-}
-
-static void gemmepi__sort_terms(gemmepi__equation *equation) {
-  int i, j;
-  for (i = 1; i < equation->count; i++) {
-    gemmepi__term term = equation->terms[i];
-    for (j = i; j > 0 && equation->terms[j - 1].step > term.step; j--)
-      equation->terms[j] = equation->terms[j - 1];
-    equation->terms[j] = term;
-  }
-}
-
-/* Sorts the terms, drops those that are always 0, and folds a term into a smaller one whose values reach from one of
- its values to the next: then both together are simply more values of the smaller one. So rows without padding become
- one line, and equal strides one term. */
-static void gemmepi__fold_terms(gemmepi__equation *equation) {
-  int i, j, kept = 0;
-  gemmepi__sort_terms(equation);
-  for (i = 0; i < equation->count; i++) {
-    gemmepi__term term = equation->terms[i];
-    for (j = 0; j < kept && term.most; j++) {
-      gemmepi__term *inner = &equation->terms[j];
-      int64_t ratio = term.step / inner->step;
-      if (ratio - 1 <= inner->most && term.step % inner->step == 0) {
-        inner->most += ratio * term.most;
-        term.most = 0;
-      }
-    }
-    if (term.most)
-      equation->terms[kept++] = term;
-  }
-  equation->count = kept;
-}
-
-/* The greatest common divisor of a and b, not both 0; a * factor is the same modulo b. */
-static int64_t gemmepi__common_divisor(int64_t a, int64_t b, int64_t *factor) {
-  int64_t next = 0;
-  *factor = 1;
-  while (b) {
-    int64_t ratio = a / b, rest = a % b, before = *factor;
-    *factor = next;
-    next = before - ratio * next;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
-/* a * b modulo m without more than 63 bits; a and b are below m. */
-static int64_t gemmepi__times_modulo(int64_t a, int64_t b, int64_t m) {
-  int64_t product = 0;
-  if (m <= INT32_MAX)
-    return a * b % m;
-  for (; b; b >>= 1) {
-    if (b & 1)
-      product = product < m - a ? product + a : product - (m - a);
-    a = a < m - a ? a + a : a - (m - a);
-  }
-  return product;
-}
-
-/* Leaves term i only the values that it may have: no less than the other terms leave over, no more than total, and such
- that the others' common divisor divides what is left for them. The least goes into total. 0 where there is none. */
-static int gemmepi__narrow_term(gemmepi__equation *equation, int i) {
-  gemmepi__term *term = &equation->terms[i];
-  int64_t others = 0, divisor = 0, apart = 1, least = 0, most = equation->total / term->step, factor;
-  int j;
-  for (j = 0; j < equation->count; j++) {
-    if (j == i)
-      continue;
-    others += equation->terms[j].step * equation->terms[j].most;
-    divisor = gemmepi__common_divisor(equation->terms[j].step, divisor, &factor);
-  }
-  if (most > term->most)
-    most = term->most;
-  if (equation->total > others)
-    least = (equation->total - others - 1) / term->step + 1;
-  if (least > most)
-    return 0;
-  equation->total -= term->step * least;
-  most -= least;
-  if (divisor) {
-    int64_t common = gemmepi__common_divisor(term->step % divisor, divisor, &factor);
-    if (equation->total % common)
-      return 0;
-    apart = divisor / common;
-    factor = factor < 0 ? factor + apart : factor;
-    least = gemmepi__times_modulo(equation->total / common % apart, factor % apart, apart);
-    if (least > most)
-      return 0;
-    equation->total -= term->step * least;
-    most -= least;
-  }
-  term->most = most / apart;
-  if (term->most)
-    term->step *= apart;
-  return 1;
-}
-
-/* Folds and narrows while that changes more than bounds. 0 where there is no solution. One term or two are settled
- here: either there is none, or nothing is left of them. */
-static int gemmepi__simplify(gemmepi__equation *equation) {
-  int i, again;
-  do {
-    if (equation->total < 0)
-      return 0;
-    again = 0;
-    gemmepi__fold_terms(equation);
-    for (i = 0; i < equation->count; i++) {
-      int64_t step = equation->terms[i].step;
-      if (!gemmepi__narrow_term(equation, i))
-        return 0;
-      again |= equation->terms[i].step != step || equation->terms[i].most == 0;
-    }
-  } while (again);
-  return equation->count > 0 || equation->total == 0;
-}
-
-/* Whether there is a solution: tries each value of the term that has the fewest. 1 also where `steps` run out. */
-static int gemmepi__has_solution(gemmepi__equation equation, int *steps) {
-  gemmepi__term term;
-  int64_t x;
-  int i, fewest = 0;
-  if (--*steps < 0)
-    return 1;
-  if (!gemmepi__simplify(&equation))
-    return 0;
-  if (equation.count == 0)
-    return 1;
-  for (i = 1; i < equation.count; i++)
-    if (equation.terms[i].most <= equation.terms[fewest].most)
-      fewest = i;
-  term = equation.terms[fewest];
-  equation.terms[fewest] = equation.terms[--equation.count];
-  for (x = 0; x <= term.most && equation.total >= 0; x++, equation.total -= term.step)
-    if (gemmepi__has_solution(equation, steps))
-      return 1;
-  return 0;
-}
-
-static int gemmepi__layout_is_empty(const gemmepi__layout *layout) {
-  int i, empty = layout->size <= 0;
-  for (i = 0; i < layout->rank; i++)
-    empty |= layout->shape[i] <= 0;
-  return empty;
-}
-
-/* A term for each axis. A negative stride is its positive one from the other end, so the layout covers bytes from
- *begin to *end. */
-static void gemmepi__add_axes(gemmepi__equation *equation, const gemmepi__layout *layout, int64_t *begin,
-               int64_t *end) {
-  int i;
-  *begin = 0;
-  *end = layout->size;
-  for (i = 0; i < layout->rank; i++) {
-    int64_t stride = layout->stride[i], most = layout->shape[i] - 1;
-    if (most == 0)
-      continue;
-    gemmepi__add_term(equation, stride < 0 ? -stride : stride, most);
-    *(stride < 0 ? begin : end) += stride * most;
-  }
-}
-
-/* The equation of a byte in p that is one in q, q counted from its end so that all terms have one sign. 0 where the
- ranges are apart. */
-static int gemmepi__share_equation(const gemmepi__layout *p, const gemmepi__layout *q, int64_t distance,
-                 gemmepi__equation *equation) {
-  int64_t p_begin, p_end, q_begin, q_end;
-  equation->count = 0;
-  gemmepi__add_axes(equation, p, &p_begin, &p_end);
-  gemmepi__add_axes(equation, q, &q_begin, &q_end);
-  gemmepi__add_term(equation, 1, p->size - 1 + q->size - 1);
-  if (distance >= p_end - q_begin || distance <= p_begin - q_end)
-    return 0;
-  equation->total = distance - (p_begin - q_end) - 1;
-  return 1;
-}
-
-/* Whether the two, q's first element lying `distance` bytes after p's, have a byte in common. 1 also where that is not
- settled within a bounded number of steps. */
-static int gemmepi__layouts_share(const gemmepi__layout *p, const gemmepi__layout *q, int64_t distance) {
-  gemmepi__equation equation;
-  int steps = GEMMEPI__OVERLAP_STEPS;
-  return !gemmepi__layout_is_empty(p) && !gemmepi__layout_is_empty(q) &&
-     gemmepi__share_equation(p, q, distance, &equation) && gemmepi__has_solution(equation, &steps);
-}
-
-/* Whether two elements (different indices) of p have a byte in common. Likewise bounded. Their indices differ most
- outwardly along some axis: so for each axis whether what is inside it, moved along it, meets itself. That inside lies
- at both ends of the difference, so its terms count twice. */
-static int gemmepi__layout_repeats(const gemmepi__layout *p) {
-  gemmepi__equation axes, inside;
-  int64_t begin, end, reach = p->size - 1;
-  int i, steps = GEMMEPI__OVERLAP_STEPS;
-  if (gemmepi__layout_is_empty(p))
-    return 0;
-  for (i = 0; i < p->rank; i++)
-    if (p->shape[i] > 1 && p->stride[i] == 0)
-      return 1;
-  axes.count = inside.count = 0;
-  gemmepi__add_axes(&axes, p, &begin, &end);
-  gemmepi__sort_terms(&axes);
-  gemmepi__add_term(&inside, 1, 2 * reach);
-  for (i = 0; i < axes.count; i++) {
-    gemmepi__term axis = axes.terms[i];
-    if (axis.step <= reach) { /* else the inside is shorter than a step */
-      gemmepi__equation moved = inside;
-      moved.total = reach - axis.step;
-      gemmepi__add_term(&moved, axis.step, axis.most - 1);
-      if (gemmepi__has_solution(moved, &steps))
-        return 1;
-    }
-    gemmepi__add_term(&inside, axis.step, 2 * axis.most);
-    reach += axis.step * axis.most;
-  }
-  return 0;
 }
 /* An element-wise operation as every launch sees it: what it reads and writes for each index of one shape. */
 
@@ -4661,19 +4684,26 @@ static int gemmepi__operand_is_empty(const gemmepi__task *task, const gemmepi__o
 static gemmepi_status gemmepi__check_written(gemmepi__task *task, int which) {
   const gemmepi__operand *operand = &task->operands[which];
   gemmepi__layout layout = gemmepi__layout_of(task, operand);
-  int d, repeats = 0;
+  int d, repeats = GEMMEPI__APART;
   if (gemmepi__operand_is_empty(task, operand))
     return GEMMEPI_OK;
   task->is_empty = 0;
   for (d = 0; d < task->rank; d++)
-    repeats |= !(operand->summed >> d & 1) && task->shape[d] > 1 && operand->stride[d] == 0;
-  if (operand->pointer != which) /* two halves of one tensor */
-    repeats |= gemmepi__layouts_share(&layout, &layout,
-                     operand->offset - task->operands[operand->pointer].offset);
-  if (repeats || gemmepi__layout_repeats(&layout))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "%s is written, but its strides put several of its elements into the same place",
-              gemmepi__tensor_names[operand->pointer]);
+    if (!(operand->summed >> d & 1) && task->shape[d] > 1 && operand->stride[d] == 0)
+      repeats = GEMMEPI__SHARED;
+  if (!repeats && operand->pointer != which) /* two halves of one tensor */
+    repeats = gemmepi__layouts_share(&layout, &layout,
+                    operand->offset - task->operands[operand->pointer].offset);
+  if (!repeats)
+    repeats = gemmepi__layout_repeats(&layout);
+  if (repeats)
+    return gemmepi__fail(
+      GEMMEPI_INVALID_ARGUMENT,
+      "%s is written, but its strides put several of its elements into the same place%s",
+      gemmepi__tensor_names[operand->pointer],
+      repeats == GEMMEPI__UNDECIDED
+        ? ", or so close that telling would take too long: write a dense tensor"
+        : "");
   return GEMMEPI_OK;
 }
 
@@ -12969,6 +12999,21 @@ static int64_t gemmepi__divide_up(int64_t x, int64_t y) {
   return x / y + (x % y != 0);
 }
 
+/* More than any grid, count or block of memory has; some of them added up still fit 64 bits. */
+#define GEMMEPI__TOO_MANY ((int64_t)1 << 58)
+
+/* x y of numbers from 0 on, TOO_MANY where it is that or more. What counts blocks, parts and lines multiplies so, or by
+ gemmepi__offset: sizes may go to 2^56, and items of operands may all be one. */
+static int64_t gemmepi__times(int64_t x, int64_t y) {
+  return y > 0 && x >= GEMMEPI__TOO_MANY / y ? GEMMEPI__TOO_MANY : x * y;
+}
+
+/* The bytes of so many elements in workspace: where they are too many, so many that nothing gives them. */
+static size_t gemmepi__bytes_for(int64_t count, size_t size) {
+  const size_t most = (size_t)-1 / 16;
+  return count < 0 || (uint64_t)count > most / size ? most : (size_t)count * size;
+}
+
 static size_t gemmepi__round_up(size_t x, size_t unit) {
   return (x + unit - 1) / unit * unit;
 }
@@ -14695,7 +14740,7 @@ static void gemmepi__fill_pointers(const gemmepi__nest *nest, void *const *point
   int t;
   for (t = 0; t < GEMMEPI__TENSORS; t++)
     if (gemmepi__nest_has(nest, t))
-      data[t] = (char *)pointers[nest->pointer[t]] + nest->offset[t];
+      data[t] = (void *)((uintptr_t)pointers[nest->pointer[t]] + (uintptr_t)nest->offset[t]);
 }
 
 /* >>dense tensors in one line */
@@ -14996,14 +15041,14 @@ static gemmepi_status gemmepi__divide_sum(gemmepi__sum_step *step, int wide, int
   params->kept_count = gemmepi__nest_count(&step->nest, 0);
   params->summed_count = gemmepi__nest_count(&step->nest, 1);
   if (step->is_kept) {
-    lines = params->kept_count / step->nest.extent[0] * innermost;
+    lines = gemmepi__times(params->kept_count / step->nest.extent[0], innermost);
     step->launch.threads_x = gemmepi__power_of_two(lines, GEMMEPI__SUM_LANES);
     step->launch.threads_y = GEMMEPI__ELEMENT_THREADS / step->launch.threads_x;
     blocks = gemmepi__divide_up(lines, step->launch.threads_x);
     least = 16 * (int64_t)step->launch.threads_y;
   } else {
     params->summed_count =
-      step->nest.extent[0] ? params->summed_count / step->nest.extent[0] * innermost : 0;
+      step->nest.extent[0] ? gemmepi__times(params->summed_count / step->nest.extent[0], innermost) : 0;
     step->launch.threads_x = gemmepi__lanes_of_line(params->summed_count);
     step->launch.threads_y = GEMMEPI__ELEMENT_THREADS / step->launch.threads_x;
     blocks = gemmepi__divide_up(params->kept_count, step->launch.threads_y);
@@ -15118,7 +15163,8 @@ static gemmepi_status gemmepi__build_axis_sum(gemmepi_context *context, const ge
   if (parts > 1) {
     gemmepi__nest_of_partials(&look, parts, &sum->second);
     sum->first.nest.dtype[output] = GEMMEPI_F64;
-    sum->partial_bytes = (size_t)(parts * look.params.kept_count) * sizeof(double);
+    sum->partial_bytes =
+      gemmepi__bytes_for(gemmepi__times(parts, look.params.kept_count), sizeof(double));
     status = gemmepi__build_sum_step(context, task, GEMMEPI_OP_BIAS_GRAD, 0, &sum->second, &unused);
   }
   if (!status)
@@ -15180,12 +15226,13 @@ static int64_t gemmepi__scale_count(const gemmepi__task *task) {
   int64_t rows = k_is_rows ? last : other,
       steps = gemmepi__divide_up(k_is_rows ? other : last, GEMMEPI__SCALED_TILE);
   int64_t count = task->scale_mode == GEMMEPI_SCALE_OUTER        ? rows
-          : task->scale_mode == GEMMEPI_SCALE_VECTOR_128 ? rows * steps
+          : task->scale_mode == GEMMEPI_SCALE_VECTOR_128 ? gemmepi__times(rows, steps)
           : task->scale_mode == GEMMEPI_SCALE_BLOCK_128
-            ? gemmepi__divide_up(rows, GEMMEPI__SCALED_TILE) * (gemmepi__divide_up(steps, 4) * 4)
+            ? gemmepi__times(gemmepi__divide_up(rows, GEMMEPI__SCALED_TILE),
+                    gemmepi__times(gemmepi__divide_up(steps, 4), 4))
             : 1;
   for (d = 0; d < task->rank - 2 && task->scale_mode > GEMMEPI_SCALE_TENSOR; d++)
-    count *= task->shape[d];
+    count = gemmepi__times(count, task->shape[d]);
   return count;
 }
 
@@ -15289,7 +15336,7 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
   step->offset_y = task->operands[GEMMEPI__OUT_Y].offset;
   step->is_two = makes_scale && is_whole;
   if (is_whole && (task->flags & (GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
-    step->amax_bytes = (size_t)gemmepi__scale_count(task) * gemmepi__amax_size(task);
+    step->amax_bytes = gemmepi__bytes_for(gemmepi__scale_count(task), gemmepi__amax_size(task));
   if (step->is_two && !(task->flags & GEMMEPI_CAST_AMAX))
     step->partial_bytes = step->amax_bytes;
   first->vectors = largest < 8 && gemmepi__scaled_is_aligned(task, params, GEMMEPI__IN_A, vector) &&
@@ -15545,19 +15592,23 @@ static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan
   intptr_t p_base = (intptr_t)pointers[plan->task.operands[output].pointer];
   intptr_t q_base = (intptr_t)pointers[plan->task.operands[other].pointer];
   int64_t distance;
+  int shares;
   if (p_base + p->high <= q_base + q->low || q_base + q->high <= p_base + p->low || p->low == p->high ||
     q->low == q->high)
     return GEMMEPI_OK;
   distance = q_base + plan->task.operands[other].offset - (p_base + plan->task.operands[output].offset);
-  if ((distance == 0 && gemmepi__is_in_place(&plan->task, output, other)) ||
-    !gemmepi__layouts_share(&p->layout, &q->layout, distance))
+  if (distance == 0 && gemmepi__is_in_place(&plan->task, output, other))
+    return GEMMEPI_OK;
+  shares = gemmepi__layouts_share(&p->layout, &q->layout, distance);
+  if (!shares)
     return GEMMEPI_OK;
   return gemmepi__fail(
     GEMMEPI_INVALID_ARGUMENT,
-    "%s (%p), which is written, overlaps %s (%p); an output may only be exactly an input (the same "
+    "%s (%p), which is written, overlaps %s (%p)%s; an output may only be exactly an input (the same "
     "pointer, dtype, shape and strides), and no sum or cast with scales of rows or blocks may",
     gemmepi__tensor_names[plan->task.operands[output].pointer], (void *)p_base,
-    gemmepi__tensor_names[plan->task.operands[other].pointer], (void *)q_base);
+    gemmepi__tensor_names[plan->task.operands[other].pointer], (void *)q_base,
+    gemmepi__if_undecided(shares));
 }
 
 static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *plan, void *const *pointers) {
@@ -16049,9 +16100,12 @@ static gemmepi_status gemmepi__build_sum_of_lines(gemmepi_context *context, cons
                          int64_t groups, int64_t lines, gemmepi__sums *sums) {
   const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
   gemmepi__reduce_params *second = &sums->second_params;
-  sums->partial_bytes = (size_t)(groups * lines * out->length) * sizeof(double);
+  int64_t stride = gemmepi__offset(lines, out->length, 0), count = gemmepi__offset(groups, stride, 0);
+  if (count < 0)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more than 2^56 partial sums");
+  sums->partial_bytes = gemmepi__bytes_for(count, sizeof(double));
   second->x.ld = out->length;
-  second->x.stride = lines * out->length;
+  second->x.stride = stride;
   second->rows = second->part_rows = lines;
   second->columns = out->length;
   second->parts = 1;
@@ -16067,7 +16121,7 @@ static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gem
                       int64_t groups, gemmepi__sums *sums) {
   const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
   gemmepi__reduce_params *first = &sums->first_params;
-  int64_t lines = items / groups * first->parts;
+  int64_t lines = gemmepi__times(items / groups, first->parts);
   gemmepi_status status;
   first->out_stride = out->batch_stride;
   if (lines == 1)
@@ -16084,7 +16138,8 @@ static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gem
 static void gemmepi__choose_parts(const gemmepi_context *context, int64_t items,
                  gemmepi__reduce_params *params) {
   int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
-  int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, tiles * items);
+  int64_t there = gemmepi__times(tiles, items);
+  int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, there ? there : 1);
   int64_t most = gemmepi__divide_up(params->rows, 64 * GEMMEPI__SUM_ROWS);
   params->parts = wanted < most ? wanted : most;
   if (params->parts < 1)
@@ -16111,9 +16166,9 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
   params->parts = 1;
   if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
     sums->operand = GEMMEPI__AUX;
-    params->rows = row_tiles * (shared ? problem->batch : 1);
+    params->rows = gemmepi__times(row_tiles, shared ? problem->batch : 1);
     params->columns = params->x.ld = problem->views[GEMMEPI__BIAS_GRAD].length;
-    params->x.stride = params->rows * params->columns;
+    params->x.stride = gemmepi__times(params->rows, params->columns);
     gemmepi__choose_parts(context, groups, params);
     return gemmepi__build_sums_of(context, problem, 0, problem->accumulator, 0, groups, groups, sums);
   }
@@ -16134,8 +16189,9 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
 static size_t gemmepi__line_bytes(const gemmepi__problem *problem, unsigned row_tiles) {
   if (!gemmepi__has(problem, GEMMEPI_BGRAD))
     return 0;
-  return (size_t)(problem->batch * row_tiles * problem->views[GEMMEPI__BIAS_GRAD].length) *
-     gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
+  return gemmepi__bytes_for(
+    gemmepi__times(gemmepi__times(problem->batch, row_tiles), problem->views[GEMMEPI__BIAS_GRAD].length),
+    gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size);
 }
 
 /* To read an operand once more for its sums, at 2 TB/s: so much cuBLASLt's epilogue takes on an H200, where linear/plan.h says. */
@@ -16402,13 +16458,13 @@ typedef struct gemmepi__pass {
  block leaves partial sums, as many as it takes to have all blocks run at once, up to a bound. */
 static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__problem *problem,
                int64_t column_tiles, unsigned threads_y) {
-  int64_t columns = column_tiles * problem->batch, steps = 4;
+  int64_t columns = gemmepi__times(column_tiles, problem->batch), steps = 4;
   if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
     int64_t tiles = GEMMEPI__PASS_BLOCKS * (int64_t)context->multiprocessors / columns;
     steps = gemmepi__divide_up(problem->m, threads_y * (tiles ? tiles : 1));
     return steps < GEMMEPI__PASS_MOST_STEPS ? (int)steps : GEMMEPI__PASS_MOST_STEPS;
   }
-  while (steps > 1 && columns * gemmepi__divide_up(problem->m, threads_y * steps) <
+  while (steps > 1 && gemmepi__times(columns, gemmepi__divide_up(problem->m, threads_y * steps)) <
               2 * (int64_t)context->multiprocessors)
     steps /= 2;
   return (int)steps;
@@ -16542,9 +16598,8 @@ static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t 
   converted.alignment = 256;
   converted.scale = 0;
   converted.ld = gemmepi__converted_ld(view);
-  converted.batch_stride = view->batch_stride ? converted.ld * view->lines : 0;
-  converted.bytes = gemmepi__offset(view->lines, converted.ld, 0);
-  converted.bytes = converted.bytes < 0 ? -1 : gemmepi__offset(items, converted.bytes, 0);
+  converted.batch_stride = view->batch_stride ? gemmepi__times(converted.ld, view->lines) : 0;
+  converted.bytes = gemmepi__offset(items, gemmepi__offset(view->lines, converted.ld, 0), 0);
   converted.bytes = converted.bytes < 0 ? INT64_MAX : converted.bytes * converted.bits / 8;
   return converted;
 }
@@ -16568,7 +16623,7 @@ static gemmepi_status gemmepi__lay_out_copy(const gemmepi__problem *problem, int
     from->bytes + 4096) /* items overlap: they would be written out one by one */
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
               "an operand's items overlap, and converted they would be far larger");
-  convert->bytes = (size_t)view->bytes;
+  convert->bytes = gemmepi__bytes_for(view->bytes, 1);
   convert->params.x = gemmepi__kernel_matrix_of(from);
   convert->params.out = gemmepi__kernel_matrix_of(view);
   convert->params.rows = from->lines;
@@ -17377,7 +17432,8 @@ static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmep
     if (!split->has_product)
       return GEMMEPI_OK;
     if (split->to_workspace)
-      split->product_bytes = (size_t)(problem->batch * view->batch_stride) * (size_t)(view->bits / 8);
+      split->product_bytes = gemmepi__bytes_for(gemmepi__times(problem->batch, view->batch_stride),
+                           (size_t)(view->bits / 8));
     status = gemmepi__lt_build(
       context, problem, split->product_takes_c ? GEMMEPI__LT_BARE : GEMMEPI__LT_BARE_ALPHA_1,
       split->product_takes_c ? &problem->views[GEMMEPI__C] : view, view, &split->product);
@@ -17615,7 +17671,7 @@ static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, cons
     status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
   if (status)
     return status;
-  plain->product_bytes = (size_t)elements * (size_t)(product->bits / 8);
+  plain->product_bytes = gemmepi__bytes_for(elements, (size_t)(product->bits / 8));
   rest.views[GEMMEPI__A].scale = rest.views[GEMMEPI__B].scale = 0;
   status = gemmepi__build_pass(context, &rest, product, 1, 0, &plain->pass);
   plain->partial_bytes = plain->pass.partial_bytes;
@@ -18051,7 +18107,7 @@ static int64_t gemmepi__fused_waves(const gemmepi_context *context, const gemmep
                   const gemmepi__fused_shape *shape) {
   int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
   int cluster = gemmepi__cluster_blocks(shape);
-  return gemmepi__divide_up(tiles * cluster, gemmepi__resident_blocks(context, cluster));
+  return gemmepi__divide_up(gemmepi__times(tiles, cluster), gemmepi__resident_blocks(context, cluster));
 }
 
 /* Of the blocks that run at once, those that have a tile, where each has one at most; else 1. */
@@ -18641,8 +18697,8 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
                     const gemmepi__problem *own, const gemmepi__mma_cut *cut) {
   const gemmepi__mma_shape *shape = cut->shape;
   int64_t rows, columns, tiles = gemmepi__mma_tiles(own, shape, &rows, &columns);
-  int64_t each =
-    gemmepi__divide_up(tiles * cut->parts, context->multiprocessors); /* tiles of a multiprocessor */
+  int64_t each = gemmepi__divide_up(gemmepi__times(tiles, cut->parts),
+                   context->multiprocessors); /* tiles of a multiprocessor */
   int blocks = gemmepi__mma_blocks(context, shape);
   double area = (double)shape->tile_m * shape->tile_n, lines[2];
   int64_t of_stage = gemmepi__stage_k(problem);
@@ -18801,11 +18857,11 @@ static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const
 /* The sums of each part of k, one after another, in workspace, and what adds them up. */
 static gemmepi_status gemmepi__build_parts(gemmepi_context *context, const gemmepi__problem *problem,
                      const gemmepi__view *part, int applied, gemmepi__mma *mma) {
-  int64_t elements = gemmepi__offset(problem->batch * mma->parts, part->batch_stride, 0);
+  int64_t elements = gemmepi__offset(gemmepi__times(problem->batch, mma->parts), part->batch_stride, 0);
   gemmepi_status status;
   if (elements < 0)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
-  mma->product_bytes = (size_t)elements * sizeof(float);
+  mma->product_bytes = gemmepi__bytes_for(elements, sizeof(float));
   status = gemmepi__build_pass(context, problem, part, mma->parts, applied, &mma->pass);
   mma->partial_bytes = mma->pass.partial_bytes;
   return status;
@@ -20616,33 +20672,26 @@ static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *
   return GEMMEPI_OK;
 }
 
-/* The items of a tensor: gradients that are sums over the batch have one. */
-static gemmepi__pattern gemmepi__layer_pattern(const gemmepi__layer_task *task, int t) {
-  gemmepi__problem batch;
-  batch.batch = task->batch;
-  return gemmepi__pattern_of(&batch, &task->views[t]);
-}
-
 /* Outputs overlap nothing. */
 static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *task,
                          void *const pointers[GEMMEPI__L_COUNT]) {
-  int t, other;
+  int t, other, shares;
   for (t = 0; t < GEMMEPI__L_COUNT; t++)
     for (other = 0; other < GEMMEPI__L_COUNT && task->written >> t & 1; other++) {
       uintptr_t p = (uintptr_t)pointers[t], q = (uintptr_t)pointers[other];
       uintptr_t p_bytes = (uintptr_t)task->views[t].bytes,
            q_bytes = (uintptr_t)task->views[other].bytes;
-      gemmepi__pattern first, second;
       if (!gemmepi__layer_has(task, other) || other == t || (task->written >> other & 1 && other < t) ||
         !p_bytes || !q_bytes || p + p_bytes <= q || q + q_bytes <= p)
         continue;
-      first = gemmepi__layer_pattern(task, t);
-      second = gemmepi__layer_pattern(task, other);
-      if (gemmepi__patterns_meet(&first, &second, (int64_t)(q - p)))
+      shares =
+        gemmepi__views_share(&task->views[t], &task->views[other], task->batch, (int64_t)(q - p));
+      if (shares)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                  "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)",
+                  "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
                   gemmepi__layer_name(task, t), pointers[t], (long long)p_bytes,
-                  gemmepi__layer_name(task, other), pointers[other], (long long)q_bytes);
+                  gemmepi__layer_name(task, other), pointers[other], (long long)q_bytes,
+                  gemmepi__if_undecided(shares));
     }
   return GEMMEPI_OK;
 }
@@ -20777,7 +20826,7 @@ static int gemmepi__stacks_columns(const gemmepi_matrix *matrix, int64_t batch, 
 /* G as it lies in workspace: items follow one another row by row, or, where dA is a sum over them, column by column. */
 static gemmepi_matrix gemmepi__g_matrix(const gemmepi__layer_task *task) {
   int side_by_side = task->sums_da && task->m != 0;
-  int64_t ld = gemmepi__padded(side_by_side ? task->batch * task->n : task->n);
+  int64_t ld = gemmepi__padded(side_by_side ? gemmepi__times(task->batch, task->n) : task->n);
   gemmepi_matrix g = gemmepi__dense_matrix((gemmepi_dtype)task->g_dtype, task->m, ld);
   if (side_by_side)
     g.batch_stride = task->n;
@@ -21002,7 +21051,8 @@ static gemmepi_status gemmepi__build_copy(gemmepi__linear_plan *layer, gemmepi__
   step->workspace_size = step->copy->workspace_size;
   step->sources[GEMMEPI__A] = (int8_t)from;
   step->sources[GEMMEPI__D] = (int8_t)to;
-  layer->temporary_bytes[to - GEMMEPI__G] = (size_t)elements * gemmepi_dtype_size(desc->y->dtype);
+  layer->temporary_bytes[to - GEMMEPI__G] =
+    gemmepi__bytes_for(elements, gemmepi_dtype_size(desc->y->dtype));
   return GEMMEPI_OK;
 }
 
@@ -21015,7 +21065,7 @@ static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tenso
   int64_t length = repeats ? outer : view->length;
   int64_t ld =
     mode == GEMMEPI_SCALE_BLOCK_128 ? (length + 3) / 4 * 4 : length; /* one line lost its padding */
-  int64_t items = layer->task.batch, item = view->lines * ld;
+  int64_t items = layer->task.batch, item = gemmepi__times(view->lines, ld);
   int to = tensor == GEMMEPI__L_A ? GEMMEPI__SCALES_A : GEMMEPI__SCALES_B;
   gemmepi__three_axes given, dense;
   gemmepi_elementwise_desc desc;
@@ -21127,7 +21177,8 @@ static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, gemmepi__fact
   if (elements < 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "G has more than 2^56 elements");
   if (!gemmepi__wants_only_sums(task))
-    layer->temporary_bytes[0] = (size_t)elements * gemmepi_dtype_size((gemmepi_dtype)task->g_dtype);
+    layer->temporary_bytes[0] =
+      gemmepi__bytes_for(elements, gemmepi_dtype_size((gemmepi_dtype)task->g_dtype));
   return task->flags & GEMMEPI_LINEAR_RECOMPUTE ? gemmepi__add_recomputation(layer, &factors->g)
                          : gemmepi__add_pass(layer, &factors->g);
 }
@@ -21182,9 +21233,9 @@ static gemmepi_status gemmepi__add_da(gemmepi__linear_plan *layer, const gemmepi
       gemmepi__stacks_rows(&desc.a, task->batch, task->m) &&
       gemmepi__stacks_rows(&da, task->batch, task->m);
   if (sums)
-    desc.k = task->batch * task->n;
+    desc.k = gemmepi__times(task->batch, task->n);
   if (stacks) {
-    desc.m = task->batch * task->m;
+    desc.m = gemmepi__times(task->batch, task->m);
     desc.batch = 1;
   }
   desc.compute =
@@ -21217,7 +21268,8 @@ static void gemmepi__fill_db(const gemmepi__layer_task *task, const gemmepi__fac
 
 /* The product that dB is, of `rows` rows of op(A)^T. */
 static gemmepi_matmul_desc gemmepi__db_desc(const gemmepi__layer_task *task, int64_t rows) {
-  return gemmepi__step_desc(task, rows, task->n, task->shares_b ? task->batch * task->m : task->m,
+  return gemmepi__step_desc(task, rows, task->n,
+               task->shares_b ? gemmepi__times(task->batch, task->m) : task->m,
                task->shares_b ? 1 : task->batch);
 }
 

@@ -35,6 +35,21 @@ static int64_t gemmepi__divide_up(int64_t x, int64_t y) {
     return x / y + (x % y != 0);
 }
 
+/* More than any grid, count or block of memory has; some of them added up still fit 64 bits. */
+#define GEMMEPI__TOO_MANY ((int64_t)1 << 58)
+
+/* x y of numbers from 0 on, TOO_MANY where it is that or more. What counts blocks, parts and lines multiplies so, or by
+   gemmepi__offset: sizes may go to 2^56, and items of operands may all be one. */
+static int64_t gemmepi__times(int64_t x, int64_t y) {
+    return y > 0 && x >= GEMMEPI__TOO_MANY / y ? GEMMEPI__TOO_MANY : x * y;
+}
+
+/* The bytes of so many elements in workspace: where they are too many, so many that nothing gives them. */
+static size_t gemmepi__bytes_for(int64_t count, size_t size) {
+    const size_t most = (size_t)-1 / 16;
+    return count < 0 || (uint64_t)count > most / size ? most : (size_t)count * size;
+}
+
 static size_t gemmepi__round_up(size_t x, size_t unit) {
     return (x + unit - 1) / unit * unit;
 }

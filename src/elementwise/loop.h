@@ -116,7 +116,7 @@ static void gemmepi__fill_pointers(const gemmepi__nest *nest, void *const *point
     int t;
     for (t = 0; t < GEMMEPI__TENSORS; t++)
         if (gemmepi__nest_has(nest, t))
-            data[t] = (char *)pointers[nest->pointer[t]] + nest->offset[t];
+            data[t] = (void *)((uintptr_t)pointers[nest->pointer[t]] + (uintptr_t)nest->offset[t]);
 }
 
 /* >>dense tensors in one line */

@@ -34,12 +34,13 @@ static int64_t gemmepi__scale_count(const gemmepi__task *task) {
     int64_t rows = k_is_rows ? last : other,
             steps = gemmepi__divide_up(k_is_rows ? other : last, GEMMEPI__SCALED_TILE);
     int64_t count = task->scale_mode == GEMMEPI_SCALE_OUTER        ? rows
-                    : task->scale_mode == GEMMEPI_SCALE_VECTOR_128 ? rows * steps
+                    : task->scale_mode == GEMMEPI_SCALE_VECTOR_128 ? gemmepi__times(rows, steps)
                     : task->scale_mode == GEMMEPI_SCALE_BLOCK_128
-                        ? gemmepi__divide_up(rows, GEMMEPI__SCALED_TILE) * (gemmepi__divide_up(steps, 4) * 4)
+                        ? gemmepi__times(gemmepi__divide_up(rows, GEMMEPI__SCALED_TILE),
+                                         gemmepi__times(gemmepi__divide_up(steps, 4), 4))
                         : 1;
     for (d = 0; d < task->rank - 2 && task->scale_mode > GEMMEPI_SCALE_TENSOR; d++)
-        count *= task->shape[d];
+        count = gemmepi__times(count, task->shape[d]);
     return count;
 }
 
@@ -143,7 +144,7 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
     step->offset_y = task->operands[GEMMEPI__OUT_Y].offset;
     step->is_two = makes_scale && is_whole;
     if (is_whole && (task->flags & (GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
-        step->amax_bytes = (size_t)gemmepi__scale_count(task) * gemmepi__amax_size(task);
+        step->amax_bytes = gemmepi__bytes_for(gemmepi__scale_count(task), gemmepi__amax_size(task));
     if (step->is_two && !(task->flags & GEMMEPI_CAST_AMAX))
         step->partial_bytes = step->amax_bytes;
     first->vectors = largest < 8 && gemmepi__scaled_is_aligned(task, params, GEMMEPI__IN_A, vector) &&

@@ -68,14 +68,14 @@ static gemmepi_status gemmepi__divide_sum(gemmepi__sum_step *step, int wide, int
     params->kept_count = gemmepi__nest_count(&step->nest, 0);
     params->summed_count = gemmepi__nest_count(&step->nest, 1);
     if (step->is_kept) {
-        lines = params->kept_count / step->nest.extent[0] * innermost;
+        lines = gemmepi__times(params->kept_count / step->nest.extent[0], innermost);
         step->launch.threads_x = gemmepi__power_of_two(lines, GEMMEPI__SUM_LANES);
         step->launch.threads_y = GEMMEPI__ELEMENT_THREADS / step->launch.threads_x;
         blocks = gemmepi__divide_up(lines, step->launch.threads_x);
         least = 16 * (int64_t)step->launch.threads_y;
     } else {
         params->summed_count =
-            step->nest.extent[0] ? params->summed_count / step->nest.extent[0] * innermost : 0;
+            step->nest.extent[0] ? gemmepi__times(params->summed_count / step->nest.extent[0], innermost) : 0;
         step->launch.threads_x = gemmepi__lanes_of_line(params->summed_count);
         step->launch.threads_y = GEMMEPI__ELEMENT_THREADS / step->launch.threads_x;
         blocks = gemmepi__divide_up(params->kept_count, step->launch.threads_y);
@@ -190,7 +190,8 @@ static gemmepi_status gemmepi__build_axis_sum(gemmepi_context *context, const ge
     if (parts > 1) {
         gemmepi__nest_of_partials(&look, parts, &sum->second);
         sum->first.nest.dtype[output] = GEMMEPI_F64;
-        sum->partial_bytes = (size_t)(parts * look.params.kept_count) * sizeof(double);
+        sum->partial_bytes =
+            gemmepi__bytes_for(gemmepi__times(parts, look.params.kept_count), sizeof(double));
         status = gemmepi__build_sum_step(context, task, GEMMEPI_OP_BIAS_GRAD, 0, &sum->second, &unused);
     }
     if (!status)

@@ -28,9 +28,8 @@ static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t 
     converted.alignment = 256;
     converted.scale = 0;
     converted.ld = gemmepi__converted_ld(view);
-    converted.batch_stride = view->batch_stride ? converted.ld * view->lines : 0;
-    converted.bytes = gemmepi__offset(view->lines, converted.ld, 0);
-    converted.bytes = converted.bytes < 0 ? -1 : gemmepi__offset(items, converted.bytes, 0);
+    converted.batch_stride = view->batch_stride ? gemmepi__times(converted.ld, view->lines) : 0;
+    converted.bytes = gemmepi__offset(items, gemmepi__offset(view->lines, converted.ld, 0), 0);
     converted.bytes = converted.bytes < 0 ? INT64_MAX : converted.bytes * converted.bits / 8;
     return converted;
 }
@@ -54,7 +53,7 @@ static gemmepi_status gemmepi__lay_out_copy(const gemmepi__problem *problem, int
         from->bytes + 4096) /* items overlap: they would be written out one by one */
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
                              "an operand's items overlap, and converted they would be far larger");
-    convert->bytes = (size_t)view->bytes;
+    convert->bytes = gemmepi__bytes_for(view->bytes, 1);
     convert->params.x = gemmepi__kernel_matrix_of(from);
     convert->params.out = gemmepi__kernel_matrix_of(view);
     convert->params.rows = from->lines;

@@ -383,7 +383,7 @@ static int64_t gemmepi__fused_waves(const gemmepi_context *context, const gemmep
                                     const gemmepi__fused_shape *shape) {
     int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
     int cluster = gemmepi__cluster_blocks(shape);
-    return gemmepi__divide_up(tiles * cluster, gemmepi__resident_blocks(context, cluster));
+    return gemmepi__divide_up(gemmepi__times(tiles, cluster), gemmepi__resident_blocks(context, cluster));
 }
 
 /* Of the blocks that run at once, those that have a tile, where each has one at most; else 1. */

@@ -174,8 +174,8 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
                                         const gemmepi__problem *own, const gemmepi__mma_cut *cut) {
     const gemmepi__mma_shape *shape = cut->shape;
     int64_t rows, columns, tiles = gemmepi__mma_tiles(own, shape, &rows, &columns);
-    int64_t each =
-        gemmepi__divide_up(tiles * cut->parts, context->multiprocessors); /* tiles of a multiprocessor */
+    int64_t each = gemmepi__divide_up(gemmepi__times(tiles, cut->parts),
+                                      context->multiprocessors); /* tiles of a multiprocessor */
     int blocks = gemmepi__mma_blocks(context, shape);
     double area = (double)shape->tile_m * shape->tile_n, lines[2];
     int64_t of_stage = gemmepi__stage_k(problem);
@@ -334,11 +334,11 @@ static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const
 /* The sums of each part of k, one after another, in workspace, and what adds them up. */
 static gemmepi_status gemmepi__build_parts(gemmepi_context *context, const gemmepi__problem *problem,
                                            const gemmepi__view *part, int applied, gemmepi__mma *mma) {
-    int64_t elements = gemmepi__offset(problem->batch * mma->parts, part->batch_stride, 0);
+    int64_t elements = gemmepi__offset(gemmepi__times(problem->batch, mma->parts), part->batch_stride, 0);
     gemmepi_status status;
     if (elements < 0)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
-    mma->product_bytes = (size_t)elements * sizeof(float);
+    mma->product_bytes = gemmepi__bytes_for(elements, sizeof(float));
     status = gemmepi__build_pass(context, problem, part, mma->parts, applied, &mma->pass);
     mma->partial_bytes = mma->pass.partial_bytes;
     return status;

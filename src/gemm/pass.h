@@ -225,13 +225,13 @@ typedef struct gemmepi__pass {
    block leaves partial sums, as many as it takes to have all blocks run at once, up to a bound. */
 static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__problem *problem,
                                int64_t column_tiles, unsigned threads_y) {
-    int64_t columns = column_tiles * problem->batch, steps = 4;
+    int64_t columns = gemmepi__times(column_tiles, problem->batch), steps = 4;
     if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
         int64_t tiles = GEMMEPI__PASS_BLOCKS * (int64_t)context->multiprocessors / columns;
         steps = gemmepi__divide_up(problem->m, threads_y * (tiles ? tiles : 1));
         return steps < GEMMEPI__PASS_MOST_STEPS ? (int)steps : GEMMEPI__PASS_MOST_STEPS;
     }
-    while (steps > 1 && columns * gemmepi__divide_up(problem->m, threads_y * steps) <
+    while (steps > 1 && gemmepi__times(columns, gemmepi__divide_up(problem->m, threads_y * steps)) <
                             2 * (int64_t)context->multiprocessors)
         steps /= 2;
     return (int)steps;

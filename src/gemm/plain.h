@@ -84,7 +84,7 @@ static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, cons
         status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
     if (status)
         return status;
-    plain->product_bytes = (size_t)elements * (size_t)(product->bits / 8);
+    plain->product_bytes = gemmepi__bytes_for(elements, (size_t)(product->bits / 8));
     rest.views[GEMMEPI__A].scale = rest.views[GEMMEPI__B].scale = 0;
     status = gemmepi__build_pass(context, &rest, product, 1, 0, &plain->pass);
     plain->partial_bytes = plain->pass.partial_bytes;

@@ -84,7 +84,8 @@ static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmep
         if (!split->has_product)
             return GEMMEPI_OK;
         if (split->to_workspace)
-            split->product_bytes = (size_t)(problem->batch * view->batch_stride) * (size_t)(view->bits / 8);
+            split->product_bytes = gemmepi__bytes_for(gemmepi__times(problem->batch, view->batch_stride),
+                                                      (size_t)(view->bits / 8));
         status = gemmepi__lt_build(
             context, problem, split->product_takes_c ? GEMMEPI__LT_BARE : GEMMEPI__LT_BARE_ALPHA_1,
             split->product_takes_c ? &problem->views[GEMMEPI__C] : view, view, &split->product);

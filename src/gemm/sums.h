@@ -55,9 +55,12 @@ static gemmepi_status gemmepi__build_sum_of_lines(gemmepi_context *context, cons
                                                   int64_t groups, int64_t lines, gemmepi__sums *sums) {
     const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
     gemmepi__reduce_params *second = &sums->second_params;
-    sums->partial_bytes = (size_t)(groups * lines * out->length) * sizeof(double);
+    int64_t stride = gemmepi__offset(lines, out->length, 0), count = gemmepi__offset(groups, stride, 0);
+    if (count < 0)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more than 2^56 partial sums");
+    sums->partial_bytes = gemmepi__bytes_for(count, sizeof(double));
     second->x.ld = out->length;
-    second->x.stride = lines * out->length;
+    second->x.stride = stride;
     second->rows = second->part_rows = lines;
     second->columns = out->length;
     second->parts = 1;
@@ -73,7 +76,7 @@ static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gem
                                              int64_t groups, gemmepi__sums *sums) {
     const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
     gemmepi__reduce_params *first = &sums->first_params;
-    int64_t lines = items / groups * first->parts;
+    int64_t lines = gemmepi__times(items / groups, first->parts);
     gemmepi_status status;
     first->out_stride = out->batch_stride;
     if (lines == 1)
@@ -90,7 +93,8 @@ static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gem
 static void gemmepi__choose_parts(const gemmepi_context *context, int64_t items,
                                   gemmepi__reduce_params *params) {
     int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
-    int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, tiles * items);
+    int64_t there = gemmepi__times(tiles, items);
+    int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, there ? there : 1);
     int64_t most = gemmepi__divide_up(params->rows, 64 * GEMMEPI__SUM_ROWS);
     params->parts = wanted < most ? wanted : most;
     if (params->parts < 1)
@@ -117,9 +121,9 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
     params->parts = 1;
     if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
         sums->operand = GEMMEPI__AUX;
-        params->rows = row_tiles * (shared ? problem->batch : 1);
+        params->rows = gemmepi__times(row_tiles, shared ? problem->batch : 1);
         params->columns = params->x.ld = problem->views[GEMMEPI__BIAS_GRAD].length;
-        params->x.stride = params->rows * params->columns;
+        params->x.stride = gemmepi__times(params->rows, params->columns);
         gemmepi__choose_parts(context, groups, params);
         return gemmepi__build_sums_of(context, problem, 0, problem->accumulator, 0, groups, groups, sums);
     }
@@ -140,8 +144,9 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
 static size_t gemmepi__line_bytes(const gemmepi__problem *problem, unsigned row_tiles) {
     if (!gemmepi__has(problem, GEMMEPI_BGRAD))
         return 0;
-    return (size_t)(problem->batch * row_tiles * problem->views[GEMMEPI__BIAS_GRAD].length) *
-           gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size;
+    return gemmepi__bytes_for(
+        gemmepi__times(gemmepi__times(problem->batch, row_tiles), problem->views[GEMMEPI__BIAS_GRAD].length),
+        gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size);
 }
 
 /* To read an operand once more for its sums, at 2 TB/s: so much cuBLASLt's epilogue takes on an H200, where linear/plan.h says. */

@@ -116,7 +116,7 @@ static int gemmepi__stacks_columns(const gemmepi_matrix *matrix, int64_t batch, 
 /* G as it lies in workspace: items follow one another row by row, or, where dA is a sum over them, column by column. */
 static gemmepi_matrix gemmepi__g_matrix(const gemmepi__layer_task *task) {
     int side_by_side = task->sums_da && task->m != 0;
-    int64_t ld = gemmepi__padded(side_by_side ? task->batch * task->n : task->n);
+    int64_t ld = gemmepi__padded(side_by_side ? gemmepi__times(task->batch, task->n) : task->n);
     gemmepi_matrix g = gemmepi__dense_matrix((gemmepi_dtype)task->g_dtype, task->m, ld);
     if (side_by_side)
         g.batch_stride = task->n;
@@ -341,7 +341,8 @@ static gemmepi_status gemmepi__build_copy(gemmepi__linear_plan *layer, gemmepi__
     step->workspace_size = step->copy->workspace_size;
     step->sources[GEMMEPI__A] = (int8_t)from;
     step->sources[GEMMEPI__D] = (int8_t)to;
-    layer->temporary_bytes[to - GEMMEPI__G] = (size_t)elements * gemmepi_dtype_size(desc->y->dtype);
+    layer->temporary_bytes[to - GEMMEPI__G] =
+        gemmepi__bytes_for(elements, gemmepi_dtype_size(desc->y->dtype));
     return GEMMEPI_OK;
 }
 
@@ -354,7 +355,7 @@ static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tenso
     int64_t length = repeats ? outer : view->length;
     int64_t ld =
         mode == GEMMEPI_SCALE_BLOCK_128 ? (length + 3) / 4 * 4 : length; /* one line lost its padding */
-    int64_t items = layer->task.batch, item = view->lines * ld;
+    int64_t items = layer->task.batch, item = gemmepi__times(view->lines, ld);
     int to = tensor == GEMMEPI__L_A ? GEMMEPI__SCALES_A : GEMMEPI__SCALES_B;
     gemmepi__three_axes given, dense;
     gemmepi_elementwise_desc desc;
@@ -466,7 +467,8 @@ static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, gemmepi__fact
     if (elements < 0)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "G has more than 2^56 elements");
     if (!gemmepi__wants_only_sums(task))
-        layer->temporary_bytes[0] = (size_t)elements * gemmepi_dtype_size((gemmepi_dtype)task->g_dtype);
+        layer->temporary_bytes[0] =
+            gemmepi__bytes_for(elements, gemmepi_dtype_size((gemmepi_dtype)task->g_dtype));
     return task->flags & GEMMEPI_LINEAR_RECOMPUTE ? gemmepi__add_recomputation(layer, &factors->g)
                                                   : gemmepi__add_pass(layer, &factors->g);
 }
@@ -521,9 +523,9 @@ static gemmepi_status gemmepi__add_da(gemmepi__linear_plan *layer, const gemmepi
              gemmepi__stacks_rows(&desc.a, task->batch, task->m) &&
              gemmepi__stacks_rows(&da, task->batch, task->m);
     if (sums)
-        desc.k = task->batch * task->n;
+        desc.k = gemmepi__times(task->batch, task->n);
     if (stacks) {
-        desc.m = task->batch * task->m;
+        desc.m = gemmepi__times(task->batch, task->m);
         desc.batch = 1;
     }
     desc.compute =
@@ -556,7 +558,8 @@ static void gemmepi__fill_db(const gemmepi__layer_task *task, const gemmepi__fac
 
 /* The product that dB is, of `rows` rows of op(A)^T. */
 static gemmepi_matmul_desc gemmepi__db_desc(const gemmepi__layer_task *task, int64_t rows) {
-    return gemmepi__step_desc(task, rows, task->n, task->shares_b ? task->batch * task->m : task->m,
+    return gemmepi__step_desc(task, rows, task->n,
+                              task->shares_b ? gemmepi__times(task->batch, task->m) : task->m,
                               task->shares_b ? 1 : task->batch);
 }
 

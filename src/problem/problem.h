@@ -120,9 +120,10 @@ static int gemmepi__writes_nothing(const gemmepi__problem *problem) {
 /* Sizes and offsets stay below this many elements, so that no sum of products of them overflows 64 bits in bits. */
 #define GEMMEPI__MAX_ELEMENTS ((int64_t)1 << 56)
 
-/* count * stride + rest, or -1 where that passes GEMMEPI__MAX_ELEMENTS. All are at least 0. */
+/* count * stride + rest, or -1 where that passes GEMMEPI__MAX_ELEMENTS, or one is -1 already. */
 static int64_t gemmepi__offset(int64_t count, int64_t stride, int64_t rest) {
-    if (rest > GEMMEPI__MAX_ELEMENTS || (stride != 0 && count > (GEMMEPI__MAX_ELEMENTS - rest) / stride))
+    if (count < 0 || stride < 0 || rest < 0 || rest > GEMMEPI__MAX_ELEMENTS ||
+        (stride != 0 && count > (GEMMEPI__MAX_ELEMENTS - rest) / stride))
         return -1;
     return count * stride + rest;
 }
