@@ -3516,7 +3516,7 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
     return status;
   c = desc->c;
   d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
-  if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride && !gemmepi__has(problem, GEMMEPI_GATED)) {
+  if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride && result == along) {
     c.ld = problem->views[GEMMEPI__D].ld;
     c.batch_stride = problem->views[GEMMEPI__D].batch_stride;
   } else if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride) {
