@@ -15,6 +15,7 @@
 #define GEMMEPI__SLASH          "/"
 #define GEMMEPI__LIST_SEPARATOR ':'
 
+#if GEMMEPI__HEADERS_HIDE
 typedef struct gemmepi__dl_info { /* Dl_info */
     const char *file;
     void *base;
@@ -22,7 +23,13 @@ typedef struct gemmepi__dl_info { /* Dl_info */
     void *address;
 } gemmepi__dl_info;
 
+#define GEMMEPI__DL_FILE(info) ((info).file)
 extern int gemmepi__dladdr(const void *address, gemmepi__dl_info *info) GEMMEPI__SYSTEM_NAME("dladdr");
+#else
+typedef Dl_info gemmepi__dl_info;
+#define GEMMEPI__DL_FILE(info) ((info).dli_fname)
+#define gemmepi__dladdr        dladdr
+#endif
 #endif
 
 /* Opens a library by a path with a folder in it, or by its plain name where the system looks for such; a plain name
@@ -85,8 +92,9 @@ static int gemmepi__library_path(void *library, const char *symbol, char *path, 
     {
         void *address = dlsym(library, symbol);
         gemmepi__dl_info info;
-        if (address && gemmepi__dladdr(address, &info) && info.file && strlen(info.file) < size)
-            memcpy(path, info.file, strlen(info.file) + 1);
+        const char *file = address && gemmepi__dladdr(address, &info) ? GEMMEPI__DL_FILE(info) : NULL;
+        if (file && strlen(file) < size)
+            memcpy(path, file, strlen(file) + 1);
     }
 #endif
     return path[0] != 0;

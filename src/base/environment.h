@@ -23,10 +23,28 @@ static int gemmepi__others_can_write(const char *folder) {
 #include <sys/types.h>
 #include <unistd.h>
 
+#if GEMMEPI__HEADERS_HIDE
 extern char *gemmepi__realpath(const char *path, char *resolved) GEMMEPI__SYSTEM_NAME("realpath");
+#else
+#define gemmepi__realpath realpath
+#endif
 
-/* 0 if the variable is not set, or if the program runs with more rights than its user: code is loaded from where it
+/* NULL if the variable is not set, or if the program runs with more rights than its user: code is loaded from where it
    points to. */
+#if defined(__linux__)
+extern char *gemmepi__secure_getenv(const char *name) GEMMEPI__SYSTEM_NAME("secure_getenv");
+#else
+#if GEMMEPI__HEADERS_HIDE
+extern int gemmepi__issetugid(void) GEMMEPI__SYSTEM_NAME("issetugid");
+#else
+#define gemmepi__issetugid issetugid
+#endif
+static char *gemmepi__secure_getenv(const char *name) {
+    return gemmepi__issetugid() ? NULL : getenv(name);
+}
+#endif
+
+/* 0 if the variable may not be looked at, is empty or too long. */
 static int gemmepi__environment(const char *name, char *value, size_t size) {
     const char *found = gemmepi__secure_getenv(name);
     if (!found || !found[0] || strlen(found) >= size)

@@ -5,6 +5,7 @@
 #ifndef GEMMEPI_BASE_FILE_H
 #define GEMMEPI_BASE_FILE_H
 
+#include "environment.h"
 #include "memory.h"
 #include "text.h"
 #include "thread.h"
@@ -282,6 +283,7 @@ static int gemmepi__user_cache_folder(gemmepi__text *text) {
 #endif
 
 /* These are functions in every glibc since 2.6; fstatat and lstat are not before 2.33, so they are done without. */
+#if GEMMEPI__HEADERS_HIDE
 extern int gemmepi__openat(int folder, const char *name, int flags, ...) GEMMEPI__SYSTEM_NAME("openat");
 extern int gemmepi__renameat(int from_folder, const char *from, int to_folder, const char *to)
     GEMMEPI__SYSTEM_NAME("renameat");
@@ -289,6 +291,13 @@ extern int gemmepi__unlinkat(int folder, const char *name, int flags) GEMMEPI__S
 extern int gemmepi__utimensat(int folder, const char *name, const void *times, int flags)
     GEMMEPI__SYSTEM_NAME("utimensat");
 extern DIR *gemmepi__fdopendir(int descriptor) GEMMEPI__SYSTEM_NAME("fdopendir");
+#else
+#define gemmepi__openat    openat
+#define gemmepi__renameat  renameat
+#define gemmepi__unlinkat  unlinkat
+#define gemmepi__utimensat utimensat
+#define gemmepi__fdopendir fdopendir
+#endif
 
 static int gemmepi__file_is_missing(int code) {
     return code == ENOENT;

@@ -43,12 +43,15 @@
 #endif
 
 /* A system function that strict C99 hides from its own header, declared privately: the linker's name is given, so
-   that a declaration the header does make cannot disagree. */
+   that a declaration the header does make cannot disagree. On macOS, where some of these functions have several names,
+   the headers hide nothing, and theirs are used (GEMMEPI__HEADERS_HIDE 0). */
 #if !GEMMEPI__WINDOWS
 #define GEMMEPI__SYSTEM_NAME(name) __asm__(name)
-
-/* NULL in a program that runs with more rights than its user, who would else say where code is loaded from */
-extern char *gemmepi__secure_getenv(const char *name) GEMMEPI__SYSTEM_NAME("secure_getenv");
+#endif
+#if defined(__APPLE__)
+#define GEMMEPI__HEADERS_HIDE 0
+#else
+#define GEMMEPI__HEADERS_HIDE 1
 #endif
 
 /* room for a path that the system gives, with its final zero: Linux's PATH_MAX, which strict C99 hides */

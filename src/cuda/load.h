@@ -200,17 +200,20 @@ static const char *const gemmepi__python_folders[] = {"/site-packages/nvidia/cu1
         }                                                                                     \
     }
 
-static const gemmepi__library_row gemmepi__driver_row = {
-    "cuda",
-    "the CUDA driver",
-    "It is part of NVIDIA's display driver: install that, 525 or later.",
-    GEMMEPI__FILES_CUDA,
-    GEMMEPI__PLACES_DRIVER,
-    gemmepi__driver_symbols,
-    GEMMEPI__COUNT(gemmepi__driver_symbols),
-    gemmepi__driver_version_of,
-    1000,
-    0};
+static const gemmepi__library_row gemmepi__driver_row = {"cuda",
+                                                         "the CUDA driver",
+#if defined(__APPLE__)
+                                                         "There is none for macOS: take GEMMEPI_DEVICE_HOST.",
+#else
+                                                          "It is part of NVIDIA's display driver: install that, 525 or later.",
+#endif
+                                                         GEMMEPI__FILES_CUDA,
+                                                         GEMMEPI__PLACES_DRIVER,
+                                                         gemmepi__driver_symbols,
+                                                         GEMMEPI__COUNT(gemmepi__driver_symbols),
+                                                         gemmepi__driver_version_of,
+                                                         1000,
+                                                         0};
 
 static const gemmepi__library_row gemmepi__nvrtc_row = {
     "nvrtc",
