@@ -38,31 +38,42 @@ static void gemmepi__sha256_block(uint32_t state[8], const unsigned char *block)
         0x1e376c08u, 0x2748774cu, 0x34b0bcb5u, 0x391c0cb3u, 0x4ed8aa4au, 0x5b9cca4fu, 0x682e6ff3u,
         0x748f82eeu, 0x78a5636fu, 0x84c87814u, 0x8cc70208u, 0x90befffau, 0xa4506cebu, 0xbef9a3f7u,
         0xc67178f2u};
-    uint32_t w[64], v[8];
+    uint32_t w[64];
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3], e = state[4], f = state[5], g = state[6],
+             h = state[7];
     int i;
     for (i = 0; i < 16; i++)
         w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
                (uint32_t)block[4 * i + 2] << 8 | (uint32_t)block[4 * i + 3];
     for (; i < 64; i++) {
-        uint32_t a = w[i - 15], b = w[i - 2];
-        w[i] = w[i - 16] + (gemmepi__rotate_right(a, 7) ^ gemmepi__rotate_right(a, 18) ^ a >> 3) + w[i - 7] +
-               (gemmepi__rotate_right(b, 17) ^ gemmepi__rotate_right(b, 19) ^ b >> 10);
+        uint32_t x = w[i - 15], y = w[i - 2];
+        w[i] = w[i - 16] + (gemmepi__rotate_right(x, 7) ^ gemmepi__rotate_right(x, 18) ^ x >> 3) + w[i - 7] +
+               (gemmepi__rotate_right(y, 17) ^ gemmepi__rotate_right(y, 19) ^ y >> 10);
     }
-    memcpy(v, state, sizeof v);
     for (i = 0; i < 64; i++) {
-        uint32_t a = v[0], e = v[4];
-        uint32_t sum_a =
-            gemmepi__rotate_right(a, 2) ^ gemmepi__rotate_right(a, 13) ^ gemmepi__rotate_right(a, 22);
-        uint32_t sum_e =
-            gemmepi__rotate_right(e, 6) ^ gemmepi__rotate_right(e, 11) ^ gemmepi__rotate_right(e, 25);
-        uint32_t choice = (e & v[5]) ^ (~e & v[6]), majority = (a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]);
-        uint32_t t = v[7] + sum_e + choice + constants[i] + w[i];
-        memmove(v + 1, v, 7 * sizeof v[0]);
-        v[4] += t; /* it was d before the shift */
-        v[0] = t + sum_a + majority;
+        uint32_t t1 =
+            h + constants[i] + w[i] + ((e & f) ^ (~e & g)) +
+            (gemmepi__rotate_right(e, 6) ^ gemmepi__rotate_right(e, 11) ^ gemmepi__rotate_right(e, 25));
+        uint32_t t2 =
+            ((a & b) ^ (a & c) ^ (b & c)) +
+            (gemmepi__rotate_right(a, 2) ^ gemmepi__rotate_right(a, 13) ^ gemmepi__rotate_right(a, 22));
+        h = g;
+        g = f;
+        f = e;
+        e = d + t1;
+        d = c;
+        c = b;
+        b = a;
+        a = t1 + t2;
     }
-    for (i = 0; i < 8; i++)
-        state[i] += v[i];
+    state[0] += a;
+    state[1] += b;
+    state[2] += c;
+    state[3] += d;
+    state[4] += e;
+    state[5] += f;
+    state[6] += g;
+    state[7] += h;
 }
 
 static void gemmepi__sha256_update(gemmepi__sha256 *sha, const void *data, size_t size) {
@@ -70,6 +81,13 @@ static void gemmepi__sha256_update(gemmepi__sha256 *sha, const void *data, size_
     while (size != 0) {
         size_t waiting = (size_t)(sha->length % 64);
         size_t take = 64 - waiting < size ? 64 - waiting : size;
+        if (take == 64) { /* a whole block, from where it lies */
+            gemmepi__sha256_block(sha->state, bytes);
+            sha->length += 64;
+            bytes += 64;
+            size -= 64;
+            continue;
+        }
         memcpy(sha->block + waiting, bytes, take);
         sha->length += take;
         bytes += take;
