@@ -1083,12 +1083,15 @@ GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
 #endif
 
 /* A system function that strict C99 hides from its own header, declared privately: the linker's name is given, so
- that a declaration the header does make cannot disagree. */
+ that a declaration the header does make cannot disagree. On macOS, where some of these functions have several names,
+ the headers hide nothing, and theirs are used (GEMMEPI__HEADERS_HIDE 0). */
 #if !GEMMEPI__WINDOWS
 #define GEMMEPI__SYSTEM_NAME(name) __asm__(name)
-
-/* NULL in a program that runs with more rights than its user, who would else say where code is loaded from */
-extern char *gemmepi__secure_getenv(const char *name) GEMMEPI__SYSTEM_NAME("secure_getenv");
+#endif
+#if defined(__APPLE__)
+#define GEMMEPI__HEADERS_HIDE 0
+#else
+#define GEMMEPI__HEADERS_HIDE 1
 #endif
 
 /* room for a path that the system gives, with its final zero: Linux's PATH_MAX, which strict C99 hides */
@@ -1167,10 +1170,28 @@ static int gemmepi__others_can_write(const char *folder) {
 #include <sys/types.h>
 #include <unistd.h>
 
+#if GEMMEPI__HEADERS_HIDE
 extern char *gemmepi__realpath(const char *path, char *resolved) GEMMEPI__SYSTEM_NAME("realpath");
+#else
+#define gemmepi__realpath realpath
+#endif
 
-/* 0 if the variable is not set, or if the program runs with more rights than its user: code is loaded from where it
+/* NULL if the variable is not set, or if the program runs with more rights than its user: code is loaded from where it
  points to. */
+#if defined(__linux__)
+extern char *gemmepi__secure_getenv(const char *name) GEMMEPI__SYSTEM_NAME("secure_getenv");
+#else
+#if GEMMEPI__HEADERS_HIDE
+extern int gemmepi__issetugid(void) GEMMEPI__SYSTEM_NAME("issetugid");
+#else
+#define gemmepi__issetugid issetugid
+#endif
+static char *gemmepi__secure_getenv(const char *name) {
+  return gemmepi__issetugid() ? NULL : getenv(name);
+}
+#endif
+
+/* 0 if the variable may not be looked at, is empty or too long. */
 static int gemmepi__environment(const char *name, char *value, size_t size) {
   const char *found = gemmepi__secure_getenv(name);
   if (!found || !found[0] || strlen(found) >= size)
@@ -1535,31 +1556,42 @@ static void gemmepi__sha256_block(uint32_t state[8], const unsigned char *block)
     0x1e376c08u, 0x2748774cu, 0x34b0bcb5u, 0x391c0cb3u, 0x4ed8aa4au, 0x5b9cca4fu, 0x682e6ff3u,
     0x748f82eeu, 0x78a5636fu, 0x84c87814u, 0x8cc70208u, 0x90befffau, 0xa4506cebu, 0xbef9a3f7u,
     0xc67178f2u};
-  uint32_t w[64], v[8];
+  uint32_t w[64];
+  uint32_t a = state[0], b = state[1], c = state[2], d = state[3], e = state[4], f = state[5], g = state[6],
+      h = state[7];
   int i;
   for (i = 0; i < 16; i++)
     w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
        (uint32_t)block[4 * i + 2] << 8 | (uint32_t)block[4 * i + 3];
   for (; i < 64; i++) {
-    uint32_t a = w[i - 15], b = w[i - 2];
-    w[i] = w[i - 16] + (gemmepi__rotate_right(a, 7) ^ gemmepi__rotate_right(a, 18) ^ a >> 3) + w[i - 7] +
-       (gemmepi__rotate_right(b, 17) ^ gemmepi__rotate_right(b, 19) ^ b >> 10);
+    uint32_t x = w[i - 15], y = w[i - 2];
+    w[i] = w[i - 16] + (gemmepi__rotate_right(x, 7) ^ gemmepi__rotate_right(x, 18) ^ x >> 3) + w[i - 7] +
+       (gemmepi__rotate_right(y, 17) ^ gemmepi__rotate_right(y, 19) ^ y >> 10);
   }
-  memcpy(v, state, sizeof v);
   for (i = 0; i < 64; i++) {
-    uint32_t a = v[0], e = v[4];
-    uint32_t sum_a =
-      gemmepi__rotate_right(a, 2) ^ gemmepi__rotate_right(a, 13) ^ gemmepi__rotate_right(a, 22);
-    uint32_t sum_e =
-      gemmepi__rotate_right(e, 6) ^ gemmepi__rotate_right(e, 11) ^ gemmepi__rotate_right(e, 25);
-    uint32_t choice = (e & v[5]) ^ (~e & v[6]), majority = (a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]);
-    uint32_t t = v[7] + sum_e + choice + constants[i] + w[i];
-    memmove(v + 1, v, 7 * sizeof v[0]);
-    v[4] += t; /* it was d before the shift */
-    v[0] = t + sum_a + majority;
+    uint32_t t1 =
+      h + constants[i] + w[i] + ((e & f) ^ (~e & g)) +
+      (gemmepi__rotate_right(e, 6) ^ gemmepi__rotate_right(e, 11) ^ gemmepi__rotate_right(e, 25));
+    uint32_t t2 =
+      ((a & b) ^ (a & c) ^ (b & c)) +
+      (gemmepi__rotate_right(a, 2) ^ gemmepi__rotate_right(a, 13) ^ gemmepi__rotate_right(a, 22));
+    h = g;
+    g = f;
+    f = e;
+    e = d + t1;
+    d = c;
+    c = b;
+    b = a;
+    a = t1 + t2;
   }
-  for (i = 0; i < 8; i++)
-    state[i] += v[i];
+  state[0] += a;
+  state[1] += b;
+  state[2] += c;
+  state[3] += d;
+  state[4] += e;
+  state[5] += f;
+  state[6] += g;
+  state[7] += h;
 }
 
 static void gemmepi__sha256_update(gemmepi__sha256 *sha, const void *data, size_t size) {
@@ -1567,6 +1599,13 @@ static void gemmepi__sha256_update(gemmepi__sha256 *sha, const void *data, size_
   while (size != 0) {
     size_t waiting = (size_t)(sha->length % 64);
     size_t take = 64 - waiting < size ? 64 - waiting : size;
+    if (take == 64) { /* a whole block, from where it lies */
+      gemmepi__sha256_block(sha->state, bytes);
+      sha->length += 64;
+      bytes += 64;
+      size -= 64;
+      continue;
+    }
     memcpy(sha->block + waiting, bytes, take);
     sha->length += take;
     bytes += take;
@@ -2047,6 +2086,7 @@ static int gemmepi__user_cache_folder(gemmepi__text *text) {
 #endif
 
 /* These are functions in every glibc since 2.6; fstatat and lstat are not before 2.33, so they are done without. */
+#if GEMMEPI__HEADERS_HIDE
 extern int gemmepi__openat(int folder, const char *name, int flags, ...) GEMMEPI__SYSTEM_NAME("openat");
 extern int gemmepi__renameat(int from_folder, const char *from, int to_folder, const char *to)
   GEMMEPI__SYSTEM_NAME("renameat");
@@ -2054,6 +2094,13 @@ extern int gemmepi__unlinkat(int folder, const char *name, int flags) GEMMEPI__S
 extern int gemmepi__utimensat(int folder, const char *name, const void *times, int flags)
   GEMMEPI__SYSTEM_NAME("utimensat");
 extern DIR *gemmepi__fdopendir(int descriptor) GEMMEPI__SYSTEM_NAME("fdopendir");
+#else
+#define gemmepi__openat    openat
+#define gemmepi__renameat  renameat
+#define gemmepi__unlinkat  unlinkat
+#define gemmepi__utimensat utimensat
+#define gemmepi__fdopendir fdopendir
+#endif
 
 static int gemmepi__file_is_missing(int code) {
   return code == ENOENT;
@@ -2393,6 +2440,7 @@ static size_t gemmepi__file_aside_stem(const char *name) {
 #define GEMMEPI__SLASH          "/"
 #define GEMMEPI__LIST_SEPARATOR ':'
 
+#if GEMMEPI__HEADERS_HIDE
 typedef struct gemmepi__dl_info { /* Dl_info */
   const char *file;
   void *base;
@@ -2400,7 +2448,13 @@ typedef struct gemmepi__dl_info { /* Dl_info */
   void *address;
 } gemmepi__dl_info;
 
+#define GEMMEPI__DL_FILE(info) ((info).file)
 extern int gemmepi__dladdr(const void *address, gemmepi__dl_info *info) GEMMEPI__SYSTEM_NAME("dladdr");
+#else
+typedef Dl_info gemmepi__dl_info;
+#define GEMMEPI__DL_FILE(info) ((info).dli_fname)
+#define gemmepi__dladdr        dladdr
+#endif
 #endif
 
 /* Opens a library by a path with a folder in it, or by its plain name where the system looks for such; a plain name
@@ -2463,8 +2517,9 @@ static int gemmepi__library_path(void *library, const char *symbol, char *path, 
   {
     void *address = dlsym(library, symbol);
     gemmepi__dl_info info;
-    if (address && gemmepi__dladdr(address, &info) && info.file && strlen(info.file) < size)
-      memcpy(path, info.file, strlen(info.file) + 1);
+    const char *file = address && gemmepi__dladdr(address, &info) ? GEMMEPI__DL_FILE(info) : NULL;
+    if (file && strlen(file) < size)
+      memcpy(path, file, strlen(file) + 1);
   }
 #endif
   return path[0] != 0;
@@ -5594,17 +5649,20 @@ static const char *const gemmepi__python_folders[] = {"/site-packages/nvidia/cu1
     } \
   }
 
-static const gemmepi__library_row gemmepi__driver_row = {
-  "cuda",
-  "the CUDA driver",
-  "It is part of NVIDIA's display driver: install that, 525 or later.",
-  GEMMEPI__FILES_CUDA,
-  GEMMEPI__PLACES_DRIVER,
-  gemmepi__driver_symbols,
-  GEMMEPI__COUNT(gemmepi__driver_symbols),
-  gemmepi__driver_version_of,
-  1000,
-  0};
+static const gemmepi__library_row gemmepi__driver_row = {"cuda",
+                            "the CUDA driver",
+#if defined(__APPLE__)
+                            "There is none for macOS: take GEMMEPI_DEVICE_HOST.",
+#else
+                             "It is part of NVIDIA's display driver: install that, 525 or later.",
+#endif
+                            GEMMEPI__FILES_CUDA,
+                            GEMMEPI__PLACES_DRIVER,
+                            gemmepi__driver_symbols,
+                            GEMMEPI__COUNT(gemmepi__driver_symbols),
+                            gemmepi__driver_version_of,
+                            1000,
+                            0};
 
 static const gemmepi__library_row gemmepi__nvrtc_row = {
   "nvrtc",
