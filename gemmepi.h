@@ -7740,7 +7740,7 @@ static const char *const gemmepi__source_activation_cuh[] = {
 "} else if constexpr (Activation == TANH) {\n"
 "return times_logistic_derivative(v, A(4), -2 * fabs(x));\n"
 "} else if constexpr (Activation == LEAKY_RELU) {\n"
-"return x > 0 ? v : x == x ? v * parameter : x;\n"
+"return x > 0 ? v : v * parameter;\n"
 "} else if constexpr (Activation == ELU) {\n"
 "Exponential<A> e = exponential(x);\n\n"
 "A large = fabs(parameter) > 1 ? parameter : A(1), small = fabs(parameter) > 1 ? A(1) : parameter;\n"
@@ -7802,34 +7802,37 @@ static const char *const gemmepi__source_activation_cuh[] = {
 "else\n"
 "return v * activate<Activation>(x, parameter);\n"
 "}\n\n\n\n\n"
+"template <class A> __device__ inline bool leaves_range(A both) {\n"
+"return fabs(both) > LARGEST<A> || (sizeof(A) == 8 && both != 0 && fabs(both) < LEAST<A>);\n"
+"}\n"
 "template <int Activation, class A, int N>\n"
 "__device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter,\n"
 "A (&out)[N]) {\n"
-"bool overflow = false;\n"
+"bool apart = false;\n"
 "#pragma unroll\n"
 "for (int i = 0; i < N; i++) {\n"
 "out[i] = dy[i] * value[i];\n"
-"overflow |= fabs(out[i]) > LARGEST<A>;\n"
+"apart |= leaves_range(out[i]);\n"
 "}\n"
-"if (overflow)\n"
-"#pragma unroll\n"
-"for (int i = 0; i < N; i++)\n"
-"if (fabs(out[i]) > LARGEST<A>)\n"
-"out[i] = fabs(dy[i]) > fabs(value[i]) ? dy[i] : value[i];\n"
+"if (apart)\n"
 "#pragma unroll\n"
 "for (int i = 0; i < N; i++)\n",
-"out[i] = times_derivative<Activation>(out[i], gate[i], parameter);\n"
-"if (overflow)\n"
+"if (leaves_range(out[i]))\n"
+"out[i] = fabs(dy[i]) > fabs(value[i]) ? dy[i] : value[i];\n"
 "#pragma unroll\n"
 "for (int i = 0; i < N; i++)\n"
-"if (fabs(dy[i] * value[i]) > LARGEST<A>)\n"
+"out[i] = times_derivative<Activation>(out[i], gate[i], parameter);\n"
+"if (apart)\n"
+"#pragma unroll\n"
+"for (int i = 0; i < N; i++)\n"
+"if (leaves_range(dy[i] * value[i]))\n"
 "out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];\n"
 "}\n\n\n"
 "template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {\n"
 "if constexpr (Activation == SQUARED_RELU)\n"
 "return gate > 0 || gate != gate ? product_in_range(dy, value, gate) * 2 : A(0);\n"
 "else if constexpr (Activation == LEAKY_RELU)\n"
-"return gate > 0 ? dy * value : gate == gate ? product_in_range(dy, value, parameter) : gate;\n"
+"return gate > 0 ? dy * value : product_in_range(dy, value, parameter);\n"
 "bool value_first = fabs(value) > fabs(dy);\n"
 "A both = dy * value, first = value_first ? value : dy, last = value_first ? dy : value;\n"
 "if (fabs(both) <= LARGEST<A> && (fabs(both) >= LEAST<A> || last == 0)) {\n"
@@ -13532,8 +13535,21 @@ static double gemmepi__rounded_off(double x) {
   return (fma(-x, GEMMEPI__SQRT_HALF, -argument) + x * 4.8336466567264567e-17) * -0.56418958354775628695;
 }
 
+/* Phi(x) is phi(x) times this over -x, for x < -30: to 2^-50, where a rounding of x weighs 900 of them */
+static double gemmepi__normal_tail(double x) {
+  double w = 1 / (x * x);
+  return 1 - w * (1 - 3 * w * (1 - 5 * w * (1 - 7 * w * (1 - 9 * w))));
+}
+
+/* factor phi(x) of x < -30, where the exponential is subnormal although the result need not be */
+static double gemmepi__times_density(double factor, double x) {
+  double root = exp(-0.25 * x * x);
+  return GEMMEPI__INV_SQRT_2PI * root * factor * root;
+}
+
+/* of x >= -30 */
 static double gemmepi__normal(double x) {
-  double within = x > 40 ? 40 : x < -40 ? -40 : x;
+  double within = x > 40 ? 40 : x;
   return fma(gemmepi__rounded_off(within), exp(-0.5 * within * within),
        0.5 * erfc(-within * GEMMEPI__SQRT_HALF));
 }
@@ -13559,8 +13575,8 @@ static double gemmepi__activate(uint32_t activation, double parameter, double x)
       return gemmepi__scaled_logistic(x, gemmepi__gelu_argument(x));
     n = gemmepi__gelu_exponential(x);
     return x * ((x < 0 ? n : 1) / (1 + n));
-  case GEMMEPI_GELU_ERF:
-    return x * gemmepi__normal(x);
+  case GEMMEPI_GELU_ERF: /* at infinity the formula is NaN */
+    return x < -30 ? gemmepi__times_density(x - x - gemmepi__normal_tail(x), x) : x * gemmepi__normal(x);
   case GEMMEPI_SILU:
     return gemmepi__scaled_logistic(x, x);
   case GEMMEPI_SIGMOID:
@@ -13604,7 +13620,9 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
                         (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
                     argument);
   case GEMMEPI_GELU_ERF:
-    within = x > 40 ? 40 : x < -40 ? -40 : x;
+    if (x < -30)
+      return gemmepi__times_density(x - gemmepi__normal_tail(x) / x, x);
+    within = x > 40 ? 40 : x;
     size = within * within;
     argument = -within * GEMMEPI__SQRT_HALF;
     /* what was rounded off the argument, off the square and off x / sqrt(2 pi) */
@@ -13621,7 +13639,7 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
     size = x < 0 ? -x : x;
     return gemmepi__scaled_logistic(4 * gemmepi__logistic(2 * size), -2 * size);
   case GEMMEPI_LEAKY_RELU:
-    return x > 0 ? 1 : x == x ? parameter : x;
+    return x > 0 ? 1 : parameter;
   case GEMMEPI_ELU:
     return x > 0 ? 1 : parameter * exp(x);
   case GEMMEPI_SQUARED_RELU:
@@ -13694,7 +13712,7 @@ static double gemmepi__gate_gradient(uint32_t activation, double parameter, doub
     return 0;
   if (activation == GEMMEPI_SQUARED_RELU)
     return gate <= 0 ? 0 : gemmepi__product_in_range(dy, value, gate) * 2;
-  if (gate <= 0 && (activation == GEMMEPI_LEAKY_RELU || activation == GEMMEPI_ELU))
+  if (!(gate > 0) && (activation == GEMMEPI_LEAKY_RELU || activation == GEMMEPI_ELU))
     return gemmepi__product_in_range(dy, value, gemmepi__derivative(activation, parameter, gate));
   if (!(size <= DBL_MAX && (size >= DBL_MIN || dy == 0 || value == 0))) {
     int value_first = fabs(value) > fabs(dy);

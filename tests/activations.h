@@ -75,46 +75,50 @@ static double oracle_given_parameter(unsigned activation, int is_given, double g
     return is_given ? given : oracle_parameter(activation, 0);
 }
 
-static double oracle_activation(unsigned activation, double parameter, double x) {
+static wide oracle_wide_activation(unsigned activation, double parameter, wide x) {
     if (isnan(x))
         return x;
     switch (activation) {
     case GEMMEPI_RELU:
         return x > 0 ? x : 0;
     case GEMMEPI_GELU_TANH:
-        return (double)(x * oracle_logistic(oracle_gelu_argument(x)));
+        return (x * oracle_logistic(oracle_gelu_argument(x)));
     case GEMMEPI_GELU_ERF:
-        return (double)(x * oracle_normal_cdf(x));
+        return (x * oracle_normal_cdf(x));
     case GEMMEPI_SILU:
-        return (double)(x * oracle_logistic(x));
+        return (x * oracle_logistic(x));
     case GEMMEPI_SIGMOID:
-        return (double)oracle_logistic(x);
+        return oracle_logistic(x);
     case GEMMEPI_TANH:
-        return (double)tanhl(x);
+        return tanhl(x);
     case GEMMEPI_LEAKY_RELU:
         return x > 0 ? x : parameter * x;
     case GEMMEPI_ELU:
-        return x > 0 ? x : (double)(parameter * expm1l(x));
+        return x > 0 ? x : (parameter * expm1l(x));
     case GEMMEPI_SQUARED_RELU:
         return x > 0 ? x * x : 0;
     case GEMMEPI_QUICK_GELU:
-        return (double)(x * oracle_logistic(1.702L * x));
+        return (x * oracle_logistic(1.702L * x));
     case GEMMEPI_SOFTPLUS:
-        return (double)(x > 0 ? x + log1pl(expl(-(wide)x)) : log1pl(expl(x)));
+        return (x > 0 ? x + log1pl(expl(-x)) : log1pl(expl(x)));
     case GEMMEPI_HARDSWISH:
-        return (double)((wide)x * fminl(fmaxl((wide)x + 3, 0), 6) / 6);
+        return (x * fminl(fmaxl(x + 3, 0), 6) / 6);
     case GEMMEPI_MISH:
-        return (double)(x * oracle_mish(x));
+        return (x * oracle_mish(x));
     default:
         return x;
     }
 }
 
+static double oracle_activation(unsigned activation, double parameter, double x) {
+    return (double)oracle_wide_activation(activation, parameter, x);
+}
+
 /* act'(x), and the magnitudes of its terms. For RELU x is the bit of the mask. */
-static double oracle_derivative(unsigned activation, double parameter, double at, double *magnitude) {
-    wide first = 1, second = 0, x = at, w;
-    if (isnan(at) && activation != GEMMEPI_NONE)
-        return *magnitude = at;
+static wide oracle_wide_derivative(unsigned activation, double parameter, wide x, wide *magnitude) {
+    wide first = 1, second = 0, w;
+    if (isnan(x) && activation != GEMMEPI_NONE && activation != GEMMEPI_LEAKY_RELU)
+        return *magnitude = x;
     switch (activation) {
     case GEMMEPI_RELU:
         first = x > 0;
@@ -165,8 +169,14 @@ static double oracle_derivative(unsigned activation, double parameter, double at
     default:
         break;
     }
-    *magnitude = (double)(fabsl(first) + fabsl(second));
-    return (double)(first + second);
+    *magnitude = fabsl(first) + fabsl(second);
+    return first + second;
+}
+
+static double oracle_derivative(unsigned activation, double parameter, double at, double *magnitude) {
+    wide terms, derivative = oracle_wide_derivative(activation, parameter, at, &terms);
+    *magnitude = (double)terms;
+    return (double)derivative;
 }
 
 #endif

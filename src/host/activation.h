@@ -67,8 +67,21 @@ static double gemmepi__rounded_off(double x) {
     return (fma(-x, GEMMEPI__SQRT_HALF, -argument) + x * 4.8336466567264567e-17) * -0.56418958354775628695;
 }
 
+/* Phi(x) is phi(x) times this over -x, for x < -30: to 2^-50, where a rounding of x weighs 900 of them */
+static double gemmepi__normal_tail(double x) {
+    double w = 1 / (x * x);
+    return 1 - w * (1 - 3 * w * (1 - 5 * w * (1 - 7 * w * (1 - 9 * w))));
+}
+
+/* factor phi(x) of x < -30, where the exponential is subnormal although the result need not be */
+static double gemmepi__times_density(double factor, double x) {
+    double root = exp(-0.25 * x * x);
+    return GEMMEPI__INV_SQRT_2PI * root * factor * root;
+}
+
+/* of x >= -30 */
 static double gemmepi__normal(double x) {
-    double within = x > 40 ? 40 : x < -40 ? -40 : x;
+    double within = x > 40 ? 40 : x;
     return fma(gemmepi__rounded_off(within), exp(-0.5 * within * within),
                0.5 * erfc(-within * GEMMEPI__SQRT_HALF));
 }
@@ -94,8 +107,8 @@ static double gemmepi__activate(uint32_t activation, double parameter, double x)
             return gemmepi__scaled_logistic(x, gemmepi__gelu_argument(x));
         n = gemmepi__gelu_exponential(x);
         return x * ((x < 0 ? n : 1) / (1 + n));
-    case GEMMEPI_GELU_ERF:
-        return x * gemmepi__normal(x);
+    case GEMMEPI_GELU_ERF: /* at infinity the formula is NaN */
+        return x < -30 ? gemmepi__times_density(x - x - gemmepi__normal_tail(x), x) : x * gemmepi__normal(x);
     case GEMMEPI_SILU:
         return gemmepi__scaled_logistic(x, x);
     case GEMMEPI_SIGMOID:
@@ -139,7 +152,9 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
                                                 (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
                                         argument);
     case GEMMEPI_GELU_ERF:
-        within = x > 40 ? 40 : x < -40 ? -40 : x;
+        if (x < -30)
+            return gemmepi__times_density(x - gemmepi__normal_tail(x) / x, x);
+        within = x > 40 ? 40 : x;
         size = within * within;
         argument = -within * GEMMEPI__SQRT_HALF;
         /* what was rounded off the argument, off the square and off x / sqrt(2 pi) */
@@ -156,7 +171,7 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
         size = x < 0 ? -x : x;
         return gemmepi__scaled_logistic(4 * gemmepi__logistic(2 * size), -2 * size);
     case GEMMEPI_LEAKY_RELU:
-        return x > 0 ? 1 : x == x ? parameter : x;
+        return x > 0 ? 1 : parameter;
     case GEMMEPI_ELU:
         return x > 0 ? 1 : parameter * exp(x);
     case GEMMEPI_SQUARED_RELU:
@@ -229,7 +244,7 @@ static double gemmepi__gate_gradient(uint32_t activation, double parameter, doub
         return 0;
     if (activation == GEMMEPI_SQUARED_RELU)
         return gate <= 0 ? 0 : gemmepi__product_in_range(dy, value, gate) * 2;
-    if (gate <= 0 && (activation == GEMMEPI_LEAKY_RELU || activation == GEMMEPI_ELU))
+    if (!(gate > 0) && (activation == GEMMEPI_LEAKY_RELU || activation == GEMMEPI_ELU))
         return gemmepi__product_in_range(dy, value, gemmepi__derivative(activation, parameter, gate));
     if (!(size <= DBL_MAX && (size >= DBL_MIN || dy == 0 || value == 0))) {
         int value_first = fabs(value) > fabs(dy);

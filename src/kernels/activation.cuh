@@ -578,7 +578,7 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
     } else if constexpr (Activation == TANH) {
         return times_logistic_derivative(v, A(4), -2 * fabs(x));
     } else if constexpr (Activation == LEAKY_RELU) {
-        return x > 0 ? v : x == x ? v * parameter : x;
+        return x > 0 ? v : v * parameter;
     } else if constexpr (Activation == ELU) {
         Exponential<A> e = exponential(x);
         // v and a parameter above 1 take a root each, or the parameter both: nothing leaves the range that comes back
@@ -649,29 +649,32 @@ template <int Activation, class A> __device__ inline A times_activation(A v, A x
 }
 
 // dy value act'(gate): the gradient of value act(gate) at the gate, of N. Where the derivative is of 1.5 at most, dy value goes
-// first: its own underflow does no harm, and where it overflows the smaller factor waits (act' times the larger one may be subnormal
-// then).
+// first, and where it overflows the smaller factor waits (act' times the larger one may be subnormal then). Its own underflow does
+// little harm, half a smallest subnormal that act' multiplies: in f64 it waits there, too.
+template <class A> __device__ inline bool leaves_range(A both) {
+    return fabs(both) > LARGEST<A> || (sizeof(A) == 8 && both != 0 && fabs(both) < LEAST<A>);
+}
 template <int Activation, class A, int N>
 __device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter,
                                               A (&out)[N]) {
-    bool overflow = false;
+    bool apart = false;
 #pragma unroll
     for (int i = 0; i < N; i++) {
         out[i] = dy[i] * value[i];
-        overflow |= fabs(out[i]) > LARGEST<A>;
+        apart |= leaves_range(out[i]);
     }
-    if (overflow)
+    if (apart)
 #pragma unroll
         for (int i = 0; i < N; i++)
-            if (fabs(out[i]) > LARGEST<A>)
+            if (leaves_range(out[i]))
                 out[i] = fabs(dy[i]) > fabs(value[i]) ? dy[i] : value[i];
 #pragma unroll
     for (int i = 0; i < N; i++)
         out[i] = times_derivative<Activation>(out[i], gate[i], parameter);
-    if (overflow)
+    if (apart)
 #pragma unroll
         for (int i = 0; i < N; i++)
-            if (fabs(dy[i] * value[i]) > LARGEST<A>)
+            if (leaves_range(dy[i] * value[i]))
                 out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];
 }
 // Where it may be any number, all three factors meet at once; ELU's meets dy value, or where that leaves the range the larger factor
@@ -680,7 +683,7 @@ template <int Activation, class A> __device__ inline A gate_gradient(A dy, A val
     if constexpr (Activation == SQUARED_RELU)
         return gate > 0 || gate != gate ? product_in_range(dy, value, gate) * 2 : A(0);
     else if constexpr (Activation == LEAKY_RELU)
-        return gate > 0 ? dy * value : gate == gate ? product_in_range(dy, value, parameter) : gate;
+        return gate > 0 ? dy * value : product_in_range(dy, value, parameter);
     bool value_first = fabs(value) > fabs(dy);
     A both = dy * value, first = value_first ? value : dy, last = value_first ? dy : value;
     if (fabs(both) <= LARGEST<A> && (fabs(both) >= LEAST<A> || last == 0)) {

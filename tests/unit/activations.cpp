@@ -25,6 +25,8 @@ static float __saturatef(float x) {
     return x > 0 ? (x < 1 ? x : 1) : 0;
 }
 static double erfcx(double x) {
+    if (x > 100)
+        return 0.56418958354775628695 / x; /* 1 / (2 x^2) less */
     return (double)(expl((long double)x * x) * erfcl(x));
 }
 
@@ -247,6 +249,38 @@ template <int Activation> static void a_gates_gradients_are_as_accurate_as_they_
     given = 0;
 }
 
+/* In f64, where dy value is subnormal: within one smallest subnormal, and the rounding of three factors. */
+template <int Activation> static void a_gates_gradient_in_f64_is_right_where_dy_value_is_subnormal() {
+    uint32_t state = 3;
+    enum { N = 4 };
+    for (int i = 0; i + N <= 40000; i += N) {
+        double dy[N], value[N], gate[N], out[N];
+        for (int j = 0; j < N; j++) {
+            int exponent;
+            dy[j] = ldexp(frexp((double)factor(state), &exponent), -540);
+            value[j] = ldexp(frexp((double)factor(state), &exponent), -525 - (int)(state >> 9 & 15));
+            gate[j] = number(ALL_16 + ALL_16 / F16_EACH + 1 + 2 * ((i + j) % (RANDOM / 2 - 1)));
+            if (i % 3)
+                gate[j] = fmod(gate[j], 4);
+        }
+        gate_gradients<Activation>(dy, value, gate, parameter_of<Activation>(), out);
+        for (int j = 0; j < N; j++) {
+            wide terms,
+                slope = oracle_wide_derivative(Activation, parameter_of<Activation>(), gate[j], &terms);
+            wide exact = (wide)dy[j] * value[j] * slope;
+            wide off_by = fmaxl(fabsl(out[j] - exact) - 6 * 0x1p-53L * fabsl(exact), 0) / 0x1p-1074L;
+            CHECK(isnan(gate[j]) || isinf(gate[j]) || off_by <= 1, "of %.17g: %.17g, not %.8Lg: off by %.3Lf",
+                  gate[j], out[j], exact, off_by);
+        }
+    }
+}
+
+#if GEMMEPI_EXACT
+#define RUN_F64(activation) RUN(a_gates_gradient_in_f64_is_right_where_dy_value_is_subnormal<activation>)
+#else
+#define RUN_F64(activation) (void)a_gates_gradient_in_f64_is_right_where_dy_value_is_subnormal<activation>
+#endif
+
 #if GEMMEPI_LONG_SUMS /* for which sums alone have forms of their own */
 #define RUN_ALL(activation) RUN(activation_of_a_sum_is_as_accurate_as_it_says<activation>)
 #else
@@ -254,7 +288,8 @@ template <int Activation> static void a_gates_gradients_are_as_accurate_as_they_
     RUN(activation_is_as_accurate_as_it_says<activation>);          \
     RUN(activation_of_a_sum_is_as_accurate_as_it_says<activation>); \
     RUN(derivative_is_as_accurate_as_it_says<activation>);          \
-    RUN(a_gates_gradients_are_as_accurate_as_they_say<activation>)
+    RUN(a_gates_gradients_are_as_accurate_as_they_say<activation>); \
+    RUN_F64(activation)
 #endif
 
 int main() {
