@@ -5654,7 +5654,7 @@ static const gemmepi__library_row gemmepi__driver_row = {"cuda",
 #if defined(__APPLE__)
                             "There is none for macOS: take GEMMEPI_DEVICE_HOST.",
 #else
-                             "It is part of NVIDIA's display driver: install that, 525 or later.",
+                            "It is part of NVIDIA's display driver: install that, 525 or later.",
 #endif
                             GEMMEPI__FILES_CUDA,
                             GEMMEPI__PLACES_DRIVER,
@@ -6551,8 +6551,9 @@ struct gemmepi_context {
   long kernels_compiled, kernels_from_disk;
   int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
 
-  gemmepi__mutex lock; /* held for moments: guards plans, and adding to blocks */
-  gemmepi__map plans;  /* of one-shot calls: gemmepi__kept by problem or task */
+  gemmepi__mutex lock;  /* held for moments: guards handles, plans, and adding to blocks */
+  gemmepi__map handles; /* the host's: see handles.h */
+  gemmepi__map plans;   /* of one-shot calls: gemmepi__kept by problem or task */
   long plan_clock;
   gemmepi__atomic_pointer
     blocks[GEMMEPI__BLOCK_BUCKETS]; /* workspace, see workspace.h; read without a lock */
@@ -6822,6 +6823,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
   context->loader.resolve_user = config->resolve_user;
   gemmepi__map_init(&context->kernels, &context->allocator);
   gemmepi__map_init(&context->plans, &context->allocator);
+  gemmepi__map_init(&context->handles, &context->allocator);
   if (!gemmepi__mutex_init(&context->lock)) {
     gemmepi__delete(&allocator, context);
     return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
@@ -6884,6 +6886,80 @@ GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmep
   gemmepi__unlock(&context->build_lock);
   return GEMMEPI_OK;
 }
+/* What the host gave out, memory and streams, so that what is none of it is refused there as a GPU refuses it. */
+
+/* What a pointer in context->handles is: the address of one of these. */
+static char gemmepi__handle_kinds[2];
+#define GEMMEPI__OF_MEMORY (&gemmepi__handle_kinds[0])
+#define GEMMEPI__OF_STREAM (&gemmepi__handle_kinds[1])
+
+/* 0 where there is no memory for it, with the sentence noted. */
+static int gemmepi__note_handle(gemmepi_context *context, void *handle, void *kind) {
+  int noted;
+  gemmepi__lock(&context->lock);
+  noted = gemmepi__map_insert(&context->handles, &handle, sizeof handle, kind);
+  gemmepi__unlock(&context->lock);
+  return noted;
+}
+
+static int gemmepi__has_handle(gemmepi_context *context, void *handle, const void *kind) {
+  int has;
+  gemmepi__lock(&context->lock);
+  has = gemmepi__map_find(&context->handles, &handle, sizeof handle) == kind;
+  gemmepi__unlock(&context->lock);
+  return has;
+}
+
+/* Whether it was one, which it is no longer: of two threads only one is told so. */
+static int gemmepi__drop_handle(gemmepi_context *context, void *handle, const void *kind) {
+  int has;
+  gemmepi__lock(&context->lock);
+  has = gemmepi__map_find(&context->handles, &handle, sizeof handle) == kind;
+  if (has)
+    gemmepi__map_remove(&context->handles, &handle, sizeof handle);
+  gemmepi__unlock(&context->lock);
+  return has;
+}
+
+static gemmepi_status gemmepi__refuse_stream(gemmepi_stream stream) {
+  return gemmepi__fail(
+    GEMMEPI_INVALID_ARGUMENT,
+    "stream is %p, which is no stream of this context; accepted on the host are NULL, CUDA's special "
+    "handles 1 and 2, and what gemmepi_stream_create gave and was not destroyed",
+    (void *)stream);
+}
+
+/* On the host; on a GPU the driver does. */
+static gemmepi_status gemmepi__check_stream(gemmepi_context *context, gemmepi_stream stream) {
+  if (!context->is_host || (uintptr_t)stream <= GEMMEPI__CU_STREAM_PER_THREAD ||
+    gemmepi__has_handle(context, (void *)stream, GEMMEPI__OF_STREAM))
+    return GEMMEPI_OK;
+  return gemmepi__refuse_stream(stream);
+}
+
+/* What a run is given beside tensors, whether it needs that or not. */
+static gemmepi_status gemmepi__check_run(gemmepi_context *context, gemmepi_stream stream,
+                    const void *workspace, size_t size) {
+  uintptr_t begin = (uintptr_t)workspace;
+  if (begin & 255)
+    return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
+              workspace);
+  if (begin && size > (size_t)((uintptr_t)-1 - begin))
+    return gemmepi__fail(
+      GEMMEPI_INVALID_ARGUMENT,
+      "args.workspace is %p and args.workspace_size %llu; no address space is that large", workspace,
+      (gemmepi__ull)size);
+  return gemmepi__check_stream(context, stream);
+}
+
+/* The tokens of streams that were not destroyed. */
+static void gemmepi__free_stream_token(void *user, gemmepi__map_entry *entry) {
+  gemmepi_context *context = (gemmepi_context *)user;
+  void *token;
+  memcpy(&token, gemmepi__map_key(entry), sizeof token);
+  if (entry->value == GEMMEPI__OF_STREAM)
+    gemmepi__delete(&context->allocator, token);
+}
 /* Device memory, copies and streams, alike on a GPU and on the host. */
 
 #define GEMMEPI__HOST_ALIGNMENT 256
@@ -6903,14 +6979,37 @@ static gemmepi_status gemmepi__host_alloc(gemmepi_context *context, size_t bytes
   aligned +=
     (GEMMEPI__HOST_ALIGNMENT - (uintptr_t)aligned % GEMMEPI__HOST_ALIGNMENT) % GEMMEPI__HOST_ALIGNMENT;
   memcpy(aligned - sizeof(char *), &block, sizeof block);
+  if (!gemmepi__note_handle(context, aligned, GEMMEPI__OF_MEMORY)) {
+    context->allocator.free(context->allocator.user, block);
+    return GEMMEPI_OUT_OF_MEMORY;
+  }
   *pointer = aligned;
   return GEMMEPI_OK;
 }
 
-static void gemmepi__host_free(gemmepi_context *context, void *pointer) {
+static gemmepi_status gemmepi__host_free(gemmepi_context *context, void *pointer) {
   char *block;
+  if (!gemmepi__drop_handle(context, pointer, GEMMEPI__OF_MEMORY))
+    return gemmepi__fail(
+      GEMMEPI_INVALID_ARGUMENT,
+      "pointer is %p, which gemmepi_alloc of this context did not give, or which is free already",
+      pointer);
   memcpy(&block, (char *)pointer - sizeof(char *), sizeof block);
   context->allocator.free(context->allocator.user, block);
+  return GEMMEPI_OK;
+}
+
+/* A stream of the host is a token: a byte of its own. */
+static gemmepi_status gemmepi__host_stream(gemmepi_context *context, gemmepi_stream *stream) {
+  void *token = gemmepi__new(&context->allocator, 1);
+  if (!token)
+    return GEMMEPI_OUT_OF_MEMORY;
+  if (!gemmepi__note_handle(context, token, GEMMEPI__OF_STREAM)) {
+    gemmepi__delete(&context->allocator, token);
+    return GEMMEPI_OUT_OF_MEMORY;
+  }
+  *stream = (gemmepi_stream)token;
+  return GEMMEPI_OK;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes, void **pointer) {
@@ -6953,8 +7052,7 @@ GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer)
   if (!pointer)
     return GEMMEPI_OK;
   if (context->is_host) {
-    gemmepi__host_free(context, pointer);
-    return GEMMEPI_OK;
+    return gemmepi__host_free(context, pointer);
   }
   status = gemmepi__enter_relaxed(context, &entry);
   if (status)
@@ -6975,8 +7073,9 @@ static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  if (bytes == 0)
-    return GEMMEPI_OK;
+  status = gemmepi__check_stream(context, stream);
+  if (status || bytes == 0)
+    return status;
   if (!device || !host)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", device ? "host" : "device");
   if (context->is_host) {
@@ -7019,7 +7118,7 @@ GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
   if (context->is_host)
-    return GEMMEPI_OK;
+    return gemmepi__check_stream(context, stream);
   status = gemmepi__enter_relaxed(context, &entry);
   if (status)
     return status;
@@ -7036,10 +7135,8 @@ GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemme
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "stream" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  if (context->is_host) {
-    *stream = context;
-    return GEMMEPI_OK;
-  }
+  if (context->is_host)
+    return gemmepi__host_stream(context, stream);
   status = gemmepi__enter_relaxed(context, &entry);
   if (status)
     return status;
@@ -7056,8 +7153,14 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  if (context->is_host || !stream)
+  if (!stream)
     return GEMMEPI_OK;
+  if (context->is_host) {
+    if (!gemmepi__drop_handle(context, (void *)stream, GEMMEPI__OF_STREAM))
+      return gemmepi__refuse_stream(stream);
+    gemmepi__delete(&context->allocator, (void *)stream);
+    return GEMMEPI_OK;
+  }
   status = gemmepi__enter_relaxed(context, &entry);
   if (status)
     return status;
@@ -7202,9 +7305,9 @@ static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi
 static gemmepi_status gemmepi__reserve_for(gemmepi_context *context, gemmepi_stream stream,
                      gemmepi__stream_key key, size_t size) {
   gemmepi__entry entry;
-  gemmepi_status status;
-  if (size == 0)
-    return GEMMEPI_OK;
+  gemmepi_status status = gemmepi__check_stream(context, stream);
+  if (status || size == 0)
+    return status;
   status = gemmepi__enter_relaxed(context, &entry);
   if (status)
     return status;
@@ -13311,6 +13414,8 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
   if (!context->is_host)
     gemmepi__close_device(context);
   gemmepi__unload_driver(&context->driver);
+  gemmepi__map_each(&context->handles, gemmepi__free_stream_token, context);
+  gemmepi__map_free(&context->handles);
   gemmepi__map_free(&context->plans);
   gemmepi__map_free(&context->kernels);
   gemmepi__mutex_destroy(&context->lock);
@@ -15823,8 +15928,9 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
   void *pointers[GEMMEPI__TENSORS];
   gemmepi__entry entry;
   gemmepi_status status;
-  if (plan->route == GEMMEPI_ROUTE_EMPTY)
-    return GEMMEPI_OK;
+  status = gemmepi__check_run(plan->base.context, stream, args->workspace, args->workspace_size);
+  if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
+    return status;
   if (gemmepi__task_has(&plan->task, GEMMEPI__IN_W) && args->weight != 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "weight is %g beside w; leave it 0, or w NULL",
               args->weight);
@@ -19779,8 +19885,9 @@ static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, cons
   gemmepi__arguments arguments;
   gemmepi__entry entry;
   gemmepi_status status;
-  if (gemmepi__writes_nothing(&plan->problem))
-    return GEMMEPI_OK;
+  status = gemmepi__check_run(plan->base.context, stream, args->workspace, args->workspace_size);
+  if (status || gemmepi__writes_nothing(&plan->problem))
+    return status;
   status = gemmepi__take_arguments(&plan->problem, args, &arguments);
   if (status)
     return status;
@@ -21713,6 +21820,9 @@ static gemmepi_status gemmepi__run_layer(const gemmepi__linear_plan *layer, cons
   gemmepi__layer_run run;
   gemmepi__entry entry;
   gemmepi_status status;
+  status = gemmepi__check_run(layer->base.context, stream, args->workspace, args->workspace_size);
+  if (status)
+    return status;
   gemmepi__take_layer_pointers(&layer->task, args, run.sources);
   status = gemmepi__check_layer_presence(&layer->task, run.sources);
   if (!status)

@@ -40,6 +40,7 @@
 
 #include "device/disk_cache.h"
 #include "device/context.h"
+#include "device/handles.h"
 #include "device/memory.h"
 #include "device/pointers.h"
 #include "device/workspace.h"

@@ -205,7 +205,7 @@ static const gemmepi__library_row gemmepi__driver_row = {"cuda",
 #if defined(__APPLE__)
                                                          "There is none for macOS: take GEMMEPI_DEVICE_HOST.",
 #else
-                                                          "It is part of NVIDIA's display driver: install that, 525 or later.",
+                                                         "It is part of NVIDIA's display driver: install that, 525 or later.",
 #endif
                                                          GEMMEPI__FILES_CUDA,
                                                          GEMMEPI__PLACES_DRIVER,

@@ -47,8 +47,9 @@ struct gemmepi_context {
     long kernels_compiled, kernels_from_disk;
     int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
 
-    gemmepi__mutex lock; /* held for moments: guards plans, and adding to blocks */
-    gemmepi__map plans;  /* of one-shot calls: gemmepi__kept by problem or task */
+    gemmepi__mutex lock;  /* held for moments: guards handles, plans, and adding to blocks */
+    gemmepi__map handles; /* the host's: see handles.h */
+    gemmepi__map plans;   /* of one-shot calls: gemmepi__kept by problem or task */
     long plan_clock;
     gemmepi__atomic_pointer
         blocks[GEMMEPI__BLOCK_BUCKETS]; /* workspace, see workspace.h; read without a lock */
@@ -318,6 +319,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     context->loader.resolve_user = config->resolve_user;
     gemmepi__map_init(&context->kernels, &context->allocator);
     gemmepi__map_init(&context->plans, &context->allocator);
+    gemmepi__map_init(&context->handles, &context->allocator);
     if (!gemmepi__mutex_init(&context->lock)) {
         gemmepi__delete(&allocator, context);
         return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");

@@ -3,6 +3,7 @@
 #ifndef GEMMEPI_DEVICE_DESTROY_H
 #define GEMMEPI_DEVICE_DESTROY_H
 
+#include "handles.h"
 #include "kept.h"
 #include "kernel.h"
 #include "workspace.h"
@@ -39,6 +40,8 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
     if (!context->is_host)
         gemmepi__close_device(context);
     gemmepi__unload_driver(&context->driver);
+    gemmepi__map_each(&context->handles, gemmepi__free_stream_token, context);
+    gemmepi__map_free(&context->handles);
     gemmepi__map_free(&context->plans);
     gemmepi__map_free(&context->kernels);
     gemmepi__mutex_destroy(&context->lock);

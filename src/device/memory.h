@@ -2,7 +2,7 @@
 #ifndef GEMMEPI_DEVICE_MEMORY_H
 #define GEMMEPI_DEVICE_MEMORY_H
 
-#include "context.h"
+#include "handles.h"
 
 #define GEMMEPI__HOST_ALIGNMENT 256
 
@@ -21,14 +21,37 @@ static gemmepi_status gemmepi__host_alloc(gemmepi_context *context, size_t bytes
     aligned +=
         (GEMMEPI__HOST_ALIGNMENT - (uintptr_t)aligned % GEMMEPI__HOST_ALIGNMENT) % GEMMEPI__HOST_ALIGNMENT;
     memcpy(aligned - sizeof(char *), &block, sizeof block);
+    if (!gemmepi__note_handle(context, aligned, GEMMEPI__OF_MEMORY)) {
+        context->allocator.free(context->allocator.user, block);
+        return GEMMEPI_OUT_OF_MEMORY;
+    }
     *pointer = aligned;
     return GEMMEPI_OK;
 }
 
-static void gemmepi__host_free(gemmepi_context *context, void *pointer) {
+static gemmepi_status gemmepi__host_free(gemmepi_context *context, void *pointer) {
     char *block;
+    if (!gemmepi__drop_handle(context, pointer, GEMMEPI__OF_MEMORY))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "pointer is %p, which gemmepi_alloc of this context did not give, or which is free already",
+            pointer);
     memcpy(&block, (char *)pointer - sizeof(char *), sizeof block);
     context->allocator.free(context->allocator.user, block);
+    return GEMMEPI_OK;
+}
+
+/* A stream of the host is a token: a byte of its own. */
+static gemmepi_status gemmepi__host_stream(gemmepi_context *context, gemmepi_stream *stream) {
+    void *token = gemmepi__new(&context->allocator, 1);
+    if (!token)
+        return GEMMEPI_OUT_OF_MEMORY;
+    if (!gemmepi__note_handle(context, token, GEMMEPI__OF_STREAM)) {
+        gemmepi__delete(&context->allocator, token);
+        return GEMMEPI_OUT_OF_MEMORY;
+    }
+    *stream = (gemmepi_stream)token;
+    return GEMMEPI_OK;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes, void **pointer) {
@@ -71,8 +94,7 @@ GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer)
     if (!pointer)
         return GEMMEPI_OK;
     if (context->is_host) {
-        gemmepi__host_free(context, pointer);
-        return GEMMEPI_OK;
+        return gemmepi__host_free(context, pointer);
     }
     status = gemmepi__enter_relaxed(context, &entry);
     if (status)
@@ -93,8 +115,9 @@ static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    if (bytes == 0)
-        return GEMMEPI_OK;
+    status = gemmepi__check_stream(context, stream);
+    if (status || bytes == 0)
+        return status;
     if (!device || !host)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", device ? "host" : "device");
     if (context->is_host) {
@@ -137,7 +160,7 @@ GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
     if (context->is_host)
-        return GEMMEPI_OK;
+        return gemmepi__check_stream(context, stream);
     status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
@@ -154,10 +177,8 @@ GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemme
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "stream" : "context");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    if (context->is_host) {
-        *stream = context;
-        return GEMMEPI_OK;
-    }
+    if (context->is_host)
+        return gemmepi__host_stream(context, stream);
     status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
@@ -174,8 +195,14 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    if (context->is_host || !stream)
+    if (!stream)
         return GEMMEPI_OK;
+    if (context->is_host) {
+        if (!gemmepi__drop_handle(context, (void *)stream, GEMMEPI__OF_STREAM))
+            return gemmepi__refuse_stream(stream);
+        gemmepi__delete(&context->allocator, (void *)stream);
+        return GEMMEPI_OK;
+    }
     status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;

@@ -9,7 +9,7 @@
 #ifndef GEMMEPI_DEVICE_WORKSPACE_H
 #define GEMMEPI_DEVICE_WORKSPACE_H
 
-#include "context.h"
+#include "handles.h"
 
 typedef struct gemmepi__stream_key {
     uintptr_t handle;
@@ -117,9 +117,9 @@ static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi
 static gemmepi_status gemmepi__reserve_for(gemmepi_context *context, gemmepi_stream stream,
                                            gemmepi__stream_key key, size_t size) {
     gemmepi__entry entry;
-    gemmepi_status status;
-    if (size == 0)
-        return GEMMEPI_OK;
+    gemmepi_status status = gemmepi__check_stream(context, stream);
+    if (status || size == 0)
+        return status;
     status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;

@@ -366,8 +366,9 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
     void *pointers[GEMMEPI__TENSORS];
     gemmepi__entry entry;
     gemmepi_status status;
-    if (plan->route == GEMMEPI_ROUTE_EMPTY)
-        return GEMMEPI_OK;
+    status = gemmepi__check_run(plan->base.context, stream, args->workspace, args->workspace_size);
+    if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
+        return status;
     if (gemmepi__task_has(&plan->task, GEMMEPI__IN_W) && args->weight != 0)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "weight is %g beside w; leave it 0, or w NULL",
                              args->weight);

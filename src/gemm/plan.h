@@ -488,8 +488,9 @@ static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, cons
     gemmepi__arguments arguments;
     gemmepi__entry entry;
     gemmepi_status status;
-    if (gemmepi__writes_nothing(&plan->problem))
-        return GEMMEPI_OK;
+    status = gemmepi__check_run(plan->base.context, stream, args->workspace, args->workspace_size);
+    if (status || gemmepi__writes_nothing(&plan->problem))
+        return status;
     status = gemmepi__take_arguments(&plan->problem, args, &arguments);
     if (status)
         return status;

@@ -927,6 +927,9 @@ static gemmepi_status gemmepi__run_layer(const gemmepi__linear_plan *layer, cons
     gemmepi__layer_run run;
     gemmepi__entry entry;
     gemmepi_status status;
+    status = gemmepi__check_run(layer->base.context, stream, args->workspace, args->workspace_size);
+    if (status)
+        return status;
     gemmepi__take_layer_pointers(&layer->task, args, run.sources);
     status = gemmepi__check_layer_presence(&layer->task, run.sources);
     if (!status)

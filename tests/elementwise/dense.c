@@ -150,7 +150,8 @@ static void each_activation_and_derivative_in_f64_is_within_its_bound(void) {
     unsigned activation;
     long i;
     begin_columns();
-    for (activation = GEMMEPI_RELU; activation <= GEMMEPI_MISH; activation++) {
+    for (activation = GEMMEPI_RELU; activation <= GEMMEPI_MISH;
+         activation = (unsigned)activation_after(activation)) {
         double parameter = oracle_parameter(activation, 0);
         int64_t shape[1];
         gemmepi_tensor ta, ty, tdy;
@@ -162,7 +163,7 @@ static void each_activation_and_derivative_in_f64_is_within_its_bound(void) {
         }
         column_up(&a), column_up(&dy);
         ta = line_of(&a, shape), tdy = line_of(&dy, shape), ty = line_of(&da, shape);
-        CHECK(gemmepi_activation(here->context, activation, 0, &ta, &ty, NULL) == GEMMEPI_OK, "%s",
+        CHECK(gemmepi_activation(here->context, activation, NAN, &ta, &ty, NULL) == GEMMEPI_OK, "%s",
               gemmepi_last_error());
         column_down(&da);
         for (worst = i = 0; i < samples; i++)
@@ -170,7 +171,7 @@ static void each_activation_and_derivative_in_f64_is_within_its_bound(void) {
                   want_function(activation, 0, parameter, a.host[i]), 1, 0);
         if (getenv("V"))
             printf("  activation %u: %.3f\n", activation, worst);
-        CHECK(gemmepi_activation_backward(here->context, activation, 0, &ta, &tdy, &ty, NULL) == GEMMEPI_OK,
+        CHECK(gemmepi_activation_backward(here->context, activation, NAN, &ta, &tdy, &ty, NULL) == GEMMEPI_OK,
               "%s", gemmepi_last_error());
         column_down(&da);
         for (worst = i = 0; i < samples; i++)
@@ -187,10 +188,12 @@ static void each_gate_in_f64_is_within_its_bound_whatever_it_is_multiplied_by(vo
     unsigned activation;
     long i;
     begin_columns();
-    for (activation = GEMMEPI_RELU; activation <= GEMMEPI_MISH; activation++) {
+    for (activation = GEMMEPI_RELU; activation <= GEMMEPI_MISH;
+         activation = (unsigned)activation_after(activation)) {
         double parameter = oracle_parameter(activation, 0);
         int64_t shape[1];
         gemmepi_tensor ta, tb, tdy, tda, tdb;
+        gemmepi_elementwise_desc desc;
         rng r = rng_seeded(activation + 100);
         shape[0] = samples;
         for (i = 0; i < samples; i++) {
@@ -201,9 +204,12 @@ static void each_gate_in_f64_is_within_its_bound_whatever_it_is_multiplied_by(vo
         column_up(&a), column_up(&b), column_up(&dy);
         ta = line_of(&a, shape), tb = line_of(&b, shape), tdy = line_of(&dy, shape);
         tda = line_of(&da, shape), tdb = line_of(&db, shape);
-        CHECK(gemmepi_gated_backward(here->context, activation, 0, &ta, &tb, &tdy, &tda, &tdb, NULL) ==
-                  GEMMEPI_OK,
-              "%s", gemmepi_last_error());
+        memset(&desc, 0, sizeof desc);
+        desc.operation = GEMMEPI_OP_GATED_BACKWARD;
+        desc.activation = activation;
+        desc.a = &ta, desc.b = &tb, desc.dy = &tdy, desc.da = &tda, desc.db = &tdb;
+        CHECK(gemmepi_elementwise(here->context, &desc, NULL, NULL) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
         column_down(&da), column_down(&db);
         for (worst = i = 0; i < samples; i++)
             check("a gate's value", activation, b.host[i], da.host[i],

@@ -201,9 +201,9 @@ static gemmepi_status whole_program(const gemmepi_config *config) {
         if (!status)
             status = gemmepi_plan_matmul(context, &descs[i], &plan);
         if (!status)
-            status = gemmepi_plan_prepare(plan, (gemmepi_stream)(uintptr_t)0x5000);
+            status = gemmepi_plan_prepare(plan, (gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_PER_THREAD);
         if (!status)
-            status = gemmepi_run_matmul(plan, &args, (gemmepi_stream)(uintptr_t)0x5000);
+            status = gemmepi_run_matmul(plan, &args, (gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_PER_THREAD);
         gemmepi_plan_destroy(plan);
         plan = NULL;
     }
@@ -3023,7 +3023,7 @@ static void a_missing_nvrtc_is_reported_when_an_elementwise_kernel_is_needed(voi
 /* A call, a plan and its run in an open context; each that fails is made once more with memory enough. The number of
    failures. */
 static int elementwise_program(gemmepi_context *context, int which) {
-    gemmepi_stream stream = (gemmepi_stream)(uintptr_t)0x5000;
+    gemmepi_stream stream = (gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_PER_THREAD;
     gemmepi_plan *plan = NULL;
     element_call c;
     int step, again, failures = 0;

@@ -69,7 +69,127 @@ static void c_lies_as_d_does_where_a_gates_gradient_has_its_shape(void) {
     close_host();
 }
 
+/* >>memory and streams */
+
+static int refused(gemmepi_status status, const char *sentence_has) {
+    return status == GEMMEPI_INVALID_ARGUMENT && strstr(gemmepi_last_error(), sentence_has) != NULL;
+}
+
+static void memory_that_was_not_given_is_not_freed(void) {
+    void *first = NULL, *second = NULL;
+    char own[512];
+    open_host();
+    CHECK(gemmepi_alloc(host, 1000, &first) == GEMMEPI_OK && gemmepi_alloc(host, 1, &second) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    CHECK(refused(gemmepi_free(host, own + 256), "gemmepi_alloc"), "%s", gemmepi_last_error());
+    CHECK(refused(gemmepi_free(host, (char *)first + 256), "gemmepi_alloc"), "%s", gemmepi_last_error());
+    CHECK(gemmepi_free(host, first) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(refused(gemmepi_free(host, first), "free already"), "%s", gemmepi_last_error());
+    CHECK(gemmepi_free(host, second) == GEMMEPI_OK && gemmepi_free(host, NULL) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    close_host();
+}
+
+/* Every function that takes a stream. */
+static void check_stream(gemmepi_stream stream, int is_one) {
+    gemmepi_status expected = is_one ? GEMMEPI_OK : GEMMEPI_INVALID_ARGUMENT;
+    gemmepi_matmul_desc desc = product(GEMMEPI_F32, 1, 1, 1, GEMMEPI_NONE);
+    gemmepi_linear_desc layer_desc;
+    gemmepi_elementwise_desc cast;
+    gemmepi_matmul_args args;
+    gemmepi_linear_args layer_args;
+    gemmepi_elementwise_args cast_args;
+    gemmepi_plan *plan = NULL;
+    gemmepi_plan *layer = NULL;
+    gemmepi_plan *elementwise = NULL;
+    gemmepi_tensor ta, ty;
+    float a = 2, b = 3, d = 0;
+    memset(&args, 0, sizeof args);
+    memset(&layer_desc, 0, sizeof layer_desc);
+    memset(&layer_args, 0, sizeof layer_args);
+    memset(&cast, 0, sizeof cast);
+    memset(&cast_args, 0, sizeof cast_args);
+    memset(&ta, 0, sizeof ta);
+    layer_desc.m = layer_desc.n = layer_desc.k = layer_desc.batch = 1;
+    layer_desc.alignment = cast.alignment = 4;
+    args.a = layer_args.a = cast_args.a = ta.data = &a;
+    args.b = layer_args.b = &b;
+    args.d = layer_args.y = cast_args.y = &d;
+    ty = ta;
+    ty.data = &d;
+    cast.operation = GEMMEPI_OP_CAST;
+    cast.a = &ta, cast.y = &ty;
+    CHECK(gemmepi_plan_matmul(host, &desc, &plan) == GEMMEPI_OK &&
+              gemmepi_plan_linear(host, &layer_desc, &layer) == GEMMEPI_OK &&
+              gemmepi_plan_elementwise(host, &cast, &elementwise) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_prepare(plan, stream) == expected &&
+              gemmepi_run_matmul(plan, &args, stream) == expected &&
+              gemmepi_matmul(host, &desc, &args, stream) == expected,
+          "a product");
+    CHECK(gemmepi_plan_prepare(layer, stream) == expected &&
+              gemmepi_run_linear(layer, &layer_args, stream) == expected &&
+              gemmepi_linear(host, &layer_desc, &layer_args, stream) == expected,
+          "a layer");
+    CHECK(gemmepi_plan_prepare(elementwise, stream) == expected &&
+              gemmepi_run_elementwise(elementwise, &cast_args, stream) == expected &&
+              gemmepi_cast(host, &ta, &ty, stream) == expected,
+          "a cast");
+    CHECK(gemmepi_upload(host, &d, &a, 4, stream) == expected &&
+              gemmepi_download(host, &d, &a, 4, stream) == expected &&
+              gemmepi_synchronize(host, stream) == expected,
+          "copies");
+    CHECK(is_one || strstr(gemmepi_last_error(), "stream"), "%s", gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
+    gemmepi_plan_destroy(layer);
+    gemmepi_plan_destroy(elementwise);
+}
+
+static void streams_are_those_that_were_created_and_not_destroyed(void) {
+    gemmepi_stream stream = NULL, other = NULL;
+    void *block = NULL;
+    open_host();
+    CHECK(gemmepi_stream_create(host, &stream) == GEMMEPI_OK &&
+              gemmepi_stream_create(host, &other) == GEMMEPI_OK && stream != other,
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_alloc(host, 1, &block) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    check_stream(NULL, 1);
+    check_stream((gemmepi_stream)(uintptr_t)1, 1);
+    check_stream((gemmepi_stream)(uintptr_t)2, 1);
+    check_stream((gemmepi_stream)(uintptr_t)3, 0);
+    check_stream(stream, 1);
+    check_stream(host, 0);
+    check_stream(block, 0);
+    CHECK(gemmepi_stream_destroy(host, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(refused(gemmepi_stream_destroy(host, stream), "gemmepi_stream_create"), "%s", gemmepi_last_error());
+    CHECK(refused(gemmepi_stream_destroy(host, block), "gemmepi_stream_create"), "%s", gemmepi_last_error());
+    CHECK(refused(gemmepi_free(host, other), "gemmepi_alloc"), "%s", gemmepi_last_error());
+    check_stream(stream, 0);
+    gemmepi_free(host, block);
+    close_host(); /* with the other one */
+}
+
+static void a_workspace_that_is_no_good_is_refused_though_none_is_needed(void) {
+    gemmepi_matmul_desc desc = product(GEMMEPI_F32, 1, 1, 1, GEMMEPI_NONE);
+    gemmepi_matmul_args args;
+    float a = 2, b = 3, d = 0;
+    open_host();
+    memset(&args, 0, sizeof args);
+    args.a = &a, args.b = &b, args.d = &d;
+    args.workspace = (void *)(uintptr_t)4097;
+    CHECK(gemmepi_matmul(host, &desc, &args, NULL) == GEMMEPI_MISALIGNED, "%s", gemmepi_last_error());
+    args.workspace = (void *)(uintptr_t)4096;
+    args.workspace_size = (size_t)-4000;
+    CHECK(refused(gemmepi_matmul(host, &desc, &args, NULL), "workspace_size"), "%s", gemmepi_last_error());
+    args.workspace_size = 4096;
+    CHECK(gemmepi_matmul(host, &desc, &args, NULL) == GEMMEPI_OK && d == 6, "%s", gemmepi_last_error());
+    close_host();
+}
+
 int main(void) {
+    RUN(memory_that_was_not_given_is_not_freed);
+    RUN(streams_are_those_that_were_created_and_not_destroyed);
+    RUN(a_workspace_that_is_no_good_is_refused_though_none_is_needed);
     RUN(c_lies_as_d_does_where_a_gates_gradient_has_its_shape);
     return test_finish();
 }
