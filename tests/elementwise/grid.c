@@ -727,6 +727,18 @@ static void scales_of_casts_go_with_the_last_two_axes(void) {
         }
 }
 
+/* Of 129 rows, and of 129 columns where k is rows: the last line of numbers is of one, and further matrices follow it. */
+static void a_row_beyond_whole_blocks_has_numbers_of_its_own_before_the_next_matrix(void) {
+    static const int64_t rows[3] = {3, 129, 140}, columns[3] = {3, 140, 129}, both[3] = {2, 257, 129};
+    int mode, flags, turn = 0;
+    for (mode = GEMMEPI_SCALE_OUTER; mode <= GEMMEPI_SCALE_BLOCK_128; mode++)
+        for (flags = 0; flags < COUNT(scale_flags); flags++) {
+            check_scaled_cast(3, rows, (gemmepi_scale_mode)mode, flags, turn++);
+            check_scaled_cast(3, columns, (gemmepi_scale_mode)mode, flags, turn++);
+            check_scaled_cast(3, both, (gemmepi_scale_mode)mode, flags, turn++);
+        }
+}
+
 static void scaled_casts_take_any_strides(void) {
     int mode, flags, way, rows;
     for (mode = 1; mode <= GEMMEPI_SCALE_BLOCK_128; mode++)
@@ -1249,6 +1261,7 @@ int main(void) {
         RUN(casts_between_all_types_round_once);
         RUN(casts_take_scales_of_every_mode);
         RUN(scales_of_casts_go_with_the_last_two_axes);
+        RUN(a_row_beyond_whole_blocks_has_numbers_of_its_own_before_the_next_matrix);
         RUN(scaled_casts_take_any_strides);
         RUN(casts_from_and_to_f64_have_the_amax_of_a);
         RUN(an_empty_cast_leaves_its_numbers_as_they_were);

@@ -602,6 +602,25 @@ static void each_item_of_a_batch_has_its_own_scales_or_all_share_them(void) {
         }
 }
 
+/* 129 rows and columns have two lines of blocks, the second of one row, and 257 of k three numbers: those of the next item
+   follow. */
+static void a_row_beyond_whole_blocks_has_scales_of_its_own_in_each_item(void) {
+    static const int modes[][2] = {{4, 4}, {4, 3}, {3, 4}};
+    int i, way;
+    for (i = 0; i < COUNT(modes); i++)
+        for (way = 0; way < 4; way++) {
+            problem p = typed(way & 1 ? &i8_to_f32 : &e4m3_to_f32, way & 2 ? 129 : 257, 129,
+                              way & 2 ? 257 : 129, way & 2 ? GEMMEPI_BGRAD_A : GEMMEPI_NONE);
+            lay_out(&p, i + 4 * (way & 1));
+            p.desc.batch = 3;
+            problem_space_out(&p, 0);
+            add_scales(&p, (gemmepi_scale_mode)modes[i][0], (gemmepi_scale_mode)modes[i][1]);
+            problem_space_out_scales(&p, 0);
+            p.fill = way & 1 ? INTEGERS : NORMAL;
+            holds(&p);
+        }
+}
+
 static void c_d_aux_and_residual_have_scales(void) {
     static const types *const kinds[] = {&e4m3_alone, &i8, &f32_to_e5m2};
     static const gemmepi_epilogue epilogues[] = {GEMMEPI_NONE | GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BIAS,
@@ -2356,6 +2375,7 @@ static void run_all(void) {
     RUN(scale_modes_hold_for_other_operands);
     RUN(scale_modes_hold_for_gates);
     RUN(sums_of_operands_are_of_scaled_values);
+    RUN(a_row_beyond_whole_blocks_has_scales_of_its_own_in_each_item);
     RUN(each_item_of_a_batch_has_its_own_scales_or_all_share_them);
     RUN(c_d_aux_and_residual_have_scales);
     RUN(an_aux_of_8_bits_feeds_backward_by_its_scale);

@@ -69,6 +69,100 @@ static void c_lies_as_d_does_where_a_gates_gradient_has_its_shape(void) {
     close_host();
 }
 
+/* >>types */
+
+/* The type with at least the exponents and the bits of both, the smallest such: of I8 7 bits, which BF16 holds. */
+static gemmepi_dtype holds_both(gemmepi_dtype x, gemmepi_dtype y) {
+    static const struct {
+        gemmepi_dtype dtype;
+        int exponent, bits;
+    } types[] = {{GEMMEPI_I8, 3, 7},   {GEMMEPI_E4M3, 4, 4}, {GEMMEPI_E5M2, 5, 3},
+                 {GEMMEPI_F16, 5, 11}, {GEMMEPI_BF16, 8, 8}, {GEMMEPI_F32, 8, 24}};
+    int exponent = 0, bits = 0, i;
+    if (x == y && x != GEMMEPI_E4M3 && x != GEMMEPI_E5M2)
+        return x;
+    for (i = 0; i < 6; i++)
+        if (types[i].dtype == x || types[i].dtype == y) {
+            exponent = types[i].exponent > exponent ? types[i].exponent : exponent;
+            bits = types[i].bits > bits ? types[i].bits : bits;
+        }
+    for (i = 3; i < 5; i++)
+        if (types[i].exponent >= exponent && types[i].bits >= bits)
+            return types[i].dtype;
+    return GEMMEPI_F32;
+}
+
+static void operands_of_two_types_have_the_smallest_that_holds_both(void) {
+    static const gemmepi_dtype types[] = {GEMMEPI_F32,  GEMMEPI_F16,  GEMMEPI_BF16,
+                                          GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_I8};
+    int i, j;
+    open_host();
+    for (i = 0; i < 6; i++)
+        for (j = 0; j < 6; j++) {
+            gemmepi_matmul_desc desc = product(types[i], 1, 1, 1, GEMMEPI_NONE);
+            gemmepi_plan *plan = NULL;
+            gemmepi_dtype both = holds_both(types[i], types[j]);
+            CHECK(gemmepi__common_dtype(types[i], types[j]) == (int)both, "%d with %d: %d, not %d",
+                  (int)types[i], (int)types[j], gemmepi__common_dtype(types[i], types[j]), (int)both);
+            desc.b.dtype = types[j]; /* TF32 goes where that is F32, whatever the operands are */
+            desc.d.dtype = GEMMEPI_F32;
+            desc.compute = GEMMEPI_COMPUTE_TF32;
+            CHECK((gemmepi_plan_matmul(host, &desc, &plan) == GEMMEPI_OK) == (both == GEMMEPI_F32),
+                  "TF32 of %d with %d", (int)types[i], (int)types[j]);
+            gemmepi_plan_destroy(plan);
+        }
+    close_host();
+}
+
+/* Of 129 rows and 257 of k: two lines of three numbers, four apart; an item's begin 16 numbers after the last one's. */
+static void scales_of_blocks_reach_to_the_last_number_of_the_last_item(void) {
+    gemmepi_matmul_desc desc = product(GEMMEPI_E4M3, 129, 128, 257, GEMMEPI_NONE);
+    gemmepi_epilogue_needs needs;
+    desc.batch = 3;
+    desc.a.batch_stride = 129 * 257;
+    desc.d.batch_stride = 129 * 128;
+    desc.a.scale.mode = desc.b.scale.mode = GEMMEPI_SCALE_BLOCK_128;
+    desc.a.scale.batch_stride = desc.b.scale.batch_stride = 16;
+    CHECK(gemmepi_epilogue_info(&desc, &needs) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(needs.scale_a_bytes == 4 * (2 * 16 + 4 + 3), "A: %d bytes", (int)needs.scale_a_bytes);
+    CHECK(needs.scale_b_bytes == 4 * (2 * 16 + 3), "B: %d bytes", (int)needs.scale_b_bytes);
+}
+
+/* >>gates */
+
+/* HARDSWISH' is (2 x + 3) / 6 near 2.9, above 1: dy value, which is subnormal, may not be rounded before. */
+static void a_gates_gradient_is_right_where_dy_value_is_subnormal(void) {
+    enum { COUNT = 2000 };
+    static double a[COUNT], b[COUNT], dy[COUNT], da[COUNT], db[COUNT];
+    int64_t shape[1] = {COUNT};
+    gemmepi_tensor t[5];
+    double *data[5];
+    int i;
+    data[0] = a, data[1] = b, data[2] = dy, data[3] = da, data[4] = db;
+    memset(t, 0, sizeof t);
+    for (i = 0; i < 5; i++) {
+        t[i].data = data[i];
+        t[i].dtype = GEMMEPI_F64;
+        t[i].rank = 1;
+        t[i].shape = shape;
+    }
+    for (i = 0; i < COUNT; i++) {
+        a[i] = ldexp(1 + i * 0.00037, -540 - i % 7);
+        dy[i] = ldexp(1 + (i * 7919 % COUNT) * 0.00043, -525) * (i % 3 ? 1 : -1);
+        b[i] = 2.5 + i % 100 * 0.0049;
+    }
+    open_host();
+    CHECK(gemmepi_gated_backward(host, GEMMEPI_HARDSWISH, 0, &t[0], &t[1], &t[2], &t[3], &t[4], NULL) ==
+              GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    for (i = 0; i < COUNT; i++) {
+        long double exact = (long double)dy[i] * a[i] * (2 * (long double)b[i] + 3) / 6;
+        long double off = fabsl((long double)db[i] - exact) / ldexpl(1, -1074);
+        CHECK(off <= 0.51L, "%d: %g, not %Lg: %.3Lf smallest subnormals off", i, db[i], exact, off);
+    }
+    close_host();
+}
+
 /* >>memory and streams */
 
 static int refused(gemmepi_status status, const char *sentence_has) {
@@ -187,6 +281,9 @@ static void a_workspace_that_is_no_good_is_refused_though_none_is_needed(void) {
 }
 
 int main(void) {
+    RUN(operands_of_two_types_have_the_smallest_that_holds_both);
+    RUN(scales_of_blocks_reach_to_the_last_number_of_the_last_item);
+    RUN(a_gates_gradient_is_right_where_dy_value_is_subnormal);
     RUN(memory_that_was_not_given_is_not_freed);
     RUN(streams_are_those_that_were_created_and_not_destroyed);
     RUN(a_workspace_that_is_no_good_is_refused_though_none_is_needed);
