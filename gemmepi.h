@@ -120,6 +120,9 @@
      up to 2^-17.3 of their largest term for |v| < 5 and 2^-16.5 for |v| < 10, instead of 2^-22; but forward GELU_ERF's is off by
      up to 2^-21 of |v|, from k = 768 on by 2^-18.2, so that few bits of its tail are right. A bias_grad over 64 rows or more
      sums values of these forms, too; over rows that differ their errors nearly cancel (their mean is some 2^-24).
+     Kernels add up to 128 of its terms in the accumulator's type, the rest in F64: a term or such a sum that leaves the
+     type's range is infinite, and where both signs do, bias_grad is NaN, even if the exact sum is a number. On the host F64
+     holds them all.
    - Never silent: what it cannot do it refuses in words, and nothing is touched. It never prints, exits or aborts.
    - Deterministic: a run repeated on the same GPU gives the same bits.
    - Where cuBLASLt's own epilogue is looser than that (its GELU is approximate, its RELU mask has the bit for v >= 0, its
