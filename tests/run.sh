@@ -73,6 +73,7 @@ list() {
     echo 'programs sh tests/programs.sh'
     echo 'compile sh tests/compile/run.sh'
     echo 'windows sh tests/compile/windows.sh'
+    echo 'cmake sh tests/compile/cmake.sh'
 }
 
 passed=0 failed=0 skipped=0
