@@ -295,6 +295,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     gemmepi_status status;
     if (!result)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL; it receives the new context");
+    *result = NULL;
     memset(&defaults, 0, sizeof defaults);
     if (!config)
         config = &defaults;
@@ -359,11 +360,12 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
 /* >>info */
 
 GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmepi_context_details *details) {
+    if (details)
+        memset(details, 0, sizeof *details);
     if (!context || !details)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "details" : "context");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    memset(details, 0, sizeof *details);
     details->is_host = context->is_host;
     memcpy(details->fallback_reason, context->fallback_reason, sizeof details->fallback_reason);
     details->device = context->ordinal;

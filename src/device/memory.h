@@ -59,14 +59,14 @@ GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes,
     gemmepi__cu_deviceptr address = 0;
     gemmepi_status status;
     int result;
+    if (pointer)
+        *pointer = NULL; /* also after a failure */
     if (!context || !pointer)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "pointer" : "context");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    if (bytes == 0) {
-        *pointer = NULL;
+    if (bytes == 0)
         return GEMMEPI_OK;
-    }
     if (context->is_host)
         return gemmepi__host_alloc(context, bytes, pointer);
     status = gemmepi__enter_relaxed(context, &entry);
@@ -173,6 +173,8 @@ GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemme
     gemmepi__entry entry;
     gemmepi_status status;
     int result;
+    if (stream)
+        *stream = NULL; /* also after a failure */
     if (!context || !stream)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "stream" : "context");
     if (gemmepi__came_by_fork(context))

@@ -164,6 +164,77 @@ int main(void) {
     return theirs.stream.handle != mine.handle || gemmepi__is_of_stream(&theirs, mine);
 }
 END
+cat >receivers.c <<'END'
+#define GEMMEPI_IMPLEMENTATION
+#include "gemmepi.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void check(gemmepi_status status) {
+    if (status != GEMMEPI_OK) {
+        fprintf(stderr, "%s: %s\n", gemmepi_status_name(status), gemmepi_last_error());
+        exit(1);
+    }
+}
+
+/* Nothing that a function fills in has a value before. */
+int main(void) {
+    float host[2] = {7, 0};
+    gemmepi_config config;
+    gemmepi_context *context;
+    gemmepi_context_details about;
+    gemmepi_stream stream;
+    gemmepi_matmul_desc desc;
+    gemmepi_epilogue_needs needs;
+    void *memory;
+    memset(&config, 0, sizeof config);
+    memset(&desc, 0, sizeof desc);
+    desc.m = desc.n = desc.k = desc.batch = 1;
+    config.device = GEMMEPI_DEVICE_HOST;
+    check(gemmepi_create(&config, &context));
+    check(gemmepi_context_info(context, &about));
+    check(gemmepi_epilogue_info(&desc, &needs));
+    check(gemmepi_stream_create(context, &stream));
+    check(gemmepi_alloc(context, sizeof host, &memory));
+    check(gemmepi_upload(context, memory, host, sizeof host, stream));
+    check(gemmepi_download(context, host + 1, memory, sizeof host[0], stream));
+    check(gemmepi_free(context, memory));
+    check(gemmepi_stream_destroy(context, stream));
+    gemmepi_destroy(context);
+    return strcmp(about.name, "host") != 0 || needs.reads_bias || host[1] < 7 || host[1] > 7;
+}
+END
+cat >failed.c <<'END'
+#define GEMMEPI_IMPLEMENTATION
+#include "gemmepi.h"
+#include <stdio.h>
+#include <string.h>
+
+/* What a failed call would have filled in can be given back: it is NULL. */
+int main(void) {
+    gemmepi_config config;
+    gemmepi_context *host = NULL, *context;
+    gemmepi_stream stream;
+    void *memory, *none;
+    int right = 1;
+    memset(&config, 0, sizeof config);
+    config.device = GEMMEPI_DEVICE_HOST;
+    if (gemmepi_create(&config, &host) != GEMMEPI_OK)
+        return puts(gemmepi_last_error()), 1;
+    memset(&context, 1, sizeof context);
+    memset(&stream, 1, sizeof stream);
+    memset(&memory, 1, sizeof memory);
+    memset(&none, 1, sizeof none);
+    config.device = -7;
+    right &= gemmepi_create(&config, &context) != GEMMEPI_OK && !context;
+    right &= gemmepi_alloc(host, (size_t)-1, &memory) != GEMMEPI_OK && !memory;
+    right &= gemmepi_alloc(NULL, 8, &none) != GEMMEPI_OK && !none;
+    right &= gemmepi_stream_create(NULL, &stream) != GEMMEPI_OK && !stream;
+    gemmepi_destroy(host);
+    return !right;
+}
+END
 
 # >>the tests
 
@@ -231,6 +302,18 @@ interface() { # COMPILER STANDARD
     compile "$1" "$2" -O0 interface.c u.o && compile "$1" "$2" -O2 interface.c u.o
 }
 
+runs_static() { # COMPILER STANDARD OPTIONS FILE
+    compile "$1" "$2" "$3" "$4" r.o -DGEMMEPI_STATIC && "$1" r.o -o program $LIBS && ./program
+}
+
+# An optimiser follows values through static functions, and warns of more than it does otherwise.
+optimised() { # COMPILER STANDARD
+    for options in -O2 -O3 -Os; do
+        attempt "$1 -std=$2: GEMMEPI_STATIC $options, receivers that have no value" \
+            runs_static "$1" "$2" "$options" receivers.c
+    done
+}
+
 tests_of() { # COMPILER STANDARD
     attempt "$1 -std=$2: the interface alone, -O0 and -O2" interface "$1" "$2"
     attempt "$1 -std=$2: implementation and user in two files, -O0" two_files "$1" "$2" -O0
@@ -290,6 +373,7 @@ long_tests_of() { # COMPILER STANDARD
     attempt "$n: GEMMEPI_STATIC in two files" two_static_files "$c" "$s" -O0
     attempt "$n: GEMMEPI_STATIC, GEMMEPI_NO_HOST in two files" two_static_files "$c" "$s" -O0 -DGEMMEPI_NO_HOST
     attempt "$n: GEMMEPI_STATIC, default streams of threads in two files" streams_of_two_static_files "$c" "$s"
+    attempt "$n: what a failed call would have filled in is NULL" runs_static "$c" "$s" -O1 failed.c
     attempt "$n: after every C99 and POSIX header" compile "$c" "$s" -O0 system.c s.o
     attempt "$n: the same with _GNU_SOURCE" compile "$c" "$s" -O0 system.c s.o -D_GNU_SOURCE
     attempt "$n: the same with _POSIX_C_SOURCE=200809L" compile "$c" "$s" -O0 system.c s.o -D_POSIX_C_SOURCE=200809L
@@ -309,6 +393,8 @@ for compiler in "${CC:-cc}" gcc clang; do
     found="$found $compiler"
     tests_of "$compiler" c99
     tests_of "$compiler" c11
+    optimised "$compiler" c99
+    optimised "$compiler" c11
     long_tests_of "$compiler" c99
 done
 found=
@@ -324,6 +410,9 @@ for compiler in "${CXX:-g++}" g++ clang++; do
     tests_of "$compiler" c++11
     tests_of "$compiler" c++17
     attempt "$compiler -std=c++17: warns of a status that nobody looks at" warns_of_a_lost_status "$compiler" c++17
+    optimised "$compiler" c++11
+    optimised "$compiler" c++17
+    optimised "$compiler" c++20
     long_tests_of "$compiler" c++11
 done
 
