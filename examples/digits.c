@@ -307,7 +307,7 @@ static void show_answers(const digits *test) {
 }
 
 /* The plot's rectangle in the SVG. */
-enum { LEFT = 64, RIGHT = 616, TOP = 24, BOTTOM = 336 };
+enum { LEFT = 64, RIGHT = 616, TOP = 52, BOTTOM = 336 };
 
 static double plot_x(int done, int epochs) {
     return LEFT + (double)(RIGHT - LEFT) * done / epochs;
@@ -329,6 +329,15 @@ static void write_line(FILE *file, const epoch *curve, int epochs, int which, do
     fputs("'/>\n", file);
 }
 
+/* The title, and what the axes are. */
+static void write_words(FILE *file) {
+    fprintf(file, "<text x='%d' y='30' font-size='16'>Learning to read handwritten digits</text>\n", LEFT);
+    fprintf(file, "<text x='%d' y='%d' text-anchor='middle'>epoch (each training digit once)</text>\n",
+            (LEFT + RIGHT) / 2, BOTTOM + 44);
+    fprintf(file, "<text transform='translate(16 %d) rotate(-90)' text-anchor='middle'>", (TOP + BOTTOM) / 2);
+    fputs("loss (mean cross entropy of a digit, in nats)</text>\n", file);
+}
+
 /* Both losses by epoch, on a logarithmic scale from 1 down to the power of ten below the least. */
 static void write_svg(const char *path, const epoch *curve, int epochs) {
     FILE *file = fopen(path, "w");
@@ -347,7 +356,7 @@ static void write_svg(const char *path, const epoch *curve, int epochs) {
         "    rect { fill: #16191d } text { fill: #ccc } path { stroke: #3a3f46 }\n"
         "    .training { stroke: #6aa9f4 } .test { stroke: #f59c5b }\n"
         "}\n"
-        "</style>\n<rect width='640' height='400'/>\n",
+        "</style>\n<title>Learning to read handwritten digits</title>\n<rect width='640' height='400'/>\n",
         file);
     for (double loss = 1; loss > lowest * 0.9; loss /= 10)
         fprintf(file, "<path d='M%d %.1fH%d'/><text x='%d' y='%.1f' text-anchor='end'>%g</text>\n", LEFT,
@@ -357,9 +366,8 @@ static void write_svg(const char *path, const epoch *curve, int epochs) {
                 plot_x(i, epochs), BOTTOM, plot_x(i, epochs), BOTTOM + 20, i);
     for (int line = 0; line < 2; line++)
         write_line(file, curve, epochs, line, lowest);
-    fprintf(file, "<text x='%d' y='%d' text-anchor='middle'>epoch</text>\n", (LEFT + RIGHT) / 2, BOTTOM + 44);
-    fprintf(file, "<text transform='translate(16 %d) rotate(-90)' text-anchor='middle'>loss</text>\n</svg>\n",
-            (TOP + BOTTOM) / 2);
+    write_words(file);
+    fputs("</svg>\n", file);
     const int broken = ferror(file);
     if (fclose(file) || broken)
         fail(path, "cannot be written");
