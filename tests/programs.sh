@@ -1,9 +1,9 @@
 #!/bin/sh
 # The programs that make builds, as tests: the demo learns at least 95 % of the test digits with each of five seeds, on this
 # machine's device, and once more with SILU and once on the host; the fp8 example reads as many; the gates example finds its
-# gradients right; the gated network of mlp learns; every cell of make table runs and is right on the host. Run from the repository's root after the programs
+# gradients right; the gated network of mlp learns; that of PyTorch has its gradients, too; every cell of make table runs and is right on the host. Run from the repository's root after the programs
 # were built.
-passed=0 failed=0
+passed=0 failed=0 skipped=0
 
 # verdict NAME STATUS OUTPUT
 verdict() {
@@ -47,8 +47,24 @@ for seed in 1 2 3; do
     verdict "the_gated_network_learns_with_seed_$seed" $? "$output"
 done
 
+# 77: PyTorch or python3 is missing, and the example has said so
+name=the_pytorch_example_has_the_gradients_of_autograd
+if ! command -v python3 >/dev/null 2>&1; then
+    echo "skip $name: there is no python3"
+    skipped=$((skipped + 1))
+else
+    output=$(python3 examples/torch_ctypes.py 2>&1)
+    status=$?
+    if [ $status -eq 77 ]; then
+        echo "skip $name: $output"
+        skipped=$((skipped + 1))
+    else
+        verdict "$name" $status "$output"
+    fi
+fi
+
 output=$(build/tests/table --host 2>&1)
 verdict every_cell_of_the_table_is_right_on_the_host $? "$output"
 
-echo "$passed passed, $failed failed, 0 skipped"
+echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]
