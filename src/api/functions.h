@@ -1,5 +1,6 @@
 /* Every public function with its contract. Unless one says otherwise:
-   - it returns GEMMEPI_OK, or a status with a sentence in gemmepi_last_error(), and then has changed nothing;
+   - it returns GEMMEPI_OK, or a status with a sentence in gemmepi_last_error(), and then has changed nothing, but what it
+     would have filled in (a handle, a pointer, a struct of details) is NULL or zero;
    - it may be called from any number of threads at once, but a handle is ended (_destroy) once, when no other call uses it;
    - pointers in structs are borrowed for the time of the call. */
 #ifndef GEMMEPI_API_FUNCTIONS_H

@@ -259,6 +259,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
     gemmepi__problem problem;
     gemmepi__matmul_plan *plan = NULL;
     gemmepi_status status;
+    if (result)
+        *result = NULL; /* also after a failure */
     if (!context || !result)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
     if (gemmepi__came_by_fork(context))

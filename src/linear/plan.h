@@ -702,6 +702,8 @@ static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmep
     gemmepi__layer_task task;
     gemmepi__linear_plan *layer = NULL;
     gemmepi_status status;
+    if (result)
+        *result = NULL; /* also after a failure */
     if (!context || !result)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
     if (gemmepi__came_by_fork(context))

@@ -22,6 +22,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmep
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
+    if (details)
+        memset(details, 0, sizeof *details);
     if (!plan || !details)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
     if (gemmepi__came_by_fork(plan->context))

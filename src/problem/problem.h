@@ -732,6 +732,7 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
     gemmepi_status status;
     if (!needs)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "needs is NULL");
+    memset(needs, 0, sizeof *needs);
     status = gemmepi__normalise(desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
     if (!status)
         gemmepi__fill_needs(&problem, needs);

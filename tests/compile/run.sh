@@ -180,29 +180,58 @@ static void check(gemmepi_status status) {
 
 /* Nothing that a function fills in has a value before. */
 int main(void) {
-    float host[2] = {7, 0};
+    float host[3] = {7, 0, 0};
+    int64_t shape[1] = {1};
     gemmepi_config config;
     gemmepi_context *context;
     gemmepi_context_details about;
     gemmepi_stream stream;
     gemmepi_matmul_desc desc;
+    gemmepi_matmul_args args;
+    gemmepi_linear_desc layer;
+    gemmepi_elementwise_desc operation;
+    gemmepi_tensor tensor;
     gemmepi_epilogue_needs needs;
+    gemmepi_plan *plan, *forward, *backward, *elementwise;
+    gemmepi_plan_details details;
     void *memory;
     memset(&config, 0, sizeof config);
     memset(&desc, 0, sizeof desc);
-    desc.m = desc.n = desc.k = desc.batch = 1;
+    memset(&args, 0, sizeof args);
+    memset(&layer, 0, sizeof layer);
+    memset(&operation, 0, sizeof operation);
+    memset(&tensor, 0, sizeof tensor);
+    desc.m = desc.n = desc.k = layer.m = layer.n = layer.k = 1;
+    layer.flags = GEMMEPI_LINEAR_DB;
+    tensor.rank = 1;
+    tensor.shape = shape;
+    operation.operation = GEMMEPI_OP_CAST;
+    operation.a = operation.y = &tensor;
     config.device = GEMMEPI_DEVICE_HOST;
     check(gemmepi_create(&config, &context));
     check(gemmepi_context_info(context, &about));
     check(gemmepi_epilogue_info(&desc, &needs));
+    check(gemmepi_plan_matmul(context, &desc, &plan));
+    check(gemmepi_plan_linear(context, &layer, &forward));
+    check(gemmepi_plan_linear_backward(context, &layer, &backward));
+    check(gemmepi_plan_elementwise(context, &operation, &elementwise));
+    check(gemmepi_plan_info(plan, &details));
     check(gemmepi_stream_create(context, &stream));
-    check(gemmepi_alloc(context, sizeof host, &memory));
-    check(gemmepi_upload(context, memory, host, sizeof host, stream));
-    check(gemmepi_download(context, host + 1, memory, sizeof host[0], stream));
+    check(gemmepi_alloc(context, 512, &memory));
+    check(gemmepi_upload(context, memory, host, sizeof host[0], stream));
+    args.a = args.b = memory;
+    args.d = (char *)memory + 256;
+    check(gemmepi_run_matmul(plan, &args, stream));
+    check(gemmepi_download(context, host + 1, args.d, sizeof host[0], stream));
+    gemmepi_plan_destroy(plan);
+    gemmepi_plan_destroy(forward);
+    gemmepi_plan_destroy(backward);
+    gemmepi_plan_destroy(elementwise);
     check(gemmepi_free(context, memory));
     check(gemmepi_stream_destroy(context, stream));
     gemmepi_destroy(context);
-    return strcmp(about.name, "host") != 0 || needs.reads_bias || host[1] < 7 || host[1] > 7;
+    return strcmp(about.name, "host") != 0 || needs.reads_bias || details.route != GEMMEPI_ROUTE_HOST ||
+           host[1] < 48.5f || host[1] > 49.5f;
 }
 END
 cat >failed.c <<'END'
@@ -216,8 +245,12 @@ int main(void) {
     gemmepi_config config;
     gemmepi_context *host = NULL, *context;
     gemmepi_stream stream;
+    gemmepi_plan *plan, *layer, *operation;
+    gemmepi_matmul_desc desc;
+    gemmepi_plan_details details;
     void *memory, *none;
     int right = 1;
+    memset(&desc, 0, sizeof desc);
     memset(&config, 0, sizeof config);
     config.device = GEMMEPI_DEVICE_HOST;
     if (gemmepi_create(&config, &host) != GEMMEPI_OK)
@@ -226,11 +259,20 @@ int main(void) {
     memset(&stream, 1, sizeof stream);
     memset(&memory, 1, sizeof memory);
     memset(&none, 1, sizeof none);
+    memset(&plan, 1, sizeof plan);
+    memset(&layer, 1, sizeof layer);
+    memset(&operation, 1, sizeof operation);
+    memset(&details, 1, sizeof details);
+    desc.m = -1;
     config.device = -7;
     right &= gemmepi_create(&config, &context) != GEMMEPI_OK && !context;
     right &= gemmepi_alloc(host, (size_t)-1, &memory) != GEMMEPI_OK && !memory;
     right &= gemmepi_alloc(NULL, 8, &none) != GEMMEPI_OK && !none;
     right &= gemmepi_stream_create(NULL, &stream) != GEMMEPI_OK && !stream;
+    right &= gemmepi_plan_matmul(host, &desc, &plan) != GEMMEPI_OK && !plan;
+    right &= gemmepi_plan_linear(host, NULL, &layer) != GEMMEPI_OK && !layer;
+    right &= gemmepi_plan_elementwise(host, NULL, &operation) != GEMMEPI_OK && !operation;
+    right &= gemmepi_plan_info(NULL, &details) != GEMMEPI_OK && !details.launches && !details.route_name;
     gemmepi_destroy(host);
     return !right;
 }
