@@ -15,6 +15,9 @@ SOURCE = pathlib.Path(__file__).resolve().parent
 ROOT = SOURCE.parent
 LITERAL_LIMIT = 4000  # C99 promises 4095 bytes in one literal after concatenation
 IMPLEMENTATION = "#if defined(GEMMEPI_IMPLEMENTATION)"
+# what a program may leave out
+OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "gemm_sm90.cu": "GEMMEPI_NO_SM90", "operations.cuh": "GEMMEPI_NO_ELEMENTWISE",
+           "elementwise.cu": "GEMMEPI_NO_ELEMENTWISE", "sum.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled.cu": "GEMMEPI_NO_ELEMENTWISE"}
 INCLUDE = re.compile(r'#include "([^"]+)"$')  # not the indented ones of the manual
 
 
@@ -80,17 +83,22 @@ def string_array(path):
     return name, "\n".join(out)
 
 
+def optional(path, text):
+    option = OPTIONS.get(path.name)
+    return f"#ifndef {option}\n{text}\n#endif" if option else text
+
+
 def kernels_source():
     files = sorted(path for path in (SOURCE / "kernels").iterdir() if path.suffix in (".cu", ".cuh", ".h"))
     arrays = [string_array(path) for path in files]
-    rows = ",\n".join(f'    {{"{path.name}", {name}}}' for path, (name, _) in zip(files, arrays))
+    rows = "\n".join(optional(path, f'    {{"{path.name}", {name}}},') for path, (name, _) in zip(files, arrays))
     return "\n\n".join(
         ["/* Made by src/embed.py from src/kernels/. Change those files, then run 'make gen'. */\n"
          "#ifndef GEMMEPI_KERNELS_SRC_H\n#define GEMMEPI_KERNELS_SRC_H\n\n#include <stddef.h>"]
-        + [text for _, text in arrays]
+        + [optional(path, text) for path, (_, text) in zip(files, arrays)]
         + ["/* By file name; a source is its parts one after another. */\n"
            "typedef struct gemmepi__source {\n    const char *name;\n    const char *const *parts;\n} gemmepi__source;",
-           "static const gemmepi__source gemmepi__sources[] = {\n" + rows + ",\n    {NULL, NULL}};",
+           "static const gemmepi__source gemmepi__sources[] = {\n" + rows + "\n    {NULL, NULL}};",
            "#endif\n"])
 
 

@@ -30,8 +30,10 @@
 #include "problem/problem.h"
 #include "problem/arguments.h"
 #include "problem/overlap.h"
+#ifndef GEMMEPI_NO_ELEMENTWISE
 #include "problem/elementwise.h"
 #include "problem/nest.h"
+#endif
 
 #include "cuda/driver.h"
 #include "cuda/nvrtc.h"
@@ -56,14 +58,20 @@
 #include "host/convert.h"
 #include "host/activation.h"
 #include "host/product.h"
+#ifndef GEMMEPI_NO_ELEMENTWISE
 #include "host/elementwise.h"
 #endif
+#endif
 
+#include "kernels/params.h"
+
+#ifndef GEMMEPI_NO_ELEMENTWISE
 #include "elementwise/loop.h"
 #include "elementwise/sum.h"
 #include "elementwise/scaled.h"
 #include "elementwise/plan.h"
 #include "elementwise/explain.h"
+#endif
 
 #include "gemm/sums.h"
 #include "gemm/pass.h"
@@ -75,10 +83,11 @@
 #include "gemm/estimate.h"
 #include "gemm/plan.h"
 #include "gemm/explain.h"
+#ifndef GEMMEPI_NO_LINEAR
 #include "linear/layer.h"
 #include "linear/plan.h"
 #include "linear/explain.h"
-
+#endif
 #include "plans/plans.h"
 #include "ahead/precompile.h"
 

@@ -18,6 +18,26 @@ typedef struct gemmepi__precompilation {
     char sentence[GEMMEPI__ERROR_TEXT_SIZE];
 } gemmepi__precompilation;
 
+/* One of each kind, but for those that were left out of the program. */
+static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_any_desc *problem,
+                                        gemmepi_plan **plan) {
+    if (problem->matmul)
+        return gemmepi_plan_matmul(context, problem->matmul, plan);
+#ifndef GEMMEPI_NO_ELEMENTWISE
+    if (problem->elementwise)
+        return gemmepi_plan_elementwise(context, problem->elementwise, plan);
+#endif
+#ifndef GEMMEPI_NO_LINEAR
+    if (problem->linear)
+        return gemmepi_plan_linear(context, problem->linear, plan);
+    if (problem->linear_backward)
+        return gemmepi_plan_linear_backward(context, problem->linear_backward, plan);
+#endif
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s were left out of this program (%s)",
+                         problem->elementwise ? "element-wise operations" : "layers",
+                         problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
+}
+
 static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {
     gemmepi_plan *plan = NULL;
     gemmepi_status status;
@@ -27,13 +47,7 @@ static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gem
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "%d of matmul, elementwise, linear and linear_backward are given; exactly one is", given);
-    if (problem->matmul)
-        status = gemmepi_plan_matmul(context, problem->matmul, &plan);
-    else if (problem->elementwise)
-        status = gemmepi_plan_elementwise(context, problem->elementwise, &plan);
-    else
-        status = problem->linear ? gemmepi_plan_linear(context, problem->linear, &plan)
-                                 : gemmepi_plan_linear_backward(context, problem->linear_backward, &plan);
+    status = gemmepi__plan_any(context, problem, &plan);
     if (!status && problem->matmul)
         status = gemmepi__build_for_scalars((const gemmepi__matmul_plan *)plan);
     gemmepi_plan_destroy(plan);

@@ -22,6 +22,10 @@
 #endif
 #endif
 
+#if defined(GEMMEPI_NO_ELEMENTWISE) && !defined(GEMMEPI_NO_LINEAR)
+#error "GEMMEPI_NO_ELEMENTWISE leaves out what layers copy and sum with: define GEMMEPI_NO_LINEAR, too"
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -94,6 +98,7 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 
+#ifndef GEMMEPI_NO_LINEAR
 /* A layer's Y, and with SAVED P: one product with desc's activation. What desc says of gradients is not looked at. Formulas,
    shapes and batches stand at gemmepi_linear_desc. */
 GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
@@ -103,11 +108,14 @@ GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmep
    each of dA and dB. G and what else lies between them is in workspace. */
 GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                                    const gemmepi_linear_args *args, gemmepi_stream stream);
+#endif
 
+#ifndef GEMMEPI_NO_ELEMENTWISE
 /* An element-wise operation: gemmepi_operation has the formulas. args may be NULL, and a tensor whose pointer is NULL there is
    taken from desc's own data. */
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
                                                const gemmepi_elementwise_args *args, gemmepi_stream stream);
+#endif
 
 /* >>plans
 
@@ -119,13 +127,17 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
    Errors: INVALID_ARGUMENT, UNSUPPORTED, LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, CUBLAS_ERROR, OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan);
+#ifndef GEMMEPI_NO_ELEMENTWISE
 GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
                                                     gemmepi_plan **plan);
+#endif
+#ifndef GEMMEPI_NO_LINEAR
 GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                                gemmepi_plan **plan);
 /* Also UNSUPPORTED: I8 operands, and the few forms of a batch that its sentence names. */
 GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                                         gemmepi_plan **plan);
+#endif
 
 /* Run a plan on args in the order of stream: a few launches (gemmepi_plan_info), and, but for what is said below, no allocation,
    no compilation and no lock. A plan of another kind is refused. A run may be captured into a CUDA graph, which keeps the
@@ -145,13 +157,17 @@ GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context
    another route or kernel. */
 GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
                                               gemmepi_stream stream);
+#ifndef GEMMEPI_NO_ELEMENTWISE
 GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, const gemmepi_elementwise_args *args,
                                                    gemmepi_stream stream);
+#endif
+#ifndef GEMMEPI_NO_LINEAR
 /* All of args.workspace_size may be used, so no tensor may lie in it. */
 GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args,
                                               gemmepi_stream stream);
 GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan, const gemmepi_linear_args *args,
                                                        gemmepi_stream stream);
+#endif
 
 /* Reserves the workspace that runs of this plan on this stream need, until the context goes: once for each stream that
    the plan will run on without args.workspace. Plans on one stream share it. Where it is too small a block of at least twice
@@ -181,6 +197,8 @@ GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, si
    gemmepi_plan_matmul. Errors: INVALID_ARGUMENT. */
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
                                                  gemmepi_epilogue_needs *needs);
+
+#ifndef GEMMEPI_NO_ELEMENTWISE
 
 /* >>short calls for element-wise operations, as gemmepi_elementwise
 
@@ -218,6 +236,8 @@ GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gem
 /* y = a in y's type, saturated to E4M3 and E5M2. Scales and amax: gemmepi_elementwise with GEMMEPI_OP_CAST. */
 GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_tensor *a,
                                         const gemmepi_tensor *y, gemmepi_stream stream);
+
+#endif
 
 /* >>work ahead */
 

@@ -104,7 +104,7 @@ static void gemmepi__estimate_routes(const gemmepi_context *context, const gemme
     if (gemmepi__fused_rule(context, problem))
         return;
     bare = gemmepi__bare_microseconds(context, problem);
-    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED))
+    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED) && !gemmepi__ours_rule(context, problem))
         estimates->fused = gemmepi__choose_packs(context, problem, applied, packs);
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_LT) && !gemmepi__lt_rule(problem))
         estimates->lt =

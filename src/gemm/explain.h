@@ -21,10 +21,10 @@ static void gemmepi__describe_kernel(const gemmepi__matmul_plan *plan, gemmepi_p
         details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;
     } else if (plan->route == GEMMEPI_ROUTE_FUSED) {
         const gemmepi__ours *ours = &plan->ours;
-        memcpy(details->kernel, ours->is_mma ? ours->mma.launch.name : ours->fused.launch.name,
+        memcpy(details->kernel, gemmepi__is_mma(ours) ? ours->mma.launch.name : ours->fused.launch.name,
                sizeof details->kernel);
-        details->tile_m = ours->is_mma ? ours->mma.shape.tile_m : ours->fused.shape.tile_m;
-        details->tile_n = ours->is_mma ? ours->mma.shape.tile_n : ours->fused.shape.tile_n;
+        details->tile_m = gemmepi__is_mma(ours) ? ours->mma.shape.tile_m : ours->fused.shape.tile_m;
+        details->tile_n = gemmepi__is_mma(ours) ? ours->mma.shape.tile_n : ours->fused.shape.tile_n;
     } else if (plan->route == GEMMEPI_ROUTE_HOST)
         snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_product");
 #ifndef GEMMEPI_NO_HOST
@@ -151,7 +151,7 @@ static const char *gemmepi__why_not_split(const gemmepi__matmul_plan *plan) {
 
 static const char *gemmepi__why_not_fused(const gemmepi__matmul_plan *plan) {
     return gemmepi__why_not(plan, GEMMEPI_ROUTE_FUSED, plan->fused_reason,
-                            gemmepi__fused_rule(plan->base.context, &plan->problem),
+                            gemmepi__ours_rule(plan->base.context, &plan->problem),
                             "its estimate is not less");
 }
 
@@ -212,7 +212,7 @@ static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi__matmul_pla
             gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n",
                             plan->ours.packs[operand].launch.name,
                             gemmepi__argument_name(&plan->problem, operand));
-    if (plan->ours.is_mma)
+    if (gemmepi__is_mma(&plan->ours))
         gemmepi__explain_mma(text, plan);
     else
         gemmepi__explain_fused(text, plan);

@@ -5,6 +5,19 @@
 #include "convert.h"
 #include "mma.h"
 
+/* Kernels that are left out of the program. What they would take is still known: cuBLASLt's time is estimated by it. */
+#ifdef GEMMEPI_NO_SM80
+#define GEMMEPI__HAS_SM80 0
+#else
+#define GEMMEPI__HAS_SM80 1
+#endif
+#ifdef GEMMEPI_NO_SM90
+#define GEMMEPI__HAS_SM90 0
+#else
+#define GEMMEPI__HAS_SM90 1
+#endif
+#define GEMMEPI__NEVER 1e300 /* microseconds */
+
 typedef struct gemmepi__ours {
     int is_mma; /* gemmepi_mma, else gemmepi_fused */
     gemmepi__fused fused;
@@ -74,12 +87,11 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
    by a tenth: so good are the models. */
 static double gemmepi__choose_kernel(const gemmepi_context *context, const gemmepi__problem *problem,
                                      int applied, int *is_mma) {
-    double by_mma = 0, by_tma = 0;
-    gemmepi__choose_mma(context, problem, &by_mma);
-    *is_mma = 1;
-    if (gemmepi__tma_rule(context, problem))
-        return by_mma;
-    gemmepi__choose_shape(context, problem, applied, &by_tma);
+    double by_mma = GEMMEPI__NEVER, by_tma = GEMMEPI__NEVER;
+    if (GEMMEPI__HAS_SM80)
+        gemmepi__choose_mma(context, problem, &by_mma);
+    if (GEMMEPI__HAS_SM90 && !gemmepi__tma_rule(context, problem))
+        gemmepi__choose_shape(context, problem, applied, &by_tma);
     *is_mma = by_mma < 0.9 * by_tma;
     return *is_mma ? by_mma : by_tma;
 }
@@ -107,7 +119,22 @@ static double gemmepi__choose_packs(const gemmepi_context *context, const gemmep
     return least;
 }
 
+/* The rule that keeps a problem from the route, or NULL. */
+static const char *gemmepi__ours_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    const char *rule = gemmepi__fused_rule(context, problem);
+    int packs[2];
+    if (!rule && !GEMMEPI__HAS_SM80 && !GEMMEPI__HAS_SM90)
+        rule = "its kernels were left out of this program (GEMMEPI_NO_SM80, GEMMEPI_NO_SM90)";
+    if (!rule && !GEMMEPI__HAS_SM80 && gemmepi__choose_packs(context, problem, 1, packs) >= GEMMEPI__NEVER)
+        rule = "its kernel for this problem was left out of this program (GEMMEPI_NO_SM80)";
+    return rule;
+}
+
 /* >>building */
+
+static int gemmepi__is_mma(const gemmepi__ours *ours) {
+    return GEMMEPI__HAS_SM80 && (!GEMMEPI__HAS_SM90 || ours->is_mma);
+}
 
 static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemmepi__problem *problem,
                                            const int packs[2], gemmepi__convert *built) {
@@ -134,16 +161,16 @@ static gemmepi_status gemmepi__ours_build(gemmepi_context *context, const gemmep
     if (status)
         return status;
     gemmepi__choose_kernel(context, &packed, applied, &ours->is_mma);
-    return ours->is_mma ? gemmepi__mma_build(context, &packed, applied, &ours->mma)
-                        : gemmepi__fused_build(context, &packed, applied, &ours->fused);
+    return gemmepi__is_mma(ours) ? gemmepi__mma_build(context, &packed, applied, &ours->mma)
+                                 : gemmepi__fused_build(context, &packed, applied, &ours->fused);
 }
 
 static int gemmepi__is_applied(const gemmepi__ours *ours) {
-    return ours->is_mma ? ours->mma.applied : ours->fused.applied;
+    return gemmepi__is_mma(ours) ? ours->mma.applied : ours->fused.applied;
 }
 
 static const gemmepi__sums *gemmepi__sums_of(const gemmepi__ours *ours) {
-    return ours->is_mma ? &ours->mma.sums : &ours->fused.sums;
+    return gemmepi__is_mma(ours) ? &ours->mma.sums : &ours->fused.sums;
 }
 
 static int gemmepi__ours_launches(const gemmepi__ours *ours, const gemmepi__problem *problem) {
@@ -155,7 +182,8 @@ static int gemmepi__ours_launches(const gemmepi__ours *ours, const gemmepi__prob
 
 static size_t gemmepi__ours_workspace(const gemmepi__ours *ours) {
     return gemmepi__round_up(ours->packs[0].bytes, 256) + gemmepi__round_up(ours->packs[1].bytes, 256) +
-           (ours->is_mma ? gemmepi__mma_workspace(&ours->mma) : gemmepi__fused_workspace(&ours->fused));
+           (gemmepi__is_mma(ours) ? gemmepi__mma_workspace(&ours->mma)
+                                  : gemmepi__fused_workspace(&ours->fused));
 }
 
 /* >>running */
@@ -176,8 +204,9 @@ static gemmepi_status gemmepi__ours_run(const gemmepi_context *context, const ge
         }
     if (status)
         return status;
-    return ours->is_mma ? gemmepi__mma_run(context, problem, &ours->mma, &packed, workspace, stream)
-                        : gemmepi__fused_run(context, problem, &ours->fused, &packed, workspace, stream);
+    return gemmepi__is_mma(ours)
+               ? gemmepi__mma_run(context, problem, &ours->mma, &packed, workspace, stream)
+               : gemmepi__fused_run(context, problem, &ours->fused, &packed, workspace, stream);
 }
 
 #endif

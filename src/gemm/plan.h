@@ -97,7 +97,7 @@ static void gemmepi__count_scaled(gemmepi__matmul_plan *plan) {
 
 /* applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__try_fused(gemmepi__matmul_plan *plan, int applied) {
-    const char *rule = gemmepi__fused_rule(plan->base.context, &plan->problem);
+    const char *rule = gemmepi__ours_rule(plan->base.context, &plan->problem);
     gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_FUSED);
     if (!status && rule)
         status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);

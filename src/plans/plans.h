@@ -2,7 +2,10 @@
 #ifndef GEMMEPI_PLANS_PLANS_H
 #define GEMMEPI_PLANS_PLANS_H
 
+#include "../gemm/explain.h"
+#ifndef GEMMEPI_NO_LINEAR
 #include "../linear/explain.h"
+#endif
 
 GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
     if (plan && !gemmepi__is_of_parent(plan->context))
@@ -14,11 +17,15 @@ GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmep
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
     if (gemmepi__came_by_fork(plan->context))
         return GEMMEPI_INVALID_ARGUMENT;
-    if (plan->kind == GEMMEPI_PLAN_MATMUL)
-        return gemmepi__prepare_matmul((const gemmepi__matmul_plan *)plan, stream);
+#ifndef GEMMEPI_NO_ELEMENTWISE
     if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
         return gemmepi__prepare_elementwise((const gemmepi__elementwise_plan *)plan, stream);
-    return gemmepi__prepare_layer((const gemmepi__linear_plan *)plan, stream);
+#endif
+#ifndef GEMMEPI_NO_LINEAR
+    if (plan->kind != GEMMEPI_PLAN_MATMUL)
+        return gemmepi__prepare_layer((const gemmepi__linear_plan *)plan, stream);
+#endif
+    return gemmepi__prepare_matmul((const gemmepi__matmul_plan *)plan, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
@@ -30,10 +37,14 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
         return GEMMEPI_INVALID_ARGUMENT;
     if (plan->kind == GEMMEPI_PLAN_MATMUL)
         gemmepi__matmul_info((const gemmepi__matmul_plan *)plan, details);
+#ifndef GEMMEPI_NO_ELEMENTWISE
     else if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
         gemmepi__elementwise_info((const gemmepi__elementwise_plan *)plan, details);
+#endif
+#ifndef GEMMEPI_NO_LINEAR
     else
         gemmepi__layer_info((const gemmepi__linear_plan *)plan, details);
+#endif
     return GEMMEPI_OK;
 }
 
@@ -43,10 +54,14 @@ GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, si
         return 0;
     if (plan->kind == GEMMEPI_PLAN_MATMUL)
         gemmepi__explain_matmul(&out, (const gemmepi__matmul_plan *)plan);
+#ifndef GEMMEPI_NO_ELEMENTWISE
     else if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
         gemmepi__explain_elementwise(&out, (const gemmepi__elementwise_plan *)plan);
+#endif
+#ifndef GEMMEPI_NO_LINEAR
     else
         gemmepi__explain_layer(&out, (const gemmepi__linear_plan *)plan);
+#endif
     return out.length;
 }
 

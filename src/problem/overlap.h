@@ -282,6 +282,7 @@ static int gemmepi__layouts_share(const gemmepi__layout *p, const gemmepi__layou
     return steps < 0 ? GEMMEPI__UNDECIDED : GEMMEPI__SHARED;
 }
 
+#ifndef GEMMEPI_NO_ELEMENTWISE
 /* Whether two elements (different indices) of p have a byte in common. Likewise bounded. Their indices differ most
    outwardly along some axis: so for each axis whether what is inside it, moved along it, meets itself. That inside lies
    at both ends of the difference, so its terms count twice. */
@@ -312,5 +313,6 @@ static int gemmepi__layout_repeats(const gemmepi__layout *p) {
     }
     return 0;
 }
+#endif
 
 #endif

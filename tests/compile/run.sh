@@ -277,6 +277,111 @@ int main(void) {
     return !right;
 }
 END
+cat >rest.c <<'END'
+#define GEMMEPI_IMPLEMENTATION
+#include "gemmepi.h"
+#include <stdio.h>
+#include <string.h>
+
+static int fails(gemmepi_status status) {
+    if (status != GEMMEPI_OK)
+        printf("%s: %s\n", gemmepi_status_name(status), gemmepi_last_error());
+    return status != GEMMEPI_OK;
+}
+
+/* What is left out is refused by name, what is not runs. */
+static int layers_are_right(gemmepi_context *context) {
+    float a[3] = {1, 2, 3}, y[1] = {0};
+    gemmepi_linear_desc desc;
+    gemmepi_any_desc any;
+    memset(&desc, 0, sizeof desc);
+    memset(&any, 0, sizeof any);
+    desc.m = desc.n = 1;
+    desc.k = 3;
+    any.linear = &desc;
+#ifdef GEMMEPI_NO_LINEAR
+    return gemmepi_precompile(context, &any, 1, 1, NULL, NULL) == GEMMEPI_UNSUPPORTED && a[0] > y[0] &&
+           strstr(gemmepi_last_error(), "GEMMEPI_NO_LINEAR");
+#else
+    gemmepi_linear_args args;
+    memset(&args, 0, sizeof args);
+    args.a = args.b = a;
+    args.y = y;
+    return !fails(gemmepi_precompile(context, &any, 1, 1, NULL, NULL)) &&
+           !fails(gemmepi_linear(context, &desc, &args, NULL)) && y[0] > 13.5f && y[0] < 14.5f;
+#endif
+}
+
+static int operations_are_right(gemmepi_context *context) {
+    float values[2] = {-1, 3};
+    int64_t shape[1];
+    gemmepi_tensor tensor;
+    gemmepi_elementwise_desc desc;
+    gemmepi_any_desc any;
+    memset(&tensor, 0, sizeof tensor);
+    memset(&desc, 0, sizeof desc);
+    memset(&any, 0, sizeof any);
+    shape[0] = 2;
+    tensor.data = values;
+    tensor.rank = 1;
+    tensor.shape = shape;
+    desc.operation = GEMMEPI_OP_ACTIVATION;
+    desc.activation = GEMMEPI_RELU;
+    desc.a = desc.y = &tensor;
+    any.elementwise = &desc;
+#ifdef GEMMEPI_NO_ELEMENTWISE
+    return gemmepi_precompile(context, &any, 1, 1, NULL, NULL) == GEMMEPI_UNSUPPORTED &&
+           strstr(gemmepi_last_error(), "GEMMEPI_NO_ELEMENTWISE");
+#else
+    return !fails(gemmepi_precompile(context, &any, 1, 1, NULL, NULL)) &&
+           !fails(gemmepi_elementwise(context, &desc, NULL, NULL)) && values[0] >= 0 && values[0] <= 0 &&
+           values[1] > 2.5f;
+#endif
+}
+
+static int products_are_right(gemmepi_context *context) {
+    float a[3] = {1, 2, 3}, d[1] = {0};
+    char text[256];
+    gemmepi_matmul_desc desc;
+    gemmepi_matmul_args args;
+    gemmepi_plan_details details;
+    gemmepi_plan *plan = NULL;
+    memset(&desc, 0, sizeof desc);
+    memset(&args, 0, sizeof args);
+    desc.m = desc.n = 1;
+    desc.k = 3;
+    desc.alignment = sizeof(float);
+    args.a = args.b = a;
+    args.d = d;
+    if (fails(gemmepi_plan_matmul(context, &desc, &plan)) || fails(gemmepi_plan_prepare(plan, NULL)) ||
+        fails(gemmepi_run_matmul(plan, &args, NULL)) || fails(gemmepi_plan_info(plan, &details)) ||
+        !gemmepi_plan_explain(plan, text, sizeof text))
+        return 0;
+    gemmepi_plan_destroy(plan);
+    return d[0] > 13.5f && d[0] < 14.5f && details.route == GEMMEPI_ROUTE_HOST;
+}
+
+int main(void) {
+    gemmepi_config config;
+    gemmepi_context *context = NULL;
+    int right;
+    memset(&config, 0, sizeof config);
+    config.device = GEMMEPI_DEVICE_HOST;
+    if (fails(gemmepi_create(&config, &context)))
+        return 1;
+    right = products_are_right(context) && layers_are_right(context) && operations_are_right(context);
+    gemmepi_destroy(context);
+    return !right;
+}
+END
+cat >uses_layers.c <<'END'
+#include "gemmepi.h"
+gemmepi_status uses(void);
+gemmepi_status uses(void) {
+    return gemmepi_linear(NULL, NULL, NULL, NULL);
+}
+END
+sed 's/gemmepi_linear(/gemmepi_elementwise(/' uses_layers.c >uses_operations.c
 
 # >>the tests
 
@@ -348,6 +453,37 @@ runs_static() { # COMPILER STANDARD OPTIONS FILE
     compile "$1" "$2" "$3" "$4" r.o -DGEMMEPI_STATIC && "$1" r.o -o program $LIBS && ./program
 }
 
+runs_with() { # COMPILER STANDARD OPTIONS...
+    c=$1 s=$2
+    shift 2
+    compile "$c" "$s" -O0 rest.c r.o "$@" && "$c" r.o -o program $LIBS && ./program
+}
+
+# Compiles, and with the options does not.
+is_left_out() { # COMPILER STANDARD FILE OPTIONS...
+    c=$1 s=$2 f=$3
+    shift 3
+    compile "$c" "$s" -O0 "$f" r.o && ! compile "$c" "$s" -O0 "$f" r.o "$@" 2>/dev/null
+}
+
+needs_no_layers() { # COMPILER STANDARD
+    ! compile "$1" "$2" -O0 interface.c r.o -DGEMMEPI_NO_ELEMENTWISE 2>said && grep -q GEMMEPI_NO_LINEAR said
+}
+
+# What a program leaves out, and the least of all.
+options_of() { # COMPILER STANDARD
+    for row in NO_LINEAR NO_LINEAR:NO_ELEMENTWISE NO_SM80 NO_SM90 NO_LINEAR:NO_ELEMENTWISE:NO_SM80:NO_SM90; do
+        options=$(printf '%s' "$row" | sed 's/[^:]*/-DGEMMEPI_&/g; s/:/ /g')
+        attempt "$1 -std=$2: $row, and the rest runs" runs_with "$1" "$2" $options
+    done
+    attempt "$1 -std=$2: NO_HOST and all these" compile "$1" "$2" -O0 implementation.c i.o -DGEMMEPI_NO_HOST $options
+    attempt "$1 -std=$2: layers that are left out are not declared" \
+        is_left_out "$1" "$2" uses_layers.c -DGEMMEPI_NO_LINEAR
+    attempt "$1 -std=$2: operations that are left out are not declared" \
+        is_left_out "$1" "$2" uses_operations.c -DGEMMEPI_NO_LINEAR -DGEMMEPI_NO_ELEMENTWISE
+    attempt "$1 -std=$2: layers need element-wise operations" needs_no_layers "$1" "$2"
+}
+
 # An optimiser follows values through static functions, and warns of more than it does otherwise.
 optimised() { # COMPILER STANDARD
     for options in -O2 -O3 -Os; do
@@ -415,6 +551,7 @@ long_tests_of() { # COMPILER STANDARD
     attempt "$n: GEMMEPI_STATIC in two files" two_static_files "$c" "$s" -O0
     attempt "$n: GEMMEPI_STATIC, GEMMEPI_NO_HOST in two files" two_static_files "$c" "$s" -O0 -DGEMMEPI_NO_HOST
     attempt "$n: GEMMEPI_STATIC, default streams of threads in two files" streams_of_two_static_files "$c" "$s"
+    options_of "$c" "$s"
     attempt "$n: what a failed call would have filled in is NULL" runs_static "$c" "$s" -O1 failed.c
     attempt "$n: after every C99 and POSIX header" compile "$c" "$s" -O0 system.c s.o
     attempt "$n: the same with _GNU_SOURCE" compile "$c" "$s" -O0 system.c s.o -D_GNU_SOURCE

@@ -1,0 +1,3 @@
+/* Hopper's kernel alone. */
+#define GEMMEPI_NO_SM80
+#include "left_out.h"
