@@ -801,7 +801,8 @@ typedef struct gemmepi_context_details {
     char cache_path[512];                                /* the cache folder in use; "" if none */
 } gemmepi_context_details;
 /* Every public function with its contract. Unless one says otherwise:
-   - it returns GEMMEPI_OK, or a status with a sentence in gemmepi_last_error(), and then has changed nothing;
+   - it returns GEMMEPI_OK, or a status with a sentence in gemmepi_last_error(), and then has changed nothing, but what it
+     would have filled in (a handle, a pointer, a struct of details) is NULL or zero;
    - it may be called from any number of threads at once, but a handle is ended (_destroy) once, when no other call uses it;
    - pointers in structs are borrowed for the time of the call. */
 
@@ -817,6 +818,10 @@ typedef struct gemmepi_context_details {
 #else
 #define GEMMEPI_API extern
 #endif
+#endif
+
+#if defined(GEMMEPI_NO_ELEMENTWISE) && !defined(GEMMEPI_NO_LINEAR)
+#error "GEMMEPI_NO_ELEMENTWISE leaves out what layers copy and sum with: define GEMMEPI_NO_LINEAR, too"
 #endif
 
 #ifdef __cplusplus
@@ -891,6 +896,7 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 
+#ifndef GEMMEPI_NO_LINEAR
 /* A layer's Y, and with SAVED P: one product with desc's activation. What desc says of gradients is not looked at. Formulas,
    shapes and batches stand at gemmepi_linear_desc. */
 GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
@@ -900,11 +906,14 @@ GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmep
    each of dA and dB. G and what else lies between them is in workspace. */
 GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                                    const gemmepi_linear_args *args, gemmepi_stream stream);
+#endif
 
+#ifndef GEMMEPI_NO_ELEMENTWISE
 /* An element-wise operation: gemmepi_operation has the formulas. args may be NULL, and a tensor whose pointer is NULL there is
    taken from desc's own data. */
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
                                                const gemmepi_elementwise_args *args, gemmepi_stream stream);
+#endif
 
 /* >>plans
 
@@ -916,13 +925,17 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
    Errors: INVALID_ARGUMENT, UNSUPPORTED, LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, CUBLAS_ERROR, OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan);
+#ifndef GEMMEPI_NO_ELEMENTWISE
 GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
                                                     gemmepi_plan **plan);
+#endif
+#ifndef GEMMEPI_NO_LINEAR
 GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                                gemmepi_plan **plan);
 /* Also UNSUPPORTED: I8 operands, and the few forms of a batch that its sentence names. */
 GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                                         gemmepi_plan **plan);
+#endif
 
 /* Run a plan on args in the order of stream: a few launches (gemmepi_plan_info), and, but for what is said below, no allocation,
    no compilation and no lock. A plan of another kind is refused. A run may be captured into a CUDA graph, which keeps the
@@ -942,13 +955,17 @@ GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context
    another route or kernel. */
 GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
                                               gemmepi_stream stream);
+#ifndef GEMMEPI_NO_ELEMENTWISE
 GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, const gemmepi_elementwise_args *args,
                                                    gemmepi_stream stream);
+#endif
+#ifndef GEMMEPI_NO_LINEAR
 /* All of args.workspace_size may be used, so no tensor may lie in it. */
 GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args,
                                               gemmepi_stream stream);
 GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan, const gemmepi_linear_args *args,
                                                        gemmepi_stream stream);
+#endif
 
 /* Reserves the workspace that runs of this plan on this stream need, until the context goes: once for each stream that
    the plan will run on without args.workspace. Plans on one stream share it. Where it is too small a block of at least twice
@@ -978,6 +995,8 @@ GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, si
    gemmepi_plan_matmul. Errors: INVALID_ARGUMENT. */
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
                                                  gemmepi_epilogue_needs *needs);
+
+#ifndef GEMMEPI_NO_ELEMENTWISE
 
 /* >>short calls for element-wise operations, as gemmepi_elementwise
 
@@ -1015,6 +1034,8 @@ GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gem
 /* y = a in y's type, saturated to E4M3 and E5M2. Scales and amax: gemmepi_elementwise with GEMMEPI_OP_CAST. */
 GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_tensor *a,
                                         const gemmepi_tensor *y, gemmepi_stream stream);
+
+#endif
 
 /* >>work ahead */
 
@@ -3628,6 +3649,7 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
   gemmepi_status status;
   if (!needs)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "needs is NULL");
+  memset(needs, 0, sizeof *needs);
   status = gemmepi__normalise(desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
   if (!status)
     gemmepi__fill_needs(&problem, needs);
@@ -3915,6 +3937,7 @@ static int gemmepi__layouts_share(const gemmepi__layout *p, const gemmepi__layou
   return steps < 0 ? GEMMEPI__UNDECIDED : GEMMEPI__SHARED;
 }
 
+#ifndef GEMMEPI_NO_ELEMENTWISE
 /* Whether two elements (different indices) of p have a byte in common. Likewise bounded. Their indices differ most
  outwardly along some axis: so for each axis whether what is inside it, moved along it, meets itself. That inside lies
  at both ends of the difference, so its terms count twice. */
@@ -3945,6 +3968,7 @@ static int gemmepi__layout_repeats(const gemmepi__layout *p) {
   }
   return 0;
 }
+#endif
 
 /* A run's pointers in the order of the views (so exchanged where the problem is), and its scalars. */
 typedef struct gemmepi__arguments {
@@ -4281,6 +4305,7 @@ static size_t gemmepi__alignment_of(const gemmepi_matmul_args *args) {
           (uintptr_t)args->bias_grad | 16;
   return (size_t)(bits & (~bits + 1));
 }
+#ifndef GEMMEPI_NO_ELEMENTWISE
 /* An element-wise operation as every launch sees it: what it reads and writes for each index of one shape. */
 
 #define GEMMEPI__MAX_RANK 8
@@ -5030,6 +5055,7 @@ static int64_t gemmepi__nest_count(const gemmepi__nest *nest, int summed) {
       count *= nest->extent[d];
   return count;
 }
+#endif
 
 /* The CUDA driver's interface, as far as it is used: declared by hand, because the toolkit's headers may be missing
  and their names belong to others. tests/compile/declarations.cpp compares every line with those headers. */
@@ -6802,6 +6828,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
   gemmepi_status status;
   if (!result)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL; it receives the new context");
+  *result = NULL;
   memset(&defaults, 0, sizeof defaults);
   if (!config)
     config = &defaults;
@@ -6866,11 +6893,12 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
 /* >>info */
 
 GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmepi_context_details *details) {
+  if (details)
+    memset(details, 0, sizeof *details);
   if (!context || !details)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "details" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  memset(details, 0, sizeof *details);
   details->is_host = context->is_host;
   memcpy(details->fallback_reason, context->fallback_reason, sizeof details->fallback_reason);
   details->device = context->ordinal;
@@ -7020,14 +7048,14 @@ GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes,
   gemmepi__cu_deviceptr address = 0;
   gemmepi_status status;
   int result;
+  if (pointer)
+    *pointer = NULL; /* also after a failure */
   if (!context || !pointer)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "pointer" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  if (bytes == 0) {
-    *pointer = NULL;
+  if (bytes == 0)
     return GEMMEPI_OK;
-  }
   if (context->is_host)
     return gemmepi__host_alloc(context, bytes, pointer);
   status = gemmepi__enter_relaxed(context, &entry);
@@ -7134,6 +7162,8 @@ GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemme
   gemmepi__entry entry;
   gemmepi_status status;
   int result;
+  if (stream)
+    *stream = NULL; /* also after a failure */
   if (!context || !stream)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "stream" : "context");
   if (gemmepi__came_by_fork(context))
@@ -8109,6 +8139,7 @@ static const char *const gemmepi__source_copy_cuh[] = {
 "}\n",
   NULL};
 
+#ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_elementwise_cu[] = {
 "#line 1 \"src/kernels/elementwise.cu\"\n\n\n"
 "#include \"operations.cuh\"\n\n"
@@ -8422,6 +8453,7 @@ static const char *const gemmepi__source_elementwise_cu[] = {
 "}\n\n"
 "#endif\n",
   NULL};
+#endif
 
 static const char *const gemmepi__source_epilogue_cuh[] = {
 "#line 1 \"src/kernels/epilogue.cuh\"\n"
@@ -9506,6 +9538,7 @@ static const char *const gemmepi__source_gemm_plain_cu[] = {
 "}\n",
   NULL};
 
+#ifndef GEMMEPI_NO_SM80
 static const char *const gemmepi__source_gemm_sm80_cu[] = {
 "#line 1 \"src/kernels/gemm_sm80.cu\"\n"
 "#line 13\n"
@@ -9951,7 +9984,9 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
 "shared + warp * (STAGED_MATRICES * STAGED_BYTES), sums);\n"
 "}\n",
   NULL};
+#endif
 
+#ifndef GEMMEPI_NO_SM90
 static const char *const gemmepi__source_gemm_sm90_cu[] = {
 "#line 1 \"src/kernels/gemm_sm90.cu\"\n"
 "#line 20\n"
@@ -11209,7 +11244,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
 "cluster_meets();\n"
 "}\n",
   NULL};
+#endif
 
+#ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_operations_cuh[] = {
 "#line 1 \"src/kernels/operations.cuh\"\n\n\n"
 "#pragma once\n"
@@ -11347,6 +11384,7 @@ static const char *const gemmepi__source_operations_cuh[] = {
 "}\n"
 "}\n",
   NULL};
+#endif
 
 static const char *const gemmepi__source_pack_cu[] = {
 "#line 1 \"src/kernels/pack.cu\"\n\n\n"
@@ -11718,6 +11756,7 @@ static const char *const gemmepi__source_reduce_cu[] = {
 "}\n",
   NULL};
 
+#ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_scaled_cu[] = {
 "#line 1 \"src/kernels/scaled.cu\"\n\n\n\n"
 "#include \"amax.cuh\"\n"
@@ -11890,7 +11929,9 @@ static const char *const gemmepi__source_scaled_cu[] = {
 "}\n"
 "}\n",
   NULL};
+#endif
 
+#ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_sum_cu[] = {
 "#line 1 \"src/kernels/sum.cu\"\n\n\n\n\n\n"
 "#include \"operations.cuh\"\n\n"
@@ -12151,6 +12192,7 @@ static const char *const gemmepi__source_sum_cu[] = {
 "}\n\n"
 "#endif\n",
   NULL};
+#endif
 
 static const char *const gemmepi__source_transpose_cu[] = {
 "#line 1 \"src/kernels/transpose.cu\"\n\n\n"
@@ -12520,18 +12562,30 @@ static const gemmepi__source gemmepi__sources[] = {
   {"codes.h", gemmepi__source_codes_h},
   {"convert.cu", gemmepi__source_convert_cu},
   {"copy.cuh", gemmepi__source_copy_cuh},
+#ifndef GEMMEPI_NO_ELEMENTWISE
   {"elementwise.cu", gemmepi__source_elementwise_cu},
+#endif
   {"epilogue.cuh", gemmepi__source_epilogue_cuh},
   {"gemm_plain.cu", gemmepi__source_gemm_plain_cu},
+#ifndef GEMMEPI_NO_SM80
   {"gemm_sm80.cu", gemmepi__source_gemm_sm80_cu},
+#endif
+#ifndef GEMMEPI_NO_SM90
   {"gemm_sm90.cu", gemmepi__source_gemm_sm90_cu},
+#endif
+#ifndef GEMMEPI_NO_ELEMENTWISE
   {"operations.cuh", gemmepi__source_operations_cuh},
+#endif
   {"pack.cu", gemmepi__source_pack_cu},
   {"params.h", gemmepi__source_params_h},
   {"pass.cu", gemmepi__source_pass_cu},
   {"reduce.cu", gemmepi__source_reduce_cu},
+#ifndef GEMMEPI_NO_ELEMENTWISE
   {"scaled.cu", gemmepi__source_scaled_cu},
+#endif
+#ifndef GEMMEPI_NO_ELEMENTWISE
   {"sum.cu", gemmepi__source_sum_cu},
+#endif
   {"transpose.cu", gemmepi__source_transpose_cu},
   {"types.cuh", gemmepi__source_types_cuh},
   {NULL, NULL}};
@@ -14230,6 +14284,7 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
   if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
     gemmepi__host_sum_operand(problem, arguments);
 }
+#ifndef GEMMEPI_NO_ELEMENTWISE
 /* Element-wise operations in plain C: a run of elements at a time, everything in double, rounded once. */
 
 #include <float.h>
@@ -14655,8 +14710,7 @@ static void gemmepi__host_elementwise(const gemmepi__task *task, void *const poi
   }
 }
 #endif
-
-/* The launch that makes all outputs that are no sums: over dense tensors in one line, or over tiles of any strides. */
+#endif
 
 /* What the host hands to the kernels. Both sides include this file: C99 on one, CUDA C++ on the other. */
 
@@ -14813,6 +14867,9 @@ typedef struct gemmepi__scaled_params {
   unsigned tiles[2];
   int rank; /* 2 at least */
 } gemmepi__scaled_params;
+
+#ifndef GEMMEPI_NO_ELEMENTWISE
+/* The launch that makes all outputs that are no sums: over dense tensors in one line, or over tiles of any strides. */
 
 #define GEMMEPI__ELEMENT_THREADS 256 /* of all element-wise kernels */
 #define GEMMEPI__VECTOR_BYTES    16  /* one access to memory */
@@ -15702,6 +15759,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context,
   gemmepi__task task;
   gemmepi__elementwise_plan *plan = NULL;
   gemmepi_status status;
+  if (result)
+    *result = NULL; /* also after a failure */
   if (!context || !result)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
   if (gemmepi__came_by_fork(context))
@@ -16233,6 +16292,7 @@ static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__ele
   gemmepi__append(text, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
           (gemmepi__ull)plan->workspace_size);
 }
+#endif
 
 /* Sums for bias_grad: of partial sums that an epilogue left, or of an operand. */
 
@@ -19119,6 +19179,19 @@ static gemmepi_status gemmepi__mma_run(const gemmepi_context *context, const gem
               gemmepi__past(partials, mma->partial_bytes), stream);
 }
 
+/* Kernels that are left out of the program. What they would take is still known: cuBLASLt's time is estimated by it. */
+#ifdef GEMMEPI_NO_SM80
+#define GEMMEPI__HAS_SM80 0
+#else
+#define GEMMEPI__HAS_SM80 1
+#endif
+#ifdef GEMMEPI_NO_SM90
+#define GEMMEPI__HAS_SM90 0
+#else
+#define GEMMEPI__HAS_SM90 1
+#endif
+#define GEMMEPI__NEVER 1e300 /* microseconds */
+
 typedef struct gemmepi__ours {
   int is_mma; /* gemmepi_mma, else gemmepi_fused */
   gemmepi__fused fused;
@@ -19188,12 +19261,11 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
  by a tenth: so good are the models. */
 static double gemmepi__choose_kernel(const gemmepi_context *context, const gemmepi__problem *problem,
                   int applied, int *is_mma) {
-  double by_mma = 0, by_tma = 0;
-  gemmepi__choose_mma(context, problem, &by_mma);
-  *is_mma = 1;
-  if (gemmepi__tma_rule(context, problem))
-    return by_mma;
-  gemmepi__choose_shape(context, problem, applied, &by_tma);
+  double by_mma = GEMMEPI__NEVER, by_tma = GEMMEPI__NEVER;
+  if (GEMMEPI__HAS_SM80)
+    gemmepi__choose_mma(context, problem, &by_mma);
+  if (GEMMEPI__HAS_SM90 && !gemmepi__tma_rule(context, problem))
+    gemmepi__choose_shape(context, problem, applied, &by_tma);
   *is_mma = by_mma < 0.9 * by_tma;
   return *is_mma ? by_mma : by_tma;
 }
@@ -19221,7 +19293,22 @@ static double gemmepi__choose_packs(const gemmepi_context *context, const gemmep
   return least;
 }
 
+/* The rule that keeps a problem from the route, or NULL. */
+static const char *gemmepi__ours_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+  const char *rule = gemmepi__fused_rule(context, problem);
+  int packs[2];
+  if (!rule && !GEMMEPI__HAS_SM80 && !GEMMEPI__HAS_SM90)
+    rule = "its kernels were left out of this program (GEMMEPI_NO_SM80, GEMMEPI_NO_SM90)";
+  if (!rule && !GEMMEPI__HAS_SM80 && gemmepi__choose_packs(context, problem, 1, packs) >= GEMMEPI__NEVER)
+    rule = "its kernel for this problem was left out of this program (GEMMEPI_NO_SM80)";
+  return rule;
+}
+
 /* >>building */
+
+static int gemmepi__is_mma(const gemmepi__ours *ours) {
+  return GEMMEPI__HAS_SM80 && (!GEMMEPI__HAS_SM90 || ours->is_mma);
+}
 
 static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemmepi__problem *problem,
                      const int packs[2], gemmepi__convert *built) {
@@ -19248,16 +19335,16 @@ static gemmepi_status gemmepi__ours_build(gemmepi_context *context, const gemmep
   if (status)
     return status;
   gemmepi__choose_kernel(context, &packed, applied, &ours->is_mma);
-  return ours->is_mma ? gemmepi__mma_build(context, &packed, applied, &ours->mma)
-            : gemmepi__fused_build(context, &packed, applied, &ours->fused);
+  return gemmepi__is_mma(ours) ? gemmepi__mma_build(context, &packed, applied, &ours->mma)
+                : gemmepi__fused_build(context, &packed, applied, &ours->fused);
 }
 
 static int gemmepi__is_applied(const gemmepi__ours *ours) {
-  return ours->is_mma ? ours->mma.applied : ours->fused.applied;
+  return gemmepi__is_mma(ours) ? ours->mma.applied : ours->fused.applied;
 }
 
 static const gemmepi__sums *gemmepi__sums_of(const gemmepi__ours *ours) {
-  return ours->is_mma ? &ours->mma.sums : &ours->fused.sums;
+  return gemmepi__is_mma(ours) ? &ours->mma.sums : &ours->fused.sums;
 }
 
 static int gemmepi__ours_launches(const gemmepi__ours *ours, const gemmepi__problem *problem) {
@@ -19269,7 +19356,8 @@ static int gemmepi__ours_launches(const gemmepi__ours *ours, const gemmepi__prob
 
 static size_t gemmepi__ours_workspace(const gemmepi__ours *ours) {
   return gemmepi__round_up(ours->packs[0].bytes, 256) + gemmepi__round_up(ours->packs[1].bytes, 256) +
-     (ours->is_mma ? gemmepi__mma_workspace(&ours->mma) : gemmepi__fused_workspace(&ours->fused));
+     (gemmepi__is_mma(ours) ? gemmepi__mma_workspace(&ours->mma)
+                 : gemmepi__fused_workspace(&ours->fused));
 }
 
 /* >>running */
@@ -19290,8 +19378,9 @@ static gemmepi_status gemmepi__ours_run(const gemmepi_context *context, const ge
     }
   if (status)
     return status;
-  return ours->is_mma ? gemmepi__mma_run(context, problem, &ours->mma, &packed, workspace, stream)
-            : gemmepi__fused_run(context, problem, &ours->fused, &packed, workspace, stream);
+  return gemmepi__is_mma(ours)
+       ? gemmepi__mma_run(context, problem, &ours->mma, &packed, workspace, stream)
+       : gemmepi__fused_run(context, problem, &ours->fused, &packed, workspace, stream);
 }
 
 /* Microseconds; 0 where the route does not run the problem, or nothing is known of the device. */
@@ -19393,7 +19482,7 @@ static void gemmepi__estimate_routes(const gemmepi_context *context, const gemme
   if (gemmepi__fused_rule(context, problem))
     return;
   bare = gemmepi__bare_microseconds(context, problem);
-  if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED))
+  if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED) && !gemmepi__ours_rule(context, problem))
     estimates->fused = gemmepi__choose_packs(context, problem, applied, packs);
   if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_LT) && !gemmepi__lt_rule(problem))
     estimates->lt =
@@ -19497,7 +19586,7 @@ static void gemmepi__count_scaled(gemmepi__matmul_plan *plan) {
 
 /* applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__try_fused(gemmepi__matmul_plan *plan, int applied) {
-  const char *rule = gemmepi__fused_rule(plan->base.context, &plan->problem);
+  const char *rule = gemmepi__ours_rule(plan->base.context, &plan->problem);
   gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_FUSED);
   if (!status && rule)
     status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
@@ -19659,6 +19748,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
   gemmepi__problem problem;
   gemmepi__matmul_plan *plan = NULL;
   gemmepi_status status;
+  if (result)
+    *result = NULL; /* also after a failure */
   if (!context || !result)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
   if (gemmepi__came_by_fork(context))
@@ -20000,10 +20091,10 @@ static void gemmepi__describe_kernel(const gemmepi__matmul_plan *plan, gemmepi_p
     details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;
   } else if (plan->route == GEMMEPI_ROUTE_FUSED) {
     const gemmepi__ours *ours = &plan->ours;
-    memcpy(details->kernel, ours->is_mma ? ours->mma.launch.name : ours->fused.launch.name,
+    memcpy(details->kernel, gemmepi__is_mma(ours) ? ours->mma.launch.name : ours->fused.launch.name,
        sizeof details->kernel);
-    details->tile_m = ours->is_mma ? ours->mma.shape.tile_m : ours->fused.shape.tile_m;
-    details->tile_n = ours->is_mma ? ours->mma.shape.tile_n : ours->fused.shape.tile_n;
+    details->tile_m = gemmepi__is_mma(ours) ? ours->mma.shape.tile_m : ours->fused.shape.tile_m;
+    details->tile_n = gemmepi__is_mma(ours) ? ours->mma.shape.tile_n : ours->fused.shape.tile_n;
   } else if (plan->route == GEMMEPI_ROUTE_HOST)
     snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_product");
 #ifndef GEMMEPI_NO_HOST
@@ -20130,7 +20221,7 @@ static const char *gemmepi__why_not_split(const gemmepi__matmul_plan *plan) {
 
 static const char *gemmepi__why_not_fused(const gemmepi__matmul_plan *plan) {
   return gemmepi__why_not(plan, GEMMEPI_ROUTE_FUSED, plan->fused_reason,
-              gemmepi__fused_rule(plan->base.context, &plan->problem),
+              gemmepi__ours_rule(plan->base.context, &plan->problem),
               "its estimate is not less");
 }
 
@@ -20191,7 +20282,7 @@ static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi__matmul_pla
       gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n",
               plan->ours.packs[operand].launch.name,
               gemmepi__argument_name(&plan->problem, operand));
-  if (plan->ours.is_mma)
+  if (gemmepi__is_mma(&plan->ours))
     gemmepi__explain_mma(text, plan);
   else
     gemmepi__explain_fused(text, plan);
@@ -20256,6 +20347,7 @@ static void gemmepi__explain_matmul(gemmepi__text *text, const gemmepi__matmul_p
   gemmepi__explain_problem(text, &plan->problem);
   gemmepi__explain_routes(text, plan);
 }
+#ifndef GEMMEPI_NO_LINEAR
 /* A layer as its plan sees it: row-major, defaults filled in, every rule checked.
 
  A column-major layer is the row-major one with A and B exchanged, so it is folded first, and what a sentence says of a
@@ -21598,6 +21690,8 @@ static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmep
   gemmepi__layer_task task;
   gemmepi__linear_plan *layer = NULL;
   gemmepi_status status;
+  if (result)
+    *result = NULL; /* also after a failure */
   if (!context || !result)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
   if (gemmepi__came_by_fork(context))
@@ -22020,8 +22114,11 @@ static void gemmepi__explain_layer(gemmepi__text *text, const gemmepi__linear_pl
   for (i = 0; i < layer->step_count; i++)
     gemmepi__explain_step(text, layer, &layer->steps[i]);
 }
-
+#endif
 /* What plans have in common for their users: one handle, whatever it is that it runs. */
+
+#ifndef GEMMEPI_NO_LINEAR
+#endif
 
 GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
   if (plan && !gemmepi__is_of_parent(plan->context))
@@ -22033,24 +22130,34 @@ GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmep
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
   if (gemmepi__came_by_fork(plan->context))
     return GEMMEPI_INVALID_ARGUMENT;
-  if (plan->kind == GEMMEPI_PLAN_MATMUL)
-    return gemmepi__prepare_matmul((const gemmepi__matmul_plan *)plan, stream);
+#ifndef GEMMEPI_NO_ELEMENTWISE
   if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
     return gemmepi__prepare_elementwise((const gemmepi__elementwise_plan *)plan, stream);
-  return gemmepi__prepare_layer((const gemmepi__linear_plan *)plan, stream);
+#endif
+#ifndef GEMMEPI_NO_LINEAR
+  if (plan->kind != GEMMEPI_PLAN_MATMUL)
+    return gemmepi__prepare_layer((const gemmepi__linear_plan *)plan, stream);
+#endif
+  return gemmepi__prepare_matmul((const gemmepi__matmul_plan *)plan, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
+  if (details)
+    memset(details, 0, sizeof *details);
   if (!plan || !details)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
   if (gemmepi__came_by_fork(plan->context))
     return GEMMEPI_INVALID_ARGUMENT;
   if (plan->kind == GEMMEPI_PLAN_MATMUL)
     gemmepi__matmul_info((const gemmepi__matmul_plan *)plan, details);
+#ifndef GEMMEPI_NO_ELEMENTWISE
   else if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
     gemmepi__elementwise_info((const gemmepi__elementwise_plan *)plan, details);
+#endif
+#ifndef GEMMEPI_NO_LINEAR
   else
     gemmepi__layer_info((const gemmepi__linear_plan *)plan, details);
+#endif
   return GEMMEPI_OK;
 }
 
@@ -22060,10 +22167,14 @@ GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, si
     return 0;
   if (plan->kind == GEMMEPI_PLAN_MATMUL)
     gemmepi__explain_matmul(&out, (const gemmepi__matmul_plan *)plan);
+#ifndef GEMMEPI_NO_ELEMENTWISE
   else if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
     gemmepi__explain_elementwise(&out, (const gemmepi__elementwise_plan *)plan);
+#endif
+#ifndef GEMMEPI_NO_LINEAR
   else
     gemmepi__explain_layer(&out, (const gemmepi__linear_plan *)plan);
+#endif
   return out.length;
 }
 /* Kernels compiled before they are needed: problems are planned on several threads, and the plans thrown away. */
@@ -22082,6 +22193,26 @@ typedef struct gemmepi__precompilation {
   char sentence[GEMMEPI__ERROR_TEXT_SIZE];
 } gemmepi__precompilation;
 
+/* One of each kind, but for those that were left out of the program. */
+static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_any_desc *problem,
+                    gemmepi_plan **plan) {
+  if (problem->matmul)
+    return gemmepi_plan_matmul(context, problem->matmul, plan);
+#ifndef GEMMEPI_NO_ELEMENTWISE
+  if (problem->elementwise)
+    return gemmepi_plan_elementwise(context, problem->elementwise, plan);
+#endif
+#ifndef GEMMEPI_NO_LINEAR
+  if (problem->linear)
+    return gemmepi_plan_linear(context, problem->linear, plan);
+  if (problem->linear_backward)
+    return gemmepi_plan_linear_backward(context, problem->linear_backward, plan);
+#endif
+  return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s were left out of this program (%s)",
+            problem->elementwise ? "element-wise operations" : "layers",
+            problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
+}
+
 static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {
   gemmepi_plan *plan = NULL;
   gemmepi_status status;
@@ -22091,13 +22222,7 @@ static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gem
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
       "%d of matmul, elementwise, linear and linear_backward are given; exactly one is", given);
-  if (problem->matmul)
-    status = gemmepi_plan_matmul(context, problem->matmul, &plan);
-  else if (problem->elementwise)
-    status = gemmepi_plan_elementwise(context, problem->elementwise, &plan);
-  else
-    status = problem->linear ? gemmepi_plan_linear(context, problem->linear, &plan)
-                : gemmepi_plan_linear_backward(context, problem->linear_backward, &plan);
+  status = gemmepi__plan_any(context, problem, &plan);
   if (!status && problem->matmul)
     status = gemmepi__build_for_scalars((const gemmepi__matmul_plan *)plan);
   gemmepi_plan_destroy(plan);

@@ -740,6 +740,7 @@ static const char *const gemmepi__source_copy_cuh[] = {
 "}\n",
     NULL};
 
+#ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_elementwise_cu[] = {
 "#line 1 \"src/kernels/elementwise.cu\"\n\n\n"
 "#include \"operations.cuh\"\n\n"
@@ -1053,6 +1054,7 @@ static const char *const gemmepi__source_elementwise_cu[] = {
 "}\n\n"
 "#endif\n",
     NULL};
+#endif
 
 static const char *const gemmepi__source_epilogue_cuh[] = {
 "#line 1 \"src/kernels/epilogue.cuh\"\n"
@@ -2137,6 +2139,7 @@ static const char *const gemmepi__source_gemm_plain_cu[] = {
 "}\n",
     NULL};
 
+#ifndef GEMMEPI_NO_SM80
 static const char *const gemmepi__source_gemm_sm80_cu[] = {
 "#line 1 \"src/kernels/gemm_sm80.cu\"\n"
 "#line 13\n"
@@ -2582,7 +2585,9 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
 "shared + warp * (STAGED_MATRICES * STAGED_BYTES), sums);\n"
 "}\n",
     NULL};
+#endif
 
+#ifndef GEMMEPI_NO_SM90
 static const char *const gemmepi__source_gemm_sm90_cu[] = {
 "#line 1 \"src/kernels/gemm_sm90.cu\"\n"
 "#line 20\n"
@@ -3840,7 +3845,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
 "cluster_meets();\n"
 "}\n",
     NULL};
+#endif
 
+#ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_operations_cuh[] = {
 "#line 1 \"src/kernels/operations.cuh\"\n\n\n"
 "#pragma once\n"
@@ -3978,6 +3985,7 @@ static const char *const gemmepi__source_operations_cuh[] = {
 "}\n"
 "}\n",
     NULL};
+#endif
 
 static const char *const gemmepi__source_pack_cu[] = {
 "#line 1 \"src/kernels/pack.cu\"\n\n\n"
@@ -4349,6 +4357,7 @@ static const char *const gemmepi__source_reduce_cu[] = {
 "}\n",
     NULL};
 
+#ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_scaled_cu[] = {
 "#line 1 \"src/kernels/scaled.cu\"\n\n\n\n"
 "#include \"amax.cuh\"\n"
@@ -4521,7 +4530,9 @@ static const char *const gemmepi__source_scaled_cu[] = {
 "}\n"
 "}\n",
     NULL};
+#endif
 
+#ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_sum_cu[] = {
 "#line 1 \"src/kernels/sum.cu\"\n\n\n\n\n\n"
 "#include \"operations.cuh\"\n\n"
@@ -4782,6 +4793,7 @@ static const char *const gemmepi__source_sum_cu[] = {
 "}\n\n"
 "#endif\n",
     NULL};
+#endif
 
 static const char *const gemmepi__source_transpose_cu[] = {
 "#line 1 \"src/kernels/transpose.cu\"\n\n\n"
@@ -5151,18 +5163,30 @@ static const gemmepi__source gemmepi__sources[] = {
     {"codes.h", gemmepi__source_codes_h},
     {"convert.cu", gemmepi__source_convert_cu},
     {"copy.cuh", gemmepi__source_copy_cuh},
+#ifndef GEMMEPI_NO_ELEMENTWISE
     {"elementwise.cu", gemmepi__source_elementwise_cu},
+#endif
     {"epilogue.cuh", gemmepi__source_epilogue_cuh},
     {"gemm_plain.cu", gemmepi__source_gemm_plain_cu},
+#ifndef GEMMEPI_NO_SM80
     {"gemm_sm80.cu", gemmepi__source_gemm_sm80_cu},
+#endif
+#ifndef GEMMEPI_NO_SM90
     {"gemm_sm90.cu", gemmepi__source_gemm_sm90_cu},
+#endif
+#ifndef GEMMEPI_NO_ELEMENTWISE
     {"operations.cuh", gemmepi__source_operations_cuh},
+#endif
     {"pack.cu", gemmepi__source_pack_cu},
     {"params.h", gemmepi__source_params_h},
     {"pass.cu", gemmepi__source_pass_cu},
     {"reduce.cu", gemmepi__source_reduce_cu},
+#ifndef GEMMEPI_NO_ELEMENTWISE
     {"scaled.cu", gemmepi__source_scaled_cu},
+#endif
+#ifndef GEMMEPI_NO_ELEMENTWISE
     {"sum.cu", gemmepi__source_sum_cu},
+#endif
     {"transpose.cu", gemmepi__source_transpose_cu},
     {"types.cuh", gemmepi__source_types_cuh},
     {NULL, NULL}};
