@@ -71,6 +71,7 @@ list() {
     fi
     echo 'unit/activations sh tests/unit/activations.sh'
     echo 'programs sh tests/programs.sh'
+    echo 'docs sh tests/docs/run.sh'
     echo 'compile sh tests/compile/run.sh'
     echo 'windows sh tests/compile/windows.sh'
     echo 'cmake sh tests/compile/cmake.sh'

@@ -1,0 +1,184 @@
+#!/bin/sh
+# The snippets of README.md, of the manual and of docs/ as a reader would use them: each section's files are written into an
+# empty folder beside gemmepi.h, its commands are run there, and what they print is what the page shows. Programs in C are
+# compiled and run as C++11, too. Called by tests/run.sh in the repository's root.
+#
+# A snippet of code begins with a comment that is its file's name; a header is there for the later sections of its page, too.
+# ```sh are a section's commands, ```text is what they print.
+. tests/compile/lines.sh
+CC=${CC:-cc} CXX=${CXX:-c++}
+ROOT=$(pwd)
+FOLDER=$ROOT/build/docs
+LIBS='-lm -ldl -lpthread'
+WARNINGS='-Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-unused-function'
+
+# extract PAGE FOLDER: the files of section N into FOLDER/N, its title, commands and output beside them.
+extract() {
+    awk -v folder="$2" '
+        function complain(text) { print text >(folder "/wrong"); wrong = 1 }
+        /^## / && !inside { section++; title = $0; sub(/^## /, "", title); at = folder "/" section; system("mkdir -p " at); print title >(at "/title") }
+        /^```/ && inside { inside = 0; next }
+        /^```[a-z]/ {
+            inside = 1; language = substr($0, 4); first = 1; file = ""
+            if (language == "sh") file = at "/commands"
+            if (language == "text") file = at "/output"
+            next
+        }
+        inside && first {
+            first = 0
+            if (file == "") {
+                if (match($0, /^(\/\* |# |\/\/ )[A-Za-z_0-9.\/]+\.(c|cpp|h|py|txt)( |:|$)/)) {
+                    name = $2; sub(/:$/, "", name); file = at "/" name
+                    if (name ~ /\//) { folder_of = file; sub(/\/[^\/]*$/, "", folder_of); system("mkdir -p " folder_of) }
+                } else complain("the snippet that begins with \"" $0 "\" does not name its file")
+            }
+        }
+        inside && file != "" { print >file }
+    ' "$1"
+}
+
+# shown FOLDER COMMAND...: runs the commands there, and their output is what the page shows, if it shows any
+shown() {
+    at=$1
+    shift
+    (cd "$at" && "$@" >printed 2>errors) || {
+        tail -n 12 "$at/errors"
+        return 1
+    }
+    [ ! -f "$at/output" ] || diff "$at/output" "$at/printed"
+}
+
+as_cpp() { # FOLDER FILE
+    (cd "$1" && $CXX -x c++ -std=c++11 $WARNINGS "$2" -o as_cpp $LIBS) && shown "$1" ./as_cpp
+}
+
+# Why the commands of a section cannot run here; nothing if they can.
+obstacle() { # FOLDER
+    for tool in python3 cmake pkg-config nvcc make; do
+        if grep -q -E "^([A-Z_]+=[^ ]* )*$tool " "$1/commands" && ! has $tool; then
+            echo "there is no $tool"
+            return
+        fi
+    done
+    if grep -q '^nvcc ' "$1/commands" && ! [ -e /dev/nvidiactl ]; then
+        echo 'there is no GPU'
+    elif grep -q '^import torch' "$1"/*.py 2>/dev/null && ! python3 -c 'import torch' 2>/dev/null; then
+        echo 'there is no PyTorch'
+    fi
+}
+
+page() { # PAGE
+    name=$(basename "$1" .md)
+    mkdir -p "$FOLDER/$name"
+    extract "$1" "$FOLDER/$name"
+    attempt "$1: every snippet of code names its file" test ! -f "$FOLDER/$name/wrong" || cat "$FOLDER/$name/wrong"
+    for title in "$FOLDER/$name"/*/title; do
+        [ -f "$title" ] || continue
+        at=$(dirname "$title")
+        cp "$at"/*.h "$FOLDER/$name" 2>/dev/null # for the sections behind it
+        [ -f "$at/commands" ] || continue
+        grep -q -E '^(\./|python3 |cc |c\+\+ |nvcc |cmake |make )' "$at/commands" && ls "$at" | grep -q -E '\.(c|cpp|cu|py)$' || continue
+        cp gemmepi.h "$FOLDER/$name"/*.h "$at" 2>/dev/null
+        what="$1: $(cat "$title")"
+        why=$(obstacle "$at")
+        if [ -n "$why" ]; then
+            skip "$what: $why"
+            continue
+        fi
+        # by the compilers that make test was given; optimising takes long and changes nothing here
+        sed "s|^cc |$CC |; s|^c++ |$CXX |; s| -O2 | |" "$at/commands" >"$at/here"
+        attempt "$what" shown "$at" env GEMMEPI="$ROOT" sh -e here
+        has "$CXX" || continue
+        for file in "$at"/*.c; do
+            if grep -q " $(basename "$file") -lm" "$at/commands" && grep -q 'int main' "$file"; then
+                attempt "$what, $(basename "$file") as C++11" as_cpp "$at" "$(basename "$file")"
+            fi
+        done
+    done
+}
+
+# The manual's program as it stands, and the lines of all its steps one after another, with what they take for granted.
+manual() {
+    at=$FOLDER/manual
+    mkdir -p "$at"
+    cp gemmepi.h "$at"
+    awk '/^   A WHOLE PROGRAM/ { on = 1; next } /^   [A-Z]/ && on { exit } on' src/api/manual.h | sed 's/^       //' >"$at/program.c"
+    printf '%s\n' '0.630432 0.734228' '0.262161 -0.154286' >"$at/output"
+    attempt "the manual's program" shown "$at" sh -e -c "$CC -std=c99 $WARNINGS program.c -o program $LIBS && ./program"
+    has "$CXX" && attempt "the manual's program as C++11" as_cpp "$at" program.c
+    rm -f "$at/output"
+    {
+        cat <<'C'
+#define GEMMEPI_IMPLEMENTATION
+#include "gemmepi.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+static void check(gemmepi_status status) {
+    if (status != GEMMEPI_OK)
+        fprintf(stderr, "%s: %s\n", gemmepi_status_name(status), gemmepi_last_error()), exit(1);
+}
+enum { tokens = 8, width = 16, inner = 24 };
+static uint16_t input[tokens * width];
+int main(void) {
+    gemmepi_context *gpu;
+    gemmepi_context_details details;
+    gemmepi_matmul_desc desc = {0};
+    gemmepi_matmul_args args = {0};
+    gemmepi_linear_desc layer = {0};
+    gemmepi_linear_args tensors = {0};
+    gemmepi_tensor values = {0};
+    gemmepi_any_desc problem = {0};
+    gemmepi_stream stream = NULL;
+    gemmepi_plan *plan;
+    static char text[20000];
+    static const int64_t shape[2] = {tokens, inner};
+    void *x, *w, *bias, *y, *p, *dy, *dx, *dw, *dbias, **all[] = {&w, &bias, &y, &p, &dy, &dx, &dw, &dbias};
+    size_t i;
+C
+        # the other tensors are there once the context is
+        awk '/^   STEP BY STEP/ { on = 1 } /^   FUNCTIONS/ { exit } on && /^          / {
+            print
+            if (/gemmepi_create/) print "for (i = 0; i < sizeof all / sizeof *all; i++) check(gemmepi_alloc(gpu, inner * inner * 2, all[i]));"
+        }' src/api/manual.h
+        echo '    for (i = 0; i < sizeof all / sizeof *all; i++) check(gemmepi_free(gpu, *all[i]));'
+        echo '    check(gemmepi_free(gpu, x)); gemmepi_destroy(gpu); return text[0] == 0; }'
+    } >"$at/steps.c"
+    attempt "the manual's steps, one after another" shown "$at" sh -e -c "$CC -std=c99 $WARNINGS steps.c -o steps $LIBS && ./steps"
+    has "$CXX" && attempt "the manual's steps as C++11" as_cpp "$at" steps.c
+}
+
+ends_with_the_licence() {
+    lines=$(wc -l <LICENSE)
+    tail -n $((lines + 1)) gemmepi.h | sed '$d' | diff LICENSE -
+}
+
+# Every file that a page links to is there.
+links_lead_somewhere() {
+    status=0
+    for from in *.md */*.md; do
+        folder=$(dirname "$from")
+        for to in $(grep -o '](\([^)]*\))' "$from" | sed 's/^](//; s/)$//; s/#.*//'); do
+            case $to in
+            http*) ;;
+            *) [ -e "$folder/$to" ] || { echo "$from links to $to" && status=1; } ;;
+            esac
+        done
+    done
+    return $status
+}
+
+rm -rf "$FOLDER"
+mkdir -p "$FOLDER"
+XDG_CACHE_HOME=$FOLDER/cache
+export XDG_CACHE_HOME
+attempt 'README.md has at most 150 lines' test "$(wc -l <README.md)" -le 150
+attempt 'the manual has at most 120 lines' test "$(wc -l <src/api/manual.h)" -le 120
+attempt 'gemmepi.h ends with the text of LICENSE' ends_with_the_licence
+attempt 'links between pages lead to files that are there' links_lead_somewhere
+manual
+for page in README.md docs/*.md; do # api.md is declarations, made from the header
+    [ "$page" = docs/api.md ] && continue
+    page "$page"
+done
+finish
