@@ -33,7 +33,7 @@ help:
 	@echo 'make bench     measures on the GPU; BENCH holds options, such as --only, --csv and --help'
 	@echo 'make table     runs every type with every epilogue, checks it and shows the routes taken on this machine;'
 	@echo '               TABLE holds options: --host, --without-fused'
-	@echo 'make gen       writes gemmepi.h and kernels_src.h            make check-gen fails if they are stale'
+	@echo 'make gen       writes gemmepi.h, kernels_src.h, docs/api.md  make check-gen fails if they are stale'
 	@echo 'make format    clang-format over the sources                 make clean     removes build/'
 	@echo 'make install   header and pkg-config file, PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 
@@ -71,7 +71,7 @@ build/tests/%: tests/%.c Makefile
 emulate: $(filter-out build/tests/gpu/%,$(WHOLE_TESTS)) build/tests/gpu/fused
 	@CXX='$(CXX)' sh tests/emulator/run.sh $(EMULATE)
 
-# the routes on this machine, as README.md shows them; fails where a cell is wrong, or refused for no good reason
+# the routes on this machine, as docs/routes.md shows them; fails where a cell is wrong, or refused for no good reason
 table: build/tests/table
 	@$< $(TABLE)
 
@@ -98,9 +98,11 @@ kernels: build/tests/kernels
 
 gen:
 	python3 src/embed.py
+	python3 src/api_docs.py
 
 check-gen:
 	python3 src/embed.py --check
+	python3 src/api_docs.py --check
 
 parts:
 	@CC='$(CC)' CXX='$(CXX)' sh tests/compile/parts.sh $(PARTS)

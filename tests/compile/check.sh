@@ -92,7 +92,7 @@ one_version() {
     numbers=$(echo $numbers | tr ' ' .)
     text=$(sed -n 's/^#define GEMMEPI_VERSION_STRING "\(.*\)"$/\1/p' gemmepi.h)
     manual=$(sed -n 's/.*in one C header (version \([0-9.]*\),.*/\1/p' gemmepi.h)
-    changes=$(sed -n 's/^## //p' CHANGELOG.md | head -n 1)
+    changes=$(sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)
     echo "numbers $numbers, text $text, manual $manual, CHANGELOG.md $changes"
     [ -n "$numbers" ] && [ "$numbers" = "$text" ] && [ "$text" = "$manual" ] && [ "$manual" = "$changes" ]
 }
@@ -107,6 +107,7 @@ parts() {
 mkdir -p build
 if has python3; then
     attempt 'gemmepi.h and kernels_src.h are what src makes' python3 src/embed.py --check
+    attempt 'docs/api.md is what src/api makes' python3 src/api_docs.py --check
 else
     skip 'check-gen: there is no python3'
 fi
