@@ -195,6 +195,8 @@ static void show_network(const network *net) {
     gemmepi_context_details context;
     check(gemmepi_context_info(net->context, &context));
     printf("device: %s\n", context.name);
+    if (context.fallback_reason[0])
+        fprintf(stderr, "no GPU is used: %s\n", context.fallback_reason);
     for (int i = 0; i < PRODUCTS; i++) {
         gemmepi_plan_details plan;
         check(gemmepi_plan_info(net->products[BATCH][i].plan, &plan));

@@ -129,10 +129,14 @@ int main(int argc, char **argv) {
     } types[] = {{"E4M3", GEMMEPI_E4M3}, {"E5M2", GEMMEPI_E5M2}, {"I8", GEMMEPI_I8}};
     static images known, unknown;
     gemmepi_context *context;
+    gemmepi_context_details details;
     gemmepi_matmul_desc desc = {0};
     gemmepi_matmul_args args = {0};
     load(argc > 1 ? argv[1] : "data/digits.csv", &known, &unknown);
     check(gemmepi_create(NULL, &context));
+    check(gemmepi_context_info(context, &details));
+    if (details.fallback_reason[0])
+        fprintf(stderr, "no GPU is used: %s\n", details.fallback_reason);
     void *x = to_device(context, unknown.pixels, sizeof unknown.pixels);
     void *t = to_device(context, known.pixels, sizeof known.pixels);
     args.a = x, args.b = t;

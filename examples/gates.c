@@ -154,6 +154,8 @@ int main(int argc, char **argv) {
     void *memory;
     check(gemmepi_create(&config, &context));
     check(gemmepi_context_info(context, &details));
+    if (details.fallback_reason[0])
+        fprintf(stderr, "no GPU is used: %s\n", details.fallback_reason);
     check(gemmepi_alloc(context, sizeof here, &memory));
     there = memory;
     fill(&here.x[0][0], sizeof here.x, 1);

@@ -21,6 +21,8 @@ int main(void) {
     gemmepi_context_details details;
     check(gemmepi_create(NULL, &context));
     check(gemmepi_context_info(context, &details));
+    if (details.fallback_reason[0])
+        fprintf(stderr, "no GPU is used: %s\n", details.fallback_reason);
 
     void *memory;
     check(gemmepi_alloc(context, sizeof host, &memory));

@@ -262,6 +262,8 @@ int main(int argc, char **argv) {
     load_digits(data, &training, &test);
     check(gemmepi_create(&config, &context));
     check(gemmepi_context_info(context, &details));
+    if (details.fallback_reason[0])
+        fprintf(stderr, "no GPU is used: %s\n", details.fallback_reason);
     printf("device: %s\n", details.name);
 
     /* weights uniform with variance 1 / inputs, biases zero */

@@ -31,10 +31,12 @@ class device {
     gemmepi_context *get() const {
         return context_.get();
     }
+    // "host" has the reason behind it, where a GPU was looked for.
     std::string name() const {
         gemmepi_context_details details;
         check(gemmepi_context_info(get(), &details));
-        return details.name;
+        const std::string reason = details.fallback_reason;
+        return reason.empty() ? details.name : details.name + (" (" + reason + ")");
     }
     plan prepare(const gemmepi_matmul_desc &desc) const {
         gemmepi_plan *made = nullptr;
