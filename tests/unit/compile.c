@@ -14,6 +14,19 @@ static int GEMMEPI__CUDA_CALL list_archs(int *archs) {
     return 0;
 }
 
+static int lists_of_one; /* asked for */
+
+static int GEMMEPI__CUDA_CALL count_one_arch(int *count) {
+    *count = 1;
+    return 0;
+}
+
+static int GEMMEPI__CUDA_CALL list_one_arch(int *archs) {
+    lists_of_one++;
+    archs[0] = 90;
+    return 0;
+}
+
 static int GEMMEPI__CUDA_CALL refuse_count(int *count) {
     *count = 0;
     return 5;
@@ -47,6 +60,19 @@ static void a_newer_chip_gets_ptx_of_the_newest_older_one(void) {
     CHECK(strcmp(target.name, "compute_120") == 0 && target.is_ptx, "%s", target.name);
     CHECK(gemmepi__choose_target(&nvrtc, 103, &target) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(strcmp(target.name, "compute_90") == 0 && target.is_ptx, "%s", target.name);
+}
+
+static void an_nvrtc_that_knows_one_architecture_is_used(void) {
+    gemmepi__nvrtc nvrtc = fake_nvrtc();
+    gemmepi__target target;
+    nvrtc.get_num_supported_archs = count_one_arch;
+    nvrtc.get_supported_archs = list_one_arch;
+    CHECK(gemmepi__choose_target(&nvrtc, 90, &target) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(strcmp(target.name, "sm_90") == 0 && !target.is_ptx && lists_of_one == 1, "%s", target.name);
+    CHECK(gemmepi__choose_target(&nvrtc, 120, &target) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(strcmp(target.name, "compute_90") == 0 && target.is_ptx && lists_of_one == 2, "%s", target.name);
+    CHECK(gemmepi__choose_target(&nvrtc, 80, &target) == GEMMEPI_UNSUPPORTED && lists_of_one == 3, "%s",
+          gemmepi_last_error());
 }
 
 static void a_chip_older_than_all_is_refused_in_words(void) {
@@ -202,6 +228,7 @@ static void kernels_are_embedded_without_comments_and_indentation(void) {
 int main(void) {
     RUN(a_chip_that_nvrtc_knows_gets_machine_code);
     RUN(a_newer_chip_gets_ptx_of_the_newest_older_one);
+    RUN(an_nvrtc_that_knows_one_architecture_is_used);
     RUN(a_chip_older_than_all_is_refused_in_words);
     RUN(every_kernel_file_compiles_to_cubin_and_to_ptx);
     RUN(a_dumped_source_compiles_by_itself_to_the_same_ptx);
