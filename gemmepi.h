@@ -6517,10 +6517,15 @@ static void gemmepi__leave(const gemmepi_context *context, const gemmepi__entry 
  touches that one. */
 static gemmepi_status gemmepi__enter_relaxed(const gemmepi_context *context, gemmepi__entry *entry) {
   gemmepi_status status = gemmepi__enter(context, entry);
+  int result;
   entry->previous_mode = GEMMEPI__CU_STREAM_CAPTURE_MODE_RELAXED;
-  if (!status)
-    context->driver.thread_exchange_stream_capture_mode(&entry->previous_mode);
-  return status;
+  if (status)
+    return status;
+  result = context->driver.thread_exchange_stream_capture_mode(&entry->previous_mode);
+  if (!result)
+    return GEMMEPI_OK;
+  gemmepi__leave(context, entry); /* the mode is as it was, and so must it stay */
+  return gemmepi__cuda_failed(&context->driver, result, "cuThreadExchangeStreamCaptureMode");
 }
 
 static void gemmepi__leave_relaxed(const gemmepi_context *context, gemmepi__entry *entry) {
@@ -6618,12 +6623,12 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
   if (!result)
     result = driver->device_get_attribute(
       &context->multiprocessors, GEMMEPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, context->device);
+  if (!result)
+    result = driver->device_get_attribute(
+      &context->reaches_pageable, GEMMEPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, context->device);
   if (result)
     return gemmepi__cuda_failed(driver, result, "reading the device's properties");
   context->arch = 10 * major + minor;
-  if (driver->device_get_attribute(&context->reaches_pageable,
-                  GEMMEPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, context->device))
-    context->reaches_pageable = 0;
   result = driver->device_primary_ctx_retain(&context->primary, context->device);
   if (result) {
     context->primary = NULL;
@@ -7099,8 +7104,10 @@ static gemmepi_status gemmepi__check_reachable(const gemmepi_context *context, c
     return GEMMEPI_OK;
   result = context->driver.pointer_get_attribute(&type, GEMMEPI__CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                          (gemmepi__cu_deviceptr)(uintptr_t)pointer);
-  if (result != GEMMEPI__CUDA_ERROR_INVALID_VALUE)
+  if (!result)
     return GEMMEPI_OK;
+  if (result != GEMMEPI__CUDA_ERROR_INVALID_VALUE)
+    return gemmepi__cuda_failed(&context->driver, result, "asking whose memory a pointer is");
   return gemmepi__fail(
     GEMMEPI_INVALID_ARGUMENT,
     "args.%s is %p, host memory that the GPU cannot reach: allocate with gemmepi_alloc and "
@@ -19457,15 +19464,18 @@ static gemmepi_status gemmepi__try_split(gemmepi__matmul_plan *plan, int bare) {
 }
 
 /* Counts what runs with alpha or C need, too, whose kernel is compiled in the first of them. */
-static void gemmepi__count_scaled(gemmepi__matmul_plan *plan) {
+static gemmepi_status gemmepi__count_scaled(gemmepi__matmul_plan *plan) {
   gemmepi_context *context = plan->base.context;
   gemmepi__ours scaled;
+  gemmepi_status status;
   size_t size;
   context->only_measures = 1;
-  size = gemmepi__ours_build(context, &plan->problem, 0, &scaled) ? 0 : gemmepi__ours_workspace(&scaled);
+  status = gemmepi__ours_build(context, &plan->problem, 0, &scaled);
   context->only_measures = 0;
+  size = status ? 0 : gemmepi__ours_workspace(&scaled);
   if (size > plan->workspace_size)
     plan->workspace_size = size;
+  return status == GEMMEPI_UNSUPPORTED ? GEMMEPI_OK : status; /* then such runs are, too */
 }
 
 /* applied: for runs whose alpha is 1 and which have no C. */
@@ -19480,7 +19490,7 @@ static gemmepi_status gemmepi__try_fused(gemmepi__matmul_plan *plan, int applied
   status = gemmepi__ours_build(plan->base.context, &plan->problem, applied, &plan->ours);
   plan->workspace_size = gemmepi__ours_workspace(&plan->ours);
   if (!status && applied)
-    gemmepi__count_scaled(plan);
+    status = gemmepi__count_scaled(plan);
   return gemmepi__keep_reason(status, plan->fused_reason);
 }
 

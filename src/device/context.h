@@ -100,10 +100,15 @@ static void gemmepi__leave(const gemmepi_context *context, const gemmepi__entry 
    touches that one. */
 static gemmepi_status gemmepi__enter_relaxed(const gemmepi_context *context, gemmepi__entry *entry) {
     gemmepi_status status = gemmepi__enter(context, entry);
+    int result;
     entry->previous_mode = GEMMEPI__CU_STREAM_CAPTURE_MODE_RELAXED;
-    if (!status)
-        context->driver.thread_exchange_stream_capture_mode(&entry->previous_mode);
-    return status;
+    if (status)
+        return status;
+    result = context->driver.thread_exchange_stream_capture_mode(&entry->previous_mode);
+    if (!result)
+        return GEMMEPI_OK;
+    gemmepi__leave(context, entry); /* the mode is as it was, and so must it stay */
+    return gemmepi__cuda_failed(&context->driver, result, "cuThreadExchangeStreamCaptureMode");
 }
 
 static void gemmepi__leave_relaxed(const gemmepi_context *context, gemmepi__entry *entry) {
@@ -201,12 +206,12 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
     if (!result)
         result = driver->device_get_attribute(
             &context->multiprocessors, GEMMEPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, context->device);
+    if (!result)
+        result = driver->device_get_attribute(
+            &context->reaches_pageable, GEMMEPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, context->device);
     if (result)
         return gemmepi__cuda_failed(driver, result, "reading the device's properties");
     context->arch = 10 * major + minor;
-    if (driver->device_get_attribute(&context->reaches_pageable,
-                                     GEMMEPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, context->device))
-        context->reaches_pageable = 0;
     result = driver->device_primary_ctx_retain(&context->primary, context->device);
     if (result) {
         context->primary = NULL;

@@ -14,8 +14,10 @@ static gemmepi_status gemmepi__check_reachable(const gemmepi_context *context, c
         return GEMMEPI_OK;
     result = context->driver.pointer_get_attribute(&type, GEMMEPI__CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                                                    (gemmepi__cu_deviceptr)(uintptr_t)pointer);
-    if (result != GEMMEPI__CUDA_ERROR_INVALID_VALUE)
+    if (!result)
         return GEMMEPI_OK;
+    if (result != GEMMEPI__CUDA_ERROR_INVALID_VALUE)
+        return gemmepi__cuda_failed(&context->driver, result, "asking whose memory a pointer is");
     return gemmepi__fail(
         GEMMEPI_INVALID_ARGUMENT,
         "args.%s is %p, host memory that the GPU cannot reach: allocate with gemmepi_alloc and "

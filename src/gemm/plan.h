@@ -84,15 +84,18 @@ static gemmepi_status gemmepi__try_split(gemmepi__matmul_plan *plan, int bare) {
 }
 
 /* Counts what runs with alpha or C need, too, whose kernel is compiled in the first of them. */
-static void gemmepi__count_scaled(gemmepi__matmul_plan *plan) {
+static gemmepi_status gemmepi__count_scaled(gemmepi__matmul_plan *plan) {
     gemmepi_context *context = plan->base.context;
     gemmepi__ours scaled;
+    gemmepi_status status;
     size_t size;
     context->only_measures = 1;
-    size = gemmepi__ours_build(context, &plan->problem, 0, &scaled) ? 0 : gemmepi__ours_workspace(&scaled);
+    status = gemmepi__ours_build(context, &plan->problem, 0, &scaled);
     context->only_measures = 0;
+    size = status ? 0 : gemmepi__ours_workspace(&scaled);
     if (size > plan->workspace_size)
         plan->workspace_size = size;
+    return status == GEMMEPI_UNSUPPORTED ? GEMMEPI_OK : status; /* then such runs are, too */
 }
 
 /* applied: for runs whose alpha is 1 and which have no C. */
@@ -107,7 +110,7 @@ static gemmepi_status gemmepi__try_fused(gemmepi__matmul_plan *plan, int applied
     status = gemmepi__ours_build(plan->base.context, &plan->problem, applied, &plan->ours);
     plan->workspace_size = gemmepi__ours_workspace(&plan->ours);
     if (!status && applied)
-        gemmepi__count_scaled(plan);
+        status = gemmepi__count_scaled(plan);
     return gemmepi__keep_reason(status, plan->fused_reason);
 }
 

@@ -26,10 +26,12 @@ static struct {
     /* what is to go wrong */
     const char *fails; /* the function of this name returns fail_code */
     int fail_code;
-    long spared;          /* so many calls of it succeed first */
-    const char *missing;  /* the resolver has no function of this name, or no library */
-    size_t largest_block; /* that there is device memory for; 0: any */
-    int is_untouched;     /* addresses stand for memory that is not there */
+    long spared;             /* so many calls of it succeed first */
+    long fails_at;           /* the so-manyth call of all that may fail returns fail_code; 0: none */
+    const char *failed_call; /* its function, once it has been made */
+    const char *missing;     /* the resolver has no function of this name, or no library */
+    size_t largest_block;    /* that there is device memory for; 0: any */
+    int is_untouched;        /* addresses stand for memory that is not there */
     int device_count;
     int is_capturing;
     int heuristic_answers;
@@ -42,7 +44,9 @@ static struct {
     long meeting;          /* a compilation waits until so many are under way, or some time: */
     long patience;         /* looks; 0: many */
     /* what happened */
+    long calls; /* of functions that may fail */
     long retained, released;
+    long streams;
     long device_blocks, device_allocations;
     size_t device_bytes; /* ever allocated */
     long modules, functions_taken;
@@ -88,7 +92,16 @@ static void break_function(const char *name, int code) {
     gpu.spared = 0;
 }
 
+static void count(long *counter, long amount) {
+    gemmepi__add(counter, amount);
+}
+
+/* Asked once in each call of a function that may fail. */
 static int broken(const char *name) {
+    if (gemmepi__add(&gpu.calls, 1) == gpu.fails_at) {
+        gpu.failed_call = name;
+        return gpu.fail_code;
+    }
     if (!gpu.fails || strcmp(gpu.fails, name) != 0)
         return 0;
     if (gpu.spared > 0) {
@@ -96,10 +109,6 @@ static int broken(const char *name) {
         return 0;
     }
     return gpu.fail_code;
-}
-
-static void count(long *counter, long amount) {
-    gemmepi__add(counter, amount);
 }
 
 static void needs_context(void) {
@@ -135,10 +144,11 @@ static void meet(void) {
 /* >>the driver */
 
 #define FAKE(name) static int GEMMEPI__CUDA_CALL fake_##name
-#define BREAKS(name)              \
-    do {                          \
-        if (broken(name))         \
-            return gpu.fail_code; \
+#define BREAKS(name)                \
+    do {                            \
+        int broken_ = broken(name); \
+        if (broken_)                \
+            return broken_;         \
     } while (0)
 
 FAKE(cuInit)(unsigned flags) {
@@ -181,13 +191,15 @@ FAKE(cuDevicePrimaryCtxRetain)(gemmepi__cu_context *context, gemmepi__cu_device 
 FAKE(cuDevicePrimaryCtxRelease_v2)(gemmepi__cu_device device) {
     (void)device;
     count(&gpu.released, 1);
-    return 0;
+    return broken("cuDevicePrimaryCtxRelease_v2");
 }
 FAKE(cuCtxGetCurrent)(gemmepi__cu_context *context) {
+    BREAKS("cuCtxGetCurrent");
     *context = stack[depth];
     return 0;
 }
 FAKE(cuCtxSetCurrent)(gemmepi__cu_context context) {
+    BREAKS("cuCtxSetCurrent");
     stack[depth] = context;
     return 0;
 }
@@ -198,14 +210,16 @@ FAKE(cuCtxPushCurrent_v2)(gemmepi__cu_context context) {
 }
 FAKE(cuCtxPopCurrent_v2)(gemmepi__cu_context *context) {
     *context = stack[depth--];
-    return 0;
+    return broken("cuCtxPopCurrent_v2");
 }
 FAKE(cuCtxGetDevice)(gemmepi__cu_device *device) {
+    BREAKS("cuCtxGetDevice");
     *device = 7;
     return 0;
 }
 FAKE(cuCtxSynchronize)(void) {
     needs_context();
+    BREAKS("cuCtxSynchronize");
     return 0;
 }
 /* A multiple of 256 with malloc's pointer just before it. */
@@ -232,7 +246,7 @@ FAKE(cuMemFree_v2)(gemmepi__cu_deviceptr pointer) {
     memcpy(&block, (char *)(uintptr_t)pointer - sizeof block, sizeof block);
     free(block);
     count(&gpu.device_blocks, -1);
-    return 0;
+    return broken("cuMemFree_v2");
 }
 FAKE(cuMemcpyHtoDAsync_v2)
 (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream) {
@@ -246,6 +260,7 @@ FAKE(cuMemcpyHtoDAsync_v2)
 FAKE(cuMemcpyDtoHAsync_v2)(void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream stream) {
     (void)stream;
     needs_relaxed_capture();
+    BREAKS("cuMemcpyDtoHAsync_v2");
     memcpy(to, (void *)(uintptr_t)from, size);
     count(&gpu.copies, 1);
     return 0;
@@ -264,12 +279,15 @@ FAKE(cuStreamCreate)(gemmepi__cu_stream *stream, unsigned flags) {
     (void)flags;
     needs_relaxed_capture();
     *stream = (gemmepi__cu_stream)(uintptr_t)0x5000;
-    return broken("cuStreamCreate");
+    BREAKS("cuStreamCreate");
+    count(&gpu.streams, 1);
+    return 0;
 }
 FAKE(cuStreamDestroy_v2)(gemmepi__cu_stream stream) {
     (void)stream;
     needs_relaxed_capture();
-    return 0;
+    count(&gpu.streams, -1);
+    return broken("cuStreamDestroy_v2");
 }
 FAKE(cuStreamSynchronize)(gemmepi__cu_stream stream) {
     (void)stream;
@@ -278,11 +296,13 @@ FAKE(cuStreamSynchronize)(gemmepi__cu_stream stream) {
 }
 FAKE(cuStreamIsCapturing)(gemmepi__cu_stream stream, int *status) {
     (void)stream;
+    BREAKS("cuStreamIsCapturing");
     *status = gpu.is_capturing;
     return 0;
 }
 FAKE(cuThreadExchangeStreamCaptureMode)(int *mode) {
     int previous = capture_mode;
+    BREAKS("cuThreadExchangeStreamCaptureMode");
     capture_mode = *mode;
     *mode = previous;
     return 0;
@@ -300,7 +320,7 @@ FAKE(cuModuleUnload)(gemmepi__cu_module module) {
     needs_context();
     free(module);
     count(&gpu.modules, -1);
-    return 0;
+    return broken("cuModuleUnload");
 }
 FAKE(cuModuleGetFunction)(gemmepi__cu_function *function, gemmepi__cu_module module, const char *name) {
     BREAKS("cuModuleGetFunction");
@@ -416,6 +436,7 @@ FAKE(nvrtcGetNumSupportedArchs)(int *archs) {
     return broken("nvrtcGetNumSupportedArchs");
 }
 FAKE(nvrtcGetSupportedArchs)(int *archs) {
+    BREAKS("nvrtcGetSupportedArchs");
     archs[0] = gpu.archs_are_newer ? device_arch() + 10 : 75;
     archs[1] = device_arch() + (gpu.archs_are_newer ? 30 : 0);
     count(&gpu.archs_told, 1);
@@ -438,7 +459,7 @@ FAKE(nvrtcDestroyProgram)(gemmepi__nvrtc_program *program) {
     free(*program);
     *program = NULL;
     count(&gpu.programs, -1);
-    return 0;
+    return broken("nvrtcDestroyProgram");
 }
 FAKE(nvrtcCompileProgram)(gemmepi__nvrtc_program program, int option_count, const char *const *options) {
     char target[40];
@@ -478,11 +499,13 @@ FAKE(nvrtcGetPTX)(gemmepi__nvrtc_program program, char *to) {
 static const char compile_log[] = "pass.cu(7): error: the test wants it so";
 FAKE(nvrtcGetProgramLogSize)(gemmepi__nvrtc_program program, size_t *size) {
     (void)program;
+    BREAKS("nvrtcGetProgramLogSize");
     *size = sizeof compile_log;
     return 0;
 }
 FAKE(nvrtcGetProgramLog)(gemmepi__nvrtc_program program, char *log) {
     (void)program;
+    BREAKS("nvrtcGetProgramLog");
     memcpy(log, compile_log, sizeof compile_log);
     return 0;
 }
@@ -511,7 +534,7 @@ FAKE(cublasLtDestroy)(gemmepi__lt_handle handle) {
     needs_context();
     free(handle);
     count(&gpu.lt_handles, -1);
-    return 0;
+    return broken("cublasLtDestroy");
 }
 /* A descriptor is its epilogue, and nothing else. */
 static int epilogue_of(const gemmepi__lt_matmul_desc *desc) {
@@ -551,6 +574,7 @@ FAKE(cublasLtMatmulDescInit_internal)(gemmepi__lt_matmul_desc *desc, size_t size
 }
 FAKE(cublasLtMatmulDescSetAttribute)
 (gemmepi__lt_matmul_desc *desc, int attribute, const void *value, size_t size) {
+    BREAKS("cublasLtMatmulDescSetAttribute");
     if (attribute == GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE)
         memcpy(desc, value, size);
     return 0;
@@ -558,6 +582,7 @@ FAKE(cublasLtMatmulDescSetAttribute)
 FAKE(cublasLtMatmulDescGetAttribute)
 (gemmepi__lt_matmul_desc *desc, int attribute, void *value, size_t size, size_t *written) {
     (void)desc, (void)attribute;
+    BREAKS("cublasLtMatmulDescGetAttribute");
     memset(value, 0, size);
     *written = size;
     return 0;
@@ -565,21 +590,25 @@ FAKE(cublasLtMatmulDescGetAttribute)
 FAKE(cublasLtMatrixLayoutInit_internal)
 (gemmepi__lt_layout *layout, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld) {
     (void)type, (void)rows, (void)cols, (void)ld;
+    BREAKS("cublasLtMatrixLayoutInit_internal");
     memset(layout, 0, size);
     return 0;
 }
 FAKE(cublasLtMatrixLayoutSetAttribute)
 (gemmepi__lt_layout *layout, int attribute, const void *value, size_t size) {
     (void)layout, (void)attribute, (void)value, (void)size;
+    BREAKS("cublasLtMatrixLayoutSetAttribute");
     return 0;
 }
 FAKE(cublasLtMatmulPreferenceInit_internal)(gemmepi__lt_preference *preference, size_t size) {
+    BREAKS("cublasLtMatmulPreferenceInit_internal");
     memset(preference, 0, size);
     return 0;
 }
 FAKE(cublasLtMatmulPreferenceSetAttribute)
 (gemmepi__lt_preference *preference, int attribute, const void *value, size_t size) {
     (void)preference, (void)attribute, (void)value, (void)size;
+    BREAKS("cublasLtMatmulPreferenceSetAttribute");
     return 0;
 }
 FAKE(cublasLtMatmulAlgoGetHeuristic)
@@ -598,6 +627,7 @@ FAKE(cublasLtMatmulAlgoGetHeuristic)
 FAKE(cublasLtMatmulAlgoConfigGetAttribute)
 (const gemmepi__lt_algo *algo, int attribute, void *value, size_t size, size_t *written) {
     (void)algo, (void)attribute;
+    BREAKS("cublasLtMatmulAlgoConfigGetAttribute");
     memset(value, 0, size);
     *written = size;
     return 0;
@@ -764,6 +794,7 @@ static void nothing_is_left(void) {
     CHECK(gpu.device_blocks == 0, "%ld blocks of device memory", gpu.device_blocks);
     CHECK(gpu.retained == gpu.released, "retained %ld times, released %ld times", gpu.retained, gpu.released);
     CHECK(gpu.modules == 0 && gpu.programs == 0, "%ld modules, %ld programs", gpu.modules, gpu.programs);
+    CHECK(gpu.streams == 0, "%ld streams", gpu.streams);
     CHECK(gpu.lt_handles == 0, "%ld handles of cuBLASLt", gpu.lt_handles);
     CHECK(depth == 0 && capture_mode == 0, "stack depth %d, capture mode %d", depth, capture_mode);
     CHECK(gpu.wrong_context == 0, "%ld calls without the primary context", gpu.wrong_context);

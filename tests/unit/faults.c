@@ -203,7 +203,8 @@ static gemmepi_status whole_program(const gemmepi_config *config) {
         if (!status)
             status = gemmepi_plan_prepare(plan, (gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_PER_THREAD);
         if (!status)
-            status = gemmepi_run_matmul(plan, &args, (gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_PER_THREAD);
+            status =
+                gemmepi_run_matmul(plan, &args, (gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_PER_THREAD);
         gemmepi_plan_destroy(plan);
         plan = NULL;
     }
