@@ -1150,7 +1150,7 @@ static int list_archs(const gemmepi__nvrtc *nvrtc) {
 }
 
 int main(int argc, char **argv) {
-    gemmepi__log log = {NULL, NULL};
+    gemmepi__log log = {NULL, NULL, 0};
     gemmepi__loader loader;
     gemmepi__nvrtc nvrtc;
     const char *folder = NULL;
