@@ -5562,13 +5562,23 @@ static const char *const gemmepi__python_folders[] = {"/site-packages/nvidia/cu1
     } \
   }
 
+#if defined(__APPLE__)
+#define GEMMEPI__ADVICE_CUDA "There is none for macOS: take GEMMEPI_DEVICE_HOST."
+#else
+#define GEMMEPI__ADVICE_CUDA "It is part of NVIDIA's display driver: install that, 525 or later."
+#endif
+
 static const gemmepi__library_row gemmepi__driver_row = {"cuda",
                             "the CUDA driver",
+<<<<<<< HEAD
 #if defined(__APPLE__)
                             "There is none for macOS: take GEMMEPI_DEVICE_HOST.",
 #else
                             "It is part of NVIDIA's display driver: install that, 525 or later.",
 #endif
+=======
+                            GEMMEPI__ADVICE_CUDA,
+>>>>>>> ff8c29a (Tests of the cache set all of a log; load.h and context.h as clang-format has them)
                             GEMMEPI__FILES_CUDA,
                             GEMMEPI__PLACES_DRIVER,
                             gemmepi__driver_symbols,
@@ -6432,11 +6442,17 @@ struct gemmepi_context {
   gemmepi__log log;
   gemmepi__loader loader;
   int is_host;
+<<<<<<< HEAD
   int check_pointers;        /* config.check_pointers */
   char fallback_reason[512]; /* why the host took a GPU's place, or "" */
   const long
     *forks_now; /* gemmepi__forks of the file that made it: with GEMMEPI_STATIC others have their own */
   long forks;     /* what it was then                                                                  */
+=======
+  /* gemmepi__forks of the file that made it, as others have their own with GEMMEPI_STATIC, and what it was then */
+  const long *forks_now;
+  long forks;
+>>>>>>> ff8c29a (Tests of the cache set all of a log; load.h and context.h as clang-format has them)
 
   /* the GPU; all of it fixed once the context is created */
   gemmepi__driver driver;

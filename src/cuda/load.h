@@ -200,13 +200,15 @@ static const char *const gemmepi__python_folders[] = {"/site-packages/nvidia/cu1
         }                                                                                     \
     }
 
+#if defined(__APPLE__)
+#define GEMMEPI__ADVICE_CUDA "There is none for macOS: take GEMMEPI_DEVICE_HOST."
+#else
+#define GEMMEPI__ADVICE_CUDA "It is part of NVIDIA's display driver: install that, 525 or later."
+#endif
+
 static const gemmepi__library_row gemmepi__driver_row = {"cuda",
                                                          "the CUDA driver",
-#if defined(__APPLE__)
-                                                         "There is none for macOS: take GEMMEPI_DEVICE_HOST.",
-#else
-                                                         "It is part of NVIDIA's display driver: install that, 525 or later.",
-#endif
+                                                         GEMMEPI__ADVICE_CUDA,
                                                          GEMMEPI__FILES_CUDA,
                                                          GEMMEPI__PLACES_DRIVER,
                                                          gemmepi__driver_symbols,

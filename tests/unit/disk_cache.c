@@ -66,7 +66,7 @@ static void new_place(char folder[PATH_SIZE]) {
 
 static gemmepi__disk_cache open_cache(const char *path, size_t bound) {
     gemmepi__disk_cache cache;
-    gemmepi__log log;
+    gemmepi__log log = {NULL, NULL, 0};
     log.function = log_keep;
     log.user = NULL;
     log_warnings = log_lines = 0;
