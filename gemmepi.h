@@ -257,8 +257,23 @@ typedef enum gemmepi_compute {
 } gemmepi_compute;
 
 /* The factors by which the elements of a matrix are multiplied when read (a, b, c, residual, and aux with BACKWARD) or
-   before they are rounded and stored (d, and aux with AUX): F32 numbers on the device, whose layout the manual draws.
-   For matrices of E4M3, E5M2 and I8 alone; OUTER, VECTOR_128 and BLOCK_128 for a and b alone. */
+   before they are rounded and stored (d, and aux with AUX): F32 numbers on the device.
+   For matrices of E4M3, E5M2 and I8 alone; OUTER, VECTOR_128 and BLOCK_128 for a and b alone, which may have different modes.
+   BGRAD_A and BGRAD_B sum the scaled operand. Amax (AMAX_D, AMAX_AUX) tells which scale the next result needs.
+
+   The layouts are cuBLASLt 13's. For op(A) of m x k (op(B): exchange m and n, rows and columns):
+
+       TENSOR       one number       s[0]
+       OUTER        m numbers        s[row]
+                                                 row 0  1  2 ...  m-1
+       VECTOR_128   ceil(k / 128) lines of m:    s[k / 128 * m + row]         k 0..127     | s s s ... s |
+                                                                              k 128..255   | s s s ... s |
+                                                 k 0..127  128..255  ...  (lines are a multiple of 4 long)
+       BLOCK_128    ceil(m / 128) lines:         s[row / 128 * L + k / 128]   rows 0..127  | s s s . |
+                    L = ceil(k / 128) up to a    numbers past ceil(k / 128)   rows 128..   | s s s . |
+                    multiple of 4                are not read
+
+   VECTOR_128 is what 1 x 128 groups along k are called elsewhere, BLOCK_128 128 x 128 tiles. */
 typedef enum gemmepi_scale_mode {
     GEMMEPI_SCALE_NONE = 0,       /* every element by 1                                              */
     GEMMEPI_SCALE_TENSOR = 1,     /* one number for the matrix                                       */
@@ -296,6 +311,10 @@ typedef struct gemmepi_scale {
    A, B, C, residual and the aux that BACKWARD reads stand for their elements times their scales. Stores round to nearest
    even; those of E4M3, E5M2 and I8 saturate (also infinities; NaN stays NaN, and is 0 in I8). With an I32 result
    everything is whole numbers modulo 2^32.
+
+   RELU's mask (AUX or BACKWARD with RELU, without GATED and UPSTREAM): bit n % 8 of byte (m * ld + n) / 8 is set where v > 0, as
+   cuBLASLt packs it. ld and batch stride count bits and are multiples of 128; bits past n are left as they are. In column-major
+   order m and n exchange.
 
    In column-major order bias and bias_grad of BGRAD run along m (length m), and GATED's halves are halves of the m rows,
    as in cuBLASLt. */
@@ -405,7 +424,7 @@ typedef struct gemmepi_matmul_desc {
 
     gemmepi_matrix a;         /* dtype 0: F32 */
     gemmepi_matrix b;         /* dtype 0: a's */
-    gemmepi_matrix c;         /* dtype 0: d's, BF16 where d is E4M3 or E5M2. All zero but scale: it lies as d, or where its shape is another dense */
+    gemmepi_matrix c;         /* dtype 0: d's, BF16 where d is fp8. Zero but for scale: as d lies (of another shape: dense) */
     gemmepi_matrix d;         /* dtype 0: a's */
     gemmepi_matrix aux;       /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD */
     gemmepi_matrix residual;  /* dtype 0: as c's; read only with RESIDUAL. Its ld and batch stride are its own, not d's */
@@ -463,7 +482,12 @@ typedef struct gemmepi_tensor {
    repeats. So are da, db and dw, which are then sums over the axes that repeat. BIAS_GRAD has its own rule.
 
    GATED: SIGMOID is GLU, RELU ReGLU, SILU SwiGLU, the GELUs GeGLU. Without b, a's axis `axis` has twice y's extent: its first
-   half is the value, its second the gate (GATE_FIRST: exchanged), and GATED_BACKWARD's da is the gradient of both. */
+   half is the value, its second the gate (GATE_FIRST: exchanged), and GATED_BACKWARD's da is the gradient of both.
+
+   How right: with f the function, u the unit roundoff of the stored type and some |d| <= 2 u, |e| <= 4 u, a result is
+   f(x (1 + d)) (1 + e), or within 4 u of the largest term that is added, and within the smallest subnormal. A product with dy or
+   with a gate's value is one rounding more. Results of 16 bits take shorter forms of the functions (2^-12), and those below 2^-126
+   may be 0. docs/numerics.md has the rest. */
 typedef enum gemmepi_operation {
     GEMMEPI_OP_ACTIVATION = 1,          /* y = act(a) */
     GEMMEPI_OP_ACTIVATION_BACKWARD = 2, /* da = dy act'(a) */
@@ -499,7 +523,7 @@ typedef enum gemmepi_operation {
 
    CAST's scales and amax: one number for all (SCALE_TENSOR; NONE stands for it), or one for each row (SCALE_OUTER), 128
    steps of k of a row (SCALE_VECTOR_128), or block of 128 rows and 128 steps of k (SCALE_BLOCK_128) of the matrices that
-   are the last two axes (of rank 1: one row), laid out as the manual draws the scales of products; those of further axes
+   are the last two axes (of rank 1: one row), laid out as gemmepi_scale_mode draws the scales of products; those of further axes
    follow one another. Numbers beyond the last of a line are not written. */
 typedef struct gemmepi_elementwise_desc {
     gemmepi_operation operation;
@@ -548,12 +572,17 @@ typedef struct gemmepi_elementwise_args {
 
    Shapes: op(A) [m, k], op(B) [k, n], P and G [m, n], Y and dY [m, n] (GATED: n is even, [m, n/2]), bias and dbias [n].
    da and db lie as a and b are stored: a weight stored [n, k] (b.transposed) has a db of [n, k]. Their own `transposed` is
-   left 0. preact holds P, for RELU without GATED its bit mask, as AUX stores it. dA, dB and dbias are summed in F32 or wider (dbias over values of G that are not rounded)
-   and rounded once.
+   left 0. preact holds P, for RELU without GATED its bit mask, as AUX stores it. dA, dB and dbias are summed in F32
+   or wider (dbias over values of G that are not rounded) and rounded once.
    Column-major: the same layer with A and B exchanged, so bias, dbias and the halves run along m, and what is said of B in
    a batch holds for A.
 
    Where act is not NONE backward needs P: one of SAVED and RECOMPUTE. NONE without GATED takes neither.
+
+   Bounds are those of gemmepi_matmul, with the terms of G as stored: u |g| more in each where g_dtype is coarser than the
+   accumulator. In a recomputed G the error E of P stands times |dy| and the largest |act''| nearby. fp8 operands whose scales change
+   along a gradient's sum (OUTER, VECTOR_128 and BLOCK_128 may) are first written out in F32: right, but slow. An A of a batch that
+   shares B, whose items are not stored one after another, is copied for dB.
 
    Batch: either B is shared (b.batch_stride 0): then so are its scale, bias, db and dbias (strides 0), and dB and dbias are
    the sums over the batch. Or B has items: then db has (its stride is not 0), and dbias as bias. An A that is the same for all items
@@ -620,6 +649,9 @@ typedef void (*gemmepi_progress_function)(void *user, size_t done, size_t count)
 
 /* >>answers */
 
+/* Of FUSED, LT and SPLIT a plan takes the one of the least estimate that can run the problem, PLAIN where none can. Fastest are
+   operands at multiples of 16 bytes: pointers, leading dimensions and batch strides. FUSED reads any alignment down to the
+   element's, or copies such an operand to workspace first. docs/routes.md has what each takes. */
 typedef enum gemmepi_route {
     GEMMEPI_ROUTE_EMPTY = 0,      /* m or n is 0, or a tensor is empty: nothing is written but sums of bias_grad */
     GEMMEPI_ROUTE_LT = 1,         /* cuBLASLt: product and epilogue in one kernel */
@@ -776,7 +808,45 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
    except while the stream is being captured. On a GPU a pointer to host memory that the device cannot reach is refused.
    Errors: those of planning, gemmepi_plan_prepare and running below. */
 
-/* D = epilogue(alpha op(A) op(B) + beta C): gemmepi_matmul_desc has shapes and types, gemmepi_epilogue the formula. */
+/* D = epilogue(alpha op(A) op(B) + beta C): gemmepi_matmul_desc has shapes and types, gemmepi_epilogue the formula.
+
+   How right: everything up to the store is computed in the accumulator's type and rounded once. With u the unit roundoff of the
+   stored type, u_acc that of the accumulator (2^-24, or 2^-53 for F64), S = sum_k |alpha A B| + |beta C| + |bias| and
+   E = (4 + k / 8) u_acc S (plus 2^-9 S with TF32),
+
+       |out - exact| <= u |exact| + L E + 4 u_acc T + the smallest subnormal of the stored type
+
+   L is the largest |act'| nearby (1.13 for GELU, 1.1 for SILU, QUICK_GELU and MISH, 1.5 for HARDSWISH, 2.2 v + 1 for SQUARED_RELU,
+   |p| for LEAKY_RELU and ELU where that is above 1, 1 for the others, |act'(aux)| for BACKWARD), T the sum of the magnitudes
+   combined after the product; act' of BACKWARD may be taken at aux (1 + 2 u_acc). GATED: |act(gate)| E_value + |value| L E_gate
+   stands for L E. UPSTREAM: |aux| times what act' changes by within v +- E.
+   Products of two fp8 operands have 2^-10 S more in E for each 32 of k, of 128 at most (of all with FAST_ACCUMULATION). Those of I8
+   are exact, an I32 result modulo 2^32. Results of 16 bits or fewer take shorter forms of activations, off by up to 2^-17.3 of
+   their largest term for |v| < 5 and 2^-16.5 for |v| < 10; forward GELU_ERF by up to 2^-21 of |v|, from k = 768 on by 2^-18.2.
+   Kernels add up to 128 terms of a bias_grad in the accumulator's type, the rest in F64: a term or such a sum out of its range is
+   infinite, and where both signs are, bias_grad is NaN. docs/numerics.md says how these were measured.
+   A run repeated on the same GPU gives the same bits. Where cuBLASLt's own epilogue is looser than this, another route is taken,
+   unless GEMMEPI_RELAXED is set.
+
+   Activations and derivatives (s is the logistic function, Phi and phi the normal distribution's, c = sqrt(2 / pi)):
+
+       NONE          x                                          1
+       RELU          x > 0 ? x : 0, NaN stays NaN               x > 0, applied by selection: v or 0
+       GELU_TANH     x q, q = s(2 w), w = c (x + 0.044715 x^3)  q + 2 x q s(-2 w) c (1 + 0.134145 x^2)
+       GELU_ERF      x Phi(x)                                   Phi(x) + x phi(x)
+       SILU          x s(x)                                     s(x) (1 + x s(-x))
+       SIGMOID       s(x)                                       s(x) s(-x)
+       TANH          tanh x                                     4 s(2 x) s(-2 x)
+       LEAKY_RELU    x > 0 ? x : p x                            x > 0 ? 1 : p
+       ELU           x > 0 ? x : p (exp(x) - 1)                 x > 0 ? 1 : p exp(x)
+       SQUARED_RELU  x > 0 ? x^2 : 0, NaN stays NaN             2 x, by selection: 0 below
+       QUICK_GELU    x s(1.702 x)                               s(z) (1 + z s(-z)), z = 1.702 x
+       SOFTPLUS      log(1 + exp(x))                            s(x)
+       HARDSWISH     x min(max(x + 3, 0), 6) / 6                0 up to -3, x / 3 + 1 / 2, 1 from 3 on
+       MISH          x t, t = tanh(log(1 + exp(x)))             t + x s(x) (1 - t^2)
+
+   The formulas are meant to the letter, also at infinities and NaN: where one says inf * 0 (SILU, the GELUs, MISH and HARDSWISH at
+   -inf, the derivatives of all these but HARDSWISH at either infinity) the result is NaN, as in PyTorch. */
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 
@@ -1255,7 +1325,7 @@ static void *gemmepi__new(const gemmepi_allocator *allocator, size_t size) {
     memset(pointer, 0, size);
   else
     (void)gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
-              (gemmepi__ull)size);
+          (gemmepi__ull)size);
   return pointer;
 }
 
@@ -1443,7 +1513,7 @@ typedef struct gemmepi__sha256 {
 
 static void gemmepi__sha256_init(gemmepi__sha256 *sha) {
   static const uint32_t start[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
-                   0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
+          0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
   memcpy(sha->state, start, sizeof start);
   sha->length = 0;
 }
@@ -1544,7 +1614,7 @@ static void gemmepi__sha256_of(const void *data, size_t size, unsigned char dige
 }
 
 static void gemmepi__sha256_hex(const unsigned char digest[GEMMEPI__SHA256_SIZE],
-                char text[GEMMEPI__SHA256_HEX_SIZE]) {
+          char text[GEMMEPI__SHA256_HEX_SIZE]) {
   int i;
   for (i = 0; i < GEMMEPI__SHA256_SIZE; i++) {
     text[2 * i] = "0123456789abcdef"[digest[i] >> 4];
@@ -1603,17 +1673,17 @@ static const void *gemmepi__map_key(const gemmepi__map_entry *entry) {
 
 /* The place that holds the pointer to the key's entry, or to the NULL that ends its bucket. There are buckets. */
 static gemmepi__map_entry **gemmepi__map_place(const gemmepi__map *map, uint64_t hash, const void *key,
-                       size_t key_size) {
+          size_t key_size) {
   gemmepi__map_entry **place = &map->buckets[hash & (map->bucket_count - 1)];
   while (*place && !((*place)->hash == hash && (*place)->key_size == key_size &&
-           (key_size == 0 || memcmp(gemmepi__map_key(*place), key, key_size) == 0)))
+          (key_size == 0 || memcmp(gemmepi__map_key(*place), key, key_size) == 0)))
     place = &(*place)->next;
   return place;
 }
 
 /* The key's entry, whose value may be read and set, or NULL. */
 static gemmepi__map_entry *gemmepi__map_find_entry(const gemmepi__map *map, const void *key,
-                         size_t key_size) {
+          size_t key_size) {
   if (map->count == 0)
     return NULL;
   return *gemmepi__map_place(map, gemmepi__hash(key, key_size), key, key_size);
@@ -1692,7 +1762,7 @@ static void *gemmepi__map_remove(gemmepi__map *map, const void *key, size_t key_
 
 /* Calls visit for every entry, in no order. It may set the entry's value, but neither insert nor remove. */
 static void gemmepi__map_each(const gemmepi__map *map, void (*visit)(void *user, gemmepi__map_entry *entry),
-               void *user) {
+          void *user) {
   gemmepi__map_entry *entry;
   size_t i;
   for (i = 0; i < map->bucket_count; i++)
@@ -1799,14 +1869,14 @@ static int gemmepi__folder_is_private(const gemmepi__folder *folder, gemmepi__te
 }
 
 static int gemmepi__path_join(char path[GEMMEPI__PATH_SIZE], const gemmepi__folder *folder,
-               const char *name) {
+          const char *name) {
   gemmepi__text text = gemmepi__text_in(path, GEMMEPI__PATH_SIZE);
   gemmepi__append(&text, "%s\\%s", folder->path, name);
   return gemmepi__text_is_cut(&text) ? GEMMEPI__FILE_LONG_NAME : 0;
 }
 
 static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(void *user, const char *name),
-                void *user) {
+          void *user) {
   char pattern[GEMMEPI__PATH_SIZE];
   WIN32_FIND_DATAA found;
   HANDLE search;
@@ -1860,7 +1930,7 @@ static int gemmepi__file_touch(const gemmepi__folder *folder, const char *name) 
   if (code)
     return code;
   file = CreateFileA(path, FILE_WRITE_ATTRIBUTES, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
-           NULL, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+          NULL, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
   if (file == INVALID_HANDLE_VALUE)
     return (int)GetLastError();
   GetSystemTimeAsFileTime(&now);
@@ -1901,14 +1971,14 @@ static unsigned long gemmepi__process_id(void) {
 typedef HANDLE gemmepi__file;
 
 static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file,
-               uint64_t *size) {
+          uint64_t *size) {
   char path[GEMMEPI__PATH_SIZE];
   LARGE_INTEGER length;
   int code = gemmepi__path_join(path, folder, name);
   if (code)
     return code;
   *file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
-            OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+          OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
   if (*file == INVALID_HANDLE_VALUE)
     return (int)GetLastError();
   if (!GetFileSizeEx(*file, &length)) {
@@ -2066,7 +2136,7 @@ static int gemmepi__folder_is_private(const gemmepi__folder *folder, gemmepi__te
 }
 
 static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(void *user, const char *name),
-                void *user) {
+          void *user) {
   struct dirent *entry;
   DIR *listing;
   int descriptor =
@@ -2133,11 +2203,11 @@ typedef int gemmepi__file;
 
 /* O_NONBLOCK, because opening a pipe would wait for its other end. */
 static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file,
-               uint64_t *size) {
+          uint64_t *size) {
   struct stat status;
   int code = 0;
   *file = gemmepi__openat(folder->descriptor, name,
-              O_RDONLY | O_NONBLOCK | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC);
+          O_RDONLY | O_NONBLOCK | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC);
   if (*file < 0)
     return errno;
   if (fstat(*file, &status) != 0)
@@ -2154,7 +2224,7 @@ static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, g
 
 static int gemmepi__file_create(const gemmepi__folder *folder, const char *name, gemmepi__file *file) {
   *file = gemmepi__openat(folder->descriptor, name,
-              O_WRONLY | O_CREAT | O_EXCL | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC, 0600);
+          O_WRONLY | O_CREAT | O_EXCL | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC, 0600);
   return *file < 0 ? errno : 0;
 }
 
@@ -2228,8 +2298,8 @@ static int gemmepi__folder_make(const char *path) {
  nobody else can write to. *data is from the allocator and the caller's to free, not NULL even if *size is 0. A
  file that shrinks meanwhile gives what it still had. */
 static int gemmepi__file_read(const gemmepi__folder *folder, const char *name,
-               const gemmepi_allocator *allocator, size_t most, unsigned char **data,
-               size_t *size) {
+          const gemmepi_allocator *allocator, size_t most, unsigned char **data,
+          size_t *size) {
   gemmepi__file file;
   uint64_t length = 0;
   unsigned char *bytes = NULL;
@@ -2262,7 +2332,7 @@ static int gemmepi__file_read(const gemmepi__folder *folder, const char *name,
 /* Writes a new file, one that nobody else can read. What a failing call wrote is gone again, unless the name was
  taken. */
 static int gemmepi__file_write_new(const gemmepi__folder *folder, const char *name,
-                 const gemmepi__file_piece *pieces, int count) {
+          const gemmepi__file_piece *pieces, int count) {
   gemmepi__file file;
   uint64_t size = 0;
   int i, close_code, code;
@@ -2295,14 +2365,14 @@ static long gemmepi__file_counter; /* of files written aside by this process */
  renamed, so that nobody ever opens half of it. Not flushed to the disk: after a crash of the machine it may be
  torn, so what reads it must check it. */
 static int gemmepi__file_store(const gemmepi__folder *folder, const char *name,
-               const gemmepi__file_piece *pieces, int count) {
+          const gemmepi__file_piece *pieces, int count) {
   char aside[512];
   int code = 0, attempt;
   /* other machines that share the folder, and containers, have processes with the same id */
   for (attempt = 0; attempt < 100; attempt++) {
     gemmepi__text text = gemmepi__text_in(aside, sizeof aside);
     gemmepi__append(&text, "%s.%lu-%lu.tmp", name, gemmepi__process_id(),
-            (unsigned long)gemmepi__add(&gemmepi__file_counter, 1));
+          (unsigned long)gemmepi__add(&gemmepi__file_counter, 1));
     if (gemmepi__text_is_cut(&text))
       return GEMMEPI__FILE_LONG_NAME;
     code = gemmepi__file_write_new(folder, aside, pieces, count);
@@ -2372,8 +2442,8 @@ static void *gemmepi__library_open(const char *name, char *reason, size_t size) 
   /* a full path lets the library find its neighbours; a plain name is not sought in the current folder, where anyone
    may have put it */
   void *library = (void *)LoadLibraryExA(name, NULL,
-                     gemmepi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH
-                                   : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
+          gemmepi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH
+          : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
   if (!library)
     snprintf(reason, size, "%s: Windows error %lu", name, GetLastError());
 #else
@@ -2541,10 +2611,10 @@ static const gemmepi__flag_row gemmepi__flags[] = {
 static const struct {
   uint64_t flag, instead;
 } gemmepi__layers_flags[] = {{GEMMEPI_BIAS, GEMMEPI_LINEAR_BIAS},
-              {GEMMEPI_AUX, GEMMEPI_LINEAR_SAVED},
-              {GEMMEPI_BGRAD, GEMMEPI_LINEAR_DBIAS},
-              {GEMMEPI_ACCUMULATE, GEMMEPI_ACCUMULATE_DB},
-              {GEMMEPI_ACCUMULATE_BIAS_GRAD, GEMMEPI_ACCUMULATE_DBIAS}};
+          {GEMMEPI_AUX, GEMMEPI_LINEAR_SAVED},
+          {GEMMEPI_BGRAD, GEMMEPI_LINEAR_DBIAS},
+          {GEMMEPI_ACCUMULATE, GEMMEPI_ACCUMULATE_DB},
+          {GEMMEPI_ACCUMULATE_BIAS_GRAD, GEMMEPI_ACCUMULATE_DBIAS}};
 
 /* For values that nobody writes on purpose. */
 #define GEMMEPI__UNINITIALISED " (did you leave desc uninitialised? = {0})"
@@ -2553,8 +2623,8 @@ static const struct {
 static const struct {
   const char *desc, *name;
 } gemmepi__fields[] = {{"gemmepi_matmul_desc", "epilogue"},   {"gemmepi_matmul_desc", "flags"},
-           {"gemmepi_elementwise_desc", "flags"}, {"gemmepi_elementwise_desc", "activation"},
-           {"gemmepi_linear_desc", "flags"},      {"gemmepi_linear_desc", "activation"}};
+          {"gemmepi_elementwise_desc", "flags"}, {"gemmepi_elementwise_desc", "activation"},
+          {"gemmepi_linear_desc", "flags"},      {"gemmepi_linear_desc", "activation"}};
 
 static size_t gemmepi__field_index(int field) {
   size_t i = 0;
@@ -2605,15 +2675,15 @@ static gemmepi_status gemmepi__refuse_flag(int field, const gemmepi__flag_row *r
       there = i;
   if (strcmp(gemmepi__fields[there].desc, gemmepi__fields[here].desc) == 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, which belongs in desc.%s",
-              gemmepi__fields[here].name, row->name, gemmepi__fields[there].name);
+          gemmepi__fields[here].name, row->name, gemmepi__fields[there].name);
   for (i = 0; is_layers && i < GEMMEPI__COUNT(gemmepi__layers_flags); i++)
     if (row->flag == gemmepi__layers_flags[i].flag)
       return gemmepi__fail(
         GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, a flag of products: a layer has %s, in desc.flags",
         gemmepi__fields[here].name, row->name, gemmepi__flag(gemmepi__layers_flags[i].instead)->name);
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, which belongs in %s.%s",
-            gemmepi__fields[here].name, row->name, gemmepi__fields[there].desc,
-            gemmepi__fields[there].name);
+          gemmepi__fields[here].name, row->name, gemmepi__fields[there].desc,
+          gemmepi__fields[there].name);
 }
 
 /* Whether a field has but its own flags, and, where `others` says so, further bits that are checked elsewhere. */
@@ -2626,8 +2696,8 @@ static gemmepi_status gemmepi__check_flags_of(int field, uint64_t flags, uint64_
   if (row && !(wrong & 0xff))
     return gemmepi__refuse_flag(field, row);
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-            "desc.%s is 0x%llx; the bits 0x%llx are none of its flags%s", name,
-            (gemmepi__ull)flags, (gemmepi__ull)wrong, GEMMEPI__UNINITIALISED);
+          "desc.%s is 0x%llx; the bits 0x%llx are none of its flags%s", name,
+          (gemmepi__ull)flags, (gemmepi__ull)wrong, GEMMEPI__UNINITIALISED);
 }
 /* What an epilogue is made of, which compositions have a meaning, and how they are called. */
 
@@ -2726,7 +2796,7 @@ static gemmepi_epilogue gemmepi__callers_epilogue(gemmepi_epilogue epilogue, int
 static double gemmepi__default_parameter(gemmepi_epilogue epilogue) {
   return gemmepi__activation(epilogue) == GEMMEPI_LEAKY_RELU ? 0.01
      : gemmepi__activation(epilogue) == GEMMEPI_ELU      ? 1
-                               : 0;
+          : 0;
 }
 
 /* A composition is refused when it has all of `all`, none of `none` and, where `any` is given, at least two or more
@@ -2757,11 +2827,11 @@ static const struct {
   gemmepi_epilogue number;
   const char *name;
 } gemmepi__cublaslt_numbers[] = {{1, "DEFAULT"},    {2, "RELU"},          {130, "RELU_AUX"},
-                {4, "BIAS"},       {6, "RELU_BIAS"},     {134, "RELU_AUX_BIAS"},
-                {136, "DRELU"},    {152, "DRELU_BGRAD"}, {32, "GELU"},
-                {160, "GELU_AUX"}, {36, "GELU_BIAS"},    {164, "GELU_AUX_BIAS"},
-                {192, "DGELU"},    {208, "DGELU_BGRAD"}, {256, "BGRADA"},
-                {512, "BGRADB"}};
+          {4, "BIAS"},       {6, "RELU_BIAS"},     {134, "RELU_AUX_BIAS"},
+          {136, "DRELU"},    {152, "DRELU_BGRAD"}, {32, "GELU"},
+          {160, "GELU_AUX"}, {36, "GELU_BIAS"},    {164, "GELU_AUX_BIAS"},
+          {192, "DGELU"},    {208, "DGELU_BGRAD"}, {256, "BGRADA"},
+          {512, "BGRADB"}};
 
 /* Whether the low byte is an activation's code. field: "epilogue" or "activation". */
 static gemmepi_status gemmepi__check_activation(const char *field, gemmepi_epilogue epilogue) {
@@ -2800,8 +2870,8 @@ static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
   if ((epilogue & GEMMEPI_BGRAD) && !(epilogue & GEMMEPI_BACKWARD) &&
     gemmepi__activation(epilogue) != GEMMEPI_NONE)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.epilogue is %s: BGRAD goes with BACKWARD or with the activation NONE",
-              name);
+          "desc.epilogue is %s: BGRAD goes with BACKWARD or with the activation NONE",
+          name);
   return GEMMEPI_OK;
 }
 /* A product as every route sees it: row-major, defaults filled in, every rule checked. */
@@ -2932,7 +3002,7 @@ static int64_t gemmepi__offset(int64_t count, int64_t stride, int64_t rest) {
 static gemmepi_status gemmepi__check_size(const char *name, int64_t size) {
   if (size < 0 || size > GEMMEPI__MAX_ELEMENTS)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56%s", name,
-              (long long)size, GEMMEPI__UNINITIALISED);
+          (long long)size, GEMMEPI__UNINITIALISED);
   return GEMMEPI_OK;
 }
 
@@ -2943,8 +3013,8 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
   const char *unit = mask ? "bits" : "elements";
   if (view->ld < 0 || view->batch_stride < 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.%s is %lld; it may not be negative", name,
-              view->ld < 0 ? "ld" : "batch_stride",
-              (long long)(view->ld < 0 ? view->ld : view->batch_stride));
+          view->ld < 0 ? "ld" : "batch_stride",
+          (long long)(view->ld < 0 ? view->ld : view->batch_stride));
   if (view->ld == 0)
     view->ld = view->length ? view->length : 1;
   if (mask && given_ld == 0)
@@ -2957,8 +3027,8 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
       (long long)(view->ld % 128 ? view->ld : view->batch_stride));
   if (view->ld < view->length)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
-              (long long)view->ld, (long long)view->length, unit);
+          "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
+          (long long)view->ld, (long long)view->length, unit);
   item = view->lines && view->length ? gemmepi__offset(view->lines - 1, view->ld, view->length) : 0;
   end = item > 0 ? gemmepi__offset(batch - 1, view->batch_stride, item) : item;
   if (end < 0)
@@ -3020,11 +3090,11 @@ static void gemmepi__append_types(gemmepi__text *text, uint32_t types) {
 
 static gemmepi_status gemmepi__refuse_dtype(const char *name, gemmepi_dtype dtype) {
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d, which is no gemmepi_dtype%s", name,
-            (int)dtype, GEMMEPI__UNINITIALISED);
+          (int)dtype, GEMMEPI__UNINITIALISED);
 }
 
 static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem, int operand,
-                        gemmepi_dtype dtype) {
+          gemmepi_dtype dtype) {
   char accepted[128];
   gemmepi__text text = gemmepi__text_in(accepted, sizeof accepted);
   uint32_t types = gemmepi__side_types(problem, operand);
@@ -3036,13 +3106,13 @@ static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem,
   gemmepi__append_types(&text, types);
   if (operand == GEMMEPI__D)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.d.dtype is %s; with %s and %s operands accepted: %s",
-              gemmepi__dtype(dtype)->name,
-              gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
-              gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name, accepted);
+          "desc.d.dtype is %s; with %s and %s operands accepted: %s",
+          gemmepi__dtype(dtype)->name,
+          gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
+          gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name, accepted);
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s",
-            name, gemmepi__dtype(dtype)->name,
-            gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name, accepted);
+          name, gemmepi__dtype(dtype)->name,
+          gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name, accepted);
 }
 
 /* The type of a tensor that the caller left open, given d's. */
@@ -3056,8 +3126,8 @@ static gemmepi_dtype gemmepi__default_dtype(int operand, gemmepi_dtype d) {
 
 /* A vector of `lines` x `length` numbers beside the matrices; its pointer needs `alignment` bytes. */
 static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int operand, int dtype, int64_t lines,
-                      int64_t length, int64_t ld, int64_t batch_stride,
-                      int32_t alignment) {
+          int64_t length, int64_t ld, int64_t batch_stride,
+          int32_t alignment) {
   gemmepi__view *view = &problem->views[operand];
   int of = operand < GEMMEPI__AMAX_D ? operand - GEMMEPI__SCALE_A : operand;
   char name[32];
@@ -3078,30 +3148,30 @@ static int64_t gemmepi__blocks_of_128(int64_t extent) {
 
 /* The scales of a matrix whose rows (columns for b) number `outer`; k is used for a and b alone. */
 static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand, const gemmepi_scale *scale,
-                     int64_t outer, int64_t k) {
+          int64_t outer, int64_t k) {
   gemmepi__view *view = &problem->views[operand];
   const char *name = gemmepi__operand_names[operand];
   int is_factor = operand == GEMMEPI__A || operand == GEMMEPI__B;
   int64_t steps = gemmepi__blocks_of_128(k);
   if ((unsigned)scale->mode > GEMMEPI_SCALE_BLOCK_128)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.%s.scale.mode is %d, which is no gemmepi_scale_mode%s", name,
-              (int)scale->mode, GEMMEPI__UNINITIALISED);
+          "desc.%s.scale.mode is %d, which is no gemmepi_scale_mode%s", name,
+          (int)scale->mode, GEMMEPI__UNINITIALISED);
   if (scale->mode == GEMMEPI_SCALE_NONE && scale->batch_stride)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name,
-              (long long)scale->batch_stride);
+          "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name,
+          (long long)scale->batch_stride);
   if (scale->mode == GEMMEPI_SCALE_NONE)
     return GEMMEPI_OK;
   if (view->bits == 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.aux.scale.mode is %d; RELU's aux is a bit mask and takes no scale",
-              (int)scale->mode);
+          "desc.aux.scale.mode is %d; RELU's aux is a bit mask and takes no scale",
+          (int)scale->mode);
   if (!gemmepi__takes_scale(view->dtype) || problem->accumulator == GEMMEPI_I32)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; %s takes no scale: %s",
-              name, (int)scale->mode, gemmepi__dtype((gemmepi_dtype)view->dtype)->name,
-              gemmepi__takes_scale(view->dtype) ? "the result is in I32"
-                               : "accepted with E4M3, E5M2 and I8");
+          name, (int)scale->mode, gemmepi__dtype((gemmepi_dtype)view->dtype)->name,
+          gemmepi__takes_scale(view->dtype) ? "the result is in I32"
+          : "accepted with E4M3, E5M2 and I8");
   if (!is_factor && scale->mode != GEMMEPI_SCALE_TENSOR)
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -3114,10 +3184,10 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
     return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, 1, outer, outer, scale->batch_stride, 16);
   case GEMMEPI_SCALE_VECTOR_128:
     return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, steps, outer, outer, scale->batch_stride,
-                  16);
+          16);
   case GEMMEPI_SCALE_BLOCK_128:
     return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, gemmepi__blocks_of_128(outer), steps,
-                  (steps + 3) / 4 * 4, scale->batch_stride, 16);
+          (steps + 3) / 4 * 4, scale->batch_stride, 16);
   default:
     return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, 1, 1, 1, scale->batch_stride, 4);
   }
@@ -3131,10 +3201,10 @@ static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint64_t fla
     return GEMMEPI_OK;
   if (of == GEMMEPI__AUX && !view->written)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
+          "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
   if (view->bits == 1 || dtype == GEMMEPI_I32)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; %s has no amax", name,
-              view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
+          view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
   problem->views[operand].written = 1;
   return gemmepi__take_numbers(problem, operand, dtype, 1, 1, 1, 0, dtype == GEMMEPI_F64 ? 8 : 4);
 }
@@ -3147,8 +3217,8 @@ static int32_t gemmepi__alignment_for(const gemmepi__problem *problem, const gem
 
 /* A matrix in the caller's order: rows x columns of op(), so exchanged here where it is stored transposed. */
 static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operand,
-                     const gemmepi_matrix *matrix, gemmepi_dtype default_dtype,
-                     int64_t rows, int64_t columns, gemmepi_order order) {
+          const gemmepi_matrix *matrix, gemmepi_dtype default_dtype,
+          int64_t rows, int64_t columns, gemmepi_order order) {
   gemmepi__view *view = &problem->views[operand];
   const char *name = gemmepi__operand_names[operand];
   int is_factor = operand == GEMMEPI__A || operand == GEMMEPI__B;
@@ -3156,9 +3226,9 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
   gemmepi_status status = GEMMEPI_OK;
   if (matrix->transposed != 0 && (matrix->transposed != 1 || !is_factor))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s%s", name,
-              matrix->transposed,
-              is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed",
-              matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
+          matrix->transposed,
+          is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed",
+          matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
   view->dtype = (int32_t)(matrix->dtype ? matrix->dtype : default_dtype);
   view->transposed = matrix->transposed;
   view->lines = lines_are_rows ? rows : columns;
@@ -3169,8 +3239,8 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
     view->bits = 1;
     if (matrix->dtype != GEMMEPI_DTYPE_DEFAULT && matrix->dtype != default_dtype)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                "desc.aux.dtype is %d; RELU's aux is a bit mask and takes no dtype",
-                (int)matrix->dtype);
+          "desc.aux.dtype is %d; RELU's aux is a bit mask and takes no dtype",
+          (int)matrix->dtype);
   } else {
     if (!is_factor)
       status = gemmepi__check_side_dtype(problem, operand, (gemmepi_dtype)view->dtype);
@@ -3181,12 +3251,12 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
     status = gemmepi__check_view(view, name, problem->batch);
   if (!status)
     status = gemmepi__take_scale(problem, operand, &matrix->scale, operand == GEMMEPI__B ? columns : rows,
-                  operand == GEMMEPI__B ? rows : columns);
+          operand == GEMMEPI__B ? rows : columns);
   return status;
 }
 
 static gemmepi_status gemmepi__take_vector(gemmepi__problem *problem, int operand,
-                     const gemmepi_vector *vector, int64_t length) {
+          const gemmepi_vector *vector, int64_t length) {
   gemmepi__view *view = &problem->views[operand];
   gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
   gemmepi_dtype dtype = vector->dtype ? vector->dtype : gemmepi__default_dtype(operand, d);
@@ -3206,7 +3276,7 @@ static const char *const gemmepi__compute_names[] = {"DEFAULT", "F32", "TF32", "
 
 /* The arithmetic of operands whose values `common` holds, and of a result in d. */
 static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
-                      gemmepi_dtype a, gemmepi_dtype b, gemmepi_dtype d) {
+          gemmepi_dtype a, gemmepi_dtype b, gemmepi_dtype d) {
   gemmepi_compute compute = desc->compute;
   int common = gemmepi__common_dtype((int)a, (int)b);
   int fits;
@@ -3217,15 +3287,15 @@ static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gem
       gemmepi__dtype(a)->name, gemmepi__dtype(b)->name);
   if ((unsigned)compute > GEMMEPI_COMPUTE_I32)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.compute is %d, which is no gemmepi_compute%s",
-              (int)compute, GEMMEPI__UNINITIALISED);
+          (int)compute, GEMMEPI__UNINITIALISED);
   if (compute == GEMMEPI_COMPUTE_DEFAULT)
     compute = common == GEMMEPI_F64  ? GEMMEPI_COMPUTE_F64
          : common == GEMMEPI_I8 ? GEMMEPI_COMPUTE_I32
-                    : GEMMEPI_COMPUTE_F32;
+          : GEMMEPI_COMPUTE_F32;
   fits = compute == GEMMEPI_COMPUTE_F64    ? common == GEMMEPI_F64
      : compute == GEMMEPI_COMPUTE_TF32 ? common == GEMMEPI_F32
      : compute == GEMMEPI_COMPUTE_I32  ? common == GEMMEPI_I8
-                      : common != GEMMEPI_F64 && d != GEMMEPI_I32;
+          : common != GEMMEPI_F64 && d != GEMMEPI_I32;
   if (!fits)
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -3241,8 +3311,8 @@ static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gem
   problem->compute = (int32_t)compute;
   problem->common = common;
   problem->accumulator = common == GEMMEPI_F64                      ? GEMMEPI_F64
-             : common == GEMMEPI_I8 && d == GEMMEPI_I32 ? GEMMEPI_I32
-                                   : GEMMEPI_F32;
+          : common == GEMMEPI_I8 && d == GEMMEPI_I32 ? GEMMEPI_I32
+          : GEMMEPI_F32;
   return GEMMEPI_OK;
 }
 
@@ -3251,7 +3321,7 @@ static gemmepi_status gemmepi__check_factor_dtype(const char *name, gemmepi_dtyp
     return gemmepi__refuse_dtype(name, dtype);
   if (dtype == GEMMEPI_I32)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.%s.dtype is I32, which is for results of I8 operands", name);
+          "desc.%s.dtype is I32, which is for results of I8 operands", name);
   return GEMMEPI_OK;
 }
 
@@ -3263,8 +3333,8 @@ static gemmepi_status gemmepi__take_operands(gemmepi__problem *problem, const ge
     status = gemmepi__check_factor_dtype("b", b);
   if (!status && (a == GEMMEPI_F64) != (b == GEMMEPI_F64))
     status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-               "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
-               gemmepi__dtype(b)->name, gemmepi__dtype(a)->name);
+          "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
+          gemmepi__dtype(b)->name, gemmepi__dtype(a)->name);
   if (!status)
     status = gemmepi__take_compute(problem, desc, a, b, desc->d.dtype ? desc->d.dtype : a);
   if (!status)
@@ -3283,9 +3353,9 @@ static gemmepi_status gemmepi__check_integer_epilogue(const gemmepi__problem *pr
   gemmepi__append_epilogue(&text, problem->epilogue);
   if (gemmepi__activation(problem->epilogue) > GEMMEPI_RELU)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: "
-              "others need a floating-point or I8 result",
-              name);
+          "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: "
+          "others need a floating-point or I8 result",
+          name);
   if (gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_BGRAD))
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -3295,24 +3365,24 @@ static gemmepi_status gemmepi__check_integer_epilogue(const gemmepi__problem *pr
 
 /* A matrix of op(A) op(B)'s shape, but for its extent along the bias, which is `along`. */
 static gemmepi_status gemmepi__take_beside(gemmepi__problem *problem, int operand,
-                     const gemmepi_matmul_desc *desc, const gemmepi_matrix *matrix,
-                     gemmepi_dtype default_dtype, int64_t along) {
+          const gemmepi_matmul_desc *desc, const gemmepi_matrix *matrix,
+          gemmepi_dtype default_dtype, int64_t along) {
   int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
   return gemmepi__take_matrix(problem, operand, matrix, default_dtype, by_rows ? desc->m : along,
-                by_rows ? along : desc->n, desc->order);
+          by_rows ? along : desc->n, desc->order);
 }
 
 static gemmepi_status gemmepi__take_epilogue(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
-                      int64_t along) {
+          int64_t along) {
   int64_t result = gemmepi__result_columns(desc->epilogue, along);
   gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
   gemmepi_status status = gemmepi__check_integer_epilogue(problem);
   if (!status && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD))
     status = gemmepi__take_beside(problem, GEMMEPI__AUX, desc, &desc->aux, d,
-                   gemmepi__aux_columns(desc->epilogue, along));
+          gemmepi__aux_columns(desc->epilogue, along));
   if (!status && gemmepi__has(problem, GEMMEPI_RESIDUAL))
     status = gemmepi__take_beside(problem, GEMMEPI__RESIDUAL, desc, &desc->residual,
-                   gemmepi__default_dtype(GEMMEPI__RESIDUAL, d), result);
+          gemmepi__default_dtype(GEMMEPI__RESIDUAL, d), result);
   if (!status && gemmepi__has(problem, GEMMEPI_BIAS))
     status = gemmepi__take_vector(problem, GEMMEPI__BIAS, &desc->bias, along);
   if (!status && gemmepi__has(problem, GEMMEPI_BGRAD))
@@ -3360,24 +3430,24 @@ static void gemmepi__fold_column_major(gemmepi__problem *problem) {
 
 /* desc.has_parameter and desc.activation_parameter of any desc. */
 static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, int has_parameter,
-                       double parameter) {
+          double parameter) {
   if (has_parameter != 0 && has_parameter != 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.has_parameter is %d; accepted are 0 and 1%s",
-              has_parameter, GEMMEPI__UNINITIALISED);
+          has_parameter, GEMMEPI__UNINITIALISED);
   if (!has_parameter && parameter == 0)
     return GEMMEPI_OK;
   if (gemmepi__default_parameter(epilogue) == 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.activation_parameter is given (%g), but the activation %s has none: leave "
-              "it and desc.has_parameter 0 (in a short call NAN)",
-              parameter, gemmepi__activation_name(epilogue));
+          "desc.activation_parameter is given (%g), but the activation %s has none: leave "
+          "it and desc.has_parameter 0 (in a short call NAN)",
+          parameter, gemmepi__activation_name(epilogue));
   if (!has_parameter)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.activation_parameter is %g, but desc.has_parameter is 0: set that to 1",
-              parameter);
+          "desc.activation_parameter is %g, but desc.has_parameter is 0: set that to 1",
+          parameter);
   if (parameter - parameter != 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite",
-              parameter);
+          parameter);
   return GEMMEPI_OK;
 }
 
@@ -3397,12 +3467,12 @@ static gemmepi_status gemmepi__check_accumulation(const gemmepi_matmul_desc *des
       name);
   if (c->dtype || c->transposed || c->ld || c->batch_stride || c->scale.mode || c->scale.batch_stride)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
+          "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
   if (desc->d.scale.mode != GEMMEPI_SCALE_NONE)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
-              "written has no one scale: give c with its own scale and args.beta",
-              (int)desc->d.scale.mode);
+          "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
+          "written has no one scale: give c with its own scale and args.beta",
+          (int)desc->d.scale.mode);
   return GEMMEPI_OK;
 }
 
@@ -3418,14 +3488,14 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
     return status;
   if ((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order%s",
-              (int)desc->order, GEMMEPI__UNINITIALISED);
+          (int)desc->order, GEMMEPI__UNINITIALISED);
   status = gemmepi__check_flags_of(GEMMEPI__OF_PRODUCT, desc->flags, 0);
   if (status)
     return status;
   if (desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
-              (gemmepi__ull)desc->alignment, GEMMEPI__UNINITIALISED);
+          "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
+          (gemmepi__ull)desc->alignment, GEMMEPI__UNINITIALISED);
   status = gemmepi__check_epilogue(desc->epilogue);
   if (!status)
     status = gemmepi__check_parameter(desc->epilogue, desc->has_parameter, desc->activation_parameter);
@@ -3445,7 +3515,7 @@ static void gemmepi__list_operands(gemmepi__problem *problem) {
 
 /* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. */
 static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t alignment,
-                    gemmepi__problem *problem) {
+          gemmepi__problem *problem) {
   gemmepi_matrix c;
   gemmepi_dtype d;
   gemmepi_status status;
@@ -3469,12 +3539,12 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
   result = gemmepi__result_columns(desc->epilogue, along);
   if (result < 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.%s is %lld; with GATED it counts both halves and must be even",
-              desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
+          "desc.%s is %lld; with GATED it counts both halves and must be even",
+          desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
   status = gemmepi__take_operands(problem, desc);
   if (!status)
     status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &desc->d,
-                   desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
+          desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
   if (status)
     return status;
   c = desc->c;
@@ -3528,7 +3598,7 @@ static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogu
 }
 
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
-                        gemmepi_epilogue_needs *needs) {
+          gemmepi_epilogue_needs *needs) {
   gemmepi__problem problem;
   gemmepi_status status;
   if (!needs)
@@ -3775,7 +3845,7 @@ static int gemmepi__layout_is_empty(const gemmepi__layout *layout) {
 /* A term for each axis. A negative stride is its positive one from the other end, so the layout covers bytes from
  *begin to *end. */
 static void gemmepi__add_axes(gemmepi__equation *equation, const gemmepi__layout *layout, int64_t *begin,
-               int64_t *end) {
+          int64_t *end) {
   int i;
   *begin = 0;
   *end = layout->size;
@@ -3791,7 +3861,7 @@ static void gemmepi__add_axes(gemmepi__equation *equation, const gemmepi__layout
 /* The equation of a byte in p that is one in q, q counted from its end so that all terms have one sign. 0 where the
  ranges are apart. */
 static int gemmepi__share_equation(const gemmepi__layout *p, const gemmepi__layout *q, int64_t distance,
-                 gemmepi__equation *equation) {
+          gemmepi__equation *equation) {
   int64_t p_begin, p_end, q_begin, q_end;
   equation->count = 0;
   gemmepi__add_axes(equation, p, &p_begin, &p_end);
@@ -3864,7 +3934,7 @@ typedef struct gemmepi__arguments {
 
 /* Casts the const of inputs away: the one place where args becomes a table. */
 static void gemmepi__take_pointers(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
-                 void **pointers) {
+          void **pointers) {
   int swap = problem->exchanged;
   const void *inputs[GEMMEPI__AMAX_D];
   inputs[GEMMEPI__A] = swap ? args->b : args->a;
@@ -3910,32 +3980,32 @@ static const char *gemmepi__flags_for(int operand) {
 }
 
 static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, int operand,
-                       const void *pointer) {
+          const void *pointer) {
   char name[256];
   gemmepi__text text = gemmepi__text_in(name, sizeof name);
   const char *argument = gemmepi__argument_name(problem, operand);
   if (operand >= GEMMEPI__AMAX_D)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.flags has %s AMAX_%s",
-              argument, pointer ? "given" : "NULL", pointer ? "no" : "the flag",
-              operand == GEMMEPI__AMAX_D ? "D" : "AUX");
+          argument, pointer ? "given" : "NULL", pointer ? "no" : "the flag",
+          operand == GEMMEPI__AMAX_D ? "D" : "AUX");
   if (operand >= GEMMEPI__SCALE_A && (problem->used >> (operand - GEMMEPI__SCALE_A) & 1))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.%s.scale.mode is %s",
-              argument, pointer ? "given" : "NULL", argument + strlen("scale_"),
-              pointer ? "NONE" : "not NONE");
+          argument, pointer ? "given" : "NULL", argument + strlen("scale_"),
+          pointer ? "NONE" : "not NONE");
   if (operand <= GEMMEPI__D)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the product needs it", argument);
   gemmepi__append_epilogue(&text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
   if (pointer)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
-              argument, pointer, name, gemmepi__flags_for(operand));
+          "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
+          argument, pointer, name, gemmepi__flags_for(operand));
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it", argument,
-            name);
+          name);
 }
 
 /* An operand without a byte needs no pointer; C needs one where it is read. */
 static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-              int operand) {
+          int operand) {
   if (operand == GEMMEPI__C || operand == GEMMEPI__SCALE_C)
     return !arguments->uses_c;
   return problem->views[operand].bytes == 0;
@@ -3945,18 +4015,18 @@ static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arg
 static gemmepi_status gemmepi__check_c(const gemmepi__problem *problem, const gemmepi_matmul_args *args) {
   if (problem->flags & GEMMEPI_ACCUMULATE && (args->c || args->beta))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "args.%s is given, but desc.flags has ACCUMULATE, which adds to d: leave c and "
-              "beta NULL",
-              args->c ? "c" : "beta");
+          "args.%s is given, but desc.flags has ACCUMULATE, which adds to d: leave c and "
+          "beta NULL",
+          args->c ? "c" : "beta");
   if (args->c && !args->beta)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "args.c is given but args.beta is NULL, so c would not be added; point beta to "
-              "a factor (0 is one), or leave c NULL");
+          "args.c is given but args.beta is NULL, so c would not be added; point beta to "
+          "a factor (0 is one), or leave c NULL");
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem,
-                       const gemmepi__arguments *arguments) {
+          const gemmepi__arguments *arguments) {
   uint32_t given = 0;
   int operand;
   for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
@@ -3970,7 +4040,7 @@ static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem,
       continue;
     if (used && operand == GEMMEPI__C)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.c is NULL, but args.beta is %s",
-                arguments->device_beta ? "given on the device" : "not 0");
+          arguments->device_beta ? "given on the device" : "not 0");
     return gemmepi__refuse_pointer(problem, operand, pointer);
   }
   return GEMMEPI_OK;
@@ -3981,19 +4051,19 @@ static const char *gemmepi__alignment_rule(const gemmepi__problem *problem, int 
   if (view->alignment * 8 == view->bits)
     return "the size of an element";
   return operand >= GEMMEPI__SCALE_A ? "scales that are more than one number"
-                   : "desc.alignment, 16 by default";
+          : "desc.alignment, 16 by default";
 }
 
 static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem,
-                       const gemmepi__arguments *arguments) {
+          const gemmepi__arguments *arguments) {
   int i;
   for (i = 0; i < problem->count; i++) {
     int operand = problem->list[i];
     const gemmepi__view *view = &problem->views[operand];
     if ((uintptr_t)arguments->pointers[operand] & (uintptr_t)(view->alignment - 1))
       return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes (%s)",
-                gemmepi__argument_name(problem, operand), arguments->pointers[operand],
-                (int)view->alignment, gemmepi__alignment_rule(problem, operand));
+          gemmepi__argument_name(problem, operand), arguments->pointers[operand],
+          (int)view->alignment, gemmepi__alignment_rule(problem, operand));
   }
   return GEMMEPI_OK;
 }
@@ -4007,7 +4077,7 @@ static int gemmepi__may_be_d(const gemmepi__problem *problem, int operand) {
 }
 
 static int gemmepi__same_layout(const gemmepi__problem *problem, const gemmepi__view *p,
-                const gemmepi__view *q) {
+          const gemmepi__view *q) {
   return p->dtype == q->dtype && p->bits == q->bits && p->lines == q->lines && p->length == q->length &&
      (p->lines <= 1 || p->ld == q->ld) && (problem->batch <= 1 || p->batch_stride == q->batch_stride);
 }
@@ -4030,7 +4100,7 @@ static gemmepi__layout gemmepi__layout_of_view(const gemmepi__view *view, int64_
 
 /* Whether two views share a byte, q beginning `distance` bytes after p: GEMMEPI__APART and so on. */
 static int gemmepi__views_share(const gemmepi__view *p, const gemmepi__view *q, int64_t batch,
-                int64_t distance) {
+          int64_t distance) {
   gemmepi__layout first = gemmepi__layout_of_view(p, batch), second = gemmepi__layout_of_view(q, batch);
   return gemmepi__layouts_share(&first, &second, distance);
 }
@@ -4038,7 +4108,7 @@ static int gemmepi__views_share(const gemmepi__view *p, const gemmepi__view *q, 
 /* Whether the output and another operand are in each other's way: GEMMEPI__APART and so on. The quick answer, by ranges, is the
  usual one. */
 static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__arguments *arguments, int output,
-              int other) {
+          int other) {
   const gemmepi__view *p = &problem->views[output], *q = &problem->views[other];
   uintptr_t p_begin = (uintptr_t)arguments->pointers[output],
        q_begin = (uintptr_t)arguments->pointers[other];
@@ -4054,8 +4124,8 @@ static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__argu
 }
 
 static gemmepi_status gemmepi__refuse_overlap(const gemmepi__problem *problem,
-                       const gemmepi__arguments *arguments, int output, int other,
-                       int shares) {
+          const gemmepi__arguments *arguments, int output, int other,
+          int shares) {
   return gemmepi__fail(
     GEMMEPI_INVALID_ARGUMENT,
     "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s; only c, residual and a "
@@ -4067,13 +4137,13 @@ static gemmepi_status gemmepi__refuse_overlap(const gemmepi__problem *problem,
 
 /* Every output against those after it in the list, which has the outputs first. */
 static gemmepi_status gemmepi__check_overlap(const gemmepi__problem *problem,
-                      const gemmepi__arguments *arguments) {
+          const gemmepi__arguments *arguments) {
   int i, j, shares;
   for (i = 0; i < problem->outputs; i++)
     for (j = i + 1; j < problem->count; j++)
       if ((shares = gemmepi__collide(problem, arguments, problem->list[i], problem->list[j])) != 0)
         return gemmepi__refuse_overlap(problem, arguments, problem->list[i], problem->list[j],
-                       shares);
+          shares);
   return GEMMEPI_OK;
 }
 
@@ -4086,7 +4156,7 @@ static const void *gemmepi__device_scalar(const gemmepi__arguments *arguments, i
 
 /* These are operands, too: kernels load a double, when some of D may be written. */
 static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *problem,
-                          const gemmepi__arguments *arguments) {
+          const gemmepi__arguments *arguments) {
   gemmepi__layout number, written;
   int which, i;
   number.rank = 0;
@@ -4096,8 +4166,8 @@ static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *prob
     const void *pointer = gemmepi__device_scalar(arguments, which);
     if ((uintptr_t)pointer % sizeof(double))
       return gemmepi__fail(GEMMEPI_MISALIGNED,
-                "args.%s is %p; on the device it must be a multiple of 8 bytes", name,
-                pointer);
+          "args.%s is %p; on the device it must be a multiple of 8 bytes", name,
+          pointer);
     for (i = 0; i < problem->outputs && pointer; i++) {
       const gemmepi__view *view = &problem->views[problem->list[i]];
       const void *output = arguments->pointers[problem->list[i]];
@@ -4106,9 +4176,9 @@ static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *prob
         (uintptr_t)output < (uintptr_t)pointer + sizeof(double) &&
         gemmepi__layouts_share(&written, &number, (int64_t)((uintptr_t)pointer - (uintptr_t)output)))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                  "args.%s (%p, %lld bytes) overlaps args.%s (%p, on the device)",
-                  gemmepi__argument_name(problem, problem->list[i]), output,
-                  (long long)view->bytes, name, pointer);
+          "args.%s (%p, %lld bytes) overlaps args.%s (%p, on the device)",
+          gemmepi__argument_name(problem, problem->list[i]), output,
+          (long long)view->bytes, name, pointer);
     }
   }
   return GEMMEPI_OK;
@@ -4116,8 +4186,8 @@ static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *prob
 
 /* Workspace is an output like any other, and none of the operands may lie in it. */
 static gemmepi_status gemmepi__check_workspace(const gemmepi__problem *problem,
-                       const gemmepi__arguments *arguments, const void *workspace,
-                       size_t needed) {
+          const gemmepi__arguments *arguments, const void *workspace,
+          size_t needed) {
   uintptr_t begin = (uintptr_t)workspace;
   const void *pointer;
   int operand, which;
@@ -4125,16 +4195,16 @@ static gemmepi_status gemmepi__check_workspace(const gemmepi__problem *problem,
     uintptr_t other = (uintptr_t)arguments->pointers[operand];
     if (other && other < begin + needed && begin < other + (uintptr_t)problem->views[operand].bytes)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,
-                (gemmepi__ull)needed, gemmepi__argument_name(problem, operand),
-                arguments->pointers[operand]);
+          "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,
+          (gemmepi__ull)needed, gemmepi__argument_name(problem, operand),
+          arguments->pointers[operand]);
   }
   for (which = 0; which < 2; which++) {
     pointer = gemmepi__device_scalar(arguments, which);
     if (pointer && (uintptr_t)pointer < begin + needed && begin < (uintptr_t)pointer + sizeof(double))
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                "args.workspace (%p, %llu bytes used) overlaps args.%s (%p, on the device)",
-                workspace, (gemmepi__ull)needed, gemmepi__scalar_names[which], pointer);
+          "args.workspace (%p, %llu bytes used) overlaps args.%s (%p, on the device)",
+          workspace, (gemmepi__ull)needed, gemmepi__scalar_names[which], pointer);
   }
   return GEMMEPI_OK;
 }
@@ -4144,14 +4214,14 @@ static gemmepi_status gemmepi__check_whole(const char *name, double value) {
   if (value >= -2147483648.0 && value <= 2147483647.0 && value == (double)(int64_t)value)
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-            "args.%s is %.17g; with a result in I32 it must be a whole number of 32 bits", name,
-            value);
+          "args.%s is %.17g; with a result in I32 it must be a whole number of 32 bits", name,
+          value);
 }
 
 /* args -> arguments, or the sentence that says what is wrong with them. */
 static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
-                       const gemmepi_matmul_args *args,
-                       gemmepi__arguments *arguments) {
+          const gemmepi_matmul_args *args,
+          gemmepi__arguments *arguments) {
   int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
   gemmepi_status status = gemmepi__check_c(problem, args);
   if (status)
@@ -4208,7 +4278,7 @@ enum {
 };
 
 static const char *const gemmepi__tensor_names[GEMMEPI__TENSORS] = {"a", "b",  "w",  "dy",
-                                  "y", "da", "db", "dw"};
+          "y", "da", "db", "dw"};
 
 #define GEMMEPI__BIT(tensor) (1u << (tensor))
 #define GEMMEPI__BIT_A       GEMMEPI__BIT(GEMMEPI__IN_A)
@@ -4368,7 +4438,7 @@ static int gemmepi__reach(int64_t count, int64_t stride, int64_t *rest) {
 
 /* The elements that lie before and after the first one, if there is any. */
 static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const char *name,
-                     const int64_t *stride) {
+          const int64_t *stride) {
   int64_t before = 0, after = 0,
       size = (int64_t)gemmepi_dtype_size(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
   int d;
@@ -4379,8 +4449,8 @@ static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const c
     if (tensor->shape[d] > 1 &&
       !gemmepi__reach(tensor->shape[d] - 1, stride[d], stride[d] < 0 ? &before : &after))
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                "%s reaches over more than 2^56 elements: axis %d has %lld of stride %lld",
-                name, d, (long long)tensor->shape[d], (long long)stride[d]);
+          "%s reaches over more than 2^56 elements: axis %d has %lld of stride %lld",
+          name, d, (long long)tensor->shape[d], (long long)stride[d]);
   if (!tensor->bytes)
     return GEMMEPI_OK;
   if (tensor->offset > tensor->bytes || (uint64_t)before > tensor->offset / (uint64_t)size ||
@@ -4403,24 +4473,24 @@ static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const 
       "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name,
       dtype,
       gemmepi__dtype_is_known(tensor->dtype) ? gemmepi__dtype((gemmepi_dtype)dtype)->name
-                         : "no gemmepi_dtype");
+          : "no gemmepi_dtype");
   if (tensor->rank < 0 || tensor->rank > GEMMEPI__MAX_RANK)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8", name,
-              tensor->rank);
+          tensor->rank);
   if (tensor->rank && !tensor->shape)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape is NULL, but its rank is %d", name,
-              tensor->rank);
+          tensor->rank);
   if (tensor->offset % gemmepi_dtype_size((gemmepi_dtype)dtype))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "%s.offset is %llu; it must be a multiple of an element's size", name,
-              (gemmepi__ull)tensor->offset);
+          "%s.offset is %llu; it must be a multiple of an element's size", name,
+          (gemmepi__ull)tensor->offset);
   if (tensor->offset > (size_t)GEMMEPI__MAX_ELEMENTS)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.offset is %llu; accepted are 0 to 2^56", name,
-              (gemmepi__ull)tensor->offset);
+          (gemmepi__ull)tensor->offset);
   for (d = 0; d < tensor->rank; d++)
     if (tensor->shape[d] < 0)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape[%d] is %lld; it may not be negative",
-                name, d, (long long)tensor->shape[d]);
+          name, d, (long long)tensor->shape[d]);
   for (d = 0; d < tensor->rank; d++)
     if (tensor->shape[d] && count && (count = gemmepi__offset(count, tensor->shape[d], 0)) < 0)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has more than 2^56 elements", name);
@@ -4440,19 +4510,19 @@ static void gemmepi__append_shape(gemmepi__text *text, int rank, const int64_t *
 }
 
 static gemmepi_status gemmepi__refuse_shape(const gemmepi__task *task, const gemmepi_tensor *tensor,
-                      int which, const char *rule) {
+          int which, const char *rule) {
   char mine[200], its[200];
   gemmepi__text given = gemmepi__text_in(mine, sizeof mine), wanted = gemmepi__text_in(its, sizeof its);
   gemmepi__append_shape(&given, tensor->rank, tensor->shape);
   gemmepi__append_shape(&wanted, task->rank, task->shape);
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the shape %s, the operation %s: %s",
-            gemmepi__tensor_names[which], mine, its, rule);
+          gemmepi__tensor_names[which], mine, its, rule);
 }
 
 /* A tensor's strides along the axes of the operation, on which it repeats where its extent is 1 or the axis is missing.
  halved: the axis on which it has twice the extent, or -1. */
 static gemmepi_status gemmepi__broadcast(gemmepi__task *task, const gemmepi_tensor *tensor, int which,
-                    int halved) {
+          int halved) {
   gemmepi__operand *operand = &task->operands[which];
   int64_t stride[GEMMEPI__MAX_RANK];
   int is_gradient = which >= GEMMEPI__OUT_DA, may_repeat = which < GEMMEPI__IN_DY || is_gradient, d;
@@ -4469,7 +4539,7 @@ static gemmepi_status gemmepi__broadcast(gemmepi__task *task, const gemmepi_tens
         task, tensor, which,
         d == halved  ? "the axis that is split has twice the operation's extent"
         : may_repeat ? "each axis, from the last on, has the same extent or 1"
-              : "they must be the same");
+          : "they must be the same");
     if (d < first || repeats) {
       if (is_gradient && wanted != 1) {
         operand->is_sum = 1;
@@ -4489,7 +4559,7 @@ static gemmepi_status gemmepi__check_axis(const char *name, int axis, int rank, 
   if (*result >= 0 && *result < rank)
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %d; a has %d axes, so accepted are %d to %d", name,
-            axis, rank, -rank, rank - 1);
+          axis, rank, -rank, rank - 1);
 }
 
 /* a (which A) or da (DA) holds value and gate: two operands of one pointer. The operand has been broadcast. */
@@ -4521,9 +4591,9 @@ static gemmepi_status gemmepi__check_dtypes(const gemmepi__task *task) {
       continue;
     if (gemmepi__is_fp8(dtype))
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the dtype %s, which goes with casts alone",
-                gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name);
+          gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name);
     if (dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 &&
-                gemmepi_dtype_size((gemmepi_dtype)first) == 2))
+          gemmepi_dtype_size((gemmepi_dtype)first) == 2))
       return gemmepi__fail(
         GEMMEPI_INVALID_ARGUMENT,
         "%s has the dtype %s, %s has %s; they must be the same, only sums of 16-bit tensors "
@@ -4551,60 +4621,60 @@ static gemmepi_status gemmepi__check_presence_of_tensors(const gemmepi__operatio
   for (t = 0; t < GEMMEPI__TENSORS; t++) {
     if (missing >> t & 1)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; the operation %s needs it",
-                gemmepi__tensor_names[t], row->name);
+          gemmepi__tensor_names[t], row->name);
     if (surplus >> t & 1)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                "%s is given, but the operation %s has no use for it%s",
-                gemmepi__tensor_names[t], row->name,
-                row->operation == GEMMEPI_OP_GATED_BACKWARD  ? " without b"
-                : row->operation == GEMMEPI_OP_LERP_BACKWARD ? " without dw"
-                                       : "");
+          "%s is given, but the operation %s has no use for it%s",
+          gemmepi__tensor_names[t], row->name,
+          row->operation == GEMMEPI_OP_GATED_BACKWARD  ? " without b"
+          : row->operation == GEMMEPI_OP_LERP_BACKWARD ? " without dw"
+          : "");
   }
   if (!outputs)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation %s has no output: da, db%s are NULL",
-              row->name, row->operation == GEMMEPI_OP_LERP_BACKWARD ? " and dw" : "");
+          row->name, row->operation == GEMMEPI_OP_LERP_BACKWARD ? " and dw" : "");
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
-                     const gemmepi__operation_row *row, int is_split) {
+          const gemmepi__operation_row *row, int is_split) {
   gemmepi_status status = gemmepi__check_activation("activation", desc->activation);
   if (!status)
     status = gemmepi__check_flags_of(GEMMEPI__OF_GATE, desc->activation, GEMMEPI_ACTIVATION_MASK);
   if (!status && !row->has_activation && desc->activation)
     status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-               "desc.activation is 0x%llx; the operation %s has none: leave it 0",
-               (gemmepi__ull)desc->activation, row->name);
+          "desc.activation is 0x%llx; the operation %s has none: leave it 0",
+          (gemmepi__ull)desc->activation, row->name);
   if (!status && !is_split && desc->activation & GEMMEPI_GATE_FIRST)
     status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-               "desc.activation has GATE_FIRST; it goes with gates whose b is NULL");
+          "desc.activation has GATE_FIRST; it goes with gates whose b is NULL");
   if (!status)
     status = gemmepi__check_flags_of(GEMMEPI__OF_ELEMENTWISE, desc->flags, 0);
   if (status)
     return status;
   if (desc->flags & ~row->flags)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.flags has %s; the operation %s has no use for it",
-              gemmepi__flag(desc->flags & ~row->flags)->name, row->name);
+          "desc.flags has %s; the operation %s has no use for it",
+          gemmepi__flag(desc->flags & ~row->flags)->name, row->name);
   if (!is_split && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.axis is %d; %s", desc->axis,
-              row->has_halves ? "with b nothing is split: leave it 0"
-                      : "the operation has none: leave it 0");
+          row->has_halves ? "with b nothing is split: leave it 0"
+          : "the operation has none: leave it 0");
   if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
-              (gemmepi__ull)desc->alignment);
+          "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
+          (gemmepi__ull)desc->alignment);
   if ((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode,
-              GEMMEPI__UNINITIALISED);
+          "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode,
+          GEMMEPI__UNINITIALISED);
   if (desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
-              row->flags & GEMMEPI_CAST_SCALE ? "neither a scale nor amax is asked for"
-                              : "scales go with CAST alone");
+          row->flags & GEMMEPI_CAST_SCALE ? "neither a scale nor amax is asked for"
+          : "scales go with CAST alone");
   if ((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
+          "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
   if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && desc->scale_mode < GEMMEPI_SCALE_OUTER)
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -4621,7 +4691,7 @@ static gemmepi_status gemmepi__check_scaled(const gemmepi__task *task, const gem
       gemmepi__dtype((gemmepi_dtype)y)->name);
   if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
+          "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
   return GEMMEPI_OK;
 }
 
@@ -4660,7 +4730,7 @@ static gemmepi_status gemmepi__check_written(gemmepi__task *task, int which) {
       repeats = GEMMEPI__SHARED;
   if (!repeats && operand->pointer != which) /* two halves of one tensor */
     repeats = gemmepi__layouts_share(&layout, &layout,
-                    operand->offset - task->operands[operand->pointer].offset);
+          operand->offset - task->operands[operand->pointer].offset);
   if (!repeats)
     repeats = gemmepi__layout_repeats(&layout);
   if (repeats)
@@ -4687,7 +4757,7 @@ static gemmepi_status gemmepi__take_bias_grad(gemmepi__task *task, const gemmepi
     return status;
   if (desc->y->rank != 1 || desc->y->shape[0] != desc->a->shape[axis])
     return gemmepi__refuse_shape(task, desc->y, GEMMEPI__OUT_Y,
-                  "y has one axis, of the extent of the one kept");
+          "y has one axis, of the extent of the one kept");
   gemmepi__take_strides(desc->y, stride);
   y->is_sum = 1;
   for (d = 0; d < task->rank; d++)
@@ -4700,7 +4770,7 @@ static gemmepi_status gemmepi__take_bias_grad(gemmepi__task *task, const gemmepi
 
 /* desc -> task, or the sentence that says what is wrong with it. alignment is the pointers'. */
 static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, size_t alignment,
-                    gemmepi__task *task) {
+          gemmepi__task *task) {
   const gemmepi_tensor *tensors[GEMMEPI__TENSORS], *shaped;
   const gemmepi__operation_row *row;
   int is_split, axis = -1, t;
@@ -4757,8 +4827,8 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
     status = gemmepi__check_axis("split_dim (axis)", desc->axis, task->rank, &axis);
     if (!status && desc->a->shape[axis] % 2)
       status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                 "axis %d of a, which is split, has the extent %lld; it must be even", axis,
-                 (long long)desc->a->shape[axis]);
+          "axis %d of a, which is split, has the extent %lld; it must be even", axis,
+          (long long)desc->a->shape[axis]);
     if (!status && desc->da && desc->da->rank != task->rank)
       status = gemmepi__refuse_shape(task, desc->da, GEMMEPI__OUT_DA, "da has as many axes as a");
   }
@@ -4773,7 +4843,7 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
       status = gemmepi__take_bias_grad(task, desc);
     else
       status = gemmepi__broadcast(task, tensors[t], t,
-                    is_split && (t == GEMMEPI__IN_A || t == GEMMEPI__OUT_DA) ? axis : -1);
+          is_split && (t == GEMMEPI__IN_A || t == GEMMEPI__OUT_DA) ? axis : -1);
   }
   if (!status)
     status = gemmepi__check_dtypes(task);
@@ -5094,14 +5164,14 @@ typedef struct gemmepi__driver {
 
 /* The status and the sentence for an error code of the driver; what says what was being done. */
 static gemmepi_status gemmepi__cuda_failed(const gemmepi__driver *driver, gemmepi__cu_result result,
-                     const char *what) {
+          const char *what) {
   const char *name = NULL, *text = NULL;
   driver->get_error_name(result, &name);
   driver->get_error_string(result, &text);
   return gemmepi__fail(result == GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
-                                  : GEMMEPI_CUDA_ERROR,
-            "%s: the CUDA driver returned %s (%d), %s", what, name ? name : "an unknown error",
-            result, text ? text : "for which it has no text");
+          : GEMMEPI_CUDA_ERROR,
+          "%s: the CUDA driver returned %s (%d), %s", what, name ? name : "an unknown error",
+          result, text ? text : "for which it has no text");
 }
 /* NVRTC's interface, as far as it is used; declared by hand as the driver's in driver.h. */
 
@@ -5157,11 +5227,11 @@ typedef struct gemmepi__nvrtc {
 
 /* The status and the sentence for an error code of NVRTC; what says what was being done. */
 static gemmepi_status gemmepi__nvrtc_failed(const gemmepi__nvrtc *nvrtc, gemmepi__nvrtc_result result,
-                      const char *what) {
+          const char *what) {
   const char *name = nvrtc->get_error_string(result);
   return gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
-                                   : GEMMEPI_COMPILE_ERROR,
-            "%s: NVRTC returned %s (%d)", what, name ? name : "an unknown error", result);
+          : GEMMEPI_COMPILE_ERROR,
+          "%s: NVRTC returned %s (%d)", what, name ? name : "an unknown error", result);
 }
 /* cuBLASLt's interface, as far as it is used; declared by hand as the driver's in driver.h. */
 
@@ -5363,12 +5433,12 @@ typedef struct gemmepi__cublaslt {
 
 /* The status and the sentence for an error code of cuBLASLt; what says what was being done. */
 static gemmepi_status gemmepi__cublaslt_failed(const gemmepi__cublaslt *lt, gemmepi__lt_status result,
-                       const char *what) {
+          const char *what) {
   const char *name = lt->get_status_name(result), *text = lt->get_status_string(result);
   return gemmepi__fail(result == GEMMEPI__CUBLAS_STATUS_ALLOC_FAILED ? GEMMEPI_OUT_OF_MEMORY
-                                   : GEMMEPI_CUBLAS_ERROR,
-            "%s: cuBLASLt returned %s (%d), %s", what, name ? name : "an unknown error", result,
-            text ? text : "for which it has no text");
+          : GEMMEPI_CUBLAS_ERROR,
+          "%s: cuBLASLt returned %s (%d), %s", what, name ? name : "an unknown error", result,
+          text ? text : "for which it has no text");
 }
 /* Finds the CUDA driver, NVRTC and cuBLASLt on this machine and takes their functions.
 
@@ -5393,7 +5463,7 @@ typedef struct gemmepi__loader {
     resolve; /* NULL: what the libraries export                                      */
   void *resolve_user;
   int newest_major; /* of CUDA, for NVRTC and cuBLASLt: the driver's own (13.0 gives 13), since older drivers
-            do not run what newer toolkits make; 0: any                                         */
+          do not run what newer toolkits make; 0: any                                         */
 } gemmepi__loader;
 
 /* >>tables */
@@ -5490,15 +5560,15 @@ static int gemmepi__cublaslt_version_of(const void *functions) {
 static const char *const gemmepi__driver_roots[] = {NULL};
 static const char *const gemmepi__driver_folders[] = {NULL};
 static const char *const gemmepi__toolkit_roots[] = {"$CUDA_PATH", "$CUDA_HOME", "$CONDA_PREFIX\\Library",
-                          "$ProgramFiles\\NVIDIA GPU Computing Toolkit\\CUDA\\v*",
-                          NULL};
+          "$ProgramFiles\\NVIDIA GPU Computing Toolkit\\CUDA\\v*",
+          NULL};
 static const char *const gemmepi__toolkit_folders[] = {"\\bin\\x64", "\\bin", NULL};
 static const char *const gemmepi__python_roots[] = {"$VIRTUAL_ENV\\Lib",
-                          "$CONDA_PREFIX\\Lib",
-                          "$(python3)\\Lib",
-                          "$LOCALAPPDATA\\Programs\\Python\\Python3*\\Lib",
-                          "$APPDATA\\Python\\Python3*",
-                          NULL};
+          "$CONDA_PREFIX\\Lib",
+          "$(python3)\\Lib",
+          "$LOCALAPPDATA\\Programs\\Python\\Python3*\\Lib",
+          "$APPDATA\\Python\\Python3*",
+          NULL};
 static const char *const gemmepi__python_folders[] = {
   "\\site-packages\\nvidia\\cu13\\bin\\x86_64", "\\site-packages\\nvidia\\cu13\\bin",
   "\\site-packages\\nvidia\\cu12\\bin",         "\\site-packages\\nvidia\\cuda_nvrtc\\bin",
@@ -5526,26 +5596,26 @@ static const char *const gemmepi__python_folders[] = {
 
 /* where WSL, NixOS and Kubernetes put the driver */
 static const char *const gemmepi__driver_roots[] = {"/usr/lib/wsl/lib", "/run/opengl-driver/lib",
-                          "/usr/local/nvidia/lib64", NULL};
+          "/usr/local/nvidia/lib64", NULL};
 static const char *const gemmepi__driver_folders[] = {"", NULL};
 static const char *const gemmepi__toolkit_roots[] = {
   "$CUDA_PATH", "$CUDA_HOME", "$CONDA_PREFIX", "/usr/local/cuda", "/usr/local/cuda-*", "/opt/cuda", NULL};
 static const char *const gemmepi__toolkit_folders[] = {"/lib64", "/lib", "/targets/x86_64-linux/lib",
-                           "/targets/sbsa-linux/lib", NULL};
+          "/targets/sbsa-linux/lib", NULL};
 static const char *const gemmepi__python_roots[] = {
   "$VIRTUAL_ENV/lib/python3*", "$CONDA_PREFIX/lib/python3*",
   "$(python3)/lib/python3*",   "$(python3 resolved)/lib/python3*",
   "$HOME/.local/lib/python3*", "/usr/local/lib/python3*",
   "/usr/lib/python3*",         NULL};
 static const char *const gemmepi__python_folders[] = {"/site-packages/nvidia/cu13/lib",
-                           "/site-packages/nvidia/cu12/lib",
-                           "/site-packages/nvidia/cuda_nvrtc/lib",
-                           "/site-packages/nvidia/cublas/lib",
-                           "/dist-packages/nvidia/cu13/lib",
-                           "/dist-packages/nvidia/cu12/lib",
-                           "/dist-packages/nvidia/cuda_nvrtc/lib",
-                           "/dist-packages/nvidia/cublas/lib",
-                           NULL};
+          "/site-packages/nvidia/cu12/lib",
+          "/site-packages/nvidia/cuda_nvrtc/lib",
+          "/site-packages/nvidia/cublas/lib",
+          "/dist-packages/nvidia/cu13/lib",
+          "/dist-packages/nvidia/cu12/lib",
+          "/dist-packages/nvidia/cuda_nvrtc/lib",
+          "/dist-packages/nvidia/cublas/lib",
+          NULL};
 #endif
 
 #define GEMMEPI__PLACES_DRIVER \
@@ -5569,23 +5639,15 @@ static const char *const gemmepi__python_folders[] = {"/site-packages/nvidia/cu1
 #endif
 
 static const gemmepi__library_row gemmepi__driver_row = {"cuda",
-                            "the CUDA driver",
-<<<<<<< HEAD
-#if defined(__APPLE__)
-                            "There is none for macOS: take GEMMEPI_DEVICE_HOST.",
-#else
-                            "It is part of NVIDIA's display driver: install that, 525 or later.",
-#endif
-=======
-                            GEMMEPI__ADVICE_CUDA,
->>>>>>> ff8c29a (Tests of the cache set all of a log; load.h and context.h as clang-format has them)
-                            GEMMEPI__FILES_CUDA,
-                            GEMMEPI__PLACES_DRIVER,
-                            gemmepi__driver_symbols,
-                            GEMMEPI__COUNT(gemmepi__driver_symbols),
-                            gemmepi__driver_version_of,
-                            1000,
-                            0};
+          "the CUDA driver",
+          GEMMEPI__ADVICE_CUDA,
+          GEMMEPI__FILES_CUDA,
+          GEMMEPI__PLACES_DRIVER,
+          gemmepi__driver_symbols,
+          GEMMEPI__COUNT(gemmepi__driver_symbols),
+          gemmepi__driver_version_of,
+          1000,
+          0};
 
 static const gemmepi__library_row gemmepi__nvrtc_row = {
   "nvrtc",
@@ -5828,10 +5890,10 @@ static int gemmepi__check_version(gemmepi__search *search, const char *from) {
     gemmepi__note_reason(search, "%s does not tell its version", from);
   else if (major < GEMMEPI__OLDEST_CUDA_MAJOR)
     gemmepi__note_reason(search, "%s has version %d.%d, and the oldest that can be used is %d.0", from,
-              major, minor, GEMMEPI__OLDEST_CUDA_MAJOR);
+          major, minor, GEMMEPI__OLDEST_CUDA_MAJOR);
   else if (newest && major > newest)
     gemmepi__note_reason(search, "%s has version %d.%d, and this driver takes CUDA %d at most", from,
-              major, minor, newest);
+          major, minor, newest);
   else
     return 1;
   return 0;
@@ -5978,7 +6040,7 @@ static gemmepi_status gemmepi__library_not_found(const gemmepi__search *search) 
   for (places = row->places; places->what; places++)
     for (i = 0; places->roots[i]; i++)
       gemmepi__append(&text, ", %s%s%s", i ? "" : places->what, places->roots[i],
-              gemmepi__expand_root(places->roots[i], path) ? "" : " (not set)");
+          gemmepi__expand_root(places->roots[i], path) ? "" : " (not set)");
   return gemmepi__fail(GEMMEPI_LIBRARY_NOT_FOUND, "%s", data);
 }
 
@@ -5986,7 +6048,7 @@ static gemmepi_status gemmepi__library_not_found(const gemmepi__search *search) 
  not NULL, has room for GEMMEPI__PATH_SIZE bytes and gets the file's path. Unless that succeeds, the functions have
  no meaning. */
 static gemmepi_status gemmepi__load_library(const gemmepi__loader *loader, const gemmepi__library_row *row,
-                      void *functions, void **library, int *version, char *file) {
+          void *functions, void **library, int *version, char *file) {
   gemmepi__search search;
   memset(&search, 0, sizeof search);
   search.loader = loader;
@@ -6119,7 +6181,7 @@ typedef struct gemmepi__disk_cache {
 /* >>names */
 
 static void gemmepi__disk_cache_name(char name[GEMMEPI__DISK_CACHE_NAME], const char *kind, const void *key,
-                  size_t key_size) {
+          size_t key_size) {
   unsigned char digest[GEMMEPI__SHA256_SIZE];
   char hex[GEMMEPI__SHA256_HEX_SIZE];
   gemmepi__text text = gemmepi__text_in(name, GEMMEPI__DISK_CACHE_NAME);
@@ -6142,7 +6204,7 @@ static int gemmepi__disk_cache_is_entry(const char *name, size_t length) {
 /* Takes copies of everything. path: NULL is gemmepi/ in the user's cache folder, "" is no cache. bound, in bytes: 0 is
  256 MiB. Touches no disk; the folder is made by the first put. */
 static void gemmepi__disk_cache_open(gemmepi__disk_cache *cache, const gemmepi_allocator *allocator,
-                  const gemmepi__log *log, const char *path, size_t bound) {
+          const gemmepi__log *log, const char *path, size_t bound) {
   char full[GEMMEPI__PATH_SIZE];
   gemmepi__text text = gemmepi__text_in(full, sizeof full);
   memset(cache, 0, sizeof *cache);
@@ -6237,8 +6299,8 @@ static void gemmepi__write_little_endian(unsigned char *bytes, int count, uint64
 
 /* The header of the one file that this entry can be. */
 static void gemmepi__disk_cache_header(unsigned char header[GEMMEPI__DISK_CACHE_HEADER], const char *kind,
-                   const void *key, size_t key_size, const void *payload,
-                   size_t payload_size) {
+          const void *key, size_t key_size, const void *payload,
+          size_t payload_size) {
   gemmepi__sha256 sha;
   memset(header, 0, GEMMEPI__DISK_CACHE_HEADER);
   memcpy(header, "gemmepi\n", 8);
@@ -6256,7 +6318,7 @@ static void gemmepi__disk_cache_header(unsigned char header[GEMMEPI__DISK_CACHE_
 /* What is wrong with the file, or NULL: then the key is exactly this one, and the payload is all that follows it.
  The fields are not read but compared with what they have to be. */
 static const char *gemmepi__disk_cache_fault(const unsigned char *file, size_t size, const char *kind,
-                      const void *key, size_t key_size) {
+          const void *key, size_t key_size) {
   unsigned char header[GEMMEPI__DISK_CACHE_HEADER];
   const unsigned char *rest = file + GEMMEPI__DISK_CACHE_HEADER;
   if (size < GEMMEPI__DISK_CACHE_HEADER || size - GEMMEPI__DISK_CACHE_HEADER < key_size)
@@ -6280,7 +6342,7 @@ static const char *gemmepi__disk_cache_fault(const unsigned char *file, size_t s
 
 /* 1 on a hit: *payload is from the allocator, aligned as its memory is, and the caller's to free. 0 on a miss. */
 static int gemmepi__disk_cache_get(gemmepi__disk_cache *cache, const char *kind, const void *key,
-                 size_t key_size, void **payload, size_t *payload_size) {
+          size_t key_size, void **payload, size_t *payload_size) {
   char name[GEMMEPI__DISK_CACHE_NAME];
   gemmepi__folder folder;
   unsigned char *file = NULL;
@@ -6376,7 +6438,7 @@ static int gemmepi__disk_cache_by_age(const void *left, const void *right) {
 }
 
 static void gemmepi__disk_cache_evict(gemmepi__disk_cache *cache, const gemmepi__folder *folder,
-                   const char *newest) {
+          const char *newest) {
   gemmepi__disk_cache_scan scan;
   size_t i;
   memset(&scan, 0, sizeof scan);
@@ -6396,7 +6458,7 @@ static void gemmepi__disk_cache_evict(gemmepi__disk_cache *cache, const gemmepi_
 
 /* Keeps the payload for later gets, in any process, until it is the oldest and there is no room. */
 static void gemmepi__disk_cache_put(gemmepi__disk_cache *cache, const char *kind, const void *key,
-                  size_t key_size, const void *payload, size_t payload_size) {
+          size_t key_size, const void *payload, size_t payload_size) {
   char name[GEMMEPI__DISK_CACHE_NAME], reason[256];
   unsigned char header[GEMMEPI__DISK_CACHE_HEADER];
   gemmepi__file_piece pieces[3];
@@ -6442,17 +6504,11 @@ struct gemmepi_context {
   gemmepi__log log;
   gemmepi__loader loader;
   int is_host;
-<<<<<<< HEAD
   int check_pointers;        /* config.check_pointers */
   char fallback_reason[512]; /* why the host took a GPU's place, or "" */
   const long
     *forks_now; /* gemmepi__forks of the file that made it: with GEMMEPI_STATIC others have their own */
   long forks;     /* what it was then                                                                  */
-=======
-  /* gemmepi__forks of the file that made it, as others have their own with GEMMEPI_STATIC, and what it was then */
-  const long *forks_now;
-  long forks;
->>>>>>> ff8c29a (Tests of the cache set all of a log; load.h and context.h as clang-format has them)
 
   /* the GPU; all of it fixed once the context is created */
   gemmepi__driver driver;
@@ -6626,16 +6682,16 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
   context->ordinal = wanted ? wanted - 1 : gemmepi__current_ordinal(driver);
   if (context->ordinal >= count)
     return gemmepi__fail(GEMMEPI_NO_DEVICE, "config.device asks for CUDA device %d; this machine has %d",
-              context->ordinal, count);
+          context->ordinal, count);
   result = driver->device_get(&context->device, context->ordinal);
   if (!result)
     result = driver->device_get_name(context->name, (int)sizeof context->name, context->device);
   if (!result)
     result = driver->device_get_attribute(&major, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-                       context->device);
+          context->device);
   if (!result)
     result = driver->device_get_attribute(&minor, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-                       context->device);
+          context->device);
   if (!result)
     result = driver->device_get_attribute(
       &context->multiprocessors, GEMMEPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, context->device);
@@ -6697,20 +6753,20 @@ static gemmepi_status gemmepi__open_any(gemmepi_context *context, int wanted) {
 static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
   if (config->device < GEMMEPI_DEVICE_HOST)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST",
-              config->device);
+          "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST",
+          config->device);
   if ((config->allocator.alloc == NULL) != (config->allocator.free == NULL))
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT, "config.allocator has %s without %s; both or neither are set",
       config->allocator.alloc ? "alloc" : "free", config->allocator.alloc ? "free" : "alloc");
   if (config->check_pointers != 0 && config->check_pointers != 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
-              "uninitialised? = {0})",
-              config->check_pointers);
+          "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
+          "uninitialised? = {0})",
+          config->check_pointers);
   if (config->library_path_only != 0 && config->library_path_only != 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "config.library_path_only is %d; accepted are 0 and 1",
-              config->library_path_only);
+          config->library_path_only);
   if (config->library_path_only && (!config->library_path || !config->library_path[0]))
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -6786,7 +6842,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     status = gemmepi__open_any(context, config->device);
   if (!status && !context->is_host)
     gemmepi__disk_cache_open(&context->disk, &context->allocator, &context->log, config->cache_path,
-                config->cache_size);
+          config->cache_size);
   if (status) {
     gemmepi_destroy(context);
     return status;
@@ -6875,11 +6931,11 @@ static gemmepi_status gemmepi__check_stream(gemmepi_context *context, gemmepi_st
 
 /* What a run is given beside tensors, whether it needs that or not. */
 static gemmepi_status gemmepi__check_run(gemmepi_context *context, gemmepi_stream stream,
-                    const void *workspace, size_t size) {
+          const void *workspace, size_t size) {
   uintptr_t begin = (uintptr_t)workspace;
   if (begin & 255)
     return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-              workspace);
+          workspace);
   if (begin && size > (size_t)((uintptr_t)-1 - begin))
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -6905,12 +6961,12 @@ static gemmepi_status gemmepi__host_alloc(gemmepi_context *context, size_t bytes
   char *block, *aligned;
   if (bytes > (size_t)-1 - 2 * GEMMEPI__HOST_ALIGNMENT)
     return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "%llu bytes are more than an address space holds",
-              (gemmepi__ull)bytes);
+          (gemmepi__ull)bytes);
   block = (char *)context->allocator.alloc(context->allocator.user,
-                      bytes + GEMMEPI__HOST_ALIGNMENT + sizeof(char *));
+          bytes + GEMMEPI__HOST_ALIGNMENT + sizeof(char *));
   if (!block)
     return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
-              (gemmepi__ull)bytes);
+          (gemmepi__ull)bytes);
   aligned = block + sizeof(char *);
   aligned +=
     (GEMMEPI__HOST_ALIGNMENT - (uintptr_t)aligned % GEMMEPI__HOST_ALIGNMENT) % GEMMEPI__HOST_ALIGNMENT;
@@ -7000,7 +7056,7 @@ GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer)
 
 /* A copy in either direction, complete on return. */
 static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void *host, size_t bytes, int up,
-                  gemmepi_stream stream) {
+          gemmepi_stream stream) {
   gemmepi__cu_deviceptr address = (gemmepi__cu_deviceptr)(uintptr_t)device;
   gemmepi__entry entry;
   gemmepi_status status;
@@ -7027,19 +7083,19 @@ static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void
     result = context->driver.stream_synchronize(stream);
   gemmepi__leave_relaxed(context, &entry);
   return result ? gemmepi__cuda_failed(&context->driver, result,
-                    up ? "copying to the device" : "copying to the host")
+          up ? "copying to the device" : "copying to the host")
          : GEMMEPI_OK;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host,
-                     size_t bytes, gemmepi_stream stream) {
+          size_t bytes, gemmepi_stream stream) {
   void *from;
   memcpy(&from, &host, sizeof from); /* only read, see up in gemmepi__copy */
   return gemmepi__copy(context, device, from, bytes, 1, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host, const void *device,
-                      size_t bytes, gemmepi_stream stream) {
+          size_t bytes, gemmepi_stream stream) {
   void *from;
   memcpy(&from, &device, sizeof from);
   return gemmepi__copy(context, from, host, bytes, 0, stream);
@@ -7113,13 +7169,13 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
 /* Refuses host memory that is not registered with CUDA, where the device cannot reach pageable memory. name: of the pointer,
  as in args.name. The primary context is current. */
 static gemmepi_status gemmepi__check_reachable(const gemmepi_context *context, const char *name,
-                       const void *pointer) {
+          const void *pointer) {
   unsigned type = 0;
   int result;
   if (!pointer || context->reaches_pageable)
     return GEMMEPI_OK;
   result = context->driver.pointer_get_attribute(&type, GEMMEPI__CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                         (gemmepi__cu_deviceptr)(uintptr_t)pointer);
+          (gemmepi__cu_deviceptr)(uintptr_t)pointer);
   if (!result)
     return GEMMEPI_OK;
   if (result != GEMMEPI__CUDA_ERROR_INVALID_VALUE)
@@ -7219,7 +7275,7 @@ static gemmepi_status gemmepi__add_block(gemmepi_context *context, gemmepi__stre
 }
 
 static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi_stream stream,
-                       gemmepi__stream_key key, size_t size) {
+          gemmepi__stream_key key, size_t size) {
   gemmepi_status status = GEMMEPI_OK;
   int capture = 0, result;
   if (gemmepi__find_block(context, key, size))
@@ -7243,7 +7299,7 @@ static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi
 
 /* key: the stream's own, or one made of it for blocks of another use */
 static gemmepi_status gemmepi__reserve_for(gemmepi_context *context, gemmepi_stream stream,
-                     gemmepi__stream_key key, size_t size) {
+          gemmepi__stream_key key, size_t size) {
   gemmepi__entry entry;
   gemmepi_status status = gemmepi__check_stream(context, stream);
   if (status || size == 0)
@@ -7263,14 +7319,14 @@ static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream 
 /* For a run: a block that was reserved, whose turn it is until gemmepi__give_block; or NULL with the sentence, which names the
  function that reserves. */
 static gemmepi__block *gemmepi__take_block(gemmepi_context *context, gemmepi__stream_key key, size_t size,
-                     const char *prepare) {
+          const char *prepare) {
   gemmepi__block *block = gemmepi__find_block(context, key, size);
   if (block)
     gemmepi__lock(&block->turn);
   else
     (void)gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-              "args.workspace is NULL and %s has reserved no %llu bytes for this stream",
-              prepare, (gemmepi__ull)size);
+          "args.workspace is NULL and %s has reserved no %llu bytes for this stream",
+          prepare, (gemmepi__ull)size);
   return block;
 }
 
@@ -7282,11 +7338,11 @@ static void gemmepi__give_block(gemmepi__block *block) {
 static gemmepi_status gemmepi__check_given_workspace(const void *workspace, size_t given, size_t needed) {
   if (given < needed)
     return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-              "args.workspace_size is %llu; this plan needs %llu bytes", (gemmepi__ull)given,
-              (gemmepi__ull)needed);
+          "args.workspace_size is %llu; this plan needs %llu bytes", (gemmepi__ull)given,
+          (gemmepi__ull)needed);
   if ((uintptr_t)workspace & 255)
     return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-              workspace);
+          workspace);
   return GEMMEPI_OK;
 }
 
@@ -7311,5150 +7367,1713 @@ static void gemmepi__free_blocks(gemmepi_context *context, int entered) {
 #include <stddef.h>
 
 static const char *const gemmepi__source_activation_cuh[] = {
-"#line 1 \"src/kernels/activation.cuh\"\n"
-"#line 16\n"
-"#pragma once\n\n"
-"#include \"codes.h\"\n\n"
-"#ifndef GEMMEPI_LONG_SUMS\n"
-"#define GEMMEPI_LONG_SUMS 0\n"
-"#endif\n"
-"#ifndef GEMMEPI_EXACT\n"
-"#define GEMMEPI_EXACT 1\n"
-"#endif\n\n"
-"enum {\n"
-"NONE = CODE_NONE,\n"
-"RELU = CODE_RELU,\n"
-"GELU_TANH = CODE_GELU_TANH,\n"
-"GELU_ERF = CODE_GELU_ERF,\n"
-"SILU = CODE_SILU,\n"
-"SIGMOID = CODE_SIGMOID,\n"
-"TANH = CODE_TANH,\n"
-"LEAKY_RELU = CODE_LEAKY_RELU,\n"
-"ELU = CODE_ELU,\n"
-"SQUARED_RELU = CODE_SQUARED_RELU,\n"
-"QUICK_GELU = CODE_QUICK_GELU,\n"
-"SOFTPLUS = CODE_SOFTPLUS,\n"
-"HARDSWISH = CODE_HARDSWISH,\n"
-"MISH = CODE_MISH\n"
-"};\n\n\n\n\n"
-"__device__ inline float from_0_to_1(float x) {\n"
-"return __saturatef(x);\n"
-"}\n"
-"__device__ inline double from_0_to_1(double x) {\n"
-"return x < 0 ? 0 : x > 1 ? 1 : x;\n"
-"}\n\n\n"
-"#ifndef GEMMEPI_HAS_FUNCTIONS\n"
-"__device__ inline float fast_power_of_2(float x) {\n"
-"float y;\n"
-"asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\n"
-"return y;\n"
-"}\n"
-"__device__ inline float fast_reciprocal(float x) {\n"
-"float y;\n"
-"asm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\n"
-"return y;\n"
-"}\n"
-"#endif\n\n\n"
-"__device__ inline float fused(float x, float y, float z) {\n"
-"return fmaf(x, y, z);\n"
-"}\n"
-"__device__ inline double fused(double x, double y, double z) {\n"
-"return fma(x, y, z);\n"
-"}\n\n\n"
-"__device__ inline float ratio(float x, float y) {\n"
-"float inverse = fast_reciprocal(y), guess = x * inverse;\n"
-"return GEMMEPI_EXACT ? fmaf(inverse, fmaf(-y, guess, x), guess) : guess;\n"
-"}\n\n\n"
-"__device__ inline float reciprocal_of_1_plus(float x, float y) {\n"
-"float sum = fmaf(x, y, 1), inverse = fast_reciprocal(sum);\n"
-"if (!GEMMEPI_EXACT)\n"
-"return inverse;\n"
-"float rest = fmaf(x, y, 1 - sum);\n"
-"return fmaf(inverse, fmaf(-rest, inverse, fmaf(-sum, inverse, 1)), inverse);\n"
-"}\n"
-"__device__ inline double reciprocal_of_1_plus(double x, double y) {\n"
-"double sum = fma(x, y, 1.0), inverse = 1 / sum, rest = fma(x, y, 1 - sum);\n"
-"return fma(inverse, fma(-rest, inverse, fma(-sum, inverse, 1.0)), inverse);\n"
-"}\n\n\n\n"
-"template <class A> struct Exponential {\n"
-"A part, root;\n"
-"__device__ A value() const {\n"
-"return part * root * root;\n"
-"}\n"
-"};\n\n\n"
-"struct Reduced_exponential {\n"
-"float less_1, root;\n"
-"};\n\n"
-"constexpr float ROUNDER = 12582912 + 127 + 24;\n"
-"constexpr float LOG_4_HIGH = 1.38629150390625f, LOG_4_LOW = 2.85721364e-06f;\n"
-"__device__ inline float shifted_quotient(float x) {\n"
-"return fmaf(x, 0.72134752044448170368f, ROUNDER);\n"
-"}\n"
-"__device__ inline Reduced_exponential exponential_of_remainder(float shifted, float r) {\n\n"
-"float q = fmaf(r, 2.48440974e-05f, 0.000200913782f);\n"
-"q = fmaf(r, q, 0.00138897297f);\n"
-"q = fmaf(r, q, 0.00833266042f);\n"
-"q = fmaf(r, q, 0.0416666456f);\n"
-"q = fmaf(r, q, 0.166666716f);\n"
-"q = fmaf(r, q, 0.5f);\n"
-"return {fmaf(r * r, q, r), __uint_as_float(__float_as_uint(shifted) << 23) * 5.9604644775390625e-08f};\n"
-"}\n"
-"__device__ inline Reduced_exponential reduced_exponential(float x) {\n"
-"x = x < -209.5f ? -209.5f : x;\n"
-"float shifted = shifted_quotient(x), k = shifted - ROUNDER;\n"
-"return exponential_of_remainder(shifted, fmaf(k, -LOG_4_LOW, fmaf(k, -LOG_4_HIGH, x)));\n"
-"}\n\n"
-"__device__ inline Exponential<float> exponential(float x) {\n"
-"#if GEMMEPI_EXACT\n"
-"Reduced_exponential e = reduced_exponential(x);\n"
-"return {1 + e.less_1, e.root};\n"
-"#else\n"
-"return {1, fast_power_of_2(x * 0.72134752044448170368f)};\n"
-"#endif\n"
-"}\n"
-"__device__ inline Exponential<double> exponential(double x) {\n"
-"bool far = !(x > -600);\n"
-"double e = exp(far ? 0.5 * x : x);\n"
-"return {far ? 1 : e, far ? e : 1};\n"
-"}\n\n\n"
-"template <bool More>\n"
+"#line 1 \"src/kernels/activation.cuh\"\n#line 16\n#pragma once\n\n#include \"codes.h\"\n\n#ifndef GEMMEPI_LONG_SUMS\n#define GEMMEPI_LONG_SUMS 0\n#endif\n"
+"#ifndef GEMMEPI_EXACT\n#define GEMMEPI_EXACT 1\n#endif\n\nenum {\nNONE = CODE_NONE,\nRELU = CODE_RELU,\nGELU_TANH = CODE_GELU_TANH,\n"
+"GELU_ERF = CODE_GELU_ERF,\nSILU = CODE_SILU,\nSIGMOID = CODE_SIGMOID,\nTANH = CODE_TANH,\nLEAKY_RELU = CODE_LEAKY_RELU,\nELU = CODE_ELU,\n"
+"SQUARED_RELU = CODE_SQUARED_RELU,\nQUICK_GELU = CODE_QUICK_GELU,\nSOFTPLUS = CODE_SOFTPLUS,\nHARDSWISH = CODE_HARDSWISH,\nMISH = CODE_MISH\n};\n\n\n\n\n"
+"__device__ inline float from_0_to_1(float x) {\nreturn __saturatef(x);\n}\n__device__ inline double from_0_to_1(double x) {\n"
+"return x < 0 ? 0 : x > 1 ? 1 : x;\n}\n\n\n#ifndef GEMMEPI_HAS_FUNCTIONS\n__device__ inline float fast_power_of_2(float x) {\nfloat y;\n"
+"asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\nreturn y;\n}\n__device__ inline float fast_reciprocal(float x) {\nfloat y;\n"
+"asm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\nreturn y;\n}\n#endif\n\n\n__device__ inline float fused(float x, float y, float z) {\n"
+"return fmaf(x, y, z);\n}\n__device__ inline double fused(double x, double y, double z) {\nreturn fma(x, y, z);\n}\n\n\n"
+"__device__ inline float ratio(float x, float y) {\nfloat inverse = fast_reciprocal(y), guess = x * inverse;\n"
+"return GEMMEPI_EXACT ? fmaf(inverse, fmaf(-y, guess, x), guess) : guess;\n}\n\n\n__device__ inline float reciprocal_of_1_plus(float x, float y) {\n"
+"float sum = fmaf(x, y, 1), inverse = fast_reciprocal(sum);\nif (!GEMMEPI_EXACT)\nreturn inverse;\nfloat rest = fmaf(x, y, 1 - sum);\n"
+"return fmaf(inverse, fmaf(-rest, inverse, fmaf(-sum, inverse, 1)), inverse);\n}\n__device__ inline double reciprocal_of_1_plus(double x, double y) {\n"
+"double sum = fma(x, y, 1.0), inverse = 1 / sum, rest = fma(x, y, 1 - sum);\nreturn fma(inverse, fma(-rest, inverse, fma(-sum, inverse, 1.0)), inverse);\n"
+"}\n\n\n\ntemplate <class A> struct Exponential {\nA part, root;\n__device__ A value() const {\nreturn part * root * root;\n}\n};\n\n\n"
+"struct Reduced_exponential {\nfloat less_1, root;\n};\n\nconstexpr float ROUNDER = 12582912 + 127 + 24;\n"
+"constexpr float LOG_4_HIGH = 1.38629150390625f, LOG_4_LOW = 2.85721364e-06f;\n__device__ inline float shifted_quotient(float x) {\n"
+"return fmaf(x, 0.72134752044448170368f, ROUNDER);\n}\n__device__ inline Reduced_exponential exponential_of_remainder(float shifted, float r) {\n\n"
+"float q = fmaf(r, 2.48440974e-05f, 0.000200913782f);\nq = fmaf(r, q, 0.00138897297f);\nq = fmaf(r, q, 0.00833266042f);\nq = fmaf(r, q, 0.0416666456f);\n"
+"q = fmaf(r, q, 0.166666716f);\nq = fmaf(r, q, 0.5f);\n"
+"return {fmaf(r * r, q, r), __uint_as_float(__float_as_uint(shifted) << 23) * 5.9604644775390625e-08f};\n}\n"
+"__device__ inline Reduced_exponential reduced_exponential(float x) {\nx = x < -209.5f ? -209.5f : x;\n"
+"float shifted = shifted_quotient(x), k = shifted - ROUNDER;\nreturn exponential_of_remainder(shifted, fmaf(k, -LOG_4_LOW, fmaf(k, -LOG_4_HIGH, x)));\n}\n\n"
+"__device__ inline Exponential<float> exponential(float x) {\n#if GEMMEPI_EXACT\nReduced_exponential e = reduced_exponential(x);\n"
+"return {1 + e.less_1, e.root};\n#else\nreturn {1, fast_power_of_2(x * 0.72134752044448170368f)};\n#endif\n}\n"
+"__device__ inline Exponential<double> exponential(double x) {\nbool far = !(x > -600);\ndouble e = exp(far ? 0.5 * x : x);\n"
+"return {far ? 1 : e, far ? e : 1};\n}\n\n\ntemplate <bool More>\n"
 "__device__ inline Reduced_exponential reduced_exponential_of_product(float x, float y, float more) {\n"
-"float shifted = shifted_quotient(-x * y), k = shifted - ROUNDER, r = fmaf(-x, y, k * -LOG_4_HIGH);\n"
-"if (More)\n"
-"r = fmaf(-x, more, r);\n"
-"return exponential_of_remainder(shifted, fmaf(k, -LOG_4_LOW, r));\n"
-"}\n",
-"template <bool More>\n"
+"float shifted = shifted_quotient(-x * y), k = shifted - ROUNDER, r = fmaf(-x, y, k * -LOG_4_HIGH);\nif (More)\nr = fmaf(-x, more, r);\n"
+"return exponential_of_remainder(shifted, fmaf(k, -LOG_4_LOW, r));\n}\ntemplate <bool More>\n"
 "__device__ inline Exponential<float> exponential_of_product(float x, float y, float more) {\n"
-"Reduced_exponential e = reduced_exponential_of_product<More>(x, y, more);\n"
-"return {1 + e.less_1, e.root};\n"
-"}\n"
-"template <bool More>\n"
-"__device__ inline Exponential<double> exponential_of_product(double x, double y, double more) {\n"
-"double product = x * y;\n"
-"Exponential<double> e = exponential(-product);\n"
-"double rounded = fma(x, y, -product);\n"
-"if (More)\n"
-"rounded = fma(x, more, rounded);\n"
-"return {e.part == 1 ? 1 : fma(e.part, -rounded, e.part), e.root};\n"
-"}\n\n\n"
-"__device__ inline float exponential_less_1(float x) {\n"
-"#if GEMMEPI_EXACT\n"
-"Reduced_exponential e = reduced_exponential(x);\n"
-"float square = e.root * e.root;\n"
-"return fmaf(e.less_1, square, square - 1);\n"
-"#else\n\n"
-"return x > -0.015625f ? x * fmaf(x, 0.5f, 1) : exponential(x).value() - 1;\n"
-"#endif\n"
-"}\n"
-"__device__ inline double exponential_less_1(double x) {\n"
-"return expm1(x);\n"
-"}\n\n"
-"__device__ inline float hyperbolic_tangent(float x) {\n"
-"float m = exponential_less_1(-2 * fabsf(x));\n"
-"return copysignf(ratio(m, 2 + m), x);\n"
-"}\n"
-"__device__ inline double hyperbolic_tangent(double x) {\n"
-"return tanh(x);\n"
-"}\n\n\n"
-"__device__ inline float logarithm_of_1_plus(Exponential<float> exponential) {\n"
-"float e = exponential.value(), q;\n"
-"#if GEMMEPI_EXACT\n\n"
-"q = fmaf(e, -0.00329107419f, 0.0200884603f);\n"
-"q = fmaf(e, q, -0.0574604832f);\n"
-"q = fmaf(e, q, 0.106613711f);\n"
-"q = fmaf(e, q, -0.153449774f);\n"
-"q = fmaf(e, q, 0.196921214f);\n"
-"q = fmaf(e, q, -0.249580204f);\n"
-"q = fmaf(e, q, 0.333304644f);\n"
-"q = fmaf(e, q, -0.499999315f);\n"
-"return fmaf(exponential.part * e, q, exponential.part);\n"
-"#else\n\n"
-"q = fmaf(e, 0.0413442105f, -0.157421246f);\n"
-"q = fmaf(e, q, 0.306297272f);\n"
-"q = fmaf(e, q, -0.496977061f);\n"
-"return fmaf(e, q, 0.999943256f);\n"
-"#endif\n"
-"}\n"
-"__device__ inline double logarithm_of_1_plus(Exponential<double> e) {\n"
-"return e.root == 1 ? log1p(e.part) : e.part;\n"
-"}\n\n\n\n\n"
-"template <class A> struct Logistic { A part, root, opposite; };\n"
-"template <class A> __device__ inline Logistic<A> logistic(bool below, Exponential<A> e) {\n"
-"A inverse = reciprocal_of_1_plus(e.part * e.root, e.root);\n"
-"return {below ? e.part * inverse : inverse, below ? e.root : A(1), below ? inverse : e.value() * inverse};\n"
-"}\n\n\n"
-"template <class A> __device__ inline A times_logistic(A v, A factor, Logistic<A> s) {\n"
-"return v * s.root * (factor * s.part) * s.root;\n"
-"}\n"
-"#if !GEMMEPI_EXACT\n"
-"template <> struct Logistic<float> { float root, share; };\n"
-"__device__ inline Logistic<float> logistic(bool below, Exponential<float> e) {\n"
-"float root = below ? e.root : 1;\n"
-"return {root, root * reciprocal_of_1_plus(e.root, e.root)};\n"
-"}\n"
-"__device__ inline float times_logistic(float v, float factor, Logistic<float> s) {\n"
-"return v * s.root * (factor * s.share);\n"
-"}\n"
-"#endif\n"
-"template <class A> __device__ inline Logistic<A> logistic(A x) {\n"
-"return logistic(x < 0, exponential(-fabs(x)));\n"
-"}\n"
-"template <class A> __device__ inline A times_logistic(A v, A factor, A x) {\n"
-"return times_logistic(v, factor, logistic(x));\n"
-"}\n"
-"template <class A> __device__ inline A times_logistic(A v, A x) {\n"
-"return times_logistic(v, A(1), x);\n"
-"}\n\n\n"
-"__device__ inline float times_logistic_of(float x, float power) {\n"
-"constexpr float scale = 0.00390625f;\n"
-"return x * scale * fast_reciprocal(fast_power_of_2(power) + scale);\n"
-"}\n\n\n\n"
-"template <bool More, class A>\n"
-"__device__ inline A times_gate_derivative(A v, A x, Logistic<A> s, A slope, A more) {\n"
-"A scale = s.opposite * s.root, change = x * scale;\n"
-"if (More)\n"
-"change = fused(change, slope, fused(change, more, fused(x, scale, -change) * slope));\n"
-"else\n"
-"change *= slope;\n"
-"return v * s.root * fused(change, s.part, s.root * s.part);\n"
-"}\n"
-"#if !GEMMEPI_EXACT\n"
-"template <bool More>\n",
-"__device__ inline float times_gate_derivative(float v, float x, Logistic<float> s, float slope, float more) {\n"
-"float opposite = fmaf(-s.root, s.share, 1);\n"
-"return v * s.root * (x * s.share * opposite * (More ? slope + more : slope) + s.share);\n"
-"}\n"
-"#endif\n\n\n"
-"template <class A> __device__ inline A times_logistic_derivative(A v, A factor, A x) {\n"
-"Exponential<A> e = exponential(x);\n"
-"A inverse = reciprocal_of_1_plus(e.part * e.root, e.root);\n"
-"return v * e.root * (e.part * inverse * inverse * (factor * e.root));\n"
-"}\n\n\n\n"
-"template <class A> struct Gate {\n"
-"Logistic<A> s;\n"
-"A slope, more;\n"
-"};\n"
-"constexpr double GELU_SLOPE = 2 * 0.79788456080286535588;\n"
-"template <class A> __device__ inline Gate<A> gelu_gate(A x) {\n"
-"constexpr double c = GELU_SLOPE;\n"
-"constexpr A end = sizeof(A) == 8 ? A(40) : A(13.8);\n"
-"A size = fabs(x) > end ? end : fabs(x), square = size * size;\n"
-"A factor = fused(A(c * 0.044715), square, A(c)), more = A(c * 0.134145) * square;\n"
-"A rest = fused(A(c * 0.044715), square, A(c) - factor);\n"
-"return {logistic(x < 0, exponential_of_product<true>(size, factor, rest)), A(c), more};\n"
-"}\n"
-"template <class A> __device__ inline Gate<A> quick_gelu_gate(A x) {\n"
-"constexpr A end = sizeof(A) == 8 ? A(1000) : A(123.2);\n"
-"A size = fabs(x) > end ? end : fabs(x);\n"
-"return {logistic(x < 0, exponential_of_product<false>(size, A(1.702), A(0))), A(1.702), A(0)};\n"
-"}\n"
-"#if !GEMMEPI_EXACT\n"
-"constexpr double ROOT_POWER = -0.72134752044448170368;\n"
-"__device__ inline Gate<float> gelu_gate(float x) {\n"
-"constexpr double c = GELU_SLOPE;\n"
-"float square = x * x, root = fast_power_of_2(\n"
+"Reduced_exponential e = reduced_exponential_of_product<More>(x, y, more);\nreturn {1 + e.less_1, e.root};\n}\ntemplate <bool More>\n",
+"__device__ inline Exponential<double> exponential_of_product(double x, double y, double more) {\ndouble product = x * y;\n"
+"Exponential<double> e = exponential(-product);\ndouble rounded = fma(x, y, -product);\nif (More)\nrounded = fma(x, more, rounded);\n"
+"return {e.part == 1 ? 1 : fma(e.part, -rounded, e.part), e.root};\n}\n\n\n__device__ inline float exponential_less_1(float x) {\n#if GEMMEPI_EXACT\n"
+"Reduced_exponential e = reduced_exponential(x);\nfloat square = e.root * e.root;\nreturn fmaf(e.less_1, square, square - 1);\n#else\n\n"
+"return x > -0.015625f ? x * fmaf(x, 0.5f, 1) : exponential(x).value() - 1;\n#endif\n}\n__device__ inline double exponential_less_1(double x) {\n"
+"return expm1(x);\n}\n\n__device__ inline float hyperbolic_tangent(float x) {\nfloat m = exponential_less_1(-2 * fabsf(x));\n"
+"return copysignf(ratio(m, 2 + m), x);\n}\n__device__ inline double hyperbolic_tangent(double x) {\nreturn tanh(x);\n}\n\n\n"
+"__device__ inline float logarithm_of_1_plus(Exponential<float> exponential) {\nfloat e = exponential.value(), q;\n#if GEMMEPI_EXACT\n\n"
+"q = fmaf(e, -0.00329107419f, 0.0200884603f);\nq = fmaf(e, q, -0.0574604832f);\nq = fmaf(e, q, 0.106613711f);\nq = fmaf(e, q, -0.153449774f);\n"
+"q = fmaf(e, q, 0.196921214f);\nq = fmaf(e, q, -0.249580204f);\nq = fmaf(e, q, 0.333304644f);\nq = fmaf(e, q, -0.499999315f);\n"
+"return fmaf(exponential.part * e, q, exponential.part);\n#else\n\nq = fmaf(e, 0.0413442105f, -0.157421246f);\nq = fmaf(e, q, 0.306297272f);\n"
+"q = fmaf(e, q, -0.496977061f);\nreturn fmaf(e, q, 0.999943256f);\n#endif\n}\n__device__ inline double logarithm_of_1_plus(Exponential<double> e) {\n"
+"return e.root == 1 ? log1p(e.part) : e.part;\n}\n\n\n\n\ntemplate <class A> struct Logistic { A part, root, opposite; };\n"
+"template <class A> __device__ inline Logistic<A> logistic(bool below, Exponential<A> e) {\nA inverse = reciprocal_of_1_plus(e.part * e.root, e.root);\n"
+"return {below ? e.part * inverse : inverse, below ? e.root : A(1), below ? inverse : e.value() * inverse};\n}\n\n\n"
+"template <class A> __device__ inline A times_logistic(A v, A factor, Logistic<A> s) {\nreturn v * s.root * (factor * s.part) * s.root;\n}\n"
+"#if !GEMMEPI_EXACT\ntemplate <> struct Logistic<float> { float root, share; };\n"
+"__device__ inline Logistic<float> logistic(bool below, Exponential<float> e) {\nfloat root = below ? e.root : 1;\n"
+"return {root, root * reciprocal_of_1_plus(e.root, e.root)};\n}\n__device__ inline float times_logistic(float v, float factor, Logistic<float> s) {\n"
+"return v * s.root * (factor * s.share);\n}\n#endif\ntemplate <class A> __device__ inline Logistic<A> logistic(A x) {\n"
+"return logistic(x < 0, exponential(-fabs(x)));\n}\ntemplate <class A> __device__ inline A times_logistic(A v, A factor, A x) {\n"
+"return times_logistic(v, factor, logistic(x));\n}\ntemplate <class A> __device__ inline A times_logistic(A v, A x) {\nreturn times_logistic(v, A(1), x);\n"
+"}\n\n\n__device__ inline float times_logistic_of(float x, float power) {\nconstexpr float scale = 0.00390625f;\n"
+"return x * scale * fast_reciprocal(fast_power_of_2(power) + scale);\n}\n\n\n\ntemplate <bool More, class A>\n"
+"__device__ inline A times_gate_derivative(A v, A x, Logistic<A> s, A slope, A more) {\nA scale = s.opposite * s.root, change = x * scale;\nif (More)\n"
+"change = fused(change, slope, fused(change, more, fused(x, scale, -change) * slope));\nelse\nchange *= slope;\n"
+"return v * s.root * fused(change, s.part, s.root * s.part);\n}\n#if !GEMMEPI_EXACT\ntemplate <bool More>\n"
+"__device__ inline float times_gate_derivative(float v, float x, Logistic<float> s, float slope, float more) {\nfloat opposite = fmaf(-s.root, s.share, 1);\n"
+"return v * s.root * (x * s.share * opposite * (More ? slope + more : slope) + s.share);\n}\n#endif\n\n\n"
+"template <class A> __device__ inline A times_logistic_derivative(A v, A factor, A x) {\nExponential<A> e = exponential(x);\n"
+"A inverse = reciprocal_of_1_plus(e.part * e.root, e.root);\nreturn v * e.root * (e.part * inverse * inverse * (factor * e.root));\n",
+"}\n\n\n\ntemplate <class A> struct Gate {\nLogistic<A> s;\nA slope, more;\n};\nconstexpr double GELU_SLOPE = 2 * 0.79788456080286535588;\n"
+"template <class A> __device__ inline Gate<A> gelu_gate(A x) {\nconstexpr double c = GELU_SLOPE;\nconstexpr A end = sizeof(A) == 8 ? A(40) : A(13.8);\n"
+"A size = fabs(x) > end ? end : fabs(x), square = size * size;\nA factor = fused(A(c * 0.044715), square, A(c)), more = A(c * 0.134145) * square;\n"
+"A rest = fused(A(c * 0.044715), square, A(c) - factor);\nreturn {logistic(x < 0, exponential_of_product<true>(size, factor, rest)), A(c), more};\n}\n"
+"template <class A> __device__ inline Gate<A> quick_gelu_gate(A x) {\nconstexpr A end = sizeof(A) == 8 ? A(1000) : A(123.2);\n"
+"A size = fabs(x) > end ? end : fabs(x);\nreturn {logistic(x < 0, exponential_of_product<false>(size, A(1.702), A(0))), A(1.702), A(0)};\n}\n"
+"#if !GEMMEPI_EXACT\nconstexpr double ROOT_POWER = -0.72134752044448170368;\n__device__ inline Gate<float> gelu_gate(float x) {\n"
+"constexpr double c = GELU_SLOPE;\nfloat square = x * x, root = fast_power_of_2(\n"
 "fabsf(x) * fmaf(float(ROOT_POWER * c * 0.044715), square, float(ROOT_POWER * c)));\n"
-"return {logistic(x < 0, {1, root}), float(c), float(c * 0.134145) * (square < 4096 ? square : 4096)};\n"
-"}\n"
-"__device__ inline Gate<float> quick_gelu_gate(float x) {\n"
-"return {logistic(x < 0, {1, fast_power_of_2(fabsf(x) * float(ROOT_POWER * 1.702))}), 1.702f, 0};\n"
-"}\n"
-"#endif\n\n\n\n\n"
-"__device__ inline float short_normal_tail(float y) {\n"
+"return {logistic(x < 0, {1, root}), float(c), float(c * 0.134145) * (square < 4096 ? square : 4096)};\n}\n"
+"__device__ inline Gate<float> quick_gelu_gate(float x) {\nreturn {logistic(x < 0, {1, fast_power_of_2(fabsf(x) * float(ROOT_POWER * 1.702))}), 1.702f, 0};\n"
+"}\n#endif\n\n\n\n\n__device__ inline float short_normal_tail(float y) {\n"
 "float above = fmaf(y, fmaf(y, fmaf(y, 0.0157306679f, 0.11407923f), 0.352673531f), 0.499999911f);\n"
-"float under = fmaf(y, fmaf(y, fmaf(y, 0.0394377708f, 0.28568697f), 0.927633762f), 1.50322306f);\n"
-"return above * fast_reciprocal(fmaf(y, under, 1));\n"
-"}\n\n\n"
+"float under = fmaf(y, fmaf(y, fmaf(y, 0.0394377708f, 0.28568697f), 0.927633762f), 1.50322306f);\nreturn above * fast_reciprocal(fmaf(y, under, 1));\n}\n\n\n"
 "__device__ inline float short_normal_slope(float y) {\n"
 "float above = fmaf(y, fmaf(y, fmaf(y, fmaf(y, -0.0383506231f, -0.217693895f), -0.443243533f), -0.192517936f), 0.500000179f);\n"
-"float under = fmaf(y, fmaf(y, 0.0961380526f, 0.545425475f), 1.2107532f);\n"
-"return above * fast_reciprocal(fmaf(y, under, 1));\n"
-"}\n\n\n\n\n"
-"template <bool Derivative> __device__ inline float times_normal(float v, float x) {\n"
-"#if GEMMEPI_EXACT\n"
-"float size = fabsf(x), y = fminf(size, 20.47f);\n"
-"Reduced_exponential e = reduced_exponential_of_product<false>(y, 0.5f * y, 0);\n\n\n"
-"float above =\n"
-"fmaf(y, fmaf(y, fmaf(y, fmaf(y, 0.0031668392f, 0.03207509f), 0.14717144f), 0.35697037f), 0.4140625f);\n"
-"float under = fmaf(y, 0.0079379715f, 0.08040679f);\n"
-"float slope = fmaf(y, fmaf(y, fmaf(y, under, 0.37669387f), 0.97712195f), 1.374689f);\n"
-"under = fmaf(y, slope, 0.828125f);\n\n"
+"float under = fmaf(y, fmaf(y, 0.0961380526f, 0.545425475f), 1.2107532f);\nreturn above * fast_reciprocal(fmaf(y, under, 1));\n}\n\n\n\n\n"
+"template <bool Derivative> __device__ inline float times_normal(float v, float x) {\n#if GEMMEPI_EXACT\nfloat size = fabsf(x), y = fminf(size, 20.47f);\n"
+"Reduced_exponential e = reduced_exponential_of_product<false>(y, 0.5f * y, 0);\n\n\nfloat above =\n"
+"fmaf(y, fmaf(y, fmaf(y, fmaf(y, 0.0031668392f, 0.03207509f), 0.14717144f), 0.35697037f), 0.4140625f);\nfloat under = fmaf(y, 0.0079379715f, 0.08040679f);\n"
+"float slope = fmaf(y, fmaf(y, fmaf(y, under, 0.37669387f), 0.97712195f), 1.374689f);\nunder = fmaf(y, slope, 0.828125f);\n\n"
 "float inverse = fast_reciprocal(under), tail = above * inverse, lost = fmaf(y, slope, 0.828125f - under);\n"
-"tail = fmaf(inverse, fmaf(-lost, tail, fmaf(-under, tail, above)), tail);\n"
-"if (Derivative)\n"
-"tail = fmaf(size, -0.39894228040143267794f, tail);\n"
-"tail = fmaf(tail, e.less_1, tail) * e.root;\n"
-"return (x < 0 ? v * tail : v) * (x < 0 ? e.root : fmaf(-tail, e.root, 1));\n"
-"#else\n"
-"float size = fabsf(x), y = fminf(size, 20);\n"
-"Exponential<float> e = exponential(-0.5f * x * x);\n"
-"float tail = short_normal_tail(y);\n"
-"if (Derivative)\n"
-"tail = fmaf(size, -0.39894228040143267794f, tail);\n"
-"tail *= e.root;\n"
-"float rest = e.part * e.root;\n"
-"return (x < 0 ? v * tail : v) * (x < 0 ? rest : fmaf(-tail, rest, 1));\n"
-"#endif\n"
-"}\n\n\n\n",
-"__device__ inline float times_own_normal(float x) {\n"
-"float size = fabsf(fminf(x, 20)), t = fast_reciprocal(fmaf(size, 0.26f, 1));\n"
-"float root = fast_power_of_2(x * -0.36067376f * x);\n"
-"float p = fmaf(t, -0.066500567f, 0.20305874f);\n"
-"p = fmaf(t, p, -0.065038852f);\n"
-"p = fmaf(t, p, 0.13312194f);\n"
-"p = fmaf(t, p, 0.087257259f);\n"
-"p = fmaf(t, p, 0.10438382f);\n"
-"p = fmaf(t, p, 0.10371772f);\n"
-"p *= t * size;\n"
-"return fmaf(-p * root, root, fmaxf(x, 0));\n"
-"}\n\n"
-"__device__ inline float above_0(float x) {\n"
-"#if __CUDA_ARCH__ >= 800\n"
-"asm(\"max.NaN.f32 %0, %1, 0f00000000;\" : \"=f\"(x) : \"f\"(x));\n"
-"return x;\n"
-"#else\n"
-"return x <= 0 ? 0 : x;\n"
-"#endif\n"
-"}\n\n\n\n"
-"template <bool Gate> __device__ inline float sum_times_own_normal(float x) {\n"
-"float y = Gate ? -fabsf(x) : fminf(x, fmaxf(-x, -13));\n"
-"#if GEMMEPI_LONG_SUMS\n"
-"float p = fmaf(y, 0.000388750457f, 0.00660956977f);\n"
-"p = fmaf(y, p, 0.0510568805f);\n"
-"p = fmaf(y, p, -0.460328877f);\n"
-"p = fmaf(y, p, 1.15084445f);\n"
-"p = fmaf(y, p, -1.0000087f);\n"
-"#else\n"
-"float p = fmaf(y, 9.13470785e-07f, 4.16792682e-05f);\n"
-"p = fmaf(y, p, 0.000778685964f);\n"
-"p = fmaf(y, p, 0.00801064726f);\n"
-"p = fmaf(y, p, 0.0532111079f);\n"
-"p = fmaf(y, p, -0.458959132f);\n"
-"p = fmaf(y, p, 1.15113628f);\n"
-"p = fmaf(y, p, -0.999999404f);\n"
-"#endif\n"
-"if constexpr (Gate)\n"
-"return fmaf(x, 0.5f, y * -0.5f) - from_0_to_1(-y * fast_power_of_2(p));\n"
-"return fmaf(y, fast_power_of_2(p), above_0(x));\n"
-"}\n"
-"constexpr double SQRT_HALF = 0.70710678118654752440,\n"
-"SQRT_HALF_REST = 4.8336466567264567e-17;\n"
-"constexpr double INV_SQRT_2PI = 0.39894228040143267794;\n"
-"template <bool Derivative> __device__ inline double times_normal(double v, double x) {\n"
-"double y = x > 40 ? 40 : x, square = y * y, argument = y * -SQRT_HALF;\n"
-"Exponential<double> e = exponential(-0.5 * x * x);\n"
-"if (x > -30) {\n"
-"double of_square = fma(y, y, -square),\n"
-"of_argument = fma(y, -SQRT_HALF, -argument) + y * SQRT_HALF_REST;\n"
-"double less = of_argument * -0.56418958354775628695, half;\n"
-"half = square < 1 ? fma(-0.5, erf(argument), 0.5) : 0.5 * erfc(argument);\n"
-"if (Derivative)\n"
-"less = fma(x, INV_SQRT_2PI, fma(y * INV_SQRT_2PI, -0.5 * of_square, less));\n"
-"return v * fma(less, e.value(), half);\n"
-"}\n"
-"double factor = Derivative ? x * INV_SQRT_2PI : 0;\n\n"
-"return v * e.root * (e.part * (0.5 * erfcx(x * -SQRT_HALF) + factor)) * e.root;\n"
-"}\n\n\n\n\n"
-"template <class A> __device__ inline A softplus(A x) {\n"
-"Exponential<A> e = exponential(-fabs(x));\n"
-"return e.root * logarithm_of_1_plus(e) * e.root + (x > 0 ? x : A(0));\n"
-"}\n\n\n\n"
-"template <class A> struct Mish {\n"
-"Exponential<A> e;\n"
-"A n, inverse;\n"
-"};\n"
-"template <class A> constexpr A FAR = sizeof(A) == 8 ? A(40) : A(20);\n"
-"template <class A> __device__ inline Mish<A> mish_parts(A x) {\n"
-"Exponential<A> e = exponential(x > FAR<A> ? FAR<A> : x);\n"
-"if (GEMMEPI_EXACT && x > 0)\n"
-"e = {e.value(), 1};\n"
-"A n = e.part + e.part * (A(0.5) * e.value());\n"
-"return {e, n, reciprocal_of_1_plus(n * e.root, e.root)};\n"
-"}\n"
-"template <class A> __device__ inline A mish(A x) {\n"
-"Mish<A> m = mish_parts(x);\n"
-"A y = x * m.e.root * (m.n * m.inverse) * m.e.root;\n"
-"return x > FAR<A> ? x : y;\n"
-"}\n"
-"template <class A> __device__ inline A times_mish_derivative(A v, A x) {\n"
-"Mish<A> m = mish_parts(x);\n"
-"A rise = m.e.part + m.e.part * m.e.value(), y;\n"
-"if (GEMMEPI_EXACT) {\n"
-"A sum = fused(x * rise, m.inverse, x > 0 ? A(-1) : m.n);\n"
-"y = v * m.e.root * fused(sum * m.inverse, m.e.root, x > 0 ? A(1) : A(-0.0));\n"
-"} else {\n"
-"A sum = m.n + x * (rise * m.inverse);\n"
-"y = v * (sum * m.inverse * m.e.root) * m.e.root;\n"
-"}\n"
-"return x > FAR<A> ? v + (x - x) : y;\n"
-"}\n\n\n\n\n"
-"template <class A> constexpr A LARGEST = A(3.4028234663852886e38);\n"
-"template <class A> constexpr A LEAST = A(1.1754943508222875e-38);\n"
-"template <> constexpr double LARGEST<double> = 1.7976931348623157e308;\n"
-"template <> constexpr double LEAST<double> = 2.2250738585072014e-308;\n\n\n",
-"template <class A> __device__ inline A product_in_range(A x, A y, A z) {\n"
-"bool x_is_larger = fabs(x) > fabs(y);\n"
+"tail = fmaf(inverse, fmaf(-lost, tail, fmaf(-under, tail, above)), tail);\nif (Derivative)\ntail = fmaf(size, -0.39894228040143267794f, tail);\n"
+"tail = fmaf(tail, e.less_1, tail) * e.root;\nreturn (x < 0 ? v * tail : v) * (x < 0 ? e.root : fmaf(-tail, e.root, 1));\n#else\n"
+"float size = fabsf(x), y = fminf(size, 20);\nExponential<float> e = exponential(-0.5f * x * x);\nfloat tail = short_normal_tail(y);\nif (Derivative)\n"
+"tail = fmaf(size, -0.39894228040143267794f, tail);\ntail *= e.root;\nfloat rest = e.part * e.root;\n"
+"return (x < 0 ? v * tail : v) * (x < 0 ? rest : fmaf(-tail, rest, 1));\n#endif\n}\n\n\n\n__device__ inline float times_own_normal(float x) {\n"
+"float size = fabsf(fminf(x, 20)), t = fast_reciprocal(fmaf(size, 0.26f, 1));\nfloat root = fast_power_of_2(x * -0.36067376f * x);\n"
+"float p = fmaf(t, -0.066500567f, 0.20305874f);\np = fmaf(t, p, -0.065038852f);\np = fmaf(t, p, 0.13312194f);\np = fmaf(t, p, 0.087257259f);\n"
+"p = fmaf(t, p, 0.10438382f);\np = fmaf(t, p, 0.10371772f);\np *= t * size;\nreturn fmaf(-p * root, root, fmaxf(x, 0));\n}\n\n"
+"__device__ inline float above_0(float x) {\n#if __CUDA_ARCH__ >= 800\nasm(\"max.NaN.f32 %0, %1, 0f00000000;\" : \"=f\"(x) : \"f\"(x));\nreturn x;\n#else\n"
+"return x <= 0 ? 0 : x;\n#endif\n}\n\n\n\n",
+"template <bool Gate> __device__ inline float sum_times_own_normal(float x) {\nfloat y = Gate ? -fabsf(x) : fminf(x, fmaxf(-x, -13));\n#if GEMMEPI_LONG_SUMS\n"
+"float p = fmaf(y, 0.000388750457f, 0.00660956977f);\np = fmaf(y, p, 0.0510568805f);\np = fmaf(y, p, -0.460328877f);\np = fmaf(y, p, 1.15084445f);\n"
+"p = fmaf(y, p, -1.0000087f);\n#else\nfloat p = fmaf(y, 9.13470785e-07f, 4.16792682e-05f);\np = fmaf(y, p, 0.000778685964f);\n"
+"p = fmaf(y, p, 0.00801064726f);\np = fmaf(y, p, 0.0532111079f);\np = fmaf(y, p, -0.458959132f);\np = fmaf(y, p, 1.15113628f);\n"
+"p = fmaf(y, p, -0.999999404f);\n#endif\nif constexpr (Gate)\nreturn fmaf(x, 0.5f, y * -0.5f) - from_0_to_1(-y * fast_power_of_2(p));\n"
+"return fmaf(y, fast_power_of_2(p), above_0(x));\n}\nconstexpr double SQRT_HALF = 0.70710678118654752440,\nSQRT_HALF_REST = 4.8336466567264567e-17;\n"
+"constexpr double INV_SQRT_2PI = 0.39894228040143267794;\ntemplate <bool Derivative> __device__ inline double times_normal(double v, double x) {\n"
+"double y = x > 40 ? 40 : x, square = y * y, argument = y * -SQRT_HALF;\nExponential<double> e = exponential(-0.5 * x * x);\nif (x > -30) {\n"
+"double of_square = fma(y, y, -square),\nof_argument = fma(y, -SQRT_HALF, -argument) + y * SQRT_HALF_REST;\n"
+"double less = of_argument * -0.56418958354775628695, half;\nhalf = square < 1 ? fma(-0.5, erf(argument), 0.5) : 0.5 * erfc(argument);\nif (Derivative)\n"
+"less = fma(x, INV_SQRT_2PI, fma(y * INV_SQRT_2PI, -0.5 * of_square, less));\nreturn v * fma(less, e.value(), half);\n}\n"
+"double factor = Derivative ? x * INV_SQRT_2PI : 0;\n\nreturn v * e.root * (e.part * (0.5 * erfcx(x * -SQRT_HALF) + factor)) * e.root;\n}\n\n\n\n\n"
+"template <class A> __device__ inline A softplus(A x) {\nExponential<A> e = exponential(-fabs(x));\n"
+"return e.root * logarithm_of_1_plus(e) * e.root + (x > 0 ? x : A(0));\n}\n\n\n\ntemplate <class A> struct Mish {\nExponential<A> e;\nA n, inverse;\n};\n"
+"template <class A> constexpr A FAR = sizeof(A) == 8 ? A(40) : A(20);\ntemplate <class A> __device__ inline Mish<A> mish_parts(A x) {\n"
+"Exponential<A> e = exponential(x > FAR<A> ? FAR<A> : x);\nif (GEMMEPI_EXACT && x > 0)\ne = {e.value(), 1};\nA n = e.part + e.part * (A(0.5) * e.value());\n"
+"return {e, n, reciprocal_of_1_plus(n * e.root, e.root)};\n}\ntemplate <class A> __device__ inline A mish(A x) {\nMish<A> m = mish_parts(x);\n"
+"A y = x * m.e.root * (m.n * m.inverse) * m.e.root;\nreturn x > FAR<A> ? x : y;\n}\ntemplate <class A> __device__ inline A times_mish_derivative(A v, A x) {\n"
+"Mish<A> m = mish_parts(x);\nA rise = m.e.part + m.e.part * m.e.value(), y;\nif (GEMMEPI_EXACT) {\nA sum = fused(x * rise, m.inverse, x > 0 ? A(-1) : m.n);\n"
+"y = v * m.e.root * fused(sum * m.inverse, m.e.root, x > 0 ? A(1) : A(-0.0));\n} else {\nA sum = m.n + x * (rise * m.inverse);\n"
+"y = v * (sum * m.inverse * m.e.root) * m.e.root;\n}\nreturn x > FAR<A> ? v + (x - x) : y;\n}\n\n\n\n\n"
+"template <class A> constexpr A LARGEST = A(3.4028234663852886e38);\ntemplate <class A> constexpr A LEAST = A(1.1754943508222875e-38);\n"
+"template <> constexpr double LARGEST<double> = 1.7976931348623157e308;\ntemplate <> constexpr double LEAST<double> = 2.2250738585072014e-308;\n\n\n"
+"template <class A> __device__ inline A product_in_range(A x, A y, A z) {\nbool x_is_larger = fabs(x) > fabs(y);\n"
 "A both = x * y, larger = x_is_larger ? x : y, smaller = x_is_larger ? y : x, outer = larger * z;\n"
 "A out = fabs(both) > LARGEST<A> || fabs(outer) <= LARGEST<A> ? outer * smaller : smaller * z * larger;\n"
-"return fabs(both) >= LEAST<A> && fabs(both) <= LARGEST<A> ? both * z : out;\n"
-"}\n\n\n\n\n"
-"template <int Activation, class A> __device__ inline A activate(A x, A parameter) {\n"
-"constexpr bool is_short = !GEMMEPI_EXACT && sizeof(A) == 4;\n"
-"if constexpr (Activation == RELU)\n"
-"return x > 0 || x != x ? x : A(0);\n"
-"else if constexpr (Activation == GELU_TANH && is_short)\n"
-"return times_logistic_of(x, fmaf(x, fmaf(-0.10294324f, x * x, -2.3022082f), -8));\n"
-"else if constexpr (Activation == SILU && is_short)\n"
-"return times_logistic_of(x, fmaf(x, -1.4426950f, -8));\n"
-"else if constexpr (Activation == SIGMOID && is_short)\n"
-"return times_logistic_of(1, fmaf(x, -1.4426950f, -8));\n"
-"else if constexpr (Activation == QUICK_GELU && is_short)\n"
-"return times_logistic_of(x, fmaf(x, -2.4554670f, -8));\n"
-"else if constexpr (Activation == GELU_TANH)\n"
-"return times_logistic(x, A(1), gelu_gate(x).s);\n"
-"else if constexpr (Activation == GELU_ERF && is_short)\n"
-"return times_own_normal(x);\n"
-"else if constexpr (Activation == GELU_ERF)\n"
-"return times_normal<false>(x, x);\n"
-"else if constexpr (Activation == SILU)\n"
-"return times_logistic(x, x);\n"
-"else if constexpr (Activation == SIGMOID)\n"
-"return times_logistic(A(1), x);\n"
-"else if constexpr (Activation == TANH)\n"
-"return hyperbolic_tangent(x);\n"
-"else if constexpr (Activation == LEAKY_RELU)\n"
-"return x > 0 || x != x ? x : parameter * x;\n"
-"else if constexpr (Activation == ELU) {\n"
-"A below = parameter * copysign(exponential_less_1(x), x);\n"
-"return x > 0 || x != x ? x : below;\n"
-"} else if constexpr (Activation == SQUARED_RELU)\n"
-"return x > 0 || x != x ? x * x : A(0);\n"
-"else if constexpr (Activation == QUICK_GELU)\n"
-"return times_logistic(x, A(1), quick_gelu_gate(x).s);\n"
-"else if constexpr (Activation == SOFTPLUS)\n"
-"return softplus(x);\n"
-"else if constexpr (Activation == HARDSWISH)\n"
-"return x * from_0_to_1((x + 3) * A(1 / 6.0));\n"
-"else if constexpr (Activation == MISH)\n"
-"return mish(x);\n"
-"else\n"
-"return x;\n"
-"}\n\n\n\n"
-"template <int Activation>\n"
+"return fabs(both) >= LEAST<A> && fabs(both) <= LARGEST<A> ? both * z : out;\n}\n\n\n\n\n"
+"template <int Activation, class A> __device__ inline A activate(A x, A parameter) {\nconstexpr bool is_short = !GEMMEPI_EXACT && sizeof(A) == 4;\n"
+"if constexpr (Activation == RELU)\nreturn x > 0 || x != x ? x : A(0);\nelse if constexpr (Activation == GELU_TANH && is_short)\n"
+"return times_logistic_of(x, fmaf(x, fmaf(-0.10294324f, x * x, -2.3022082f), -8));\nelse if constexpr (Activation == SILU && is_short)\n",
+"return times_logistic_of(x, fmaf(x, -1.4426950f, -8));\nelse if constexpr (Activation == SIGMOID && is_short)\n"
+"return times_logistic_of(1, fmaf(x, -1.4426950f, -8));\nelse if constexpr (Activation == QUICK_GELU && is_short)\n"
+"return times_logistic_of(x, fmaf(x, -2.4554670f, -8));\nelse if constexpr (Activation == GELU_TANH)\nreturn times_logistic(x, A(1), gelu_gate(x).s);\n"
+"else if constexpr (Activation == GELU_ERF && is_short)\nreturn times_own_normal(x);\nelse if constexpr (Activation == GELU_ERF)\n"
+"return times_normal<false>(x, x);\nelse if constexpr (Activation == SILU)\nreturn times_logistic(x, x);\nelse if constexpr (Activation == SIGMOID)\n"
+"return times_logistic(A(1), x);\nelse if constexpr (Activation == TANH)\nreturn hyperbolic_tangent(x);\nelse if constexpr (Activation == LEAKY_RELU)\n"
+"return x > 0 || x != x ? x : parameter * x;\nelse if constexpr (Activation == ELU) {\nA below = parameter * copysign(exponential_less_1(x), x);\n"
+"return x > 0 || x != x ? x : below;\n} else if constexpr (Activation == SQUARED_RELU)\nreturn x > 0 || x != x ? x * x : A(0);\n"
+"else if constexpr (Activation == QUICK_GELU)\nreturn times_logistic(x, A(1), quick_gelu_gate(x).s);\nelse if constexpr (Activation == SOFTPLUS)\n"
+"return softplus(x);\nelse if constexpr (Activation == HARDSWISH)\nreturn x * from_0_to_1((x + 3) * A(1 / 6.0));\nelse if constexpr (Activation == MISH)\n"
+"return mish(x);\nelse\nreturn x;\n}\n\n\n\ntemplate <int Activation>\n"
 "constexpr bool ENDS_TAILS = Activation == SILU || Activation == GELU_TANH || Activation == QUICK_GELU;\n"
-"__device__ inline float logistic_of_power(float power) {\n"
-"return fast_reciprocal(1 + fast_power_of_2(power));\n"
-"}\n"
-"template <int Activation> __device__ inline float power_of_gate(float x) {\n"
-"if constexpr (Activation == GELU_TANH)\n"
-"return x * fmaf(-0.10294324f, x * x, -2.3022082f);\n"
-"else if constexpr (Activation == QUICK_GELU)\n"
-"return x * -2.4554670f;\n"
-"else\n"
-"return x * -1.4426950f;\n"
-"}\n"
+"__device__ inline float logistic_of_power(float power) {\nreturn fast_reciprocal(1 + fast_power_of_2(power));\n}\n"
+"template <int Activation> __device__ inline float power_of_gate(float x) {\nif constexpr (Activation == GELU_TANH)\n"
+"return x * fmaf(-0.10294324f, x * x, -2.3022082f);\nelse if constexpr (Activation == QUICK_GELU)\nreturn x * -2.4554670f;\nelse\nreturn x * -1.4426950f;\n}\n"
 "template <int Activation, bool Gate, class A> __device__ inline A activate_sum(A x, A parameter) {\n"
-"if constexpr (!GEMMEPI_EXACT && sizeof(A) == 4 && ENDS_TAILS<Activation>)\n"
-"return x * logistic_of_power(power_of_gate<Activation>(x));\n"
-"else if constexpr (!GEMMEPI_EXACT && sizeof(A) == 4 && Activation == GELU_ERF)\n"
-"return sum_times_own_normal<Gate>(x);\n"
-"else\n"
-"return activate<Activation>(x, parameter);\n"
-"}\n\n\n\n"
+"if constexpr (!GEMMEPI_EXACT && sizeof(A) == 4 && ENDS_TAILS<Activation>)\nreturn x * logistic_of_power(power_of_gate<Activation>(x));\n"
+"else if constexpr (!GEMMEPI_EXACT && sizeof(A) == 4 && Activation == GELU_ERF)\nreturn sum_times_own_normal<Gate>(x);\nelse\n"
+"return activate<Activation>(x, parameter);\n}\n\n\n\n"
 "template <int Activation> constexpr float SUM_SCALE = !GEMMEPI_EXACT && Activation == GELU_TANH ? 0.46866869f : 0;\n"
-"template <int Activation> __device__ inline float activate_scaled_sum(float z) {\n"
-"constexpr float scale = SUM_SCALE<Activation>;\n"
-"float power = z * fmaf(z, -z, -4.9122296f);\n"
-"return z * fast_reciprocal(fmaf(fast_power_of_2(power), scale, scale));\n"
-"}\n\n\n"
-"template <int Activation, class A> __device__ inline A times_derivative(A v, A x, A parameter) {\n"
-"if constexpr (Activation == RELU) {\n"
-"return x > 0 ? v : A(0);\n"
-"} else if constexpr (Activation == GELU_TANH) {\n"
-"Gate<A> gate = gelu_gate(x);\n",
-"return times_gate_derivative<true>(v, x, gate.s, gate.slope, gate.more);\n"
-"} else if constexpr (Activation == GELU_ERF) {\n"
-"return times_normal<true>(v, x);\n"
-"} else if constexpr (Activation == SILU) {\n"
-"return times_gate_derivative<false>(v, x, logistic(x), A(1), A(0));\n"
-"} else if constexpr (Activation == SIGMOID) {\n"
-"return times_logistic_derivative(v, A(1), -fabs(x));\n"
-"} else if constexpr (Activation == TANH) {\n"
-"return times_logistic_derivative(v, A(4), -2 * fabs(x));\n"
-"} else if constexpr (Activation == LEAKY_RELU) {\n"
-"return x > 0 ? v : v * parameter;\n"
-"} else if constexpr (Activation == ELU) {\n"
-"Exponential<A> e = exponential(x);\n\n"
+"template <int Activation> __device__ inline float activate_scaled_sum(float z) {\nconstexpr float scale = SUM_SCALE<Activation>;\n"
+"float power = z * fmaf(z, -z, -4.9122296f);\nreturn z * fast_reciprocal(fmaf(fast_power_of_2(power), scale, scale));\n}\n\n\n"
+"template <int Activation, class A> __device__ inline A times_derivative(A v, A x, A parameter) {\nif constexpr (Activation == RELU) {\n"
+"return x > 0 ? v : A(0);\n} else if constexpr (Activation == GELU_TANH) {\nGate<A> gate = gelu_gate(x);\n"
+"return times_gate_derivative<true>(v, x, gate.s, gate.slope, gate.more);\n} else if constexpr (Activation == GELU_ERF) {\nreturn times_normal<true>(v, x);\n"
+"} else if constexpr (Activation == SILU) {\nreturn times_gate_derivative<false>(v, x, logistic(x), A(1), A(0));\n"
+"} else if constexpr (Activation == SIGMOID) {\nreturn times_logistic_derivative(v, A(1), -fabs(x));\n} else if constexpr (Activation == TANH) {\n"
+"return times_logistic_derivative(v, A(4), -2 * fabs(x));\n} else if constexpr (Activation == LEAKY_RELU) {\nreturn x > 0 ? v : v * parameter;\n"
+"} else if constexpr (Activation == ELU) {\nExponential<A> e = exponential(x);\n\n"
 "A large = fabs(parameter) > 1 ? parameter : A(1), small = fabs(parameter) > 1 ? A(1) : parameter;\n"
-"A size = large * e.root * e.part, below = (fabs(v) >= 1 ? v : size) * e.root * (fabs(v) >= 1 ? size : v) * small;\n"
-"return x > 0 ? v : below;\n"
-"} else if constexpr (Activation == SQUARED_RELU) {\n"
-"return x > 0 || x != x ? v * x * 2 : A(0);\n"
-"} else if constexpr (Activation == QUICK_GELU) {\n"
-"Gate<A> gate = quick_gelu_gate(x);\n"
-"return times_gate_derivative<false>(v, x, gate.s, gate.slope, gate.more);\n"
-"} else if constexpr (Activation == SOFTPLUS) {\n"
-"return times_logistic(v, x);\n"
-"} else if constexpr (Activation == HARDSWISH) {\n"
-"return v * (x <= -3 ? A(0) : x >= 3 ? A(1) : x * A(1 / 3.0) + A(0.5));\n"
-"} else if constexpr (Activation == MISH) {\n"
-"return times_mish_derivative(v, x);\n"
-"} else {\n"
-"return v;\n"
-"}\n"
-"}\n\n\n\n\n"
-"template <int Activation>\n"
-"constexpr bool HAS_NEAR_DERIVATIVE = !GEMMEPI_EXACT && (ENDS_TAILS<Activation> || Activation == GELU_ERF);\n"
-"template <int Activation>\n"
-"constexpr float NEAR = Activation == SILU         ? -80\n"
-": Activation == QUICK_GELU ? -47\n"
-": Activation == GELU_ERF   ? -12.5f\n"
-": -9.75f;\n"
-"constexpr float NEAR_END = 1048576;\n"
-"template <int Activation> __device__ inline float rise_of_gate(float x) {\n"
-"if constexpr (Activation == GELU_TANH)\n"
-"return x * fmaf(float(GELU_SLOPE * 0.134145), x * x, float(GELU_SLOPE));\n"
-"else\n"
-"return Activation == QUICK_GELU ? 1.702f * x : x;\n"
-"}\n"
-"template <int Activation> __device__ inline float near_derivative(float x) {\n"
-"if constexpr (Activation == GELU_ERF) {\n"
-"float rest = short_normal_slope(fabsf(x));\n"
-"return fmaf(x < 0 ? rest : -rest, fast_power_of_2(x * -0.72134752f * x), x < 0 ? 0 : 1);\n"
-"} else {\n"
-"float s = logistic_of_power(power_of_gate<Activation>(x));\n"
-"return fmaf(rise_of_gate<Activation>(x), fmaf(-s, s, s), s);\n"
-"}\n"
-"}\n\n\n"
-"template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\n"
-"if constexpr (Activation == GELU_TANH)\n"
-"return times_logistic(v, x, gelu_gate(x).s);\n"
-"else if constexpr (Activation == SILU)\n"
-"return times_logistic(v, x, x);\n"
-"else if constexpr (Activation == SIGMOID)\n"
-"return times_logistic(v, A(1), x);\n"
-"else if constexpr (Activation == QUICK_GELU)\n"
-"return times_logistic(v, x, quick_gelu_gate(x).s);\n"
-"else if constexpr (Activation == LEAKY_RELU)\n"
-"return x > 0 ? v * x : product_in_range(x, parameter, v);\n"
-"else if constexpr (Activation == ELU)\n"
-"return x > 0 ? v * x : product_in_range(copysign(exponential_less_1(x), x), parameter, v);\n"
-"else if constexpr (Activation == SQUARED_RELU)\n"
-"return x > 0 || x != x ? product_in_range(x, x, v) : v * A(0);\n"
-"else\n"
-"return v * activate<Activation>(x, parameter);\n"
-"}\n\n\n\n\n"
-"template <class A> __device__ inline bool leaves_range(A both) {\n"
-"return fabs(both) > LARGEST<A> || (sizeof(A) == 8 && both != 0 && fabs(both) < LEAST<A>);\n"
-"}\n"
-"template <int Activation, class A, int N>\n"
-"__device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter,\n"
-"A (&out)[N]) {\n"
-"bool apart = false;\n"
-"#pragma unroll\n"
-"for (int i = 0; i < N; i++) {\n"
-"out[i] = dy[i] * value[i];\n"
-"apart |= leaves_range(out[i]);\n"
-"}\n"
-"if (apart)\n"
-"#pragma unroll\n"
-"for (int i = 0; i < N; i++)\n",
-"if (leaves_range(out[i]))\n"
-"out[i] = fabs(dy[i]) > fabs(value[i]) ? dy[i] : value[i];\n"
-"#pragma unroll\n"
-"for (int i = 0; i < N; i++)\n"
-"out[i] = times_derivative<Activation>(out[i], gate[i], parameter);\n"
-"if (apart)\n"
-"#pragma unroll\n"
-"for (int i = 0; i < N; i++)\n"
-"if (leaves_range(dy[i] * value[i]))\n"
-"out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];\n"
-"}\n\n\n"
-"template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {\n"
-"if constexpr (Activation == SQUARED_RELU)\n"
-"return gate > 0 || gate != gate ? product_in_range(dy, value, gate) * 2 : A(0);\n"
-"else if constexpr (Activation == LEAKY_RELU)\n"
-"return gate > 0 ? dy * value : product_in_range(dy, value, parameter);\n"
-"bool value_first = fabs(value) > fabs(dy);\n"
+"A size = large * e.root * e.part, below = (fabs(v) >= 1 ? v : size) * e.root * (fabs(v) >= 1 ? size : v) * small;\nreturn x > 0 ? v : below;\n"
+"} else if constexpr (Activation == SQUARED_RELU) {\nreturn x > 0 || x != x ? v * x * 2 : A(0);\n} else if constexpr (Activation == QUICK_GELU) {\n",
+"Gate<A> gate = quick_gelu_gate(x);\nreturn times_gate_derivative<false>(v, x, gate.s, gate.slope, gate.more);\n"
+"} else if constexpr (Activation == SOFTPLUS) {\nreturn times_logistic(v, x);\n} else if constexpr (Activation == HARDSWISH) {\n"
+"return v * (x <= -3 ? A(0) : x >= 3 ? A(1) : x * A(1 / 3.0) + A(0.5));\n} else if constexpr (Activation == MISH) {\nreturn times_mish_derivative(v, x);\n"
+"} else {\nreturn v;\n}\n}\n\n\n\n\ntemplate <int Activation>\n"
+"constexpr bool HAS_NEAR_DERIVATIVE = !GEMMEPI_EXACT && (ENDS_TAILS<Activation> || Activation == GELU_ERF);\ntemplate <int Activation>\n"
+"constexpr float NEAR = Activation == SILU         ? -80\n: Activation == QUICK_GELU ? -47\n: Activation == GELU_ERF   ? -12.5f\n: -9.75f;\n"
+"constexpr float NEAR_END = 1048576;\ntemplate <int Activation> __device__ inline float rise_of_gate(float x) {\nif constexpr (Activation == GELU_TANH)\n"
+"return x * fmaf(float(GELU_SLOPE * 0.134145), x * x, float(GELU_SLOPE));\nelse\nreturn Activation == QUICK_GELU ? 1.702f * x : x;\n}\n"
+"template <int Activation> __device__ inline float near_derivative(float x) {\nif constexpr (Activation == GELU_ERF) {\n"
+"float rest = short_normal_slope(fabsf(x));\nreturn fmaf(x < 0 ? rest : -rest, fast_power_of_2(x * -0.72134752f * x), x < 0 ? 0 : 1);\n} else {\n"
+"float s = logistic_of_power(power_of_gate<Activation>(x));\nreturn fmaf(rise_of_gate<Activation>(x), fmaf(-s, s, s), s);\n}\n}\n\n\n"
+"template <int Activation, class A> __device__ inline A times_activation(A v, A x, A parameter) {\nif constexpr (Activation == GELU_TANH)\n"
+"return times_logistic(v, x, gelu_gate(x).s);\nelse if constexpr (Activation == SILU)\nreturn times_logistic(v, x, x);\n"
+"else if constexpr (Activation == SIGMOID)\nreturn times_logistic(v, A(1), x);\nelse if constexpr (Activation == QUICK_GELU)\n"
+"return times_logistic(v, x, quick_gelu_gate(x).s);\nelse if constexpr (Activation == LEAKY_RELU)\nreturn x > 0 ? v * x : product_in_range(x, parameter, v);\n"
+"else if constexpr (Activation == ELU)\nreturn x > 0 ? v * x : product_in_range(copysign(exponential_less_1(x), x), parameter, v);\n"
+"else if constexpr (Activation == SQUARED_RELU)\nreturn x > 0 || x != x ? product_in_range(x, x, v) : v * A(0);\nelse\n"
+"return v * activate<Activation>(x, parameter);\n}\n\n\n\n\ntemplate <class A> __device__ inline bool leaves_range(A both) {\n"
+"return fabs(both) > LARGEST<A> || (sizeof(A) == 8 && both != 0 && fabs(both) < LEAST<A>);\n}\ntemplate <int Activation, class A, int N>\n"
+"__device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter,\nA (&out)[N]) {\nbool apart = false;\n"
+"#pragma unroll\nfor (int i = 0; i < N; i++) {\nout[i] = dy[i] * value[i];\napart |= leaves_range(out[i]);\n}\nif (apart)\n#pragma unroll\n"
+"for (int i = 0; i < N; i++)\nif (leaves_range(out[i]))\nout[i] = fabs(dy[i]) > fabs(value[i]) ? dy[i] : value[i];\n#pragma unroll\n"
+"for (int i = 0; i < N; i++)\nout[i] = times_derivative<Activation>(out[i], gate[i], parameter);\nif (apart)\n#pragma unroll\nfor (int i = 0; i < N; i++)\n"
+"if (leaves_range(dy[i] * value[i]))\nout[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];\n}\n\n\n"
+"template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {\nif constexpr (Activation == SQUARED_RELU)\n"
+"return gate > 0 || gate != gate ? product_in_range(dy, value, gate) * 2 : A(0);\nelse if constexpr (Activation == LEAKY_RELU)\n"
+"return gate > 0 ? dy * value : product_in_range(dy, value, parameter);\nbool value_first = fabs(value) > fabs(dy);\n"
 "A both = dy * value, first = value_first ? value : dy, last = value_first ? dy : value;\n"
-"if (fabs(both) <= LARGEST<A> && (fabs(both) >= LEAST<A> || last == 0)) {\n"
-"first = both;\n"
-"last = 1;\n"
-"}\n"
-"return times_derivative<Activation>(first, gate, parameter) * last;\n"
-"}\n"
-"template <int Activation, class A, int N>\n"
-"__device__ inline void gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter, A (&out)[N]) {\n"
-"if constexpr (Activation == RELU) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < N; i++)\n"
-"out[i] = gate[i] > 0 ? dy[i] * value[i] : A(0);\n"
-"} else if constexpr (Activation == SQUARED_RELU || Activation == LEAKY_RELU || Activation == ELU) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < N; i++)\n"
-"out[i] = gate_gradient<Activation>(dy[i], value[i], gate[i], parameter);\n"
-"} else {\n"
-"bounded_gate_gradients<Activation>(dy, value, gate, parameter, out);\n"
-"}\n"
+"if (fabs(both) <= LARGEST<A> && (fabs(both) >= LEAST<A> || last == 0)) {\nfirst = both;\nlast = 1;\n}\n"
+"return times_derivative<Activation>(first, gate, parameter) * last;\n}\ntemplate <int Activation, class A, int N>\n"
+"__device__ inline void gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter, A (&out)[N]) {\n",
+"if constexpr (Activation == RELU) {\n#pragma unroll\nfor (int i = 0; i < N; i++)\nout[i] = gate[i] > 0 ? dy[i] * value[i] : A(0);\n"
+"} else if constexpr (Activation == SQUARED_RELU || Activation == LEAKY_RELU || Activation == ELU) {\n#pragma unroll\nfor (int i = 0; i < N; i++)\n"
+"out[i] = gate_gradient<Activation>(dy[i], value[i], gate[i], parameter);\n} else {\nbounded_gate_gradients<Activation>(dy, value, gate, parameter, out);\n}\n"
 "}\n",
   NULL};
 
 static const char *const gemmepi__source_amax_cuh[] = {
-"#line 1 \"src/kernels/amax.cuh\"\n\n"
-"#pragma once\n"
-"#include \"types.cuh\"\n\n\n"
-"__device__ inline u32 magnitude(float x) {\n"
-"return __float_as_uint(x) & 0x7fffffff;\n"
-"}\n"
-"__device__ inline u64 magnitude(double x) {\n"
-"return (u64)__double_as_longlong(x) & 0x7fffffffffffffff;\n"
-"}\n"
-"__device__ inline u32 magnitude(int) {\n"
-"return 0;\n"
-"}\n\n"
-"template <class A, int N, class M> __device__ inline void keep_largest(const A (&v)[N], int valid, M &largest) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < N; i++) {\n"
-"M size = i < valid ? magnitude(v[i]) : 0;\n"
-"largest = size > largest ? size : largest;\n"
-"}\n"
-"}\n\n\n"
-"template <bool Is_f64> struct Amax_type {\n"
-"typedef float type;\n"
-"};\n"
-"template <> struct Amax_type<true> {\n"
-"typedef double type;\n"
-"};\n"
+"#line 1 \"src/kernels/amax.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\n\n__device__ inline u32 magnitude(float x) {\n"
+"return __float_as_uint(x) & 0x7fffffff;\n}\n__device__ inline u64 magnitude(double x) {\nreturn (u64)__double_as_longlong(x) & 0x7fffffffffffffff;\n}\n"
+"__device__ inline u32 magnitude(int) {\nreturn 0;\n}\n\n"
+"template <class A, int N, class M> __device__ inline void keep_largest(const A (&v)[N], int valid, M &largest) {\n#pragma unroll\n"
+"for (int i = 0; i < N; i++) {\nM size = i < valid ? magnitude(v[i]) : 0;\nlargest = size > largest ? size : largest;\n}\n}\n\n\n"
+"template <bool Is_f64> struct Amax_type {\ntypedef float type;\n};\ntemplate <> struct Amax_type<true> {\ntypedef double type;\n};\n"
 "template <class T> using Amax_of = typename Amax_type<SAME<T, F64>>::type;\n\n"
-"template <class Amax, class A, int N, class M> __device__ inline void keep_largest_of(const A (&v)[N], M &largest) {\n"
-"Amax sizes[N];\n"
-"#pragma unroll\n"
-"for (int i = 0; i < N; i++)\n"
-"sizes[i] = (Amax)v[i];\n"
-"keep_largest(sizes, N, largest);\n"
-"}\n\n\n"
-"template <class M> __device__ inline M largest_of_warp(M largest) {\n"
-"#pragma unroll\n"
-"for (int step = 16; step > 0; step /= 2) {\n"
-"M other = __shfl_xor_sync(0xffffffff, largest, step);\n"
-"largest = other > largest ? other : largest;\n"
-"}\n"
-"return largest;\n"
-"}\n\n\n\n"
-"template <class M> __device__ inline void raise_to(void *amax, M largest) {\n"
-"if (largest > *(volatile M *)amax)\n"
-"atomicMax((M *)amax, largest);\n"
-"}\n\n\n"
-"template <class M> __device__ inline void store_largest(void *amax, M largest) {\n"
-"largest = largest_of_warp(largest);\n"
-"if ((threadIdx.y * blockDim.x + threadIdx.x) % 32 == 0)\n"
-"raise_to(amax, largest);\n"
-"}\n\n\n"
-"template <int Threads, class M> __device__ inline void store_largest_of_block(void *amax, M largest) {\n"
-"__shared__ M warps[Threads / 32];\n"
-"largest = largest_of_warp(largest);\n"
-"if (threadIdx.x % 32 == 0)\n"
-"warps[threadIdx.x / 32] = largest;\n"
-"__syncthreads();\n"
-"if (threadIdx.x < 32) {\n"
-"largest = largest_of_warp(threadIdx.x < Threads / 32 ? warps[threadIdx.x] : M(0));\n"
-"if (threadIdx.x == 0)\n"
-"raise_to(amax, largest);\n"
-"}\n"
-"}\n",
+"template <class Amax, class A, int N, class M> __device__ inline void keep_largest_of(const A (&v)[N], M &largest) {\nAmax sizes[N];\n#pragma unroll\n"
+"for (int i = 0; i < N; i++)\nsizes[i] = (Amax)v[i];\nkeep_largest(sizes, N, largest);\n}\n\n\n"
+"template <class M> __device__ inline M largest_of_warp(M largest) {\n#pragma unroll\nfor (int step = 16; step > 0; step /= 2) {\n"
+"M other = __shfl_xor_sync(0xffffffff, largest, step);\nlargest = other > largest ? other : largest;\n}\nreturn largest;\n}\n\n\n\n"
+"template <class M> __device__ inline void raise_to(void *amax, M largest) {\nif (largest > *(volatile M *)amax)\natomicMax((M *)amax, largest);\n}\n\n\n"
+"template <class M> __device__ inline void store_largest(void *amax, M largest) {\nlargest = largest_of_warp(largest);\n"
+"if ((threadIdx.y * blockDim.x + threadIdx.x) % 32 == 0)\nraise_to(amax, largest);\n}\n\n\n"
+"template <int Threads, class M> __device__ inline void store_largest_of_block(void *amax, M largest) {\n__shared__ M warps[Threads / 32];\n"
+"largest = largest_of_warp(largest);\nif (threadIdx.x % 32 == 0)\nwarps[threadIdx.x / 32] = largest;\n__syncthreads();\nif (threadIdx.x < 32) {\n"
+"largest = largest_of_warp(threadIdx.x < Threads / 32 ? warps[threadIdx.x] : M(0));\nif (threadIdx.x == 0)\nraise_to(amax, largest);\n}\n}\n",
   NULL};
 
 static const char *const gemmepi__source_codes_h[] = {
-"#line 1 \"src/kernels/codes.h\"\n\n\n"
-"#ifndef GEMMEPI_KERNELS_CODES_H\n"
-"#define GEMMEPI_KERNELS_CODES_H\n\n"
-"#define FLAG_BIAS       0x400\n"
-"#define FLAG_AUX        0x800\n"
-"#define FLAG_BACKWARD   0x1000\n"
-"#define FLAG_RESIDUAL   0x2000\n"
-"#define FLAG_BGRAD      0x4000\n"
-"#define FLAG_GATED      0x40000\n"
-"#define FLAG_GATE_FIRST 0x80000\n"
-"#define FLAG_UPSTREAM   0x100000\n\n"
-"#define CODE_NONE         0x00\n"
-"#define CODE_RELU         0x0f\n"
-"#define CODE_GELU_TANH    0x17\n"
-"#define CODE_GELU_ERF     0x1b\n"
-"#define CODE_SILU         0x1d\n"
-"#define CODE_SIGMOID      0x1e\n"
-"#define CODE_TANH         0x27\n"
-"#define CODE_LEAKY_RELU   0x2b\n"
-"#define CODE_ELU          0x2d\n"
-"#define CODE_SQUARED_RELU 0x2e\n"
-"#define CODE_QUICK_GELU   0x33\n"
-"#define CODE_SOFTPLUS     0x35\n"
-"#define CODE_HARDSWISH    0x36\n"
-"#define CODE_MISH         0x39\n\n"
-"#endif\n",
+"#line 1 \"src/kernels/codes.h\"\n\n\n#ifndef GEMMEPI_KERNELS_CODES_H\n#define GEMMEPI_KERNELS_CODES_H\n\n#define FLAG_BIAS       0x400\n"
+"#define FLAG_AUX        0x800\n#define FLAG_BACKWARD   0x1000\n#define FLAG_RESIDUAL   0x2000\n#define FLAG_BGRAD      0x4000\n"
+"#define FLAG_GATED      0x40000\n#define FLAG_GATE_FIRST 0x80000\n#define FLAG_UPSTREAM   0x100000\n\n#define CODE_NONE         0x00\n"
+"#define CODE_RELU         0x0f\n#define CODE_GELU_TANH    0x17\n#define CODE_GELU_ERF     0x1b\n#define CODE_SILU         0x1d\n"
+"#define CODE_SIGMOID      0x1e\n#define CODE_TANH         0x27\n#define CODE_LEAKY_RELU   0x2b\n#define CODE_ELU          0x2d\n"
+"#define CODE_SQUARED_RELU 0x2e\n#define CODE_QUICK_GELU   0x33\n#define CODE_SOFTPLUS     0x35\n#define CODE_HARDSWISH    0x36\n"
+"#define CODE_MISH         0x39\n\n#endif\n",
   NULL};
 
 static const char *const gemmepi__source_convert_cu[] = {
-"#line 1 \"src/kernels/convert.cu\"\n\n\n"
-"#include \"copy.cuh\"\n\n"
-"#ifndef GEMMEPI_X_TYPE\n"
-"#define GEMMEPI_X_TYPE   E4M3\n"
-"#define GEMMEPI_OUT_TYPE F16\n"
-"#define GEMMEPI_ALIGNED  0\n"
-"#endif\n\n"
-"constexpr int THREADS = 256;\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_convert(GEMMEPI_PARAMS gemmepi__convert_params p) {\n"
-"Copied_run run;\n"
-"if (!find_copied_run<THREADS>(p, run))\n"
-"return;\n"
-"long long left = p.columns - run.column;\n"
-"int valid = left < RUN ? (int)left : RUN;\n"
-"const GEMMEPI_X_TYPE *x = start_of_run<const GEMMEPI_X_TYPE>(p.x, run);\n"
-"GEMMEPI_OUT_TYPE *out = start_of_run<GEMMEPI_OUT_TYPE>(p.out, run);\n"
-"*reinterpret_cast<Words<GEMMEPI_OUT_TYPE> *>(out) =\n"
-"convert_run<GEMMEPI_OUT_TYPE>(read_run<GEMMEPI_ALIGNED>(x, valid));\n"
-"}\n",
+"#line 1 \"src/kernels/convert.cu\"\n\n\n#include \"copy.cuh\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE   E4M3\n#define GEMMEPI_OUT_TYPE F16\n"
+"#define GEMMEPI_ALIGNED  0\n#endif\n\nconstexpr int THREADS = 256;\n\n"
+"extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_convert(GEMMEPI_PARAMS gemmepi__convert_params p) {\nCopied_run run;\n"
+"if (!find_copied_run<THREADS>(p, run))\nreturn;\nlong long left = p.columns - run.column;\nint valid = left < RUN ? (int)left : RUN;\n"
+"const GEMMEPI_X_TYPE *x = start_of_run<const GEMMEPI_X_TYPE>(p.x, run);\nGEMMEPI_OUT_TYPE *out = start_of_run<GEMMEPI_OUT_TYPE>(p.out, run);\n"
+"*reinterpret_cast<Words<GEMMEPI_OUT_TYPE> *>(out) =\nconvert_run<GEMMEPI_OUT_TYPE>(read_run<GEMMEPI_ALIGNED>(x, valid));\n}\n",
   NULL};
 
 static const char *const gemmepi__source_copy_cuh[] = {
-"#line 1 \"src/kernels/copy.cuh\"\n\n"
-"#pragma once\n"
-"#include \"types.cuh\"\n"
-"#include \"params.h\"\n\n"
-"struct Copied_run {\n"
-"long long item, row, column;\n"
-"};\n\n\n\n"
-"template <int Threads> __device__ inline bool find_copied_run(const gemmepi__convert_params &p, Copied_run &mine) {\n"
-"long long runs = p.out.ld / RUN, lines = p.items * p.rows;\n"
-"long long at = (long long)blockIdx.x * Threads + threadIdx.x, line;\n"
-"if (at >= lines * runs)\n"
-"return false;\n"
-"if (lines * runs <= 0xffffffff) {\n"
-"line = (u32)at / (u32)runs;\n"
-"mine.item = (u32)line / (u32)p.rows;\n"
-"} else {\n"
-"line = at / runs;\n"
-"mine.item = line / p.rows;\n"
-"}\n"
-"after_launches_before();\n"
-"mine.row = line - mine.item * p.rows;\n"
-"mine.column = (at - line * runs) * RUN;\n"
-"return true;\n"
-"}\n\n\n"
-"template <class T> __device__ inline T *start_of_run(const gemmepi__kernel_matrix &matrix, const Copied_run &run) {\n"
-"return (T *)matrix.data + run.item * matrix.stride + run.row * matrix.ld + run.column;\n"
-"}\n",
+"#line 1 \"src/kernels/copy.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"params.h\"\n\nstruct Copied_run {\nlong long item, row, column;\n"
+"};\n\n\n\ntemplate <int Threads> __device__ inline bool find_copied_run(const gemmepi__convert_params &p, Copied_run &mine) {\n"
+"long long runs = p.out.ld / RUN, lines = p.items * p.rows;\nlong long at = (long long)blockIdx.x * Threads + threadIdx.x, line;\nif (at >= lines * runs)\n"
+"return false;\nif (lines * runs <= 0xffffffff) {\nline = (u32)at / (u32)runs;\nmine.item = (u32)line / (u32)p.rows;\n} else {\nline = at / runs;\n"
+"mine.item = line / p.rows;\n}\nafter_launches_before();\nmine.row = line - mine.item * p.rows;\nmine.column = (at - line * runs) * RUN;\nreturn true;\n"
+"}\n\n\ntemplate <class T> __device__ inline T *start_of_run(const gemmepi__kernel_matrix &matrix, const Copied_run &run) {\n"
+"return (T *)matrix.data + run.item * matrix.stride + run.row * matrix.ld + run.column;\n}\n",
   NULL};
 
 #ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_elementwise_cu[] = {
-"#line 1 \"src/kernels/elementwise.cu\"\n\n\n"
-"#include \"operations.cuh\"\n\n"
-"#ifndef GEMMEPI_TILE\n"
-"#define GEMMEPI_AT_ONCE    2\n"
-"#define GEMMEPI_REPEATS    0\n"
-"#define GEMMEPI_TILE       0\n"
-"#define GEMMEPI_PER_THREAD 16\n"
-"#define GEMMEPI_MODES      0u\n"
-"#endif\n\n"
-"constexpr int THREADS = 256;\n\n"
-"#if GEMMEPI_TILE == 0\n\n\n\n"
-"constexpr int AT_ONCE = GEMMEPI_AT_ONCE;\n\n"
-"template <int Tensor> constexpr bool REPEATS = (GEMMEPI_REPEATS >> Tensor & 1) != 0;\n\n"
-"template <int Tensor> struct Loaded {\n"
-"Vector<Tensor> words[AT_ONCE];\n"
-"};\n\n"
-"template <int Tensor>\n"
+"#line 1 \"src/kernels/elementwise.cu\"\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_AT_ONCE    2\n#define GEMMEPI_REPEATS    0\n"
+"#define GEMMEPI_TILE       0\n#define GEMMEPI_PER_THREAD 16\n#define GEMMEPI_MODES      0u\n#endif\n\nconstexpr int THREADS = 256;\n\n"
+"#if GEMMEPI_TILE == 0\n\n\n\nconstexpr int AT_ONCE = GEMMEPI_AT_ONCE;\n\n"
+"template <int Tensor> constexpr bool REPEATS = (GEMMEPI_REPEATS >> Tensor & 1) != 0;\n\ntemplate <int Tensor> struct Loaded {\n"
+"Vector<Tensor> words[AT_ONCE];\n};\n\ntemplate <int Tensor>\n"
 "__device__ inline void load_dense(const gemmepi__contiguous_params &p, long long first, Loaded<Tensor> &x) {\n"
-"if constexpr (USED<Tensor> && !REPEATS<Tensor>)\n"
-"#pragma unroll\n"
-"for (int r = 0; r < AT_ONCE; r++) {\n"
-"long long at = first + (long long)r * THREADS * VECTOR, left = p.count - at;\n"
-"const Type<Tensor> *from = (const Type<Tensor> *)p.data[Tensor] + at;\n"
-"x.words[r] = load_vector<Tensor>(from, left >= VECTOR ? VECTOR : (int)left);\n"
-"}\n"
-"}\n\n"
-"template <int Tensor>\n"
-"__device__ inline void take_dense(const gemmepi__contiguous_params &p, const Loaded<Tensor> &x, int r,\n"
-"Acc (&v)[TENSORS][VECTOR]) {\n"
-"if constexpr (USED<Tensor> && REPEATS<Tensor>)\n"
-"repeat_value<Tensor>(*(const Type<Tensor> *)p.data[Tensor], v);\n"
-"else if constexpr (USED<Tensor>)\n"
-"to_values<Tensor>(x.words[r], v);\n"
-"}\n\n"
-"template <int Tensor>\n"
-"__device__ inline void store_dense(const gemmepi__contiguous_params &p, long long at, int valid,\n"
-"const Acc (&v)[TENSORS][VECTOR]) {\n"
-"if constexpr (USED<Tensor>)\n"
-"store_vector<Tensor>((Type<Tensor> *)p.data[Tensor] + at, valid, from_values<Tensor>(v));\n"
-"}\n\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS)\n"
-"gemmepi_contiguous(GEMMEPI_PARAMS gemmepi__contiguous_params p) {\n"
-"long long first = (long long)blockIdx.x * (THREADS * AT_ONCE * VECTOR) + threadIdx.x * VECTOR;\n"
-"Scalars s = scalars_of(p.operation);\n"
-"Magnitude largest = 0;\n"
-"Loaded<IN_A> a;\n"
-"Loaded<IN_B> b;\n"
-"Loaded<IN_W> w;\n"
-"Loaded<IN_DY> dy;\n"
-"load_dense<IN_A>(p, first, a);\n"
-"load_dense<IN_B>(p, first, b);\n"
-"load_dense<IN_W>(p, first, w);\n"
-"load_dense<IN_DY>(p, first, dy);\n"
-"#pragma unroll\n"
-"for (int r = 0; r < AT_ONCE; r++) {\n"
-"long long at = first + (long long)r * THREADS * VECTOR, left = p.count - at;\n"
-"Acc v[TENSORS][VECTOR];\n"
-"take_dense<IN_A>(p, a, r, v);\n"
-"take_dense<IN_B>(p, b, r, v);\n"
-"take_dense<IN_W>(p, w, r, v);\n"
-"take_dense<IN_DY>(p, dy, r, v);\n"
-"operate_on(v, s, largest);\n"
-"int valid = left >= VECTOR ? VECTOR : (int)left;\n"
-"#define GEMMEPI_STORE(Tensor) store_dense<Tensor>(p, at, valid, v);\n"
-"GEMMEPI_EACH_OUTPUT(GEMMEPI_STORE)\n"
-"#undef GEMMEPI_STORE\n"
-"}\n"
-"if (CAST_AMAX)\n"
-"store_largest_of_block<THREADS>(p.operation.amax, largest);\n"
-"}\n\n"
-"#else\n\n\n\n\n\n"
-"enum {\n"
-"ALONG_VECTORS,\n"
-"REPEATED,\n"
-"ALONG_I,\n"
-"ALONG_J,\n"
-"COLUMNS\n"
-"};\n"
-"template <int Tensor> constexpr int MODE = USED<Tensor> ? GEMMEPI_MODES >> 4 * Tensor & 15 : REPEATED;\n"
+"if constexpr (USED<Tensor> && !REPEATS<Tensor>)\n#pragma unroll\nfor (int r = 0; r < AT_ONCE; r++) {\n"
+"long long at = first + (long long)r * THREADS * VECTOR, left = p.count - at;\nconst Type<Tensor> *from = (const Type<Tensor> *)p.data[Tensor] + at;\n"
+"x.words[r] = load_vector<Tensor>(from, left >= VECTOR ? VECTOR : (int)left);\n}\n}\n\ntemplate <int Tensor>\n"
+"__device__ inline void take_dense(const gemmepi__contiguous_params &p, const Loaded<Tensor> &x, int r,\nAcc (&v)[TENSORS][VECTOR]) {\n"
+"if constexpr (USED<Tensor> && REPEATS<Tensor>)\nrepeat_value<Tensor>(*(const Type<Tensor> *)p.data[Tensor], v);\nelse if constexpr (USED<Tensor>)\n"
+"to_values<Tensor>(x.words[r], v);\n}\n\ntemplate <int Tensor>\n"
+"__device__ inline void store_dense(const gemmepi__contiguous_params &p, long long at, int valid,\nconst Acc (&v)[TENSORS][VECTOR]) {\n"
+"if constexpr (USED<Tensor>)\nstore_vector<Tensor>((Type<Tensor> *)p.data[Tensor] + at, valid, from_values<Tensor>(v));\n}\n\n\n"
+"extern \"C\" __global__ void __launch_bounds__(THREADS)\ngemmepi_contiguous(GEMMEPI_PARAMS gemmepi__contiguous_params p) {\n"
+"long long first = (long long)blockIdx.x * (THREADS * AT_ONCE * VECTOR) + threadIdx.x * VECTOR;\nScalars s = scalars_of(p.operation);\n"
+"Magnitude largest = 0;\nLoaded<IN_A> a;\nLoaded<IN_B> b;\nLoaded<IN_W> w;\nLoaded<IN_DY> dy;\nload_dense<IN_A>(p, first, a);\n"
+"load_dense<IN_B>(p, first, b);\nload_dense<IN_W>(p, first, w);\nload_dense<IN_DY>(p, first, dy);\n#pragma unroll\nfor (int r = 0; r < AT_ONCE; r++) {\n"
+"long long at = first + (long long)r * THREADS * VECTOR, left = p.count - at;\nAcc v[TENSORS][VECTOR];\ntake_dense<IN_A>(p, a, r, v);\n"
+"take_dense<IN_B>(p, b, r, v);\ntake_dense<IN_W>(p, w, r, v);\ntake_dense<IN_DY>(p, dy, r, v);\noperate_on(v, s, largest);\n"
+"int valid = left >= VECTOR ? VECTOR : (int)left;\n#define GEMMEPI_STORE(Tensor) store_dense<Tensor>(p, at, valid, v);\nGEMMEPI_EACH_OUTPUT(GEMMEPI_STORE)\n"
+"#undef GEMMEPI_STORE\n}\nif (CAST_AMAX)\nstore_largest_of_block<THREADS>(p.operation.amax, largest);\n}\n\n#else\n\n\n\n\n\nenum {\nALONG_VECTORS,\n"
+"REPEATED,\nALONG_I,\nALONG_J,\nCOLUMNS\n};\ntemplate <int Tensor> constexpr int MODE = USED<Tensor> ? GEMMEPI_MODES >> 4 * Tensor & 15 : REPEATED;\n"
 "template <int Tensor> constexpr bool IS_TRANSPOSED = MODE<Tensor> == ALONG_J || MODE<Tensor> == COLUMNS;\n"
-"template <int Tensor> constexpr bool IS_EXCHANGED = MODE<Tensor> == ALONG_I || IS_TRANSPOSED<Tensor>;\n\n"
-"constexpr int PER_THREAD = GEMMEPI_PER_THREAD;\n"
-"constexpr int TILE_I = GEMMEPI_TILE, TILE_J = THREADS * PER_THREAD / TILE_I;\n"
-"constexpr int VECTORS = PER_THREAD / VECTOR;\n"
+"template <int Tensor> constexpr bool IS_EXCHANGED = MODE<Tensor> == ALONG_I || IS_TRANSPOSED<Tensor>;\n\nconstexpr int PER_THREAD = GEMMEPI_PER_THREAD;\n"
+"constexpr int TILE_I = GEMMEPI_TILE, TILE_J = THREADS * PER_THREAD / TILE_I;\nconstexpr int VECTORS = PER_THREAD / VECTOR;\n"
 "static_assert(TILE_J >= 1, \"the tile is larger than a block's elements\");\n\n"
 "constexpr bool TRANSPOSES = IS_TRANSPOSED<IN_A> || IS_TRANSPOSED<IN_B> || IS_TRANSPOSED<IN_W> || IS_TRANSPOSED<IN_DY> ||\n"
 "IS_TRANSPOSED<OUT_Y> || IS_TRANSPOSED<OUT_DA> || IS_TRANSPOSED<OUT_DB> || IS_TRANSPOSED<OUT_DW>;\n"
 "constexpr bool EXCHANGES = IS_EXCHANGED<IN_A> || IS_EXCHANGED<IN_B> || IS_EXCHANGED<IN_W> || IS_EXCHANGED<IN_DY> ||\n"
-"IS_EXCHANGED<OUT_Y> || IS_EXCHANGED<OUT_DA> || IS_EXCHANGED<OUT_DB> || IS_EXCHANGED<OUT_DW>;\n\n\n\n",
+"IS_EXCHANGED<OUT_Y> || IS_EXCHANGED<OUT_DA> || IS_EXCHANGED<OUT_DB> || IS_EXCHANGED<OUT_DW>;\n\n\n\n"
 "template <class T> constexpr int PITCH = TILE_I + (TRANSPOSES ? (sizeof(T) < 4 ? 4 / sizeof(T) : 1) : 0);\n"
-"constexpr int SHARED_BYTES = EXCHANGES ? TILE_J * (TILE_I + (TRANSPOSES ? 4 : 0)) * LARGEST_SIZE : 16;\n\n\n\n"
-"template <int Mode> struct Walk {\n"
-"static constexpr bool BY_J = Mode == ALONG_J || Mode == COLUMNS;\n"
-"static constexpr int UNIT = Mode == ALONG_I || Mode == ALONG_J ? 1 : VECTOR;\n"
-"static constexpr int WIDTH = (BY_J ? TILE_J : TILE_I) / UNIT;\n"
-"static constexpr int STEPS = PER_THREAD / UNIT;\n"
-"int i, j;\n"
-"__device__ Walk() {\n"
-"int along = threadIdx.x % WIDTH * UNIT, across = threadIdx.x / WIDTH;\n"
-"i = BY_J ? across : along;\n"
-"j = BY_J ? along : across;\n"
-"}\n"
-"static constexpr __device__ int along(int step) {\n"
-"return step * THREADS % WIDTH * UNIT;\n"
-"}\n"
-"static constexpr __device__ int across(int step) {\n"
-"return step * THREADS / WIDTH;\n"
-"}\n"
-"static constexpr __device__ int i_of(int step) {\n"
-"return BY_J ? across(step) : along(step);\n"
-"}\n"
-"static constexpr __device__ int j_of(int step) {\n"
-"return BY_J ? along(step) : across(step);\n"
-"}\n"
-"};\n\n\n"
-"struct Place {\n"
-"int extent_i, extent_j;\n"
-"long long i, j;\n"
-"u32 outer;\n"
-"};\n\n"
+"constexpr int SHARED_BYTES = EXCHANGES ? TILE_J * (TILE_I + (TRANSPOSES ? 4 : 0)) * LARGEST_SIZE : 16;\n\n\n\n",
+"template <int Mode> struct Walk {\nstatic constexpr bool BY_J = Mode == ALONG_J || Mode == COLUMNS;\n"
+"static constexpr int UNIT = Mode == ALONG_I || Mode == ALONG_J ? 1 : VECTOR;\nstatic constexpr int WIDTH = (BY_J ? TILE_J : TILE_I) / UNIT;\n"
+"static constexpr int STEPS = PER_THREAD / UNIT;\nint i, j;\n__device__ Walk() {\nint along = threadIdx.x % WIDTH * UNIT, across = threadIdx.x / WIDTH;\n"
+"i = BY_J ? across : along;\nj = BY_J ? along : across;\n}\nstatic constexpr __device__ int along(int step) {\nreturn step * THREADS % WIDTH * UNIT;\n}\n"
+"static constexpr __device__ int across(int step) {\nreturn step * THREADS / WIDTH;\n}\nstatic constexpr __device__ int i_of(int step) {\n"
+"return BY_J ? across(step) : along(step);\n}\nstatic constexpr __device__ int j_of(int step) {\nreturn BY_J ? along(step) : across(step);\n}\n};\n\n\n"
+"struct Place {\nint extent_i, extent_j;\nlong long i, j;\nu32 outer;\n};\n\n"
 "template <int Tensor> __device__ inline Type<Tensor> *tile_of(const gemmepi__strided_params &p, const Place &place) {\n"
-"long long at = place.i * p.stride[Tensor][0] + place.j * p.stride[Tensor][1];\n"
-"u32 outer = place.outer;\n"
-"for (int d = 2; d < p.rank; d++) {\n"
-"u32 rest = outer / p.extent[d];\n"
-"at += (long long)(outer - rest * p.extent[d]) * p.stride[Tensor][d];\n"
-"outer = rest;\n"
-"}\n"
-"return (Type<Tensor> *)p.data[Tensor] + at;\n"
-"}\n\n"
-"template <int Tensor> struct Tile {\n"
-"Vector<Tensor> words[VECTORS];\n"
-"Type<Tensor> single[VECTORS];\n"
-"Type<Tensor> elements[PER_THREAD];\n"
-"};\n\n\n"
-"template <int Mode> __device__ inline int exist(const Place &place, const Walk<Mode> &walk, int step) {\n"
-"int i = place.extent_i - walk.i - Walk<Mode>::i_of(step), j = place.extent_j - walk.j - Walk<Mode>::j_of(step);\n"
-"int left = Walk<Mode>::BY_J ? j : i;\n"
-"if ((Walk<Mode>::BY_J ? i : j) <= 0)\n"
-"return 0;\n"
-"return left < Walk<Mode>::UNIT ? left : Walk<Mode>::UNIT;\n"
-"}\n\n"
-"template <int Tensor>\n"
-"__device__ inline void load_tile(const gemmepi__strided_params &p, const Place &place, Tile<Tensor> &x) {\n"
-"if constexpr (USED<Tensor>) {\n"
-"typedef Walk<MODE<Tensor>> W;\n"
-"W walk;\n"
-"long long step_i = p.stride[Tensor][0], step_j = p.stride[Tensor][1];\n"
-"const Type<Tensor> *from = tile_of<Tensor>(p, place) + walk.i * step_i + walk.j * step_j;\n"
-"#pragma unroll\n"
-"for (int step = 0; step < W::STEPS; step++) {\n"
-"const Type<Tensor> *at = from + (W::i_of(step) * step_i + W::j_of(step) * step_j);\n"
-"int valid = exist(place, walk, step);\n"
-"if constexpr (W::UNIT == 1) {\n"
-"x.elements[step] = Type<Tensor>();\n"
-"if (valid > 0)\n"
-"x.elements[step] = *at;\n"
-"} else if constexpr (MODE<Tensor> == REPEATED) {\n"
-"x.single[step] = Type<Tensor>();\n"
-"if (valid > 0)\n"
-"x.single[step] = *at;\n"
-"} else {\n"
-"x.words[step] = load_vector<Tensor>(at, valid);\n"
-"}\n"
-"}\n"
-"}\n"
-"}\n\n\n"
-"template <int Tensor> __device__ inline Vector<Tensor> vector_from_shared(const Type<Tensor> *from) {\n"
-"if constexpr (!TRANSPOSES) {\n"
-"return *reinterpret_cast<const Vector<Tensor> *>(from);\n"
-"} else {\n"
-"Vector<Tensor> words;\n"
-"#pragma unroll\n"
-"for (int k = 0; k < sizeof words / sizeof words.at[0]; k++)\n"
-"words.at[k] = reinterpret_cast<const typename Vector<Tensor>::Word *>(from)[k];\n"
-"return words;\n"
-"}\n"
-"}\n"
-"template <int Tensor> __device__ inline void vector_to_shared(Type<Tensor> *to, const Vector<Tensor> &words) {\n"
-"if constexpr (!TRANSPOSES) {\n"
-"*reinterpret_cast<Vector<Tensor> *>(to) = words;\n"
-"} else {\n"
-"#pragma unroll\n"
-"for (int k = 0; k < sizeof words / sizeof words.at[0]; k++)\n"
-"reinterpret_cast<typename Vector<Tensor>::Word *>(to)[k] = words.at[k];\n"
-"}\n"
-"}\n\n\n"
-"template <int Tensor> __device__ inline void exchange_input(char *shared, Tile<Tensor> &x) {\n",
-"if constexpr (IS_EXCHANGED<Tensor>) {\n"
-"typedef Walk<MODE<Tensor>> W;\n"
-"typedef Walk<ALONG_VECTORS> V;\n"
-"constexpr int pitch = PITCH<Type<Tensor>>;\n"
-"W walk;\n"
-"V vectors;\n"
-"Type<Tensor> *tile = (Type<Tensor> *)shared;\n"
-"__syncthreads();\n"
-"#pragma unroll\n"
-"for (int step = 0; step < W::STEPS; step++) {\n"
-"Type<Tensor> *to = tile + (walk.j * pitch + walk.i) + (W::j_of(step) * pitch + W::i_of(step));\n"
-"if constexpr (W::UNIT == 1) {\n"
-"*to = x.elements[step];\n"
-"} else {\n"
-"Run<Type<Tensor>, VECTOR> run = run_of(x.words[step]);\n"
-"#pragma unroll\n"
-"for (int k = 0; k < VECTOR; k++)\n"
-"to[k * pitch] = run.at[k];\n"
-"}\n"
-"}\n"
-"__syncthreads();\n"
-"#pragma unroll\n"
-"for (int v = 0; v < VECTORS; v++)\n"
-"x.words[v] = vector_from_shared<Tensor>(tile + (vectors.j * pitch + vectors.i) + (V::j_of(v) * pitch + V::i_of(v)));\n"
-"}\n"
-"}\n\n"
-"template <int Tensor>\n"
-"__device__ inline void take_tile(const Tile<Tensor> &x, int v, Acc (&values)[TENSORS][VECTOR]) {\n"
-"if constexpr (USED<Tensor> && MODE<Tensor> == REPEATED)\n"
-"repeat_value<Tensor>(x.single[v], values);\n"
-"else if constexpr (USED<Tensor>)\n"
-"to_values<Tensor>(x.words[v], values);\n"
-"}\n\n"
-"template <int Tensor>\n"
-"__device__ inline void keep_tile(Tile<Tensor> &y, int v, const Acc (&values)[TENSORS][VECTOR]) {\n"
-"if constexpr (USED<Tensor>)\n"
-"y.words[v] = from_values<Tensor>(values);\n"
-"}\n\n"
-"template <int Tensor>\n"
+"long long at = place.i * p.stride[Tensor][0] + place.j * p.stride[Tensor][1];\nu32 outer = place.outer;\nfor (int d = 2; d < p.rank; d++) {\n"
+"u32 rest = outer / p.extent[d];\nat += (long long)(outer - rest * p.extent[d]) * p.stride[Tensor][d];\nouter = rest;\n}\n"
+"return (Type<Tensor> *)p.data[Tensor] + at;\n}\n\ntemplate <int Tensor> struct Tile {\nVector<Tensor> words[VECTORS];\nType<Tensor> single[VECTORS];\n"
+"Type<Tensor> elements[PER_THREAD];\n};\n\n\ntemplate <int Mode> __device__ inline int exist(const Place &place, const Walk<Mode> &walk, int step) {\n"
+"int i = place.extent_i - walk.i - Walk<Mode>::i_of(step), j = place.extent_j - walk.j - Walk<Mode>::j_of(step);\nint left = Walk<Mode>::BY_J ? j : i;\n"
+"if ((Walk<Mode>::BY_J ? i : j) <= 0)\nreturn 0;\nreturn left < Walk<Mode>::UNIT ? left : Walk<Mode>::UNIT;\n}\n\ntemplate <int Tensor>\n"
+"__device__ inline void load_tile(const gemmepi__strided_params &p, const Place &place, Tile<Tensor> &x) {\nif constexpr (USED<Tensor>) {\n"
+"typedef Walk<MODE<Tensor>> W;\nW walk;\nlong long step_i = p.stride[Tensor][0], step_j = p.stride[Tensor][1];\n"
+"const Type<Tensor> *from = tile_of<Tensor>(p, place) + walk.i * step_i + walk.j * step_j;\n#pragma unroll\nfor (int step = 0; step < W::STEPS; step++) {\n"
+"const Type<Tensor> *at = from + (W::i_of(step) * step_i + W::j_of(step) * step_j);\nint valid = exist(place, walk, step);\nif constexpr (W::UNIT == 1) {\n"
+"x.elements[step] = Type<Tensor>();\nif (valid > 0)\nx.elements[step] = *at;\n} else if constexpr (MODE<Tensor> == REPEATED) {\n"
+"x.single[step] = Type<Tensor>();\nif (valid > 0)\nx.single[step] = *at;\n} else {\nx.words[step] = load_vector<Tensor>(at, valid);\n}\n}\n}\n}\n\n\n"
+"template <int Tensor> __device__ inline Vector<Tensor> vector_from_shared(const Type<Tensor> *from) {\nif constexpr (!TRANSPOSES) {\n"
+"return *reinterpret_cast<const Vector<Tensor> *>(from);\n} else {\nVector<Tensor> words;\n#pragma unroll\n"
+"for (int k = 0; k < sizeof words / sizeof words.at[0]; k++)\nwords.at[k] = reinterpret_cast<const typename Vector<Tensor>::Word *>(from)[k];\nreturn words;\n"
+"}\n}\ntemplate <int Tensor> __device__ inline void vector_to_shared(Type<Tensor> *to, const Vector<Tensor> &words) {\nif constexpr (!TRANSPOSES) {\n"
+"*reinterpret_cast<Vector<Tensor> *>(to) = words;\n} else {\n#pragma unroll\nfor (int k = 0; k < sizeof words / sizeof words.at[0]; k++)\n"
+"reinterpret_cast<typename Vector<Tensor>::Word *>(to)[k] = words.at[k];\n}\n}\n\n\n"
+"template <int Tensor> __device__ inline void exchange_input(char *shared, Tile<Tensor> &x) {\nif constexpr (IS_EXCHANGED<Tensor>) {\n"
+"typedef Walk<MODE<Tensor>> W;\ntypedef Walk<ALONG_VECTORS> V;\nconstexpr int pitch = PITCH<Type<Tensor>>;\nW walk;\nV vectors;\n"
+"Type<Tensor> *tile = (Type<Tensor> *)shared;\n__syncthreads();\n#pragma unroll\nfor (int step = 0; step < W::STEPS; step++) {\n"
+"Type<Tensor> *to = tile + (walk.j * pitch + walk.i) + (W::j_of(step) * pitch + W::i_of(step));\nif constexpr (W::UNIT == 1) {\n",
+"*to = x.elements[step];\n} else {\nRun<Type<Tensor>, VECTOR> run = run_of(x.words[step]);\n#pragma unroll\nfor (int k = 0; k < VECTOR; k++)\n"
+"to[k * pitch] = run.at[k];\n}\n}\n__syncthreads();\n#pragma unroll\nfor (int v = 0; v < VECTORS; v++)\n"
+"x.words[v] = vector_from_shared<Tensor>(tile + (vectors.j * pitch + vectors.i) + (V::j_of(v) * pitch + V::i_of(v)));\n}\n}\n\ntemplate <int Tensor>\n"
+"__device__ inline void take_tile(const Tile<Tensor> &x, int v, Acc (&values)[TENSORS][VECTOR]) {\nif constexpr (USED<Tensor> && MODE<Tensor> == REPEATED)\n"
+"repeat_value<Tensor>(x.single[v], values);\nelse if constexpr (USED<Tensor>)\nto_values<Tensor>(x.words[v], values);\n}\n\ntemplate <int Tensor>\n"
+"__device__ inline void keep_tile(Tile<Tensor> &y, int v, const Acc (&values)[TENSORS][VECTOR]) {\nif constexpr (USED<Tensor>)\n"
+"y.words[v] = from_values<Tensor>(values);\n}\n\ntemplate <int Tensor>\n"
 "__device__ inline void store_tile(const gemmepi__strided_params &p, const Place &place, char *shared, const Tile<Tensor> &y) {\n"
-"if constexpr (USED<Tensor>) {\n"
-"typedef Walk<MODE<Tensor>> W;\n"
-"typedef Walk<ALONG_VECTORS> V;\n"
-"constexpr int pitch = PITCH<Type<Tensor>>;\n"
-"W walk;\n"
-"V vectors;\n"
-"long long step_i = p.stride[Tensor][0], step_j = p.stride[Tensor][1];\n"
-"Type<Tensor> *tile = (Type<Tensor> *)shared, *to = tile_of<Tensor>(p, place) + walk.i * step_i + walk.j * step_j;\n"
-"if constexpr (IS_EXCHANGED<Tensor>) {\n"
-"__syncthreads();\n"
-"#pragma unroll\n"
-"for (int v = 0; v < VECTORS; v++)\n"
-"vector_to_shared<Tensor>(tile + (vectors.j * pitch + vectors.i) + (V::j_of(v) * pitch + V::i_of(v)), y.words[v]);\n"
-"__syncthreads();\n"
-"}\n"
-"#pragma unroll\n"
-"for (int step = 0; step < W::STEPS; step++) {\n"
-"const Type<Tensor> *from = tile + (walk.j * pitch + walk.i) + (W::j_of(step) * pitch + W::i_of(step));\n"
-"Type<Tensor> *at = to + (W::i_of(step) * step_i + W::j_of(step) * step_j);\n"
-"int valid = exist(place, walk, step);\n"
-"if constexpr (MODE<Tensor> == ALONG_VECTORS) {\n"
-"store_vector<Tensor>(at, valid, y.words[step]);\n"
-"} else if constexpr (W::UNIT == 1) {\n"
-"if (valid > 0)\n"
-"*at = *from;\n"
-"} else {\n"
-"Run<Type<Tensor>, VECTOR> run;\n"
-"#pragma unroll\n"
-"for (int k = 0; k < VECTOR; k++)\n"
-"run.at[k] = from[k * pitch];\n"
-"store_vector<Tensor>(at, valid, words_of(run));\n"
-"}\n"
-"}\n"
-"}\n"
-"}\n\n\n"
+"if constexpr (USED<Tensor>) {\ntypedef Walk<MODE<Tensor>> W;\ntypedef Walk<ALONG_VECTORS> V;\nconstexpr int pitch = PITCH<Type<Tensor>>;\nW walk;\n"
+"V vectors;\nlong long step_i = p.stride[Tensor][0], step_j = p.stride[Tensor][1];\n"
+"Type<Tensor> *tile = (Type<Tensor> *)shared, *to = tile_of<Tensor>(p, place) + walk.i * step_i + walk.j * step_j;\nif constexpr (IS_EXCHANGED<Tensor>) {\n"
+"__syncthreads();\n#pragma unroll\nfor (int v = 0; v < VECTORS; v++)\n"
+"vector_to_shared<Tensor>(tile + (vectors.j * pitch + vectors.i) + (V::j_of(v) * pitch + V::i_of(v)), y.words[v]);\n__syncthreads();\n}\n#pragma unroll\n"
+"for (int step = 0; step < W::STEPS; step++) {\nconst Type<Tensor> *from = tile + (walk.j * pitch + walk.i) + (W::j_of(step) * pitch + W::i_of(step));\n"
+"Type<Tensor> *at = to + (W::i_of(step) * step_i + W::j_of(step) * step_j);\nint valid = exist(place, walk, step);\n"
+"if constexpr (MODE<Tensor> == ALONG_VECTORS) {\nstore_vector<Tensor>(at, valid, y.words[step]);\n} else if constexpr (W::UNIT == 1) {\nif (valid > 0)\n"
+"*at = *from;\n} else {\nRun<Type<Tensor>, VECTOR> run;\n#pragma unroll\nfor (int k = 0; k < VECTOR; k++)\nrun.at[k] = from[k * pitch];\n"
+"store_vector<Tensor>(at, valid, words_of(run));\n}\n}\n}\n}\n\n\n"
 "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_strided(GEMMEPI_PARAMS gemmepi__strided_params p) {\n"
-"__shared__ alignas(16) char shared[SHARED_BYTES];\n"
-"u32 rest = blockIdx.x / p.tiles_i;\n"
-"Place place;\n"
-"place.i = (long long)(blockIdx.x - rest * p.tiles_i) * TILE_I;\n"
-"place.outer = rest / p.tiles_j;\n"
-"place.j = (long long)(rest - place.outer * p.tiles_j) * TILE_J;\n"
-"place.extent_i = p.extent_i - place.i < TILE_I ? (int)(p.extent_i - place.i) : TILE_I;\n"
-"place.extent_j = p.extent_j - place.j < TILE_J ? (int)(p.extent_j - place.j) : TILE_J;\n"
-"Scalars s = scalars_of(p.operation);\n"
-"Magnitude largest = 0;\n"
-"Tile<IN_A> a;\n"
-"Tile<IN_B> b;\n"
-"Tile<IN_W> w;\n"
-"Tile<IN_DY> dy;\n"
-"Tile<OUT_Y> y;\n"
-"Tile<OUT_DA> da;\n"
-"Tile<OUT_DB> db;\n"
-"Tile<OUT_DW> dw;\n"
-"load_tile(p, place, a);\n"
-"load_tile(p, place, b);\n"
-"load_tile(p, place, w);\n"
-"load_tile(p, place, dy);\n"
-"exchange_input(shared, a);\n"
-"exchange_input(shared, b);\n"
-"exchange_input(shared, w);\n"
-"exchange_input(shared, dy);\n"
-"#pragma unroll\n"
-"for (int v = 0; v < VECTORS; v++) {\n"
-"Acc values[TENSORS][VECTOR];\n"
-"take_tile(a, v, values);\n"
-"take_tile(b, v, values);\n",
-"take_tile(w, v, values);\n"
-"take_tile(dy, v, values);\n"
-"operate_on(values, s, largest);\n"
-"keep_tile(y, v, values);\n"
-"keep_tile(da, v, values);\n"
-"keep_tile(db, v, values);\n"
-"keep_tile(dw, v, values);\n"
-"}\n"
-"store_tile(p, place, shared, y);\n"
-"store_tile(p, place, shared, da);\n"
-"store_tile(p, place, shared, db);\n"
-"store_tile(p, place, shared, dw);\n"
-"if (CAST_AMAX)\n"
-"store_largest_of_block<THREADS>(p.operation.amax, largest);\n"
-"}\n\n"
-"#endif\n",
+"__shared__ alignas(16) char shared[SHARED_BYTES];\nu32 rest = blockIdx.x / p.tiles_i;\nPlace place;\n"
+"place.i = (long long)(blockIdx.x - rest * p.tiles_i) * TILE_I;\nplace.outer = rest / p.tiles_j;\n"
+"place.j = (long long)(rest - place.outer * p.tiles_j) * TILE_J;\nplace.extent_i = p.extent_i - place.i < TILE_I ? (int)(p.extent_i - place.i) : TILE_I;\n"
+"place.extent_j = p.extent_j - place.j < TILE_J ? (int)(p.extent_j - place.j) : TILE_J;\nScalars s = scalars_of(p.operation);\nMagnitude largest = 0;\n"
+"Tile<IN_A> a;\nTile<IN_B> b;\nTile<IN_W> w;\nTile<IN_DY> dy;\nTile<OUT_Y> y;\nTile<OUT_DA> da;\nTile<OUT_DB> db;\nTile<OUT_DW> dw;\nload_tile(p, place, a);\n"
+"load_tile(p, place, b);\nload_tile(p, place, w);\nload_tile(p, place, dy);\nexchange_input(shared, a);\nexchange_input(shared, b);\n"
+"exchange_input(shared, w);\nexchange_input(shared, dy);\n#pragma unroll\nfor (int v = 0; v < VECTORS; v++) {\nAcc values[TENSORS][VECTOR];\n"
+"take_tile(a, v, values);\ntake_tile(b, v, values);\ntake_tile(w, v, values);\ntake_tile(dy, v, values);\noperate_on(values, s, largest);\n"
+"keep_tile(y, v, values);\nkeep_tile(da, v, values);\nkeep_tile(db, v, values);\nkeep_tile(dw, v, values);\n}\nstore_tile(p, place, shared, y);\n"
+"store_tile(p, place, shared, da);\nstore_tile(p, place, shared, db);\nstore_tile(p, place, shared, dw);\nif (CAST_AMAX)\n"
+"store_largest_of_block<THREADS>(p.operation.amax, largest);\n}\n\n#endif\n",
   NULL};
 #endif
 
 static const char *const gemmepi__source_epilogue_cuh[] = {
-"#line 1 \"src/kernels/epilogue.cuh\"\n"
-"#line 13\n"
-"#pragma once\n"
-"#include \"types.cuh\"\n"
-"#include \"activation.cuh\"\n"
-"#include \"amax.cuh\"\n"
-"#include \"params.h\"\n\n\n"
-"#ifndef GEMMEPI_EPILOGUE\n"
-"#define GEMMEPI_EPILOGUE     0\n"
-"#define GEMMEPI_ACC          F32\n"
-"#define GEMMEPI_C_TYPE       F32\n"
-"#define GEMMEPI_D_TYPE       F32\n"
-"#define GEMMEPI_BIAS_TYPE    F32\n"
-"#define GEMMEPI_AUX_TYPE     F32\n"
-"#define GEMMEPI_RESIDUAL_TYPE F32\n"
-"#define GEMMEPI_ALIGNED      0\n"
-"#define GEMMEPI_SCALE_A      0\n"
-"#define GEMMEPI_SCALE_B      0\n"
-"#define GEMMEPI_SCALES       0\n"
-"#define GEMMEPI_AMAX         0\n"
-"#define GEMMEPI_STORES_D     1\n"
-"#endif\n"
-"#ifndef GEMMEPI_APPLIED\n"
-"#define GEMMEPI_APPLIED 0\n"
-"#endif\n"
-"#ifndef GEMMEPI_WHOLE\n"
-"#define GEMMEPI_WHOLE 0\n"
-"#endif\n"
-"#ifndef GEMMEPI_SPREAD\n"
-"#define GEMMEPI_SPREAD 0\n"
-"#endif\n"
-"#ifndef GEMMEPI_APART\n"
-"#define GEMMEPI_APART 0\n"
-"#endif\n"
-"#ifndef GEMMEPI_BIAS_FIRST\n"
-"#define GEMMEPI_BIAS_FIRST 0\n"
-"#endif\n"
-"#ifndef GEMMEPI_LOADED\n"
-"#define GEMMEPI_LOADED 0\n"
-"#endif\n"
-"#ifndef GEMMEPI_MASK_WORDS\n"
-"#define GEMMEPI_MASK_WORDS 0\n"
-"#endif\n"
-"#ifndef GEMMEPI_STAGES_WORDS\n"
-"#define GEMMEPI_STAGES_WORDS 0\n"
-"#endif\n"
-"#ifndef GEMMEPI_STAGED\n"
-"#define GEMMEPI_STAGED 0\n"
-"#endif\n"
-"#ifndef GEMMEPI_COPIED\n"
-"#define GEMMEPI_COPIED 0\n"
-"#endif\n\n"
-"typedef GEMMEPI_ACC Acc;\n\n"
+"#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n"
+"#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE     0\n#define GEMMEPI_ACC          F32\n#define GEMMEPI_C_TYPE       F32\n"
+"#define GEMMEPI_D_TYPE       F32\n#define GEMMEPI_BIAS_TYPE    F32\n#define GEMMEPI_AUX_TYPE     F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n"
+"#define GEMMEPI_ALIGNED      0\n#define GEMMEPI_SCALE_A      0\n#define GEMMEPI_SCALE_B      0\n#define GEMMEPI_SCALES       0\n"
+"#define GEMMEPI_AMAX         0\n#define GEMMEPI_STORES_D     1\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_WHOLE\n"
+"#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n"
+"#ifndef GEMMEPI_BIAS_FIRST\n#define GEMMEPI_BIAS_FIRST 0\n#endif\n#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n#ifndef GEMMEPI_MASK_WORDS\n"
+"#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n"
+"#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\n"
 "constexpr bool HAS_BIAS = (GEMMEPI_EPILOGUE & FLAG_BIAS) != 0, BIAS_FIRST = HAS_BIAS && GEMMEPI_BIAS_FIRST;\n"
-"constexpr bool WRITES_AUX = (GEMMEPI_EPILOGUE & FLAG_AUX) != 0;\n"
-"constexpr bool BACKWARD = (GEMMEPI_EPILOGUE & FLAG_BACKWARD) != 0;\n"
-"constexpr bool HAS_RESIDUAL = (GEMMEPI_EPILOGUE & FLAG_RESIDUAL) != 0;\n"
-"constexpr bool HAS_BGRAD = (GEMMEPI_EPILOGUE & FLAG_BGRAD) != 0;\n"
-"constexpr bool GATED = (GEMMEPI_EPILOGUE & FLAG_GATED) != 0;\n"
-"constexpr bool GATE_FIRST = (GEMMEPI_EPILOGUE & FLAG_GATE_FIRST) != 0;\n"
-"constexpr bool UPSTREAM = (GEMMEPI_EPILOGUE & FLAG_UPSTREAM) != 0;\n"
-"constexpr int ACTIVATION = GEMMEPI_EPILOGUE & 0xff;\n"
-"constexpr int HALVES = GATED ? 2 : 1, VALUE = GATE_FIRST ? 1 : 0, GATE = 1 - VALUE;\n"
-"constexpr int HALVES_IN = GATED && (!BACKWARD || UPSTREAM) ? 2 : 1;\n"
-"constexpr int HALVES_OUT = GATED && BACKWARD ? 2 : 1;\n"
-"constexpr int HALVES_SAVED = GATED && !UPSTREAM ? 2 : 1;\n"
-"constexpr bool AUX_IS_MASK = ACTIVATION == RELU && !GATED && !UPSTREAM;\n"
-"constexpr bool ALIGNED = GEMMEPI_ALIGNED;\n"
-"constexpr bool WHOLE = GEMMEPI_WHOLE;\n"
-"constexpr bool SPREAD = GEMMEPI_SPREAD, APART = GEMMEPI_APART;\n"
-"constexpr bool STAGES_D = (GEMMEPI_STAGED & 1) != 0;\n"
+"constexpr bool WRITES_AUX = (GEMMEPI_EPILOGUE & FLAG_AUX) != 0;\nconstexpr bool BACKWARD = (GEMMEPI_EPILOGUE & FLAG_BACKWARD) != 0;\n"
+"constexpr bool HAS_RESIDUAL = (GEMMEPI_EPILOGUE & FLAG_RESIDUAL) != 0;\nconstexpr bool HAS_BGRAD = (GEMMEPI_EPILOGUE & FLAG_BGRAD) != 0;\n"
+"constexpr bool GATED = (GEMMEPI_EPILOGUE & FLAG_GATED) != 0;\nconstexpr bool GATE_FIRST = (GEMMEPI_EPILOGUE & FLAG_GATE_FIRST) != 0;\n"
+"constexpr bool UPSTREAM = (GEMMEPI_EPILOGUE & FLAG_UPSTREAM) != 0;\nconstexpr int ACTIVATION = GEMMEPI_EPILOGUE & 0xff;\n"
+"constexpr int HALVES = GATED ? 2 : 1, VALUE = GATE_FIRST ? 1 : 0, GATE = 1 - VALUE;\nconstexpr int HALVES_IN = GATED && (!BACKWARD || UPSTREAM) ? 2 : 1;\n"
+"constexpr int HALVES_OUT = GATED && BACKWARD ? 2 : 1;\nconstexpr int HALVES_SAVED = GATED && !UPSTREAM ? 2 : 1;\n"
+"constexpr bool AUX_IS_MASK = ACTIVATION == RELU && !GATED && !UPSTREAM;\nconstexpr bool ALIGNED = GEMMEPI_ALIGNED;\nconstexpr bool WHOLE = GEMMEPI_WHOLE;\n"
+"constexpr bool SPREAD = GEMMEPI_SPREAD, APART = GEMMEPI_APART;\nconstexpr bool STAGES_D = (GEMMEPI_STAGED & 1) != 0;\n"
 "constexpr bool LOADS_AUX = (GEMMEPI_LOADED & 1) != 0 && BACKWARD && !AUX_IS_MASK;\n"
 "constexpr bool LOADS_MASK = (GEMMEPI_LOADED & 4) != 0 && BACKWARD && AUX_IS_MASK;\n"
 "constexpr bool LOADS_RESIDUAL = (GEMMEPI_LOADED & 2) != 0 && HAS_RESIDUAL;\n"
 "constexpr bool STAGES_AUX = (GEMMEPI_STAGED & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;\n"
 "constexpr bool COPIES_D = (GEMMEPI_COPIED & 1) != 0, COPIES_AUX = (GEMMEPI_COPIED & 2) != 0;\n"
-"constexpr bool KEEPS_MASK = SPREAD && GEMMEPI_MASK_WORDS && WRITES_AUX && AUX_IS_MASK;\n"
-"constexpr bool SCALES_C = (GEMMEPI_SCALES & 1) != 0;\n"
-"constexpr bool SCALES_D = (GEMMEPI_SCALES & 2) != 0;\n"
-"constexpr bool SCALES_AUX = (GEMMEPI_SCALES & 4) != 0 && !AUX_IS_MASK;\n"
-"constexpr bool SCALES_RESIDUAL = (GEMMEPI_SCALES & 8) != 0;\n"
-"constexpr bool AMAX_D = (GEMMEPI_AMAX & 1) != 0;\n"
-"constexpr bool AMAX_AUX = (GEMMEPI_AMAX & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;\n\n\n\n"
-"__device__ inline int product(int x, int y) {\n"
-"return (int)((u32)x * (u32)y);\n"
-"}\n"
-"__device__ inline int sum(int x, int y) {\n"
-"return (int)((u32)x + (u32)y);\n"
-"}\n"
-"template <class A> __device__ inline A product(A x, A y) {\n"
-"return x * y;\n"
-"}\n"
-"template <class A> __device__ inline A sum(A x, A y) {\n"
-"return x + y;\n"
-"}\n\n"
-"typedef decltype(magnitude(Acc())) Magnitude;\n\n\n\n",
+"constexpr bool KEEPS_MASK = SPREAD && GEMMEPI_MASK_WORDS && WRITES_AUX && AUX_IS_MASK;\nconstexpr bool SCALES_C = (GEMMEPI_SCALES & 1) != 0;\n"
+"constexpr bool SCALES_D = (GEMMEPI_SCALES & 2) != 0;\nconstexpr bool SCALES_AUX = (GEMMEPI_SCALES & 4) != 0 && !AUX_IS_MASK;\n"
+"constexpr bool SCALES_RESIDUAL = (GEMMEPI_SCALES & 8) != 0;\nconstexpr bool AMAX_D = (GEMMEPI_AMAX & 1) != 0;\n"
+"constexpr bool AMAX_AUX = (GEMMEPI_AMAX & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;\n\n\n\n__device__ inline int product(int x, int y) {\n"
+"return (int)((u32)x * (u32)y);\n}\n__device__ inline int sum(int x, int y) {\nreturn (int)((u32)x + (u32)y);\n}\n"
+"template <class A> __device__ inline A product(A x, A y) {\nreturn x * y;\n}\ntemplate <class A> __device__ inline A sum(A x, A y) {\nreturn x + y;\n}\n\n"
+"typedef decltype(magnitude(Acc())) Magnitude;\n\n\n\n"
 "__device__ inline long long offset(const gemmepi__kernel_matrix &x, long long item, long long row, long long column) {\n"
-"return item * x.stride + row * x.ld + column;\n"
-"}\n\n\n"
-"__device__ constexpr int place(int i) {\n"
-"return SPREAD ? i / 2 * 8 + i % 2 : i;\n"
-"}\n\n"
-"constexpr int IN_ROW = APART ? 16 : 2, OF_ROWS = APART ? 2 : 4;\n"
-"__device__ inline int lane_of_row() {\n"
-"return APART ? (int)(threadIdx.x % 2 + threadIdx.x % 32 / IN_ROW * 2) : (int)(threadIdx.x % 4);\n"
-"}\n"
-"__device__ inline int row_of_lane() {\n"
-"return (int)(threadIdx.x % 32 / OF_ROWS % 8);\n"
-"}\n\n\n"
-"template <class T> struct Read {\n"
-"Words<T, SPREAD ? 2 : RUN> at[SPREAD ? RUN / 2 : 1];\n"
-"};\n"
-"template <class T> __device__ inline Read<T> read(const T *from, int valid) {\n"
-"Read<T> read = {};\n"
-"if constexpr (SPREAD) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i += 2)\n"
-"if (ALIGNED && valid > place(i + 1))\n"
-"read.at[i / 2] = *reinterpret_cast<const Words<T, 2> *>(from + place(i));\n"
-"else if (!(ALIGNED && WHOLE))\n"
-"read.at[i / 2] = words_of(read_elements<2>(from + place(i), valid - place(i)));\n"
-"} else {\n"
-"read.at[0] = read_run<ALIGNED>(from, valid);\n"
-"}\n"
-"return read;\n"
-"}\n"
-"template <class T> __device__ inline void to_accs(const Read<T> &read, Acc (&values)[RUN]) {\n"
-"if constexpr (SPREAD) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i += 2) {\n"
-"Acc two[2];\n"
-"words_to_acc(read.at[i / 2], two);\n"
-"values[i] = two[0];\n"
-"values[i + 1] = two[1];\n"
-"}\n"
-"} else {\n"
-"run_to_acc(run_of(read.at[0]), values);\n"
-"}\n"
-"}\n\n"
-"template <class T> __device__ inline void store_at(T *to, int valid, const Acc (&values)[RUN]) {\n"
-"if constexpr (SPREAD) {\n"
-"Run<T> run = run_from_acc<T>(values);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i += 2) {\n"
-"Run<T, 2> pair = {run.at[i], run.at[i + 1]};\n"
-"if (ALIGNED && valid > place(i + 1)) {\n"
-"*reinterpret_cast<Words<T, 2> *>(to + place(i)) = words_of(pair);\n"
-"} else {\n"
-"if (valid > place(i))\n"
-"to[place(i)] = pair.at[0];\n"
-"if (valid > place(i + 1))\n"
-"to[place(i + 1)] = pair.at[1];\n"
-"}\n"
-"}\n"
-"} else {\n"
-"store_run<ALIGNED>(to, valid, values);\n"
-"}\n"
-"}\n\n\n\n\n"
-"template <class T> __device__ inline void stage_run(u32 to, const Acc (&values)[RUN]) {\n"
-"static_assert(sizeof(T) == 2 || sizeof(T) == 4, \"pairs are of one or two words\");\n"
-"Words<T> words = words_of(run_from_acc<T>(values));\n"
-"if constexpr (sizeof(T) == 4) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < 4; i++)\n"
-"asm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to ^ (u32)i << 5), \"r\"(words.at[2 * i]),\n"
-"\"r\"(words.at[2 * i + 1])\n"
-": \"memory\");\n"
-"} else {\n"
-"#if GEMMEPI_STAGES_WORDS\n"
-"#pragma unroll\n"
-"for (int i = 0; i < 4; i++)\n"
-"asm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^ (u32)i << 4), \"r\"(words.at[i]) : \"memory\");\n"
-"#else\n"
+"return item * x.stride + row * x.ld + column;\n}\n\n\n__device__ constexpr int place(int i) {\nreturn SPREAD ? i / 2 * 8 + i % 2 : i;\n}\n\n",
+"constexpr int IN_ROW = APART ? 16 : 2, OF_ROWS = APART ? 2 : 4;\n__device__ inline int lane_of_row() {\n"
+"return APART ? (int)(threadIdx.x % 2 + threadIdx.x % 32 / IN_ROW * 2) : (int)(threadIdx.x % 4);\n}\n__device__ inline int row_of_lane() {\n"
+"return (int)(threadIdx.x % 32 / OF_ROWS % 8);\n}\n\n\ntemplate <class T> struct Read {\nWords<T, SPREAD ? 2 : RUN> at[SPREAD ? RUN / 2 : 1];\n};\n"
+"template <class T> __device__ inline Read<T> read(const T *from, int valid) {\nRead<T> read = {};\nif constexpr (SPREAD) {\n#pragma unroll\n"
+"for (int i = 0; i < RUN; i += 2)\nif (ALIGNED && valid > place(i + 1))\nread.at[i / 2] = *reinterpret_cast<const Words<T, 2> *>(from + place(i));\n"
+"else if (!(ALIGNED && WHOLE))\nread.at[i / 2] = words_of(read_elements<2>(from + place(i), valid - place(i)));\n} else {\n"
+"read.at[0] = read_run<ALIGNED>(from, valid);\n}\nreturn read;\n}\n"
+"template <class T> __device__ inline void to_accs(const Read<T> &read, Acc (&values)[RUN]) {\nif constexpr (SPREAD) {\n#pragma unroll\n"
+"for (int i = 0; i < RUN; i += 2) {\nAcc two[2];\nwords_to_acc(read.at[i / 2], two);\nvalues[i] = two[0];\nvalues[i + 1] = two[1];\n}\n} else {\n"
+"run_to_acc(run_of(read.at[0]), values);\n}\n}\n\ntemplate <class T> __device__ inline void store_at(T *to, int valid, const Acc (&values)[RUN]) {\n"
+"if constexpr (SPREAD) {\nRun<T> run = run_from_acc<T>(values);\n#pragma unroll\nfor (int i = 0; i < RUN; i += 2) {\n"
+"Run<T, 2> pair = {run.at[i], run.at[i + 1]};\nif (ALIGNED && valid > place(i + 1)) {\n*reinterpret_cast<Words<T, 2> *>(to + place(i)) = words_of(pair);\n"
+"} else {\nif (valid > place(i))\nto[place(i)] = pair.at[0];\nif (valid > place(i + 1))\nto[place(i + 1)] = pair.at[1];\n}\n}\n} else {\n"
+"store_run<ALIGNED>(to, valid, values);\n}\n}\n\n\n\n\ntemplate <class T> __device__ inline void stage_run(u32 to, const Acc (&values)[RUN]) {\n"
+"static_assert(sizeof(T) == 2 || sizeof(T) == 4, \"pairs are of one or two words\");\nWords<T> words = words_of(run_from_acc<T>(values));\n"
+"if constexpr (sizeof(T) == 4) {\n#pragma unroll\nfor (int i = 0; i < 4; i++)\n"
+"asm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to ^ (u32)i << 5), \"r\"(words.at[2 * i]),\n\"r\"(words.at[2 * i + 1])\n: \"memory\");\n} else {\n"
+"#if GEMMEPI_STAGES_WORDS\n#pragma unroll\nfor (int i = 0; i < 4; i++)\n"
+"asm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^ (u32)i << 4), \"r\"(words.at[i]) : \"memory\");\n#else\n"
 "asm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to), \"r\"(words.at[0]),\n"
-"\"r\"(words.at[1]), \"r\"(words.at[2]), \"r\"(words.at[3])\n"
-": \"memory\");\n"
-"#endif\n"
-"}\n"
-"}\n\n\n"
+"\"r\"(words.at[1]), \"r\"(words.at[2]), \"r\"(words.at[3])\n: \"memory\");\n#endif\n}\n}\n\n\n"
 "__device__ inline void store_word_if(bool does, u64 to, u32 bits) {\n"
 "asm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b32 [%0], %1;\\n}\" ::\"l\"(to), \"r\"(bits), \"r\"((u32)does)\n"
-": \"memory\");\n"
-"}\n"
-"__device__ inline void store_half_if(bool does, u64 to, u32 bits) {\n"
-"asm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b16 [%0], %1;\\n}\" ::\"l\"(to), \"h\"((u16)bits),\n"
-"\"r\"((u32)does)\n"
-": \"memory\");\n"
-"}\n\n\n\n"
-"template <class T, int Columns, bool InWords>\n"
+": \"memory\");\n}\n__device__ inline void store_half_if(bool does, u64 to, u32 bits) {\n"
+"asm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b16 [%0], %1;\\n}\" ::\"l\"(to), \"h\"((u16)bits),\n\"r\"((u32)does)\n"
+": \"memory\");\n}\n\n\n\ntemplate <class T, int Columns, bool InWords>\n"
 "__device__ inline void copy_box(u32 from, T *to, long long ld, int rows_left, int columns_left) {\n"
 "constexpr int per_word = 4 / sizeof(T), words = InWords ? Columns / per_word : Columns / per_word / 4;\n"
-"constexpr int at_once = words < 32 ? 32 / words : 1;\n"
-"constexpr int under_way = BACKWARD && GATED ? 2 : sizeof(T) == 4 ? 8 : 4;\n",
+"constexpr int at_once = words < 32 ? 32 / words : 1;\nconstexpr int under_way = BACKWARD && GATED ? 2 : sizeof(T) == 4 ? 8 : 4;\n"
 "constexpr int rounds = 16 / at_once, loaded = rounds < under_way ? rounds : under_way;\n"
 "int line = (int)threadIdx.x % 32 / words, word = (int)threadIdx.x % words;\n"
 "int left = columns_left < Columns ? columns_left : Columns, first = word * (InWords ? per_word : 4 * per_word);\n"
-"u64 at = (u64)(to + line * ld), step = (u64)(at_once * ld) * sizeof(T);\n"
-"#pragma unroll 1\n"
-"for (int i = 0; i < rounds && i * at_once < rows_left; i += loaded) {\n"
-"u32 bits[loaded][InWords ? 1 : 4], next[loaded];\n"
-"#pragma unroll\n"
-"for (int j = 0; j < loaded; j++) {\n"
-"u32 of_line = from + (line + j * at_once) * 128;\n"
-"int turn = (line + j * at_once) % 8;\n"
-"if constexpr (InWords)\n"
-"asm volatile(\"ld.shared.b32 %0, [%1];\"\n"
-": \"=r\"(bits[j][0])\n"
-": \"r\"(of_line + ((word / 4 ^ turn) << 4) + word % 4 * 4)\n"
-": \"memory\");\n"
-"else\n"
-"asm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n"
-": \"=r\"(bits[j][0]), \"=r\"(bits[j][1]), \"=r\"(bits[j][2]), \"=r\"(bits[j][3])\n"
-": \"r\"(of_line + ((word ^ turn) << 4))\n"
-": \"memory\");\n"
-"}\n"
-"if constexpr (InWords && per_word == 2)\n"
-"#pragma unroll\n"
-"for (int j = 0; j < loaded; j++)\n"
-"next[j] = __shfl_sync(0xffffffffu, bits[j][0], (int)threadIdx.x % 32 + 1);\n"
-"#pragma unroll\n"
-"for (int j = 0; j < loaded; j++, at += step) {\n"
-"int left_here = line + j * at_once < rows_left ? left : 0;\n"
-"if constexpr (!InWords) {\n"
-"uint4 unit;\n"
-"memcpy(&unit, bits[j], sizeof unit);\n"
-"if (first < left_here)\n"
-"*reinterpret_cast<uint4 *>(at + word * 16) = unit;\n"
-"} else if constexpr (per_word == 1)\n"
-"store_word_if(first < left_here, at + word * 4, bits[j][0]);\n"
-"else {\n"
-"u32 between = (u32)at >> 1 & 1;\n"
-"int left_of_word = left_here - first - (int)between;\n"
-"u64 of_word = at + word * 4 + between * 2;\n"
-"u32 here = __byte_perm(bits[j][0], next[j], between ? 0x5432 : 0x3210);\n"
-"store_half_if(between && word == 0 && left_here > 0, at, bits[j][0]);\n"
-"store_word_if(left_of_word >= 2, of_word, here);\n"
-"store_half_if(left_of_word == 1, of_word, here);\n"
-"}\n"
-"}\n"
-"line += loaded * at_once;\n"
-"}\n"
-"}\n\n\n"
-"template <class T> __device__ inline Read<T> unstage_run(u32 from) {\n"
-"static_assert(sizeof(T) == 2 || sizeof(T) == 4, \"pairs are of one or two words\");\n"
-"u32 words[sizeof(T) * 2];\n"
-"if constexpr (sizeof(T) == 4) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < 4; i++)\n"
-"asm volatile(\"ld.shared.v2.b32 {%0, %1}, [%2];\"\n"
-": \"=r\"(words[2 * i]), \"=r\"(words[2 * i + 1])\n"
-": \"r\"(from ^ (u32)i << 5)\n"
-": \"memory\");\n"
-"} else {\n"
-"asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
-": \"=r\"(words[0]), \"=r\"(words[1]), \"=r\"(words[2]), \"=r\"(words[3])\n"
-": \"r\"(from)\n"
-": \"memory\");\n"
-"}\n"
-"Read<T> read;\n"
-"memcpy(&read, words, sizeof read);\n"
-"return read;\n"
-"}\n\n"
-"template <class T>\n"
-"__device__ inline void load(const gemmepi__kernel_matrix &x, long long item, long long row, long long column, int valid,\n"
-"Acc (&values)[RUN]) {\n"
-"to_accs(read((const T *)x.data + offset(x, item, row, column), valid), values);\n"
-"}\n\n"
-"template <class T, bool Staged>\n"
+"u64 at = (u64)(to + line * ld), step = (u64)(at_once * ld) * sizeof(T);\n#pragma unroll 1\n"
+"for (int i = 0; i < rounds && i * at_once < rows_left; i += loaded) {\nu32 bits[loaded][InWords ? 1 : 4], next[loaded];\n#pragma unroll\n"
+"for (int j = 0; j < loaded; j++) {\n",
+"u32 of_line = from + (line + j * at_once) * 128;\nint turn = (line + j * at_once) % 8;\nif constexpr (InWords)\nasm volatile(\"ld.shared.b32 %0, [%1];\"\n"
+": \"=r\"(bits[j][0])\n: \"r\"(of_line + ((word / 4 ^ turn) << 4) + word % 4 * 4)\n: \"memory\");\nelse\n"
+"asm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(bits[j][0]), \"=r\"(bits[j][1]), \"=r\"(bits[j][2]), \"=r\"(bits[j][3])\n"
+": \"r\"(of_line + ((word ^ turn) << 4))\n: \"memory\");\n}\nif constexpr (InWords && per_word == 2)\n#pragma unroll\nfor (int j = 0; j < loaded; j++)\n"
+"next[j] = __shfl_sync(0xffffffffu, bits[j][0], (int)threadIdx.x % 32 + 1);\n#pragma unroll\nfor (int j = 0; j < loaded; j++, at += step) {\n"
+"int left_here = line + j * at_once < rows_left ? left : 0;\nif constexpr (!InWords) {\nuint4 unit;\nmemcpy(&unit, bits[j], sizeof unit);\n"
+"if (first < left_here)\n*reinterpret_cast<uint4 *>(at + word * 16) = unit;\n} else if constexpr (per_word == 1)\n"
+"store_word_if(first < left_here, at + word * 4, bits[j][0]);\nelse {\nu32 between = (u32)at >> 1 & 1;\nint left_of_word = left_here - first - (int)between;\n"
+"u64 of_word = at + word * 4 + between * 2;\nu32 here = __byte_perm(bits[j][0], next[j], between ? 0x5432 : 0x3210);\n"
+"store_half_if(between && word == 0 && left_here > 0, at, bits[j][0]);\nstore_word_if(left_of_word >= 2, of_word, here);\n"
+"store_half_if(left_of_word == 1, of_word, here);\n}\n}\nline += loaded * at_once;\n}\n}\n\n\n"
+"template <class T> __device__ inline Read<T> unstage_run(u32 from) {\nstatic_assert(sizeof(T) == 2 || sizeof(T) == 4, \"pairs are of one or two words\");\n"
+"u32 words[sizeof(T) * 2];\nif constexpr (sizeof(T) == 4) {\n#pragma unroll\nfor (int i = 0; i < 4; i++)\nasm volatile(\"ld.shared.v2.b32 {%0, %1}, [%2];\"\n"
+": \"=r\"(words[2 * i]), \"=r\"(words[2 * i + 1])\n: \"r\"(from ^ (u32)i << 5)\n: \"memory\");\n} else {\n"
+"asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(words[0]), \"=r\"(words[1]), \"=r\"(words[2]), \"=r\"(words[3])\n"
+": \"r\"(from)\n: \"memory\");\n}\nRead<T> read;\nmemcpy(&read, words, sizeof read);\nreturn read;\n}\n\ntemplate <class T>\n"
+"__device__ inline void load(const gemmepi__kernel_matrix &x, long long item, long long row, long long column, int valid,\nAcc (&values)[RUN]) {\n"
+"to_accs(read((const T *)x.data + offset(x, item, row, column), valid), values);\n}\n\ntemplate <class T, bool Staged>\n"
 "__device__ inline void store(const gemmepi__kernel_matrix &x, u32 staged, long long item, long long row,\n"
-"long long column, int valid, const Acc (&values)[RUN]) {\n"
-"if constexpr (Staged)\n"
-"stage_run<T>(staged, values);\n"
-"else\n"
-"store_at((T *)x.data + offset(x, item, row, column), valid, values);\n"
-"}\n\n"
-"template <class T, bool Staged>\n"
+"long long column, int valid, const Acc (&values)[RUN]) {\nif constexpr (Staged)\nstage_run<T>(staged, values);\nelse\n"
+"store_at((T *)x.data + offset(x, item, row, column), valid, values);\n}\n\ntemplate <class T, bool Staged>\n"
 "__device__ inline void store_scaled(const gemmepi__kernel_matrix &x, u32 staged, Acc scale, long long item,\n"
-"long long row, long long column, int valid, const Acc (&values)[RUN]) {\n"
-"Acc scaled[RUN];\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i++)\n"
-"scaled[i] = product(values[i], scale);\n"
-"store<T, Staged>(x, staged, item, row, column, valid, scaled);\n"
-"}\n\n\n\n"
-"__device__ inline void store_mask_byte(u8 *byte, u32 bits, int valid) {\n"
-"u32 mine = (1u << valid) - 1;\n"
-"*byte = valid == RUN ? (u8)bits : (u8)((*byte & ~mine) | (bits & mine));\n"
-"}\n",
-"__device__ inline u32 mask_of_run(const Acc (&v)[RUN]) {\n"
-"u32 bits = 0;\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i++)\n"
-"bits |= (u32)(v[i] > 0) << place(i);\n"
-"return bits;\n"
-"}\n\n"
-"__device__ inline u32 mask_of_row(const Acc (&v)[RUN]) {\n"
-"u32 bits = mask_of_run(v) << 2 * lane_of_row();\n"
-"bits |= __shfl_xor_sync(0xffffffffu, bits, 1);\n"
-"return bits | __shfl_xor_sync(0xffffffffu, bits, IN_ROW);\n"
-"}\n"
-"__device__ inline void store_mask(const gemmepi__kernel_matrix &x, long long item, long long row, long long column,\n"
-"int valid, const Acc (&v)[RUN]) {\n"
-"u32 bits;\n"
-"if (SPREAD) {\n"
-"int lane = lane_of_row();\n"
-"bits = mask_of_row(v) >> 8 * lane & 0xff;\n"
-"column += 6 * lane;\n"
-"valid = existing(valid - 6 * lane);\n"
-"if (valid <= 0)\n"
-"return;\n"
-"} else {\n"
-"bits = mask_of_run(v);\n"
-"}\n"
-"store_mask_byte((u8 *)x.data + offset(x, item, row, column) / 8, bits, valid);\n"
-"}\n\n\n"
-"__device__ inline void keep_largest_of_run(const Acc (&v)[RUN], int valid, Magnitude &largest) {\n"
-"Acc existing[RUN];\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i++)\n"
-"existing[i] = place(i) < valid ? v[i] : Acc(0);\n"
-"keep_largest(existing, RUN, largest);\n"
-"}\n\n\n\n\n"
-"struct Epilogue_state {\n"
-"Acc alpha, beta;\n"
-"Acc scale_c, scale_d, scale_aux, scale_residual;\n"
-"Acc column_factors[HALVES_IN][RUN];\n"
-"Magnitude largest_d, largest_aux;\n"
-"u32 staged_d[HALVES_OUT], staged_aux[HALVES_IN];\n"
-"u32 loaded_aux[HALVES_SAVED], loaded_residual[HALVES_OUT];\n"
-"u32 loaded_mask;\n"
-"u32 kept_mask;\n"
-"int mask_place;\n"
-"};\n\n"
-"__device__ inline Acc scalar(const double *on_device, double given) {\n"
-"return from_acc<Acc>(on_device ? *on_device : given);\n"
-"}\n\n"
-"template <bool Exists> __device__ inline Acc tensor_scale(const gemmepi__kernel_scale &scale, long long item) {\n"
-"if constexpr (Exists)\n"
-"return (Acc)scale.data[item * scale.stride];\n"
-"else\n"
-"return 1;\n"
-"}\n\n"
-"__device__ inline bool takes_c(const gemmepi__epilogue_params &p, const Epilogue_state &state) {\n"
-"return !GEMMEPI_APPLIED && p.uses_c && state.beta != 0;\n"
-"}\n\n"
-"__device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &p, long long item, long long column,\n"
-"int valid) {\n"
-"Epilogue_state state = {};\n"
-"state.alpha = GEMMEPI_APPLIED ? Acc(1) : scalar(p.device_alpha, p.alpha);\n"
-"state.beta = GEMMEPI_APPLIED ? Acc(0) : scalar(p.device_beta, p.beta);\n"
-"if (GEMMEPI_SCALE_A == SCALE_TENSOR)\n"
-"state.alpha = product(state.alpha, tensor_scale<true>(p.scale_a, item));\n"
-"if (GEMMEPI_SCALE_B == SCALE_TENSOR)\n"
-"state.alpha = product(state.alpha, tensor_scale<true>(p.scale_b, item));\n"
-"if (GEMMEPI_SCALE_B == SCALE_OUTER) {\n"
-"#pragma unroll\n"
-"for (int half = 0; half < HALVES_IN; half++) {\n"
-"const float *scale = p.scale_b.data + item * p.scale_b.stride + column + half * p.n;\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i++)\n"
-"state.column_factors[half][i] = i < valid ? product(state.alpha, (Acc)scale[i]) : Acc(0);\n"
-"}\n"
-"}\n"
-"state.scale_c = takes_c(p, state) ? tensor_scale<SCALES_C>(p.scale_c, item) : Acc(1);\n"
-"state.scale_d = tensor_scale<SCALES_D>(p.scale_d, item);\n"
-"state.scale_aux = tensor_scale<SCALES_AUX>(p.scale_aux, item);\n"
-"state.scale_residual = tensor_scale<SCALES_RESIDUAL>(p.scale_residual, item);\n"
-"return state;\n"
-"}\n\n"
-"__device__ inline void multiply_by_factors(const gemmepi__epilogue_params &p, const Epilogue_state &state,\n"
-"long long item, long long row, const Acc (&column_factors)[RUN],\n"
-"Acc (&v)[RUN]) {\n"
-"constexpr bool by_column = GEMMEPI_SCALE_B == SCALE_OUTER;\n"
-"Acc row_factor = by_column ? Acc(1) : state.alpha;\n"
-"if (GEMMEPI_SCALE_A == SCALE_OUTER)\n"
-"row_factor = product(row_factor, (Acc)p.scale_a.data[item * p.scale_a.stride + row]);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i++)\n"
-"v[i] = product(v[i], !by_column                       ? row_factor\n"
-": GEMMEPI_SCALE_A == SCALE_OUTER ? product(row_factor, column_factors[i])\n"
-": column_factors[i]);\n"
-"}\n\n\n\n"
-"struct Saved {\n",
-"Read<GEMMEPI_AUX_TYPE> runs[HALVES_SAVED];\n"
-"u32 mask;\n"
-"};\n\n"
-"__device__ inline u32 load_spread_mask(const gemmepi__epilogue_params &p, long long item, long long row, long long column,\n"
-"int valid) {\n"
-"int lane = lane_of_row();\n"
-"u32 byte = 0;\n"
-"if (valid > 6 * lane)\n"
-"byte = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column + 6 * lane) / 8];\n"
-"u32 bits = byte << 8 * lane;\n"
-"bits |= __shfl_xor_sync(0xffffffffu, bits, 1);\n"
-"bits |= __shfl_xor_sync(0xffffffffu, bits, IN_ROW);\n"
-"return bits >> 2 * lane;\n"
-"}\n\n"
-"__device__ inline void load_saved(const gemmepi__epilogue_params &p, const Epilogue_state &state, long long item,\n"
-"long long row, long long column, int valid, Saved &saved) {\n"
-"if (!BACKWARD || (!SPREAD && valid == 0))\n"
-"return;\n"
-"if constexpr (LOADS_MASK) {\n"
-"saved.mask = state.loaded_mask >> 2 * lane_of_row();\n"
-"} else if constexpr (AUX_IS_MASK && SPREAD) {\n"
-"saved.mask = load_spread_mask(p, item, row, column, valid);\n"
-"} else if constexpr (AUX_IS_MASK) {\n"
-"saved.mask = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column) / 8];\n"
-"} else {\n"
-"#pragma unroll\n"
-"for (int half = 0; half < HALVES_SAVED; half++) {\n"
-"if constexpr (LOADS_AUX)\n"
-"saved.runs[half] = unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\n"
-"else\n"
-"saved.runs[half] = read(\n"
-"(const GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row, column + half * p.n), valid);\n"
-"}\n"
-"}\n"
-"}\n\n\n"
+"long long row, long long column, int valid, const Acc (&values)[RUN]) {\nAcc scaled[RUN];\n#pragma unroll\nfor (int i = 0; i < RUN; i++)\n"
+"scaled[i] = product(values[i], scale);\nstore<T, Staged>(x, staged, item, row, column, valid, scaled);\n}\n\n\n\n"
+"__device__ inline void store_mask_byte(u8 *byte, u32 bits, int valid) {\nu32 mine = (1u << valid) - 1;\n"
+"*byte = valid == RUN ? (u8)bits : (u8)((*byte & ~mine) | (bits & mine));\n}\n__device__ inline u32 mask_of_run(const Acc (&v)[RUN]) {\nu32 bits = 0;\n"
+"#pragma unroll\nfor (int i = 0; i < RUN; i++)\nbits |= (u32)(v[i] > 0) << place(i);\nreturn bits;\n}\n\n"
+"__device__ inline u32 mask_of_row(const Acc (&v)[RUN]) {\nu32 bits = mask_of_run(v) << 2 * lane_of_row();\nbits |= __shfl_xor_sync(0xffffffffu, bits, 1);\n"
+"return bits | __shfl_xor_sync(0xffffffffu, bits, IN_ROW);\n}\n"
+"__device__ inline void store_mask(const gemmepi__kernel_matrix &x, long long item, long long row, long long column,\nint valid, const Acc (&v)[RUN]) {\n"
+"u32 bits;\nif (SPREAD) {\nint lane = lane_of_row();\nbits = mask_of_row(v) >> 8 * lane & 0xff;\ncolumn += 6 * lane;\nvalid = existing(valid - 6 * lane);\n"
+"if (valid <= 0)\nreturn;\n} else {\n",
+"bits = mask_of_run(v);\n}\nstore_mask_byte((u8 *)x.data + offset(x, item, row, column) / 8, bits, valid);\n}\n\n\n"
+"__device__ inline void keep_largest_of_run(const Acc (&v)[RUN], int valid, Magnitude &largest) {\nAcc existing[RUN];\n#pragma unroll\n"
+"for (int i = 0; i < RUN; i++)\nexisting[i] = place(i) < valid ? v[i] : Acc(0);\nkeep_largest(existing, RUN, largest);\n}\n\n\n\n\nstruct Epilogue_state {\n"
+"Acc alpha, beta;\nAcc scale_c, scale_d, scale_aux, scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d, largest_aux;\n"
+"u32 staged_d[HALVES_OUT], staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED], loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\n"
+"int mask_place;\n};\n\n__device__ inline Acc scalar(const double *on_device, double given) {\nreturn from_acc<Acc>(on_device ? *on_device : given);\n}\n\n"
+"template <bool Exists> __device__ inline Acc tensor_scale(const gemmepi__kernel_scale &scale, long long item) {\nif constexpr (Exists)\n"
+"return (Acc)scale.data[item * scale.stride];\nelse\nreturn 1;\n}\n\n"
+"__device__ inline bool takes_c(const gemmepi__epilogue_params &p, const Epilogue_state &state) {\nreturn !GEMMEPI_APPLIED && p.uses_c && state.beta != 0;\n"
+"}\n\n__device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &p, long long item, long long column,\nint valid) {\n"
+"Epilogue_state state = {};\nstate.alpha = GEMMEPI_APPLIED ? Acc(1) : scalar(p.device_alpha, p.alpha);\n"
+"state.beta = GEMMEPI_APPLIED ? Acc(0) : scalar(p.device_beta, p.beta);\nif (GEMMEPI_SCALE_A == SCALE_TENSOR)\n"
+"state.alpha = product(state.alpha, tensor_scale<true>(p.scale_a, item));\nif (GEMMEPI_SCALE_B == SCALE_TENSOR)\n"
+"state.alpha = product(state.alpha, tensor_scale<true>(p.scale_b, item));\nif (GEMMEPI_SCALE_B == SCALE_OUTER) {\n#pragma unroll\n"
+"for (int half = 0; half < HALVES_IN; half++) {\nconst float *scale = p.scale_b.data + item * p.scale_b.stride + column + half * p.n;\n#pragma unroll\n"
+"for (int i = 0; i < RUN; i++)\nstate.column_factors[half][i] = i < valid ? product(state.alpha, (Acc)scale[i]) : Acc(0);\n}\n}\n"
+"state.scale_c = takes_c(p, state) ? tensor_scale<SCALES_C>(p.scale_c, item) : Acc(1);\nstate.scale_d = tensor_scale<SCALES_D>(p.scale_d, item);\n"
+"state.scale_aux = tensor_scale<SCALES_AUX>(p.scale_aux, item);\nstate.scale_residual = tensor_scale<SCALES_RESIDUAL>(p.scale_residual, item);\n"
+"return state;\n}\n\n__device__ inline void multiply_by_factors(const gemmepi__epilogue_params &p, const Epilogue_state &state,\n"
+"long long item, long long row, const Acc (&column_factors)[RUN],\nAcc (&v)[RUN]) {\nconstexpr bool by_column = GEMMEPI_SCALE_B == SCALE_OUTER;\n"
+"Acc row_factor = by_column ? Acc(1) : state.alpha;\nif (GEMMEPI_SCALE_A == SCALE_OUTER)\n"
+"row_factor = product(row_factor, (Acc)p.scale_a.data[item * p.scale_a.stride + row]);\n#pragma unroll\nfor (int i = 0; i < RUN; i++)\n"
+"v[i] = product(v[i], !by_column                       ? row_factor\n: GEMMEPI_SCALE_A == SCALE_OUTER ? product(row_factor, column_factors[i])\n"
+": column_factors[i]);\n}\n\n\n\nstruct Saved {\nRead<GEMMEPI_AUX_TYPE> runs[HALVES_SAVED];\nu32 mask;\n};\n\n"
+"__device__ inline u32 load_spread_mask(const gemmepi__epilogue_params &p, long long item, long long row, long long column,\nint valid) {\n"
+"int lane = lane_of_row();\nu32 byte = 0;\nif (valid > 6 * lane)\nbyte = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column + 6 * lane) / 8];\n"
+"u32 bits = byte << 8 * lane;\nbits |= __shfl_xor_sync(0xffffffffu, bits, 1);\nbits |= __shfl_xor_sync(0xffffffffu, bits, IN_ROW);\nreturn bits >> 2 * lane;\n"
+"}\n\n__device__ inline void load_saved(const gemmepi__epilogue_params &p, const Epilogue_state &state, long long item,\n"
+"long long row, long long column, int valid, Saved &saved) {\nif (!BACKWARD || (!SPREAD && valid == 0))\nreturn;\nif constexpr (LOADS_MASK) {\n"
+"saved.mask = state.loaded_mask >> 2 * lane_of_row();\n} else if constexpr (AUX_IS_MASK && SPREAD) {\n"
+"saved.mask = load_spread_mask(p, item, row, column, valid);\n",
+"} else if constexpr (AUX_IS_MASK) {\nsaved.mask = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column) / 8];\n} else {\n#pragma unroll\n"
+"for (int half = 0; half < HALVES_SAVED; half++) {\nif constexpr (LOADS_AUX)\nsaved.runs[half] = unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\n"
+"else\nsaved.runs[half] = read(\n(const GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row, column + half * p.n), valid);\n}\n}\n}\n\n\n"
 "constexpr bool LOOKS_NEAR =\n"
 "LOADS_AUX && sizeof(GEMMEPI_AUX_TYPE) == 2 && HAS_NEAR_DERIVATIVE<ACTIVATION> && SAME<Acc, F32> && !GATED && !UPSTREAM && !HAS_RESIDUAL && !SCALES_AUX;\n\n"
 "template <class T> __device__ inline u32 pair_of(float x) {\n"
 "u32 bits = __float_as_uint(x), of_f16 = (bits >> 16 & 0x8000) | (((bits & 0x7fffffff) >> 13) - (112 << 10));\n"
-"return (SAME<T, BF16> ? bits >> 16 : of_f16) * 0x10001u;\n"
-"}\n\n\n"
-"constexpr bool NEAR_ENDS = ACTIVATION != SILU && SAME<GEMMEPI_AUX_TYPE, BF16>;\n"
-"struct Near {\n"
-"u32 low = pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>), high = pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);\n\n"
-"__device__ inline void take_in(const Read<GEMMEPI_AUX_TYPE> &read) {\n"
-"u32 words[4];\n"
-"memcpy(words, &read, sizeof words);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < 4; i += 2) {\n"
-"asm(\"{\\n.reg .b32 most;\\nmax.u16x2 most, %0, %1;\\nmax.u16x2 %0, most, %2;\\n}\"\n"
-": \"+r\"(low)\n"
-": \"r\"(words[i]), \"r\"(words[i + 1]));\n"
-"if (NEAR_ENDS)\n"
-"asm(\"{\\n.reg .b32 most;\\nmax.s16x2 most, %0, %1;\\nmax.s16x2 %0, most, %2;\\n}\"\n"
-": \"+r\"(high)\n"
-": \"r\"(words[i]), \"r\"(words[i + 1]));\n"
-"}\n"
-"}\n"
-"__device__ inline bool has_all() const {\n"
-"Near none;\n"
-"return low == none.low && high == none.high;\n"
-"}\n"
-"};\n\n\n"
-"struct Of_columns {\n"
-"Read<GEMMEPI_BIAS_TYPE> bias[HALVES_IN];\n"
-"};\n"
-"__device__ inline Of_columns load_columns(const gemmepi__epilogue_params &p, long long item, long long column, int valid) {\n"
-"Of_columns of;\n"
-"if (HAS_BIAS)\n"
-"#pragma unroll\n"
-"for (int half = 0; half < HALVES_IN; half++)\n"
-"of.bias[half] =\n"
-"read((const GEMMEPI_BIAS_TYPE *)p.bias.data + offset(p.bias, item, 0, column + half * p.n), valid);\n"
-"return of;\n"
-"}\n\n\n"
-"__device__ inline void keep_mask(Epilogue_state &state, const Acc (&v)[RUN]) {\n"
-"u32 bits = mask_of_row(v);\n"
-"if (lane_of_row() == state.mask_place)\n"
-"state.kept_mask = bits;\n"
-"}\n\n"
-"__device__ inline void store_kept_masks(const gemmepi__epilogue_params &p, const Epilogue_state &state, long long item,\n"
-"int row, int column, int groups) {\n"
-"int group = lane_of_row() / 2;\n"
-"row += lane_of_row() % 2 * 8 + row_of_lane();\n"
-"column += group * 32;\n"
-"if (group >= groups || row >= (int)p.m)\n"
-"return;\n"
-"u8 *bytes = (u8 *)p.aux.data + offset(p.aux, item, row, column) / 8;\n"
-"if (column + 32 <= (int)p.n)\n"
-"*reinterpret_cast<u32 *>(bytes) = state.kept_mask;\n"
-"else\n"
-"for (int i = 0; column + i * RUN < (int)p.n; i++)\n"
-"store_mask_byte(bytes + i, state.kept_mask >> i * RUN & 0xff, existing((int)p.n - column - i * RUN));\n"
-"}\n\n\n",
-"constexpr bool SCALES_SUM =\n"
+"return (SAME<T, BF16> ? bits >> 16 : of_f16) * 0x10001u;\n}\n\n\nconstexpr bool NEAR_ENDS = ACTIVATION != SILU && SAME<GEMMEPI_AUX_TYPE, BF16>;\n"
+"struct Near {\nu32 low = pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>), high = pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);\n\n"
+"__device__ inline void take_in(const Read<GEMMEPI_AUX_TYPE> &read) {\nu32 words[4];\nmemcpy(words, &read, sizeof words);\n#pragma unroll\n"
+"for (int i = 0; i < 4; i += 2) {\nasm(\"{\\n.reg .b32 most;\\nmax.u16x2 most, %0, %1;\\nmax.u16x2 %0, most, %2;\\n}\"\n: \"+r\"(low)\n"
+": \"r\"(words[i]), \"r\"(words[i + 1]));\nif (NEAR_ENDS)\nasm(\"{\\n.reg .b32 most;\\nmax.s16x2 most, %0, %1;\\nmax.s16x2 %0, most, %2;\\n}\"\n"
+": \"+r\"(high)\n: \"r\"(words[i]), \"r\"(words[i + 1]));\n}\n}\n__device__ inline bool has_all() const {\nNear none;\n"
+"return low == none.low && high == none.high;\n}\n};\n\n\nstruct Of_columns {\nRead<GEMMEPI_BIAS_TYPE> bias[HALVES_IN];\n};\n"
+"__device__ inline Of_columns load_columns(const gemmepi__epilogue_params &p, long long item, long long column, int valid) {\nOf_columns of;\nif (HAS_BIAS)\n"
+"#pragma unroll\nfor (int half = 0; half < HALVES_IN; half++)\nof.bias[half] =\n"
+"read((const GEMMEPI_BIAS_TYPE *)p.bias.data + offset(p.bias, item, 0, column + half * p.n), valid);\nreturn of;\n}\n\n\n"
+"__device__ inline void keep_mask(Epilogue_state &state, const Acc (&v)[RUN]) {\nu32 bits = mask_of_row(v);\nif (lane_of_row() == state.mask_place)\n"
+"state.kept_mask = bits;\n}\n\n__device__ inline void store_kept_masks(const gemmepi__epilogue_params &p, const Epilogue_state &state, long long item,\n"
+"int row, int column, int groups) {\nint group = lane_of_row() / 2;\nrow += lane_of_row() % 2 * 8 + row_of_lane();\ncolumn += group * 32;\n"
+"if (group >= groups || row >= (int)p.m)\nreturn;\nu8 *bytes = (u8 *)p.aux.data + offset(p.aux, item, row, column) / 8;\nif (column + 32 <= (int)p.n)\n"
+"*reinterpret_cast<u32 *>(bytes) = state.kept_mask;\nelse\nfor (int i = 0; column + i * RUN < (int)p.n; i++)\n"
+"store_mask_byte(bytes + i, state.kept_mask >> i * RUN & 0xff, existing((int)p.n - column - i * RUN));\n}\n\n\nconstexpr bool SCALES_SUM =\n"
 "HAS_BIAS && !BIAS_FIRST && !BACKWARD && !WRITES_AUX && !AMAX_AUX && SAME<Acc, F32> && SUM_SCALE<ACTIVATION> != 0;\n\n\n"
 "__device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,\n"
-"int half, long long item, long long row, long long column, int valid,\n"
-"Acc (&v)[RUN]) {\n"
-"Acc other[RUN];\n"
-"multiply_by_factors(p, state, item, row, state.column_factors[half], v);\n"
-"if (takes_c(p, state)) {\n"
-"Acc factor = SCALES_C ? product(state.beta, state.scale_c) : state.beta;\n"
-"load<GEMMEPI_C_TYPE>(p.c, item, row, column, valid, other);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i++)\n"
-"v[i] = sum(v[i], product(factor, other[i]));\n"
-"}\n"
-"if (HAS_BIAS && !BIAS_FIRST) {\n"
-"to_accs(of.bias[half], other);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i++)\n"
-"if constexpr (SCALES_SUM)\n"
-"v[i] = half == GATE % HALVES ? fmaf(v[i], SUM_SCALE<ACTIVATION>, other[i] * SUM_SCALE<ACTIVATION>)\n"
-": v[i] + other[i];\n"
-"else\n"
-"v[i] = sum(v[i], other[i]);\n"
-"}\n"
-"if (AMAX_AUX)\n"
-"keep_largest_of_run(v, valid, state.largest_aux);\n"
-"if (WRITES_AUX) {\n"
-"if (KEEPS_MASK)\n"
-"keep_mask(state, v);\n"
-"else if (AUX_IS_MASK)\n"
-"store_mask(p.aux, item, row, column, valid, v);\n"
-"else if (SCALES_AUX)\n"
-"store_scaled<GEMMEPI_AUX_TYPE, STAGES_AUX>(p.aux, state.staged_aux[half], state.scale_aux, item, row, column,\n"
-"valid, v);\n"
-"else\n"
-"store<GEMMEPI_AUX_TYPE, STAGES_AUX>(p.aux, state.staged_aux[half], item, row, column, valid, v);\n"
-"}\n"
-"}\n\n\n"
-"__device__ inline Acc activate_finished(const gemmepi__epilogue_params &p, Acc v) {\n"
-"if constexpr (SCALES_SUM)\n"
-"return activate_scaled_sum<ACTIVATION>(v);\n"
-"else\n"
-"return activate_sum<ACTIVATION, GATED>(v, (Acc)p.parameter);\n"
-"}\n\n\n"
-"__device__ inline void multiply_halves(const gemmepi__epilogue_params &p, Acc (&v)[HALVES][RUN]) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i++) {\n"
-"if constexpr (SAME<Acc, I32>)\n"
-"v[0][i] = product(v[VALUE % HALVES][i], activate<ACTIVATION>(v[GATE % HALVES][i], Acc(0)));\n"
-"else if constexpr (!GEMMEPI_EXACT && (ENDS_TAILS<ACTIVATION> || ACTIVATION == GELU_ERF) &&\n"
-"ACTIVATION != SILU)\n"
-"v[0][i] = v[VALUE % HALVES][i] * activate_finished(p, v[GATE % HALVES][i]);\n"
-"else\n"
-"v[0][i] = times_activation<ACTIVATION>(v[VALUE % HALVES][i], v[GATE % HALVES][i], (Acc)p.parameter);\n"
-"}\n"
-"}\n\n\n"
-"constexpr int TOGETHER = !SPREAD ? 1 : GEMMEPI_APPLIED && !HAS_RESIDUAL ? RUN : 4;\n\n\n"
-"template <bool IsNear>\n"
-"__device__ inline void differentiate(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Saved &saved,\n"
-"Acc (&v)[HALVES][RUN]) {\n"
-"if constexpr (AUX_IS_MASK) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i++)\n"
-"v[0][i] = saved.mask >> place(i) & 1 ? v[0][i] : Acc(0);\n"
-"} else if constexpr (!SAME<Acc, I32>) {\n"
-"Acc aside[HALVES_SAVED][RUN];\n"
-"#pragma unroll\n"
-"for (int half = 0; half < HALVES_SAVED; half++) {\n"
-"to_accs(saved.runs[half], aside[half]);\n"
-"#pragma unroll\n"
-"for (int i = 0; SCALES_AUX && i < RUN; i++)\n"
-"aside[half][i] *= state.scale_aux;\n"
-"}\n"
-"if constexpr (GATED) {\n"
-"const Acc *dy = UPSTREAM ? aside[0] : v[0];\n"
-"const Acc(*pair)[RUN] = UPSTREAM ? v : aside;\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i += TOGETHER) {\n"
-"Acc upstream[TOGETHER], value[TOGETHER], gate[TOGETHER], of_gate[TOGETHER];\n"
-"memcpy(upstream, dy + i, sizeof upstream);\n"
-"memcpy(value, pair[VALUE] + i, sizeof value);\n"
-"memcpy(gate, pair[GATE] + i, sizeof gate);\n"
-"gate_gradients<ACTIVATION>(upstream, value, gate, (Acc)p.parameter, of_gate);\n"
-"#pragma unroll\n"
-"for (int j = 0; j < TOGETHER; j++)\n"
-"v[VALUE][i + j] = times_activation<ACTIVATION>(upstream[j], gate[j], (Acc)p.parameter);\n"
-"memcpy(v[GATE] + i, of_gate, sizeof of_gate);\n"
-"}\n"
-"} else {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i++)\n"
-"if constexpr (IsNear)\n"
-"v[0][i] *= near_derivative<ACTIVATION>(aside[0][i]);\n"
-"else\n",
+"int half, long long item, long long row, long long column, int valid,\nAcc (&v)[RUN]) {\nAcc other[RUN];\n"
+"multiply_by_factors(p, state, item, row, state.column_factors[half], v);\nif (takes_c(p, state)) {\n"
+"Acc factor = SCALES_C ? product(state.beta, state.scale_c) : state.beta;\nload<GEMMEPI_C_TYPE>(p.c, item, row, column, valid, other);\n#pragma unroll\n"
+"for (int i = 0; i < RUN; i++)\nv[i] = sum(v[i], product(factor, other[i]));\n}\nif (HAS_BIAS && !BIAS_FIRST) {\nto_accs(of.bias[half], other);\n"
+"#pragma unroll\nfor (int i = 0; i < RUN; i++)\nif constexpr (SCALES_SUM)\n"
+"v[i] = half == GATE % HALVES ? fmaf(v[i], SUM_SCALE<ACTIVATION>, other[i] * SUM_SCALE<ACTIVATION>)\n: v[i] + other[i];\nelse\nv[i] = sum(v[i], other[i]);\n"
+"}\nif (AMAX_AUX)\nkeep_largest_of_run(v, valid, state.largest_aux);\nif (WRITES_AUX) {\nif (KEEPS_MASK)\nkeep_mask(state, v);\n",
+"else if (AUX_IS_MASK)\nstore_mask(p.aux, item, row, column, valid, v);\nelse if (SCALES_AUX)\n"
+"store_scaled<GEMMEPI_AUX_TYPE, STAGES_AUX>(p.aux, state.staged_aux[half], state.scale_aux, item, row, column,\nvalid, v);\nelse\n"
+"store<GEMMEPI_AUX_TYPE, STAGES_AUX>(p.aux, state.staged_aux[half], item, row, column, valid, v);\n}\n}\n\n\n"
+"__device__ inline Acc activate_finished(const gemmepi__epilogue_params &p, Acc v) {\nif constexpr (SCALES_SUM)\nreturn activate_scaled_sum<ACTIVATION>(v);\n"
+"else\nreturn activate_sum<ACTIVATION, GATED>(v, (Acc)p.parameter);\n}\n\n\n"
+"__device__ inline void multiply_halves(const gemmepi__epilogue_params &p, Acc (&v)[HALVES][RUN]) {\n#pragma unroll\nfor (int i = 0; i < RUN; i++) {\n"
+"if constexpr (SAME<Acc, I32>)\nv[0][i] = product(v[VALUE % HALVES][i], activate<ACTIVATION>(v[GATE % HALVES][i], Acc(0)));\n"
+"else if constexpr (!GEMMEPI_EXACT && (ENDS_TAILS<ACTIVATION> || ACTIVATION == GELU_ERF) &&\nACTIVATION != SILU)\n"
+"v[0][i] = v[VALUE % HALVES][i] * activate_finished(p, v[GATE % HALVES][i]);\nelse\n"
+"v[0][i] = times_activation<ACTIVATION>(v[VALUE % HALVES][i], v[GATE % HALVES][i], (Acc)p.parameter);\n}\n}\n\n\n"
+"constexpr int TOGETHER = !SPREAD ? 1 : GEMMEPI_APPLIED && !HAS_RESIDUAL ? RUN : 4;\n\n\ntemplate <bool IsNear>\n"
+"__device__ inline void differentiate(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Saved &saved,\nAcc (&v)[HALVES][RUN]) {\n"
+"if constexpr (AUX_IS_MASK) {\n#pragma unroll\nfor (int i = 0; i < RUN; i++)\nv[0][i] = saved.mask >> place(i) & 1 ? v[0][i] : Acc(0);\n"
+"} else if constexpr (!SAME<Acc, I32>) {\nAcc aside[HALVES_SAVED][RUN];\n#pragma unroll\nfor (int half = 0; half < HALVES_SAVED; half++) {\n"
+"to_accs(saved.runs[half], aside[half]);\n#pragma unroll\nfor (int i = 0; SCALES_AUX && i < RUN; i++)\naside[half][i] *= state.scale_aux;\n}\n"
+"if constexpr (GATED) {\nconst Acc *dy = UPSTREAM ? aside[0] : v[0];\nconst Acc(*pair)[RUN] = UPSTREAM ? v : aside;\n#pragma unroll\n"
+"for (int i = 0; i < RUN; i += TOGETHER) {\nAcc upstream[TOGETHER], value[TOGETHER], gate[TOGETHER], of_gate[TOGETHER];\n"
+"memcpy(upstream, dy + i, sizeof upstream);\nmemcpy(value, pair[VALUE] + i, sizeof value);\nmemcpy(gate, pair[GATE] + i, sizeof gate);\n"
+"gate_gradients<ACTIVATION>(upstream, value, gate, (Acc)p.parameter, of_gate);\n#pragma unroll\nfor (int j = 0; j < TOGETHER; j++)\n"
+"v[VALUE][i + j] = times_activation<ACTIVATION>(upstream[j], gate[j], (Acc)p.parameter);\nmemcpy(v[GATE] + i, of_gate, sizeof of_gate);\n}\n} else {\n"
+"#pragma unroll\nfor (int i = 0; i < RUN; i++)\nif constexpr (IsNear)\nv[0][i] *= near_derivative<ACTIVATION>(aside[0][i]);\nelse\n"
 "v[0][i] = UPSTREAM ? times_derivative<ACTIVATION>(aside[0][i], v[0][i], (Acc)p.parameter)\n"
-": times_derivative<ACTIVATION>(v[0][i], aside[0][i], (Acc)p.parameter);\n"
-"}\n"
-"}\n"
-"}\n\n\n"
-"template <bool IsNear = false>\n"
+": times_derivative<ACTIVATION>(v[0][i], aside[0][i], (Acc)p.parameter);\n}\n}\n}\n\n\ntemplate <bool IsNear = false>\n"
 "__device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,\n"
-"const Saved &saved, long long item, long long row, long long column, int valid,\n"
-"Acc (&v)[HALVES][RUN]) {\n"
-"#pragma unroll\n"
-"for (int half = 0; half < HALVES_IN; half++)\n"
-"finish_product(p, state, of, half, item, row, column + half * p.n, valid, v[half]);\n"
-"if constexpr (BACKWARD) {\n"
-"differentiate<IsNear>(p, state, saved, v);\n"
-"} else if constexpr (GATED) {\n"
-"multiply_halves(p, v);\n"
-"} else {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i++)\n"
-"v[0][i] = activate_finished(p, v[0][i]);\n"
-"}\n"
-"if (HAS_RESIDUAL)\n"
-"#pragma unroll\n"
-"for (int half = 0; half < HALVES_OUT; half++) {\n"
-"Acc other[RUN];\n"
-"if constexpr (LOADS_RESIDUAL)\n"
-"to_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]), other);\n"
-"else\n"
-"load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column + half * p.n, valid, other);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i++)\n"
-"v[half][i] = sum(v[half][i], SCALES_RESIDUAL ? product(other[i], state.scale_residual) : other[i]);\n"
-"}\n"
-"}\n\n\n"
-"__device__ inline void store_result(const gemmepi__epilogue_params &p, Epilogue_state &state, long long item,\n"
-"long long row, long long column, int valid, const Acc (&v)[HALVES][RUN]) {\n"
-"#pragma unroll\n"
-"for (int half = 0; half < HALVES_OUT; half++) {\n"
-"if (AMAX_D)\n"
-"keep_largest_of_run(v[half], valid, state.largest_d);\n"
-"if (!GEMMEPI_STORES_D)\n"
-"continue;\n"
-"if (SCALES_D)\n"
-"store_scaled<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], state.scale_d, item, row, column + half * p.n, valid,\n"
-"v[half]);\n"
-"else\n"
-"store<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], item, row, column + half * p.n, valid, v[half]);\n"
-"}\n"
-"}\n\n\n"
-"__device__ inline void end_epilogue(const gemmepi__epilogue_params &p, const Epilogue_state &state) {\n"
-"if (AMAX_D)\n"
-"store_largest(p.amax_d, state.largest_d);\n"
-"if (AMAX_AUX)\n"
-"store_largest(p.amax_aux, state.largest_aux);\n"
-"}\n\n\n\n"
-"template <int Threads>\n"
+"const Saved &saved, long long item, long long row, long long column, int valid,\nAcc (&v)[HALVES][RUN]) {\n#pragma unroll\n"
+"for (int half = 0; half < HALVES_IN; half++)\nfinish_product(p, state, of, half, item, row, column + half * p.n, valid, v[half]);\n"
+"if constexpr (BACKWARD) {\ndifferentiate<IsNear>(p, state, saved, v);\n} else if constexpr (GATED) {\nmultiply_halves(p, v);\n} else {\n#pragma unroll\n"
+"for (int i = 0; i < RUN; i++)\nv[0][i] = activate_finished(p, v[0][i]);\n}\nif (HAS_RESIDUAL)\n#pragma unroll\n"
+"for (int half = 0; half < HALVES_OUT; half++) {\nAcc other[RUN];\nif constexpr (LOADS_RESIDUAL)\n"
+"to_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]), other);\nelse\n"
+"load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column + half * p.n, valid, other);\n#pragma unroll\nfor (int i = 0; i < RUN; i++)\n"
+"v[half][i] = sum(v[half][i], SCALES_RESIDUAL ? product(other[i], state.scale_residual) : other[i]);\n}\n}\n\n\n"
+"__device__ inline void store_result(const gemmepi__epilogue_params &p, Epilogue_state &state, long long item,\n",
+"long long row, long long column, int valid, const Acc (&v)[HALVES][RUN]) {\n#pragma unroll\nfor (int half = 0; half < HALVES_OUT; half++) {\nif (AMAX_D)\n"
+"keep_largest_of_run(v[half], valid, state.largest_d);\nif (!GEMMEPI_STORES_D)\ncontinue;\nif (SCALES_D)\n"
+"store_scaled<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], state.scale_d, item, row, column + half * p.n, valid,\nv[half]);\nelse\n"
+"store<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], item, row, column + half * p.n, valid, v[half]);\n}\n}\n\n\n"
+"__device__ inline void end_epilogue(const gemmepi__epilogue_params &p, const Epilogue_state &state) {\nif (AMAX_D)\n"
+"store_largest(p.amax_d, state.largest_d);\nif (AMAX_AUX)\nstore_largest(p.amax_aux, state.largest_aux);\n}\n\n\n\ntemplate <int Threads>\n"
 "__device__ inline void store_partials(const gemmepi__epilogue_params &p, long long part, long long column, int valid,\n"
-"u32 x, u32 y, u32 width, const Acc (&sums)[HALVES_OUT][RUN]) {\n"
-"__shared__ Acc shared[HALVES_OUT * RUN][Threads];\n"
-"u32 thread = y * width + x;\n"
-"#pragma unroll\n"
-"for (int i = 0; i < HALVES_OUT * RUN; i++)\n"
-"shared[i][thread] = sums[i / RUN][i % RUN];\n"
-"for (u32 half = Threads / width / 2; half > 0; half /= 2) {\n"
-"__syncthreads();\n"
-"if (y < half)\n"
-"#pragma unroll\n"
-"for (int i = 0; i < HALVES_OUT * RUN; i++)\n"
-"shared[i][thread] = sum(shared[i][thread], shared[i][thread + half * width]);\n"
-"}\n"
-"if (y == 0)\n"
-"for (int half = 0; half < HALVES_OUT; half++)\n"
-"for (int i = 0; i < valid; i++)\n"
-"((Acc *)p.partials)[(part * HALVES_OUT + half) * p.n + column + i] = shared[half * RUN + i][thread];\n"
-"}\n\n\n\n"
-"__device__ inline Acc sum_of_rows(const Acc (&of_run)[RUN]) {\n"
-"static_assert(!SPREAD || RUN == 8, \"a sum for each lane\");\n"
-"Acc left[RUN];\n"
-"#pragma unroll\n"
-"for (int j = 0; j < RUN; j++)\n"
-"left[j] = of_run[j];\n"
-"#pragma unroll\n"
-"for (int count = RUN / 2; count > 0; count /= 2)\n"
-"#pragma unroll\n"
-"for (int j = 0; j < count; j++) {\n"
-"bool upper = threadIdx.x & (u32)count * OF_ROWS;\n"
+"u32 x, u32 y, u32 width, const Acc (&sums)[HALVES_OUT][RUN]) {\n__shared__ Acc shared[HALVES_OUT * RUN][Threads];\nu32 thread = y * width + x;\n"
+"#pragma unroll\nfor (int i = 0; i < HALVES_OUT * RUN; i++)\nshared[i][thread] = sums[i / RUN][i % RUN];\n"
+"for (u32 half = Threads / width / 2; half > 0; half /= 2) {\n__syncthreads();\nif (y < half)\n#pragma unroll\nfor (int i = 0; i < HALVES_OUT * RUN; i++)\n"
+"shared[i][thread] = sum(shared[i][thread], shared[i][thread + half * width]);\n}\nif (y == 0)\nfor (int half = 0; half < HALVES_OUT; half++)\n"
+"for (int i = 0; i < valid; i++)\n((Acc *)p.partials)[(part * HALVES_OUT + half) * p.n + column + i] = shared[half * RUN + i][thread];\n}\n\n\n\n"
+"__device__ inline Acc sum_of_rows(const Acc (&of_run)[RUN]) {\nstatic_assert(!SPREAD || RUN == 8, \"a sum for each lane\");\nAcc left[RUN];\n#pragma unroll\n"
+"for (int j = 0; j < RUN; j++)\nleft[j] = of_run[j];\n#pragma unroll\nfor (int count = RUN / 2; count > 0; count /= 2)\n#pragma unroll\n"
+"for (int j = 0; j < count; j++) {\nbool upper = threadIdx.x & (u32)count * OF_ROWS;\n"
 "Acc sent = upper ? left[j] : left[j + count], kept = upper ? left[j + count] : left[j];\n"
-"left[j] = kept + __shfl_xor_sync(0xffffffffu, sent, count * OF_ROWS);\n"
-"}\n"
-"return left[0];\n"
-"}\n\n\n\n"
-"template <bool AtOnce> struct Column_sums {\n"
-"Acc of_lane[HALVES_OUT][RUN], of_lanes[HALVES_OUT];\n\n"
-"__device__ inline Column_sums() : of_lanes{} {\n"
-"begin_rows();\n"
-"}\n"
-"__device__ inline void begin_rows() {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < HALVES_OUT * RUN; i++)\n",
-"of_lane[i / RUN][i % RUN] = Acc(-0.0);\n"
-"}\n\n\n"
-"__device__ inline void add(const Acc (&v)[HALVES][RUN], bool exists) {\n"
-"if (exists)\n"
-"#pragma unroll\n"
-"for (int i = 0; i < HALVES_OUT * RUN; i++)\n"
-"of_lane[i / RUN][i % RUN] += v[i / RUN][i % RUN];\n"
-"}\n\n\n"
-"__device__ inline void end_rows() {\n"
-"if constexpr (AtOnce) {\n"
-"#pragma unroll\n"
-"for (int half = 0; half < HALVES_OUT; half++)\n"
-"of_lanes[half] += sum_of_rows(of_lane[half]);\n"
-"begin_rows();\n"
-"}\n"
-"}\n\n\n"
-"__device__ static inline int column() {\n"
-"return lane_of_row() * 2 + place(row_of_lane());\n"
-"}\n"
-"__device__ inline Acc sum(int half) const {\n"
-"return AtOnce ? of_lanes[half] : sum_of_rows(of_lane[half]);\n"
-"}\n\n\n"
-"__device__ inline void store(const gemmepi__epilogue_params &p, long long line, int first) const {\n"
-"#pragma unroll\n"
-"for (int half = 0; half < HALVES_OUT; half++) {\n"
-"Acc of_column = sum(half);\n"
-"if (first + column() < (int)p.n)\n"
-"((Acc *)p.partials)[(line * HALVES_OUT + half) * p.n + first + column()] = of_column;\n"
-"}\n"
-"}\n"
-"};\n",
+"left[j] = kept + __shfl_xor_sync(0xffffffffu, sent, count * OF_ROWS);\n}\nreturn left[0];\n}\n\n\n\ntemplate <bool AtOnce> struct Column_sums {\n"
+"Acc of_lane[HALVES_OUT][RUN], of_lanes[HALVES_OUT];\n\n__device__ inline Column_sums() : of_lanes{} {\nbegin_rows();\n}\n"
+"__device__ inline void begin_rows() {\n#pragma unroll\nfor (int i = 0; i < HALVES_OUT * RUN; i++)\nof_lane[i / RUN][i % RUN] = Acc(-0.0);\n}\n\n\n"
+"__device__ inline void add(const Acc (&v)[HALVES][RUN], bool exists) {\nif (exists)\n#pragma unroll\nfor (int i = 0; i < HALVES_OUT * RUN; i++)\n"
+"of_lane[i / RUN][i % RUN] += v[i / RUN][i % RUN];\n}\n\n\n__device__ inline void end_rows() {\nif constexpr (AtOnce) {\n#pragma unroll\n"
+"for (int half = 0; half < HALVES_OUT; half++)\nof_lanes[half] += sum_of_rows(of_lane[half]);\nbegin_rows();\n}\n}\n\n\n"
+"__device__ static inline int column() {\nreturn lane_of_row() * 2 + place(row_of_lane());\n}\n__device__ inline Acc sum(int half) const {\n"
+"return AtOnce ? of_lanes[half] : sum_of_rows(of_lane[half]);\n}\n\n\n"
+"__device__ inline void store(const gemmepi__epilogue_params &p, long long line, int first) const {\n#pragma unroll\n"
+"for (int half = 0; half < HALVES_OUT; half++) {\nAcc of_column = sum(half);\nif (first + column() < (int)p.n)\n"
+"((Acc *)p.partials)[(line * HALVES_OUT + half) * p.n + first + column()] = of_column;\n}\n}\n};\n",
   NULL};
 
 static const char *const gemmepi__source_gemm_plain_cu[] = {
-"#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n"
-"#include \"epilogue.cuh\"\n\n"
-"#ifndef GEMMEPI_A_TYPE\n"
-"#define GEMMEPI_A_TYPE       F32\n"
-"#define GEMMEPI_B_TYPE       F32\n"
-"#define GEMMEPI_A_TRANSPOSED 0\n"
-"#define GEMMEPI_B_TRANSPOSED 0\n"
-"#define GEMMEPI_A_ALIGNED    0\n"
-"#define GEMMEPI_B_ALIGNED    0\n"
-"#define GEMMEPI_COMPUTE_TYPE F32\n"
-"#define GEMMEPI_CHUNK        0\n"
-"#endif\n\n"
-"typedef GEMMEPI_A_TYPE A;\n"
-"typedef GEMMEPI_B_TYPE B;\n"
-"typedef GEMMEPI_COMPUTE_TYPE Compute;\n\n"
-"template <bool Condition, class X, class Y> struct Choice {\n"
-"typedef X type;\n"
-"};\n"
-"template <class X, class Y> struct Choice<false, X, Y> {\n"
-"typedef Y type;\n"
-"};\n"
+"#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE       F32\n"
+"#define GEMMEPI_B_TYPE       F32\n#define GEMMEPI_A_TRANSPOSED 0\n#define GEMMEPI_B_TRANSPOSED 0\n#define GEMMEPI_A_ALIGNED    0\n"
+"#define GEMMEPI_B_ALIGNED    0\n#define GEMMEPI_COMPUTE_TYPE F32\n#define GEMMEPI_CHUNK        0\n#endif\n\ntypedef GEMMEPI_A_TYPE A;\n"
+"typedef GEMMEPI_B_TYPE B;\ntypedef GEMMEPI_COMPUTE_TYPE Compute;\n\ntemplate <bool Condition, class X, class Y> struct Choice {\ntypedef X type;\n};\n"
+"template <class X, class Y> struct Choice<false, X, Y> {\ntypedef Y type;\n};\n"
 "template <bool Condition, class X, class Y> using Choose = typename Choice<Condition, X, Y>::type;\n\n"
 "constexpr bool TENSOR_CORES = __CUDA_ARCH__ >= 800 && !SAME<Compute, F32> && !SAME<Compute, F64>;\n"
-"typedef Choose<SAME<Compute, I8>, int, Choose<SAME<Compute, F64>, double, float>> Sum;\n"
-"typedef Choose<TENSOR_CORES, Compute, Sum> Staged;\n\n"
-"constexpr int THREADS = 128, WARP = 32;\n"
-"constexpr int TILE = 64;\n"
-"constexpr int GROUP = 8;\n"
-"constexpr int GROUPS = TILE / 2 / GROUP;\n"
-"constexpr int LINE_BYTES = 128, LINE_PITCH = 144;\n"
-"constexpr int PIECE = 16;\n"
-"constexpr int STEP = LINE_BYTES / (int)sizeof(Staged);\n"
-"constexpr int RESULT_PITCH = TILE + 8;\n"
-"constexpr int OPERAND_BYTES = TILE * LINE_PITCH;\n"
-"constexpr int SHARED_BYTES = TILE * RESULT_PITCH * sizeof(Acc) > 4 * OPERAND_BYTES ? TILE * RESULT_PITCH * sizeof(Acc)\n"
-": 4 * OPERAND_BYTES;\n\n"
+"typedef Choose<SAME<Compute, I8>, int, Choose<SAME<Compute, F64>, double, float>> Sum;\ntypedef Choose<TENSOR_CORES, Compute, Sum> Staged;\n\n"
+"constexpr int THREADS = 128, WARP = 32;\nconstexpr int TILE = 64;\nconstexpr int GROUP = 8;\nconstexpr int GROUPS = TILE / 2 / GROUP;\n"
+"constexpr int LINE_BYTES = 128, LINE_PITCH = 144;\nconstexpr int PIECE = 16;\nconstexpr int STEP = LINE_BYTES / (int)sizeof(Staged);\n"
+"constexpr int RESULT_PITCH = TILE + 8;\nconstexpr int OPERAND_BYTES = TILE * LINE_PITCH;\n"
+"constexpr int SHARED_BYTES = TILE * RESULT_PITCH * sizeof(Acc) > 4 * OPERAND_BYTES ? TILE * RESULT_PITCH * sizeof(Acc)\n: 4 * OPERAND_BYTES;\n\n"
 "constexpr bool A_VARIES = GEMMEPI_SCALE_A == SCALE_VECTOR_128 || GEMMEPI_SCALE_A == SCALE_BLOCK_128;\n"
-"constexpr bool B_VARIES = GEMMEPI_SCALE_B == SCALE_VECTOR_128 || GEMMEPI_SCALE_B == SCALE_BLOCK_128;\n"
-"constexpr bool CHUNKED = GEMMEPI_CHUNK != 0;\n"
+"constexpr bool B_VARIES = GEMMEPI_SCALE_B == SCALE_VECTOR_128 || GEMMEPI_SCALE_B == SCALE_BLOCK_128;\nconstexpr bool CHUNKED = GEMMEPI_CHUNK != 0;\n"
 "static_assert(GEMMEPI_CHUNK % STEP == 0, \"a chunk is whole steps\");\n"
 "static_assert((!A_VARIES && !B_VARIES) || GEMMEPI_CHUNK == SCALE_STEPS, \"scales vary from chunk to chunk\");\n\n\n"
-"constexpr bool SPLIT_TOTALS = CHUNKED && SAME<Sum, int> && !A_VARIES && !B_VARIES;\n"
-"typedef Choose<SPLIT_TOTALS, int, Acc> Total;\n\n\n\n\n"
-"__device__ constexpr int place(int outer, int byte) {\n"
-"return outer * LINE_PITCH + ((byte / PIECE ^ outer / GROUP % 4) * PIECE | byte % PIECE);\n"
-"}\n\n\n\n\n"
+"constexpr bool SPLIT_TOTALS = CHUNKED && SAME<Sum, int> && !A_VARIES && !B_VARIES;\ntypedef Choose<SPLIT_TOTALS, int, Acc> Total;\n\n\n\n\n"
+"__device__ constexpr int place(int outer, int byte) {\nreturn outer * LINE_PITCH + ((byte / PIECE ^ outer / GROUP % 4) * PIECE | byte % PIECE);\n}\n\n\n\n\n"
 "constexpr int SINGLE_BYTES = (sizeof(A) == 1 && !GEMMEPI_A_ALIGNED) + (sizeof(B) == 1 && !GEMMEPI_B_ALIGNED);\n"
-"constexpr bool FETCHES_AHEAD = SINGLE_BYTES * TILE * STEP / THREADS < 64;\n\n\n"
-"template <class T, bool Transposed, bool Aligned> struct Operand {\n"
+"constexpr bool FETCHES_AHEAD = SINGLE_BYTES * TILE * STEP / THREADS < 64;\n\n\ntemplate <class T, bool Transposed, bool Aligned> struct Operand {\n"
 "static constexpr int PACKED = Transposed && sizeof(Staged) < 4 ? 4 / (int)sizeof(Staged) : 1;\n"
-"static constexpr int LINE_RUNS = (Transposed ? TILE : STEP) / RUN;\n"
-"static constexpr int LINES = THREADS / LINE_RUNS;\n"
-"static constexpr int UNITS = TILE * STEP / RUN / THREADS / PACKED;\n\n"
-"Words<T> runs[UNITS][PACKED];\n"
-"const T *from;\n"
-"long long ld;\n"
-"int line, run;\n\n"
-"__device__ Operand(const gemmepi__kernel_matrix &x, long long item, long long outer) {\n"
-"ld = x.ld;\n"
-"line = (int)threadIdx.x / LINE_RUNS * PACKED;\n"
-"run = (int)threadIdx.x % LINE_RUNS * RUN;\n"
-"from = (const T *)x.data + item * x.stride + line * ld + run + (Transposed ? outer : outer * ld);\n"
-"}\n\n\n"
-"__device__ void fetch(int outer_left, int k_left) {\n"
-"int lines_left = (Transposed ? k_left : outer_left) - line;\n"
-"int run_left = (Transposed ? outer_left : k_left) - run;\n"
-"int valid = existing(run_left);\n"
-"if (Aligned && valid == RUN && lines_left > ((UNITS - 1) * LINES + 1) * PACKED - 1)\n"
-"fetch_runs<true>(lines_left, valid);\n"
-"else\n"
-"fetch_runs<false>(lines_left, valid);\n"
-"from += Transposed ? STEP * ld : STEP;\n"
-"}\n\n\n"
-"template <bool Whole> __device__ void fetch_runs(int lines_left, int valid) {\n"
-"#pragma unroll\n"
-"for (int unit = 0; unit < UNITS; unit++)\n"
-"#pragma unroll\n"
-"for (int i = 0; i < PACKED; i++) {\n"
-"int next = unit * LINES * PACKED + i;\n",
-"runs[unit][i] = read_run<Aligned>(from + next * ld, Whole ? RUN : next < lines_left ? valid : 0);\n"
-"}\n"
-"}\n\n"
-"__device__ void put(u8 *shared) const {\n"
-"#pragma unroll\n"
-"for (int unit = 0; unit < UNITS; unit++) {\n"
-"int at = line + unit * LINES * PACKED;\n"
-"Words<Staged> staged[PACKED];\n"
-"#pragma unroll\n"
-"for (int i = 0; i < PACKED; i++)\n"
-"staged[i] = convert_run<Staged>(runs[unit][i]);\n"
-"if constexpr (Transposed)\n"
-"put_across(shared, at, staged);\n"
-"else\n"
-"put_along(shared, at, staged[0]);\n"
-"}\n"
-"}\n\n\n"
-"__device__ void put_along(u8 *shared, int outer, const Words<Staged> &staged) const {\n"
-"constexpr int bytes = sizeof(staged) < PIECE ? sizeof(staged) : PIECE, words = bytes / sizeof(u32);\n"
-"struct alignas(bytes) Part {\n"
-"u32 at[words];\n"
-"};\n"
-"#pragma unroll\n"
-"for (int i = 0; i < (int)sizeof(staged) / bytes; i++) {\n"
-"Part part;\n"
-"#pragma unroll\n"
-"for (int word = 0; word < words; word++)\n"
-"part.at[word] = staged.at[i * words + word];\n"
-"*reinterpret_cast<Part *>(shared + place(outer, run * (int)sizeof(Staged) + i * bytes)) = part;\n"
-"}\n"
-"}\n\n\n"
-"__device__ void put_across(u8 *shared, int k, const Words<Staged> (&staged)[PACKED]) const {\n"
-"struct alignas(PACKED * sizeof(Staged)) Element {\n"
-"u32 at[PACKED * sizeof(Staged) / sizeof(u32)];\n"
-"};\n"
-"#pragma unroll\n"
-"for (int outer = 0; outer < RUN; outer++) {\n"
-"Element element;\n"
-"if constexpr (PACKED == 1) {\n"
-"constexpr int words = sizeof(element) / sizeof(u32);\n"
-"#pragma unroll\n"
-"for (int word = 0; word < words; word++)\n"
-"element.at[word] = staged[0].at[outer * words + word];\n"
-"} else if constexpr (PACKED == 2) {\n"
-"element.at[0] = __byte_perm(staged[0].at[outer / 2], staged[1].at[outer / 2],\n"
-"outer % 2 ? 0x7632 : 0x5410);\n"
-"} else {\n"
-"constexpr u32 front = 0x5140, back = 0x7362;\n"
-"u32 pick = outer % 4 < 2 ? front : back;\n"
+"static constexpr int LINE_RUNS = (Transposed ? TILE : STEP) / RUN;\nstatic constexpr int LINES = THREADS / LINE_RUNS;\n"
+"static constexpr int UNITS = TILE * STEP / RUN / THREADS / PACKED;\n\nWords<T> runs[UNITS][PACKED];\nconst T *from;\nlong long ld;\nint line, run;\n\n"
+"__device__ Operand(const gemmepi__kernel_matrix &x, long long item, long long outer) {\nld = x.ld;\nline = (int)threadIdx.x / LINE_RUNS * PACKED;\n"
+"run = (int)threadIdx.x % LINE_RUNS * RUN;\nfrom = (const T *)x.data + item * x.stride + line * ld + run + (Transposed ? outer : outer * ld);\n}\n\n\n"
+"__device__ void fetch(int outer_left, int k_left) {\nint lines_left = (Transposed ? k_left : outer_left) - line;\n"
+"int run_left = (Transposed ? outer_left : k_left) - run;\nint valid = existing(run_left);\n"
+"if (Aligned && valid == RUN && lines_left > ((UNITS - 1) * LINES + 1) * PACKED - 1)\nfetch_runs<true>(lines_left, valid);\nelse\n"
+"fetch_runs<false>(lines_left, valid);\nfrom += Transposed ? STEP * ld : STEP;\n}\n\n\n"
+"template <bool Whole> __device__ void fetch_runs(int lines_left, int valid) {\n#pragma unroll\nfor (int unit = 0; unit < UNITS; unit++)\n#pragma unroll\n"
+"for (int i = 0; i < PACKED; i++) {\nint next = unit * LINES * PACKED + i;\n"
+"runs[unit][i] = read_run<Aligned>(from + next * ld, Whole ? RUN : next < lines_left ? valid : 0);\n}\n}\n\n__device__ void put(u8 *shared) const {\n"
+"#pragma unroll\nfor (int unit = 0; unit < UNITS; unit++) {\n",
+"int at = line + unit * LINES * PACKED;\nWords<Staged> staged[PACKED];\n#pragma unroll\nfor (int i = 0; i < PACKED; i++)\n"
+"staged[i] = convert_run<Staged>(runs[unit][i]);\nif constexpr (Transposed)\nput_across(shared, at, staged);\nelse\nput_along(shared, at, staged[0]);\n}\n"
+"}\n\n\n__device__ void put_along(u8 *shared, int outer, const Words<Staged> &staged) const {\n"
+"constexpr int bytes = sizeof(staged) < PIECE ? sizeof(staged) : PIECE, words = bytes / sizeof(u32);\nstruct alignas(bytes) Part {\nu32 at[words];\n};\n"
+"#pragma unroll\nfor (int i = 0; i < (int)sizeof(staged) / bytes; i++) {\nPart part;\n#pragma unroll\nfor (int word = 0; word < words; word++)\n"
+"part.at[word] = staged.at[i * words + word];\n*reinterpret_cast<Part *>(shared + place(outer, run * (int)sizeof(Staged) + i * bytes)) = part;\n}\n}\n\n\n"
+"__device__ void put_across(u8 *shared, int k, const Words<Staged> (&staged)[PACKED]) const {\nstruct alignas(PACKED * sizeof(Staged)) Element {\n"
+"u32 at[PACKED * sizeof(Staged) / sizeof(u32)];\n};\n#pragma unroll\nfor (int outer = 0; outer < RUN; outer++) {\nElement element;\n"
+"if constexpr (PACKED == 1) {\nconstexpr int words = sizeof(element) / sizeof(u32);\n#pragma unroll\nfor (int word = 0; word < words; word++)\n"
+"element.at[word] = staged[0].at[outer * words + word];\n} else if constexpr (PACKED == 2) {\n"
+"element.at[0] = __byte_perm(staged[0].at[outer / 2], staged[1].at[outer / 2],\nouter % 2 ? 0x7632 : 0x5410);\n} else {\n"
+"constexpr u32 front = 0x5140, back = 0x7362;\nu32 pick = outer % 4 < 2 ? front : back;\n"
 "u32 first = __byte_perm(staged[0].at[outer / 4], staged[1].at[outer / 4], pick);\n"
-"u32 second = __byte_perm(staged[2].at[outer / 4], staged[3].at[outer / 4], pick);\n"
-"element.at[0] = __byte_perm(first, second, outer % 2 ? 0x7632 : 0x5410);\n"
-"}\n"
-"*reinterpret_cast<Element *>(shared + place(run + outer, k * (int)sizeof(Staged))) = element;\n"
-"}\n"
-"}\n"
-"};\n\n\n\n\n"
-"#if __CUDA_ARCH__ >= 800\n"
+"u32 second = __byte_perm(staged[2].at[outer / 4], staged[3].at[outer / 4], pick);\nelement.at[0] = __byte_perm(first, second, outer % 2 ? 0x7632 : 0x5410);\n"
+"}\n*reinterpret_cast<Element *>(shared + place(run + outer, k * (int)sizeof(Staged))) = element;\n}\n}\n};\n\n\n\n\n#if __CUDA_ARCH__ >= 800\n"
 "__device__ inline void multiply_16(F16, float (&upper)[2], float (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {\n"
-"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 \"\n"
-"\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
-": \"+f\"(upper[0]), \"+f\"(upper[1]), \"+f\"(lower[0]), \"+f\"(lower[1])\n"
-": \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n"
-"}\n"
-"__device__ inline void multiply_16(BF16, float (&upper)[2], float (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {\n"
-"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 \"\n"
-"\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
-": \"+f\"(upper[0]), \"+f\"(upper[1]), \"+f\"(lower[0]), \"+f\"(lower[1])\n"
-": \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n"
-"}\n"
-"__device__ inline void multiply_16(I8, int (&upper)[2], int (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {\n"
-"asm(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 \"\n"
-"\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
-": \"+r\"(upper[0]), \"+r\"(upper[1]), \"+r\"(lower[0]), \"+r\"(lower[1])\n"
-": \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n"
-"}\n"
-"#endif\n\n\n"
-"template <class T>\n"
-"__device__ inline void multiply_fragments(const u8 *a, const u8 *b, Sum (&sums)[GROUPS][GROUPS][2]) {\n"
-"int group = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;\n"
-"a += group * LINE_PITCH + quarter * sizeof(u32);\n"
-"b += group * LINE_PITCH + quarter * sizeof(u32);\n"
-"#pragma unroll\n"
-"for (int byte = 0; byte < LINE_BYTES; byte += 2 * PIECE) {\n"
-"u32 left[GROUPS / 2][4], right[GROUPS][2];\n"
-"#pragma unroll\n"
-"for (int i = 0; i < GROUPS; i++)\n",
-"#pragma unroll\n"
-"for (int half = 0; half < 2; half++) {\n"
-"int at = place(i * GROUP, byte + half * PIECE);\n"
-"left[i / 2][i % 2 + 2 * half] = *reinterpret_cast<const u32 *>(a + at);\n"
-"right[i][half] = *reinterpret_cast<const u32 *>(b + at);\n"
-"}\n"
-"#pragma unroll\n"
-"for (int i = 0; i < GROUPS; i += 2)\n"
-"#pragma unroll\n"
-"for (int j = 0; j < GROUPS; j++)\n"
-"multiply_16(T(), sums[i][j], sums[i + 1][j], left[i / 2], right[j]);\n"
-"}\n"
-"}\n\n"
-"__device__ inline int multiply_add(int x, int y, int z) {\n"
-"return sum(product(x, y), z);\n"
-"}\n"
-"__device__ inline float multiply_add(float x, float y, float z) {\n"
-"return fmaf(x, y, z);\n"
-"}\n"
-"__device__ inline double multiply_add(double x, double y, double z) {\n"
-"return fma(x, y, z);\n"
-"}\n\n\n"
-"__device__ inline void multiply_elements(const u8 *a, const u8 *b, Sum (&sums)[GROUPS][GROUPS][2]) {\n"
-"constexpr int count = PIECE / (int)sizeof(Sum);\n"
-"struct alignas(PIECE) Part {\n"
-"Sum at[count];\n"
-"};\n"
-"int group = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;\n"
-"a += group * LINE_PITCH;\n"
-"b += quarter * 2 * LINE_PITCH;\n"
-"#pragma unroll 1\n"
-"for (int half = 0; half < 2; half++) {\n"
-"#pragma unroll\n"
-"for (int byte = 0; byte < LINE_BYTES / 2; byte += PIECE) {\n"
-"Part left[GROUPS], right[GROUPS][2];\n"
-"#pragma unroll\n"
-"for (int i = 0; i < GROUPS; i++) {\n"
-"left[i] = *reinterpret_cast<const Part *>(a + place(i * GROUP, byte));\n"
-"#pragma unroll\n"
-"for (int e = 0; e < 2; e++)\n"
-"right[i][e] = *reinterpret_cast<const Part *>(b + place(i * GROUP + e, byte));\n"
-"}\n"
-"#pragma unroll\n"
-"for (int k = 0; k < count; k++)\n"
-"#pragma unroll\n"
-"for (int i = 0; i < GROUPS; i++)\n"
-"#pragma unroll\n"
-"for (int j = 0; j < GROUPS; j++)\n"
-"#pragma unroll\n"
-"for (int e = 0; e < 2; e++)\n"
-"sums[i][j][e] = multiply_add(left[i].at[k], right[j][e].at[k], sums[i][j][e]);\n"
-"}\n"
-"a += LINE_BYTES / 2;\n"
-"b += LINE_BYTES / 2;\n"
-"}\n"
-"}\n\n\n\n\n"
-"template <int Mode, int Each> struct Chunk_scales {\n"
-"const float *at;\n"
-"long long step;\n"
-"long long left;\n"
-"float values[GROUPS][Each];\n\n"
-"__device__ Chunk_scales(const gemmepi__kernel_scale &scale, long long item, long long first, long long extent,\n"
-"long long k) {\n\n"
-"long long outer = first < extent ? first : extent - 1;\n"
-"Scale_line line = scale_line<Mode>(scale.data + item * scale.stride, outer, extent, k);\n"
-"at = line.at;\n"
-"step = line.step;\n"
-"left = extent - first;\n"
-"}\n"
-"__device__ void next() {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < GROUPS; i++)\n"
-"#pragma unroll\n"
-"for (int e = 0; e < Each; e++) {\n"
-"int line = i * GROUP + e;\n"
-"if (Mode == SCALE_BLOCK_128)\n"
-"values[i][e] = i + e == 0 ? *at : values[0][0];\n"
-"else\n"
-"values[i][e] = line < left ? at[line] : 0;\n"
-"}\n"
-"at += step;\n"
-"}\n"
-"};\n\n"
-"template <class T> __device__ inline void add_to_total(T &value, Total &total, float factor) {\n"
-"if constexpr (SPLIT_TOTALS) {\n"
-"total += value >> 16;\n"
-"value &= 0xffff;\n"
-"} else {\n"
-"total += (Acc)value * (Acc)factor;\n"
-"value = 0;\n"
-"}\n"
-"}\n\n\n"
-"template <class Left, class Right>\n"
-"__device__ inline void add_chunk(const Left &left, const Right &right, Sum (&sums)[GROUPS][GROUPS][2],\n"
-"Total (&totals)[GROUPS][GROUPS][2]) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < GROUPS; i++)\n"
-"#pragma unroll\n"
-"for (int j = 0; j < GROUPS; j++)\n"
-"#pragma unroll\n"
-"for (int e = 0; e < 2; e++)\n"
-"add_to_total(sums[i][j][e], totals[i][j][e],\n"
-"(A_VARIES ? left.values[i][0] : 1) * (B_VARIES ? right.values[j][e] : 1));\n"
-"}\n\n"
-"__device__ inline Acc finished(Sum value, Total total) {\n"
-"if (SPLIT_TOTALS)\n"
-"return (Acc)((long long)total * 65536 + (long long)value);\n"
-"return CHUNKED ? (Acc)total : (Acc)value;\n"
-"}\n\n\n\n"
-"template <class Left, class Right>\n"
-"__device__ inline void fetch(Left &a, Right &b, int rows, int columns, int k_left) {\n"
-"a.fetch(rows, k_left);\n"
-"b.fetch(columns, k_left);\n"
-"}\n\n"
-"template <class Left, class Right>\n"
-"__device__ inline void put(Left &a, Right &b, int rows, int columns, int k_left, u8 *shared) {\n",
-"if (!FETCHES_AHEAD)\n"
-"a.fetch(rows, k_left);\n"
-"a.put(shared);\n"
-"if (!FETCHES_AHEAD) {\n"
-"__syncthreads();\n"
-"b.fetch(columns, k_left);\n"
-"}\n"
-"b.put(shared + OPERAND_BYTES);\n"
-"}\n\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS, 2)\n"
-"gemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params) {\n"
-"__shared__ alignas(PIECE) u8 shared[SHARED_BYTES];\n"
-"const gemmepi__epilogue_params &p = params.epilogue;\n"
-"u32 part = blockIdx.x / p.column_tiles;\n"
-"u32 item = part / p.row_tiles;\n"
-"long long tile_row = (long long)(part - item * p.row_tiles) * TILE;\n"
-"long long tile_column = (long long)(blockIdx.x - part * p.column_tiles) * TILE;\n"
-"int rows = p.m - tile_row < TILE ? (int)(p.m - tile_row) : TILE;\n"
+"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
+": \"+f\"(upper[0]), \"+f\"(upper[1]), \"+f\"(lower[0]), \"+f\"(lower[1])\n: \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n"
+"}\n__device__ inline void multiply_16(BF16, float (&upper)[2], float (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {\n"
+"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
+": \"+f\"(upper[0]), \"+f\"(upper[1]), \"+f\"(lower[0]), \"+f\"(lower[1])\n: \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n"
+"}\n__device__ inline void multiply_16(I8, int (&upper)[2], int (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {\n"
+"asm(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
+": \"+r\"(upper[0]), \"+r\"(upper[1]), \"+r\"(lower[0]), \"+r\"(lower[1])\n: \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n"
+"}\n#endif\n\n\ntemplate <class T>\n__device__ inline void multiply_fragments(const u8 *a, const u8 *b, Sum (&sums)[GROUPS][GROUPS][2]) {\n"
+"int group = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;\na += group * LINE_PITCH + quarter * sizeof(u32);\n"
+"b += group * LINE_PITCH + quarter * sizeof(u32);\n#pragma unroll\nfor (int byte = 0; byte < LINE_BYTES; byte += 2 * PIECE) {\n"
+"u32 left[GROUPS / 2][4], right[GROUPS][2];\n#pragma unroll\nfor (int i = 0; i < GROUPS; i++)\n#pragma unroll\nfor (int half = 0; half < 2; half++) {\n"
+"int at = place(i * GROUP, byte + half * PIECE);\nleft[i / 2][i % 2 + 2 * half] = *reinterpret_cast<const u32 *>(a + at);\n"
+"right[i][half] = *reinterpret_cast<const u32 *>(b + at);\n}\n#pragma unroll\nfor (int i = 0; i < GROUPS; i += 2)\n#pragma unroll\n"
+"for (int j = 0; j < GROUPS; j++)\n",
+"multiply_16(T(), sums[i][j], sums[i + 1][j], left[i / 2], right[j]);\n}\n}\n\n__device__ inline int multiply_add(int x, int y, int z) {\n"
+"return sum(product(x, y), z);\n}\n__device__ inline float multiply_add(float x, float y, float z) {\nreturn fmaf(x, y, z);\n}\n"
+"__device__ inline double multiply_add(double x, double y, double z) {\nreturn fma(x, y, z);\n}\n\n\n"
+"__device__ inline void multiply_elements(const u8 *a, const u8 *b, Sum (&sums)[GROUPS][GROUPS][2]) {\nconstexpr int count = PIECE / (int)sizeof(Sum);\n"
+"struct alignas(PIECE) Part {\nSum at[count];\n};\nint group = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;\na += group * LINE_PITCH;\n"
+"b += quarter * 2 * LINE_PITCH;\n#pragma unroll 1\nfor (int half = 0; half < 2; half++) {\n#pragma unroll\n"
+"for (int byte = 0; byte < LINE_BYTES / 2; byte += PIECE) {\nPart left[GROUPS], right[GROUPS][2];\n#pragma unroll\nfor (int i = 0; i < GROUPS; i++) {\n"
+"left[i] = *reinterpret_cast<const Part *>(a + place(i * GROUP, byte));\n#pragma unroll\nfor (int e = 0; e < 2; e++)\n"
+"right[i][e] = *reinterpret_cast<const Part *>(b + place(i * GROUP + e, byte));\n}\n#pragma unroll\nfor (int k = 0; k < count; k++)\n#pragma unroll\n"
+"for (int i = 0; i < GROUPS; i++)\n#pragma unroll\nfor (int j = 0; j < GROUPS; j++)\n#pragma unroll\nfor (int e = 0; e < 2; e++)\n"
+"sums[i][j][e] = multiply_add(left[i].at[k], right[j][e].at[k], sums[i][j][e]);\n}\na += LINE_BYTES / 2;\nb += LINE_BYTES / 2;\n}\n}\n\n\n\n\n"
+"template <int Mode, int Each> struct Chunk_scales {\nconst float *at;\nlong long step;\nlong long left;\nfloat values[GROUPS][Each];\n\n"
+"__device__ Chunk_scales(const gemmepi__kernel_scale &scale, long long item, long long first, long long extent,\nlong long k) {\n\n"
+"long long outer = first < extent ? first : extent - 1;\nScale_line line = scale_line<Mode>(scale.data + item * scale.stride, outer, extent, k);\n"
+"at = line.at;\nstep = line.step;\nleft = extent - first;\n}\n__device__ void next() {\n#pragma unroll\nfor (int i = 0; i < GROUPS; i++)\n#pragma unroll\n"
+"for (int e = 0; e < Each; e++) {\nint line = i * GROUP + e;\nif (Mode == SCALE_BLOCK_128)\nvalues[i][e] = i + e == 0 ? *at : values[0][0];\nelse\n"
+"values[i][e] = line < left ? at[line] : 0;\n}\nat += step;\n}\n};\n\n"
+"template <class T> __device__ inline void add_to_total(T &value, Total &total, float factor) {\nif constexpr (SPLIT_TOTALS) {\ntotal += value >> 16;\n"
+"value &= 0xffff;\n} else {\ntotal += (Acc)value * (Acc)factor;\nvalue = 0;\n}\n}\n\n\ntemplate <class Left, class Right>\n"
+"__device__ inline void add_chunk(const Left &left, const Right &right, Sum (&sums)[GROUPS][GROUPS][2],\nTotal (&totals)[GROUPS][GROUPS][2]) {\n"
+"#pragma unroll\nfor (int i = 0; i < GROUPS; i++)\n#pragma unroll\nfor (int j = 0; j < GROUPS; j++)\n#pragma unroll\nfor (int e = 0; e < 2; e++)\n"
+"add_to_total(sums[i][j][e], totals[i][j][e],\n(A_VARIES ? left.values[i][0] : 1) * (B_VARIES ? right.values[j][e] : 1));\n}\n\n"
+"__device__ inline Acc finished(Sum value, Total total) {\nif (SPLIT_TOTALS)\nreturn (Acc)((long long)total * 65536 + (long long)value);\n"
+"return CHUNKED ? (Acc)total : (Acc)value;\n}\n\n\n\ntemplate <class Left, class Right>\n"
+"__device__ inline void fetch(Left &a, Right &b, int rows, int columns, int k_left) {\na.fetch(rows, k_left);\nb.fetch(columns, k_left);\n}\n\n"
+"template <class Left, class Right>\n__device__ inline void put(Left &a, Right &b, int rows, int columns, int k_left, u8 *shared) {\nif (!FETCHES_AHEAD)\n"
+"a.fetch(rows, k_left);\na.put(shared);\nif (!FETCHES_AHEAD) {\n__syncthreads();\nb.fetch(columns, k_left);\n}\nb.put(shared + OPERAND_BYTES);\n}\n\n\n"
+"extern \"C\" __global__ void __launch_bounds__(THREADS, 2)\ngemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params) {\n"
+"__shared__ alignas(PIECE) u8 shared[SHARED_BYTES];\nconst gemmepi__epilogue_params &p = params.epilogue;\nu32 part = blockIdx.x / p.column_tiles;\n"
+"u32 item = part / p.row_tiles;\nlong long tile_row = (long long)(part - item * p.row_tiles) * TILE;\n",
+"long long tile_column = (long long)(blockIdx.x - part * p.column_tiles) * TILE;\nint rows = p.m - tile_row < TILE ? (int)(p.m - tile_row) : TILE;\n"
 "int columns = p.n - tile_column < TILE ? (int)(p.n - tile_column) : TILE;\n"
 "int row = (int)threadIdx.x / WARP % 2 * (TILE / 2), column = (int)threadIdx.x / WARP / 2 * (TILE / 2);\n"
-"int group = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;\n\n"
-"Sum sums[GROUPS][GROUPS][2] = {};\n"
-"Total totals[GROUPS][GROUPS][2] = {};\n"
+"int group = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;\n\nSum sums[GROUPS][GROUPS][2] = {};\nTotal totals[GROUPS][GROUPS][2] = {};\n"
 "Operand<A, GEMMEPI_A_TRANSPOSED, GEMMEPI_A_ALIGNED> a(params.a, item, tile_row);\n"
 "Operand<B, !GEMMEPI_B_TRANSPOSED, GEMMEPI_B_ALIGNED> b(params.b, item, tile_column);\n"
 "Chunk_scales<GEMMEPI_SCALE_A, 1> scales_a(p.scale_a, item, tile_row + row + group, p.m, params.k);\n"
 "Chunk_scales<GEMMEPI_SCALE_B, 2> scales_b(p.scale_b, item, tile_column + column + quarter * 2, p.n, params.k);\n"
-"u8 *now = shared, *next = shared + 2 * OPERAND_BYTES;\n"
-"int k_left = params.k < STEP ? (int)params.k : STEP;\n"
-"if (FETCHES_AHEAD && k_left > 0)\n"
-"fetch(a, b, rows, columns, k_left);\n"
-"if (k_left > 0)\n"
-"put(a, b, rows, columns, k_left, now);\n"
-"__syncthreads();\n"
-"int chunk_left = 0;\n"
-"for (long long left = params.k; left > 0; left -= STEP) {\n"
-"k_left = left - STEP < STEP ? (int)(left - STEP) : STEP;\n"
-"if (FETCHES_AHEAD && k_left > 0)\n"
-"fetch(a, b, rows, columns, k_left);\n"
-"if (CHUNKED && chunk_left == 0) {\n"
-"chunk_left = GEMMEPI_CHUNK / STEP;\n"
-"if (A_VARIES)\n"
-"scales_a.next();\n"
-"if (B_VARIES)\n"
-"scales_b.next();\n"
-"}\n"
-"if constexpr (TENSOR_CORES)\n"
-"multiply_fragments<Staged>(now + row * LINE_PITCH, now + OPERAND_BYTES + column * LINE_PITCH, sums);\n"
-"else\n"
-"multiply_elements(now + row * LINE_PITCH, now + OPERAND_BYTES + column * LINE_PITCH, sums);\n"
-"if (CHUNKED && (--chunk_left == 0 || k_left <= 0))\n"
-"add_chunk(scales_a, scales_b, sums, totals);\n"
-"if (k_left > 0)\n"
-"put(a, b, rows, columns, k_left, next);\n"
-"__syncthreads();\n"
-"u8 *last = now;\n"
-"now = next;\n"
-"next = last;\n"
-"}\n\n\n"
-"Acc *results = reinterpret_cast<Acc *>(shared);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < GROUPS; i++)\n"
-"#pragma unroll\n"
-"for (int j = 0; j < GROUPS; j++) {\n"
-"int at = (row + i * GROUP + group) * RESULT_PITCH + column + j * GROUP + quarter * 2;\n"
-"results[at] = finished(sums[i][j][0], totals[i][j][0]);\n"
-"results[at + 1] = finished(sums[i][j][1], totals[i][j][1]);\n"
-"}\n"
-"__syncthreads();\n"
-"constexpr int width = TILE / RUN, height = THREADS / width;\n"
-"int x = (int)threadIdx.x % width, y = (int)threadIdx.x / width;\n"
-"int valid = existing(columns - x * RUN);\n"
-"long long first = tile_column + x * RUN;\n"
-"Epilogue_state state = begin_epilogue(p, item, first, valid);\n"
-"Acc column_sums[HALVES_OUT][RUN] = {};\n"
-"#pragma unroll 1\n"
-"for (int r = y; r < rows && valid > 0; r += height) {\n"
-"Acc v[HALVES][RUN];\n"
-"Saved saved;\n"
-"load_saved(p, state, item, tile_row + r, first, valid, saved);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i++)\n"
-"v[0][i] = results[r * RESULT_PITCH + x * RUN + i];\n"
-"epilogue(p, state, load_columns(p, item, first, valid), saved, item, tile_row + r, first, valid, v);\n"
-"store_result(p, state, item, tile_row + r, first, valid, v);\n"
-"if (HAS_BGRAD)\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i++)\n"
-"column_sums[0][i] = sum(column_sums[0][i], v[0][i]);\n"
-"}\n"
-"if (HAS_BGRAD)\n"
-"store_partials<THREADS>(p, part, first, valid, x, y, width, column_sums);\n"
-"end_epilogue(p, state);\n"
-"}\n",
+"u8 *now = shared, *next = shared + 2 * OPERAND_BYTES;\nint k_left = params.k < STEP ? (int)params.k : STEP;\nif (FETCHES_AHEAD && k_left > 0)\n"
+"fetch(a, b, rows, columns, k_left);\nif (k_left > 0)\nput(a, b, rows, columns, k_left, now);\n__syncthreads();\nint chunk_left = 0;\n"
+"for (long long left = params.k; left > 0; left -= STEP) {\nk_left = left - STEP < STEP ? (int)(left - STEP) : STEP;\nif (FETCHES_AHEAD && k_left > 0)\n"
+"fetch(a, b, rows, columns, k_left);\nif (CHUNKED && chunk_left == 0) {\nchunk_left = GEMMEPI_CHUNK / STEP;\nif (A_VARIES)\nscales_a.next();\nif (B_VARIES)\n"
+"scales_b.next();\n}\nif constexpr (TENSOR_CORES)\nmultiply_fragments<Staged>(now + row * LINE_PITCH, now + OPERAND_BYTES + column * LINE_PITCH, sums);\n"
+"else\nmultiply_elements(now + row * LINE_PITCH, now + OPERAND_BYTES + column * LINE_PITCH, sums);\nif (CHUNKED && (--chunk_left == 0 || k_left <= 0))\n"
+"add_chunk(scales_a, scales_b, sums, totals);\nif (k_left > 0)\nput(a, b, rows, columns, k_left, next);\n__syncthreads();\nu8 *last = now;\nnow = next;\n"
+"next = last;\n}\n\n\nAcc *results = reinterpret_cast<Acc *>(shared);\n#pragma unroll\nfor (int i = 0; i < GROUPS; i++)\n#pragma unroll\n"
+"for (int j = 0; j < GROUPS; j++) {\nint at = (row + i * GROUP + group) * RESULT_PITCH + column + j * GROUP + quarter * 2;\n"
+"results[at] = finished(sums[i][j][0], totals[i][j][0]);\nresults[at + 1] = finished(sums[i][j][1], totals[i][j][1]);\n}\n__syncthreads();\n"
+"constexpr int width = TILE / RUN, height = THREADS / width;\nint x = (int)threadIdx.x % width, y = (int)threadIdx.x / width;\n"
+"int valid = existing(columns - x * RUN);\nlong long first = tile_column + x * RUN;\nEpilogue_state state = begin_epilogue(p, item, first, valid);\n"
+"Acc column_sums[HALVES_OUT][RUN] = {};\n#pragma unroll 1\nfor (int r = y; r < rows && valid > 0; r += height) {\nAcc v[HALVES][RUN];\nSaved saved;\n"
+"load_saved(p, state, item, tile_row + r, first, valid, saved);\n#pragma unroll\nfor (int i = 0; i < RUN; i++)\n"
+"v[0][i] = results[r * RESULT_PITCH + x * RUN + i];\nepilogue(p, state, load_columns(p, item, first, valid), saved, item, tile_row + r, first, valid, v);\n"
+"store_result(p, state, item, tile_row + r, first, valid, v);\nif (HAS_BGRAD)\n#pragma unroll\nfor (int i = 0; i < RUN; i++)\n"
+"column_sums[0][i] = sum(column_sums[0][i], v[0][i]);\n}\nif (HAS_BGRAD)\nstore_partials<THREADS>(p, part, first, valid, x, y, width, column_sums);\n"
+"end_epilogue(p, state);\n}\n",
   NULL};
 
 #ifndef GEMMEPI_NO_SM80
 static const char *const gemmepi__source_gemm_sm80_cu[] = {
-"#line 1 \"src/kernels/gemm_sm80.cu\"\n"
-"#line 13\n"
-"#define GEMMEPI_SPREAD 1\n"
-"#define GEMMEPI_STAGES_WORDS 1\n\n\n"
-"#ifdef GEMMEPI_FMA\n"
-"#define GEMMEPI_APART GEMMEPI_FMA\n"
-"#endif\n"
-"#include \"epilogue.cuh\"\n\n"
-"#ifndef GEMMEPI_TILE_M\n"
-"#define GEMMEPI_TILE_M   128\n"
-"#define GEMMEPI_TILE_N   128\n"
-"#define GEMMEPI_WARPS_M  4\n"
-"#define GEMMEPI_WARPS_N  2\n"
-"#define GEMMEPI_STAGES   3\n"
-"#define GEMMEPI_BLOCKS   2\n"
-"#define GEMMEPI_A_ROWS   1\n"
-"#define GEMMEPI_B_ROWS   1\n"
-"#define GEMMEPI_A_UNIT   16\n"
-"#define GEMMEPI_B_UNIT   16\n"
-"#define GEMMEPI_ELEMENT  2\n"
-"#define GEMMEPI_OPERANDS \"bf16\"\n"
-"#define GEMMEPI_FMA      0\n"
-"#define GEMMEPI_SPLIT    0\n"
-"#endif\n\n"
-"#if GEMMEPI_ELEMENT == 2\n"
-"typedef u16 Element;\n"
-"#define GEMMEPI_MMA \"m16n8k16\"\n"
-"#else\n"
-"typedef u32 Element;\n"
-"#define GEMMEPI_MMA \"m16n8k8\"\n"
-"#endif\n"
-"constexpr int ELEMENT = GEMMEPI_ELEMENT, LINE = 128;\n"
-"constexpr bool SPLIT = GEMMEPI_SPLIT;\n"
-"constexpr bool FMA = GEMMEPI_FMA;\n"
-"constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = LINE / ELEMENT, STAGES = GEMMEPI_STAGES;\n"
-"constexpr int STEPS = 4;\n"
-"constexpr int WARPS_M = GEMMEPI_WARPS_M, WARPS_N = GEMMEPI_WARPS_N, THREADS = 32 * WARPS_M * WARPS_N;\n"
-"constexpr int WARP_M = TILE_M / WARPS_M, WARP_N = TILE_N / WARPS_N;\n"
-"constexpr bool A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;\n"
-"constexpr int TILE_COLUMNS = TILE_N / HALVES_IN, WARP_COLUMNS = WARP_N / HALVES_IN;\n"
-"constexpr int ROW_BLOCKS = WARP_M / 16, PAIRS = WARP_N / 16;\n"
-"constexpr int BOX = TILE_K * LINE;\n"
-"constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;\n\n\n"
+"#line 1 \"src/kernels/gemm_sm80.cu\"\n#line 13\n#define GEMMEPI_SPREAD 1\n#define GEMMEPI_STAGES_WORDS 1\n\n\n#ifdef GEMMEPI_FMA\n"
+"#define GEMMEPI_APART GEMMEPI_FMA\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M   128\n#define GEMMEPI_TILE_N   128\n"
+"#define GEMMEPI_WARPS_M  4\n#define GEMMEPI_WARPS_N  2\n#define GEMMEPI_STAGES   3\n#define GEMMEPI_BLOCKS   2\n#define GEMMEPI_A_ROWS   1\n"
+"#define GEMMEPI_B_ROWS   1\n#define GEMMEPI_A_UNIT   16\n#define GEMMEPI_B_UNIT   16\n#define GEMMEPI_ELEMENT  2\n#define GEMMEPI_OPERANDS \"bf16\"\n"
+"#define GEMMEPI_FMA      0\n#define GEMMEPI_SPLIT    0\n#endif\n\n#if GEMMEPI_ELEMENT == 2\ntypedef u16 Element;\n#define GEMMEPI_MMA \"m16n8k16\"\n#else\n"
+"typedef u32 Element;\n#define GEMMEPI_MMA \"m16n8k8\"\n#endif\nconstexpr int ELEMENT = GEMMEPI_ELEMENT, LINE = 128;\nconstexpr bool SPLIT = GEMMEPI_SPLIT;\n"
+"constexpr bool FMA = GEMMEPI_FMA;\nconstexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = LINE / ELEMENT, STAGES = GEMMEPI_STAGES;\n"
+"constexpr int STEPS = 4;\nconstexpr int WARPS_M = GEMMEPI_WARPS_M, WARPS_N = GEMMEPI_WARPS_N, THREADS = 32 * WARPS_M * WARPS_N;\n"
+"constexpr int WARP_M = TILE_M / WARPS_M, WARP_N = TILE_N / WARPS_N;\nconstexpr bool A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;\n"
+"constexpr int TILE_COLUMNS = TILE_N / HALVES_IN, WARP_COLUMNS = WARP_N / HALVES_IN;\nconstexpr int ROW_BLOCKS = WARP_M / 16, PAIRS = WARP_N / 16;\n"
+"constexpr int BOX = TILE_K * LINE;\nconstexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;\n\n\n"
 "constexpr bool STAGED = STAGES_D || STAGES_AUX;\n"
 "constexpr bool STAGES_WIDE = (STAGES_D && sizeof(GEMMEPI_D_TYPE) == 4) || (STAGES_AUX && sizeof(GEMMEPI_AUX_TYPE) == 4);\n"
-"constexpr int GROUP = 32, GROUPS = WARP_COLUMNS / GROUP;\n"
-"constexpr int BOX_GROUPS = GROUPS % 2 || STAGES_WIDE ? 1 : 2, BOX_COLUMNS = BOX_GROUPS * GROUP;\n"
-"constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D + (STAGES_AUX ? HALVES_IN : 0);\n"
-"constexpr int STAGED_BYTES = 16 * LINE;\n"
+"constexpr int GROUP = 32, GROUPS = WARP_COLUMNS / GROUP;\nconstexpr int BOX_GROUPS = GROUPS % 2 || STAGES_WIDE ? 1 : 2, BOX_COLUMNS = BOX_GROUPS * GROUP;\n"
+"constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D + (STAGES_AUX ? HALVES_IN : 0);\nconstexpr int STAGED_BYTES = 16 * LINE;\n"
 "static_assert(WARP_M % 16 == 0 && WARP_COLUMNS % GROUP == 0, \"a warp has whole runs of both halves\");\n"
 "static_assert(TILE_COLUMNS % TILE_K == 0 || B_ROWS || HALVES_IN == 1, \"lines along n are of one half\");\n"
 "static_assert(THREADS / 32 * STAGED_MATRICES * STAGED_BYTES <= STAGES * STAGE_BYTES, \"results lie where the stages were\");\n\n\n\n"
-"template <int Unit> __device__ inline void copy_whole(u32 to, const void *from) {\n"
-"if constexpr (Unit == 16)\n"
-"asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" ::\"r\"(to), \"l\"(from) : \"memory\");\n"
-"else\n"
-"asm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\" ::\"r\"(to), \"l\"(from), \"n\"(Unit) : \"memory\");\n"
-"}\n\n"
-"template <int Unit> __device__ inline void copy_some(u32 to, const void *from, int bytes) {\n"
-"if constexpr (Unit == 16)\n"
-"asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(to), \"l\"(from), \"r\"(bytes) : \"memory\");\n"
-"else\n"
-"asm volatile(\"cp.async.ca.shared.global [%0], [%1], %3, %2;\" ::\"r\"(to), \"l\"(from), \"r\"(bytes), \"n\"(Unit)\n"
-": \"memory\");\n"
-"}\n"
-"__device__ inline void copies_commit() {\n"
-"asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n"
-"}\n"
-"template <int Left> __device__ inline void copies_wait() {\n"
-"asm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left) : \"memory\");\n"
-"}\n"
-"template <bool Turned> __device__ inline void load_matrices(u32 from, u32 (&to)[4]) {\n"
-"if constexpr (Turned)\n"
-"asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
-": \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3])\n"
-": \"r\"(from)\n"
-": \"memory\");\n"
-"else\n"
-"asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
-": \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3])\n"
-": \"r\"(from)\n"
-": \"memory\");\n",
-"}\n"
-"__device__ inline void load_words(u32 from, u32 &to) {\n"
-"asm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(to) : \"r\"(from) : \"memory\");\n"
-"}\n"
+"template <int Unit> __device__ inline void copy_whole(u32 to, const void *from) {\nif constexpr (Unit == 16)\n"
+"asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" ::\"r\"(to), \"l\"(from) : \"memory\");\nelse\n"
+"asm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\" ::\"r\"(to), \"l\"(from), \"n\"(Unit) : \"memory\");\n}\n\n"
+"template <int Unit> __device__ inline void copy_some(u32 to, const void *from, int bytes) {\nif constexpr (Unit == 16)\n"
+"asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(to), \"l\"(from), \"r\"(bytes) : \"memory\");\nelse\n"
+"asm volatile(\"cp.async.ca.shared.global [%0], [%1], %3, %2;\" ::\"r\"(to), \"l\"(from), \"r\"(bytes), \"n\"(Unit)\n: \"memory\");\n}\n"
+"__device__ inline void copies_commit() {\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\n"
+"template <int Left> __device__ inline void copies_wait() {\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left) : \"memory\");\n}\n"
+"template <bool Turned> __device__ inline void load_matrices(u32 from, u32 (&to)[4]) {\nif constexpr (Turned)\n"
+"asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3])\n"
+": \"r\"(from)\n: \"memory\");\nelse\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
+": \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\n__device__ inline void load_words(u32 from, u32 &to) {\n"
+"asm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(to) : \"r\"(from) : \"memory\");\n}\n",
 "__device__ inline void load_words(u32 from, float &to0, float &to1) {\n"
-"asm volatile(\"ld.shared.v2.f32 {%0, %1}, [%2];\" : \"=f\"(to0), \"=f\"(to1) : \"r\"(from) : \"memory\");\n"
-"}\n"
-"__device__ inline void load_words(u32 from, float (&to)[4]) {\n"
-"asm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n"
-": \"=f\"(to[0]), \"=f\"(to[1]), \"=f\"(to[2]), \"=f\"(to[3])\n"
-": \"r\"(from)\n"
-": \"memory\");\n"
-"}\n"
-"#if !GEMMEPI_FMA\n\n"
+"asm volatile(\"ld.shared.v2.f32 {%0, %1}, [%2];\" : \"=f\"(to0), \"=f\"(to1) : \"r\"(from) : \"memory\");\n}\n"
+"__device__ inline void load_words(u32 from, float (&to)[4]) {\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n"
+": \"=f\"(to[0]), \"=f\"(to[1]), \"=f\"(to[2]), \"=f\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\n#if !GEMMEPI_FMA\n\n"
 "__device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {\n"
 "asm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERANDS \".f32 \"\n"
-"\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
-": \"+f\"(sums[0]), \"+f\"(sums[1]), \"+f\"(sums[2]), \"+f\"(sums[3])\n"
-": \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b0), \"r\"(b1));\n"
-"}\n"
-"#endif\n\n\n\n\n"
-"template <bool Rows> __device__ constexpr int turn_of(int line) {\n"
-"return Rows || ELEMENT == 2 ? line % 8 : line % 4 * 2;\n"
-"}\n\n\n\n\n"
+"\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]), \"+f\"(sums[1]), \"+f\"(sums[2]), \"+f\"(sums[3])\n"
+": \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b0), \"r\"(b1));\n}\n#endif\n\n\n\n\n"
+"template <bool Rows> __device__ constexpr int turn_of(int line) {\nreturn Rows || ELEMENT == 2 ? line % 8 : line % 4 * 2;\n}\n\n\n\n\n"
 "template <bool Rows, int Lines, int Unit, int Halves> struct Loader {\n"
 "static constexpr int PIECE = Unit == 2 ? 16 : Unit, PIECES = LINE / PIECE, ELEMENTS = PIECE / ELEMENT;\n"
-"static constexpr int STEP = THREADS / PIECES, COUNT = Lines / STEP;\n"
-"static constexpr int PART = (COUNT + 3) / 4;\n"
-"static_assert(TILE_K % STEP == 0 && Lines / Halves % STEP == 0, \"all threads copy as much\");\n"
-"const Element *from, *at;\n"
-"long long ld, apart;\n"
-"int exist;\n"
-"bool inside;\n"
-"u32 to;\n"
-"Element held[Unit == 2 ? PART * ELEMENTS : 1];\n\n\n"
-"__device__ inline Loader(const gemmepi__kernel_matrix &x, long long item, long long first, long long extent,\n"
-"long long first_k) {\n"
-"int line = (int)threadIdx.x / PIECES, piece = (int)threadIdx.x % PIECES, unit = piece * PIECE / 16;\n"
-"ld = x.ld;\n"
-"apart = extent;\n"
+"static constexpr int STEP = THREADS / PIECES, COUNT = Lines / STEP;\nstatic constexpr int PART = (COUNT + 3) / 4;\n"
+"static_assert(TILE_K % STEP == 0 && Lines / Halves % STEP == 0, \"all threads copy as much\");\nconst Element *from, *at;\nlong long ld, apart;\nint exist;\n"
+"bool inside;\nu32 to;\nElement held[Unit == 2 ? PART * ELEMENTS : 1];\n\n\n"
+"__device__ inline Loader(const gemmepi__kernel_matrix &x, long long item, long long first, long long extent,\nlong long first_k) {\n"
+"int line = (int)threadIdx.x / PIECES, piece = (int)threadIdx.x % PIECES, unit = piece * PIECE / 16;\nld = x.ld;\napart = extent;\n"
 "from = (const Element *)x.data + item * x.stride +\n"
 "(Rows ? (first + line) * ld + first_k + piece * ELEMENTS : (first_k + line) * ld + first + piece * ELEMENTS);\n"
-"long long left = extent - first - (Rows ? line : piece * ELEMENTS);\n"
-"exist = left < Lines ? (int)left : Lines;\n"
-"inside = first + Lines / Halves <= extent;\n"
-"to = line * LINE + ((unit ^ turn_of<Rows>(line)) << 4) + piece * PIECE % 16;\n"
-"}\n\n\n"
-"__device__ inline int go_to(int i, int k_left) {\n"
-"constexpr int of_half = Lines / Halves, of_run = Rows ? of_half : TILE_K;\n"
-"int line = i * STEP, half = line / of_half, within = line % of_half;\n"
-"int piece_k = (int)threadIdx.x % PIECES * ELEMENTS, line_k = (int)threadIdx.x / PIECES;\n"
-"if (line % of_run)\n"
-"at += STEP * ld;\n"
-"else\n"
-"at = from + (Rows ? half * apart * ld : within / TILE_K * TILE_K + half * apart);\n"
-"asm volatile(\"\" : \"+l\"(at), \"+r\"(exist));\n"
-"if (Rows)\n"
-"return within < exist ? k_left - piece_k : 0;\n"
-"return line_k + line % TILE_K < k_left ? exist - within / TILE_K * TILE_K : 0;\n"
-"}\n"
-"__device__ inline u32 place_of(u32 stage, int i) const {\n"
-"return ((stage + to) ^ (u32)(turn_of<Rows>(i * STEP) << 4)) + i * STEP * LINE;\n"
-"}\n\n"
-"template <bool Whole> __device__ inline void fetch_part(u32 stage, int part, int k_left) {\n"
-"#pragma unroll\n"
-"for (int p = 0; p < PART; p++) {\n"
-"int i = part * PART + p;\n"
-"if (i >= COUNT)\n"
-"break;\n"
-"int valid = go_to(i, k_left);\n"
-"if constexpr (Unit == 2) {\n"
-"#pragma unroll\n"
-"for (int j = 0; j < ELEMENTS; j++)\n"
-"held[p * ELEMENTS + j] = Whole || j < valid ? at[j] : (Element)0;\n"
-"} else if (Whole)\n"
-"copy_whole<Unit>(place_of(stage, i), at);\n"
-"else\n"
-"copy_some<Unit>(place_of(stage, i), at, valid <= 0 ? 0 : valid >= ELEMENTS ? PIECE : valid * ELEMENT);\n"
-"}\n"
-"}\n"
-"__device__ inline void fetch(u32 stage, int part, int k_left) {\n"
-"if (inside && k_left >= TILE_K)\n"
-"fetch_part<true>(stage, part, k_left);\n"
-"else\n"
-"fetch_part<false>(stage, part, k_left);\n"
-"}\n\n",
-"__device__ inline void put(u32 stage, int part) const {\n"
-"if constexpr (Unit == 2) {\n"
-"#pragma unroll\n"
-"for (int p = 0; p < PART; p++) {\n"
-"u32 words[4];\n"
-"memcpy(words, held + p * ELEMENTS, sizeof words);\n"
-"asm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(place_of(stage, part * PART + p)), \"r\"(words[0]),\n"
-"\"r\"(words[1]), \"r\"(words[2]), \"r\"(words[3])\n"
-": \"memory\");\n"
-"}\n"
-"}\n"
-"}\n\n"
-"__device__ inline void next() {\n"
-"from += Rows ? TILE_K : TILE_K * ld;\n"
-"asm volatile(\"\" : \"+l\"(ld));\n"
-"}\n"
-"};\n\n\n\n\n\n"
-"template <bool Rows> __device__ inline u32 fragment_lane(int first, int outer, int k) {\n"
-"int lane = threadIdx.x % 8, word = threadIdx.x % 32 / 4, line = threadIdx.x % 4;\n"
-"if (!Rows && ELEMENT == 4)\n"
+"long long left = extent - first - (Rows ? line : piece * ELEMENTS);\nexist = left < Lines ? (int)left : Lines;\ninside = first + Lines / Halves <= extent;\n"
+"to = line * LINE + ((unit ^ turn_of<Rows>(line)) << 4) + piece * PIECE % 16;\n}\n\n\n__device__ inline int go_to(int i, int k_left) {\n"
+"constexpr int of_half = Lines / Halves, of_run = Rows ? of_half : TILE_K;\nint line = i * STEP, half = line / of_half, within = line % of_half;\n"
+"int piece_k = (int)threadIdx.x % PIECES * ELEMENTS, line_k = (int)threadIdx.x / PIECES;\nif (line % of_run)\nat += STEP * ld;\nelse\n"
+"at = from + (Rows ? half * apart * ld : within / TILE_K * TILE_K + half * apart);\nasm volatile(\"\" : \"+l\"(at), \"+r\"(exist));\nif (Rows)\n"
+"return within < exist ? k_left - piece_k : 0;\nreturn line_k + line % TILE_K < k_left ? exist - within / TILE_K * TILE_K : 0;\n}\n"
+"__device__ inline u32 place_of(u32 stage, int i) const {\nreturn ((stage + to) ^ (u32)(turn_of<Rows>(i * STEP) << 4)) + i * STEP * LINE;\n}\n\n"
+"template <bool Whole> __device__ inline void fetch_part(u32 stage, int part, int k_left) {\n#pragma unroll\nfor (int p = 0; p < PART; p++) {\n"
+"int i = part * PART + p;\nif (i >= COUNT)\nbreak;\nint valid = go_to(i, k_left);\nif constexpr (Unit == 2) {\n#pragma unroll\n"
+"for (int j = 0; j < ELEMENTS; j++)\nheld[p * ELEMENTS + j] = Whole || j < valid ? at[j] : (Element)0;\n} else if (Whole)\n"
+"copy_whole<Unit>(place_of(stage, i), at);\nelse\ncopy_some<Unit>(place_of(stage, i), at, valid <= 0 ? 0 : valid >= ELEMENTS ? PIECE : valid * ELEMENT);\n}\n"
+"}\n__device__ inline void fetch(u32 stage, int part, int k_left) {\nif (inside && k_left >= TILE_K)\nfetch_part<true>(stage, part, k_left);\nelse\n"
+"fetch_part<false>(stage, part, k_left);\n}\n\n__device__ inline void put(u32 stage, int part) const {\nif constexpr (Unit == 2) {\n#pragma unroll\n"
+"for (int p = 0; p < PART; p++) {\nu32 words[4];\nmemcpy(words, held + p * ELEMENTS, sizeof words);\n"
+"asm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(place_of(stage, part * PART + p)), \"r\"(words[0]),\n",
+"\"r\"(words[1]), \"r\"(words[2]), \"r\"(words[3])\n: \"memory\");\n}\n}\n}\n\n__device__ inline void next() {\nfrom += Rows ? TILE_K : TILE_K * ld;\n"
+"asm volatile(\"\" : \"+l\"(ld));\n}\n};\n\n\n\n\n\ntemplate <bool Rows> __device__ inline u32 fragment_lane(int first, int outer, int k) {\n"
+"int lane = threadIdx.x % 8, word = threadIdx.x % 32 / 4, line = threadIdx.x % 4;\nif (!Rows && ELEMENT == 4)\n"
 "return (u32)(first / TILE_K * BOX + line * LINE + ((first % TILE_K / 4 + word / 4 ^ turn_of<Rows>(line)) << 4) + word % 4 * 4);\n"
 "return Rows ? (u32)((first + outer * 8 + lane) * LINE + ((k ^ lane) << 4))\n"
-": (u32)(first / TILE_K * BOX + (k * 8 + lane) * LINE + ((first % TILE_K / 8 ^ outer ^ lane) << 4));\n"
-"}\n\n"
-"template <bool Rows> __device__ inline u32 fragment_at(u32 lane, int i, int step) {\n"
-"constexpr int sixteens = TILE_K / 16, units = 16 * ELEMENT / 16;\n"
-"return Rows ? (lane ^ (u32)step << 5) + i * 16 * LINE\n"
-": (lane ^ (u32)(i % sixteens * units) << 4) + i / sixteens * BOX + step * (TILE_K / STEPS) * LINE;\n"
-"}\n\n"
-"template <bool Rows, bool KInner> __device__ inline void load_fragment(u32 from, u32 (&to)[4]) {\n"
-"if constexpr (Rows || ELEMENT == 2)\n"
-"load_matrices<!Rows>(from, to);\n"
-"else\n"
-"#pragma unroll\n"
-"for (int i = 0; i < 4; i++) {\n"
-"int outer = KInner ? i / 2 : i % 2, k = KInner ? i % 2 : i / 2;\n"
-"load_words((from ^ (u32)outer << 5) + k * 4 * LINE, to[i]);\n"
-"}\n"
-"}\n\n"
-"struct Fragments {\n"
-"u32 a[ROW_BLOCKS][4], b[PAIRS][4];\n"
-"};\n\n"
-"__device__ inline void load_fragments(u32 a, u32 b, int step, Fragments &fragments) {\n"
-"constexpr int of_half = PAIRS / HALVES_IN;\n"
-"#pragma unroll\n"
-"for (int i = 0; i < ROW_BLOCKS; i++)\n"
-"load_fragment<A_ROWS, false>(fragment_at<A_ROWS>(a, i, step), fragments.a[i]);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < PAIRS; i++)\n"
-"load_fragment<B_ROWS, true>(fragment_at<B_ROWS>(b, i % of_half, step) + i / of_half * TILE_COLUMNS * LINE,\n"
-"fragments.b[i]);\n"
-"}\n\n"
-"__device__ inline void multiply_fragments(const Fragments &fragments, float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {\n"
-"#if !GEMMEPI_FMA\n"
-"#pragma unroll\n"
-"for (int i = 0; i < ROW_BLOCKS; i++)\n"
-"#pragma unroll\n"
-"for (int j = 0; j < PAIRS * 2; j++)\n"
-"multiply(sums[i][j], fragments.a[i], fragments.b[j / 2][j % 2 * 2], fragments.b[j / 2][j % 2 * 2 + 1]);\n"
-"#endif\n"
-"}\n\n\n\n\n"
+": (u32)(first / TILE_K * BOX + (k * 8 + lane) * LINE + ((first % TILE_K / 8 ^ outer ^ lane) << 4));\n}\n\n"
+"template <bool Rows> __device__ inline u32 fragment_at(u32 lane, int i, int step) {\nconstexpr int sixteens = TILE_K / 16, units = 16 * ELEMENT / 16;\n"
+"return Rows ? (lane ^ (u32)step << 5) + i * 16 * LINE\n: (lane ^ (u32)(i % sixteens * units) << 4) + i / sixteens * BOX + step * (TILE_K / STEPS) * LINE;\n"
+"}\n\ntemplate <bool Rows, bool KInner> __device__ inline void load_fragment(u32 from, u32 (&to)[4]) {\nif constexpr (Rows || ELEMENT == 2)\n"
+"load_matrices<!Rows>(from, to);\nelse\n#pragma unroll\nfor (int i = 0; i < 4; i++) {\nint outer = KInner ? i / 2 : i % 2, k = KInner ? i % 2 : i / 2;\n"
+"load_words((from ^ (u32)outer << 5) + k * 4 * LINE, to[i]);\n}\n}\n\nstruct Fragments {\nu32 a[ROW_BLOCKS][4], b[PAIRS][4];\n};\n\n"
+"__device__ inline void load_fragments(u32 a, u32 b, int step, Fragments &fragments) {\nconstexpr int of_half = PAIRS / HALVES_IN;\n#pragma unroll\n"
+"for (int i = 0; i < ROW_BLOCKS; i++)\nload_fragment<A_ROWS, false>(fragment_at<A_ROWS>(a, i, step), fragments.a[i]);\n#pragma unroll\n"
+"for (int i = 0; i < PAIRS; i++)\nload_fragment<B_ROWS, true>(fragment_at<B_ROWS>(b, i % of_half, step) + i / of_half * TILE_COLUMNS * LINE,\n"
+"fragments.b[i]);\n}\n\n__device__ inline void multiply_fragments(const Fragments &fragments, float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {\n#if !GEMMEPI_FMA\n"
+"#pragma unroll\nfor (int i = 0; i < ROW_BLOCKS; i++)\n#pragma unroll\nfor (int j = 0; j < PAIRS * 2; j++)\n"
+"multiply(sums[i][j], fragments.a[i], fragments.b[j / 2][j % 2 * 2], fragments.b[j / 2][j % 2 * 2 + 1]);\n#endif\n}\n\n\n\n\n"
 "template <bool Rows> __device__ inline u32 value_lane(int first, int at) {\n"
-"return Rows ? (u32)((first + at) * LINE + (at % 8 << 4)) : (u32)(first / TILE_K * BOX + first % TILE_K * ELEMENT + (at / 4 << 4) + at % 4 * 4);\n"
-"}\n\n"
+"return Rows ? (u32)((first + at) * LINE + (at % 8 << 4)) : (u32)(first / TILE_K * BOX + first % TILE_K * ELEMENT + (at / 4 << 4) + at % 4 * 4);\n}\n\n"
 "template <bool Rows> __device__ inline u32 value_at(u32 lane, int i, int four) {\n"
-"return Rows ? (lane ^ (u32)four << 4) + i * 8 * LINE : (lane ^ (u32)(i % 4) << 5) + i / 4 * BOX + four * 4 * LINE;\n"
-"}\n\n"
-"__device__ inline u32 line_at(u32 from, int k) {\n"
-"return (from ^ (u32)turn_of<false>(k) << 4) + k * LINE;\n"
-"}\n\n"
-"__device__ inline void load_a_values(u32 from, float (&to)[4]) {\n"
-"if constexpr (A_ROWS)\n"
-"load_words(from, to);\n"
-"else\n"
-"#pragma unroll\n"
-"for (int k = 0; k < 4; k++) {\n"
-"u32 word;\n"
-"load_words(line_at(from, k), word);\n"
-"to[k] = __uint_as_float(word);\n"
-"}\n"
-"}\n"
-"__device__ inline void load_b_values(u32 from, float (&to)[2][4]) {\n"
-"if constexpr (B_ROWS) {\n"
-"load_words(from, to[0]);\n"
-"load_words((from ^ 16) + LINE, to[1]);\n"
-"} else {\n"
-"#pragma unroll\n"
-"for (int k = 0; k < 4; k++)\n"
-"load_words(line_at(from, k), to[0][k], to[1][k]);\n"
-"}\n"
-"}\n\n\n"
-"__device__ inline void multiply_add(u32 a, u32 b, int step, float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {\n"
-"constexpr int of_half = PAIRS * 2 / HALVES_IN;\n"
-"#pragma unroll\n",
-"for (int four = step * 2; four < step * 2 + 2; four++) {\n"
-"float rows[ROW_BLOCKS * 2][4];\n"
-"#pragma unroll\n"
-"for (int i = 0; i < ROW_BLOCKS * 2; i++)\n"
-"load_a_values(value_at<A_ROWS>(a, i, four), rows[i]);\n"
-"#pragma unroll\n"
-"for (int j = 0; j < PAIRS * 2; j++) {\n"
-"float columns[2][4];\n"
-"load_b_values(value_at<B_ROWS>(b, j % of_half, four) + j / of_half * TILE_COLUMNS * LINE, columns);\n"
-"#pragma unroll\n"
-"for (int k = 0; k < 4; k++)\n"
-"#pragma unroll\n"
-"for (int i = 0; i < ROW_BLOCKS * 4; i++) {\n"
-"float &sum = sums[i / 4][j][i % 4];\n"
-"sum = __fmaf_rn(rows[i / 2][k], columns[i % 2][k], sum);\n"
-"}\n"
-"}\n"
-"}\n"
-"}\n\n"
-"__device__ inline void take_sums(const float (&from)[ROW_BLOCKS][PAIRS * 2][4], float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < ROW_BLOCKS * PAIRS * 8; i++)\n"
-"sums[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4] += from[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4];\n"
-"}\n\n\n\n\n"
-"template <class T> __device__ inline u32 place_in_box(int half, int g) {\n"
+"return Rows ? (lane ^ (u32)four << 4) + i * 8 * LINE : (lane ^ (u32)(i % 4) << 5) + i / 4 * BOX + four * 4 * LINE;\n}\n\n"
+"__device__ inline u32 line_at(u32 from, int k) {\nreturn (from ^ (u32)turn_of<false>(k) << 4) + k * LINE;\n}\n\n"
+"__device__ inline void load_a_values(u32 from, float (&to)[4]) {\nif constexpr (A_ROWS)\nload_words(from, to);\nelse\n#pragma unroll\n"
+"for (int k = 0; k < 4; k++) {\nu32 word;\nload_words(line_at(from, k), word);\nto[k] = __uint_as_float(word);\n}\n}\n"
+"__device__ inline void load_b_values(u32 from, float (&to)[2][4]) {\nif constexpr (B_ROWS) {\nload_words(from, to[0]);\n"
+"load_words((from ^ 16) + LINE, to[1]);\n} else {\n#pragma unroll\nfor (int k = 0; k < 4; k++)\nload_words(line_at(from, k), to[0][k], to[1][k]);\n}\n}\n\n\n"
+"__device__ inline void multiply_add(u32 a, u32 b, int step, float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {\nconstexpr int of_half = PAIRS * 2 / HALVES_IN;\n"
+"#pragma unroll\nfor (int four = step * 2; four < step * 2 + 2; four++) {\nfloat rows[ROW_BLOCKS * 2][4];\n#pragma unroll\n"
+"for (int i = 0; i < ROW_BLOCKS * 2; i++)\nload_a_values(value_at<A_ROWS>(a, i, four), rows[i]);\n#pragma unroll\nfor (int j = 0; j < PAIRS * 2; j++) {\n"
+"float columns[2][4];\nload_b_values(value_at<B_ROWS>(b, j % of_half, four) + j / of_half * TILE_COLUMNS * LINE, columns);\n#pragma unroll\n"
+"for (int k = 0; k < 4; k++)\n#pragma unroll\nfor (int i = 0; i < ROW_BLOCKS * 4; i++) {\n",
+"float &sum = sums[i / 4][j][i % 4];\nsum = __fmaf_rn(rows[i / 2][k], columns[i % 2][k], sum);\n}\n}\n}\n}\n\n"
+"__device__ inline void take_sums(const float (&from)[ROW_BLOCKS][PAIRS * 2][4], float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {\n#pragma unroll\n"
+"for (int i = 0; i < ROW_BLOCKS * PAIRS * 8; i++)\nsums[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4] += from[i / (PAIRS * 8)][i / 4 % (PAIRS * 2)][i % 4];\n"
+"}\n\n\n\n\ntemplate <class T> __device__ inline u32 place_in_box(int half, int g) {\n"
 "int row = row_of_lane(), unit = sizeof(T) == 4 ? lane_of_row() / 2 : g * 4;\n"
-"return (half * 8 + row) * LINE + ((unit ^ row) << 4) + (sizeof(T) == 4 ? lane_of_row() % 2 * 8 : lane_of_row() * 4);\n"
-"}\n\n\n"
+"return (half * 8 + row) * LINE + ((unit ^ row) << 4) + (sizeof(T) == 4 ? lane_of_row() % 2 * 8 : lane_of_row() * 4);\n}\n\n\n"
 "__device__ inline void finish(const gemmepi__epilogue_params &p, long long item, int row, int column, long long line,\n"
-"u32 staged, const float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {\n"
-"int of_row = row_of_lane();\n"
-"Epilogue_state state = begin_epilogue(p, item, 0, 0);\n"
-"#pragma unroll\n"
-"for (int box = 0; box < GROUPS; box += BOX_GROUPS) {\n"
-"Of_columns of[BOX_GROUPS];\n"
-"Column_sums<(ROW_BLOCKS > 2)> column_sums[BOX_GROUPS];\n"
-"int box_column = column + box * GROUP, box_left = (int)p.n - box_column;\n"
-"int first = box_column + lane_of_row() * 2, left = box_left - lane_of_row() * 2;\n"
-"#pragma unroll\n"
-"for (int g = 0; g < BOX_GROUPS; g++)\n"
-"of[g] = load_columns(p, item, first + g * GROUP, left - g * GROUP);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < ROW_BLOCKS; i++) {\n"
-"#pragma unroll\n"
-"for (int g = 0; g < BOX_GROUPS; g++) {\n"
-"#pragma unroll\n"
-"for (int half = 0; half < 2; half++) {\n"
-"int at = row + i * 16 + half * 8 + of_row, exists = at < (int)p.m;\n"
-"int valid = exists ? left - g * GROUP : 0;\n"
-"Acc v[HALVES][RUN];\n"
-"Saved saved;\n"
-"#pragma unroll\n"
-"for (int j = 0; j < HALVES_IN * RUN; j++)\n"
-"v[j / RUN][j % RUN] =\n"
-"sums[i][j / RUN * WARP_COLUMNS / 8 + (box + g) * 4 + j % RUN / 2][half * 2 + j % 2];\n"
-"#pragma unroll\n"
-"for (int j = 0; j < STAGED_D; j++)\n"
-"state.staged_d[j] = staged + j * STAGED_BYTES + place_in_box<GEMMEPI_D_TYPE>(half, g);\n"
-"#pragma unroll\n"
+"u32 staged, const float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {\nint of_row = row_of_lane();\nEpilogue_state state = begin_epilogue(p, item, 0, 0);\n"
+"#pragma unroll\nfor (int box = 0; box < GROUPS; box += BOX_GROUPS) {\nOf_columns of[BOX_GROUPS];\nColumn_sums<(ROW_BLOCKS > 2)> column_sums[BOX_GROUPS];\n"
+"int box_column = column + box * GROUP, box_left = (int)p.n - box_column;\nint first = box_column + lane_of_row() * 2, left = box_left - lane_of_row() * 2;\n"
+"#pragma unroll\nfor (int g = 0; g < BOX_GROUPS; g++)\nof[g] = load_columns(p, item, first + g * GROUP, left - g * GROUP);\n#pragma unroll\n"
+"for (int i = 0; i < ROW_BLOCKS; i++) {\n#pragma unroll\nfor (int g = 0; g < BOX_GROUPS; g++) {\n#pragma unroll\nfor (int half = 0; half < 2; half++) {\n"
+"int at = row + i * 16 + half * 8 + of_row, exists = at < (int)p.m;\nint valid = exists ? left - g * GROUP : 0;\nAcc v[HALVES][RUN];\nSaved saved;\n"
+"#pragma unroll\nfor (int j = 0; j < HALVES_IN * RUN; j++)\nv[j / RUN][j % RUN] =\n"
+"sums[i][j / RUN * WARP_COLUMNS / 8 + (box + g) * 4 + j % RUN / 2][half * 2 + j % 2];\n#pragma unroll\nfor (int j = 0; j < STAGED_D; j++)\n"
+"state.staged_d[j] = staged + j * STAGED_BYTES + place_in_box<GEMMEPI_D_TYPE>(half, g);\n#pragma unroll\n"
 "for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)\n"
-"state.staged_aux[j] = staged + (STAGED_D + j) * STAGED_BYTES + place_in_box<GEMMEPI_AUX_TYPE>(half, g);\n"
-"state.mask_place = half + 2 * g;\n"
-"load_saved(p, state, item, at, first + g * GROUP, valid, saved);\n"
-"epilogue(p, state, of[g], saved, item, at, first + g * GROUP, valid, v);\n"
-"store_result(p, state, item, at, first + g * GROUP, valid, v);\n"
-"if (HAS_BGRAD)\n"
-"column_sums[g].add(v, exists);\n"
-"}\n"
-"if (HAS_BGRAD)\n"
-"column_sums[g].end_rows();\n"
-"}\n"
-"if (KEEPS_MASK)\n"
-"store_kept_masks(p, state, item, row + i * 16, box_column, BOX_GROUPS);\n"
-"if (STAGED) {\n"
-"int rows_left = (int)p.m - row - i * 16;\n"
-"__syncwarp();\n"
-"#pragma unroll\n"
-"for (int j = 0; j < STAGED_D; j++)\n"
-"copy_box<GEMMEPI_D_TYPE, BOX_COLUMNS, COPIES_D>(\n"
-"staged + j * STAGED_BYTES,\n"
-"(GEMMEPI_D_TYPE *)p.d.data + offset(p.d, item, row + i * 16, box_column + j * p.n), p.d.ld, rows_left,\n"
-"box_left);\n"
-"#pragma unroll\n"
-"for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)\n"
-"copy_box<GEMMEPI_AUX_TYPE, BOX_COLUMNS, COPIES_AUX>(\n"
-"staged + (STAGED_D + j) * STAGED_BYTES,\n"
-"(GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row + i * 16, box_column + j * p.n), p.aux.ld,\n"
-"rows_left, box_left);\n"
-"__syncwarp();\n"
-"}\n"
-"}\n"
-"if (HAS_BGRAD && row < (int)p.m)\n"
-"#pragma unroll\n",
-"for (int g = 0; g < BOX_GROUPS; g++)\n"
-"column_sums[g].store(p, line, box_column + g * GROUP);\n"
-"}\n"
-"end_epilogue(p, state);\n"
-"}\n\n\n\n\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)\n"
-"gemmepi_mma(GEMMEPI_PARAMS gemmepi__mma_params params) {\n"
-"extern __shared__ __align__(128) u8 memory[];\n"
-"const gemmepi__epilogue_params &p = params.epilogue;\n"
-"u32 shared = (u32)__cvta_generic_to_shared(memory);\n"
+"state.staged_aux[j] = staged + (STAGED_D + j) * STAGED_BYTES + place_in_box<GEMMEPI_AUX_TYPE>(half, g);\nstate.mask_place = half + 2 * g;\n"
+"load_saved(p, state, item, at, first + g * GROUP, valid, saved);\nepilogue(p, state, of[g], saved, item, at, first + g * GROUP, valid, v);\n"
+"store_result(p, state, item, at, first + g * GROUP, valid, v);\nif (HAS_BGRAD)\ncolumn_sums[g].add(v, exists);\n}\nif (HAS_BGRAD)\n"
+"column_sums[g].end_rows();\n}\nif (KEEPS_MASK)\nstore_kept_masks(p, state, item, row + i * 16, box_column, BOX_GROUPS);\nif (STAGED) {\n"
+"int rows_left = (int)p.m - row - i * 16;\n__syncwarp();\n#pragma unroll\nfor (int j = 0; j < STAGED_D; j++)\n"
+"copy_box<GEMMEPI_D_TYPE, BOX_COLUMNS, COPIES_D>(\nstaged + j * STAGED_BYTES,\n"
+"(GEMMEPI_D_TYPE *)p.d.data + offset(p.d, item, row + i * 16, box_column + j * p.n), p.d.ld, rows_left,\nbox_left);\n#pragma unroll\n"
+"for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)\ncopy_box<GEMMEPI_AUX_TYPE, BOX_COLUMNS, COPIES_AUX>(\nstaged + (STAGED_D + j) * STAGED_BYTES,\n"
+"(GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row + i * 16, box_column + j * p.n), p.aux.ld,\nrows_left, box_left);\n__syncwarp();\n}\n}\n"
+"if (HAS_BGRAD && row < (int)p.m)\n#pragma unroll\nfor (int g = 0; g < BOX_GROUPS; g++)\ncolumn_sums[g].store(p, line, box_column + g * GROUP);\n}\n"
+"end_epilogue(p, state);\n}\n\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)\n"
+"gemmepi_mma(GEMMEPI_PARAMS gemmepi__mma_params params) {\nextern __shared__ __align__(128) u8 memory[];\n"
+"const gemmepi__epilogue_params &p = params.epilogue;\nu32 shared = (u32)__cvta_generic_to_shared(memory);\n"
 "u32 of_part = params.tile_rows * p.column_tiles, slice = blockIdx.x / of_part, rest = blockIdx.x - slice * of_part;\n"
-"u32 item = SPLIT ? slice / params.parts : slice;\n"
-"int first_k = SPLIT ? (int)(slice - item * params.parts) * params.part_k : 0;\n"
+"u32 item = SPLIT ? slice / params.parts : slice;\nint first_k = SPLIT ? (int)(slice - item * params.parts) * params.part_k : 0;\n",
 "u32 of_band = params.band * p.column_tiles, band = rest / of_band, above = band * params.band;\n"
 "u32 height = params.tile_rows - above < params.band ? params.tile_rows - above : params.band;\n"
 "u32 within = rest - band * of_band, tile_n = within / height, tile_m = above + within - tile_n * height;\n\n"
 "int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warp_m = warp % WARPS_M, warp_n = warp / WARPS_M;\n"
 "Loader<A_ROWS, TILE_M, GEMMEPI_A_UNIT, 1> a(params.a, item, (long long)tile_m * TILE_M, p.m, first_k);\n"
 "Loader<B_ROWS, TILE_N, GEMMEPI_B_UNIT, HALVES_IN> b(params.b, item, (long long)tile_n * TILE_COLUMNS, p.n, first_k);\n"
-"u32 a_lane = shared + (FMA ? value_lane<A_ROWS>(warp_m * WARP_M, row_of_lane())\n"
-": fragment_lane<A_ROWS>(warp_m * WARP_M, lane / 8 % 2, lane / 16));\n"
+"u32 a_lane = shared + (FMA ? value_lane<A_ROWS>(warp_m * WARP_M, row_of_lane())\n: fragment_lane<A_ROWS>(warp_m * WARP_M, lane / 8 % 2, lane / 16));\n"
 "u32 b_lane = shared + A_BYTES + (FMA ? value_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane_of_row() * 2)\n"
 ": fragment_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane / 16, lane / 8 % 2));\n"
-"int k_left = SPLIT && params.k - first_k > params.part_k ? params.part_k : params.k - first_k;\n"
-"int steps = (k_left + TILE_K - 1) / TILE_K;\n"
-"#pragma unroll 1\n"
-"for (int i = 0; i < STAGES - 1; i++) {\n"
-"u32 stage = shared + i * STAGE_BYTES;\n"
-"if (i == 0)\n"
-"after_launches_before();\n"
-"#pragma unroll\n"
-"for (int part = 0; part < 4; part++) {\n"
-"a.fetch(stage, part, k_left);\n"
-"b.fetch(stage + A_BYTES, part, k_left);\n"
-"a.put(stage, part);\n"
-"b.put(stage + A_BYTES, part);\n"
-"}\n"
-"copies_commit();\n"
-"a.next();\n"
-"b.next();\n"
-"k_left -= TILE_K;\n"
-"}\n"
-"float sums[ROW_BLOCKS][PAIRS * 2][4] = {};\n"
-"Fragments fragments[2];\n"
-"u32 read = 0, written = (STAGES - 1) * STAGE_BYTES;\n"
-"copies_wait<STAGES - 2>();\n"
-"__syncthreads();\n"
-"if (!FMA)\n"
-"load_fragments(a_lane, b_lane, 0, fragments[0]);\n"
-"for (int block = 0; block < steps; block++) {\n"
-"float of_stage[ROW_BLOCKS][PAIRS * 2][4] = {};\n"
-"#pragma unroll\n"
-"for (int step = 0; step < STEPS; step++) {\n"
-"bool last = step == STEPS - 1;\n\n"
-"a.fetch(shared + written, step, k_left);\n"
-"b.fetch(shared + written + A_BYTES, step, k_left);\n"
-"if (FMA)\n"
-"multiply_add(a_lane + read, b_lane + read, step, of_stage);\n"
-"if (last) {\n"
-"a.put(shared + written, step);\n"
-"b.put(shared + written + A_BYTES, step);\n"
-"copies_commit();\n"
+"int k_left = SPLIT && params.k - first_k > params.part_k ? params.part_k : params.k - first_k;\nint steps = (k_left + TILE_K - 1) / TILE_K;\n"
+"#pragma unroll 1\nfor (int i = 0; i < STAGES - 1; i++) {\nu32 stage = shared + i * STAGE_BYTES;\nif (i == 0)\nafter_launches_before();\n#pragma unroll\n"
+"for (int part = 0; part < 4; part++) {\na.fetch(stage, part, k_left);\nb.fetch(stage + A_BYTES, part, k_left);\na.put(stage, part);\n"
+"b.put(stage + A_BYTES, part);\n}\ncopies_commit();\na.next();\nb.next();\nk_left -= TILE_K;\n}\nfloat sums[ROW_BLOCKS][PAIRS * 2][4] = {};\n"
+"Fragments fragments[2];\nu32 read = 0, written = (STAGES - 1) * STAGE_BYTES;\ncopies_wait<STAGES - 2>();\n__syncthreads();\nif (!FMA)\n"
+"load_fragments(a_lane, b_lane, 0, fragments[0]);\nfor (int block = 0; block < steps; block++) {\nfloat of_stage[ROW_BLOCKS][PAIRS * 2][4] = {};\n"
+"#pragma unroll\nfor (int step = 0; step < STEPS; step++) {\nbool last = step == STEPS - 1;\n\na.fetch(shared + written, step, k_left);\n"
+"b.fetch(shared + written + A_BYTES, step, k_left);\nif (FMA)\nmultiply_add(a_lane + read, b_lane + read, step, of_stage);\nif (last) {\n"
+"a.put(shared + written, step);\nb.put(shared + written + A_BYTES, step);\ncopies_commit();\n"
 "written = written + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : written + STAGE_BYTES;\n"
-"read = read + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : read + STAGE_BYTES;\n"
-"copies_wait<STAGES - 2>();\n"
-"__syncthreads();\n"
-"}\n"
-"if (!FMA) {\n"
-"load_fragments(a_lane + read, b_lane + read, (step + 1) % STEPS, fragments[(step + 1) % 2]);\n"
-"multiply_fragments(fragments[step % 2], sums);\n"
-"}\n"
-"if (!last) {\n"
-"a.put(shared + written, step);\n"
-"b.put(shared + written + A_BYTES, step);\n"
-"}\n"
-"}\n"
-"if (FMA)\n"
-"take_sums(of_stage, sums);\n"
-"a.next();\n"
-"b.next();\n"
-"k_left -= TILE_K;\n"
-"}\n"
-"copies_wait<0>();\n"
-"__syncthreads();\n"
-"long long line = ((long long)slice * p.row_tiles) + tile_m * WARPS_M + warp_m;\n"
+"read = read + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : read + STAGE_BYTES;\ncopies_wait<STAGES - 2>();\n__syncthreads();\n}\nif (!FMA) {\n"
+"load_fragments(a_lane + read, b_lane + read, (step + 1) % STEPS, fragments[(step + 1) % 2]);\nmultiply_fragments(fragments[step % 2], sums);\n}\n"
+"if (!last) {\na.put(shared + written, step);\nb.put(shared + written + A_BYTES, step);\n}\n}\nif (FMA)\ntake_sums(of_stage, sums);\na.next();\nb.next();\n"
+"k_left -= TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\nlong long line = ((long long)slice * p.row_tiles) + tile_m * WARPS_M + warp_m;\n"
 "finish(p, slice, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,\n"
-"shared + warp * (STAGED_MATRICES * STAGED_BYTES), sums);\n"
-"}\n",
+"shared + warp * (STAGED_MATRICES * STAGED_BYTES), sums);\n}\n",
   NULL};
 #endif
 
 #ifndef GEMMEPI_NO_SM90
 static const char *const gemmepi__source_gemm_sm90_cu[] = {
-"#line 1 \"src/kernels/gemm_sm90.cu\"\n"
-"#line 20\n"
-"#include \"codes.h\"\n\n"
-"#define GEMMEPI_SPREAD 1\n\n\n\n\n"
+"#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 20\n#include \"codes.h\"\n\n#define GEMMEPI_SPREAD 1\n\n\n\n\n"
 "#if GEMMEPI_APPLIED && GEMMEPI_SPLIT == 1 && !GEMMEPI_SCALE_A && !GEMMEPI_SCALE_B && \\\n"
 "((GEMMEPI_EPILOGUE & (FLAG_GATED | FLAG_UPSTREAM | FLAG_BIAS)) == (FLAG_GATED | FLAG_UPSTREAM | FLAG_BIAS) || \\\n"
-"(!GEMMEPI_EXACT && GEMMEPI_TILE_N <= 128 && !GEMMEPI_BIAS_AHEAD && \\\n"
-"(GEMMEPI_EPILOGUE == FLAG_BIAS || GEMMEPI_EPILOGUE == (FLAG_BIAS | CODE_RELU) || \\\n"
-"GEMMEPI_EPILOGUE == (FLAG_BIAS | CODE_GELU_ERF))))\n"
-"#define GEMMEPI_BIAS_FIRST 1\n"
-"#endif\n"
-"#include \"epilogue.cuh\"\n\n"
-"#ifndef GEMMEPI_TILE_M\n"
-"#define GEMMEPI_TILE_M     128\n"
-"#define GEMMEPI_TILE_N     128\n"
-"#define GEMMEPI_STAGES     5\n"
-"#define GEMMEPI_PING_PONG  1\n"
-"#define GEMMEPI_CLUSTER_M  2\n"
-"#define GEMMEPI_CLUSTER_N  1\n"
-"#define GEMMEPI_SPLIT      1\n"
-"#define GEMMEPI_A_ROWS     1\n"
-"#define GEMMEPI_B_ROWS     1\n"
-"#define GEMMEPI_OPERANDS   \"bf16\"\n"
-"#define GEMMEPI_ELEMENT    2\n"
-"#define GEMMEPI_BOX_GROUPS 2\n"
-"#define GEMMEPI_TAILS      0\n"
-"#endif\n"
-"#ifndef GEMMEPI_BIAS_AHEAD\n"
-"#define GEMMEPI_BIAS_AHEAD 0\n"
-"#endif\n"
-"#ifndef GEMMEPI_SUMMED\n"
-"#define GEMMEPI_SUMMED    0\n"
-"#endif\n"
-"#ifndef GEMMEPI_SUMS_TYPE\n"
-"#define GEMMEPI_SUMS_TYPE F32\n"
-"#define GEMMEPI_SUMS_ADD  0\n"
-"#endif\n\n"
-"constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, STAGES = GEMMEPI_STAGES;\n"
-"constexpr int CLUSTER_M = GEMMEPI_CLUSTER_M, CLUSTER_N = GEMMEPI_CLUSTER_N, SPLIT = GEMMEPI_SPLIT;\n"
-"constexpr int CLUSTER = CLUSTER_M * CLUSTER_N * SPLIT;\n"
+"(!GEMMEPI_EXACT && GEMMEPI_TILE_N <= 128 && !GEMMEPI_BIAS_AHEAD && \\\n(GEMMEPI_EPILOGUE == FLAG_BIAS || GEMMEPI_EPILOGUE == (FLAG_BIAS | CODE_RELU) || \\\n"
+"GEMMEPI_EPILOGUE == (FLAG_BIAS | CODE_GELU_ERF))))\n#define GEMMEPI_BIAS_FIRST 1\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n"
+"#define GEMMEPI_TILE_M     128\n#define GEMMEPI_TILE_N     128\n#define GEMMEPI_STAGES     5\n#define GEMMEPI_PING_PONG  1\n#define GEMMEPI_CLUSTER_M  2\n"
+"#define GEMMEPI_CLUSTER_N  1\n#define GEMMEPI_SPLIT      1\n#define GEMMEPI_A_ROWS     1\n#define GEMMEPI_B_ROWS     1\n#define GEMMEPI_OPERANDS   \"bf16\"\n"
+"#define GEMMEPI_ELEMENT    2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS      0\n#endif\n#ifndef GEMMEPI_BIAS_AHEAD\n#define GEMMEPI_BIAS_AHEAD 0\n"
+"#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED    0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n#define GEMMEPI_SUMS_TYPE F32\n#define GEMMEPI_SUMS_ADD  0\n"
+"#endif\n\nconstexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, STAGES = GEMMEPI_STAGES;\n"
+"constexpr int CLUSTER_M = GEMMEPI_CLUSTER_M, CLUSTER_N = GEMMEPI_CLUSTER_N, SPLIT = GEMMEPI_SPLIT;\nconstexpr int CLUSTER = CLUSTER_M * CLUSTER_N * SPLIT;\n"
 "constexpr bool PING_PONG = GEMMEPI_PING_PONG, A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;\n"
-"constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = WARPGROUP * (CONSUMERS + 1);\n"
-"constexpr int PARTS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS);\n"
-"constexpr int LINE = 128, TILE_K = LINE / GEMMEPI_ELEMENT;\n"
-"constexpr int BOX = 64 * LINE;\n\n"
-"constexpr int TILE_COLUMNS = TILE_N / HALVES_IN;\n"
-"constexpr int GROUP = 32, GROUPS = TILE_COLUMNS / GROUP;\n"
-"constexpr int BOX_GROUPS = GEMMEPI_BOX_GROUPS, BOX_COLUMNS = BOX_GROUPS * GROUP;\n"
-"constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;\n\n"
-"constexpr bool STAGED = STAGES_D || STAGES_AUX;\n"
-"constexpr int BUFFERS = GEMMEPI_BUFFERS;\n"
-"constexpr int STAGED_BYTES = 16 * LINE, WARPS = CONSUMERS * 4;\n\n"
+"constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = WARPGROUP * (CONSUMERS + 1);\nconstexpr int PARTS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS);\n"
+"constexpr int LINE = 128, TILE_K = LINE / GEMMEPI_ELEMENT;\nconstexpr int BOX = 64 * LINE;\n\nconstexpr int TILE_COLUMNS = TILE_N / HALVES_IN;\n"
+"constexpr int GROUP = 32, GROUPS = TILE_COLUMNS / GROUP;\nconstexpr int BOX_GROUPS = GEMMEPI_BOX_GROUPS, BOX_COLUMNS = BOX_GROUPS * GROUP;\n"
+"constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;\n\nconstexpr bool STAGED = STAGES_D || STAGES_AUX;\n"
+"constexpr int BUFFERS = GEMMEPI_BUFFERS;\nconstexpr int STAGED_BYTES = 16 * LINE, WARPS = CONSUMERS * 4;\n\n"
 "constexpr int LOADED_AUX = LOADS_AUX ? HALVES_SAVED : 0;\n\n\n"
 "constexpr bool IN_PLACE = (GATED || LOADS_RESIDUAL) && STAGES_D && !COPIES_D && LOADED_AUX == HALVES_OUT;\n"
-"constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0;\n"
-"constexpr int STAGED_MATRICES = (IN_PLACE ? 0 : STAGED_D) + (STAGES_AUX ? HALVES_IN : 0);\n"
+"constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0;\nconstexpr int STAGED_MATRICES = (IN_PLACE ? 0 : STAGED_D) + (STAGES_AUX ? HALVES_IN : 0);\n"
 "constexpr int LOADED_MATRICES = LOADED_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), LOADED_BUFFERS = LOADED_MATRICES ? 2 : 0;\n\n"
 "constexpr u32 LOADED = STAGES * STAGE_BYTES + WARPS * BUFFERS * STAGED_MATRICES * STAGED_BYTES;\n"
 "constexpr u32 FULL = LOADED + WARPS * LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES;\n"
 "constexpr u32 EMPTY = FULL + STAGES * 8, ARRIVED = EMPTY + STAGES * 8;\n\n"
 "constexpr int SUMMED = GEMMEPI_SUMMED, SUMMERS = SUMMED ? 3 : 0, SUMMED_LINES = SUMMED == 1 ? TILE_M : TILE_N;\n"
-"constexpr u32 RECEIVED = ARRIVED + WARPS * 16, TOTALS = RECEIVED + (SPLIT > 1 ? 16 : 0);\n\n\n"
-"constexpr int UNIT_GROUPS = GATED ? 1 : 2;\n"
+"constexpr u32 RECEIVED = ARRIVED + WARPS * 16, TOTALS = RECEIVED + (SPLIT > 1 ? 16 : 0);\n\n\nconstexpr int UNIT_GROUPS = GATED ? 1 : 2;\n"
 "constexpr u32 SLOT_BYTES = UNIT_GROUPS * HALVES_OUT * WARPGROUP * 4, SLOTS = TOTALS;\n"
-"constexpr u32 LEFT = SLOTS + CONSUMERS * SLOT_BYTES, TAKEN = LEFT + CONSUMERS * 8;\n"
-"#ifdef GEMMEPI_SHARED\n"
-"static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : HAS_BGRAD ? TAKEN + CONSUMERS * 8 - TOTALS : 0) == GEMMEPI_SHARED,\n"
-"\"the host counts the same\");\n"
-"#endif\n\n"
-"constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n"
-"constexpr bool ALL_AHEAD = GEMMEPI_BIAS_AHEAD;\n\n"
-"constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n",
-"constexpr int COMPILER = __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__;\n\n\n\n\n"
+"constexpr u32 LEFT = SLOTS + CONSUMERS * SLOT_BYTES, TAKEN = LEFT + CONSUMERS * 8;\n#ifdef GEMMEPI_SHARED\n"
+"static_assert(TOTALS + (SUMMED ? SUMMERS * 16 * 8 : HAS_BGRAD ? TAKEN + CONSUMERS * 8 - TOTALS : 0) == GEMMEPI_SHARED,\n\"the host counts the same\");\n"
+"#endif\n\nconstexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);\n"
+"constexpr bool ALL_AHEAD = GEMMEPI_BIAS_AHEAD;\n\nconstexpr bool SHARES_LAST = PING_PONG && PARTS == 2;\n"
+"constexpr int COMPILER = __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__;\n\n\n\n\n",
 "constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || (ACTIVATION == ELU && COMPILER >= 1300)\n"
 ": COMPILER < 1300 && BOX_GROUPS == 1 && GATED && WRITES_AUX && ACTIVATION == MISH;\n"
 "static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0), \"a warp of its own for each warpgroup's sums\");\n"
 "static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, \"tiles are of whole boxes\");\n"
 "static_assert(!ALL_AHEAD || (AHEAD && !ROLLS), \"a box's bias is found by a constant\");\n"
 "static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), \"wgmma takes wider elements along k alone\");\n"
-"static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n\n"
-"constexpr bool NEEDS_REGISTERS =\n"
+"static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), \"a cluster is one tile's\");\n\nconstexpr bool NEEDS_REGISTERS =\n"
 "!SUMMED && (TILE_N == 192 || (HAS_BGRAD && !LOADS_MASK) ||\n"
 "(TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));\n"
 "constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;\n"
 "static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, \"setmaxnreg waits for ever\");\n\n\n\n"
-"__device__ inline u32 shared_address(const void *p) {\n"
-"return (u32)__cvta_generic_to_shared(p);\n"
-"}\n"
-"__device__ inline u32 cluster_rank() {\n"
-"u32 rank;\n"
-"asm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\n"
-"return rank;\n"
-"}\n\n"
-"__device__ inline void cluster_barrier() {\n"
-"asm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n"
-"}\n\n"
-"__device__ inline void cluster_meets() {\n"
-"asm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n"
-"}\n"
+"__device__ inline u32 shared_address(const void *p) {\nreturn (u32)__cvta_generic_to_shared(p);\n}\n__device__ inline u32 cluster_rank() {\nu32 rank;\n"
+"asm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\n__device__ inline void cluster_barrier() {\n"
+"asm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n}\n\n"
+"__device__ inline void cluster_meets() {\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n"
 "__device__ inline void barrier_init(u32 barrier, u32 count) {\n"
-"asm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(barrier), \"r\"(count) : \"memory\");\n"
-"}\n"
+"asm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(barrier), \"r\"(count) : \"memory\");\n}\n"
 "__device__ inline void barrier_expect(u32 barrier, u32 bytes) {\n"
-"asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier), \"r\"(bytes) : \"memory\");\n"
-"}\n\n"
-"__device__ inline void barrier_wait(u32 barrier, u32 parity) {\n"
-"asm volatile(\"{\\n\"\n"
-"\".reg .pred done;\\n\"\n"
-"\"again:\\n\"\n"
-"\"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n"
-"\"@!done bra again;\\n\"\n"
-"\"}\" ::\"r\"(barrier),\n"
-"\"r\"(parity)\n"
-": \"memory\");\n"
-"}\n\n"
-"__device__ inline u32 address_in(u32 address, u32 rank) {\n"
-"u32 there;\n"
-"asm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there) : \"r\"(address), \"r\"(rank));\n"
-"return there;\n"
-"}\n\n"
+"asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier), \"r\"(bytes) : \"memory\");\n}\n\n"
+"__device__ inline void barrier_wait(u32 barrier, u32 parity) {\nasm volatile(\"{\\n\"\n\".reg .pred done;\\n\"\n\"again:\\n\"\n"
+"\"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n\"@!done bra again;\\n\"\n\"}\" ::\"r\"(barrier),\n\"r\"(parity)\n: \"memory\");\n}\n\n"
+"__device__ inline u32 address_in(u32 address, u32 rank) {\nu32 there;\n"
+"asm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there) : \"r\"(address), \"r\"(rank));\nreturn there;\n}\n\n"
 "__device__ inline void barrier_arrive(u32 barrier_there) {\n"
-"asm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there) : \"memory\");\n"
-"}\n"
-"__device__ inline void barrier_arrive_here(u32 barrier) {\n"
-"asm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier) : \"memory\");\n"
-"}\n\n"
-"template <bool Multicast>\n"
-"__device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int x, int y, int item, u16 mask) {\n"
-"if (Multicast)\n"
-"asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n"
-"\"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n"
-"\"l\"(&map), \"r\"(barrier), \"r\"(x), \"r\"(y), \"r\"(item), \"h\"(mask)\n"
-": \"memory\");\n"
-"else\n"
-"asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n"
-"\"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n"
-"\"l\"(&map), \"r\"(barrier), \"r\"(x), \"r\"(y), \"r\"(item)\n"
-": \"memory\");\n"
-"}\n\n\n\n"
-"constexpr bool ELECTS =\n"
+"asm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there) : \"memory\");\n}\n"
+"__device__ inline void barrier_arrive_here(u32 barrier) {\nasm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier) : \"memory\");\n}\n\n"
+"template <bool Multicast>\n__device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int x, int y, int item, u16 mask) {\n"
+"if (Multicast)\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n"
+"\"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n\"l\"(&map), \"r\"(barrier), \"r\"(x), \"r\"(y), \"r\"(item), \"h\"(mask)\n: \"memory\");\nelse\n"
+"asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n"
+"\"l\"(&map), \"r\"(barrier), \"r\"(x), \"r\"(y), \"r\"(item)\n: \"memory\");\n}\n\n\n\nconstexpr bool ELECTS =\n"
 "BACKWARD || GATED || WRITES_AUX || ACTIVATION == NONE || ACTIVATION == RELU || ACTIVATION == SILU || ACTIVATION == SQUARED_RELU;\n"
-"__device__ inline bool is_elected() {\n"
-"u32 is = threadIdx.x % 32 == 0;\n"
-"if (ELECTS)\n",
-"asm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\n"
-"return is;\n"
-"}\n"
-"__device__ inline void prefetch_map(const gemmepi__tensor_map &map) {\n"
-"asm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map) : \"memory\");\n"
-"}\n"
-"__device__ inline void turn_wait(int which) {\n"
-"asm volatile(\"bar.sync %0, %1;\" ::\"r\"(1 + which), \"n\"(CONSUMERS * WARPGROUP) : \"memory\");\n"
-"}\n"
-"__device__ inline void turn_give(int which) {\n"
-"asm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1 + which), \"n\"(CONSUMERS * WARPGROUP) : \"memory\");\n"
-"}\n"
-"__device__ inline void multiply_begin() {\n"
-"asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n"
-"}\n"
-"__device__ inline void multiply_commit() {\n"
-"asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n"
-"}\n"
-"template <int Left> __device__ inline void multiply_wait() {\n"
-"asm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(Left) : \"memory\");\n"
-"}\n\n\n\n"
+"__device__ inline bool is_elected() {\nu32 is = threadIdx.x % 32 == 0;\nif (ELECTS)\n"
+"asm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\nreturn is;\n}\n"
+"__device__ inline void prefetch_map(const gemmepi__tensor_map &map) {\n",
+"asm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map) : \"memory\");\n}\n__device__ inline void turn_wait(int which) {\n"
+"asm volatile(\"bar.sync %0, %1;\" ::\"r\"(1 + which), \"n\"(CONSUMERS * WARPGROUP) : \"memory\");\n}\n__device__ inline void turn_give(int which) {\n"
+"asm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1 + which), \"n\"(CONSUMERS * WARPGROUP) : \"memory\");\n}\n__device__ inline void multiply_begin() {\n"
+"asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}\n__device__ inline void multiply_commit() {\n"
+"asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\ntemplate <int Left> __device__ inline void multiply_wait() {\n"
+"asm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(Left) : \"memory\");\n}\n\n\n\n"
 "#define GEMMEPI_8(list, i) list(i), list(i + 1), list(i + 2), list(i + 3), list(i + 4), list(i + 5), list(i + 6), list(i + 7)\n"
 "#define GEMMEPI_32(list, i) GEMMEPI_8(list, i), GEMMEPI_8(list, i + 8), GEMMEPI_8(list, i + 16), GEMMEPI_8(list, i + 24)\n"
-"#define GEMMEPI_SUM(i) \"+f\"(sums[i])\n"
-"#define GEMMEPI_0_TO_31 \\\n"
-"\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n"
-"\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n"
-"#define GEMMEPI_32_TO_63 \\\n"
+"#define GEMMEPI_SUM(i) \"+f\"(sums[i])\n#define GEMMEPI_0_TO_31 \\\n\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n"
+"\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n#define GEMMEPI_32_TO_63 \\\n"
 "\"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n"
-"\"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n"
-"#define GEMMEPI_64_TO_95 \\\n"
+"\"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n#define GEMMEPI_64_TO_95 \\\n"
 "\"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n"
-"\"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95\"\n"
-"#define GEMMEPI_96_TO_127 \\\n"
+"\"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95\"\n#define GEMMEPI_96_TO_127 \\\n"
 "\"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n"
-"\"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n"
-"#if GEMMEPI_TILE_N == 64\n"
-"#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n"
-"#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n"
-"#define GEMMEPI_ADDS \"%34\"\n"
-"#define GEMMEPI_MATRICES \"%32, %33\"\n"
-"#define GEMMEPI_TRANSPOSED \", %35, %36\"\n"
-"#elif GEMMEPI_TILE_N == 128\n"
-"#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
-"#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n"
-"#define GEMMEPI_ADDS \"%66\"\n"
-"#define GEMMEPI_MATRICES \"%64, %65\"\n"
-"#define GEMMEPI_TRANSPOSED \", %67, %68\"\n"
-"#elif GEMMEPI_TILE_N == 192\n"
+"\"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n#if GEMMEPI_TILE_N == 64\n"
+"#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n#define GEMMEPI_ADDS \"%34\"\n#define GEMMEPI_MATRICES \"%32, %33\"\n"
+"#define GEMMEPI_TRANSPOSED \", %35, %36\"\n#elif GEMMEPI_TILE_N == 128\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
+"#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n#define GEMMEPI_ADDS \"%66\"\n#define GEMMEPI_MATRICES \"%64, %65\"\n"
+"#define GEMMEPI_TRANSPOSED \", %67, %68\"\n#elif GEMMEPI_TILE_N == 192\n"
 "#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n"
-"#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n"
-"#define GEMMEPI_ADDS \"%98\"\n"
-"#define GEMMEPI_MATRICES \"%96, %97\"\n"
-"#define GEMMEPI_TRANSPOSED \", %99, %100\"\n"
-"#else\n"
-"#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n"
-"#define GEMMEPI_SUMS \\\n"
-"GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64), GEMMEPI_32(GEMMEPI_SUM, 96)\n"
-"#define GEMMEPI_ADDS \"%130\"\n"
-"#define GEMMEPI_MATRICES \"%128, %129\"\n"
-"#define GEMMEPI_TRANSPOSED \", %131, %132\"\n"
-"#endif\n"
-"#if GEMMEPI_ELEMENT == 4\n"
-"#undef GEMMEPI_TRANSPOSED\n"
-"#define GEMMEPI_TRANSPOSED \"\"\n"
-"#define GEMMEPI_STEP_K \"k8\"\n"
-"#else\n"
-"#define GEMMEPI_STEP_K \"k16\"\n"
-"#endif\n"
-"#define GEMMEPI_TEXT_OF(x) #x\n"
-"#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)\n\n\n"
-"__device__ inline void multiply(float (&sums)[TILE_N / 2], u64 a, u64 b, int adds) {\n"
-"asm volatile(\"{\\n\"\n"
-"\".reg .pred adds;\\n\"\n"
-"\"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n"
-"\"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N) GEMMEPI_STEP_K \".f32.\" GEMMEPI_OPERANDS\n",
-"\".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_MATRICES \", adds, 1, 1\" GEMMEPI_TRANSPOSED \";\\n\"\n"
-"\"}\"\n"
-": GEMMEPI_SUMS\n"
-": \"l\"(a), \"l\"(b), \"r\"(adds), \"n\"(!A_ROWS), \"n\"(!B_ROWS));\n"
-"}\n\n\n"
-"__device__ inline void sums_are_there(float (&sums)[TILE_N / 2]) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < TILE_N / 2; i++)\n"
-"asm volatile(\"\" : \"+f\"(sums[i])::\"memory\");\n"
-"}\n\n\n"
-"__device__ inline void begin_sums(float (&sums)[PARTS][TILE_N / 2]) {\n"
-"if (__CUDACC_VER_MAJOR__ < 13)\n"
-"#pragma unroll\n"
-"for (int i = 0; i < PARTS * TILE_N / 2; i++)\n"
-"sums[i / (TILE_N / 2)][i % (TILE_N / 2)] = 0;\n"
-"}\n\n\n\n"
-"__device__ inline u64 descriptor(u32 address) {\n"
-"return (u64)1 << 62 | (u64)(1024 >> 4) << 32 | (u64)(BOX >> 4) << 16 | (u64)(address >> 4 & 0x3fff);\n"
-"}\n\n"
+"#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n#define GEMMEPI_ADDS \"%98\"\n"
+"#define GEMMEPI_MATRICES \"%96, %97\"\n#define GEMMEPI_TRANSPOSED \", %99, %100\"\n#else\n"
+"#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n#define GEMMEPI_SUMS \\\n"
+"GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64), GEMMEPI_32(GEMMEPI_SUM, 96)\n#define GEMMEPI_ADDS \"%130\"\n"
+"#define GEMMEPI_MATRICES \"%128, %129\"\n#define GEMMEPI_TRANSPOSED \", %131, %132\"\n#endif\n#if GEMMEPI_ELEMENT == 4\n#undef GEMMEPI_TRANSPOSED\n"
+"#define GEMMEPI_TRANSPOSED \"\"\n#define GEMMEPI_STEP_K \"k8\"\n#else\n#define GEMMEPI_STEP_K \"k16\"\n#endif\n#define GEMMEPI_TEXT_OF(x) #x\n"
+"#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)\n\n\n__device__ inline void multiply(float (&sums)[TILE_N / 2], u64 a, u64 b, int adds) {\n"
+"asm volatile(\"{\\n\"\n\".reg .pred adds;\\n\"\n\"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n"
+"\"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N) GEMMEPI_STEP_K \".f32.\" GEMMEPI_OPERANDS\n"
+"\".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_MATRICES \", adds, 1, 1\" GEMMEPI_TRANSPOSED \";\\n\"\n\"}\"\n: GEMMEPI_SUMS\n"
+": \"l\"(a), \"l\"(b), \"r\"(adds), \"n\"(!A_ROWS), \"n\"(!B_ROWS));\n}\n\n\n__device__ inline void sums_are_there(float (&sums)[TILE_N / 2]) {\n"
+"#pragma unroll\nfor (int i = 0; i < TILE_N / 2; i++)\n",
+"asm volatile(\"\" : \"+f\"(sums[i])::\"memory\");\n}\n\n\n__device__ inline void begin_sums(float (&sums)[PARTS][TILE_N / 2]) {\n"
+"if (__CUDACC_VER_MAJOR__ < 13)\n#pragma unroll\nfor (int i = 0; i < PARTS * TILE_N / 2; i++)\nsums[i / (TILE_N / 2)][i % (TILE_N / 2)] = 0;\n}\n\n\n\n"
+"__device__ inline u64 descriptor(u32 address) {\nreturn (u64)1 << 62 | (u64)(1024 >> 4) << 32 | (u64)(BOX >> 4) << 16 | (u64)(address >> 4 & 0x3fff);\n}\n\n"
 "constexpr int STEP_BYTES = 32, STEPS = LINE / STEP_BYTES;\n"
-"template <bool Rows> constexpr u64 STEP = (Rows ? STEP_BYTES : STEP_BYTES / 2 * LINE) >> 4;\n\n\n\n"
-"struct Tile {\n"
-"int m, n;\n"
-"u32 item;\n"
-"};\n\n\n\n"
+"template <bool Rows> constexpr u64 STEP = (Rows ? STEP_BYTES : STEP_BYTES / 2 * LINE) >> 4;\n\n\n\nstruct Tile {\nint m, n;\nu32 item;\n};\n\n\n\n"
 "__device__ inline Tile tile_of(const gemmepi__fused_params &p, u32 t, u32 rank) {\n"
 "u32 of_item = p.cluster_rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;\n"
 "u32 of_band = p.band * p.cluster_columns, band = rest / of_band, first = band * p.band;\n"
 "u32 height = p.cluster_rows - first < p.band ? p.cluster_rows - first : p.band, within = rest - band * of_band;\n"
-"u32 column = within / height, row = first + within - column * height;\n"
-"u32 place = SPLIT > 1 ? 0 : rank;\n"
-"return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item};\n"
-"}\n\n\n\n\n"
+"u32 column = within / height, row = first + within - column * height;\nu32 place = SPLIT > 1 ? 0 : rank;\n"
+"return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item};\n}\n\n\n\n\n"
 "__device__ inline int begin_of_k(const gemmepi__fused_params &p, u32 part) {\n"
-"return SPLIT > 1 ? (int)((u32)((p.k + TILE_K - 1) / TILE_K) * part / SPLIT) : 0;\n"
-"}\n"
-"__device__ inline int end_of_k(const gemmepi__fused_params &p, u32 part) {\n"
-"return SPLIT > 1 ? begin_of_k(p, part + 1) : (p.k + TILE_K - 1) / TILE_K;\n"
-"}\n\n\n"
-"__device__ inline int column_of(const gemmepi__fused_params &p, const Tile &tile, int line) {\n"
-"int half = HALVES_IN == 2 && line >= TILE_COLUMNS;\n"
-"return tile.n * TILE_COLUMNS + line - half * TILE_COLUMNS + half * (int)p.epilogue.n;\n"
-"}\n\n\n\n\n"
-"constexpr bool TAILS = GEMMEPI_TAILS;\n"
-"constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M;\n"
-"constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;\n\n\n"
-"template <bool Rows> __device__ inline u32 tail_bytes(int left, int lines) {\n"
-"int there = left < 0 ? 0 : left < lines ? left : lines;\n"
-"return (u32)(Rows ? there : (there + 63) / 64 * 64) * LINE;\n"
-"}\n"
-"__device__ inline u32 stage_bytes(const gemmepi__fused_params &p, const Tile &tile) {\n"
+"return SPLIT > 1 ? (int)((u32)((p.k + TILE_K - 1) / TILE_K) * part / SPLIT) : 0;\n}\n"
+"__device__ inline int end_of_k(const gemmepi__fused_params &p, u32 part) {\nreturn SPLIT > 1 ? begin_of_k(p, part + 1) : (p.k + TILE_K - 1) / TILE_K;\n"
+"}\n\n\n__device__ inline int column_of(const gemmepi__fused_params &p, const Tile &tile, int line) {\nint half = HALVES_IN == 2 && line >= TILE_COLUMNS;\n"
+"return tile.n * TILE_COLUMNS + line - half * TILE_COLUMNS + half * (int)p.epilogue.n;\n}\n\n\n\n\nconstexpr bool TAILS = GEMMEPI_TAILS;\n"
+"constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M;\nconstexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;\n\n\n"
+"template <bool Rows> __device__ inline u32 tail_bytes(int left, int lines) {\nint there = left < 0 ? 0 : left < lines ? left : lines;\n"
+"return (u32)(Rows ? there : (there + 63) / 64 * 64) * LINE;\n}\n__device__ inline u32 stage_bytes(const gemmepi__fused_params &p, const Tile &tile) {\n"
 "u32 a = TAILS ? tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m * TILE_M, TILE_M) : A_BYTES;\n"
-"u32 b = TAILS ? HALVES_IN * tail_bytes<B_ROWS>((int)p.epilogue.n - tile.n * TILE_COLUMNS, TILE_COLUMNS) : B_BYTES;\n"
-"return a + b;\n"
-"}\n\n"
+"u32 b = TAILS ? HALVES_IN * tail_bytes<B_ROWS>((int)p.epilogue.n - tile.n * TILE_COLUMNS, TILE_COLUMNS) : B_BYTES;\nreturn a + b;\n}\n\n"
 "template <int Lines, bool Multicast>\n"
 "__device__ inline void load_lines(const gemmepi__tensor_map &map, const gemmepi__tensor_map &tail, int left, u32 to, u32 barrier,\n"
-"int x, int y, int item, u16 mask) {\n"
-"if (!TAILS || left >= Lines)\n"
-"load_box<Multicast>(map, to, barrier, x, y, item, mask);\n"
-"else if (left > 0)\n"
-"load_box<Multicast>(tail, to, barrier, x, y, item, mask);\n"
-"}\n\n\n\n"
+"int x, int y, int item, u16 mask) {\nif (!TAILS || left >= Lines)\nload_box<Multicast>(map, to, barrier, x, y, item, mask);\nelse if (left > 0)\n"
+"load_box<Multicast>(tail, to, barrier, x, y, item, mask);\n}\n\n\n\n"
 "__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
-"u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\n"
-"u16 row_mask = 0, column_mask = 0;\n"
-"for (int i = 0; i < CLUSTER_N; i++)\n"
-"row_mask |= (u16)(1 << (row + i * CLUSTER_M));\n"
-"for (int i = 0; i < CLUSTER_M; i++)\n"
-"column_mask |= (u16)(1 << (column * CLUSTER_M + i));\n"
-"u32 stage = 0, parity = 1;\n"
-"for (u32 t = first; t < p.tiles; t += step) {\n"
-"Tile tile = tile_of(p, t, rank);\n"
-"asm volatile(\"\" : \"+r\"(tile.m), \"+r\"(tile.n), \"+r\"(tile.item));\n"
-"if (t == first)\n",
-"after_launches_before();\n"
-"int m = tile.m * TILE_M + (int)column * A_LINES;\n"
-"int a_item = p.a_items ? (int)tile.item : 0, b_item = p.b_items ? (int)tile.item : 0;\n"
-"for (int block = begin_of_k(p, rank); block < end_of_k(p, rank); block++) {\n"
-"if (TAILS)\n"
-"asm volatile(\"\" : \"+r\"(m), \"+r\"(tile.m), \"+r\"(tile.n));\n"
-"int k = block * TILE_K, rows_left = (int)p.epilogue.m - m, columns_left = (int)p.epilogue.n - tile.n * TILE_COLUMNS;\n"
-"u32 full = shared + FULL + stage * 8, a = shared + stage * STAGE_BYTES + column * A_LINES * LINE;\n"
-"u32 b = shared + stage * STAGE_BYTES + A_BYTES;\n"
-"barrier_wait(shared + EMPTY + stage * 8, parity);\n"
-"barrier_expect(full, stage_bytes(p, tile));\n"
-"if (A_ROWS) {\n"
-"load_lines<A_LINES, (CLUSTER_N > 1)>(p.a, p.a_tail, rows_left, a, full, k, m, a_item, row_mask);\n"
-"} else {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < A_LINES; i += 64)\n"
-"if (!TAILS || i < rows_left)\n"
-"load_box<(CLUSTER_N > 1)>(p.a, a + i * LINE, full, m + i, k, a_item, row_mask);\n"
-"}\n"
-"if (B_ROWS) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < B_LINES; i += B_BOX) {\n"
-"int line = (int)row * B_LINES + i;\n"
+"u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\nu16 row_mask = 0, column_mask = 0;\n"
+"for (int i = 0; i < CLUSTER_N; i++)\nrow_mask |= (u16)(1 << (row + i * CLUSTER_M));\nfor (int i = 0; i < CLUSTER_M; i++)\n"
+"column_mask |= (u16)(1 << (column * CLUSTER_M + i));\nu32 stage = 0, parity = 1;\nfor (u32 t = first; t < p.tiles; t += step) {\n"
+"Tile tile = tile_of(p, t, rank);\nasm volatile(\"\" : \"+r\"(tile.m), \"+r\"(tile.n), \"+r\"(tile.item));\nif (t == first)\nafter_launches_before();\n"
+"int m = tile.m * TILE_M + (int)column * A_LINES;\nint a_item = p.a_items ? (int)tile.item : 0, b_item = p.b_items ? (int)tile.item : 0;\n"
+"for (int block = begin_of_k(p, rank); block < end_of_k(p, rank); block++) {\nif (TAILS)\nasm volatile(\"\" : \"+r\"(m), \"+r\"(tile.m), \"+r\"(tile.n));\n"
+"int k = block * TILE_K, rows_left = (int)p.epilogue.m - m, columns_left = (int)p.epilogue.n - tile.n * TILE_COLUMNS;\n",
+"u32 full = shared + FULL + stage * 8, a = shared + stage * STAGE_BYTES + column * A_LINES * LINE;\nu32 b = shared + stage * STAGE_BYTES + A_BYTES;\n"
+"barrier_wait(shared + EMPTY + stage * 8, parity);\nbarrier_expect(full, stage_bytes(p, tile));\nif (A_ROWS) {\n"
+"load_lines<A_LINES, (CLUSTER_N > 1)>(p.a, p.a_tail, rows_left, a, full, k, m, a_item, row_mask);\n} else {\n#pragma unroll\n"
+"for (int i = 0; i < A_LINES; i += 64)\nif (!TAILS || i < rows_left)\nload_box<(CLUSTER_N > 1)>(p.a, a + i * LINE, full, m + i, k, a_item, row_mask);\n}\n"
+"if (B_ROWS) {\n#pragma unroll\nfor (int i = 0; i < B_LINES; i += B_BOX) {\nint line = (int)row * B_LINES + i;\n"
 "load_lines<B_BOX, (CLUSTER_M > 1)>(p.b, p.b_tail, columns_left - line % TILE_COLUMNS, b + line * LINE,\n"
-"full, k, column_of(p, tile, line), b_item, column_mask);\n"
-"}\n"
-"} else {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < TILE_N; i += 64)\n"
+"full, k, column_of(p, tile, line), b_item, column_mask);\n}\n} else {\n#pragma unroll\nfor (int i = 0; i < TILE_N; i += 64)\n"
 "if ((i / 64 + block) % CLUSTER_M == (int)row && (!TAILS || i % TILE_COLUMNS < columns_left))\n"
-"load_box<(CLUSTER_M > 1)>(p.b, b + i * LINE, full, column_of(p, tile, i), k, b_item, column_mask);\n"
-"}\n"
-"if (++stage == STAGES)\n"
-"stage = 0, parity ^= 1;\n"
-"}\n"
-"}\n"
-"}\n\n\n\n\n"
-"__device__ inline int columns_left(const gemmepi__fused_params &p, const Tile &tile, int group) {\n"
-"return (int)p.epilogue.n - tile.n * TILE_COLUMNS - lane_of_row() * 2 - group * GROUP;\n"
-"}\n\n"
-"template <int Groups>\n"
-"__device__ inline void load_groups(const gemmepi__fused_params &p, const Tile &tile, int first_group,\n"
-"Of_columns (&columns)[Groups]) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < Groups; i++) {\n"
-"long long column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (first_group + i) * GROUP;\n"
-"columns[i] = load_columns(p.epilogue, tile.item, column, columns_left(p, tile, first_group + i));\n"
-"}\n"
-"}\n\n\n"
-"__device__ inline void begin_sums(const Of_columns (&bias)[GROUPS], float (&sums)[PARTS][TILE_N / 2]) {\n"
-"if constexpr (!BIAS_FIRST) {\n"
-"begin_sums(sums);\n"
-"} else {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < HALVES_IN * GROUPS; i++) {\n"
-"int half = i / GROUPS, group = i % GROUPS;\n"
-"Acc values[RUN];\n"
-"to_accs(bias[group].bias[half], values);\n\n"
-"#pragma unroll\n"
-"for (int j = 0; j < (sizeof(GEMMEPI_BIAS_TYPE) == 4 && !ALIGNED ? RUN : 0); j++)\n"
-"asm volatile(\"add.f32 %0, %0, 0f80000000;\" : \"+f\"(values[j]));\n"
-"#pragma unroll\n"
-"for (int j = 0; j < PARTS * 2 * RUN; j++)\n"
-"sums[j / (2 * RUN)][(half * TILE_COLUMNS + group * GROUP) / 2 + j % (2 * RUN)] =\n"
-"values[j % (2 * RUN) / 4 * 2 + j % 2];\n"
-"}\n"
-"}\n"
-"}\n\n\n\n"
-"struct Staging {\n"
-"u32 first;\n"
-"u32 line;\n"
-"int turn;\n"
-"u32 inputs, arrived;\n"
-"u32 asked, taken;\n"
-"};\n\n\n"
+"load_box<(CLUSTER_M > 1)>(p.b, b + i * LINE, full, column_of(p, tile, i), k, b_item, column_mask);\n}\nif (++stage == STAGES)\nstage = 0, parity ^= 1;\n}\n"
+"}\n}\n\n\n\n\n__device__ inline int columns_left(const gemmepi__fused_params &p, const Tile &tile, int group) {\n"
+"return (int)p.epilogue.n - tile.n * TILE_COLUMNS - lane_of_row() * 2 - group * GROUP;\n}\n\ntemplate <int Groups>\n"
+"__device__ inline void load_groups(const gemmepi__fused_params &p, const Tile &tile, int first_group,\nOf_columns (&columns)[Groups]) {\n#pragma unroll\n"
+"for (int i = 0; i < Groups; i++) {\nlong long column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (first_group + i) * GROUP;\n"
+"columns[i] = load_columns(p.epilogue, tile.item, column, columns_left(p, tile, first_group + i));\n}\n}\n\n\n"
+"__device__ inline void begin_sums(const Of_columns (&bias)[GROUPS], float (&sums)[PARTS][TILE_N / 2]) {\nif constexpr (!BIAS_FIRST) {\nbegin_sums(sums);\n"
+"} else {\n#pragma unroll\nfor (int i = 0; i < HALVES_IN * GROUPS; i++) {\nint half = i / GROUPS, group = i % GROUPS;\nAcc values[RUN];\n"
+"to_accs(bias[group].bias[half], values);\n\n#pragma unroll\nfor (int j = 0; j < (sizeof(GEMMEPI_BIAS_TYPE) == 4 && !ALIGNED ? RUN : 0); j++)\n"
+"asm volatile(\"add.f32 %0, %0, 0f80000000;\" : \"+f\"(values[j]));\n#pragma unroll\nfor (int j = 0; j < PARTS * 2 * RUN; j++)\n"
+"sums[j / (2 * RUN)][(half * TILE_COLUMNS + group * GROUP) / 2 + j % (2 * RUN)] =\nvalues[j % (2 * RUN) / 4 * 2 + j % 2];\n}\n}\n}\n\n\n\nstruct Staging {\n"
+"u32 first;\nu32 line;\nint turn;\nu32 inputs, arrived;\nu32 asked, taken;\n};\n\n\n"
 "__device__ inline u32 place_in_box(const Staging &staging, int half, int group) {\n"
 "u32 unit = BOX_GROUPS == 1 ? threadIdx.x % 4 / 2 : group * 4 + threadIdx.x % 32 / 8;\n"
-"return (half * 8 + staging.line) * LINE + ((unit ^ staging.line) << 4) + (BOX_GROUPS == 1 ? threadIdx.x % 2 * 8 : 0);\n"
-"}\n"
+"return (half * 8 + staging.line) * LINE + ((unit ^ staging.line) << 4) + (BOX_GROUPS == 1 ? threadIdx.x % 2 * 8 : 0);\n}\n"
 "__device__ inline u32 staged_at(const Staging &staging, int matrix, int half, int group) {\n"
-"return staging.first + (staging.turn * STAGED_MATRICES + matrix) * STAGED_BYTES + place_in_box(staging, half, group);\n"
-"}\n"
+"return staging.first + (staging.turn * STAGED_MATRICES + matrix) * STAGED_BYTES + place_in_box(staging, half, group);\n}\n"
 "__device__ inline u32 loaded_at(const Staging &staging, int matrix, int half, int group) {\n"
-"return staging.inputs + (staging.taken % 2 * LOADED_MATRICES + matrix) * STAGED_BYTES +\n"
-"place_in_box(staging, half, group);\n"
-"}\n\n"
-"__device__ inline void load_result_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int column, int row, int half,\n",
-"int item) {\n"
-"asm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n"
-"\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n"
-"\"l\"(&map), \"r\"(barrier), \"r\"(column), \"r\"(row), \"r\"(half), \"r\"(item)\n"
-": \"memory\");\n"
-"}\n\n\n"
-"template <int Left> __device__ inline void wait_for_stores() {\n"
-"asm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left) : \"memory\");\n"
-"}\n\n\n"
-"__device__ inline void ask_for_inputs(const gemmepi__fused_params &p, Staging &staging, const Tile &tile, int row, int group) {\n"
-"if (LOADED_MATRICES == 0)\n"
-"return;\n"
-"__syncwarp();\n"
-"if (is_elected()) {\n"
-"if (IN_PLACE && staging.asked == staging.taken)\n"
-"wait_for_stores<1>();\n"
-"else if (IN_PLACE)\n"
-"wait_for_stores<0>();\n"
-"u32 buffer = staging.asked % 2, barrier = staging.arrived + buffer * 8;\n"
-"u32 to = staging.inputs + buffer * LOADED_MATRICES * STAGED_BYTES;\n"
-"int column = tile.n * TILE_COLUMNS + group * GROUP;\n"
-"barrier_expect(barrier, LOADED_MATRICES * STAGED_BYTES);\n"
-"#pragma unroll\n"
-"for (int half = 0; half < LOADED_AUX; half++)\n"
-"load_result_box(p.aux, to + half * STAGED_BYTES, barrier, column, row, half, tile.item);\n"
-"#pragma unroll\n"
+"return staging.inputs + (staging.taken % 2 * LOADED_MATRICES + matrix) * STAGED_BYTES +\nplace_in_box(staging, half, group);\n}\n\n"
+"__device__ inline void load_result_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int column, int row, int half,\nint item) {\n"
+"asm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n"
+"\"l\"(&map), \"r\"(barrier), \"r\"(column), \"r\"(row), \"r\"(half), \"r\"(item)\n: \"memory\");\n}\n\n\n"
+"template <int Left> __device__ inline void wait_for_stores() {\nasm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left) : \"memory\");\n}\n\n\n"
+"__device__ inline void ask_for_inputs(const gemmepi__fused_params &p, Staging &staging, const Tile &tile, int row, int group) {\nif (LOADED_MATRICES == 0)\n"
+"return;\n__syncwarp();\n",
+"if (is_elected()) {\nif (IN_PLACE && staging.asked == staging.taken)\nwait_for_stores<1>();\nelse if (IN_PLACE)\nwait_for_stores<0>();\n"
+"u32 buffer = staging.asked % 2, barrier = staging.arrived + buffer * 8;\nu32 to = staging.inputs + buffer * LOADED_MATRICES * STAGED_BYTES;\n"
+"int column = tile.n * TILE_COLUMNS + group * GROUP;\nbarrier_expect(barrier, LOADED_MATRICES * STAGED_BYTES);\n#pragma unroll\n"
+"for (int half = 0; half < LOADED_AUX; half++)\nload_result_box(p.aux, to + half * STAGED_BYTES, barrier, column, row, half, tile.item);\n#pragma unroll\n"
 "for (int half = 0; half < LOADED_MATRICES - LOADED_AUX; half++)\n"
-"load_result_box(p.residual, to + (LOADED_AUX + half) * STAGED_BYTES, barrier, column, row, half, tile.item);\n"
-"}\n"
-"staging.asked++;\n"
-"}\n"
-"__device__ inline void wait_for_inputs(const Staging &staging) {\n"
-"if (LOADED_MATRICES)\n"
-"barrier_wait(staging.arrived + staging.taken % 2 * 8, staging.taken / 2 & 1);\n"
-"}\n\n\n"
-"__device__ inline void begin_staging() {\n"
-"wait_for_stores<BUFFERS - 1>();\n"
-"__syncwarp();\n"
-"}\n\n"
+"load_result_box(p.residual, to + (LOADED_AUX + half) * STAGED_BYTES, barrier, column, row, half, tile.item);\n}\nstaging.asked++;\n}\n"
+"__device__ inline void wait_for_inputs(const Staging &staging) {\nif (LOADED_MATRICES)\n"
+"barrier_wait(staging.arrived + staging.taken % 2 * 8, staging.taken / 2 & 1);\n}\n\n\n__device__ inline void begin_staging() {\n"
+"wait_for_stores<BUFFERS - 1>();\n__syncwarp();\n}\n\n"
 "__device__ inline void store_box(const gemmepi__tensor_map &map, u32 from, int column, int row, int half, int item) {\n"
 "asm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n"
-"\"r\"(from), \"r\"(column), \"r\"(row), \"r\"(half), \"r\"(item)\n"
-": \"memory\");\n"
-"}\n\n\n"
-"__device__ inline u32 box_at(const Staging &staging) {\n"
-"return IN_PLACE ? staging.inputs + staging.taken % 2 * LOADED_MATRICES * STAGED_BYTES\n"
-": staging.first + staging.turn * STAGED_MATRICES * STAGED_BYTES;\n"
-"}\n\n"
-"template <class T>\n"
-"__device__ inline void copy_matrix(const gemmepi__epilogue_params &p, const gemmepi__kernel_matrix &x, u32 from, int column,\n"
-"int row, int half, int item) {\n"
-"copy_box<T, BOX_COLUMNS, true>(from, (T *)x.data + offset(x, item, row, column + half * p.n), x.ld, (int)p.m - row,\n"
-"(int)p.n - column);\n"
-"}\n\n"
-"__device__ inline void end_staging(const gemmepi__fused_params &p, Staging &staging, int column, int row, int item) {\n"
-"constexpr int moved_d = COPIES_D ? 0 : STAGED_D, moved_aux = COPIES_AUX ? 0 : STAGED_MATRICES - STAGED_D;\n"
-"if (moved_d || moved_aux)\n"
-"asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
-"__syncwarp();\n"
-"if ((moved_d || moved_aux) && is_elected()) {\n"
-"u32 from = box_at(staging);\n"
-"#pragma unroll\n"
-"for (int half = 0; half < moved_d; half++)\n"
-"store_box(p.d, from + half * STAGED_BYTES, column, row, half, item);\n"
-"#pragma unroll\n"
-"for (int half = 0; half < moved_aux; half++)\n"
-"store_box(p.aux, from + (half + STAGED_D) * STAGED_BYTES, column, row, half, item);\n"
-"asm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n"
-"}\n"
-"#pragma unroll\n"
-"for (int half = 0; half < (COPIES_D ? STAGED_D : 0); half++)\n"
-"copy_matrix<GEMMEPI_D_TYPE>(p.epilogue, p.epilogue.d, box_at(staging) + half * STAGED_BYTES, column, row, half, item);\n"
-"#pragma unroll\n"
+"\"r\"(from), \"r\"(column), \"r\"(row), \"r\"(half), \"r\"(item)\n: \"memory\");\n}\n\n\n__device__ inline u32 box_at(const Staging &staging) {\n"
+"return IN_PLACE ? staging.inputs + staging.taken % 2 * LOADED_MATRICES * STAGED_BYTES\n: staging.first + staging.turn * STAGED_MATRICES * STAGED_BYTES;\n"
+"}\n\ntemplate <class T>\n__device__ inline void copy_matrix(const gemmepi__epilogue_params &p, const gemmepi__kernel_matrix &x, u32 from, int column,\n"
+"int row, int half, int item) {\ncopy_box<T, BOX_COLUMNS, true>(from, (T *)x.data + offset(x, item, row, column + half * p.n), x.ld, (int)p.m - row,\n"
+"(int)p.n - column);\n}\n\n__device__ inline void end_staging(const gemmepi__fused_params &p, Staging &staging, int column, int row, int item) {\n"
+"constexpr int moved_d = COPIES_D ? 0 : STAGED_D, moved_aux = COPIES_AUX ? 0 : STAGED_MATRICES - STAGED_D;\nif (moved_d || moved_aux)\n"
+"asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n__syncwarp();\nif ((moved_d || moved_aux) && is_elected()) {\nu32 from = box_at(staging);\n"
+"#pragma unroll\nfor (int half = 0; half < moved_d; half++)\nstore_box(p.d, from + half * STAGED_BYTES, column, row, half, item);\n#pragma unroll\n"
+"for (int half = 0; half < moved_aux; half++)\nstore_box(p.aux, from + (half + STAGED_D) * STAGED_BYTES, column, row, half, item);\n"
+"asm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n#pragma unroll\nfor (int half = 0; half < (COPIES_D ? STAGED_D : 0); half++)\n"
+"copy_matrix<GEMMEPI_D_TYPE>(p.epilogue, p.epilogue.d, box_at(staging) + half * STAGED_BYTES, column, row, half, item);\n#pragma unroll\n"
 "for (int half = 0; half < (COPIES_AUX ? STAGED_MATRICES - STAGED_D : 0); half++)\n"
-"copy_matrix<GEMMEPI_AUX_TYPE>(p.epilogue, p.epilogue.aux, box_at(staging) + (half + STAGED_D) * STAGED_BYTES, column,\n"
-"row, half, item);\n"
-"staging.turn = staging.turn + 1 == BUFFERS ? 0 : staging.turn + 1;\n"
-"}\n\n\n\n"
-"struct Box {\n"
-"float at[HALVES_IN][BOX_COLUMNS / 8][4];\n"
-"};\n\n\n",
-"__device__ inline Box box_of(const float (&sums)[TILE_N / 2], int group) {\n"
-"Box box;\n"
-"#pragma unroll\n"
-"for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)\n"
+"copy_matrix<GEMMEPI_AUX_TYPE>(p.epilogue, p.epilogue.aux, box_at(staging) + (half + STAGED_D) * STAGED_BYTES, column,\nrow, half, item);\n"
+"staging.turn = staging.turn + 1 == BUFFERS ? 0 : staging.turn + 1;\n}\n\n\n\nstruct Box {\nfloat at[HALVES_IN][BOX_COLUMNS / 8][4];\n};\n\n\n"
+"__device__ inline Box box_of(const float (&sums)[TILE_N / 2], int group) {\nBox box;\n#pragma unroll\nfor (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)\n"
 "box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =\n"
-"sums[(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + group * GROUP) / 2 + j % (BOX_COLUMNS / 2)];\n"
-"return box;\n"
-"}\n\n"
-"__device__ inline void drop_first_box(float (&sums)[TILE_N / 2]) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i + BOX_COLUMNS / 2 < TILE_N / 2; i++)\n"
-"sums[i] = sums[i + BOX_COLUMNS / 2];\n"
-"}\n\n\n\n\n"
-"constexpr int MASK_WORDS = TILE_COLUMNS / 32;\n"
-"struct alignas(MASK_WORDS == 4 ? 16 : 8) Masks {\n"
-"u32 words[MASK_WORDS];\n"
-"};\n\n"
-"__device__ inline Masks load_masks(const gemmepi__fused_params &params, const Tile &tile, int row) {\n"
-"const gemmepi__epilogue_params &p = params.epilogue;\n"
-"Masks masks = {};\n"
-"int column = tile.n * TILE_COLUMNS;\n"
-"row += (int)threadIdx.x % 32 / 16 * 64 + threadIdx.x % 16;\n"
-"if (!LOADS_MASK || row >= (int)p.m)\n"
-"return masks;\n"
-"const u8 *bytes = (const u8 *)p.aux.data + offset(p.aux, tile.item, row, column) / 8;\n"
-"if (column + TILE_COLUMNS <= (int)p.n)\n"
-"masks = *reinterpret_cast<const Masks *>(bytes);\n"
-"else\n"
-"#pragma unroll\n"
-"for (int i = 0; i < MASK_WORDS * 4; i++)\n"
-"if (column + i * 8 < (int)p.n)\n"
-"masks.words[i / 4] |= (u32)bytes[i] << i % 4 * 8;\n"
-"return masks;\n"
-"}\n\n"
-"__device__ inline u32 mask_of(const Masks &masks, int part, int half, int group) {\n"
-"u32 word = masks.words[0];\n"
-"#pragma unroll\n"
-"for (int i = 1; i < MASK_WORDS; i++)\n"
-"word = group == i ? masks.words[i] : word;\n"
-"return __shfl_sync(0xffffffffu, word, part * 16 + half * 8 + (int)threadIdx.x % 32 / 4);\n"
-"}\n\n\n\n\n"
+"sums[(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + group * GROUP) / 2 + j % (BOX_COLUMNS / 2)];\nreturn box;\n}\n\n"
+"__device__ inline void drop_first_box(float (&sums)[TILE_N / 2]) {\n#pragma unroll\nfor (int i = 0; i + BOX_COLUMNS / 2 < TILE_N / 2; i++)\n"
+"sums[i] = sums[i + BOX_COLUMNS / 2];\n}\n\n\n\n\nconstexpr int MASK_WORDS = TILE_COLUMNS / 32;\nstruct alignas(MASK_WORDS == 4 ? 16 : 8) Masks {\n"
+"u32 words[MASK_WORDS];\n};\n\n__device__ inline Masks load_masks(const gemmepi__fused_params &params, const Tile &tile, int row) {\n",
+"const gemmepi__epilogue_params &p = params.epilogue;\nMasks masks = {};\nint column = tile.n * TILE_COLUMNS;\n"
+"row += (int)threadIdx.x % 32 / 16 * 64 + threadIdx.x % 16;\nif (!LOADS_MASK || row >= (int)p.m)\nreturn masks;\n"
+"const u8 *bytes = (const u8 *)p.aux.data + offset(p.aux, tile.item, row, column) / 8;\nif (column + TILE_COLUMNS <= (int)p.n)\n"
+"masks = *reinterpret_cast<const Masks *>(bytes);\nelse\n#pragma unroll\nfor (int i = 0; i < MASK_WORDS * 4; i++)\nif (column + i * 8 < (int)p.n)\n"
+"masks.words[i / 4] |= (u32)bytes[i] << i % 4 * 8;\nreturn masks;\n}\n\n__device__ inline u32 mask_of(const Masks &masks, int part, int half, int group) {\n"
+"u32 word = masks.words[0];\n#pragma unroll\nfor (int i = 1; i < MASK_WORDS; i++)\nword = group == i ? masks.words[i] : word;\n"
+"return __shfl_sync(0xffffffffu, word, part * 16 + half * 8 + (int)threadIdx.x % 32 / 4);\n}\n\n\n\n\n"
 "typedef Column_sums<(GEMMEPI_EXACT || (GATED ? UPSTREAM && GEMMEPI_APPLIED : !GEMMEPI_APPLIED))> Box_sums[BOX_GROUPS];\n\n\n"
 "__device__ inline u32 slot_at(u32 shared, u32 group, u32 thread, int i, int half) {\n"
-"return shared + SLOTS + group * SLOT_BYTES + ((half * UNIT_GROUPS + i) * WARPGROUP + thread) * 4;\n"
-"}\n\n"
-"__device__ inline void leave_column_sums(u32 shared, u32 group, u32 thread, int first_group, const Box_sums &sums) {\n"
-"#pragma unroll\n"
-"for (int g = 0; g < BOX_GROUPS; g++) {\n"
-"int unit = (first_group + g) / UNIT_GROUPS, i = (first_group + g) % UNIT_GROUPS;\n"
-"if (i == 0)\n"
-"barrier_wait(shared + TAKEN + group * 8, unit % 2 ^ 1);\n"
-"#pragma unroll\n"
-"for (int half = 0; half < HALVES_OUT; half++)\n"
-"asm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(slot_at(shared, group, thread, i, half)), \"f\"(sums[g].sum(half))\n"
-": \"memory\");\n"
-"if (i + 1 == UNIT_GROUPS) {\n"
-"__syncwarp();\n"
-"if (thread % 32 == 0)\n"
-"barrier_arrive_here(shared + LEFT + group * 8);\n"
-"}\n"
-"}\n"
-"}\n\n"
+"return shared + SLOTS + group * SLOT_BYTES + ((half * UNIT_GROUPS + i) * WARPGROUP + thread) * 4;\n}\n\n"
+"__device__ inline void leave_column_sums(u32 shared, u32 group, u32 thread, int first_group, const Box_sums &sums) {\n#pragma unroll\n"
+"for (int g = 0; g < BOX_GROUPS; g++) {\nint unit = (first_group + g) / UNIT_GROUPS, i = (first_group + g) % UNIT_GROUPS;\nif (i == 0)\n"
+"barrier_wait(shared + TAKEN + group * 8, unit % 2 ^ 1);\n#pragma unroll\nfor (int half = 0; half < HALVES_OUT; half++)\n"
+"asm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(slot_at(shared, group, thread, i, half)), \"f\"(sums[g].sum(half))\n: \"memory\");\n"
+"if (i + 1 == UNIT_GROUPS) {\n__syncwarp();\nif (thread % 32 == 0)\nbarrier_arrive_here(shared + LEFT + group * 8);\n}\n}\n}\n\n"
 "__device__ inline Acc *line_of_sums(const gemmepi__fused_params &params, const Tile &tile, int half) {\n"
-"const gemmepi__epilogue_params &p = params.epilogue;\n"
-"return (Acc *)p.partials + (((long long)tile.item * p.row_tiles + tile.m) * HALVES_OUT + half) * p.n;\n"
-"}\n"
-"__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {\n"
-"return (first + second) + (third + fourth);\n"
-"}\n\n\n"
+"const gemmepi__epilogue_params &p = params.epilogue;\nreturn (Acc *)p.partials + (((long long)tile.item * p.row_tiles + tile.m) * HALVES_OUT + half) * p.n;\n"
+"}\n__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {\nreturn (first + second) + (third + fourth);\n}\n\n\n"
 "__device__ inline void add_column_sums(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
-"u32 group = __shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n"
-"#pragma unroll 1\n"
-"for (u32 t = first + group * step; t + step < p.tiles; t += CONSUMERS * step) {\n"
-"Tile tile = tile_of(p, t, rank);\n"
-"bool exists = tile.m * TILE_M < (int)p.epilogue.m;\n"
-"#pragma unroll 1\n"
-"for (int unit = 0; unit < GROUPS / UNIT_GROUPS; unit++) {\n"
-"barrier_wait(shared + LEFT + group * 8, unit % 2);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < UNIT_GROUPS * HALVES_OUT; i++) {\n"
+"u32 group = __shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n#pragma unroll 1\n"
+"for (u32 t = first + group * step; t + step < p.tiles; t += CONSUMERS * step) {\nTile tile = tile_of(p, t, rank);\n"
+"bool exists = tile.m * TILE_M < (int)p.epilogue.m;\n#pragma unroll 1\nfor (int unit = 0; unit < GROUPS / UNIT_GROUPS; unit++) {\n"
+"barrier_wait(shared + LEFT + group * 8, unit % 2);\n#pragma unroll\nfor (int i = 0; i < UNIT_GROUPS * HALVES_OUT; i++) {\n"
 "int half = i / UNIT_GROUPS, of_unit = i % UNIT_GROUPS;\n"
-"int column = tile.n * TILE_COLUMNS + (unit * UNIT_GROUPS + of_unit) * GROUP + Column_sums<false>::column();\n"
-"Acc sums[4];\n"
-"#pragma unroll\n"
-"for (int warp = 0; warp < 4; warp++)\n",
-"asm volatile(\"ld.shared.f32 %0, [%1];\"\n"
-": \"=f\"(sums[warp])\n"
-": \"r\"(slot_at(shared, group, warp * 32 + threadIdx.x % 32, of_unit, half))\n"
-": \"memory\");\n"
-"if (exists && column < (int)p.epilogue.n)\n"
-"line_of_sums(p, tile, half)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);\n"
-"}\n"
-"__syncwarp();\n"
-"if (threadIdx.x % 32 == 0)\n"
-"barrier_arrive_here(shared + TAKEN + group * 8);\n"
-"}\n"
-"}\n"
-"}\n\n\n"
-"struct Run_place {\n"
-"int row, column, valid;\n"
-"};\n"
+"int column = tile.n * TILE_COLUMNS + (unit * UNIT_GROUPS + of_unit) * GROUP + Column_sums<false>::column();\nAcc sums[4];\n#pragma unroll\n"
+"for (int warp = 0; warp < 4; warp++)\nasm volatile(\"ld.shared.f32 %0, [%1];\"\n: \"=f\"(sums[warp])\n"
+": \"r\"(slot_at(shared, group, warp * 32 + threadIdx.x % 32, of_unit, half))\n: \"memory\");\nif (exists && column < (int)p.epilogue.n)\n"
+"line_of_sums(p, tile, half)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);\n}\n__syncwarp();\nif (threadIdx.x % 32 == 0)\n"
+"barrier_arrive_here(shared + TAKEN + group * 8);\n}\n}\n}\n\n\nstruct Run_place {\nint row, column, valid;\n};\n"
 "__device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {\n"
-"int at = row + threadIdx.x % 32 / 4 + half * 8, column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;\n"
-"if (BACKWARD && !GEMMEPI_APPLIED)\n"
-"asm volatile(\"\" : \"+r\"(at), \"+r\"(column));\n"
-"return {at, column, at < (int)params.epilogue.m ? columns_left(params, tile, group) : 0};\n"
-"}\n\n\n"
+"int at = row + threadIdx.x % 32 / 4 + half * 8, column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;\nif (BACKWARD && !GEMMEPI_APPLIED)\n"
+"asm volatile(\"\" : \"+r\"(at), \"+r\"(column));\nreturn {at, column, at < (int)params.epilogue.m ? columns_left(params, tile, group) : 0};\n}\n\n\n",
 "__device__ inline void load_saved_run(const gemmepi__fused_params &params, Epilogue_state &state, const Staging &staging,\n"
-"const Tile &tile, const Run_place &at, const Masks &masks, int part, int half,\n"
-"int group, int g, Saved &saved) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < LOADED_AUX; i++)\n"
-"state.loaded_aux[i] = loaded_at(staging, i, half, g);\n"
-"if (LOADS_MASK)\n"
-"state.loaded_mask = mask_of(masks, part, half, group);\n"
-"load_saved(params.epilogue, state, tile.item, at.row, at.column, at.valid, saved);\n"
-"}\n\n\n"
-"__device__ inline void set_staged(Epilogue_state &state, const Staging &staging, int half, int g) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < STAGED_D; i++)\n"
-"state.staged_d[i] = IN_PLACE ? loaded_at(staging, i, half, g) : staged_at(staging, i, half, g);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < STAGED_MATRICES - STAGED_D; i++)\n"
-"state.staged_aux[i] = staged_at(staging, i + STAGED_D, half, g);\n"
-"}\n\n\n\n"
-"constexpr bool SAVED_FIRST = !GATED && !UPSTREAM && !HAS_RESIDUAL && (LOADS_AUX || LOADS_MASK);\n\n\n"
-"struct Next_box {\n"
-"bool exists;\n"
-"int row, group;\n"
-"};\n\n\n"
-"__device__ inline bool box_is_near(const Saved (&saved)[BOX_GROUPS][2]) {\n"
-"Near near;\n"
-"#pragma unroll\n"
-"for (int i = 0; i < BOX_GROUPS * 2; i++)\n"
-"near.take_in(saved[i / 2][i % 2].runs[0]);\n"
-"return __all_sync(0xffffffffu, near.has_all());\n"
-"}\n\n\n"
-"template <bool IsNear>\n"
+"const Tile &tile, const Run_place &at, const Masks &masks, int part, int half,\nint group, int g, Saved &saved) {\n#pragma unroll\n"
+"for (int i = 0; i < LOADED_AUX; i++)\nstate.loaded_aux[i] = loaded_at(staging, i, half, g);\nif (LOADS_MASK)\n"
+"state.loaded_mask = mask_of(masks, part, half, group);\nload_saved(params.epilogue, state, tile.item, at.row, at.column, at.valid, saved);\n}\n\n\n"
+"__device__ inline void set_staged(Epilogue_state &state, const Staging &staging, int half, int g) {\n#pragma unroll\nfor (int i = 0; i < STAGED_D; i++)\n"
+"state.staged_d[i] = IN_PLACE ? loaded_at(staging, i, half, g) : staged_at(staging, i, half, g);\n#pragma unroll\n"
+"for (int i = 0; i < STAGED_MATRICES - STAGED_D; i++)\nstate.staged_aux[i] = staged_at(staging, i + STAGED_D, half, g);\n}\n\n\n\n"
+"constexpr bool SAVED_FIRST = !GATED && !UPSTREAM && !HAS_RESIDUAL && (LOADS_AUX || LOADS_MASK);\n\n\nstruct Next_box {\nbool exists;\nint row, group;\n"
+"};\n\n\n__device__ inline bool box_is_near(const Saved (&saved)[BOX_GROUPS][2]) {\nNear near;\n#pragma unroll\nfor (int i = 0; i < BOX_GROUPS * 2; i++)\n"
+"near.take_in(saved[i / 2][i % 2].runs[0]);\nreturn __all_sync(0xffffffffu, near.has_all());\n}\n\n\ntemplate <bool IsNear>\n"
 "__device__ inline void finish_runs(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,\n"
-"const Tile &tile, int row, int part, int group, const Next_box &next,\n"
-"const Of_columns (&columns)[BOX_GROUPS], const Masks &masks, const Box &box,\n"
-"Saved (&saved)[BOX_GROUPS][2], Box_sums &column_sums) {\n"
-"const gemmepi__epilogue_params &p = params.epilogue;\n"
-"#pragma unroll\n"
-"for (int g = 0; g < BOX_GROUPS; g++) {\n"
-"Acc results[2][HALVES][RUN];\n"
-"#pragma unroll\n"
-"for (int half = 0; half < 2; half++) {\n"
-"Run_place at = place_of_run(params, tile, row, half, group + g);\n"
-"Acc(&v)[HALVES][RUN] = results[half];\n"
-"#pragma unroll\n"
-"for (int i = 0; i < HALVES_IN * RUN; i++)\n"
-"v[i / RUN][i % RUN] = box.at[i / RUN][g * 4 + i % RUN / 2][half * 2 + i % 2];\n"
-"set_staged(state, staging, half, g);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < LOADED_MATRICES - LOADED_AUX; i++)\n"
-"state.loaded_residual[i] = loaded_at(staging, i + LOADED_AUX, half, g);\n"
-"state.mask_place = half + 2 * g;\n"
-"if (!SAVED_FIRST)\n"
+"const Tile &tile, int row, int part, int group, const Next_box &next,\nconst Of_columns (&columns)[BOX_GROUPS], const Masks &masks, const Box &box,\n"
+"Saved (&saved)[BOX_GROUPS][2], Box_sums &column_sums) {\nconst gemmepi__epilogue_params &p = params.epilogue;\n#pragma unroll\n"
+"for (int g = 0; g < BOX_GROUPS; g++) {\nAcc results[2][HALVES][RUN];\n#pragma unroll\nfor (int half = 0; half < 2; half++) {\n"
+"Run_place at = place_of_run(params, tile, row, half, group + g);\nAcc(&v)[HALVES][RUN] = results[half];\n#pragma unroll\n"
+"for (int i = 0; i < HALVES_IN * RUN; i++)\nv[i / RUN][i % RUN] = box.at[i / RUN][g * 4 + i % RUN / 2][half * 2 + i % 2];\n"
+"set_staged(state, staging, half, g);\n#pragma unroll\nfor (int i = 0; i < LOADED_MATRICES - LOADED_AUX; i++)\n"
+"state.loaded_residual[i] = loaded_at(staging, i + LOADED_AUX, half, g);\nstate.mask_place = half + 2 * g;\nif (!SAVED_FIRST)\n"
 "load_saved_run(params, state, staging, tile, at, masks, part, half, group + g, g, saved[g][half]);\n"
-"epilogue<IsNear>(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);\n"
-"if (!SAVED_FIRST)\n"
-"store_result(p, state, tile.item, at.row, at.column, at.valid, v);\n"
-"if (HAS_BGRAD)\n"
-"column_sums[g].add(v, at.row < (int)p.m);\n"
-"}\n"
-"#pragma unroll\n"
-"for (int half = 0; half < (SAVED_FIRST ? 2 : 0); half++) {\n"
-"Run_place at = place_of_run(params, tile, row, half, group + g);\n"
-"set_staged(state, staging, half, g);\n"
-"store_result(p, state, tile.item, at.row, at.column, at.valid, results[half]);\n"
-"}\n",
-"if (HAS_BGRAD)\n"
-"column_sums[g].end_rows();\n"
-"if (IN_PLACE && g == 0 && next.exists)\n"
-"ask_for_inputs(params, staging, tile, next.row, next.group);\n"
-"}\n"
-"}\n\n\n"
+"epilogue<IsNear>(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);\nif (!SAVED_FIRST)\n"
+"store_result(p, state, tile.item, at.row, at.column, at.valid, v);\nif (HAS_BGRAD)\ncolumn_sums[g].add(v, at.row < (int)p.m);\n}\n#pragma unroll\n"
+"for (int half = 0; half < (SAVED_FIRST ? 2 : 0); half++) {\nRun_place at = place_of_run(params, tile, row, half, group + g);\n"
+"set_staged(state, staging, half, g);\nstore_result(p, state, tile.item, at.row, at.column, at.valid, results[half]);\n}\nif (HAS_BGRAD)\n"
+"column_sums[g].end_rows();\nif (IN_PLACE && g == 0 && next.exists)\nask_for_inputs(params, staging, tile, next.row, next.group);\n}\n}\n\n\n"
 "__device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,\n"
-"const Tile &tile, int row, int part, int group, const Next_box &next,\n"
-"const Of_columns (&columns)[BOX_GROUPS], const Masks &masks, const Box &box,\n"
-"Box_sums &column_sums) {\n"
-"const gemmepi__epilogue_params &p = params.epilogue;\n"
-"Saved saved[BOX_GROUPS][2];\n"
-"if (!IN_PLACE && next.exists)\n"
-"ask_for_inputs(params, staging, tile, next.row, next.group);\n"
-"wait_for_inputs(staging);\n"
-"#pragma unroll\n"
+"const Tile &tile, int row, int part, int group, const Next_box &next,\nconst Of_columns (&columns)[BOX_GROUPS], const Masks &masks, const Box &box,\n"
+"Box_sums &column_sums) {\nconst gemmepi__epilogue_params &p = params.epilogue;\nSaved saved[BOX_GROUPS][2];\nif (!IN_PLACE && next.exists)\n"
+"ask_for_inputs(params, staging, tile, next.row, next.group);\nwait_for_inputs(staging);\n#pragma unroll\n"
 "for (int i = 0; i < (SAVED_FIRST ? BOX_GROUPS * 2 : 0); i++)\n"
 "load_saved_run(params, state, staging, tile, place_of_run(params, tile, row, i % 2, group + i / 2), masks, part,\n"
-"i % 2, group + i / 2, i / 2, saved[i / 2][i % 2]);\n"
-"if (STAGED_MATRICES)\n"
-"begin_staging();\n"
-"if (LOOKS_NEAR && box_is_near(saved))\n"
-"finish_runs<LOOKS_NEAR>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);\n"
-"else\n"
-"finish_runs<false>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);\n"
-"if (KEEPS_MASK)\n"
-"store_kept_masks(p, state, tile.item, row, tile.n * TILE_COLUMNS + group * GROUP, BOX_GROUPS);\n"
-"if (STAGED)\n"
-"end_staging(params, staging, tile.n * TILE_COLUMNS + group * GROUP, row, tile.item);\n"
-"staging.taken++;\n"
-"}\n\n\n\n\n\n\n"
-"static_assert(SPLIT == 1 || PARTS == 1, \"a warp has 16 rows\");\n"
-"constexpr u32 FOURS_OF_BOX = HALVES_IN * BOX_COLUMNS / 8;\n"
+"i % 2, group + i / 2, i / 2, saved[i / 2][i % 2]);\nif (STAGED_MATRICES)\nbegin_staging();\nif (LOOKS_NEAR && box_is_near(saved))\n",
+"finish_runs<LOOKS_NEAR>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);\nelse\n"
+"finish_runs<false>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);\nif (KEEPS_MASK)\n"
+"store_kept_masks(p, state, tile.item, row, tile.n * TILE_COLUMNS + group * GROUP, BOX_GROUPS);\nif (STAGED)\n"
+"end_staging(params, staging, tile.n * TILE_COLUMNS + group * GROUP, row, tile.item);\nstaging.taken++;\n}\n\n\n\n\n\n\n"
+"static_assert(SPLIT == 1 || PARTS == 1, \"a warp has 16 rows\");\nconstexpr u32 FOURS_OF_BOX = HALVES_IN * BOX_COLUMNS / 8;\n"
 "constexpr u32 BOX_BYTES = FOURS_OF_BOX * 32 * 16, BOXES = WARPS * (GROUPS / BOX_GROUPS);\n"
 "static_assert(SPLIT == 1 || (BOXES % SPLIT == 0 && BOXES * BOX_BYTES <= STAGES * STAGE_BYTES), \"the stages have room for them\");\n"
-"constexpr bool STORES_ASYNC = COMPILER >= 1201;\n\n"
-"struct Boxes {\n"
-"u32 rows, columns;\n"
-"};\n"
+"constexpr bool STORES_ASYNC = COMPILER >= 1201;\n\nstruct Boxes {\nu32 rows, columns;\n};\n"
 "__device__ inline Boxes boxes_of(const gemmepi__fused_params &p, const Tile &tile) {\n"
-"u32 rows = (u32)p.epilogue.m - tile.m * TILE_M, columns = (u32)p.epilogue.n - tile.n * TILE_COLUMNS;\n"
-"return {((rows < TILE_M ? rows : TILE_M) + 15) / 16,\n"
-"((columns < TILE_COLUMNS ? columns : TILE_COLUMNS) + BOX_COLUMNS - 1) / BOX_COLUMNS};\n"
-"}\n\n"
-"__device__ inline u32 left_at(u32 slot, u32 from) {\n"
-"return (slot * SPLIT + from) * BOX_BYTES + threadIdx.x % 32 * 16;\n"
-"}\n\n"
-"__device__ inline void leave_sums(const gemmepi__fused_params &p, const Tile &tile, u32 shared, u32 rank,\n"
-"const float (&sums)[TILE_N / 2]) {\n"
-"Boxes boxes = boxes_of(p, tile);\n"
-"u32 row = threadIdx.x / 32 - 4;\n"
-"if (STORES_ASYNC && threadIdx.x == WARPGROUP)\n"
-"barrier_expect(shared + RECEIVED, (boxes.rows * boxes.columns + SPLIT - 1 - rank) / SPLIT * SPLIT * BOX_BYTES);\n"
-"#pragma unroll\n"
-"for (int group = 0; group < GROUPS; group += BOX_GROUPS) {\n"
-"u32 i = group / BOX_GROUPS * boxes.rows + row;\n"
-"u32 there = address_in(shared, i % SPLIT), to = there + left_at(i / SPLIT, rank);\n"
-"Box box = box_of(sums, group);\n"
-"if (row >= boxes.rows || group / BOX_GROUPS >= boxes.columns)\n"
-"continue;\n"
-"#pragma unroll\n"
-"for (int j = 0; j < FOURS_OF_BOX; j++) {\n"
-"const float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)];\n"
-"if (STORES_ASYNC)\n"
-"asm volatile(\"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];\" ::\"r\"(\n"
-"to + j * 512),\n"
-"\"f\"(four[0]), \"f\"(four[1]), \"f\"(four[2]), \"f\"(four[3]), \"r\"(there + RECEIVED)\n"
-": \"memory\");\n"
-"else\n"
-"asm volatile(\"st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(to + j * 512), \"f\"(four[0]), \"f\"(four[1]),\n"
-"\"f\"(four[2]), \"f\"(four[3])\n"
-": \"memory\");\n"
-"}\n"
-"}\n"
-"}\n\n\n"
-"__device__ inline void add_left(u32 shared, u32 slot, Box &box) {\n"
-"box = {};\n"
-"#pragma unroll 1\n"
-"for (u32 block = 0; block < SPLIT; block++)\n"
-"#pragma unroll\n"
-"for (int j = 0; j < FOURS_OF_BOX; j++) {\n",
-"float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)], x[4];\n"
-"asm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n"
-": \"=f\"(x[0]), \"=f\"(x[1]), \"=f\"(x[2]), \"=f\"(x[3])\n"
-": \"r\"(shared + left_at(slot, block) + j * 512)\n"
-": \"memory\");\n"
-"#pragma unroll\n"
-"for (int i = 0; i < 4; i++)\n"
-"four[i] += x[i];\n"
-"}\n"
-"}\n\n"
-"__device__ inline void finish_left(const gemmepi__fused_params &p, Epilogue_state &state, Staging &staging,\n"
-"const Tile &tile, u32 shared, u32 rank) {\n"
-"Boxes boxes = boxes_of(p, tile);\n"
-"for (u32 slot = threadIdx.x / 32 - 4; slot * SPLIT + rank < boxes.rows * boxes.columns; slot += WARPS) {\n"
-"u32 i = slot * SPLIT + rank;\n"
-"int group = (int)(i / boxes.rows) * BOX_GROUPS, row = tile.m * TILE_M + (int)(i % boxes.rows) * 16;\n"
-"Of_columns columns[BOX_GROUPS];\n"
-"load_groups(p, tile, group, columns);\n"
-"ask_for_inputs(p, staging, tile, row, group);\n"
-"Masks masks = load_masks(p, tile, row);\n"
-"Box box;\n"
-"add_left(shared, slot, box);\n"
-"Box_sums none;\n"
-"finish_box(p, state, staging, tile, row, 0, group, {false, 0, 0}, columns, masks, box, none);\n"
-"}\n"
-"}\n\n\n\n"
-"constexpr u32 PART_BYTES = 64 * TILE_N * 4;\n\n\n\n"
-"struct Parked {\n"
-"u32 first, rest;\n"
-"};\n"
-"constexpr u32 FOURS = WARPGROUP * 16;\n"
-"__device__ inline u32 parked_at(const Parked &parked, u32 four, u32 thread) {\n"
-"u32 at = four * FOURS;\n"
-"return (at < STAGE_BYTES ? parked.first + at : parked.rest + (at - STAGE_BYTES)) + thread * 16;\n"
-"}\n\n"
-"__device__ inline void park(const Parked &parked, u32 thread, const float (&sums)[TILE_N / 2]) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < TILE_N / 8; i++)\n"
+"u32 rows = (u32)p.epilogue.m - tile.m * TILE_M, columns = (u32)p.epilogue.n - tile.n * TILE_COLUMNS;\nreturn {((rows < TILE_M ? rows : TILE_M) + 15) / 16,\n"
+"((columns < TILE_COLUMNS ? columns : TILE_COLUMNS) + BOX_COLUMNS - 1) / BOX_COLUMNS};\n}\n\n__device__ inline u32 left_at(u32 slot, u32 from) {\n"
+"return (slot * SPLIT + from) * BOX_BYTES + threadIdx.x % 32 * 16;\n}\n\n"
+"__device__ inline void leave_sums(const gemmepi__fused_params &p, const Tile &tile, u32 shared, u32 rank,\nconst float (&sums)[TILE_N / 2]) {\n"
+"Boxes boxes = boxes_of(p, tile);\nu32 row = threadIdx.x / 32 - 4;\nif (STORES_ASYNC && threadIdx.x == WARPGROUP)\n"
+"barrier_expect(shared + RECEIVED, (boxes.rows * boxes.columns + SPLIT - 1 - rank) / SPLIT * SPLIT * BOX_BYTES);\n#pragma unroll\n"
+"for (int group = 0; group < GROUPS; group += BOX_GROUPS) {\nu32 i = group / BOX_GROUPS * boxes.rows + row;\n"
+"u32 there = address_in(shared, i % SPLIT), to = there + left_at(i / SPLIT, rank);\nBox box = box_of(sums, group);\n"
+"if (row >= boxes.rows || group / BOX_GROUPS >= boxes.columns)\ncontinue;\n#pragma unroll\nfor (int j = 0; j < FOURS_OF_BOX; j++) {\n"
+"const float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)];\nif (STORES_ASYNC)\n"
+"asm volatile(\"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];\" ::\"r\"(\nto + j * 512),\n"
+"\"f\"(four[0]), \"f\"(four[1]), \"f\"(four[2]), \"f\"(four[3]), \"r\"(there + RECEIVED)\n: \"memory\");\nelse\n"
+"asm volatile(\"st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(to + j * 512), \"f\"(four[0]), \"f\"(four[1]),\n\"f\"(four[2]), \"f\"(four[3])\n"
+": \"memory\");\n}\n}\n}\n\n\n__device__ inline void add_left(u32 shared, u32 slot, Box &box) {\nbox = {};\n#pragma unroll 1\n"
+"for (u32 block = 0; block < SPLIT; block++)\n#pragma unroll\nfor (int j = 0; j < FOURS_OF_BOX; j++) {\n"
+"float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)], x[4];\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n"
+": \"=f\"(x[0]), \"=f\"(x[1]), \"=f\"(x[2]), \"=f\"(x[3])\n: \"r\"(shared + left_at(slot, block) + j * 512)\n: \"memory\");\n#pragma unroll\n"
+"for (int i = 0; i < 4; i++)\nfour[i] += x[i];\n}\n}\n\n"
+"__device__ inline void finish_left(const gemmepi__fused_params &p, Epilogue_state &state, Staging &staging,\nconst Tile &tile, u32 shared, u32 rank) {\n"
+"Boxes boxes = boxes_of(p, tile);\nfor (u32 slot = threadIdx.x / 32 - 4; slot * SPLIT + rank < boxes.rows * boxes.columns; slot += WARPS) {\n"
+"u32 i = slot * SPLIT + rank;\nint group = (int)(i / boxes.rows) * BOX_GROUPS, row = tile.m * TILE_M + (int)(i % boxes.rows) * 16;\n"
+"Of_columns columns[BOX_GROUPS];\nload_groups(p, tile, group, columns);\nask_for_inputs(p, staging, tile, row, group);\n"
+"Masks masks = load_masks(p, tile, row);\nBox box;\nadd_left(shared, slot, box);\nBox_sums none;\n"
+"finish_box(p, state, staging, tile, row, 0, group, {false, 0, 0}, columns, masks, box, none);\n}\n}\n\n\n\n"
+"constexpr u32 PART_BYTES = 64 * TILE_N * 4;\n\n\n\nstruct Parked {\n",
+"u32 first, rest;\n};\nconstexpr u32 FOURS = WARPGROUP * 16;\n__device__ inline u32 parked_at(const Parked &parked, u32 four, u32 thread) {\n"
+"u32 at = four * FOURS;\nreturn (at < STAGE_BYTES ? parked.first + at : parked.rest + (at - STAGE_BYTES)) + thread * 16;\n}\n\n"
+"__device__ inline void park(const Parked &parked, u32 thread, const float (&sums)[TILE_N / 2]) {\n#pragma unroll\nfor (int i = 0; i < TILE_N / 8; i++)\n"
 "asm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked, i, thread)), \"f\"(sums[i * 4]),\n"
-"\"f\"(sums[i * 4 + 1]), \"f\"(sums[i * 4 + 2]), \"f\"(sums[i * 4 + 3])\n"
-": \"memory\");\n"
-"}\n\n\n\n\n\n\n"
-"constexpr u32 PARKED_STAGES = (PART_BYTES + STAGE_BYTES - 1) / STAGE_BYTES;\n"
-"constexpr int LAST_BLOCKS = STAGES - (int)PARKED_STAGES;\n"
+"\"f\"(sums[i * 4 + 1]), \"f\"(sums[i * 4 + 2]), \"f\"(sums[i * 4 + 3])\n: \"memory\");\n}\n\n\n\n\n\n\n"
+"constexpr u32 PARKED_STAGES = (PART_BYTES + STAGE_BYTES - 1) / STAGE_BYTES;\nconstexpr int LAST_BLOCKS = STAGES - (int)PARKED_STAGES;\n"
 "static_assert(!SHARES_LAST || (LAST_BLOCKS > 0 && PARKED_STAGES <= 2 && STAGE_BYTES % FOURS == 0), \"the stages have room\");\n\n\n"
 "__device__ inline Parked parked_in(u32 shared, u32 stage) {\n"
-"return {shared + stage * STAGE_BYTES, shared + (stage + 1 == STAGES ? 0 : stage + 1) * STAGE_BYTES};\n"
-"}\n"
-"__device__ inline void read_parked(const Parked &parked, u32 thread, float (&sums)[TILE_N / 2]) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < TILE_N / 2; i += 4)\n"
-"asm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n"
-": \"=f\"(sums[i]), \"=f\"(sums[i + 1]), \"=f\"(sums[i + 2]), \"=f\"(sums[i + 3])\n"
-": \"r\"(parked_at(parked, i / 4, thread))\n"
-": \"memory\");\n"
-"}\n\n"
-"__device__ inline void both_meet() {\n"
-"asm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS * WARPGROUP) : \"memory\");\n"
-"}\n"
-"__device__ inline void meet_summers() {\n"
-"asm volatile(\"bar.sync 7, %0;\\nbar.sync 7, %0;\" ::\"n\"(WARPGROUP + SUMMERS * 32) : \"memory\");\n"
-"}\n"
-"__device__ inline void warpgroup_meets(int warpgroup) {\n"
-"asm volatile(\"bar.sync %0, %1;\" ::\"r\"(4 + warpgroup), \"n\"(WARPGROUP) : \"memory\");\n"
-"}\n\n\n"
-"__device__ inline void stages_are_left(int blocks) {\n"
-"if (blocks < STAGES)\n"
-"both_meet();\n"
-"}\n\n\n\n"
-"static_assert(!HAS_BGRAD || (PARKED_STAGES == 1 && HALVES_OUT * BOX_COLUMNS * 4 <= FOURS / 4), \"a warp's four are as much\");\n"
-"struct Left_sums {\n"
-"u32 of_first, of_second;\n"
-"__device__ inline u32 at(u32 part, u32 thread, int group, int half) const {\n"
+"return {shared + stage * STAGE_BYTES, shared + (stage + 1 == STAGES ? 0 : stage + 1) * STAGE_BYTES};\n}\n"
+"__device__ inline void read_parked(const Parked &parked, u32 thread, float (&sums)[TILE_N / 2]) {\n#pragma unroll\nfor (int i = 0; i < TILE_N / 2; i += 4)\n"
+"asm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums[i]), \"=f\"(sums[i + 1]), \"=f\"(sums[i + 2]), \"=f\"(sums[i + 3])\n"
+": \"r\"(parked_at(parked, i / 4, thread))\n: \"memory\");\n}\n\n__device__ inline void both_meet() {\n"
+"asm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS * WARPGROUP) : \"memory\");\n}\n__device__ inline void meet_summers() {\n"
+"asm volatile(\"bar.sync 7, %0;\\nbar.sync 7, %0;\" ::\"n\"(WARPGROUP + SUMMERS * 32) : \"memory\");\n}\n"
+"__device__ inline void warpgroup_meets(int warpgroup) {\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(4 + warpgroup), \"n\"(WARPGROUP) : \"memory\");\n}\n\n\n"
+"__device__ inline void stages_are_left(int blocks) {\nif (blocks < STAGES)\nboth_meet();\n}\n\n\n\n"
+"static_assert(!HAS_BGRAD || (PARKED_STAGES == 1 && HALVES_OUT * BOX_COLUMNS * 4 <= FOURS / 4), \"a warp's four are as much\");\nstruct Left_sums {\n"
+"u32 of_first, of_second;\n__device__ inline u32 at(u32 part, u32 thread, int group, int half) const {\n"
 "return (part ? of_second : of_first) + group / BOX_GROUPS * BOX_GROUPS * 4 * FOURS + thread / 32 * (FOURS / 4) +\n"
-"((half * BOX_GROUPS + group % BOX_GROUPS) * 32 + thread % 32) * 4;\n"
-"}\n"
-"__device__ inline void leave(u32 part, u32 thread, int group, const Box_sums &sums) const {\n"
-"#pragma unroll\n"
+"((half * BOX_GROUPS + group % BOX_GROUPS) * 32 + thread % 32) * 4;\n}\n"
+"__device__ inline void leave(u32 part, u32 thread, int group, const Box_sums &sums) const {\n#pragma unroll\n"
 "for (int i = 0; i < BOX_GROUPS * HALVES_OUT; i++)\n"
-"asm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(at(part, thread, group + i / HALVES_OUT, i % HALVES_OUT)),\n",
-"\"f\"(sums[i / HALVES_OUT].sum(i % HALVES_OUT))\n"
-": \"memory\");\n"
-"}\n\n"
-"__device__ inline Acc sum(u32 lane, int group, int half) const {\n"
-"Acc of[4];\n"
-"#pragma unroll\n"
-"for (u32 warp = 0; warp < 4; warp++) {\n"
-"Acc first, second;\n"
+"asm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(at(part, thread, group + i / HALVES_OUT, i % HALVES_OUT)),\n"
+"\"f\"(sums[i / HALVES_OUT].sum(i % HALVES_OUT))\n: \"memory\");\n}\n\n__device__ inline Acc sum(u32 lane, int group, int half) const {\nAcc of[4];\n"
+"#pragma unroll\nfor (u32 warp = 0; warp < 4; warp++) {\nAcc first, second;\n"
 "asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first) : \"r\"(at(0, warp * 32 + lane, group, half)) : \"memory\");\n"
-"asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(second) : \"r\"(at(1, warp * 32 + lane, group, half)) : \"memory\");\n"
-"of[warp] = first + second;\n"
-"}\n"
-"return sum_of_warps(of[0], of[1], of[2], of[3]);\n"
-"}\n"
-"};\n"
-"__device__ inline Left_sums left_in(u32 shared, u32 stage) {\n"
-"return {parked_in(shared, stage).first, parked_in(shared, stage).rest};\n"
-"}\n\n"
+"asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(second) : \"r\"(at(1, warp * 32 + lane, group, half)) : \"memory\");\nof[warp] = first + second;\n}\n"
+"return sum_of_warps(of[0], of[1], of[2], of[3]);\n}\n};\n__device__ inline Left_sums left_in(u32 shared, u32 stage) {\n"
+"return {parked_in(shared, stage).first, parked_in(shared, stage).rest};\n}\n\n"
 "__device__ inline void store_left_sums(const gemmepi__fused_params &p, const Tile &tile, const Left_sums &left) {\n"
-"if (tile.m * TILE_M >= (int)p.epilogue.m)\n"
-"return;\n"
-"for (int warp = (int)threadIdx.x / 32 - 4; warp < HALVES_OUT * GROUPS; warp += CONSUMERS * 4) {\n"
-"int half = warp / GROUPS, group = warp % GROUPS;\n"
-"int column = tile.n * TILE_COLUMNS + group * GROUP + Column_sums<false>::column();\n"
-"if (column < (int)p.epilogue.n)\n"
-"line_of_sums(p, tile, half)[column] = left.sum(threadIdx.x % 32, group, half);\n"
-"}\n"
-"}\n\n\n\n\n"
-"constexpr u32 TELLERS = CLUSTER_N + CLUSTER_M - 1;\n"
-"__device__ inline u32 told_by(u32 thread, u32 rank) {\n"
-"u32 row = rank % CLUSTER_M, column = rank / CLUSTER_M, other = thread - CLUSTER_N;\n"
-"return SPLIT > 1            ? rank\n"
-": thread < CLUSTER_N ? row + thread * CLUSTER_M\n"
-": column * CLUSTER_M + (other >= row ? other + 1 : other);\n"
-"}\n\n\n\n\n\n"
-"constexpr bool SUMMED_ROWS = SUMMED == 1 ? A_ROWS : B_ROWS;\n"
-"constexpr int SLICES = SUMMED_LINES / 16;\n\n\n"
+"if (tile.m * TILE_M >= (int)p.epilogue.m)\nreturn;\nfor (int warp = (int)threadIdx.x / 32 - 4; warp < HALVES_OUT * GROUPS; warp += CONSUMERS * 4) {\n"
+"int half = warp / GROUPS, group = warp % GROUPS;\nint column = tile.n * TILE_COLUMNS + group * GROUP + Column_sums<false>::column();\n"
+"if (column < (int)p.epilogue.n)\nline_of_sums(p, tile, half)[column] = left.sum(threadIdx.x % 32, group, half);\n}\n}\n\n\n\n\n"
+"constexpr u32 TELLERS = CLUSTER_N + CLUSTER_M - 1;\n__device__ inline u32 told_by(u32 thread, u32 rank) {\n",
+"u32 row = rank % CLUSTER_M, column = rank / CLUSTER_M, other = thread - CLUSTER_N;\nreturn SPLIT > 1            ? rank\n"
+": thread < CLUSTER_N ? row + thread * CLUSTER_M\n: column * CLUSTER_M + (other >= row ? other + 1 : other);\n}\n\n\n\n\n\n"
+"constexpr bool SUMMED_ROWS = SUMMED == 1 ? A_ROWS : B_ROWS;\nconstexpr int SLICES = SUMMED_LINES / 16;\n\n\n"
 "__device__ inline void store_total(const gemmepi__fused_params &p, u32 item, int at, double sum) {\n"
-"GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + item * p.sums_stride + at;\n"
-"if (GEMMEPI_SUMS_ADD)\n"
-"sum += to_acc<double>(*to);\n"
-"*to = from_acc<GEMMEPI_SUMS_TYPE>(sum);\n"
-"}\n\n\n"
-"__device__ inline int slice_of(const gemmepi__fused_params &p, const Tile &tile, int summer) {\n"
-"int across = SUMMED == 1 ? tile.n : tile.m, slice = across + summer * p.sum_tiles;\n"
-"return across < p.sum_tiles && slice < SLICES ? slice : -1;\n"
-"}\n\n\n\n"
-"constexpr int SUMMED_AT_ONCE = 64;\n"
-"struct Slice_sums {\n"
-"float at[SUMMED_ROWS ? 1 : 8], before[SUMMED_ROWS ? 1 : 8];\n"
-"};\n"
-"__device__ inline void keep_sums(Slice_sums &sums) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < (SUMMED_ROWS ? 1 : 8); i++) {\n"
-"sums.before[i] += sums.at[i];\n"
-"sums.at[i] = 0;\n"
-"}\n"
-"}\n\n\n\n"
-"__device__ inline u32 slice_lane(int slice) {\n"
-"u32 pair = threadIdx.x % 32 / 2, half = threadIdx.x % 2;\n"
-"u32 line = SUMMED_ROWS ? slice * 16 + pair : pair % 4 * 2 + pair / 4 % 2 + pair / 8 * 8;\n"
-"u32 unit = SUMMED_ROWS ? half * 4 : slice % 4 * 2 + half;\n"
-"return (SUMMED == 1 ? 0 : A_BYTES) + (SUMMED_ROWS ? 0 : slice / 4 * BOX) + line * LINE + ((unit ^ line % 8) << 4);\n"
-"}\n"
-"__device__ inline u32 slice_at(u32 lane, int i) {\n"
-"return SUMMED_ROWS ? lane ^ i << 4 : lane + i * 16 * LINE;\n"
-"}\n\n"
-"__device__ inline void to_floats(u32 word, float &low, float &high) {\n"
-"if (GEMMEPI_OPERANDS[0] == 'b') {\n"
-"low = __uint_as_float(word << 16);\n"
-"high = __uint_as_float(word & 0xffff0000);\n"
-"} else {\n"
-"asm(\"{\\n.reg .b16 low, high;\\nmov.b32 {low, high}, %2;\\ncvt.f32.f16 %0, low;\\ncvt.f32.f16 %1, high;\\n}\"\n"
-": \"=f\"(low), \"=f\"(high)\n"
-": \"r\"(word));\n"
-"}\n"
-"}\n\n"
-"__device__ inline void add_stage(u32 lane, Slice_sums &sums) {\n"
-"u32 words[4][4];\n"
-"#pragma unroll\n"
-"for (int i = 0; i < 4; i++)\n"
-"asm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n"
-": \"=r\"(words[i][0]), \"=r\"(words[i][1]), \"=r\"(words[i][2]), \"=r\"(words[i][3])\n"
-": \"r\"(slice_at(lane, i))\n"
-": \"memory\");\n"
-"float parts[4] = {};\n"
-"#pragma unroll\n"
-"for (int i = 0; i < 4; i++)\n"
-"#pragma unroll\n"
-"for (int j = 0; j < 4; j++) {\n"
-"float low, high;\n",
-"to_floats(words[i][j], low, high);\n"
-"if (SUMMED_ROWS) {\n"
-"parts[j] += low + high;\n"
-"} else {\n"
-"sums.at[SUMMED_ROWS ? 0 : j * 2] += low;\n"
-"sums.at[SUMMED_ROWS ? 0 : j * 2 + 1] += high;\n"
-"}\n"
-"}\n"
-"if (SUMMED_ROWS)\n"
-"sums.at[0] += (parts[0] + parts[1]) + (parts[2] + parts[3]);\n"
-"}\n\n\n"
-"__device__ inline int line_of_sum() {\n"
-"int lane = threadIdx.x % 32;\n"
-"return SUMMED_ROWS ? (lane % 2 ? -1 : lane / 2) : (lane < 16 ? lane % 2 * 8 + lane / 2 : -1);\n"
-"}\n"
-"__device__ inline double sum_of_slice(const Slice_sums &sums) {\n"
-"double mine = 0;\n"
-"#pragma unroll\n"
-"for (int i = 0; i < (SUMMED_ROWS ? 1 : 8); i++) {\n"
-"double sum = (double)sums.before[i] + sums.at[i];\n"
-"#pragma unroll\n"
-"for (int lanes = SUMMED_ROWS ? 1 : 2; lanes <= (SUMMED_ROWS ? 1 : 16); lanes *= 2)\n"
-"sum += __shfl_xor_sync(0xffffffffu, sum, lanes);\n"
-"if (SUMMED_ROWS || threadIdx.x % 32 / 2 == i)\n"
-"mine = sum;\n"
-"}\n"
-"return mine;\n"
-"}\n\n"
+"GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + item * p.sums_stride + at;\nif (GEMMEPI_SUMS_ADD)\nsum += to_acc<double>(*to);\n"
+"*to = from_acc<GEMMEPI_SUMS_TYPE>(sum);\n}\n\n\n__device__ inline int slice_of(const gemmepi__fused_params &p, const Tile &tile, int summer) {\n"
+"int across = SUMMED == 1 ? tile.n : tile.m, slice = across + summer * p.sum_tiles;\nreturn across < p.sum_tiles && slice < SLICES ? slice : -1;\n}\n\n\n\n"
+"constexpr int SUMMED_AT_ONCE = 64;\nstruct Slice_sums {\nfloat at[SUMMED_ROWS ? 1 : 8], before[SUMMED_ROWS ? 1 : 8];\n};\n"
+"__device__ inline void keep_sums(Slice_sums &sums) {\n#pragma unroll\nfor (int i = 0; i < (SUMMED_ROWS ? 1 : 8); i++) {\nsums.before[i] += sums.at[i];\n"
+"sums.at[i] = 0;\n}\n}\n\n\n\n__device__ inline u32 slice_lane(int slice) {\nu32 pair = threadIdx.x % 32 / 2, half = threadIdx.x % 2;\n"
+"u32 line = SUMMED_ROWS ? slice * 16 + pair : pair % 4 * 2 + pair / 4 % 2 + pair / 8 * 8;\nu32 unit = SUMMED_ROWS ? half * 4 : slice % 4 * 2 + half;\n"
+"return (SUMMED == 1 ? 0 : A_BYTES) + (SUMMED_ROWS ? 0 : slice / 4 * BOX) + line * LINE + ((unit ^ line % 8) << 4);\n}\n"
+"__device__ inline u32 slice_at(u32 lane, int i) {\nreturn SUMMED_ROWS ? lane ^ i << 4 : lane + i * 16 * LINE;\n}\n\n"
+"__device__ inline void to_floats(u32 word, float &low, float &high) {\nif (GEMMEPI_OPERANDS[0] == 'b') {\nlow = __uint_as_float(word << 16);\n"
+"high = __uint_as_float(word & 0xffff0000);\n} else {\n"
+"asm(\"{\\n.reg .b16 low, high;\\nmov.b32 {low, high}, %2;\\ncvt.f32.f16 %0, low;\\ncvt.f32.f16 %1, high;\\n}\"\n: \"=f\"(low), \"=f\"(high)\n"
+": \"r\"(word));\n}\n}\n\n__device__ inline void add_stage(u32 lane, Slice_sums &sums) {\nu32 words[4][4];\n#pragma unroll\nfor (int i = 0; i < 4; i++)\n"
+"asm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(words[i][0]), \"=r\"(words[i][1]), \"=r\"(words[i][2]), \"=r\"(words[i][3])\n"
+": \"r\"(slice_at(lane, i))\n: \"memory\");\nfloat parts[4] = {};\n#pragma unroll\nfor (int i = 0; i < 4; i++)\n#pragma unroll\n"
+"for (int j = 0; j < 4; j++) {\nfloat low, high;\nto_floats(words[i][j], low, high);\nif (SUMMED_ROWS) {\nparts[j] += low + high;\n} else {\n"
+"sums.at[SUMMED_ROWS ? 0 : j * 2] += low;\nsums.at[SUMMED_ROWS ? 0 : j * 2 + 1] += high;\n}\n}\nif (SUMMED_ROWS)\n"
+"sums.at[0] += (parts[0] + parts[1]) + (parts[2] + parts[3]);\n}\n\n\n__device__ inline int line_of_sum() {\nint lane = threadIdx.x % 32;\n"
+"return SUMMED_ROWS ? (lane % 2 ? -1 : lane / 2) : (lane < 16 ? lane % 2 * 8 + lane / 2 : -1);\n}\n"
+"__device__ inline double sum_of_slice(const Slice_sums &sums) {\ndouble mine = 0;\n#pragma unroll\nfor (int i = 0; i < (SUMMED_ROWS ? 1 : 8); i++) {\n"
+"double sum = (double)sums.before[i] + sums.at[i];\n#pragma unroll\nfor (int lanes = SUMMED_ROWS ? 1 : 2; lanes <= (SUMMED_ROWS ? 1 : 16); lanes *= 2)\n"
+"sum += __shfl_xor_sync(0xffffffffu, sum, lanes);\nif (SUMMED_ROWS || threadIdx.x % 32 / 2 == i)\nmine = sum;\n}\nreturn mine;\n}\n\n"
 "__device__ inline void store_sum(const gemmepi__fused_params &p, const Tile &tile, int line, double sum) {\n"
 "int at = SUMMED == 1 ? tile.m * TILE_M + line : column_of(p, tile, line);\n"
-"int left = SUMMED == 1 ? (int)p.epilogue.m - at : (int)p.epilogue.n - tile.n * TILE_COLUMNS - line % TILE_COLUMNS;\n"
-"if (left > 0)\n"
-"store_total(p, tile.item, at, sum);\n"
-"}\n\n\n"
-"__device__ inline u32 total_at(u32 shared, int summer) {\n"
-"return shared + TOTALS + (summer * 16 + line_of_sum()) * 8;\n"
-"}\n"
-"__device__ inline void leave_total(u32 shared, int summer, double total) {\n"
-"if (line_of_sum() >= 0)\n"
-"asm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(total_at(shared, summer)), \"d\"(total) : \"memory\");\n"
-"}\n"
-"__device__ inline void store_totals(const gemmepi__fused_params &p, u32 shared, const Tile &tile, int summer) {\n"
-"int slice = slice_of(p, tile, summer);\n"
-"double sum = 0;\n"
-"if (slice < 0 || line_of_sum() < 0)\n"
-"return;\n"
-"#pragma unroll 1\n"
-"for (int block = 0; block < SPLIT; block++) {\n"
-"double total;\n"
-"asm volatile(\"ld.shared::cluster.f64 %0, [%1];\"\n"
-": \"=d\"(total)\n"
-": \"r\"(address_in(total_at(shared, summer), block))\n"
-": \"memory\");\n"
-"sum += total;\n"
-"}\n"
-"store_sum(p, tile, slice * 16 + line_of_sum(), sum);\n"
-"}\n\n\n\n"
+"int left = SUMMED == 1 ? (int)p.epilogue.m - at : (int)p.epilogue.n - tile.n * TILE_COLUMNS - line % TILE_COLUMNS;\nif (left > 0)\n"
+"store_total(p, tile.item, at, sum);\n}\n\n\n__device__ inline u32 total_at(u32 shared, int summer) {\n"
+"return shared + TOTALS + (summer * 16 + line_of_sum()) * 8;\n}\n__device__ inline void leave_total(u32 shared, int summer, double total) {\n"
+"if (line_of_sum() >= 0)\n",
+"asm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(total_at(shared, summer)), \"d\"(total) : \"memory\");\n}\n"
+"__device__ inline void store_totals(const gemmepi__fused_params &p, u32 shared, const Tile &tile, int summer) {\nint slice = slice_of(p, tile, summer);\n"
+"double sum = 0;\nif (slice < 0 || line_of_sum() < 0)\nreturn;\n#pragma unroll 1\nfor (int block = 0; block < SPLIT; block++) {\ndouble total;\n"
+"asm volatile(\"ld.shared::cluster.f64 %0, [%1];\"\n: \"=d\"(total)\n: \"r\"(address_in(total_at(shared, summer), block))\n: \"memory\");\nsum += total;\n}\n"
+"store_sum(p, tile, slice * 16 + line_of_sum(), sum);\n}\n\n\n\n"
 "__device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
-"int summer = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n"
-"bool tells = threadIdx.x % 32 < TELLERS;\n"
-"u32 told = told_by(threadIdx.x % 32, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
-"u32 stage = 0, parity = 0;\n"
-"int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
-"#pragma unroll 1\n"
-"for (u32 t = first; t < p.tiles; t += step) {\n"
-"int slice = slice_of(p, tile_of(p, t, rank), summer);\n"
-"u32 lane = shared + slice_lane(slice < 0 ? 0 : slice);\n"
-"Slice_sums sums = {};\n"
-"#pragma unroll 1\n"
-"for (int block = 0; block < blocks; block++) {\n"
-"barrier_wait(shared + FULL + stage * 8, parity);\n"
-"if (slice >= 0)\n"
-"add_stage(lane + stage * STAGE_BYTES, sums);\n"
-"if (block % SUMMED_AT_ONCE == SUMMED_AT_ONCE - 1)\n"
-"keep_sums(sums);\n"
-"__syncwarp();\n"
-"if (tells)\n"
-"barrier_arrive(empty + stage * 8);\n"
-"if (++stage == STAGES)\n"
-"stage = 0, parity ^= 1;\n"
-"}\n"
-"if (slice < 0)\n"
-"continue;\n"
-"double sum = sum_of_slice(sums);\n"
-"if (SPLIT > 1)\n"
-"leave_total(shared, summer, sum);\n"
-"else if (line_of_sum() >= 0)\n"
-"store_sum(p, tile_of(p, t, rank), slice * 16 + line_of_sum(), sum);\n"
-"}\n"
-"if (SHARES_LAST)\n"
-"meet_summers();\n"
-"}\n\n\n\n"
-"__device__ inline void skip_stages(u32 &stage, u32 &parity, int blocks) {\n"
-"stage += (u32)blocks;\n"
-"parity ^= stage / STAGES & 1;\n"
-"stage %= STAGES;\n"
-"}\n\n\n"
-"__device__ inline void add_up(u32 shared, u32 empty, bool tells, int first_part, int blocks, u32 &stage, u32 &parity,\n"
-"float (&sums)[PARTS][TILE_N / 2]) {\n"
-"u32 last = 0, adds = 0;\n"
-"#pragma unroll 1\n"
-"do {\n"
-"u64 a = descriptor(shared + stage * STAGE_BYTES + first_part * BOX);\n",
-"u64 b = descriptor(shared + stage * STAGE_BYTES + A_BYTES);\n"
-"barrier_wait(shared + FULL + stage * 8, parity);\n"
-"multiply_begin();\n"
-"#pragma unroll\n"
-"for (int i = 0; i < STEPS; i++)\n"
-"#pragma unroll\n"
-"for (int part = 0; part < PARTS; part++)\n"
-"multiply(sums[part], a + part * (BOX >> 4) + i * STEP<A_ROWS>, b + i * STEP<B_ROWS>,\n"
-"i > 0 || BIAS_FIRST ? 1 : adds);\n"
-"multiply_commit();\n"
-"multiply_wait<1>();\n"
-"if (tells && adds)\n"
-"barrier_arrive(empty + last * 8);\n"
-"asm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds));\n"
-"last = stage;\n"
-"if (++stage == STAGES)\n"
-"stage = 0, parity ^= 1;\n"
-"} while (--blocks);\n"
-"}\n\n\n\n"
-"__device__ inline void add_up_in_turn(u32 shared, u32 adds, u32 &stage, u32 &parity, float (&sums)[PARTS][TILE_N / 2]) {\n"
-"u32 first = stage;\n"
-"#pragma unroll\n"
-"for (int part = 0; part < PARTS; part++) {\n"
-"u32 add = adds;\n"
-"stage = first;\n"
-"#pragma unroll\n"
+"int summer = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\nbool tells = threadIdx.x % 32 < TELLERS;\n"
+"u32 told = told_by(threadIdx.x % 32, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\nu32 stage = 0, parity = 0;\n"
+"int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n#pragma unroll 1\nfor (u32 t = first; t < p.tiles; t += step) {\n"
+"int slice = slice_of(p, tile_of(p, t, rank), summer);\nu32 lane = shared + slice_lane(slice < 0 ? 0 : slice);\nSlice_sums sums = {};\n#pragma unroll 1\n"
+"for (int block = 0; block < blocks; block++) {\nbarrier_wait(shared + FULL + stage * 8, parity);\nif (slice >= 0)\n"
+"add_stage(lane + stage * STAGE_BYTES, sums);\nif (block % SUMMED_AT_ONCE == SUMMED_AT_ONCE - 1)\nkeep_sums(sums);\n__syncwarp();\nif (tells)\n"
+"barrier_arrive(empty + stage * 8);\nif (++stage == STAGES)\nstage = 0, parity ^= 1;\n}\nif (slice < 0)\ncontinue;\ndouble sum = sum_of_slice(sums);\n"
+"if (SPLIT > 1)\nleave_total(shared, summer, sum);\nelse if (line_of_sum() >= 0)\nstore_sum(p, tile_of(p, t, rank), slice * 16 + line_of_sum(), sum);\n}\n"
+"if (SHARES_LAST)\nmeet_summers();\n}\n\n\n\n__device__ inline void skip_stages(u32 &stage, u32 &parity, int blocks) {\nstage += (u32)blocks;\n"
+"parity ^= stage / STAGES & 1;\nstage %= STAGES;\n}\n\n\n"
+"__device__ inline void add_up(u32 shared, u32 empty, bool tells, int first_part, int blocks, u32 &stage, u32 &parity,\nfloat (&sums)[PARTS][TILE_N / 2]) {\n"
+"u32 last = 0, adds = 0;\n#pragma unroll 1\ndo {\nu64 a = descriptor(shared + stage * STAGE_BYTES + first_part * BOX);\n"
+"u64 b = descriptor(shared + stage * STAGE_BYTES + A_BYTES);\nbarrier_wait(shared + FULL + stage * 8, parity);\nmultiply_begin();\n#pragma unroll\n"
+"for (int i = 0; i < STEPS; i++)\n#pragma unroll\nfor (int part = 0; part < PARTS; part++)\n"
+"multiply(sums[part], a + part * (BOX >> 4) + i * STEP<A_ROWS>, b + i * STEP<B_ROWS>,\ni > 0 || BIAS_FIRST ? 1 : adds);\nmultiply_commit();\n"
+"multiply_wait<1>();\nif (tells && adds)\nbarrier_arrive(empty + last * 8);\nasm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds));\nlast = stage;\n"
+"if (++stage == STAGES)\nstage = 0, parity ^= 1;\n} while (--blocks);\n}\n\n\n\n"
+"__device__ inline void add_up_in_turn(u32 shared, u32 adds, u32 &stage, u32 &parity, float (&sums)[PARTS][TILE_N / 2]) {\nu32 first = stage;\n"
+"#pragma unroll\nfor (int part = 0; part < PARTS; part++) {\nu32 add = adds;\nstage = first;\n#pragma unroll\n"
 "for (int block = 0; block < LAST_BLOCKS; block++) {\n"
-"u64 a = descriptor(shared + stage * STAGE_BYTES), b = descriptor(shared + stage * STAGE_BYTES + A_BYTES);\n"
-"if (part == 0)\n"
-"barrier_wait(shared + FULL + stage * 8, parity);\n"
-"multiply_begin();\n"
-"#pragma unroll\n"
-"for (int i = 0; i < STEPS; i++)\n"
-"multiply(sums[part], a + part * (BOX >> 4) + i * STEP<A_ROWS>, b + i * STEP<B_ROWS>,\n"
-"i > 0 || BIAS_FIRST ? 1 : add);\n"
-"add = 1;\n"
-"if (++stage == STAGES)\n"
-"stage = 0, parity ^= part == 0;\n"
-"}\n"
-"multiply_commit();\n"
-"}\n"
-"multiply_wait<1>();\n"
-"}\n\n\n"
+"u64 a = descriptor(shared + stage * STAGE_BYTES), b = descriptor(shared + stage * STAGE_BYTES + A_BYTES);\nif (part == 0)\n"
+"barrier_wait(shared + FULL + stage * 8, parity);\nmultiply_begin();\n#pragma unroll\nfor (int i = 0; i < STEPS; i++)\n"
+"multiply(sums[part], a + part * (BOX >> 4) + i * STEP<A_ROWS>, b + i * STEP<B_ROWS>,\ni > 0 || BIAS_FIRST ? 1 : add);\nadd = 1;\nif (++stage == STAGES)\n"
+"stage = 0, parity ^= part == 0;\n}\nmultiply_commit();\n}\nmultiply_wait<1>();\n}\n\n\n"
 "__device__ inline void add_up_last(u32 shared, u32 empty, bool tells, u32 group, int blocks, u32 &stage, u32 &parity,\n"
-"float (&sums)[PARTS][TILE_N / 2], float (&kept)[TILE_N / 2]) {\n"
-"int in_turn = blocks < LAST_BLOCKS ? 0 : LAST_BLOCKS;\n"
-"turn_wait((int)group);\n"
-"if (in_turn < blocks)\n"
-"add_up(shared, empty, tells, 0, blocks - in_turn, stage, parity, sums);\n"
-"if (in_turn)\n"
-"add_up_in_turn(shared, in_turn < blocks, stage, parity, sums);\n"
-"else\n"
-"multiply_wait<0>();\n"
-"sums_are_there(sums[0]);\n"
-"if (SUMMED)\n"
-"meet_summers();\n"
-"stages_are_left(blocks);\n"
-"warpgroup_meets((int)group);\n"
-"park(parked_in(shared, stage), threadIdx.x % WARPGROUP, sums[0]);\n"
-"both_meet();\n"
-"multiply_wait<0>();\n"
-"sums_are_there(sums[PARTS - 1]);\n"
-"memcpy(kept, sums[PARTS - 1], sizeof kept);\n"
-"}\n\n\n"
+"float (&sums)[PARTS][TILE_N / 2], float (&kept)[TILE_N / 2]) {\nint in_turn = blocks < LAST_BLOCKS ? 0 : LAST_BLOCKS;\nturn_wait((int)group);\n"
+"if (in_turn < blocks)\n",
+"add_up(shared, empty, tells, 0, blocks - in_turn, stage, parity, sums);\nif (in_turn)\nadd_up_in_turn(shared, in_turn < blocks, stage, parity, sums);\nelse\n"
+"multiply_wait<0>();\nsums_are_there(sums[0]);\nif (SUMMED)\nmeet_summers();\nstages_are_left(blocks);\nwarpgroup_meets((int)group);\n"
+"park(parked_in(shared, stage), threadIdx.x % WARPGROUP, sums[0]);\nboth_meet();\nmultiply_wait<0>();\nsums_are_there(sums[PARTS - 1]);\n"
+"memcpy(kept, sums[PARTS - 1], sizeof kept);\n}\n\n\n"
 "__device__ inline void add_up_tile(u32 shared, u32 empty, bool tells, u32 group, int first_part, int blocks, u32 &stage,\n"
-"u32 &parity, float (&sums)[PARTS][TILE_N / 2]) {\n"
-"if (PING_PONG)\n"
-"turn_wait((int)group);\n"
-"add_up(shared, empty, tells, first_part, blocks, stage, parity, sums);\n"
-"if (PING_PONG)\n"
-"turn_give(1 - (int)group);\n"
-"multiply_wait<0>();\n"
-"#pragma unroll\n"
-"for (int part = 0; part < PARTS; part++)\n"
-"sums_are_there(sums[part]);\n"
-"if (tells)\n"
-"barrier_arrive(empty + (stage ? stage - 1 : STAGES - 1) * 8);\n"
-"if (PING_PONG)\n"
-"skip_stages(stage, parity, blocks);\n"
-"}\n\n"
+"u32 &parity, float (&sums)[PARTS][TILE_N / 2]) {\nif (PING_PONG)\nturn_wait((int)group);\n"
+"add_up(shared, empty, tells, first_part, blocks, stage, parity, sums);\nif (PING_PONG)\nturn_give(1 - (int)group);\nmultiply_wait<0>();\n#pragma unroll\n"
+"for (int part = 0; part < PARTS; part++)\nsums_are_there(sums[part]);\nif (tells)\nbarrier_arrive(empty + (stage ? stage - 1 : STAGES - 1) * 8);\n"
+"if (PING_PONG)\nskip_stages(stage, parity, blocks);\n}\n\n"
 "__device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n\n"
 "u32 group = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;\n"
-"u32 stage = 0, parity = 0, tiles = SPLIT > 1 ? 1 : (p.tiles - first + step - 1) / step;\n"
-"int blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
-"int first_part = PING_PONG ? 0 : (int)group * PARTS;\n"
-"bool tells = thread < TELLERS;\n"
+"u32 stage = 0, parity = 0, tiles = SPLIT > 1 ? 1 : (p.tiles - first + step - 1) / step;\nint blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n"
+"int first_part = PING_PONG ? 0 : (int)group * PARTS;\nbool tells = thread < TELLERS;\n"
 "u32 told = told_by(thread, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\n"
 "Staging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),\n"
-"BOX_GROUPS == 1 ? threadIdx.x % 32 / 4 : threadIdx.x % 8,\n"
-"0,\n"
-"shared + LOADED + (threadIdx.x / 32 - 4) * (LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES),\n"
-"shared + ARRIVED + (threadIdx.x / 32 - 4) * 16,\n"
-"0,\n"
-"0};\n"
-"Epilogue_state state;\n"
-"if (PING_PONG && group == 1) {\n"
-"turn_give(0);\n"
-"skip_stages(stage, parity, blocks);\n"
-"}\n"
-"bool ends = SHARES_LAST && (tiles - 1) % CONSUMERS == group;\n",
-"constexpr u32 turns = PING_PONG ? CONSUMERS : 1;\n"
-"u32 count = PING_PONG ? group : 0;\n"
-"Of_columns bias[GROUPS];\n"
-"if (BIAS_FIRST && count < tiles)\n"
-"load_groups(p, tile_of(p, first + count * step, rank), 0, bias);\n"
-"for (; count < tiles - ends; count += turns) {\n"
-"Tile tile = tile_of(p, first + count * step, rank);\n"
-"float sums[PARTS][TILE_N / 2];\n"
-"Of_columns columns[ALL_AHEAD ? GROUPS : BOX_GROUPS];\n"
-"begin_sums(bias, sums);\n"
-"int warp_row = tile.m * TILE_M + first_part * 64 + (int)(thread / 32) * 16;\n"
-"Masks masks;\n"
-"if (SPLIT == 1) {\n"
-"ask_for_inputs(p, staging, tile, warp_row, 0);\n"
-"masks = load_masks(p, tile, warp_row);\n"
-"}\n"
-"if (AHEAD)\n"
-"load_groups(p, tile, 0, columns);\n"
-"add_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n"
-"state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
-"if (SPLIT > 1) {\n"
-"cluster_meets();\n"
-"leave_sums(p, tile, shared, rank, sums[0]);\n"
-"if (STORES_ASYNC)\n"
-"barrier_wait(shared + RECEIVED, 0);\n"
-"else\n"
-"cluster_barrier();\n"
-"finish_left(p, state, staging, tile, shared, rank);\n"
-"} else {\n"
-"#pragma unroll ROLLS ? 1 : GROUPS\n"
-"for (int i = 0; i < GROUPS; i += BOX_GROUPS) {\n"
-"Of_columns now[BOX_GROUPS];\n"
-"if (!AHEAD && !BIAS_FIRST)\n"
-"load_groups(p, tile, i, columns);\n"
-"if (BIAS_FIRST && i + BOX_GROUPS == GROUPS && count + turns < tiles)\n"
-"load_groups(p, tile_of(p, first + (count + turns) * step, rank), 0, bias);\n"
-"memcpy(now, columns + (ALL_AHEAD ? i : 0), sizeof now);\n"
-"if (AHEAD && !ALL_AHEAD && i + BOX_GROUPS < GROUPS)\n"
-"load_groups(p, tile, i + BOX_GROUPS, columns);\n"
-"Box_sums column_sums;\n"
-"#pragma unroll\n"
-"for (int part = 0; part < PARTS; part++) {\n"
-"Box box = box_of(sums[part], ROLLS ? 0 : i);\n"
-"Next_box next = {part + 1 < PARTS || i + BOX_GROUPS < GROUPS,\n"
+"BOX_GROUPS == 1 ? threadIdx.x % 32 / 4 : threadIdx.x % 8,\n0,\n"
+"shared + LOADED + (threadIdx.x / 32 - 4) * (LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES),\nshared + ARRIVED + (threadIdx.x / 32 - 4) * 16,\n0,\n0};\n"
+"Epilogue_state state;\nif (PING_PONG && group == 1) {\nturn_give(0);\nskip_stages(stage, parity, blocks);\n}\n"
+"bool ends = SHARES_LAST && (tiles - 1) % CONSUMERS == group;\nconstexpr u32 turns = PING_PONG ? CONSUMERS : 1;\nu32 count = PING_PONG ? group : 0;\n"
+"Of_columns bias[GROUPS];\nif (BIAS_FIRST && count < tiles)\nload_groups(p, tile_of(p, first + count * step, rank), 0, bias);\n"
+"for (; count < tiles - ends; count += turns) {\nTile tile = tile_of(p, first + count * step, rank);\nfloat sums[PARTS][TILE_N / 2];\n"
+"Of_columns columns[ALL_AHEAD ? GROUPS : BOX_GROUPS];\nbegin_sums(bias, sums);\nint warp_row = tile.m * TILE_M + first_part * 64 + (int)(thread / 32) * 16;\n"
+"Masks masks;\nif (SPLIT == 1) {\nask_for_inputs(p, staging, tile, warp_row, 0);\nmasks = load_masks(p, tile, warp_row);\n}\nif (AHEAD)\n"
+"load_groups(p, tile, 0, columns);\nadd_up_tile(shared, empty, tells, group, first_part, blocks, stage, parity, sums);\n"
+"state = begin_epilogue(p.epilogue, tile.item, 0, 0);\nif (SPLIT > 1) {\ncluster_meets();\nleave_sums(p, tile, shared, rank, sums[0]);\nif (STORES_ASYNC)\n"
+"barrier_wait(shared + RECEIVED, 0);\nelse\ncluster_barrier();\nfinish_left(p, state, staging, tile, shared, rank);\n} else {\n"
+"#pragma unroll ROLLS ? 1 : GROUPS\nfor (int i = 0; i < GROUPS; i += BOX_GROUPS) {\nOf_columns now[BOX_GROUPS];\nif (!AHEAD && !BIAS_FIRST)\n"
+"load_groups(p, tile, i, columns);\nif (BIAS_FIRST && i + BOX_GROUPS == GROUPS && count + turns < tiles)\n"
+"load_groups(p, tile_of(p, first + (count + turns) * step, rank), 0, bias);\nmemcpy(now, columns + (ALL_AHEAD ? i : 0), sizeof now);\n"
+"if (AHEAD && !ALL_AHEAD && i + BOX_GROUPS < GROUPS)\nload_groups(p, tile, i + BOX_GROUPS, columns);\nBox_sums column_sums;\n#pragma unroll\n"
+"for (int part = 0; part < PARTS; part++) {\nBox box = box_of(sums[part], ROLLS ? 0 : i);\nNext_box next = {part + 1 < PARTS || i + BOX_GROUPS < GROUPS,\n"
 "warp_row + (part + 1 < PARTS ? part + 1 : 0) * 64, part + 1 < PARTS ? i : i + BOX_GROUPS};\n"
-"finish_box(p, state, staging, tile, warp_row + part * 64, part, i, next, now, masks, box, column_sums);\n"
-"if (ROLLS)\n"
-"drop_first_box(sums[part]);\n"
-"}\n"
-"if (HAS_BGRAD)\n"
-"leave_column_sums(shared, group, thread, i, column_sums);\n"
-"}\n"
-"}\n"
-"end_epilogue(p.epilogue, state);\n"
-"}\n"
-"if (SHARES_LAST) {\n"
-"Tile tile = tile_of(p, first + (tiles - 1) * step, rank);\n"
-"int part = ends, first_row = tile.m * TILE_M + (int)(thread / 32) * 16, row = first_row + part * 64;\n"
-"float kept[TILE_N / 2];\n"
-"Of_columns columns[BOX_GROUPS];\n"
-"ask_for_inputs(p, staging, tile, row, 0);\n"
-"Masks masks = load_masks(p, tile, first_row);\n"
-"if (AHEAD)\n"
-"load_groups(p, tile, 0, columns);\n"
-"if (ends) {\n"
-"float sums[PARTS][TILE_N / 2];\n"
-"begin_sums(bias, sums);\n"
-"add_up_last(shared, empty, tells, group, blocks, stage, parity, sums, kept);\n"
-"} else {\n"
-"stages_are_left(blocks);\n"
-"both_meet();\n"
-"read_parked(parked_in(shared, stage), thread, kept);\n"
-"}\n"
-"if (HAS_BGRAD)\n"
-"warpgroup_meets((int)group);\n"
-"state = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
-"#pragma unroll 1\n"
-"for (int i = 0; i < GROUPS; i += BOX_GROUPS) {\n"
-"Of_columns now[BOX_GROUPS];\n"
-"Box_sums column_sums;\n"
-"Box box = box_of(kept, 0);\n"
-"if (!AHEAD && !BIAS_FIRST)\n"
-"load_groups(p, tile, i, columns);\n"
-"memcpy(now, columns, sizeof now);\n"
-"if (AHEAD && i + BOX_GROUPS < GROUPS)\n"
-"load_groups(p, tile, i + BOX_GROUPS, columns);\n"
-"Next_box next = {i + BOX_GROUPS < GROUPS, row, i + BOX_GROUPS};\n"
-"finish_box(p, state, staging, tile, row, part, i, next, now, masks, box, column_sums);\n"
-"if (HAS_BGRAD)\n"
-"left_in(shared, stage).leave(part, thread, i, column_sums);\n"
-"drop_first_box(kept);\n"
-"}\n"
-"if (HAS_BGRAD)\n"
-"both_meet();\n"
-"if (HAS_BGRAD)\n"
-"store_left_sums(p, tile, left_in(shared, stage));\n"
-"end_epilogue(p.epilogue, state);\n"
-"}\n"
-"if (STAGED)\n"
-"asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n"
-"}\n\n\n"
-"__device__ inline u32 first_tile() {\n"
-"u32 block;\n"
-"asm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\n"
-"return block / CLUSTER;\n"
-"}\n\n",
-"extern \"C\" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)\n"
-"gemmepi_fused(GEMMEPI_PARAMS gemmepi__fused_params p) {\n"
-"extern __shared__ __align__(1024) u8 memory[];\n"
-"u32 shared = shared_address(memory), rank = CLUSTER > 1 ? cluster_rank() : 0;\n"
-"u32 step = gridDim.x / CLUSTER;\n"
-"if (shared % 1024)\n"
-"__trap();\n"
-"if (threadIdx.x == 0) {\n"
-"prefetch_map(p.a);\n"
-"prefetch_map(p.b);\n"
-"if (TAILS && A_ROWS)\n"
-"prefetch_map(p.a_tail);\n"
-"if (TAILS && B_ROWS)\n"
-"prefetch_map(p.b_tail);\n"
-"if (LOADS_AUX)\n"
-"prefetch_map(p.aux);\n"
-"for (int i = 0; i < STAGES; i++) {\n"
-"barrier_init(shared + FULL + i * 8, 1);\n"
-"barrier_init(shared + EMPTY + i * 8, ((PING_PONG ? 1 : CONSUMERS) + SUMMERS) * TELLERS);\n"
-"}\n"
-"for (int i = 0; i < (LOADED_MATRICES ? 2 * WARPS : 0); i++)\n"
-"barrier_init(shared + ARRIVED + i * 8, 1);\n"
-"if (SPLIT > 1)\n"
-"barrier_init(shared + RECEIVED, 1);\n"
-"for (int i = 0; i < (HAS_BGRAD ? CONSUMERS : 0); i++) {\n"
-"barrier_init(shared + LEFT + i * 8, 4);\n"
-"barrier_init(shared + TAKEN + i * 8, 1);\n"
-"}\n"
-"asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n"
-"}\n"
-"__syncthreads();\n"
-"if (CLUSTER > 1)\n"
-"cluster_meets();\n"
-"if (threadIdx.x >= 32)\n"
-"after_launches_before();\n"
-"if (threadIdx.x < WARPGROUP) {\n"
-"asm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(PRODUCER_REGISTERS));\n"
-"if (threadIdx.x < 32 && is_elected())\n"
-"produce(p, shared, rank, first_tile(), step);\n"
-"if (SUMMED && threadIdx.x >= 32)\n"
-"add_operand(p, shared, rank, first_tile(), step);\n"
-"if (HAS_BGRAD && threadIdx.x >= 32 && threadIdx.x < 32 + CONSUMERS * 32)\n"
-"add_column_sums(p, shared, rank, first_tile(), step);\n"
-"__syncwarp();\n"
-"if (SPLIT > 1 && SUMMED)\n"
-"cluster_barrier();\n"
-"else if (SPLIT > 1)\n"
-"cluster_meets();\n"
-"if (SPLIT > 1 && !STORES_ASYNC)\n"
-"cluster_barrier();\n"
-"if (SUMMED && SPLIT > 1 && rank == 0 && threadIdx.x >= 32)\n"
-"store_totals(p, shared, tile_of(p, first_tile(), rank), (int)threadIdx.x / 32 - 1);\n"
-"} else {\n"
-"asm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(CONSUMER_REGISTERS));\n"
-"consume(p, shared, rank, first_tile(), step);\n"
-"}\n\n"
-"if (CLUSTER > 1 && (SPLIT == 1 || SUMMED))\n"
-"cluster_meets();\n"
-"}\n",
+"finish_box(p, state, staging, tile, warp_row + part * 64, part, i, next, now, masks, box, column_sums);\n",
+"if (ROLLS)\ndrop_first_box(sums[part]);\n}\nif (HAS_BGRAD)\nleave_column_sums(shared, group, thread, i, column_sums);\n}\n}\n"
+"end_epilogue(p.epilogue, state);\n}\nif (SHARES_LAST) {\nTile tile = tile_of(p, first + (tiles - 1) * step, rank);\n"
+"int part = ends, first_row = tile.m * TILE_M + (int)(thread / 32) * 16, row = first_row + part * 64;\nfloat kept[TILE_N / 2];\n"
+"Of_columns columns[BOX_GROUPS];\nask_for_inputs(p, staging, tile, row, 0);\nMasks masks = load_masks(p, tile, first_row);\nif (AHEAD)\n"
+"load_groups(p, tile, 0, columns);\nif (ends) {\nfloat sums[PARTS][TILE_N / 2];\nbegin_sums(bias, sums);\n"
+"add_up_last(shared, empty, tells, group, blocks, stage, parity, sums, kept);\n} else {\nstages_are_left(blocks);\nboth_meet();\n"
+"read_parked(parked_in(shared, stage), thread, kept);\n}\nif (HAS_BGRAD)\nwarpgroup_meets((int)group);\nstate = begin_epilogue(p.epilogue, tile.item, 0, 0);\n"
+"#pragma unroll 1\nfor (int i = 0; i < GROUPS; i += BOX_GROUPS) {\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nBox box = box_of(kept, 0);\n"
+"if (!AHEAD && !BIAS_FIRST)\nload_groups(p, tile, i, columns);\nmemcpy(now, columns, sizeof now);\nif (AHEAD && i + BOX_GROUPS < GROUPS)\n"
+"load_groups(p, tile, i + BOX_GROUPS, columns);\nNext_box next = {i + BOX_GROUPS < GROUPS, row, i + BOX_GROUPS};\n"
+"finish_box(p, state, staging, tile, row, part, i, next, now, masks, box, column_sums);\nif (HAS_BGRAD)\n"
+"left_in(shared, stage).leave(part, thread, i, column_sums);\ndrop_first_box(kept);\n}\nif (HAS_BGRAD)\nboth_meet();\nif (HAS_BGRAD)\n"
+"store_left_sums(p, tile, left_in(shared, stage));\nend_epilogue(p.epilogue, state);\n}\nif (STAGED)\n"
+"asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n}\n\n\n__device__ inline u32 first_tile() {\nu32 block;\n"
+"asm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block / CLUSTER;\n}\n\n"
+"extern \"C\" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__fused_params p) {\n"
+"extern __shared__ __align__(1024) u8 memory[];\nu32 shared = shared_address(memory), rank = CLUSTER > 1 ? cluster_rank() : 0;\n"
+"u32 step = gridDim.x / CLUSTER;\nif (shared % 1024)\n__trap();\nif (threadIdx.x == 0) {\nprefetch_map(p.a);\nprefetch_map(p.b);\nif (TAILS && A_ROWS)\n"
+"prefetch_map(p.a_tail);\nif (TAILS && B_ROWS)\nprefetch_map(p.b_tail);\nif (LOADS_AUX)\nprefetch_map(p.aux);\nfor (int i = 0; i < STAGES; i++) {\n"
+"barrier_init(shared + FULL + i * 8, 1);\nbarrier_init(shared + EMPTY + i * 8, ((PING_PONG ? 1 : CONSUMERS) + SUMMERS) * TELLERS);\n}\n"
+"for (int i = 0; i < (LOADED_MATRICES ? 2 * WARPS : 0); i++)\nbarrier_init(shared + ARRIVED + i * 8, 1);\nif (SPLIT > 1)\n"
+"barrier_init(shared + RECEIVED, 1);\nfor (int i = 0; i < (HAS_BGRAD ? CONSUMERS : 0); i++) {\nbarrier_init(shared + LEFT + i * 8, 4);\n"
+"barrier_init(shared + TAKEN + i * 8, 1);\n}\nasm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}\n__syncthreads();\nif (CLUSTER > 1)\n"
+"cluster_meets();\nif (threadIdx.x >= 32)\nafter_launches_before();\nif (threadIdx.x < WARPGROUP) {\n"
+"asm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(PRODUCER_REGISTERS));\nif (threadIdx.x < 32 && is_elected())\n"
+"produce(p, shared, rank, first_tile(), step);\nif (SUMMED && threadIdx.x >= 32)\nadd_operand(p, shared, rank, first_tile(), step);\n"
+"if (HAS_BGRAD && threadIdx.x >= 32 && threadIdx.x < 32 + CONSUMERS * 32)\nadd_column_sums(p, shared, rank, first_tile(), step);\n__syncwarp();\n"
+"if (SPLIT > 1 && SUMMED)\ncluster_barrier();\nelse if (SPLIT > 1)\ncluster_meets();\nif (SPLIT > 1 && !STORES_ASYNC)\ncluster_barrier();\n"
+"if (SUMMED && SPLIT > 1 && rank == 0 && threadIdx.x >= 32)\nstore_totals(p, shared, tile_of(p, first_tile(), rank), (int)threadIdx.x / 32 - 1);\n} else {\n"
+"asm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(CONSUMER_REGISTERS));\nconsume(p, shared, rank, first_tile(), step);\n}\n\n"
+"if (CLUSTER > 1 && (SPLIT == 1 || SUMMED))\ncluster_meets();\n}\n",
   NULL};
 #endif
 
 #ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_operations_cuh[] = {
-"#line 1 \"src/kernels/operations.cuh\"\n\n\n"
-"#pragma once\n"
-"#include \"activation.cuh\"\n"
-"#include \"amax.cuh\"\n"
-"#include \"params.h\"\n"
-"#include \"types.cuh\"\n\n\n"
-"#ifndef GEMMEPI_OPERATION\n"
-"#define GEMMEPI_OPERATION  1\n"
-"#define GEMMEPI_ACTIVATION CODE_SILU\n"
-"#define GEMMEPI_USED       0x11\n"
-"#define GEMMEPI_ACC        F32\n"
-"#define GEMMEPI_A_TYPE     F32\n"
-"#define GEMMEPI_B_TYPE     F32\n"
-"#define GEMMEPI_W_TYPE     F32\n"
-"#define GEMMEPI_DY_TYPE    F32\n"
-"#define GEMMEPI_Y_TYPE     F32\n"
-"#define GEMMEPI_DA_TYPE    F32\n"
-"#define GEMMEPI_DB_TYPE    F32\n"
-"#define GEMMEPI_DW_TYPE    F32\n"
-"#define GEMMEPI_CAST       0\n"
-"#endif\n\n"
-"typedef GEMMEPI_ACC Acc;\n\n"
-"enum { IN_A, IN_B, IN_W, IN_DY, OUT_Y, OUT_DA, OUT_DB, OUT_DW, TENSORS };\n"
-"enum {\n"
-"OP_ACTIVATION = 1, OP_ACTIVATION_BACKWARD, OP_GATED, OP_GATED_BACKWARD, OP_LERP, OP_LERP_BACKWARD, OP_BIAS_GRAD, OP_CAST\n"
-"};\n\n"
-"template <int Tensor> struct Type_of;\n"
-"template <> struct Type_of<IN_A> { typedef GEMMEPI_A_TYPE type; };\n"
-"template <> struct Type_of<IN_B> { typedef GEMMEPI_B_TYPE type; };\n"
-"template <> struct Type_of<IN_W> { typedef GEMMEPI_W_TYPE type; };\n"
-"template <> struct Type_of<IN_DY> { typedef GEMMEPI_DY_TYPE type; };\n"
-"template <> struct Type_of<OUT_Y> { typedef GEMMEPI_Y_TYPE type; };\n"
-"template <> struct Type_of<OUT_DA> { typedef GEMMEPI_DA_TYPE type; };\n"
-"template <> struct Type_of<OUT_DB> { typedef GEMMEPI_DB_TYPE type; };\n"
-"template <> struct Type_of<OUT_DW> { typedef GEMMEPI_DW_TYPE type; };\n"
-"template <int Tensor> using Type = typename Type_of<Tensor>::type;\n\n"
-"typedef Amax_of<Type<IN_A>> Amax;\n"
-"typedef decltype(magnitude(Amax())) Magnitude;\n\n"
+"#line 1 \"src/kernels/operations.cuh\"\n\n\n#pragma once\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n"
+"#include \"types.cuh\"\n\n\n#ifndef GEMMEPI_OPERATION\n#define GEMMEPI_OPERATION  1\n#define GEMMEPI_ACTIVATION CODE_SILU\n#define GEMMEPI_USED       0x11\n"
+"#define GEMMEPI_ACC        F32\n#define GEMMEPI_A_TYPE     F32\n#define GEMMEPI_B_TYPE     F32\n#define GEMMEPI_W_TYPE     F32\n"
+"#define GEMMEPI_DY_TYPE    F32\n#define GEMMEPI_Y_TYPE     F32\n#define GEMMEPI_DA_TYPE    F32\n#define GEMMEPI_DB_TYPE    F32\n"
+"#define GEMMEPI_DW_TYPE    F32\n#define GEMMEPI_CAST       0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\n"
+"enum { IN_A, IN_B, IN_W, IN_DY, OUT_Y, OUT_DA, OUT_DB, OUT_DW, TENSORS };\nenum {\n"
+"OP_ACTIVATION = 1, OP_ACTIVATION_BACKWARD, OP_GATED, OP_GATED_BACKWARD, OP_LERP, OP_LERP_BACKWARD, OP_BIAS_GRAD, OP_CAST\n};\n\n"
+"template <int Tensor> struct Type_of;\ntemplate <> struct Type_of<IN_A> { typedef GEMMEPI_A_TYPE type; };\n"
+"template <> struct Type_of<IN_B> { typedef GEMMEPI_B_TYPE type; };\ntemplate <> struct Type_of<IN_W> { typedef GEMMEPI_W_TYPE type; };\n"
+"template <> struct Type_of<IN_DY> { typedef GEMMEPI_DY_TYPE type; };\ntemplate <> struct Type_of<OUT_Y> { typedef GEMMEPI_Y_TYPE type; };\n"
+"template <> struct Type_of<OUT_DA> { typedef GEMMEPI_DA_TYPE type; };\ntemplate <> struct Type_of<OUT_DB> { typedef GEMMEPI_DB_TYPE type; };\n"
+"template <> struct Type_of<OUT_DW> { typedef GEMMEPI_DW_TYPE type; };\ntemplate <int Tensor> using Type = typename Type_of<Tensor>::type;\n\n"
+"typedef Amax_of<Type<IN_A>> Amax;\ntypedef decltype(magnitude(Amax())) Magnitude;\n\n"
 "template <int Tensor> constexpr bool USED = (GEMMEPI_USED >> Tensor & 1) != 0;\n"
 "constexpr bool CAST_SCALE = (GEMMEPI_CAST & 1) != 0, CAST_AMAX = (GEMMEPI_CAST & 2) != 0;\n\n"
-"#define GEMMEPI_EACH_INPUT(DO) DO(IN_A) DO(IN_B) DO(IN_W) DO(IN_DY)\n"
-"#define GEMMEPI_EACH_OUTPUT(DO) DO(OUT_Y) DO(OUT_DA) DO(OUT_DB) DO(OUT_DW)\n\n\n"
-"template <int Tensor> constexpr int SIZE = USED<Tensor> ? sizeof(Type<Tensor>) : 1;\n"
-"template <int X, int Y> constexpr int LARGER = X > Y ? X : Y;\n"
-"template <int Tensor> constexpr int LARGER_PAIR = LARGER<SIZE<Tensor>, SIZE<Tensor + 1>>;\n"
-"constexpr int LARGEST_SIZE =\n"
+"#define GEMMEPI_EACH_INPUT(DO) DO(IN_A) DO(IN_B) DO(IN_W) DO(IN_DY)\n#define GEMMEPI_EACH_OUTPUT(DO) DO(OUT_Y) DO(OUT_DA) DO(OUT_DB) DO(OUT_DW)\n\n\n"
+"template <int Tensor> constexpr int SIZE = USED<Tensor> ? sizeof(Type<Tensor>) : 1;\ntemplate <int X, int Y> constexpr int LARGER = X > Y ? X : Y;\n"
+"template <int Tensor> constexpr int LARGER_PAIR = LARGER<SIZE<Tensor>, SIZE<Tensor + 1>>;\nconstexpr int LARGEST_SIZE =\n"
 "LARGER<LARGER<LARGER_PAIR<IN_A>, LARGER_PAIR<IN_W>>, LARGER<LARGER_PAIR<OUT_Y>, LARGER_PAIR<OUT_DB>>>;\n"
-"constexpr int VECTOR = 16 / LARGEST_SIZE < RUN ? 16 / LARGEST_SIZE : RUN;\n\n\n"
-"struct Scalars {\n"
-"Acc parameter, weight, rest;\n"
-"bool near_a;\n"
-"Acc scale;\n"
-"};\n"
-"__device__ inline Scalars scalars_of(const gemmepi__operation_params &p) {\n"
-"Scalars s;\n"
-"s.parameter = (Acc)p.parameter;\n"
-"s.weight = (Acc)p.weight;\n"
-"s.rest = (Acc)(1 - p.weight);\n"
-"s.near_a = p.weight > -0.5 && p.weight < 0.5;\n"
-"s.scale = CAST_SCALE ? (Acc)*p.scale : Acc(1);\n"
-"return s;\n"
-"}\n\n\n"
-"__device__ inline void operate(Acc (&v)[TENSORS], const Scalars &s) {\n"
-"constexpr int operation = GEMMEPI_OPERATION;\n"
-"if constexpr (operation == OP_ACTIVATION) {\n"
-"v[OUT_Y] = activate<GEMMEPI_ACTIVATION>(v[IN_A], s.parameter);\n"
-"} else if constexpr (operation == OP_ACTIVATION_BACKWARD) {\n"
-"v[OUT_DA] = times_derivative<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_A], s.parameter);\n"
-"} else if constexpr (operation == OP_GATED) {\n"
-"v[OUT_Y] = times_activation<GEMMEPI_ACTIVATION>(v[IN_A], v[IN_B], s.parameter);\n"
-"} else if constexpr (operation == OP_GATED_BACKWARD) {\n"
-"if (USED<OUT_DA>)\n"
-"v[OUT_DA] = times_activation<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_B], s.parameter);\n"
-"if (USED<OUT_DB>) {\n"
-"Acc dy[1] = {v[IN_DY]}, value[1] = {v[IN_A]}, gate[1] = {v[IN_B]}, db[1];\n"
-"gate_gradients<GEMMEPI_ACTIVATION>(dy, value, gate, s.parameter, db);\n"
-"v[OUT_DB] = db[0];\n"
-"}\n"
-"} else if constexpr (operation == OP_LERP) {\n"
+"constexpr int VECTOR = 16 / LARGEST_SIZE < RUN ? 16 / LARGEST_SIZE : RUN;\n\n\nstruct Scalars {\nAcc parameter, weight, rest;\nbool near_a;\nAcc scale;\n};\n"
+"__device__ inline Scalars scalars_of(const gemmepi__operation_params &p) {\nScalars s;\ns.parameter = (Acc)p.parameter;\ns.weight = (Acc)p.weight;\n"
+"s.rest = (Acc)(1 - p.weight);\ns.near_a = p.weight > -0.5 && p.weight < 0.5;\ns.scale = CAST_SCALE ? (Acc)*p.scale : Acc(1);\nreturn s;\n}\n\n\n"
+"__device__ inline void operate(Acc (&v)[TENSORS], const Scalars &s) {\nconstexpr int operation = GEMMEPI_OPERATION;\n"
+"if constexpr (operation == OP_ACTIVATION) {\nv[OUT_Y] = activate<GEMMEPI_ACTIVATION>(v[IN_A], s.parameter);\n"
+"} else if constexpr (operation == OP_ACTIVATION_BACKWARD) {\nv[OUT_DA] = times_derivative<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_A], s.parameter);\n"
+"} else if constexpr (operation == OP_GATED) {\nv[OUT_Y] = times_activation<GEMMEPI_ACTIVATION>(v[IN_A], v[IN_B], s.parameter);\n"
+"} else if constexpr (operation == OP_GATED_BACKWARD) {\nif (USED<OUT_DA>)\n"
+"v[OUT_DA] = times_activation<GEMMEPI_ACTIVATION>(v[IN_DY], v[IN_B], s.parameter);\nif (USED<OUT_DB>) {\n"
+"Acc dy[1] = {v[IN_DY]}, value[1] = {v[IN_A]}, gate[1] = {v[IN_B]}, db[1];\ngate_gradients<GEMMEPI_ACTIVATION>(dy, value, gate, s.parameter, db);\n"
+"v[OUT_DB] = db[0];\n}\n} else if constexpr (operation == OP_LERP) {\n"
 "Acc a = v[IN_A], b = v[IN_B], w = USED<IN_W> ? v[IN_W] : s.weight, rest = USED<IN_W> ? 1 - w : s.rest;\n"
-"bool near_a = USED<IN_W> ? w > Acc(-0.5) && w < Acc(0.5) : s.near_a;\n",
-"v[OUT_Y] = near_a ? a + w * (b - a) : b - (b - a) * rest;\n"
-"} else if constexpr (operation == OP_LERP_BACKWARD) {\n"
-"Acc w = USED<IN_W> ? v[IN_W] : s.weight, rest = USED<IN_W> ? 1 - w : s.rest;\n"
-"v[OUT_DA] = rest * v[IN_DY];\n"
-"v[OUT_DB] = w * v[IN_DY];\n"
-"if (USED<OUT_DW>)\n"
-"v[OUT_DW] = v[IN_DY] * (v[IN_B] - v[IN_A]);\n"
-"} else {\n"
-"v[OUT_Y] = CAST_SCALE ? v[IN_A] * s.scale : v[IN_A];\n"
-"}\n"
-"}\n\n\n"
+"bool near_a = USED<IN_W> ? w > Acc(-0.5) && w < Acc(0.5) : s.near_a;\nv[OUT_Y] = near_a ? a + w * (b - a) : b - (b - a) * rest;\n"
+"} else if constexpr (operation == OP_LERP_BACKWARD) {\n",
+"Acc w = USED<IN_W> ? v[IN_W] : s.weight, rest = USED<IN_W> ? 1 - w : s.rest;\nv[OUT_DA] = rest * v[IN_DY];\nv[OUT_DB] = w * v[IN_DY];\nif (USED<OUT_DW>)\n"
+"v[OUT_DW] = v[IN_DY] * (v[IN_B] - v[IN_A]);\n} else {\nv[OUT_Y] = CAST_SCALE ? v[IN_A] * s.scale : v[IN_A];\n}\n}\n\n\n"
 "template <int Tensor> using Vector = Words<Type<Tensor>, VECTOR>;\n\n\n\n"
-"__device__ inline void operate_on(Acc (&v)[TENSORS][VECTOR], const Scalars &s, Magnitude &largest) {\n"
-"if (CAST_AMAX)\n"
-"keep_largest_of<Amax>(v[IN_A], largest);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < VECTOR; i++) {\n"
-"Acc one[TENSORS];\n"
-"#pragma unroll\n"
-"for (int t = 0; t < TENSORS; t++)\n"
-"one[t] = v[t][i];\n"
-"operate(one, s);\n"
-"#pragma unroll\n"
-"for (int t = OUT_Y; t < TENSORS; t++)\n"
-"v[t][i] = one[t];\n"
-"}\n"
-"}\n\n"
-"template <int Tensor> __device__ inline void to_values(const Vector<Tensor> &words, Acc (&v)[TENSORS][VECTOR]) {\n"
-"words_to_acc(words, v[Tensor]);\n"
-"}\n"
+"__device__ inline void operate_on(Acc (&v)[TENSORS][VECTOR], const Scalars &s, Magnitude &largest) {\nif (CAST_AMAX)\n"
+"keep_largest_of<Amax>(v[IN_A], largest);\n#pragma unroll\nfor (int i = 0; i < VECTOR; i++) {\nAcc one[TENSORS];\n#pragma unroll\n"
+"for (int t = 0; t < TENSORS; t++)\none[t] = v[t][i];\noperate(one, s);\n#pragma unroll\nfor (int t = OUT_Y; t < TENSORS; t++)\nv[t][i] = one[t];\n}\n}\n\n"
+"template <int Tensor> __device__ inline void to_values(const Vector<Tensor> &words, Acc (&v)[TENSORS][VECTOR]) {\nwords_to_acc(words, v[Tensor]);\n}\n"
 "template <int Tensor> __device__ inline Vector<Tensor> from_values(const Acc (&v)[TENSORS][VECTOR]) {\n"
-"return words_of(run_from_acc<Type<Tensor>>(v[Tensor]));\n"
-"}\n"
-"template <int Tensor> __device__ inline void repeat_value(Type<Tensor> x, Acc (&v)[TENSORS][VECTOR]) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < VECTOR; i++)\n"
-"v[Tensor][i] = to_acc<Acc>(x);\n"
-"}\n\n\n"
-"template <int Tensor> __device__ inline Vector<Tensor> load_vector(const Type<Tensor> *from, int valid) {\n"
-"if (valid == VECTOR)\n"
-"return *reinterpret_cast<const Vector<Tensor> *>(from);\n"
-"return words_of(read_elements<VECTOR>(from, valid));\n"
-"}\n"
-"template <int Tensor> __device__ inline void store_vector(Type<Tensor> *to, int valid, const Vector<Tensor> &words) {\n"
-"if (valid == VECTOR) {\n"
-"*reinterpret_cast<Vector<Tensor> *>(to) = words;\n"
-"} else {\n"
-"Run<Type<Tensor>, VECTOR> run = run_of(words);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < VECTOR; i++)\n"
-"if (i < valid)\n"
-"to[i] = run.at[i];\n"
-"}\n"
-"}\n",
+"return words_of(run_from_acc<Type<Tensor>>(v[Tensor]));\n}\n"
+"template <int Tensor> __device__ inline void repeat_value(Type<Tensor> x, Acc (&v)[TENSORS][VECTOR]) {\n#pragma unroll\nfor (int i = 0; i < VECTOR; i++)\n"
+"v[Tensor][i] = to_acc<Acc>(x);\n}\n\n\ntemplate <int Tensor> __device__ inline Vector<Tensor> load_vector(const Type<Tensor> *from, int valid) {\n"
+"if (valid == VECTOR)\nreturn *reinterpret_cast<const Vector<Tensor> *>(from);\nreturn words_of(read_elements<VECTOR>(from, valid));\n}\n"
+"template <int Tensor> __device__ inline void store_vector(Type<Tensor> *to, int valid, const Vector<Tensor> &words) {\nif (valid == VECTOR) {\n"
+"*reinterpret_cast<Vector<Tensor> *>(to) = words;\n} else {\nRun<Type<Tensor>, VECTOR> run = run_of(words);\n#pragma unroll\n"
+"for (int i = 0; i < VECTOR; i++)\nif (i < valid)\nto[i] = run.at[i];\n}\n}\n",
   NULL};
 #endif
 
 static const char *const gemmepi__source_pack_cu[] = {
-"#line 1 \"src/kernels/pack.cu\"\n\n\n"
-"#include \"copy.cuh\"\n\n"
-"#ifndef GEMMEPI_THREADS\n"
-"#define GEMMEPI_THREADS 256\n"
-"#endif\n\n"
-"constexpr int THREADS = GEMMEPI_THREADS;\n\n"
-"__device__ inline void load_unit(u64 from, u32 *to) {\n"
-"asm volatile(\"ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\"\n"
-": \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3])\n"
-": \"l\"(from)\n"
-": \"memory\");\n"
-"}\n"
+"#line 1 \"src/kernels/pack.cu\"\n\n\n#include \"copy.cuh\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\n"
+"constexpr int THREADS = GEMMEPI_THREADS;\n\n__device__ inline void load_unit(u64 from, u32 *to) {\n"
+"asm volatile(\"ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3])\n: \"l\"(from)\n: \"memory\");\n}\n"
 "__device__ inline void store_unit(void *to, const u32 (&words)[4]) {\n"
-"asm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(words[0]), \"r\"(words[1]), \"r\"(words[2]),\n"
-"\"r\"(words[3])\n"
-": \"memory\");\n"
-"}\n\n\n"
-"__device__ inline void load_across(const u16 *from, u32 (&to)[4]) {\n"
-"u64 address = (u64)from, first = address & ~(u64)15;\n"
-"u32 words[8];\n"
-"load_unit(first, words);\n"
-"load_unit(first + 16, words + 4);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < 6; i++)\n"
-"words[i] = address & 8 ? words[i + 2] : words[i];\n"
-"#pragma unroll\n"
-"for (int i = 0; i < 5; i++)\n"
-"words[i] = address & 4 ? words[i + 1] : words[i];\n"
-"#pragma unroll\n"
-"for (int i = 0; i < 4; i++)\n"
-"to[i] = __funnelshift_r(words[i], words[i + 1], (u32)(address & 2) * 8);\n"
-"}\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_pack(GEMMEPI_PARAMS gemmepi__convert_params p) {\n"
-"Copied_run run;\n"
-"if (!find_copied_run<THREADS>(p, run))\n"
-"return;\n"
-"long long left = p.columns - run.column;\n"
-"const u16 *x = start_of_run<const u16>(p.x, run);\n"
-"u32 words[4] = {};\n"
-"if (run.column >= RUN && left >= 2 * RUN) {\n"
-"load_across(x, words);\n"
-"} else {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i++)\n"
-"if (i < left)\n"
-"words[i / 2] |= (u32)x[i] << i % 2 * 16;\n"
-"}\n"
-"store_unit(start_of_run<u16>(p.out, run), words);\n"
-"}\n",
+"asm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(words[0]), \"r\"(words[1]), \"r\"(words[2]),\n\"r\"(words[3])\n: \"memory\");\n"
+"}\n\n\n__device__ inline void load_across(const u16 *from, u32 (&to)[4]) {\nu64 address = (u64)from, first = address & ~(u64)15;\nu32 words[8];\n"
+"load_unit(first, words);\nload_unit(first + 16, words + 4);\n#pragma unroll\nfor (int i = 0; i < 6; i++)\nwords[i] = address & 8 ? words[i + 2] : words[i];\n"
+"#pragma unroll\nfor (int i = 0; i < 5; i++)\nwords[i] = address & 4 ? words[i + 1] : words[i];\n#pragma unroll\nfor (int i = 0; i < 4; i++)\n"
+"to[i] = __funnelshift_r(words[i], words[i + 1], (u32)(address & 2) * 8);\n}\n\n"
+"extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_pack(GEMMEPI_PARAMS gemmepi__convert_params p) {\nCopied_run run;\n"
+"if (!find_copied_run<THREADS>(p, run))\nreturn;\nlong long left = p.columns - run.column;\nconst u16 *x = start_of_run<const u16>(p.x, run);\n"
+"u32 words[4] = {};\nif (run.column >= RUN && left >= 2 * RUN) {\nload_across(x, words);\n} else {\n#pragma unroll\nfor (int i = 0; i < RUN; i++)\n"
+"if (i < left)\nwords[i / 2] |= (u32)x[i] << i % 2 * 16;\n}\nstore_unit(start_of_run<u16>(p.out, run), words);\n}\n",
   NULL};
 
 static const char *const gemmepi__source_params_h[] = {
-"#line 1 \"src/kernels/params.h\"\n\n"
-"#ifndef GEMMEPI_KERNELS_PARAMS_H\n"
-"#define GEMMEPI_KERNELS_PARAMS_H\n\n\n"
-"typedef struct gemmepi__kernel_matrix {\n"
-"void *data;\n"
-"long long ld, stride;\n"
-"} gemmepi__kernel_matrix;\n\n\n"
-"typedef struct gemmepi__kernel_scale {\n"
-"const float *data;\n"
-"long long stride;\n"
-"} gemmepi__kernel_scale;\n\n\n"
-"typedef struct gemmepi__epilogue_params {\n"
-"gemmepi__kernel_matrix c, bias, aux, residual, d;\n"
-"gemmepi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual;\n"
-"void *amax_d, *amax_aux;\n"
-"void *partials;\n"
-"const double *device_alpha, *device_beta;\n"
-"double alpha, beta;\n"
-"double parameter;\n"
-"long long m, n;\n"
-"unsigned row_tiles, column_tiles;\n"
-"int uses_c;\n"
-"} gemmepi__epilogue_params;\n\n\n"
-"typedef struct gemmepi__pass_params {\n"
-"gemmepi__epilogue_params epilogue;\n"
-"gemmepi__kernel_matrix product;\n"
-"long long part;\n"
-"int row_steps;\n"
-"} gemmepi__pass_params;\n\n\n"
-"typedef struct gemmepi__plain_params {\n"
-"gemmepi__epilogue_params epilogue;\n"
-"gemmepi__kernel_matrix a, b;\n"
-"long long k;\n"
-"} gemmepi__plain_params;\n\n\n\n"
-"typedef struct gemmepi__convert_params {\n"
-"gemmepi__kernel_matrix x, out;\n"
-"long long rows, columns, items;\n"
-"} gemmepi__convert_params;\n\n\n"
-"typedef struct gemmepi__reduce_params {\n"
-"gemmepi__kernel_matrix x;\n"
-"gemmepi__kernel_scale scale;\n"
-"void *out;\n"
-"long long out_stride;\n"
-"long long rows, columns;\n"
-"long long parts;\n"
-"long long part_rows;\n"
-"} gemmepi__reduce_params;\n\n\n"
-"#ifdef __CUDACC__\n"
-"struct alignas(64) gemmepi__tensor_map {\n"
-"unsigned long long words[16];\n"
-"};\n"
-"#else\n"
-"typedef struct gemmepi__tensor_map {\n"
-"unsigned long long words[16];\n"
-"} gemmepi__tensor_map;\n"
-"#endif\n\n\n"
-"typedef struct gemmepi__fused_params {\n"
-"gemmepi__tensor_map a, b;\n"
-"gemmepi__tensor_map a_tail, b_tail;\n"
-"gemmepi__tensor_map d, aux, residual;\n"
-"gemmepi__epilogue_params epilogue;\n"
-"unsigned tiles;\n"
-"unsigned cluster_rows, cluster_columns;\n"
-"unsigned band;\n"
-"int k;\n"
-"int a_items, b_items;\n"
-"void *sums;\n"
-"long long sums_stride;\n"
-"int sum_tiles;\n"
-"} gemmepi__fused_params;\n\n\n"
-"typedef struct gemmepi__mma_params {\n"
-"gemmepi__epilogue_params epilogue;\n"
-"gemmepi__kernel_matrix a, b;\n"
-"unsigned tile_rows;\n"
-"unsigned band;\n"
-"unsigned parts;\n"
-"int k, part_k;\n"
-"} gemmepi__mma_params;\n\n\n"
-"#define GEMMEPI__PARAMS_TENSORS 8\n"
-"#define GEMMEPI__PARAMS_AXES    8\n\n\n"
-"typedef struct gemmepi__operation_params {\n"
-"double parameter;\n"
-"double weight;\n"
-"const float *scale;\n"
-"void *amax;\n"
-"} gemmepi__operation_params;\n\n\n"
-"typedef struct gemmepi__contiguous_params {\n"
-"gemmepi__operation_params operation;\n"
-"void *data[GEMMEPI__PARAMS_TENSORS];\n"
-"long long count;\n"
-"} gemmepi__contiguous_params;\n\n\n"
-"typedef struct gemmepi__strided_params {\n"
-"gemmepi__operation_params operation;\n"
-"void *data[GEMMEPI__PARAMS_TENSORS];\n"
-"long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\n"
-"long long extent_i, extent_j;\n"
-"unsigned extent[GEMMEPI__PARAMS_AXES];\n"
-"unsigned tiles_i, tiles_j;\n"
-"int rank;\n"
-"} gemmepi__strided_params;\n\n\n"
-"typedef struct gemmepi__axes {\n"
-"long long extent[GEMMEPI__PARAMS_AXES];\n"
-"long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\n"
-"int rank;\n"
-"} gemmepi__axes;\n"
-"typedef struct gemmepi__sum_params {\n"
-"gemmepi__operation_params operation;\n"
-"void *data[GEMMEPI__PARAMS_TENSORS];\n"
-"gemmepi__axes kept, summed;\n"
-"long long kept_count,\n"
-"summed_count;\n"
-"long long part_count;\n"
-"unsigned kept_blocks;\n"
-"} gemmepi__sum_params;\n\n\n"
-"typedef struct gemmepi__scaled_params {\n"
-"void *a, *y;\n"
-"const float *scale;\n"
-"float *y_scale;\n"
-"void *amax;\n"
-"long long extent[GEMMEPI__PARAMS_AXES];\n"
-"long long stride_a[GEMMEPI__PARAMS_AXES], stride_y[GEMMEPI__PARAMS_AXES];\n"
-"unsigned tiles[2];\n"
-"int rank;\n"
-"} gemmepi__scaled_params;\n\n"
-"#endif\n",
+"#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\ntypedef struct gemmepi__kernel_matrix {\n"
+"void *data;\nlong long ld, stride;\n} gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale {\nconst float *data;\nlong long stride;\n"
+"} gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params {\ngemmepi__kernel_matrix c, bias, aux, residual, d;\n"
+"gemmepi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual;\nvoid *amax_d, *amax_aux;\nvoid *partials;\n"
+"const double *device_alpha, *device_beta;\ndouble alpha, beta;\ndouble parameter;\nlong long m, n;\nunsigned row_tiles, column_tiles;\nint uses_c;\n"
+"} gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__pass_params {\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\n"
+"long long part;\nint row_steps;\n} gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params {\ngemmepi__epilogue_params epilogue;\n"
+"gemmepi__kernel_matrix a, b;\nlong long k;\n} gemmepi__plain_params;\n\n\n\ntypedef struct gemmepi__convert_params {\ngemmepi__kernel_matrix x, out;\n"
+"long long rows, columns, items;\n} gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params {\ngemmepi__kernel_matrix x;\n"
+"gemmepi__kernel_scale scale;\nvoid *out;\nlong long out_stride;\nlong long rows, columns;\nlong long parts;\nlong long part_rows;\n"
+"} gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64) gemmepi__tensor_map {\nunsigned long long words[16];\n};\n#else\n"
+"typedef struct gemmepi__tensor_map {\nunsigned long long words[16];\n} gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__fused_params {\n"
+"gemmepi__tensor_map a, b;\ngemmepi__tensor_map a_tail, b_tail;\ngemmepi__tensor_map d, aux, residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\n"
+"unsigned cluster_rows, cluster_columns;\nunsigned band;\nint k;\nint a_items, b_items;\nvoid *sums;\nlong long sums_stride;\nint sum_tiles;\n"
+"} gemmepi__fused_params;\n\n\ntypedef struct gemmepi__mma_params {\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a, b;\nunsigned tile_rows;\n"
+"unsigned band;\nunsigned parts;\nint k, part_k;\n} gemmepi__mma_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES    8\n\n\n"
+"typedef struct gemmepi__operation_params {\ndouble parameter;\ndouble weight;\nconst float *scale;\nvoid *amax;\n} gemmepi__operation_params;\n\n\n"
+"typedef struct gemmepi__contiguous_params {\ngemmepi__operation_params operation;\nvoid *data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n"
+"} gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params {\ngemmepi__operation_params operation;\nvoid *data[GEMMEPI__PARAMS_TENSORS];\n"
+"long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i, extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\n"
+"unsigned tiles_i, tiles_j;\nint rank;\n} gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes {\nlong long extent[GEMMEPI__PARAMS_AXES];\n"
+"long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n} gemmepi__axes;\ntypedef struct gemmepi__sum_params {\n"
+"gemmepi__operation_params operation;\nvoid *data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept, summed;\nlong long kept_count,\nsummed_count;\n"
+"long long part_count;\nunsigned kept_blocks;\n} gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params {\nvoid *a, *y;\nconst float *scale;\n"
+"float *y_scale;\nvoid *amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES], stride_y[GEMMEPI__PARAMS_AXES];\n"
+"unsigned tiles[2];\nint rank;\n} gemmepi__scaled_params;\n\n#endif\n",
   NULL};
 
 static const char *const gemmepi__source_pass_cu[] = {
-"#line 1 \"src/kernels/pass.cu\"\n\n\n"
-"#include \"epilogue.cuh\"\n\n"
-"#ifndef GEMMEPI_PRODUCT_TYPE\n"
-"#define GEMMEPI_PRODUCT_TYPE F32\n"
-"#define GEMMEPI_HAS_PRODUCT  1\n"
-"#define GEMMEPI_PARTS        1\n"
-"#endif\n\n"
-"constexpr int THREADS = 256, PARTS = GEMMEPI_PARTS;\n\n\n"
-"#if __CUDA_ARCH__ < 800\n"
-"constexpr int MOST_AT_ONCE = BACKWARD ? 2 : 4;\n"
-"#else\n"
-"constexpr int MOST_AT_ONCE = 2;\n"
-"#endif\n"
-"constexpr int AT_ONCE =\n"
-"sizeof(Acc) == 8 || GATED || sizeof(GEMMEPI_PRODUCT_TYPE) == 4 ? 1 : MOST_AT_ONCE;\n\n"
-"#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\n"
+"#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n"
+"#define GEMMEPI_HAS_PRODUCT  1\n#define GEMMEPI_PARTS        1\n#endif\n\nconstexpr int THREADS = 256, PARTS = GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\n"
+"constexpr int MOST_AT_ONCE = BACKWARD ? 2 : 4;\n#else\nconstexpr int MOST_AT_ONCE = 2;\n#endif\nconstexpr int AT_ONCE =\n"
+"sizeof(Acc) == 8 || GATED || sizeof(GEMMEPI_PRODUCT_TYPE) == 4 ? 1 : MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\n"
 "constexpr bool IS_LEAN = PARTS == 1 && WHOLE && GEMMEPI_APPLIED && ALIGNED && sizeof(Acc) == 4;\n"
-"constexpr bool KEEPS_MORE = GATED ? UPSTREAM || sizeof(GEMMEPI_PRODUCT_TYPE) == 4\n"
-": UPSTREAM && HAS_BGRAD && __CUDA_ARCH__ >= 1000;\n"
-"constexpr int BLOCKS = !IS_LEAN ? 1 : KEEPS_MORE ? 2 : 3;\n"
-"#else\n"
-"constexpr int BLOCKS = 1;\n"
-"#endif\n\n\n"
-"struct Rows {\n"
-"long long item, first, column;\n"
-"int count, run;\n"
-"};\n\n\n"
-"struct Fetched {\n"
-"Words<GEMMEPI_PRODUCT_TYPE> products[HALVES_IN];\n"
-"Saved saved;\n"
-"};\n\n"
+"constexpr bool KEEPS_MORE = GATED ? UPSTREAM || sizeof(GEMMEPI_PRODUCT_TYPE) == 4\n: UPSTREAM && HAS_BGRAD && __CUDA_ARCH__ >= 1000;\n"
+"constexpr int BLOCKS = !IS_LEAN ? 1 : KEEPS_MORE ? 2 : 3;\n#else\nconstexpr int BLOCKS = 1;\n#endif\n\n\nstruct Rows {\nlong long item, first, column;\n"
+"int count, run;\n};\n\n\nstruct Fetched {\nWords<GEMMEPI_PRODUCT_TYPE> products[HALVES_IN];\nSaved saved;\n};\n\n"
 "__device__ inline void fetch(const gemmepi__pass_params &params, const Epilogue_state &state, const Rows &rows, int r, Fetched &fetched) {\n"
-"long long row = rows.first + (long long)r * blockDim.y;\n"
-"int exists = r < rows.count ? rows.run : 0;\n"
-"#pragma unroll\n"
-"for (int half = 0; half < HALVES_IN; half++)\n"
-"fetched.products[half] = read_run<ALIGNED>(\n"
-"(const GEMMEPI_PRODUCT_TYPE *)params.product.data +\n"
-"offset(params.product, rows.item, row, rows.column + half * params.epilogue.n),\n"
-"GEMMEPI_HAS_PRODUCT ? exists : 0);\n"
-"load_saved(params.epilogue, state, rows.item, row, rows.column, exists, fetched.saved);\n"
-"}\n\n\n"
-"__device__ inline void add_parts(const gemmepi__pass_params &params, const Rows &rows, long long row, Acc (&v)[HALVES][RUN]) {\n"
-"#pragma unroll\n"
-"for (int half = 0; half < HALVES_IN; half++) {\n"
-"const GEMMEPI_PRODUCT_TYPE *from =\n"
-"(const GEMMEPI_PRODUCT_TYPE *)params.product.data +\n"
-"offset(params.product, rows.item, row, rows.column + half * params.epilogue.n);\n"
-"#pragma unroll 4\n"
-"for (int part = 1; part < PARTS; part++) {\n"
-"Acc more[RUN];\n"
-"run_to_acc(run_of(read_run<ALIGNED>(from + part * params.part, rows.run)), more);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i++)\n"
-"v[half][i] = sum(v[half][i], more[i]);\n"
-"}\n"
-"}\n"
-"}\n\n"
+"long long row = rows.first + (long long)r * blockDim.y;\nint exists = r < rows.count ? rows.run : 0;\n#pragma unroll\n"
+"for (int half = 0; half < HALVES_IN; half++)\nfetched.products[half] = read_run<ALIGNED>(\n(const GEMMEPI_PRODUCT_TYPE *)params.product.data +\n"
+"offset(params.product, rows.item, row, rows.column + half * params.epilogue.n),\nGEMMEPI_HAS_PRODUCT ? exists : 0);\n"
+"load_saved(params.epilogue, state, rows.item, row, rows.column, exists, fetched.saved);\n}\n\n\n"
+"__device__ inline void add_parts(const gemmepi__pass_params &params, const Rows &rows, long long row, Acc (&v)[HALVES][RUN]) {\n#pragma unroll\n"
+"for (int half = 0; half < HALVES_IN; half++) {\nconst GEMMEPI_PRODUCT_TYPE *from =\n(const GEMMEPI_PRODUCT_TYPE *)params.product.data +\n"
+"offset(params.product, rows.item, row, rows.column + half * params.epilogue.n);\n#pragma unroll 4\nfor (int part = 1; part < PARTS; part++) {\n"
+"Acc more[RUN];\nrun_to_acc(run_of(read_run<ALIGNED>(from + part * params.part, rows.run)), more);\n#pragma unroll\nfor (int i = 0; i < RUN; i++)\n"
+"v[half][i] = sum(v[half][i], more[i]);\n}\n}\n}\n\n"
 "extern \"C\" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params) {\n"
-"const gemmepi__epilogue_params &p = params.epilogue;\n"
-"after_launches_before();\n"
-"u32 part = blockIdx.x / p.column_tiles;\n"
-"u32 item = part / p.row_tiles;\n"
+"const gemmepi__epilogue_params &p = params.epilogue;\nafter_launches_before();\nu32 part = blockIdx.x / p.column_tiles;\nu32 item = part / p.row_tiles;\n"
 "long long column = (long long)(blockIdx.x - part * p.column_tiles) * blockDim.x * RUN + threadIdx.x * RUN;\n"
 "long long row = (long long)(part - item * p.row_tiles) * params.row_steps * blockDim.y + threadIdx.y;\n"
 "int valid = column >= p.n ? 0 : WHOLE || p.n - column >= RUN ? RUN : (int)(p.n - column);\n"
 "int most = row >= p.m ? 0 : p.m - row > (long long)params.row_steps * blockDim.y ? params.row_steps : (int)((p.m - row + blockDim.y - 1) / blockDim.y);\n"
-"Rows rows = {item, row, column, valid ? most : 0, WHOLE ? RUN : valid};\n"
-"Epilogue_state state = begin_epilogue(p, item, column, valid);\n"
-"Acc sums[HALVES_OUT][RUN] = {};\n"
-"Fetched ahead[AT_ONCE];\n"
-"#pragma unroll\n"
-"for (int r = 0; r < AT_ONCE; r++)\n"
-"fetch(params, state, rows, r, ahead[r]);\n"
-"for (int first = 0; first < rows.count; first += AT_ONCE) {\n"
-"#pragma unroll\n"
-"for (int r = 0; r < AT_ONCE; r++) {\n"
-"Fetched now = ahead[r];\n"
-"Acc v[HALVES][RUN];\n"
-"fetch(params, state, rows, first + r + AT_ONCE, ahead[r]);\n"
-"if (first + r >= rows.count)\n"
-"continue;\n"
-"#pragma unroll\n"
-"for (int half = 0; half < HALVES_IN; half++)\n"
-"run_to_acc(run_of(now.products[half]), v[half]);\n"
-"long long at = row + (long long)(first + r) * blockDim.y;\n"
-"add_parts(params, rows, at, v);\n",
-"epilogue(p, state, load_columns(p, item, column, rows.run), now.saved, item, at, column, rows.run, v);\n"
-"store_result(p, state, item, at, column, rows.run, v);\n"
-"if (HAS_BGRAD)\n"
-"#pragma unroll\n"
-"for (int i = 0; i < HALVES_OUT * RUN; i++)\n"
-"sums[i / RUN][i % RUN] = sum(sums[i / RUN][i % RUN], v[i / RUN][i % RUN]);\n"
-"}\n"
-"}\n"
-"if (HAS_BGRAD)\n"
-"store_partials<THREADS>(p, part, column, valid, threadIdx.x, threadIdx.y, blockDim.x, sums);\n"
-"end_epilogue(p, state);\n"
-"}\n",
+"Rows rows = {item, row, column, valid ? most : 0, WHOLE ? RUN : valid};\nEpilogue_state state = begin_epilogue(p, item, column, valid);\n"
+"Acc sums[HALVES_OUT][RUN] = {};\nFetched ahead[AT_ONCE];\n#pragma unroll\nfor (int r = 0; r < AT_ONCE; r++)\nfetch(params, state, rows, r, ahead[r]);\n"
+"for (int first = 0; first < rows.count; first += AT_ONCE) {\n#pragma unroll\nfor (int r = 0; r < AT_ONCE; r++) {\nFetched now = ahead[r];\n"
+"Acc v[HALVES][RUN];\nfetch(params, state, rows, first + r + AT_ONCE, ahead[r]);\nif (first + r >= rows.count)\ncontinue;\n#pragma unroll\n"
+"for (int half = 0; half < HALVES_IN; half++)\nrun_to_acc(run_of(now.products[half]), v[half]);\nlong long at = row + (long long)(first + r) * blockDim.y;\n"
+"add_parts(params, rows, at, v);\nepilogue(p, state, load_columns(p, item, column, rows.run), now.saved, item, at, column, rows.run, v);\n"
+"store_result(p, state, item, at, column, rows.run, v);\nif (HAS_BGRAD)\n#pragma unroll\nfor (int i = 0; i < HALVES_OUT * RUN; i++)\n",
+"sums[i / RUN][i % RUN] = sum(sums[i / RUN][i % RUN], v[i / RUN][i % RUN]);\n}\n}\nif (HAS_BGRAD)\n"
+"store_partials<THREADS>(p, part, column, valid, threadIdx.x, threadIdx.y, blockDim.x, sums);\nend_epilogue(p, state);\n}\n",
   NULL};
 
 static const char *const gemmepi__source_reduce_cu[] = {
-"#line 1 \"src/kernels/reduce.cu\"\n\n\n"
-"#include \"types.cuh\"\n"
-"#include \"params.h\"\n\n"
-"#ifndef GEMMEPI_X_TYPE\n"
-"#define GEMMEPI_X_TYPE     F32\n"
-"#define GEMMEPI_OUT_TYPE   F32\n"
-"#define GEMMEPI_ACCUMULATE 0\n"
-"#define GEMMEPI_X_SCALE    0\n"
-"#define GEMMEPI_ROWS       8\n"
-"#endif\n\n"
-"constexpr int COLUMNS = 32, ROWS = GEMMEPI_ROWS;\n"
-"constexpr int LINE_THREADS = 128;\n"
-"constexpr u32 AT_ONCE = 8;\n"
+"#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE     F32\n"
+"#define GEMMEPI_OUT_TYPE   F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE    0\n#define GEMMEPI_ROWS       8\n#endif\n\n"
+"constexpr int COLUMNS = 32, ROWS = GEMMEPI_ROWS;\nconstexpr int LINE_THREADS = 128;\nconstexpr u32 AT_ONCE = 8;\n"
 "constexpr bool VARIES = GEMMEPI_X_SCALE == SCALE_VECTOR_128 || GEMMEPI_X_SCALE == SCALE_BLOCK_128;\n\n\n"
 "__device__ inline double whole_scale(const float *scale, long long outer) {\n"
-"return GEMMEPI_X_SCALE == SCALE_TENSOR ? scale[0] : GEMMEPI_X_SCALE == SCALE_OUTER ? scale[outer] : 1;\n"
-"}\n\n"
+"return GEMMEPI_X_SCALE == SCALE_TENSOR ? scale[0] : GEMMEPI_X_SCALE == SCALE_OUTER ? scale[outer] : 1;\n}\n\n"
 "__device__ inline void finish(const gemmepi__reduce_params &p, long long line, long long at, double sum) {\n"
-"GEMMEPI_OUT_TYPE *out = (GEMMEPI_OUT_TYPE *)p.out + line * p.out_stride + at;\n"
-"if (GEMMEPI_ACCUMULATE)\n"
-"sum += to_acc<double>(*out);\n"
-"*out = from_acc<GEMMEPI_OUT_TYPE>(sum);\n"
-"}\n\n\n\n"
-"__device__ inline double sum_up(const GEMMEPI_X_TYPE *x, long long stride, long long first, int step, long long last,\n"
-"const Scale_line &factors) {\n"
-"u32 count = first < last ? (u32)((last - first + step - 1) / step) : 0, i = 0;\n"
-"double sum = 0;\n"
-"x += first * stride;\n"
-"stride *= step;\n"
-"#pragma unroll 1\n"
-"do {\n"
-"GEMMEPI_X_TYPE values[AT_ONCE] = {};\n"
-"if (i == 0)\n"
-"after_launches_before();\n"
-"#pragma unroll\n"
-"for (u32 j = 0; j < AT_ONCE; j++, x += stride)\n"
-"if (i + j < count)\n"
-"values[j] = *x;\n"
-"#pragma unroll\n"
-"for (u32 j = 0; j < AT_ONCE; j++)\n"
-"if (!VARIES)\n"
-"sum += to_acc<double>(values[j]);\n"
-"else if (i + j < count)\n"
-"sum += to_acc<double>(values[j]) * factors.at[(first + (long long)(i + j) * step) / SCALE_STEPS * factors.step];\n"
-"i += AT_ONCE;\n"
-"} while (i < count);\n"
-"return sum;\n"
-"}\n\n\n"
-"extern \"C\" __global__ void __launch_bounds__(COLUMNS * ROWS, 1)\n"
-"gemmepi_sum_columns(GEMMEPI_PARAMS gemmepi__reduce_params p) {\n"
-"__shared__ double shared[ROWS][COLUMNS];\n"
-"u32 column_tiles = (u32)((p.columns + COLUMNS - 1) / COLUMNS);\n"
-"u32 line = blockIdx.x / column_tiles, item = line / (u32)p.parts;\n"
-"long long column = (long long)(blockIdx.x - line * column_tiles) * COLUMNS + threadIdx.x;\n"
-"long long first = (line - item * (u32)p.parts) * p.part_rows;\n"
-"long long last = first + p.part_rows < p.rows ? first + p.part_rows : p.rows;\n"
-"const float *scale = p.scale.data + item * p.scale.stride;\n"
-"shared[threadIdx.y][threadIdx.x] =\n"
-"sum_up((const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + column, p.x.ld, first + threadIdx.y, ROWS,\n"
-"column < p.columns ? last : 0, scale_line<GEMMEPI_X_SCALE>(scale, column, p.columns, p.rows));\n"
-"for (int half = ROWS / 2; half > 0; half /= 2) {\n"
-"__syncthreads();\n"
-"if (threadIdx.y < half)\n"
-"shared[threadIdx.y][threadIdx.x] += shared[threadIdx.y + half][threadIdx.x];\n"
-"}\n"
-"if (threadIdx.y == 0 && column < p.columns)\n"
-"finish(p, line, column, shared[0][threadIdx.x] * whole_scale(scale, column));\n"
-"}\n\n\n"
-"extern \"C\" __global__ void __launch_bounds__(LINE_THREADS, 1)\n"
-"gemmepi_sum_rows(GEMMEPI_PARAMS gemmepi__reduce_params p) {\n"
-"__shared__ double shared[LINE_THREADS];\n"
-"u32 item = blockIdx.x / (u32)p.rows;\n"
-"long long row = blockIdx.x - item * (u32)p.rows;\n"
-"const float *scale = p.scale.data + item * p.scale.stride;\n"
-"shared[threadIdx.x] =\n"
+"GEMMEPI_OUT_TYPE *out = (GEMMEPI_OUT_TYPE *)p.out + line * p.out_stride + at;\nif (GEMMEPI_ACCUMULATE)\nsum += to_acc<double>(*out);\n"
+"*out = from_acc<GEMMEPI_OUT_TYPE>(sum);\n}\n\n\n\n"
+"__device__ inline double sum_up(const GEMMEPI_X_TYPE *x, long long stride, long long first, int step, long long last,\nconst Scale_line &factors) {\n"
+"u32 count = first < last ? (u32)((last - first + step - 1) / step) : 0, i = 0;\ndouble sum = 0;\nx += first * stride;\nstride *= step;\n#pragma unroll 1\n"
+"do {\nGEMMEPI_X_TYPE values[AT_ONCE] = {};\nif (i == 0)\nafter_launches_before();\n#pragma unroll\nfor (u32 j = 0; j < AT_ONCE; j++, x += stride)\n"
+"if (i + j < count)\nvalues[j] = *x;\n#pragma unroll\nfor (u32 j = 0; j < AT_ONCE; j++)\nif (!VARIES)\nsum += to_acc<double>(values[j]);\n"
+"else if (i + j < count)\nsum += to_acc<double>(values[j]) * factors.at[(first + (long long)(i + j) * step) / SCALE_STEPS * factors.step];\ni += AT_ONCE;\n"
+"} while (i < count);\nreturn sum;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(COLUMNS * ROWS, 1)\n"
+"gemmepi_sum_columns(GEMMEPI_PARAMS gemmepi__reduce_params p) {\n__shared__ double shared[ROWS][COLUMNS];\n"
+"u32 column_tiles = (u32)((p.columns + COLUMNS - 1) / COLUMNS);\nu32 line = blockIdx.x / column_tiles, item = line / (u32)p.parts;\n"
+"long long column = (long long)(blockIdx.x - line * column_tiles) * COLUMNS + threadIdx.x;\nlong long first = (line - item * (u32)p.parts) * p.part_rows;\n"
+"long long last = first + p.part_rows < p.rows ? first + p.part_rows : p.rows;\nconst float *scale = p.scale.data + item * p.scale.stride;\n"
+"shared[threadIdx.y][threadIdx.x] =\nsum_up((const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + column, p.x.ld, first + threadIdx.y, ROWS,\n"
+"column < p.columns ? last : 0, scale_line<GEMMEPI_X_SCALE>(scale, column, p.columns, p.rows));\nfor (int half = ROWS / 2; half > 0; half /= 2) {\n"
+"__syncthreads();\nif (threadIdx.y < half)\nshared[threadIdx.y][threadIdx.x] += shared[threadIdx.y + half][threadIdx.x];\n}\n"
+"if (threadIdx.y == 0 && column < p.columns)\nfinish(p, line, column, shared[0][threadIdx.x] * whole_scale(scale, column));\n}\n\n\n"
+"extern \"C\" __global__ void __launch_bounds__(LINE_THREADS, 1)\ngemmepi_sum_rows(GEMMEPI_PARAMS gemmepi__reduce_params p) {\n"
+"__shared__ double shared[LINE_THREADS];\nu32 item = blockIdx.x / (u32)p.rows;\nlong long row = blockIdx.x - item * (u32)p.rows;\n"
+"const float *scale = p.scale.data + item * p.scale.stride;\nshared[threadIdx.x] =\n"
 "sum_up((const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + row * p.x.ld, 1, threadIdx.x, LINE_THREADS, p.columns,\n"
-"scale_line<GEMMEPI_X_SCALE>(scale, row, p.rows, p.columns));\n"
-"for (int half = LINE_THREADS / 2; half > 0; half /= 2) {\n"
-"__syncthreads();\n"
-"if (threadIdx.x < half)\n"
-"shared[threadIdx.x] += shared[threadIdx.x + half];\n"
-"}\n"
-"if (threadIdx.x == 0)\n"
-"finish(p, item, row, shared[0] * whole_scale(scale, row));\n"
-"}\n",
+"scale_line<GEMMEPI_X_SCALE>(scale, row, p.rows, p.columns));\nfor (int half = LINE_THREADS / 2; half > 0; half /= 2) {\n__syncthreads();\n"
+"if (threadIdx.x < half)\nshared[threadIdx.x] += shared[threadIdx.x + half];\n}\nif (threadIdx.x == 0)\n"
+"finish(p, item, row, shared[0] * whole_scale(scale, row));\n}\n",
   NULL};
 
 #ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_scaled_cu[] = {
-"#line 1 \"src/kernels/scaled.cu\"\n\n\n\n"
-"#include \"amax.cuh\"\n"
-"#include \"params.h\"\n"
-"#include \"types.cuh\"\n\n"
-"#ifndef GEMMEPI_A_TYPE\n"
-"#define GEMMEPI_A_TYPE   F32\n"
-"#define GEMMEPI_Y_TYPE   E4M3\n"
-"#define GEMMEPI_ACC      F32\n"
-"#define GEMMEPI_MODE     3\n"
-"#define GEMMEPI_K_FAST   1\n"
-"#define GEMMEPI_VECTORS  0\n"
-"#define GEMMEPI_SCALE    2\n"
-"#define GEMMEPI_AMAX     0\n"
-"#define GEMMEPI_STORES   1\n"
-"#define GEMMEPI_SLOW     64\n"
-"#endif\n\n"
-"enum { AS_IT_IS, GIVEN, FROM_TILE, FROM_AMAX };\n\n"
-"typedef GEMMEPI_ACC Acc;\n"
-"typedef GEMMEPI_A_TYPE A;\n"
-"typedef GEMMEPI_Y_TYPE Y;\n"
-"typedef Amax_of<A> Amax;\n"
-"typedef decltype(magnitude(Amax())) Magnitude;\n\n"
-"constexpr int TILE = SCALE_STEPS, SLOW = GEMMEPI_SLOW, THREADS = 4 * SLOW;\n"
+"#line 1 \"src/kernels/scaled.cu\"\n\n\n\n#include \"amax.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n"
+"#define GEMMEPI_A_TYPE   F32\n#define GEMMEPI_Y_TYPE   E4M3\n#define GEMMEPI_ACC      F32\n#define GEMMEPI_MODE     3\n#define GEMMEPI_K_FAST   1\n"
+"#define GEMMEPI_VECTORS  0\n#define GEMMEPI_SCALE    2\n#define GEMMEPI_AMAX     0\n#define GEMMEPI_STORES   1\n#define GEMMEPI_SLOW     64\n#endif\n\n"
+"enum { AS_IT_IS, GIVEN, FROM_TILE, FROM_AMAX };\n\ntypedef GEMMEPI_ACC Acc;\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_Y_TYPE Y;\ntypedef Amax_of<A> Amax;\n"
+"typedef decltype(magnitude(Amax())) Magnitude;\n\nconstexpr int TILE = SCALE_STEPS, SLOW = GEMMEPI_SLOW, THREADS = 4 * SLOW;\n"
 "constexpr int LARGEST_SIZE = sizeof(A) > sizeof(Y) ? sizeof(A) : sizeof(Y);\n"
-"constexpr int WIDE = !GEMMEPI_VECTORS ? 1 : 16 / LARGEST_SIZE < RUN ? 16 / LARGEST_SIZE : RUN;\n"
-"constexpr int LANES = TILE / WIDE, ROWS = THREADS / LANES;\n"
-"constexpr int VECTORS = SLOW / ROWS;\n"
-"constexpr bool K_FAST = GEMMEPI_K_FAST;\n"
-"constexpr bool TAKES_AMAX = GEMMEPI_AMAX || GEMMEPI_SCALE == FROM_TILE;\n"
-"constexpr int WORDS = WIDE * sizeof(A) < 4 ? VECTORS : VECTORS * WIDE * (int)sizeof(A) / 4;\n"
-"constexpr bool KEEPS_VALUES = WORDS <= 64 && WIDE > 1;\n\n\n"
-"constexpr bool BY_ROWS = GEMMEPI_MODE == SCALE_OUTER || GEMMEPI_MODE == SCALE_VECTOR_128;\n"
-"__device__ inline int group_of(int fast, int slow) {\n"
-"return BY_ROWS ? K_FAST ? slow : fast : 0;\n"
-"}\n\n\n"
+"constexpr int WIDE = !GEMMEPI_VECTORS ? 1 : 16 / LARGEST_SIZE < RUN ? 16 / LARGEST_SIZE : RUN;\nconstexpr int LANES = TILE / WIDE, ROWS = THREADS / LANES;\n"
+"constexpr int VECTORS = SLOW / ROWS;\nconstexpr bool K_FAST = GEMMEPI_K_FAST;\nconstexpr bool TAKES_AMAX = GEMMEPI_AMAX || GEMMEPI_SCALE == FROM_TILE;\n"
+"constexpr int WORDS = WIDE * sizeof(A) < 4 ? VECTORS : VECTORS * WIDE * (int)sizeof(A) / 4;\nconstexpr bool KEEPS_VALUES = WORDS <= 64 && WIDE > 1;\n\n\n"
+"constexpr bool BY_ROWS = GEMMEPI_MODE == SCALE_OUTER || GEMMEPI_MODE == SCALE_VECTOR_128;\n__device__ inline int group_of(int fast, int slow) {\n"
+"return BY_ROWS ? K_FAST ? slow : fast : 0;\n}\n\n\n"
 "__device__ inline long long place_of(const gemmepi__scaled_params &p, long long item, long long fast, long long slow) {\n"
 "long long row = K_FAST ? slow : fast, k = K_FAST ? fast : slow;\n"
-"long long rows = p.extent[K_FAST ? 1 : 0], steps = (p.extent[K_FAST ? 0 : 1] + SCALE_STEPS - 1) / SCALE_STEPS;\n"
-"if (GEMMEPI_MODE == SCALE_TENSOR)\n"
-"return 0;\n"
-"if (GEMMEPI_MODE == SCALE_OUTER)\n"
-"return item * rows + row;\n"
-"if (GEMMEPI_MODE == SCALE_VECTOR_128)\n"
-"return (item * steps + k / SCALE_STEPS) * rows + row;\n"
-"long long line = (steps + 3) / 4 * 4;\n"
-"return (item * ((rows + SCALE_STEPS - 1) / SCALE_STEPS) + row / SCALE_STEPS) * line + k / SCALE_STEPS;\n"
-"}\n\n"
-"__device__ inline float number_of(u32 bits) {\n"
-"return __uint_as_float(bits);\n"
-"}\n"
-"__device__ inline double number_of(u64 bits) {\n"
-"return __longlong_as_double((long long)bits);\n"
-"}\n\n\n"
-"__device__ inline float scale_from(Magnitude bits) {\n"
-"constexpr float largest = SAME<Y, E5M2> ? 57344.f : 448.f;\n"
-"Acc amax = number_of(bits);\n"
-"constexpr float least = 1.17549435e-38f, most = 3.40282347e38f;\n"
-"Acc scale = amax / largest;\n"
-"return amax == 0 || amax - amax != 0 ? 1.f : scale < least ? least : scale > most ? most : (float)scale;\n"
-"}\n\n"
+"long long rows = p.extent[K_FAST ? 1 : 0], steps = (p.extent[K_FAST ? 0 : 1] + SCALE_STEPS - 1) / SCALE_STEPS;\nif (GEMMEPI_MODE == SCALE_TENSOR)\n"
+"return 0;\nif (GEMMEPI_MODE == SCALE_OUTER)\nreturn item * rows + row;\nif (GEMMEPI_MODE == SCALE_VECTOR_128)\n"
+"return (item * steps + k / SCALE_STEPS) * rows + row;\nlong long line = (steps + 3) / 4 * 4;\n"
+"return (item * ((rows + SCALE_STEPS - 1) / SCALE_STEPS) + row / SCALE_STEPS) * line + k / SCALE_STEPS;\n}\n\n__device__ inline float number_of(u32 bits) {\n"
+"return __uint_as_float(bits);\n}\n__device__ inline double number_of(u64 bits) {\nreturn __longlong_as_double((long long)bits);\n}\n\n\n"
+"__device__ inline float scale_from(Magnitude bits) {\nconstexpr float largest = SAME<Y, E5M2> ? 57344.f : 448.f;\nAcc amax = number_of(bits);\n"
+"constexpr float least = 1.17549435e-38f, most = 3.40282347e38f;\nAcc scale = amax / largest;\n"
+"return amax == 0 || amax - amax != 0 ? 1.f : scale < least ? least : scale > most ? most : (float)scale;\n}\n\n"
 "extern \"C\" __global__ void __launch_bounds__(THREADS, 1024 / THREADS) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {\n"
-"__shared__ Magnitude largest[TILE];\n"
-"__shared__ Acc factor[TILE];\n"
-"u32 rest = blockIdx.x / p.tiles[0], item = rest / p.tiles[1], outer = item;\n"
+"__shared__ Magnitude largest[TILE];\n__shared__ Acc factor[TILE];\nu32 rest = blockIdx.x / p.tiles[0], item = rest / p.tiles[1], outer = item;\n"
 "long long fast = (long long)(blockIdx.x - rest * p.tiles[0]) * TILE, slow = (long long)(rest - item * p.tiles[1]) * SLOW;\n"
 "int extent_fast = p.extent[0] - fast < TILE ? (int)(p.extent[0] - fast) : TILE;\n"
-"int extent_slow = p.extent[1] - slow < SLOW ? (int)(p.extent[1] - slow) : SLOW;\n"
-"const A *a = (const A *)p.a + fast * p.stride_a[0] + slow * p.stride_a[1];\n"
-"Y *y = (Y *)p.y + fast * p.stride_y[0] + slow * p.stride_y[1];\n"
-"for (int d = 2; d < p.rank; d++) {\n"
-"u32 extent = (u32)p.extent[d], next = outer / extent, at = outer - next * extent;\n"
-"a += at * p.stride_a[d];\n"
-"y += at * p.stride_y[d];\n"
-"outer = next;\n"
-"}\n"
+"int extent_slow = p.extent[1] - slow < SLOW ? (int)(p.extent[1] - slow) : SLOW;\nconst A *a = (const A *)p.a + fast * p.stride_a[0] + slow * p.stride_a[1];\n"
+"Y *y = (Y *)p.y + fast * p.stride_y[0] + slow * p.stride_y[1];\nfor (int d = 2; d < p.rank; d++) {\n"
+"u32 extent = (u32)p.extent[d], next = outer / extent, at = outer - next * extent;\na += at * p.stride_a[d];\ny += at * p.stride_y[d];\nouter = next;\n}\n"
 "int groups = BY_ROWS ? K_FAST ? extent_slow : extent_fast : 1, i = threadIdx.x % LANES * WIDE, j = threadIdx.x / LANES;\n"
-"int left = extent_fast - i, valid = left < WIDE ? left : WIDE;\n"
-"Words<A, WIDE> words[KEEPS_VALUES ? VECTORS : 1];\n"
-"if (threadIdx.x < TILE) {\n"
-"largest[threadIdx.x] = 0;\n",
-"if (GEMMEPI_SCALE == GIVEN && threadIdx.x < groups)\n"
-"factor[threadIdx.x] = p.scale[place_of(p, item, fast + (K_FAST ? 0 : threadIdx.x), slow + (K_FAST ? threadIdx.x : 0))];\n"
-"}\n"
-"auto load = [&](int v) -> Words<A, WIDE> {\n"
-"int row = j + v * ROWS;\n"
-"const A *from = a + row * p.stride_a[1] + i * p.stride_a[0];\n"
-"if (row < extent_slow && valid == WIDE)\n"
-"return *reinterpret_cast<const Words<A, WIDE> *>(from);\n"
-"return words_of(read_elements<WIDE>(from, row < extent_slow ? valid : 0));\n"
-"};\n"
-"if (KEEPS_VALUES)\n"
-"#pragma unroll\n"
-"for (int v = 0; v < VECTORS; v++)\n"
-"words[KEEPS_VALUES ? v : 0] = load(v);\n"
-"__syncthreads();\n"
-"if (TAKES_AMAX) {\n"
-"Magnitude columns[WIDE] = {};\n"
-"#pragma unroll KEEPS_VALUES ? VECTORS : 8\n"
-"for (int v = 0; v < VECTORS; v++) {\n"
-"Acc values[WIDE];\n"
-"Magnitude row = 0;\n"
-"words_to_acc(KEEPS_VALUES ? words[KEEPS_VALUES ? v : 0] : load(v), values);\n"
-"keep_largest_of<Amax>(values, row);\n"
-"#pragma unroll\n"
-"for (int e = 0; e < WIDE; e++)\n"
-"{\n"
-"Magnitude size = magnitude((Amax)values[e]);\n"
-"columns[e] = size > columns[e] ? size : columns[e];\n"
-"}\n"
-"if (BY_ROWS && K_FAST) {\n"
-"#pragma unroll\n"
-"for (int step = (LANES < 32 ? LANES : 32) / 2; step > 0; step /= 2) {\n"
-"Magnitude other = __shfl_xor_sync(0xffffffff, row, step);\n"
-"row = other > row ? other : row;\n"
-"}\n"
-"if (threadIdx.x % (LANES < 32 ? LANES : 32) == 0)\n"
-"atomicMax(&largest[j + v * ROWS], row);\n"
-"}\n"
-"}\n"
-"if (!(BY_ROWS && K_FAST)) {\n"
-"Magnitude all = 0;\n"
-"#pragma unroll\n"
-"for (int e = 0; e < WIDE; e++) {\n"
-"if (BY_ROWS)\n"
-"atomicMax(&largest[i + e], columns[e]);\n"
-"all = columns[e] > all ? columns[e] : all;\n"
-"}\n"
-"all = BY_ROWS ? all : largest_of_warp(all);\n"
-"if (!BY_ROWS && threadIdx.x % 32 == 0)\n"
-"atomicMax(&largest[0], all);\n"
-"}\n"
-"__syncthreads();\n"
-"}\n"
-"if (threadIdx.x < groups) {\n"
+"int left = extent_fast - i, valid = left < WIDE ? left : WIDE;\nWords<A, WIDE> words[KEEPS_VALUES ? VECTORS : 1];\nif (threadIdx.x < TILE) {\n"
+"largest[threadIdx.x] = 0;\nif (GEMMEPI_SCALE == GIVEN && threadIdx.x < groups)\n"
+"factor[threadIdx.x] = p.scale[place_of(p, item, fast + (K_FAST ? 0 : threadIdx.x), slow + (K_FAST ? threadIdx.x : 0))];\n}\n",
+"auto load = [&](int v) -> Words<A, WIDE> {\nint row = j + v * ROWS;\nconst A *from = a + row * p.stride_a[1] + i * p.stride_a[0];\n"
+"if (row < extent_slow && valid == WIDE)\nreturn *reinterpret_cast<const Words<A, WIDE> *>(from);\n"
+"return words_of(read_elements<WIDE>(from, row < extent_slow ? valid : 0));\n};\nif (KEEPS_VALUES)\n#pragma unroll\nfor (int v = 0; v < VECTORS; v++)\n"
+"words[KEEPS_VALUES ? v : 0] = load(v);\n__syncthreads();\nif (TAKES_AMAX) {\nMagnitude columns[WIDE] = {};\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\n"
+"for (int v = 0; v < VECTORS; v++) {\nAcc values[WIDE];\nMagnitude row = 0;\nwords_to_acc(KEEPS_VALUES ? words[KEEPS_VALUES ? v : 0] : load(v), values);\n"
+"keep_largest_of<Amax>(values, row);\n#pragma unroll\nfor (int e = 0; e < WIDE; e++)\n{\nMagnitude size = magnitude((Amax)values[e]);\n"
+"columns[e] = size > columns[e] ? size : columns[e];\n}\nif (BY_ROWS && K_FAST) {\n#pragma unroll\n"
+"for (int step = (LANES < 32 ? LANES : 32) / 2; step > 0; step /= 2) {\nMagnitude other = __shfl_xor_sync(0xffffffff, row, step);\n"
+"row = other > row ? other : row;\n}\nif (threadIdx.x % (LANES < 32 ? LANES : 32) == 0)\natomicMax(&largest[j + v * ROWS], row);\n}\n}\n"
+"if (!(BY_ROWS && K_FAST)) {\nMagnitude all = 0;\n#pragma unroll\nfor (int e = 0; e < WIDE; e++) {\nif (BY_ROWS)\natomicMax(&largest[i + e], columns[e]);\n"
+"all = columns[e] > all ? columns[e] : all;\n}\nall = BY_ROWS ? all : largest_of_warp(all);\nif (!BY_ROWS && threadIdx.x % 32 == 0)\n"
+"atomicMax(&largest[0], all);\n}\n__syncthreads();\n}\nif (threadIdx.x < groups) {\n"
 "long long at = place_of(p, item, fast + (K_FAST ? 0 : threadIdx.x), slow + (K_FAST ? threadIdx.x : 0));\n"
 "if (GEMMEPI_SCALE == FROM_TILE || GEMMEPI_SCALE == FROM_AMAX) {\n"
-"float scale = scale_from(GEMMEPI_SCALE == FROM_TILE ? largest[threadIdx.x] : ((const Magnitude *)p.amax)[at]);\n"
-"factor[threadIdx.x] = 1 / (Acc)scale;\n"
-"if (GEMMEPI_SCALE == FROM_TILE || (GEMMEPI_MODE == SCALE_TENSOR ? blockIdx.x == 0 : (K_FAST ? fast : slow) == 0))\n"
-"p.y_scale[at] = scale;\n"
-"}\n"
-"if (GEMMEPI_AMAX && (GEMMEPI_MODE == SCALE_TENSOR || GEMMEPI_MODE == SCALE_OUTER))\n"
-"raise_to((Magnitude *)p.amax + at, largest[threadIdx.x]);\n"
-"else if (GEMMEPI_AMAX)\n"
-"((Magnitude *)p.amax)[at] = largest[threadIdx.x];\n"
-"}\n"
-"if (!GEMMEPI_STORES)\n"
-"return;\n"
-"__syncthreads();\n"
-"#pragma unroll KEEPS_VALUES ? VECTORS : 8\n"
-"for (int v = 0; v < VECTORS; v++) {\n"
-"Acc values[WIDE];\n"
-"int row = j + v * ROWS;\n"
-"words_to_acc(KEEPS_VALUES ? words[KEEPS_VALUES ? v : 0] : load(v), values);\n"
-"#pragma unroll\n"
-"for (int e = 0; e < WIDE; e++) {\n"
-"if (GEMMEPI_SCALE != AS_IT_IS)\n"
-"values[e] *= factor[group_of(i + e, row)];\n"
-"}\n"
-"Run<Y, WIDE> run = run_from_acc<Y>(values);\n"
-"Y *to = y + row * p.stride_y[1] + i * p.stride_y[0];\n"
-"if (row < extent_slow && valid == WIDE)\n"
-"*reinterpret_cast<Words<Y, WIDE> *>(to) = words_of(run);\n"
-"else if (row < extent_slow)\n"
-"#pragma unroll\n"
-"for (int e = 0; e < WIDE; e++)\n"
-"if (e < valid)\n"
-"to[e] = run.at[e];\n"
-"}\n"
-"}\n",
+"float scale = scale_from(GEMMEPI_SCALE == FROM_TILE ? largest[threadIdx.x] : ((const Magnitude *)p.amax)[at]);\nfactor[threadIdx.x] = 1 / (Acc)scale;\n"
+"if (GEMMEPI_SCALE == FROM_TILE || (GEMMEPI_MODE == SCALE_TENSOR ? blockIdx.x == 0 : (K_FAST ? fast : slow) == 0))\np.y_scale[at] = scale;\n}\n"
+"if (GEMMEPI_AMAX && (GEMMEPI_MODE == SCALE_TENSOR || GEMMEPI_MODE == SCALE_OUTER))\nraise_to((Magnitude *)p.amax + at, largest[threadIdx.x]);\n"
+"else if (GEMMEPI_AMAX)\n((Magnitude *)p.amax)[at] = largest[threadIdx.x];\n}\nif (!GEMMEPI_STORES)\nreturn;\n__syncthreads();\n"
+"#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor (int v = 0; v < VECTORS; v++) {\nAcc values[WIDE];\nint row = j + v * ROWS;\n"
+"words_to_acc(KEEPS_VALUES ? words[KEEPS_VALUES ? v : 0] : load(v), values);\n#pragma unroll\nfor (int e = 0; e < WIDE; e++) {\n"
+"if (GEMMEPI_SCALE != AS_IT_IS)\nvalues[e] *= factor[group_of(i + e, row)];\n}\nRun<Y, WIDE> run = run_from_acc<Y>(values);\n"
+"Y *to = y + row * p.stride_y[1] + i * p.stride_y[0];\nif (row < extent_slow && valid == WIDE)\n*reinterpret_cast<Words<Y, WIDE> *>(to) = words_of(run);\n"
+"else if (row < extent_slow)\n#pragma unroll\nfor (int e = 0; e < WIDE; e++)\nif (e < valid)\nto[e] = run.at[e];\n}\n}\n",
   NULL};
 #endif
 
 #ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_sum_cu[] = {
-"#line 1 \"src/kernels/sum.cu\"\n\n\n\n\n\n"
-"#include \"operations.cuh\"\n\n"
-"#ifndef GEMMEPI_OUTPUT\n"
-"#define GEMMEPI_OUTPUT     OUT_Y\n"
-"#define GEMMEPI_OUT_TYPE   F32\n"
-"#define GEMMEPI_ACCUMULATE 0\n"
-"#define GEMMEPI_VECTORS    0\n"
-"#define GEMMEPI_REPEATS    0\n"
-"#define GEMMEPI_AT_ONCE    8\n"
-"#define GEMMEPI_KEPT       1\n"
-"#define GEMMEPI_ONE_AXIS   0\n"
-"#endif\n\n"
-"constexpr int THREADS = 256, AT_ONCE = GEMMEPI_AT_ONCE;\n"
-"constexpr bool IN_F32 = LARGEST_SIZE <= 2;\n"
-"constexpr int WIDE = GEMMEPI_VECTORS ? VECTOR : 1;\n"
-"typedef GEMMEPI_OUT_TYPE Out;\n\n"
-"template <int Tensor> constexpr bool REPEATS = (GEMMEPI_REPEATS >> Tensor & 1) != 0;\n\n\n"
-"template <int Tensor> struct Line {\n"
-"Words<Type<Tensor>, WIDE> words;\n"
-"};\n"
-"template <int Tensor> __device__ inline Line<Tensor> load_line(const gemmepi__sum_params &p, long long at, int valid) {\n"
-"Line<Tensor> line = {};\n"
-"if constexpr (USED<Tensor>) {\n"
-"const Type<Tensor> *from = (const Type<Tensor> *)p.data[Tensor] + at;\n"
-"if constexpr (REPEATS<Tensor> || WIDE == 1) {\n"
-"Run<Type<Tensor>, WIDE> run = {};\n"
-"if (valid > 0)\n"
-"run.at[0] = *from;\n"
-"line.words = words_of(run);\n"
-"} else if (valid >= WIDE) {\n"
-"line.words = *reinterpret_cast<const Words<Type<Tensor>, WIDE> *>(from);\n"
-"} else {\n"
-"line.words = words_of(read_elements<WIDE>(from, valid));\n"
-"}\n"
-"}\n"
-"return line;\n"
-"}\n\n"
-"struct Lines {\n"
-"Line<IN_A> a;\n"
-"Line<IN_B> b;\n"
-"Line<IN_W> w;\n"
-"Line<IN_DY> dy;\n"
-"};\n\n"
-"template <int Tensor> __device__ inline void take_line(const Line<Tensor> &line, Acc (&v)[TENSORS][WIDE]) {\n"
-"if constexpr (USED<Tensor>) {\n"
-"words_to_acc(line.words, v[Tensor]);\n"
-"if (REPEATS<Tensor>)\n"
-"#pragma unroll\n"
-"for (int i = 1; i < WIDE; i++)\n"
-"v[Tensor][i] = v[Tensor][0];\n"
-"}\n"
-"}\n\n\n"
-"__device__ inline void values_of(const Lines &lines, const Scalars &s, int valid, Acc (&sums)[WIDE]) {\n"
-"Acc v[TENSORS][WIDE];\n"
-"take_line(lines.a, v);\n"
-"take_line(lines.b, v);\n"
-"take_line(lines.w, v);\n"
-"take_line(lines.dy, v);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < WIDE; i++) {\n"
-"Acc one[TENSORS];\n"
-"#pragma unroll\n"
-"for (int t = 0; t < TENSORS; t++)\n"
-"one[t] = v[t][i];\n"
-"operate(one, s);\n"
-"sums[i] = i < valid ? one[GEMMEPI_OUTPUT] : Acc(0);\n"
-"}\n"
-"}\n\n\n\n"
-"struct Index {\n"
-"long long at[4];\n"
-"};\n"
-"__device__ inline Index operator+(const Index &x, const Index &y) {\n"
-"return {x.at[0] + y.at[0], x.at[1] + y.at[1], x.at[2] + y.at[2], x.at[3] + y.at[3]};\n"
-"}\n\n\n"
-"__device__ inline Index index_of(const gemmepi__axes &axes, long long index, bool lines, long long &first) {\n"
-"Index result = {};\n"
-"first = 0;\n"
-"#pragma unroll 1\n"
-"for (int d = 0; d < axes.rank; d++) {\n"
-"long long extent = d == 0 && lines ? (axes.extent[d] + WIDE - 1) / WIDE : axes.extent[d], rest = 0, at = index;\n"
-"if (d + 1 < axes.rank) {\n"
-"rest = (index | extent) >> 32 ? index / extent : (long long)((u32)index / (u32)extent);\n"
-"at = index - rest * extent;\n"
-"}\n"
-"if (d == 0 && lines) {\n"
-"at *= WIDE;\n"
-"first = at;\n"
-"}\n"
-"#define GEMMEPI_ADD(Tensor)                       \\\n"
-"if (USED<Tensor>)                             \\\n"
-"result.at[Tensor] += at * axes.stride[Tensor][d];\n"
-"GEMMEPI_EACH_INPUT(GEMMEPI_ADD)\n"
-"#undef GEMMEPI_ADD\n"
-"index = rest;\n"
-"}\n"
-"return result;\n"
-"}\n\n"
+"#line 1 \"src/kernels/sum.cu\"\n\n\n\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_OUTPUT\n#define GEMMEPI_OUTPUT     OUT_Y\n"
+"#define GEMMEPI_OUT_TYPE   F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_VECTORS    0\n#define GEMMEPI_REPEATS    0\n#define GEMMEPI_AT_ONCE    8\n"
+"#define GEMMEPI_KEPT       1\n#define GEMMEPI_ONE_AXIS   0\n#endif\n\nconstexpr int THREADS = 256, AT_ONCE = GEMMEPI_AT_ONCE;\n"
+"constexpr bool IN_F32 = LARGEST_SIZE <= 2;\nconstexpr int WIDE = GEMMEPI_VECTORS ? VECTOR : 1;\ntypedef GEMMEPI_OUT_TYPE Out;\n\n"
+"template <int Tensor> constexpr bool REPEATS = (GEMMEPI_REPEATS >> Tensor & 1) != 0;\n\n\ntemplate <int Tensor> struct Line {\n"
+"Words<Type<Tensor>, WIDE> words;\n};\n"
+"template <int Tensor> __device__ inline Line<Tensor> load_line(const gemmepi__sum_params &p, long long at, int valid) {\nLine<Tensor> line = {};\n"
+"if constexpr (USED<Tensor>) {\nconst Type<Tensor> *from = (const Type<Tensor> *)p.data[Tensor] + at;\nif constexpr (REPEATS<Tensor> || WIDE == 1) {\n"
+"Run<Type<Tensor>, WIDE> run = {};\nif (valid > 0)\nrun.at[0] = *from;\nline.words = words_of(run);\n} else if (valid >= WIDE) {\n"
+"line.words = *reinterpret_cast<const Words<Type<Tensor>, WIDE> *>(from);\n} else {\nline.words = words_of(read_elements<WIDE>(from, valid));\n}\n}\n"
+"return line;\n}\n\nstruct Lines {\nLine<IN_A> a;\nLine<IN_B> b;\nLine<IN_W> w;\nLine<IN_DY> dy;\n};\n\n"
+"template <int Tensor> __device__ inline void take_line(const Line<Tensor> &line, Acc (&v)[TENSORS][WIDE]) {\nif constexpr (USED<Tensor>) {\n"
+"words_to_acc(line.words, v[Tensor]);\nif (REPEATS<Tensor>)\n#pragma unroll\nfor (int i = 1; i < WIDE; i++)\nv[Tensor][i] = v[Tensor][0];\n}\n}\n\n\n"
+"__device__ inline void values_of(const Lines &lines, const Scalars &s, int valid, Acc (&sums)[WIDE]) {\nAcc v[TENSORS][WIDE];\ntake_line(lines.a, v);\n"
+"take_line(lines.b, v);\ntake_line(lines.w, v);\ntake_line(lines.dy, v);\n#pragma unroll\nfor (int i = 0; i < WIDE; i++) {\nAcc one[TENSORS];\n"
+"#pragma unroll\nfor (int t = 0; t < TENSORS; t++)\none[t] = v[t][i];\noperate(one, s);\nsums[i] = i < valid ? one[GEMMEPI_OUTPUT] : Acc(0);\n}\n}\n\n\n\n"
+"struct Index {\nlong long at[4];\n};\n__device__ inline Index operator+(const Index &x, const Index &y) {\n"
+"return {x.at[0] + y.at[0], x.at[1] + y.at[1], x.at[2] + y.at[2], x.at[3] + y.at[3]};\n}\n\n\n"
+"__device__ inline Index index_of(const gemmepi__axes &axes, long long index, bool lines, long long &first) {\nIndex result = {};\nfirst = 0;\n"
+"#pragma unroll 1\nfor (int d = 0; d < axes.rank; d++) {\n"
+"long long extent = d == 0 && lines ? (axes.extent[d] + WIDE - 1) / WIDE : axes.extent[d], rest = 0, at = index;\nif (d + 1 < axes.rank) {\n"
+"rest = (index | extent) >> 32 ? index / extent : (long long)((u32)index / (u32)extent);\nat = index - rest * extent;\n}\nif (d == 0 && lines) {\n"
+"at *= WIDE;\nfirst = at;\n}\n#define GEMMEPI_ADD(Tensor)                       \\\nif (USED<Tensor>)                             \\\n"
+"result.at[Tensor] += at * axes.stride[Tensor][d];\nGEMMEPI_EACH_INPUT(GEMMEPI_ADD)\n#undef GEMMEPI_ADD\nindex = rest;\n}\nreturn result;\n}\n\n"
 "__device__ inline Lines load_lines(const gemmepi__sum_params &p, const Index &index, int valid) {\n"
 "return {load_line<IN_A>(p, index.at[IN_A], valid), load_line<IN_B>(p, index.at[IN_B], valid),\n"
-"load_line<IN_W>(p, index.at[IN_W], valid), load_line<IN_DY>(p, index.at[IN_DY], valid)};\n"
-"}\n\n\n"
-"__device__ inline Index steps_of(const gemmepi__sum_params &p, long long count) {\n"
-"Index result = {};\n"
-"#define GEMMEPI_STEP(Tensor)  \\\n"
-"if (USED<Tensor>)         \\\n"
-"result.at[Tensor] = count * p.summed.stride[Tensor][0];\n"
-"GEMMEPI_EACH_INPUT(GEMMEPI_STEP)\n"
-"#undef GEMMEPI_STEP\n"
-"return result;\n"
-"}\n\n\n\n\n"
-"__device__ inline void finish(const gemmepi__sum_params &p, u32 part, long long index, double sum) {\n",
-"long long at = 0, rest = index;\n"
-"if (p.part_count < p.summed_count) {\n"
-"((double *)p.data[GEMMEPI_OUTPUT])[part * p.kept_count + index] = sum;\n"
-"return;\n"
-"}\n"
-"#pragma unroll 1\n"
-"for (int d = 0; d < p.kept.rank; d++) {\n"
-"long long next = d + 1 < p.kept.rank ? rest / p.kept.extent[d] : 0;\n"
-"at += (rest - next * p.kept.extent[d]) * p.kept.stride[GEMMEPI_OUTPUT][d];\n"
-"rest = next;\n"
-"}\n"
-"Out *out = (Out *)p.data[GEMMEPI_OUTPUT] + at;\n"
-"if (GEMMEPI_ACCUMULATE)\n"
-"sum += to_acc<double>(*out);\n"
-"*out = from_acc<Out>(sum);\n"
-"}\n\n\n"
-"template <int N> __device__ inline Acc sum_of(const Acc (&x)[N]) {\n"
-"if constexpr (N == 1) {\n"
-"return x[0];\n"
-"} else {\n"
-"Acc pairs[N / 2];\n"
-"#pragma unroll\n"
-"for (int i = 0; i < N / 2; i++)\n"
-"pairs[i] = x[2 * i] + x[2 * i + 1];\n"
-"return sum_of(pairs);\n"
-"}\n"
-"}\n\n\n"
-"template <int Count>\n"
-"__device__ inline void sum_of_rows(const Lines *rows, const Scalars &s, const int *exist, Acc (&sums)[WIDE]) {\n"
-"if constexpr (Count == 1) {\n"
-"values_of(*rows, s, *exist, sums);\n"
-"} else {\n"
-"Acc others[WIDE];\n"
-"sum_of_rows<Count / 2>(rows, s, exist, sums);\n"
-"sum_of_rows<Count / 2>(rows + Count / 2, s, exist + Count / 2, others);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < WIDE; i++)\n"
-"sums[i] += others[i];\n"
-"}\n"
-"}\n\n"
-"#if GEMMEPI_KEPT\n\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_sum_kept(GEMMEPI_PARAMS gemmepi__sum_params p) {\n"
-"__shared__ double shared[THREADS * WIDE];\n"
-"Scalars s = scalars_of(p.operation);\n"
+"load_line<IN_W>(p, index.at[IN_W], valid), load_line<IN_DY>(p, index.at[IN_DY], valid)};\n}\n\n\n"
+"__device__ inline Index steps_of(const gemmepi__sum_params &p, long long count) {\nIndex result = {};\n#define GEMMEPI_STEP(Tensor)  \\\n"
+"if (USED<Tensor>)         \\\nresult.at[Tensor] = count * p.summed.stride[Tensor][0];\nGEMMEPI_EACH_INPUT(GEMMEPI_STEP)\n#undef GEMMEPI_STEP\n"
+"return result;\n}\n\n\n\n\n__device__ inline void finish(const gemmepi__sum_params &p, u32 part, long long index, double sum) {\n"
+"long long at = 0, rest = index;\nif (p.part_count < p.summed_count) {\n((double *)p.data[GEMMEPI_OUTPUT])[part * p.kept_count + index] = sum;\nreturn;\n}\n"
+"#pragma unroll 1\nfor (int d = 0; d < p.kept.rank; d++) {\n",
+"long long next = d + 1 < p.kept.rank ? rest / p.kept.extent[d] : 0;\nat += (rest - next * p.kept.extent[d]) * p.kept.stride[GEMMEPI_OUTPUT][d];\n"
+"rest = next;\n}\nOut *out = (Out *)p.data[GEMMEPI_OUTPUT] + at;\nif (GEMMEPI_ACCUMULATE)\nsum += to_acc<double>(*out);\n*out = from_acc<Out>(sum);\n}\n\n\n"
+"template <int N> __device__ inline Acc sum_of(const Acc (&x)[N]) {\nif constexpr (N == 1) {\nreturn x[0];\n} else {\nAcc pairs[N / 2];\n#pragma unroll\n"
+"for (int i = 0; i < N / 2; i++)\npairs[i] = x[2 * i] + x[2 * i + 1];\nreturn sum_of(pairs);\n}\n}\n\n\ntemplate <int Count>\n"
+"__device__ inline void sum_of_rows(const Lines *rows, const Scalars &s, const int *exist, Acc (&sums)[WIDE]) {\nif constexpr (Count == 1) {\n"
+"values_of(*rows, s, *exist, sums);\n} else {\nAcc others[WIDE];\nsum_of_rows<Count / 2>(rows, s, exist, sums);\n"
+"sum_of_rows<Count / 2>(rows + Count / 2, s, exist + Count / 2, others);\n#pragma unroll\nfor (int i = 0; i < WIDE; i++)\nsums[i] += others[i];\n}\n}\n\n"
+"#if GEMMEPI_KEPT\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_sum_kept(GEMMEPI_PARAMS gemmepi__sum_params p) {\n"
+"__shared__ double shared[THREADS * WIDE];\nScalars s = scalars_of(p.operation);\n"
 "u32 part = blockIdx.x / p.kept_blocks, thread = threadIdx.y * blockDim.x + threadIdx.x;\n"
 "long long lines = (p.kept.extent[0] + WIDE - 1) / WIDE, kept = p.kept_count / p.kept.extent[0] * lines;\n"
-"long long line = (long long)(blockIdx.x - part * p.kept_blocks) * blockDim.x + threadIdx.x, first;\n"
-"Index base = index_of(p.kept, line, true, first);\n"
+"long long line = (long long)(blockIdx.x - part * p.kept_blocks) * blockDim.x + threadIdx.x, first;\nIndex base = index_of(p.kept, line, true, first);\n"
 "int valid = line < kept ? p.kept.extent[0] - first < WIDE ? (int)(p.kept.extent[0] - first) : WIDE : 0;\n"
-"long long row = part * p.part_count + threadIdx.y, end = (part + 1) * p.part_count, unused;\n"
-"end = end < p.summed_count ? end : p.summed_count;\n"
-"double sums[WIDE] = {};\n"
-"Index next = GEMMEPI_ONE_AXIS ? base + steps_of(p, row) : base, step = steps_of(p, blockDim.y);\n"
-"for (; row < end && valid; row += (long long)AT_ONCE * blockDim.y) {\n"
-"Lines loaded[AT_ONCE];\n"
-"int exist[AT_ONCE];\n"
-"#pragma unroll\n"
-"for (int r = 0; r < AT_ONCE; r++) {\n"
-"long long at = row + (long long)r * blockDim.y;\n"
-"if (!GEMMEPI_ONE_AXIS)\n"
-"next = base + index_of(p.summed, at < end ? at : row, false, unused);\n"
-"exist[r] = at < end ? valid : 0;\n"
-"loaded[r] = load_lines(p, next, exist[r]);\n"
-"if (GEMMEPI_ONE_AXIS)\n"
-"next = next + step;\n"
-"}\n"
-"if (IN_F32) {\n"
-"Acc values[WIDE];\n"
-"sum_of_rows<AT_ONCE>(loaded, s, exist, values);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < WIDE; i++)\n"
-"sums[i] += values[i];\n"
-"} else {\n"
-"#pragma unroll\n"
-"for (int r = 0; r < AT_ONCE; r++) {\n"
-"Acc values[WIDE];\n"
-"values_of(loaded[r], s, exist[r], values);\n"
-"#pragma unroll\n"
-"for (int i = 0; i < WIDE; i++)\n"
-"sums[i] += values[i];\n"
-"}\n"
-"}\n"
-"}\n"
-"#pragma unroll\n"
-"for (int i = 0; i < WIDE; i++)\n"
-"shared[i * THREADS + thread] = sums[i];\n"
-"for (u32 half = blockDim.y / 2; half > 0; half /= 2) {\n"
-"__syncthreads();\n"
-"if (threadIdx.y < half)\n"
-"#pragma unroll\n"
-"for (int i = 0; i < WIDE; i++)\n"
-"shared[i * THREADS + thread] += shared[i * THREADS + thread + half * blockDim.x];\n"
-"}\n"
-"if (threadIdx.y == 0)\n"
-"for (int i = 0; i < valid; i++)\n"
-"finish(p, part, line / lines * p.kept.extent[0] + first + i, shared[i * THREADS + thread]);\n"
-"}\n\n"
-"#else\n\n\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_sum_along(GEMMEPI_PARAMS gemmepi__sum_params p) {\n"
-"__shared__ double warps[THREADS / 32];\n"
-"Scalars s = scalars_of(p.operation);\n"
-"u32 part = blockIdx.x / p.kept_blocks, thread = threadIdx.y * blockDim.x + threadIdx.x;\n",
-"long long index = (long long)(blockIdx.x - part * p.kept_blocks) * blockDim.y + threadIdx.y, unused;\n"
-"bool exists = index < p.kept_count;\n"
-"Index base = index_of(p.kept, exists ? index : 0, false, unused);\n"
-"long long line = part * p.part_count + threadIdx.x, end = (part + 1) * p.part_count;\n"
+"long long row = part * p.part_count + threadIdx.y, end = (part + 1) * p.part_count, unused;\nend = end < p.summed_count ? end : p.summed_count;\n"
+"double sums[WIDE] = {};\nIndex next = GEMMEPI_ONE_AXIS ? base + steps_of(p, row) : base, step = steps_of(p, blockDim.y);\n"
+"for (; row < end && valid; row += (long long)AT_ONCE * blockDim.y) {\nLines loaded[AT_ONCE];\nint exist[AT_ONCE];\n#pragma unroll\n"
+"for (int r = 0; r < AT_ONCE; r++) {\nlong long at = row + (long long)r * blockDim.y;\nif (!GEMMEPI_ONE_AXIS)\n"
+"next = base + index_of(p.summed, at < end ? at : row, false, unused);\nexist[r] = at < end ? valid : 0;\nloaded[r] = load_lines(p, next, exist[r]);\n"
+"if (GEMMEPI_ONE_AXIS)\nnext = next + step;\n}\nif (IN_F32) {\nAcc values[WIDE];\nsum_of_rows<AT_ONCE>(loaded, s, exist, values);\n#pragma unroll\n"
+"for (int i = 0; i < WIDE; i++)\nsums[i] += values[i];\n} else {\n#pragma unroll\nfor (int r = 0; r < AT_ONCE; r++) {\nAcc values[WIDE];\n"
+"values_of(loaded[r], s, exist[r], values);\n#pragma unroll\nfor (int i = 0; i < WIDE; i++)\nsums[i] += values[i];\n}\n}\n}\n#pragma unroll\n"
+"for (int i = 0; i < WIDE; i++)\nshared[i * THREADS + thread] = sums[i];\nfor (u32 half = blockDim.y / 2; half > 0; half /= 2) {\n__syncthreads();\n"
+"if (threadIdx.y < half)\n#pragma unroll\nfor (int i = 0; i < WIDE; i++)\nshared[i * THREADS + thread] += shared[i * THREADS + thread + half * blockDim.x];\n"
+"}\nif (threadIdx.y == 0)\nfor (int i = 0; i < valid; i++)\nfinish(p, part, line / lines * p.kept.extent[0] + first + i, shared[i * THREADS + thread]);\n}\n\n"
+"#else\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_sum_along(GEMMEPI_PARAMS gemmepi__sum_params p) {\n"
+"__shared__ double warps[THREADS / 32];\nScalars s = scalars_of(p.operation);\n"
+"u32 part = blockIdx.x / p.kept_blocks, thread = threadIdx.y * blockDim.x + threadIdx.x;\n"
+"long long index = (long long)(blockIdx.x - part * p.kept_blocks) * blockDim.y + threadIdx.y, unused;\nbool exists = index < p.kept_count;\n"
+"Index base = index_of(p.kept, exists ? index : 0, false, unused);\nlong long line = part * p.part_count + threadIdx.x, end = (part + 1) * p.part_count;\n"
 "end = !exists ? 0 : end < p.summed_count ? end : p.summed_count;\n"
-"Index next = GEMMEPI_ONE_AXIS ? base + steps_of(p, line * WIDE) : base, step = steps_of(p, blockDim.x * WIDE);\n"
-"double sum = 0;\n"
-"for (; line < end; line += (long long)AT_ONCE * blockDim.x) {\n"
-"Lines loaded[AT_ONCE];\n"
-"int valid[AT_ONCE];\n"
-"#pragma unroll\n"
-"for (int r = 0; r < AT_ONCE; r++) {\n"
-"long long at = line + (long long)r * blockDim.x, first = at * WIDE;\n"
-"if (!GEMMEPI_ONE_AXIS)\n"
+"Index next = GEMMEPI_ONE_AXIS ? base + steps_of(p, line * WIDE) : base, step = steps_of(p, blockDim.x * WIDE);\ndouble sum = 0;\n",
+"for (; line < end; line += (long long)AT_ONCE * blockDim.x) {\nLines loaded[AT_ONCE];\nint valid[AT_ONCE];\n#pragma unroll\n"
+"for (int r = 0; r < AT_ONCE; r++) {\nlong long at = line + (long long)r * blockDim.x, first = at * WIDE;\nif (!GEMMEPI_ONE_AXIS)\n"
 "next = base + index_of(p.summed, at < end ? at : line, true, first);\n"
-"valid[r] = at >= end ? 0 : p.summed.extent[0] - first < WIDE ? (int)(p.summed.extent[0] - first) : WIDE;\n"
-"loaded[r] = load_lines(p, next, valid[r]);\n"
-"if (GEMMEPI_ONE_AXIS)\n"
-"next = next + step;\n"
-"}\n"
-"#pragma unroll\n"
-"for (int r = 0; r < AT_ONCE; r++) {\n"
-"Acc values[WIDE];\n"
-"values_of(loaded[r], s, valid[r], values);\n"
-"if (IN_F32)\n"
-"sum += sum_of(values);\n"
-"else\n"
-"#pragma unroll\n"
-"for (int i = 0; i < WIDE; i++)\n"
-"sum += values[i];\n"
-"}\n"
-"}\n"
-"for (u32 half = (blockDim.x < 32 ? blockDim.x : 32) / 2; half > 0; half /= 2)\n"
-"sum += __shfl_xor_sync(0xffffffff, sum, half);\n"
-"if (blockDim.x > 32) {\n"
-"if (thread % 32 == 0)\n"
-"warps[thread / 32] = sum;\n"
-"__syncthreads();\n"
-"for (u32 other = 1; other < blockDim.x / 32; other++)\n"
-"sum = threadIdx.x == 0 ? sum + warps[thread / 32 + other] : sum;\n"
-"}\n"
-"if (threadIdx.x == 0 && exists)\n"
-"finish(p, part, index, sum);\n"
-"}\n\n"
-"#endif\n",
+"valid[r] = at >= end ? 0 : p.summed.extent[0] - first < WIDE ? (int)(p.summed.extent[0] - first) : WIDE;\nloaded[r] = load_lines(p, next, valid[r]);\n"
+"if (GEMMEPI_ONE_AXIS)\nnext = next + step;\n}\n#pragma unroll\nfor (int r = 0; r < AT_ONCE; r++) {\nAcc values[WIDE];\n"
+"values_of(loaded[r], s, valid[r], values);\nif (IN_F32)\nsum += sum_of(values);\nelse\n#pragma unroll\nfor (int i = 0; i < WIDE; i++)\nsum += values[i];\n}\n"
+"}\nfor (u32 half = (blockDim.x < 32 ? blockDim.x : 32) / 2; half > 0; half /= 2)\nsum += __shfl_xor_sync(0xffffffff, sum, half);\nif (blockDim.x > 32) {\n"
+"if (thread % 32 == 0)\nwarps[thread / 32] = sum;\n__syncthreads();\nfor (u32 other = 1; other < blockDim.x / 32; other++)\n"
+"sum = threadIdx.x == 0 ? sum + warps[thread / 32 + other] : sum;\n}\nif (threadIdx.x == 0 && exists)\nfinish(p, part, index, sum);\n}\n\n#endif\n",
   NULL};
 #endif
 
 static const char *const gemmepi__source_transpose_cu[] = {
-"#line 1 \"src/kernels/transpose.cu\"\n\n\n"
-"#include \"types.cuh\"\n"
-"#include \"params.h\"\n\n"
-"#ifndef GEMMEPI_TILE\n"
-"#define GEMMEPI_TILE 64\n"
-"#endif\n"
-"#ifndef GEMMEPI_THREADS\n"
-"#define GEMMEPI_THREADS 256\n"
-"#endif\n\n"
+"#line 1 \"src/kernels/transpose.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_TILE 64\n#endif\n"
+"#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\n"
 "constexpr int TILE = GEMMEPI_TILE, THREADS = GEMMEPI_THREADS, AT_ONCE = THREADS / TILE, TIMES = TILE / AT_ONCE;\n\n"
 "extern \"C\" __global__ void __launch_bounds__(THREADS) gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p) {\n"
-"__shared__ u32 square[TILE][TILE + 1];\n"
-"u32 across = (u32)((p.columns + TILE - 1) / TILE), of_item = across * (u32)((p.rows + TILE - 1) / TILE);\n"
+"__shared__ u32 square[TILE][TILE + 1];\nu32 across = (u32)((p.columns + TILE - 1) / TILE), of_item = across * (u32)((p.rows + TILE - 1) / TILE);\n"
 "u32 item = blockIdx.x / of_item, of_lines = (blockIdx.x - item * of_item) / across;\n"
 "long long row = (long long)of_lines * TILE, column = (long long)(blockIdx.x - item * of_item - of_lines * across) * TILE;\n"
-"int lane = threadIdx.x % TILE, line = threadIdx.x / TILE;\n"
-"int rows_left = p.rows - row < TILE ? (int)(p.rows - row) : TILE;\n"
-"int columns_left = p.columns - column < TILE ? (int)(p.columns - column) : TILE;\n"
-"after_launches_before();\n"
+"int lane = threadIdx.x % TILE, line = threadIdx.x / TILE;\nint rows_left = p.rows - row < TILE ? (int)(p.rows - row) : TILE;\n"
+"int columns_left = p.columns - column < TILE ? (int)(p.columns - column) : TILE;\nafter_launches_before();\n"
 "const u32 *x = (const u32 *)p.x.data + item * p.x.stride + row * p.x.ld + column;\n"
-"u32 *out = (u32 *)p.out.data + item * p.out.stride + column * p.out.ld + row;\n"
-"u32 words[TIMES];\n"
-"#pragma unroll\n"
-"for (int i = 0; i < TIMES; i++)\n"
-"words[i] = line + i * AT_ONCE < rows_left && lane < columns_left ? x[(line + i * AT_ONCE) * p.x.ld + lane] : 0;\n"
-"#pragma unroll\n"
-"for (int i = 0; i < TIMES; i++)\n"
-"square[line + i * AT_ONCE][lane] = words[i];\n"
-"__syncthreads();\n"
-"#pragma unroll\n"
-"for (int i = 0; i < TIMES; i++)\n"
-"if (line + i * AT_ONCE < columns_left && lane < rows_left)\n"
-"out[(line + i * AT_ONCE) * p.out.ld + lane] = square[lane][line + i * AT_ONCE];\n"
-"}\n",
+"u32 *out = (u32 *)p.out.data + item * p.out.stride + column * p.out.ld + row;\nu32 words[TIMES];\n#pragma unroll\nfor (int i = 0; i < TIMES; i++)\n"
+"words[i] = line + i * AT_ONCE < rows_left && lane < columns_left ? x[(line + i * AT_ONCE) * p.x.ld + lane] : 0;\n#pragma unroll\n"
+"for (int i = 0; i < TIMES; i++)\nsquare[line + i * AT_ONCE][lane] = words[i];\n__syncthreads();\n#pragma unroll\nfor (int i = 0; i < TIMES; i++)\n"
+"if (line + i * AT_ONCE < columns_left && lane < rows_left)\nout[(line + i * AT_ONCE) * p.out.ld + lane] = square[lane][line + i * AT_ONCE];\n}\n",
   NULL};
 
 static const char *const gemmepi__source_types_cuh[] = {
-"#line 1 \"src/kernels/types.cuh\"\n\n"
-"#pragma once\n\n"
-"typedef unsigned char u8;\n"
-"typedef unsigned short u16;\n"
-"typedef unsigned int u32;\n"
-"typedef unsigned long long u64;\n\n"
-"template <class X, class Y> constexpr bool SAME = false;\n"
-"template <class X> constexpr bool SAME<X, X> = true;\n\n\n"
-"#if __CUDA_ARCH__ >= 700\n"
-"#define GEMMEPI_PARAMS const __grid_constant__\n"
-"#else\n"
-"#define GEMMEPI_PARAMS const\n"
-"#endif\n\n\n\n"
-"__device__ inline void after_launches_before() {\n"
-"#if __CUDA_ARCH__ >= 900\n"
-"asm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n"
-"#endif\n"
-"}\n\n"
-"typedef float F32;\n"
-"typedef double F64;\n"
-"typedef signed char I8;\n"
-"typedef int I32;\n"
-"struct F16 {\n"
-"u16 bits;\n"
-"};\n"
-"struct BF16 {\n"
-"u16 bits;\n"
-"};\n"
-"struct E4M3 {\n"
-"u8 bits;\n"
-"static constexpr int MANTISSA = 3, BIAS = 7;\n"
-"static constexpr u32 LARGEST = 0x7e;\n"
-"};\n"
-"struct E5M2 {\n"
-"u8 bits;\n"
-"static constexpr int MANTISSA = 2, BIAS = 15;\n"
-"static constexpr u32 LARGEST = 0x7b;\n"
-"};\n"
+"#line 1 \"src/kernels/types.cuh\"\n\n#pragma once\n\ntypedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\n"
+"typedef unsigned long long u64;\n\ntemplate <class X, class Y> constexpr bool SAME = false;\ntemplate <class X> constexpr bool SAME<X, X> = true;\n\n\n"
+"#if __CUDA_ARCH__ >= 700\n#define GEMMEPI_PARAMS const __grid_constant__\n#else\n#define GEMMEPI_PARAMS const\n#endif\n\n\n\n"
+"__device__ inline void after_launches_before() {\n#if __CUDA_ARCH__ >= 900\n"
+"asm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n#endif\n}\n\ntypedef float F32;\ntypedef double F64;\n"
+"typedef signed char I8;\ntypedef int I32;\nstruct F16 {\nu16 bits;\n};\nstruct BF16 {\nu16 bits;\n};\nstruct E4M3 {\nu8 bits;\n"
+"static constexpr int MANTISSA = 3, BIAS = 7;\nstatic constexpr u32 LARGEST = 0x7e;\n};\nstruct E5M2 {\nu8 bits;\n"
+"static constexpr int MANTISSA = 2, BIAS = 15;\nstatic constexpr u32 LARGEST = 0x7b;\n};\n"
 "template <class T> constexpr bool IS_FP8 = SAME<T, E4M3> || SAME<T, E5M2>;\n\n\n"
-"enum { SCALE_NONE, SCALE_TENSOR, SCALE_OUTER, SCALE_VECTOR_128, SCALE_BLOCK_128 };\n"
-"constexpr int SCALE_STEPS = 128;\n\n\n\n"
-"struct Scale_line {\n"
-"const float *at;\n"
-"long long step;\n"
-"};\n"
-"template <int Mode>\n"
-"__device__ inline Scale_line scale_line(const float *scale, long long outer, long long extent, long long k) {\n"
-"if (Mode == SCALE_VECTOR_128)\n"
-"return {scale + outer, extent};\n"
-"return {scale + outer / SCALE_STEPS * ((k + 4 * SCALE_STEPS - 1) / (4 * SCALE_STEPS) * 4), 1};\n"
-"}\n\n\n"
-"#if __CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0))\n"
-"#define GEMMEPI_FP8_INSTRUCTIONS 1\n"
-"#else\n"
-"#define GEMMEPI_FP8_INSTRUCTIONS 0\n"
-"#endif\n\n\n"
-"__device__ inline float to_f32(F32 x) {\n"
-"return x;\n"
-"}\n"
-"__device__ inline float to_f32(F16 x) {\n"
-"float y;\n"
-"asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y) : \"h\"(x.bits));\n"
-"return y;\n"
-"}\n"
-"__device__ inline float to_f32(BF16 x) {\n"
-"return __uint_as_float((u32)x.bits << 16);\n"
-"}\n"
-"__device__ inline float to_f32(I8 x) {\n"
-"return (float)x;\n"
-"}\n"
-"__device__ inline float to_f32(I32 x) {\n"
-"return (float)x;\n"
-"}\n"
-"__device__ inline void from_f32(float x, F32 &y) {\n"
-"y = x;\n"
-"}\n"
-"__device__ inline void from_f32(float x, F16 &y) {\n"
-"asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y.bits) : \"f\"(x));\n"
-"}\n"
-"__device__ inline void from_f32(float x, BF16 &y) {\n"
-"#if __CUDA_ARCH__ >= 800\n"
-"asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits) : \"f\"(x));\n"
-"#else\n"
-"u32 bits = __float_as_uint(x);\n"
-"y.bits = x != x ? (u16)0x7fff : (u16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);\n"
-"#endif\n"
-"}\n"
-"__device__ inline void from_f32(float x, I8 &y) {\n"
-"int whole = __float2int_rn(x);\n"
-"y = (I8)(whole < -128 ? -128 : whole > 127 ? 127 : whole);\n"
-"}\n\n\n"
-"#if GEMMEPI_FP8_INSTRUCTIONS\n"
-"template <class T> __device__ inline u16 pack_fp8(float first, float second) {\n"
-"u16 two;\n"
-"if constexpr (SAME<T, E4M3>)\n"
-"asm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;\" : \"=h\"(two) : \"f\"(second), \"f\"(first));\n"
-"else\n"
-"asm(\"cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;\" : \"=h\"(two) : \"f\"(second), \"f\"(first));\n"
-"return two;\n"
-"}\n"
-"template <class T> __device__ inline u32 unpack_fp8(u16 two) {\n"
-"u32 wide;\n"
-"if constexpr (SAME<T, E4M3>)\n"
-"asm(\"cvt.rn.f16x2.e4m3x2 %0, %1;\" : \"=r\"(wide) : \"h\"(two));\n"
-"else\n"
-"asm(\"cvt.rn.f16x2.e5m2x2 %0, %1;\" : \"=r\"(wide) : \"h\"(two));\n"
-"return wide;\n"
-"}\n"
-"#else\n"
-"template <class T> __device__ inline u32 encode_fp8(float x) {\n"
-"constexpr int shift = 23 - T::MANTISSA;\n\n"
-"constexpr u32 rounder = (u32)(127 + 23 + 1 - T::BIAS - T::MANTISSA) << 23;\n"
-"u32 bits = __float_as_uint(x), size = bits & 0x7fffffff, code;\n"
-"if (size < (u32)(128 - T::BIAS) << 23)\n"
-"code = __float_as_uint(__uint_as_float(size) + __uint_as_float(rounder)) - rounder;\n"
-"else\n",
-"code = ((size + (1u << (shift - 1)) - 1 + (size >> shift & 1)) >> shift) -\n"
-"((u32)(127 - T::BIAS) << T::MANTISSA);\n"
-"code = code > T::LARGEST ? T::LARGEST : code;\n"
-"return x != x ? 0x7f : bits >> 24 & 0x80 | code;\n"
-"}\n"
-"template <class T> __device__ inline u16 pack_fp8(float first, float second) {\n"
-"return (u16)(encode_fp8<T>(first) | encode_fp8<T>(second) << 8);\n"
-"}\n"
-"template <class T> __device__ inline u32 decode_fp8(u32 code) {\n"
-"if (SAME<T, E5M2>)\n"
-"return code << 8;\n"
-"float size = __uint_as_float((code & 0x7f) << 20) * __uint_as_float((127 + 120) << 23);\n"
-"F16 y;\n"
-"from_f32(size, y);\n"
-"return (code & 0x80) << 8 | ((code & 0x7f) == 0x7f ? 0x7fff : y.bits);\n"
-"}\n"
-"template <class T> __device__ inline u32 unpack_fp8(u16 two) {\n"
-"return decode_fp8<T>(two & 0xff) | decode_fp8<T>(two >> 8) << 16;\n"
-"}\n"
-"#endif\n\n"
-"template <class T> __device__ inline F16 fp8_to_f16(T x) {\n"
-"return {(u16)unpack_fp8<T>(x.bits)};\n"
-"}\n"
-"__device__ inline float to_f32(E4M3 x) {\n"
-"return to_f32(fp8_to_f16(x));\n"
-"}\n"
-"__device__ inline float to_f32(E5M2 x) {\n"
-"return to_f32(fp8_to_f16(x));\n"
-"}\n"
-"__device__ inline void from_f32(float x, E4M3 &y) {\n"
-"y.bits = (u8)pack_fp8<E4M3>(x, 0);\n"
-"}\n"
-"__device__ inline void from_f32(float x, E5M2 &y) {\n"
-"y.bits = (u8)pack_fp8<E5M2>(x, 0);\n"
-"}\n\n\n"
-"__device__ inline I32 wrap(double x) {\n"
-"return x > -4611686018427387904.0 && x < 4611686018427387904.0 ? (I32)__double2ll_rn(x) : 0;\n"
-"}\n\n\n"
-"template <class A, class T> __device__ inline A to_acc(T x) {\n"
-"if constexpr (SAME<A, T>)\n"
-"return x;\n"
-"else if constexpr (SAME<T, I32>)\n"
-"return (A)x;\n"
-"else\n"
-"return to_f32(x);\n"
-"}\n"
-"template <class T, class A> __device__ inline T from_acc(A x) {\n"
-"T y;\n"
-"if constexpr (SAME<A, T>) {\n"
-"y = x;\n"
-"} else if constexpr (SAME<A, F32>) {\n"
-"from_f32(x, y);\n"
-"} else if constexpr (SAME<A, F64> && SAME<T, F32>) {\n"
-"y = (float)x;\n"
-"} else if constexpr (SAME<A, F64> && SAME<T, I32>) {\n"
-"y = wrap(x);\n"
-"} else {\n\n"
-"float cut = __double2float_rz(x);\n"
-"from_f32(cut == x ? cut : __uint_as_float(__float_as_uint(cut) | 1), y);\n"
-"}\n"
-"return y;\n"
-"}\n\n\n"
-"template <class To, class T> __device__ inline To convert(T x) {\n"
-"To y;\n"
-"if constexpr (SAME<To, T>)\n"
-"y = x;\n"
-"else if constexpr (SAME<To, I32>)\n"
-"y = x;\n"
-"else if constexpr (SAME<To, F16> && IS_FP8<T>)\n"
-"y = fp8_to_f16(x);\n"
-"else if constexpr (SAME<To, BF16>)\n"
-"y.bits = (u16)(__float_as_uint(to_f32(x)) >> 16);\n"
-"else\n"
-"from_f32(to_f32(x), y);\n"
-"return y;\n"
-"}\n\n\n"
-"constexpr int RUN = 8;\n\n\n\n"
-"__device__ inline int existing(int left) {\n"
-"return left < RUN ? left : RUN;\n"
-"}\n\n"
-"template <class T, int N = RUN> struct alignas(sizeof(T) * N > 16 ? 16 : sizeof(T) * N) Run {\n"
-"T at[N];\n"
-"};\n\n\n"
-"template <int Bytes> struct Word_of {\n"
-"typedef u32 type;\n"
-"};\n"
-"template <> struct Word_of<2> {\n"
-"typedef u16 type;\n"
-"};\n"
-"template <> struct Word_of<1> {\n"
-"typedef u8 type;\n"
-"};\n"
-"template <class T, int N = RUN> struct alignas(alignof(Run<T, N>)) Words {\n"
-"typedef typename Word_of<sizeof(Run<T, N>)>::type Word;\n"
-"Word at[sizeof(Run<T, N>) / sizeof(Word)];\n"
-"};\n"
-"template <class T, int N> __device__ inline Run<T, N> run_of(const Words<T, N> &words) {\n"
-"Run<T, N> run;\n"
-"memcpy(&run, &words, sizeof run);\n"
-"return run;\n"
-"}\n"
-"template <class T, int N> __device__ inline Words<T, N> words_of(const Run<T, N> &run) {\n"
-"Words<T, N> words;\n"
-"memcpy(&words, &run, sizeof words);\n"
-"return words;\n"
-"}\n\n\n"
-"template <class To, class T> __device__ inline Words<To> convert_run(const Words<T> &x) {\n"
-"if constexpr (SAME<To, T>) {\n"
-"return x;\n"
-"} else {\n"
-"Run<T> from = run_of(x);\n"
-"Run<To> to;\n"
-"Words<To> words;\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i += 2) {\n"
-"if constexpr (IS_FP8<T>) {\n"
-"u32 two = unpack_fp8<T>((u16)(x.at[i / 4] >> i % 4 * 8));\n"
-"if constexpr (SAME<To, F16>)\n"
-"words.at[i / 2] = two;\n"
-"to.at[i] = convert<To>(F16{(u16)two});\n"
-"to.at[i + 1] = convert<To>(F16{(u16)(two >> 16)});\n",
-"} else {\n"
-"to.at[i] = convert<To>(from.at[i]);\n"
-"to.at[i + 1] = convert<To>(from.at[i + 1]);\n"
-"}\n"
-"}\n"
-"if constexpr (IS_FP8<T> && SAME<To, F16>)\n"
-"return words;\n"
-"else\n"
-"return words_of(to);\n"
-"}\n"
-"}\n"
-"template <class A, class T, int N> __device__ inline void run_to_acc(const Run<T, N> &x, A (&values)[N]) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < N; i += 2) {\n"
-"if constexpr (N == 1) {\n"
-"values[i] = to_acc<A>(x.at[i]);\n"
-"} else if constexpr (IS_FP8<T>) {\n"
-"u32 two = unpack_fp8<T>((u16)(x.at[i].bits | x.at[i + 1].bits << 8));\n"
-"values[i] = to_acc<A>(F16{(u16)two});\n"
-"values[i + 1] = to_acc<A>(F16{(u16)(two >> 16)});\n"
-"} else {\n"
-"values[i] = to_acc<A>(x.at[i]);\n"
-"values[i + 1] = to_acc<A>(x.at[i + 1]);\n"
-"}\n"
-"}\n"
-"}\n\n"
-"template <class A, class T, int N> __device__ inline void words_to_acc(const Words<T, N> &words, A (&values)[N]) {\n"
-"if constexpr (SAME<T, BF16> && N > 1) {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < N; i += 2) {\n"
-"values[i] = (A)__uint_as_float(words.at[i / 2] << 16);\n"
-"values[i + 1] = (A)__uint_as_float(words.at[i / 2] & 0xffff0000);\n"
-"}\n"
-"} else {\n"
-"run_to_acc(run_of(words), values);\n"
-"}\n"
-"}\n"
-"template <class T, class A, int N> __device__ inline Run<T, N> run_from_acc(const A (&values)[N]) {\n"
-"Run<T, N> y;\n"
-"#pragma unroll\n"
-"for (int i = 0; i < N; i += 2) {\n"
-"if constexpr (N == 1) {\n"
-"y.at[i] = from_acc<T>(values[i]);\n"
-"} else if constexpr (IS_FP8<T> && SAME<A, F32>) {\n"
-"u16 two = pack_fp8<T>(values[i], values[i + 1]);\n"
-"y.at[i].bits = (u8)two;\n"
-"y.at[i + 1].bits = (u8)(two >> 8);\n"
-"} else {\n"
-"y.at[i] = from_acc<T>(values[i]);\n"
-"y.at[i + 1] = from_acc<T>(values[i + 1]);\n"
-"}\n"
-"}\n"
-"return y;\n"
-"}\n\n\n"
-"template <int N = RUN, class T> __device__ inline Run<T, N> read_elements(const T *from, int valid) {\n"
-"Run<T, N> run = {};\n"
-"#pragma unroll\n"
-"for (int i = 0; i < N; i++)\n"
-"if (i < valid)\n"
-"run.at[i] = from[i];\n"
-"return run;\n"
-"}\n\n\n"
-"template <bool Aligned, class T> __device__ inline Words<T> read_run(const T *from, int valid) {\n"
-"if (Aligned && valid == RUN)\n"
-"return *reinterpret_cast<const Words<T> *>(from);\n"
-"return words_of(read_elements(from, valid));\n"
-"}\n\n"
-"template <bool Aligned, class A, class T>\n"
-"__device__ inline void store_run(T *to, int valid, const A (&values)[RUN]) {\n"
-"Run<T> run = run_from_acc<T>(values);\n"
-"if (Aligned && valid == RUN) {\n"
-"*reinterpret_cast<Words<T> *>(to) = words_of(run);\n"
-"} else {\n"
-"#pragma unroll\n"
-"for (int i = 0; i < RUN; i++)\n"
-"if (i < valid)\n"
-"to[i] = run.at[i];\n"
-"}\n"
-"}\n",
+"enum { SCALE_NONE, SCALE_TENSOR, SCALE_OUTER, SCALE_VECTOR_128, SCALE_BLOCK_128 };\nconstexpr int SCALE_STEPS = 128;\n\n\n\nstruct Scale_line {\n"
+"const float *at;\nlong long step;\n};\ntemplate <int Mode>\n"
+"__device__ inline Scale_line scale_line(const float *scale, long long outer, long long extent, long long k) {\nif (Mode == SCALE_VECTOR_128)\n"
+"return {scale + outer, extent};\nreturn {scale + outer / SCALE_STEPS * ((k + 4 * SCALE_STEPS - 1) / (4 * SCALE_STEPS) * 4), 1};\n}\n\n\n"
+"#if __CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0))\n#define GEMMEPI_FP8_INSTRUCTIONS 1\n#else\n"
+"#define GEMMEPI_FP8_INSTRUCTIONS 0\n#endif\n\n\n__device__ inline float to_f32(F32 x) {\nreturn x;\n}\n__device__ inline float to_f32(F16 x) {\nfloat y;\n"
+"asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y) : \"h\"(x.bits));\nreturn y;\n}\n__device__ inline float to_f32(BF16 x) {\n"
+"return __uint_as_float((u32)x.bits << 16);\n}\n__device__ inline float to_f32(I8 x) {\nreturn (float)x;\n}\n__device__ inline float to_f32(I32 x) {\n"
+"return (float)x;\n}\n__device__ inline void from_f32(float x, F32 &y) {\ny = x;\n}\n__device__ inline void from_f32(float x, F16 &y) {\n"
+"asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y.bits) : \"f\"(x));\n}\n__device__ inline void from_f32(float x, BF16 &y) {\n#if __CUDA_ARCH__ >= 800\n"
+"asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits) : \"f\"(x));\n#else\nu32 bits = __float_as_uint(x);\n"
+"y.bits = x != x ? (u16)0x7fff : (u16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);\n#endif\n}\n__device__ inline void from_f32(float x, I8 &y) {\n"
+"int whole = __float2int_rn(x);\ny = (I8)(whole < -128 ? -128 : whole > 127 ? 127 : whole);\n}\n\n\n#if GEMMEPI_FP8_INSTRUCTIONS\n"
+"template <class T> __device__ inline u16 pack_fp8(float first, float second) {\nu16 two;\nif constexpr (SAME<T, E4M3>)\n"
+"asm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;\" : \"=h\"(two) : \"f\"(second), \"f\"(first));\nelse\n"
+"asm(\"cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;\" : \"=h\"(two) : \"f\"(second), \"f\"(first));\nreturn two;\n}\n"
+"template <class T> __device__ inline u32 unpack_fp8(u16 two) {\nu32 wide;\nif constexpr (SAME<T, E4M3>)\n"
+"asm(\"cvt.rn.f16x2.e4m3x2 %0, %1;\" : \"=r\"(wide) : \"h\"(two));\nelse\nasm(\"cvt.rn.f16x2.e5m2x2 %0, %1;\" : \"=r\"(wide) : \"h\"(two));\nreturn wide;\n}\n"
+"#else\ntemplate <class T> __device__ inline u32 encode_fp8(float x) {\nconstexpr int shift = 23 - T::MANTISSA;\n\n"
+"constexpr u32 rounder = (u32)(127 + 23 + 1 - T::BIAS - T::MANTISSA) << 23;\nu32 bits = __float_as_uint(x), size = bits & 0x7fffffff, code;\n"
+"if (size < (u32)(128 - T::BIAS) << 23)\ncode = __float_as_uint(__uint_as_float(size) + __uint_as_float(rounder)) - rounder;\nelse\n"
+"code = ((size + (1u << (shift - 1)) - 1 + (size >> shift & 1)) >> shift) -\n((u32)(127 - T::BIAS) << T::MANTISSA);\n"
+"code = code > T::LARGEST ? T::LARGEST : code;\nreturn x != x ? 0x7f : bits >> 24 & 0x80 | code;\n}\n",
+"template <class T> __device__ inline u16 pack_fp8(float first, float second) {\nreturn (u16)(encode_fp8<T>(first) | encode_fp8<T>(second) << 8);\n}\n"
+"template <class T> __device__ inline u32 decode_fp8(u32 code) {\nif (SAME<T, E5M2>)\nreturn code << 8;\n"
+"float size = __uint_as_float((code & 0x7f) << 20) * __uint_as_float((127 + 120) << 23);\nF16 y;\nfrom_f32(size, y);\n"
+"return (code & 0x80) << 8 | ((code & 0x7f) == 0x7f ? 0x7fff : y.bits);\n}\ntemplate <class T> __device__ inline u32 unpack_fp8(u16 two) {\n"
+"return decode_fp8<T>(two & 0xff) | decode_fp8<T>(two >> 8) << 16;\n}\n#endif\n\ntemplate <class T> __device__ inline F16 fp8_to_f16(T x) {\n"
+"return {(u16)unpack_fp8<T>(x.bits)};\n}\n__device__ inline float to_f32(E4M3 x) {\nreturn to_f32(fp8_to_f16(x));\n}\n"
+"__device__ inline float to_f32(E5M2 x) {\nreturn to_f32(fp8_to_f16(x));\n}\n__device__ inline void from_f32(float x, E4M3 &y) {\n"
+"y.bits = (u8)pack_fp8<E4M3>(x, 0);\n}\n__device__ inline void from_f32(float x, E5M2 &y) {\ny.bits = (u8)pack_fp8<E5M2>(x, 0);\n}\n\n\n"
+"__device__ inline I32 wrap(double x) {\nreturn x > -4611686018427387904.0 && x < 4611686018427387904.0 ? (I32)__double2ll_rn(x) : 0;\n}\n\n\n"
+"template <class A, class T> __device__ inline A to_acc(T x) {\nif constexpr (SAME<A, T>)\nreturn x;\nelse if constexpr (SAME<T, I32>)\nreturn (A)x;\nelse\n"
+"return to_f32(x);\n}\ntemplate <class T, class A> __device__ inline T from_acc(A x) {\nT y;\nif constexpr (SAME<A, T>) {\ny = x;\n"
+"} else if constexpr (SAME<A, F32>) {\nfrom_f32(x, y);\n} else if constexpr (SAME<A, F64> && SAME<T, F32>) {\ny = (float)x;\n"
+"} else if constexpr (SAME<A, F64> && SAME<T, I32>) {\ny = wrap(x);\n} else {\n\nfloat cut = __double2float_rz(x);\n"
+"from_f32(cut == x ? cut : __uint_as_float(__float_as_uint(cut) | 1), y);\n}\nreturn y;\n}\n\n\n"
+"template <class To, class T> __device__ inline To convert(T x) {\nTo y;\nif constexpr (SAME<To, T>)\ny = x;\nelse if constexpr (SAME<To, I32>)\ny = x;\n"
+"else if constexpr (SAME<To, F16> && IS_FP8<T>)\ny = fp8_to_f16(x);\nelse if constexpr (SAME<To, BF16>)\ny.bits = (u16)(__float_as_uint(to_f32(x)) >> 16);\n"
+"else\nfrom_f32(to_f32(x), y);\nreturn y;\n}\n\n\nconstexpr int RUN = 8;\n\n\n\n__device__ inline int existing(int left) {\nreturn left < RUN ? left : RUN;\n"
+"}\n\ntemplate <class T, int N = RUN> struct alignas(sizeof(T) * N > 16 ? 16 : sizeof(T) * N) Run {\nT at[N];\n};\n\n\ntemplate <int Bytes> struct Word_of {\n"
+"typedef u32 type;\n};\ntemplate <> struct Word_of<2> {\ntypedef u16 type;\n};\ntemplate <> struct Word_of<1> {\ntypedef u8 type;\n};\n"
+"template <class T, int N = RUN> struct alignas(alignof(Run<T, N>)) Words {\ntypedef typename Word_of<sizeof(Run<T, N>)>::type Word;\n"
+"Word at[sizeof(Run<T, N>) / sizeof(Word)];\n};\ntemplate <class T, int N> __device__ inline Run<T, N> run_of(const Words<T, N> &words) {\nRun<T, N> run;\n"
+"memcpy(&run, &words, sizeof run);\nreturn run;\n}\ntemplate <class T, int N> __device__ inline Words<T, N> words_of(const Run<T, N> &run) {\n"
+"Words<T, N> words;\nmemcpy(&words, &run, sizeof words);\nreturn words;\n}\n\n\n"
+"template <class To, class T> __device__ inline Words<To> convert_run(const Words<T> &x) {\nif constexpr (SAME<To, T>) {\nreturn x;\n} else {\n"
+"Run<T> from = run_of(x);\nRun<To> to;\nWords<To> words;\n#pragma unroll\nfor (int i = 0; i < RUN; i += 2) {\nif constexpr (IS_FP8<T>) {\n"
+"u32 two = unpack_fp8<T>((u16)(x.at[i / 4] >> i % 4 * 8));\nif constexpr (SAME<To, F16>)\nwords.at[i / 2] = two;\nto.at[i] = convert<To>(F16{(u16)two});\n"
+"to.at[i + 1] = convert<To>(F16{(u16)(two >> 16)});\n} else {\nto.at[i] = convert<To>(from.at[i]);\nto.at[i + 1] = convert<To>(from.at[i + 1]);\n}\n}\n"
+"if constexpr (IS_FP8<T> && SAME<To, F16>)\nreturn words;\nelse\nreturn words_of(to);\n}\n}\n"
+"template <class A, class T, int N> __device__ inline void run_to_acc(const Run<T, N> &x, A (&values)[N]) {\n#pragma unroll\n"
+"for (int i = 0; i < N; i += 2) {\nif constexpr (N == 1) {\nvalues[i] = to_acc<A>(x.at[i]);\n} else if constexpr (IS_FP8<T>) {\n",
+"u32 two = unpack_fp8<T>((u16)(x.at[i].bits | x.at[i + 1].bits << 8));\nvalues[i] = to_acc<A>(F16{(u16)two});\n"
+"values[i + 1] = to_acc<A>(F16{(u16)(two >> 16)});\n} else {\nvalues[i] = to_acc<A>(x.at[i]);\nvalues[i + 1] = to_acc<A>(x.at[i + 1]);\n}\n}\n}\n\n"
+"template <class A, class T, int N> __device__ inline void words_to_acc(const Words<T, N> &words, A (&values)[N]) {\nif constexpr (SAME<T, BF16> && N > 1) {\n"
+"#pragma unroll\nfor (int i = 0; i < N; i += 2) {\nvalues[i] = (A)__uint_as_float(words.at[i / 2] << 16);\n"
+"values[i + 1] = (A)__uint_as_float(words.at[i / 2] & 0xffff0000);\n}\n} else {\nrun_to_acc(run_of(words), values);\n}\n}\n"
+"template <class T, class A, int N> __device__ inline Run<T, N> run_from_acc(const A (&values)[N]) {\nRun<T, N> y;\n#pragma unroll\n"
+"for (int i = 0; i < N; i += 2) {\nif constexpr (N == 1) {\ny.at[i] = from_acc<T>(values[i]);\n} else if constexpr (IS_FP8<T> && SAME<A, F32>) {\n"
+"u16 two = pack_fp8<T>(values[i], values[i + 1]);\ny.at[i].bits = (u8)two;\ny.at[i + 1].bits = (u8)(two >> 8);\n} else {\ny.at[i] = from_acc<T>(values[i]);\n"
+"y.at[i + 1] = from_acc<T>(values[i + 1]);\n}\n}\nreturn y;\n}\n\n\n"
+"template <int N = RUN, class T> __device__ inline Run<T, N> read_elements(const T *from, int valid) {\nRun<T, N> run = {};\n#pragma unroll\n"
+"for (int i = 0; i < N; i++)\nif (i < valid)\nrun.at[i] = from[i];\nreturn run;\n}\n\n\n"
+"template <bool Aligned, class T> __device__ inline Words<T> read_run(const T *from, int valid) {\nif (Aligned && valid == RUN)\n"
+"return *reinterpret_cast<const Words<T> *>(from);\nreturn words_of(read_elements(from, valid));\n}\n\ntemplate <bool Aligned, class A, class T>\n"
+"__device__ inline void store_run(T *to, int valid, const A (&values)[RUN]) {\nRun<T> run = run_from_acc<T>(values);\nif (Aligned && valid == RUN) {\n"
+"*reinterpret_cast<Words<T> *>(to) = words_of(run);\n} else {\n#pragma unroll\nfor (int i = 0; i < RUN; i++)\nif (i < valid)\nto[i] = run.at[i];\n}\n}\n",
   NULL};
 
 /* By file name; a source is its parts one after another. */
@@ -12511,7 +9130,7 @@ static const gemmepi__source *gemmepi__find_source(const char *name) {
 
 /* prologue and the source's parts as one text from the allocator */
 static char *gemmepi__join_source(const gemmepi_allocator *allocator, const char *prologue,
-                 const gemmepi__source *source) {
+          const gemmepi__source *source) {
   const char *const *part;
   size_t length = strlen(prologue), size;
   char *text, *at;
@@ -12574,7 +9193,7 @@ static uint32_t gemmepi__included_by(const gemmepi__source *sources, const char 
 }
 
 static void gemmepi__digest_source(const gemmepi__source *sources, int index,
-                 gemmepi__source_digest *digest) {
+          gemmepi__source_digest *digest) {
   const gemmepi__source *source = &sources[index];
   const char *const *part;
   gemmepi__sha256 sha;
@@ -12603,7 +9222,7 @@ static void gemmepi__know_source(int index, gemmepi__source_digest *digest) {
 
 /* The digest of a file and of exactly those that it includes, directly or not. sources: gemmepi__sources, or a test's. */
 static void gemmepi__digest_closure(const gemmepi__source *sources, const char *file,
-                  char hex[GEMMEPI__SHA256_HEX_SIZE]) {
+          char hex[GEMMEPI__SHA256_HEX_SIZE]) {
   const gemmepi__source *source = gemmepi__find_source_in(sources, file);
   uint32_t wanted = source ? (uint32_t)1 << (source - sources) : 0, done = 0;
   unsigned char all[GEMMEPI__SHA256_SIZE];
@@ -12650,8 +9269,8 @@ static gemmepi_status gemmepi__choose_target(const gemmepi__nvrtc *nvrtc, int ar
     result = nvrtc->get_supported_archs(archs);
   if (result || count <= 0 || count > (int)GEMMEPI__COUNT(archs))
     return gemmepi__fail(GEMMEPI_COMPILE_ERROR,
-              "NVRTC does not tell the architectures it knows (%s, count %d)",
-              nvrtc->get_error_string(result), count);
+          "NVRTC does not tell the architectures it knows (%s, count %d)",
+          nvrtc->get_error_string(result), count);
   for (i = 0; i < count; i++)
     if (archs[i] <= arch && archs[i] > best)
       best = archs[i];
@@ -12700,7 +9319,7 @@ static int gemmepi__make_headers(const gemmepi_allocator *allocator, gemmepi__he
 
 /* NVRTC's log from the allocator, or NULL. */
 static char *gemmepi__program_log(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-                 gemmepi__nvrtc_program program) {
+          gemmepi__nvrtc_program program) {
   size_t size = 0;
   char *log;
   if (nvrtc->get_program_log_size(program, &size) != 0 || size == 0)
@@ -12719,7 +9338,7 @@ static void gemmepi__free_image(const gemmepi_allocator *allocator, gemmepi__ima
 
 /* NULL where there is none. */
 static char *gemmepi__take_ptx(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-               gemmepi__nvrtc_program program) {
+          gemmepi__nvrtc_program program) {
   size_t size = 0;
   char *ptx = NULL;
   if (nvrtc->get_ptx_size(program, &size) == 0 && size != 0)
@@ -12730,7 +9349,7 @@ static char *gemmepi__take_ptx(const gemmepi__nvrtc *nvrtc, const gemmepi_alloca
 }
 
 static gemmepi_status gemmepi__take_image(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-                     gemmepi__nvrtc_program program, int is_ptx, gemmepi__image *image) {
+          gemmepi__nvrtc_program program, int is_ptx, gemmepi__image *image) {
   int result =
     is_ptx ? nvrtc->get_ptx_size(program, &image->size) : nvrtc->get_cubin_size(program, &image->size);
   if (result)
@@ -12749,8 +9368,8 @@ static gemmepi_status gemmepi__take_image(const gemmepi__nvrtc *nvrtc, const gem
 /* Compiles file (a name in gemmepi__sources) after prologue. image->data, and *log if log is not NULL (with ptxas's
  report of registers and memory), are the caller's, from the allocator. */
 static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-                   const char *file, const char *prologue, const gemmepi__target *target,
-                   gemmepi__image *image, char **log) {
+          const char *file, const char *prologue, const gemmepi__target *target,
+          gemmepi__image *image, char **log) {
   const gemmepi__source *source = gemmepi__find_source(file);
   gemmepi__nvrtc_program program = NULL;
   gemmepi__headers headers;
@@ -12776,15 +9395,15 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
   if (log && nvrtc->version >= 12090) /* what NVRTC finds in its own cache comes without a report */
     options[count++] = "--no-cache";
   result = nvrtc->create_program(&program, text, file, headers.count, (const char *const *)headers.texts,
-                 headers.names);
+          headers.names);
   if (!result)
     result = nvrtc->compile_program(program, count, options);
   messages = program ? gemmepi__program_log(nvrtc, allocator, program) : NULL;
   if (result)
     status = gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
-                                      : GEMMEPI_COMPILE_ERROR,
-               "NVRTC did not compile %s for %s: %s\n%s", file, target->name,
-               nvrtc->get_error_string(result), messages ? messages : "");
+          : GEMMEPI_COMPILE_ERROR,
+          "NVRTC did not compile %s for %s: %s\n%s", file, target->name,
+          nvrtc->get_error_string(result), messages ? messages : "");
   else
     status = gemmepi__take_image(nvrtc, allocator, program, target->is_ptx, image);
   if (!status && target->keeps_ptx && !target->is_ptx)
@@ -12825,7 +9444,7 @@ static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *s
 
 /* From the allocator, or NULL. */
 static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gemmepi__source *source,
-                 const char *prologue) {
+          const char *prologue) {
   char *data = NULL;
   size_t size = 0;
   int pass;
@@ -12845,7 +9464,7 @@ static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gem
 
 /* Puts NAME.KIND in place of what the folder has of that name. Returns the system's error code. */
 static int gemmepi__dump_file(const gemmepi__folder *folder, const char *name, const char *kind,
-               const void *data, size_t size) {
+          const void *data, size_t size) {
   char file[GEMMEPI__KERNEL_NAME + 8];
   gemmepi__file_piece piece;
   snprintf(file, sizeof file, "%s.%s", name, kind);
@@ -12856,8 +9475,8 @@ static int gemmepi__dump_file(const gemmepi__folder *folder, const char *name, c
 
 /* Needs no lock. */
 static void gemmepi__dump_kernel(const gemmepi_context *context, const gemmepi__source *source,
-                const char *prologue, const char *name, const gemmepi__target *target,
-                const gemmepi__image *image) {
+          const char *prologue, const char *name, const gemmepi__target *target,
+          const gemmepi__image *image) {
   const char *ptx = target->is_ptx ? image->data : image->ptx;
   char *text = gemmepi__whole_source(&context->allocator, source, prologue), reason[256];
   gemmepi__text why = gemmepi__text_in(reason, sizeof reason);
@@ -12916,7 +9535,7 @@ static const char *gemmepi__target_suffix(const char *file) {
 
 /* The key's length, or 0 if the prologue is too long for the disk. */
 static size_t gemmepi__kernel_key(char key[GEMMEPI__KERNEL_KEY_SIZE], const gemmepi__compiler *compiler,
-                 const char *file, const char *prologue) {
+          const char *file, const char *prologue) {
   char sources[GEMMEPI__SHA256_HEX_SIZE];
   gemmepi__text text = gemmepi__text_in(key, GEMMEPI__KERNEL_KEY_SIZE);
   gemmepi__digest_closure(gemmepi__sources, file, sources);
@@ -12936,7 +9555,7 @@ static int gemmepi__recall_compiler(gemmepi_context *context, gemmepi__compiler 
   void *payload = NULL;
   size_t size = 0;
   int found = gemmepi__disk_cache_get(&context->disk, "compiler", key,
-                    gemmepi__compiler_key(key, context->arch), &payload, &size);
+          gemmepi__compiler_key(key, context->arch), &payload, &size);
   int usable = found && size == sizeof *compiler;
   if (usable) {
     memcpy(compiler, payload, sizeof *compiler);
@@ -12950,11 +9569,11 @@ static int gemmepi__recall_compiler(gemmepi_context *context, gemmepi__compiler 
 static void gemmepi__remember_compiler(gemmepi_context *context, const gemmepi__compiler *compiler) {
   char key[64];
   gemmepi__disk_cache_put(&context->disk, "compiler", key, gemmepi__compiler_key(key, context->arch),
-              compiler, sizeof *compiler);
+          compiler, sizeof *compiler);
 }
 
 static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void *image, const char *entry,
-                     gemmepi__kernel *kernel) {
+          gemmepi__kernel *kernel) {
   int result = context->driver.module_load_data(&kernel->module, image);
   if (result)
     return gemmepi__cuda_failed(&context->driver, result, "cuModuleLoadData");
@@ -12968,8 +9587,8 @@ static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void 
 
 /* 1 if the kernel came from disk. A cubin that this driver does not take is a miss. */
 static int gemmepi__kernel_from_disk(gemmepi_context *context, const gemmepi__compiler *compiler,
-                  const char *file, const char *prologue, const char *entry,
-                  gemmepi__kernel *kernel) {
+          const char *file, const char *prologue, const char *entry,
+          gemmepi__kernel *kernel) {
   char key[GEMMEPI__KERNEL_KEY_SIZE];
   size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue), size = 0;
   void *image = NULL;
@@ -12994,8 +9613,8 @@ static gemmepi_status gemmepi__open_nvrtc(gemmepi_context *context) {
 }
 
 static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const gemmepi__compiler *compiler,
-                       const char *file, const char *prologue, const char *entry,
-                       gemmepi__kernel *kernel) {
+          const char *file, const char *prologue, const char *entry,
+          gemmepi__kernel *kernel) {
   char key[GEMMEPI__KERNEL_KEY_SIZE];
   size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue);
   gemmepi__target target;
@@ -13027,7 +9646,7 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
 
 /* Fills in kernel. The primary context is current. */
 static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char *file, const char *prologue,
-                      const char *entry, gemmepi__kernel *kernel) {
+          const char *entry, gemmepi__kernel *kernel) {
   gemmepi__compiler recalled, compiler;
   gemmepi__target target;
   gemmepi_status status;
@@ -13052,8 +9671,8 @@ static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char
 
 /* The kernel `entry` of `file` under `prologue`, renamed to `name`, which profilers show; stays until the context goes. */
 static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char *file, const char *prologue,
-                     const char *entry, const char *name,
-                     const gemmepi__kernel **found) {
+          const char *entry, const char *name,
+          const gemmepi__kernel **found) {
   char key[GEMMEPI__KERNEL_KEY_SIZE];
   gemmepi__text text = gemmepi__text_in(key, sizeof key);
   gemmepi__kernel *kernel;
@@ -13064,7 +9683,7 @@ static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char 
   gemmepi__append(&text, "#define %s %s\n%s", entry, name, prologue);
   if (gemmepi__text_is_cut(&text))
     return gemmepi__fail(GEMMEPI_COMPILE_ERROR, "the prologue of %s is longer than %d characters", file,
-              GEMMEPI__KERNEL_KEY_SIZE);
+          GEMMEPI__KERNEL_KEY_SIZE);
   kernel = (gemmepi__kernel *)gemmepi__map_find(&context->kernels, key, text.length);
   if (!kernel) {
     kernel = (gemmepi__kernel *)gemmepi__new(&context->allocator, sizeof *kernel);
@@ -13153,7 +9772,7 @@ static char *gemmepi__past(char *part, size_t bytes) {
 
 /* The kernel `entry` of `file`, under the name that launch has. */
 static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
-                     const char *entry, gemmepi__launch *launch) {
+          const char *entry, gemmepi__launch *launch) {
   const gemmepi__kernel *kernel = NULL;
   gemmepi_status status;
   if (!launch->name[0])
@@ -13169,8 +9788,8 @@ static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *
 /* A kernel that calls after_launches_before(). Compiled for a chip before Hopper it cannot wait, and so may not overlap.
  launch->shared is known. */
 static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, const char *file,
-                         const char *prologue, const char *entry,
-                         gemmepi__launch *launch) {
+          const char *prologue, const char *entry,
+          gemmepi__launch *launch) {
   gemmepi_status status;
   char what[160];
   int result = 0;
@@ -13191,7 +9810,7 @@ static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, cons
 #define GEMMEPI__GRAPHS_KEEP_OVERLAPS 12030
 
 static gemmepi_status gemmepi__launch_failed(const gemmepi_context *context, const gemmepi__launch *launch,
-                      int result, const char *what) {
+          int result, const char *what) {
   char sentence[200];
   snprintf(sentence, sizeof sentence, "launching %s (%s)", what, launch->name);
   return gemmepi__cuda_failed(&context->driver, result, sentence);
@@ -13199,8 +9818,8 @@ static gemmepi_status gemmepi__launch_failed(const gemmepi_context *context, con
 
 /* what: is launched. The launch may begin before the one ahead of it in the stream has ended. */
 static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context,
-                         const gemmepi__launch *launch, void **list,
-                         const char *what, gemmepi_stream stream) {
+          const gemmepi__launch *launch, void **list,
+          const char *what, gemmepi_stream stream) {
   gemmepi__cu_launch_attribute attribute;
   gemmepi__cu_launch_config config;
   int allowed = 1, result;
@@ -13220,14 +9839,14 @@ static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context
 }
 
 static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, const gemmepi__launch *launch,
-                      void *params, const char *what, gemmepi_stream stream) {
+          void *params, const char *what, gemmepi_stream stream) {
   void *list[1];
   int result;
   list[0] = params;
   if (launch->overlaps && context->driver.version >= GEMMEPI__GRAPHS_KEEP_OVERLAPS)
     return gemmepi__launch_overlapping(context, launch, list, what, stream);
   result = context->driver.launch_kernel(launch->function, launch->blocks, 1, 1, launch->threads_x,
-                     launch->threads_y, 1, launch->shared, stream, list, NULL);
+          launch->threads_y, 1, launch->shared, stream, list, NULL);
   return result ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
 }
 /* The plans that one-shot calls keep: found by what they were made for, the least recently used one goes first. */
@@ -13248,11 +9867,11 @@ struct gemmepi_plan {
 
 /* By gemmepi_plan_kind. */
 static const char *const gemmepi__plan_kind_names[] = {"", "matmul", "elementwise", "linear",
-                           "linear_backward"};
+          "linear_backward"};
 
 /* A new plan's beginning. */
 static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_kind kind,
-                   void (*destroy)(gemmepi_plan *plan)) {
+          void (*destroy)(gemmepi_plan *plan)) {
   gemmepi_plan base;
   memset(&base, 0, sizeof base);
   base.kind = kind;
@@ -13264,7 +9883,7 @@ static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_ki
 
 /* What every run asks first: whether there are plan and args, and the plan is of this process and of the run's kind. */
 static gemmepi_status gemmepi__check_plan(const gemmepi_plan *plan, const void *args,
-                     gemmepi_plan_kind kind) {
+          gemmepi_plan_kind kind) {
   if (!plan || !args)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
   if (gemmepi__came_by_fork(plan->context))
@@ -13272,9 +9891,9 @@ static gemmepi_status gemmepi__check_plan(const gemmepi_plan *plan, const void *
   if (plan->kind == kind)
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-            "plan was made by gemmepi_plan_%s; gemmepi_run_%s takes those of gemmepi_plan_%s",
-            gemmepi__plan_kind_names[plan->kind], gemmepi__plan_kind_names[kind],
-            gemmepi__plan_kind_names[kind]);
+          "plan was made by gemmepi_plan_%s; gemmepi_run_%s takes those of gemmepi_plan_%s",
+          gemmepi__plan_kind_names[plan->kind], gemmepi__plan_kind_names[kind],
+          gemmepi__plan_kind_names[kind]);
 }
 
 /* Plans are 5 to 17 KB; a program with more problems than this builds the least recently used ones anew. */
@@ -13322,7 +9941,7 @@ static gemmepi_plan *gemmepi__find_kept(gemmepi_context *context, const void *ke
 /* Keeps a new plan, if there is memory for it. The caller's reference goes over to what is returned: where another thread
  was quicker, its plan, which is as good. */
 static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, size_t size,
-                 gemmepi_plan *plan) {
+          gemmepi_plan *plan) {
   gemmepi_plan *other;
   gemmepi__lock(&context->lock);
   other = gemmepi__find_locked(context, key, size);
@@ -13411,7 +10030,7 @@ typedef struct gemmepi__float_format {
 /* The row of a dtype, or NULL. */
 static const gemmepi__float_format *gemmepi__format_of(int dtype) {
   static const gemmepi__float_format f16 = {5, 10, 0x7c00, 0x7e00, 1}, bf16 = {8, 7, 0x7f80, 0x7fc0, 1},
-                   e4m3 = {4, 3, 0x7e, 0x7f, 0}, e5m2 = {5, 2, 0x7b, 0x7f, 1};
+          e4m3 = {4, 3, 0x7e, 0x7f, 0}, e5m2 = {5, 2, 0x7b, 0x7f, 1};
   switch (dtype) {
   case GEMMEPI_F16:
     return &f16;
@@ -13494,7 +10113,7 @@ static int32_t gemmepi__wrap(double value) {
 
 /* count elements from `first` on, `step` apart, to double. */
 static void gemmepi__load_run(int dtype, const void *base, int64_t first, int64_t step, int64_t count,
-               double *out) {
+          double *out) {
   const gemmepi__float_format *format = gemmepi__format_of(dtype);
   int64_t i;
   if (dtype == GEMMEPI_F32)
@@ -13681,13 +10300,13 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
   case GEMMEPI_GELU_TANH:
     if (x >= -15)
       return gemmepi__gate_derivative(x, gemmepi__gelu_exponential(x), 2 * GEMMEPI__SQRT_2_OVER_PI,
-                      2 * GEMMEPI__SQRT_2_OVER_PI * 0.134145 * (x > 30 ? 900 : x * x));
+          2 * GEMMEPI__SQRT_2_OVER_PI * 0.134145 * (x > 30 ? 900 : x * x));
     argument = gemmepi__gelu_argument(x);
     /* beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN */
     within = x > 64 && x < HUGE_VAL ? 64 : x < -64 && x > -HUGE_VAL ? -64 : x;
     return gemmepi__scaled_logistic(1 + 2 * within * gemmepi__logistic(-argument) *
-                        (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
-                    argument);
+          (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
+          argument);
   case GEMMEPI_GELU_ERF:
     if (x < -30)
       return gemmepi__times_density(x - gemmepi__normal_tail(x) / x, x);
@@ -13775,7 +10394,7 @@ static double gemmepi__times_activation(uint32_t activation, double parameter, d
 /* dy value act'(gate); of three factors that may be any number, else with dy value first where it is a number that is not
  subnormal, or the larger one */
 static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
-                  double gate) {
+          double gate) {
   double both = dy * value, size = fabs(both), first = both, last = 1;
   if (activation == GEMMEPI_RELU && !(gate > 0))
     return 0;
@@ -13815,7 +10434,7 @@ static int64_t gemmepi__index_of(const gemmepi__view *view, int64_t item, int64_
 
 /* The number by which element (outer, k) of A or B is multiplied; outer is A's row or B's column. */
 static double gemmepi__scale_at(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                int operand, int64_t item, int64_t outer, int64_t k) {
+          int operand, int64_t item, int64_t outer, int64_t k) {
   const gemmepi__view *scale = &problem->views[GEMMEPI__SCALE_OF(operand)];
   const float *numbers = (const float *)arguments->pointers[GEMMEPI__SCALE_OF(operand)];
   int64_t at = item * scale->batch_stride;
@@ -13834,23 +10453,23 @@ static double gemmepi__scale_at(const gemmepi__problem *problem, const gemmepi__
 /* `count` elements of A or B from (outer, k) on, along k or along the rows of A (columns of B), times the scales that change
  along k, or all scales */
 static void gemmepi__host_load_factor(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                   int operand, int64_t item, int64_t outer, int64_t k, int along_k,
-                   int all_scales, int64_t count, double *out) {
+          int operand, int64_t item, int64_t outer, int64_t k, int along_k,
+          int all_scales, int64_t count, double *out) {
   const gemmepi__view *view = &problem->views[operand];
   int is_a = operand == GEMMEPI__A;
   int64_t first = gemmepi__index_of(view, item, is_a ? outer : k, is_a ? k : outer), c;
   int contiguous = (is_a == (view->transposed == 0)) == (along_k != 0);
   gemmepi__load_run(view->dtype, arguments->pointers[operand], first, contiguous ? 1 : view->ld, count,
-           out);
+          out);
   for (c = 0; c < count && view->scale > (all_scales ? GEMMEPI_SCALE_NONE : GEMMEPI_SCALE_OUTER); c++)
     out[c] *= gemmepi__scale_at(problem, arguments, operand, item, along_k ? outer : outer + c,
-                  along_k ? k + c : k);
+          along_k ? k + c : k);
 }
 
 /* v = op(A)[rows from i, :] op(B)[:, columns from j] of one item */
 static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                 gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t rows, int64_t j,
-                 int64_t columns, double v[][GEMMEPI__HOST_TILE]) {
+          gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t rows, int64_t j,
+          int64_t columns, double v[][GEMMEPI__HOST_TILE]) {
   int64_t k, r, c, s;
   memset(v, 0, sizeof tile->v[0]);
   memset(tile->b, 0, sizeof tile->b);
@@ -13858,10 +10477,10 @@ static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmep
     int64_t depth = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
     for (r = 0; r < rows; r++)
       gemmepi__host_load_factor(problem, arguments, GEMMEPI__A, item, i + r, k, 1, 0, depth,
-                   tile->a[r]);
+          tile->a[r]);
     for (s = 0; s < depth; s++)
       gemmepi__host_load_factor(problem, arguments, GEMMEPI__B, item, j, k + s, 0, 0, columns,
-                   tile->b[s]);
+          tile->b[s]);
     for (r = 0; r < rows; r++)
       for (s = 0; s < depth; s++)
         for (c = 0; c < GEMMEPI__HOST_TILE; c++)
@@ -13871,33 +10490,33 @@ static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmep
 
 /* The scale of C, D, AUX or the residual. */
 static double gemmepi__host_scale(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                 int operand, int64_t item) {
+          int operand, int64_t item) {
   return problem->views[operand].scale ? gemmepi__scale_at(problem, arguments, operand, item, 0, 0) : 1;
 }
 
 /* `columns` elements of row i of a matrix or vector, scaled */
 static void gemmepi__host_load(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-               int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
-               double *out) {
+          int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
+          double *out) {
   const gemmepi__view *view = &problem->views[operand];
   int64_t c;
   gemmepi__load_run(view->dtype, arguments->pointers[operand], gemmepi__index_of(view, item, i, j), 1,
-           columns, out);
+          columns, out);
   if (operand <= GEMMEPI__RESIDUAL && view->scale)
     for (c = 0; c < columns; c++)
       out[c] *= gemmepi__host_scale(problem, arguments, operand, item);
 }
 
 static void gemmepi__host_store(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
-                const double *v) {
+          int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
+          const double *v) {
   const gemmepi__view *view = &problem->views[operand];
   double scale = gemmepi__host_scale(problem, arguments, operand, item), scaled[GEMMEPI__HOST_TILE];
   int64_t c;
   for (c = 0; c < columns; c++)
     scaled[c] = v[c] * scale;
   gemmepi__store_run(view->dtype, arguments->pointers[operand], gemmepi__index_of(view, item, i, j),
-           columns, view->scale ? scaled : v);
+          columns, view->scale ? scaled : v);
 }
 
 /* The largest |v| so far; NaN stays. */
@@ -13909,7 +10528,7 @@ static void gemmepi__host_amax(double *amax, int64_t columns, const double *v) {
 }
 
 static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *mask, int64_t item, int64_t i,
-                  int64_t j, int64_t columns, const double *v) {
+          int64_t j, int64_t columns, const double *v) {
   int64_t c;
   for (c = 0; c < columns; c++) {
     int64_t bit = gemmepi__index_of(aux, item, i, j + c);
@@ -13920,7 +10539,7 @@ static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *ma
 
 /* The mask's bits as 1 and 0. */
 static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned char *mask, int64_t item,
-                  int64_t i, int64_t j, int64_t columns, double *out) {
+          int64_t i, int64_t j, int64_t columns, double *out) {
   int64_t c;
   for (c = 0; c < columns; c++) {
     int64_t bit = gemmepi__index_of(aux, item, i, j + c);
@@ -13931,8 +10550,8 @@ static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned cha
 /* The upstream gradient and the pre-activation, of which one is v and the other aux, into the gradient of a run of one row:
  with GATED of the same columns of both halves. */
 static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                 int64_t item, int64_t i, int64_t j, int64_t columns, double *first,
-                 double *second) {
+          int64_t item, int64_t i, int64_t j, int64_t columns, double *first,
+          double *second) {
   uint32_t activation = gemmepi__activation(problem->epilogue);
   int gated = gemmepi__has(problem, GEMMEPI_GATED), upstream = gemmepi__has(problem, GEMMEPI_UPSTREAM);
   int gate_first = gemmepi__has(problem, GEMMEPI_GATE_FIRST);
@@ -13940,13 +10559,13 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
   int64_t c;
   if (problem->views[GEMMEPI__AUX].bits == 1)
     gemmepi__host_load_mask(&problem->views[GEMMEPI__AUX],
-                (const unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns,
-                aux[0]); /* 1 is as good as any pre-activation above 0 */
+          (const unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns,
+          aux[0]); /* 1 is as good as any pre-activation above 0 */
   else
     gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j, columns, aux[0]);
   if (gated && !upstream)
     gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j + gemmepi__half_columns(problem),
-             columns, aux[1]);
+          columns, aux[1]);
   for (c = 0; c < columns; c++) {
     double dy = upstream ? aux[0][c] : first[c];
     double p = upstream ? first[c] : aux[0][c], q = upstream && gated ? second[c] : aux[1][c];
@@ -13963,7 +10582,7 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
 
 /* v = factor v, and v = v + other, modulo 2^32 where the result is I32 */
 static void gemmepi__host_multiply_by(const gemmepi__problem *problem, double factor, int64_t columns,
-                   double *v) {
+          double *v) {
   int64_t c;
   for (c = 0; c < columns; c++)
     v[c] = problem->accumulator == GEMMEPI_I32
@@ -13972,7 +10591,7 @@ static void gemmepi__host_multiply_by(const gemmepi__problem *problem, double fa
 }
 
 static void gemmepi__host_add(const gemmepi__problem *problem, const double *other, int64_t columns,
-               double *v) {
+          double *v) {
   int64_t c;
   for (c = 0; c < columns; c++)
     v[c] = problem->accumulator == GEMMEPI_I32 ? (double)gemmepi__wrap(v[c] + other[c]) : v[c] + other[c];
@@ -13980,7 +10599,7 @@ static void gemmepi__host_add(const gemmepi__problem *problem, const double *oth
 
 /* The scales of A and B that are factors of the whole sum: so sums of I8 stay exact up to here. */
 static void gemmepi__host_scale_sums(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                  int64_t item, int64_t i, int64_t j, int64_t columns, double *v) {
+          int64_t item, int64_t i, int64_t j, int64_t columns, double *v) {
   int scale_a = problem->views[GEMMEPI__A].scale, scale_b = problem->views[GEMMEPI__B].scale;
   int64_t c;
   for (c = 0; c < columns; c++) {
@@ -13993,8 +10612,8 @@ static void gemmepi__host_scale_sums(const gemmepi__problem *problem, const gemm
 
 /* v up to the activation: from the bare sums, factors, C, bias, and what AUX keeps of it. */
 static void gemmepi__host_finish_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                    gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
-                    int64_t columns, double *v) {
+          gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
+          int64_t columns, double *v) {
   double other[GEMMEPI__HOST_TILE];
   gemmepi__host_scale_sums(problem, arguments, item, i, j, columns, v);
   gemmepi__host_multiply_by(problem, arguments->alpha, columns, v);
@@ -14012,14 +10631,14 @@ static void gemmepi__host_finish_product(const gemmepi__problem *problem, const 
   gemmepi__host_amax(&tile->amax_aux, columns, v);
   if (problem->views[GEMMEPI__AUX].bits == 1)
     gemmepi__host_store_mask(&problem->views[GEMMEPI__AUX],
-                (unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns, v);
+          (unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns, v);
   else
     gemmepi__host_store(problem, arguments, GEMMEPI__AUX, item, i, j, columns, v);
 }
 
 /* The activation of a run, with GATED of a value's and a gate's, which leaves the result in the first. */
 static void gemmepi__host_forward(const gemmepi__problem *problem, int64_t columns, double *first,
-                 double *second) {
+          double *second) {
   uint32_t activation = gemmepi__activation(problem->epilogue);
   int gate_first = gemmepi__has(problem, GEMMEPI_GATE_FIRST);
   int64_t c;
@@ -14039,14 +10658,14 @@ static void gemmepi__host_forward(const gemmepi__problem *problem, int64_t colum
 /* The whole epilogue on a run of one row, with GATED on the same columns of both halves: the bare sums go in and what
  D stores comes out. */
 static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                 gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
-                 int64_t columns, double *const v[2]) {
+          gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
+          int64_t columns, double *const v[2]) {
   int64_t half_columns = gemmepi__half_columns(problem);
   double other[GEMMEPI__HOST_TILE];
   int half;
   for (half = 0; half < gemmepi__halves_in(problem); half++)
     gemmepi__host_finish_product(problem, arguments, tile, item, i, j + half * half_columns, columns,
-                  v[half]);
+          v[half]);
   if (gemmepi__has(problem, GEMMEPI_BACKWARD))
     gemmepi__host_backward(problem, arguments, item, i, j, columns, v[0], v[1]);
   else
@@ -14054,7 +10673,7 @@ static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmep
   for (half = 0; half < gemmepi__halves_out(problem); half++) {
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
       gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL, item, i, j + half * half_columns,
-               columns, other);
+          columns, other);
       gemmepi__host_add(problem, other, columns, v[half]);
     }
     gemmepi__host_amax(&tile->amax_d, columns, v[half]);
@@ -14076,7 +10695,7 @@ static void gemmepi__add_to(gemmepi__sum *sum, double term) {
 
 /* bias_grad[first ...] of one item (+)= sums, which start anew */
 static void gemmepi__host_store_sums(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                  int64_t item, int64_t first, int64_t count, gemmepi__sum *sums) {
+          int64_t item, int64_t first, int64_t count, gemmepi__sum *sums) {
   const gemmepi__view *view = &problem->views[GEMMEPI__BIAS_GRAD];
   void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
   double values[GEMMEPI__HOST_TILE] = {0};
@@ -14099,9 +10718,9 @@ typedef struct gemmepi__host_given {
 
 /* A tile of D, with GATED the same columns of both halves; they are added to sums where the epilogue wants them. */
 static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                 const gemmepi__host_given *given, gemmepi__host_tile *tile, int64_t item,
-                 int64_t i, int64_t j, int64_t columns,
-                 gemmepi__sum sums[2][GEMMEPI__HOST_TILE]) {
+          const gemmepi__host_given *given, gemmepi__host_tile *tile, int64_t item,
+          int64_t i, int64_t j, int64_t columns,
+          gemmepi__sum sums[2][GEMMEPI__HOST_TILE]) {
   int64_t rows = gemmepi__smaller(problem->m - i, GEMMEPI__HOST_TILE), r, c;
   int64_t half_columns = gemmepi__half_columns(problem);
   int half;
@@ -14111,8 +10730,8 @@ static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmep
       gemmepi__host_multiply(problem, arguments, tile, item, i, rows, from, columns, tile->v[half]);
     for (r = 0; given && r < rows; r++)
       gemmepi__load_run(given->view->dtype, given->data,
-               gemmepi__index_of(given->view, item, i + r, from), 1, columns,
-               tile->v[half][r]);
+          gemmepi__index_of(given->view, item, i + r, from), 1, columns,
+          tile->v[half][r]);
   }
   for (r = 0; r < rows; r++) {
     double *v[2];
@@ -14124,14 +10743,14 @@ static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmep
         gemmepi__add_to(&sums[half][c], v[half][c]);
       if (!(problem->flags & GEMMEPI__ONLY_SUMS))
         gemmepi__host_store(problem, arguments, GEMMEPI__D, item, i + r, j + half * half_columns,
-                  columns, v[half]);
+          columns, v[half]);
     }
   }
 }
 
 /* sum += the sum over k of row i of op(A) or column i of op(B) */
 static void gemmepi__host_sum_line(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                 int operand, int64_t item, int64_t i, gemmepi__sum *sum) {
+          int operand, int64_t item, int64_t i, gemmepi__sum *sum) {
   double values[GEMMEPI__HOST_DEPTH];
   int64_t k, s, depth;
   for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
@@ -14158,14 +10777,14 @@ static void gemmepi__host_sum_operand(const gemmepi__problem *problem, const gem
 }
 
 static void gemmepi__host_store_amax(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                  int operand, double amax) {
+          int operand, double amax) {
   if (gemmepi__has_operand(problem, operand))
     gemmepi__store_run(problem->views[operand].dtype, arguments->pointers[operand], 0, 1, &amax);
 }
 
 /* The product, or the epilogue over one that is given. */
 static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                 const gemmepi__host_given *given) {
+          const gemmepi__host_given *given) {
   int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0, half;
   int64_t half_columns = gemmepi__half_columns(problem), i, j, item;
   gemmepi__sum sums[2][GEMMEPI__HOST_TILE];
@@ -14181,7 +10800,7 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
         continue;
       for (half = 0; half < gemmepi__halves_out(problem); half++)
         gemmepi__host_store_sums(problem, arguments, item, j + half * half_columns, columns,
-                    sums[half]);
+          sums[half]);
     }
   }
   if (!gemmepi__is_empty(problem)) {
@@ -14252,7 +10871,7 @@ typedef struct gemmepi__loops {
 } gemmepi__loops;
 
 static void gemmepi__store_strided(int dtype, void *base, int64_t first, int64_t step, int64_t count,
-                 const double *values) {
+          const double *values) {
   int64_t i;
   if (step == 1)
     gemmepi__store_run(dtype, base, first, count, values);
@@ -14289,7 +10908,7 @@ static int gemmepi__loops_next(gemmepi__loops *loops, int summed) {
 
 /* The values of all tensors for `count` indices along the innermost axis. */
 static void gemmepi__loops_compute(const gemmepi__loops *loops, int64_t count,
-                 double values[GEMMEPI__TENSORS][GEMMEPI__HOST_RUN]) {
+          double values[GEMMEPI__TENSORS][GEMMEPI__HOST_RUN]) {
   const gemmepi__nest *nest = &loops->nest;
   double v[GEMMEPI__TENSORS] = {0};
   int64_t i;
@@ -14297,7 +10916,7 @@ static void gemmepi__loops_compute(const gemmepi__loops *loops, int64_t count,
   for (t = 0; t < GEMMEPI__OUT_Y; t++)
     if (gemmepi__nest_has(nest, t))
       gemmepi__load_run(nest->dtype[t], gemmepi__loops_base(loops, t), gemmepi__loops_first(loops, t),
-               nest->stride[t][0], count, values[t]);
+          nest->stride[t][0], count, values[t]);
   v[GEMMEPI__IN_W] = loops->weight;
   for (i = 0; i < count; i++) {
     for (t = 0; t < GEMMEPI__OUT_Y; t++)
@@ -14322,8 +10941,8 @@ static void gemmepi__host_map(gemmepi__loops *loops) {
       for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS; t++)
         if (gemmepi__nest_has(nest, t))
           gemmepi__store_strided(nest->dtype[t], gemmepi__loops_base(loops, t),
-                     gemmepi__loops_first(loops, t), nest->stride[t][0], count,
-                     values[t]);
+          gemmepi__loops_first(loops, t), nest->stride[t][0], count,
+          values[t]);
     }
   } while (gemmepi__loops_next(loops, 0));
 }
@@ -14441,7 +11060,7 @@ static int gemmepi__scaled_next(const gemmepi__scaled *scaled, int64_t *index) {
 
 /* A run along k of a or y: where it begins. */
 static int64_t gemmepi__scaled_first(const gemmepi__scaled *scaled, const int64_t *stride,
-                  const int64_t *index) {
+          const int64_t *index) {
   int64_t first = 0;
   int d;
   for (d = 0; d < scaled->rank; d++)
@@ -14454,7 +11073,7 @@ static void *gemmepi__scaled_base(const gemmepi__scaled *scaled, int t) {
 }
 
 static void gemmepi__scaled_load(const gemmepi__scaled *scaled, const int64_t *index, int64_t count,
-                double *values) {
+          double *values) {
   gemmepi__load_run(
     scaled->task->operands[GEMMEPI__IN_A].dtype, gemmepi__scaled_base(scaled, GEMMEPI__IN_A),
     gemmepi__scaled_first(scaled, scaled->a_stride, index), scaled->a_stride[scaled->k], count, values);
@@ -14487,9 +11106,9 @@ static void gemmepi__scaled_cast(const gemmepi__scaled *scaled, double factor, d
       for (j = 0; j < count; j++)
         values[j] = values[j] * factor / divisor;
       gemmepi__store_strided(scaled->task->operands[GEMMEPI__OUT_Y].dtype,
-                 gemmepi__scaled_base(scaled, GEMMEPI__OUT_Y),
-                 gemmepi__scaled_first(scaled, scaled->y_stride, index),
-                 scaled->y_stride[scaled->k], count, values);
+          gemmepi__scaled_base(scaled, GEMMEPI__OUT_Y),
+          gemmepi__scaled_first(scaled, scaled->y_stride, index),
+          scaled->y_stride[scaled->k], count, values);
     }
   } while (gemmepi__scaled_next(scaled, index));
 }
@@ -14536,14 +11155,14 @@ static int64_t gemmepi__scaled_matrix(gemmepi__scaled *scaled, int64_t first) {
       scaled->begin[k] = j;
       scaled->end[k] = gemmepi__smaller(j + wide, scaled->extent[k]);
       scaled->number = first + (mode == GEMMEPI_SCALE_OUTER        ? i
-                   : mode == GEMMEPI_SCALE_VECTOR_128 ? j / 128 * line + i
-                                    : i / 128 * line + j / 128);
+          : mode == GEMMEPI_SCALE_VECTOR_128 ? j / 128 * line + i
+          : i / 128 * line + j / 128);
       gemmepi__scaled_run(scaled);
     }
   }
   return first + (mode == GEMMEPI_SCALE_OUTER        ? rows
           : mode == GEMMEPI_SCALE_VECTOR_128 ? steps * line
-                           : gemmepi__steps_of_128(rows) * line);
+          : gemmepi__steps_of_128(rows) * line);
 }
 
 /* To the next matrix; 0 after the last. */
@@ -14575,7 +11194,7 @@ static void gemmepi__host_cast_scaled(gemmepi__scaled *scaled) {
 /* >>the whole task */
 
 static void gemmepi__take_loops(const gemmepi__task *task, void *const pointers[GEMMEPI__TENSORS],
-                double weight, uint32_t outputs, gemmepi__loops *loops) {
+          double weight, uint32_t outputs, gemmepi__loops *loops) {
   memset(loops, 0, sizeof *loops);
   loops->task = task;
   loops->pointers = pointers;
@@ -14586,7 +11205,7 @@ static void gemmepi__take_loops(const gemmepi__task *task, void *const pointers[
 /* Runs a task whose outputs are not empty. pointers[t]: the pointer that goes with tensor t (NULL where there is none); two
  halves go by the pointer of operand.pointer. Sums come first, since the other outputs may be in place with an input. */
 static void gemmepi__host_elementwise(const gemmepi__task *task, void *const pointers[GEMMEPI__TENSORS],
-                   double weight, const float *scale, float *y_scale, void *amax) {
+          double weight, const float *scale, float *y_scale, void *amax) {
   uint32_t others = 0;
   gemmepi__loops loops;
   gemmepi__scaled scaled;
@@ -14827,8 +11446,8 @@ static int gemmepi__task_is_exact(const gemmepi__task *task) {
 
 /* type_of_output: what operations.cuh takes an output for, 0 for its own. */
 static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *task, int operation,
-                   const gemmepi__nest *nest, int accumulator, int cast,
-                   int type_of_output) {
+          const gemmepi__nest *nest, int accumulator, int cast,
+          int type_of_output) {
   static const char *const names[GEMMEPI__TENSORS] = {"A", "B", "W", "DY", "Y", "DA", "DB", "DW"};
   int t;
   gemmepi__append(text, "#define GEMMEPI_OPERATION %d\n", operation);
@@ -14842,13 +11461,13 @@ static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *
     if (t >= GEMMEPI__OUT_Y && type_of_output)
       dtype = type_of_output;
     gemmepi__append(text, "#define GEMMEPI_%s_TYPE %s\n", names[t],
-            gemmepi__dtype((gemmepi_dtype)dtype)->name);
+          gemmepi__dtype((gemmepi_dtype)dtype)->name);
   }
 }
 
 /* "gemmepi_elementwise_silu_backward_bf16". An operation that is an activation is called by that. */
 static void gemmepi__name_operation(const gemmepi__task *task, int operation, const char *stem, int from,
-                  int to, gemmepi__launch *launch) {
+          int to, gemmepi__launch *launch) {
   const char *name = gemmepi__operation(operation)->name;
   const char *activation = gemmepi__activation_name((gemmepi_epilogue)task->activation);
   const char *type = gemmepi__dtype((gemmepi_dtype)from)->name;
@@ -14858,7 +11477,7 @@ static void gemmepi__name_operation(const gemmepi__task *task, int operation, co
     gemmepi__name_kernel(launch, "%s_%s_%s_%s", stem, activation, name, type);
   else if (from != to)
     gemmepi__name_kernel(launch, "%s_%s_%s_to_%s", stem, name, type,
-              gemmepi__dtype((gemmepi_dtype)to)->name);
+          gemmepi__dtype((gemmepi_dtype)to)->name);
   else
     gemmepi__name_kernel(launch, "%s_%s_%s", stem, name, type);
 }
@@ -14872,7 +11491,7 @@ static int gemmepi__first_dtype(const gemmepi__nest *nest) {
 
 /* Whether every vector of a tensor, `vector` elements along an axis, begins at a multiple of its size. */
 static int gemmepi__vectors_are_aligned(const gemmepi__task *task, const gemmepi__nest *nest, int t, int axis,
-                    int vector) {
+          int vector) {
   int64_t size = gemmepi__size_of(nest->dtype[t]), bytes = size * vector;
   int d;
   if (axis >= nest->rank || nest->stride[t][axis] != 1 || task->alignment % bytes ||
@@ -14922,7 +11541,7 @@ static int64_t gemmepi__describe_contiguous(gemmepi__loop *loop, int vector, gem
   gemmepi__append(defines,
           "#define GEMMEPI_TILE 0\n#define GEMMEPI_PER_THREAD 0\n#define GEMMEPI_MODES 0\n");
   return gemmepi__divide_up(nest->extent[0],
-               (int64_t)GEMMEPI__ELEMENT_THREADS * vector * GEMMEPI__LOOP_AT_ONCE);
+          (int64_t)GEMMEPI__ELEMENT_THREADS * vector * GEMMEPI__LOOP_AT_ONCE);
 }
 
 /* >>tiles */
@@ -15022,7 +11641,7 @@ static int gemmepi__mode_of(const gemmepi__task *task, const gemmepi__loop *loop
 
 /* The number of blocks, or -1. */
 static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop *loop, int vector,
-                   gemmepi__text *defines) {
+          gemmepi__text *defines) {
   gemmepi__nest *nest = &loop->nest;
   gemmepi__strided_params *params = &loop->strided;
   /* the more tensors, the fewer elements fit registers */
@@ -15070,13 +11689,13 @@ static int gemmepi__loop_cast(const gemmepi__task *task) {
 
 /* What is launched, but for the kernel: blocks, parameters and the prologue. */
 static gemmepi_status gemmepi__describe_loop(const gemmepi__task *task, uint32_t outputs, gemmepi__loop *loop,
-                      gemmepi__text *defines) {
+          gemmepi__text *defines) {
   int64_t blocks;
   int vector;
   gemmepi__take_nest(task, outputs, &loop->nest);
   vector = gemmepi__vector_of(gemmepi__largest_size(&loop->nest, ~0u));
   gemmepi__append_operation(defines, task, task->operation, &loop->nest, task->accumulator,
-               gemmepi__loop_cast(task), 0);
+          gemmepi__loop_cast(task), 0);
   if (gemmepi__is_contiguous(task, &loop->nest, vector))
     blocks = gemmepi__describe_contiguous(loop, vector, defines);
   else
@@ -15090,25 +11709,25 @@ static gemmepi_status gemmepi__describe_loop(const gemmepi__task *task, uint32_t
 }
 
 static gemmepi_status gemmepi__build_loop(gemmepi_context *context, const gemmepi__task *task,
-                     uint32_t outputs, gemmepi__loop *loop) {
+          uint32_t outputs, gemmepi__loop *loop) {
   char prologue[1024];
   gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi_status status = gemmepi__describe_loop(task, outputs, loop, &defines);
   if (status)
     return status;
   gemmepi__name_operation(task, task->operation,
-              loop->is_contiguous ? "gemmepi_elementwise" : "gemmepi_strided",
-              gemmepi__first_dtype(&loop->nest),
-              task->operation == GEMMEPI_OP_CAST ? loop->nest.dtype[GEMMEPI__OUT_Y]
-                               : gemmepi__first_dtype(&loop->nest),
-              &loop->launch);
+          loop->is_contiguous ? "gemmepi_elementwise" : "gemmepi_strided",
+          gemmepi__first_dtype(&loop->nest),
+          task->operation == GEMMEPI_OP_CAST ? loop->nest.dtype[GEMMEPI__OUT_Y]
+          : gemmepi__first_dtype(&loop->nest),
+          &loop->launch);
   return gemmepi__get_kernel(context, "elementwise.cu", prologue,
-               loop->is_contiguous ? "gemmepi_contiguous" : "gemmepi_strided", &loop->launch);
+          loop->is_contiguous ? "gemmepi_contiguous" : "gemmepi_strided", &loop->launch);
 }
 
 static gemmepi_status gemmepi__run_loop(const gemmepi_context *context, const gemmepi__loop *loop,
-                    const gemmepi__operation_params *operation, void *const *pointers,
-                    gemmepi_stream stream) {
+          const gemmepi__operation_params *operation, void *const *pointers,
+          gemmepi_stream stream) {
   static const char what[] = "an element-wise operation";
   gemmepi__contiguous_params contiguous;
   gemmepi__strided_params strided;
@@ -15183,7 +11802,7 @@ static unsigned gemmepi__lanes_of_line(int64_t lines) {
 
 /* How the launch goes about it: blocks for the sums times `parts` of what is added up. */
 static gemmepi_status gemmepi__divide_sum(gemmepi__sum_step *step, int wide, int64_t blocks_wanted,
-                     int64_t *parts) {
+          int64_t *parts) {
   gemmepi__sum_params *params = &step->params;
   int64_t innermost = gemmepi__divide_up(step->nest.extent[0], wide), lines, least, blocks;
   params->kept_count = gemmepi__nest_count(&step->nest, 0);
@@ -15220,7 +11839,7 @@ static gemmepi_status gemmepi__divide_sum(gemmepi__sum_step *step, int wide, int
 
 /* step->nest and output are set. blocks_wanted 0: no partial sums. */
 static gemmepi_status gemmepi__describe_sum(const gemmepi__task *task, int operation, int64_t blocks_wanted,
-                      gemmepi__sum_step *step, int64_t *parts, gemmepi__text *defines) {
+          gemmepi__sum_step *step, int64_t *parts, gemmepi__text *defines) {
   const gemmepi__nest *nest = &step->nest;
   int largest = gemmepi__largest_size(nest, GEMMEPI__INPUTS), vector = gemmepi__vector_of(largest);
   int vectors = gemmepi__sums_vectors(task, nest, vector), repeats = 0, of = 0, t;
@@ -15237,7 +11856,7 @@ static gemmepi_status gemmepi__describe_sum(const gemmepi__task *task, int opera
   gemmepi__take_axes(nest, 1, &step->params.summed);
   status = gemmepi__divide_sum(step, vectors ? vector : 1, blocks_wanted, parts);
   gemmepi__append_operation(defines, task, operation, nest, largest == 8 ? GEMMEPI_F64 : GEMMEPI_F32, 0,
-               of);
+          of);
   gemmepi__append(defines, "#define GEMMEPI_OUTPUT %d\n", step->output);
   gemmepi__append(defines, "#define GEMMEPI_OUT_TYPE %s\n",
           gemmepi__dtype((gemmepi_dtype)nest->dtype[step->output])->name);
@@ -15252,22 +11871,22 @@ static gemmepi_status gemmepi__describe_sum(const gemmepi__task *task, int opera
 }
 
 static gemmepi_status gemmepi__build_sum_step(gemmepi_context *context, const gemmepi__task *task,
-                       int operation, int64_t blocks_wanted, gemmepi__sum_step *step,
-                       int64_t *parts) {
+          int operation, int64_t blocks_wanted, gemmepi__sum_step *step,
+          int64_t *parts) {
   char prologue[1024];
   gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi_status status = gemmepi__describe_sum(task, operation, blocks_wanted, step, parts, &defines);
   if (status)
     return status;
   gemmepi__name_operation(task, operation, step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along",
-              gemmepi__first_dtype(&step->nest), step->nest.dtype[step->output], &step->launch);
+          gemmepi__first_dtype(&step->nest), step->nest.dtype[step->output], &step->launch);
   return gemmepi__get_kernel(context, "sum.cu", prologue,
-               step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along", &step->launch);
+          step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along", &step->launch);
 }
 
 /* Partial sums [parts][sums] in F64 into the output: its axes again, and one of the parts. */
 static void gemmepi__nest_of_partials(const gemmepi__sum_step *first, int64_t parts,
-                   gemmepi__sum_step *second) {
+          gemmepi__sum_step *second) {
   const gemmepi__nest *from = &first->nest;
   gemmepi__nest *nest = &second->nest;
   int64_t dense = 1;
@@ -15293,7 +11912,7 @@ static void gemmepi__nest_of_partials(const gemmepi__sum_step *first, int64_t pa
 }
 
 static gemmepi_status gemmepi__build_axis_sum(gemmepi_context *context, const gemmepi__task *task, int output,
-                       gemmepi__axis_sum *sum) {
+          gemmepi__axis_sum *sum) {
   int64_t wanted = (int64_t)GEMMEPI__SUM_WAVES * context->multiprocessors, parts = 1, unused;
   gemmepi_status status;
   /* that the partial sums are F64 is known once there are some: a first look tells */
@@ -15317,14 +11936,14 @@ static gemmepi_status gemmepi__build_axis_sum(gemmepi_context *context, const ge
   }
   if (!status)
     status = gemmepi__build_sum_step(context, task, task->operation, parts > 1 ? wanted : 0, &sum->first,
-                    &parts);
+          &parts);
   return status;
 }
 
 /* partials: workspace of partial_bytes */
 static gemmepi_status gemmepi__run_axis_sum(const gemmepi_context *context, const gemmepi__axis_sum *sum,
-                      const gemmepi__operation_params *operation, void *const *pointers,
-                      void *partials, gemmepi_stream stream) {
+          const gemmepi__operation_params *operation, void *const *pointers,
+          void *partials, gemmepi_stream stream) {
   static const char what[] = "a sum over axes";
   gemmepi__sum_params params = sum->first.params;
   void *out = (char *)pointers[sum->first.nest.pointer[sum->first.output]] +
@@ -15376,9 +11995,9 @@ static int64_t gemmepi__scale_count(const gemmepi__task *task) {
   int64_t count = task->scale_mode == GEMMEPI_SCALE_OUTER        ? rows
           : task->scale_mode == GEMMEPI_SCALE_VECTOR_128 ? gemmepi__times(rows, steps)
           : task->scale_mode == GEMMEPI_SCALE_BLOCK_128
-            ? gemmepi__times(gemmepi__divide_up(rows, GEMMEPI__SCALED_TILE),
-                    gemmepi__times(gemmepi__divide_up(steps, 4), 4))
-            : 1;
+          ? gemmepi__times(gemmepi__divide_up(rows, GEMMEPI__SCALED_TILE),
+          gemmepi__times(gemmepi__divide_up(steps, 4), 4))
+          : 1;
   for (d = 0; d < task->rank - 2 && task->scale_mode > GEMMEPI_SCALE_TENSOR; d++)
     count = gemmepi__times(count, task->shape[d]);
   return count;
@@ -15402,7 +12021,7 @@ static void gemmepi__take_scaled_axes(const gemmepi__task *task, int fast, gemme
 
 /* Whether a run of `vector` elements along the fast axis begins at a multiple of its size. */
 static int gemmepi__scaled_is_aligned(const gemmepi__task *task, const gemmepi__scaled_params *params,
-                   int tensor, int vector) {
+          int tensor, int vector) {
   const gemmepi__operand *operand = &task->operands[tensor];
   const long long *stride = tensor == GEMMEPI__IN_A ? params->stride_a : params->stride_y;
   int64_t size = gemmepi__size_of(operand->dtype), bytes = size * vector;
@@ -15422,7 +12041,7 @@ typedef struct gemmepi__scaled_way {
 } gemmepi__scaled_way;
 
 static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *task,
-                 const gemmepi__scaled_way *way) {
+          const gemmepi__scaled_way *way) {
   gemmepi__append(text, "#define GEMMEPI_A_TYPE %s\n",
           gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__IN_A].dtype)->name);
   gemmepi__append(text, "#define GEMMEPI_Y_TYPE %s\n",
@@ -15438,21 +12057,21 @@ static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *tas
 }
 
 static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, const gemmepi__task *task,
-                         const gemmepi__scaled_way *way, gemmepi__launch *launch) {
+          const gemmepi__scaled_way *way, gemmepi__launch *launch) {
   char prologue[512];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_scaled(&text, task, way);
   launch->threads_x = (unsigned)(4 * way->slow);
   launch->threads_y = 1;
   gemmepi__name_operation(task, task->operation, way->stores ? "gemmepi_scaled" : "gemmepi_scaled_amax",
-              task->operands[GEMMEPI__IN_A].dtype, task->operands[GEMMEPI__OUT_Y].dtype,
-              launch);
+          task->operands[GEMMEPI__IN_A].dtype, task->operands[GEMMEPI__OUT_Y].dtype,
+          launch);
   return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", launch);
 }
 
 /* Axes, tiles and what kind of launches there will be; *first is that of amax, where there are two. */
 static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmepi__scaled_step *step,
-                       gemmepi__scaled_way *first, gemmepi__scaled_way *second) {
+          gemmepi__scaled_way *first, gemmepi__scaled_way *second) {
   gemmepi__scaled_params *params = &step->params;
   int size_a = gemmepi__size_of(task->operands[GEMMEPI__IN_A].dtype),
     size_y = gemmepi__size_of(task->operands[GEMMEPI__OUT_Y].dtype);
@@ -15466,9 +12085,9 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
   gemmepi__take_scaled_axes(task, fast, params);
   first->k_is_fast = fast == ((task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0);
   first->slow = task->scale_mode == GEMMEPI_SCALE_BLOCK_128 ||
-             (task->scale_mode == GEMMEPI_SCALE_VECTOR_128 && !first->k_is_fast)
-           ? GEMMEPI__SCALED_TILE
-           : GEMMEPI__SCALED_TILE / 2;
+          (task->scale_mode == GEMMEPI_SCALE_VECTOR_128 && !first->k_is_fast)
+          ? GEMMEPI__SCALED_TILE
+          : GEMMEPI__SCALED_TILE / 2;
   step->tile_slow = first->slow;
   for (d = 0; d < params->rank && blocks > 0; d++) {
     int64_t tile = d == 0 ? GEMMEPI__SCALED_TILE : first->slow;
@@ -15496,14 +12115,14 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
   second->scale = step->is_two                         ? GEMMEPI__FROM_AMAX
           : makes_scale                        ? GEMMEPI__FROM_TILE
           : (task->flags & GEMMEPI_CAST_SCALE) ? GEMMEPI__GIVEN
-                            : GEMMEPI__AS_IT_IS;
+          : GEMMEPI__AS_IT_IS;
   second->amax = (task->flags & GEMMEPI_CAST_AMAX) && !step->is_two;
   second->stores = 1;
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemmepi__task *task,
-                      gemmepi__scaled_step *step) {
+          gemmepi__scaled_step *step) {
   gemmepi__scaled_way first, second;
   gemmepi_status status = gemmepi__describe_scaled(task, step, &first, &second);
   if (!status && step->is_two)
@@ -15513,14 +12132,14 @@ static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemm
 
 /* Sets the numbers that launches take the largest of to 0. */
 static gemmepi_status gemmepi__clear_numbers(const gemmepi_context *context, void *amax, size_t bytes,
-                      gemmepi_stream stream) {
+          gemmepi_stream stream) {
   int result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)amax, 0, bytes, stream);
   return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const gemmepi__scaled_step *cast,
-                     const gemmepi_elementwise_args *args, void *const *pointers,
-                     void *workspace, gemmepi_stream stream) {
+          const gemmepi_elementwise_args *args, void *const *pointers,
+          void *workspace, gemmepi_stream stream) {
   static const char what[] = "a cast with scales";
   gemmepi__scaled_params params = cast->params;
   gemmepi_status status = GEMMEPI_OK;
@@ -15635,7 +12254,7 @@ static void gemmepi__destroy_elementwise(gemmepi_plan *destroyed) {
 }
 
 static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const gemmepi__task *task,
-                        gemmepi__elementwise_plan **result) {
+          gemmepi__elementwise_plan **result) {
   gemmepi__elementwise_plan *plan =
     (gemmepi__elementwise_plan *)gemmepi__new(&context->allocator, sizeof *plan);
   gemmepi_status status = GEMMEPI_OK;
@@ -15661,8 +12280,8 @@ static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context,
-                          const gemmepi_elementwise_desc *desc,
-                          gemmepi_plan **result) {
+          const gemmepi_elementwise_desc *desc,
+          gemmepi_plan **result) {
   gemmepi__task task;
   gemmepi__elementwise_plan *plan = NULL;
   gemmepi_status status;
@@ -15689,11 +12308,11 @@ typedef struct gemmepi__numbers_row {
 } gemmepi__numbers_row;
 
 static const gemmepi__numbers_row gemmepi__numbers[] = {{"scale", "CAST_SCALE", GEMMEPI_CAST_SCALE},
-                            {"y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
-                            {"amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
+          {"y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
+          {"amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
 
 static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *plan,
-                      const gemmepi_elementwise_args *args) {
+          const gemmepi_elementwise_args *args) {
   const gemmepi__task *task = &plan->task;
   const void *given[3];
   int64_t count = gemmepi__scale_count(task);
@@ -15708,23 +12327,23 @@ static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *pl
     uintptr_t begin = (uintptr_t)given[i], end = begin + (uintptr_t)count * size;
     if (((task->flags & row->flag) != 0) != (given[i] != NULL))
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but flags has %s %s", row->name,
-                given[i] ? "given" : "NULL", given[i] ? "no" : "the flag", row->flag_name);
+          given[i] ? "given" : "NULL", given[i] ? "no" : "the flag", row->flag_name);
     if (begin % size)
       return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes",
-                row->name, given[i], (int)size);
+          row->name, given[i], (int)size);
     for (t = GEMMEPI__IN_A; given[i] && t < GEMMEPI__TENSORS; t += GEMMEPI__OUT_Y - GEMMEPI__IN_A) {
       uintptr_t base = (uintptr_t)(t == GEMMEPI__IN_A ? args->a : args->y);
       if ((i > 0 || t == GEMMEPI__OUT_Y) && begin < base + (uintptr_t)plan->reach[t].high &&
         base + (uintptr_t)plan->reach[t].low < end)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %llu bytes) overlaps %s",
-                  row->name, given[i], (gemmepi__ull)(end - begin),
-                  gemmepi__tensor_names[t]);
+          row->name, given[i], (gemmepi__ull)(end - begin),
+          gemmepi__tensor_names[t]);
     }
     if (i < 2 && given[i] && given[2] &&
       begin < (uintptr_t)given[2] + (uintptr_t)count * gemmepi__amax_size(task) &&
       (uintptr_t)given[2] < end)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p) overlaps args.amax (%p)", row->name,
-                given[i], given[2]);
+          given[i], given[2]);
   }
   return GEMMEPI_OK;
 }
@@ -15737,7 +12356,7 @@ static int gemmepi__is_in_place(const gemmepi__task *task, int output, int input
 }
 
 static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan, void *const *pointers,
-                     int output, int other) {
+          int output, int other) {
   const gemmepi__reach_of *p = &plan->reach[output], *q = &plan->reach[other];
   intptr_t p_base = (intptr_t)pointers[plan->task.operands[output].pointer];
   intptr_t q_base = (intptr_t)pointers[plan->task.operands[other].pointer];
@@ -15770,13 +12389,13 @@ static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *p
     int alignment = size > task->alignment ? size : task->alignment;
     if (!given && pointers[t])
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                "args.%s is given, but the plan has no such tensor",
-                gemmepi__tensor_names[t]);
+          "args.%s is given, but the plan has no such tensor",
+          gemmepi__tensor_names[t]);
     if (!given)
       continue;
     if (!pointers[t] && plan->reach[t].low != plan->reach[t].high)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the data of %s is NULL",
-                gemmepi__tensor_names[t]);
+          gemmepi__tensor_names[t]);
     if ((uintptr_t)pointers[t] % (uintptr_t)alignment)
       return gemmepi__fail(
         GEMMEPI_MISALIGNED, "the data of %s is %p; it must be a multiple of %d bytes (%s)",
@@ -15793,7 +12412,7 @@ static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *p
 /* >>running */
 
 static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args,
-                   void *pointers[GEMMEPI__TENSORS]) {
+          void *pointers[GEMMEPI__TENSORS]) {
   const void *inputs[GEMMEPI__OUT_Y];
   inputs[GEMMEPI__IN_A] = args->a;
   inputs[GEMMEPI__IN_B] = args->b;
@@ -15807,8 +12426,8 @@ static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args,
 }
 
 static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
-                     const gemmepi_elementwise_args *args, void *const *pointers,
-                     void *workspace, gemmepi_stream stream) {
+          const gemmepi_elementwise_args *args, void *const *pointers,
+          void *workspace, gemmepi_stream stream) {
   gemmepi__operation_params operation;
   gemmepi_status status = GEMMEPI_OK;
   int i;
@@ -15820,10 +12439,10 @@ static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
   operation.amax = args->amax;
   for (i = 0; i < plan->sum_count && !status; i++)
     status = gemmepi__run_axis_sum(plan->base.context, &plan->sums[i], &operation, pointers, workspace,
-                   stream);
+          stream);
   if (!status && operation.amax)
     status = gemmepi__clear_numbers(plan->base.context, operation.amax, gemmepi__amax_size(&plan->task),
-                    stream);
+          stream);
   if (!status && plan->loop.launch.function)
     status = gemmepi__run_loop(plan->base.context, &plan->loop, &operation, pointers, stream);
   return status;
@@ -15831,8 +12450,8 @@ static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
 
 /* Workspace is an output like any other. */
 static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_plan *plan,
-                         const gemmepi_elementwise_args *args,
-                         void *const *pointers) {
+          const gemmepi_elementwise_args *args,
+          void *const *pointers) {
   uintptr_t begin = (uintptr_t)args->workspace, end = begin + plan->workspace_size;
   int t;
   gemmepi_status status =
@@ -15845,20 +12464,20 @@ static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_pl
     if (base && begin < base + (uintptr_t)plan->reach[t].high &&
       base + (uintptr_t)plan->reach[t].low < end)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps %s",
-                args->workspace, (gemmepi__ull)plan->workspace_size,
-                gemmepi__tensor_names[plan->task.operands[t].pointer]);
+          args->workspace, (gemmepi__ull)plan->workspace_size,
+          gemmepi__tensor_names[plan->task.operands[t].pointer]);
   }
   if (args->y_scale && begin < (uintptr_t)(args->y_scale + gemmepi__scale_count(&plan->task)) &&
     (uintptr_t)args->y_scale < end)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "args.workspace (%p, %llu bytes used) overlaps args.y_scale (%p)",
-              args->workspace, (gemmepi__ull)plan->workspace_size, (void *)args->y_scale);
+          "args.workspace (%p, %llu bytes used) overlaps args.y_scale (%p)",
+          args->workspace, (gemmepi__ull)plan->workspace_size, (void *)args->y_scale);
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__launch_elementwise(const gemmepi__elementwise_plan *plan,
-                         const gemmepi_elementwise_args *args, void *const *pointers,
-                         gemmepi_stream stream) {
+          const gemmepi_elementwise_args *args, void *const *pointers,
+          gemmepi_stream stream) {
   gemmepi__block *block;
   gemmepi_status status;
   if (plan->workspace_size == 0)
@@ -15868,7 +12487,7 @@ static gemmepi_status gemmepi__launch_elementwise(const gemmepi__elementwise_pla
     return status ? status : gemmepi__launch_all(plan, args, pointers, args->workspace, stream);
   }
   block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream), plan->workspace_size,
-                "gemmepi_plan_prepare");
+          "gemmepi_plan_prepare");
   if (!block)
     return GEMMEPI_BUFFER_TOO_SMALL;
   status = gemmepi__launch_all(plan, args, pointers, (void *)(uintptr_t)block->address, stream);
@@ -15877,7 +12496,7 @@ static gemmepi_status gemmepi__launch_elementwise(const gemmepi__elementwise_pla
 }
 
 static gemmepi_status gemmepi__check_reach_of(const gemmepi__elementwise_plan *plan,
-                       const gemmepi_elementwise_args *args, void *const *pointers) {
+          const gemmepi_elementwise_args *args, void *const *pointers) {
   const gemmepi_context *context = plan->base.context;
   gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
   int t;
@@ -15892,8 +12511,8 @@ static gemmepi_status gemmepi__check_reach_of(const gemmepi__elementwise_plan *p
 
 /* checks: as gemmepi__run_matmul's. */
 static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *plan,
-                       const gemmepi_elementwise_args *args, int checks,
-                       gemmepi_stream stream) {
+          const gemmepi_elementwise_args *args, int checks,
+          gemmepi_stream stream) {
   void *pointers[GEMMEPI__TENSORS];
   gemmepi__entry entry;
   gemmepi_status status;
@@ -15902,7 +12521,7 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
     return status;
   if (gemmepi__task_has(&plan->task, GEMMEPI__IN_W) && args->weight != 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "weight is %g beside w; leave it 0, or w NULL",
-              args->weight);
+          args->weight);
   gemmepi__take_pointers_of(args, pointers);
   status = gemmepi__check_pointers(plan, pointers);
   if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax))
@@ -15912,7 +12531,7 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
 #ifndef GEMMEPI_NO_HOST
   if (plan->route == GEMMEPI_ROUTE_HOST) {
     gemmepi__host_elementwise(&plan->task, pointers, args->weight, args->scale, args->y_scale,
-                 args->amax);
+          args->amax);
     return GEMMEPI_OK;
   }
 #endif
@@ -15928,16 +12547,16 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
 }
 
 GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan,
-                         const gemmepi_elementwise_args *args,
-                         gemmepi_stream stream) {
+          const gemmepi_elementwise_args *args,
+          gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_ELEMENTWISE);
   return status ? status
          : gemmepi__run_elementwise((const gemmepi__elementwise_plan *)plan, args,
-                      plan->context->check_pointers, stream);
+          plan->context->check_pointers, stream);
 }
 
 static gemmepi_status gemmepi__prepare_elementwise(const gemmepi__elementwise_plan *plan,
-                         gemmepi_stream stream) {
+          gemmepi_stream stream) {
   return gemmepi__reserve(plan->base.context, stream, plan->workspace_size);
 }
 
@@ -15954,7 +12573,7 @@ static void *gemmepi__output_of(const gemmepi_tensor *tensor, void *given) {
 
 /* args as given, the tensors' own data where they are NULL. */
 static gemmepi_elementwise_args gemmepi__filled_args(const gemmepi_elementwise_desc *desc,
-                          const gemmepi_elementwise_args *given) {
+          const gemmepi_elementwise_args *given) {
   gemmepi_elementwise_args args;
   memset(&args, 0, sizeof args);
   if (given)
@@ -15980,7 +12599,7 @@ static size_t gemmepi__alignment_of_data(void *const *pointers) {
 }
 
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
-                       const gemmepi_elementwise_args *given, gemmepi_stream stream) {
+          const gemmepi_elementwise_args *given, gemmepi_stream stream) {
   gemmepi_elementwise_args args;
   void *pointers[GEMMEPI__TENSORS];
   gemmepi__elementwise_plan *plan;
@@ -16016,7 +12635,7 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
 
 /* Zeroed, but for what the operation is. */
 static gemmepi_elementwise_desc gemmepi__desc_of(gemmepi_operation operation, const gemmepi_tensor *a,
-                        const gemmepi_tensor *y) {
+          const gemmepi_tensor *y) {
   gemmepi_elementwise_desc desc;
   memset(&desc, 0, sizeof desc);
   desc.operation = operation;
@@ -16032,8 +12651,8 @@ static void gemmepi__take_parameter(gemmepi_elementwise_desc *desc, double param
 }
 
 GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_epilogue activation,
-                       double parameter, const gemmepi_tensor *a,
-                       const gemmepi_tensor *y, gemmepi_stream stream) {
+          double parameter, const gemmepi_tensor *a,
+          const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_ACTIVATION, a, y);
   desc.activation = activation;
   gemmepi__take_parameter(&desc, parameter);
@@ -16041,9 +12660,9 @@ GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_
 }
 
 GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context, gemmepi_epilogue activation,
-                           double parameter, const gemmepi_tensor *a,
-                           const gemmepi_tensor *dy, const gemmepi_tensor *da,
-                           gemmepi_stream stream) {
+          double parameter, const gemmepi_tensor *a,
+          const gemmepi_tensor *dy, const gemmepi_tensor *da,
+          gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_ACTIVATION_BACKWARD, a, NULL);
   desc.activation = activation;
   gemmepi__take_parameter(&desc, parameter);
@@ -16053,8 +12672,8 @@ GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context,
 }
 
 GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilogue activation, int split_dim,
-                    const gemmepi_tensor *a, const gemmepi_tensor *b,
-                    const gemmepi_tensor *y, gemmepi_stream stream) {
+          const gemmepi_tensor *a, const gemmepi_tensor *b,
+          const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_GATED, a, y);
   desc.activation = activation;
   desc.axis = split_dim;
@@ -16063,8 +12682,8 @@ GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilo
 }
 
 GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_tensor *a,
-                    const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
-                    const gemmepi_tensor *y, gemmepi_stream stream) {
+          const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
+          const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_LERP, a, y);
   gemmepi_elementwise_args args;
   memset(&args, 0, sizeof args);
@@ -16075,7 +12694,7 @@ GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_
 }
 
 GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gemmepi_tensor *a, int axis,
-                      int accumulate, const gemmepi_tensor *y, gemmepi_stream stream) {
+          int accumulate, const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_BIAS_GRAD, a, y);
   desc.axis = axis;
   desc.flags = accumulate ? GEMMEPI_ACCUMULATE : 0;
@@ -16083,7 +12702,7 @@ GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gem
 }
 
 GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_tensor *a,
-                    const gemmepi_tensor *y, gemmepi_stream stream) {
+          const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_CAST, a, y);
   return gemmepi_elementwise(context, &desc, NULL, stream);
 }
@@ -16148,12 +12767,12 @@ static void gemmepi__explain_tensor(gemmepi__text *text, const gemmepi__task *ta
 
 static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
   static const char *const modes[] = {"by vectors", "one number for a line", "element by element",
-                    "transposed, element by element", "transposed"};
+          "transposed, element by element", "transposed"};
   const gemmepi__nest *nest = &plan->loop.nest;
   int vector = gemmepi__vector_of(gemmepi__largest_size(nest, ~0u)), t;
   if (plan->loop.is_contiguous) {
     gemmepi__append(text, "  contiguous: one line of %lld elements, %d at a time\n",
-            (long long)nest->extent[0], vector);
+          (long long)nest->extent[0], vector);
     return;
   }
   gemmepi__append(text, "  strided: %d axes after merging, tiles of %d x %d;", nest->rank,
@@ -16161,10 +12780,10 @@ static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi__elementwis
   for (t = 0; t < GEMMEPI__TENSORS; t++)
     if (gemmepi__nest_has(nest, t))
       gemmepi__append(text, " %s %s,", gemmepi__tensor_names[t],
-              modes[gemmepi__mode_of(&plan->task, &plan->loop, t, vector)]);
+          modes[gemmepi__mode_of(&plan->task, &plan->loop, t, vector)]);
   gemmepi__append(text, " not contiguous: %s\n",
           nest->rank > 1 ? "the tensors do not merge into one line"
-                 : "a tensor is not dense or not aligned");
+          : "a tensor is not dense or not aligned");
 }
 
 static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
@@ -16186,16 +12805,16 @@ static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__ele
   for (i = 0; i < plan->sum_count; i++) {
     const gemmepi__axis_sum *sum = &plan->sums[i];
     gemmepi__append(text, "  sum: %s, %lld times %lld terms, the innermost axis is %s, %s\n",
-            gemmepi__tensor_names[sum->first.output], (long long)sum->first.params.kept_count,
-            (long long)gemmepi__nest_count(&sum->first.nest, 1),
-            sum->first.is_kept ? "kept" : "added up",
-            sum->second.launch.function ? "by way of partial sums" : "one launch");
+          gemmepi__tensor_names[sum->first.output], (long long)sum->first.params.kept_count,
+          (long long)gemmepi__nest_count(&sum->first.nest, 1),
+          sum->first.is_kept ? "kept" : "added up",
+          sum->second.launch.function ? "by way of partial sums" : "one launch");
   }
   if (plan->loop.launch.function)
     gemmepi__explain_loop(text, plan);
   if (plan->scaled.cast.function)
     gemmepi__append(text, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
-            plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
+          plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
   gemmepi__append(text, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
           (gemmepi__ull)plan->workspace_size);
 }
@@ -16218,7 +12837,7 @@ typedef struct gemmepi__sums {
 } gemmepi__sums;
 
 static void gemmepi__reduce_prologue(int x, int scale, int out, int accumulate, int rows, char *data,
-                  size_t size) {
+          size_t size) {
   gemmepi__text text = gemmepi__text_in(data, size);
   gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x)->name);
   gemmepi__append(&text, "#define GEMMEPI_X_SCALE %d\n", scale);
@@ -16228,8 +12847,8 @@ static void gemmepi__reduce_prologue(int x, int scale, int out, int accumulate, 
 
 /* One launch of reduce.cu: items * parts sums of x's columns, or of its rows. */
 static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_rows, int64_t items, int x_dtype,
-                    int scale, int out_dtype, int accumulate,
-                    const gemmepi__reduce_params *params, gemmepi__launch *launch) {
+          int scale, int out_dtype, int accumulate,
+          const gemmepi__reduce_params *params, gemmepi__launch *launch) {
   int64_t tiles = along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
   int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), items, 0);
   int rows = params->part_rows >= 4 * GEMMEPI__SUM_MANY_ROWS ? GEMMEPI__SUM_MANY_ROWS : GEMMEPI__SUM_ROWS;
@@ -16241,15 +12860,15 @@ static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_row
   launch->threads_y = along_rows ? 1 : (unsigned)rows;
   gemmepi__reduce_prologue(x_dtype, scale, out_dtype, accumulate, rows, prologue, sizeof prologue);
   gemmepi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", along_rows ? "rows" : "columns",
-            gemmepi__dtype((gemmepi_dtype)x_dtype)->name,
-            gemmepi__dtype((gemmepi_dtype)out_dtype)->name);
+          gemmepi__dtype((gemmepi_dtype)x_dtype)->name,
+          gemmepi__dtype((gemmepi_dtype)out_dtype)->name);
   return gemmepi__get_waiting_kernel(context, "reduce.cu", prologue,
-                   along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
+          along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
 }
 
 /* Adds up `lines` lines of sums in F64 for each of `groups` rows of bias_grad. */
 static gemmepi_status gemmepi__build_sum_of_lines(gemmepi_context *context, const gemmepi__problem *problem,
-                         int64_t groups, int64_t lines, gemmepi__sums *sums) {
+          int64_t groups, int64_t lines, gemmepi__sums *sums) {
   const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
   gemmepi__reduce_params *second = &sums->second_params;
   int64_t stride = gemmepi__offset(lines, out->length, 0), count = gemmepi__offset(groups, stride, 0);
@@ -16263,14 +12882,14 @@ static gemmepi_status gemmepi__build_sum_of_lines(gemmepi_context *context, cons
   second->parts = 1;
   second->out_stride = out->batch_stride;
   return gemmepi__build_sum(context, 0, groups, GEMMEPI_F64, 0, out->dtype,
-               gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), second, &sums->second);
+          gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), second, &sums->second);
 }
 
 /* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
  block's; else by way of partial sums in F64, of which a second launch adds up `lines` for each group. */
 static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gemmepi__problem *problem,
-                      int along_rows, int x_dtype, int scale, int64_t items,
-                      int64_t groups, gemmepi__sums *sums) {
+          int along_rows, int x_dtype, int scale, int64_t items,
+          int64_t groups, gemmepi__sums *sums) {
   const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
   gemmepi__reduce_params *first = &sums->first_params;
   int64_t lines = gemmepi__times(items / groups, first->parts);
@@ -16278,7 +12897,7 @@ static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gem
   first->out_stride = out->batch_stride;
   if (lines == 1)
     return gemmepi__build_sum(context, along_rows, items, x_dtype, scale, out->dtype,
-                 gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), first, &sums->first);
+          gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), first, &sums->first);
   first->out_stride = out->length;
   status =
     gemmepi__build_sum(context, along_rows, items, x_dtype, scale, GEMMEPI_F64, 0, first, &sums->first);
@@ -16288,7 +12907,7 @@ static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gem
 /* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 512 rows
  each: fewer are not worth the second launch. */
 static void gemmepi__choose_parts(const gemmepi_context *context, int64_t items,
-                 gemmepi__reduce_params *params) {
+          gemmepi__reduce_params *params) {
   int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
   int64_t there = gemmepi__times(tiles, items);
   int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, there ? there : 1);
@@ -16309,7 +12928,7 @@ static gemmepi__kernel_matrix gemmepi__kernel_matrix_of(const gemmepi__view *vie
 
 /* row_tiles: of the epilogue that leaves [batch][row_tiles] lines of sums, where BGRAD is asked for */
 static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmepi__problem *problem,
-                     int64_t row_tiles, gemmepi__sums *sums) {
+          int64_t row_tiles, gemmepi__sums *sums) {
   gemmepi__reduce_params *params = &sums->first_params;
   int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
   int64_t groups = shared ? 1 : problem->batch;
@@ -16334,7 +12953,7 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
   if (!along_rows)
     gemmepi__choose_parts(context, problem->batch, params);
   return gemmepi__build_sums_of(context, problem, along_rows, view->dtype, view->scale, problem->batch,
-                 groups, sums);
+          groups, sums);
 }
 
 /* Of BGRAD's lines of sums in the accumulator's type, row_tiles for each item. */
@@ -16366,8 +12985,8 @@ static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
 
 /* left: the partial sums of an epilogue; between: workspace of sums->partial_bytes */
 static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const gemmepi__sums *sums,
-                    const gemmepi__arguments *arguments, void *left, void *between,
-                    gemmepi_stream stream) {
+          const gemmepi__arguments *arguments, void *left, void *between,
+          gemmepi_stream stream) {
   static const char what[] = "the sums of bias_grad";
   gemmepi__reduce_params params = sums->first_params;
   void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
@@ -16454,7 +13073,7 @@ static const char *gemmepi__name_of_epilogue(const gemmepi__problem *problem, in
 
 /* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
 static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi__problem *problem,
-                      int aligned, int scale_a, int scale_b) {
+          int aligned, int scale_a, int scale_b) {
   const gemmepi__view *views = problem->views;
   int scales = (views[GEMMEPI__C].scale ? 1 : 0) | (views[GEMMEPI__D].scale ? 2 : 0) |
         (views[GEMMEPI__AUX].scale ? 4 : 0) | (views[GEMMEPI__RESIDUAL].scale ? 8 : 0);
@@ -16530,7 +13149,7 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
 
 /* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
 static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int applied, void *partials,
-                  gemmepi__epilogue_params *params) {
+          gemmepi__epilogue_params *params) {
   void *const *pointers = arguments->pointers;
   params->c.data = pointers[GEMMEPI__C];
   params->d.data = pointers[GEMMEPI__D];
@@ -16559,7 +13178,7 @@ static int gemmepi__amax_count(const gemmepi__problem *problem) {
 
 /* amax starts at 0: kernels raise it. */
 static gemmepi_status gemmepi__clear_amax(const gemmepi_context *context, const gemmepi__problem *problem,
-                     const gemmepi__arguments *arguments, gemmepi_stream stream) {
+          const gemmepi__arguments *arguments, gemmepi_stream stream) {
   int operand, result = 0;
   for (operand = GEMMEPI__AMAX_D; operand <= GEMMEPI__AMAX_AUX && !result; operand++)
     if (gemmepi__has_operand(problem, operand))
@@ -16609,7 +13228,7 @@ typedef struct gemmepi__pass {
 /* The rows of a thread: four, or fewer where blocks would be fewer than two for each multiprocessor. With BGRAD, where each
  block leaves partial sums, as many as it takes to have all blocks run at once, up to a bound. */
 static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__problem *problem,
-               int64_t column_tiles, unsigned threads_y) {
+          int64_t column_tiles, unsigned threads_y) {
   int64_t columns = gemmepi__times(column_tiles, problem->batch), steps = 4;
   if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
     int64_t tiles = GEMMEPI__PASS_BLOCKS * (int64_t)context->multiprocessors / columns;
@@ -16617,7 +13236,7 @@ static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__pr
     return steps < GEMMEPI__PASS_MOST_STEPS ? (int)steps : GEMMEPI__PASS_MOST_STEPS;
   }
   while (steps > 1 && gemmepi__times(columns, gemmepi__divide_up(problem->m, threads_y * steps)) <
-              2 * (int64_t)context->multiprocessors)
+          2 * (int64_t)context->multiprocessors)
     steps /= 2;
   return (int)steps;
 }
@@ -16625,7 +13244,7 @@ static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__pr
 /* The rows of a block. Fewer where not every multiprocessor would get one: what is launched behind the pass begins beside it, and
  would have two blocks where the pass has none. Sums and largest magnitudes of a block are of all its threads. */
 static unsigned gemmepi__pass_rows(const gemmepi_context *context, const gemmepi__problem *problem,
-                 int64_t column_tiles, unsigned threads_x) {
+          int64_t column_tiles, unsigned threads_x) {
   unsigned rows = GEMMEPI__PASS_THREADS / threads_x;
   int64_t tiles;
   if (gemmepi__has(problem, GEMMEPI_BGRAD) || (problem->flags & (GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX)))
@@ -16640,7 +13259,7 @@ static unsigned gemmepi__pass_rows(const gemmepi_context *context, const gemmepi
 }
 
 static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
-                     gemmepi__pass *pass) {
+          gemmepi__pass *pass) {
   int64_t chunks = gemmepi__divide_up(gemmepi__half_columns(problem), GEMMEPI__RUN), column_tiles,
       row_tiles, tiles;
   unsigned threads_x = 1, threads_y;
@@ -16668,7 +13287,7 @@ static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const 
 }
 
 static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__problem *problem, int parts,
-                    int applied) {
+          int applied) {
   int whole = gemmepi__half_columns(problem) % GEMMEPI__RUN == 0;
   gemmepi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n#define GEMMEPI_PARTS %d\n", problem->k != 0,
           parts);
@@ -16678,8 +13297,8 @@ static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__pro
 /* product: where and in what type the finished product lies, in so many parts of each item that the pass adds up; applied: it
  has taken alpha, beta and C already */
 static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
-                     const gemmepi__view *product, int parts, int applied,
-                     gemmepi__pass *pass) {
+          const gemmepi__view *product, int parts, int applied,
+          gemmepi__pass *pass) {
   char prologue[1024], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   int aligned = gemmepi__epilogue_is_aligned(problem) && gemmepi__runs_are_aligned(problem, product);
@@ -16695,13 +13314,13 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
   pass->partial_bytes = gemmepi__line_bytes(problem, pass->params.epilogue.row_tiles);
   /* the product has taken scales that change along k */
   gemmepi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
-                  scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
+          scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
   gemmepi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n",
           gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
   gemmepi__append_pass_defines(&text, problem, parts, applied);
   gemmepi__name_kernel(&pass->launch, "gemmepi_pass_%s%s",
-            gemmepi__dtype((gemmepi_dtype)product->dtype)->name,
-            gemmepi__name_of_epilogue(problem, product->dtype, words));
+          gemmepi__dtype((gemmepi_dtype)product->dtype)->name,
+          gemmepi__name_of_epilogue(problem, product->dtype, words));
   return gemmepi__get_waiting_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
 
@@ -16717,8 +13336,8 @@ static double gemmepi__pass_microseconds(const gemmepi__problem *problem, int pa
 }
 
 static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const gemmepi__pass *pass,
-                    const gemmepi__arguments *arguments, void *product, void *partials,
-                    gemmepi_stream stream) {
+          const gemmepi__arguments *arguments, void *product, void *partials,
+          gemmepi_stream stream) {
   gemmepi__pass_params params = pass->params;
   gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue);
   params.product.data = product;
@@ -16767,14 +13386,14 @@ static gemmepi__view gemmepi__transposed_view(const gemmepi__view *view, int64_t
 
 /* The copy of an operand as `view`; its kernel has so many blocks. */
 static gemmepi_status gemmepi__lay_out_copy(const gemmepi__problem *problem, int operand,
-                      const gemmepi__view *view, int64_t blocks,
-                      gemmepi__convert *convert) {
+          const gemmepi__view *view, int64_t blocks,
+          gemmepi__convert *convert) {
   const gemmepi__view *from = &problem->views[operand];
   int64_t size = view->bits / 8;
   if (view->bytes / size / 16 >
     from->bytes + 4096) /* items overlap: they would be written out one by one */
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-              "an operand's items overlap, and converted they would be far larger");
+          "an operand's items overlap, and converted they would be far larger");
   convert->bytes = gemmepi__bytes_for(view->bytes, 1);
   convert->params.x = gemmepi__kernel_matrix_of(from);
   convert->params.out = gemmepi__kernel_matrix_of(view);
@@ -16791,7 +13410,7 @@ static gemmepi_status gemmepi__lay_out_copy(const gemmepi__problem *problem, int
 
 /* By kernels of which a thread copies a run. */
 static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, int operand, int dtype,
-                       gemmepi__view *view, gemmepi__convert *convert) {
+          gemmepi__view *view, gemmepi__convert *convert) {
   *view = gemmepi__converted_view(&problem->views[operand], problem->batch, dtype);
   return gemmepi__lay_out_copy(
     problem, operand, view,
@@ -16800,7 +13419,7 @@ static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, 
 
 /* To the type that the problem's operands have in common. *view is that of the converted operand. */
 static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gemmepi__problem *problem,
-                      int operand, gemmepi__view *view, gemmepi__convert *convert) {
+          int operand, gemmepi__view *view, gemmepi__convert *convert) {
   const gemmepi__view *from = &problem->views[operand];
   gemmepi_status status = gemmepi__lay_out_convert(problem, operand, problem->common, view, convert);
   char prologue[256];
@@ -16811,8 +13430,8 @@ static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gem
   gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
   gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gemmepi__runs_are_aligned(problem, from));
   gemmepi__name_kernel(&convert->launch, "gemmepi_convert_%s_to_%s",
-            gemmepi__dtype((gemmepi_dtype)from->dtype)->name,
-            gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
+          gemmepi__dtype((gemmepi_dtype)from->dtype)->name,
+          gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
   return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch);
 }
 
@@ -16823,7 +13442,7 @@ static void gemmepi__pack_prologue(char *data, size_t size) {
 
 /* As it is, but for where its lines begin. */
 static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmepi__problem *problem,
-                     int operand, gemmepi__convert *pack) {
+          int operand, gemmepi__convert *pack) {
   char prologue[64];
   gemmepi__view view;
   gemmepi_status status;
@@ -16843,11 +13462,11 @@ static void gemmepi__transpose_prologue(char *data, size_t size) {
 
 /* Of 32-bit elements, with lines along the other axis. */
 static gemmepi_status gemmepi__build_transpose(gemmepi_context *context, const gemmepi__problem *problem,
-                       int operand, gemmepi__convert *pack) {
+          int operand, gemmepi__convert *pack) {
   const gemmepi__view *from = &problem->views[operand];
   gemmepi__view view = gemmepi__transposed_view(from, problem->batch);
   int64_t blocks = gemmepi__offset(gemmepi__divide_up(from->lines, GEMMEPI__TRANSPOSE_TILE),
-                  gemmepi__divide_up(from->length, GEMMEPI__TRANSPOSE_TILE), 0);
+          gemmepi__divide_up(from->length, GEMMEPI__TRANSPOSE_TILE), 0);
   char prologue[64];
   gemmepi_status status;
   if (blocks >= 0 && from->batch_stride)
@@ -16856,11 +13475,11 @@ static gemmepi_status gemmepi__build_transpose(gemmepi_context *context, const g
   gemmepi__transpose_prologue(prologue, sizeof prologue);
   return status ? status
          : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, "gemmepi_transpose",
-                        &pack->launch);
+          &pack->launch);
 }
 
 static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const gemmepi__convert *convert,
-                     void *from, void *to, gemmepi_stream stream) {
+          void *from, void *to, gemmepi_stream stream) {
   gemmepi__convert_params params = convert->params;
   params.x.data = from;
   params.out.data = to;
@@ -16991,7 +13610,7 @@ static const char *gemmepi__lt_type_rule(const gemmepi__problem *problem) {
     return "a and b differ in dtype";
   if (problem->common == GEMMEPI_I8)
     return d == GEMMEPI_I32 ? "with alpha or beta its I32 results are not modulo 2^32"
-                : "it has no scales for I8";
+          : "it has no scales for I8";
   if (!is_fp8 && d != GEMMEPI_F32 && d != problem->common && !gemmepi__takes_scale(d))
     return "it was seen to write past a 16-bit d of F32 operands";
   if (gemmepi__takes_scale(d) && !is_fp8)
@@ -17083,27 +13702,27 @@ static int gemmepi__lt_type(int dtype) {
 
 /* A view as cuBLASLt sees it: column-major, so a line of ours is a column. */
 static int gemmepi__lt_layout_of(const gemmepi__cublaslt *lt, const gemmepi__view *view, int64_t batch,
-                gemmepi__lt_layout *layout) {
+          gemmepi__lt_layout *layout) {
   int32_t count = (int32_t)batch;
   int result = lt->layout_init(layout, sizeof *layout, gemmepi__lt_type(view->dtype),
-                (uint64_t)view->length, (uint64_t)view->lines, view->ld);
+          (uint64_t)view->length, (uint64_t)view->lines, view->ld);
   if (!result && batch > 1)
     result = lt->layout_set_attribute(layout, GEMMEPI__CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
-                     sizeof count);
+          sizeof count);
   if (!result && batch > 1)
     result = lt->layout_set_attribute(layout, GEMMEPI__CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
-                     &view->batch_stride, sizeof view->batch_stride);
+          &view->batch_stride, sizeof view->batch_stride);
   return result;
 }
 
 static int gemmepi__lt_set(const gemmepi__cublaslt *lt, gemmepi__lt_product *product, int attribute,
-             const void *value, size_t size) {
+          const void *value, size_t size) {
   return lt->matmul_desc_set_attribute(&product->desc, attribute, value, size);
 }
 
 /* Notes a pointer that runs set; here it is set to its alignment alone, which the heuristic reads. */
 static int gemmepi__lt_add_pointer(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-                 gemmepi__lt_product *product, int attribute, int operand) {
+          gemmepi__lt_product *product, int attribute, int operand) {
   void *aligned = (void *)(uintptr_t)problem->views[operand].alignment;
   gemmepi__lt_pointer *pointer = &product->pointers[product->pointer_count++];
   pointer->attribute = attribute;
@@ -17112,7 +13731,7 @@ static int gemmepi__lt_add_pointer(const gemmepi__cublaslt *lt, const gemmepi__p
 }
 
 static int gemmepi__lt_describe_vector(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-                   int operand, gemmepi__lt_product *product) {
+          int operand, gemmepi__lt_product *product) {
   const gemmepi__view *vector = &problem->views[operand];
   int32_t type = gemmepi__lt_type(vector->dtype);
   int result =
@@ -17123,25 +13742,25 @@ static int gemmepi__lt_describe_vector(const gemmepi__cublaslt *lt, const gemmep
       gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type);
   if (!result && problem->batch > 1)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE,
-                &vector->batch_stride, sizeof vector->batch_stride);
+          &vector->batch_stride, sizeof vector->batch_stride);
   return result;
 }
 
 static int gemmepi__lt_describe_aux(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-                  gemmepi__lt_product *product) {
+          gemmepi__lt_product *product) {
   const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
   int32_t type = gemmepi__lt_type(aux->dtype);
   int result = gemmepi__lt_add_pointer(lt, problem, product,
-                    GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, GEMMEPI__AUX);
+          GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, GEMMEPI__AUX);
   if (!result && aux->bits != 1 && aux->dtype != problem->views[GEMMEPI__D].dtype)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, &type,
-                sizeof type);
+          sizeof type);
   if (!result)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &aux->ld,
-                sizeof aux->ld);
+          sizeof aux->ld);
   if (!result && problem->batch > 1)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
-                &aux->batch_stride, sizeof aux->batch_stride);
+          &aux->batch_stride, sizeof aux->batch_stride);
   if (!result && problem->views[GEMMEPI__AMAX_AUX].dtype)
     result = gemmepi__lt_add_pointer(
       lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER, GEMMEPI__AMAX_AUX);
@@ -17149,7 +13768,7 @@ static int gemmepi__lt_describe_aux(const gemmepi__cublaslt *lt, const gemmepi__
 }
 
 static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-                    gemmepi__lt_product *product) {
+          gemmepi__lt_product *product) {
   int32_t epilogue = gemmepi__lt_epilogue(problem->epilogue);
   int vector = gemmepi__has(problem, GEMMEPI_BIAS) ? GEMMEPI__BIAS : GEMMEPI__BIAS_GRAD;
   int result =
@@ -17161,7 +13780,7 @@ static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemm
     result = gemmepi__lt_describe_aux(lt, problem, product);
   if (!result && gemmepi__has_operand(problem, GEMMEPI__AMAX_D))
     result = gemmepi__lt_add_pointer(lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_AMAX_D_POINTER,
-                    GEMMEPI__AMAX_D);
+          GEMMEPI__AMAX_D);
   return result;
 }
 
@@ -17181,11 +13800,11 @@ static const gemmepi__lt_scale_row gemmepi__lt_scales[] = {
 
 /* A bare product takes the scales that change along k; the pass takes the others. */
 static int gemmepi__lt_describe_scales(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-                   gemmepi__lt_use use, gemmepi__lt_product *product) {
+          gemmepi__lt_use use, gemmepi__lt_product *product) {
   static const int32_t modes[] = {0, GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F,
-                  GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
-                  GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
-                  GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F};
+          GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
+          GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+          GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F};
   size_t i;
   int result = 0;
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__lt_scales) && !result; i++) {
@@ -17203,14 +13822,14 @@ static int gemmepi__lt_describe_scales(const gemmepi__cublaslt *lt, const gemmep
 }
 
 static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-                const gemmepi__view *c, const gemmepi__view *d,
-                gemmepi__lt_product *product) {
+          const gemmepi__view *c, const gemmepi__view *d,
+          gemmepi__lt_product *product) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
   int sums = gemmepi__product_dtype(problem);
   int compute = sums == GEMMEPI_F64                        ? GEMMEPI__CUBLAS_COMPUTE_64F
          : sums == GEMMEPI_I32                      ? GEMMEPI__CUBLAS_COMPUTE_32I
          : problem->compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI__CUBLAS_COMPUTE_32F_FAST_TF32
-                              : GEMMEPI__CUBLAS_COMPUTE_32F;
+          : GEMMEPI__CUBLAS_COMPUTE_32F;
   int32_t transpose_a = b->transposed ? GEMMEPI__CUBLAS_OP_T : GEMMEPI__CUBLAS_OP_N;
   int32_t transpose_b = a->transposed ? GEMMEPI__CUBLAS_OP_T : GEMMEPI__CUBLAS_OP_N;
   int result;
@@ -17222,10 +13841,10 @@ static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__prob
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast);
   if (!result)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSA, &transpose_a,
-                sizeof transpose_a);
+          sizeof transpose_a);
   if (!result)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSB, &transpose_b,
-                sizeof transpose_b);
+          sizeof transpose_b);
   if (!result)
     result = gemmepi__lt_layout_of(lt, b, problem->batch, &product->b);
   if (!result)
@@ -17238,12 +13857,12 @@ static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__prob
 }
 
 static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-               const gemmepi__view *c, const gemmepi__view *d,
-               gemmepi__lt_preference *preference) {
+          const gemmepi__view *c, const gemmepi__view *d,
+          gemmepi__lt_preference *preference) {
   static const int alignments[] = {GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-                  GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                  GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
-                  GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+          GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+          GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+          GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
   size_t workspace = GEMMEPI__LT_WORKSPACE, i;
   /* the other schemes add up in D's type or in place, which rounds more than once */
   uint32_t schemes = GEMMEPI__CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, alignment;
@@ -17255,10 +13874,10 @@ static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__proble
   views[3] = d;
   if (!result)
     result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                       &workspace, sizeof workspace);
+          &workspace, sizeof workspace);
   if (!result)
     result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-                       &schemes, sizeof schemes);
+          &schemes, sizeof schemes);
   for (i = 0; i < GEMMEPI__COUNT(alignments) && !result; i++) {
     alignment = (uint32_t)views[i]->alignment;
     result = lt->preference_set_attribute(preference, alignments[i], &alignment, sizeof alignment);
@@ -17281,7 +13900,7 @@ static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_alg
 
 /* NULL if an algorithm keeps the contract for the problem, else what it breaks. */
 static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-                     gemmepi__lt_use use, const gemmepi__lt_algo *algo) {
+          gemmepi__lt_use use, const gemmepi__lt_algo *algo) {
   int id = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
   int rounds_early =
     problem->views[GEMMEPI__D].bits <= 16 && !(problem->flags & GEMMEPI_RELAXED) &&
@@ -17314,7 +13933,7 @@ static const int gemmepi__lt_short_tiles[] = {20, 29}; /* 128 x 128, 128 x 160 *
 
 /* The answer to take, of `count` good ones in the heuristic's order. */
 static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__problem *problem,
-               const gemmepi__lt_heuristic *good, int count) {
+          const gemmepi__lt_heuristic *good, int count) {
   const gemmepi__cublaslt *lt = &context->cublaslt;
   size_t t;
   int i;
@@ -17331,8 +13950,8 @@ static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__pro
 }
 
 static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__problem *problem,
-                   gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
-                   gemmepi__lt_product *product) {
+          gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
+          gemmepi__lt_product *product) {
   const gemmepi__cublaslt *lt = &context->cublaslt;
   gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
   gemmepi__lt_preference preference;
@@ -17341,7 +13960,7 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
   memset(product, 0, sizeof *product);
   if (problem->batch > INT_MAX)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
-              (long long)problem->batch);
+          (long long)problem->batch);
   result = gemmepi__lt_describe(lt, problem, c, d, product);
   if (!result)
     result = gemmepi__lt_describe_scales(lt, problem, use, product);
@@ -17352,7 +13971,7 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
   if (!result)
     result =
       lt->algo_get_heuristic(context->lt_handle, &product->desc, &product->b, &product->a, &product->c,
-                 &product->d, &preference, GEMMEPI__LT_ANSWERS, answers, &count);
+          &product->d, &preference, GEMMEPI__LT_ANSWERS, answers, &count);
   for (i = 0; i < count && !result; i++) {
     const char *found =
       answers[i].state ? NULL : gemmepi__lt_algo_fault(lt, problem, use, &answers[i].algo);
@@ -17369,20 +13988,20 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
   }
   if (fault)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version,
-              fault);
+          fault);
   if (result && result != GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED &&
     result != GEMMEPI__CUBLAS_STATUS_INVALID_VALUE)
     return gemmepi__cublaslt_failed(lt, result, "asking cuBLASLt for an algorithm");
   return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has no algorithm for it (%s)", lt->version,
-            lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
+          lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
 }
 
 /* Asks cuBLASLt for an algorithm. c and d are the problem's, or those of a bare product into a buffer of ours.
  GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. Fast accumulation is a permission: block-scaled products do
  not have it. */
 static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem,
-                    gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
-                    gemmepi__lt_product *product) {
+          gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
+          gemmepi__lt_product *product) {
   gemmepi_status status = gemmepi__lt_ask(context, problem, use, c, d, product);
   gemmepi__problem slow = *problem;
   slow.flags &= ~GEMMEPI_FAST_ACCUMULATION;
@@ -17430,29 +14049,29 @@ static int gemmepi__lt_is_in_place(const gemmepi__lt_product *product, const gem
 
 /* Whether it cannot be kept, and another route is to run it: the sentence, or NULL. */
 static const char *gemmepi__lt_rounds_early(const gemmepi_context *context,
-                      const gemmepi__lt_product *product,
-                      const gemmepi__lt_call *call) {
+          const gemmepi__lt_product *product,
+          const gemmepi__lt_call *call) {
   if (!gemmepi__lt_is_in_place(product, call) || ((float)call->alpha == 1 && context->ones))
     return NULL;
   return context->ones ? "with such an alpha it rounds the product to d's type before it adds d"
-            : "without scalars on the device it rounds the product to d's type before it adds d";
+          : "without scalars on the device it rounds the product to d's type before it adds d";
 }
 
 /* D = A B + D, which a product that adds in place makes right where it does not know that beta is 1: where beta lies on the
  device, and alpha too. */
 static int gemmepi__lt_hide_scalars(const gemmepi_context *context, gemmepi__lt_product *run,
-                  const void **alpha, const void **beta) {
+          const void **alpha, const void **beta) {
   int32_t mode = GEMMEPI__CUBLASLT_POINTER_MODE_DEVICE;
   *alpha = (const float *)(uintptr_t)context->ones;
   *beta = (const float *)(uintptr_t)context->ones + 1;
   return gemmepi__lt_set(&context->cublaslt, run, GEMMEPI__CUBLASLT_MATMUL_DESC_POINTER_MODE, &mode,
-             sizeof mode);
+          sizeof mode);
 }
 
 /* The primary context is current. UNSUPPORTED, and nothing runs, where cuBLASLt refuses what its heuristic had accepted. */
 static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemmepi__lt_product *product,
-                   const gemmepi__arguments *arguments, const gemmepi__lt_call *call,
-                   gemmepi_stream stream) {
+          const gemmepi__arguments *arguments, const gemmepi__lt_call *call,
+          gemmepi_stream stream) {
   const gemmepi__cublaslt *lt = &context->cublaslt;
   gemmepi__lt_product run = *product; /* the plan's own stays as it is: other threads use it */
   gemmepi__lt_scalar alpha = gemmepi__lt_scalar_of(run.scalars, call->alpha);
@@ -17461,7 +14080,7 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
   int in_place = gemmepi__lt_is_in_place(&run, call), result = 0, i;
   for (i = 0; i < run.pointer_count && !result; i++)
     result = gemmepi__lt_set(lt, &run, run.pointers[i].attribute,
-                &arguments->pointers[run.pointers[i].operand], sizeof(void *));
+          &arguments->pointers[run.pointers[i].operand], sizeof(void *));
   if (!result && in_place)
     result = gemmepi__lt_hide_scalars(context, &run, &at_alpha, &at_beta);
   if (call->beta == 0) { /* cuBLASLt wants a C all the same, and does not read it */
@@ -17472,13 +14091,13 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
   if (!result)
     result =
       lt->matmul(context->lt_handle, &run.desc, at_alpha, call->b, &run.b, call->a, &run.a, at_beta, c,
-           &run.c, call->d, &run.d, &run.algo, call->workspace, run.workspace_size, stream);
+          &run.c, call->d, &run.d, &run.algo, call->workspace, run.workspace_size, stream);
   /* after an internal error something may have run, and a C that is D may be lost */
   if (gemmepi__lt_refused(result) &&
     !(result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR && call->beta != 0 && call->c == call->d))
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-              "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
-              lt->get_status_name(result), result);
+          "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
+          lt->get_status_name(result), result);
   return result ? gemmepi__cublaslt_failed(lt, result, "cublasLtMatmul") : GEMMEPI_OK;
 }
 
@@ -17494,7 +14113,7 @@ static const short gemmepi__lt_tiles[][2] = {
 
 /* The algorithm in words; its tile in rows and columns of our D, 0 where its number is not in the table. */
 static void gemmepi__lt_describe_algo(const gemmepi__cublaslt *lt, const gemmepi__lt_product *product,
-                   char *text, size_t size, int *tile_m, int *tile_n) {
+          char *text, size_t size, int *tile_m, int *tile_n) {
   int id = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
   int tile = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID);
   int split_k = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
@@ -17526,7 +14145,7 @@ typedef struct gemmepi__split {
 
 /* Where the bare product goes, and whether it takes alpha and beta C. alone: it must not. */
 static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int alone,
-                     gemmepi__split *split) {
+          gemmepi__split *split) {
   gemmepi__view view = problem->views[GEMMEPI__D];
   int sums = gemmepi__product_dtype(problem);
   int reads_aside = gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL); /* what may be D */
@@ -17573,7 +14192,7 @@ static const char *gemmepi__bare_rule(const gemmepi__problem *problem) {
 /* The product without its epilogue. Where cuBLASLt's algorithms are not to be trusted with alpha and beta, the pass takes
  both. */
 static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmepi__problem *problem,
-                     gemmepi__view *view, gemmepi__split *split) {
+          gemmepi__view *view, gemmepi__split *split) {
   const char *rule = gemmepi__bare_rule(problem);
   gemmepi_status status = GEMMEPI_OK;
   int alone;
@@ -17585,7 +14204,7 @@ static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmep
       return GEMMEPI_OK;
     if (split->to_workspace)
       split->product_bytes = gemmepi__bytes_for(gemmepi__times(problem->batch, view->batch_stride),
-                           (size_t)(view->bits / 8));
+          (size_t)(view->bits / 8));
     status = gemmepi__lt_build(
       context, problem, split->product_takes_c ? GEMMEPI__LT_BARE : GEMMEPI__LT_BARE_ALPHA_1,
       split->product_takes_c ? &problem->views[GEMMEPI__C] : view, view, &split->product);
@@ -17597,21 +14216,21 @@ static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmep
 
 /* The bare product of converted operands. UNSUPPORTED where a conversion has nothing to give. */
 static gemmepi_status gemmepi__build_converted(gemmepi_context *context, const gemmepi__problem *problem,
-                       gemmepi__view *view, gemmepi__split *split) {
+          gemmepi__view *view, gemmepi__split *split) {
   gemmepi__problem converted = *problem;
   gemmepi_status status = GEMMEPI_OK;
   int operand;
   if (problem->common == GEMMEPI_I8 || (problem->views[GEMMEPI__A].dtype == problem->common &&
-                     problem->views[GEMMEPI__B].dtype == problem->common))
+          problem->views[GEMMEPI__B].dtype == problem->common))
     return GEMMEPI_UNSUPPORTED;
   if (gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
     gemmepi__scale_varies_along_k(problem, GEMMEPI__B))
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-              "scales that change along k cannot be taken out of a converted product");
+          "scales that change along k cannot be taken out of a converted product");
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
     if (problem->views[operand].dtype != problem->common)
       status = gemmepi__build_convert(context, problem, operand, &converted.views[operand],
-                      &split->converts[operand]);
+          &split->converts[operand]);
   /* the pass still multiplies by the operands' scales */
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
     converted.views[operand].scale = problem->views[operand].scale;
@@ -17620,8 +14239,8 @@ static gemmepi_status gemmepi__build_converted(gemmepi_context *context, const g
 }
 
 static gemmepi_status gemmepi__build_bare_or_converted(gemmepi_context *context,
-                           const gemmepi__problem *problem, gemmepi__view *view,
-                           gemmepi__split *split) {
+          const gemmepi__problem *problem, gemmepi__view *view,
+          gemmepi__split *split) {
   char reason[256];
   gemmepi_status status = gemmepi__build_bare(context, problem, view, split);
   if (status != GEMMEPI_UNSUPPORTED)
@@ -17637,7 +14256,7 @@ static gemmepi_status gemmepi__build_bare_or_converted(gemmepi_context *context,
 /* cuBLASLt is open unless k is 0. bare: it has refused the whole epilogue. GEMMEPI_UNSUPPORTED with the sentence where the
  route cannot take the problem. */
 static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemmepi__problem *problem,
-                     int bare, gemmepi__split *split) {
+          int bare, gemmepi__split *split) {
   gemmepi__problem rest = gemmepi__without_sums(problem);
   gemmepi__view view;
   gemmepi_status status = GEMMEPI_OK;
@@ -17647,7 +14266,7 @@ static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemme
          gemmepi__lt_rule(&rest) != NULL; /* without sums of an operand lt is cuBLASLt's epilogue */
   if (!split->bare) {
     status = gemmepi__lt_build(context, &rest, GEMMEPI__LT_WHOLE, &rest.views[GEMMEPI__C],
-                 &rest.views[GEMMEPI__D], &split->product);
+          &rest.views[GEMMEPI__D], &split->product);
     split->product_takes_c = 1;
     if (status == GEMMEPI_UNSUPPORTED)
       split->bare = 1;
@@ -17695,9 +14314,9 @@ static size_t gemmepi__split_workspace(const gemmepi__split *split) {
 }
 
 static gemmepi_status gemmepi__run_product(const gemmepi_context *context, const gemmepi__split *split,
-                     const gemmepi__arguments *arguments,
-                     const gemmepi__split_parts *parts, void *product,
-                     gemmepi_stream stream) {
+          const gemmepi__arguments *arguments,
+          const gemmepi__split_parts *parts, void *product,
+          gemmepi_stream stream) {
   void *operands[2];
   gemmepi__lt_call call;
   gemmepi_status status = GEMMEPI_OK;
@@ -17723,8 +14342,8 @@ static gemmepi_status gemmepi__run_product(const gemmepi_context *context, const
 
 /* The primary context is current; workspace has gemmepi__split_workspace bytes. */
 static gemmepi_status gemmepi__split_run(const gemmepi_context *context, const gemmepi__problem *problem,
-                    const gemmepi__split *split, const gemmepi__arguments *arguments,
-                    char *workspace, gemmepi_stream stream) {
+          const gemmepi__split *split, const gemmepi__arguments *arguments,
+          char *workspace, gemmepi_stream stream) {
   gemmepi__split_parts parts = gemmepi__divide_workspace(split, workspace);
   void *product = split->to_workspace ? (void *)parts.product : arguments->pointers[GEMMEPI__D];
   gemmepi_status status = GEMMEPI_OK;
@@ -17738,7 +14357,7 @@ static gemmepi_status gemmepi__split_run(const gemmepi_context *context, const g
   }
   if (!status)
     status = gemmepi__run_sums(context, &split->sums, arguments, parts.pass_partials, parts.sum_partials,
-                 stream);
+          stream);
   return status;
 }
 /* The route plain: one kernel of ours for any types, layout, alignment and scales, with the epilogue in it, and sums. It
@@ -17763,11 +14382,11 @@ static int gemmepi__plain_chunk(const gemmepi__problem *problem) {
     gemmepi__scale_varies_along_k(problem, GEMMEPI__B))
     return 128;
   return problem->common == GEMMEPI_I8 && problem->accumulator == GEMMEPI_F32 && problem->k > 65536 ? 65536
-                                                   : 0;
+          : 0;
 }
 
 static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__problem *problem,
-                      int operand) {
+          int operand) {
   const gemmepi__view *view = &problem->views[operand];
   char letter = operand == GEMMEPI__A ? 'A' : 'B';
   gemmepi__append(text, "#define GEMMEPI_%c_TYPE %s\n", letter,
@@ -17779,7 +14398,7 @@ static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__
 
 /* The kernel itself. GEMMEPI_UNSUPPORTED with the sentence where there are too many tiles. */
 static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-                         gemmepi__plain *plain) {
+          gemmepi__plain *plain) {
   gemmepi__epilogue_params *epilogue = &plain->params.epilogue;
   int64_t row_tiles = gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE);
   int64_t column_tiles = gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE);
@@ -17799,22 +14418,22 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
   plain->params.k = problem->k;
   plain->partial_bytes = gemmepi__line_bytes(problem, epilogue->row_tiles);
   gemmepi__append_epilogue_defines(&text, problem, gemmepi__epilogue_is_aligned(problem),
-                  problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
+          problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
   gemmepi__append_operand_defines(&text, problem, GEMMEPI__A);
   gemmepi__append_operand_defines(&text, problem, GEMMEPI__B);
   gemmepi__append(&text, "#define GEMMEPI_COMPUTE_TYPE %s\n",
           gemmepi__dtype((gemmepi_dtype)problem->common)->name);
   gemmepi__append(&text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
   gemmepi__name_kernel(&plain->launch, "gemmepi_plain_%s_%s%s",
-            gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
-            gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name,
-            gemmepi__name_of_epilogue(problem, problem->views[GEMMEPI__A].dtype, words));
+          gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
+          gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name,
+          gemmepi__name_of_epilogue(problem, problem->views[GEMMEPI__A].dtype, words));
   return gemmepi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch);
 }
 
 /* Product and pass. The kernel has multiplied all scales of A and B in. */
 static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, const gemmepi__problem *problem,
-                         gemmepi__plain *plain) {
+          gemmepi__plain *plain) {
   gemmepi__problem bare = gemmepi__bare_problem(problem), rest = *problem;
   const gemmepi__view *product = &bare.views[GEMMEPI__D];
   gemmepi_status status = gemmepi__build_plain_kernel(context, &bare, plain);
@@ -17831,16 +14450,16 @@ static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, cons
 }
 
 static gemmepi_status gemmepi__plain_build(gemmepi_context *context, const gemmepi__problem *problem,
-                     gemmepi__plain *plain) {
+          gemmepi__plain *plain) {
   gemmepi_status status;
   memset(plain, 0, sizeof *plain);
   status = gemmepi__has(problem, GEMMEPI_GATED) ? gemmepi__build_plain_halves(context, problem, plain)
-                         : gemmepi__build_plain_kernel(context, problem, plain);
+          : gemmepi__build_plain_kernel(context, problem, plain);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
     status = gemmepi__build_sums(context, problem,
-                  plain->pass.launch.function ? plain->pass.params.epilogue.row_tiles
-                                : plain->params.epilogue.row_tiles,
-                  &plain->sums);
+          plain->pass.launch.function ? plain->pass.params.epilogue.row_tiles
+          : plain->params.epilogue.row_tiles,
+          &plain->sums);
   return status;
 }
 
@@ -17856,8 +14475,8 @@ static int gemmepi__plain_launches(const gemmepi__plain *plain, const gemmepi__p
 
 /* The primary context is current; workspace has gemmepi__plain_workspace bytes. */
 static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const gemmepi__problem *problem,
-                    const gemmepi__plain *plain, const gemmepi__arguments *arguments,
-                    char *workspace, gemmepi_stream stream) {
+          const gemmepi__plain *plain, const gemmepi__arguments *arguments,
+          char *workspace, gemmepi_stream stream) {
   gemmepi__plain_params params = plain->params;
   char *partials = gemmepi__past(workspace, plain->product_bytes);
   char *between = gemmepi__past(partials, plain->partial_bytes);
@@ -17948,7 +14567,7 @@ static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem
   gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n",
           problem->common == GEMMEPI_F16   ? "f16"
           : problem->common == GEMMEPI_F32 ? "tf32"
-                          : "bf16",
+          : "bf16",
           (int)problem->views[GEMMEPI__A].bits / 8);
 }
 
@@ -18046,14 +14665,14 @@ static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
 static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
   return gemmepi__has(problem, GEMMEPI_BGRAD_A)
        ? gemmepi__divide_up(gemmepi__half_columns(problem),
-                  shape->tile_n / gemmepi__halves_in(problem))
+          shape->tile_n / gemmepi__halves_in(problem))
        : gemmepi__divide_up(problem->m, shape->tile_m);
 }
 
 /* The operand that the kernel sums, 1 A or 2 B. TF32, few tiles, and an epilogue that leaves too few registers, leave it to another
  launch. */
 static int gemmepi__fused_summed(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
-                int applied) {
+          int applied) {
   int sums_a = gemmepi__has(problem, GEMMEPI_BGRAD_A), lines = sums_a ? shape->tile_m : shape->tile_n;
   if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || gemmepi__is_tf32(problem) ||
     GEMMEPI__FUSED_SUMMERS * 16 * gemmepi__tiles_across(problem, shape) < lines ||
@@ -18091,7 +14710,7 @@ static int gemmepi__last_lines(int64_t extent, int box) {
 static int gemmepi__fused_tails(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
   int64_t columns = shape->tile_n / gemmepi__halves_in(problem) * shape->cluster_n;
   return gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
-              !problem->views[GEMMEPI__A].transposed) ||
+          !problem->views[GEMMEPI__A].transposed) ||
      gemmepi__has_tail(gemmepi__half_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
 }
 
@@ -18114,12 +14733,12 @@ static int gemmepi__replaces_aux(const gemmepi__problem *problem, const gemmepi_
 static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, const gemmepi__fused *fused) {
   int replaces = gemmepi__replaces_aux(problem, fused);
   return (unsigned)((fused->staged & 1 && !replaces ? gemmepi__halves_out(problem) : 0) +
-           (fused->staged & 2 ? gemmepi__halves_aside(problem) : 0));
+          (fused->staged & 2 ? gemmepi__halves_aside(problem) : 0));
 }
 
 static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int loaded) {
   return (unsigned)((loaded & 1 ? gemmepi__halves_aside(problem) : 0) +
-           (loaded & 2 ? gemmepi__halves_out(problem) : 0));
+          (loaded & 2 ? gemmepi__halves_out(problem) : 0));
 }
 
 /* BGRAD: a slot of either warpgroup, in which each lane leaves a sum of every 32 columns: of 32 of a gate's, of 64 of others. */
@@ -18166,7 +14785,7 @@ static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fuse
  registers. */
 static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemmepi__fused *fused) {
   const uint32_t others = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD |
-              GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+          GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
   uint32_t which = gemmepi__activation(problem->epilogue);
   return gemmepi__has(problem, GEMMEPI_BIAS) && !gemmepi__has(problem, others) && fused->applied &&
      fused->shape.ping_pong && fused->shape.tile_n == 128 && (fused->staged & 1) &&
@@ -18178,11 +14797,11 @@ static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemm
 
 /* Tiles of clusters, whose rows and columns it leaves in `rows` and `columns`. */
 static int64_t gemmepi__fused_tiles(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
-                  int64_t *rows, int64_t *columns) {
+          int64_t *rows, int64_t *columns) {
   int halves = gemmepi__halves_in(problem);
   *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
   *columns = gemmepi__divide_up(gemmepi__half_columns(problem),
-                 (int64_t)shape->tile_n / halves * shape->cluster_n);
+          (int64_t)shape->tile_n / halves * shape->cluster_n);
   return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
@@ -18197,16 +14816,16 @@ static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
 
 /* What shapes of few registers, and units of 64 columns, do not do. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
-                int applied) {
+          int applied) {
   int64_t steps = gemmepi__fused_steps(problem);
   int staged = gemmepi__fused_moved(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
   int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
-                   gemmepi__aux_is_mask(problem->epilogue));
+          gemmepi__aux_is_mask(problem->epilogue));
   if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
-                         GEMMEPI_RESIDUAL) ||
-            !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
-            gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-            gemmepi__activation(problem->epilogue) == GEMMEPI_MISH))
+          GEMMEPI_RESIDUAL) ||
+          !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
+          gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+          gemmepi__activation(problem->epilogue) == GEMMEPI_MISH))
     return 0;
   if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__FUSED_UNIT_N)
     return 0;
@@ -18256,7 +14875,7 @@ static int gemmepi__cluster_blocks(const gemmepi__fused_shape *shape) {
 
 /* Tiles of a block, of which some have one less. */
 static int64_t gemmepi__fused_waves(const gemmepi_context *context, const gemmepi__problem *problem,
-                  const gemmepi__fused_shape *shape) {
+          const gemmepi__fused_shape *shape) {
   int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
   int cluster = gemmepi__cluster_blocks(shape);
   return gemmepi__divide_up(gemmepi__times(tiles, cluster), gemmepi__resident_blocks(context, cluster));
@@ -18264,7 +14883,7 @@ static int64_t gemmepi__fused_waves(const gemmepi_context *context, const gemmep
 
 /* Of the blocks that run at once, those that have a tile, where each has one at most; else 1. */
 static double gemmepi__fused_share(const gemmepi_context *context, const gemmepi__problem *problem,
-                 const gemmepi__fused_shape *shape) {
+          const gemmepi__fused_shape *shape) {
   int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
   int cluster = gemmepi__cluster_blocks(shape);
   double share = (double)(tiles * cluster) / (double)gemmepi__resident_blocks(context, cluster);
@@ -18312,7 +14931,7 @@ static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmep
  random products in CUDA graphs on an H200 the times of shapes near the fastest were an eighth beside this in the mean, and the shape
  that it chooses took 1.02 of the fastest. */
 static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-                     const gemmepi__fused_shape *shape, int applied) {
+          const gemmepi__fused_shape *shape, int applied) {
   int cluster = gemmepi__cluster_blocks(shape);
   double waves = (double)gemmepi__fused_waves(context, problem, shape);
   double area = (double)shape->tile_m * shape->tile_n;
@@ -18342,8 +14961,8 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
 }
 
 static const gemmepi__fused_shape *gemmepi__choose_shape(const gemmepi_context *context,
-                            const gemmepi__problem *problem, int applied,
-                            double *microseconds) {
+          const gemmepi__problem *problem, int applied,
+          double *microseconds) {
   const gemmepi__fused_shape *best = NULL;
   size_t i;
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__fused_shapes); i++) {
@@ -18369,7 +14988,7 @@ static const gemmepi__fused_shape *gemmepi__choose_shape(const gemmepi_context *
  less. With AUX of numbers it is half as high where the operands (of all items) stay in L2, so that longer lines of D and AUX are
  written at a time: 2 to 3 percent less. No band is much lower than the others. */
 static unsigned gemmepi__fused_band(const gemmepi_context *context, const gemmepi__problem *problem,
-                  const gemmepi__fused_shape *shape, int64_t rows) {
+          const gemmepi__fused_shape *shape, int64_t rows) {
   int writes_two = gemmepi__has(problem, GEMMEPI_AUX) && !gemmepi__aux_is_mask(problem->epilogue);
   int64_t of_a = problem->views[GEMMEPI__A].bytes, bytes = of_a + problem->views[GEMMEPI__B].bytes;
   int stays = bytes <= GEMMEPI__FUSED_KEPT, a_stays = !stays && of_a <= GEMMEPI__FUSED_KEPT / 2;
@@ -18396,7 +15015,7 @@ typedef struct gemmepi__map_shape {
 
 /* promotion: what of DRAM comes to L2 at once where a part of it is read */
 static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__view *view,
-               const gemmepi__map_shape *shape, int promotion, gemmepi__tensor_map *map) {
+          const gemmepi__map_shape *shape, int promotion, gemmepi__tensor_map *map) {
   static const uint32_t ones[4] = {1, 1, 1, 1};
   static const struct {
     int dtype, type;
@@ -18430,12 +15049,12 @@ static uint64_t gemmepi__map_line(const gemmepi__view *view) {
  their neighbours brought than they need: measured on an H200, loads from L2 take up to 1.18 of the time then. */
 static int gemmepi__operand_promotion(const gemmepi__view *view) {
   return view->lines > 1 && view->ld * view->bits / 8 % 256 ? GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_128B
-                               : GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+          : GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
 }
 
 /* An operand, as boxes of 128 bytes along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
 static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__problem *problem,
-                const gemmepi__view *view, int lines, gemmepi__tensor_map *map) {
+          const gemmepi__view *view, int lines, gemmepi__tensor_map *map) {
   int has_items = problem->batch > 1 && view->batch_stride != 0;
   gemmepi__map_shape shape = {3, {0, 0, 1, 0}, {0, 0, 0}, {0, 0, 1, 0}};
   shape.extents[0] = (uint64_t)view->length;
@@ -18453,8 +15072,8 @@ static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__pr
 
 /* A result: columns, rows, halves, items. Halves are an axis, so that one does not write into the other's columns. */
 static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__problem *problem,
-               const gemmepi__view *view, int halves, int promotion,
-               gemmepi__tensor_map *map) {
+          const gemmepi__view *view, int halves, int promotion,
+          gemmepi__tensor_map *map) {
   gemmepi__map_shape shape = {4, {0, 0, 0, 0}, {0, 0, 0}, {0, GEMMEPI__FUSED_BOX_M, 1, 1}};
   uint64_t line = gemmepi__map_line(view);
   shape.box[0] = (uint32_t)(GEMMEPI__FUSED_LINE * 8 / view->bits);
@@ -18471,7 +15090,7 @@ static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__pro
 /* Aux and a residual are read once, 128 bytes of a row at a time. To bring the 256 around them to L2 at once, as of operands, takes
  up to 1.6 percent more where k is 768, on an H200; where aux is written it saves up to 2. */
 static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const gemmepi__problem *problem,
-                    gemmepi__fused *fused) {
+          gemmepi__fused *fused) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
   const gemmepi__fused_shape *shape = &fused->shape;
   const int written = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
@@ -18487,19 +15106,19 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
     result = gemmepi__map_operand(driver, problem, b, fused->last_b, &fused->params.b_tail);
   if (!result && moved & 1)
     result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__D],
-                  gemmepi__halves_out(problem), written, &fused->params.d);
+          gemmepi__halves_out(problem), written, &fused->params.d);
   if (!result && (moved & 2 || fused->loaded & 1))
     result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__AUX],
-                  gemmepi__halves_aside(problem), fused->loaded & 1 ? read : written,
-                  &fused->params.aux);
+          gemmepi__halves_aside(problem), fused->loaded & 1 ? read : written,
+          &fused->params.aux);
   if (!result && (fused->loaded & 2))
     result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__RESIDUAL],
-                  gemmepi__halves_out(problem), read, &fused->params.residual);
+          gemmepi__halves_out(problem), read, &fused->params.residual);
   return result ? gemmepi__cuda_failed(driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
 }
 
 static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__problem *problem,
-                     const gemmepi__fused *fused) {
+          const gemmepi__fused *fused) {
   const gemmepi__fused_shape *shape = &fused->shape;
   gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
   gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
@@ -18522,32 +15141,32 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
           !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
   if (fused->summed)
     gemmepi__append(text,
-            "#define GEMMEPI_SUMMED %d\n#define GEMMEPI_SUMS_TYPE %s\n"
-            "#define GEMMEPI_SUMS_ADD %d\n",
-            fused->summed,
-            gemmepi__sums_items(problem) ? "F64"
-                          : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
-            gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
+          "#define GEMMEPI_SUMMED %d\n#define GEMMEPI_SUMS_TYPE %s\n"
+          "#define GEMMEPI_SUMS_ADD %d\n",
+          fused->summed,
+          gemmepi__sums_items(problem) ? "F64"
+          : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
+          gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
   gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
   gemmepi__append_operands(text, problem);
 }
 
 static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-                        gemmepi__fused *fused) {
+          gemmepi__fused *fused) {
   int dtype = problem->common;
   char prologue[1536], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_fused_defines(&text, problem, fused);
   gemmepi__name_kernel(&fused->launch, "gemmepi_sm90_%s_%dx%d%s%s",
-            dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
-            fused->shape.tile_m, fused->shape.tile_n, fused->shape.split > 1 ? "_split" : "",
-            gemmepi__name_of_epilogue(problem, dtype, words));
+          dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
+          fused->shape.tile_m, fused->shape.tile_n, fused->shape.split > 1 ? "_split" : "",
+          gemmepi__name_of_epilogue(problem, dtype, words));
   return gemmepi__get_waiting_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch);
 }
 
 /* The shape, and what shared memory holds. */
 static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fused_shape *shape, int applied,
-              gemmepi__fused *fused) {
+          gemmepi__fused *fused) {
   fused->shape = *shape;
   fused->applied = applied;
   fused->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));
@@ -18563,7 +15182,7 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fuse
 }
 
 static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, const gemmepi__problem *problem,
-                      gemmepi__fused *fused) {
+          gemmepi__fused *fused) {
   const gemmepi__fused_shape *shape = &fused->shape;
   gemmepi__fused_params *params = &fused->params;
   int64_t cluster = gemmepi__cluster_blocks(shape), rows, columns;
@@ -18571,7 +15190,7 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
   if (tiles <= 0 || tiles > INT_MAX / cluster)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
   most = shape->split > 1 ? tiles /* those of a split do not stay */
-              : gemmepi__resident_blocks(context, (int)cluster) / cluster;
+          : gemmepi__resident_blocks(context, (int)cluster) / cluster;
   params->tiles = (unsigned)tiles;
   params->cluster_rows = (unsigned)rows;
   params->cluster_columns = (unsigned)columns;
@@ -18588,7 +15207,7 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
 
 /* What is left of bias_grad when the kernel has run. */
 static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemmepi__problem *problem,
-                     gemmepi__fused *fused) {
+          gemmepi__fused *fused) {
   const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
   if (!fused->summed)
     return gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
@@ -18601,8 +15220,8 @@ static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemme
 
 /* As a shape that takes it. applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const gemmepi__problem *problem,
-                       const gemmepi__fused_shape *shape, int applied,
-                       gemmepi__fused *fused) {
+          const gemmepi__fused_shape *shape, int applied,
+          gemmepi__fused *fused) {
   gemmepi_status status;
   memset(fused, 0, sizeof *fused);
   gemmepi__cut_up(problem, shape, applied, fused);
@@ -18624,7 +15243,7 @@ static size_t gemmepi__fused_workspace(const gemmepi__fused *fused) {
 }
 
 static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemmepi__problem *problem,
-                     int applied, gemmepi__fused *fused) {
+          int applied, gemmepi__fused *fused) {
   double microseconds;
   return gemmepi__fused_build_as(
     context, problem, gemmepi__choose_shape(context, problem, applied, &microseconds), applied, fused);
@@ -18638,8 +15257,8 @@ static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map
 
 /* The primary context is current. */
 static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const gemmepi__problem *problem,
-                    const gemmepi__fused *fused, const gemmepi__arguments *arguments,
-                    char *workspace, gemmepi_stream stream) {
+          const gemmepi__fused *fused, const gemmepi__arguments *arguments,
+          char *workspace, gemmepi_stream stream) {
   const gemmepi__driver *driver = &context->driver;
   void *const *pointers = arguments->pointers;
   char *between = gemmepi__past(workspace, fused->partial_bytes);
@@ -18770,7 +15389,7 @@ static unsigned gemmepi__mma_shared(const gemmepi__mma_shape *shape) {
 static int gemmepi__mma_kind(const gemmepi__problem *problem) {
   return problem->common != GEMMEPI_F32 ? GEMMEPI__OF_16_BITS
      : gemmepi__is_tf32(problem)    ? GEMMEPI__OF_TF32
-                     : GEMMEPI__OF_F32;
+          : GEMMEPI__OF_F32;
 }
 
 static int gemmepi__is_fma(const gemmepi__problem *problem) {
@@ -18778,7 +15397,7 @@ static int gemmepi__is_fma(const gemmepi__problem *problem) {
 }
 
 static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
-                  int arch) {
+          int arch) {
   int halves = gemmepi__halves_in(problem), unit = gemmepi__copy_unit(problem, GEMMEPI__A);
   if (unit > gemmepi__copy_unit(problem, GEMMEPI__B))
     unit = gemmepi__copy_unit(problem, GEMMEPI__B);
@@ -18799,7 +15418,7 @@ static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemme
 /* >>how long it takes */
 
 static int64_t gemmepi__mma_tiles(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
-                 int64_t *rows, int64_t *columns) {
+          int64_t *rows, int64_t *columns) {
   *rows = gemmepi__divide_up(problem->m, shape->tile_m);
   *columns =
     gemmepi__divide_up(gemmepi__half_columns(problem), shape->tile_n / gemmepi__halves_in(problem));
@@ -18823,7 +15442,7 @@ static double gemmepi__mma_rate(const gemmepi__problem *problem, int arch) {
 /* How much longer multiply-adds take than that, fitted to products on an H200: A along m is read a word at a time, small tiles load
  more for what they multiply, large ones less, and four warps of wide tiles, alone on a multiprocessor, wait for what they load. */
 static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
-                  int blocks) {
+          int blocks) {
   double slowness = problem->views[GEMMEPI__A].transposed ? 1.42 : 1.25;
   slowness *= shape->tile_m < 64 ? 1.1 : shape->tile_m > 64 ? 0.9 : 1;
   if (shape->tile_n > 64 && blocks * shape->warps_m * shape->warps_n <= 4)
@@ -18846,11 +15465,11 @@ static int gemmepi__mma_blocks(const gemmepi_context *context, const gemmepi__mm
  multiplies or copies, whichever is more, for all blocks of a multiprocessor. own: the kernel's problem, bare where k is in
  parts */
 static double gemmepi__mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-                    const gemmepi__problem *own, const gemmepi__mma_cut *cut) {
+          const gemmepi__problem *own, const gemmepi__mma_cut *cut) {
   const gemmepi__mma_shape *shape = cut->shape;
   int64_t rows, columns, tiles = gemmepi__mma_tiles(own, shape, &rows, &columns);
   int64_t each = gemmepi__divide_up(gemmepi__times(tiles, cut->parts),
-                   context->multiprocessors); /* tiles of a multiprocessor */
+          context->multiprocessors); /* tiles of a multiprocessor */
   int blocks = gemmepi__mma_blocks(context, shape);
   double area = (double)shape->tile_m * shape->tile_n, lines[2];
   int64_t of_stage = gemmepi__stage_k(problem);
@@ -18872,12 +15491,12 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
   finish *= area / 128;
   return (2900 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +
      (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
-             : gemmepi__sums_microseconds(problem));
+          : gemmepi__sums_microseconds(problem));
 }
 
 /* Whether k has so many parts of four stages, and there are not already as many tiles as run at a time. problem: the kernel's */
 static int gemmepi__mma_divides(const gemmepi_context *context, const gemmepi__problem *problem,
-                const gemmepi__mma_cut *cut) {
+          const gemmepi__mma_cut *cut) {
   const gemmepi__mma_shape *shape = cut->shape;
   int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns);
   int64_t of_stage = gemmepi__stage_k(problem);
@@ -18887,7 +15506,7 @@ static int gemmepi__mma_divides(const gemmepi_context *context, const gemmepi__p
 }
 
 static gemmepi__mma_cut gemmepi__choose_mma(const gemmepi_context *context, const gemmepi__problem *problem,
-                      double *microseconds) {
+          double *microseconds) {
   static const int parts[] = {1, 2, 3, 4, 6, 8, 12, 16};
   gemmepi__problem bare = gemmepi__bare_problem(problem);
   gemmepi__mma_cut best = {NULL, 1};
@@ -18920,7 +15539,7 @@ static int64_t gemmepi__part_k(const gemmepi__problem *problem, int parts) {
 }
 
 static void gemmepi__append_mma_defines(gemmepi__text *text, const gemmepi__problem *problem,
-                    const gemmepi__mma *mma) {
+          const gemmepi__mma *mma) {
   const gemmepi__mma_shape *shape = &mma->shape;
   gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
   gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
@@ -18942,23 +15561,23 @@ static void gemmepi__append_mma_defines(gemmepi__text *text, const gemmepi__prob
 }
 
 static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-                       gemmepi__mma *mma) {
+          gemmepi__mma *mma) {
   int dtype = problem->common;
   char prologue[1536], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_mma_defines(&text, problem, mma);
   gemmepi__name_kernel(&mma->launch, "gemmepi_sm80_%s_%dx%d%s%s",
-            dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem)
-              ? "TF32"
-              : gemmepi__dtype((gemmepi_dtype)dtype)->name,
-            mma->shape.tile_m, mma->shape.tile_n, mma->parts > 1 ? "_split" : "",
-            gemmepi__name_of_epilogue(problem, dtype, words));
+          dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem)
+          ? "TF32"
+          : gemmepi__dtype((gemmepi_dtype)dtype)->name,
+          mma->shape.tile_m, mma->shape.tile_n, mma->parts > 1 ? "_split" : "",
+          gemmepi__name_of_epilogue(problem, dtype, words));
   return gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch);
 }
 
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
 static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__mma_cut *cut, int applied,
-                gemmepi__mma *mma) {
+          gemmepi__mma *mma) {
   /* of 32 bits a row's four lanes write whole sectors, but for these */
   int wide = gemmepi__results_of(problem, 32) - gemmepi__moved_of(problem, 32);
   mma->shape = *cut->shape;
@@ -18978,7 +15597,7 @@ static unsigned gemmepi__mma_asked(const gemmepi_context *context, const gemmepi
 }
 
 static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const gemmepi__problem *problem,
-                     gemmepi__mma *mma) {
+          gemmepi__mma *mma) {
   const gemmepi__mma_shape *shape = &mma->shape;
   gemmepi__mma_params *params = &mma->params;
   int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns), square = 1, bands;
@@ -19008,7 +15627,7 @@ static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const
 
 /* The sums of each part of k, one after another, in workspace, and what adds them up. */
 static gemmepi_status gemmepi__build_parts(gemmepi_context *context, const gemmepi__problem *problem,
-                     const gemmepi__view *part, int applied, gemmepi__mma *mma) {
+          const gemmepi__view *part, int applied, gemmepi__mma *mma) {
   int64_t elements = gemmepi__offset(gemmepi__times(problem->batch, mma->parts), part->batch_stride, 0);
   gemmepi_status status;
   if (elements < 0)
@@ -19021,7 +15640,7 @@ static gemmepi_status gemmepi__build_parts(gemmepi_context *context, const gemme
 
 /* As a shape that takes it, and parts that are not too many. applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__mma_build_as(gemmepi_context *context, const gemmepi__problem *problem,
-                      const gemmepi__mma_cut *cut, int applied, gemmepi__mma *mma) {
+          const gemmepi__mma_cut *cut, int applied, gemmepi__mma *mma) {
   gemmepi__problem bare;
   const gemmepi__problem *own = problem; /* the kernel's */
   unsigned row_tiles;
@@ -19050,7 +15669,7 @@ static gemmepi_status gemmepi__mma_build_as(gemmepi_context *context, const gemm
 }
 
 static gemmepi_status gemmepi__mma_build(gemmepi_context *context, const gemmepi__problem *problem,
-                    int applied, gemmepi__mma *mma) {
+          int applied, gemmepi__mma *mma) {
   double microseconds;
   gemmepi__mma_cut cut = gemmepi__choose_mma(context, problem, &microseconds);
   return gemmepi__mma_build_as(context, problem, &cut, applied, mma);
@@ -19065,8 +15684,8 @@ static size_t gemmepi__mma_workspace(const gemmepi__mma *mma) {
 
 /* The primary context is current. */
 static gemmepi_status gemmepi__mma_run(const gemmepi_context *context, const gemmepi__problem *problem,
-                   const gemmepi__mma *mma, const gemmepi__arguments *arguments,
-                   char *workspace, gemmepi_stream stream) {
+          const gemmepi__mma *mma, const gemmepi__arguments *arguments,
+          char *workspace, gemmepi_stream stream) {
   gemmepi__mma_params params = mma->params;
   char *partials = gemmepi__past(workspace, mma->product_bytes);
   gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
@@ -19083,7 +15702,7 @@ static gemmepi_status gemmepi__mma_run(const gemmepi_context *context, const gem
   if (status)
     return status;
   return gemmepi__run_sums(context, &mma->sums, arguments, partials,
-              gemmepi__past(partials, mma->partial_bytes), stream);
+          gemmepi__past(partials, mma->partial_bytes), stream);
 }
 
 /* Kernels that are left out of the program. What they would take is still known: cuBLASLt's time is estimated by it. */
@@ -19118,7 +15737,7 @@ enum {
 static gemmepi__view gemmepi__packed_view(const gemmepi__problem *problem, int operand, int pack) {
   const gemmepi__view *view = &problem->views[operand];
   return pack == GEMMEPI__SIDE_BY_SIDE ? gemmepi__transposed_view(view, problem->batch)
-                    : gemmepi__converted_view(view, problem->batch, view->dtype);
+          : gemmepi__converted_view(view, problem->batch, view->dtype);
 }
 
 /* Whether its lines lie along k. */
@@ -19132,7 +15751,7 @@ static int gemmepi__pack_of(const gemmepi__problem *problem, int operand, int si
   gemmepi__problem packed = *problem;
   int pack = side_by_side && !gemmepi__is_side_by_side(problem, operand) ? GEMMEPI__SIDE_BY_SIDE
        : gemmepi__copy_unit(problem, operand) < 16                 ? GEMMEPI__IN_UNITS
-                                     : GEMMEPI__NOT_PACKED;
+          : GEMMEPI__NOT_PACKED;
   if (pack == GEMMEPI__NOT_PACKED)
     return pack;
   packed.views[operand] = gemmepi__packed_view(problem, operand, pack);
@@ -19144,7 +15763,7 @@ static int gemmepi__pack_of(const gemmepi__problem *problem, int operand, int si
 
 /* The problem as the kernel has it. */
 static void gemmepi__pack_views(const gemmepi__problem *problem, const int packs[2],
-                gemmepi__problem *packed) {
+          gemmepi__problem *packed) {
   int operand;
   *packed = *problem;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
@@ -19167,7 +15786,7 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
 /* The time of the kernel that takes less; leaves in `is_mma` whether that is gemmepi_mma. Where there is a choice it must be less
  by a tenth: so good are the models. */
 static double gemmepi__choose_kernel(const gemmepi_context *context, const gemmepi__problem *problem,
-                  int applied, int *is_mma) {
+          int applied, int *is_mma) {
   double by_mma = GEMMEPI__NEVER, by_tma = GEMMEPI__NEVER;
   if (GEMMEPI__HAS_SM80)
     gemmepi__choose_mma(context, problem, &by_mma);
@@ -19179,7 +15798,7 @@ static double gemmepi__choose_kernel(const gemmepi_context *context, const gemme
 
 /* Leaves in `packs` how to pack the operands, in the way that takes least time. Returns the time. */
 static double gemmepi__choose_packs(const gemmepi_context *context, const gemmepi__problem *problem,
-                  int applied, int packs[2]) {
+          int applied, int packs[2]) {
   int side_by_side, is_mma, ways = context->arch == 90 && gemmepi__is_tf32(problem) ? 2 : 1;
   double least = gemmepi__choose_kernel(context, problem, applied, &is_mma);
   packs[0] = packs[1] = GEMMEPI__NOT_PACKED;
@@ -19218,7 +15837,7 @@ static int gemmepi__is_mma(const gemmepi__ours *ours) {
 }
 
 static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemmepi__problem *problem,
-                     const int packs[2], gemmepi__convert *built) {
+          const int packs[2], gemmepi__convert *built) {
   gemmepi_status status = GEMMEPI_OK;
   int operand;
   for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
@@ -19231,7 +15850,7 @@ static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemme
 
 /* The rule has been asked. applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__ours_build(gemmepi_context *context, const gemmepi__problem *problem,
-                     int applied, gemmepi__ours *ours) {
+          int applied, gemmepi__ours *ours) {
   gemmepi__problem packed;
   gemmepi_status status;
   int packs[2];
@@ -19243,7 +15862,7 @@ static gemmepi_status gemmepi__ours_build(gemmepi_context *context, const gemmep
     return status;
   gemmepi__choose_kernel(context, &packed, applied, &ours->is_mma);
   return gemmepi__is_mma(ours) ? gemmepi__mma_build(context, &packed, applied, &ours->mma)
-                : gemmepi__fused_build(context, &packed, applied, &ours->fused);
+          : gemmepi__fused_build(context, &packed, applied, &ours->fused);
 }
 
 static int gemmepi__is_applied(const gemmepi__ours *ours) {
@@ -19264,22 +15883,22 @@ static int gemmepi__ours_launches(const gemmepi__ours *ours, const gemmepi__prob
 static size_t gemmepi__ours_workspace(const gemmepi__ours *ours) {
   return gemmepi__round_up(ours->packs[0].bytes, 256) + gemmepi__round_up(ours->packs[1].bytes, 256) +
      (gemmepi__is_mma(ours) ? gemmepi__mma_workspace(&ours->mma)
-                 : gemmepi__fused_workspace(&ours->fused));
+          : gemmepi__fused_workspace(&ours->fused));
 }
 
 /* >>running */
 
 /* The primary context is current. */
 static gemmepi_status gemmepi__ours_run(const gemmepi_context *context, const gemmepi__problem *problem,
-                    const gemmepi__ours *ours, const gemmepi__arguments *arguments,
-                    char *workspace, gemmepi_stream stream) {
+          const gemmepi__ours *ours, const gemmepi__arguments *arguments,
+          char *workspace, gemmepi_stream stream) {
   gemmepi__arguments packed = *arguments;
   gemmepi_status status = GEMMEPI_OK;
   int operand;
   for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
     if (ours->packs[operand].launch.function) {
       status = gemmepi__run_convert(context, &ours->packs[operand], arguments->pointers[operand],
-                     workspace, stream);
+          workspace, stream);
       packed.pointers[operand] = workspace;
       workspace = gemmepi__past(workspace, ours->packs[operand].bytes);
     }
@@ -19338,7 +15957,7 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
   double rate = gemmepi__mma_rate(problem, context->arch), otherwise;
   int packs[2] = {GEMMEPI__IN_UNITS, GEMMEPI__IN_UNITS};
   int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A],
-                problem->n * problem->views[GEMMEPI__A].bits / 8);
+          problem->n * problem->views[GEMMEPI__A].bits / 8);
   if (unit > gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0))
     unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0);
   gemmepi__pack_views(problem, packs, &bare);
@@ -19360,10 +15979,10 @@ static const struct {
   gemmepi_epilogue flags;
   double once, relu, others;
 } gemmepi__lt_costs[] = {{GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 7, 5.9, 7.5},
-            {GEMMEPI_BACKWARD, 0, 6, 1.5},
-            {GEMMEPI_AUX, 0, 0.8, 1.25},
-            {GEMMEPI_BIAS, 0, 0.37, 0.64},
-            {GEMMEPI_NONE, 0, 0, 0.64}};
+          {GEMMEPI_BACKWARD, 0, 6, 1.5},
+          {GEMMEPI_AUX, 0, 0.8, 1.25},
+          {GEMMEPI_BIAS, 0, 0.37, 0.64},
+          {GEMMEPI_NONE, 0, 0, 0.64}};
 
 static double gemmepi__lt_epilogue_microseconds(const gemmepi__problem *problem) {
   double elements = (double)problem->m * (double)problem->n * (double)problem->batch;
@@ -19371,9 +15990,9 @@ static double gemmepi__lt_epilogue_microseconds(const gemmepi__problem *problem)
   while ((problem->epilogue & gemmepi__lt_costs[i].flags) != gemmepi__lt_costs[i].flags)
     i++;
   return gemmepi__lt_costs[i].once + elements * 1e-6 *
-                     (gemmepi__activation(problem->epilogue) <= GEMMEPI_RELU
-                        ? gemmepi__lt_costs[i].relu
-                        : gemmepi__lt_costs[i].others);
+          (gemmepi__activation(problem->epilogue) <= GEMMEPI_RELU
+          ? gemmepi__lt_costs[i].relu
+          : gemmepi__lt_costs[i].others);
 }
 
 static int gemmepi__is_left_out(const gemmepi_context *context, gemmepi_route route) {
@@ -19382,7 +16001,7 @@ static int gemmepi__is_left_out(const gemmepi_context *context, gemmepi_route ro
 
 /* cuBLASLt is not asked: to load it takes longer than to build a plan. */
 static void gemmepi__estimate_routes(const gemmepi_context *context, const gemmepi__problem *problem,
-                  gemmepi__estimates *estimates) {
+          gemmepi__estimates *estimates) {
   double bare;
   int applied = !(problem->flags & GEMMEPI_DEVICE_SCALARS), packs[2];
   memset(estimates, 0, sizeof *estimates);
@@ -19461,7 +16080,7 @@ static gemmepi_status gemmepi__try_lt(gemmepi__matmul_plan *plan) {
   if (status)
     return gemmepi__keep_reason(status, plan->lt_reason);
   status = gemmepi__lt_build(plan->base.context, &plan->problem, GEMMEPI__LT_WHOLE,
-               &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
+          &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
   plan->workspace_size = plan->lt.workspace_size;
   plan->route = GEMMEPI_ROUTE_LT;
   return gemmepi__keep_reason(status, plan->lt_reason);
@@ -19535,7 +16154,7 @@ typedef struct gemmepi__choice {
 static gemmepi_status gemmepi__choose_fused(gemmepi__matmul_plan *plan, gemmepi__choice *choice) {
   choice->tried_fused = 1;
   return gemmepi__or_another(gemmepi__try_fused(plan, choice->applied),
-               plan->estimates.lt > 0 || plan->estimates.split > 0);
+          plan->estimates.lt > 0 || plan->estimates.split > 0);
 }
 
 /* What cuBLASLt refused with its own epilogue may go bare; without sums of operands lt was that epilogue. */
@@ -19545,13 +16164,13 @@ static gemmepi_status gemmepi__choose_split(gemmepi__matmul_plan *plan, const ge
   if (refused && !goes_bare)
     return GEMMEPI_UNSUPPORTED;
   return gemmepi__or_another(gemmepi__try_split(plan, goes_bare),
-               plan->estimates.fused > 0 && !choice->tried_fused);
+          plan->estimates.fused > 0 && !choice->tried_fused);
 }
 
 /* The route of the least estimate that runs the problem; those tried before have left their reasons. instead_of: the plan, if
  any, that cannot do a run, or cannot any more. */
 static gemmepi_status gemmepi__choose_route(gemmepi__matmul_plan *plan,
-                      const gemmepi__matmul_plan *instead_of) {
+          const gemmepi__matmul_plan *instead_of) {
   int was_fused = instead_of && instead_of->route == GEMMEPI_ROUTE_FUSED;
   const gemmepi__estimates *estimates = &plan->estimates;
   gemmepi_status status = GEMMEPI_UNSUPPORTED;
@@ -19577,8 +16196,8 @@ static gemmepi_status gemmepi__choose_route(gemmepi__matmul_plan *plan,
   if (gemmepi__keep_reason(status, reason) != GEMMEPI_UNSUPPORTED)
     return status;
   return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-            "no route runs this problem. fused: %s. lt: %s. split: %s. plain: %s",
-            plan->fused_reason, plan->lt_reason, plan->split_reason, reason);
+          "no route runs this problem. fused: %s. lt: %s. split: %s. plain: %s",
+          plan->fused_reason, plan->lt_reason, plan->split_reason, reason);
 }
 
 /* D has no element, so of the product and its epilogue nothing is left but the sums of bias_grad. */
@@ -19590,7 +16209,7 @@ static gemmepi_status gemmepi__build_empty(gemmepi__matmul_plan *plan) {
 
 /* The context's device: the primary context current, one build at a time. */
 static gemmepi_status gemmepi__choose_on_device(gemmepi__matmul_plan *plan,
-                        const gemmepi__matmul_plan *instead_of) {
+          const gemmepi__matmul_plan *instead_of) {
   gemmepi_context *context = plan->base.context;
   gemmepi__entry entry;
   gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
@@ -19598,7 +16217,7 @@ static gemmepi_status gemmepi__choose_on_device(gemmepi__matmul_plan *plan,
     return status;
   gemmepi__lock(&context->build_lock);
   status = gemmepi__is_empty(&plan->problem) ? gemmepi__build_empty(plan)
-                       : gemmepi__choose_route(plan, instead_of);
+          : gemmepi__choose_route(plan, instead_of);
   gemmepi__unlock(&context->build_lock);
   gemmepi__leave_relaxed(context, &entry);
   return status;
@@ -19627,7 +16246,7 @@ static gemmepi__matmul_plan *gemmepi__new_plan(gemmepi_context *context, const g
 }
 
 static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
-                     gemmepi__matmul_plan **result) {
+          gemmepi__matmul_plan **result) {
   gemmepi__matmul_plan *plan = gemmepi__new_plan(context, problem);
   gemmepi_status status = GEMMEPI_OK;
   if (!plan)
@@ -19654,7 +16273,7 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
-                       gemmepi_plan **result) {
+          gemmepi_plan **result) {
   gemmepi__problem problem;
   gemmepi__matmul_plan *plan = NULL;
   gemmepi_status status;
@@ -19681,19 +16300,19 @@ static int gemmepi__suits_fused(const gemmepi__matmul_plan *plan, const gemmepi_
 }
 
 static gemmepi_status gemmepi__launch_route(const gemmepi__matmul_plan *plan,
-                      const gemmepi__arguments *arguments, void *workspace,
-                      gemmepi_stream stream) {
+          const gemmepi__arguments *arguments, void *workspace,
+          gemmepi_stream stream) {
   void *const *pointers = arguments->pointers;
   gemmepi__lt_call call;
   if (plan->route == GEMMEPI_ROUTE_SPLIT || plan->route == GEMMEPI_ROUTE_EMPTY)
     return gemmepi__split_run(plan->base.context, &plan->problem, &plan->split, arguments,
-                 (char *)workspace, stream);
+          (char *)workspace, stream);
   if (plan->route == GEMMEPI_ROUTE_PLAIN)
     return gemmepi__plain_run(plan->base.context, &plan->problem, &plan->plain, arguments,
-                 (char *)workspace, stream);
+          (char *)workspace, stream);
   if (plan->route == GEMMEPI_ROUTE_FUSED)
     return gemmepi__ours_run(plan->base.context, &plan->problem, &plan->ours, arguments,
-                (char *)workspace, stream);
+          (char *)workspace, stream);
   call.alpha = arguments->alpha;
   call.beta = arguments->beta;
   call.a = pointers[GEMMEPI__A];
@@ -19705,9 +16324,9 @@ static gemmepi_status gemmepi__launch_route(const gemmepi__matmul_plan *plan,
 }
 
 static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan,
-                       const gemmepi__arguments *arguments, gemmepi_stream stream) {
+          const gemmepi__arguments *arguments, gemmepi_stream stream) {
   gemmepi__block *block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream),
-                        plan->workspace_size, "gemmepi_plan_prepare");
+          plan->workspace_size, "gemmepi_plan_prepare");
   gemmepi_status status;
   if (!block)
     return GEMMEPI_BUFFER_TOO_SMALL;
@@ -19717,7 +16336,7 @@ static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan,
 }
 
 static gemmepi_status gemmepi__launch_plan(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
-                     const gemmepi__arguments *arguments, gemmepi_stream stream) {
+          const gemmepi__arguments *arguments, gemmepi_stream stream) {
   gemmepi_status status;
   if (plan->workspace_size == 0)
     return gemmepi__launch_route(plan, arguments, NULL, stream);
@@ -19750,7 +16369,7 @@ static size_t gemmepi__workspace_now(const gemmepi__matmul_plan *plan) {
 /* Builds a plan by the next route into a place of this one, if no other thread has done so: `runs` in the log. Why cuBLASLt
  cannot do it stands in gemmepi_last_error. */
 static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemmepi__atomic_pointer *place,
-                    const char *runs) {
+          const char *runs) {
   gemmepi__matmul_plan *next = gemmepi__new_plan(plan->base.context, &plan->problem);
   gemmepi_status status;
   if (!next)
@@ -19760,7 +16379,7 @@ static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemme
   memcpy(next->split_reason, plan->split_reason, sizeof next->split_reason);
   if (plan->route != GEMMEPI_ROUTE_FUSED)
     (void)gemmepi__keep_reason(GEMMEPI_UNSUPPORTED,
-                 plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);
+          plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);
   status = gemmepi__choose_on_device(next, plan);
   gemmepi__lock(&plan->base.context->lock);
   if (!status && !gemmepi__load_pointer(place)) {
@@ -19776,16 +16395,16 @@ static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemme
           (long long)gemmepi__callers_m(&plan->problem),
           (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k, runs,
           plan->route == GEMMEPI_ROUTE_LT
-            ? ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->lt_reason
-            : ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->split_reason);
+          ? ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->lt_reason
+          : ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->split_reason);
   return status;
 }
 
 /* A plan that stands for another may need more than what was counted for that: where the caller gave or reserved less, it takes
  the context's workspace. */
 static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, size_t counted,
-                       const gemmepi_matmul_args *args,
-                       const gemmepi__arguments *arguments, gemmepi_stream stream) {
+          const gemmepi_matmul_args *args,
+          const gemmepi__arguments *arguments, gemmepi_stream stream) {
   gemmepi_status status;
   if (plan->workspace_size <= counted || (args->workspace && args->workspace_size >= plan->workspace_size))
     return gemmepi__launch_plan(plan, args, arguments, stream);
@@ -19795,7 +16414,7 @@ static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, 
 
 /* Why the plan's kernel is not for this run, or NULL. */
 static const char *gemmepi__not_for_run(const gemmepi__matmul_plan *plan,
-                    const gemmepi__arguments *arguments) {
+          const gemmepi__arguments *arguments) {
   gemmepi__lt_call call;
   if (plan->route == GEMMEPI_ROUTE_FUSED)
     return gemmepi__suits_fused(plan, arguments) ? NULL : GEMMEPI__IS_APPLIED;
@@ -19811,7 +16430,7 @@ static const char *gemmepi__not_for_run(const gemmepi__matmul_plan *plan,
 
 /* The plan for runs that are not for this one. */
 static gemmepi_status gemmepi__scaled_plan(const gemmepi__matmul_plan *plan, const char *why,
-                     const gemmepi__matmul_plan **scaled) {
+          const gemmepi__matmul_plan **scaled) {
   gemmepi_status status = GEMMEPI_OK;
   if (!gemmepi__load_pointer(plan->scaled_place)) {
     (void)gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", why);
@@ -19833,8 +16452,8 @@ static gemmepi_status gemmepi__build_for_scalars(const gemmepi__matmul_plan *pla
 
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
 static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
-                      const gemmepi_matmul_args *args,
-                      const gemmepi__arguments *arguments, gemmepi_stream stream) {
+          const gemmepi_matmul_args *args,
+          const gemmepi__arguments *arguments, gemmepi_stream stream) {
   const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
   const char *why = gemmepi__not_for_run(current, arguments);
   size_t counted = /* what the caller knows of for certain */
@@ -19870,13 +16489,13 @@ static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gem
 #endif
 
 static gemmepi_status gemmepi__check_reach(const gemmepi__problem *problem, const gemmepi_context *context,
-                     const gemmepi_matmul_args *args,
-                     const gemmepi__arguments *arguments) {
+          const gemmepi_matmul_args *args,
+          const gemmepi__arguments *arguments) {
   gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
   int i;
   for (i = 0; i < problem->count && !status; i++)
     status = gemmepi__check_reachable(context, gemmepi__argument_name(problem, problem->list[i]),
-                     arguments->pointers[problem->list[i]]);
+          arguments->pointers[problem->list[i]]);
   for (i = 0; i < 2 && !status; i++)
     status =
       gemmepi__check_reachable(context, gemmepi__scalar_names[i], gemmepi__device_scalar(arguments, i));
@@ -19885,7 +16504,7 @@ static gemmepi_status gemmepi__check_reach(const gemmepi__problem *problem, cons
 
 /* checks: whether each pointer is asked about at the driver, which takes a microsecond. */
 static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
-                     int checks, gemmepi_stream stream) {
+          int checks, gemmepi_stream stream) {
   gemmepi__arguments arguments;
   gemmepi__entry entry;
   gemmepi_status status;
@@ -19911,11 +16530,11 @@ static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, cons
 }
 
 GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
-                       gemmepi_stream stream) {
+          gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_MATMUL);
   return status ? status
          : gemmepi__run_matmul((const gemmepi__matmul_plan *)plan, args,
-                    plan->context->check_pointers, stream);
+          plan->context->check_pointers, stream);
 }
 
 static gemmepi_status gemmepi__prepare_matmul(const gemmepi__matmul_plan *plan, gemmepi_stream stream) {
@@ -19943,7 +16562,7 @@ static void gemmepi__make_plan_key(const gemmepi__problem *problem, gemmepi__pla
 
 /* A plan for the problem with a reference for the caller to release. */
 static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi__problem *problem,
-                    gemmepi__matmul_plan **result) {
+          gemmepi__matmul_plan **result) {
   gemmepi__plan_key key;
   gemmepi_plan *kept;
   gemmepi__matmul_plan *plan;
@@ -19961,7 +16580,7 @@ static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi_
 }
 
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
-                     const gemmepi_matmul_args *args, gemmepi_stream stream) {
+          const gemmepi_matmul_args *args, gemmepi_stream stream) {
   gemmepi__problem problem;
   gemmepi__matmul_plan *plan;
   gemmepi_status status;
@@ -19988,10 +16607,10 @@ static void gemmepi__describe_kernel(const gemmepi__matmul_plan *plan, gemmepi_p
   const gemmepi__split *split = &plan->split;
   if (plan->route == GEMMEPI_ROUTE_LT)
     gemmepi__lt_describe_algo(&plan->base.context->cublaslt, &plan->lt, details->kernel,
-                 sizeof details->kernel, &details->tile_m, &details->tile_n);
+          sizeof details->kernel, &details->tile_m, &details->tile_n);
   else if (plan->route == GEMMEPI_ROUTE_SPLIT && split->has_product)
     gemmepi__lt_describe_algo(&plan->base.context->cublaslt, &split->product, details->kernel,
-                 sizeof details->kernel, &details->tile_m, &details->tile_n);
+          sizeof details->kernel, &details->tile_m, &details->tile_n);
   else if (plan->route == GEMMEPI_ROUTE_SPLIT)
     memcpy(details->kernel, split->pass.launch.name, sizeof details->kernel);
   else if (plan->route == GEMMEPI_ROUTE_EMPTY && split->sums.first.function)
@@ -20041,13 +16660,13 @@ static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_
 }
 
 static const char *const gemmepi__scale_names[] = {"", "one scale", "a scale for each line of the sum",
-                         "a scale for each 128 of k",
-                         "a scale for each 128 x 128 block"};
+          "a scale for each 128 of k",
+          "a scale for each 128 x 128 block"};
 
 static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
   const gemmepi__view *view = &problem->views[operand], *d = &problem->views[GEMMEPI__D];
   if (!view->dtype || (operand == GEMMEPI__C && view->ld == d->ld &&
-            view->batch_stride == d->batch_stride && view->dtype == d->dtype && !view->scale))
+          view->batch_stride == d->batch_stride && view->dtype == d->dtype && !view->scale))
     return;
   gemmepi__append(text, "  %-9s %s%s, %lld x %lld stored%s, ld %lld, batch stride %lld%s%s\n",
           gemmepi__argument_name(problem, operand),
@@ -20075,29 +16694,29 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
 static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums) {
   if (sums->first.function)
     gemmepi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
-            sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
+          sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
 }
 
 /* before: what it does before the epilogue */
 static void gemmepi__explain_pass(gemmepi__text *text, const gemmepi__launch *pass, const char *before) {
   if (pass->function)
     gemmepi__append(text, "  %s: %sthe epilogue, %u blocks of %u x %u threads\n", pass->name, before,
-            pass->blocks, pass->threads_x, pass->threads_y);
+          pass->blocks, pass->threads_x, pass->threads_y);
 }
 
 static void gemmepi__explain_split(gemmepi__text *text, const gemmepi__matmul_plan *plan,
-                 const char *kernel) {
+          const char *kernel) {
   const gemmepi__split *split = &plan->split;
   const gemmepi__launch *pass = &split->pass.launch;
   int operand;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
     if (split->converts[operand].launch.function)
       gemmepi__append(text, "  %s: %s to %s in workspace\n", split->converts[operand].launch.name,
-              gemmepi__argument_name(&plan->problem, operand),
-              gemmepi__dtype((gemmepi_dtype)plan->problem.common)->name);
+          gemmepi__argument_name(&plan->problem, operand),
+          gemmepi__dtype((gemmepi_dtype)plan->problem.common)->name);
   if (split->has_product)
     gemmepi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
-            split->to_workspace ? ", into workspace in the type of its sums" : "");
+          split->to_workspace ? ", into workspace in the type of its sums" : "");
   gemmepi__explain_pass(text, pass, "");
   gemmepi__explain_sums(text, &split->sums);
 }
@@ -20113,16 +16732,16 @@ static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi__matmul_pl
 
 /* Why a route was not taken: what it said when it was tried, a rule, or otherwise. */
 static const char *gemmepi__why_not(const gemmepi__matmul_plan *plan, gemmepi_route route, const char *reason,
-                  const char *rule, const char *otherwise) {
+          const char *rule, const char *otherwise) {
   return reason[0]                                         ? reason
      : gemmepi__is_left_out(plan->base.context, route) ? "config.routes leaves it out"
      : rule                                            ? rule
-                              : otherwise;
+          : otherwise;
 }
 
 static const char *gemmepi__why_not_lt(const gemmepi__matmul_plan *plan) {
   return gemmepi__why_not(plan, GEMMEPI_ROUTE_LT, plan->lt_reason, gemmepi__lt_rule(&plan->problem),
-              "its estimate is not less");
+          "its estimate is not less");
 }
 
 static const char *gemmepi__why_not_split(const gemmepi__matmul_plan *plan) {
@@ -20131,14 +16750,14 @@ static const char *gemmepi__why_not_split(const gemmepi__matmul_plan *plan) {
 
 static const char *gemmepi__why_not_fused(const gemmepi__matmul_plan *plan) {
   return gemmepi__why_not(plan, GEMMEPI_ROUTE_FUSED, plan->fused_reason,
-              gemmepi__ours_rule(plan->base.context, &plan->problem),
-              "its estimate is not less");
+          gemmepi__ours_rule(plan->base.context, &plan->problem),
+          "its estimate is not less");
 }
 
 static const char *gemmepi__why_not_plain(const gemmepi__matmul_plan *plan) {
   const char *otherwise = plan->route == GEMMEPI_ROUTE_SPLIT && !plan->split.has_product
-                ? "there is no product"
-                : "slower than the others";
+          ? "there is no product"
+          : "slower than the others";
   return gemmepi__why_not(plan, GEMMEPI_ROUTE_PLAIN, "", NULL, otherwise);
 }
 
@@ -20179,8 +16798,8 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi__matmul_pl
     gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
   if (fused->summed)
     gemmepi__append(text, "  bias_grad: sums of %s as its tiles pass%s\n",
-            gemmepi__argument_name(&plan->problem, fused->summed == 1 ? GEMMEPI__A : GEMMEPI__B),
-            fused->sums.second.function ? ", of its items by 1 more launch" : "");
+          gemmepi__argument_name(&plan->problem, fused->summed == 1 ? GEMMEPI__A : GEMMEPI__B),
+          fused->sums.second.function ? ", of its items by 1 more launch" : "");
   else
     gemmepi__explain_sums(text, &fused->sums);
 }
@@ -20190,8 +16809,8 @@ static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi__matmul_pla
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
     if (plan->ours.packs[operand].launch.function)
       gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n",
-              plan->ours.packs[operand].launch.name,
-              gemmepi__argument_name(&plan->problem, operand));
+          plan->ours.packs[operand].launch.name,
+          gemmepi__argument_name(&plan->problem, operand));
   if (gemmepi__is_mma(&plan->ours))
     gemmepi__explain_mma(text, plan);
   else
@@ -20229,12 +16848,12 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_p
   switch (plan->route) {
   case GEMMEPI_ROUTE_EMPTY:
     gemmepi__append(text, "  m or n is 0: %s\n",
-            gemmepi__writes_nothing(&plan->problem) ? "nothing runs, nothing is written"
-                                : "only the sums of bias_grad are written");
+          gemmepi__writes_nothing(&plan->problem) ? "nothing runs, nothing is written"
+          : "only the sums of bias_grad are written");
     return;
   case GEMMEPI_ROUTE_HOST:
     gemmepi__append(text, "  plain C, accumulated in F64\n"
-               "  not fused, not lt, not split, not plain: the context runs on the host\n");
+          "  not fused, not lt, not split, not plain: the context runs on the host\n");
     return;
   case GEMMEPI_ROUTE_LT:
     gemmepi__append(text, "  %s\n", details.kernel);
@@ -20358,18 +16977,18 @@ static void gemmepi__rename_error(const gemmepi__renaming *names, size_t count) 
 
 /* What a product of the layer calls its matrices, in the layer's words. */
 static gemmepi_status gemmepi__in_layers_words(gemmepi_status status, int exchanged, const char *a,
-                       const char *b, const char *d, const char *aux) {
+          const char *b, const char *d, const char *aux) {
   static const char *const folded[][2] = {{"desc.a", "desc.b"},   {"desc.b", "desc.a"},
-                      {"desc.da", "desc.db"}, {"desc.db", "desc.da"},
-                      {"desc.m", "desc.n"},   {"desc.n", "desc.m"}};
+          {"desc.da", "desc.db"}, {"desc.db", "desc.da"},
+          {"desc.m", "desc.n"},   {"desc.n", "desc.m"}};
   gemmepi__renaming names[] = {{"desc.a", NULL},
-                {"desc.b", NULL},
-                {"desc.d", NULL},
-                {"desc.aux", NULL},
-                {"desc.bias_grad", "desc.dbias"},
-                {"desc.epilogue", "desc.activation"},
-                {"desc.m", "desc.m"},
-                {"desc.n", "desc.n"}};
+          {"desc.b", NULL},
+          {"desc.d", NULL},
+          {"desc.aux", NULL},
+          {"desc.bias_grad", "desc.dbias"},
+          {"desc.epilogue", "desc.activation"},
+          {"desc.m", "desc.m"},
+          {"desc.n", "desc.n"}};
   size_t i, j;
   if (!status)
     return status;
@@ -20390,8 +17009,8 @@ static gemmepi_status gemmepi__in_layers_words(gemmepi_status status, int exchan
 /* The caller's name of a tensor. */
 static const char *gemmepi__layer_name(const gemmepi__layer_task *task, int tensor) {
   static const int8_t pairs[][2] = {{GEMMEPI__L_A, GEMMEPI__L_B},
-                   {GEMMEPI__L_DA, GEMMEPI__L_DB},
-                   {GEMMEPI__L_SCALE_A, GEMMEPI__L_SCALE_B}};
+          {GEMMEPI__L_DA, GEMMEPI__L_DB},
+          {GEMMEPI__L_SCALE_A, GEMMEPI__L_SCALE_B}};
   size_t i;
   for (i = 0; task->exchanged && i < GEMMEPI__COUNT(pairs); i++)
     if (tensor == pairs[i][0] || tensor == pairs[i][1])
@@ -20451,12 +17070,12 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
     return status;
   if (gemmepi__has_two(keeps))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
-              "preact or computed anew");
+          "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
+          "preact or computed anew");
   if (affine && keeps)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.flags has LINEAR_%s, but the activation is NONE: its gradient needs no P",
-              keeps == GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
+          "desc.flags has LINEAR_%s, but the activation is NONE: its gradient needs no P",
+          keeps == GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
   if (!backward)
     return GEMMEPI_OK;
   if (!(desc->flags & GEMMEPI__LINEAR_OUTPUTS))
@@ -20466,11 +17085,11 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
   for (i = 0; i < GEMMEPI__COUNT(pairs); i++)
     if (desc->flags & pairs[i].accumulate && !(desc->flags & pairs[i].output))
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has ACCUMULATE_%s without LINEAR_%s",
-                pairs[i].name, pairs[i].name);
+          pairs[i].name, pairs[i].name);
   if (!affine && !keeps)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
-              "activation needs P");
+          "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
+          "activation needs P");
   return GEMMEPI_OK;
 }
 
@@ -20481,7 +17100,7 @@ static gemmepi_status gemmepi__check_layer_scalars(const gemmepi_linear_desc *de
       gemmepi__check_flags_of(GEMMEPI__OF_LAYERS_ACTIVATION, desc->activation, GEMMEPI_ACTIVATION_MASK);
   if (!status && (unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
     status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order%s",
-               (int)desc->order, GEMMEPI__UNINITIALISED);
+          (int)desc->order, GEMMEPI__UNINITIALISED);
   if (status)
     return status;
   if (desc->batch < 0 || desc->batch > GEMMEPI__MAX_ELEMENTS)
@@ -20532,7 +17151,7 @@ static gemmepi_compute gemmepi__gradient_compute(gemmepi_compute wanted, int a, 
 /* >>taking a desc */
 
 static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, const gemmepi__problem *problem,
-                  int operand) {
+          int operand) {
   task->views[tensor] = problem->views[operand];
   if (tensor <= GEMMEPI__L_DY)
     task->views[GEMMEPI__L_SCALE_OF(tensor)] = problem->views[GEMMEPI__SCALE_OF(operand)];
@@ -20540,7 +17159,7 @@ static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, cons
 
 /* A, B, bias, and Y or, for backward, the P that forward left. */
 static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, int backward, size_t alignment,
-                      gemmepi__layer_task *task) {
+          gemmepi__layer_task *task) {
   gemmepi_matmul_desc desc = gemmepi__product_of_layer(layer);
   gemmepi__problem problem;
   gemmepi_status status;
@@ -20575,25 +17194,25 @@ static gemmepi_status gemmepi__take_g_dtype(const gemmepi_linear_desc *layer, ge
   uint32_t accepted = a == GEMMEPI_F64 ? 1u << GEMMEPI_F64 : GEMMEPI__VECTOR_TYPES;
   task->g_dtype = layer->g_dtype                             ? (int32_t)layer->g_dtype
           : gemmepi__is_fp8(a) && gemmepi__is_fp8(b) ? (int32_t)GEMMEPI_BF16
-                               : (int32_t)common;
+          : (int32_t)common;
   if (a == GEMMEPI_I8 || b == GEMMEPI_I8)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-              "desc.%s.dtype is I8; gradients go to operands of F64, F32, F16, BF16, E4M3 and "
-              "E5M2",
-              (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
+          "desc.%s.dtype is I8; gradients go to operands of F64, F32, F16, BF16, E4M3 and "
+          "E5M2",
+          (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
   if ((unsigned)task->g_dtype > GEMMEPI_I32 || !(accepted >> task->g_dtype & 1))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.g_dtype is %d (%s); accepted %s here%s",
-              (int)layer->g_dtype,
-              gemmepi__dtype_is_known(layer->g_dtype) ? gemmepi__dtype(layer->g_dtype)->name
-                                  : "no gemmepi_dtype",
-              a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16",
-              gemmepi__dtype_is_known(layer->g_dtype) ? "" : GEMMEPI__UNINITIALISED);
+          (int)layer->g_dtype,
+          gemmepi__dtype_is_known(layer->g_dtype) ? gemmepi__dtype(layer->g_dtype)->name
+          : "no gemmepi_dtype",
+          a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16",
+          gemmepi__dtype_is_known(layer->g_dtype) ? "" : GEMMEPI__UNINITIALISED);
   return GEMMEPI_OK;
 }
 
 /* dY and dbias. */
 static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, size_t alignment,
-                      gemmepi__layer_task *task) {
+          gemmepi__layer_task *task) {
   gemmepi_matmul_desc desc = gemmepi__product_of_layer(layer);
   gemmepi__problem problem;
   gemmepi_status status;
@@ -20620,7 +17239,7 @@ static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, s
 
 /* dA or dB as the result of a product, of which only its own rules are new. batch: the number of its items. */
 static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, int tensor, int64_t batch,
-                      size_t alignment, gemmepi__layer_task *task) {
+          size_t alignment, gemmepi__layer_task *task) {
   int is_da = tensor == GEMMEPI__L_DA;
   const gemmepi_matrix *matrix = is_da ? &layer->da : &layer->db, *of = is_da ? &layer->a : &layer->b;
   int64_t rows = is_da ? layer->m : layer->k, columns = is_da ? layer->k : layer->n;
@@ -20644,11 +17263,11 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
   status = gemmepi__normalise(&desc, alignment, &problem);
   if (!status && desc.a.dtype == GEMMEPI_F32 && !(GEMMEPI__VECTOR_TYPES >> matrix->dtype & 1))
     status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-               "desc.d.dtype is %s; accepted for gradients: F32, F16, BF16",
-               gemmepi__dtype(matrix->dtype)->name);
+          "desc.d.dtype is %s; accepted for gradients: F32, F16, BF16",
+          gemmepi__dtype(matrix->dtype)->name);
   if (status)
     return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b",
-                    is_da ? "desc.da" : "desc.db", "desc.aux");
+          is_da ? "desc.da" : "desc.db", "desc.aux");
   gemmepi__take_layer_view(task, tensor, &problem, GEMMEPI__D);
   task->views[tensor].transposed = of->transposed;
   return GEMMEPI_OK;
@@ -20656,7 +17275,7 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
 
 /* One batch form for all: see gemmepi_linear_desc. The fields are those of the folded layer. */
 static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer,
-                        const gemmepi__layer_task *task, int backward) {
+          const gemmepi__layer_task *task, int backward) {
   int exchanged = task->exchanged;
   const char *b = exchanged ? "a" : "b", *db = exchanged ? "da" : "db", *da = exchanged ? "db" : "da";
   int shared = task->shares_b;
@@ -20685,9 +17304,9 @@ static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer
       exchanged ? "b" : "a", (long long)layer->a.scale.batch_stride, da);
   if (layer->flags & GEMMEPI_LINEAR_DB && shared != (layer->db.batch_stride == 0))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "desc.%s.batch_stride is %lld and desc.%s.batch_stride %lld; either both are 0 "
-              "(shared by the batch, its gradient a sum over it), or neither is",
-              db, (long long)layer->db.batch_stride, b, (long long)layer->b.batch_stride);
+          "desc.%s.batch_stride is %lld and desc.%s.batch_stride %lld; either both are 0 "
+          "(shared by the batch, its gradient a sum over it), or neither is",
+          db, (long long)layer->db.batch_stride, b, (long long)layer->b.batch_stride);
   if (layer->flags & GEMMEPI_LINEAR_DBIAS && shared && layer->dbias.batch_stride)
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -20703,9 +17322,9 @@ static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer
       (long long)layer->dbias.batch_stride, (long long)layer->bias.batch_stride);
   if (task->sums_da && shared)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-              "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
-              "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1",
-              da);
+          "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
+          "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1",
+          da);
   return GEMMEPI_OK;
 }
 
@@ -20748,7 +17367,7 @@ static void gemmepi__use_tensors(gemmepi__layer_task *task, int backward) {
 }
 
 static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, size_t alignment,
-                       gemmepi__layer_task *task) {
+          gemmepi__layer_task *task) {
   gemmepi_status status = gemmepi__take_g_dtype(layer, task);
   if (!status)
     status = gemmepi__take_upstream(layer, alignment, task);
@@ -20763,7 +17382,7 @@ static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, 
 
 /* desc -> task, or the sentence that says what is wrong with it. */
 static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int backward, size_t alignment,
-                     gemmepi__layer_task *task) {
+          gemmepi__layer_task *task) {
   gemmepi_linear_desc layer;
   gemmepi_status status;
   memset(task, 0, sizeof *task);
@@ -20788,8 +17407,8 @@ static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int b
   task->epilogue = layer.activation;
   task->compute = (int32_t)layer.compute;
   task->flags = backward ? layer.flags
-             : layer.flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION |
-                      GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+          : layer.flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION |
+          GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
   status = gemmepi__take_forward(&layer, backward, alignment, task);
   if (!status)
     status = gemmepi__check_batch_form(&layer, task, backward);
@@ -20803,7 +17422,7 @@ static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int b
 /* >>the pointers of a run */
 
 static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const gemmepi_linear_args *args,
-                    void *pointers[GEMMEPI__L_COUNT]) {
+          void *pointers[GEMMEPI__L_COUNT]) {
   int swap = task->exchanged;
   const void *inputs[GEMMEPI__L_COUNT];
   inputs[GEMMEPI__L_A] = swap ? args->b : args->a;
@@ -20825,7 +17444,7 @@ static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const 
 
 /* What a direction does not need may be there all the same, for the other; but not what the layer has not. */
 static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *task,
-                          void *const pointers[GEMMEPI__L_COUNT]) {
+          void *const pointers[GEMMEPI__L_COUNT]) {
   int t;
   for (t = 0; t < GEMMEPI__L_COUNT; t++) {
     const gemmepi__view *view = &task->views[t];
@@ -20833,42 +17452,42 @@ static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *t
     int used = gemmepi__layer_has(task, t);
     if (used && !pointers[t] && view->bytes)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; this %s needs it", name,
-                gemmepi__is_backward(task) ? "backward" : "forward");
+          gemmepi__is_backward(task) ? "backward" : "forward");
     if (t == GEMMEPI__L_BIAS && pointers[t] && !(task->flags & GEMMEPI_LINEAR_BIAS))
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                "args.bias is given (%p), but desc.flags has no LINEAR_BIAS", pointers[t]);
+          "args.bias is given (%p), but desc.flags has no LINEAR_BIAS", pointers[t]);
     if (!used && pointers[t] && gemmepi__is_backward(task) && t >= GEMMEPI__L_DA && t <= GEMMEPI__L_DBIAS)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                "args.%s is given (%p), but desc.flags does not ask for it", name,
-                pointers[t]);
+          "args.%s is given (%p), but desc.flags does not ask for it", name,
+          pointers[t]);
     if (t >= GEMMEPI__L_SCALE_A && !used && pointers[t] &&
       gemmepi__layer_has(task, t - GEMMEPI__L_SCALE_A))
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointers[t],
-                gemmepi__layer_name(task, t - GEMMEPI__L_SCALE_A));
+          "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointers[t],
+          gemmepi__layer_name(task, t - GEMMEPI__L_SCALE_A));
   }
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *task,
-                          void *const pointers[GEMMEPI__L_COUNT]) {
+          void *const pointers[GEMMEPI__L_COUNT]) {
   int t;
   for (t = 0; t < GEMMEPI__L_COUNT; t++)
     if (gemmepi__layer_has(task, t) && (uintptr_t)pointers[t] & (uintptr_t)(task->views[t].alignment - 1))
       return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes",
-                gemmepi__layer_name(task, t), pointers[t], (int)task->views[t].alignment);
+          gemmepi__layer_name(task, t), pointers[t], (int)task->views[t].alignment);
   return GEMMEPI_OK;
 }
 
 /* Outputs overlap nothing. */
 static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *task,
-                         void *const pointers[GEMMEPI__L_COUNT]) {
+          void *const pointers[GEMMEPI__L_COUNT]) {
   int t, other, shares;
   for (t = 0; t < GEMMEPI__L_COUNT; t++)
     for (other = 0; other < GEMMEPI__L_COUNT && task->written >> t & 1; other++) {
       uintptr_t p = (uintptr_t)pointers[t], q = (uintptr_t)pointers[other];
       uintptr_t p_bytes = (uintptr_t)task->views[t].bytes,
-           q_bytes = (uintptr_t)task->views[other].bytes;
+          q_bytes = (uintptr_t)task->views[other].bytes;
       if (!gemmepi__layer_has(task, other) || other == t || (task->written >> other & 1 && other < t) ||
         !p_bytes || !q_bytes || p + p_bytes <= q || q + q_bytes <= p)
         continue;
@@ -20876,17 +17495,17 @@ static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *ta
         gemmepi__views_share(&task->views[t], &task->views[other], task->batch, (int64_t)(q - p));
       if (shares)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                  "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
-                  gemmepi__layer_name(task, t), pointers[t], (long long)p_bytes,
-                  gemmepi__layer_name(task, other), pointers[other], (long long)q_bytes,
-                  gemmepi__if_undecided(shares));
+          "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
+          gemmepi__layer_name(task, t), pointers[t], (long long)p_bytes,
+          gemmepi__layer_name(task, other), pointers[other], (long long)q_bytes,
+          gemmepi__if_undecided(shares));
     }
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *task,
-                          const gemmepi_linear_args *args,
-                          void *const pointers[GEMMEPI__L_COUNT]) {
+          const gemmepi_linear_args *args,
+          void *const pointers[GEMMEPI__L_COUNT]) {
   uintptr_t begin = (uintptr_t)args->workspace, end = begin + args->workspace_size;
   int t;
   if (end < begin)
@@ -20896,9 +17515,9 @@ static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *
     if (gemmepi__layer_has(task, t) && other && other < end &&
       begin < other + (uintptr_t)task->views[t].bytes)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                "args.workspace (%p, %llu bytes) overlaps args.%s (%p)", args->workspace,
-                (gemmepi__ull)args->workspace_size, gemmepi__layer_name(task, t),
-                pointers[t]);
+          "args.workspace (%p, %llu bytes) overlaps args.%s (%p)", args->workspace,
+          (gemmepi__ull)args->workspace_size, gemmepi__layer_name(task, t),
+          pointers[t]);
   }
   return GEMMEPI_OK;
 }
@@ -21041,7 +17660,7 @@ static int gemmepi__dy_is_g(const gemmepi__layer_task *task) {
 /* >>building: steps */
 
 static gemmepi__step *gemmepi__new_step(gemmepi__linear_plan *layer, gemmepi__step_kind kind,
-                    const char *what) {
+          const char *what) {
   gemmepi__step *step = &layer->steps[layer->step_count++];
   step->kind = kind;
   step->what = what;
@@ -21061,7 +17680,7 @@ static void gemmepi__mark_g(const gemmepi__layer_task *task, gemmepi__problem *p
 
 /* The problem of a desc that the layer made. Temporaries begin at multiples of 256. */
 static gemmepi_status gemmepi__normalise_step(const gemmepi__linear_plan *layer, gemmepi__step *step,
-                       const gemmepi_matmul_desc *desc, gemmepi__problem *problem) {
+          const gemmepi_matmul_desc *desc, gemmepi__problem *problem) {
   gemmepi_status status = gemmepi__normalise(desc, (size_t)layer->task.alignment, problem);
   int operand;
   for (operand = 0; operand < GEMMEPI__OPERANDS && !status; operand++)
@@ -21071,7 +17690,7 @@ static gemmepi_status gemmepi__normalise_step(const gemmepi__linear_plan *layer,
 }
 
 static gemmepi_status gemmepi__build_product_step(gemmepi__linear_plan *layer, gemmepi__step *step,
-                         const gemmepi_matmul_desc *desc) {
+          const gemmepi_matmul_desc *desc) {
   gemmepi__problem problem;
   gemmepi_status status = gemmepi__normalise_step(layer, step, desc, &problem);
   if (!status && step->sources[GEMMEPI__D] == GEMMEPI__G)
@@ -21118,7 +17737,7 @@ static void gemmepi__give_parameter(const gemmepi__layer_task *task, gemmepi_mat
 }
 
 static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, int64_t m, int64_t n,
-                       int64_t k, int64_t batch) {
+          int64_t k, int64_t batch) {
   gemmepi_matmul_desc desc;
   memset(&desc, 0, sizeof desc);
   desc.m = m;
@@ -21204,8 +17823,8 @@ typedef struct gemmepi__three_axes {
 } gemmepi__three_axes;
 
 static void gemmepi__fill_three_axes(gemmepi__three_axes *axes, gemmepi_dtype dtype, int64_t items,
-                  int64_t rows, int64_t columns, int64_t item, int64_t row,
-                  int64_t column) {
+          int64_t rows, int64_t columns, int64_t item, int64_t row,
+          int64_t column) {
   memset(axes, 0, sizeof *axes);
   axes->shape[0] = items;
   axes->shape[1] = rows;
@@ -21221,8 +17840,8 @@ static void gemmepi__fill_three_axes(gemmepi__three_axes *axes, gemmepi_dtype dt
 
 /* A cast of the layer's tensor `from` into the temporary `to`, of `elements`: below 0 if they are too many. */
 static gemmepi_status gemmepi__build_copy(gemmepi__linear_plan *layer, gemmepi__step *step,
-                     gemmepi_elementwise_desc *desc, int from, int to,
-                     int64_t elements) {
+          gemmepi_elementwise_desc *desc, int from, int to,
+          int64_t elements) {
   gemmepi__task task;
   gemmepi_status status;
   if (elements < 0)
@@ -21247,7 +17866,7 @@ static gemmepi_status gemmepi__build_copy(gemmepi__linear_plan *layer, gemmepi__
 /* The scales of A or B one item after another, as a cast reads them; those that are one number for an item are written out
  for each of its `outer` rows (columns of B). *source is where they are then. */
 static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tensor, int64_t outer,
-                     int *source) {
+          int *source) {
   const gemmepi__view *view = &layer->task.views[GEMMEPI__L_SCALE_OF(tensor)];
   int mode = layer->task.views[tensor].scale, repeats = mode == GEMMEPI_SCALE_TENSOR;
   int64_t length = repeats ? outer : view->length;
@@ -21264,20 +17883,20 @@ static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tenso
   *source = to;
   step = gemmepi__new_step(layer, GEMMEPI__STEP_COPY, tensor == GEMMEPI__L_A ? "A's scales" : "B's scales");
   gemmepi__fill_three_axes(&given, GEMMEPI_F32, items, view->lines, length, view->batch_stride, view->ld,
-              !repeats);
+          !repeats);
   gemmepi__fill_three_axes(&dense, GEMMEPI_F32, items, view->lines, length, item, ld, 1);
   memset(&desc, 0, sizeof desc);
   desc.a = &given.tensor;
   desc.y = &dense.tensor;
   desc.alignment = 4; /* a scale's own */
   return gemmepi__build_copy(layer, step, &desc, GEMMEPI__L_SCALE_OF(tensor), to,
-               gemmepi__offset(items, item, 0));
+          gemmepi__offset(items, item, 0));
 }
 
 /* op(A) or op(B), item by item, as a dense matrix in workspace, whose items are stacked along the sum of the product that it is
  for: A by rows, B by columns (so it is stored transposed). Scales are multiplied in, in F32. */
 static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor, gemmepi_matrix *matrix,
-                    int *source) {
+          int *source) {
   const gemmepi__layer_task *task = &layer->task;
   const gemmepi__view *view = &task->views[tensor];
   int is_a = tensor == GEMMEPI__L_A, to = is_a ? GEMMEPI__COPY_A : GEMMEPI__COPY_B, scales = 0;
@@ -21296,7 +17915,7 @@ static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor,
   matrix->transposed = !is_a;
   *source = to;
   gemmepi__fill_three_axes(&given, (gemmepi_dtype)view->dtype, items, outer, task->k, view->batch_stride,
-              rows_are_lines ? view->ld : 1, rows_are_lines ? 1 : view->ld);
+          rows_are_lines ? view->ld : 1, rows_are_lines ? 1 : view->ld);
   gemmepi__fill_three_axes(&dense, dtype, items, outer, task->k, matrix->batch_stride, ld, 1);
   memset(&desc, 0, sizeof desc);
   desc.a = &given.tensor;
@@ -21310,7 +17929,7 @@ static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor,
     step->sources[GEMMEPI__SCALE_A] = (int8_t)scales;
   }
   return gemmepi__build_copy(layer, step, &desc, tensor, to,
-               gemmepi__offset(gemmepi__offset(outer, ld, 0), items, 0));
+          gemmepi__offset(gemmepi__offset(outer, ld, 0), items, 0));
 }
 
 /* Whether the product for a gradient takes the operand as it lies. stacks: the items of the batch lie so that the product
@@ -21339,11 +17958,11 @@ static gemmepi_status gemmepi__take_factors(gemmepi__linear_plan *layer, gemmepi
   }
   if (task->flags & GEMMEPI_LINEAR_DB && !empty &&
     !gemmepi__takes_factor(task, GEMMEPI__L_A, sums_a,
-               gemmepi__stacks_rows(&factors->a, task->batch, task->m)))
+          gemmepi__stacks_rows(&factors->a, task->batch, task->m)))
     status = gemmepi__add_copy(layer, GEMMEPI__L_A, &factors->a, &factors->a_source);
   if (!status && task->flags & GEMMEPI_LINEAR_DA && !empty &&
     !gemmepi__takes_factor(task, GEMMEPI__L_B, sums_b,
-               gemmepi__stacks_columns(&factors->b, task->batch, task->n)))
+          gemmepi__stacks_columns(&factors->b, task->batch, task->n)))
     status = gemmepi__add_copy(layer, GEMMEPI__L_B, &factors->b, &factors->b_source);
   return status;
 }
@@ -21368,12 +17987,12 @@ static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, gemmepi__fact
     layer->temporary_bytes[0] =
       gemmepi__bytes_for(elements, gemmepi_dtype_size((gemmepi_dtype)task->g_dtype));
   return task->flags & GEMMEPI_LINEAR_RECOMPUTE ? gemmepi__add_recomputation(layer, &factors->g)
-                         : gemmepi__add_pass(layer, &factors->g);
+          : gemmepi__add_pass(layer, &factors->g);
 }
 
 /* What dA's and dB's products have in common: D, which they overwrite or add to. */
 static gemmepi__step *gemmepi__new_gradient(gemmepi__linear_plan *layer, int tensor,
-                      gemmepi_matmul_desc *desc) {
+          gemmepi_matmul_desc *desc) {
   const gemmepi__layer_task *task = &layer->task;
   int is_da = tensor == GEMMEPI__L_DA;
   gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, is_da ? "dA" : "dB");
@@ -21438,7 +18057,7 @@ static gemmepi_status gemmepi__add_da(gemmepi__linear_plan *layer, const gemmepi
 
 /* dB = op(A)^T G, and dbias where nothing else leaves it. */
 static void gemmepi__fill_db(const gemmepi__layer_task *task, const gemmepi__factors *factors, int sums_dbias,
-              gemmepi_matmul_desc *desc, gemmepi__step *step) {
+          gemmepi_matmul_desc *desc, gemmepi__step *step) {
   desc->a = factors->a;
   desc->a.transposed = !desc->a.transposed;
   desc->b = factors->g;
@@ -21457,14 +18076,14 @@ static void gemmepi__fill_db(const gemmepi__layer_task *task, const gemmepi__fac
 /* The product that dB is, of `rows` rows of op(A)^T. */
 static gemmepi_matmul_desc gemmepi__db_desc(const gemmepi__layer_task *task, int64_t rows) {
   return gemmepi__step_desc(task, rows, task->n,
-               task->shares_b ? gemmepi__times(task->batch, task->m) : task->m,
-               task->shares_b ? 1 : task->batch);
+          task->shares_b ? gemmepi__times(task->batch, task->m) : task->m,
+          task->shares_b ? 1 : task->batch);
 }
 
 /* gemm_sm90.cu sums G on the way. By cuBLASLt dbias costs 23, 9 and 121 us at m 8192 and (n, k) = (3072, 768), (768, 3072),
  (14336, 4096) in BF16 on an H200, and an element-wise sum of G 25, 13 and 92. */
 static gemmepi_status gemmepi__add_db(gemmepi__linear_plan *layer, const gemmepi__factors *factors,
-                   int sums_dbias) {
+          int sums_dbias) {
   gemmepi_matmul_desc desc = gemmepi__db_desc(&layer->task, layer->task.k);
   gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DB, &desc);
   gemmepi__fill_db(&layer->task, factors, sums_dbias, &desc, step);
@@ -21576,7 +18195,7 @@ static size_t gemmepi__layer_workspace(const gemmepi__linear_plan *layer) {
 }
 
 static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemmepi__layer_task *task,
-                     gemmepi__linear_plan **result) {
+          gemmepi__linear_plan **result) {
   gemmepi__linear_plan *layer = (gemmepi__linear_plan *)gemmepi__new(&context->allocator, sizeof *layer);
   gemmepi_status status;
   if (!layer)
@@ -21596,7 +18215,7 @@ static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemme
 }
 
 static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                     int backward, gemmepi_plan **result) {
+          int backward, gemmepi_plan **result) {
   gemmepi__layer_task task;
   gemmepi__linear_plan *layer = NULL;
   gemmepi_status status;
@@ -21615,13 +18234,13 @@ static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmep
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                       gemmepi_plan **plan) {
+          gemmepi_plan **plan) {
   return gemmepi__plan_layer(context, desc, 0, plan);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context,
-                            const gemmepi_linear_desc *desc,
-                            gemmepi_plan **plan) {
+          const gemmepi_linear_desc *desc,
+          gemmepi_plan **plan) {
   return gemmepi__plan_layer(context, desc, 1, plan);
 }
 
@@ -21635,7 +18254,7 @@ typedef struct gemmepi__layer_run {
 } gemmepi__layer_run;
 
 static void gemmepi__point_layer(const gemmepi__linear_plan *layer, void *workspace, size_t size,
-                gemmepi__layer_run *run) {
+          gemmepi__layer_run *run) {
   int i;
   run->workspace = (char *)workspace;
   run->workspace_size = size;
@@ -21651,7 +18270,7 @@ static void gemmepi__point_layer(const gemmepi__linear_plan *layer, void *worksp
 
 /* No checks: those of the layer cover them. */
 static void gemmepi__point_step(const gemmepi__step *step, const gemmepi__problem *problem,
-                const gemmepi__layer_run *run, gemmepi__arguments *arguments) {
+          const gemmepi__layer_run *run, gemmepi__arguments *arguments) {
   int operand;
   memset(arguments, 0, sizeof *arguments);
   for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
@@ -21665,7 +18284,7 @@ static void gemmepi__point_step(const gemmepi__step *step, const gemmepi__proble
 }
 
 static void gemmepi__point_copy(const gemmepi__step *step, const gemmepi__layer_run *run,
-                gemmepi_elementwise_args *args, void *pointers[GEMMEPI__TENSORS]) {
+          gemmepi_elementwise_args *args, void *pointers[GEMMEPI__TENSORS]) {
   int scale = step->sources[GEMMEPI__SCALE_A];
   memset(args, 0, sizeof *args);
   args->a = run->sources[step->sources[GEMMEPI__A]];
@@ -21677,7 +18296,7 @@ static void gemmepi__point_copy(const gemmepi__step *step, const gemmepi__layer_
 }
 
 static gemmepi_status gemmepi__run_product_step(const gemmepi__linear_plan *layer, const gemmepi__step *step,
-                        const gemmepi__layer_run *run, gemmepi_stream stream) {
+          const gemmepi__layer_run *run, gemmepi_stream stream) {
   gemmepi_matmul_args args;
   gemmepi__arguments arguments;
   if (gemmepi__writes_nothing(&step->product->problem))
@@ -21695,7 +18314,7 @@ static gemmepi_status gemmepi__run_product_step(const gemmepi__linear_plan *laye
 }
 
 static gemmepi_status gemmepi__run_kernel_step(const gemmepi__linear_plan *layer, const gemmepi__step *step,
-                       const gemmepi__layer_run *run, gemmepi_stream stream) {
+          const gemmepi__layer_run *run, gemmepi_stream stream) {
   gemmepi_status status = GEMMEPI_OK;
   gemmepi__arguments arguments;
   char *between = gemmepi__past(run->workspace, step->pass.partial_bytes);
@@ -21715,7 +18334,7 @@ static gemmepi_status gemmepi__run_kernel_step(const gemmepi__linear_plan *layer
 #endif
   if (step->kind == GEMMEPI__STEP_PASS)
     status = gemmepi__run_pass(layer->base.context, &step->pass, &arguments,
-                 run->sources[step->given_source], run->workspace, stream);
+          run->sources[step->given_source], run->workspace, stream);
   if (!status)
     status =
       gemmepi__run_sums(layer->base.context, &step->sums, &arguments, run->workspace, between, stream);
@@ -21723,7 +18342,7 @@ static gemmepi_status gemmepi__run_kernel_step(const gemmepi__linear_plan *layer
 }
 
 static gemmepi_status gemmepi__run_copy_step(const gemmepi__linear_plan *layer, const gemmepi__step *step,
-                      const gemmepi__layer_run *run, gemmepi_stream stream) {
+          const gemmepi__layer_run *run, gemmepi_stream stream) {
   gemmepi_elementwise_args args;
   void *pointers[GEMMEPI__TENSORS];
   gemmepi__point_copy(step, run, &args, pointers);
@@ -21739,14 +18358,14 @@ static gemmepi_status gemmepi__run_copy_step(const gemmepi__linear_plan *layer, 
 
 /* The primary context is current, but on the host. */
 static gemmepi_status gemmepi__run_steps(const gemmepi__linear_plan *layer, const gemmepi__layer_run *run,
-                    gemmepi_stream stream) {
+          gemmepi_stream stream) {
   gemmepi_status status = GEMMEPI_OK;
   int i;
   for (i = 0; i < layer->step_count && !status; i++) {
     const gemmepi__step *step = &layer->steps[i];
     status = step->kind == GEMMEPI__STEP_PRODUCT ? gemmepi__run_product_step(layer, step, run, stream)
         : step->kind == GEMMEPI__STEP_COPY  ? gemmepi__run_copy_step(layer, step, run, stream)
-                          : gemmepi__run_kernel_step(layer, step, run, stream);
+          : gemmepi__run_kernel_step(layer, step, run, stream);
   }
   return status;
 }
@@ -21774,7 +18393,7 @@ static gemmepi__stream_key gemmepi__layer_key(gemmepi_stream stream) {
 }
 
 static gemmepi_status gemmepi__run_layer_in_block(const gemmepi__linear_plan *layer, size_t needed,
-                         gemmepi__layer_run *run, gemmepi_stream stream) {
+          gemmepi__layer_run *run, gemmepi_stream stream) {
   gemmepi__block *block =
     gemmepi__take_block(layer->base.context, gemmepi__layer_key(stream), needed, "gemmepi_plan_prepare");
   gemmepi_status status;
@@ -21789,8 +18408,8 @@ static gemmepi_status gemmepi__run_layer_in_block(const gemmepi__linear_plan *la
 /* Workspace is had before the first step is launched. A layer whose product has taken a route that needs more may do so without
  the caller knowing: then it takes the context's, as products do. */
 static gemmepi_status gemmepi__run_layer_on_device(const gemmepi__linear_plan *layer,
-                         const gemmepi_linear_args *args, gemmepi__layer_run *run,
-                         gemmepi_stream stream) {
+          const gemmepi_linear_args *args, gemmepi__layer_run *run,
+          gemmepi_stream stream) {
   size_t needed = gemmepi__layer_workspace(layer), given = args->workspace ? args->workspace_size : 0;
   gemmepi_status status;
   if (needed > layer->built_size && given < needed) {
@@ -21811,7 +18430,7 @@ static gemmepi_status gemmepi__run_layer_on_device(const gemmepi__linear_plan *l
 }
 
 static gemmepi_status gemmepi__check_layer_reach(const gemmepi__linear_plan *layer,
-                        const gemmepi_linear_args *args, void *const *pointers) {
+          const gemmepi_linear_args *args, void *const *pointers) {
   const gemmepi_context *context = layer->base.context;
   gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
   int t;
@@ -21823,7 +18442,7 @@ static gemmepi_status gemmepi__check_layer_reach(const gemmepi__linear_plan *lay
 
 /* checks: as gemmepi__run_matmul's. */
 static gemmepi_status gemmepi__run_layer(const gemmepi__linear_plan *layer, const gemmepi_linear_args *args,
-                    int checks, gemmepi_stream stream) {
+          int checks, gemmepi_stream stream) {
   gemmepi__layer_run run;
   gemmepi__entry entry;
   gemmepi_status status;
@@ -21850,25 +18469,25 @@ static gemmepi_status gemmepi__run_layer(const gemmepi__linear_plan *layer, cons
 }
 
 GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args,
-                       gemmepi_stream stream) {
+          gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR);
   return status ? status
          : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args,
-                   plan->context->check_pointers, stream);
+          plan->context->check_pointers, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
-                           const gemmepi_linear_args *args,
-                           gemmepi_stream stream) {
+          const gemmepi_linear_args *args,
+          gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR_BACKWARD);
   return status ? status
          : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args,
-                   plan->context->check_pointers, stream);
+          plan->context->check_pointers, stream);
 }
 
 static gemmepi_status gemmepi__prepare_layer(const gemmepi__linear_plan *layer, gemmepi_stream stream) {
   return gemmepi__reserve_for(layer->base.context, stream, gemmepi__layer_key(stream),
-                gemmepi__layer_workspace(layer));
+          gemmepi__layer_workspace(layer));
 }
 
 /* >>calls that plan by themselves */
@@ -21884,8 +18503,8 @@ static size_t gemmepi__alignment_of_layer(const gemmepi_linear_args *args, int b
 }
 
 static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                     const gemmepi_linear_args *args, int backward,
-                     gemmepi_stream stream) {
+          const gemmepi_linear_args *args, int backward,
+          gemmepi_stream stream) {
   gemmepi__layer_task task;
   gemmepi__linear_plan *layer;
   gemmepi_plan *kept;
@@ -21914,12 +18533,12 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
 }
 
 GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                     const gemmepi_linear_args *args, gemmepi_stream stream) {
+          const gemmepi_linear_args *args, gemmepi_stream stream) {
   return gemmepi__call_layer(context, desc, args, 0, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                         const gemmepi_linear_args *args, gemmepi_stream stream) {
+          const gemmepi_linear_args *args, gemmepi_stream stream) {
   return gemmepi__call_layer(context, desc, args, 1, stream);
 }
 /* What a layer's plan is, as a struct and in words. */
@@ -21964,7 +18583,7 @@ static void gemmepi__describe_first(const gemmepi__linear_plan *layer, gemmepi_p
   snprintf(details->kernel, sizeof details->kernel, "%s",
       layer->base.context->is_host                 ? "gemmepi__host_product"
       : layer->steps[i].kind == GEMMEPI__STEP_PASS ? layer->steps[i].pass.launch.name
-                             : layer->steps[i].sums.first.name);
+          : layer->steps[i].sums.first.name);
 }
 
 static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_details *details) {
@@ -21980,7 +18599,7 @@ static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_
   is_f64 = layer->task.views[GEMMEPI__L_DY].dtype == GEMMEPI_F64;
   details->route = gemmepi__layer_is_empty(layer) ? GEMMEPI_ROUTE_EMPTY
           : layer->base.context->is_host ? GEMMEPI_ROUTE_HOST
-                          : GEMMEPI_ROUTE_LINEAR;
+          : GEMMEPI_ROUTE_LINEAR;
   details->route_name = gemmepi__route_names[details->route];
   if (details->route != GEMMEPI_ROUTE_EMPTY)
     gemmepi__describe_first(layer, details);
@@ -21988,14 +18607,14 @@ static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_
     details->launches += gemmepi__step_launches(&layer->steps[i]);
   details->workspace_size = gemmepi__layer_workspace(layer);
   details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
-           : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
-                                  : GEMMEPI_COMPUTE_F32;
+          : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
+          : GEMMEPI_COMPUTE_F32;
   details->accumulator = is_f64 || layer->base.context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
   details->deterministic = details->bit_stable = 1;
 }
 
 static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_plan *layer,
-                 const gemmepi__step *step) {
+          const gemmepi__step *step) {
   gemmepi__append(text, "%s: ", step->what);
   if (step->kind == GEMMEPI__STEP_PRODUCT)
     gemmepi__explain_matmul(text, step->product);
@@ -22005,8 +18624,8 @@ static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_pla
     gemmepi__append(text, "plain C, accumulated in F64\n");
   else
     gemmepi__append(text, "%s%d launches, sums of dbias in a fixed order\n",
-            step->kind == GEMMEPI__STEP_PASS ? "one pass over dY and P, of " : "",
-            gemmepi__step_launches(step));
+          step->kind == GEMMEPI__STEP_PASS ? "one pass over dY and P, of " : "",
+          gemmepi__step_launches(step));
 }
 
 static void gemmepi__explain_layer(gemmepi__text *text, const gemmepi__linear_plan *layer) {
@@ -22105,7 +18724,7 @@ typedef struct gemmepi__precompilation {
 
 /* One of each kind, but for those that were left out of the program. */
 static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_any_desc *problem,
-                    gemmepi_plan **plan) {
+          gemmepi_plan **plan) {
   if (problem->matmul)
     return gemmepi_plan_matmul(context, problem->matmul, plan);
 #ifndef GEMMEPI_NO_ELEMENTWISE
@@ -22119,8 +18738,8 @@ static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_
     return gemmepi_plan_linear_backward(context, problem->linear_backward, plan);
 #endif
   return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s were left out of this program (%s)",
-            problem->elementwise ? "element-wise operations" : "layers",
-            problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
+          problem->elementwise ? "element-wise operations" : "layers",
+          problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
 }
 
 static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {
@@ -22168,8 +18787,8 @@ GEMMEPI__THREAD_BODY(gemmepi__precompile_body) {
 #define GEMMEPI__MOST_THREADS 256
 
 GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
-                       size_t count, int threads, gemmepi_progress_function progress,
-                       void *user) {
+          size_t count, int threads, gemmepi_progress_function progress,
+          void *user) {
   gemmepi__precompilation all;
   gemmepi__thread others[GEMMEPI__MOST_THREADS];
   int started = 0, i;
@@ -22179,8 +18798,8 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
     return GEMMEPI_INVALID_ARGUMENT;
   if (threads < 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-              "threads is %d; accepted are 0, for as many as there are cores, and more",
-              threads);
+          "threads is %d; accepted are 0, for as many as there are cores, and more",
+          threads);
   memset(&all, 0, sizeof all);
   all.context = context;
   all.problems = problems;

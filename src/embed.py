@@ -14,6 +14,7 @@ import sys
 SOURCE = pathlib.Path(__file__).resolve().parent
 ROOT = SOURCE.parent
 LITERAL_LIMIT = 4000  # C99 promises 4095 bytes in one literal after concatenation
+LINE_LIMIT = 160  # characters of a line of literals
 IMPLEMENTATION = "#if defined(GEMMEPI_IMPLEMENTATION)"
 # what a program may leave out
 OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "gemm_sm90.cu": "GEMMEPI_NO_SM90", "operations.cuh": "GEMMEPI_NO_ELEMENTWISE",
@@ -64,20 +65,23 @@ def stripped_lines(path):
 
 
 def escape(line, ends):
-    return '"' + line.replace("\\", "\\\\").replace('"', '\\"').replace("??", '?""?') + "\\n" * ends + '"'
+    return line.replace("\\", "\\\\").replace('"', '\\"').replace("??", '?""?') + "\\n" * ends
 
 
 def string_array(path):
-    """One literal a line, joined by the compiler into strings below the limit, as an array ended by NULL."""
+    """Literals of some lines, joined by the compiler into strings below the limit, as an array ended by NULL."""
     name = "gemmepi__source_" + re.sub(r"\W", "_", path.name)
     out, size = [f"static const char *const {name}[] = {{"], 0
     for line, ends in stripped_lines(path):
-        literal = escape(line, ends)
-        if size and size + len(literal) > LITERAL_LIMIT:
+        text = escape(line, ends)
+        if size and size + len(text) > LITERAL_LIMIT:
             out[-1] += ","
             size = 0
-        out.append(literal)
-        size += len(literal)
+        if size and len(out[-1]) + len(text) < LINE_LIMIT:
+            out[-1] = out[-1][:-1] + text + '"'
+        else:
+            out.append(f'"{text}"')
+        size += len(text)
     out[-1] += ","
     out.append("    NULL};")
     return name, "\n".join(out)
@@ -109,8 +113,8 @@ def without_guard(text):
 
 
 def narrower(text):
-    """Half the indentation, and macros without the blanks ahead of their backslashes: a twentieth of the header."""
-    text = re.sub(r"^ +", lambda blanks: blanks.group(0)[: len(blanks.group(0)) // 2], text, flags=re.MULTILINE)
+    """Half the indentation, of continued lines ten blanks at most, and macros without the blanks ahead of their backslashes."""
+    text = re.sub(r"^ +", lambda blanks: " " * min(len(blanks.group(0)) // 2, 10), text, flags=re.MULTILINE)
     return re.sub(r" {2,}\\$", r" \\", text, flags=re.MULTILINE)
 
 

@@ -94,7 +94,45 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
    except while the stream is being captured. On a GPU a pointer to host memory that the device cannot reach is refused.
    Errors: those of planning, gemmepi_plan_prepare and running below. */
 
-/* D = epilogue(alpha op(A) op(B) + beta C): gemmepi_matmul_desc has shapes and types, gemmepi_epilogue the formula. */
+/* D = epilogue(alpha op(A) op(B) + beta C): gemmepi_matmul_desc has shapes and types, gemmepi_epilogue the formula.
+
+   How right: everything up to the store is computed in the accumulator's type and rounded once. With u the unit roundoff of the
+   stored type, u_acc that of the accumulator (2^-24, or 2^-53 for F64), S = sum_k |alpha A B| + |beta C| + |bias| and
+   E = (4 + k / 8) u_acc S (plus 2^-9 S with TF32),
+
+       |out - exact| <= u |exact| + L E + 4 u_acc T + the smallest subnormal of the stored type
+
+   L is the largest |act'| nearby (1.13 for GELU, 1.1 for SILU, QUICK_GELU and MISH, 1.5 for HARDSWISH, 2.2 v + 1 for SQUARED_RELU,
+   |p| for LEAKY_RELU and ELU where that is above 1, 1 for the others, |act'(aux)| for BACKWARD), T the sum of the magnitudes
+   combined after the product; act' of BACKWARD may be taken at aux (1 + 2 u_acc). GATED: |act(gate)| E_value + |value| L E_gate
+   stands for L E. UPSTREAM: |aux| times what act' changes by within v +- E.
+   Products of two fp8 operands have 2^-10 S more in E for each 32 of k, of 128 at most (of all with FAST_ACCUMULATION). Those of I8
+   are exact, an I32 result modulo 2^32. Results of 16 bits or fewer take shorter forms of activations, off by up to 2^-17.3 of
+   their largest term for |v| < 5 and 2^-16.5 for |v| < 10; forward GELU_ERF by up to 2^-21 of |v|, from k = 768 on by 2^-18.2.
+   Kernels add up to 128 terms of a bias_grad in the accumulator's type, the rest in F64: a term or such a sum out of its range is
+   infinite, and where both signs are, bias_grad is NaN. docs/numerics.md says how these were measured.
+   A run repeated on the same GPU gives the same bits. Where cuBLASLt's own epilogue is looser than this, another route is taken,
+   unless GEMMEPI_RELAXED is set.
+
+   Activations and derivatives (s is the logistic function, Phi and phi the normal distribution's, c = sqrt(2 / pi)):
+
+       NONE          x                                          1
+       RELU          x > 0 ? x : 0, NaN stays NaN               x > 0, applied by selection: v or 0
+       GELU_TANH     x q, q = s(2 w), w = c (x + 0.044715 x^3)  q + 2 x q s(-2 w) c (1 + 0.134145 x^2)
+       GELU_ERF      x Phi(x)                                   Phi(x) + x phi(x)
+       SILU          x s(x)                                     s(x) (1 + x s(-x))
+       SIGMOID       s(x)                                       s(x) s(-x)
+       TANH          tanh x                                     4 s(2 x) s(-2 x)
+       LEAKY_RELU    x > 0 ? x : p x                            x > 0 ? 1 : p
+       ELU           x > 0 ? x : p (exp(x) - 1)                 x > 0 ? 1 : p exp(x)
+       SQUARED_RELU  x > 0 ? x^2 : 0, NaN stays NaN             2 x, by selection: 0 below
+       QUICK_GELU    x s(1.702 x)                               s(z) (1 + z s(-z)), z = 1.702 x
+       SOFTPLUS      log(1 + exp(x))                            s(x)
+       HARDSWISH     x min(max(x + 3, 0), 6) / 6                0 up to -3, x / 3 + 1 / 2, 1 from 3 on
+       MISH          x t, t = tanh(log(1 + exp(x)))             t + x s(x) (1 - t^2)
+
+   The formulas are meant to the letter, also at infinities and NaN: where one says inf * 0 (SILU, the GELUs, MISH and HARDSWISH at
+   -inf, the derivatives of all these but HARDSWISH at either infinity) the result is NaN, as in PyTorch. */
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 

@@ -140,8 +140,23 @@ typedef enum gemmepi_compute {
 } gemmepi_compute;
 
 /* The factors by which the elements of a matrix are multiplied when read (a, b, c, residual, and aux with BACKWARD) or
-   before they are rounded and stored (d, and aux with AUX): F32 numbers on the device, whose layout the manual draws.
-   For matrices of E4M3, E5M2 and I8 alone; OUTER, VECTOR_128 and BLOCK_128 for a and b alone. */
+   before they are rounded and stored (d, and aux with AUX): F32 numbers on the device.
+   For matrices of E4M3, E5M2 and I8 alone; OUTER, VECTOR_128 and BLOCK_128 for a and b alone, which may have different modes.
+   BGRAD_A and BGRAD_B sum the scaled operand. Amax (AMAX_D, AMAX_AUX) tells which scale the next result needs.
+
+   The layouts are cuBLASLt 13's. For op(A) of m x k (op(B): exchange m and n, rows and columns):
+
+       TENSOR       one number       s[0]
+       OUTER        m numbers        s[row]
+                                                 row 0  1  2 ...  m-1
+       VECTOR_128   ceil(k / 128) lines of m:    s[k / 128 * m + row]         k 0..127     | s s s ... s |
+                                                                              k 128..255   | s s s ... s |
+                                                 k 0..127  128..255  ...  (lines are a multiple of 4 long)
+       BLOCK_128    ceil(m / 128) lines:         s[row / 128 * L + k / 128]   rows 0..127  | s s s . |
+                    L = ceil(k / 128) up to a    numbers past ceil(k / 128)   rows 128..   | s s s . |
+                    multiple of 4                are not read
+
+   VECTOR_128 is what 1 x 128 groups along k are called elsewhere, BLOCK_128 128 x 128 tiles. */
 typedef enum gemmepi_scale_mode {
     GEMMEPI_SCALE_NONE = 0,       /* every element by 1                                              */
     GEMMEPI_SCALE_TENSOR = 1,     /* one number for the matrix                                       */
@@ -179,6 +194,10 @@ typedef struct gemmepi_scale {
    A, B, C, residual and the aux that BACKWARD reads stand for their elements times their scales. Stores round to nearest
    even; those of E4M3, E5M2 and I8 saturate (also infinities; NaN stays NaN, and is 0 in I8). With an I32 result
    everything is whole numbers modulo 2^32.
+
+   RELU's mask (AUX or BACKWARD with RELU, without GATED and UPSTREAM): bit n % 8 of byte (m * ld + n) / 8 is set where v > 0, as
+   cuBLASLt packs it. ld and batch stride count bits and are multiples of 128; bits past n are left as they are. In column-major
+   order m and n exchange.
 
    In column-major order bias and bias_grad of BGRAD run along m (length m), and GATED's halves are halves of the m rows,
    as in cuBLASLt. */
@@ -288,7 +307,7 @@ typedef struct gemmepi_matmul_desc {
 
     gemmepi_matrix a;         /* dtype 0: F32 */
     gemmepi_matrix b;         /* dtype 0: a's */
-    gemmepi_matrix c;         /* dtype 0: d's, BF16 where d is E4M3 or E5M2. All zero but scale: it lies as d, or where its shape is another dense */
+    gemmepi_matrix c;         /* dtype 0: d's, BF16 where d is fp8. Zero but for scale: as d lies (of another shape: dense) */
     gemmepi_matrix d;         /* dtype 0: a's */
     gemmepi_matrix aux;       /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD */
     gemmepi_matrix residual;  /* dtype 0: as c's; read only with RESIDUAL. Its ld and batch stride are its own, not d's */
@@ -346,7 +365,12 @@ typedef struct gemmepi_tensor {
    repeats. So are da, db and dw, which are then sums over the axes that repeat. BIAS_GRAD has its own rule.
 
    GATED: SIGMOID is GLU, RELU ReGLU, SILU SwiGLU, the GELUs GeGLU. Without b, a's axis `axis` has twice y's extent: its first
-   half is the value, its second the gate (GATE_FIRST: exchanged), and GATED_BACKWARD's da is the gradient of both. */
+   half is the value, its second the gate (GATE_FIRST: exchanged), and GATED_BACKWARD's da is the gradient of both.
+
+   How right: with f the function, u the unit roundoff of the stored type and some |d| <= 2 u, |e| <= 4 u, a result is
+   f(x (1 + d)) (1 + e), or within 4 u of the largest term that is added, and within the smallest subnormal. A product with dy or
+   with a gate's value is one rounding more. Results of 16 bits take shorter forms of the functions (2^-12), and those below 2^-126
+   may be 0. docs/numerics.md has the rest. */
 typedef enum gemmepi_operation {
     GEMMEPI_OP_ACTIVATION = 1,          /* y = act(a) */
     GEMMEPI_OP_ACTIVATION_BACKWARD = 2, /* da = dy act'(a) */
@@ -382,7 +406,7 @@ typedef enum gemmepi_operation {
 
    CAST's scales and amax: one number for all (SCALE_TENSOR; NONE stands for it), or one for each row (SCALE_OUTER), 128
    steps of k of a row (SCALE_VECTOR_128), or block of 128 rows and 128 steps of k (SCALE_BLOCK_128) of the matrices that
-   are the last two axes (of rank 1: one row), laid out as the manual draws the scales of products; those of further axes
+   are the last two axes (of rank 1: one row), laid out as gemmepi_scale_mode draws the scales of products; those of further axes
    follow one another. Numbers beyond the last of a line are not written. */
 typedef struct gemmepi_elementwise_desc {
     gemmepi_operation operation;
@@ -431,12 +455,17 @@ typedef struct gemmepi_elementwise_args {
 
    Shapes: op(A) [m, k], op(B) [k, n], P and G [m, n], Y and dY [m, n] (GATED: n is even, [m, n/2]), bias and dbias [n].
    da and db lie as a and b are stored: a weight stored [n, k] (b.transposed) has a db of [n, k]. Their own `transposed` is
-   left 0. preact holds P, for RELU without GATED its bit mask, as AUX stores it. dA, dB and dbias are summed in F32 or wider (dbias over values of G that are not rounded)
-   and rounded once.
+   left 0. preact holds P, for RELU without GATED its bit mask, as AUX stores it. dA, dB and dbias are summed in F32
+   or wider (dbias over values of G that are not rounded) and rounded once.
    Column-major: the same layer with A and B exchanged, so bias, dbias and the halves run along m, and what is said of B in
    a batch holds for A.
 
    Where act is not NONE backward needs P: one of SAVED and RECOMPUTE. NONE without GATED takes neither.
+
+   Bounds are those of gemmepi_matmul, with the terms of G as stored: u |g| more in each where g_dtype is coarser than the
+   accumulator. In a recomputed G the error E of P stands times |dy| and the largest |act''| nearby. fp8 operands whose scales change
+   along a gradient's sum (OUTER, VECTOR_128 and BLOCK_128 may) are first written out in F32: right, but slow. An A of a batch that
+   shares B, whose items are not stored one after another, is copied for dB.
 
    Batch: either B is shared (b.batch_stride 0): then so are its scale, bias, db and dbias (strides 0), and dB and dbias are
    the sums over the batch. Or B has items: then db has (its stride is not 0), and dbias as bias. An A that is the same for all items
@@ -503,6 +532,9 @@ typedef void (*gemmepi_progress_function)(void *user, size_t done, size_t count)
 
 /* >>answers */
 
+/* Of FUSED, LT and SPLIT a plan takes the one of the least estimate that can run the problem, PLAIN where none can. Fastest are
+   operands at multiples of 16 bytes: pointers, leading dimensions and batch strides. FUSED reads any alignment down to the
+   element's, or copies such an operand to workspace first. docs/routes.md has what each takes. */
 typedef enum gemmepi_route {
     GEMMEPI_ROUTE_EMPTY = 0,      /* m or n is 0, or a tensor is empty: nothing is written but sums of bias_grad */
     GEMMEPI_ROUTE_LT = 1,         /* cuBLASLt: product and epilogue in one kernel */

@@ -4,8 +4,8 @@
 
 #include <time.h>
 
-#define EPILOGUE   "epilogue.cuh", "types.cuh", "activation.cuh", "amax.cuh", "params.h"
-#define OPERATIONS "operations.cuh", "types.cuh", "activation.cuh", "amax.cuh", "params.h"
+#define EPILOGUE   "epilogue.cuh", "types.cuh", "activation.cuh", "amax.cuh", "params.h", "codes.h"
+#define OPERATIONS "operations.cuh", "types.cuh", "activation.cuh", "amax.cuh", "params.h", "codes.h"
 #define COPY       "copy.cuh", "types.cuh", "params.h"
 
 /* written down by hand from the #include lines of src/kernels/ */
