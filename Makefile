@@ -21,11 +21,15 @@ WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/elemen
 VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-programs emulate gen check-gen parts format check kernels table fuzz bench install clean
+.PHONY: help demo test test-all test-programs coverage emulate gen check-gen parts format check kernels table fuzz bench install \
+        uninstall clean
 
 help:
 	@echo 'make demo      trains a small network on real data, on the GPU if there is one, else on the host'
-	@echo 'make test      every test that this machine can run          make fuzz      random products for longer'
+	@echo 'make test      tests for some minutes: of the grids a share  make fuzz      random products for longer'
+	@echo 'make test-all  every test that this machine can run; PART=2/5 the second fifth of them, REST=1 those that make test'
+	@echo '               runs in part alone. JOBS=N runs N at a time, V=1 shows what passed'
+	@echo 'make coverage  which lines of src/ the tests of the host run, by file'
 	@echo 'make emulate   tests of the kernels without a GPU, their PTX run on the host: a sample, or EMULATE="ARCH TEST ARGUMENTS"'
 	@echo 'make kernels   every kernel family for every architecture that the installed NVRTC knows; KERNELS holds options:'
 	@echo '               --only FAMILY, --all (every specialisation for each of them: half an hour)'
@@ -36,6 +40,7 @@ help:
 	@echo 'make gen       writes gemmepi.h, kernels_src.h, docs/api.md  make check-gen fails if they are stale'
 	@echo 'make format    clang-format over the sources                 make clean     removes build/'
 	@echo 'make install   header and pkg-config file, PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo 'make uninstall takes them away'
 
 # >>the main job
 
@@ -49,22 +54,35 @@ build/digits build/fp8 build/gates build/mlp: build/%: examples/%.c gemmepi.h
 # >>tests
 
 # A program that does not compile is a failed test, which tests/run.sh counts; the others run all the same.
-test:
-	@$(MAKE) --no-print-directory --keep-going test-programs || true
-	@CC='$(CC)' CXX='$(CXX)' sh tests/run.sh $(UNIT_TESTS) $(WHOLE_TESTS)
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
+AT_ONCE = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j $(JOBS))
+test test-all:
+	@JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh --say $@
+	@+$(MAKE) --no-print-directory --keep-going $(AT_ONCE) test-programs || true
+	@CC='$(CC)' CXX='$(CXX)' JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh $@ $(UNIT_TESTS) $(WHOLE_TESTS)
 
 test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) build/digits build/fp8 build/gates build/mlp build/tests/table
 
-# unit tests include parts of src; the others include gemmepi.h, as users do
-$(UNIT_TESTS): INCLUDES := -Isrc -Itests
-$(WHOLE_TESTS) build/tests/table: INCLUDES := -I. -Itests -DGEMMEPI_IMPLEMENTATION=
-build/tests/kernels: INCLUDES := -Isrc -Itests
+# Unit tests include parts of src. The others are users of gemmepi.h, whose implementation is compiled once; those of INSIDE look into
+# it and have one of their own.
+INSIDE := build/tests/gpu/fused build/tests/gpu/refusal
+USERS := $(filter-out $(INSIDE),$(WHOLE_TESTS)) build/tests/table
+$(UNIT_TESTS) build/tests/kernels: INCLUDES := -Isrc -Itests
+$(INSIDE): INCLUDES := -I. -Itests -DGEMMEPI_IMPLEMENTATION=
+$(USERS): INCLUDES := -I. -Itests
+$(USERS): IMPLEMENTATION := build/tests/gemmepi.o
+$(USERS): build/tests/gemmepi.o
+
+build/tests/gemmepi.o: gemmepi.h Makefile
+	@mkdir -p $(@D)
+	@echo 'CC   $@'
+	@echo '#include "gemmepi.h"' | $(CC) -std=c99 $(WARNINGS) $(CFLAGS) -I. -DGEMMEPI_IMPLEMENTATION= -x c -c - -o $@
 
 build/tests/%: tests/%.c Makefile
 	@mkdir -p $(@D)
 	@rm -f $@
 	@echo 'CC   $@'
-	@$(CC) -std=c99 $(WARNINGS) $(CFLAGS) $(INCLUDES) -MMD -MP -MF $@.d $< -o $@ $(LIBS)
+	@$(CC) -std=c99 $(WARNINGS) $(CFLAGS) $(INCLUDES) -MMD -MP -MF $@.d $< $(IMPLEMENTATION) -o $@ $(LIBS)
 
 -include $(wildcard build/tests/*.d build/tests/*/*.d)
 
@@ -79,6 +97,9 @@ COUNT ?= 20000
 SEED ?= 1
 fuzz: build/tests/products/fuzz
 	$< $(COUNT) $(SEED)
+
+coverage:
+	@CC='$(CC)' JOBS=$(JOBS) sh tests/coverage.sh
 
 # 77: there is no GPU to measure, and the program has said so
 bench: build/bench
@@ -115,14 +136,22 @@ check:
 
 # >>installing
 
+# gemmepi.pc names absolute folders, whatever PREFIX is
+PREFIX_THERE = $(abspath $(PREFIX))
+HEADER_THERE = $(DESTDIR)$(PREFIX_THERE)/include/gemmepi.h
+PC_THERE = $(DESTDIR)$(PREFIX_THERE)/lib/pkgconfig/gemmepi.pc
+
 install:
-	mkdir -p '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/lib/pkgconfig'
-	cp gemmepi.h '$(DESTDIR)$(PREFIX)/include/gemmepi.h'
-	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' '' 'Name: gemmepi' \
+	mkdir -p '$(dir $(HEADER_THERE))' '$(dir $(PC_THERE))'
+	cp gemmepi.h '$(HEADER_THERE)'
+	printf '%s\n' 'prefix=$(PREFIX_THERE)' 'includedir=$${prefix}/include' '' 'Name: gemmepi' \
 	    'Description: matrix products with their epilogue in one pass, on NVIDIA GPUs and on the host' \
 	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: $(LIBS)' \
-	    > '$(DESTDIR)$(PREFIX)/lib/pkgconfig/gemmepi.pc'
-	chmod 644 '$(DESTDIR)$(PREFIX)/include/gemmepi.h' '$(DESTDIR)$(PREFIX)/lib/pkgconfig/gemmepi.pc'
+	    > '$(PC_THERE)'
+	chmod 644 '$(HEADER_THERE)' '$(PC_THERE)'
+
+uninstall:
+	rm -f '$(HEADER_THERE)' '$(PC_THERE)'
 
 clean:
 	rm -rf build

@@ -1,14 +1,17 @@
 #!/bin/sh
-# Runs every test that this machine can run, JOBS at a time (as many as there are processors), and adds up what they print.
-# Called by `make test` from the repository's root with the test programs, which make has built if they compile.
+# Runs tests JOBS at a time (as many as there are processors) and adds up what they print. Called by `make test` and `make test-all`
+# from the repository's root with the test programs, which make has built if they compile:
+#
+#   run.sh --say test|test-all        says what it will do and about how long that takes
+#   run.sh test PROGRAMS...           for some minutes: of the grids and the fuzzers a share, of compilers CC and CXX alone
+#   run.sh test-all PROGRAMS...       everything; with PART=I/N each N-th alone, from the I-th on; with REST=1 what `test` does in full
+#                                     is left out
 #
 # A test prints 'ok   name', 'FAIL name ...' or 'skip name: reason' for each thing it tests, and closes with
 # 'N passed, N failed, N skipped'. One that crashes, or fails without saying what, counts as one failure more.
-# What passed is not shown, unless V=1. Each test is shown when it has ended; long ones are divided where there are processors
-# for all parts.
+# What passed is not shown, unless V=1. Each test is shown when it has ended; long ones are divided. Reasons to skip come at the end.
 results=build/test_results
 jobs=${JOBS:-$(getconf _NPROCESSORS_ONLN)}
-parts=$((jobs < 4 ? 1 : jobs > 64 ? 64 : jobs))
 
 # run_test NAME COMMAND...: what it has to say goes to the output in one piece, and its counts to a file.
 run_test() {
@@ -27,7 +30,8 @@ run_test() {
         if [ -n "$V" ]; then
             cat "$file.output"
         else
-            grep -v -e '^ok   ' -e '^[0-9]* passed, [0-9]* failed, [0-9]* skipped$' "$file.output"
+            grep -v -E -e '^(ok  |skip|skipped on a GPU:) ' -e '^on .*:$' \
+                -e '^[0-9]* passed, [0-9]* failed, [0-9]* skipped$' "$file.output"
         fi
         if [ -z "$closing" ] || { [ $status -ne 0 ] && [ "$f" -eq 0 ]; }; then
             echo "FAIL $name: it ended with status $status, $(if [ -n "$closing" ]; then echo 'naming no failed test'
@@ -48,33 +52,90 @@ if [ "$1" = --one ]; then # NAME COMMAND, the words of both in one argument, non
     exit 0
 fi
 
+has_gpu() {
+    [ "$GEMMEPI_TEST_DEVICE" != host ] && { [ -e /dev/nvidia0 ] || [ -e /dev/dxg ]; }
+}
+
+say=
+if [ "$1" = --say ]; then
+    say=1
+    shift
+fi
+mode=$1
+shift
+part=0 parts=1
+if [ -n "$PART" ]; then
+    part=${PART%%/*} parts=${PART##*/}
+    case $part$parts in *[!0-9]* | '') part=0 parts=0 ;; esac
+    if [ "$mode" != test-all ] || [ "$part" -lt 1 ] || [ "$part" -gt "$parts" ]; then
+        echo "PART is $PART; accepted are 1/N to N/N, for test-all"
+        exit 2
+    fi
+    part=$((part - 1))
+fi
+
+# how many of the cases run, in how many pieces a grid goes, and what all takes of one processor
+if [ "$mode" = test-all ]; then
+    share=1 pieces=32 problems=300 fused= random= seconds=900
+    has_gpu && seconds=14000
+else
+    share=4 pieces=$((jobs < 4 ? 2 : jobs > 32 ? 32 : jobs)) problems=40 fused= random= seconds=400
+    has_gpu && share=16 pieces=32 fused='1 -1 2' random=60 seconds=3000
+fi
+
+if [ -n "$say" ]; then
+    minutes=$((seconds / parts / (jobs < 1 ? 1 : jobs) / 60 + 1))
+    what="1 in $share of the grids' kernels and all else that is short"
+    [ "$mode" = test-all ] && what="all tests${PART:+, part $PART}${REST:+, but what make test runs in full}"
+    on='the host; there is no GPU'
+    has_gpu && on='the host and a GPU, whose kernels are compiled if they are not in the cache'
+    echo "make $mode: $what, on $on. $jobs at a time: about $minutes min.$(
+        [ "$mode" = test-all ] || echo ' The rest: make test-all.')"
+    exit 0
+fi
+
+# Those that `test` does not run in full.
+is_shared() {
+    case $1 in
+    */grid | */fuzz | gpu/fused | gpu/pytorch* | compile | windows) return 0 ;;
+    *) return 1 ;;
+    esac
+}
+
 # list PROGRAMS...: a line for each test, a name and a command
 list() {
     for program in "$@"; do
-        name=${program#build/tests/} part=0
+        name=${program#build/tests/} piece=0 options=
         [ -x "$program" ] || continue
+        [ -n "$REST" ] && ! is_shared "$name" && continue
         case $name in
-        */grid) of=$parts ;;
-        */fuzz | gpu/fused) of=$((parts > 16 ? 16 : parts)) ;;
-        *) of=1 ;;
+        gpu/fused) options=$fused ;;
+        */fuzz) options=$random ;;
         esac
-        [ "$of" = 1 ] && echo "$name $program" && continue
-        while [ $part -lt "$of" ]; do
-            echo "$name/$part/$of env TEST_PART=$part/$of $program"
-            part=$((part + 1))
+        of=1
+        case $name in
+        */grid) of=$pieces ;;
+        unit/faults | unit/library_calls) of=$((pieces > 4 ? 4 : pieces)) ;;
+        */fuzz | */bad_input | gpu/fused) has_gpu && of=$((pieces > 16 ? 16 : pieces)) ;;
+        esac
+        while [ $piece -lt "$of" ]; do
+            echo "$name$([ "$of" = 1 ] || echo "/$piece/$of") env TEST_PART=$piece/$of TEST_SHARE=$share $program $options"
+            piece=$((piece + 1))
         done
     done
     if command -v python3 >/dev/null 2>&1; then
         for name in pytorch pytorch_elementwise pytorch_linear; do
-            echo "gpu/$name python3 tests/gpu/$name.py --count ${PYTORCH_COUNT:-300}"
+            echo "gpu/$name python3 tests/gpu/$name.py --count ${PYTORCH_COUNT:-$problems}"
         done
     fi
+    echo "compile sh tests/compile/run.sh $mode"
+    echo "windows sh tests/compile/windows.sh $mode"
+    [ -n "$REST" ] && return
     echo 'unit/activations sh tests/unit/activations.sh'
     echo 'programs sh tests/programs.sh'
     echo 'docs sh tests/docs/run.sh'
-    echo 'compile sh tests/compile/run.sh'
-    echo 'windows sh tests/compile/windows.sh'
     echo 'cmake sh tests/compile/cmake.sh'
+    echo 'install sh tests/install.sh'
 }
 
 passed=0 failed=0 skipped=0
@@ -87,15 +148,16 @@ for program in "$@"; do
     fi
 done
 if ! command -v python3 >/dev/null 2>&1; then
-    echo 'skip gpu/pytorch, gpu/pytorch_elementwise and gpu/pytorch_linear: there is no python3'
+    echo 'skip gpu/pytorch, gpu/pytorch_elementwise and gpu/pytorch_linear: there is no python3' >"$results/python.output"
     skipped=$((skipped + 3))
 fi
 list "$@" >"$results/all"
-long='^([a-z]*/grid|compile|windows|linear/)'
+long='^([a-z]*/grid|compile|windows|linear/|unit/(faults|library_calls))'
 { # what takes longest begins first
-    grep -E "$long" "$results/all"
+    grep -E '^(compile|windows) ' "$results/all"
+    grep -E "$long" "$results/all" | grep -v -E '^(compile|windows) '
     grep -v -E "$long" "$results/all"
-} >"$results/list"
+} | awk -v part=$part -v parts=$parts 'NR % parts == (part + 1) % parts' >"$results/list"
 xargs -P "$jobs" -I '{}' sh tests/run.sh --one '{}' <"$results/list"
 while read -r name command; do
     if read -r p f s <"$results/$(printf '%s' "$name" | tr / _).counts"; then
@@ -106,6 +168,20 @@ while read -r name command; do
     fi
 done <"$results/list"
 
+# each reason once, with the first that gave it and how many others did
+sed -n -e 's/^skip //p' -e 's/^skipped on a GPU: /on a GPU: /p' "$results"/*.output | awk '{
+    at = index($0, ": ")
+    reason = at ? substr($0, at + 2) : "it does not say why"
+    name = at ? substr($0, 1, at - 1) : $0
+    if (!count[reason]++) { order[++n] = reason; first[reason] = name }
+}
+END {
+    for (i = 1; i <= n; i++) {
+        reason = order[i]
+        others = count[reason] - 1
+        printf "skipped: %s: %s%s\n", first[reason], reason, others ? " (and " others " more)" : ""
+    }
+}'
 rm -rf "$results"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

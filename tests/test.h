@@ -1,9 +1,11 @@
 /* The smallest test frame: a test is a function whose name says what is true, run by RUN(). It prints one line, and
    the program closes with 'N passed, N failed, N skipped' and exits with 1 if anything failed. With TEST_PART=I/N in its
-   environment it runs each N-th test alone, from the I-th on, the first being 0. */
+   environment it runs each N-th test alone, from the I-th on, the first being 0. With TEST_SHARE=N a test of many cases runs those of
+   one key in N, and of the key that it has first: cases of one key share their kernels, which take most of the time on a GPU. */
 #ifndef GEMMEPI_TEST_H
 #define GEMMEPI_TEST_H
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,9 +46,43 @@ static int test_is_of_this_part(void) {
     return count++ % of == mine;
 }
 
+static uint64_t test_first_key; /* of the running test; 0: none yet */
+
+/* FNV-1a, and once more mixed; never 0 */
+static uint64_t test_key(const int *numbers, int count) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    int i;
+    for (i = 0; i < count; i++)
+        hash = (hash ^ (unsigned)numbers[i]) * 0x100000001b3u;
+    hash = (hash ^ hash >> 29) * 0xbf58476d1ce4e5b9u;
+    return (hash ^ hash >> 32) | 1;
+}
+
+/* TEST_SHARE */
+static long test_share(void) {
+    static long share; /* 0: not asked for yet */
+    if (!share) {
+        const char *text = getenv("TEST_SHARE");
+        share = text ? strtol(text, NULL, 10) : 1;
+        if (share < 1) {
+            printf("TEST_SHARE is %s; accepted are 1, 2 and so on\n", text);
+            exit(2);
+        }
+    }
+    return share;
+}
+
+/* Whether the case with this key is to be run; asked once before each case of a test that has many. */
+static int test_takes(uint64_t key) {
+    if (!test_first_key)
+        test_first_key = key;
+    return key == test_first_key || (key >> 1) % (uint64_t)test_share() == 0;
+}
+
 static void test_run(const char *name, void (*function)(void)) {
     if (!test_is_of_this_part())
         return;
+    test_first_key = 0;
     test_failures_here = 0;
     test_skip_here = NULL;
     test_name_here = name;

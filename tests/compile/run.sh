@@ -1,7 +1,7 @@
 #!/bin/sh
 # What a user's compiler makes of gemmepi.h: copied alone into an empty folder and compiled as every language, with
 # every option and after every header that programs use it with. Called by tests/run.sh in the repository's root; CC
-# and CXX are tried beside whichever of gcc, g++, clang and clang++ there are.
+# and CXX are tried beside whichever of gcc, g++, clang and clang++ there are; with the argument `test` alone.
 . tests/compile/lines.sh
 WARNINGS='-pedantic -Wall -Wextra -Wconversion -Wshadow -Werror'
 LIBS='-lm -ldl -lpthread'
@@ -560,15 +560,16 @@ long_tests_of() { # COMPILER STANDARD
     case $(now) in *[!0-9]*) ;; *) time_of_the_interface "$c" "$s" ;; esac
 }
 
+[ "$1" = test ] && others= || others='gcc clang'
 found=
-for compiler in "${CC:-cc}" gcc clang; do
+for compiler in "${CC:-cc}" $others; do
     case " $found " in *" $compiler "*) continue ;; esac
     if ! has "$compiler"; then
         skip "$compiler: there is none"
         continue
     fi
     # cc is another name of gcc or clang, tested as itself
-    case $compiler in cc) has gcc && continue ;; esac
+    case $compiler in cc) [ -n "$others" ] && has gcc && continue ;; esac
     found="$found $compiler"
     tests_of "$compiler" c99
     tests_of "$compiler" c11
@@ -576,15 +577,16 @@ for compiler in "${CC:-cc}" gcc clang; do
     optimised "$compiler" c11
     long_tests_of "$compiler" c99
 done
+[ "$1" = test ] && others= || others='g++ clang++'
 found=
-for compiler in "${CXX:-g++}" g++ clang++; do
+for compiler in "${CXX:-g++}" $others; do
     case " $found " in *" $compiler "*) continue ;; esac
     if ! has "$compiler"; then
         skip "$compiler: there is none"
         found="$found $compiler"
         continue
     fi
-    case $compiler in c++) has g++ && continue ;; esac
+    case $compiler in c++) [ -n "$others" ] && has g++ && continue ;; esac
     found="$found $compiler"
     tests_of "$compiler" c++11
     tests_of "$compiler" c++17

@@ -2,6 +2,8 @@
    what looks like it but is accepted. Runs on the devices that GEMMEPI_TEST_DEVICE names; see ../products/problem.h. */
 #include "call.h"
 
+#include <limits.h>
+
 static test_device *here;
 
 /* The call that each case spoils: a good one of [6, 10], all its memory in the arena. */

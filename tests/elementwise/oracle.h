@@ -17,6 +17,8 @@
 
 #include "../products/problem.h"
 
+#include <float.h>
+
 enum { E_A, E_B, E_W, E_DY, E_Y, E_DA, E_DB, E_DW, E_TENSORS };
 
 static const char *const element_names[] = {"a", "b", "w", "dy", "y", "da", "db", "dw"};

@@ -48,6 +48,7 @@ static const char *const harmless[] = {
     "nvrtcDestroyProgram",                  /* likewise                                      */
     "nvrtcGetProgramLogSize",               /* the sentence has no log                       */
     "nvrtcGetProgramLog",                   /* likewise                                      */
+    "cuDriverGetVersion",                   /* another library of that name is tried         */
     "nvrtcVersion",                         /* another library of that name is tried         */
     "cublasLtMatmulAlgoConfigGetAttribute", /* what is told of the algorithm is 0            */
 };
