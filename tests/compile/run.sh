@@ -1,7 +1,8 @@
 #!/bin/sh
 # What a user's compiler makes of gemmepi.h: copied alone into an empty folder and compiled as every language, with
 # every option and after every header that programs use it with. Called by tests/run.sh in the repository's root; CC
-# and CXX are tried beside whichever of gcc, g++, clang and clang++ there are; with the argument `test` alone.
+# and CXX are tried beside whichever of gcc, g++, clang and clang++ there are; with the argument `test` they alone, and neither
+# every option nor every standard at -O2, -O3 and -Os.
 . tests/compile/lines.sh
 WARNINGS='-pedantic -Wall -Wextra -Wconversion -Wshadow -Werror'
 LIBS='-lm -ldl -lpthread'
@@ -472,6 +473,7 @@ needs_no_layers() { # COMPILER STANDARD
 
 # What a program leaves out, and the least of all.
 options_of() { # COMPILER STANDARD
+    [ -n "$brief" ] && return
     for row in NO_LINEAR NO_LINEAR:NO_ELEMENTWISE NO_SM80 NO_SM90 NO_LINEAR:NO_ELEMENTWISE:NO_SM80:NO_SM90; do
         options=$(printf '%s' "$row" | sed 's/[^:]*/-DGEMMEPI_&/g; s/:/ /g')
         attempt "$1 -std=$2: $row, and the rest runs" runs_with "$1" "$2" $options
@@ -486,6 +488,7 @@ options_of() { # COMPILER STANDARD
 
 # An optimiser follows values through static functions, and warns of more than it does otherwise.
 optimised() { # COMPILER STANDARD
+    [ -n "$brief" ] && return
     for options in -O2 -O3 -Os; do
         attempt "$1 -std=$2: GEMMEPI_STATIC $options, receivers that have no value" \
             runs_static "$1" "$2" "$options" receivers.c
@@ -557,10 +560,13 @@ long_tests_of() { # COMPILER STANDARD
     attempt "$n: the same with _GNU_SOURCE" compile "$c" "$s" -O0 system.c s.o -D_GNU_SOURCE
     attempt "$n: the same with _POSIX_C_SOURCE=200809L" compile "$c" "$s" -O0 system.c s.o -D_POSIX_C_SOURCE=200809L
     attempt "$n: before every C99 and POSIX header" compile "$c" "$s" -O0 before.c s.o
+    [ -n "$brief" ] && return
     case $(now) in *[!0-9]*) ;; *) time_of_the_interface "$c" "$s" ;; esac
 }
 
-[ "$1" = test ] && others= || others='gcc clang'
+[ "$1" = test ] && brief=1 || brief=
+others='gcc clang'
+[ -n "$brief" ] && others=
 found=
 for compiler in "${CC:-cc}" $others; do
     case " $found " in *" $compiler "*) continue ;; esac
@@ -577,7 +583,8 @@ for compiler in "${CC:-cc}" $others; do
     optimised "$compiler" c11
     long_tests_of "$compiler" c99
 done
-[ "$1" = test ] && others= || others='g++ clang++'
+others='g++ clang++'
+[ -n "$brief" ] && others=
 found=
 for compiler in "${CXX:-g++}" $others; do
     case " $found " in *" $compiler "*) continue ;; esac

@@ -10,6 +10,7 @@ int main(void) {
 }
 #else
 
+#include <math.h>
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #include "gemmepi.h"
 #include "test.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { COLUMNS = 1003, PERIOD = 17 };

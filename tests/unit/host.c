@@ -135,6 +135,7 @@ static void a_gates_gradient_is_right_where_dy_value_is_subnormal(void) {
     enum { COUNT = 2000 };
     static double a[COUNT], b[COUNT], dy[COUNT], da[COUNT], db[COUNT];
     int64_t shape[1] = {COUNT};
+    gemmepi_elementwise_desc desc;
     gemmepi_tensor t[5];
     double *data[5];
     int i;
@@ -152,9 +153,11 @@ static void a_gates_gradient_is_right_where_dy_value_is_subnormal(void) {
         b[i] = 2.5 + i % 100 * 0.0049;
     }
     open_host();
-    CHECK(gemmepi_gated_backward(host, GEMMEPI_HARDSWISH, 0, &t[0], &t[1], &t[2], &t[3], &t[4], NULL) ==
-              GEMMEPI_OK,
-          "%s", gemmepi_last_error());
+    memset(&desc, 0, sizeof desc);
+    desc.operation = GEMMEPI_OP_GATED_BACKWARD;
+    desc.activation = GEMMEPI_HARDSWISH;
+    desc.a = &t[0], desc.b = &t[1], desc.dy = &t[2], desc.da = &t[3], desc.db = &t[4];
+    CHECK(gemmepi_elementwise(host, &desc, NULL, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
     for (i = 0; i < COUNT; i++) {
         long double exact = (long double)dy[i] * a[i] * (2 * (long double)b[i] + 3) / 6;
         long double off = fabsl((long double)db[i] - exact) / ldexpl(1, -1074);
