@@ -12,10 +12,6 @@ if ! has "${gcov%% *}"; then
     skip "coverage: there is no ${gcov%% *}"
     finish
 fi
-rm -rf "$FOLDER"
-mkdir -p "$FOLDER"
-echo '#include "gemmepi.in.h"' >"$FOLDER/gemmepi.h"
-
 # one SOURCE: compiles and runs it; says how that ended
 one() {
     name=$(echo "${1#tests/}" | tr / _)
@@ -45,6 +41,9 @@ if [ "$1" = --one ]; then
     one "$2"
     exit 0
 fi
+rm -rf "$FOLDER"
+mkdir -p "$FOLDER"
+echo '#include "gemmepi.in.h"' >"$FOLDER/gemmepi.h"
 ls tests/unit/*.c tests/products/*.c tests/elementwise/*.c tests/linear/*.c >"$FOLDER/list"
 xargs -P "${JOBS:-$(getconf _NPROCESSORS_ONLN)}" -I '{}' sh tests/coverage.sh --one '{}' <"$FOLDER/list" >"$FOLDER/said.txt"
 grep -v '^ok ' "$FOLDER/said.txt"
