@@ -14,7 +14,7 @@ import sys
 SOURCE = pathlib.Path(__file__).resolve().parent
 ROOT = SOURCE.parent
 LITERAL_LIMIT = 4000  # C99 promises 4095 bytes in one literal after concatenation
-LINE_LIMIT = 160  # characters of a line of literals
+LINE_LIMIT = 300  # characters of a line of literals
 IMPLEMENTATION = "#if defined(GEMMEPI_IMPLEMENTATION)"
 # what a program may leave out
 OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "gemm_sm90.cu": "GEMMEPI_NO_SM90", "operations.cuh": "GEMMEPI_NO_ELEMENTWISE",
@@ -113,9 +113,9 @@ def without_guard(text):
 
 
 def narrower(text):
-    """Half the indentation, of continued lines ten blanks at most, and macros without the blanks ahead of their backslashes."""
-    text = re.sub(r"^ +", lambda blanks: " " * min(len(blanks.group(0)) // 2, 10), text, flags=re.MULTILINE)
-    return re.sub(r" {2,}\\$", r" \\", text, flags=re.MULTILINE)
+    """Half the indentation, of continued lines eight blanks at most, and one blank at a comment's ends and ahead of a backslash."""
+    text = re.sub(r"^ +", lambda blanks: " " * min(len(blanks.group(0)) // 2, 8), text, flags=re.MULTILINE)
+    return re.sub(r"(?<=\S) {2,}(?=/\*|\*/|\\$)", " ", text, flags=re.MULTILINE)
 
 
 def inline(path, seen, generated):

@@ -137,12 +137,13 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 
 #ifndef GEMMEPI_NO_LINEAR
-/* A layer's Y, and with SAVED P: one product with desc's activation. What desc says of gradients is not looked at. Formulas,
+/* A layer's Y, and with SAVED P (else preact is not written): one product with desc's activation. What desc says of gradients is
+   not looked at. Formulas,
    shapes and batches stand at gemmepi_linear_desc. */
 GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                           const gemmepi_linear_args *args, gemmepi_stream stream);
 
-/* A layer's dA, dB and dbias, those that desc asks for: a pass over dY and P (or a product, with RECOMPUTE), then a product for
+/* A layer's dA, dB and dbias, those that desc asks for; y is not looked at. A pass over dY and P (or a product, with RECOMPUTE), then a product for
    each of dA and dB. G and what else lies between them is in workspace. */
 GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                                    const gemmepi_linear_args *args, gemmepi_stream stream);
@@ -244,7 +245,7 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
    Errors: INVALID_ARGUMENT (shapes, strides, dtypes or lengths that do not go together, overlap, NULL), MISALIGNED (data
    is no multiple of its element's size), and those of planning and running. */
 
-/* y = act(a). activation: RELU and so on; parameter: p of LEAKY_RELU and ELU, NAN for the default and for the others. */
+/* y = act(a). activation: RELU and so on; parameter: p of LEAKY_RELU and ELU, NAN (math.h) for the default and for the others. */
 GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_epilogue activation,
                                               double parameter, const gemmepi_tensor *a,
                                               const gemmepi_tensor *y, gemmepi_stream stream);
@@ -267,7 +268,7 @@ GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_
                                         const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
                                         const gemmepi_tensor *y, gemmepi_stream stream);
 /* y[i] = the sum of a over all axes but `axis` (negative: from the end), on which its index is i: of a matrix, axis 1 or
-   -1 gives the sums of its columns and 0 those of its rows. y has rank 1. accumulate 1 adds to it. */
+   -1 gives the sums of its columns and 0 those of its rows. y has rank 1. accumulate is 0, or 1 to add to it. */
 GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gemmepi_tensor *a, int axis,
                                              int accumulate, const gemmepi_tensor *y, gemmepi_stream stream);
 

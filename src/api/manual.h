@@ -83,7 +83,7 @@
    5. A plan does the work of planning once. Running it costs its launches.
           check(gemmepi_plan_matmul(gpu, &desc, &plan));
           check(gemmepi_plan_prepare(plan, stream)); // workspace for runs on this stream
-          check(gemmepi_run_matmul(plan, &args, stream));
+          check(gemmepi_run_matmul(plan, &args, stream)); // pointers at multiples of 16 bytes, unless desc.alignment says less
           gemmepi_plan_explain(plan, text, sizeof text); // the route taken, and why not another
           gemmepi_plan_destroy(plan);
    6. A layer y = act(x w^T + bias) with its gradients: one desc and one args for both directions. dw lies as w does.

@@ -54,8 +54,8 @@ typedef void *gemmepi_stream;                   /* a CUstream or cudaStream_t; N
 
 /* >>configuration */
 
-#define GEMMEPI_DEVICE_HOST (-1)           /* no GPU: the same interface in plain C on host memory */
-#define GEMMEPI_DEVICE(i)   ((int)(i) + 1) /* the i-th CUDA device, counted from 0 */
+#define GEMMEPI_DEVICE_HOST (-1)      /* no GPU: the same interface in plain C on host memory */
+#define GEMMEPI_DEVICE(i)   ((i) + 1) /* the i-th CUDA device, counted from 0 */
 
 typedef enum gemmepi_log_level {
     GEMMEPI_LOG_ERROR = 1,   /* something failed that the library works around */
@@ -274,8 +274,8 @@ typedef struct gemmepi_matrix {
        length. Of RELU's mask: bits, a multiple of 128; 0: the length rounded up to one */
     int64_t ld;
 
-    /* Elements (bits of RELU's mask) between two items of the batch. Inputs: 0 gives all items the same matrix. Outputs: items
-       must not overlap */
+    /* Elements (bits of RELU's mask) between two items of the batch. Inputs: 0 gives all items the same matrix (but a c that
+       is all 0 lies as d). Outputs: items must not overlap */
     int64_t batch_stride;
     gemmepi_scale scale; /* zero: 1 for every element */
 } gemmepi_matrix;
@@ -307,7 +307,7 @@ typedef struct gemmepi_matmul_desc {
 
     gemmepi_matrix a;         /* dtype 0: F32 */
     gemmepi_matrix b;         /* dtype 0: a's */
-    gemmepi_matrix c;         /* dtype 0: d's, BF16 where d is fp8. Zero but for scale: as d lies (of another shape: dense) */
+    gemmepi_matrix c;         /* dtype 0: d's, BF16 where d is fp8. All 0 but scale: as d lies, item by item (of another shape: dense) */
     gemmepi_matrix d;         /* dtype 0: a's */
     gemmepi_matrix aux;       /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD */
     gemmepi_matrix residual;  /* dtype 0: as c's; read only with RESIDUAL. Its ld and batch stride are its own, not d's */
@@ -320,8 +320,8 @@ typedef struct gemmepi_matmul_desc {
 } gemmepi_matmul_desc;
 
 /* Pointers, on the device of the context. A pointer that the epilogue needs must be there, one that it would not
-   use must be NULL. Outputs must not overlap anything, except that c, residual and a pre-activation aux that
-   BACKWARD reads may be exactly d (same pointer, dtype, ld and batch stride). */
+   use must be NULL. Outputs must not overlap anything, except that c, residual and an aux that BACKWARD reads
+   and that is no mask may be exactly d (same pointer, dtype, ld and batch stride). */
 typedef struct gemmepi_matmul_args {
     const void *a;
     const void *b;
@@ -455,7 +455,7 @@ typedef struct gemmepi_elementwise_args {
 
    Shapes: op(A) [m, k], op(B) [k, n], P and G [m, n], Y and dY [m, n] (GATED: n is even, [m, n/2]), bias and dbias [n].
    da and db lie as a and b are stored: a weight stored [n, k] (b.transposed) has a db of [n, k]. Their own `transposed` is
-   left 0. preact holds P, for RELU without GATED its bit mask, as AUX stores it. dA, dB and dbias are summed in F32
+   0 or the operand's. preact holds P, for RELU without GATED its bit mask, as AUX stores it. dA, dB and dbias are summed in F32
    or wider (dbias over values of G that are not rounded) and rounded once.
    Column-major: the same layer with A and B exchanged, so bias, dbias and the halves run along m, and what is said of B in
    a batch holds for A.
@@ -473,7 +473,7 @@ typedef struct gemmepi_elementwise_args {
    items either. dy may be the same for all items.
 
    Dtypes: a, b, y, bias and preact as a product's a, b, d, bias and aux. Backward takes a and b of F64 (with F64
-   alone), F32, F16, BF16, E4M3 and E5M2; dy any of these, da, db and dbias F32, F16 or BF16. Scales go with a, b, y,
+   alone), F32, F16, BF16, E4M3 and E5M2; dy any of these or I8, da, db and dbias F32, F16 or BF16. Scales go with a, b, y,
    preact and dy: any mode of a and b, TENSOR of the others. */
 typedef struct gemmepi_linear_desc {
     int64_t m, n, k;             /* as in gemmepi_matmul_desc */

@@ -14,9 +14,9 @@ typedef struct gemmepi__text {
 static gemmepi__text gemmepi__text_in(char *data, size_t size) {
     gemmepi__text text;
     text.data = data;
-    text.size = size;
+    text.size = data ? size : 0;
     text.length = 0;
-    if (size != 0)
+    if (text.size != 0)
         data[0] = 0;
     return text;
 }

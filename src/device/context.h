@@ -264,7 +264,8 @@ static gemmepi_status gemmepi__open_any(gemmepi_context *context, int wanted) {
 static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
     if (config->device < GEMMEPI_DEVICE_HOST)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST",
+                             "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST "
+                             "(did you leave config uninitialised? = {0})",
                              config->device);
     if ((config->allocator.alloc == NULL) != (config->allocator.free == NULL))
         return gemmepi__fail(

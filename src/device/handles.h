@@ -40,8 +40,9 @@ static int gemmepi__drop_handle(gemmepi_context *context, void *handle, const vo
 static gemmepi_status gemmepi__refuse_stream(gemmepi_stream stream) {
     return gemmepi__fail(
         GEMMEPI_INVALID_ARGUMENT,
-        "stream is %p, which is no stream of this context; accepted on the host are NULL, CUDA's special "
-        "handles 1 and 2, and what gemmepi_stream_create gave and was not destroyed",
+        "stream is %p, which is no stream of this context; accepted on the host are NULL, what "
+        "gemmepi_stream_create gave and was not destroyed, and, but for gemmepi_stream_destroy, CUDA's special "
+        "handles 1 and 2",
         (void *)stream);
 }
 
@@ -57,6 +58,11 @@ static gemmepi_status gemmepi__check_stream(gemmepi_context *context, gemmepi_st
 static gemmepi_status gemmepi__check_run(gemmepi_context *context, gemmepi_stream stream,
                                          const void *workspace, size_t size) {
     uintptr_t begin = (uintptr_t)workspace;
+    if (!begin && size)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "args.workspace is NULL, but args.workspace_size is %llu; leave both 0 for the context's own",
+            (gemmepi__ull)size);
     if (begin & 255)
         return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
                              workspace);

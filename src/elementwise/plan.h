@@ -232,7 +232,8 @@ static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan
         gemmepi__if_undecided(shares));
 }
 
-static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *plan, void *const *pointers) {
+static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *plan, int one_shot,
+                                              void *const *pointers) {
     const gemmepi__task *task = &plan->task;
     gemmepi_status status = GEMMEPI_OK;
     int t, other;
@@ -246,8 +247,10 @@ static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *p
         if (!given)
             continue;
         if (!pointers[t] && plan->reach[t].low != plan->reach[t].high)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the data of %s is NULL",
-                                 gemmepi__tensor_names[t]);
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 one_shot ? "%s.data is NULL, and so is args.%s"
+                                          : "args.%s is NULL; a plan's run does not take a tensor's own data",
+                                 gemmepi__tensor_names[t], gemmepi__tensor_names[t]);
         if ((uintptr_t)pointers[t] % (uintptr_t)alignment)
             return gemmepi__fail(
                 GEMMEPI_MISALIGNED, "the data of %s is %p; it must be a multiple of %d bytes (%s)",
@@ -361,9 +364,9 @@ static gemmepi_status gemmepi__check_reach_of(const gemmepi__elementwise_plan *p
     return status ? status : gemmepi__check_reachable(context, "amax", args->amax);
 }
 
-/* checks: as gemmepi__run_matmul's. */
+/* one_shot: as gemmepi__run_matmul's. */
 static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *plan,
-                                               const gemmepi_elementwise_args *args, int checks,
+                                               const gemmepi_elementwise_args *args, int one_shot,
                                                gemmepi_stream stream) {
     void *pointers[GEMMEPI__TENSORS];
     gemmepi__entry entry;
@@ -371,11 +374,16 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
     status = gemmepi__check_run(plan->base.context, stream, args->workspace, args->workspace_size);
     if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
         return status;
-    if (gemmepi__task_has(&plan->task, GEMMEPI__IN_W) && args->weight != 0)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "weight is %g beside w; leave it 0, or w NULL",
+    if (args->weight != 0 && gemmepi__task_has(&plan->task, GEMMEPI__IN_W))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g beside w; leave it 0, or w NULL",
                              args->weight);
+    if (args->weight != 0 && plan->task.operation != GEMMEPI_OP_LERP &&
+        plan->task.operation != GEMMEPI_OP_LERP_BACKWARD)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.weight is %g; the operation %s has none: leave it 0", args->weight,
+                             gemmepi__operation(plan->task.operation)->name);
     gemmepi__take_pointers_of(args, pointers);
-    status = gemmepi__check_pointers(plan, pointers);
+    status = gemmepi__check_pointers(plan, one_shot, pointers);
     if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax))
         status = gemmepi__check_numbers(plan, args);
     if (status)
@@ -390,7 +398,7 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
     status = gemmepi__enter(plan->base.context, &entry);
     if (status)
         return status;
-    if (checks)
+    if (one_shot || plan->base.context->check_pointers)
         status = gemmepi__check_reach_of(plan, args, pointers);
     if (!status)
         status = gemmepi__launch_elementwise(plan, args, pointers, stream);
@@ -403,8 +411,7 @@ GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan,
                                                    gemmepi_stream stream) {
     gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_ELEMENTWISE);
     return status ? status
-                  : gemmepi__run_elementwise((const gemmepi__elementwise_plan *)plan, args,
-                                             plan->context->check_pointers, stream);
+                  : gemmepi__run_elementwise((const gemmepi__elementwise_plan *)plan, args, 0, stream);
 }
 
 static gemmepi_status gemmepi__prepare_elementwise(const gemmepi__elementwise_plan *plan,
@@ -458,10 +465,13 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
     gemmepi__task task;
     gemmepi_plan *kept;
     gemmepi_status status;
-    if (!context || !desc)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "desc" : "context");
+    if (!context)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
+    status = gemmepi__check_operation(desc);
+    if (status)
+        return status;
     args = gemmepi__filled_args(desc, given);
     gemmepi__take_pointers_of(&args, pointers);
     status = gemmepi__take_task(desc, gemmepi__alignment_of_data(pointers), &task);
@@ -550,6 +560,8 @@ GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gem
     gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_BIAS_GRAD, a, y);
     desc.axis = axis;
     desc.flags = accumulate ? GEMMEPI_ACCUMULATE : 0;
+    if (accumulate != 0 && accumulate != 1)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "accumulate is %d; accepted are 0 and 1", accumulate);
     return gemmepi_elementwise(context, &desc, NULL, stream);
 }
 

@@ -487,9 +487,9 @@ static gemmepi_status gemmepi__check_reach(const gemmepi__problem *problem, cons
     return status;
 }
 
-/* checks: whether each pointer is asked about at the driver, which takes a microsecond. */
+/* one_shot: each pointer is asked about at the driver, which takes a microsecond. */
 static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
-                                          int checks, gemmepi_stream stream) {
+                                          int one_shot, gemmepi_stream stream) {
     gemmepi__arguments arguments;
     gemmepi__entry entry;
     gemmepi_status status;
@@ -506,7 +506,7 @@ static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, cons
     status = gemmepi__enter(plan->base.context, &entry);
     if (status)
         return status;
-    if (checks)
+    if (one_shot || plan->base.context->check_pointers)
         status = gemmepi__check_reach(&plan->problem, plan->base.context, args, &arguments);
     if (!status)
         status = gemmepi__run_on_device(plan, args, &arguments, stream);
@@ -517,9 +517,7 @@ static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, cons
 GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
                                               gemmepi_stream stream) {
     gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_MATMUL);
-    return status ? status
-                  : gemmepi__run_matmul((const gemmepi__matmul_plan *)plan, args,
-                                        plan->context->check_pointers, stream);
+    return status ? status : gemmepi__run_matmul((const gemmepi__matmul_plan *)plan, args, 0, stream);
 }
 
 static gemmepi_status gemmepi__prepare_matmul(const gemmepi__matmul_plan *plan, gemmepi_stream stream) {

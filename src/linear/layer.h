@@ -377,6 +377,17 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
             "desc.%s.transposed is %d; a gradient lies as its operand is stored, so leave it 0%s",
             gemmepi__layer_name(task, tensor), matrix->transposed,
             matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
+    if (matrix->scale.mode != GEMMEPI_SCALE_NONE)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; a gradient takes no scale",
+                             gemmepi__layer_name(task, tensor), (int)matrix->scale.mode);
+    if (matrix->dtype != GEMMEPI_F64 &&
+        !(gemmepi__dtype_is_known(matrix->dtype) && GEMMEPI__VECTOR_TYPES >> matrix->dtype & 1))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.%s.dtype is %d (%s); accepted for gradients are F32, F16 and BF16 (F64 in F64)%s",
+            gemmepi__layer_name(task, tensor), (int)matrix->dtype,
+            gemmepi__dtype_is_known(matrix->dtype) ? gemmepi__dtype(matrix->dtype)->name : "no gemmepi_dtype",
+            gemmepi__dtype_is_known(matrix->dtype) ? "" : GEMMEPI__UNINITIALISED);
     memset(&desc, 0, sizeof desc);
     desc.m = of->transposed ? columns : rows;
     desc.n = of->transposed ? rows : columns;
@@ -386,10 +397,6 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
     desc.d.transposed = 0;
     desc.alignment = layer->alignment;
     status = gemmepi__normalise(&desc, alignment, &problem);
-    if (!status && desc.a.dtype == GEMMEPI_F32 && !(GEMMEPI__VECTOR_TYPES >> matrix->dtype & 1))
-        status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                               "desc.d.dtype is %s; accepted for gradients: F32, F16, BF16",
-                               gemmepi__dtype(matrix->dtype)->name);
     if (status)
         return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b",
                                         is_da ? "desc.da" : "desc.db", "desc.aux");

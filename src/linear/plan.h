@@ -923,9 +923,9 @@ static gemmepi_status gemmepi__check_layer_reach(const gemmepi__linear_plan *lay
     return status;
 }
 
-/* checks: as gemmepi__run_matmul's. */
+/* one_shot: as gemmepi__run_matmul's. */
 static gemmepi_status gemmepi__run_layer(const gemmepi__linear_plan *layer, const gemmepi_linear_args *args,
-                                         int checks, gemmepi_stream stream) {
+                                         int one_shot, gemmepi_stream stream) {
     gemmepi__layer_run run;
     gemmepi__entry entry;
     gemmepi_status status;
@@ -938,12 +938,14 @@ static gemmepi_status gemmepi__run_layer(const gemmepi__linear_plan *layer, cons
         status = gemmepi__check_layer_alignment(&layer->task, run.sources);
     if (!status)
         status = gemmepi__check_layer_overlap(&layer->task, run.sources);
+    if (!status && args->workspace && layer->base.context->is_host)
+        status = gemmepi__check_layer_workspace(&layer->task, args, run.sources);
     if (status || layer->base.context->is_host)
         return status ? status : gemmepi__run_layer_on_host(layer, &run);
     status = gemmepi__enter(layer->base.context, &entry);
     if (status)
         return status;
-    if (checks)
+    if (one_shot || layer->base.context->check_pointers)
         status = gemmepi__check_layer_reach(layer, args, run.sources);
     if (!status)
         status = gemmepi__run_layer_on_device(layer, args, &run, stream);
@@ -954,18 +956,14 @@ static gemmepi_status gemmepi__run_layer(const gemmepi__linear_plan *layer, cons
 GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args,
                                               gemmepi_stream stream) {
     gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR);
-    return status ? status
-                  : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args,
-                                       plan->context->check_pointers, stream);
+    return status ? status : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args, 0, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
                                                        const gemmepi_linear_args *args,
                                                        gemmepi_stream stream) {
     gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR_BACKWARD);
-    return status ? status
-                  : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args,
-                                       plan->context->check_pointers, stream);
+    return status ? status : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args, 0, stream);
 }
 
 static gemmepi_status gemmepi__prepare_layer(const gemmepi__linear_plan *layer, gemmepi_stream stream) {

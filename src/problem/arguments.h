@@ -120,8 +120,11 @@ static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem,
         if (used == (pointer != NULL) || (used && gemmepi__may_lack(problem, arguments, operand)))
             continue;
         if (used && operand == GEMMEPI__C)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.c is NULL, but args.beta is %s",
-                                 arguments->device_beta ? "given on the device" : "not 0");
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "args.c is NULL, but args.beta is %s: give c (args.d for D = A B + beta D), or leave "
+                "beta NULL",
+                arguments->device_beta ? "given on the device" : "not 0");
         return gemmepi__refuse_pointer(problem, operand, pointer);
     }
     return GEMMEPI_OK;
@@ -141,6 +144,10 @@ static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem,
     for (i = 0; i < problem->count; i++) {
         int operand = problem->list[i];
         const gemmepi__view *view = &problem->views[operand];
+        if ((uintptr_t)arguments->pointers[operand] > (uintptr_t)-1 - (uintptr_t)view->bytes)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %p; no %lld bytes begin there",
+                                 gemmepi__argument_name(problem, operand), arguments->pointers[operand],
+                                 (long long)view->bytes);
         if ((uintptr_t)arguments->pointers[operand] & (uintptr_t)(view->alignment - 1))
             return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes (%s)",
                                  gemmepi__argument_name(problem, operand), arguments->pointers[operand],
@@ -204,16 +211,41 @@ static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__argu
     return gemmepi__views_share(p, q, problem->batch, (int64_t)(q_begin - p_begin));
 }
 
+/* What keeps an operand at D's address from being D. */
+static gemmepi_status gemmepi__refuse_in_place(const gemmepi__problem *problem, int other) {
+    const gemmepi__view *d = &problem->views[GEMMEPI__D], *view = &problem->views[other];
+    const char *name = gemmepi__argument_name(problem, other);
+    if (view->dtype != d->dtype)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "args.%s is args.d, but desc.%s.dtype is %s and d's %s: to be d it must be the same", name, name,
+            gemmepi__dtype((gemmepi_dtype)view->dtype)->name, gemmepi__dtype((gemmepi_dtype)d->dtype)->name);
+    if (view->lines == d->lines && view->length == d->length && view->ld != d->ld)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "args.%s is args.d, but desc.%s.ld is %lld and d's %lld: to be d it must be the same", name, name,
+            (long long)view->ld, (long long)d->ld);
+    return gemmepi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "args.%s is args.d, but its %s differs: %lld x %lld and batch_stride %lld, d's %lld x %lld and "
+        "%lld",
+        name, view->lines == d->lines && view->length == d->length ? "batch_stride" : "shape",
+        (long long)view->lines, (long long)view->length, (long long)view->batch_stride, (long long)d->lines,
+        (long long)d->length, (long long)d->batch_stride);
+}
+
 static gemmepi_status gemmepi__refuse_overlap(const gemmepi__problem *problem,
                                               const gemmepi__arguments *arguments, int output, int other,
                                               int shares) {
+    int may_be_d = output == GEMMEPI__D && gemmepi__may_be_d(problem, other);
+    if (may_be_d && arguments->pointers[output] == arguments->pointers[other])
+        return gemmepi__refuse_in_place(problem, other);
     return gemmepi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
-        "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s; only c, residual and a "
-        "pre-activation aux may be d, and then exactly (pointer, dtype, ld, batch stride)",
+        GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s%s",
         gemmepi__argument_name(problem, output), arguments->pointers[output],
         (long long)problem->views[output].bytes, gemmepi__argument_name(problem, other),
-        arguments->pointers[other], (long long)problem->views[other].bytes, gemmepi__if_undecided(shares));
+        arguments->pointers[other], (long long)problem->views[other].bytes, gemmepi__if_undecided(shares),
+        may_be_d ? "; it may be exactly d (pointer, dtype, ld, batch stride)" : "");
 }
 
 /* Every output against those after it in the list, which has the outputs first. */
@@ -308,8 +340,12 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
     if (status)
         return status;
     gemmepi__take_pointers(problem, args, arguments->pointers);
-    arguments->alpha = args->alpha && !on_device ? *args->alpha : 1;
-    arguments->beta = args->beta && !on_device ? *args->beta : 0;
+    arguments->alpha = 1;
+    arguments->beta = 0;
+    if (args->alpha && !on_device)
+        memcpy(&arguments->alpha, args->alpha, sizeof arguments->alpha);
+    if (args->beta && !on_device)
+        memcpy(&arguments->beta, args->beta, sizeof arguments->beta);
     arguments->device_alpha = on_device ? args->alpha : NULL;
     arguments->device_beta = on_device ? args->beta : NULL;
     if (problem->flags & GEMMEPI_ACCUMULATE) {

@@ -218,15 +218,16 @@ static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const 
             gemmepi__dtype_is_known(tensor->dtype) ? gemmepi__dtype((gemmepi_dtype)dtype)->name
                                                    : "no gemmepi_dtype");
     if (tensor->rank < 0 || tensor->rank > GEMMEPI__MAX_RANK)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8", name,
-                             tensor->rank);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8%s", name,
+                             tensor->rank,
+                             tensor->rank > 64 || tensor->rank < -64 ? GEMMEPI__UNINITIALISED : "");
     if (tensor->rank && !tensor->shape)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape is NULL, but its rank is %d", name,
                              tensor->rank);
     if (tensor->offset % gemmepi_dtype_size((gemmepi_dtype)dtype))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "%s.offset is %llu; it must be a multiple of an element's size", name,
-                             (gemmepi__ull)tensor->offset);
+                             "%s.offset is %llu; it must be a multiple of an element's size, %d bytes", name,
+                             (gemmepi__ull)tensor->offset, (int)gemmepi_dtype_size((gemmepi_dtype)dtype));
     if (tensor->offset > (size_t)GEMMEPI__MAX_ELEMENTS)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.offset is %llu; accepted are 0 to 2^56", name,
                              (gemmepi__ull)tensor->offset);
@@ -280,7 +281,8 @@ static gemmepi_status gemmepi__broadcast(gemmepi__task *task, const gemmepi_tens
         if (extent != wanted && !(repeats && may_repeat))
             return gemmepi__refuse_shape(
                 task, tensor, which,
-                d == halved  ? "the axis that is split has twice the operation's extent"
+                d == halved
+                    ? "desc.axis, which is split, has twice the operation's extent (-1 is the last axis)"
                 : may_repeat ? "each axis, from the last on, has the same extent or 1"
                              : "they must be the same");
         if (d < first || repeats) {
@@ -369,9 +371,9 @@ static gemmepi_status gemmepi__check_presence_of_tensors(const gemmepi__operatio
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                                  "%s is given, but the operation %s has no use for it%s",
                                  gemmepi__tensor_names[t], row->name,
-                                 row->operation == GEMMEPI_OP_GATED_BACKWARD  ? " without b"
-                                 : row->operation == GEMMEPI_OP_LERP_BACKWARD ? " without dw"
-                                                                              : "");
+                                 !(row->may >> t & 1)                          ? ""
+                                 : row->operation == GEMMEPI_OP_GATED_BACKWARD ? " without b"
+                                                                               : " without dw");
     }
     if (!outputs)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation %s has no output: da, db%s are NULL",
@@ -511,6 +513,19 @@ static gemmepi_status gemmepi__take_bias_grad(gemmepi__task *task, const gemmepi
     return GEMMEPI_OK;
 }
 
+/* What tells garbage from a desc, before a pointer of it is followed. */
+static gemmepi_status gemmepi__check_operation(const gemmepi_elementwise_desc *desc) {
+    if (!desc)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    if ((int)desc->operation < 1 || (size_t)desc->operation > GEMMEPI__COUNT(gemmepi__operations))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT, "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST)%s",
+            (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations), GEMMEPI__UNINITIALISED);
+    if (desc->has_parameter != 0 && desc->has_parameter != 1)
+        return gemmepi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
+    return gemmepi__check_flags_of(GEMMEPI__OF_ELEMENTWISE, desc->flags, 0);
+}
+
 /* desc -> task, or the sentence that says what is wrong with it. alignment is the pointers'. */
 static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, size_t alignment,
                                          gemmepi__task *task) {
@@ -519,12 +534,9 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
     int is_split, axis = -1, t;
     gemmepi_status status;
     memset(task, 0, sizeof *task);
-    if (!desc)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
-    if ((int)desc->operation < 1 || (size_t)desc->operation > GEMMEPI__COUNT(gemmepi__operations))
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT, "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST)%s",
-            (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations), GEMMEPI__UNINITIALISED);
+    status = gemmepi__check_operation(desc);
+    if (status)
+        return status;
     row = gemmepi__operation((int)desc->operation);
     tensors[GEMMEPI__IN_A] = desc->a;
     tensors[GEMMEPI__IN_B] = desc->b;

@@ -4,42 +4,7 @@
 
 #include "flags.h"
 
-typedef struct gemmepi__activation_row {
-    gemmepi_epilogue code;
-    const char *name; /* as in GEMMEPI_RELU */
-} gemmepi__activation_row;
-
-static const gemmepi__activation_row gemmepi__activations[] = {
-    {GEMMEPI_NONE, "NONE"},
-    {GEMMEPI_RELU, "RELU"},
-    {GEMMEPI_GELU_TANH, "GELU_TANH"},
-    {GEMMEPI_GELU_ERF, "GELU_ERF"},
-    {GEMMEPI_SILU, "SILU"},
-    {GEMMEPI_SIGMOID, "SIGMOID"},
-    {GEMMEPI_TANH, "TANH"},
-    {GEMMEPI_LEAKY_RELU, "LEAKY_RELU"},
-    {GEMMEPI_ELU, "ELU"},
-    {GEMMEPI_SQUARED_RELU, "SQUARED_RELU"},
-    {GEMMEPI_QUICK_GELU, "QUICK_GELU"},
-    {GEMMEPI_SOFTPLUS, "SOFTPLUS"},
-    {GEMMEPI_HARDSWISH, "HARDSWISH"},
-    {GEMMEPI_MISH, "MISH"},
-};
-
 #define GEMMEPI__ANY_BGRAD (GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)
-
-static uint32_t gemmepi__activation(gemmepi_epilogue epilogue) {
-    return (uint32_t)(epilogue & GEMMEPI_ACTIVATION_MASK);
-}
-
-/* "SILU", or NULL where the code is no activation's. */
-static const char *gemmepi__activation_name(gemmepi_epilogue epilogue) {
-    size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__activations); i++)
-        if (gemmepi__activations[i].code == (epilogue & GEMMEPI_ACTIVATION_MASK))
-            return gemmepi__activations[i].name;
-    return NULL;
-}
 
 /* RELU saves one bit an element, every other activation, and a gate, the pre-activation itself. */
 static int gemmepi__aux_is_mask(gemmepi_epilogue epilogue) {
@@ -136,15 +101,30 @@ static const struct {
                                  {192, "DGELU"},    {208, "DGELU_BGRAD"}, {256, "BGRADA"},
                                  {512, "BGRADB"}};
 
+/* The bits that cuBLASLt's numbers use. */
+#define GEMMEPI__CUBLASLT_BITS 0x3ffull
+
 /* Whether the low byte is an activation's code. field: "epilogue" or "activation". */
 static gemmepi_status gemmepi__check_activation(const char *field, gemmepi_epilogue epilogue) {
+    int is_epilogue = strcmp(field, "epilogue") == 0;
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__cublaslt_numbers); i++)
-        if (epilogue == gemmepi__cublaslt_numbers[i].number)
-            return gemmepi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "desc.%s is %u, which is CUBLASLT_EPILOGUE_%s; here it is called GEMMEPI_EPILOGUE_%s", field,
-                (unsigned)epilogue, gemmepi__cublaslt_numbers[i].name, gemmepi__cublaslt_numbers[i].name);
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__cublaslt_numbers); i++) {
+        const char *name = gemmepi__cublaslt_numbers[i].name;
+        unsigned number = (unsigned)gemmepi__cublaslt_numbers[i].number;
+        if ((epilogue & GEMMEPI__CUBLASLT_BITS) != number)
+            continue;
+        if (is_epilogue)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "desc.epilogue is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s, which is called "
+                                 "GEMMEPI_EPILOGUE_%s here",
+                                 (gemmepi__ull)epilogue, number, name, name);
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.activation is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s; give an activation alone, "
+            "GEMMEPI_NONE, GEMMEPI_RELU and so on (a layer has LINEAR_BIAS and LINEAR_SAVED in "
+            "desc.flags for the rest)",
+            (gemmepi__ull)epilogue, number, name);
+    }
     if (gemmepi__activation_name(epilogue))
         return GEMMEPI_OK;
     return gemmepi__fail(

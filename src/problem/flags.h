@@ -1,9 +1,44 @@
-/* Every flag of the interface: what it is called, and which fields take it. No two share a bit. */
+/* Every activation and every flag of the interface: what it is called, and which fields take it. No two flags share a bit. */
 #ifndef GEMMEPI_PROBLEM_FLAGS_H
 #define GEMMEPI_PROBLEM_FLAGS_H
 
 #include "../base/status.h"
 #include "../base/text.h"
+
+typedef struct gemmepi__activation_row {
+    gemmepi_epilogue code;
+    const char *name; /* as in GEMMEPI_RELU */
+} gemmepi__activation_row;
+
+static const gemmepi__activation_row gemmepi__activations[] = {
+    {GEMMEPI_NONE, "NONE"},
+    {GEMMEPI_RELU, "RELU"},
+    {GEMMEPI_GELU_TANH, "GELU_TANH"},
+    {GEMMEPI_GELU_ERF, "GELU_ERF"},
+    {GEMMEPI_SILU, "SILU"},
+    {GEMMEPI_SIGMOID, "SIGMOID"},
+    {GEMMEPI_TANH, "TANH"},
+    {GEMMEPI_LEAKY_RELU, "LEAKY_RELU"},
+    {GEMMEPI_ELU, "ELU"},
+    {GEMMEPI_SQUARED_RELU, "SQUARED_RELU"},
+    {GEMMEPI_QUICK_GELU, "QUICK_GELU"},
+    {GEMMEPI_SOFTPLUS, "SOFTPLUS"},
+    {GEMMEPI_HARDSWISH, "HARDSWISH"},
+    {GEMMEPI_MISH, "MISH"},
+};
+
+static uint32_t gemmepi__activation(gemmepi_epilogue epilogue) {
+    return (uint32_t)(epilogue & GEMMEPI_ACTIVATION_MASK);
+}
+
+/* "SILU", or NULL where the code is no activation's. */
+static const char *gemmepi__activation_name(gemmepi_epilogue epilogue) {
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__activations); i++)
+        if (gemmepi__activations[i].code == (epilogue & GEMMEPI_ACTIVATION_MASK))
+            return gemmepi__activations[i].name;
+    return NULL;
+}
 
 /* The fields that hold flags. */
 enum {
@@ -141,8 +176,17 @@ static gemmepi_status gemmepi__check_flags_of(int field, uint64_t flags, uint64_
     const char *name = gemmepi__fields[gemmepi__field_index(field)].name;
     if (!wrong)
         return GEMMEPI_OK;
+    if (field == GEMMEPI__OF_GATE && wrong == GEMMEPI_GATED)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.activation has GATED, which belongs in gemmepi_matmul_desc.epilogue; an element-wise "
+            "gate is the operation GEMMEPI_OP_GATED");
     if (row && !(wrong & 0xff))
         return gemmepi__refuse_flag(field, row);
+    if (strcmp(name, "flags") == 0 && wrong & GEMMEPI_ACTIVATION_MASK && gemmepi__activation_name(flags))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT, "desc.flags has the activation %s, which belongs in desc.%s",
+            gemmepi__activation_name(flags), field == GEMMEPI__OF_PRODUCT ? "epilogue" : "activation");
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "desc.%s is 0x%llx; the bits 0x%llx are none of its flags%s", name,
                          (gemmepi__ull)flags, (gemmepi__ull)wrong, GEMMEPI__UNINITIALISED);

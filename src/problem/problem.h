@@ -131,7 +131,8 @@ static int64_t gemmepi__offset(int64_t count, int64_t stride, int64_t rest) {
 static gemmepi_status gemmepi__check_size(const char *name, int64_t size) {
     if (size < 0 || size > GEMMEPI__MAX_ELEMENTS)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56%s", name,
-                             (long long)size, GEMMEPI__UNINITIALISED);
+                             (long long)size,
+                             size < -GEMMEPI__MAX_ELEMENTS || size > 0 ? GEMMEPI__UNINITIALISED : "");
     return GEMMEPI_OK;
 }
 
@@ -218,8 +219,10 @@ static void gemmepi__append_types(gemmepi__text *text, uint32_t types) {
 }
 
 static gemmepi_status gemmepi__refuse_dtype(const char *name, gemmepi_dtype dtype) {
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d, which is no gemmepi_dtype%s", name,
-                         (int)dtype, GEMMEPI__UNINITIALISED);
+    return gemmepi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "desc.%s.dtype is %d, which is no gemmepi_dtype: accepted are 0 to 8 (GEMMEPI_F32 and so on)%s", name,
+        (int)dtype, GEMMEPI__UNINITIALISED);
 }
 
 static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem, int operand,
@@ -283,9 +286,10 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
     int is_factor = operand == GEMMEPI__A || operand == GEMMEPI__B;
     int64_t steps = gemmepi__blocks_of_128(k);
     if ((unsigned)scale->mode > GEMMEPI_SCALE_BLOCK_128)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.%s.scale.mode is %d, which is no gemmepi_scale_mode%s", name,
-                             (int)scale->mode, GEMMEPI__UNINITIALISED);
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.%s.scale.mode is %d, which is no gemmepi_scale_mode: accepted are 0 (NONE) to 4 (BLOCK_128)%s",
+            name, (int)scale->mode, GEMMEPI__UNINITIALISED);
     if (scale->mode == GEMMEPI_SCALE_NONE && scale->batch_stride)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name,
@@ -366,10 +370,11 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
     view->batch_stride = matrix->batch_stride;
     if (operand == GEMMEPI__AUX && gemmepi__aux_is_mask(problem->epilogue)) {
         view->bits = 1;
-        if (matrix->dtype != GEMMEPI_DTYPE_DEFAULT && matrix->dtype != default_dtype)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "desc.aux.dtype is %d; RELU's aux is a bit mask and takes no dtype",
-                                 (int)matrix->dtype);
+        if (matrix->dtype != GEMMEPI_DTYPE_DEFAULT)
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "desc.aux.dtype is %d; RELU's aux is a mask of bits, not of numbers: leave it 0",
+                (int)matrix->dtype);
     } else {
         if (!is_factor)
             status = gemmepi__check_side_dtype(problem, operand, (gemmepi_dtype)view->dtype);
@@ -415,8 +420,10 @@ static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gem
             "desc.d.dtype is I32 with %s and %s operands; I32 is for results of two I8 operands",
             gemmepi__dtype(a)->name, gemmepi__dtype(b)->name);
     if ((unsigned)compute > GEMMEPI_COMPUTE_I32)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.compute is %d, which is no gemmepi_compute%s",
-                             (int)compute, GEMMEPI__UNINITIALISED);
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.compute is %d, which is no gemmepi_compute: accepted are 0 (DEFAULT) to 4 (I32)%s",
+            (int)compute, GEMMEPI__UNINITIALISED);
     if (compute == GEMMEPI_COMPUTE_DEFAULT)
         compute = common == GEMMEPI_F64  ? GEMMEPI_COMPUTE_F64
                   : common == GEMMEPI_I8 ? GEMMEPI_COMPUTE_I32
@@ -572,12 +579,22 @@ static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, int ha
                              parameter, gemmepi__activation_name(epilogue));
     if (!has_parameter)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.activation_parameter is %g, but desc.has_parameter is 0: set that to 1",
-                             parameter);
+                             "desc.activation_parameter is %g, but desc.has_parameter is 0: %s", parameter,
+                             parameter == parameter
+                                 ? "set that to 1"
+                                 : "leave it 0 for the default (NAN is for the short calls)");
     if (parameter - parameter != 0)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite",
                              parameter);
     return GEMMEPI_OK;
+}
+
+/* It is computed with in the accumulator's type. */
+static gemmepi_status gemmepi__check_range_of_parameter(double parameter, int accumulator) {
+    if (accumulator == GEMMEPI_F64 || (parameter <= FLT_MAX && parameter >= -FLT_MAX))
+        return GEMMEPI_OK;
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.activation_parameter is %g; the largest F32 is 3.4e38", parameter);
 }
 
 /* ACCUMULATE adds the product to D before anything else; what would come between the two is refused. */
@@ -590,10 +607,10 @@ static gemmepi_status gemmepi__check_accumulation(const gemmepi_matmul_desc *des
     if (between || gemmepi__activation(desc->epilogue) != GEMMEPI_NONE)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "desc.flags has ACCUMULATE and desc.epilogue %s: it is not clear which comes "
-            "first. To add D before the epilogue give args.beta 1 and args.c = args.d, to add "
-            "it after, RESIDUAL with args.residual = args.d",
-            name);
+            "desc.flags has ACCUMULATE and desc.epilogue %s: it is not clear which comes first. To add D after the "
+            "epilogue take RESIDUAL with args.residual = args.d%s",
+            name,
+            desc->epilogue & GEMMEPI_GATED ? "" : ", to add it before, args.beta 1 and args.c = args.d");
     if (c->dtype || c->transposed || c->ld || c->batch_stride || c->scale.mode || c->scale.batch_stride)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
@@ -616,8 +633,11 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
     if (status)
         return status;
     if ((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order%s",
-                             (int)desc->order, GEMMEPI__UNINITIALISED);
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and "
+            "GEMMEPI_COLUMN_MAJOR (1)%s",
+            (int)desc->order, GEMMEPI__UNINITIALISED);
     status = gemmepi__check_flags_of(GEMMEPI__OF_PRODUCT, desc->flags, 0);
     if (status)
         return status;
@@ -671,6 +691,8 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
                              "desc.%s is %lld; with GATED it counts both halves and must be even",
                              desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
     status = gemmepi__take_operands(problem, desc);
+    if (!status)
+        status = gemmepi__check_range_of_parameter(problem->parameter, problem->accumulator);
     if (!status)
         status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &desc->d,
                                       desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);

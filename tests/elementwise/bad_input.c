@@ -691,6 +691,50 @@ static void numbers_of_casts_are_given_as_flags_say(void) {
              args.amax = (char *)(uintptr_t)args.scale + 4 * M);
 }
 
+/* A desc that was never filled in, as debuggers and allocators leave memory, is refused before a pointer of it is followed. */
+static void a_desc_left_uninitialised_is_refused_by_the_call(void) {
+    static const unsigned char fillings[] = {0xcd, 0xff, 0xaa, 0x55};
+    gemmepi_elementwise_desc garbage;
+    size_t i;
+    for (i = 0; i < sizeof fillings; i++) {
+        memset(&garbage, fillings[i], sizeof garbage);
+        CHECK(gemmepi_elementwise(here->context, &garbage, NULL, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+                  strstr(gemmepi_last_error(), "= {0}") != NULL,
+              "0x%x: %s", fillings[i], gemmepi_last_error());
+    }
+}
+
+static void accumulate_of_a_short_call_is_0_or_1(void) {
+    int64_t shape[2] = {2, 3}, columns[1] = {3};
+    float a[6] = {1, 2, 3, 4, 5, 6}, y[3] = {0};
+    gemmepi_tensor ta, ty;
+    memset(&ta, 0, sizeof ta);
+    ta.data = a, ta.rank = 2, ta.shape = shape;
+    ty = ta;
+    ty.data = y, ty.rank = 1, ty.shape = columns;
+    CHECK(gemmepi_bias_grad(here->context, &ta, 1, 2, &ty, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              strstr(gemmepi_last_error(), "accumulate is 2") != NULL,
+          "%s", gemmepi_last_error());
+}
+
+static void a_weight_without_lerp_is_refused(void) {
+    int64_t shape[1] = {3};
+    float data[3] = {1, 2, 3};
+    gemmepi_elementwise_desc described;
+    gemmepi_elementwise_args weighted;
+    gemmepi_tensor tensor;
+    memset(&described, 0, sizeof described);
+    memset(&weighted, 0, sizeof weighted);
+    memset(&tensor, 0, sizeof tensor);
+    tensor.data = data, tensor.rank = 1, tensor.shape = shape;
+    described.operation = GEMMEPI_OP_ACTIVATION;
+    described.a = described.y = &tensor;
+    weighted.weight = 0.5;
+    CHECK(gemmepi_elementwise(here->context, &described, &weighted, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              strstr(gemmepi_last_error(), "args.weight is 0.5") != NULL,
+          "%s", gemmepi_last_error());
+}
+
 static void a_weight_beside_weights_is_refused(void) {
     REFUSED_ARGS(LERP, INVALID_ARGUMENT, "weight", NULL, args.weight = 0.25);
     REFUSED_ARGS(LERP, INVALID_ARGUMENT, "weight", NULL, args.weight = NAN);
@@ -924,9 +968,12 @@ int main(void) {
         RUN(a_short_calls_parameter_is_nan_or_given);
         RUN(flags_go_with_their_operations);
         RUN(flags_of_other_fields_are_sent_there);
+        RUN(a_desc_left_uninitialised_is_refused_by_the_call);
+        RUN(accumulate_of_a_short_call_is_0_or_1);
         RUN(values_of_garbage_get_a_hint);
         RUN(scales_of_casts_are_looked_at);
         RUN(numbers_of_casts_are_given_as_flags_say);
+        RUN(a_weight_without_lerp_is_refused);
         RUN(a_weight_beside_weights_is_refused);
         RUN(strides_that_nothing_uses_may_be_any);
         RUN(an_output_must_have_a_place_for_each_element);

@@ -63,6 +63,8 @@ static problem problem_scaled(gemmepi_dtype dtype, gemmepi_epilogue epilogue) {
     int t;
     p.desc.batch = 2;
     p.desc.c.dtype = p.desc.aux.dtype = p.desc.residual.dtype = dtype;
+    if (problem_has_mask(&p))
+        p.desc.aux.dtype = GEMMEPI_DTYPE_DEFAULT;
     problem_space_out(&p, 3);
     problem_scale(&p, 1, 1);
     for (t = T_SCALE_A; t <= T_SCALE_RESIDUAL; t++)
@@ -770,8 +772,8 @@ static void accumulation_is_refused_where_it_is_not_clear_what_comes_first(void)
     static const double one = 1;
     int i;
     for (i = 0; i < (int)(sizeof unclear / sizeof unclear[0]); i++) {
-        REFUSED_DESC(INVALID_ARGUMENT, "flags", "args.beta", use(unclear[i]),
-                     memset(&desc.c, 0, sizeof desc.c), desc.flags = GEMMEPI_ACCUMULATE);
+        REFUSED_DESC(INVALID_ARGUMENT, "flags", unclear[i] & GEMMEPI_GATED ? "ACCUMULATE" : "args.beta",
+                     use(unclear[i]), memset(&desc.c, 0, sizeof desc.c), desc.flags = GEMMEPI_ACCUMULATE);
         REFUSED_DESC(INVALID_ARGUMENT, "flags", "RESIDUAL", use(unclear[i]),
                      memset(&desc.c, 0, sizeof desc.c), desc.flags = GEMMEPI_ACCUMULATE);
     }
@@ -784,6 +786,31 @@ static void accumulation_is_refused_where_it_is_not_clear_what_comes_first(void)
              args.beta = NULL);
     ACCEPTED(use(GEMMEPI_BIAS), memset(&desc.c, 0, sizeof desc.c), desc.flags = GEMMEPI_ACCUMULATE,
              args.c = NULL, args.beta = NULL);
+}
+
+static void what_would_be_ignored_or_wrap_is_refused(void) {
+    gemmepi_plan *plan = NULL;
+    REFUSED_DESC(INVALID_ARGUMENT, "aux.dtype", "leave it 0", use(GEMMEPI_RELU | GEMMEPI_AUX),
+                 desc.aux.dtype = GEMMEPI_F32); /* d's own type, too */
+    REFUSED_DESC(INVALID_ARGUMENT, "activation_parameter", "F32", desc.epilogue = GEMMEPI_ELU,
+                 desc.has_parameter = 1, desc.activation_parameter = 1e300);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.workspace", "4096", args.workspace_size = 4096);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.a", "begin there", args.a = (void *)~(uintptr_t)63);
+    use(GEMMEPI_NONE);
+    CHECK(gemmepi_plan_matmul(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_explain(plan, NULL, 100) == gemmepi_plan_explain(plan, NULL, 0),
+          "a text without room has its length");
+    gemmepi_plan_destroy(plan);
+}
+
+/* An operand at d's address is told what keeps it from being d. */
+static void an_operand_that_is_nearly_d_is_told_the_difference(void) {
+    REFUSED_ARGS(INVALID_ARGUMENT, "desc.c.ld", "must be the same", args.c = args.d,
+                 desc.c.ld = desc.d.ld + 8);
+    REFUSED_ARGS(INVALID_ARGUMENT, "desc.residual.ld", "must be the same", use(GEMMEPI_RESIDUAL),
+                 desc.residual.ld = desc.d.ld + 8, args.residual = args.d);
+    REFUSED_ARGS(INVALID_ARGUMENT, "desc.c.dtype", "BF16", use_dtype(GEMMEPI_F32, GEMMEPI_NONE),
+                 desc.c.dtype = GEMMEPI_BF16, args.c = args.d, args.beta = &(double){1});
 }
 
 static void a_plan_of_another_kind_is_refused(void) {
@@ -1426,6 +1453,8 @@ static void run_all(void) {
     RUN(two_activations_or_ed_are_refused);
     RUN(a_flag_in_another_field_is_refused_with_the_name_of_its_own);
     RUN(accumulation_is_refused_where_it_is_not_clear_what_comes_first);
+    RUN(what_would_be_ignored_or_wrap_is_refused);
+    RUN(an_operand_that_is_nearly_d_is_told_the_difference);
     RUN(a_plan_of_another_kind_is_refused);
     RUN(unknown_values_are_refused);
     RUN(a_parameter_goes_with_leaky_relu_and_elu_alone);

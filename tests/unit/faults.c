@@ -1667,7 +1667,7 @@ static void runs_with_alpha_reserve_nothing_themselves(void) {
             CHECK(gpu.device_allocations == before && gpu.launches == 0,
                   "alpha %d: %ld allocations, %ld launches", 1 + with_alpha, gpu.device_allocations - before,
                   gpu.launches);
-            p.args.workspace = NULL;
+            p.args.workspace = NULL, p.args.workspace_size = 0;
             planned_run(&p);
         }
         planned_end(&p);
