@@ -149,7 +149,7 @@ static problem typed(const types *t, int64_t m, int64_t n, int64_t k, gemmepi_ep
     p.desc.b.dtype = t->second;
     p.desc.d.dtype = t->results;
     p.desc.c.dtype = p.desc.aux.dtype = p.desc.residual.dtype = t->others ? t->others : t->results;
-    if (t->others && problem_has_mask(&p))
+    if (problem_has_mask(&p)) /* of bits: it has no dtype */
         p.desc.aux.dtype = GEMMEPI_DTYPE_DEFAULT;
     p.desc.bias.dtype = p.desc.bias_grad.dtype = t->vectors;
     return p;
