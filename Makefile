@@ -13,8 +13,8 @@ PREFIX ?= /usr/local
 LIBS := -lm -ldl -lpthread
 
 WARNINGS := -pedantic -Wall -Wextra -Wno-unused-function
-PARTS := $(wildcard src/*/*.h)
-FORMATTED := $(filter-out src/kernels/%,$(wildcard src/*.h src/*/*.h)) \
+PARTS := $(wildcard src/*/*.h src/*/*/*.h)
+FORMATTED := $(filter-out src/kernels/%,$(wildcard src/*.h src/*/*.h src/*/*/*.h)) \
              $(wildcard tests/*.[ch] tests/*/*.[ch] tests/*/*.cpp bench/*.[ch] examples/*.c examples/*.cpp)
 UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/*.c))
 WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/elementwise/*.c tests/linear/*.c tests/gpu/*.c))

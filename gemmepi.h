@@ -7883,7 +7883,7 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
 "int rows_left = (int)p.m - row - i * 16;\n__syncwarp();\n#pragma unroll\nfor (int j = 0; j < STAGED_D; j++)\ncopy_box<GEMMEPI_D_TYPE, BOX_COLUMNS, COPIES_D>(\nstaged + j * STAGED_BYTES,\n(GEMMEPI_D_TYPE *)p.d.data + offset(p.d, item, row + i * 16, box_column + j * p.n), p.d.ld, rows_left,\n"
 "box_left);\n#pragma unroll\nfor (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)\ncopy_box<GEMMEPI_AUX_TYPE, BOX_COLUMNS, COPIES_AUX>(\nstaged + (STAGED_D + j) * STAGED_BYTES,\n(GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row + i * 16, box_column + j * p.n), p.aux.ld,\n"
 "rows_left, box_left);\n__syncwarp();\n}\n}\nif (HAS_BGRAD && row < (int)p.m)\n#pragma unroll\nfor (int g = 0; g < BOX_GROUPS; g++)\ncolumn_sums[g].store(p, line, box_column + g * GROUP);\n}\nend_epilogue(p, state);\n}\n\n\n\n\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)\ngemmepi_mma(GEMMEPI_PARAMS gemmepi__mma_params params) {\nextern __shared__ __align__(128) u8 memory[];\nconst gemmepi__epilogue_params &p = params.epilogue;\nu32 shared = (u32)__cvta_generic_to_shared(memory);\n"
+"extern \"C\" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)\ngemmepi_mma(GEMMEPI_PARAMS gemmepi__sm80_params params) {\nextern __shared__ __align__(128) u8 memory[];\nconst gemmepi__epilogue_params &p = params.epilogue;\nu32 shared = (u32)__cvta_generic_to_shared(memory);\n"
 "u32 of_part = params.tile_rows * p.column_tiles, slice = blockIdx.x / of_part, rest = blockIdx.x - slice * of_part;\nu32 item = SPLIT ? slice / params.parts : slice;\nint first_k = SPLIT ? (int)(slice - item * params.parts) * params.part_k : 0;\n",
 "u32 of_band = params.band * p.column_tiles, band = rest / of_band, above = band * params.band;\nu32 height = params.tile_rows - above < params.band ? params.tile_rows - above : params.band;\n"
 "u32 within = rest - band * of_band, tile_n = within / height, tile_m = above + within - tile_n * height;\n\nint warp = threadIdx.x / 32, lane = threadIdx.x % 32, warp_m = warp % WARPS_M, warp_n = warp / WARPS_M;\n"
@@ -7951,16 +7951,16 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
 "#pragma unroll\nfor (int i = 0; i < TILE_N / 2; i++)\n",
 "asm volatile(\"\" : \"+f\"(sums[i])::\"memory\");\n}\n\n\n__device__ inline void begin_sums(float (&sums)[PARTS][TILE_N / 2]) {\nif (__CUDACC_VER_MAJOR__ < 13)\n#pragma unroll\nfor (int i = 0; i < PARTS * TILE_N / 2; i++)\nsums[i / (TILE_N / 2)][i % (TILE_N / 2)] = 0;\n}\n\n\n\n"
 "__device__ inline u64 descriptor(u32 address) {\nreturn (u64)1 << 62 | (u64)(1024 >> 4) << 32 | (u64)(BOX >> 4) << 16 | (u64)(address >> 4 & 0x3fff);\n}\n\nconstexpr int STEP_BYTES = 32, STEPS = LINE / STEP_BYTES;\n"
-"template <bool Rows> constexpr u64 STEP = (Rows ? STEP_BYTES : STEP_BYTES / 2 * LINE) >> 4;\n\n\n\nstruct Tile {\nint m, n;\nu32 item;\n};\n\n\n\n__device__ inline Tile tile_of(const gemmepi__fused_params &p, u32 t, u32 rank) {\n"
+"template <bool Rows> constexpr u64 STEP = (Rows ? STEP_BYTES : STEP_BYTES / 2 * LINE) >> 4;\n\n\n\nstruct Tile {\nint m, n;\nu32 item;\n};\n\n\n\n__device__ inline Tile tile_of(const gemmepi__sm90_params &p, u32 t, u32 rank) {\n"
 "u32 of_item = p.cluster_rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;\nu32 of_band = p.band * p.cluster_columns, band = rest / of_band, first = band * p.band;\n"
 "u32 height = p.cluster_rows - first < p.band ? p.cluster_rows - first : p.band, within = rest - band * of_band;\nu32 column = within / height, row = first + within - column * height;\nu32 place = SPLIT > 1 ? 0 : rank;\n"
-"return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item};\n}\n\n\n\n\n__device__ inline int begin_of_k(const gemmepi__fused_params &p, u32 part) {\nreturn SPLIT > 1 ? (int)((u32)((p.k + TILE_K - 1) / TILE_K) * part / SPLIT) : 0;\n}\n"
-"__device__ inline int end_of_k(const gemmepi__fused_params &p, u32 part) {\nreturn SPLIT > 1 ? begin_of_k(p, part + 1) : (p.k + TILE_K - 1) / TILE_K;\n}\n\n\n__device__ inline int column_of(const gemmepi__fused_params &p, const Tile &tile, int line) {\n"
+"return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item};\n}\n\n\n\n\n__device__ inline int begin_of_k(const gemmepi__sm90_params &p, u32 part) {\nreturn SPLIT > 1 ? (int)((u32)((p.k + TILE_K - 1) / TILE_K) * part / SPLIT) : 0;\n}\n"
+"__device__ inline int end_of_k(const gemmepi__sm90_params &p, u32 part) {\nreturn SPLIT > 1 ? begin_of_k(p, part + 1) : (p.k + TILE_K - 1) / TILE_K;\n}\n\n\n__device__ inline int column_of(const gemmepi__sm90_params &p, const Tile &tile, int line) {\n"
 "int half = HALVES_IN == 2 && line >= TILE_COLUMNS;\nreturn tile.n * TILE_COLUMNS + line - half * TILE_COLUMNS + half * (int)p.epilogue.n;\n}\n\n\n\n\nconstexpr bool TAILS = GEMMEPI_TAILS;\nconstexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M;\n"
 "constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;\n\n\ntemplate <bool Rows> __device__ inline u32 tail_bytes(int left, int lines) {\nint there = left < 0 ? 0 : left < lines ? left : lines;\nreturn (u32)(Rows ? there : (there + 63) / 64 * 64) * LINE;\n}\n"
-"__device__ inline u32 stage_bytes(const gemmepi__fused_params &p, const Tile &tile) {\nu32 a = TAILS ? tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m * TILE_M, TILE_M) : A_BYTES;\nu32 b = TAILS ? HALVES_IN * tail_bytes<B_ROWS>((int)p.epilogue.n - tile.n * TILE_COLUMNS, TILE_COLUMNS) : B_BYTES;\n"
+"__device__ inline u32 stage_bytes(const gemmepi__sm90_params &p, const Tile &tile) {\nu32 a = TAILS ? tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m * TILE_M, TILE_M) : A_BYTES;\nu32 b = TAILS ? HALVES_IN * tail_bytes<B_ROWS>((int)p.epilogue.n - tile.n * TILE_COLUMNS, TILE_COLUMNS) : B_BYTES;\n"
 "return a + b;\n}\n\ntemplate <int Lines, bool Multicast>\n__device__ inline void load_lines(const gemmepi__tensor_map &map, const gemmepi__tensor_map &tail, int left, u32 to, u32 barrier,\nint x, int y, int item, u16 mask) {\nif (!TAILS || left >= Lines)\n"
-"load_box<Multicast>(map, to, barrier, x, y, item, mask);\nelse if (left > 0)\nload_box<Multicast>(tail, to, barrier, x, y, item, mask);\n}\n\n\n\n__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
+"load_box<Multicast>(map, to, barrier, x, y, item, mask);\nelse if (left > 0)\nload_box<Multicast>(tail, to, barrier, x, y, item, mask);\n}\n\n\n\n__device__ inline void produce(const gemmepi__sm90_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n"
 "u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;\nu16 row_mask = 0, column_mask = 0;\nfor (int i = 0; i < CLUSTER_N; i++)\nrow_mask |= (u16)(1 << (row + i * CLUSTER_M));\nfor (int i = 0; i < CLUSTER_M; i++)\n"
 "column_mask |= (u16)(1 << (column * CLUSTER_M + i));\nu32 stage = 0, parity = 1;\nfor (u32 t = first; t < p.tiles; t += step) {\nTile tile = tile_of(p, t, rank);\nasm volatile(\"\" : \"+r\"(tile.m), \"+r\"(tile.n), \"+r\"(tile.item));\nif (t == first)\nafter_launches_before();\n"
 "int m = tile.m * TILE_M + (int)column * A_LINES;\nint a_item = p.a_items ? (int)tile.item : 0, b_item = p.b_items ? (int)tile.item : 0;\nfor (int block = begin_of_k(p, rank); block < end_of_k(p, rank); block++) {\nif (TAILS)\nasm volatile(\"\" : \"+r\"(m), \"+r\"(tile.m), \"+r\"(tile.n));\n"
@@ -7969,8 +7969,8 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
 "load_lines<A_LINES, (CLUSTER_N > 1)>(p.a, p.a_tail, rows_left, a, full, k, m, a_item, row_mask);\n} else {\n#pragma unroll\nfor (int i = 0; i < A_LINES; i += 64)\nif (!TAILS || i < rows_left)\nload_box<(CLUSTER_N > 1)>(p.a, a + i * LINE, full, m + i, k, a_item, row_mask);\n}\nif (B_ROWS) {\n"
 "#pragma unroll\nfor (int i = 0; i < B_LINES; i += B_BOX) {\nint line = (int)row * B_LINES + i;\nload_lines<B_BOX, (CLUSTER_M > 1)>(p.b, p.b_tail, columns_left - line % TILE_COLUMNS, b + line * LINE,\nfull, k, column_of(p, tile, line), b_item, column_mask);\n}\n} else {\n#pragma unroll\n"
 "for (int i = 0; i < TILE_N; i += 64)\nif ((i / 64 + block) % CLUSTER_M == (int)row && (!TAILS || i % TILE_COLUMNS < columns_left))\nload_box<(CLUSTER_M > 1)>(p.b, b + i * LINE, full, column_of(p, tile, i), k, b_item, column_mask);\n}\nif (++stage == STAGES)\nstage = 0, parity ^= 1;\n}\n}\n"
-"}\n\n\n\n\n__device__ inline int columns_left(const gemmepi__fused_params &p, const Tile &tile, int group) {\nreturn (int)p.epilogue.n - tile.n * TILE_COLUMNS - lane_of_row() * 2 - group * GROUP;\n}\n\ntemplate <int Groups>\n"
-"__device__ inline void load_groups(const gemmepi__fused_params &p, const Tile &tile, int first_group,\nOf_columns (&columns)[Groups]) {\n#pragma unroll\nfor (int i = 0; i < Groups; i++) {\nlong long column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (first_group + i) * GROUP;\n"
+"}\n\n\n\n\n__device__ inline int columns_left(const gemmepi__sm90_params &p, const Tile &tile, int group) {\nreturn (int)p.epilogue.n - tile.n * TILE_COLUMNS - lane_of_row() * 2 - group * GROUP;\n}\n\ntemplate <int Groups>\n"
+"__device__ inline void load_groups(const gemmepi__sm90_params &p, const Tile &tile, int first_group,\nOf_columns (&columns)[Groups]) {\n#pragma unroll\nfor (int i = 0; i < Groups; i++) {\nlong long column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (first_group + i) * GROUP;\n"
 "columns[i] = load_columns(p.epilogue, tile.item, column, columns_left(p, tile, first_group + i));\n}\n}\n\n\n__device__ inline void begin_sums(const Of_columns (&bias)[GROUPS], float (&sums)[PARTS][TILE_N / 2]) {\nif constexpr (!BIAS_FIRST) {\nbegin_sums(sums);\n} else {\n#pragma unroll\n"
 "for (int i = 0; i < HALVES_IN * GROUPS; i++) {\nint half = i / GROUPS, group = i % GROUPS;\nAcc values[RUN];\nto_accs(bias[group].bias[half], values);\n\n#pragma unroll\nfor (int j = 0; j < (sizeof(GEMMEPI_BIAS_TYPE) == 4 && !ALIGNED ? RUN : 0); j++)\n"
 "asm volatile(\"add.f32 %0, %0, 0f80000000;\" : \"+f\"(values[j]));\n#pragma unroll\nfor (int j = 0; j < PARTS * 2 * RUN; j++)\nsums[j / (2 * RUN)][(half * TILE_COLUMNS + group * GROUP) / 2 + j % (2 * RUN)] =\nvalues[j % (2 * RUN) / 4 * 2 + j % 2];\n}\n}\n}\n\n\n\nstruct Staging {\nu32 first;\n"
@@ -7979,7 +7979,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
 "return staging.first + (staging.turn * STAGED_MATRICES + matrix) * STAGED_BYTES + place_in_box(staging, half, group);\n}\n__device__ inline u32 loaded_at(const Staging &staging, int matrix, int half, int group) {\n"
 "return staging.inputs + (staging.taken % 2 * LOADED_MATRICES + matrix) * STAGED_BYTES +\nplace_in_box(staging, half, group);\n}\n\n__device__ inline void load_result_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int column, int row, int half,\nint item) {\n"
 "asm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n\"l\"(&map), \"r\"(barrier), \"r\"(column), \"r\"(row), \"r\"(half), \"r\"(item)\n: \"memory\");\n}\n\n\n"
-"template <int Left> __device__ inline void wait_for_stores() {\nasm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left) : \"memory\");\n}\n\n\n__device__ inline void ask_for_inputs(const gemmepi__fused_params &p, Staging &staging, const Tile &tile, int row, int group) {\n"
+"template <int Left> __device__ inline void wait_for_stores() {\nasm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left) : \"memory\");\n}\n\n\n__device__ inline void ask_for_inputs(const gemmepi__sm90_params &p, Staging &staging, const Tile &tile, int row, int group) {\n"
 "if (LOADED_MATRICES == 0)\nreturn;\n__syncwarp();\n",
 "if (is_elected()) {\nif (IN_PLACE && staging.asked == staging.taken)\nwait_for_stores<1>();\nelse if (IN_PLACE)\nwait_for_stores<0>();\nu32 buffer = staging.asked % 2, barrier = staging.arrived + buffer * 8;\nu32 to = staging.inputs + buffer * LOADED_MATRICES * STAGED_BYTES;\n"
 "int column = tile.n * TILE_COLUMNS + group * GROUP;\nbarrier_expect(barrier, LOADED_MATRICES * STAGED_BYTES);\n#pragma unroll\nfor (int half = 0; half < LOADED_AUX; half++)\nload_result_box(p.aux, to + half * STAGED_BYTES, barrier, column, row, half, tile.item);\n#pragma unroll\n"
@@ -7988,14 +7988,14 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
 "__device__ inline void store_box(const gemmepi__tensor_map &map, u32 from, int column, int row, int half, int item) {\nasm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n"
 "\"r\"(from), \"r\"(column), \"r\"(row), \"r\"(half), \"r\"(item)\n: \"memory\");\n}\n\n\n__device__ inline u32 box_at(const Staging &staging) {\nreturn IN_PLACE ? staging.inputs + staging.taken % 2 * LOADED_MATRICES * STAGED_BYTES\n"
 ": staging.first + staging.turn * STAGED_MATRICES * STAGED_BYTES;\n}\n\ntemplate <class T>\n__device__ inline void copy_matrix(const gemmepi__epilogue_params &p, const gemmepi__kernel_matrix &x, u32 from, int column,\nint row, int half, int item) {\n"
-"copy_box<T, BOX_COLUMNS, true>(from, (T *)x.data + offset(x, item, row, column + half * p.n), x.ld, (int)p.m - row,\n(int)p.n - column);\n}\n\n__device__ inline void end_staging(const gemmepi__fused_params &p, Staging &staging, int column, int row, int item) {\n"
+"copy_box<T, BOX_COLUMNS, true>(from, (T *)x.data + offset(x, item, row, column + half * p.n), x.ld, (int)p.m - row,\n(int)p.n - column);\n}\n\n__device__ inline void end_staging(const gemmepi__sm90_params &p, Staging &staging, int column, int row, int item) {\n"
 "constexpr int moved_d = COPIES_D ? 0 : STAGED_D, moved_aux = COPIES_AUX ? 0 : STAGED_MATRICES - STAGED_D;\nif (moved_d || moved_aux)\nasm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n__syncwarp();\nif ((moved_d || moved_aux) && is_elected()) {\nu32 from = box_at(staging);\n"
 "#pragma unroll\nfor (int half = 0; half < moved_d; half++)\nstore_box(p.d, from + half * STAGED_BYTES, column, row, half, item);\n#pragma unroll\nfor (int half = 0; half < moved_aux; half++)\nstore_box(p.aux, from + (half + STAGED_D) * STAGED_BYTES, column, row, half, item);\n"
 "asm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n#pragma unroll\nfor (int half = 0; half < (COPIES_D ? STAGED_D : 0); half++)\ncopy_matrix<GEMMEPI_D_TYPE>(p.epilogue, p.epilogue.d, box_at(staging) + half * STAGED_BYTES, column, row, half, item);\n#pragma unroll\n"
 "for (int half = 0; half < (COPIES_AUX ? STAGED_MATRICES - STAGED_D : 0); half++)\ncopy_matrix<GEMMEPI_AUX_TYPE>(p.epilogue, p.epilogue.aux, box_at(staging) + (half + STAGED_D) * STAGED_BYTES, column,\nrow, half, item);\nstaging.turn = staging.turn + 1 == BUFFERS ? 0 : staging.turn + 1;\n}\n\n\n\n"
 "struct Box {\nfloat at[HALVES_IN][BOX_COLUMNS / 8][4];\n};\n\n\n__device__ inline Box box_of(const float (&sums)[TILE_N / 2], int group) {\nBox box;\n#pragma unroll\nfor (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)\nbox.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =\n"
 "sums[(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + group * GROUP) / 2 + j % (BOX_COLUMNS / 2)];\nreturn box;\n}\n\n__device__ inline void drop_first_box(float (&sums)[TILE_N / 2]) {\n#pragma unroll\nfor (int i = 0; i + BOX_COLUMNS / 2 < TILE_N / 2; i++)\nsums[i] = sums[i + BOX_COLUMNS / 2];\n"
-"}\n\n\n\n\nconstexpr int MASK_WORDS = TILE_COLUMNS / 32;\nstruct alignas(MASK_WORDS == 4 ? 16 : 8) Masks {\nu32 words[MASK_WORDS];\n};\n\n__device__ inline Masks load_masks(const gemmepi__fused_params &params, const Tile &tile, int row) {\n",
+"}\n\n\n\n\nconstexpr int MASK_WORDS = TILE_COLUMNS / 32;\nstruct alignas(MASK_WORDS == 4 ? 16 : 8) Masks {\nu32 words[MASK_WORDS];\n};\n\n__device__ inline Masks load_masks(const gemmepi__sm90_params &params, const Tile &tile, int row) {\n",
 "const gemmepi__epilogue_params &p = params.epilogue;\nMasks masks = {};\nint column = tile.n * TILE_COLUMNS;\nrow += (int)threadIdx.x % 32 / 16 * 64 + threadIdx.x % 16;\nif (!LOADS_MASK || row >= (int)p.m)\nreturn masks;\n"
 "const u8 *bytes = (const u8 *)p.aux.data + offset(p.aux, tile.item, row, column) / 8;\nif (column + TILE_COLUMNS <= (int)p.n)\nmasks = *reinterpret_cast<const Masks *>(bytes);\nelse\n#pragma unroll\nfor (int i = 0; i < MASK_WORDS * 4; i++)\nif (column + i * 8 < (int)p.n)\n"
 "masks.words[i / 4] |= (u32)bytes[i] << i % 4 * 8;\nreturn masks;\n}\n\n__device__ inline u32 mask_of(const Masks &masks, int part, int half, int group) {\nu32 word = masks.words[0];\n#pragma unroll\nfor (int i = 1; i < MASK_WORDS; i++)\nword = group == i ? masks.words[i] : word;\n"
@@ -8003,43 +8003,43 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
 "__device__ inline u32 slot_at(u32 shared, u32 group, u32 thread, int i, int half) {\nreturn shared + SLOTS + group * SLOT_BYTES + ((half * UNIT_GROUPS + i) * WARPGROUP + thread) * 4;\n}\n\n"
 "__device__ inline void leave_column_sums(u32 shared, u32 group, u32 thread, int first_group, const Box_sums &sums) {\n#pragma unroll\nfor (int g = 0; g < BOX_GROUPS; g++) {\nint unit = (first_group + g) / UNIT_GROUPS, i = (first_group + g) % UNIT_GROUPS;\nif (i == 0)\n"
 "barrier_wait(shared + TAKEN + group * 8, unit % 2 ^ 1);\n#pragma unroll\nfor (int half = 0; half < HALVES_OUT; half++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(slot_at(shared, group, thread, i, half)), \"f\"(sums[g].sum(half))\n: \"memory\");\nif (i + 1 == UNIT_GROUPS) {\n__syncwarp();\n"
-"if (thread % 32 == 0)\nbarrier_arrive_here(shared + LEFT + group * 8);\n}\n}\n}\n\n__device__ inline Acc *line_of_sums(const gemmepi__fused_params &params, const Tile &tile, int half) {\nconst gemmepi__epilogue_params &p = params.epilogue;\n"
+"if (thread % 32 == 0)\nbarrier_arrive_here(shared + LEFT + group * 8);\n}\n}\n}\n\n__device__ inline Acc *line_of_sums(const gemmepi__sm90_params &params, const Tile &tile, int half) {\nconst gemmepi__epilogue_params &p = params.epilogue;\n"
 "return (Acc *)p.partials + (((long long)tile.item * p.row_tiles + tile.m) * HALVES_OUT + half) * p.n;\n}\n__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {\nreturn (first + second) + (third + fourth);\n}\n\n\n"
-"__device__ inline void add_column_sums(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\nu32 group = __shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n#pragma unroll 1\nfor (u32 t = first + group * step; t + step < p.tiles; t += CONSUMERS * step) {\n"
+"__device__ inline void add_column_sums(const gemmepi__sm90_params &p, u32 shared, u32 rank, u32 first, u32 step) {\nu32 group = __shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\n#pragma unroll 1\nfor (u32 t = first + group * step; t + step < p.tiles; t += CONSUMERS * step) {\n"
 "Tile tile = tile_of(p, t, rank);\nbool exists = tile.m * TILE_M < (int)p.epilogue.m;\n#pragma unroll 1\nfor (int unit = 0; unit < GROUPS / UNIT_GROUPS; unit++) {\nbarrier_wait(shared + LEFT + group * 8, unit % 2);\n#pragma unroll\nfor (int i = 0; i < UNIT_GROUPS * HALVES_OUT; i++) {\n"
 "int half = i / UNIT_GROUPS, of_unit = i % UNIT_GROUPS;\nint column = tile.n * TILE_COLUMNS + (unit * UNIT_GROUPS + of_unit) * GROUP + Column_sums<false>::column();\nAcc sums[4];\n#pragma unroll\nfor (int warp = 0; warp < 4; warp++)\nasm volatile(\"ld.shared.f32 %0, [%1];\"\n: \"=f\"(sums[warp])\n"
 ": \"r\"(slot_at(shared, group, warp * 32 + threadIdx.x % 32, of_unit, half))\n: \"memory\");\nif (exists && column < (int)p.epilogue.n)\nline_of_sums(p, tile, half)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);\n}\n__syncwarp();\nif (threadIdx.x % 32 == 0)\n"
-"barrier_arrive_here(shared + TAKEN + group * 8);\n}\n}\n}\n\n\nstruct Run_place {\nint row, column, valid;\n};\n__device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {\n"
+"barrier_arrive_here(shared + TAKEN + group * 8);\n}\n}\n}\n\n\nstruct Run_place {\nint row, column, valid;\n};\n__device__ inline Run_place place_of_run(const gemmepi__sm90_params &params, const Tile &tile, int row, int half, int group) {\n"
 "int at = row + threadIdx.x % 32 / 4 + half * 8, column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;\nif (BACKWARD && !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at), \"+r\"(column));\nreturn {at, column, at < (int)params.epilogue.m ? columns_left(params, tile, group) : 0};\n"
 "}\n\n\n",
-"__device__ inline void load_saved_run(const gemmepi__fused_params &params, Epilogue_state &state, const Staging &staging,\nconst Tile &tile, const Run_place &at, const Masks &masks, int part, int half,\nint group, int g, Saved &saved) {\n#pragma unroll\nfor (int i = 0; i < LOADED_AUX; i++)\n"
+"__device__ inline void load_saved_run(const gemmepi__sm90_params &params, Epilogue_state &state, const Staging &staging,\nconst Tile &tile, const Run_place &at, const Masks &masks, int part, int half,\nint group, int g, Saved &saved) {\n#pragma unroll\nfor (int i = 0; i < LOADED_AUX; i++)\n"
 "state.loaded_aux[i] = loaded_at(staging, i, half, g);\nif (LOADS_MASK)\nstate.loaded_mask = mask_of(masks, part, half, group);\nload_saved(params.epilogue, state, tile.item, at.row, at.column, at.valid, saved);\n}\n\n\n"
 "__device__ inline void set_staged(Epilogue_state &state, const Staging &staging, int half, int g) {\n#pragma unroll\nfor (int i = 0; i < STAGED_D; i++)\nstate.staged_d[i] = IN_PLACE ? loaded_at(staging, i, half, g) : staged_at(staging, i, half, g);\n#pragma unroll\n"
 "for (int i = 0; i < STAGED_MATRICES - STAGED_D; i++)\nstate.staged_aux[i] = staged_at(staging, i + STAGED_D, half, g);\n}\n\n\n\nconstexpr bool SAVED_FIRST = !GATED && !UPSTREAM && !HAS_RESIDUAL && (LOADS_AUX || LOADS_MASK);\n\n\nstruct Next_box {\nbool exists;\nint row, group;\n};\n\n\n"
 "__device__ inline bool box_is_near(const Saved (&saved)[BOX_GROUPS][2]) {\nNear near;\n#pragma unroll\nfor (int i = 0; i < BOX_GROUPS * 2; i++)\nnear.take_in(saved[i / 2][i % 2].runs[0]);\nreturn __all_sync(0xffffffffu, near.has_all());\n}\n\n\ntemplate <bool IsNear>\n"
-"__device__ inline void finish_runs(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,\nconst Tile &tile, int row, int part, int group, const Next_box &next,\nconst Of_columns (&columns)[BOX_GROUPS], const Masks &masks, const Box &box,\n"
+"__device__ inline void finish_runs(const gemmepi__sm90_params &params, Epilogue_state &state, Staging &staging,\nconst Tile &tile, int row, int part, int group, const Next_box &next,\nconst Of_columns (&columns)[BOX_GROUPS], const Masks &masks, const Box &box,\n"
 "Saved (&saved)[BOX_GROUPS][2], Box_sums &column_sums) {\nconst gemmepi__epilogue_params &p = params.epilogue;\n#pragma unroll\nfor (int g = 0; g < BOX_GROUPS; g++) {\nAcc results[2][HALVES][RUN];\n#pragma unroll\nfor (int half = 0; half < 2; half++) {\n"
 "Run_place at = place_of_run(params, tile, row, half, group + g);\nAcc(&v)[HALVES][RUN] = results[half];\n#pragma unroll\nfor (int i = 0; i < HALVES_IN * RUN; i++)\nv[i / RUN][i % RUN] = box.at[i / RUN][g * 4 + i % RUN / 2][half * 2 + i % 2];\nset_staged(state, staging, half, g);\n#pragma unroll\n"
 "for (int i = 0; i < LOADED_MATRICES - LOADED_AUX; i++)\nstate.loaded_residual[i] = loaded_at(staging, i + LOADED_AUX, half, g);\nstate.mask_place = half + 2 * g;\nif (!SAVED_FIRST)\nload_saved_run(params, state, staging, tile, at, masks, part, half, group + g, g, saved[g][half]);\n"
 "epilogue<IsNear>(p, state, columns[g], saved[g][half], tile.item, at.row, at.column, at.valid, v);\nif (!SAVED_FIRST)\nstore_result(p, state, tile.item, at.row, at.column, at.valid, v);\nif (HAS_BGRAD)\ncolumn_sums[g].add(v, at.row < (int)p.m);\n}\n#pragma unroll\n"
 "for (int half = 0; half < (SAVED_FIRST ? 2 : 0); half++) {\nRun_place at = place_of_run(params, tile, row, half, group + g);\nset_staged(state, staging, half, g);\nstore_result(p, state, tile.item, at.row, at.column, at.valid, results[half]);\n}\nif (HAS_BGRAD)\ncolumn_sums[g].end_rows();\n"
-"if (IN_PLACE && g == 0 && next.exists)\nask_for_inputs(params, staging, tile, next.row, next.group);\n}\n}\n\n\n__device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,\nconst Tile &tile, int row, int part, int group, const Next_box &next,\n"
+"if (IN_PLACE && g == 0 && next.exists)\nask_for_inputs(params, staging, tile, next.row, next.group);\n}\n}\n\n\n__device__ inline void finish_box(const gemmepi__sm90_params &params, Epilogue_state &state, Staging &staging,\nconst Tile &tile, int row, int part, int group, const Next_box &next,\n"
 "const Of_columns (&columns)[BOX_GROUPS], const Masks &masks, const Box &box,\nBox_sums &column_sums) {\nconst gemmepi__epilogue_params &p = params.epilogue;\nSaved saved[BOX_GROUPS][2];\nif (!IN_PLACE && next.exists)\nask_for_inputs(params, staging, tile, next.row, next.group);\n"
 "wait_for_inputs(staging);\n#pragma unroll\nfor (int i = 0; i < (SAVED_FIRST ? BOX_GROUPS * 2 : 0); i++)\nload_saved_run(params, state, staging, tile, place_of_run(params, tile, row, i % 2, group + i / 2), masks, part,\ni % 2, group + i / 2, i / 2, saved[i / 2][i % 2]);\nif (STAGED_MATRICES)\n"
 "begin_staging();\nif (LOOKS_NEAR && box_is_near(saved))\n",
 "finish_runs<LOOKS_NEAR>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);\nelse\nfinish_runs<false>(params, state, staging, tile, row, part, group, next, columns, masks, box, saved, column_sums);\nif (KEEPS_MASK)\n"
 "store_kept_masks(p, state, tile.item, row, tile.n * TILE_COLUMNS + group * GROUP, BOX_GROUPS);\nif (STAGED)\nend_staging(params, staging, tile.n * TILE_COLUMNS + group * GROUP, row, tile.item);\nstaging.taken++;\n}\n\n\n\n\n\n\nstatic_assert(SPLIT == 1 || PARTS == 1, \"a warp has 16 rows\");\n"
 "constexpr u32 FOURS_OF_BOX = HALVES_IN * BOX_COLUMNS / 8;\nconstexpr u32 BOX_BYTES = FOURS_OF_BOX * 32 * 16, BOXES = WARPS * (GROUPS / BOX_GROUPS);\nstatic_assert(SPLIT == 1 || (BOXES % SPLIT == 0 && BOXES * BOX_BYTES <= STAGES * STAGE_BYTES), \"the stages have room for them\");\n"
-"constexpr bool STORES_ASYNC = COMPILER >= 1201;\n\nstruct Boxes {\nu32 rows, columns;\n};\n__device__ inline Boxes boxes_of(const gemmepi__fused_params &p, const Tile &tile) {\nu32 rows = (u32)p.epilogue.m - tile.m * TILE_M, columns = (u32)p.epilogue.n - tile.n * TILE_COLUMNS;\n"
+"constexpr bool STORES_ASYNC = COMPILER >= 1201;\n\nstruct Boxes {\nu32 rows, columns;\n};\n__device__ inline Boxes boxes_of(const gemmepi__sm90_params &p, const Tile &tile) {\nu32 rows = (u32)p.epilogue.m - tile.m * TILE_M, columns = (u32)p.epilogue.n - tile.n * TILE_COLUMNS;\n"
 "return {((rows < TILE_M ? rows : TILE_M) + 15) / 16,\n((columns < TILE_COLUMNS ? columns : TILE_COLUMNS) + BOX_COLUMNS - 1) / BOX_COLUMNS};\n}\n\n__device__ inline u32 left_at(u32 slot, u32 from) {\nreturn (slot * SPLIT + from) * BOX_BYTES + threadIdx.x % 32 * 16;\n}\n\n"
-"__device__ inline void leave_sums(const gemmepi__fused_params &p, const Tile &tile, u32 shared, u32 rank,\nconst float (&sums)[TILE_N / 2]) {\nBoxes boxes = boxes_of(p, tile);\nu32 row = threadIdx.x / 32 - 4;\nif (STORES_ASYNC && threadIdx.x == WARPGROUP)\n"
+"__device__ inline void leave_sums(const gemmepi__sm90_params &p, const Tile &tile, u32 shared, u32 rank,\nconst float (&sums)[TILE_N / 2]) {\nBoxes boxes = boxes_of(p, tile);\nu32 row = threadIdx.x / 32 - 4;\nif (STORES_ASYNC && threadIdx.x == WARPGROUP)\n"
 "barrier_expect(shared + RECEIVED, (boxes.rows * boxes.columns + SPLIT - 1 - rank) / SPLIT * SPLIT * BOX_BYTES);\n#pragma unroll\nfor (int group = 0; group < GROUPS; group += BOX_GROUPS) {\nu32 i = group / BOX_GROUPS * boxes.rows + row;\n"
 "u32 there = address_in(shared, i % SPLIT), to = there + left_at(i / SPLIT, rank);\nBox box = box_of(sums, group);\nif (row >= boxes.rows || group / BOX_GROUPS >= boxes.columns)\ncontinue;\n#pragma unroll\nfor (int j = 0; j < FOURS_OF_BOX; j++) {\n"
 "const float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)];\nif (STORES_ASYNC)\nasm volatile(\"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];\" ::\"r\"(\nto + j * 512),\n"
 "\"f\"(four[0]), \"f\"(four[1]), \"f\"(four[2]), \"f\"(four[3]), \"r\"(there + RECEIVED)\n: \"memory\");\nelse\nasm volatile(\"st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(to + j * 512), \"f\"(four[0]), \"f\"(four[1]),\n\"f\"(four[2]), \"f\"(four[3])\n: \"memory\");\n}\n}\n}\n\n\n"
 "__device__ inline void add_left(u32 shared, u32 slot, Box &box) {\nbox = {};\n#pragma unroll 1\nfor (u32 block = 0; block < SPLIT; block++)\n#pragma unroll\nfor (int j = 0; j < FOURS_OF_BOX; j++) {\nfloat *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)], x[4];\n"
 "asm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(x[0]), \"=f\"(x[1]), \"=f\"(x[2]), \"=f\"(x[3])\n: \"r\"(shared + left_at(slot, block) + j * 512)\n: \"memory\");\n#pragma unroll\nfor (int i = 0; i < 4; i++)\nfour[i] += x[i];\n}\n}\n\n"
-"__device__ inline void finish_left(const gemmepi__fused_params &p, Epilogue_state &state, Staging &staging,\nconst Tile &tile, u32 shared, u32 rank) {\nBoxes boxes = boxes_of(p, tile);\nfor (u32 slot = threadIdx.x / 32 - 4; slot * SPLIT + rank < boxes.rows * boxes.columns; slot += WARPS) {\n"
+"__device__ inline void finish_left(const gemmepi__sm90_params &p, Epilogue_state &state, Staging &staging,\nconst Tile &tile, u32 shared, u32 rank) {\nBoxes boxes = boxes_of(p, tile);\nfor (u32 slot = threadIdx.x / 32 - 4; slot * SPLIT + rank < boxes.rows * boxes.columns; slot += WARPS) {\n"
 "u32 i = slot * SPLIT + rank;\nint group = (int)(i / boxes.rows) * BOX_GROUPS, row = tile.m * TILE_M + (int)(i % boxes.rows) * 16;\nOf_columns columns[BOX_GROUPS];\nload_groups(p, tile, group, columns);\nask_for_inputs(p, staging, tile, row, group);\nMasks masks = load_masks(p, tile, row);\n"
 "Box box;\nadd_left(shared, slot, box);\nBox_sums none;\nfinish_box(p, state, staging, tile, row, 0, group, {false, 0, 0}, columns, masks, box, none);\n}\n}\n\n\n\nconstexpr u32 PART_BYTES = 64 * TILE_N * 4;\n\n\n\nstruct Parked {\n",
 "u32 first, rest;\n};\nconstexpr u32 FOURS = WARPGROUP * 16;\n__device__ inline u32 parked_at(const Parked &parked, u32 four, u32 thread) {\nu32 at = four * FOURS;\nreturn (at < STAGE_BYTES ? parked.first + at : parked.rest + (at - STAGE_BYTES)) + thread * 16;\n}\n\n"
@@ -8055,12 +8055,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
 "\"f\"(sums[i / HALVES_OUT].sum(i % HALVES_OUT))\n: \"memory\");\n}\n\n__device__ inline Acc sum(u32 lane, int group, int half) const {\nAcc of[4];\n#pragma unroll\nfor (u32 warp = 0; warp < 4; warp++) {\nAcc first, second;\n"
 "asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first) : \"r\"(at(0, warp * 32 + lane, group, half)) : \"memory\");\nasm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(second) : \"r\"(at(1, warp * 32 + lane, group, half)) : \"memory\");\nof[warp] = first + second;\n}\n"
 "return sum_of_warps(of[0], of[1], of[2], of[3]);\n}\n};\n__device__ inline Left_sums left_in(u32 shared, u32 stage) {\nreturn {parked_in(shared, stage).first, parked_in(shared, stage).rest};\n}\n\n"
-"__device__ inline void store_left_sums(const gemmepi__fused_params &p, const Tile &tile, const Left_sums &left) {\nif (tile.m * TILE_M >= (int)p.epilogue.m)\nreturn;\nfor (int warp = (int)threadIdx.x / 32 - 4; warp < HALVES_OUT * GROUPS; warp += CONSUMERS * 4) {\n"
+"__device__ inline void store_left_sums(const gemmepi__sm90_params &p, const Tile &tile, const Left_sums &left) {\nif (tile.m * TILE_M >= (int)p.epilogue.m)\nreturn;\nfor (int warp = (int)threadIdx.x / 32 - 4; warp < HALVES_OUT * GROUPS; warp += CONSUMERS * 4) {\n"
 "int half = warp / GROUPS, group = warp % GROUPS;\nint column = tile.n * TILE_COLUMNS + group * GROUP + Column_sums<false>::column();\nif (column < (int)p.epilogue.n)\nline_of_sums(p, tile, half)[column] = left.sum(threadIdx.x % 32, group, half);\n}\n}\n\n\n\n\n"
 "constexpr u32 TELLERS = CLUSTER_N + CLUSTER_M - 1;\n__device__ inline u32 told_by(u32 thread, u32 rank) {\n",
 "u32 row = rank % CLUSTER_M, column = rank / CLUSTER_M, other = thread - CLUSTER_N;\nreturn SPLIT > 1            ? rank\n: thread < CLUSTER_N ? row + thread * CLUSTER_M\n: column * CLUSTER_M + (other >= row ? other + 1 : other);\n}\n\n\n\n\n\n"
-"constexpr bool SUMMED_ROWS = SUMMED == 1 ? A_ROWS : B_ROWS;\nconstexpr int SLICES = SUMMED_LINES / 16;\n\n\n__device__ inline void store_total(const gemmepi__fused_params &p, u32 item, int at, double sum) {\nGEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + item * p.sums_stride + at;\n"
-"if (GEMMEPI_SUMS_ADD)\nsum += to_acc<double>(*to);\n*to = from_acc<GEMMEPI_SUMS_TYPE>(sum);\n}\n\n\n__device__ inline int slice_of(const gemmepi__fused_params &p, const Tile &tile, int summer) {\nint across = SUMMED == 1 ? tile.n : tile.m, slice = across + summer * p.sum_tiles;\n"
+"constexpr bool SUMMED_ROWS = SUMMED == 1 ? A_ROWS : B_ROWS;\nconstexpr int SLICES = SUMMED_LINES / 16;\n\n\n__device__ inline void store_total(const gemmepi__sm90_params &p, u32 item, int at, double sum) {\nGEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + item * p.sums_stride + at;\n"
+"if (GEMMEPI_SUMS_ADD)\nsum += to_acc<double>(*to);\n*to = from_acc<GEMMEPI_SUMS_TYPE>(sum);\n}\n\n\n__device__ inline int slice_of(const gemmepi__sm90_params &p, const Tile &tile, int summer) {\nint across = SUMMED == 1 ? tile.n : tile.m, slice = across + summer * p.sum_tiles;\n"
 "return across < p.sum_tiles && slice < SLICES ? slice : -1;\n}\n\n\n\nconstexpr int SUMMED_AT_ONCE = 64;\nstruct Slice_sums {\nfloat at[SUMMED_ROWS ? 1 : 8], before[SUMMED_ROWS ? 1 : 8];\n};\n__device__ inline void keep_sums(Slice_sums &sums) {\n#pragma unroll\n"
 "for (int i = 0; i < (SUMMED_ROWS ? 1 : 8); i++) {\nsums.before[i] += sums.at[i];\nsums.at[i] = 0;\n}\n}\n\n\n\n__device__ inline u32 slice_lane(int slice) {\nu32 pair = threadIdx.x % 32 / 2, half = threadIdx.x % 2;\n"
 "u32 line = SUMMED_ROWS ? slice * 16 + pair : pair % 4 * 2 + pair / 4 % 2 + pair / 8 * 8;\nu32 unit = SUMMED_ROWS ? half * 4 : slice % 4 * 2 + half;\nreturn (SUMMED == 1 ? 0 : A_BYTES) + (SUMMED_ROWS ? 0 : slice / 4 * BOX) + line * LINE + ((unit ^ line % 8) << 4);\n}\n"
@@ -8071,12 +8071,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
 "if (SUMMED_ROWS)\nsums.at[0] += (parts[0] + parts[1]) + (parts[2] + parts[3]);\n}\n\n\n__device__ inline int line_of_sum() {\nint lane = threadIdx.x % 32;\nreturn SUMMED_ROWS ? (lane % 2 ? -1 : lane / 2) : (lane < 16 ? lane % 2 * 8 + lane / 2 : -1);\n}\n"
 "__device__ inline double sum_of_slice(const Slice_sums &sums) {\ndouble mine = 0;\n#pragma unroll\nfor (int i = 0; i < (SUMMED_ROWS ? 1 : 8); i++) {\ndouble sum = (double)sums.before[i] + sums.at[i];\n#pragma unroll\n"
 "for (int lanes = SUMMED_ROWS ? 1 : 2; lanes <= (SUMMED_ROWS ? 1 : 16); lanes *= 2)\nsum += __shfl_xor_sync(0xffffffffu, sum, lanes);\nif (SUMMED_ROWS || threadIdx.x % 32 / 2 == i)\nmine = sum;\n}\nreturn mine;\n}\n\n"
-"__device__ inline void store_sum(const gemmepi__fused_params &p, const Tile &tile, int line, double sum) {\nint at = SUMMED == 1 ? tile.m * TILE_M + line : column_of(p, tile, line);\n"
+"__device__ inline void store_sum(const gemmepi__sm90_params &p, const Tile &tile, int line, double sum) {\nint at = SUMMED == 1 ? tile.m * TILE_M + line : column_of(p, tile, line);\n"
 "int left = SUMMED == 1 ? (int)p.epilogue.m - at : (int)p.epilogue.n - tile.n * TILE_COLUMNS - line % TILE_COLUMNS;\nif (left > 0)\nstore_total(p, tile.item, at, sum);\n}\n\n\n__device__ inline u32 total_at(u32 shared, int summer) {\nreturn shared + TOTALS + (summer * 16 + line_of_sum()) * 8;\n}\n"
 "__device__ inline void leave_total(u32 shared, int summer, double total) {\nif (line_of_sum() >= 0)\n",
-"asm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(total_at(shared, summer)), \"d\"(total) : \"memory\");\n}\n__device__ inline void store_totals(const gemmepi__fused_params &p, u32 shared, const Tile &tile, int summer) {\nint slice = slice_of(p, tile, summer);\ndouble sum = 0;\n"
+"asm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(total_at(shared, summer)), \"d\"(total) : \"memory\");\n}\n__device__ inline void store_totals(const gemmepi__sm90_params &p, u32 shared, const Tile &tile, int summer) {\nint slice = slice_of(p, tile, summer);\ndouble sum = 0;\n"
 "if (slice < 0 || line_of_sum() < 0)\nreturn;\n#pragma unroll 1\nfor (int block = 0; block < SPLIT; block++) {\ndouble total;\nasm volatile(\"ld.shared::cluster.f64 %0, [%1];\"\n: \"=d\"(total)\n: \"r\"(address_in(total_at(shared, summer), block))\n: \"memory\");\nsum += total;\n}\n"
-"store_sum(p, tile, slice * 16 + line_of_sum(), sum);\n}\n\n\n\n__device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\nint summer = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\nbool tells = threadIdx.x % 32 < TELLERS;\n"
+"store_sum(p, tile, slice * 16 + line_of_sum(), sum);\n}\n\n\n\n__device__ inline void add_operand(const gemmepi__sm90_params &p, u32 shared, u32 rank, u32 first, u32 step) {\nint summer = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);\nbool tells = threadIdx.x % 32 < TELLERS;\n"
 "u32 told = told_by(threadIdx.x % 32, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\nu32 stage = 0, parity = 0;\nint blocks = end_of_k(p, rank) - begin_of_k(p, rank);\n#pragma unroll 1\nfor (u32 t = first; t < p.tiles; t += step) {\n"
 "int slice = slice_of(p, tile_of(p, t, rank), summer);\nu32 lane = shared + slice_lane(slice < 0 ? 0 : slice);\nSlice_sums sums = {};\n#pragma unroll 1\nfor (int block = 0; block < blocks; block++) {\nbarrier_wait(shared + FULL + stage * 8, parity);\nif (slice >= 0)\n"
 "add_stage(lane + stage * STAGE_BYTES, sums);\nif (block % SUMMED_AT_ONCE == SUMMED_AT_ONCE - 1)\nkeep_sums(sums);\n__syncwarp();\nif (tells)\nbarrier_arrive(empty + stage * 8);\nif (++stage == STAGES)\nstage = 0, parity ^= 1;\n}\nif (slice < 0)\ncontinue;\ndouble sum = sum_of_slice(sums);\n"
@@ -8093,7 +8093,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
 "park(parked_in(shared, stage), threadIdx.x % WARPGROUP, sums[0]);\nboth_meet();\nmultiply_wait<0>();\nsums_are_there(sums[PARTS - 1]);\nmemcpy(kept, sums[PARTS - 1], sizeof kept);\n}\n\n\n"
 "__device__ inline void add_up_tile(u32 shared, u32 empty, bool tells, u32 group, int first_part, int blocks, u32 &stage,\nu32 &parity, float (&sums)[PARTS][TILE_N / 2]) {\nif (PING_PONG)\nturn_wait((int)group);\nadd_up(shared, empty, tells, first_part, blocks, stage, parity, sums);\n"
 "if (PING_PONG)\nturn_give(1 - (int)group);\nmultiply_wait<0>();\n#pragma unroll\nfor (int part = 0; part < PARTS; part++)\nsums_are_there(sums[part]);\nif (tells)\nbarrier_arrive(empty + (stage ? stage - 1 : STAGES - 1) * 8);\nif (PING_PONG)\nskip_stages(stage, parity, blocks);\n}\n\n"
-"__device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n\nu32 group = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;\n"
+"__device__ inline void consume(const gemmepi__sm90_params &p, u32 shared, u32 rank, u32 first, u32 step) {\n\nu32 group = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;\n"
 "u32 stage = 0, parity = 0, tiles = SPLIT > 1 ? 1 : (p.tiles - first + step - 1) / step;\nint blocks = end_of_k(p, rank) - begin_of_k(p, rank);\nint first_part = PING_PONG ? 0 : (int)group * PARTS;\nbool tells = thread < TELLERS;\n"
 "u32 told = told_by(thread, rank), empty = address_in(shared + EMPTY, tells ? told : rank);\nStaging staging = {shared + STAGES * STAGE_BYTES + (threadIdx.x / 32 - 4) * (BUFFERS * STAGED_MATRICES * STAGED_BYTES),\nBOX_GROUPS == 1 ? threadIdx.x % 32 / 4 : threadIdx.x % 8,\n0,\n"
 "shared + LOADED + (threadIdx.x / 32 - 4) * (LOADED_BUFFERS * LOADED_MATRICES * STAGED_BYTES),\nshared + ARRIVED + (threadIdx.x / 32 - 4) * 16,\n0,\n0};\nEpilogue_state state;\nif (PING_PONG && group == 1) {\nturn_give(0);\nskip_stages(stage, parity, blocks);\n}\n"
@@ -8112,7 +8112,7 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
 "memcpy(now, columns, sizeof now);\nif (AHEAD && i + BOX_GROUPS < GROUPS)\nload_groups(p, tile, i + BOX_GROUPS, columns);\nNext_box next = {i + BOX_GROUPS < GROUPS, row, i + BOX_GROUPS};\nfinish_box(p, state, staging, tile, row, part, i, next, now, masks, box, column_sums);\nif (HAS_BGRAD)\n"
 "left_in(shared, stage).leave(part, thread, i, column_sums);\ndrop_first_box(kept);\n}\nif (HAS_BGRAD)\nboth_meet();\nif (HAS_BGRAD)\nstore_left_sums(p, tile, left_in(shared, stage));\nend_epilogue(p.epilogue, state);\n}\nif (STAGED)\n"
 "asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n}\n\n\n__device__ inline u32 first_tile() {\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block / CLUSTER;\n}\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__fused_params p) {\nextern __shared__ __align__(1024) u8 memory[];\nu32 shared = shared_address(memory), rank = CLUSTER > 1 ? cluster_rank() : 0;\n"
+"extern \"C\" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p) {\nextern __shared__ __align__(1024) u8 memory[];\nu32 shared = shared_address(memory), rank = CLUSTER > 1 ? cluster_rank() : 0;\n"
 "u32 step = gridDim.x / CLUSTER;\nif (shared % 1024)\n__trap();\nif (threadIdx.x == 0) {\nprefetch_map(p.a);\nprefetch_map(p.b);\nif (TAILS && A_ROWS)\nprefetch_map(p.a_tail);\nif (TAILS && B_ROWS)\nprefetch_map(p.b_tail);\nif (LOADS_AUX)\nprefetch_map(p.aux);\nfor (int i = 0; i < STAGES; i++) {\n"
 "barrier_init(shared + FULL + i * 8, 1);\nbarrier_init(shared + EMPTY + i * 8, ((PING_PONG ? 1 : CONSUMERS) + SUMMERS) * TELLERS);\n}\nfor (int i = 0; i < (LOADED_MATRICES ? 2 * WARPS : 0); i++)\nbarrier_init(shared + ARRIVED + i * 8, 1);\nif (SPLIT > 1)\nbarrier_init(shared + RECEIVED, 1);\n"
 "for (int i = 0; i < (HAS_BGRAD ? CONSUMERS : 0); i++) {\nbarrier_init(shared + LEFT + i * 8, 4);\nbarrier_init(shared + TAKEN + i * 8, 1);\n}\nasm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}\n__syncthreads();\nif (CLUSTER > 1)\ncluster_meets();\nif (threadIdx.x >= 32)\n"
@@ -8166,9 +8166,9 @@ static const char *const gemmepi__source_params_h[] = {
 "double alpha, beta;\ndouble parameter;\nlong long m, n;\nunsigned row_tiles, column_tiles;\nint uses_c;\n} gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__pass_params {\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\n"
 "} gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params {\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a, b;\nlong long k;\n} gemmepi__plain_params;\n\n\n\ntypedef struct gemmepi__convert_params {\ngemmepi__kernel_matrix x, out;\nlong long rows, columns, items;\n"
 "} gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params {\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid *out;\nlong long out_stride;\nlong long rows, columns;\nlong long parts;\nlong long part_rows;\n} gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\n"
-"struct alignas(64) gemmepi__tensor_map {\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map {\nunsigned long long words[16];\n} gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__fused_params {\ngemmepi__tensor_map a, b;\ngemmepi__tensor_map a_tail, b_tail;\n"
-"gemmepi__tensor_map d, aux, residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows, cluster_columns;\nunsigned band;\nint k;\nint a_items, b_items;\nvoid *sums;\nlong long sums_stride;\nint sum_tiles;\n} gemmepi__fused_params;\n\n\n"
-"typedef struct gemmepi__mma_params {\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a, b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k, part_k;\n} gemmepi__mma_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES    8\n\n\n"
+"struct alignas(64) gemmepi__tensor_map {\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map {\nunsigned long long words[16];\n} gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params {\ngemmepi__tensor_map a, b;\ngemmepi__tensor_map a_tail, b_tail;\n"
+"gemmepi__tensor_map d, aux, residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows, cluster_columns;\nunsigned band;\nint k;\nint a_items, b_items;\nvoid *sums;\nlong long sums_stride;\nint sum_tiles;\n} gemmepi__sm90_params;\n\n\n"
+"typedef struct gemmepi__sm80_params {\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a, b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k, part_k;\n} gemmepi__sm80_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES    8\n\n\n"
 "typedef struct gemmepi__operation_params {\ndouble parameter;\ndouble weight;\nconst float *scale;\nvoid *amax;\n} gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params {\ngemmepi__operation_params operation;\nvoid *data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n"
 "} gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params {\ngemmepi__operation_params operation;\nvoid *data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i, extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\n"
 "unsigned tiles_i, tiles_j;\nint rank;\n} gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes {\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n} gemmepi__axes;\ntypedef struct gemmepi__sum_params {\n"
@@ -10571,7 +10571,7 @@ typedef struct gemmepi__tensor_map {
 #endif
 
 /* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
-typedef struct gemmepi__fused_params {
+typedef struct gemmepi__sm90_params {
   gemmepi__tensor_map a, b;
   gemmepi__tensor_map a_tail, b_tail; /* boxes of the last lines, where these lie along k and are fewer */
   gemmepi__tensor_map d, aux, residual; /* where TMA stores or loads them; of halves, too */
@@ -10584,17 +10584,17 @@ typedef struct gemmepi__fused_params {
   void *sums; /* of an operand: bias_grad, or a line in F64 of each item */
   long long sums_stride;
   int sum_tiles; /* along the other axis, among which sums of an operand are shared out */
-} gemmepi__fused_params;
+} gemmepi__sm90_params;
 
 /* gemm_sm80.cu: product and epilogue. a and b lie as stored. */
-typedef struct gemmepi__mma_params {
+typedef struct gemmepi__sm80_params {
   gemmepi__epilogue_params epilogue; /* row_tiles: of the rows of one warp */
   gemmepi__kernel_matrix a, b;
   unsigned tile_rows; /* in an item */
   unsigned band; /* tiles one below the other before the next column is begun */
   unsigned parts; /* SPLIT: of k, each of part_k but the last; D has parts * batch items */
   int k, part_k;
-} gemmepi__mma_params;
+} gemmepi__sm80_params;
 
 /* The tensors of an element-wise operation, in the order of operations.cuh. */
 #define GEMMEPI__PARAMS_TENSORS 8
@@ -12278,6 +12278,14 @@ static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const ge
   params.out = bias_grad;
   return gemmepi__launch_kernel(context, &sums->second, &params, what, stream);
 }
+
+/* >>in words */
+
+static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums) {
+  if (sums->first.function)
+    gemmepi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
+        sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
+}
 /* The common epilogue (kernels/epilogue.cuh) as the host sees it, and the pass that runs it over a finished product. */
 
 #define GEMMEPI__PASS_THREADS    256 /* pass.cu */
@@ -12615,6 +12623,15 @@ static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const ge
   params.product.data = product;
   return gemmepi__launch_kernel(context, &pass->launch, &params, "the epilogue", stream);
 }
+
+/* >>in words */
+
+/* before: what it does before the epilogue */
+static void gemmepi__explain_pass(gemmepi__text *text, const gemmepi__launch *pass, const char *before) {
+  if (pass->function)
+    gemmepi__append(text, "  %s: %sthe epilogue, %u blocks of %u x %u threads\n", pass->name, before,
+        pass->blocks, pass->threads_x, pass->threads_y);
+}
 /* Operands copied: converted without loss to a type that cuBLASLt multiplies in every layout, or packed or
  transposed for our kernels. */
 
@@ -12756,6 +12773,1409 @@ static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const
   params.x.data = from;
   params.out.data = to;
   return gemmepi__launch_kernel(context, &convert->launch, &params, "a copy of an operand", stream);
+}
+/* A way to run a product, as a value: what is enumerated, compared, built and, in words, explained. */
+
+/* How an operand is copied to workspace first. */
+enum {
+  GEMMEPI__AS_IT_LIES,
+  GEMMEPI__IN_UNITS, /* into lines that begin at multiples of 16 bytes */
+  GEMMEPI__SIDE_BY_SIDE /* into such that lie along k */
+};
+
+typedef struct gemmepi__candidate {
+  gemmepi_route route;
+  int engine; /* of FUSED: a row of gemmepi__engines */
+  int shape; /* of the engine: a row of its shapes */
+  int parts; /* of the engine: k in so many, whose sums are added up by a pass */
+  int applied; /* for runs alone whose alpha is 1 and which have no C */
+  int copies[2]; /* of A and B */
+  double microseconds; /* an estimate */
+} gemmepi__candidate;
+
+#define GEMMEPI__NEVER 1e300 /* microseconds */
+/* The route fused: product and epilogue of 16-bit or TF32 operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
+ they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one for each
+ item, which another launch adds up. */
+
+#include <math.h>
+
+#define GEMMEPI__SM90_THREADS 384 /* gemm_sm90.cu */
+#define GEMMEPI__SM90_LINE    128 /* bytes of k of a stage */
+#define GEMMEPI__SM90_BOX_M   16 /* rows of results that a warp stores at a time, lines of 128 bytes */
+#define GEMMEPI__SM90_UNIT_N  64 /* columns of which tiles are made */
+#define GEMMEPI__SM90_WARPS   8 /* that store */
+#define GEMMEPI__SM90_SUMMERS 3 /* that sum an operand */
+#define GEMMEPI__SM90_SHARED  (227u << 10) /* of a block on this chip */
+#define GEMMEPI__SM90_PAIR    16 /* bytes of two barriers: of a stage, a warp's buffers, a slot */
+#define GEMMEPI__SM90_STAGES  8 /* at most */
+
+/* A way to cut the product up: its kernel is compiled for it. */
+typedef struct gemmepi__sm90_shape {
+  short tile_m, tile_n; /* of a block */
+  short ping_pong; /* its two warpgroups take a tile each in turns, else they share one */
+  short cluster_m, cluster_n;
+  short split; /* blocks that add up a tile, each a part of k */
+  short lean; /* no registers are left for more than BIAS and an activation */
+} gemmepi__sm90_shape;
+
+static const gemmepi__sm90_shape gemmepi__sm90_shapes[] = {
+  {128, 128, 1, 2, 1, 1, 0}, /* first the one for everything that the rules admit */
+  {128, 128, 1, 1, 2, 1, 0}, {128, 192, 1, 1, 2, 1, 1}, {128, 192, 1, 2, 1, 1, 1},
+  {128, 256, 0, 2, 1, 1, 0}, {128, 128, 1, 1, 1, 1, 0}, {128, 128, 0, 1, 1, 2, 0},
+  {128, 128, 0, 1, 1, 4, 0}, {128, 128, 0, 1, 1, 8, 0}, {128, 64, 1, 1, 1, 1, 0},
+  {128, 64, 0, 1, 1, 2, 0},  {128, 64, 0, 1, 1, 4, 0},  {128, 64, 0, 1, 1, 8, 0},
+};
+
+typedef struct gemmepi__sm90 {
+  gemmepi__sm90_shape shape;
+  int stages, buffers; /* of operands, and of each warp's results */
+  int staged; /* what leaves by shared memory: bits 1 D, 2 AUX */
+  int copied; /* of these, what does not lie at multiples of 16 bytes: in words, by each warp; else TMA stores it */
+  int loaded; /* what TMA loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
+  int applied; /* alpha is 1 and there is no C: compiled in */
+  int summed; /* the operand that it sums for bias_grad: 1 A, 2 B */
+  int tails; /* some tiles reach beyond m or n by boxes or lines, which are not loaded */
+  int last_a, last_b; /* 0, or lines of the last box of A and B, which are another map's */
+  gemmepi__launch launch;
+  gemmepi__sm90_params params; /* all but pointers and scalars; the maps have an address that is none */
+  size_t partial_bytes; /* BGRAD: of the kernel's sums of a tile's rows */
+  gemmepi__sums sums;
+} gemmepi__sm90;
+
+/* >>what may go there */
+
+/* Whether TMA takes a matrix of so many bits an element as it lies. */
+static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__view *view, int bits) {
+  int64_t unit = 128 / bits,
+      most = ((int64_t)1 << 42) / bits; /* elements: a stride has fewer than 2^40 bytes */
+  return view->bits == bits && view->alignment % 16 == 0 &&
+     (view->lines <= 1 || (view->ld % unit == 0 && view->ld <= most)) &&
+     (problem->batch <= 1 || (view->batch_stride % unit == 0 && view->batch_stride <= most));
+}
+
+/* F32 operands multiplied as TF32. */
+static int gemmepi__is_tf32(const gemmepi__problem *problem) {
+  return problem->common == GEMMEPI_F32 && problem->compute == GEMMEPI_COMPUTE_TF32;
+}
+
+/* What the kernels multiply. */
+static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem *problem) {
+  gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n",
+        problem->common == GEMMEPI_F16   ? "f16"
+        : problem->common == GEMMEPI_F32 ? "tf32"
+        : "bf16",
+        (int)problem->views[GEMMEPI__A].bits / 8);
+}
+
+/* Stages that all of k fills. */
+static int64_t gemmepi__sm90_steps(const gemmepi__problem *problem) {
+  return gemmepi__divide_up(problem->k, GEMMEPI__SM90_LINE * 8 / problem->views[GEMMEPI__A].bits);
+}
+
+/* Whether the epilogue shows beside the sums: measured where k is 768 and 2048, in 16 bits. */
+static int gemmepi__k_is_short(const gemmepi__problem *problem) {
+  return gemmepi__sm90_steps(problem) < 32;
+}
+
+/* What no kernel of the route has, or NULL. */
+static const char *gemmepi__extents_rule(const gemmepi__problem *problem) {
+  if (problem->k == 0)
+    return "k is 0";
+  if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
+    return "m, n or k is 2^30 or more";
+  return NULL;
+}
+
+/* The rule that keeps a problem from this kernel, or NULL. */
+static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+  if (context->arch != 90)
+    return "its kernel is for compute capability 9.0";
+  if (a->dtype != b->dtype ||
+    (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && !gemmepi__is_tf32(problem)))
+    return "a and b are not both BF16, both F16 or both F32 with TF32";
+  if (gemmepi__is_tf32(problem) && (a->transposed || !b->transposed))
+    return "wgmma takes TF32 only where the elements along k lie side by side";
+  if (!gemmepi__tma_takes(problem, a, a->bits) || !gemmepi__tma_takes(problem, b, b->bits))
+    return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
+  if (gemmepi__halves_in(problem) > 1 && !b->transposed && gemmepi__half_columns(problem) % 8)
+    return "TMA takes the second half of b at a multiple of 16 bytes only";
+  return gemmepi__extents_rule(problem);
+}
+
+/* Of aux, whether it is written or read. */
+static int gemmepi__halves_aside(const gemmepi__problem *problem) {
+  return gemmepi__has(problem, GEMMEPI_GATED) && !gemmepi__has(problem, GEMMEPI_UPSTREAM) ? 2 : 1;
+}
+
+/* Bits of an element of the matrices that TMA moves for the epilogue: of one width, that of D where it can be. */
+static int gemmepi__box_bits(const gemmepi__problem *problem) {
+  return problem->views[GEMMEPI__D].bits == 32 ? 32 : 16;
+}
+
+/* Whether one is of so many bits, and its lines, and halves of them, are whole units of 16 bytes: TMA moves those, whatever the
+ extents of its map say. */
+static int gemmepi__moves_box(const gemmepi__problem *problem, int operand, int bits) {
+  return gemmepi__half_columns(problem) * bits % 128 == 0 &&
+     gemmepi__tma_takes(problem, &problem->views[operand], bits);
+}
+
+/* Results of so many bits: bits 1 D, 2 AUX. */
+static int gemmepi__results_of(const gemmepi__problem *problem, int bits) {
+  int results = 0;
+  if (problem->views[GEMMEPI__D].bits == bits && !(problem->flags & GEMMEPI__ONLY_SUMS))
+    results |= 1;
+  if (gemmepi__has(problem, GEMMEPI_AUX) && problem->views[GEMMEPI__AUX].bits == bits)
+    results |= 2;
+  return results;
+}
+
+/* Those that leave in whole units. */
+static int gemmepi__moved_of(const gemmepi__problem *problem, int bits) {
+  int moved = gemmepi__results_of(problem, bits);
+  if ((moved & 1) && !gemmepi__moves_box(problem, GEMMEPI__D, bits))
+    moved -= 1;
+  if ((moved & 2) && !gemmepi__moves_box(problem, GEMMEPI__AUX, bits))
+    moved -= 2;
+  return moved;
+}
+
+/* What TMA stores. */
+static int gemmepi__sm90_moved(const gemmepi__problem *problem) {
+  return gemmepi__moved_of(problem, gemmepi__box_bits(problem));
+}
+
+/* What it loads for the epilogue, likewise; the mask without TMA. */
+static int gemmepi__sm90_loaded(const gemmepi__problem *problem) {
+  int loaded = 0, bits = gemmepi__box_bits(problem);
+  if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__mask_is_aligned(problem))
+    loaded |= 4;
+  if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__moves_box(problem, GEMMEPI__AUX, bits))
+    loaded |= 1;
+  if (gemmepi__has(problem, GEMMEPI_RESIDUAL) && gemmepi__moves_box(problem, GEMMEPI__RESIDUAL, bits))
+    loaded |= 2;
+  return loaded;
+}
+
+/* Tiles along the axis that a sum of an operand is not of: in each, three warps add up 16 lines of the operand's tile at most. */
+static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+  return gemmepi__has(problem, GEMMEPI_BGRAD_A)
+       ? gemmepi__divide_up(gemmepi__half_columns(problem),
+        shape->tile_n / gemmepi__halves_in(problem))
+       : gemmepi__divide_up(problem->m, shape->tile_m);
+}
+
+/* The operand that the kernel sums, 1 A or 2 B. TF32, few tiles, and an epilogue that leaves too few registers, leave it to another
+ launch. */
+static int gemmepi__sm90_summed(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
+        int applied) {
+  int sums_a = gemmepi__has(problem, GEMMEPI_BGRAD_A), lines = sums_a ? shape->tile_m : shape->tile_n;
+  if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || gemmepi__is_tf32(problem) ||
+    GEMMEPI__SM90_SUMMERS * 16 * gemmepi__tiles_across(problem, shape) < lines ||
+    (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_AUX) && !applied))
+    return 0;
+  return sums_a ? 1 : 2;
+}
+
+/* Whether bias_grad is a sum over the batch, for which the kernel leaves a line of each item. */
+static int gemmepi__sums_items(const gemmepi__problem *problem) {
+  return problem->batch > 1 && problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
+}
+
+/* >>boxes of operands */
+
+/* Lines of a box: along k those that a block loads of a tile of A, or of a half of B's. */
+static int gemmepi__a_box(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+  return problem->views[GEMMEPI__A].transposed ? 64 : shape->tile_m / shape->cluster_n;
+}
+
+static int gemmepi__b_box(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+  int lines = shape->tile_n / shape->cluster_m, columns = shape->tile_n / gemmepi__halves_in(problem);
+  return !problem->views[GEMMEPI__B].transposed ? 64 : lines < columns ? lines : columns;
+}
+
+/* Whether tiles of clusters reach so far beyond an extent that there is less to load: a line, or where these lie along k a whole box. */
+static int gemmepi__has_tail(int64_t extent, int64_t cluster, int is_side_by_side) {
+  return (cluster - extent % cluster) % cluster >= (is_side_by_side ? 1 : 64);
+}
+
+static int gemmepi__last_lines(int64_t extent, int box) {
+  return (int)((extent - 1) % box) + 1;
+}
+
+static int gemmepi__sm90_tails(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+  int64_t columns = shape->tile_n / gemmepi__halves_in(problem) * shape->cluster_n;
+  return gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
+        !problem->views[GEMMEPI__A].transposed) ||
+     gemmepi__has_tail(gemmepi__half_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
+}
+
+/* >>shared memory */
+
+static unsigned gemmepi__sm90_stage_bytes(const gemmepi__sm90_shape *shape) {
+  return (unsigned)(shape->tile_m + shape->tile_n) * GEMMEPI__SM90_LINE;
+}
+
+/* Of one matrix in every warp's buffer. */
+#define GEMMEPI__SM90_BOXES (GEMMEPI__SM90_WARPS * GEMMEPI__SM90_BOX_M * GEMMEPI__SM90_LINE)
+
+/* Gradients take the place of the aux that TMA loaded for them (IN_PLACE in the kernel). */
+static int gemmepi__replaces_aux(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
+  return (gemmepi__has(problem, GEMMEPI_GATED) || (fused->loaded & 2)) && (fused->staged & 1) &&
+     (fused->loaded & 1) && !(fused->copied & 1) &&
+     gemmepi__halves_aside(problem) == gemmepi__halves_out(problem);
+}
+
+static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
+  int replaces = gemmepi__replaces_aux(problem, fused);
+  return (unsigned)((fused->staged & 1 && !replaces ? gemmepi__halves_out(problem) : 0) +
+        (fused->staged & 2 ? gemmepi__halves_aside(problem) : 0));
+}
+
+static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int loaded) {
+  return (unsigned)((loaded & 1 ? gemmepi__halves_aside(problem) : 0) +
+        (loaded & 2 ? gemmepi__halves_out(problem) : 0));
+}
+
+/* BGRAD: a slot of either warpgroup, in which each lane leaves a sum of every 32 columns: of 32 of a gate's, of 64 of others. */
+static unsigned gemmepi__slot_bytes(const gemmepi__problem *problem) {
+  int groups = gemmepi__has(problem, GEMMEPI_GATED) ? gemmepi__halves_out(problem) : 2;
+  unsigned sums = (unsigned)groups * GEMMEPI__SM90_WARPS * 32 * 4;
+  return gemmepi__has(problem, GEMMEPI_BGRAD) ? sums + 2 * GEMMEPI__SM90_PAIR : 0;
+}
+
+static unsigned gemmepi__sm90_shared(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
+  unsigned stage = gemmepi__sm90_stage_bytes(&fused->shape) + GEMMEPI__SM90_PAIR;
+  unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused) +
+        2 * gemmepi__loaded_matrices(problem, fused->loaded);
+  unsigned divided = fused->shape.split > 1 ? GEMMEPI__SM90_PAIR : 0;
+  unsigned sums = fused->summed ? GEMMEPI__SM90_SUMMERS * 16 * 8 : gemmepi__slot_bytes(problem);
+  return (unsigned)fused->stages * stage + boxes * GEMMEPI__SM90_BOXES +
+     GEMMEPI__SM90_WARPS * GEMMEPI__SM90_PAIR + divided + sums;
+}
+
+/* Sets both, and returns the stages. */
+static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__sm90 *fused, int buffers) {
+  fused->buffers = buffers;
+  fused->stages = GEMMEPI__SM90_STAGES;
+  while (gemmepi__sm90_shared(problem, fused) > GEMMEPI__SM90_SHARED)
+    fused->stages--;
+  return fused->stages;
+}
+
+/* Two buffers, if enough stages fit beside them or one leaves room for no more of them, and as many stages as do. Measured on an
+ H200 in 16 bits: a fifth stage saves 6 percent at any k; a sixth 1 to 2 percent where k is 2048 or more, and a second buffer 4
+ where it is 768. Wide tiles gain by neither, and with five stages some of their kernels spill a register. */
+static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__sm90 *fused) {
+  int enough = fused->shape.tile_n > 128 ? 4 : gemmepi__k_is_short(problem) ? 5 : 6;
+  int most = fused->staged == fused->copied ? 1 : 2; /* one that is copied is free at once */
+  int stages = gemmepi__most_stages(problem, fused, most);
+  if (stages < enough && most == 2 && gemmepi__most_stages(problem, fused, 1) == stages)
+    fused->buffers = 2;
+}
+
+/* Whether all of a tile's bias is loaded before its sums: else that of a box of columns while the box before it is computed, whose
+ results TMA may not take before all loads under way have come. Measured on several H200, where k is 768 it saves 2 percent of SILU,
+ one of GELU_TANH with AUX and without, of SILU with AUX nothing, and one or two of NONE and RELU, whose sums else begin with the
+ bias; where k is 2048 or more it costs up to 3. GELU_ERF's sums better begin with it, and beside AUX other activations lack
+ registers. */
+static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
+  const uint32_t others = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD |
+        GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+  uint32_t which = gemmepi__activation(problem->epilogue);
+  return gemmepi__has(problem, GEMMEPI_BIAS) && !gemmepi__has(problem, others) && fused->applied &&
+     fused->shape.ping_pong && fused->shape.tile_n == 128 && (fused->staged & 1) &&
+     gemmepi__box_bits(problem) == 16 && gemmepi__k_is_short(problem) &&
+     (gemmepi__has(problem, GEMMEPI_AUX) ? which == GEMMEPI_GELU_TANH : which != GEMMEPI_GELU_ERF);
+}
+
+/* >>the choice of a shape */
+
+/* Tiles of clusters, whose rows and columns it leaves in `rows` and `columns`. */
+static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
+        int64_t *rows, int64_t *columns) {
+  int halves = gemmepi__halves_in(problem);
+  *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
+  *columns = gemmepi__divide_up(gemmepi__half_columns(problem),
+        (int64_t)shape->tile_n / halves * shape->cluster_n);
+  return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
+}
+
+/* Sums of an operand take registers from the epilogue: a lean shape has enough where there is none, and for those of B where
+ its elements along n lie side by side. */
+static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
+  uint64_t sums = GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+  return !gemmepi__has(problem, sums) ||
+     ((problem->epilogue & ~(sums | GEMMEPI_ACCUMULATE_BIAS_GRAD)) == GEMMEPI_NONE &&
+      !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
+}
+
+/* What shapes of few registers, and units of 64 columns, do not do. */
+static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
+        int applied) {
+  int64_t steps = gemmepi__sm90_steps(problem);
+  int staged = gemmepi__sm90_moved(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
+  int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
+        gemmepi__aux_is_mask(problem->epilogue));
+  if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
+        GEMMEPI_RESIDUAL) ||
+        !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
+        gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+        gemmepi__activation(problem->epilogue) == GEMMEPI_MISH))
+    return 0;
+  if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__SM90_UNIT_N)
+    return 0;
+  if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
+    (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__SM90_UNIT_N))
+    return 0; /* tiles of one warpgroup each, in units of columns of which there is an even number */
+  if (shape->tile_n > 192 && (!all_staged || backward))
+    return 0; /* an epilogue behind nothing, at its slowest */
+  return steps >= 2 * shape->split || shape->split == 1;
+}
+
+#define GEMMEPI__STORING_CYCLES 12
+
+/* Cycles of a warpgroup for an element of the product in each of its threads. Measured on an H200 for what they name. */
+static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
+  uint32_t which = gemmepi__activation(problem->epilogue);
+  int backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
+  double cycles = GEMMEPI__STORING_CYCLES, activation = which > GEMMEPI_RELU ? 14 : 0;
+  if (backward && (which == GEMMEPI_GELU_TANH || which == GEMMEPI_GELU_ERF))
+    activation = 32;
+  else if (which == GEMMEPI_GELU_ERF)
+    activation = gemmepi__has(problem, GEMMEPI_GATED) ? 40 : 24;
+  cycles += gemmepi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation;
+  if (gemmepi__has(problem, GEMMEPI_AUX))
+    cycles += 14;
+  if (backward)
+    cycles += 14 + 9 * gemmepi__halves_out(problem);
+  if (gemmepi__has(problem, GEMMEPI_RESIDUAL))
+    cycles += gemmepi__sm90_loaded(problem) & 2 ? 6 : 20;
+  if (gemmepi__has(problem, GEMMEPI_BGRAD))
+    cycles += 11 * gemmepi__halves_out(problem);
+  return cycles;
+}
+
+/* Blocks that run at once in clusters, one cluster at least: those of more than two do not fill every group of
+ multiprocessors (an H200 runs 30 of 4 and 15 of 8). */
+static int64_t gemmepi__resident_blocks(const gemmepi_context *context, int cluster) {
+  int64_t blocks = context->multiprocessors;
+  if (cluster > 2)
+    blocks -= blocks / 11;
+  return blocks < cluster ? cluster : blocks / cluster * cluster;
+}
+
+static int gemmepi__cluster_blocks(const gemmepi__sm90_shape *shape) {
+  return shape->cluster_m * shape->cluster_n * shape->split;
+}
+
+/* Tiles of a block, of which some have one less. */
+static int64_t gemmepi__sm90_waves(const gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__sm90_shape *shape) {
+  int64_t rows, columns, tiles = gemmepi__sm90_tiles(problem, shape, &rows, &columns);
+  int cluster = gemmepi__cluster_blocks(shape);
+  return gemmepi__divide_up(gemmepi__times(tiles, cluster), gemmepi__resident_blocks(context, cluster));
+}
+
+/* Of the blocks that run at once, those that have a tile, where each has one at most; else 1. */
+static double gemmepi__sm90_share(const gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__sm90_shape *shape) {
+  int64_t rows, columns, tiles = gemmepi__sm90_tiles(problem, shape, &rows, &columns);
+  int cluster = gemmepi__cluster_blocks(shape);
+  double share = (double)(tiles * cluster) / (double)gemmepi__resident_blocks(context, cluster);
+  return share < 1 ? share : 1;
+}
+
+/* Whether a cluster's blocks gain by lying side by side, where the lines that they write at about the same time lie together.
+ Measured on several H200: up to 8 percent, most where the clock is high. Gradients without a gate lose 1 to 3 where k is 768 or
+ 2048, and wider tiles do not care. */
+static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+  return shape->cluster_n > 1 && shape->tile_n == 128 &&
+     (!gemmepi__has(problem, GEMMEPI_BACKWARD) || gemmepi__has(problem, GEMMEPI_GATED) ||
+      problem->k > 2048);
+}
+
+/* Lines that are loaded of a tile: those that exist, or where they lie along m or n the boxes in which one does. */
+static double gemmepi__lines_loaded(int64_t extent, int lines, int is_side_by_side) {
+  int64_t there = is_side_by_side ? extent : gemmepi__divide_up(extent, 64) * 64;
+  return there < lines ? (double)there : lines;
+}
+
+/* TMA takes longer where lines do not begin with whole sectors of 32 bytes of L2's: 1.4 times, as fitted to products on an H200. */
+static double gemmepi__load_slowness(const gemmepi__view *view) {
+  return view->lines > 1 && view->ld * view->bits / 8 % 32 ? 1.4 : 1;
+}
+
+/* Cycles to load a step of k of a block's tile: operands come from L2, at 54 bytes a cycle and multiprocessor at most. */
+static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+  int halves = gemmepi__halves_in(problem);
+  double rows = gemmepi__lines_loaded(problem->m, shape->tile_m, !a->transposed);
+  double columns =
+    halves * gemmepi__lines_loaded(gemmepi__half_columns(problem), shape->tile_n / halves, b->transposed);
+  return (rows / shape->cluster_n * gemmepi__load_slowness(a) +
+      columns / shape->cluster_m * gemmepi__load_slowness(b)) *
+     GEMMEPI__SM90_LINE / 54;
+}
+
+/* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs of 16 bits, or half
+ as many of TF32, a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; a launch takes 2850 cycles to begin and
+ end, a tile 500. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does beyond
+ storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which wait
+ for each other); both do the last. Where k is short and little beside a bias is to be done, lean shapes take 2 cycles more an element:
+ others load it ahead of the sums. Blocks that divide k take 900 to add their sums up, and 450 for each doubling of their number. Of 443
+ random products in CUDA graphs on an H200 the times of shapes near the fastest were an eighth beside this in the mean, and the shape
+ that it chooses took 1.02 of the fastest. */
+static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__sm90_shape *shape, int applied) {
+  int cluster = gemmepi__cluster_blocks(shape);
+  double waves = (double)gemmepi__sm90_waves(context, problem, shape);
+  double area = (double)shape->tile_m * shape->tile_n;
+  double steps = (double)gemmepi__divide_up(gemmepi__sm90_steps(problem), shape->split);
+  double multiply = area * GEMMEPI__SM90_LINE / (0.92 * 4096);
+  double load = gemmepi__load_cycles(problem, shape);
+  double sums = steps * (multiply > load ? multiply : load) + 500;
+  int waits = shape->lean && gemmepi__k_is_short(problem) && gemmepi__has(problem, GEMMEPI_BIAS) &&
+        gemmepi__activation(problem->epilogue) <= GEMMEPI_RELU;
+  double finish = area / 128 * (gemmepi__epilogue_cycles(problem) + (waits ? 2 : 0)) / shape->split;
+  double slowed =
+    (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->split) * (shape->tile_n > 128 ? 0.7 : 0.5);
+  double cycles = 2850, tile = steps * multiply + 500;
+  if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) &&
+    !gemmepi__gains_side_by_side(problem, shape))
+    slowed *= 1.15;
+  tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
+  if (shape->ping_pong)
+    cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
+  else
+    cycles += waves * (sums + finish + (shape->split > 1 ? 900 + 450 * log2((double)shape->split) : 0));
+  if (gemmepi__gains_side_by_side(problem, shape))
+    cycles *= 0.995; /* enough to decide */
+  if (gemmepi__sm90_summed(problem, shape, applied))
+    return cycles / 1700 + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
+  return cycles / 1700 + gemmepi__sums_microseconds(problem);
+}
+
+static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,
+        const gemmepi__problem *problem, int applied,
+        double *microseconds) {
+  const gemmepi__sm90_shape *best = NULL;
+  size_t i;
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__sm90_shapes); i++) {
+    const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[i];
+    double time;
+    if (i && (!gemmepi__shape_takes(problem, shape, applied) ||
+        gemmepi__cluster_blocks(shape) > context->multiprocessors))
+      continue;
+    time = gemmepi__sm90_microseconds(context, problem, shape, applied);
+    if (!best || time < *microseconds) {
+      best = shape;
+      *microseconds = time;
+    }
+  }
+  return best;
+}
+
+#define GEMMEPI__SM90_KEPT (20 << 20) /* bytes of operands that stay in L2 beside what is written */
+
+/* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. Where one matrix
+ is stored it is twice as high, to read B less often, where blocks gain by lying side by side: measured on several H200, up to 9
+ percent less at 8192^3, 1 at 4096^3; and where A stays in L2 and B does not: gradients at 2048 x 50304 x 768 take half a percent to one
+ less. With AUX of numbers it is half as high where the operands (of all items) stay in L2, so that longer lines of D and AUX are
+ written at a time: 2 to 3 percent less. No band is much lower than the others. */
+static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__sm90_shape *shape, int64_t rows) {
+  int writes_two = gemmepi__has(problem, GEMMEPI_AUX) && !gemmepi__aux_is_mask(problem->epilogue);
+  int64_t of_a = problem->views[GEMMEPI__A].bytes, bytes = of_a + problem->views[GEMMEPI__B].bytes;
+  int stays = bytes <= GEMMEPI__SM90_KEPT, a_stays = !stays && of_a <= GEMMEPI__SM90_KEPT / 2;
+  int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
+  int64_t height = (int64_t)shape->tile_m * shape->cluster_m, high = 1, bands;
+  while ((high + 1) * height * (high + 1) * height <= area)
+    high++;
+  if (writes_two && stays)
+    high = gemmepi__divide_up(high, 2);
+  else if ((gemmepi__gains_side_by_side(problem, shape) || a_stays) && !writes_two &&
+      gemmepi__halves_out(problem) == 1)
+    high *= 2;
+  bands = (rows + high / 2) / high;
+  return (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
+}
+
+/* >>building */
+
+typedef struct gemmepi__map_shape {
+  uint32_t rank;
+  uint64_t extents[4], strides[3]; /* strides in elements, of all but the first axis */
+  uint32_t box[4];
+} gemmepi__map_shape;
+
+/* promotion: what of DRAM comes to L2 at once where a part of it is read */
+static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__view *view,
+        const gemmepi__map_shape *shape, int promotion, gemmepi__tensor_map *map) {
+  static const uint32_t ones[4] = {1, 1, 1, 1};
+  static const struct {
+    int dtype, type;
+  } types[] = {{GEMMEPI_BF16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
+        {GEMMEPI_F16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
+        {GEMMEPI_F32, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
+  uint64_t strides[3], space[2 * sizeof(gemmepi__cu_tensor_map) / sizeof(uint64_t)];
+  gemmepi__cu_tensor_map *aligned =
+    (gemmepi__cu_tensor_map *)(((uintptr_t)space + 63) & ~(uintptr_t)63); /* as the driver wants it */
+  unsigned axis, type = 0;
+  int result;
+  for (axis = 0; axis + 1 < shape->rank; axis++)
+    strides[axis] = shape->strides[axis] * (uint64_t)view->bits / 8;
+  while (types[type].dtype != view->dtype)
+    type++;
+  result = driver->tensor_map_encode_tiled(
+    aligned, types[type].type, shape->rank, (void *)(uintptr_t)256, shape->extents, strides, shape->box,
+    ones, GEMMEPI__CU_TENSOR_MAP_INTERLEAVE_NONE, GEMMEPI__CU_TENSOR_MAP_SWIZZLE_128B, promotion,
+    GEMMEPI__CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (!result)
+    memcpy(map, aligned, sizeof *map);
+  return result;
+}
+
+/* From one line to the next: a single line's ld may be anything. */
+static uint64_t gemmepi__map_line(const gemmepi__view *view) {
+  return (uint64_t)(view->lines > 1 ? view->ld : (view->length + 7) / 8 * 8);
+}
+
+/* How much of DRAM comes to L2 at once where a part of it is read. Lines that do not begin at multiples of 256 bytes would have more of
+ their neighbours brought than they need: measured on an H200, loads from L2 take up to 1.18 of the time then. */
+static int gemmepi__operand_promotion(const gemmepi__view *view) {
+  return view->lines > 1 && view->ld * view->bits / 8 % 256 ? GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+        : GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+}
+
+/* An operand, as boxes of 128 bytes along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
+static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__problem *problem,
+        const gemmepi__view *view, int lines, gemmepi__tensor_map *map) {
+  int has_items = problem->batch > 1 && view->batch_stride != 0;
+  gemmepi__map_shape shape = {3, {0, 0, 1, 0}, {0, 0, 0}, {0, 0, 1, 0}};
+  shape.extents[0] = (uint64_t)view->length;
+  shape.extents[1] = (uint64_t)view->lines;
+  shape.strides[0] = gemmepi__map_line(view);
+  shape.strides[1] = shape.strides[0]; /* of an axis of one */
+  if (has_items) {
+    shape.extents[2] = (uint64_t)problem->batch;
+    shape.strides[1] = (uint64_t)view->batch_stride;
+  }
+  shape.box[0] = (uint32_t)(GEMMEPI__SM90_LINE * 8 / view->bits);
+  shape.box[1] = (uint32_t)lines;
+  return gemmepi__encode_map(driver, view, &shape, gemmepi__operand_promotion(view), map);
+}
+
+/* A result: columns, rows, halves, items. Halves are an axis, so that one does not write into the other's columns. */
+static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__problem *problem,
+        const gemmepi__view *view, int halves, int promotion,
+        gemmepi__tensor_map *map) {
+  gemmepi__map_shape shape = {4, {0, 0, 0, 0}, {0, 0, 0}, {0, GEMMEPI__SM90_BOX_M, 1, 1}};
+  uint64_t line = gemmepi__map_line(view);
+  shape.box[0] = (uint32_t)(GEMMEPI__SM90_LINE * 8 / view->bits);
+  shape.extents[0] = (uint64_t)gemmepi__half_columns(problem);
+  shape.extents[1] = (uint64_t)problem->m;
+  shape.extents[2] = (uint64_t)halves;
+  shape.extents[3] = (uint64_t)problem->batch;
+  shape.strides[0] = line;
+  shape.strides[1] = halves > 1 ? shape.extents[0] : line;
+  shape.strides[2] = problem->batch > 1 ? (uint64_t)view->batch_stride : line;
+  return gemmepi__encode_map(driver, view, &shape, promotion, map);
+}
+
+/* Aux and a residual are read once, 128 bytes of a row at a time. To bring the 256 around them to L2 at once, as of operands, takes
+ up to 1.6 percent more where k is 768, on an H200; where aux is written it saves up to 2. */
+static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const gemmepi__problem *problem,
+        gemmepi__sm90 *fused) {
+  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+  const gemmepi__sm90_shape *shape = &fused->shape;
+  const int written = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+       read = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_NONE;
+  int a_box = gemmepi__a_box(problem, shape), b_box = gemmepi__b_box(problem, shape);
+  int moved = fused->staged - fused->copied;
+  int result = gemmepi__map_operand(driver, problem, a, a_box, &fused->params.a);
+  if (!result)
+    result = gemmepi__map_operand(driver, problem, b, b_box, &fused->params.b);
+  if (!result && fused->last_a)
+    result = gemmepi__map_operand(driver, problem, a, fused->last_a, &fused->params.a_tail);
+  if (!result && fused->last_b)
+    result = gemmepi__map_operand(driver, problem, b, fused->last_b, &fused->params.b_tail);
+  if (!result && moved & 1)
+    result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__D],
+        gemmepi__halves_out(problem), written, &fused->params.d);
+  if (!result && (moved & 2 || fused->loaded & 1))
+    result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__AUX],
+        gemmepi__halves_aside(problem), fused->loaded & 1 ? read : written,
+        &fused->params.aux);
+  if (!result && (fused->loaded & 2))
+    result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__RESIDUAL],
+        gemmepi__halves_out(problem), read, &fused->params.residual);
+  return result ? gemmepi__cuda_failed(driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
+}
+
+static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__problem *problem,
+        const gemmepi__sm90 *fused) {
+  const gemmepi__sm90_shape *shape = &fused->shape;
+  gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
+  gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
+        shape->tile_n);
+  gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_PING_PONG %d\n", fused->stages,
+        shape->ping_pong);
+  gemmepi__append(text, "#define GEMMEPI_CLUSTER_M %d\n#define GEMMEPI_CLUSTER_N %d\n", shape->cluster_m,
+        shape->cluster_n);
+  gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n#define GEMMEPI_BUFFERS %d\n", shape->split,
+        fused->buffers);
+  gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
+        fused->loaded);
+  gemmepi__append(text, "#define GEMMEPI_COPIED %d\n#define GEMMEPI_BIAS_AHEAD %d\n", fused->copied,
+        gemmepi__loads_bias_ahead(problem, fused));
+  gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
+        gemmepi__box_bits(problem) == 32 ? 1 : 2, fused->tails);
+  gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
+        gemmepi__sm90_shared(problem, fused));
+  gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
+        !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
+  if (fused->summed)
+    gemmepi__append(text,
+        "#define GEMMEPI_SUMMED %d\n#define GEMMEPI_SUMS_TYPE %s\n"
+        "#define GEMMEPI_SUMS_ADD %d\n",
+        fused->summed,
+        gemmepi__sums_items(problem) ? "F64"
+        : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
+        gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
+  gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
+  gemmepi__append_operands(text, problem);
+}
+
+static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,
+        gemmepi__sm90 *fused) {
+  int dtype = problem->common;
+  char prologue[1536], words[160];
+  gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+  gemmepi__append_fused_defines(&text, problem, fused);
+  gemmepi__name_kernel(&fused->launch, "gemmepi_sm90_%s_%dx%d%s%s",
+        dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
+        fused->shape.tile_m, fused->shape.tile_n, fused->shape.split > 1 ? "_split" : "",
+        gemmepi__name_of_epilogue(problem, dtype, words));
+  return gemmepi__get_waiting_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch);
+}
+
+/* The shape, and what shared memory holds. */
+static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied,
+        gemmepi__sm90 *fused) {
+  fused->shape = *shape;
+  fused->applied = applied;
+  fused->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));
+  fused->copied = fused->staged - gemmepi__sm90_moved(problem);
+  fused->loaded = gemmepi__sm90_loaded(problem);
+  fused->summed = gemmepi__sm90_summed(problem, shape, applied);
+  fused->tails = gemmepi__sm90_tails(problem, shape);
+  if (fused->tails && !problem->views[GEMMEPI__A].transposed)
+    fused->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
+  if (fused->tails && problem->views[GEMMEPI__B].transposed)
+    fused->last_b = gemmepi__last_lines(gemmepi__half_columns(problem), gemmepi__b_box(problem, shape));
+  gemmepi__share_memory(problem, fused);
+}
+
+static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, const gemmepi__problem *problem,
+        gemmepi__sm90 *fused) {
+  const gemmepi__sm90_shape *shape = &fused->shape;
+  gemmepi__sm90_params *params = &fused->params;
+  int64_t cluster = gemmepi__cluster_blocks(shape), rows, columns;
+  int64_t tiles = gemmepi__sm90_tiles(problem, shape, &rows, &columns), most;
+  if (tiles <= 0 || tiles > INT_MAX / cluster)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+  most = shape->split > 1 ? tiles /* those of a split do not stay */
+        : gemmepi__resident_blocks(context, (int)cluster) / cluster;
+  params->tiles = (unsigned)tiles;
+  params->cluster_rows = (unsigned)rows;
+  params->cluster_columns = (unsigned)columns;
+  params->band = gemmepi__sm90_band(context, problem, shape, rows);
+  params->k = (int)problem->k;
+  params->a_items = problem->batch > 1 && problem->views[GEMMEPI__A].batch_stride != 0;
+  params->b_items = problem->batch > 1 && problem->views[GEMMEPI__B].batch_stride != 0;
+  fused->launch.blocks = (unsigned)((most < tiles ? most : tiles) * cluster);
+  fused->launch.threads_x = GEMMEPI__SM90_THREADS;
+  fused->launch.threads_y = 1;
+  fused->launch.shared = gemmepi__sm90_shared(problem, fused);
+  return GEMMEPI_OK;
+}
+
+/* What is left of bias_grad when the kernel has run. */
+static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemmepi__problem *problem,
+        gemmepi__sm90 *fused) {
+  const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
+  if (!fused->summed)
+    return gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
+  fused->params.sum_tiles = (int)gemmepi__tiles_across(problem, &fused->shape);
+  fused->params.sums_stride = gemmepi__sums_items(problem) ? out->length : out->batch_stride;
+  if (!gemmepi__sums_items(problem))
+    return GEMMEPI_OK;
+  return gemmepi__build_sum_of_lines(context, problem, 1, problem->batch, &fused->sums);
+}
+
+/* As a shape that takes it. applied: for runs whose alpha is 1 and which have no C. */
+static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__sm90_shape *shape, int applied,
+        gemmepi__sm90 *fused) {
+  gemmepi_status status;
+  memset(fused, 0, sizeof *fused);
+  gemmepi__cut_up(problem, shape, applied, fused);
+  gemmepi__fill_epilogue(problem, &fused->params.epilogue);
+  fused->params.epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, shape->tile_m);
+  fused->partial_bytes = gemmepi__line_bytes(problem, fused->params.epilogue.row_tiles);
+  status = gemmepi__lay_out_grid(context, problem, fused);
+  if (!status)
+    status = gemmepi__make_maps(&context->driver, problem, fused);
+  if (!status)
+    status = gemmepi__get_fused_kernel(context, problem, fused);
+  if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
+    status = gemmepi__finish_sums(context, problem, fused);
+  return status;
+}
+
+static size_t gemmepi__sm90_workspace(const gemmepi__sm90 *fused) {
+  return gemmepi__round_up(fused->partial_bytes, 256) + fused->sums.partial_bytes;
+}
+
+/* >>running */
+
+static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map *map, void *pointer) {
+  return driver->tensor_map_replace_address((gemmepi__cu_tensor_map *)(void *)map, pointer);
+}
+
+/* The primary context is current. */
+static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__sm90 *fused, const gemmepi__arguments *arguments,
+        char *workspace, gemmepi_stream stream) {
+  const gemmepi__driver *driver = &context->driver;
+  void *const *pointers = arguments->pointers;
+  char *between = gemmepi__past(workspace, fused->partial_bytes);
+  uint64_t space[(sizeof(gemmepi__sm90_params) + 128) / sizeof(uint64_t)];
+  gemmepi__sm90_params *params = (gemmepi__sm90_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
+  gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+  int moved = fused->staged - fused->copied, result;
+  if (status)
+    return status;
+  memcpy(params, &fused->params, sizeof *params);
+  gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue);
+  if (fused->summed)
+    params->sums = fused->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
+  result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
+  if (!result)
+    result = gemmepi__point_map(driver, &params->b, pointers[GEMMEPI__B]);
+  if (!result && fused->last_a)
+    result = gemmepi__point_map(driver, &params->a_tail, pointers[GEMMEPI__A]);
+  if (!result && fused->last_b)
+    result = gemmepi__point_map(driver, &params->b_tail, pointers[GEMMEPI__B]);
+  if (!result && moved & 1)
+    result = gemmepi__point_map(driver, &params->d, pointers[GEMMEPI__D]);
+  if (!result && (moved & 2 || fused->loaded & 1))
+    result = gemmepi__point_map(driver, &params->aux, pointers[GEMMEPI__AUX]);
+  if (!result && (fused->loaded & 2))
+    result = gemmepi__point_map(driver, &params->residual, pointers[GEMMEPI__RESIDUAL]);
+  if (result)
+    return gemmepi__cuda_failed(driver, result, "cuTensorMapReplaceAddress");
+  status = gemmepi__launch_kernel(context, &fused->launch, params, "the product", stream);
+  if (status)
+    return status;
+  return gemmepi__run_sums(context, &fused->sums, arguments, workspace, between, stream);
+}
+
+/* >>in words */
+
+static void gemmepi__explain_sm90(gemmepi__text *text, const gemmepi__problem *problem,
+        const gemmepi__sm90 *sm90) {
+  const gemmepi__sm90_shape *shape = &sm90->shape;
+  gemmepi__append(text, "  %s: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
+        sm90->launch.name, sm90->launch.blocks, shape->tile_m, shape->tile_n,
+        shape->ping_pong ? " by two warpgroups in turns" : "", sm90->stages);
+  if (shape->split > 1)
+    gemmepi__append(text, "each by %d blocks that divide k\n", shape->split);
+  else
+    gemmepi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
+  if (sm90->summed)
+    gemmepi__append(text, "  bias_grad: sums of %s as its tiles pass%s\n",
+        gemmepi__argument_name(problem, sm90->summed == 1 ? GEMMEPI__A : GEMMEPI__B),
+        sm90->sums.second.function ? ", of its items by 1 more launch" : "");
+  else
+    gemmepi__explain_sums(text, &sm90->sums);
+}
+/* The second kernel of the route fused, gemm_sm80.cu: from Ampere on, and on Hopper for F32, for what TMA does not take and where
+ it takes less time. */
+
+#define GEMMEPI__SM80_LINE    128 /* gemm_sm80.cu: bytes of k of a stage */
+#define GEMMEPI__EXACT_CYCLES 20 /* of an element of F32 more, where activations are exact, on an H200 */
+
+/* A way to cut the product up: its kernel is compiled for it. */
+typedef struct gemmepi__sm80_shape {
+  short tile_m, tile_n, warps_m, warps_n, stages;
+  short blocks; /* for so many of a multiprocessor registers are shared out */
+  short unit; /* bytes: less at a time to copy would take more registers than there are */
+  short kinds; /* that gain by it, or that it has registers for */
+} gemmepi__sm80_shape;
+
+/* How the kernel multiplies: with mma.sync, or strict F32 by fused multiply-adds. */
+enum { GEMMEPI__OF_16_BITS = 1, GEMMEPI__OF_TF32 = 2, GEMMEPI__OF_F32 = 4, GEMMEPI__OF_ALL = 7 };
+
+/* Lines along m of 16 bits are of 64 elements; strict F32 has two sums of each element in registers. */
+static const gemmepi__sm80_shape gemmepi__sm80_shapes[] = {
+  {64, 128, 2, 2, 3, 2, 2, GEMMEPI__OF_ALL}, /* first the one for everything */
+  {128, 128, 2, 2, 3, 2, 16, GEMMEPI__OF_16_BITS | GEMMEPI__OF_TF32},
+  {128, 256, 2, 4, 3, 1, 8, GEMMEPI__OF_16_BITS | GEMMEPI__OF_TF32},
+  {64, 64, 2, 2, 4, 3, 2, GEMMEPI__OF_ALL},
+  {32, 64, 2, 2, 4, 3, 4, GEMMEPI__OF_TF32 | GEMMEPI__OF_F32},
+  {128, 128, 2, 4, 3, 1, 16, GEMMEPI__OF_F32},
+};
+
+/* How a problem is cut up: into tiles, and k into parts. */
+typedef struct gemmepi__sm80_cut {
+  const gemmepi__sm80_shape *shape;
+  int parts; /* more than one: their sums go to workspace, and the pass adds them up and finishes */
+} gemmepi__sm80_cut;
+
+typedef struct gemmepi__sm80 {
+  gemmepi__sm80_shape shape;
+  int parts;
+  int staged; /* what leaves by way of shared memory: bits 1 D, 2 AUX */
+  int copied; /* in words, as it does not lie at multiples of 16 bytes */
+  int applied; /* alpha is 1 and there is no C: compiled in */
+  gemmepi__launch launch;
+  gemmepi__sm80_params params; /* all but pointers and scalars */
+  size_t product_bytes; /* of the parts' sums */
+  gemmepi__pass pass;
+  size_t partial_bytes; /* BGRAD: of the kernel's sums of a warp's rows, or the pass's */
+  gemmepi__sums sums;
+} gemmepi__sm80;
+
+/* >>what may go there */
+
+/* The rule that keeps a problem from every engine, or NULL. What gemm_sm90.cu takes this kernel takes, too. */
+static const char *gemmepi__engines_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+  if (context->arch < 80)
+    return "its kernels are for compute capability 8.0 and later";
+  if (a->dtype != b->dtype ||
+    (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && a->dtype != GEMMEPI_F32))
+    return "a and b are not both BF16, both F16 or both F32";
+  return gemmepi__extents_rule(problem);
+}
+
+/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or, of 16-bit elements, 2. `further`: bytes between
+ such beginnings within a line. */
+static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view *view, int64_t further) {
+  int64_t of = view->alignment | further, element = view->bits / 8;
+  int unit = 16;
+  if (view->lines > 1)
+    of |= view->ld * element;
+  if (problem->batch > 1)
+    of |= view->batch_stride * element;
+  while (of % unit)
+    unit /= 2;
+  return unit;
+}
+
+/* Our kernels read the halves of a gated B each by itself. */
+static int gemmepi__copy_unit(const gemmepi__problem *problem, int operand) {
+  const gemmepi__view *view = &problem->views[operand];
+  int has_halves = operand == GEMMEPI__B && gemmepi__halves_in(problem) > 1 && !view->transposed;
+  return gemmepi__unit_of(problem, view, has_halves ? gemmepi__half_columns(problem) * view->bits / 8 : 0);
+}
+
+/* Bytes of shared memory that a block may have. Source: CUDA C++ Programming Guide, compute capabilities. */
+static unsigned gemmepi__most_shared(int arch) {
+  return arch == 80 || arch == 87 ? 163u << 10 : arch < 90 || arch >= 120 ? 99u << 10 : 227u << 10;
+}
+
+static unsigned gemmepi__sm80_shared(const gemmepi__sm80_shape *shape) {
+  return (unsigned)((shape->tile_m + shape->tile_n) * GEMMEPI__SM80_LINE * shape->stages);
+}
+
+static int gemmepi__sm80_kind(const gemmepi__problem *problem) {
+  return problem->common != GEMMEPI_F32 ? GEMMEPI__OF_16_BITS
+     : gemmepi__is_tf32(problem)    ? GEMMEPI__OF_TF32
+        : GEMMEPI__OF_F32;
+}
+
+static int gemmepi__is_fma(const gemmepi__problem *problem) {
+  return gemmepi__sm80_kind(problem) == GEMMEPI__OF_F32;
+}
+
+static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape,
+        int arch) {
+  int halves = gemmepi__halves_in(problem), unit = gemmepi__copy_unit(problem, GEMMEPI__A);
+  if (unit > gemmepi__copy_unit(problem, GEMMEPI__B))
+    unit = gemmepi__copy_unit(problem, GEMMEPI__B);
+  if (shape->tile_n / halves / shape->warps_n % 32)
+    return 0; /* a warp's runs are of 32 columns, of both halves */
+  if (halves > 1 && !problem->views[GEMMEPI__B].transposed && shape->tile_n / halves % 64)
+    return 0; /* lines of 64 along n are of one half */
+  if (!(shape->kinds & gemmepi__sm80_kind(problem)))
+    return 0;
+  if (unit < shape->unit ||
+    (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
+    (shape->tile_n > 128 || gemmepi__is_fma(problem) || gemmepi__has(problem, GEMMEPI_GATED) ||
+     gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)))
+    return 0; /* registers would not do */
+  return gemmepi__sm80_shared(shape) <= gemmepi__most_shared(arch);
+}
+
+/* >>how long it takes */
+
+static int64_t gemmepi__sm80_tiles(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape,
+        int64_t *rows, int64_t *columns) {
+  *rows = gemmepi__divide_up(problem->m, shape->tile_m);
+  *columns =
+    gemmepi__divide_up(gemmepi__half_columns(problem), shape->tile_n / gemmepi__halves_in(problem));
+  return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
+}
+
+/* Of k. */
+static int64_t gemmepi__stage_k(const gemmepi__problem *problem) {
+  return GEMMEPI__SM80_LINE * 8 / problem->views[GEMMEPI__A].bits;
+}
+
+/* Pairs that a multiprocessor multiplies in a cycle and sums in F32: on an H200 measured; of others nine tenths of what
+ NVIDIA's architecture papers of A100, Ada and Blackwell say. TF32 goes at half the rate of 16 bits. */
+static double gemmepi__sm80_rate(const gemmepi__problem *problem, int arch) {
+  double rate = arch == 90 ? 1240 : arch == 80 || arch == 87 || arch == 100 || arch == 103 ? 920 : 230;
+  if (gemmepi__is_fma(problem))
+    return arch == 80 ? 58 : 115;
+  return problem->common == GEMMEPI_F32 ? rate / 2 : rate;
+}
+
+/* How much longer multiply-adds take than that, fitted to products on an H200: A along m is read a word at a time, small tiles load
+ more for what they multiply, large ones less, and four warps of wide tiles, alone on a multiprocessor, wait for what they load. */
+static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape,
+        int blocks) {
+  double slowness = problem->views[GEMMEPI__A].transposed ? 1.42 : 1.25;
+  slowness *= shape->tile_m < 64 ? 1.1 : shape->tile_m > 64 ? 0.9 : 1;
+  if (shape->tile_n > 64 && blocks * shape->warps_m * shape->warps_n <= 4)
+    slowness *= 2.1;
+  return slowness;
+}
+
+/* Bytes that a multiprocessor copies in a cycle, 16, 8, 4 or 2 at a time. Measured on an H200. */
+static double gemmepi__copy_rate(int unit) {
+  return unit == 16 ? 64 : unit == 8 ? 20 : unit == 4 ? 17 : 10;
+}
+
+/* That a multiprocessor runs at a time. */
+static int gemmepi__sm80_blocks(const gemmepi_context *context, const gemmepi__sm80_shape *shape) {
+  int blocks = (int)(gemmepi__most_shared(context->arch) / gemmepi__sm80_shared(shape));
+  return blocks < shape->blocks ? blocks : shape->blocks;
+}
+
+/* Microseconds with a shape, roughly, at 1.7 GHz: a launch takes 2900 cycles to begin and end, a step of k 400 beside what it
+ multiplies or copies, whichever is more, for all blocks of a multiprocessor. own: the kernel's problem, bare where k is in
+ parts */
+static double gemmepi__sm80_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__problem *own, const gemmepi__sm80_cut *cut) {
+  const gemmepi__sm80_shape *shape = cut->shape;
+  int64_t rows, columns, tiles = gemmepi__sm80_tiles(own, shape, &rows, &columns);
+  int64_t each = gemmepi__divide_up(gemmepi__times(tiles, cut->parts),
+        context->multiprocessors); /* tiles of a multiprocessor */
+  int blocks = gemmepi__sm80_blocks(context, shape);
+  double area = (double)shape->tile_m * shape->tile_n, lines[2];
+  int64_t of_stage = gemmepi__stage_k(problem);
+  double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, cut->parts), of_stage);
+  double multiply = area * (double)of_stage / gemmepi__sm80_rate(problem, context->arch), copy;
+  double finish = cut->parts > 1 ? 2 * GEMMEPI__STORING_CYCLES : gemmepi__epilogue_cycles(problem), waves;
+  lines[0] = shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A));
+  lines[1] = shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B));
+  copy = (lines[0] + lines[1]) * GEMMEPI__SM80_LINE;
+  if (blocks > each)
+    blocks = (int)each;
+  if (gemmepi__is_fma(problem))
+    multiply *= gemmepi__fma_slowness(own, shape, blocks);
+  waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
+  if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem)) {
+    finish += gemmepi__activation(problem->epilogue) > GEMMEPI_RELU ? GEMMEPI__EXACT_CYCLES : 0;
+    finish *= blocks;
+  }
+  finish *= area / 128;
+  return (2900 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +
+     (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
+        : gemmepi__sums_microseconds(problem));
+}
+
+/* Whether k has so many parts of four stages, and there are not already as many tiles as run at a time. problem: the kernel's */
+static int gemmepi__sm80_divides(const gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__sm80_cut *cut) {
+  const gemmepi__sm80_shape *shape = cut->shape;
+  int64_t rows, columns, tiles = gemmepi__sm80_tiles(problem, shape, &rows, &columns);
+  int64_t of_stage = gemmepi__stage_k(problem);
+  int64_t at_a_time = (int64_t)context->multiprocessors * gemmepi__sm80_blocks(context, shape);
+  return cut->parts == 1 ||
+     (problem->k >= 4 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
+}
+
+static gemmepi__sm80_cut gemmepi__choose_sm80(const gemmepi_context *context, const gemmepi__problem *problem,
+        double *microseconds) {
+  static const int parts[] = {1, 2, 3, 4, 6, 8, 12, 16};
+  gemmepi__problem bare = gemmepi__bare_problem(problem);
+  gemmepi__sm80_cut best = {NULL, 1};
+  size_t i, j;
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__sm80_shapes); i++)
+    for (j = 0; j < GEMMEPI__COUNT(parts); j++) {
+      const gemmepi__problem *own = parts[j] > 1 ? &bare : problem;
+      gemmepi__sm80_cut cut;
+      double time;
+      cut.shape = &gemmepi__sm80_shapes[i];
+      cut.parts = parts[j];
+      if ((i && !gemmepi__sm80_shape_takes(own, cut.shape, context->arch)) ||
+        !gemmepi__sm80_divides(context, own, &cut))
+        continue;
+      time = gemmepi__sm80_microseconds(context, problem, own, &cut);
+      if (!best.shape || time < *microseconds) {
+        best = cut;
+        *microseconds = time;
+      }
+    }
+  return best;
+}
+
+/* >>building */
+
+/* Of each part but the last: whole stages. */
+static int64_t gemmepi__part_k(const gemmepi__problem *problem, int parts) {
+  int64_t of_stage = gemmepi__stage_k(problem);
+  return gemmepi__divide_up(gemmepi__divide_up(problem->k, parts), of_stage) * of_stage;
+}
+
+static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__problem *problem,
+        const gemmepi__sm80 *mma) {
+  const gemmepi__sm80_shape *shape = &mma->shape;
+  gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
+  gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
+        shape->tile_n);
+  gemmepi__append(text, "#define GEMMEPI_WARPS_M %d\n#define GEMMEPI_WARPS_N %d\n", shape->warps_m,
+        shape->warps_n);
+  gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages,
+        shape->blocks);
+  gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_COPIED %d\n", mma->staged, mma->copied);
+  gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", mma->applied || mma->parts > 1);
+  gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n", mma->parts > 1);
+  gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
+        !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
+  gemmepi__append(text, "#define GEMMEPI_A_UNIT %d\n#define GEMMEPI_B_UNIT %d\n",
+        gemmepi__copy_unit(problem, GEMMEPI__A), gemmepi__copy_unit(problem, GEMMEPI__B));
+  gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
+  gemmepi__append(text, "#define GEMMEPI_FMA %d\n", gemmepi__is_fma(problem));
+  gemmepi__append_operands(text, problem);
+}
+
+static gemmepi_status gemmepi__get_sm80_kernel(gemmepi_context *context, const gemmepi__problem *problem,
+        gemmepi__sm80 *mma) {
+  int dtype = problem->common;
+  char prologue[1536], words[160];
+  gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+  gemmepi__append_sm80_defines(&text, problem, mma);
+  gemmepi__name_kernel(&mma->launch, "gemmepi_sm80_%s_%dx%d%s%s",
+        dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem)
+        ? "TF32"
+        : gemmepi__dtype((gemmepi_dtype)dtype)->name,
+        mma->shape.tile_m, mma->shape.tile_n, mma->parts > 1 ? "_split" : "",
+        gemmepi__name_of_epilogue(problem, dtype, words));
+  return gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch);
+}
+
+/* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
+static void gemmepi__cut_up_sm80(const gemmepi__problem *problem, const gemmepi__sm80_cut *cut, int applied,
+        gemmepi__sm80 *mma) {
+  /* of 32 bits a row's four lanes write whole sectors, but for these */
+  int wide = gemmepi__results_of(problem, 32) - gemmepi__moved_of(problem, 32);
+  mma->shape = *cut->shape;
+  mma->parts = (int)gemmepi__divide_up(problem->k, gemmepi__part_k(problem, cut->parts)); /* none empty */
+  mma->applied = applied;
+  mma->staged = gemmepi__results_of(problem, 16) | wide;
+  mma->copied = mma->staged - gemmepi__moved_of(problem, 16);
+}
+
+/* What a block asks for: so much that no multiprocessor has more than its share. Those with room for more would take it, and others
+ have less: 1.5 of the time on an H200, where the launch before is still on some of them, or three have room and two are a share. */
+static unsigned gemmepi__sm80_asked(const gemmepi_context *context, const gemmepi__sm80 *mma) {
+  unsigned each = (unsigned)gemmepi__divide_up(mma->launch.blocks, context->multiprocessors);
+  unsigned needed = gemmepi__sm80_shared(&mma->shape);
+  unsigned least = gemmepi__most_shared(context->arch) / (each + 1) + 16;
+  return needed < least ? least / 16 * 16 : needed;
+}
+
+static gemmepi_status gemmepi__lay_out_sm80(const gemmepi_context *context, const gemmepi__problem *problem,
+        gemmepi__sm80 *mma) {
+  const gemmepi__sm80_shape *shape = &mma->shape;
+  gemmepi__sm80_params *params = &mma->params;
+  int64_t rows, columns, tiles = gemmepi__sm80_tiles(problem, shape, &rows, &columns), square = 1, bands;
+  int64_t area = (int64_t)context->multiprocessors * shape->blocks * shape->tile_m * shape->tile_n;
+  int warp_rows = shape->tile_m / shape->warps_m;
+  if (tiles <= 0 || tiles > INT_MAX / mma->parts)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+  while ((square + 1) * shape->tile_m * (square + 1) * shape->tile_m <= area)
+    square++; /* what is under way at a time is about square */
+  bands = (rows + square / 2) / square;
+  params->tile_rows = (unsigned)rows;
+  params->band = (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
+  params->k = (int)problem->k;
+  params->parts = (unsigned)mma->parts;
+  params->part_k = (int)gemmepi__part_k(problem, mma->parts);
+  params->a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
+  params->b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
+  params->epilogue.column_tiles = (unsigned)columns;
+  params->epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, warp_rows);
+  mma->launch.blocks = (unsigned)(tiles * mma->parts);
+  mma->launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
+  mma->launch.threads_y = 1;
+  mma->launch.shared = gemmepi__sm80_asked(context, mma);
+  mma->partial_bytes = gemmepi__line_bytes(problem, params->epilogue.row_tiles);
+  return GEMMEPI_OK;
+}
+
+/* The sums of each part of k, one after another, in workspace, and what adds them up. */
+static gemmepi_status gemmepi__build_parts(gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__view *part, int applied, gemmepi__sm80 *mma) {
+  int64_t elements = gemmepi__offset(gemmepi__times(problem->batch, mma->parts), part->batch_stride, 0);
+  gemmepi_status status;
+  if (elements < 0)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
+  mma->product_bytes = gemmepi__bytes_for(elements, sizeof(float));
+  status = gemmepi__build_pass(context, problem, part, mma->parts, applied, &mma->pass);
+  mma->partial_bytes = mma->pass.partial_bytes;
+  return status;
+}
+
+/* As a shape that takes it, and parts that are not too many. applied: for runs whose alpha is 1 and which have no C. */
+static gemmepi_status gemmepi__sm80_build(gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__sm80_cut *cut, int applied, gemmepi__sm80 *mma) {
+  gemmepi__problem bare;
+  const gemmepi__problem *own = problem; /* the kernel's */
+  unsigned row_tiles;
+  gemmepi_status status;
+  memset(mma, 0, sizeof *mma);
+  if (cut->parts > 1) {
+    gemmepi__view *d = &bare.views[GEMMEPI__D];
+    bare = gemmepi__bare_problem(problem);
+    d->batch_stride =
+      (int64_t)gemmepi__round_up((size_t)d->batch_stride, 4); /* parts begin at multiples of 16 bytes */
+    own = &bare;
+  }
+  gemmepi__cut_up_sm80(own, cut, applied, mma);
+  gemmepi__fill_epilogue(own, &mma->params.epilogue);
+  status = gemmepi__lay_out_sm80(context, own, mma);
+  row_tiles = mma->params.epilogue.row_tiles;
+  if (!status)
+    status = gemmepi__get_sm80_kernel(context, own, mma);
+  if (!status && cut->parts > 1) {
+    status = gemmepi__build_parts(context, problem, &own->views[GEMMEPI__D], applied, mma);
+    row_tiles = mma->pass.params.epilogue.row_tiles;
+  }
+  if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
+    status = gemmepi__build_sums(context, problem, row_tiles, &mma->sums);
+  return status;
+}
+
+static size_t gemmepi__sm80_workspace(const gemmepi__sm80 *mma) {
+  return gemmepi__round_up(mma->product_bytes, 256) + gemmepi__round_up(mma->partial_bytes, 256) +
+     mma->sums.partial_bytes;
+}
+
+/* >>running */
+
+/* The primary context is current. */
+static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__sm80 *mma, const gemmepi__arguments *arguments,
+        char *workspace, gemmepi_stream stream) {
+  gemmepi__sm80_params params = mma->params;
+  char *partials = gemmepi__past(workspace, mma->product_bytes);
+  gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+  if (status)
+    return status;
+  gemmepi__point_epilogue(arguments, mma->applied, partials, &params.epilogue);
+  params.a.data = arguments->pointers[GEMMEPI__A];
+  params.b.data = arguments->pointers[GEMMEPI__B];
+  if (mma->parts > 1)
+    params.epilogue.d.data = workspace;
+  status = gemmepi__launch_kernel(context, &mma->launch, &params, "the product", stream);
+  if (!status && mma->parts > 1)
+    status = gemmepi__run_pass(context, &mma->pass, arguments, workspace, partials, stream);
+  if (status)
+    return status;
+  return gemmepi__run_sums(context, &mma->sums, arguments, partials,
+        gemmepi__past(partials, mma->partial_bytes), stream);
+}
+
+/* >>in words */
+
+static void gemmepi__explain_sm80(gemmepi__text *text, const gemmepi__sm80 *sm80) {
+  const gemmepi__sm80_shape *shape = &sm80->shape;
+  gemmepi__append(text, "  %s: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
+        sm80->launch.name, sm80->parts > 1 ? "" : " and epilogue", sm80->launch.blocks,
+        sm80->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
+  if (sm80->parts > 1)
+    gemmepi__append(text, ", k in %d parts", sm80->parts);
+  gemmepi__append(text, "\n");
+  gemmepi__explain_pass(text, &sm80->pass.launch, "the sum of k's parts, ");
+  gemmepi__explain_sums(text, &sm80->sums);
+}
+/* The kernels of our own that have the epilogue inside, a row each. To add one: its file, and its row here. */
+
+/* Engines that are left out of the program. What they would take is still known: cuBLASLt's time is estimated by it. */
+#ifdef GEMMEPI_NO_SM80
+#define GEMMEPI__HAS_SM80 0
+#else
+#define GEMMEPI__HAS_SM80 1
+#endif
+#ifdef GEMMEPI_NO_SM90
+#define GEMMEPI__HAS_SM90 0
+#else
+#define GEMMEPI__HAS_SM90 1
+#endif
+
+/* What an engine has built. */
+typedef union gemmepi__built {
+  gemmepi__sm90 sm90;
+  gemmepi__sm80 sm80;
+} gemmepi__built;
+
+/* What is asked of every engine when it has built. */
+typedef struct gemmepi__built_details {
+  const gemmepi__launch *launch, *pass; /* the kernel, and the pass behind it, if any */
+  const gemmepi__sums *sums;
+  int tile_m, tile_n;
+  size_t workspace_size;
+} gemmepi__built_details;
+
+typedef struct gemmepi__engine {
+  const char *name;
+  int is_there;
+  double
+    margin; /* of the least estimate of the rows above: its own must be less than that, so good are the models */
+  /* Why it does not take a problem that gemmepi__engines_rule lets pass, or NULL. */
+  const char *(*rule)(const gemmepi_context *context, const gemmepi__problem *problem);
+  /* The shape of the least estimate. The rule has been asked; candidate->applied is given. */
+  void (*choose)(const gemmepi_context *context, const gemmepi__problem *problem,
+        gemmepi__candidate *candidate);
+  /* Builds the candidate as it is. */
+  gemmepi_status (*build)(gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__candidate *candidate, gemmepi__built *built);
+  void (*describe)(const gemmepi__built *built, gemmepi__built_details *details);
+  /* In words, after the kernel's name. */
+  void (*explain)(const gemmepi__problem *problem, const gemmepi__built *built, gemmepi__text *text);
+  /* The primary context is current. */
+  gemmepi_status (*run)(const gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__built *built, const gemmepi__arguments *arguments, char *workspace,
+        gemmepi_stream stream);
+} gemmepi__engine;
+
+/* >>Hopper */
+
+static void gemmepi__engine_sm90_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+        gemmepi__candidate *candidate) {
+  const gemmepi__sm90_shape *shape =
+    gemmepi__choose_sm90(context, problem, candidate->applied, &candidate->microseconds);
+  candidate->shape = (int)(shape - gemmepi__sm90_shapes);
+  candidate->parts = 1;
+}
+
+static gemmepi_status gemmepi__engine_sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__candidate *candidate, gemmepi__built *built) {
+  return gemmepi__sm90_build(context, problem, &gemmepi__sm90_shapes[candidate->shape], candidate->applied,
+        &built->sm90);
+}
+
+static void gemmepi__engine_sm90_describe(const gemmepi__built *built, gemmepi__built_details *details) {
+  details->launch = &built->sm90.launch;
+  details->pass = NULL;
+  details->sums = &built->sm90.sums;
+  details->tile_m = built->sm90.shape.tile_m;
+  details->tile_n = built->sm90.shape.tile_n;
+  details->workspace_size = gemmepi__sm90_workspace(&built->sm90);
+}
+
+static void gemmepi__engine_sm90_explain(const gemmepi__problem *problem, const gemmepi__built *built,
+        gemmepi__text *text) {
+  gemmepi__explain_sm90(text, problem, &built->sm90);
+}
+
+static gemmepi_status gemmepi__engine_sm90_run(const gemmepi_context *context,
+        const gemmepi__problem *problem, const gemmepi__built *built,
+        const gemmepi__arguments *arguments, char *workspace,
+        gemmepi_stream stream) {
+  return gemmepi__sm90_run(context, problem, &built->sm90, arguments, workspace, stream);
+}
+
+/* >>Ampere and later */
+
+static const char *gemmepi__engine_sm80_rule(const gemmepi_context *context,
+        const gemmepi__problem *problem) {
+  (void)context;
+  (void)problem;
+  return NULL;
+}
+
+static void gemmepi__engine_sm80_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+        gemmepi__candidate *candidate) {
+  gemmepi__sm80_cut cut = gemmepi__choose_sm80(context, problem, &candidate->microseconds);
+  candidate->shape = (int)(cut.shape - gemmepi__sm80_shapes);
+  candidate->parts = cut.parts;
+}
+
+static gemmepi_status gemmepi__engine_sm80_build(gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__candidate *candidate, gemmepi__built *built) {
+  gemmepi__sm80_cut cut;
+  cut.shape = &gemmepi__sm80_shapes[candidate->shape];
+  cut.parts = candidate->parts;
+  return gemmepi__sm80_build(context, problem, &cut, candidate->applied, &built->sm80);
+}
+
+static void gemmepi__engine_sm80_describe(const gemmepi__built *built, gemmepi__built_details *details) {
+  details->launch = &built->sm80.launch;
+  details->pass = built->sm80.pass.launch.function ? &built->sm80.pass.launch : NULL;
+  details->sums = &built->sm80.sums;
+  details->tile_m = built->sm80.shape.tile_m;
+  details->tile_n = built->sm80.shape.tile_n;
+  details->workspace_size = gemmepi__sm80_workspace(&built->sm80);
+}
+
+static void gemmepi__engine_sm80_explain(const gemmepi__problem *problem, const gemmepi__built *built,
+        gemmepi__text *text) {
+  (void)problem;
+  gemmepi__explain_sm80(text, &built->sm80);
+}
+
+static gemmepi_status gemmepi__engine_sm80_run(const gemmepi_context *context,
+        const gemmepi__problem *problem, const gemmepi__built *built,
+        const gemmepi__arguments *arguments, char *workspace,
+        gemmepi_stream stream) {
+  return gemmepi__sm80_run(context, problem, &built->sm80, arguments, workspace, stream);
+}
+
+/* >>the table */
+
+static const gemmepi__engine gemmepi__engines[] = {
+  {"sm90", GEMMEPI__HAS_SM90, 1, gemmepi__tma_rule, gemmepi__engine_sm90_choose,
+  GEMMEPI__HAS_SM90 ? gemmepi__engine_sm90_build : NULL, gemmepi__engine_sm90_describe,
+  gemmepi__engine_sm90_explain, GEMMEPI__HAS_SM90 ? gemmepi__engine_sm90_run : NULL},
+  {"sm80", GEMMEPI__HAS_SM80, 0.9, gemmepi__engine_sm80_rule, gemmepi__engine_sm80_choose,
+  GEMMEPI__HAS_SM80 ? gemmepi__engine_sm80_build : NULL, gemmepi__engine_sm80_describe,
+  gemmepi__engine_sm80_explain, GEMMEPI__HAS_SM80 ? gemmepi__engine_sm80_run : NULL},
+};
+
+/* The candidate of the least estimate among all engines; NEVER where none takes the problem. candidate->applied is given. */
+static void gemmepi__choose_engine(const gemmepi_context *context, const gemmepi__problem *problem,
+        gemmepi__candidate *candidate) {
+  int engine, count = (int)GEMMEPI__COUNT(gemmepi__engines);
+  candidate->microseconds = GEMMEPI__NEVER;
+  for (engine = 0; engine < count; engine++) {
+    const gemmepi__engine *row = &gemmepi__engines[engine];
+    gemmepi__candidate own = *candidate;
+    if (!row->is_there || row->rule(context, problem))
+      continue;
+    own.engine = engine;
+    row->choose(context, problem, &own);
+    if (own.microseconds < row->margin * candidate->microseconds)
+      *candidate = own;
+  }
 }
 /* The route lt: cuBLASLt runs product and epilogue in one kernel. Also the bare product of the route split. */
 
@@ -13769,1242 +15189,17 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
     status = gemmepi__run_sums(context, &plain->sums, arguments, partials, between, stream);
   return status;
 }
-/* The route fused: product and epilogue of 16-bit or TF32 operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
- they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one for each
- item, which another launch adds up. */
-
-#include <math.h>
-
-#define GEMMEPI__FUSED_THREADS 384 /* gemm_sm90.cu */
-#define GEMMEPI__FUSED_LINE    128 /* bytes of k of a stage */
-#define GEMMEPI__FUSED_BOX_M   16 /* rows of results that a warp stores at a time, lines of 128 bytes */
-#define GEMMEPI__FUSED_UNIT_N  64 /* columns of which tiles are made */
-#define GEMMEPI__FUSED_WARPS   8 /* that store */
-#define GEMMEPI__FUSED_SUMMERS 3 /* that sum an operand */
-#define GEMMEPI__FUSED_SHARED  (227u << 10) /* of a block on this chip */
-#define GEMMEPI__FUSED_PAIR    16 /* bytes of two barriers: of a stage, a warp's buffers, a slot */
-#define GEMMEPI__FUSED_STAGES  8 /* at most */
-
-/* A way to cut the product up: its kernel is compiled for it. */
-typedef struct gemmepi__fused_shape {
-  short tile_m, tile_n; /* of a block */
-  short ping_pong; /* its two warpgroups take a tile each in turns, else they share one */
-  short cluster_m, cluster_n;
-  short split; /* blocks that add up a tile, each a part of k */
-  short lean; /* no registers are left for more than BIAS and an activation */
-} gemmepi__fused_shape;
-
-static const gemmepi__fused_shape gemmepi__fused_shapes[] = {
-  {128, 128, 1, 2, 1, 1, 0}, /* first the one for everything that the rules admit */
-  {128, 128, 1, 1, 2, 1, 0}, {128, 192, 1, 1, 2, 1, 1}, {128, 192, 1, 2, 1, 1, 1},
-  {128, 256, 0, 2, 1, 1, 0}, {128, 128, 1, 1, 1, 1, 0}, {128, 128, 0, 1, 1, 2, 0},
-  {128, 128, 0, 1, 1, 4, 0}, {128, 128, 0, 1, 1, 8, 0}, {128, 64, 1, 1, 1, 1, 0},
-  {128, 64, 0, 1, 1, 2, 0},  {128, 64, 0, 1, 1, 4, 0},  {128, 64, 0, 1, 1, 8, 0},
-};
+/* The route fused: product and epilogue in one kernel of ours, by the engine and shape of the least estimate, and the operands that
+ are copied for it first. */
 
 typedef struct gemmepi__fused {
-  gemmepi__fused_shape shape;
-  int stages, buffers; /* of operands, and of each warp's results */
-  int staged; /* what leaves by shared memory: bits 1 D, 2 AUX */
-  int copied; /* of these, what does not lie at multiples of 16 bytes: in words, by each warp; else TMA stores it */
-  int loaded; /* what TMA loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
-  int applied; /* alpha is 1 and there is no C: compiled in */
-  int summed; /* the operand that it sums for bias_grad: 1 A, 2 B */
-  int tails; /* some tiles reach beyond m or n by boxes or lines, which are not loaded */
-  int last_a, last_b; /* 0, or lines of the last box of A and B, which are another map's */
-  gemmepi__launch launch;
-  gemmepi__fused_params params; /* all but pointers and scalars; the maps have an address that is none */
-  size_t partial_bytes; /* BGRAD: of the kernel's sums of a tile's rows */
-  gemmepi__sums sums;
+  const gemmepi__engine *engine;
+  int applied; /* for runs alone whose alpha is 1 and which have no C */
+  gemmepi__built built;
+  gemmepi__convert packs[2]; /* of A and B */
 } gemmepi__fused;
 
-/* >>what may go there */
-
-/* Whether TMA takes a matrix of so many bits an element as it lies. */
-static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__view *view, int bits) {
-  int64_t unit = 128 / bits,
-      most = ((int64_t)1 << 42) / bits; /* elements: a stride has fewer than 2^40 bytes */
-  return view->bits == bits && view->alignment % 16 == 0 &&
-     (view->lines <= 1 || (view->ld % unit == 0 && view->ld <= most)) &&
-     (problem->batch <= 1 || (view->batch_stride % unit == 0 && view->batch_stride <= most));
-}
-
-/* F32 operands multiplied as TF32. */
-static int gemmepi__is_tf32(const gemmepi__problem *problem) {
-  return problem->common == GEMMEPI_F32 && problem->compute == GEMMEPI_COMPUTE_TF32;
-}
-
-/* What the kernels multiply. */
-static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem *problem) {
-  gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n",
-        problem->common == GEMMEPI_F16   ? "f16"
-        : problem->common == GEMMEPI_F32 ? "tf32"
-        : "bf16",
-        (int)problem->views[GEMMEPI__A].bits / 8);
-}
-
-/* Stages that all of k fills. */
-static int64_t gemmepi__fused_steps(const gemmepi__problem *problem) {
-  return gemmepi__divide_up(problem->k, GEMMEPI__FUSED_LINE * 8 / problem->views[GEMMEPI__A].bits);
-}
-
-/* Whether the epilogue shows beside the sums: measured where k is 768 and 2048, in 16 bits. */
-static int gemmepi__k_is_short(const gemmepi__problem *problem) {
-  return gemmepi__fused_steps(problem) < 32;
-}
-
-/* What no kernel of the route has, or NULL. */
-static const char *gemmepi__extents_rule(const gemmepi__problem *problem) {
-  if (problem->k == 0)
-    return "k is 0";
-  if (problem->m > INT_MAX / 2 || problem->n > INT_MAX / 2 || problem->k > INT_MAX / 2)
-    return "m, n or k is 2^30 or more";
-  return NULL;
-}
-
-/* The rule that keeps a problem from this kernel, or NULL. */
-static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
-  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-  if (context->arch != 90)
-    return "its kernel is for compute capability 9.0";
-  if (a->dtype != b->dtype ||
-    (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && !gemmepi__is_tf32(problem)))
-    return "a and b are not both BF16, both F16 or both F32 with TF32";
-  if (gemmepi__is_tf32(problem) && (a->transposed || !b->transposed))
-    return "wgmma takes TF32 only where the elements along k lie side by side";
-  if (!gemmepi__tma_takes(problem, a, a->bits) || !gemmepi__tma_takes(problem, b, b->bits))
-    return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
-  if (gemmepi__halves_in(problem) > 1 && !b->transposed && gemmepi__half_columns(problem) % 8)
-    return "TMA takes the second half of b at a multiple of 16 bytes only";
-  return gemmepi__extents_rule(problem);
-}
-
-/* Of aux, whether it is written or read. */
-static int gemmepi__halves_aside(const gemmepi__problem *problem) {
-  return gemmepi__has(problem, GEMMEPI_GATED) && !gemmepi__has(problem, GEMMEPI_UPSTREAM) ? 2 : 1;
-}
-
-/* Bits of an element of the matrices that TMA moves for the epilogue: of one width, that of D where it can be. */
-static int gemmepi__box_bits(const gemmepi__problem *problem) {
-  return problem->views[GEMMEPI__D].bits == 32 ? 32 : 16;
-}
-
-/* Whether one is of so many bits, and its lines, and halves of them, are whole units of 16 bytes: TMA moves those, whatever the
- extents of its map say. */
-static int gemmepi__moves_box(const gemmepi__problem *problem, int operand, int bits) {
-  return gemmepi__half_columns(problem) * bits % 128 == 0 &&
-     gemmepi__tma_takes(problem, &problem->views[operand], bits);
-}
-
-/* Results of so many bits: bits 1 D, 2 AUX. */
-static int gemmepi__results_of(const gemmepi__problem *problem, int bits) {
-  int results = 0;
-  if (problem->views[GEMMEPI__D].bits == bits && !(problem->flags & GEMMEPI__ONLY_SUMS))
-    results |= 1;
-  if (gemmepi__has(problem, GEMMEPI_AUX) && problem->views[GEMMEPI__AUX].bits == bits)
-    results |= 2;
-  return results;
-}
-
-/* Those that leave in whole units. */
-static int gemmepi__moved_of(const gemmepi__problem *problem, int bits) {
-  int moved = gemmepi__results_of(problem, bits);
-  if ((moved & 1) && !gemmepi__moves_box(problem, GEMMEPI__D, bits))
-    moved -= 1;
-  if ((moved & 2) && !gemmepi__moves_box(problem, GEMMEPI__AUX, bits))
-    moved -= 2;
-  return moved;
-}
-
-/* What TMA stores. */
-static int gemmepi__fused_moved(const gemmepi__problem *problem) {
-  return gemmepi__moved_of(problem, gemmepi__box_bits(problem));
-}
-
-/* What it loads for the epilogue, likewise; the mask without TMA. */
-static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
-  int loaded = 0, bits = gemmepi__box_bits(problem);
-  if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__mask_is_aligned(problem))
-    loaded |= 4;
-  if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__moves_box(problem, GEMMEPI__AUX, bits))
-    loaded |= 1;
-  if (gemmepi__has(problem, GEMMEPI_RESIDUAL) && gemmepi__moves_box(problem, GEMMEPI__RESIDUAL, bits))
-    loaded |= 2;
-  return loaded;
-}
-
-/* Tiles along the axis that a sum of an operand is not of: in each, three warps add up 16 lines of the operand's tile at most. */
-static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
-  return gemmepi__has(problem, GEMMEPI_BGRAD_A)
-       ? gemmepi__divide_up(gemmepi__half_columns(problem),
-        shape->tile_n / gemmepi__halves_in(problem))
-       : gemmepi__divide_up(problem->m, shape->tile_m);
-}
-
-/* The operand that the kernel sums, 1 A or 2 B. TF32, few tiles, and an epilogue that leaves too few registers, leave it to another
- launch. */
-static int gemmepi__fused_summed(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
-        int applied) {
-  int sums_a = gemmepi__has(problem, GEMMEPI_BGRAD_A), lines = sums_a ? shape->tile_m : shape->tile_n;
-  if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || gemmepi__is_tf32(problem) ||
-    GEMMEPI__FUSED_SUMMERS * 16 * gemmepi__tiles_across(problem, shape) < lines ||
-    (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_AUX) && !applied))
-    return 0;
-  return sums_a ? 1 : 2;
-}
-
-/* Whether bias_grad is a sum over the batch, for which the kernel leaves a line of each item. */
-static int gemmepi__sums_items(const gemmepi__problem *problem) {
-  return problem->batch > 1 && problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
-}
-
-/* >>boxes of operands */
-
-/* Lines of a box: along k those that a block loads of a tile of A, or of a half of B's. */
-static int gemmepi__a_box(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
-  return problem->views[GEMMEPI__A].transposed ? 64 : shape->tile_m / shape->cluster_n;
-}
-
-static int gemmepi__b_box(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
-  int lines = shape->tile_n / shape->cluster_m, columns = shape->tile_n / gemmepi__halves_in(problem);
-  return !problem->views[GEMMEPI__B].transposed ? 64 : lines < columns ? lines : columns;
-}
-
-/* Whether tiles of clusters reach so far beyond an extent that there is less to load: a line, or where these lie along k a whole box. */
-static int gemmepi__has_tail(int64_t extent, int64_t cluster, int is_side_by_side) {
-  return (cluster - extent % cluster) % cluster >= (is_side_by_side ? 1 : 64);
-}
-
-static int gemmepi__last_lines(int64_t extent, int box) {
-  return (int)((extent - 1) % box) + 1;
-}
-
-static int gemmepi__fused_tails(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
-  int64_t columns = shape->tile_n / gemmepi__halves_in(problem) * shape->cluster_n;
-  return gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
-        !problem->views[GEMMEPI__A].transposed) ||
-     gemmepi__has_tail(gemmepi__half_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
-}
-
-/* >>shared memory */
-
-static unsigned gemmepi__fused_stage_bytes(const gemmepi__fused_shape *shape) {
-  return (unsigned)(shape->tile_m + shape->tile_n) * GEMMEPI__FUSED_LINE;
-}
-
-/* Of one matrix in every warp's buffer. */
-#define GEMMEPI__FUSED_BOXES (GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_BOX_M * GEMMEPI__FUSED_LINE)
-
-/* Gradients take the place of the aux that TMA loaded for them (IN_PLACE in the kernel). */
-static int gemmepi__replaces_aux(const gemmepi__problem *problem, const gemmepi__fused *fused) {
-  return (gemmepi__has(problem, GEMMEPI_GATED) || (fused->loaded & 2)) && (fused->staged & 1) &&
-     (fused->loaded & 1) && !(fused->copied & 1) &&
-     gemmepi__halves_aside(problem) == gemmepi__halves_out(problem);
-}
-
-static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, const gemmepi__fused *fused) {
-  int replaces = gemmepi__replaces_aux(problem, fused);
-  return (unsigned)((fused->staged & 1 && !replaces ? gemmepi__halves_out(problem) : 0) +
-        (fused->staged & 2 ? gemmepi__halves_aside(problem) : 0));
-}
-
-static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int loaded) {
-  return (unsigned)((loaded & 1 ? gemmepi__halves_aside(problem) : 0) +
-        (loaded & 2 ? gemmepi__halves_out(problem) : 0));
-}
-
-/* BGRAD: a slot of either warpgroup, in which each lane leaves a sum of every 32 columns: of 32 of a gate's, of 64 of others. */
-static unsigned gemmepi__slot_bytes(const gemmepi__problem *problem) {
-  int groups = gemmepi__has(problem, GEMMEPI_GATED) ? gemmepi__halves_out(problem) : 2;
-  unsigned sums = (unsigned)groups * GEMMEPI__FUSED_WARPS * 32 * 4;
-  return gemmepi__has(problem, GEMMEPI_BGRAD) ? sums + 2 * GEMMEPI__FUSED_PAIR : 0;
-}
-
-static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gemmepi__fused *fused) {
-  unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + GEMMEPI__FUSED_PAIR;
-  unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused) +
-        2 * gemmepi__loaded_matrices(problem, fused->loaded);
-  unsigned divided = fused->shape.split > 1 ? GEMMEPI__FUSED_PAIR : 0;
-  unsigned sums = fused->summed ? GEMMEPI__FUSED_SUMMERS * 16 * 8 : gemmepi__slot_bytes(problem);
-  return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES +
-     GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_PAIR + divided + sums;
-}
-
-/* Sets both, and returns the stages. */
-static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__fused *fused, int buffers) {
-  fused->buffers = buffers;
-  fused->stages = GEMMEPI__FUSED_STAGES;
-  while (gemmepi__fused_shared(problem, fused) > GEMMEPI__FUSED_SHARED)
-    fused->stages--;
-  return fused->stages;
-}
-
-/* Two buffers, if enough stages fit beside them or one leaves room for no more of them, and as many stages as do. Measured on an
- H200 in 16 bits: a fifth stage saves 6 percent at any k; a sixth 1 to 2 percent where k is 2048 or more, and a second buffer 4
- where it is 768. Wide tiles gain by neither, and with five stages some of their kernels spill a register. */
-static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fused *fused) {
-  int enough = fused->shape.tile_n > 128 ? 4 : gemmepi__k_is_short(problem) ? 5 : 6;
-  int most = fused->staged == fused->copied ? 1 : 2; /* one that is copied is free at once */
-  int stages = gemmepi__most_stages(problem, fused, most);
-  if (stages < enough && most == 2 && gemmepi__most_stages(problem, fused, 1) == stages)
-    fused->buffers = 2;
-}
-
-/* Whether all of a tile's bias is loaded before its sums: else that of a box of columns while the box before it is computed, whose
- results TMA may not take before all loads under way have come. Measured on several H200, where k is 768 it saves 2 percent of SILU,
- one of GELU_TANH with AUX and without, of SILU with AUX nothing, and one or two of NONE and RELU, whose sums else begin with the
- bias; where k is 2048 or more it costs up to 3. GELU_ERF's sums better begin with it, and beside AUX other activations lack
- registers. */
-static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemmepi__fused *fused) {
-  const uint32_t others = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD |
-        GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
-  uint32_t which = gemmepi__activation(problem->epilogue);
-  return gemmepi__has(problem, GEMMEPI_BIAS) && !gemmepi__has(problem, others) && fused->applied &&
-     fused->shape.ping_pong && fused->shape.tile_n == 128 && (fused->staged & 1) &&
-     gemmepi__box_bits(problem) == 16 && gemmepi__k_is_short(problem) &&
-     (gemmepi__has(problem, GEMMEPI_AUX) ? which == GEMMEPI_GELU_TANH : which != GEMMEPI_GELU_ERF);
-}
-
-/* >>the choice of a shape */
-
-/* Tiles of clusters, whose rows and columns it leaves in `rows` and `columns`. */
-static int64_t gemmepi__fused_tiles(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
-        int64_t *rows, int64_t *columns) {
-  int halves = gemmepi__halves_in(problem);
-  *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
-  *columns = gemmepi__divide_up(gemmepi__half_columns(problem),
-        (int64_t)shape->tile_n / halves * shape->cluster_n);
-  return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
-}
-
-/* Sums of an operand take registers from the epilogue: a lean shape has enough where there is none, and for those of B where
- its elements along n lie side by side. */
-static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
-  uint64_t sums = GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
-  return !gemmepi__has(problem, sums) ||
-     ((problem->epilogue & ~(sums | GEMMEPI_ACCUMULATE_BIAS_GRAD)) == GEMMEPI_NONE &&
-      !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
-}
-
-/* What shapes of few registers, and units of 64 columns, do not do. */
-static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
-        int applied) {
-  int64_t steps = gemmepi__fused_steps(problem);
-  int staged = gemmepi__fused_moved(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
-  int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
-        gemmepi__aux_is_mask(problem->epilogue));
-  if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
-        GEMMEPI_RESIDUAL) ||
-        !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
-        gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-        gemmepi__activation(problem->epilogue) == GEMMEPI_MISH))
-    return 0;
-  if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__FUSED_UNIT_N)
-    return 0;
-  if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
-    (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__FUSED_UNIT_N))
-    return 0; /* tiles of one warpgroup each, in units of columns of which there is an even number */
-  if (shape->tile_n > 192 && (!all_staged || backward))
-    return 0; /* an epilogue behind nothing, at its slowest */
-  return steps >= 2 * shape->split || shape->split == 1;
-}
-
-#define GEMMEPI__STORING_CYCLES 12
-
-/* Cycles of a warpgroup for an element of the product in each of its threads. Measured on an H200 for what they name. */
-static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
-  uint32_t which = gemmepi__activation(problem->epilogue);
-  int backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
-  double cycles = GEMMEPI__STORING_CYCLES, activation = which > GEMMEPI_RELU ? 14 : 0;
-  if (backward && (which == GEMMEPI_GELU_TANH || which == GEMMEPI_GELU_ERF))
-    activation = 32;
-  else if (which == GEMMEPI_GELU_ERF)
-    activation = gemmepi__has(problem, GEMMEPI_GATED) ? 40 : 24;
-  cycles += gemmepi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation;
-  if (gemmepi__has(problem, GEMMEPI_AUX))
-    cycles += 14;
-  if (backward)
-    cycles += 14 + 9 * gemmepi__halves_out(problem);
-  if (gemmepi__has(problem, GEMMEPI_RESIDUAL))
-    cycles += gemmepi__fused_loaded(problem) & 2 ? 6 : 20;
-  if (gemmepi__has(problem, GEMMEPI_BGRAD))
-    cycles += 11 * gemmepi__halves_out(problem);
-  return cycles;
-}
-
-/* Blocks that run at once in clusters, one cluster at least: those of more than two do not fill every group of
- multiprocessors (an H200 runs 30 of 4 and 15 of 8). */
-static int64_t gemmepi__resident_blocks(const gemmepi_context *context, int cluster) {
-  int64_t blocks = context->multiprocessors;
-  if (cluster > 2)
-    blocks -= blocks / 11;
-  return blocks < cluster ? cluster : blocks / cluster * cluster;
-}
-
-static int gemmepi__cluster_blocks(const gemmepi__fused_shape *shape) {
-  return shape->cluster_m * shape->cluster_n * shape->split;
-}
-
-/* Tiles of a block, of which some have one less. */
-static int64_t gemmepi__fused_waves(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__fused_shape *shape) {
-  int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
-  int cluster = gemmepi__cluster_blocks(shape);
-  return gemmepi__divide_up(gemmepi__times(tiles, cluster), gemmepi__resident_blocks(context, cluster));
-}
-
-/* Of the blocks that run at once, those that have a tile, where each has one at most; else 1. */
-static double gemmepi__fused_share(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__fused_shape *shape) {
-  int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
-  int cluster = gemmepi__cluster_blocks(shape);
-  double share = (double)(tiles * cluster) / (double)gemmepi__resident_blocks(context, cluster);
-  return share < 1 ? share : 1;
-}
-
-/* Whether a cluster's blocks gain by lying side by side, where the lines that they write at about the same time lie together.
- Measured on several H200: up to 8 percent, most where the clock is high. Gradients without a gate lose 1 to 3 where k is 768 or
- 2048, and wider tiles do not care. */
-static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
-  return shape->cluster_n > 1 && shape->tile_n == 128 &&
-     (!gemmepi__has(problem, GEMMEPI_BACKWARD) || gemmepi__has(problem, GEMMEPI_GATED) ||
-      problem->k > 2048);
-}
-
-/* Lines that are loaded of a tile: those that exist, or where they lie along m or n the boxes in which one does. */
-static double gemmepi__lines_loaded(int64_t extent, int lines, int is_side_by_side) {
-  int64_t there = is_side_by_side ? extent : gemmepi__divide_up(extent, 64) * 64;
-  return there < lines ? (double)there : lines;
-}
-
-/* TMA takes longer where lines do not begin with whole sectors of 32 bytes of L2's: 1.4 times, as fitted to products on an H200. */
-static double gemmepi__load_slowness(const gemmepi__view *view) {
-  return view->lines > 1 && view->ld * view->bits / 8 % 32 ? 1.4 : 1;
-}
-
-/* Cycles to load a step of k of a block's tile: operands come from L2, at 54 bytes a cycle and multiprocessor at most. */
-static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
-  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-  int halves = gemmepi__halves_in(problem);
-  double rows = gemmepi__lines_loaded(problem->m, shape->tile_m, !a->transposed);
-  double columns =
-    halves * gemmepi__lines_loaded(gemmepi__half_columns(problem), shape->tile_n / halves, b->transposed);
-  return (rows / shape->cluster_n * gemmepi__load_slowness(a) +
-      columns / shape->cluster_m * gemmepi__load_slowness(b)) *
-     GEMMEPI__FUSED_LINE / 54;
-}
-
-/* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs of 16 bits, or half
- as many of TF32, a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; a launch takes 2850 cycles to begin and
- end, a tile 500. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does beyond
- storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which wait
- for each other); both do the last. Where k is short and little beside a bias is to be done, lean shapes take 2 cycles more an element:
- others load it ahead of the sums. Blocks that divide k take 900 to add their sums up, and 450 for each doubling of their number. Of 443
- random products in CUDA graphs on an H200 the times of shapes near the fastest were an eighth beside this in the mean, and the shape
- that it chooses took 1.02 of the fastest. */
-static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__fused_shape *shape, int applied) {
-  int cluster = gemmepi__cluster_blocks(shape);
-  double waves = (double)gemmepi__fused_waves(context, problem, shape);
-  double area = (double)shape->tile_m * shape->tile_n;
-  double steps = (double)gemmepi__divide_up(gemmepi__fused_steps(problem), shape->split);
-  double multiply = area * GEMMEPI__FUSED_LINE / (0.92 * 4096);
-  double load = gemmepi__load_cycles(problem, shape);
-  double sums = steps * (multiply > load ? multiply : load) + 500;
-  int waits = shape->lean && gemmepi__k_is_short(problem) && gemmepi__has(problem, GEMMEPI_BIAS) &&
-        gemmepi__activation(problem->epilogue) <= GEMMEPI_RELU;
-  double finish = area / 128 * (gemmepi__epilogue_cycles(problem) + (waits ? 2 : 0)) / shape->split;
-  double slowed =
-    (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->split) * (shape->tile_n > 128 ? 0.7 : 0.5);
-  double cycles = 2850, tile = steps * multiply + 500;
-  if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) &&
-    !gemmepi__gains_side_by_side(problem, shape))
-    slowed *= 1.15;
-  tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
-  if (shape->ping_pong)
-    cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
-  else
-    cycles += waves * (sums + finish + (shape->split > 1 ? 900 + 450 * log2((double)shape->split) : 0));
-  if (gemmepi__gains_side_by_side(problem, shape))
-    cycles *= 0.995; /* enough to decide */
-  if (gemmepi__fused_summed(problem, shape, applied))
-    return cycles / 1700 + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
-  return cycles / 1700 + gemmepi__sums_microseconds(problem);
-}
-
-static const gemmepi__fused_shape *gemmepi__choose_shape(const gemmepi_context *context,
-        const gemmepi__problem *problem, int applied,
-        double *microseconds) {
-  const gemmepi__fused_shape *best = NULL;
-  size_t i;
-  for (i = 0; i < GEMMEPI__COUNT(gemmepi__fused_shapes); i++) {
-    const gemmepi__fused_shape *shape = &gemmepi__fused_shapes[i];
-    double time;
-    if (i && (!gemmepi__shape_takes(problem, shape, applied) ||
-        gemmepi__cluster_blocks(shape) > context->multiprocessors))
-      continue;
-    time = gemmepi__fused_microseconds(context, problem, shape, applied);
-    if (!best || time < *microseconds) {
-      best = shape;
-      *microseconds = time;
-    }
-  }
-  return best;
-}
-
-#define GEMMEPI__FUSED_KEPT (20 << 20) /* bytes of operands that stay in L2 beside what is written */
-
-/* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. Where one matrix
- is stored it is twice as high, to read B less often, where blocks gain by lying side by side: measured on several H200, up to 9
- percent less at 8192^3, 1 at 4096^3; and where A stays in L2 and B does not: gradients at 2048 x 50304 x 768 take half a percent to one
- less. With AUX of numbers it is half as high where the operands (of all items) stay in L2, so that longer lines of D and AUX are
- written at a time: 2 to 3 percent less. No band is much lower than the others. */
-static unsigned gemmepi__fused_band(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__fused_shape *shape, int64_t rows) {
-  int writes_two = gemmepi__has(problem, GEMMEPI_AUX) && !gemmepi__aux_is_mask(problem->epilogue);
-  int64_t of_a = problem->views[GEMMEPI__A].bytes, bytes = of_a + problem->views[GEMMEPI__B].bytes;
-  int stays = bytes <= GEMMEPI__FUSED_KEPT, a_stays = !stays && of_a <= GEMMEPI__FUSED_KEPT / 2;
-  int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
-  int64_t height = (int64_t)shape->tile_m * shape->cluster_m, high = 1, bands;
-  while ((high + 1) * height * (high + 1) * height <= area)
-    high++;
-  if (writes_two && stays)
-    high = gemmepi__divide_up(high, 2);
-  else if ((gemmepi__gains_side_by_side(problem, shape) || a_stays) && !writes_two &&
-      gemmepi__halves_out(problem) == 1)
-    high *= 2;
-  bands = (rows + high / 2) / high;
-  return (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
-}
-
-/* >>building */
-
-typedef struct gemmepi__map_shape {
-  uint32_t rank;
-  uint64_t extents[4], strides[3]; /* strides in elements, of all but the first axis */
-  uint32_t box[4];
-} gemmepi__map_shape;
-
-/* promotion: what of DRAM comes to L2 at once where a part of it is read */
-static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__view *view,
-        const gemmepi__map_shape *shape, int promotion, gemmepi__tensor_map *map) {
-  static const uint32_t ones[4] = {1, 1, 1, 1};
-  static const struct {
-    int dtype, type;
-  } types[] = {{GEMMEPI_BF16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
-        {GEMMEPI_F16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
-        {GEMMEPI_F32, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
-  uint64_t strides[3], space[2 * sizeof(gemmepi__cu_tensor_map) / sizeof(uint64_t)];
-  gemmepi__cu_tensor_map *aligned =
-    (gemmepi__cu_tensor_map *)(((uintptr_t)space + 63) & ~(uintptr_t)63); /* as the driver wants it */
-  unsigned axis, type = 0;
-  int result;
-  for (axis = 0; axis + 1 < shape->rank; axis++)
-    strides[axis] = shape->strides[axis] * (uint64_t)view->bits / 8;
-  while (types[type].dtype != view->dtype)
-    type++;
-  result = driver->tensor_map_encode_tiled(
-    aligned, types[type].type, shape->rank, (void *)(uintptr_t)256, shape->extents, strides, shape->box,
-    ones, GEMMEPI__CU_TENSOR_MAP_INTERLEAVE_NONE, GEMMEPI__CU_TENSOR_MAP_SWIZZLE_128B, promotion,
-    GEMMEPI__CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (!result)
-    memcpy(map, aligned, sizeof *map);
-  return result;
-}
-
-/* From one line to the next: a single line's ld may be anything. */
-static uint64_t gemmepi__map_line(const gemmepi__view *view) {
-  return (uint64_t)(view->lines > 1 ? view->ld : (view->length + 7) / 8 * 8);
-}
-
-/* How much of DRAM comes to L2 at once where a part of it is read. Lines that do not begin at multiples of 256 bytes would have more of
- their neighbours brought than they need: measured on an H200, loads from L2 take up to 1.18 of the time then. */
-static int gemmepi__operand_promotion(const gemmepi__view *view) {
-  return view->lines > 1 && view->ld * view->bits / 8 % 256 ? GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_128B
-        : GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
-}
-
-/* An operand, as boxes of 128 bytes along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
-static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__problem *problem,
-        const gemmepi__view *view, int lines, gemmepi__tensor_map *map) {
-  int has_items = problem->batch > 1 && view->batch_stride != 0;
-  gemmepi__map_shape shape = {3, {0, 0, 1, 0}, {0, 0, 0}, {0, 0, 1, 0}};
-  shape.extents[0] = (uint64_t)view->length;
-  shape.extents[1] = (uint64_t)view->lines;
-  shape.strides[0] = gemmepi__map_line(view);
-  shape.strides[1] = shape.strides[0]; /* of an axis of one */
-  if (has_items) {
-    shape.extents[2] = (uint64_t)problem->batch;
-    shape.strides[1] = (uint64_t)view->batch_stride;
-  }
-  shape.box[0] = (uint32_t)(GEMMEPI__FUSED_LINE * 8 / view->bits);
-  shape.box[1] = (uint32_t)lines;
-  return gemmepi__encode_map(driver, view, &shape, gemmepi__operand_promotion(view), map);
-}
-
-/* A result: columns, rows, halves, items. Halves are an axis, so that one does not write into the other's columns. */
-static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__problem *problem,
-        const gemmepi__view *view, int halves, int promotion,
-        gemmepi__tensor_map *map) {
-  gemmepi__map_shape shape = {4, {0, 0, 0, 0}, {0, 0, 0}, {0, GEMMEPI__FUSED_BOX_M, 1, 1}};
-  uint64_t line = gemmepi__map_line(view);
-  shape.box[0] = (uint32_t)(GEMMEPI__FUSED_LINE * 8 / view->bits);
-  shape.extents[0] = (uint64_t)gemmepi__half_columns(problem);
-  shape.extents[1] = (uint64_t)problem->m;
-  shape.extents[2] = (uint64_t)halves;
-  shape.extents[3] = (uint64_t)problem->batch;
-  shape.strides[0] = line;
-  shape.strides[1] = halves > 1 ? shape.extents[0] : line;
-  shape.strides[2] = problem->batch > 1 ? (uint64_t)view->batch_stride : line;
-  return gemmepi__encode_map(driver, view, &shape, promotion, map);
-}
-
-/* Aux and a residual are read once, 128 bytes of a row at a time. To bring the 256 around them to L2 at once, as of operands, takes
- up to 1.6 percent more where k is 768, on an H200; where aux is written it saves up to 2. */
-static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const gemmepi__problem *problem,
-        gemmepi__fused *fused) {
-  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-  const gemmepi__fused_shape *shape = &fused->shape;
-  const int written = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-       read = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_NONE;
-  int a_box = gemmepi__a_box(problem, shape), b_box = gemmepi__b_box(problem, shape);
-  int moved = fused->staged - fused->copied;
-  int result = gemmepi__map_operand(driver, problem, a, a_box, &fused->params.a);
-  if (!result)
-    result = gemmepi__map_operand(driver, problem, b, b_box, &fused->params.b);
-  if (!result && fused->last_a)
-    result = gemmepi__map_operand(driver, problem, a, fused->last_a, &fused->params.a_tail);
-  if (!result && fused->last_b)
-    result = gemmepi__map_operand(driver, problem, b, fused->last_b, &fused->params.b_tail);
-  if (!result && moved & 1)
-    result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__D],
-        gemmepi__halves_out(problem), written, &fused->params.d);
-  if (!result && (moved & 2 || fused->loaded & 1))
-    result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__AUX],
-        gemmepi__halves_aside(problem), fused->loaded & 1 ? read : written,
-        &fused->params.aux);
-  if (!result && (fused->loaded & 2))
-    result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__RESIDUAL],
-        gemmepi__halves_out(problem), read, &fused->params.residual);
-  return result ? gemmepi__cuda_failed(driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
-}
-
-static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__problem *problem,
-        const gemmepi__fused *fused) {
-  const gemmepi__fused_shape *shape = &fused->shape;
-  gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
-  gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
-        shape->tile_n);
-  gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_PING_PONG %d\n", fused->stages,
-        shape->ping_pong);
-  gemmepi__append(text, "#define GEMMEPI_CLUSTER_M %d\n#define GEMMEPI_CLUSTER_N %d\n", shape->cluster_m,
-        shape->cluster_n);
-  gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n#define GEMMEPI_BUFFERS %d\n", shape->split,
-        fused->buffers);
-  gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
-        fused->loaded);
-  gemmepi__append(text, "#define GEMMEPI_COPIED %d\n#define GEMMEPI_BIAS_AHEAD %d\n", fused->copied,
-        gemmepi__loads_bias_ahead(problem, fused));
-  gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
-        gemmepi__box_bits(problem) == 32 ? 1 : 2, fused->tails);
-  gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
-        gemmepi__fused_shared(problem, fused));
-  gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
-        !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
-  if (fused->summed)
-    gemmepi__append(text,
-        "#define GEMMEPI_SUMMED %d\n#define GEMMEPI_SUMS_TYPE %s\n"
-        "#define GEMMEPI_SUMS_ADD %d\n",
-        fused->summed,
-        gemmepi__sums_items(problem) ? "F64"
-        : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
-        gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
-  gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
-  gemmepi__append_operands(text, problem);
-}
-
-static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__fused *fused) {
-  int dtype = problem->common;
-  char prologue[1536], words[160];
-  gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-  gemmepi__append_fused_defines(&text, problem, fused);
-  gemmepi__name_kernel(&fused->launch, "gemmepi_sm90_%s_%dx%d%s%s",
-        dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
-        fused->shape.tile_m, fused->shape.tile_n, fused->shape.split > 1 ? "_split" : "",
-        gemmepi__name_of_epilogue(problem, dtype, words));
-  return gemmepi__get_waiting_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch);
-}
-
-/* The shape, and what shared memory holds. */
-static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fused_shape *shape, int applied,
-        gemmepi__fused *fused) {
-  fused->shape = *shape;
-  fused->applied = applied;
-  fused->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));
-  fused->copied = fused->staged - gemmepi__fused_moved(problem);
-  fused->loaded = gemmepi__fused_loaded(problem);
-  fused->summed = gemmepi__fused_summed(problem, shape, applied);
-  fused->tails = gemmepi__fused_tails(problem, shape);
-  if (fused->tails && !problem->views[GEMMEPI__A].transposed)
-    fused->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
-  if (fused->tails && problem->views[GEMMEPI__B].transposed)
-    fused->last_b = gemmepi__last_lines(gemmepi__half_columns(problem), gemmepi__b_box(problem, shape));
-  gemmepi__share_memory(problem, fused);
-}
-
-static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__fused *fused) {
-  const gemmepi__fused_shape *shape = &fused->shape;
-  gemmepi__fused_params *params = &fused->params;
-  int64_t cluster = gemmepi__cluster_blocks(shape), rows, columns;
-  int64_t tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns), most;
-  if (tiles <= 0 || tiles > INT_MAX / cluster)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
-  most = shape->split > 1 ? tiles /* those of a split do not stay */
-        : gemmepi__resident_blocks(context, (int)cluster) / cluster;
-  params->tiles = (unsigned)tiles;
-  params->cluster_rows = (unsigned)rows;
-  params->cluster_columns = (unsigned)columns;
-  params->band = gemmepi__fused_band(context, problem, shape, rows);
-  params->k = (int)problem->k;
-  params->a_items = problem->batch > 1 && problem->views[GEMMEPI__A].batch_stride != 0;
-  params->b_items = problem->batch > 1 && problem->views[GEMMEPI__B].batch_stride != 0;
-  fused->launch.blocks = (unsigned)((most < tiles ? most : tiles) * cluster);
-  fused->launch.threads_x = GEMMEPI__FUSED_THREADS;
-  fused->launch.threads_y = 1;
-  fused->launch.shared = gemmepi__fused_shared(problem, fused);
-  return GEMMEPI_OK;
-}
-
-/* What is left of bias_grad when the kernel has run. */
-static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__fused *fused) {
-  const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
-  if (!fused->summed)
-    return gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
-  fused->params.sum_tiles = (int)gemmepi__tiles_across(problem, &fused->shape);
-  fused->params.sums_stride = gemmepi__sums_items(problem) ? out->length : out->batch_stride;
-  if (!gemmepi__sums_items(problem))
-    return GEMMEPI_OK;
-  return gemmepi__build_sum_of_lines(context, problem, 1, problem->batch, &fused->sums);
-}
-
-/* As a shape that takes it. applied: for runs whose alpha is 1 and which have no C. */
-static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__fused_shape *shape, int applied,
-        gemmepi__fused *fused) {
-  gemmepi_status status;
-  memset(fused, 0, sizeof *fused);
-  gemmepi__cut_up(problem, shape, applied, fused);
-  gemmepi__fill_epilogue(problem, &fused->params.epilogue);
-  fused->params.epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, shape->tile_m);
-  fused->partial_bytes = gemmepi__line_bytes(problem, fused->params.epilogue.row_tiles);
-  status = gemmepi__lay_out_grid(context, problem, fused);
-  if (!status)
-    status = gemmepi__make_maps(&context->driver, problem, fused);
-  if (!status)
-    status = gemmepi__get_fused_kernel(context, problem, fused);
-  if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-    status = gemmepi__finish_sums(context, problem, fused);
-  return status;
-}
-
-static size_t gemmepi__fused_workspace(const gemmepi__fused *fused) {
-  return gemmepi__round_up(fused->partial_bytes, 256) + fused->sums.partial_bytes;
-}
-
-static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemmepi__problem *problem,
-        int applied, gemmepi__fused *fused) {
-  double microseconds;
-  return gemmepi__fused_build_as(
-    context, problem, gemmepi__choose_shape(context, problem, applied, &microseconds), applied, fused);
-}
-
-/* >>running */
-
-static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map *map, void *pointer) {
-  return driver->tensor_map_replace_address((gemmepi__cu_tensor_map *)(void *)map, pointer);
-}
-
-/* The primary context is current. */
-static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__fused *fused, const gemmepi__arguments *arguments,
-        char *workspace, gemmepi_stream stream) {
-  const gemmepi__driver *driver = &context->driver;
-  void *const *pointers = arguments->pointers;
-  char *between = gemmepi__past(workspace, fused->partial_bytes);
-  uint64_t space[(sizeof(gemmepi__fused_params) + 128) / sizeof(uint64_t)];
-  gemmepi__fused_params *params = (gemmepi__fused_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
-  gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
-  int moved = fused->staged - fused->copied, result;
-  if (status)
-    return status;
-  memcpy(params, &fused->params, sizeof *params);
-  gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue);
-  if (fused->summed)
-    params->sums = fused->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
-  result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
-  if (!result)
-    result = gemmepi__point_map(driver, &params->b, pointers[GEMMEPI__B]);
-  if (!result && fused->last_a)
-    result = gemmepi__point_map(driver, &params->a_tail, pointers[GEMMEPI__A]);
-  if (!result && fused->last_b)
-    result = gemmepi__point_map(driver, &params->b_tail, pointers[GEMMEPI__B]);
-  if (!result && moved & 1)
-    result = gemmepi__point_map(driver, &params->d, pointers[GEMMEPI__D]);
-  if (!result && (moved & 2 || fused->loaded & 1))
-    result = gemmepi__point_map(driver, &params->aux, pointers[GEMMEPI__AUX]);
-  if (!result && (fused->loaded & 2))
-    result = gemmepi__point_map(driver, &params->residual, pointers[GEMMEPI__RESIDUAL]);
-  if (result)
-    return gemmepi__cuda_failed(driver, result, "cuTensorMapReplaceAddress");
-  status = gemmepi__launch_kernel(context, &fused->launch, params, "the product", stream);
-  if (status)
-    return status;
-  return gemmepi__run_sums(context, &fused->sums, arguments, workspace, between, stream);
-}
-/* What the routes of a product would take, by a small model: it chooses between them, and gemmepi_explain shows it. */
-
-/* The route fused: which of our two kernels runs a problem, and which operands are packed for it first. */
-
-/* The second kernel of the route fused, gemm_sm80.cu: from Ampere on, and on Hopper for F32, for what TMA does not take and where
- it takes less time. */
-
-#define GEMMEPI__MMA_LINE     128 /* gemm_sm80.cu: bytes of k of a stage */
-#define GEMMEPI__EXACT_CYCLES 20 /* of an element of F32 more, where activations are exact, on an H200 */
-
-/* A way to cut the product up: its kernel is compiled for it. */
-typedef struct gemmepi__mma_shape {
-  short tile_m, tile_n, warps_m, warps_n, stages;
-  short blocks; /* for so many of a multiprocessor registers are shared out */
-  short unit; /* bytes: less at a time to copy would take more registers than there are */
-  short kinds; /* that gain by it, or that it has registers for */
-} gemmepi__mma_shape;
-
-/* How the kernel multiplies: with mma.sync, or strict F32 by fused multiply-adds. */
-enum { GEMMEPI__OF_16_BITS = 1, GEMMEPI__OF_TF32 = 2, GEMMEPI__OF_F32 = 4, GEMMEPI__OF_ALL = 7 };
-
-/* Lines along m of 16 bits are of 64 elements; strict F32 has two sums of each element in registers. */
-static const gemmepi__mma_shape gemmepi__mma_shapes[] = {
-  {64, 128, 2, 2, 3, 2, 2, GEMMEPI__OF_ALL}, /* first the one for everything */
-  {128, 128, 2, 2, 3, 2, 16, GEMMEPI__OF_16_BITS | GEMMEPI__OF_TF32},
-  {128, 256, 2, 4, 3, 1, 8, GEMMEPI__OF_16_BITS | GEMMEPI__OF_TF32},
-  {64, 64, 2, 2, 4, 3, 2, GEMMEPI__OF_ALL},
-  {32, 64, 2, 2, 4, 3, 4, GEMMEPI__OF_TF32 | GEMMEPI__OF_F32},
-  {128, 128, 2, 4, 3, 1, 16, GEMMEPI__OF_F32},
-};
-
-/* How a problem is cut up: into tiles, and k into parts. */
-typedef struct gemmepi__mma_cut {
-  const gemmepi__mma_shape *shape;
-  int parts; /* more than one: their sums go to workspace, and the pass adds them up and finishes */
-} gemmepi__mma_cut;
-
-typedef struct gemmepi__mma {
-  gemmepi__mma_shape shape;
-  int parts;
-  int staged; /* what leaves by way of shared memory: bits 1 D, 2 AUX */
-  int copied; /* in words, as it does not lie at multiples of 16 bytes */
-  int applied; /* alpha is 1 and there is no C: compiled in */
-  gemmepi__launch launch;
-  gemmepi__mma_params params; /* all but pointers and scalars */
-  size_t product_bytes; /* of the parts' sums */
-  gemmepi__pass pass;
-  size_t partial_bytes; /* BGRAD: of the kernel's sums of a warp's rows, or the pass's */
-  gemmepi__sums sums;
-} gemmepi__mma;
-
-/* >>what may go there */
-
-/* The rule that keeps a problem from the route, or NULL. What gemm_sm90.cu takes this kernel takes, too. */
-static const char *gemmepi__fused_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
-  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-  if (context->arch < 80)
-    return "its kernels are for compute capability 8.0 and later";
-  if (a->dtype != b->dtype ||
-    (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && a->dtype != GEMMEPI_F32))
-    return "a and b are not both BF16, both F16 or both F32";
-  return gemmepi__extents_rule(problem);
-}
-
-/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or, of 16-bit elements, 2. `further`: bytes between
- such beginnings within a line. */
-static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view *view, int64_t further) {
-  int64_t of = view->alignment | further, element = view->bits / 8;
-  int unit = 16;
-  if (view->lines > 1)
-    of |= view->ld * element;
-  if (problem->batch > 1)
-    of |= view->batch_stride * element;
-  while (of % unit)
-    unit /= 2;
-  return unit;
-}
-
-/* Our kernels read the halves of a gated B each by itself. */
-static int gemmepi__copy_unit(const gemmepi__problem *problem, int operand) {
-  const gemmepi__view *view = &problem->views[operand];
-  int has_halves = operand == GEMMEPI__B && gemmepi__halves_in(problem) > 1 && !view->transposed;
-  return gemmepi__unit_of(problem, view, has_halves ? gemmepi__half_columns(problem) * view->bits / 8 : 0);
-}
-
-/* Bytes of shared memory that a block may have. Source: CUDA C++ Programming Guide, compute capabilities. */
-static unsigned gemmepi__most_shared(int arch) {
-  return arch == 80 || arch == 87 ? 163u << 10 : arch < 90 || arch >= 120 ? 99u << 10 : 227u << 10;
-}
-
-static unsigned gemmepi__mma_shared(const gemmepi__mma_shape *shape) {
-  return (unsigned)((shape->tile_m + shape->tile_n) * GEMMEPI__MMA_LINE * shape->stages);
-}
-
-static int gemmepi__mma_kind(const gemmepi__problem *problem) {
-  return problem->common != GEMMEPI_F32 ? GEMMEPI__OF_16_BITS
-     : gemmepi__is_tf32(problem)    ? GEMMEPI__OF_TF32
-        : GEMMEPI__OF_F32;
-}
-
-static int gemmepi__is_fma(const gemmepi__problem *problem) {
-  return gemmepi__mma_kind(problem) == GEMMEPI__OF_F32;
-}
-
-static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
-        int arch) {
-  int halves = gemmepi__halves_in(problem), unit = gemmepi__copy_unit(problem, GEMMEPI__A);
-  if (unit > gemmepi__copy_unit(problem, GEMMEPI__B))
-    unit = gemmepi__copy_unit(problem, GEMMEPI__B);
-  if (shape->tile_n / halves / shape->warps_n % 32)
-    return 0; /* a warp's runs are of 32 columns, of both halves */
-  if (halves > 1 && !problem->views[GEMMEPI__B].transposed && shape->tile_n / halves % 64)
-    return 0; /* lines of 64 along n are of one half */
-  if (!(shape->kinds & gemmepi__mma_kind(problem)))
-    return 0;
-  if (unit < shape->unit ||
-    (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
-    (shape->tile_n > 128 || gemmepi__is_fma(problem) || gemmepi__has(problem, GEMMEPI_GATED) ||
-     gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)))
-    return 0; /* registers would not do */
-  return gemmepi__mma_shared(shape) <= gemmepi__most_shared(arch);
-}
-
-/* >>how long it takes */
-
-static int64_t gemmepi__mma_tiles(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
-        int64_t *rows, int64_t *columns) {
-  *rows = gemmepi__divide_up(problem->m, shape->tile_m);
-  *columns =
-    gemmepi__divide_up(gemmepi__half_columns(problem), shape->tile_n / gemmepi__halves_in(problem));
-  return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
-}
-
-/* Of k. */
-static int64_t gemmepi__stage_k(const gemmepi__problem *problem) {
-  return GEMMEPI__MMA_LINE * 8 / problem->views[GEMMEPI__A].bits;
-}
-
-/* Pairs that a multiprocessor multiplies in a cycle and sums in F32: on an H200 measured; of others nine tenths of what
- NVIDIA's architecture papers of A100, Ada and Blackwell say. TF32 goes at half the rate of 16 bits. */
-static double gemmepi__mma_rate(const gemmepi__problem *problem, int arch) {
-  double rate = arch == 90 ? 1240 : arch == 80 || arch == 87 || arch == 100 || arch == 103 ? 920 : 230;
-  if (gemmepi__is_fma(problem))
-    return arch == 80 ? 58 : 115;
-  return problem->common == GEMMEPI_F32 ? rate / 2 : rate;
-}
-
-/* How much longer multiply-adds take than that, fitted to products on an H200: A along m is read a word at a time, small tiles load
- more for what they multiply, large ones less, and four warps of wide tiles, alone on a multiprocessor, wait for what they load. */
-static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
-        int blocks) {
-  double slowness = problem->views[GEMMEPI__A].transposed ? 1.42 : 1.25;
-  slowness *= shape->tile_m < 64 ? 1.1 : shape->tile_m > 64 ? 0.9 : 1;
-  if (shape->tile_n > 64 && blocks * shape->warps_m * shape->warps_n <= 4)
-    slowness *= 2.1;
-  return slowness;
-}
-
-/* Bytes that a multiprocessor copies in a cycle, 16, 8, 4 or 2 at a time. Measured on an H200. */
-static double gemmepi__copy_rate(int unit) {
-  return unit == 16 ? 64 : unit == 8 ? 20 : unit == 4 ? 17 : 10;
-}
-
-/* That a multiprocessor runs at a time. */
-static int gemmepi__mma_blocks(const gemmepi_context *context, const gemmepi__mma_shape *shape) {
-  int blocks = (int)(gemmepi__most_shared(context->arch) / gemmepi__mma_shared(shape));
-  return blocks < shape->blocks ? blocks : shape->blocks;
-}
-
-/* Microseconds with a shape, roughly, at 1.7 GHz: a launch takes 2900 cycles to begin and end, a step of k 400 beside what it
- multiplies or copies, whichever is more, for all blocks of a multiprocessor. own: the kernel's problem, bare where k is in
- parts */
-static double gemmepi__mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__problem *own, const gemmepi__mma_cut *cut) {
-  const gemmepi__mma_shape *shape = cut->shape;
-  int64_t rows, columns, tiles = gemmepi__mma_tiles(own, shape, &rows, &columns);
-  int64_t each = gemmepi__divide_up(gemmepi__times(tiles, cut->parts),
-        context->multiprocessors); /* tiles of a multiprocessor */
-  int blocks = gemmepi__mma_blocks(context, shape);
-  double area = (double)shape->tile_m * shape->tile_n, lines[2];
-  int64_t of_stage = gemmepi__stage_k(problem);
-  double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, cut->parts), of_stage);
-  double multiply = area * (double)of_stage / gemmepi__mma_rate(problem, context->arch), copy;
-  double finish = cut->parts > 1 ? 2 * GEMMEPI__STORING_CYCLES : gemmepi__epilogue_cycles(problem), waves;
-  lines[0] = shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A));
-  lines[1] = shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B));
-  copy = (lines[0] + lines[1]) * GEMMEPI__MMA_LINE;
-  if (blocks > each)
-    blocks = (int)each;
-  if (gemmepi__is_fma(problem))
-    multiply *= gemmepi__fma_slowness(own, shape, blocks);
-  waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
-  if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem)) {
-    finish += gemmepi__activation(problem->epilogue) > GEMMEPI_RELU ? GEMMEPI__EXACT_CYCLES : 0;
-    finish *= blocks;
-  }
-  finish *= area / 128;
-  return (2900 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +
-     (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
-        : gemmepi__sums_microseconds(problem));
-}
-
-/* Whether k has so many parts of four stages, and there are not already as many tiles as run at a time. problem: the kernel's */
-static int gemmepi__mma_divides(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__mma_cut *cut) {
-  const gemmepi__mma_shape *shape = cut->shape;
-  int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns);
-  int64_t of_stage = gemmepi__stage_k(problem);
-  int64_t at_a_time = (int64_t)context->multiprocessors * gemmepi__mma_blocks(context, shape);
-  return cut->parts == 1 ||
-     (problem->k >= 4 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
-}
-
-static gemmepi__mma_cut gemmepi__choose_mma(const gemmepi_context *context, const gemmepi__problem *problem,
-        double *microseconds) {
-  static const int parts[] = {1, 2, 3, 4, 6, 8, 12, 16};
-  gemmepi__problem bare = gemmepi__bare_problem(problem);
-  gemmepi__mma_cut best = {NULL, 1};
-  size_t i, j;
-  for (i = 0; i < GEMMEPI__COUNT(gemmepi__mma_shapes); i++)
-    for (j = 0; j < GEMMEPI__COUNT(parts); j++) {
-      const gemmepi__problem *own = parts[j] > 1 ? &bare : problem;
-      gemmepi__mma_cut cut;
-      double time;
-      cut.shape = &gemmepi__mma_shapes[i];
-      cut.parts = parts[j];
-      if ((i && !gemmepi__mma_shape_takes(own, cut.shape, context->arch)) ||
-        !gemmepi__mma_divides(context, own, &cut))
-        continue;
-      time = gemmepi__mma_microseconds(context, problem, own, &cut);
-      if (!best.shape || time < *microseconds) {
-        best = cut;
-        *microseconds = time;
-      }
-    }
-  return best;
-}
-
-/* >>building */
-
-/* Of each part but the last: whole stages. */
-static int64_t gemmepi__part_k(const gemmepi__problem *problem, int parts) {
-  int64_t of_stage = gemmepi__stage_k(problem);
-  return gemmepi__divide_up(gemmepi__divide_up(problem->k, parts), of_stage) * of_stage;
-}
-
-static void gemmepi__append_mma_defines(gemmepi__text *text, const gemmepi__problem *problem,
-        const gemmepi__mma *mma) {
-  const gemmepi__mma_shape *shape = &mma->shape;
-  gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
-  gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
-        shape->tile_n);
-  gemmepi__append(text, "#define GEMMEPI_WARPS_M %d\n#define GEMMEPI_WARPS_N %d\n", shape->warps_m,
-        shape->warps_n);
-  gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages,
-        shape->blocks);
-  gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_COPIED %d\n", mma->staged, mma->copied);
-  gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", mma->applied || mma->parts > 1);
-  gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n", mma->parts > 1);
-  gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
-        !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
-  gemmepi__append(text, "#define GEMMEPI_A_UNIT %d\n#define GEMMEPI_B_UNIT %d\n",
-        gemmepi__copy_unit(problem, GEMMEPI__A), gemmepi__copy_unit(problem, GEMMEPI__B));
-  gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
-  gemmepi__append(text, "#define GEMMEPI_FMA %d\n", gemmepi__is_fma(problem));
-  gemmepi__append_operands(text, problem);
-}
-
-static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__mma *mma) {
-  int dtype = problem->common;
-  char prologue[1536], words[160];
-  gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-  gemmepi__append_mma_defines(&text, problem, mma);
-  gemmepi__name_kernel(&mma->launch, "gemmepi_sm80_%s_%dx%d%s%s",
-        dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem)
-        ? "TF32"
-        : gemmepi__dtype((gemmepi_dtype)dtype)->name,
-        mma->shape.tile_m, mma->shape.tile_n, mma->parts > 1 ? "_split" : "",
-        gemmepi__name_of_epilogue(problem, dtype, words));
-  return gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch);
-}
-
-/* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
-static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__mma_cut *cut, int applied,
-        gemmepi__mma *mma) {
-  /* of 32 bits a row's four lanes write whole sectors, but for these */
-  int wide = gemmepi__results_of(problem, 32) - gemmepi__moved_of(problem, 32);
-  mma->shape = *cut->shape;
-  mma->parts = (int)gemmepi__divide_up(problem->k, gemmepi__part_k(problem, cut->parts)); /* none empty */
-  mma->applied = applied;
-  mma->staged = gemmepi__results_of(problem, 16) | wide;
-  mma->copied = mma->staged - gemmepi__moved_of(problem, 16);
-}
-
-/* What a block asks for: so much that no multiprocessor has more than its share. Those with room for more would take it, and others
- have less: 1.5 of the time on an H200, where the launch before is still on some of them, or three have room and two are a share. */
-static unsigned gemmepi__mma_asked(const gemmepi_context *context, const gemmepi__mma *mma) {
-  unsigned each = (unsigned)gemmepi__divide_up(mma->launch.blocks, context->multiprocessors);
-  unsigned needed = gemmepi__mma_shared(&mma->shape);
-  unsigned least = gemmepi__most_shared(context->arch) / (each + 1) + 16;
-  return needed < least ? least / 16 * 16 : needed;
-}
-
-static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__mma *mma) {
-  const gemmepi__mma_shape *shape = &mma->shape;
-  gemmepi__mma_params *params = &mma->params;
-  int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns), square = 1, bands;
-  int64_t area = (int64_t)context->multiprocessors * shape->blocks * shape->tile_m * shape->tile_n;
-  int warp_rows = shape->tile_m / shape->warps_m;
-  if (tiles <= 0 || tiles > INT_MAX / mma->parts)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
-  while ((square + 1) * shape->tile_m * (square + 1) * shape->tile_m <= area)
-    square++; /* what is under way at a time is about square */
-  bands = (rows + square / 2) / square;
-  params->tile_rows = (unsigned)rows;
-  params->band = (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
-  params->k = (int)problem->k;
-  params->parts = (unsigned)mma->parts;
-  params->part_k = (int)gemmepi__part_k(problem, mma->parts);
-  params->a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
-  params->b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
-  params->epilogue.column_tiles = (unsigned)columns;
-  params->epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, warp_rows);
-  mma->launch.blocks = (unsigned)(tiles * mma->parts);
-  mma->launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
-  mma->launch.threads_y = 1;
-  mma->launch.shared = gemmepi__mma_asked(context, mma);
-  mma->partial_bytes = gemmepi__line_bytes(problem, params->epilogue.row_tiles);
-  return GEMMEPI_OK;
-}
-
-/* The sums of each part of k, one after another, in workspace, and what adds them up. */
-static gemmepi_status gemmepi__build_parts(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__view *part, int applied, gemmepi__mma *mma) {
-  int64_t elements = gemmepi__offset(gemmepi__times(problem->batch, mma->parts), part->batch_stride, 0);
-  gemmepi_status status;
-  if (elements < 0)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
-  mma->product_bytes = gemmepi__bytes_for(elements, sizeof(float));
-  status = gemmepi__build_pass(context, problem, part, mma->parts, applied, &mma->pass);
-  mma->partial_bytes = mma->pass.partial_bytes;
-  return status;
-}
-
-/* As a shape that takes it, and parts that are not too many. applied: for runs whose alpha is 1 and which have no C. */
-static gemmepi_status gemmepi__mma_build_as(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__mma_cut *cut, int applied, gemmepi__mma *mma) {
-  gemmepi__problem bare;
-  const gemmepi__problem *own = problem; /* the kernel's */
-  unsigned row_tiles;
-  gemmepi_status status;
-  memset(mma, 0, sizeof *mma);
-  if (cut->parts > 1) {
-    gemmepi__view *d = &bare.views[GEMMEPI__D];
-    bare = gemmepi__bare_problem(problem);
-    d->batch_stride =
-      (int64_t)gemmepi__round_up((size_t)d->batch_stride, 4); /* parts begin at multiples of 16 bytes */
-    own = &bare;
-  }
-  gemmepi__cut_up_mma(own, cut, applied, mma);
-  gemmepi__fill_epilogue(own, &mma->params.epilogue);
-  status = gemmepi__lay_out_mma(context, own, mma);
-  row_tiles = mma->params.epilogue.row_tiles;
-  if (!status)
-    status = gemmepi__get_mma_kernel(context, own, mma);
-  if (!status && cut->parts > 1) {
-    status = gemmepi__build_parts(context, problem, &own->views[GEMMEPI__D], applied, mma);
-    row_tiles = mma->pass.params.epilogue.row_tiles;
-  }
-  if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-    status = gemmepi__build_sums(context, problem, row_tiles, &mma->sums);
-  return status;
-}
-
-static gemmepi_status gemmepi__mma_build(gemmepi_context *context, const gemmepi__problem *problem,
-        int applied, gemmepi__mma *mma) {
-  double microseconds;
-  gemmepi__mma_cut cut = gemmepi__choose_mma(context, problem, &microseconds);
-  return gemmepi__mma_build_as(context, problem, &cut, applied, mma);
-}
-
-static size_t gemmepi__mma_workspace(const gemmepi__mma *mma) {
-  return gemmepi__round_up(mma->product_bytes, 256) + gemmepi__round_up(mma->partial_bytes, 256) +
-     mma->sums.partial_bytes;
-}
-
-/* >>running */
-
-/* The primary context is current. */
-static gemmepi_status gemmepi__mma_run(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__mma *mma, const gemmepi__arguments *arguments,
-        char *workspace, gemmepi_stream stream) {
-  gemmepi__mma_params params = mma->params;
-  char *partials = gemmepi__past(workspace, mma->product_bytes);
-  gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
-  if (status)
-    return status;
-  gemmepi__point_epilogue(arguments, mma->applied, partials, &params.epilogue);
-  params.a.data = arguments->pointers[GEMMEPI__A];
-  params.b.data = arguments->pointers[GEMMEPI__B];
-  if (mma->parts > 1)
-    params.epilogue.d.data = workspace;
-  status = gemmepi__launch_kernel(context, &mma->launch, &params, "the product", stream);
-  if (!status && mma->parts > 1)
-    status = gemmepi__run_pass(context, &mma->pass, arguments, workspace, partials, stream);
-  if (status)
-    return status;
-  return gemmepi__run_sums(context, &mma->sums, arguments, partials,
-        gemmepi__past(partials, mma->partial_bytes), stream);
-}
-
-/* Kernels that are left out of the program. What they would take is still known: cuBLASLt's time is estimated by it. */
-#ifdef GEMMEPI_NO_SM80
-#define GEMMEPI__HAS_SM80 0
-#else
-#define GEMMEPI__HAS_SM80 1
-#endif
-#ifdef GEMMEPI_NO_SM90
-#define GEMMEPI__HAS_SM90 0
-#else
-#define GEMMEPI__HAS_SM90 1
-#endif
-#define GEMMEPI__NEVER 1e300 /* microseconds */
-
-typedef struct gemmepi__ours {
-  int is_mma; /* gemmepi_mma, else gemmepi_fused */
-  gemmepi__fused fused;
-  gemmepi__mma mma;
-  gemmepi__convert packs[2]; /* of A and B */
-} gemmepi__ours;
-
-/* How an operand is packed. */
-enum {
-  GEMMEPI__NOT_PACKED,
-  GEMMEPI__IN_UNITS, /* into lines that begin at multiples of 16 bytes */
-  GEMMEPI__SIDE_BY_SIDE /* into such that lie along k */
-};
-
-/* >>packing */
+/* >>copies of operands */
 
 static gemmepi__view gemmepi__packed_view(const gemmepi__problem *problem, int operand, int pack) {
   const gemmepi__view *view = &problem->views[operand];
@@ -15023,14 +15218,14 @@ static int gemmepi__pack_of(const gemmepi__problem *problem, int operand, int si
   gemmepi__problem packed = *problem;
   int pack = side_by_side && !gemmepi__is_side_by_side(problem, operand) ? GEMMEPI__SIDE_BY_SIDE
        : gemmepi__copy_unit(problem, operand) < 16                 ? GEMMEPI__IN_UNITS
-        : GEMMEPI__NOT_PACKED;
-  if (pack == GEMMEPI__NOT_PACKED)
+        : GEMMEPI__AS_IT_LIES;
+  if (pack == GEMMEPI__AS_IT_LIES)
     return pack;
   packed.views[operand] = gemmepi__packed_view(problem, operand, pack);
   return gemmepi__copy_unit(&packed, operand) == 16 &&
         packed.views[operand].bytes / 16 <= problem->views[operand].bytes
        ? pack
-       : GEMMEPI__NOT_PACKED;
+       : GEMMEPI__AS_IT_LIES;
 }
 
 /* The problem as the kernel has it. */
@@ -15055,58 +15250,41 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
 
 /* >>choosing */
 
-/* The time of the kernel that takes less; leaves in `is_mma` whether that is gemmepi_mma. Where there is a choice it must be less
- by a tenth: so good are the models. */
-static double gemmepi__choose_kernel(const gemmepi_context *context, const gemmepi__problem *problem,
-        int applied, int *is_mma) {
-  double by_mma = GEMMEPI__NEVER, by_tma = GEMMEPI__NEVER;
-  if (GEMMEPI__HAS_SM80)
-    gemmepi__choose_mma(context, problem, &by_mma);
-  if (GEMMEPI__HAS_SM90 && !gemmepi__tma_rule(context, problem))
-    gemmepi__choose_shape(context, problem, applied, &by_tma);
-  *is_mma = by_mma < 0.9 * by_tma;
-  return *is_mma ? by_mma : by_tma;
-}
-
-/* Leaves in `packs` how to pack the operands, in the way that takes least time. Returns the time. */
-static double gemmepi__choose_packs(const gemmepi_context *context, const gemmepi__problem *problem,
-        int applied, int packs[2]) {
-  int side_by_side, is_mma, ways = context->arch == 90 && gemmepi__is_tf32(problem) ? 2 : 1;
-  double least = gemmepi__choose_kernel(context, problem, applied, &is_mma);
-  packs[0] = packs[1] = GEMMEPI__NOT_PACKED;
+/* The candidate of the least estimate, NEVER where no engine takes the problem, however its operands are copied. */
+static gemmepi__candidate gemmepi__choose_fused(const gemmepi_context *context,
+        const gemmepi__problem *problem, int applied) {
+  int side_by_side, ways = context->arch == 90 && gemmepi__is_tf32(problem) ? 2 : 1;
+  gemmepi__candidate best;
+  memset(&best, 0, sizeof best);
+  best.route = GEMMEPI_ROUTE_FUSED;
+  best.applied = applied;
+  gemmepi__choose_engine(context, problem, &best);
   for (side_by_side = 0; side_by_side < ways; side_by_side++) {
-    int tried[2];
+    gemmepi__candidate tried = best;
     gemmepi__problem packed;
-    double time;
-    tried[0] = gemmepi__pack_of(problem, GEMMEPI__A, side_by_side);
-    tried[1] = gemmepi__pack_of(problem, GEMMEPI__B, side_by_side);
-    gemmepi__pack_views(problem, tried, &packed);
-    time = gemmepi__pack_microseconds(&packed, tried) +
-       gemmepi__choose_kernel(context, &packed, applied, &is_mma);
-    if (time < least) {
-      least = time;
-      memcpy(packs, tried, sizeof tried);
-    }
+    tried.copies[0] = gemmepi__pack_of(problem, GEMMEPI__A, side_by_side);
+    tried.copies[1] = gemmepi__pack_of(problem, GEMMEPI__B, side_by_side);
+    gemmepi__pack_views(problem, tried.copies, &packed);
+    gemmepi__choose_engine(context, &packed, &tried);
+    tried.microseconds = gemmepi__pack_microseconds(&packed, tried.copies) + tried.microseconds;
+    if (tried.microseconds < best.microseconds)
+      best = tried;
   }
-  return least;
+  return best;
 }
 
 /* The rule that keeps a problem from the route, or NULL. */
-static const char *gemmepi__ours_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
-  const char *rule = gemmepi__fused_rule(context, problem);
-  int packs[2];
+static const char *gemmepi__fused_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+  const char *rule = gemmepi__engines_rule(context, problem);
   if (!rule && !GEMMEPI__HAS_SM80 && !GEMMEPI__HAS_SM90)
     rule = "its kernels were left out of this program (GEMMEPI_NO_SM80, GEMMEPI_NO_SM90)";
-  if (!rule && !GEMMEPI__HAS_SM80 && gemmepi__choose_packs(context, problem, 1, packs) >= GEMMEPI__NEVER)
+  if (!rule && !GEMMEPI__HAS_SM80 &&
+    gemmepi__choose_fused(context, problem, 1).microseconds >= GEMMEPI__NEVER)
     rule = "its kernel for this problem was left out of this program (GEMMEPI_NO_SM80)";
   return rule;
 }
 
 /* >>building */
-
-static int gemmepi__is_mma(const gemmepi__ours *ours) {
-  return GEMMEPI__HAS_SM80 && (!GEMMEPI__HAS_SM90 || ours->is_mma);
-}
 
 static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemmepi__problem *problem,
         const int packs[2], gemmepi__convert *built) {
@@ -15120,66 +15298,56 @@ static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemme
   return status;
 }
 
-/* The rule has been asked. applied: for runs whose alpha is 1 and which have no C. */
-static gemmepi_status gemmepi__ours_build(gemmepi_context *context, const gemmepi__problem *problem,
-        int applied, gemmepi__ours *ours) {
+/* Builds the candidate as it is. */
+static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__candidate *candidate, gemmepi__fused *fused) {
   gemmepi__problem packed;
   gemmepi_status status;
-  int packs[2];
-  memset(ours, 0, sizeof *ours);
-  gemmepi__choose_packs(context, problem, applied, packs);
-  gemmepi__pack_views(problem, packs, &packed);
-  status = gemmepi__build_packs(context, problem, packs, ours->packs);
-  if (status)
-    return status;
-  gemmepi__choose_kernel(context, &packed, applied, &ours->is_mma);
-  return gemmepi__is_mma(ours) ? gemmepi__mma_build(context, &packed, applied, &ours->mma)
-        : gemmepi__fused_build(context, &packed, applied, &ours->fused);
+  memset(fused, 0, sizeof *fused);
+  fused->engine = &gemmepi__engines[candidate->engine];
+  fused->applied = candidate->applied;
+  gemmepi__pack_views(problem, candidate->copies, &packed);
+  status = gemmepi__build_packs(context, problem, candidate->copies, fused->packs);
+  return status ? status : fused->engine->build(context, &packed, candidate, &fused->built);
 }
 
-static int gemmepi__is_applied(const gemmepi__ours *ours) {
-  return gemmepi__is_mma(ours) ? ours->mma.applied : ours->fused.applied;
+static gemmepi__built_details gemmepi__describe_built(const gemmepi__fused *fused) {
+  gemmepi__built_details details;
+  fused->engine->describe(&fused->built, &details);
+  return details;
 }
 
-static const gemmepi__sums *gemmepi__sums_of(const gemmepi__ours *ours) {
-  return gemmepi__is_mma(ours) ? &ours->mma.sums : &ours->fused.sums;
+static int gemmepi__fused_launches(const gemmepi__fused *fused, const gemmepi__problem *problem) {
+  gemmepi__built_details built = gemmepi__describe_built(fused);
+  return 1 + (built.pass != NULL) + gemmepi__amax_count(problem) +
+     (fused->packs[0].launch.function != NULL) + (fused->packs[1].launch.function != NULL) +
+     (built.sums->first.function != NULL) + (built.sums->second.function != NULL);
 }
 
-static int gemmepi__ours_launches(const gemmepi__ours *ours, const gemmepi__problem *problem) {
-  const gemmepi__sums *sums = gemmepi__sums_of(ours);
-  return 1 + (ours->mma.pass.launch.function != NULL) + gemmepi__amax_count(problem) +
-     (ours->packs[0].launch.function != NULL) + (ours->packs[1].launch.function != NULL) +
-     (sums->first.function != NULL) + (sums->second.function != NULL);
-}
-
-static size_t gemmepi__ours_workspace(const gemmepi__ours *ours) {
-  return gemmepi__round_up(ours->packs[0].bytes, 256) + gemmepi__round_up(ours->packs[1].bytes, 256) +
-     (gemmepi__is_mma(ours) ? gemmepi__mma_workspace(&ours->mma)
-        : gemmepi__fused_workspace(&ours->fused));
+static size_t gemmepi__fused_workspace(const gemmepi__fused *fused) {
+  return gemmepi__round_up(fused->packs[0].bytes, 256) + gemmepi__round_up(fused->packs[1].bytes, 256) +
+     gemmepi__describe_built(fused).workspace_size;
 }
 
 /* >>running */
 
 /* The primary context is current. */
-static gemmepi_status gemmepi__ours_run(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__ours *ours, const gemmepi__arguments *arguments,
+static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__fused *fused, const gemmepi__arguments *arguments,
         char *workspace, gemmepi_stream stream) {
   gemmepi__arguments packed = *arguments;
   gemmepi_status status = GEMMEPI_OK;
   int operand;
   for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
-    if (ours->packs[operand].launch.function) {
-      status = gemmepi__run_convert(context, &ours->packs[operand], arguments->pointers[operand],
+    if (fused->packs[operand].launch.function) {
+      status = gemmepi__run_convert(context, &fused->packs[operand], arguments->pointers[operand],
         workspace, stream);
       packed.pointers[operand] = workspace;
-      workspace = gemmepi__past(workspace, ours->packs[operand].bytes);
+      workspace = gemmepi__past(workspace, fused->packs[operand].bytes);
     }
-  if (status)
-    return status;
-  return gemmepi__is_mma(ours)
-       ? gemmepi__mma_run(context, problem, &ours->mma, &packed, workspace, stream)
-       : gemmepi__fused_run(context, problem, &ours->fused, &packed, workspace, stream);
+  return status ? status : fused->engine->run(context, problem, &fused->built, &packed, workspace, stream);
 }
+/* What the routes of a product would take, by a small model: it chooses between them, and gemmepi_explain shows it. */
 
 /* Microseconds; 0 where the route does not run the problem, or nothing is known of the device. */
 typedef struct gemmepi__estimates {
@@ -15196,7 +15364,7 @@ typedef struct gemmepi__estimates {
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
   static const double by_transposes[] = {1.05, 1.3, 1.6};
   gemmepi__problem side_by_side = *bare;
-  const gemmepi__fused_shape *shape;
+  const gemmepi__sm90_shape *shape;
   double microseconds = 0, divided;
   int transposes = 0, operand;
   for (operand = GEMMEPI__A; gemmepi__is_tf32(bare) && operand <= GEMMEPI__B; operand++) {
@@ -15204,16 +15372,16 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
     side_by_side.views[operand].transposed = operand == GEMMEPI__B;
   }
   if (gemmepi__tma_rule(context, &side_by_side)) {
-    gemmepi__choose_mma(context, bare, &microseconds);
+    gemmepi__choose_sm80(context, bare, &microseconds);
     return gemmepi__is_fma(bare) ? 0.75 * microseconds + 3 : microseconds;
   }
-  shape = gemmepi__choose_shape(context, &side_by_side, 1, &microseconds);
+  shape = gemmepi__choose_sm90(context, &side_by_side, 1, &microseconds);
   if (gemmepi__is_tf32(bare))
     return microseconds * by_transposes[transposes] + 2.5;
   if ((double)bare->m * (double)bare->n * (double)bare->batch >
     128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
     return microseconds * 1.03;
-  divided = microseconds * gemmepi__fused_share(context, &side_by_side, shape) + 5;
+  divided = microseconds * gemmepi__sm90_share(context, &side_by_side, shape) + 5;
   return divided < microseconds ? divided : microseconds + 0.7;
 }
 
@@ -15226,7 +15394,7 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
   gemmepi__problem bare;
   double least,
     pairs = (double)problem->m * (double)problem->n * (double)problem->k * (double)problem->batch;
-  double rate = gemmepi__mma_rate(problem, context->arch), otherwise;
+  double rate = gemmepi__sm80_rate(problem, context->arch), otherwise;
   int packs[2] = {GEMMEPI__IN_UNITS, GEMMEPI__IN_UNITS};
   int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A],
         problem->n * problem->views[GEMMEPI__A].bits / 8);
@@ -15275,13 +15443,13 @@ static int gemmepi__is_left_out(const gemmepi_context *context, gemmepi_route ro
 static void gemmepi__estimate_routes(const gemmepi_context *context, const gemmepi__problem *problem,
         gemmepi__estimates *estimates) {
   double bare;
-  int applied = !(problem->flags & GEMMEPI_DEVICE_SCALARS), packs[2];
+  int applied = !(problem->flags & GEMMEPI_DEVICE_SCALARS);
   memset(estimates, 0, sizeof *estimates);
-  if (gemmepi__fused_rule(context, problem))
+  if (gemmepi__engines_rule(context, problem))
     return;
   bare = gemmepi__bare_microseconds(context, problem);
-  if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED) && !gemmepi__ours_rule(context, problem))
-    estimates->fused = gemmepi__choose_packs(context, problem, applied, packs);
+  if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED) && !gemmepi__fused_rule(context, problem))
+    estimates->fused = gemmepi__choose_fused(context, problem, applied).microseconds;
   if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_LT) && !gemmepi__lt_rule(problem))
     estimates->lt =
       bare + gemmepi__lt_epilogue_microseconds(problem) + gemmepi__operand_sum_microseconds(problem);
@@ -15294,10 +15462,7 @@ static int gemmepi__fused_is_least(const gemmepi__estimates *estimates) {
   double other = estimates->lt > 0 ? estimates->lt : estimates->split;
   return estimates->fused > 0 && (other <= 0 || estimates->fused < 0.99 * other);
 }
-/* Plans: a route chosen once for a problem, then run any number of times. */
-
-#ifndef GEMMEPI_NO_HOST
-#endif
+/* Plans of products: a route chosen once for a problem, and built. */
 
 #define GEMMEPI__REASON_SIZE 512
 #define GEMMEPI__IS_APPLIED  "alpha 1 and no C are compiled in"
@@ -15311,7 +15476,7 @@ struct gemmepi__matmul_plan {
   gemmepi__lt_product lt; /* of the route lt */
   gemmepi__split split; /* of the route split; of empty its sums alone */
   gemmepi__plain plain; /* of the route plain */
-  gemmepi__ours ours; /* of the route fused */
+  gemmepi__fused fused; /* of the route fused */
   char fused_reason[GEMMEPI__REASON_SIZE]; /* why not fused */
   char lt_reason[GEMMEPI__REASON_SIZE]; /* why not lt */
   char split_reason[GEMMEPI__REASON_SIZE]; /* why not split */
@@ -15373,13 +15538,14 @@ static gemmepi_status gemmepi__try_split(gemmepi__matmul_plan *plan, int bare) {
 /* Counts what runs with alpha or C need, too, whose kernel is compiled in the first of them. */
 static gemmepi_status gemmepi__count_scaled(gemmepi__matmul_plan *plan) {
   gemmepi_context *context = plan->base.context;
-  gemmepi__ours scaled;
+  gemmepi__candidate candidate = gemmepi__choose_fused(context, &plan->problem, 0);
+  gemmepi__fused scaled;
   gemmepi_status status;
   size_t size;
   context->only_measures = 1;
-  status = gemmepi__ours_build(context, &plan->problem, 0, &scaled);
+  status = gemmepi__fused_build(context, &plan->problem, &candidate, &scaled);
   context->only_measures = 0;
-  size = status ? 0 : gemmepi__ours_workspace(&scaled);
+  size = status ? 0 : gemmepi__fused_workspace(&scaled);
   if (size > plan->workspace_size)
     plan->workspace_size = size;
   return status == GEMMEPI_UNSUPPORTED ? GEMMEPI_OK : status; /* then such runs are, too */
@@ -15387,15 +15553,17 @@ static gemmepi_status gemmepi__count_scaled(gemmepi__matmul_plan *plan) {
 
 /* applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__try_fused(gemmepi__matmul_plan *plan, int applied) {
-  const char *rule = gemmepi__ours_rule(plan->base.context, &plan->problem);
+  const char *rule = gemmepi__fused_rule(plan->base.context, &plan->problem);
+  gemmepi__candidate candidate;
   gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_FUSED);
   if (!status && rule)
     status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
   if (status)
     return gemmepi__keep_reason(status, plan->fused_reason);
   plan->route = GEMMEPI_ROUTE_FUSED;
-  status = gemmepi__ours_build(plan->base.context, &plan->problem, applied, &plan->ours);
-  plan->workspace_size = gemmepi__ours_workspace(&plan->ours);
+  candidate = gemmepi__choose_fused(plan->base.context, &plan->problem, applied);
+  status = gemmepi__fused_build(plan->base.context, &plan->problem, &candidate, &plan->fused);
+  plan->workspace_size = gemmepi__fused_workspace(&plan->fused);
   if (!status && applied)
     status = gemmepi__count_scaled(plan);
   return gemmepi__keep_reason(status, plan->fused_reason);
@@ -15423,14 +15591,14 @@ typedef struct gemmepi__choice {
   int tried_fused;
 } gemmepi__choice;
 
-static gemmepi_status gemmepi__choose_fused(gemmepi__matmul_plan *plan, gemmepi__choice *choice) {
+static gemmepi_status gemmepi__go_fused(gemmepi__matmul_plan *plan, gemmepi__choice *choice) {
   choice->tried_fused = 1;
   return gemmepi__or_another(gemmepi__try_fused(plan, choice->applied),
         plan->estimates.lt > 0 || plan->estimates.split > 0);
 }
 
 /* What cuBLASLt refused with its own epilogue may go bare; without sums of operands lt was that epilogue. */
-static gemmepi_status gemmepi__choose_split(gemmepi__matmul_plan *plan, const gemmepi__choice *choice) {
+static gemmepi_status gemmepi__go_split(gemmepi__matmul_plan *plan, const gemmepi__choice *choice) {
   const gemmepi__matmul_plan *refused = choice->refused;
   int goes_bare = refused && (refused->route == GEMMEPI_ROUTE_LT || !refused->split.bare);
   if (refused && !goes_bare)
@@ -15453,16 +15621,16 @@ static gemmepi_status gemmepi__choose_route(gemmepi__matmul_plan *plan,
   choice.tried_fused = 0;
   gemmepi__estimate_routes(plan->base.context, &plan->problem, &plan->estimates);
   if (was_fused || (!choice.refused && gemmepi__fused_is_least(estimates)))
-    status = gemmepi__choose_fused(plan, &choice);
+    status = gemmepi__go_fused(plan, &choice);
   if (status == GEMMEPI_UNSUPPORTED && !choice.refused)
     status = gemmepi__or_another(gemmepi__try_lt(plan), estimates->fused > 0 && !choice.tried_fused);
   if (status == GEMMEPI_UNSUPPORTED && !choice.tried_fused && estimates->fused > 0 &&
     estimates->fused < estimates->split)
-    status = gemmepi__choose_fused(plan, &choice);
+    status = gemmepi__go_fused(plan, &choice);
   if (status == GEMMEPI_UNSUPPORTED)
-    status = gemmepi__choose_split(plan, &choice);
+    status = gemmepi__go_split(plan, &choice);
   if (status == GEMMEPI_UNSUPPORTED && !choice.tried_fused)
-    status = gemmepi__choose_fused(plan, &choice);
+    status = gemmepi__go_fused(plan, &choice);
   if (status == GEMMEPI_UNSUPPORTED)
     status = gemmepi__try_plain(plan);
   if (gemmepi__keep_reason(status, reason) != GEMMEPI_UNSUPPORTED)
@@ -15562,13 +15730,15 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
     *result = &plan->base;
   return status;
 }
+/* Runs of products' plans: whatever the route, and what stands in for a plan whose own cannot do a run; and the call that plans by
+ itself. */
 
-/* >>running */
+#ifndef GEMMEPI_NO_HOST
+#endif
 
 /* Whether the kernel of the route fused can do this run. */
 static int gemmepi__suits_fused(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments) {
-  return !gemmepi__is_applied(&plan->ours) ||
-     (arguments->alpha == 1 && !arguments->uses_c && !arguments->device_alpha);
+  return !plan->fused.applied || (arguments->alpha == 1 && !arguments->uses_c && !arguments->device_alpha);
 }
 
 static gemmepi_status gemmepi__launch_route(const gemmepi__matmul_plan *plan,
@@ -15583,7 +15753,7 @@ static gemmepi_status gemmepi__launch_route(const gemmepi__matmul_plan *plan,
     return gemmepi__plain_run(plan->base.context, &plan->problem, &plan->plain, arguments,
         (char *)workspace, stream);
   if (plan->route == GEMMEPI_ROUTE_FUSED)
-    return gemmepi__ours_run(plan->base.context, &plan->problem, &plan->ours, arguments,
+    return gemmepi__fused_run(plan->base.context, &plan->problem, &plan->fused, arguments,
         (char *)workspace, stream);
   call.alpha = arguments->alpha;
   call.beta = arguments->beta;
@@ -15717,7 +15887,7 @@ static gemmepi_status gemmepi__scaled_plan(const gemmepi__matmul_plan *plan, con
 /* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
 static gemmepi_status gemmepi__build_for_scalars(const gemmepi__matmul_plan *plan) {
   const gemmepi__matmul_plan *scaled;
-  if (plan->route != GEMMEPI_ROUTE_FUSED || !gemmepi__is_applied(&plan->ours))
+  if (plan->route != GEMMEPI_ROUTE_FUSED || !plan->fused.applied)
     return GEMMEPI_OK;
   return gemmepi__scaled_plan(plan, GEMMEPI__IS_APPLIED, &scaled);
 }
@@ -15889,11 +16059,10 @@ static void gemmepi__describe_kernel(const gemmepi__matmul_plan *plan, gemmepi_p
     memcpy(details->kernel, plan->plain.launch.name, sizeof details->kernel);
     details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;
   } else if (plan->route == GEMMEPI_ROUTE_FUSED) {
-    const gemmepi__ours *ours = &plan->ours;
-    memcpy(details->kernel, gemmepi__is_mma(ours) ? ours->mma.launch.name : ours->fused.launch.name,
-       sizeof details->kernel);
-    details->tile_m = gemmepi__is_mma(ours) ? ours->mma.shape.tile_m : ours->fused.shape.tile_m;
-    details->tile_n = gemmepi__is_mma(ours) ? ours->mma.shape.tile_n : ours->fused.shape.tile_n;
+    gemmepi__built_details built = gemmepi__describe_built(&plan->fused);
+    memcpy(details->kernel, built.launch->name, sizeof details->kernel);
+    details->tile_m = built.tile_m;
+    details->tile_n = built.tile_n;
   } else if (plan->route == GEMMEPI_ROUTE_HOST)
     snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_product");
 #ifndef GEMMEPI_NO_HOST
@@ -15920,7 +16089,7 @@ static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_
   if (plan->route == GEMMEPI_ROUTE_PLAIN)
     details->launches = gemmepi__plain_launches(&plan->plain, &plan->problem);
   if (plan->route == GEMMEPI_ROUTE_FUSED)
-    details->launches = gemmepi__ours_launches(&plan->ours, &plan->problem);
+    details->launches = gemmepi__fused_launches(&plan->fused, &plan->problem);
   details->workspace_size = gemmepi__workspace_now(plan);
   details->compute = (gemmepi_compute)plan->problem.compute;
   details->accumulator =
@@ -15959,19 +16128,6 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
     problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
   for (operand = 0; operand < GEMMEPI__SCALE_A; operand++)
     gemmepi__explain_view(text, problem, operand);
-}
-
-static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums) {
-  if (sums->first.function)
-    gemmepi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
-        sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
-}
-
-/* before: what it does before the epilogue */
-static void gemmepi__explain_pass(gemmepi__text *text, const gemmepi__launch *pass, const char *before) {
-  if (pass->function)
-    gemmepi__append(text, "  %s: %sthe epilogue, %u blocks of %u x %u threads\n", pass->name, before,
-        pass->blocks, pass->threads_x, pass->threads_y);
 }
 
 static void gemmepi__explain_split(gemmepi__text *text, const gemmepi__matmul_plan *plan,
@@ -16020,7 +16176,7 @@ static const char *gemmepi__why_not_split(const gemmepi__matmul_plan *plan) {
 
 static const char *gemmepi__why_not_fused(const gemmepi__matmul_plan *plan) {
   return gemmepi__why_not(plan, GEMMEPI_ROUTE_FUSED, plan->fused_reason,
-        gemmepi__ours_rule(plan->base.context, &plan->problem),
+        gemmepi__fused_rule(plan->base.context, &plan->problem),
         "its estimate is not less");
 }
 
@@ -16031,60 +16187,34 @@ static const char *gemmepi__why_not_plain(const gemmepi__matmul_plan *plan) {
   return gemmepi__why_not(plan, GEMMEPI_ROUTE_PLAIN, "", NULL, otherwise);
 }
 
-static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-  const gemmepi__mma *mma = &plan->ours.mma;
-  const gemmepi__mma_shape *shape = &mma->shape;
+/* Why the engines ahead of the one taken do not run the problem as it is copied. */
+static void gemmepi__explain_engines(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+  const gemmepi__engine *engine;
   gemmepi__problem packed;
-  const char *rule;
-  int packs[2];
-  packs[0] = plan->ours.packs[0].launch.function != NULL;
-  packs[1] = plan->ours.packs[1].launch.function != NULL;
-  gemmepi__pack_views(&plan->problem, packs, &packed);
-  gemmepi__append(text, "  %s: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
-        mma->launch.name, mma->parts > 1 ? "" : " and epilogue", mma->launch.blocks,
-        mma->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
-  if (mma->parts > 1)
-    gemmepi__append(text, ", k in %d parts", mma->parts);
-  gemmepi__append(text, "\n");
-  gemmepi__explain_pass(text, &mma->pass.launch, "the sum of k's parts, ");
-  rule = gemmepi__tma_rule(plan->base.context, &packed);
-  gemmepi__append(text, "  not gemmepi_sm90: %s\n", rule ? rule : "its estimate is not less");
-  if (mma->applied)
-    gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
-  gemmepi__explain_sums(text, &mma->sums);
+  int copies[2];
+  copies[0] = plan->fused.packs[0].launch.function != NULL;
+  copies[1] = plan->fused.packs[1].launch.function != NULL;
+  gemmepi__pack_views(&plan->problem, copies, &packed);
+  for (engine = gemmepi__engines; engine != plan->fused.engine; engine++) {
+    const char *rule =
+      engine->is_there ? engine->rule(plan->base.context, &packed) : "left out of this program";
+    gemmepi__append(text, "  not gemmepi_%s: %s\n", engine->name,
+        rule ? rule : "its estimate is not less");
+  }
 }
 
 static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-  const gemmepi__fused *fused = &plan->ours.fused;
-  const gemmepi__fused_shape *shape = &fused->shape;
-  gemmepi__append(text, "  %s: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
-        fused->launch.name, fused->launch.blocks, shape->tile_m, shape->tile_n,
-        shape->ping_pong ? " by two warpgroups in turns" : "", fused->stages);
-  if (shape->split > 1)
-    gemmepi__append(text, "each by %d blocks that divide k\n", shape->split);
-  else
-    gemmepi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
-  if (fused->applied)
-    gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
-  if (fused->summed)
-    gemmepi__append(text, "  bias_grad: sums of %s as its tiles pass%s\n",
-        gemmepi__argument_name(&plan->problem, fused->summed == 1 ? GEMMEPI__A : GEMMEPI__B),
-        fused->sums.second.function ? ", of its items by 1 more launch" : "");
-  else
-    gemmepi__explain_sums(text, &fused->sums);
-}
-
-static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+  const gemmepi__fused *fused = &plan->fused;
   int operand;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
-    if (plan->ours.packs[operand].launch.function)
+    if (fused->packs[operand].launch.function)
       gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n",
-        plan->ours.packs[operand].launch.name,
+        fused->packs[operand].launch.name,
         gemmepi__argument_name(&plan->problem, operand));
-  if (gemmepi__is_mma(&plan->ours))
-    gemmepi__explain_mma(text, plan);
-  else
-    gemmepi__explain_fused(text, plan);
+  fused->engine->explain(&plan->problem, &fused->built, text);
+  if (fused->applied)
+    gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
+  gemmepi__explain_engines(text, plan);
 }
 
 /* What the choice was made by. */
@@ -16129,7 +16259,7 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_p
     gemmepi__append(text, "  %s\n", details.kernel);
     break;
   case GEMMEPI_ROUTE_FUSED:
-    gemmepi__explain_ours(text, plan);
+    gemmepi__explain_fused(text, plan);
     break;
   case GEMMEPI_ROUTE_PLAIN:
     gemmepi__explain_plain(text, plan);

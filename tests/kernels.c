@@ -7,7 +7,7 @@
    there is no NVRTC. */
 #include "device/compile.h"
 #include "elementwise/plan.h"
-#include "gemm/plan.h"
+#include "product/plan.h"
 
 #include <ctype.h>
 #include <time.h>
@@ -625,9 +625,9 @@ static int takes_layout(int shape, int layout) {
 static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
                      int layout, int applied) {
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
-    const gemmepi__fused_shape *cut = &gemmepi__fused_shapes[shape];
+    const gemmepi__sm90_shape *cut = &gemmepi__sm90_shapes[shape];
     gemmepi__problem problem;
-    gemmepi__fused fused_kernel;
+    gemmepi__sm90 fused_kernel;
     char name[160], prologue[2048];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
     gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
@@ -658,7 +658,7 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
 /* In the next shape that takes it; there must be one. */
 static void add_fused_from(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue,
                            int shape, int layout, int applied) {
-    int shapes = (int)GEMMEPI__COUNT(gemmepi__fused_shapes), i = 0;
+    int shapes = (int)GEMMEPI__COUNT(gemmepi__sm90_shapes), i = 0;
     while (i < shapes && !add_fused(operands, results, epilogue, (shape + i) % shapes, layout, applied))
         i++;
     if (i < shapes)
@@ -674,8 +674,8 @@ static void add_mma_in_parts(gemmepi_dtype operands, gemmepi_compute compute, ge
                              int applied) {
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
     gemmepi__problem problem;
-    gemmepi__mma_cut cut;
-    gemmepi__mma mma_kernel;
+    gemmepi__sm80_cut cut;
+    gemmepi__sm80 mma_kernel;
     char name[160], prologue[2048];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
     gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
@@ -695,15 +695,15 @@ static void add_mma_in_parts(gemmepi_dtype operands, gemmepi_compute compute, ge
         gemmepi__append(&text, "_in_parts");
     desc.k = 2048;
     normalise(&desc, name, &problem);
-    cut.shape = &gemmepi__mma_shapes[shape];
+    cut.shape = &gemmepi__sm80_shapes[shape];
     cut.parts = parts;
-    if (!gemmepi__mma_shape_takes(&problem, cut.shape, 90))
+    if (!gemmepi__sm80_shape_takes(&problem, cut.shape, 90))
         return;
     if (parts > 1)
         problem = gemmepi__bare_problem(&problem);
     memset(&mma_kernel, 0, sizeof mma_kernel);
-    gemmepi__cut_up_mma(&problem, &cut, applied, &mma_kernel);
-    gemmepi__append_mma_defines(&defines, &problem, &mma_kernel);
+    gemmepi__cut_up_sm80(&problem, &cut, applied, &mma_kernel);
+    gemmepi__append_sm80_defines(&defines, &problem, &mma_kernel);
     add(&mma, name, prologue);
 }
 
@@ -716,7 +716,7 @@ static void add_mma(gemmepi_dtype operands, gemmepi_compute compute, gemmepi_dty
 static void list_mma(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
     uint32_t nth;
-    int shape, layout, way, shapes = (int)GEMMEPI__COUNT(gemmepi__mma_shapes);
+    int shape, layout, way, shapes = (int)GEMMEPI__COUNT(gemmepi__sm80_shapes);
     few_archs = 0;
     for (shape = 0; shape < shapes; shape++) {
         add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH | back, shape,
@@ -732,13 +732,13 @@ static void list_mma(void) {
             add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_BIAS,
                     shape, layout, 16, 1);
             add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | back, shape,
-                    layout, gemmepi__mma_shapes[shape].unit, 1);
+                    layout, gemmepi__sm80_shapes[shape].unit, 1);
             add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH | back,
                     shape, layout, 16, 1);
             add_mma(GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT,
                     GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, shape, layout, 2 << layout, 1);
             add_mma_in_parts(GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU, shape,
-                             4, layout, gemmepi__mma_shapes[shape].unit, 1);
+                             4, layout, gemmepi__sm80_shapes[shape].unit, 1);
             for (way = 0; way < 2; way++) { /* two of four by turns; --all: each */
                 gemmepi_compute compute = way ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_F32;
                 int turn = (shape + layout + way) & 1;
@@ -802,12 +802,12 @@ static void list_fused(void) {
     const gemmepi_epilogue of_words[] = {GEMMEPI_NONE, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
                                          GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_GATED, GEMMEPI_SILU | back};
     uint32_t nth;
-    int shape, layout, way, shapes = (int)GEMMEPI__COUNT(gemmepi__fused_shapes);
+    int shape, layout, way, shapes = (int)GEMMEPI__COUNT(gemmepi__sm90_shapes);
     few_archs = 1;
     for (shape = 0; shape < shapes; shape++)
         for (layout = 0; layout < 4; layout++) {
             gemmepi_dtype type = shape & 1 ? GEMMEPI_F16 : GEMMEPI_BF16;
-            int gated = !gemmepi__fused_shapes[shape].lean && !(layout & 1);
+            int gated = !gemmepi__sm90_shapes[shape].lean && !(layout & 1);
             if (!takes_layout(shape, layout))
                 continue;
             add_fused(type, GEMMEPI_DTYPE_DEFAULT,
@@ -819,7 +819,7 @@ static void list_fused(void) {
                 if (takes_all || (!((shape + layout) & 1) && way == shape % 3))
                     add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BIAS | bias_first[way], shape, layout, 1);
             add_fused(type, GEMMEPI_F32, GEMMEPI_BGRAD_A, shape, layout, 0);
-            if (gemmepi__fused_shapes[shape].lean) {
+            if (gemmepi__sm90_shapes[shape].lean) {
                 add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BGRAD_A, shape, layout, 1);
                 add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD, shape,
                           layout, 1);
@@ -845,7 +845,7 @@ static void list_fused(void) {
                        (int)nth, 2, (int)nth & 1);
         layout = (int)nth % 4;
         for (shape = 0; shape < shapes; shape++)
-            if (gemmepi__fused_shapes[shape].lean)
+            if (gemmepi__sm90_shapes[shape].lean)
                 add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | GEMMEPI_BIAS, shape, layout, 1);
         add_fused(nth & 1 ? GEMMEPI_F16 : GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | GEMMEPI_BIAS,
                   (int)nth / 2 % 2, 1, 1);

@@ -426,7 +426,7 @@ __device__ inline void finish(const gemmepi__epilogue_params &p, long long item,
 // Blocks: tiles of all parts of all items; columns of tiles within bands of rows, so that what is under way at a time reads
 // few rows of A and few columns of B.
 extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
-    gemmepi_mma(GEMMEPI_PARAMS gemmepi__mma_params params) {
+    gemmepi_mma(GEMMEPI_PARAMS gemmepi__sm80_params params) {
     extern __shared__ __align__(128) u8 memory[];
     const gemmepi__epilogue_params &p = params.epilogue;
     u32 shared = (u32)__cvta_generic_to_shared(memory);

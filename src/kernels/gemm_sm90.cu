@@ -314,7 +314,7 @@ struct Tile {
 
 // Which tile this block takes as its cluster's t-th: columns of tiles within bands of rows, so that what is under way at a
 // time reads few rows of A and few columns of B.
-__device__ inline Tile tile_of(const gemmepi__fused_params &p, u32 t, u32 rank) {
+__device__ inline Tile tile_of(const gemmepi__sm90_params &p, u32 t, u32 rank) {
     u32 of_item = p.cluster_rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;
     u32 of_band = p.band * p.cluster_columns, band = rest / of_band, first = band * p.band;
     u32 height = p.cluster_rows - first < p.band ? p.cluster_rows - first : p.band, within = rest - band * of_band;
@@ -326,15 +326,15 @@ __device__ inline Tile tile_of(const gemmepi__fused_params &p, u32 t, u32 rank) 
 // >>loading
 
 // The blocks of TILE_K that this block adds up: SPLIT, a part of them.
-__device__ inline int begin_of_k(const gemmepi__fused_params &p, u32 part) {
+__device__ inline int begin_of_k(const gemmepi__sm90_params &p, u32 part) {
     return SPLIT > 1 ? (int)((u32)((p.k + TILE_K - 1) / TILE_K) * part / SPLIT) : 0;
 }
-__device__ inline int end_of_k(const gemmepi__fused_params &p, u32 part) {
+__device__ inline int end_of_k(const gemmepi__sm90_params &p, u32 part) {
     return SPLIT > 1 ? begin_of_k(p, part + 1) : (p.k + TILE_K - 1) / TILE_K;
 }
 
 // The column of op(B) that is line `line` of the tile.
-__device__ inline int column_of(const gemmepi__fused_params &p, const Tile &tile, int line) {
+__device__ inline int column_of(const gemmepi__sm90_params &p, const Tile &tile, int line) {
     int half = HALVES_IN == 2 && line >= TILE_COLUMNS;
     return tile.n * TILE_COLUMNS + line - half * TILE_COLUMNS + half * (int)p.epilogue.n;
 }
@@ -351,7 +351,7 @@ template <bool Rows> __device__ inline u32 tail_bytes(int left, int lines) {
     int there = left < 0 ? 0 : left < lines ? left : lines;
     return (u32)(Rows ? there : (there + 63) / 64 * 64) * LINE;
 }
-__device__ inline u32 stage_bytes(const gemmepi__fused_params &p, const Tile &tile) {
+__device__ inline u32 stage_bytes(const gemmepi__sm90_params &p, const Tile &tile) {
     u32 a = TAILS ? tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m * TILE_M, TILE_M) : A_BYTES;
     u32 b = TAILS ? HALVES_IN * tail_bytes<B_ROWS>((int)p.epilogue.n - tile.n * TILE_COLUMNS, TILE_COLUMNS) : B_BYTES;
     return a + b;
@@ -368,7 +368,7 @@ __device__ inline void load_lines(const gemmepi__tensor_map &map, const gemmepi_
 
 // One thread. Each block loads its part of A's tile for the CLUSTER_N blocks of its row, and of B's for the CLUSTER_M of
 // its column.
-__device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {
+__device__ inline void produce(const gemmepi__sm90_params &p, u32 shared, u32 rank, u32 first, u32 step) {
     u32 row = SPLIT > 1 ? 0 : rank % CLUSTER_M, column = SPLIT > 1 ? 0 : rank / CLUSTER_M;
     u16 row_mask = 0, column_mask = 0;
     for (int i = 0; i < CLUSTER_N; i++)
@@ -421,12 +421,12 @@ __device__ inline void produce(const gemmepi__fused_params &p, u32 shared, u32 r
 // >>the epilogue
 
 // Columns from the first of this lane's group-th run to the end, which may lie far behind the tile.
-__device__ inline int columns_left(const gemmepi__fused_params &p, const Tile &tile, int group) {
+__device__ inline int columns_left(const gemmepi__sm90_params &p, const Tile &tile, int group) {
     return (int)p.epilogue.n - tile.n * TILE_COLUMNS - lane_of_row() * 2 - group * GROUP;
 }
 
 template <int Groups>
-__device__ inline void load_groups(const gemmepi__fused_params &p, const Tile &tile, int first_group,
+__device__ inline void load_groups(const gemmepi__sm90_params &p, const Tile &tile, int first_group,
                                    Of_columns (&columns)[Groups]) {
 #pragma unroll
     for (int i = 0; i < Groups; i++) {
@@ -494,7 +494,7 @@ template <int Left> __device__ inline void wait_for_stores() {
 }
 
 // Has the inputs of a box brought, whose buffer all lanes have left.
-__device__ inline void ask_for_inputs(const gemmepi__fused_params &p, Staging &staging, const Tile &tile, int row, int group) {
+__device__ inline void ask_for_inputs(const gemmepi__sm90_params &p, Staging &staging, const Tile &tile, int row, int group) {
     if (LOADED_MATRICES == 0)
         return;
     __syncwarp();
@@ -546,7 +546,7 @@ __device__ inline void copy_matrix(const gemmepi__epilogue_params &p, const gemm
                                    (int)p.n - column);
 }
 
-__device__ inline void end_staging(const gemmepi__fused_params &p, Staging &staging, int column, int row, int item) {
+__device__ inline void end_staging(const gemmepi__sm90_params &p, Staging &staging, int column, int row, int item) {
     constexpr int moved_d = COPIES_D ? 0 : STAGED_D, moved_aux = COPIES_AUX ? 0 : STAGED_MATRICES - STAGED_D;
     if (moved_d || moved_aux)
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -601,7 +601,7 @@ struct alignas(MASK_WORDS == 4 ? 16 : 8) Masks {
     u32 words[MASK_WORDS];
 };
 // row: the warp's first
-__device__ inline Masks load_masks(const gemmepi__fused_params &params, const Tile &tile, int row) {
+__device__ inline Masks load_masks(const gemmepi__sm90_params &params, const Tile &tile, int row) {
     const gemmepi__epilogue_params &p = params.epilogue;
     Masks masks = {};
     int column = tile.n * TILE_COLUMNS;
@@ -655,7 +655,7 @@ __device__ inline void leave_column_sums(u32 shared, u32 group, u32 thread, int 
     }
 }
 // The line of a tile's sums in memory.
-__device__ inline Acc *line_of_sums(const gemmepi__fused_params &params, const Tile &tile, int half) {
+__device__ inline Acc *line_of_sums(const gemmepi__sm90_params &params, const Tile &tile, int half) {
     const gemmepi__epilogue_params &p = params.epilogue;
     return (Acc *)p.partials + (((long long)tile.item * p.row_tiles + tile.m) * HALVES_OUT + half) * p.n;
 }
@@ -664,7 +664,7 @@ __device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth)
 }
 
 // Two warps, one for each warpgroup: of all of its tiles but the block's last.
-__device__ inline void add_column_sums(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {
+__device__ inline void add_column_sums(const gemmepi__sm90_params &p, u32 shared, u32 rank, u32 first, u32 step) {
     u32 group = __shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);
 #pragma unroll 1
     for (u32 t = first + group * step; t + step < p.tiles; t += CONSUMERS * step) {
@@ -698,7 +698,7 @@ __device__ inline void add_column_sums(const gemmepi__fused_params &p, u32 share
 struct Run_place {
     int row, column, valid;
 };
-__device__ inline Run_place place_of_run(const gemmepi__fused_params &params, const Tile &tile, int row, int half, int group) {
+__device__ inline Run_place place_of_run(const gemmepi__sm90_params &params, const Tile &tile, int row, int half, int group) {
     int at = row + threadIdx.x % 32 / 4 + half * 8, column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;
     if (BACKWARD && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers
         asm volatile("" : "+r"(at), "+r"(column));
@@ -706,7 +706,7 @@ __device__ inline Run_place place_of_run(const gemmepi__fused_params &params, co
 }
 
 // What BACKWARD reads there: of the g-th group of the box at hand.
-__device__ inline void load_saved_run(const gemmepi__fused_params &params, Epilogue_state &state, const Staging &staging,
+__device__ inline void load_saved_run(const gemmepi__sm90_params &params, Epilogue_state &state, const Staging &staging,
                                       const Tile &tile, const Run_place &at, const Masks &masks, int part, int half,
                                       int group, int g, Saved &saved) {
 #pragma unroll
@@ -748,7 +748,7 @@ __device__ inline bool box_is_near(const Saved (&saved)[BOX_GROUPS][2]) {
 
 // A box's runs, of which SAVED_FIRST has loaded `saved`.
 template <bool IsNear>
-__device__ inline void finish_runs(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,
+__device__ inline void finish_runs(const gemmepi__sm90_params &params, Epilogue_state &state, Staging &staging,
                                    const Tile &tile, int row, int part, int group, const Next_box &next,
                                    const Of_columns (&columns)[BOX_GROUPS], const Masks &masks, const Box &box,
                                    Saved (&saved)[BOX_GROUPS][2], Box_sums &column_sums) {
@@ -790,7 +790,7 @@ __device__ inline void finish_runs(const gemmepi__fused_params &params, Epilogue
 }
 
 // `row` is the warp's first of op(A), of the part of its rows that `masks` counts; `group` is the box's first.
-__device__ inline void finish_box(const gemmepi__fused_params &params, Epilogue_state &state, Staging &staging,
+__device__ inline void finish_box(const gemmepi__sm90_params &params, Epilogue_state &state, Staging &staging,
                                   const Tile &tile, int row, int part, int group, const Next_box &next,
                                   const Of_columns (&columns)[BOX_GROUPS], const Masks &masks, const Box &box,
                                   Box_sums &column_sums) {
@@ -830,7 +830,7 @@ constexpr bool STORES_ASYNC = COMPILER >= 1201; // 12.0 knows no st.async
 struct Boxes {
     u32 rows, columns;
 };
-__device__ inline Boxes boxes_of(const gemmepi__fused_params &p, const Tile &tile) {
+__device__ inline Boxes boxes_of(const gemmepi__sm90_params &p, const Tile &tile) {
     u32 rows = (u32)p.epilogue.m - tile.m * TILE_M, columns = (u32)p.epilogue.n - tile.n * TILE_COLUMNS;
     return {((rows < TILE_M ? rows : TILE_M) + 15) / 16,
             ((columns < TILE_COLUMNS ? columns : TILE_COLUMNS) + BOX_COLUMNS - 1) / BOX_COLUMNS};
@@ -840,7 +840,7 @@ __device__ inline u32 left_at(u32 slot, u32 from) {
     return (slot * SPLIT + from) * BOX_BYTES + threadIdx.x % 32 * 16;
 }
 
-__device__ inline void leave_sums(const gemmepi__fused_params &p, const Tile &tile, u32 shared, u32 rank,
+__device__ inline void leave_sums(const gemmepi__sm90_params &p, const Tile &tile, u32 shared, u32 rank,
                                   const float (&sums)[TILE_N / 2]) {
     Boxes boxes = boxes_of(p, tile);
     u32 row = threadIdx.x / 32 - 4;
@@ -887,7 +887,7 @@ __device__ inline void add_left(u32 shared, u32 slot, Box &box) {
         }
 }
 
-__device__ inline void finish_left(const gemmepi__fused_params &p, Epilogue_state &state, Staging &staging,
+__device__ inline void finish_left(const gemmepi__sm90_params &p, Epilogue_state &state, Staging &staging,
                                    const Tile &tile, u32 shared, u32 rank) {
     Boxes boxes = boxes_of(p, tile);
     for (u32 slot = threadIdx.x / 32 - 4; slot * SPLIT + rank < boxes.rows * boxes.columns; slot += WARPS) {
@@ -998,7 +998,7 @@ __device__ inline Left_sums left_in(u32 shared, u32 stage) {
     return {parked_in(shared, stage).first, parked_in(shared, stage).rest};
 }
 // Both warpgroups: the tile's line.
-__device__ inline void store_left_sums(const gemmepi__fused_params &p, const Tile &tile, const Left_sums &left) {
+__device__ inline void store_left_sums(const gemmepi__sm90_params &p, const Tile &tile, const Left_sums &left) {
     if (tile.m * TILE_M >= (int)p.epilogue.m) // of a cluster that reaches beyond m
         return;
     for (int warp = (int)threadIdx.x / 32 - 4; warp < HALVES_OUT * GROUPS; warp += CONSUMERS * 4) {
@@ -1028,7 +1028,7 @@ constexpr bool SUMMED_ROWS = SUMMED == 1 ? A_ROWS : B_ROWS;
 constexpr int SLICES = SUMMED_LINES / 16;
 
 // Into bias_grad, or a line of an item.
-__device__ inline void store_total(const gemmepi__fused_params &p, u32 item, int at, double sum) {
+__device__ inline void store_total(const gemmepi__sm90_params &p, u32 item, int at, double sum) {
     GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + item * p.sums_stride + at;
     if (GEMMEPI_SUMS_ADD)
         sum += to_acc<double>(*to);
@@ -1036,7 +1036,7 @@ __device__ inline void store_total(const gemmepi__fused_params &p, u32 item, int
 }
 
 // This warp's in a tile, or a negative number.
-__device__ inline int slice_of(const gemmepi__fused_params &p, const Tile &tile, int summer) {
+__device__ inline int slice_of(const gemmepi__sm90_params &p, const Tile &tile, int summer) {
     int across = SUMMED == 1 ? tile.n : tile.m, slice = across + summer * p.sum_tiles;
     return across < p.sum_tiles && slice < SLICES ? slice : -1;
 }
@@ -1123,7 +1123,7 @@ __device__ inline double sum_of_slice(const Slice_sums &sums) {
     return mine;
 }
 
-__device__ inline void store_sum(const gemmepi__fused_params &p, const Tile &tile, int line, double sum) {
+__device__ inline void store_sum(const gemmepi__sm90_params &p, const Tile &tile, int line, double sum) {
     int at = SUMMED == 1 ? tile.m * TILE_M + line : column_of(p, tile, line);
     int left = SUMMED == 1 ? (int)p.epilogue.m - at : (int)p.epilogue.n - tile.n * TILE_COLUMNS - line % TILE_COLUMNS;
     if (left > 0)
@@ -1138,7 +1138,7 @@ __device__ inline void leave_total(u32 shared, int summer, double total) {
     if (line_of_sum() >= 0)
         asm volatile("st.shared.f64 [%0], %1;" ::"r"(total_at(shared, summer)), "d"(total) : "memory");
 }
-__device__ inline void store_totals(const gemmepi__fused_params &p, u32 shared, const Tile &tile, int summer) {
+__device__ inline void store_totals(const gemmepi__sm90_params &p, u32 shared, const Tile &tile, int summer) {
     int slice = slice_of(p, tile, summer);
     double sum = 0;
     if (slice < 0 || line_of_sum() < 0)
@@ -1157,7 +1157,7 @@ __device__ inline void store_totals(const gemmepi__fused_params &p, u32 shared, 
 
 // Three warps. Where nothing is to add they wait for each stage all the same: to leave it before it is full would count for
 // another round.
-__device__ inline void add_operand(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {
+__device__ inline void add_operand(const gemmepi__sm90_params &p, u32 shared, u32 rank, u32 first, u32 step) {
     int summer = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);
     bool tells = threadIdx.x % 32 < TELLERS;
     u32 told = told_by(threadIdx.x % 32, rank), empty = address_in(shared + EMPTY, tells ? told : rank);
@@ -1296,7 +1296,7 @@ __device__ inline void add_up_tile(u32 shared, u32 empty, bool tells, u32 group,
         skip_stages(stage, parity, blocks);
 }
 
-__device__ inline void consume(const gemmepi__fused_params &p, u32 shared, u32 rank, u32 first, u32 step) {
+__device__ inline void consume(const gemmepi__sm90_params &p, u32 shared, u32 rank, u32 first, u32 step) {
     // by a shuffle, for the compiler to see that all of a warp have the same
     u32 group = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;
     u32 stage = 0, parity = 0, tiles = SPLIT > 1 ? 1 : (p.tiles - first + step - 1) / step; // of this block
@@ -1427,7 +1427,7 @@ __device__ inline u32 first_tile() {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)
-    gemmepi_fused(GEMMEPI_PARAMS gemmepi__fused_params p) {
+    gemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p) {
     extern __shared__ __align__(1024) u8 memory[]; // as TMA's swizzled boxes lie
     u32 shared = shared_address(memory), rank = CLUSTER > 1 ? cluster_rank() : 0;
     u32 step = gridDim.x / CLUSTER;

@@ -73,7 +73,7 @@ typedef struct gemmepi__tensor_map {
 #endif
 
 /* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
-typedef struct gemmepi__fused_params {
+typedef struct gemmepi__sm90_params {
     gemmepi__tensor_map a, b;
     gemmepi__tensor_map a_tail, b_tail;   /* boxes of the last lines, where these lie along k and are fewer */
     gemmepi__tensor_map d, aux, residual; /* where TMA stores or loads them; of halves, too */
@@ -86,17 +86,17 @@ typedef struct gemmepi__fused_params {
     void *sums;           /* of an operand: bias_grad, or a line in F64 of each item */
     long long sums_stride;
     int sum_tiles; /* along the other axis, among which sums of an operand are shared out */
-} gemmepi__fused_params;
+} gemmepi__sm90_params;
 
 /* gemm_sm80.cu: product and epilogue. a and b lie as stored. */
-typedef struct gemmepi__mma_params {
+typedef struct gemmepi__sm80_params {
     gemmepi__epilogue_params epilogue; /* row_tiles: of the rows of one warp */
     gemmepi__kernel_matrix a, b;
     unsigned tile_rows; /* in an item */
     unsigned band;      /* tiles one below the other before the next column is begun */
     unsigned parts;     /* SPLIT: of k, each of part_k but the last; D has parts * batch items */
     int k, part_k;
-} gemmepi__mma_params;
+} gemmepi__sm80_params;
 
 /* The tensors of an element-wise operation, in the order of operations.cuh. */
 #define GEMMEPI__PARAMS_TENSORS 8

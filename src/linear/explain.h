@@ -3,7 +3,7 @@
 #define GEMMEPI_LINEAR_EXPLAIN_H
 
 #include "../elementwise/explain.h"
-#include "../gemm/explain.h"
+#include "../product/explain.h"
 #include "plan.h"
 
 static int gemmepi__step_launches(const gemmepi__step *step) {

@@ -11,7 +11,7 @@
 #define GEMMEPI_LINEAR_PLAN_H
 
 #include "../elementwise/plan.h"
-#include "../gemm/plan.h"
+#include "../product/run.h"
 #include "layer.h"
 
 /* Where a pointer of a step comes from: a tensor of the layer, or a temporary. */

@@ -2,7 +2,7 @@
 #ifndef GEMMEPI_PLANS_PLANS_H
 #define GEMMEPI_PLANS_PLANS_H
 
-#include "../gemm/explain.h"
+#include "../product/explain.h"
 #ifndef GEMMEPI_NO_LINEAR
 #include "../linear/explain.h"
 #endif

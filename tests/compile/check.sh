@@ -12,27 +12,26 @@ rooms_below() {
     device) echo api base cuda device ;;
     host) echo api base problem host ;;
     elementwise) echo api base problem cuda device host kernels elementwise ;;
-    gemm) echo api base problem cuda device host kernels elementwise gemm ;;
-    linear) echo api base problem cuda device host kernels elementwise gemm linear ;;
-    plans) echo api base problem cuda device host kernels elementwise gemm linear plans ;;
-    ahead) echo api base problem cuda device host kernels elementwise gemm linear plans ahead ;;
+    product) echo api base problem cuda device host kernels elementwise product ;;
+    linear) echo api base problem cuda device host kernels elementwise product linear ;;
+    plans) echo api base problem cuda device host kernels elementwise product linear plans ;;
+    ahead) echo api base problem cuda device host kernels elementwise product linear plans ahead ;;
     kernels) echo kernels ;;
     esac
 }
 
-# A part includes parts of its own room by name, of others as ../room/part, and device the generated kernels_src.h.
+# A part includes parts of its own room and of those below it, by their place beside it, and device the generated kernels_src.h.
 rooms_stack() {
     status=0
-    for part in src/*/*.h src/*/*.cu src/*/*.cuh; do
+    for part in src/*/*.h src/*/*/*.h src/*/*.cu src/*/*.cuh src/*/*/*.cu src/*/*/*.cuh; do
         [ -f "$part" ] || continue
         room=${part#src/}
         room=${room%%/*}
         for included in $(sed -n 's/^#include "\([^"]*\)"$/\1/p' "$part"); do
+            from=$(cd "${part%/*}" && cd "$(dirname "$included")" 2>/dev/null && pwd)/
             case $included in
             ../../kernels_src.h) from=api && [ "$room" != device ] && from=kernels_src.h ;;
-            ../*/*) from=${included#../} && from=${from%%/*} ;;
-            */*) from=$included ;;
-            *) from=$room ;;
+            *) from=${from#"$PWD/src/"} && from=${from%%/*} ;;
             esac
             case " $(rooms_below "$room") " in
             *" $from "*) ;;
@@ -98,7 +97,7 @@ one_version() {
 }
 
 parts() {
-    sh tests/compile/parts.sh src/*/*.h >build/parts.txt
+    sh tests/compile/parts.sh src/*/*.h src/*/*/*.h >build/parts.txt
     status=$?
     grep -v '^ok ' build/parts.txt
     return $status

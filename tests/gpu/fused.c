@@ -14,15 +14,15 @@ static int sizes = 4, only = -1, kernels_taken = 0;
 
 /* A shape of the kernel for Hopper, or of that for chips from 8.0 on, which runs here as well. */
 typedef struct cut {
-    const gemmepi__fused_shape *fused;
-    gemmepi__mma_cut mma;
+    const gemmepi__sm90_shape *fused;
+    gemmepi__sm80_cut mma;
     int least_k;
 } cut;
 
 /* Those of the second kernel also with k in parts. */
 enum {
-    FUSED_CUTS = GEMMEPI__COUNT(gemmepi__fused_shapes),
-    MMA_CUTS = GEMMEPI__COUNT(gemmepi__mma_shapes),
+    FUSED_CUTS = GEMMEPI__COUNT(gemmepi__sm90_shapes),
+    MMA_CUTS = GEMMEPI__COUNT(gemmepi__sm80_shapes),
     CUTS = FUSED_CUTS + 2 * MMA_CUTS,
     PARTS = 5
 };
@@ -30,14 +30,14 @@ enum {
 static cut cut_at(int i) {
     cut c = {NULL, {NULL, 1}, 1};
     if (i >= FUSED_CUTS) {
-        c.mma.shape = &gemmepi__mma_shapes[(i - FUSED_CUTS) % MMA_CUTS];
+        c.mma.shape = &gemmepi__sm80_shapes[(i - FUSED_CUTS) % MMA_CUTS];
         if (i >= FUSED_CUTS + MMA_CUTS) {
             c.mma.parts = PARTS;
             c.least_k = 2 * 64 * PARTS;
         }
         return c;
     }
-    c.fused = &gemmepi__fused_shapes[i];
+    c.fused = &gemmepi__sm90_shapes[i];
     if (c.fused->split > 1)
         c.least_k = 128 * c.fused->split;
     return c;
@@ -48,7 +48,7 @@ static gemmepi__problem cut_problem(const cut *c, const gemmepi__problem *proble
     gemmepi__problem packed;
     int operand, transposes = c->fused && gemmepi__is_tf32(problem);
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
-        packs[operand] = transposes ? gemmepi__pack_of(problem, operand, 1) : GEMMEPI__NOT_PACKED;
+        packs[operand] = transposes ? gemmepi__pack_of(problem, operand, 1) : GEMMEPI__AS_IT_LIES;
     gemmepi__pack_views(problem, packs, &packed);
     return packed;
 }
@@ -57,7 +57,7 @@ static int cut_takes(const cut *c, const gemmepi__problem *problem, int applied)
     int packs[2];
     gemmepi__problem packed = cut_problem(c, problem, packs);
     if (c->mma.shape)
-        return gemmepi__mma_shape_takes(problem, c->mma.shape, 90);
+        return gemmepi__sm80_shape_takes(problem, c->mma.shape, 90);
     return !gemmepi__tma_rule(here->context, &packed) && gemmepi__shape_takes(&packed, c->fused, applied);
 }
 
@@ -68,19 +68,21 @@ static gemmepi__matmul_plan *matmul_of(gemmepi_plan *plan) {
 
 static gemmepi_status cut_build(const cut *c, gemmepi__matmul_plan *plan, int applied) {
     gemmepi_context *context = here->context;
-    gemmepi__ours *ours = &plan->ours;
+    gemmepi__fused *fused = &plan->fused;
+    int is_sm80 = c->mma.shape != NULL;
     int packs[2];
     gemmepi__problem packed = cut_problem(c, &plan->problem, packs);
     gemmepi_status status;
-    memset(ours, 0, sizeof *ours);
-    ours->is_mma = c->mma.shape != NULL;
-    if (ours->is_mma)
-        status = gemmepi__mma_build_as(context, &packed, &c->mma, applied, &ours->mma);
+    memset(fused, 0, sizeof *fused);
+    fused->engine = &gemmepi__engines[is_sm80];
+    fused->applied = applied;
+    if (is_sm80)
+        status = gemmepi__sm80_build(context, &packed, &c->mma, applied, &fused->built.sm80);
     else
-        status = gemmepi__fused_build_as(context, &packed, c->fused, applied, &ours->fused);
+        status = gemmepi__sm90_build(context, &packed, c->fused, applied, &fused->built.sm90);
     if (!status)
-        status = gemmepi__build_packs(context, &plan->problem, packs, ours->packs);
-    plan->workspace_size = gemmepi__ours_workspace(ours);
+        status = gemmepi__build_packs(context, &plan->problem, packs, fused->packs);
+    plan->workspace_size = gemmepi__fused_workspace(fused);
     return status;
 }
 
@@ -320,7 +322,7 @@ static void gradients_hold_wherever_aux_lies(void) {
                     plan = c.least_k > K ? NULL : plan_as(&p.desc, &c, 1, 2);
                     if (!plan)
                         continue;
-                    looked += matmul_of(plan)->ours.fused.loaded & 1;
+                    looked += matmul_of(plan)->fused.built.sm90.loaded & 1;
                     CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, activation %d, %s%s", which,
                           activation, half ? "F16" : "BF16", sums ? ", sums" : "");
                     run_free(&r);
@@ -344,7 +346,8 @@ static void six_stages_leave_one_buffer(void) {
             run r;
             if (!plan)
                 continue;
-            many += matmul_of(plan)->ours.fused.stages >= 6 && matmul_of(plan)->ours.fused.buffers == 1;
+            many += matmul_of(plan)->fused.built.sm90.stages >= 6 &&
+                    matmul_of(plan)->fused.built.sm90.buffers == 1;
             CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, epilogue %d", which, e);
             run_free(&r);
             gemmepi_plan_destroy(plan);

@@ -54,9 +54,9 @@ static struct {
     const float *last_alpha, *last_beta; /* that cublasLtMatmul was given */
     char last_kernel[200];               /* the name asked for, and the source compiled last */
     char last_source[4096];
-    gemmepi__fused_params last_fused; /* that gemmepi_fused was */
-    long for_sm_90a;                  /* compilations */
-    long overlapping;                 /* launches that may begin before those ahead of them end */
+    gemmepi__sm90_params last_fused; /* that gemmepi_fused was */
+    long for_sm_90a;                 /* compilations */
+    long overlapping;                /* launches that may begin before those ahead of them end */
     unsigned last_shared;
     long lt_calls;    /* also those that failed */
     int epilogues[8]; /* of the first calls of cublasLtMatmul */
@@ -377,7 +377,7 @@ static int fake_launch(gemmepi__cu_function function, unsigned grid_x, unsigned 
     if (!function || !parameters || !grid_x || grid_x > INT_MAX || block_x * block_y == 0 ||
         block_x * block_y > 1024)
         return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
-    if (block_x == GEMMEPI__FUSED_THREADS) {
+    if (block_x == GEMMEPI__SM90_THREADS) {
         if ((uintptr_t)parameters[0] % 64)
             return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
         memcpy(&gpu.last_fused, parameters[0], sizeof gpu.last_fused);

@@ -479,7 +479,7 @@ static void a_fused_run_has_its_own_pointers_in_its_maps(void) {
               details.workspace_size == 0 && details.route == GEMMEPI_ROUTE_FUSED,
           "%d launches", details.launches);
     for (run = 0; run < 2; run++) {
-        const gemmepi__fused_params *last = &gpu.last_fused;
+        const gemmepi__sm90_params *last = &gpu.last_fused;
         args.a = (const void *)(uintptr_t)(0x10000000 + 256 * run);
         CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
         CHECK(last->a.words[0] == (uintptr_t)args.a && last->b.words[0] == (uintptr_t)args.b,
@@ -625,14 +625,14 @@ static void boxes_have_no_lines_beyond_an_operand(void) {
     for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++)
         for (layout = 0; layout < 4; layout++) {
             planned p = planned_begin(0, 1u << GEMMEPI_ROUTE_FUSED);
-            const gemmepi__fused_params *last = &gpu.last_fused;
-            const gemmepi__fused *fused;
+            const gemmepi__sm90_params *last = &gpu.last_fused;
+            const gemmepi__sm90 *fused;
             p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = 1024;
             p.desc.a.transposed = layout & 1, p.desc.b.transposed = layout >> 1;
             if (planned_plan(&p)) {
-                fused = &matmul_of(p.plan)->ours.fused;
+                fused = &matmul_of(p.plan)->fused.built.sm90;
                 planned_run(&p);
-                CHECK(!matmul_of(p.plan)->ours.is_mma &&
+                CHECK(!(strcmp(matmul_of(p.plan)->fused.engine->name, "sm80") == 0) &&
                           fused->tails == (cases[i].rows || (cases[i].columns && p.desc.b.transposed)),
                       "%d, layout %d: tails %d", i, layout, fused->tails);
                 if (cases[i].rows && !p.desc.a.transposed)
@@ -670,7 +670,7 @@ static void a_fused_gradient_leaves_its_sums(void) {
         planned p = planned_begin(0, 0);
         int64_t tiles = (cases[i].m + 127) / 128;
         size_t lines = (size_t)(tiles * cases[i].n * cases[i].batch * (1 + cases[i].gated)) * sizeof(float);
-        const gemmepi__fused_params *last = &gpu.last_fused;
+        const gemmepi__sm90_params *last = &gpu.last_fused;
         p.desc.epilogue = GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
         if (cases[i].gated)
             p.desc.epilogue |= GEMMEPI_GATED;
@@ -766,10 +766,11 @@ static void blocks_are_shared_out_evenly(void) {
         p.desc.b.transposed = 1;
         p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = cases[i].k;
         if (planned_plan(&p)) {
-            const gemmepi__mma *mma = &matmul_of(p.plan)->ours.mma;
+            const gemmepi__sm80 *mma = &matmul_of(p.plan)->fused.built.sm80;
             const gemmepi__launch *pass = &mma->pass.launch;
             unsigned room = gemmepi__most_shared(90) / (mma->launch.shared ? mma->launch.shared : 1);
-            CHECK(matmul_of(p.plan)->ours.is_mma && (int)room == cases[i].room &&
+            CHECK((strcmp(matmul_of(p.plan)->fused.engine->name, "sm80") == 0) &&
+                      (int)room == cases[i].room &&
                       (int)gemmepi__divide_up(mma->launch.blocks, 132 * room) == cases[i].waves,
                   "%d: %u blocks with %u bytes each", i, mma->launch.blocks, mma->launch.shared);
             CHECK((mma->parts > 1) == (cases[i].pass_blocks > 0) &&
@@ -807,11 +808,12 @@ static void hopper_kernel_is_cut_as_measured(void) {
         p.desc.epilogue = cases[i].epilogue;
         p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = cases[i].k;
         if (planned_plan(&p)) {
-            const gemmepi__fused *fused = &matmul_of(p.plan)->ours.fused;
+            const gemmepi__sm90 *fused = &matmul_of(p.plan)->fused.built.sm90;
             unsigned band = fused->params.band, rows = fused->params.cluster_rows;
             int ahead = gemmepi__loads_bias_ahead(&matmul_of(p.plan)->problem, fused);
-            CHECK(!matmul_of(p.plan)->ours.is_mma && fused->shape.tile_m == 128 &&
-                      fused->shape.tile_n == cases[i].tile_n && ahead == cases[i].bias_ahead,
+            CHECK(!(strcmp(matmul_of(p.plan)->fused.engine->name, "sm80") == 0) &&
+                      fused->shape.tile_m == 128 && fused->shape.tile_n == cases[i].tile_n &&
+                      ahead == cases[i].bias_ahead,
                   "%d: tiles of %d x %d, bias ahead %d", i, fused->shape.tile_m, fused->shape.tile_n, ahead);
             CHECK((int)gemmepi__divide_up(rows, band) == cases[i].bands, "%d: %u rows in bands of %u", i,
                   rows, band);
@@ -833,7 +835,7 @@ static void sums_of_an_operand_are_the_fused_kernels_own(void) {
         int of_a = i % 2, shared = i / 2 == 2;
         int64_t length = of_a ? desc.m : desc.n;
         size_t lines = shared ? (size_t)(3 * length) * sizeof(double) : 0;
-        const gemmepi__fused_params *last = &gpu.last_fused;
+        const gemmepi__sm90_params *last = &gpu.last_fused;
         desc.epilogue |= of_a ? GEMMEPI_BGRAD_A : GEMMEPI_BGRAD_B;
         args.bias_grad = (void *)(uintptr_t)0x50000000;
         if (i / 2) {
@@ -1106,7 +1108,8 @@ static void f32_has_both_kernels(void) {
         if (planned_plan(&p)) {
             CHECK(is_kernel(&p.details, cases[i].kernel) && p.details.compute == cases[i].compute,
                   "%d: %s by %s", i, p.details.route_name, p.details.kernel);
-            CHECK(p.details.launches - (matmul_of(p.plan)->ours.mma.parts > 1) == 1 + copies,
+            CHECK(p.details.launches - (gemmepi__describe_built(&matmul_of(p.plan)->fused).pass != NULL) ==
+                      1 + copies,
                   "%d: %d launches", i, p.details.launches);
             CHECK((!cases[i].first || explain_has(p.plan, cases[i].first)) &&
                       (!cases[i].second || explain_has(p.plan, cases[i].second)),
@@ -1150,7 +1153,7 @@ static void parts_of_a_narrow_product_are_aligned(void) {
         p.desc.m = 1, p.desc.n = n, p.desc.k = 8192, p.desc.batch = 1 + n % 2;
         p.desc.a.batch_stride = p.desc.k, p.desc.d.batch_stride = n;
         if (planned_plan(&p)) {
-            const gemmepi__mma *mma = &matmul_of(p.plan)->ours.mma;
+            const gemmepi__sm80 *mma = &matmul_of(p.plan)->fused.built.sm80;
             int64_t part = mma->params.epilogue.d.stride;
             CHECK(matmul_of(p.plan)->route == GEMMEPI_ROUTE_FUSED && mma->parts > 1, "n %d is not in parts",
                   n);

@@ -1,33 +1,33 @@
 /* The route fused: product and epilogue of 16-bit or TF32 operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
    they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one for each
    item, which another launch adds up. */
-#ifndef GEMMEPI_GEMM_FUSED_H
-#define GEMMEPI_GEMM_FUSED_H
+#ifndef GEMMEPI_PRODUCT_ENGINES_SM90_H
+#define GEMMEPI_PRODUCT_ENGINES_SM90_H
 
-#include "pass.h"
+#include "../parts/pass.h"
 
 #include <math.h>
 
-#define GEMMEPI__FUSED_THREADS 384 /* gemm_sm90.cu */
-#define GEMMEPI__FUSED_LINE    128 /* bytes of k of a stage */
-#define GEMMEPI__FUSED_BOX_M   16  /* rows of results that a warp stores at a time, lines of 128 bytes */
-#define GEMMEPI__FUSED_UNIT_N  64  /* columns of which tiles are made */
-#define GEMMEPI__FUSED_WARPS   8   /* that store */
-#define GEMMEPI__FUSED_SUMMERS 3   /* that sum an operand */
-#define GEMMEPI__FUSED_SHARED  (227u << 10) /* of a block on this chip */
-#define GEMMEPI__FUSED_PAIR    16           /* bytes of two barriers: of a stage, a warp's buffers, a slot */
-#define GEMMEPI__FUSED_STAGES  8            /* at most */
+#define GEMMEPI__SM90_THREADS 384 /* gemm_sm90.cu */
+#define GEMMEPI__SM90_LINE    128 /* bytes of k of a stage */
+#define GEMMEPI__SM90_BOX_M   16  /* rows of results that a warp stores at a time, lines of 128 bytes */
+#define GEMMEPI__SM90_UNIT_N  64  /* columns of which tiles are made */
+#define GEMMEPI__SM90_WARPS   8   /* that store */
+#define GEMMEPI__SM90_SUMMERS 3   /* that sum an operand */
+#define GEMMEPI__SM90_SHARED  (227u << 10) /* of a block on this chip */
+#define GEMMEPI__SM90_PAIR    16           /* bytes of two barriers: of a stage, a warp's buffers, a slot */
+#define GEMMEPI__SM90_STAGES  8            /* at most */
 
 /* A way to cut the product up: its kernel is compiled for it. */
-typedef struct gemmepi__fused_shape {
+typedef struct gemmepi__sm90_shape {
     short tile_m, tile_n; /* of a block */
     short ping_pong;      /* its two warpgroups take a tile each in turns, else they share one */
     short cluster_m, cluster_n;
     short split; /* blocks that add up a tile, each a part of k */
     short lean;  /* no registers are left for more than BIAS and an activation */
-} gemmepi__fused_shape;
+} gemmepi__sm90_shape;
 
-static const gemmepi__fused_shape gemmepi__fused_shapes[] = {
+static const gemmepi__sm90_shape gemmepi__sm90_shapes[] = {
     {128, 128, 1, 2, 1, 1, 0}, /* first the one for everything that the rules admit */
     {128, 128, 1, 1, 2, 1, 0}, {128, 192, 1, 1, 2, 1, 1}, {128, 192, 1, 2, 1, 1, 1},
     {128, 256, 0, 2, 1, 1, 0}, {128, 128, 1, 1, 1, 1, 0}, {128, 128, 0, 1, 1, 2, 0},
@@ -35,8 +35,8 @@ static const gemmepi__fused_shape gemmepi__fused_shapes[] = {
     {128, 64, 0, 1, 1, 2, 0},  {128, 64, 0, 1, 1, 4, 0},  {128, 64, 0, 1, 1, 8, 0},
 };
 
-typedef struct gemmepi__fused {
-    gemmepi__fused_shape shape;
+typedef struct gemmepi__sm90 {
+    gemmepi__sm90_shape shape;
     int stages, buffers; /* of operands, and of each warp's results */
     int staged;          /* what leaves by shared memory: bits 1 D, 2 AUX */
     int copied; /* of these, what does not lie at multiples of 16 bytes: in words, by each warp; else TMA stores it */
@@ -46,10 +46,10 @@ typedef struct gemmepi__fused {
     int tails;   /* some tiles reach beyond m or n by boxes or lines, which are not loaded */
     int last_a, last_b; /* 0, or lines of the last box of A and B, which are another map's */
     gemmepi__launch launch;
-    gemmepi__fused_params params; /* all but pointers and scalars; the maps have an address that is none */
-    size_t partial_bytes;         /* BGRAD: of the kernel's sums of a tile's rows */
+    gemmepi__sm90_params params; /* all but pointers and scalars; the maps have an address that is none */
+    size_t partial_bytes;        /* BGRAD: of the kernel's sums of a tile's rows */
     gemmepi__sums sums;
-} gemmepi__fused;
+} gemmepi__sm90;
 
 /* >>what may go there */
 
@@ -77,13 +77,13 @@ static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem
 }
 
 /* Stages that all of k fills. */
-static int64_t gemmepi__fused_steps(const gemmepi__problem *problem) {
-    return gemmepi__divide_up(problem->k, GEMMEPI__FUSED_LINE * 8 / problem->views[GEMMEPI__A].bits);
+static int64_t gemmepi__sm90_steps(const gemmepi__problem *problem) {
+    return gemmepi__divide_up(problem->k, GEMMEPI__SM90_LINE * 8 / problem->views[GEMMEPI__A].bits);
 }
 
 /* Whether the epilogue shows beside the sums: measured where k is 768 and 2048, in 16 bits. */
 static int gemmepi__k_is_short(const gemmepi__problem *problem) {
-    return gemmepi__fused_steps(problem) < 32;
+    return gemmepi__sm90_steps(problem) < 32;
 }
 
 /* What no kernel of the route has, or NULL. */
@@ -150,12 +150,12 @@ static int gemmepi__moved_of(const gemmepi__problem *problem, int bits) {
 }
 
 /* What TMA stores. */
-static int gemmepi__fused_moved(const gemmepi__problem *problem) {
+static int gemmepi__sm90_moved(const gemmepi__problem *problem) {
     return gemmepi__moved_of(problem, gemmepi__box_bits(problem));
 }
 
 /* What it loads for the epilogue, likewise; the mask without TMA. */
-static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
+static int gemmepi__sm90_loaded(const gemmepi__problem *problem) {
     int loaded = 0, bits = gemmepi__box_bits(problem);
     if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__mask_is_aligned(problem))
         loaded |= 4;
@@ -167,7 +167,7 @@ static int gemmepi__fused_loaded(const gemmepi__problem *problem) {
 }
 
 /* Tiles along the axis that a sum of an operand is not of: in each, three warps add up 16 lines of the operand's tile at most. */
-static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
     return gemmepi__has(problem, GEMMEPI_BGRAD_A)
                ? gemmepi__divide_up(gemmepi__half_columns(problem),
                                     shape->tile_n / gemmepi__halves_in(problem))
@@ -176,11 +176,11 @@ static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemm
 
 /* The operand that the kernel sums, 1 A or 2 B. TF32, few tiles, and an epilogue that leaves too few registers, leave it to another
    launch. */
-static int gemmepi__fused_summed(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
-                                 int applied) {
+static int gemmepi__sm90_summed(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
+                                int applied) {
     int sums_a = gemmepi__has(problem, GEMMEPI_BGRAD_A), lines = sums_a ? shape->tile_m : shape->tile_n;
     if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || gemmepi__is_tf32(problem) ||
-        GEMMEPI__FUSED_SUMMERS * 16 * gemmepi__tiles_across(problem, shape) < lines ||
+        GEMMEPI__SM90_SUMMERS * 16 * gemmepi__tiles_across(problem, shape) < lines ||
         (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_AUX) && !applied))
         return 0;
     return sums_a ? 1 : 2;
@@ -194,11 +194,11 @@ static int gemmepi__sums_items(const gemmepi__problem *problem) {
 /* >>boxes of operands */
 
 /* Lines of a box: along k those that a block loads of a tile of A, or of a half of B's. */
-static int gemmepi__a_box(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+static int gemmepi__a_box(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
     return problem->views[GEMMEPI__A].transposed ? 64 : shape->tile_m / shape->cluster_n;
 }
 
-static int gemmepi__b_box(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+static int gemmepi__b_box(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
     int lines = shape->tile_n / shape->cluster_m, columns = shape->tile_n / gemmepi__halves_in(problem);
     return !problem->views[GEMMEPI__B].transposed ? 64 : lines < columns ? lines : columns;
 }
@@ -212,7 +212,7 @@ static int gemmepi__last_lines(int64_t extent, int box) {
     return (int)((extent - 1) % box) + 1;
 }
 
-static int gemmepi__fused_tails(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+static int gemmepi__sm90_tails(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
     int64_t columns = shape->tile_n / gemmepi__halves_in(problem) * shape->cluster_n;
     return gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
                              !problem->views[GEMMEPI__A].transposed) ||
@@ -221,21 +221,21 @@ static int gemmepi__fused_tails(const gemmepi__problem *problem, const gemmepi__
 
 /* >>shared memory */
 
-static unsigned gemmepi__fused_stage_bytes(const gemmepi__fused_shape *shape) {
-    return (unsigned)(shape->tile_m + shape->tile_n) * GEMMEPI__FUSED_LINE;
+static unsigned gemmepi__sm90_stage_bytes(const gemmepi__sm90_shape *shape) {
+    return (unsigned)(shape->tile_m + shape->tile_n) * GEMMEPI__SM90_LINE;
 }
 
 /* Of one matrix in every warp's buffer. */
-#define GEMMEPI__FUSED_BOXES (GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_BOX_M * GEMMEPI__FUSED_LINE)
+#define GEMMEPI__SM90_BOXES (GEMMEPI__SM90_WARPS * GEMMEPI__SM90_BOX_M * GEMMEPI__SM90_LINE)
 
 /* Gradients take the place of the aux that TMA loaded for them (IN_PLACE in the kernel). */
-static int gemmepi__replaces_aux(const gemmepi__problem *problem, const gemmepi__fused *fused) {
+static int gemmepi__replaces_aux(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
     return (gemmepi__has(problem, GEMMEPI_GATED) || (fused->loaded & 2)) && (fused->staged & 1) &&
            (fused->loaded & 1) && !(fused->copied & 1) &&
            gemmepi__halves_aside(problem) == gemmepi__halves_out(problem);
 }
 
-static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, const gemmepi__fused *fused) {
+static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
     int replaces = gemmepi__replaces_aux(problem, fused);
     return (unsigned)((fused->staged & 1 && !replaces ? gemmepi__halves_out(problem) : 0) +
                       (fused->staged & 2 ? gemmepi__halves_aside(problem) : 0));
@@ -249,25 +249,25 @@ static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int lo
 /* BGRAD: a slot of either warpgroup, in which each lane leaves a sum of every 32 columns: of 32 of a gate's, of 64 of others. */
 static unsigned gemmepi__slot_bytes(const gemmepi__problem *problem) {
     int groups = gemmepi__has(problem, GEMMEPI_GATED) ? gemmepi__halves_out(problem) : 2;
-    unsigned sums = (unsigned)groups * GEMMEPI__FUSED_WARPS * 32 * 4;
-    return gemmepi__has(problem, GEMMEPI_BGRAD) ? sums + 2 * GEMMEPI__FUSED_PAIR : 0;
+    unsigned sums = (unsigned)groups * GEMMEPI__SM90_WARPS * 32 * 4;
+    return gemmepi__has(problem, GEMMEPI_BGRAD) ? sums + 2 * GEMMEPI__SM90_PAIR : 0;
 }
 
-static unsigned gemmepi__fused_shared(const gemmepi__problem *problem, const gemmepi__fused *fused) {
-    unsigned stage = gemmepi__fused_stage_bytes(&fused->shape) + GEMMEPI__FUSED_PAIR;
+static unsigned gemmepi__sm90_shared(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
+    unsigned stage = gemmepi__sm90_stage_bytes(&fused->shape) + GEMMEPI__SM90_PAIR;
     unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused) +
                      2 * gemmepi__loaded_matrices(problem, fused->loaded);
-    unsigned divided = fused->shape.split > 1 ? GEMMEPI__FUSED_PAIR : 0;
-    unsigned sums = fused->summed ? GEMMEPI__FUSED_SUMMERS * 16 * 8 : gemmepi__slot_bytes(problem);
-    return (unsigned)fused->stages * stage + boxes * GEMMEPI__FUSED_BOXES +
-           GEMMEPI__FUSED_WARPS * GEMMEPI__FUSED_PAIR + divided + sums;
+    unsigned divided = fused->shape.split > 1 ? GEMMEPI__SM90_PAIR : 0;
+    unsigned sums = fused->summed ? GEMMEPI__SM90_SUMMERS * 16 * 8 : gemmepi__slot_bytes(problem);
+    return (unsigned)fused->stages * stage + boxes * GEMMEPI__SM90_BOXES +
+           GEMMEPI__SM90_WARPS * GEMMEPI__SM90_PAIR + divided + sums;
 }
 
 /* Sets both, and returns the stages. */
-static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__fused *fused, int buffers) {
+static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__sm90 *fused, int buffers) {
     fused->buffers = buffers;
-    fused->stages = GEMMEPI__FUSED_STAGES;
-    while (gemmepi__fused_shared(problem, fused) > GEMMEPI__FUSED_SHARED)
+    fused->stages = GEMMEPI__SM90_STAGES;
+    while (gemmepi__sm90_shared(problem, fused) > GEMMEPI__SM90_SHARED)
         fused->stages--;
     return fused->stages;
 }
@@ -275,7 +275,7 @@ static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__fused 
 /* Two buffers, if enough stages fit beside them or one leaves room for no more of them, and as many stages as do. Measured on an
    H200 in 16 bits: a fifth stage saves 6 percent at any k; a sixth 1 to 2 percent where k is 2048 or more, and a second buffer 4
    where it is 768. Wide tiles gain by neither, and with five stages some of their kernels spill a register. */
-static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fused *fused) {
+static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__sm90 *fused) {
     int enough = fused->shape.tile_n > 128 ? 4 : gemmepi__k_is_short(problem) ? 5 : 6;
     int most = fused->staged == fused->copied ? 1 : 2; /* one that is copied is free at once */
     int stages = gemmepi__most_stages(problem, fused, most);
@@ -288,7 +288,7 @@ static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__fuse
    one of GELU_TANH with AUX and without, of SILU with AUX nothing, and one or two of NONE and RELU, whose sums else begin with the
    bias; where k is 2048 or more it costs up to 3. GELU_ERF's sums better begin with it, and beside AUX other activations lack
    registers. */
-static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemmepi__fused *fused) {
+static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
     const uint32_t others = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD |
                             GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
     uint32_t which = gemmepi__activation(problem->epilogue);
@@ -301,8 +301,8 @@ static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemm
 /* >>the choice of a shape */
 
 /* Tiles of clusters, whose rows and columns it leaves in `rows` and `columns`. */
-static int64_t gemmepi__fused_tiles(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
-                                    int64_t *rows, int64_t *columns) {
+static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
+                                   int64_t *rows, int64_t *columns) {
     int halves = gemmepi__halves_in(problem);
     *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
     *columns = gemmepi__divide_up(gemmepi__half_columns(problem),
@@ -320,10 +320,10 @@ static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
 }
 
 /* What shapes of few registers, and units of 64 columns, do not do. */
-static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__fused_shape *shape,
+static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
                                 int applied) {
-    int64_t steps = gemmepi__fused_steps(problem);
-    int staged = gemmepi__fused_moved(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
+    int64_t steps = gemmepi__sm90_steps(problem);
+    int staged = gemmepi__sm90_moved(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
     int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
                                       gemmepi__aux_is_mask(problem->epilogue));
     if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
@@ -332,10 +332,10 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
                         gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
                         gemmepi__activation(problem->epilogue) == GEMMEPI_MISH))
         return 0;
-    if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__FUSED_UNIT_N)
+    if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__SM90_UNIT_N)
         return 0;
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
-        (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__FUSED_UNIT_N))
+        (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__SM90_UNIT_N))
         return 0; /* tiles of one warpgroup each, in units of columns of which there is an even number */
     if (shape->tile_n > 192 && (!all_staged || backward))
         return 0; /* an epilogue behind nothing, at its slowest */
@@ -359,7 +359,7 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
     if (backward)
         cycles += 14 + 9 * gemmepi__halves_out(problem);
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL))
-        cycles += gemmepi__fused_loaded(problem) & 2 ? 6 : 20;
+        cycles += gemmepi__sm90_loaded(problem) & 2 ? 6 : 20;
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
         cycles += 11 * gemmepi__halves_out(problem);
     return cycles;
@@ -374,22 +374,22 @@ static int64_t gemmepi__resident_blocks(const gemmepi_context *context, int clus
     return blocks < cluster ? cluster : blocks / cluster * cluster;
 }
 
-static int gemmepi__cluster_blocks(const gemmepi__fused_shape *shape) {
+static int gemmepi__cluster_blocks(const gemmepi__sm90_shape *shape) {
     return shape->cluster_m * shape->cluster_n * shape->split;
 }
 
 /* Tiles of a block, of which some have one less. */
-static int64_t gemmepi__fused_waves(const gemmepi_context *context, const gemmepi__problem *problem,
-                                    const gemmepi__fused_shape *shape) {
-    int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
+static int64_t gemmepi__sm90_waves(const gemmepi_context *context, const gemmepi__problem *problem,
+                                   const gemmepi__sm90_shape *shape) {
+    int64_t rows, columns, tiles = gemmepi__sm90_tiles(problem, shape, &rows, &columns);
     int cluster = gemmepi__cluster_blocks(shape);
     return gemmepi__divide_up(gemmepi__times(tiles, cluster), gemmepi__resident_blocks(context, cluster));
 }
 
 /* Of the blocks that run at once, those that have a tile, where each has one at most; else 1. */
-static double gemmepi__fused_share(const gemmepi_context *context, const gemmepi__problem *problem,
-                                   const gemmepi__fused_shape *shape) {
-    int64_t rows, columns, tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns);
+static double gemmepi__sm90_share(const gemmepi_context *context, const gemmepi__problem *problem,
+                                  const gemmepi__sm90_shape *shape) {
+    int64_t rows, columns, tiles = gemmepi__sm90_tiles(problem, shape, &rows, &columns);
     int cluster = gemmepi__cluster_blocks(shape);
     double share = (double)(tiles * cluster) / (double)gemmepi__resident_blocks(context, cluster);
     return share < 1 ? share : 1;
@@ -398,7 +398,7 @@ static double gemmepi__fused_share(const gemmepi_context *context, const gemmepi
 /* Whether a cluster's blocks gain by lying side by side, where the lines that they write at about the same time lie together.
    Measured on several H200: up to 8 percent, most where the clock is high. Gradients without a gate lose 1 to 3 where k is 768 or
    2048, and wider tiles do not care. */
-static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
     return shape->cluster_n > 1 && shape->tile_n == 128 &&
            (!gemmepi__has(problem, GEMMEPI_BACKWARD) || gemmepi__has(problem, GEMMEPI_GATED) ||
             problem->k > 2048);
@@ -416,7 +416,7 @@ static double gemmepi__load_slowness(const gemmepi__view *view) {
 }
 
 /* Cycles to load a step of k of a block's tile: operands come from L2, at 54 bytes a cycle and multiprocessor at most. */
-static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmepi__fused_shape *shape) {
+static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
     int halves = gemmepi__halves_in(problem);
     double rows = gemmepi__lines_loaded(problem->m, shape->tile_m, !a->transposed);
@@ -424,7 +424,7 @@ static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmep
         halves * gemmepi__lines_loaded(gemmepi__half_columns(problem), shape->tile_n / halves, b->transposed);
     return (rows / shape->cluster_n * gemmepi__load_slowness(a) +
             columns / shape->cluster_m * gemmepi__load_slowness(b)) *
-           GEMMEPI__FUSED_LINE / 54;
+           GEMMEPI__SM90_LINE / 54;
 }
 
 /* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs of 16 bits, or half
@@ -435,13 +435,13 @@ static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmep
    others load it ahead of the sums. Blocks that divide k take 900 to add their sums up, and 450 for each doubling of their number. Of 443
    random products in CUDA graphs on an H200 the times of shapes near the fastest were an eighth beside this in the mean, and the shape
    that it chooses took 1.02 of the fastest. */
-static double gemmepi__fused_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-                                          const gemmepi__fused_shape *shape, int applied) {
+static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+                                         const gemmepi__sm90_shape *shape, int applied) {
     int cluster = gemmepi__cluster_blocks(shape);
-    double waves = (double)gemmepi__fused_waves(context, problem, shape);
+    double waves = (double)gemmepi__sm90_waves(context, problem, shape);
     double area = (double)shape->tile_m * shape->tile_n;
-    double steps = (double)gemmepi__divide_up(gemmepi__fused_steps(problem), shape->split);
-    double multiply = area * GEMMEPI__FUSED_LINE / (0.92 * 4096);
+    double steps = (double)gemmepi__divide_up(gemmepi__sm90_steps(problem), shape->split);
+    double multiply = area * GEMMEPI__SM90_LINE / (0.92 * 4096);
     double load = gemmepi__load_cycles(problem, shape);
     double sums = steps * (multiply > load ? multiply : load) + 500;
     int waits = shape->lean && gemmepi__k_is_short(problem) && gemmepi__has(problem, GEMMEPI_BIAS) &&
@@ -460,23 +460,23 @@ static double gemmepi__fused_microseconds(const gemmepi_context *context, const 
         cycles += waves * (sums + finish + (shape->split > 1 ? 900 + 450 * log2((double)shape->split) : 0));
     if (gemmepi__gains_side_by_side(problem, shape))
         cycles *= 0.995; /* enough to decide */
-    if (gemmepi__fused_summed(problem, shape, applied))
+    if (gemmepi__sm90_summed(problem, shape, applied))
         return cycles / 1700 + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
     return cycles / 1700 + gemmepi__sums_microseconds(problem);
 }
 
-static const gemmepi__fused_shape *gemmepi__choose_shape(const gemmepi_context *context,
-                                                         const gemmepi__problem *problem, int applied,
-                                                         double *microseconds) {
-    const gemmepi__fused_shape *best = NULL;
+static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,
+                                                       const gemmepi__problem *problem, int applied,
+                                                       double *microseconds) {
+    const gemmepi__sm90_shape *best = NULL;
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__fused_shapes); i++) {
-        const gemmepi__fused_shape *shape = &gemmepi__fused_shapes[i];
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__sm90_shapes); i++) {
+        const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[i];
         double time;
         if (i && (!gemmepi__shape_takes(problem, shape, applied) ||
                   gemmepi__cluster_blocks(shape) > context->multiprocessors))
             continue;
-        time = gemmepi__fused_microseconds(context, problem, shape, applied);
+        time = gemmepi__sm90_microseconds(context, problem, shape, applied);
         if (!best || time < *microseconds) {
             best = shape;
             *microseconds = time;
@@ -485,18 +485,18 @@ static const gemmepi__fused_shape *gemmepi__choose_shape(const gemmepi_context *
     return best;
 }
 
-#define GEMMEPI__FUSED_KEPT (20 << 20) /* bytes of operands that stay in L2 beside what is written */
+#define GEMMEPI__SM90_KEPT (20 << 20) /* bytes of operands that stay in L2 beside what is written */
 
 /* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. Where one matrix
    is stored it is twice as high, to read B less often, where blocks gain by lying side by side: measured on several H200, up to 9
    percent less at 8192^3, 1 at 4096^3; and where A stays in L2 and B does not: gradients at 2048 x 50304 x 768 take half a percent to one
    less. With AUX of numbers it is half as high where the operands (of all items) stay in L2, so that longer lines of D and AUX are
    written at a time: 2 to 3 percent less. No band is much lower than the others. */
-static unsigned gemmepi__fused_band(const gemmepi_context *context, const gemmepi__problem *problem,
-                                    const gemmepi__fused_shape *shape, int64_t rows) {
+static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi__problem *problem,
+                                   const gemmepi__sm90_shape *shape, int64_t rows) {
     int writes_two = gemmepi__has(problem, GEMMEPI_AUX) && !gemmepi__aux_is_mask(problem->epilogue);
     int64_t of_a = problem->views[GEMMEPI__A].bytes, bytes = of_a + problem->views[GEMMEPI__B].bytes;
-    int stays = bytes <= GEMMEPI__FUSED_KEPT, a_stays = !stays && of_a <= GEMMEPI__FUSED_KEPT / 2;
+    int stays = bytes <= GEMMEPI__SM90_KEPT, a_stays = !stays && of_a <= GEMMEPI__SM90_KEPT / 2;
     int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
     int64_t height = (int64_t)shape->tile_m * shape->cluster_m, high = 1, bands;
     while ((high + 1) * height * (high + 1) * height <= area)
@@ -570,7 +570,7 @@ static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__pr
         shape.extents[2] = (uint64_t)problem->batch;
         shape.strides[1] = (uint64_t)view->batch_stride;
     }
-    shape.box[0] = (uint32_t)(GEMMEPI__FUSED_LINE * 8 / view->bits);
+    shape.box[0] = (uint32_t)(GEMMEPI__SM90_LINE * 8 / view->bits);
     shape.box[1] = (uint32_t)lines;
     return gemmepi__encode_map(driver, view, &shape, gemmepi__operand_promotion(view), map);
 }
@@ -579,9 +579,9 @@ static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__pr
 static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__problem *problem,
                                const gemmepi__view *view, int halves, int promotion,
                                gemmepi__tensor_map *map) {
-    gemmepi__map_shape shape = {4, {0, 0, 0, 0}, {0, 0, 0}, {0, GEMMEPI__FUSED_BOX_M, 1, 1}};
+    gemmepi__map_shape shape = {4, {0, 0, 0, 0}, {0, 0, 0}, {0, GEMMEPI__SM90_BOX_M, 1, 1}};
     uint64_t line = gemmepi__map_line(view);
-    shape.box[0] = (uint32_t)(GEMMEPI__FUSED_LINE * 8 / view->bits);
+    shape.box[0] = (uint32_t)(GEMMEPI__SM90_LINE * 8 / view->bits);
     shape.extents[0] = (uint64_t)gemmepi__half_columns(problem);
     shape.extents[1] = (uint64_t)problem->m;
     shape.extents[2] = (uint64_t)halves;
@@ -595,9 +595,9 @@ static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__pro
 /* Aux and a residual are read once, 128 bytes of a row at a time. To bring the 256 around them to L2 at once, as of operands, takes
    up to 1.6 percent more where k is 768, on an H200; where aux is written it saves up to 2. */
 static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const gemmepi__problem *problem,
-                                         gemmepi__fused *fused) {
+                                         gemmepi__sm90 *fused) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-    const gemmepi__fused_shape *shape = &fused->shape;
+    const gemmepi__sm90_shape *shape = &fused->shape;
     const int written = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
               read = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_NONE;
     int a_box = gemmepi__a_box(problem, shape), b_box = gemmepi__b_box(problem, shape);
@@ -623,8 +623,8 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
 }
 
 static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__problem *problem,
-                                          const gemmepi__fused *fused) {
-    const gemmepi__fused_shape *shape = &fused->shape;
+                                          const gemmepi__sm90 *fused) {
+    const gemmepi__sm90_shape *shape = &fused->shape;
     gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
     gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
                     shape->tile_n);
@@ -641,7 +641,7 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
     gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
                     gemmepi__box_bits(problem) == 32 ? 1 : 2, fused->tails);
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
-                    gemmepi__fused_shared(problem, fused));
+                    gemmepi__sm90_shared(problem, fused));
     gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
                     !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
     if (fused->summed)
@@ -657,7 +657,7 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
 }
 
 static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-                                                gemmepi__fused *fused) {
+                                                gemmepi__sm90 *fused) {
     int dtype = problem->common;
     char prologue[1536], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
@@ -670,15 +670,15 @@ static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const 
 }
 
 /* The shape, and what shared memory holds. */
-static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fused_shape *shape, int applied,
-                            gemmepi__fused *fused) {
+static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied,
+                            gemmepi__sm90 *fused) {
     fused->shape = *shape;
     fused->applied = applied;
     fused->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));
-    fused->copied = fused->staged - gemmepi__fused_moved(problem);
-    fused->loaded = gemmepi__fused_loaded(problem);
-    fused->summed = gemmepi__fused_summed(problem, shape, applied);
-    fused->tails = gemmepi__fused_tails(problem, shape);
+    fused->copied = fused->staged - gemmepi__sm90_moved(problem);
+    fused->loaded = gemmepi__sm90_loaded(problem);
+    fused->summed = gemmepi__sm90_summed(problem, shape, applied);
+    fused->tails = gemmepi__sm90_tails(problem, shape);
     if (fused->tails && !problem->views[GEMMEPI__A].transposed)
         fused->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
     if (fused->tails && problem->views[GEMMEPI__B].transposed)
@@ -687,11 +687,11 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__fuse
 }
 
 static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, const gemmepi__problem *problem,
-                                            gemmepi__fused *fused) {
-    const gemmepi__fused_shape *shape = &fused->shape;
-    gemmepi__fused_params *params = &fused->params;
+                                            gemmepi__sm90 *fused) {
+    const gemmepi__sm90_shape *shape = &fused->shape;
+    gemmepi__sm90_params *params = &fused->params;
     int64_t cluster = gemmepi__cluster_blocks(shape), rows, columns;
-    int64_t tiles = gemmepi__fused_tiles(problem, shape, &rows, &columns), most;
+    int64_t tiles = gemmepi__sm90_tiles(problem, shape, &rows, &columns), most;
     if (tiles <= 0 || tiles > INT_MAX / cluster)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     most = shape->split > 1 ? tiles /* those of a split do not stay */
@@ -699,20 +699,20 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
     params->tiles = (unsigned)tiles;
     params->cluster_rows = (unsigned)rows;
     params->cluster_columns = (unsigned)columns;
-    params->band = gemmepi__fused_band(context, problem, shape, rows);
+    params->band = gemmepi__sm90_band(context, problem, shape, rows);
     params->k = (int)problem->k;
     params->a_items = problem->batch > 1 && problem->views[GEMMEPI__A].batch_stride != 0;
     params->b_items = problem->batch > 1 && problem->views[GEMMEPI__B].batch_stride != 0;
     fused->launch.blocks = (unsigned)((most < tiles ? most : tiles) * cluster);
-    fused->launch.threads_x = GEMMEPI__FUSED_THREADS;
+    fused->launch.threads_x = GEMMEPI__SM90_THREADS;
     fused->launch.threads_y = 1;
-    fused->launch.shared = gemmepi__fused_shared(problem, fused);
+    fused->launch.shared = gemmepi__sm90_shared(problem, fused);
     return GEMMEPI_OK;
 }
 
 /* What is left of bias_grad when the kernel has run. */
 static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemmepi__problem *problem,
-                                           gemmepi__fused *fused) {
+                                           gemmepi__sm90 *fused) {
     const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
     if (!fused->summed)
         return gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
@@ -724,9 +724,9 @@ static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemme
 }
 
 /* As a shape that takes it. applied: for runs whose alpha is 1 and which have no C. */
-static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const gemmepi__problem *problem,
-                                              const gemmepi__fused_shape *shape, int applied,
-                                              gemmepi__fused *fused) {
+static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                          const gemmepi__sm90_shape *shape, int applied,
+                                          gemmepi__sm90 *fused) {
     gemmepi_status status;
     memset(fused, 0, sizeof *fused);
     gemmepi__cut_up(problem, shape, applied, fused);
@@ -743,15 +743,8 @@ static gemmepi_status gemmepi__fused_build_as(gemmepi_context *context, const ge
     return status;
 }
 
-static size_t gemmepi__fused_workspace(const gemmepi__fused *fused) {
+static size_t gemmepi__sm90_workspace(const gemmepi__sm90 *fused) {
     return gemmepi__round_up(fused->partial_bytes, 256) + fused->sums.partial_bytes;
-}
-
-static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                           int applied, gemmepi__fused *fused) {
-    double microseconds;
-    return gemmepi__fused_build_as(
-        context, problem, gemmepi__choose_shape(context, problem, applied, &microseconds), applied, fused);
 }
 
 /* >>running */
@@ -761,14 +754,14 @@ static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map
 }
 
 /* The primary context is current. */
-static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const gemmepi__problem *problem,
-                                         const gemmepi__fused *fused, const gemmepi__arguments *arguments,
-                                         char *workspace, gemmepi_stream stream) {
+static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const gemmepi__problem *problem,
+                                        const gemmepi__sm90 *fused, const gemmepi__arguments *arguments,
+                                        char *workspace, gemmepi_stream stream) {
     const gemmepi__driver *driver = &context->driver;
     void *const *pointers = arguments->pointers;
     char *between = gemmepi__past(workspace, fused->partial_bytes);
-    uint64_t space[(sizeof(gemmepi__fused_params) + 128) / sizeof(uint64_t)];
-    gemmepi__fused_params *params = (gemmepi__fused_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
+    uint64_t space[(sizeof(gemmepi__sm90_params) + 128) / sizeof(uint64_t)];
+    gemmepi__sm90_params *params = (gemmepi__sm90_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
     int moved = fused->staged - fused->copied, result;
     if (status)
@@ -796,6 +789,26 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
     if (status)
         return status;
     return gemmepi__run_sums(context, &fused->sums, arguments, workspace, between, stream);
+}
+
+/* >>in words */
+
+static void gemmepi__explain_sm90(gemmepi__text *text, const gemmepi__problem *problem,
+                                  const gemmepi__sm90 *sm90) {
+    const gemmepi__sm90_shape *shape = &sm90->shape;
+    gemmepi__append(text, "  %s: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
+                    sm90->launch.name, sm90->launch.blocks, shape->tile_m, shape->tile_n,
+                    shape->ping_pong ? " by two warpgroups in turns" : "", sm90->stages);
+    if (shape->split > 1)
+        gemmepi__append(text, "each by %d blocks that divide k\n", shape->split);
+    else
+        gemmepi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
+    if (sm90->summed)
+        gemmepi__append(text, "  bias_grad: sums of %s as its tiles pass%s\n",
+                        gemmepi__argument_name(problem, sm90->summed == 1 ? GEMMEPI__A : GEMMEPI__B),
+                        sm90->sums.second.function ? ", of its items by 1 more launch" : "");
+    else
+        gemmepi__explain_sums(text, &sm90->sums);
 }
 
 #endif

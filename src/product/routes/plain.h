@@ -1,10 +1,10 @@
 /* The route plain: one kernel of ours for any types, layout, alignment and scales, with the epilogue in it, and sums. It
    takes whatever the other routes do not. A tile of the product has not both halves of GATED: there the kernel leaves the
    bare product in workspace, for the pass. */
-#ifndef GEMMEPI_GEMM_PLAIN_H
-#define GEMMEPI_GEMM_PLAIN_H
+#ifndef GEMMEPI_PRODUCT_ROUTES_PLAIN_H
+#define GEMMEPI_PRODUCT_ROUTES_PLAIN_H
 
-#include "pass.h"
+#include "../parts/pass.h"
 
 #define GEMMEPI__PLAIN_TILE    64 /* gemm_plain.cu: rows and columns of a block's tile */
 #define GEMMEPI__PLAIN_THREADS 128

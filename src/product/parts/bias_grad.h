@@ -1,10 +1,10 @@
 /* Sums for bias_grad: of partial sums that an epilogue left, or of an operand. */
-#ifndef GEMMEPI_GEMM_SUMS_H
-#define GEMMEPI_GEMM_SUMS_H
+#ifndef GEMMEPI_PRODUCT_PARTS_BIAS_GRAD_H
+#define GEMMEPI_PRODUCT_PARTS_BIAS_GRAD_H
 
-#include "../kernels/params.h"
-#include "../problem/arguments.h"
-#include "../device/launch.h"
+#include "../../kernels/params.h"
+#include "../../problem/arguments.h"
+#include "../../device/launch.h"
 
 #define GEMMEPI__SUM_COLUMNS      32 /* reduce.cu */
 #define GEMMEPI__SUM_ROWS         8 /* of a block's threads, or MANY, so that few rounds of loads follow each other */
@@ -189,6 +189,14 @@ static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const ge
     params.x.data = between;
     params.out = bias_grad;
     return gemmepi__launch_kernel(context, &sums->second, &params, what, stream);
+}
+
+/* >>in words */
+
+static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums) {
+    if (sums->first.function)
+        gemmepi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
+                        sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
 }
 
 #endif

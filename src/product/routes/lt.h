@@ -1,9 +1,9 @@
 /* The route lt: cuBLASLt runs product and epilogue in one kernel. Also the bare product of the route split. */
-#ifndef GEMMEPI_GEMM_LT_H
-#define GEMMEPI_GEMM_LT_H
+#ifndef GEMMEPI_PRODUCT_ROUTES_LT_H
+#define GEMMEPI_PRODUCT_ROUTES_LT_H
 
-#include "../device/context.h"
-#include "../problem/arguments.h"
+#include "../../device/context.h"
+#include "../../problem/arguments.h"
 
 /* What one reduction over k may need; NVIDIA recommends 32 MiB for Hopper, and 4 MiB before. */
 #define GEMMEPI__LT_WORKSPACE ((size_t)32 << 20)

@@ -1,8 +1,8 @@
 /* The common epilogue (kernels/epilogue.cuh) as the host sees it, and the pass that runs it over a finished product. */
-#ifndef GEMMEPI_GEMM_PASS_H
-#define GEMMEPI_GEMM_PASS_H
+#ifndef GEMMEPI_PRODUCT_PARTS_PASS_H
+#define GEMMEPI_PRODUCT_PARTS_PASS_H
 
-#include "sums.h"
+#include "bias_grad.h"
 
 #define GEMMEPI__PASS_THREADS    256 /* pass.cu */
 #define GEMMEPI__PASS_BLOCKS     3   /* that a multiprocessor holds, as a rule */
@@ -338,6 +338,15 @@ static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const ge
     gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue);
     params.product.data = product;
     return gemmepi__launch_kernel(context, &pass->launch, &params, "the epilogue", stream);
+}
+
+/* >>in words */
+
+/* before: what it does before the epilogue */
+static void gemmepi__explain_pass(gemmepi__text *text, const gemmepi__launch *pass, const char *before) {
+    if (pass->function)
+        gemmepi__append(text, "  %s: %sthe epilogue, %u blocks of %u x %u threads\n", pass->name, before,
+                        pass->blocks, pass->threads_x, pass->threads_y);
 }
 
 #endif

@@ -1,8 +1,8 @@
 /* What a plan is, as a struct and in words. */
-#ifndef GEMMEPI_GEMM_EXPLAIN_H
-#define GEMMEPI_GEMM_EXPLAIN_H
+#ifndef GEMMEPI_PRODUCT_EXPLAIN_H
+#define GEMMEPI_PRODUCT_EXPLAIN_H
 
-#include "plan.h"
+#include "run.h"
 
 static void gemmepi__describe_kernel(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
     const gemmepi__split *split = &plan->split;
@@ -20,11 +20,10 @@ static void gemmepi__describe_kernel(const gemmepi__matmul_plan *plan, gemmepi_p
         memcpy(details->kernel, plan->plain.launch.name, sizeof details->kernel);
         details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;
     } else if (plan->route == GEMMEPI_ROUTE_FUSED) {
-        const gemmepi__ours *ours = &plan->ours;
-        memcpy(details->kernel, gemmepi__is_mma(ours) ? ours->mma.launch.name : ours->fused.launch.name,
-               sizeof details->kernel);
-        details->tile_m = gemmepi__is_mma(ours) ? ours->mma.shape.tile_m : ours->fused.shape.tile_m;
-        details->tile_n = gemmepi__is_mma(ours) ? ours->mma.shape.tile_n : ours->fused.shape.tile_n;
+        gemmepi__built_details built = gemmepi__describe_built(&plan->fused);
+        memcpy(details->kernel, built.launch->name, sizeof details->kernel);
+        details->tile_m = built.tile_m;
+        details->tile_n = built.tile_n;
     } else if (plan->route == GEMMEPI_ROUTE_HOST)
         snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_product");
 #ifndef GEMMEPI_NO_HOST
@@ -51,7 +50,7 @@ static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
         details->launches = gemmepi__plain_launches(&plan->plain, &plan->problem);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
-        details->launches = gemmepi__ours_launches(&plan->ours, &plan->problem);
+        details->launches = gemmepi__fused_launches(&plan->fused, &plan->problem);
     details->workspace_size = gemmepi__workspace_now(plan);
     details->compute = (gemmepi_compute)plan->problem.compute;
     details->accumulator =
@@ -90,19 +89,6 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
         problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
     for (operand = 0; operand < GEMMEPI__SCALE_A; operand++)
         gemmepi__explain_view(text, problem, operand);
-}
-
-static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums) {
-    if (sums->first.function)
-        gemmepi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
-                        sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
-}
-
-/* before: what it does before the epilogue */
-static void gemmepi__explain_pass(gemmepi__text *text, const gemmepi__launch *pass, const char *before) {
-    if (pass->function)
-        gemmepi__append(text, "  %s: %sthe epilogue, %u blocks of %u x %u threads\n", pass->name, before,
-                        pass->blocks, pass->threads_x, pass->threads_y);
 }
 
 static void gemmepi__explain_split(gemmepi__text *text, const gemmepi__matmul_plan *plan,
@@ -151,7 +137,7 @@ static const char *gemmepi__why_not_split(const gemmepi__matmul_plan *plan) {
 
 static const char *gemmepi__why_not_fused(const gemmepi__matmul_plan *plan) {
     return gemmepi__why_not(plan, GEMMEPI_ROUTE_FUSED, plan->fused_reason,
-                            gemmepi__ours_rule(plan->base.context, &plan->problem),
+                            gemmepi__fused_rule(plan->base.context, &plan->problem),
                             "its estimate is not less");
 }
 
@@ -162,60 +148,34 @@ static const char *gemmepi__why_not_plain(const gemmepi__matmul_plan *plan) {
     return gemmepi__why_not(plan, GEMMEPI_ROUTE_PLAIN, "", NULL, otherwise);
 }
 
-static void gemmepi__explain_mma(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-    const gemmepi__mma *mma = &plan->ours.mma;
-    const gemmepi__mma_shape *shape = &mma->shape;
+/* Why the engines ahead of the one taken do not run the problem as it is copied. */
+static void gemmepi__explain_engines(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+    const gemmepi__engine *engine;
     gemmepi__problem packed;
-    const char *rule;
-    int packs[2];
-    packs[0] = plan->ours.packs[0].launch.function != NULL;
-    packs[1] = plan->ours.packs[1].launch.function != NULL;
-    gemmepi__pack_views(&plan->problem, packs, &packed);
-    gemmepi__append(text, "  %s: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
-                    mma->launch.name, mma->parts > 1 ? "" : " and epilogue", mma->launch.blocks,
-                    mma->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
-    if (mma->parts > 1)
-        gemmepi__append(text, ", k in %d parts", mma->parts);
-    gemmepi__append(text, "\n");
-    gemmepi__explain_pass(text, &mma->pass.launch, "the sum of k's parts, ");
-    rule = gemmepi__tma_rule(plan->base.context, &packed);
-    gemmepi__append(text, "  not gemmepi_sm90: %s\n", rule ? rule : "its estimate is not less");
-    if (mma->applied)
-        gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
-    gemmepi__explain_sums(text, &mma->sums);
+    int copies[2];
+    copies[0] = plan->fused.packs[0].launch.function != NULL;
+    copies[1] = plan->fused.packs[1].launch.function != NULL;
+    gemmepi__pack_views(&plan->problem, copies, &packed);
+    for (engine = gemmepi__engines; engine != plan->fused.engine; engine++) {
+        const char *rule =
+            engine->is_there ? engine->rule(plan->base.context, &packed) : "left out of this program";
+        gemmepi__append(text, "  not gemmepi_%s: %s\n", engine->name,
+                        rule ? rule : "its estimate is not less");
+    }
 }
 
 static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-    const gemmepi__fused *fused = &plan->ours.fused;
-    const gemmepi__fused_shape *shape = &fused->shape;
-    gemmepi__append(text, "  %s: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
-                    fused->launch.name, fused->launch.blocks, shape->tile_m, shape->tile_n,
-                    shape->ping_pong ? " by two warpgroups in turns" : "", fused->stages);
-    if (shape->split > 1)
-        gemmepi__append(text, "each by %d blocks that divide k\n", shape->split);
-    else
-        gemmepi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
-    if (fused->applied)
-        gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
-    if (fused->summed)
-        gemmepi__append(text, "  bias_grad: sums of %s as its tiles pass%s\n",
-                        gemmepi__argument_name(&plan->problem, fused->summed == 1 ? GEMMEPI__A : GEMMEPI__B),
-                        fused->sums.second.function ? ", of its items by 1 more launch" : "");
-    else
-        gemmepi__explain_sums(text, &fused->sums);
-}
-
-static void gemmepi__explain_ours(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+    const gemmepi__fused *fused = &plan->fused;
     int operand;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
-        if (plan->ours.packs[operand].launch.function)
+        if (fused->packs[operand].launch.function)
             gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n",
-                            plan->ours.packs[operand].launch.name,
+                            fused->packs[operand].launch.name,
                             gemmepi__argument_name(&plan->problem, operand));
-    if (gemmepi__is_mma(&plan->ours))
-        gemmepi__explain_mma(text, plan);
-    else
-        gemmepi__explain_fused(text, plan);
+    fused->engine->explain(&plan->problem, &fused->built, text);
+    if (fused->applied)
+        gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
+    gemmepi__explain_engines(text, plan);
 }
 
 /* What the choice was made by. */
@@ -260,7 +220,7 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_p
         gemmepi__append(text, "  %s\n", details.kernel);
         break;
     case GEMMEPI_ROUTE_FUSED:
-        gemmepi__explain_ours(text, plan);
+        gemmepi__explain_fused(text, plan);
         break;
     case GEMMEPI_ROUTE_PLAIN:
         gemmepi__explain_plain(text, plan);

@@ -1,7 +1,7 @@
 /* Operands copied: converted without loss to a type that cuBLASLt multiplies in every layout, or packed or
    transposed for our kernels. */
-#ifndef GEMMEPI_GEMM_CONVERT_H
-#define GEMMEPI_GEMM_CONVERT_H
+#ifndef GEMMEPI_PRODUCT_PARTS_OPERAND_COPY_H
+#define GEMMEPI_PRODUCT_PARTS_OPERAND_COPY_H
 
 #include "pass.h"
 

@@ -1,26 +1,27 @@
 /* The second kernel of the route fused, gemm_sm80.cu: from Ampere on, and on Hopper for F32, for what TMA does not take and where
    it takes less time. */
-#ifndef GEMMEPI_GEMM_MMA_H
-#define GEMMEPI_GEMM_MMA_H
+#ifndef GEMMEPI_PRODUCT_ENGINES_SM80_H
+#define GEMMEPI_PRODUCT_ENGINES_SM80_H
 
-#include "fused.h"
+#include "../candidate.h"
+#include "sm90.h"
 
-#define GEMMEPI__MMA_LINE     128 /* gemm_sm80.cu: bytes of k of a stage */
+#define GEMMEPI__SM80_LINE    128 /* gemm_sm80.cu: bytes of k of a stage */
 #define GEMMEPI__EXACT_CYCLES 20  /* of an element of F32 more, where activations are exact, on an H200 */
 
 /* A way to cut the product up: its kernel is compiled for it. */
-typedef struct gemmepi__mma_shape {
+typedef struct gemmepi__sm80_shape {
     short tile_m, tile_n, warps_m, warps_n, stages;
     short blocks; /* for so many of a multiprocessor registers are shared out */
     short unit;   /* bytes: less at a time to copy would take more registers than there are */
     short kinds;  /* that gain by it, or that it has registers for */
-} gemmepi__mma_shape;
+} gemmepi__sm80_shape;
 
 /* How the kernel multiplies: with mma.sync, or strict F32 by fused multiply-adds. */
 enum { GEMMEPI__OF_16_BITS = 1, GEMMEPI__OF_TF32 = 2, GEMMEPI__OF_F32 = 4, GEMMEPI__OF_ALL = 7 };
 
 /* Lines along m of 16 bits are of 64 elements; strict F32 has two sums of each element in registers. */
-static const gemmepi__mma_shape gemmepi__mma_shapes[] = {
+static const gemmepi__sm80_shape gemmepi__sm80_shapes[] = {
     {64, 128, 2, 2, 3, 2, 2, GEMMEPI__OF_ALL}, /* first the one for everything */
     {128, 128, 2, 2, 3, 2, 16, GEMMEPI__OF_16_BITS | GEMMEPI__OF_TF32},
     {128, 256, 2, 4, 3, 1, 8, GEMMEPI__OF_16_BITS | GEMMEPI__OF_TF32},
@@ -30,29 +31,29 @@ static const gemmepi__mma_shape gemmepi__mma_shapes[] = {
 };
 
 /* How a problem is cut up: into tiles, and k into parts. */
-typedef struct gemmepi__mma_cut {
-    const gemmepi__mma_shape *shape;
+typedef struct gemmepi__sm80_cut {
+    const gemmepi__sm80_shape *shape;
     int parts; /* more than one: their sums go to workspace, and the pass adds them up and finishes */
-} gemmepi__mma_cut;
+} gemmepi__sm80_cut;
 
-typedef struct gemmepi__mma {
-    gemmepi__mma_shape shape;
+typedef struct gemmepi__sm80 {
+    gemmepi__sm80_shape shape;
     int parts;
     int staged;  /* what leaves by way of shared memory: bits 1 D, 2 AUX */
     int copied;  /* in words, as it does not lie at multiples of 16 bytes */
     int applied; /* alpha is 1 and there is no C: compiled in */
     gemmepi__launch launch;
-    gemmepi__mma_params params; /* all but pointers and scalars */
-    size_t product_bytes;       /* of the parts' sums */
+    gemmepi__sm80_params params; /* all but pointers and scalars */
+    size_t product_bytes;        /* of the parts' sums */
     gemmepi__pass pass;
     size_t partial_bytes; /* BGRAD: of the kernel's sums of a warp's rows, or the pass's */
     gemmepi__sums sums;
-} gemmepi__mma;
+} gemmepi__sm80;
 
 /* >>what may go there */
 
-/* The rule that keeps a problem from the route, or NULL. What gemm_sm90.cu takes this kernel takes, too. */
-static const char *gemmepi__fused_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+/* The rule that keeps a problem from every engine, or NULL. What gemm_sm90.cu takes this kernel takes, too. */
+static const char *gemmepi__engines_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
     if (context->arch < 80)
         return "its kernels are for compute capability 8.0 and later";
@@ -88,22 +89,22 @@ static unsigned gemmepi__most_shared(int arch) {
     return arch == 80 || arch == 87 ? 163u << 10 : arch < 90 || arch >= 120 ? 99u << 10 : 227u << 10;
 }
 
-static unsigned gemmepi__mma_shared(const gemmepi__mma_shape *shape) {
-    return (unsigned)((shape->tile_m + shape->tile_n) * GEMMEPI__MMA_LINE * shape->stages);
+static unsigned gemmepi__sm80_shared(const gemmepi__sm80_shape *shape) {
+    return (unsigned)((shape->tile_m + shape->tile_n) * GEMMEPI__SM80_LINE * shape->stages);
 }
 
-static int gemmepi__mma_kind(const gemmepi__problem *problem) {
+static int gemmepi__sm80_kind(const gemmepi__problem *problem) {
     return problem->common != GEMMEPI_F32 ? GEMMEPI__OF_16_BITS
            : gemmepi__is_tf32(problem)    ? GEMMEPI__OF_TF32
                                           : GEMMEPI__OF_F32;
 }
 
 static int gemmepi__is_fma(const gemmepi__problem *problem) {
-    return gemmepi__mma_kind(problem) == GEMMEPI__OF_F32;
+    return gemmepi__sm80_kind(problem) == GEMMEPI__OF_F32;
 }
 
-static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
-                                    int arch) {
+static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape,
+                                     int arch) {
     int halves = gemmepi__halves_in(problem), unit = gemmepi__copy_unit(problem, GEMMEPI__A);
     if (unit > gemmepi__copy_unit(problem, GEMMEPI__B))
         unit = gemmepi__copy_unit(problem, GEMMEPI__B);
@@ -111,20 +112,20 @@ static int gemmepi__mma_shape_takes(const gemmepi__problem *problem, const gemme
         return 0; /* a warp's runs are of 32 columns, of both halves */
     if (halves > 1 && !problem->views[GEMMEPI__B].transposed && shape->tile_n / halves % 64)
         return 0; /* lines of 64 along n are of one half */
-    if (!(shape->kinds & gemmepi__mma_kind(problem)))
+    if (!(shape->kinds & gemmepi__sm80_kind(problem)))
         return 0;
     if (unit < shape->unit ||
         (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
          (shape->tile_n > 128 || gemmepi__is_fma(problem) || gemmepi__has(problem, GEMMEPI_GATED) ||
           gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)))
         return 0; /* registers would not do */
-    return gemmepi__mma_shared(shape) <= gemmepi__most_shared(arch);
+    return gemmepi__sm80_shared(shape) <= gemmepi__most_shared(arch);
 }
 
 /* >>how long it takes */
 
-static int64_t gemmepi__mma_tiles(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
-                                  int64_t *rows, int64_t *columns) {
+static int64_t gemmepi__sm80_tiles(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape,
+                                   int64_t *rows, int64_t *columns) {
     *rows = gemmepi__divide_up(problem->m, shape->tile_m);
     *columns =
         gemmepi__divide_up(gemmepi__half_columns(problem), shape->tile_n / gemmepi__halves_in(problem));
@@ -133,12 +134,12 @@ static int64_t gemmepi__mma_tiles(const gemmepi__problem *problem, const gemmepi
 
 /* Of k. */
 static int64_t gemmepi__stage_k(const gemmepi__problem *problem) {
-    return GEMMEPI__MMA_LINE * 8 / problem->views[GEMMEPI__A].bits;
+    return GEMMEPI__SM80_LINE * 8 / problem->views[GEMMEPI__A].bits;
 }
 
 /* Pairs that a multiprocessor multiplies in a cycle and sums in F32: on an H200 measured; of others nine tenths of what
    NVIDIA's architecture papers of A100, Ada and Blackwell say. TF32 goes at half the rate of 16 bits. */
-static double gemmepi__mma_rate(const gemmepi__problem *problem, int arch) {
+static double gemmepi__sm80_rate(const gemmepi__problem *problem, int arch) {
     double rate = arch == 90 ? 1240 : arch == 80 || arch == 87 || arch == 100 || arch == 103 ? 920 : 230;
     if (gemmepi__is_fma(problem))
         return arch == 80 ? 58 : 115;
@@ -147,7 +148,7 @@ static double gemmepi__mma_rate(const gemmepi__problem *problem, int arch) {
 
 /* How much longer multiply-adds take than that, fitted to products on an H200: A along m is read a word at a time, small tiles load
    more for what they multiply, large ones less, and four warps of wide tiles, alone on a multiprocessor, wait for what they load. */
-static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__mma_shape *shape,
+static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape,
                                     int blocks) {
     double slowness = problem->views[GEMMEPI__A].transposed ? 1.42 : 1.25;
     slowness *= shape->tile_m < 64 ? 1.1 : shape->tile_m > 64 ? 0.9 : 1;
@@ -162,29 +163,29 @@ static double gemmepi__copy_rate(int unit) {
 }
 
 /* That a multiprocessor runs at a time. */
-static int gemmepi__mma_blocks(const gemmepi_context *context, const gemmepi__mma_shape *shape) {
-    int blocks = (int)(gemmepi__most_shared(context->arch) / gemmepi__mma_shared(shape));
+static int gemmepi__sm80_blocks(const gemmepi_context *context, const gemmepi__sm80_shape *shape) {
+    int blocks = (int)(gemmepi__most_shared(context->arch) / gemmepi__sm80_shared(shape));
     return blocks < shape->blocks ? blocks : shape->blocks;
 }
 
 /* Microseconds with a shape, roughly, at 1.7 GHz: a launch takes 2900 cycles to begin and end, a step of k 400 beside what it
    multiplies or copies, whichever is more, for all blocks of a multiprocessor. own: the kernel's problem, bare where k is in
    parts */
-static double gemmepi__mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-                                        const gemmepi__problem *own, const gemmepi__mma_cut *cut) {
-    const gemmepi__mma_shape *shape = cut->shape;
-    int64_t rows, columns, tiles = gemmepi__mma_tiles(own, shape, &rows, &columns);
+static double gemmepi__sm80_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+                                         const gemmepi__problem *own, const gemmepi__sm80_cut *cut) {
+    const gemmepi__sm80_shape *shape = cut->shape;
+    int64_t rows, columns, tiles = gemmepi__sm80_tiles(own, shape, &rows, &columns);
     int64_t each = gemmepi__divide_up(gemmepi__times(tiles, cut->parts),
                                       context->multiprocessors); /* tiles of a multiprocessor */
-    int blocks = gemmepi__mma_blocks(context, shape);
+    int blocks = gemmepi__sm80_blocks(context, shape);
     double area = (double)shape->tile_m * shape->tile_n, lines[2];
     int64_t of_stage = gemmepi__stage_k(problem);
     double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, cut->parts), of_stage);
-    double multiply = area * (double)of_stage / gemmepi__mma_rate(problem, context->arch), copy;
+    double multiply = area * (double)of_stage / gemmepi__sm80_rate(problem, context->arch), copy;
     double finish = cut->parts > 1 ? 2 * GEMMEPI__STORING_CYCLES : gemmepi__epilogue_cycles(problem), waves;
     lines[0] = shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A));
     lines[1] = shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B));
-    copy = (lines[0] + lines[1]) * GEMMEPI__MMA_LINE;
+    copy = (lines[0] + lines[1]) * GEMMEPI__SM80_LINE;
     if (blocks > each)
         blocks = (int)each;
     if (gemmepi__is_fma(problem))
@@ -201,33 +202,33 @@ static double gemmepi__mma_microseconds(const gemmepi_context *context, const ge
 }
 
 /* Whether k has so many parts of four stages, and there are not already as many tiles as run at a time. problem: the kernel's */
-static int gemmepi__mma_divides(const gemmepi_context *context, const gemmepi__problem *problem,
-                                const gemmepi__mma_cut *cut) {
-    const gemmepi__mma_shape *shape = cut->shape;
-    int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns);
+static int gemmepi__sm80_divides(const gemmepi_context *context, const gemmepi__problem *problem,
+                                 const gemmepi__sm80_cut *cut) {
+    const gemmepi__sm80_shape *shape = cut->shape;
+    int64_t rows, columns, tiles = gemmepi__sm80_tiles(problem, shape, &rows, &columns);
     int64_t of_stage = gemmepi__stage_k(problem);
-    int64_t at_a_time = (int64_t)context->multiprocessors * gemmepi__mma_blocks(context, shape);
+    int64_t at_a_time = (int64_t)context->multiprocessors * gemmepi__sm80_blocks(context, shape);
     return cut->parts == 1 ||
            (problem->k >= 4 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
 }
 
-static gemmepi__mma_cut gemmepi__choose_mma(const gemmepi_context *context, const gemmepi__problem *problem,
-                                            double *microseconds) {
+static gemmepi__sm80_cut gemmepi__choose_sm80(const gemmepi_context *context, const gemmepi__problem *problem,
+                                              double *microseconds) {
     static const int parts[] = {1, 2, 3, 4, 6, 8, 12, 16};
     gemmepi__problem bare = gemmepi__bare_problem(problem);
-    gemmepi__mma_cut best = {NULL, 1};
+    gemmepi__sm80_cut best = {NULL, 1};
     size_t i, j;
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__mma_shapes); i++)
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__sm80_shapes); i++)
         for (j = 0; j < GEMMEPI__COUNT(parts); j++) {
             const gemmepi__problem *own = parts[j] > 1 ? &bare : problem;
-            gemmepi__mma_cut cut;
+            gemmepi__sm80_cut cut;
             double time;
-            cut.shape = &gemmepi__mma_shapes[i];
+            cut.shape = &gemmepi__sm80_shapes[i];
             cut.parts = parts[j];
-            if ((i && !gemmepi__mma_shape_takes(own, cut.shape, context->arch)) ||
-                !gemmepi__mma_divides(context, own, &cut))
+            if ((i && !gemmepi__sm80_shape_takes(own, cut.shape, context->arch)) ||
+                !gemmepi__sm80_divides(context, own, &cut))
                 continue;
-            time = gemmepi__mma_microseconds(context, problem, own, &cut);
+            time = gemmepi__sm80_microseconds(context, problem, own, &cut);
             if (!best.shape || time < *microseconds) {
                 best = cut;
                 *microseconds = time;
@@ -244,9 +245,9 @@ static int64_t gemmepi__part_k(const gemmepi__problem *problem, int parts) {
     return gemmepi__divide_up(gemmepi__divide_up(problem->k, parts), of_stage) * of_stage;
 }
 
-static void gemmepi__append_mma_defines(gemmepi__text *text, const gemmepi__problem *problem,
-                                        const gemmepi__mma *mma) {
-    const gemmepi__mma_shape *shape = &mma->shape;
+static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__problem *problem,
+                                         const gemmepi__sm80 *mma) {
+    const gemmepi__sm80_shape *shape = &mma->shape;
     gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
     gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
                     shape->tile_n);
@@ -266,12 +267,12 @@ static void gemmepi__append_mma_defines(gemmepi__text *text, const gemmepi__prob
     gemmepi__append_operands(text, problem);
 }
 
-static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-                                              gemmepi__mma *mma) {
+static gemmepi_status gemmepi__get_sm80_kernel(gemmepi_context *context, const gemmepi__problem *problem,
+                                               gemmepi__sm80 *mma) {
     int dtype = problem->common;
     char prologue[1536], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi__append_mma_defines(&text, problem, mma);
+    gemmepi__append_sm80_defines(&text, problem, mma);
     gemmepi__name_kernel(&mma->launch, "gemmepi_sm80_%s_%dx%d%s%s",
                          dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem)
                              ? "TF32"
@@ -282,8 +283,8 @@ static gemmepi_status gemmepi__get_mma_kernel(gemmepi_context *context, const ge
 }
 
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
-static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__mma_cut *cut, int applied,
-                                gemmepi__mma *mma) {
+static void gemmepi__cut_up_sm80(const gemmepi__problem *problem, const gemmepi__sm80_cut *cut, int applied,
+                                 gemmepi__sm80 *mma) {
     /* of 32 bits a row's four lanes write whole sectors, but for these */
     int wide = gemmepi__results_of(problem, 32) - gemmepi__moved_of(problem, 32);
     mma->shape = *cut->shape;
@@ -295,18 +296,18 @@ static void gemmepi__cut_up_mma(const gemmepi__problem *problem, const gemmepi__
 
 /* What a block asks for: so much that no multiprocessor has more than its share. Those with room for more would take it, and others
    have less: 1.5 of the time on an H200, where the launch before is still on some of them, or three have room and two are a share. */
-static unsigned gemmepi__mma_asked(const gemmepi_context *context, const gemmepi__mma *mma) {
+static unsigned gemmepi__sm80_asked(const gemmepi_context *context, const gemmepi__sm80 *mma) {
     unsigned each = (unsigned)gemmepi__divide_up(mma->launch.blocks, context->multiprocessors);
-    unsigned needed = gemmepi__mma_shared(&mma->shape);
+    unsigned needed = gemmepi__sm80_shared(&mma->shape);
     unsigned least = gemmepi__most_shared(context->arch) / (each + 1) + 16;
     return needed < least ? least / 16 * 16 : needed;
 }
 
-static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const gemmepi__problem *problem,
-                                           gemmepi__mma *mma) {
-    const gemmepi__mma_shape *shape = &mma->shape;
-    gemmepi__mma_params *params = &mma->params;
-    int64_t rows, columns, tiles = gemmepi__mma_tiles(problem, shape, &rows, &columns), square = 1, bands;
+static gemmepi_status gemmepi__lay_out_sm80(const gemmepi_context *context, const gemmepi__problem *problem,
+                                            gemmepi__sm80 *mma) {
+    const gemmepi__sm80_shape *shape = &mma->shape;
+    gemmepi__sm80_params *params = &mma->params;
+    int64_t rows, columns, tiles = gemmepi__sm80_tiles(problem, shape, &rows, &columns), square = 1, bands;
     int64_t area = (int64_t)context->multiprocessors * shape->blocks * shape->tile_m * shape->tile_n;
     int warp_rows = shape->tile_m / shape->warps_m;
     if (tiles <= 0 || tiles > INT_MAX / mma->parts)
@@ -326,14 +327,14 @@ static gemmepi_status gemmepi__lay_out_mma(const gemmepi_context *context, const
     mma->launch.blocks = (unsigned)(tiles * mma->parts);
     mma->launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
     mma->launch.threads_y = 1;
-    mma->launch.shared = gemmepi__mma_asked(context, mma);
+    mma->launch.shared = gemmepi__sm80_asked(context, mma);
     mma->partial_bytes = gemmepi__line_bytes(problem, params->epilogue.row_tiles);
     return GEMMEPI_OK;
 }
 
 /* The sums of each part of k, one after another, in workspace, and what adds them up. */
 static gemmepi_status gemmepi__build_parts(gemmepi_context *context, const gemmepi__problem *problem,
-                                           const gemmepi__view *part, int applied, gemmepi__mma *mma) {
+                                           const gemmepi__view *part, int applied, gemmepi__sm80 *mma) {
     int64_t elements = gemmepi__offset(gemmepi__times(problem->batch, mma->parts), part->batch_stride, 0);
     gemmepi_status status;
     if (elements < 0)
@@ -345,8 +346,8 @@ static gemmepi_status gemmepi__build_parts(gemmepi_context *context, const gemme
 }
 
 /* As a shape that takes it, and parts that are not too many. applied: for runs whose alpha is 1 and which have no C. */
-static gemmepi_status gemmepi__mma_build_as(gemmepi_context *context, const gemmepi__problem *problem,
-                                            const gemmepi__mma_cut *cut, int applied, gemmepi__mma *mma) {
+static gemmepi_status gemmepi__sm80_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                          const gemmepi__sm80_cut *cut, int applied, gemmepi__sm80 *mma) {
     gemmepi__problem bare;
     const gemmepi__problem *own = problem; /* the kernel's */
     unsigned row_tiles;
@@ -359,12 +360,12 @@ static gemmepi_status gemmepi__mma_build_as(gemmepi_context *context, const gemm
             (int64_t)gemmepi__round_up((size_t)d->batch_stride, 4); /* parts begin at multiples of 16 bytes */
         own = &bare;
     }
-    gemmepi__cut_up_mma(own, cut, applied, mma);
+    gemmepi__cut_up_sm80(own, cut, applied, mma);
     gemmepi__fill_epilogue(own, &mma->params.epilogue);
-    status = gemmepi__lay_out_mma(context, own, mma);
+    status = gemmepi__lay_out_sm80(context, own, mma);
     row_tiles = mma->params.epilogue.row_tiles;
     if (!status)
-        status = gemmepi__get_mma_kernel(context, own, mma);
+        status = gemmepi__get_sm80_kernel(context, own, mma);
     if (!status && cut->parts > 1) {
         status = gemmepi__build_parts(context, problem, &own->views[GEMMEPI__D], applied, mma);
         row_tiles = mma->pass.params.epilogue.row_tiles;
@@ -374,14 +375,7 @@ static gemmepi_status gemmepi__mma_build_as(gemmepi_context *context, const gemm
     return status;
 }
 
-static gemmepi_status gemmepi__mma_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                         int applied, gemmepi__mma *mma) {
-    double microseconds;
-    gemmepi__mma_cut cut = gemmepi__choose_mma(context, problem, &microseconds);
-    return gemmepi__mma_build_as(context, problem, &cut, applied, mma);
-}
-
-static size_t gemmepi__mma_workspace(const gemmepi__mma *mma) {
+static size_t gemmepi__sm80_workspace(const gemmepi__sm80 *mma) {
     return gemmepi__round_up(mma->product_bytes, 256) + gemmepi__round_up(mma->partial_bytes, 256) +
            mma->sums.partial_bytes;
 }
@@ -389,10 +383,10 @@ static size_t gemmepi__mma_workspace(const gemmepi__mma *mma) {
 /* >>running */
 
 /* The primary context is current. */
-static gemmepi_status gemmepi__mma_run(const gemmepi_context *context, const gemmepi__problem *problem,
-                                       const gemmepi__mma *mma, const gemmepi__arguments *arguments,
-                                       char *workspace, gemmepi_stream stream) {
-    gemmepi__mma_params params = mma->params;
+static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const gemmepi__problem *problem,
+                                        const gemmepi__sm80 *mma, const gemmepi__arguments *arguments,
+                                        char *workspace, gemmepi_stream stream) {
+    gemmepi__sm80_params params = mma->params;
     char *partials = gemmepi__past(workspace, mma->product_bytes);
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
     if (status)
@@ -409,6 +403,20 @@ static gemmepi_status gemmepi__mma_run(const gemmepi_context *context, const gem
         return status;
     return gemmepi__run_sums(context, &mma->sums, arguments, partials,
                              gemmepi__past(partials, mma->partial_bytes), stream);
+}
+
+/* >>in words */
+
+static void gemmepi__explain_sm80(gemmepi__text *text, const gemmepi__sm80 *sm80) {
+    const gemmepi__sm80_shape *shape = &sm80->shape;
+    gemmepi__append(text, "  %s: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
+                    sm80->launch.name, sm80->parts > 1 ? "" : " and epilogue", sm80->launch.blocks,
+                    sm80->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
+    if (sm80->parts > 1)
+        gemmepi__append(text, ", k in %d parts", sm80->parts);
+    gemmepi__append(text, "\n");
+    gemmepi__explain_pass(text, &sm80->pass.launch, "the sum of k's parts, ");
+    gemmepi__explain_sums(text, &sm80->sums);
 }
 
 #endif

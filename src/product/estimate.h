@@ -1,9 +1,9 @@
 /* What the routes of a product would take, by a small model: it chooses between them, and gemmepi_explain shows it. */
-#ifndef GEMMEPI_GEMM_ESTIMATE_H
-#define GEMMEPI_GEMM_ESTIMATE_H
+#ifndef GEMMEPI_PRODUCT_ESTIMATE_H
+#define GEMMEPI_PRODUCT_ESTIMATE_H
 
-#include "ours.h"
-#include "split.h"
+#include "routes/fused.h"
+#include "routes/split.h"
 
 /* Microseconds; 0 where the route does not run the problem, or nothing is known of the device. */
 typedef struct gemmepi__estimates {
@@ -20,7 +20,7 @@ typedef struct gemmepi__estimates {
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
     static const double by_transposes[] = {1.05, 1.3, 1.6};
     gemmepi__problem side_by_side = *bare;
-    const gemmepi__fused_shape *shape;
+    const gemmepi__sm90_shape *shape;
     double microseconds = 0, divided;
     int transposes = 0, operand;
     for (operand = GEMMEPI__A; gemmepi__is_tf32(bare) && operand <= GEMMEPI__B; operand++) {
@@ -28,16 +28,16 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
         side_by_side.views[operand].transposed = operand == GEMMEPI__B;
     }
     if (gemmepi__tma_rule(context, &side_by_side)) {
-        gemmepi__choose_mma(context, bare, &microseconds);
+        gemmepi__choose_sm80(context, bare, &microseconds);
         return gemmepi__is_fma(bare) ? 0.75 * microseconds + 3 : microseconds;
     }
-    shape = gemmepi__choose_shape(context, &side_by_side, 1, &microseconds);
+    shape = gemmepi__choose_sm90(context, &side_by_side, 1, &microseconds);
     if (gemmepi__is_tf32(bare))
         return microseconds * by_transposes[transposes] + 2.5;
     if ((double)bare->m * (double)bare->n * (double)bare->batch >
         128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
         return microseconds * 1.03;
-    divided = microseconds * gemmepi__fused_share(context, &side_by_side, shape) + 5;
+    divided = microseconds * gemmepi__sm90_share(context, &side_by_side, shape) + 5;
     return divided < microseconds ? divided : microseconds + 0.7;
 }
 
@@ -50,7 +50,7 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
     gemmepi__problem bare;
     double least,
         pairs = (double)problem->m * (double)problem->n * (double)problem->k * (double)problem->batch;
-    double rate = gemmepi__mma_rate(problem, context->arch), otherwise;
+    double rate = gemmepi__sm80_rate(problem, context->arch), otherwise;
     int packs[2] = {GEMMEPI__IN_UNITS, GEMMEPI__IN_UNITS};
     int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A],
                                 problem->n * problem->views[GEMMEPI__A].bits / 8);
@@ -99,13 +99,13 @@ static int gemmepi__is_left_out(const gemmepi_context *context, gemmepi_route ro
 static void gemmepi__estimate_routes(const gemmepi_context *context, const gemmepi__problem *problem,
                                      gemmepi__estimates *estimates) {
     double bare;
-    int applied = !(problem->flags & GEMMEPI_DEVICE_SCALARS), packs[2];
+    int applied = !(problem->flags & GEMMEPI_DEVICE_SCALARS);
     memset(estimates, 0, sizeof *estimates);
-    if (gemmepi__fused_rule(context, problem))
+    if (gemmepi__engines_rule(context, problem))
         return;
     bare = gemmepi__bare_microseconds(context, problem);
-    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED) && !gemmepi__ours_rule(context, problem))
-        estimates->fused = gemmepi__choose_packs(context, problem, applied, packs);
+    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED) && !gemmepi__fused_rule(context, problem))
+        estimates->fused = gemmepi__choose_fused(context, problem, applied).microseconds;
     if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_LT) && !gemmepi__lt_rule(problem))
         estimates->lt =
             bare + gemmepi__lt_epilogue_microseconds(problem) + gemmepi__operand_sum_microseconds(problem);

@@ -4,10 +4,10 @@
    of its sums: into D itself where D has that type and the pass reads nothing that may be D, else into workspace. So the
    result is rounded once. Operands that cuBLASLt does not multiply as they are (fp8 in other layouts, mixed types) are
    first converted, without loss, to the smallest type that holds both. */
-#ifndef GEMMEPI_GEMM_SPLIT_H
-#define GEMMEPI_GEMM_SPLIT_H
+#ifndef GEMMEPI_PRODUCT_ROUTES_SPLIT_H
+#define GEMMEPI_PRODUCT_ROUTES_SPLIT_H
 
-#include "convert.h"
+#include "../parts/operand_copy.h"
 #include "lt.h"
 
 typedef struct gemmepi__split {

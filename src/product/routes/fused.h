@@ -1,0 +1,165 @@
+/* The route fused: product and epilogue in one kernel of ours, by the engine and shape of the least estimate, and the operands that
+   are copied for it first. */
+#ifndef GEMMEPI_PRODUCT_ROUTES_FUSED_H
+#define GEMMEPI_PRODUCT_ROUTES_FUSED_H
+
+#include "../engines/engines.h"
+#include "../parts/operand_copy.h"
+
+typedef struct gemmepi__fused {
+    const gemmepi__engine *engine;
+    int applied; /* for runs alone whose alpha is 1 and which have no C */
+    gemmepi__built built;
+    gemmepi__convert packs[2]; /* of A and B */
+} gemmepi__fused;
+
+/* >>copies of operands */
+
+static gemmepi__view gemmepi__packed_view(const gemmepi__problem *problem, int operand, int pack) {
+    const gemmepi__view *view = &problem->views[operand];
+    return pack == GEMMEPI__SIDE_BY_SIDE ? gemmepi__transposed_view(view, problem->batch)
+                                         : gemmepi__converted_view(view, problem->batch, view->dtype);
+}
+
+/* Whether its lines lie along k. */
+static int gemmepi__is_side_by_side(const gemmepi__problem *problem, int operand) {
+    return (problem->views[operand].transposed != 0) == (operand == GEMMEPI__B);
+}
+
+/* How the operand is packed, if operands are: so that it is taken 16 bytes at a time or, side_by_side, lies as the kernel for Hopper
+   has to have TF32. Items that overlap would be far larger. */
+static int gemmepi__pack_of(const gemmepi__problem *problem, int operand, int side_by_side) {
+    gemmepi__problem packed = *problem;
+    int pack = side_by_side && !gemmepi__is_side_by_side(problem, operand) ? GEMMEPI__SIDE_BY_SIDE
+               : gemmepi__copy_unit(problem, operand) < 16                 ? GEMMEPI__IN_UNITS
+                                                                           : GEMMEPI__AS_IT_LIES;
+    if (pack == GEMMEPI__AS_IT_LIES)
+        return pack;
+    packed.views[operand] = gemmepi__packed_view(problem, operand, pack);
+    return gemmepi__copy_unit(&packed, operand) == 16 &&
+                   packed.views[operand].bytes / 16 <= problem->views[operand].bytes
+               ? pack
+               : GEMMEPI__AS_IT_LIES;
+}
+
+/* The problem as the kernel has it. */
+static void gemmepi__pack_views(const gemmepi__problem *problem, const int packs[2],
+                                gemmepi__problem *packed) {
+    int operand;
+    *packed = *problem;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+        if (packs[operand])
+            packed->views[operand] = gemmepi__packed_view(problem, operand, packs[operand]);
+}
+
+/* A launch more, and 2.5 TB/s read and written: measured on an H200. */
+static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const int packs[2]) {
+    double microseconds = 0;
+    int operand;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+        if (packs[operand])
+            microseconds += 3.5 + 2 * (double)packed->views[operand].bytes / 2.5e6;
+    return microseconds;
+}
+
+/* >>choosing */
+
+/* The candidate of the least estimate, NEVER where no engine takes the problem, however its operands are copied. */
+static gemmepi__candidate gemmepi__choose_fused(const gemmepi_context *context,
+                                                const gemmepi__problem *problem, int applied) {
+    int side_by_side, ways = context->arch == 90 && gemmepi__is_tf32(problem) ? 2 : 1;
+    gemmepi__candidate best;
+    memset(&best, 0, sizeof best);
+    best.route = GEMMEPI_ROUTE_FUSED;
+    best.applied = applied;
+    gemmepi__choose_engine(context, problem, &best);
+    for (side_by_side = 0; side_by_side < ways; side_by_side++) {
+        gemmepi__candidate tried = best;
+        gemmepi__problem packed;
+        tried.copies[0] = gemmepi__pack_of(problem, GEMMEPI__A, side_by_side);
+        tried.copies[1] = gemmepi__pack_of(problem, GEMMEPI__B, side_by_side);
+        gemmepi__pack_views(problem, tried.copies, &packed);
+        gemmepi__choose_engine(context, &packed, &tried);
+        tried.microseconds = gemmepi__pack_microseconds(&packed, tried.copies) + tried.microseconds;
+        if (tried.microseconds < best.microseconds)
+            best = tried;
+    }
+    return best;
+}
+
+/* The rule that keeps a problem from the route, or NULL. */
+static const char *gemmepi__fused_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    const char *rule = gemmepi__engines_rule(context, problem);
+    if (!rule && !GEMMEPI__HAS_SM80 && !GEMMEPI__HAS_SM90)
+        rule = "its kernels were left out of this program (GEMMEPI_NO_SM80, GEMMEPI_NO_SM90)";
+    if (!rule && !GEMMEPI__HAS_SM80 &&
+        gemmepi__choose_fused(context, problem, 1).microseconds >= GEMMEPI__NEVER)
+        rule = "its kernel for this problem was left out of this program (GEMMEPI_NO_SM80)";
+    return rule;
+}
+
+/* >>building */
+
+static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemmepi__problem *problem,
+                                           const int packs[2], gemmepi__convert *built) {
+    gemmepi_status status = GEMMEPI_OK;
+    int operand;
+    for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
+        if (packs[operand] == GEMMEPI__IN_UNITS)
+            status = gemmepi__build_pack(context, problem, operand, &built[operand]);
+        else if (packs[operand] == GEMMEPI__SIDE_BY_SIDE)
+            status = gemmepi__build_transpose(context, problem, operand, &built[operand]);
+    return status;
+}
+
+/* Builds the candidate as it is. */
+static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                           const gemmepi__candidate *candidate, gemmepi__fused *fused) {
+    gemmepi__problem packed;
+    gemmepi_status status;
+    memset(fused, 0, sizeof *fused);
+    fused->engine = &gemmepi__engines[candidate->engine];
+    fused->applied = candidate->applied;
+    gemmepi__pack_views(problem, candidate->copies, &packed);
+    status = gemmepi__build_packs(context, problem, candidate->copies, fused->packs);
+    return status ? status : fused->engine->build(context, &packed, candidate, &fused->built);
+}
+
+static gemmepi__built_details gemmepi__describe_built(const gemmepi__fused *fused) {
+    gemmepi__built_details details;
+    fused->engine->describe(&fused->built, &details);
+    return details;
+}
+
+static int gemmepi__fused_launches(const gemmepi__fused *fused, const gemmepi__problem *problem) {
+    gemmepi__built_details built = gemmepi__describe_built(fused);
+    return 1 + (built.pass != NULL) + gemmepi__amax_count(problem) +
+           (fused->packs[0].launch.function != NULL) + (fused->packs[1].launch.function != NULL) +
+           (built.sums->first.function != NULL) + (built.sums->second.function != NULL);
+}
+
+static size_t gemmepi__fused_workspace(const gemmepi__fused *fused) {
+    return gemmepi__round_up(fused->packs[0].bytes, 256) + gemmepi__round_up(fused->packs[1].bytes, 256) +
+           gemmepi__describe_built(fused).workspace_size;
+}
+
+/* >>running */
+
+/* The primary context is current. */
+static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const gemmepi__problem *problem,
+                                         const gemmepi__fused *fused, const gemmepi__arguments *arguments,
+                                         char *workspace, gemmepi_stream stream) {
+    gemmepi__arguments packed = *arguments;
+    gemmepi_status status = GEMMEPI_OK;
+    int operand;
+    for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
+        if (fused->packs[operand].launch.function) {
+            status = gemmepi__run_convert(context, &fused->packs[operand], arguments->pointers[operand],
+                                          workspace, stream);
+            packed.pointers[operand] = workspace;
+            workspace = gemmepi__past(workspace, fused->packs[operand].bytes);
+        }
+    return status ? status : fused->engine->run(context, problem, &fused->built, &packed, workspace, stream);
+}
+
+#endif
