@@ -335,12 +335,14 @@ static int gemmepi__next_entry(const char *folder, const char *prefix, char *ent
     return entry[0] != 0;
 }
 
+#if !GEMMEPI__WINDOWS
 /* Whether the path's last component is this. */
 static int gemmepi__ends_in_folder(const char *path, const char *name) {
     size_t length = strlen(path), size = strlen(name);
     return length > size && gemmepi__is_slash(path[length - size - 1]) &&
            strcmp(path + length - size, name) == 0;
 }
+#endif
 
 /* The folder that holds bin, and beside it the lib folder, of the first Python on PATH. Items of PATH that are relative,
    that others can write to, or (but on Windows) that are not called bin, are left out: code is loaded from what is found. */
