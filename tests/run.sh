@@ -115,7 +115,7 @@ list() {
         of=1
         case $name in
         */grid) of=$pieces ;;
-        unit/faults | unit/library_calls) of=$((pieces > 4 ? 4 : pieces)) ;;
+        unit/library_calls) of=$((pieces > 4 ? 4 : pieces)) ;;
         */fuzz | */bad_input | gpu/fused) has_gpu && of=$((pieces > 16 ? 16 : pieces)) ;;
         esac
         while [ $piece -lt "$of" ]; do
@@ -152,7 +152,7 @@ if ! command -v python3 >/dev/null 2>&1; then
     skipped=$((skipped + 3))
 fi
 list "$@" >"$results/all"
-long='^([a-z]*/grid|compile|windows|linear/|unit/(faults|library_calls))'
+long='^([a-z]*/grid|compile|windows|linear/|unit/library_calls)'
 { # what takes longest begins first
     grep -E '^(compile|windows) ' "$results/all"
     grep -E "$long" "$results/all" | grep -v -E '^(compile|windows) '

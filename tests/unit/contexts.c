@@ -1,0 +1,319 @@
+/* Contexts are opened and closed, and leave alone what is the caller's or the parent's: on the fake GPU of fake_cuda.h. */
+#include "fake_operations.h"
+
+/* >>opening */
+
+static void without_a_gpu_the_host_is_taken_unless_a_device_is_asked_for(void) {
+    static const char *const ways[] = {"cuInit fails", "no device", "no driver"};
+    size_t way;
+    for (way = 0; way < GEMMEPI__COUNT(ways); way++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context = NULL;
+        gemmepi_context_details details;
+        if (way == 0)
+            break_function("cuInit", GEMMEPI__CUDA_ERROR_NO_DEVICE);
+        else if (way == 1)
+            gpu.device_count = 0;
+        else
+            gpu.missing = "cuda";
+        config.log = keep_log;
+        CHECK(gemmepi_create(&config, &context) == GEMMEPI_OK, "%s: %s", ways[way], gemmepi_last_error());
+        CHECK(gemmepi_context_info(context, &details) == GEMMEPI_OK && details.is_host, "%s", ways[way]);
+        CHECK(strstr(logged, "no GPU can be used, so the host is"), "%s: the log has: %s", ways[way], logged);
+        gemmepi_destroy(context);
+        context = NULL;
+        config.device = GEMMEPI_DEVICE(0);
+        CHECK(gemmepi_create(&config, &context) == (way == 2 ? GEMMEPI_LIBRARY_NOT_FOUND : GEMMEPI_NO_DEVICE),
+              "%s: %s", ways[way], gemmepi_last_error());
+        CHECK(context == NULL, "%s: a context was given", ways[way]);
+        nothing_is_left();
+    }
+}
+
+static void a_device_beyond_the_last_is_refused_by_number(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = NULL;
+    config.device = GEMMEPI_DEVICE(3);
+    CHECK(gemmepi_create(&config, &context) == GEMMEPI_NO_DEVICE, "%s", gemmepi_last_error());
+    CHECK(sentence_has("CUDA device 3") && sentence_has("has 1"), "%s", gemmepi_last_error());
+    nothing_is_left();
+}
+
+static void library_path_only_needs_a_library_path(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = NULL;
+    config.library_path_only = 1;
+    config.library_path = NULL;
+    CHECK(gemmepi_create(&config, &context) == GEMMEPI_INVALID_ARGUMENT, "%s", gemmepi_last_error());
+    CHECK(sentence_has("config.library_path_only is 1 and config.library_path is NULL"), "%s",
+          gemmepi_last_error());
+    config.library_path = "";
+    CHECK(gemmepi_create(&config, &context) == GEMMEPI_INVALID_ARGUMENT, "%s", gemmepi_last_error());
+    config.library_path_only = 7;
+    CHECK(gemmepi_create(&config, &context) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("config.library_path_only is 7"),
+          "%s", gemmepi_last_error());
+    nothing_is_left();
+}
+
+static void a_driver_without_a_function_is_refused_by_the_functions_name(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = NULL;
+    config.device = GEMMEPI_DEVICE(0);
+    gpu.missing = "cuLaunchKernel";
+    CHECK(gemmepi_create(&config, &context) == GEMMEPI_LIBRARY_NOT_FOUND, "%s", gemmepi_last_error());
+    CHECK(sentence_has("cuLaunchKernel"), "%s", gemmepi_last_error());
+    nothing_is_left();
+}
+
+/* >>closing */
+
+static void a_failed_create_leaves_nothing_behind(void) {
+    static const struct {
+        const char *function;
+        int code;
+        gemmepi_status status;
+    } rows[] = {
+        {"cuInit", 999, GEMMEPI_NO_DEVICE},
+        {"cuDeviceGetCount", 999, GEMMEPI_CUDA_ERROR},
+        {"cuDeviceGet", 999, GEMMEPI_CUDA_ERROR},
+        {"cuDeviceGetName", 999, GEMMEPI_CUDA_ERROR},
+        {"cuDeviceGetAttribute", 999, GEMMEPI_CUDA_ERROR},
+        {"cuDevicePrimaryCtxRetain", 999, GEMMEPI_CUDA_ERROR},
+        {"cuDevicePrimaryCtxRetain", GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY, GEMMEPI_OUT_OF_MEMORY},
+        {"cuDriverGetVersion", 999, GEMMEPI_LIBRARY_NOT_FOUND},
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context = NULL;
+        gemmepi_status status;
+        config.device = GEMMEPI_DEVICE(0);
+        break_function(rows[i].function, rows[i].code);
+        status = gemmepi_create(&config, &context);
+        CHECK(status == rows[i].status, "%s gives %s: %s", rows[i].function, gemmepi_status_name(status),
+              gemmepi_last_error());
+        CHECK(context == NULL, "%s: a context was given", rows[i].function);
+        config.device = 0;
+        if (i > 0) /* on the host; cuInit has it already */
+            gemmepi_destroy(open_fake(&config));
+        nothing_is_left();
+    }
+}
+
+static void a_context_gives_everything_back(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc descs[3];
+    gemmepi_stream stream = NULL;
+    void *pointer = NULL;
+    int i;
+    descs[0] = lt_product(), descs[1] = split_product(), descs[2] = pass_alone();
+    CHECK(gemmepi_stream_create(context, &stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    for (i = 0; i < 3; i++) {
+        gemmepi_matmul_args args = args_for(&descs[i]);
+        CHECK(gemmepi_matmul(context, &descs[i], &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_matmul(context, &descs[i], &args, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    }
+    CHECK(gpu.products == 4 && gpu.launches == 6, "%ld products, %ld launches", gpu.products, gpu.launches);
+    CHECK(gpu.heuristics == 2, "a plan was built more than once: %ld", gpu.heuristics);
+    CHECK(gemmepi_alloc(context, 1000, &pointer) == GEMMEPI_OK && pointer, "%s", gemmepi_last_error());
+    CHECK(gemmepi_free(context, pointer) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_stream_destroy(context, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* >>what is loaded, said and asked */
+
+static void libraries_are_loaded_when_first_needed(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc lt = lt_product(), pass = pass_alone();
+    gemmepi_matmul_args lt_args = args_for(&lt), pass_args = args_for(&pass);
+    CHECK(gpu.asked_cuda > 0 && gpu.asked_nvrtc == 0 && gpu.asked_lt == 0,
+          "create loads more than the driver");
+    CHECK(gemmepi_matmul(context, &lt, &lt_args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.asked_lt > 0 && gpu.asked_nvrtc == 0, "lt needs no NVRTC");
+    gemmepi_destroy(context);
+    config = fake_config();
+    context = open_fake(&config);
+    CHECK(gemmepi_matmul(context, &pass, &pass_args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.asked_nvrtc > 0 && gpu.asked_lt == 0, "a pass alone needs no cuBLASLt");
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* The count of forks is raised by hand, which is all that a fork() does. */
+static void a_child_asks_nothing_of_the_parents_gpu(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config), *own = NULL;
+    gemmepi_matmul_desc desc = split_product();
+    gemmepi_matmul_args args = args_for(&desc);
+    gemmepi_stream stream = NULL;
+    void *memory = NULL;
+    long modules, blocks;
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    modules = gpu.modules;
+    blocks = gpu.device_blocks;
+    gemmepi__forks++;
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_INVALID_ARGUMENT && sentence_has("fork()"),
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_alloc(context, 16, &memory) == GEMMEPI_INVALID_ARGUMENT, "memory");
+    CHECK(gemmepi_stream_create(context, &stream) == GEMMEPI_INVALID_ARGUMENT, "a stream");
+    CHECK(gemmepi_synchronize(context, NULL) == GEMMEPI_INVALID_ARGUMENT, "the parent's work");
+    gemmepi_destroy(context);
+    CHECK(gpu.modules == modules && gpu.device_blocks == blocks && gpu.released == 0,
+          "%ld modules, %ld blocks, released %ld times", gpu.modules, gpu.device_blocks, gpu.released);
+    config.device = GEMMEPI_DEVICE(0);
+    break_function("cuInit", 3);
+    CHECK(gemmepi_create(&config, &own) == GEMMEPI_NO_DEVICE && sentence_has("after a fork()"), "%s",
+          gemmepi_last_error());
+    gemmepi__forks--;
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+#if !GEMMEPI__WINDOWS
+extern int test_setenv(const char *name, const char *value, int overwrite) __asm__("setenv");
+extern int test_unsetenv(const char *name) __asm__("unsetenv");
+extern int fileno_of(FILE *file) __asm__("fileno");
+
+/* What a context and a plan write to stderr where GEMMEPI_LOG is value (NULL: not set). */
+static const char *said_to_stderr(const char *value, gemmepi_log_function callback) {
+    static char said[8192];
+    gemmepi_config config = fake_config();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = pass_alone();
+    gemmepi_plan *plan = NULL;
+    FILE *file = tmpfile();
+    int kept = dup(2);
+    size_t length = 0;
+    if (value)
+        test_setenv("GEMMEPI_LOG", value, 1);
+    else
+        test_unsetenv("GEMMEPI_LOG");
+    config.log = callback;
+    if (file && kept >= 0) {
+        fflush(stderr);
+        dup2(fileno_of(file), 2);
+        context = open_fake(&config);
+        gemmepi_plan_matmul(context, &desc, &plan);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        fflush(stderr);
+        dup2(kept, 2);
+        rewind(file);
+        length = fread(said, 1, sizeof said - 1, file);
+    }
+    said[length] = 0;
+    if (file)
+        fclose(file);
+    close(kept);
+    test_unsetenv("GEMMEPI_LOG");
+    return said;
+}
+
+static void the_environment_sends_the_log_to_stderr_and_nothing_else_does(void) {
+    const char *said;
+    CHECK(said_to_stderr(NULL, NULL)[0] == 0, "not asked for: %s", said_to_stderr(NULL, NULL));
+    CHECK(said_to_stderr("loud", NULL)[0] == 0, "an unknown value: %s", said_to_stderr("loud", NULL));
+    CHECK(said_to_stderr("error", NULL)[0] == 0, "nothing failed: %s", said_to_stderr("error", NULL));
+    said = said_to_stderr("info", NULL);
+    CHECK(strstr(said, "gemmepi info: ") && !strstr(said, "gemmepi debug: "), "info: %s", said);
+    said = said_to_stderr("debug", NULL);
+    CHECK(strstr(said, "gemmepi info: ") && strstr(said, "gemmepi debug: compiled pass.cu"), "debug: %s",
+          said);
+    CHECK(said[0] && said[strlen(said) - 1] == '\n', "no whole line: %s", said);
+    CHECK(said_to_stderr("debug", keep_log)[0] == 0, "beside a callback: %s",
+          said_to_stderr("debug", keep_log));
+}
+#endif
+
+/* >>the caller's current context */
+
+static void the_callers_current_context_stays_as_it_was(void) {
+    gemmepi__cu_context currents[3];
+    int i;
+    currents[0] = NULL, currents[1] = callers_own, currents[2] = primary;
+    for (i = 0; i < 3; i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context;
+        gemmepi_matmul_desc desc = split_product();
+        gemmepi_matmul_args args = args_for(&desc);
+        gemmepi_plan *plan = NULL;
+        gemmepi_stream stream = NULL;
+        void *pointer = NULL;
+        float value = 1;
+#define STAYS(call)                                                                                    \
+    do {                                                                                               \
+        CHECK((call) == GEMMEPI_OK, "%s", gemmepi_last_error());                                       \
+        CHECK(depth == 0 && stack[0] == currents[i] && capture_mode == 1, "depth %d, capture mode %d", \
+              depth, capture_mode);                                                                    \
+    } while (0)
+        stack[0] = currents[i];
+        capture_mode = 1;
+        STAYS(gemmepi_create(&config, &context));
+        STAYS(gemmepi_alloc(context, 256, &pointer));
+        STAYS(gemmepi_upload(context, pointer, &value, sizeof value, NULL));
+        STAYS(gemmepi_download(context, &value, pointer, sizeof value, NULL));
+        STAYS(gemmepi_free(context, pointer));
+        STAYS(gemmepi_stream_create(context, &stream));
+        STAYS(gemmepi_plan_matmul(context, &desc, &plan));
+        STAYS(gemmepi_plan_prepare(plan, stream));
+        STAYS(gemmepi_run_matmul(plan, &args, stream));
+        STAYS(gemmepi_matmul(context, &desc, &args, NULL));
+        STAYS(gemmepi_synchronize(context, stream));
+        STAYS(gemmepi_stream_destroy(context, stream));
+        gemmepi_plan_destroy(plan);
+        break_function("cublasLtMatmul", GEMMEPI__CUBLAS_STATUS_EXECUTION_FAILED);
+        CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_CUBLAS_ERROR, "%s",
+              gemmepi_last_error());
+        CHECK(depth == 0 && stack[0] == currents[i] && capture_mode == 1, "after a failure: depth %d", depth);
+        gemmepi_destroy(context);
+        CHECK(depth == 0 && stack[0] == currents[i] && capture_mode == 1, "after destroy: depth %d", depth);
+        capture_mode = 0;
+        nothing_is_left();
+    }
+}
+
+static void the_callers_current_context_stays_as_it_was_after_elementwise_calls(void) {
+    int i, broken_one;
+    gemmepi_config config = fake_config();
+    gemmepi_context *context;
+    stack[0] = callers_own;
+    capture_mode = 1;
+    context = open_fake(&config);
+    for (i = 0; i < ELEMENT_CALLS; i++)
+        for (broken_one = 0; broken_one < 2; broken_one++) {
+            element_call c;
+            element_calls[i].make(&c);
+            if (broken_one)
+                break_function("cuLaunchKernel", 719);
+            call_at_any_time(context, &c, NULL);
+            gpu.fails = NULL;
+            CHECK(depth == 0 && stack[0] == callers_own && capture_mode == 1, "%s: depth %d, capture mode %d",
+                  element_calls[i].name, depth, capture_mode);
+        }
+    gemmepi_destroy(context);
+    capture_mode = 0;
+    nothing_is_left_and_cublaslt_was_not_loaded();
+}
+
+int main(void) {
+    keep_libraries_open();
+    RUN(without_a_gpu_the_host_is_taken_unless_a_device_is_asked_for);
+    RUN(a_device_beyond_the_last_is_refused_by_number);
+    RUN(library_path_only_needs_a_library_path);
+    RUN(a_driver_without_a_function_is_refused_by_the_functions_name);
+    RUN(a_failed_create_leaves_nothing_behind);
+    RUN(a_context_gives_everything_back);
+    RUN(libraries_are_loaded_when_first_needed);
+    RUN(a_child_asks_nothing_of_the_parents_gpu);
+#if !GEMMEPI__WINDOWS
+    RUN(the_environment_sends_the_log_to_stderr_and_nothing_else_does);
+#endif
+    RUN(the_callers_current_context_stays_as_it_was);
+    RUN(the_callers_current_context_stays_as_it_was_after_elementwise_calls);
+    return test_finish();
+}

@@ -1,0 +1,439 @@
+/* What the kernels of the route fused are launched with: on the fake GPU of fake_cuda.h. */
+#include "fake_program.h"
+
+/* >>maps */
+
+static void a_fused_run_has_its_own_pointers_in_its_maps(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_matmul_args args = fused_args();
+    gemmepi_plan_details details;
+    gemmepi_plan *plan = NULL;
+    int run;
+    desc.batch = 3;
+    desc.a.batch_stride = desc.m * desc.k;
+    desc.d.batch_stride = desc.m * desc.n;
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(explain_has(plan, "route fused") && explain_has(plan, "  gemmepi_sm90_") &&
+              explain_has(plan, ": product and epilogue"),
+          "another route");
+    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.launches == 1 &&
+              details.workspace_size == 0 && details.route == GEMMEPI_ROUTE_FUSED,
+          "%d launches", details.launches);
+    for (run = 0; run < 2; run++) {
+        const gemmepi__sm90_params *last = &gpu.last_fused;
+        args.a = (const void *)(uintptr_t)(0x10000000 + 256 * run);
+        CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(last->a.words[0] == (uintptr_t)args.a && last->b.words[0] == (uintptr_t)args.b,
+              "pointers of another run");
+        CHECK(last->a.words[1] == 512 && last->a.words[2] == 2048 && last->a.words[3] == 3, "A's extents");
+        CHECK(last->a.words[6] == 2 * 512 && last->a.words[7] == 2 * 2048 * 512, "A's strides");
+        CHECK(last->d.words[6] == 2 * 1024 && last->d.words[8] == 2 * 2048 * 1024, "D's strides");
+        CHECK(last->b.words[1] == 1024 && last->b.words[2] == 512 && last->b.words[3] == 1, "B's extents");
+        CHECK(last->a_items == 1 && last->b_items == 0 && last->epilogue.d.data == args.d, "other operands");
+        CHECK(gpu.last_shared > 48 << 10 && gpu.last_shared <= 227 << 10, "%u bytes of shared memory",
+              gpu.last_shared);
+    }
+    CHECK(gpu.launches == 2 && gpu.products == 0 && gpu.overlapping == 2, "%ld launches", gpu.launches);
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* Results of 16 bits, or of 32, have maps, whose halves are an axis of their own; others have none, nor has an aux of another width
+   than D. */
+static void fused_results_have_maps_of_their_own(void) {
+    static const struct {
+        gemmepi_dtype d, aux;
+        int d_ld, aux_ld, has_d, has_aux; /* ld beyond the length */
+    } cases[] = {{GEMMEPI_BF16, GEMMEPI_BF16, 0, 0, 1, 1}, {GEMMEPI_F32, GEMMEPI_F32, 0, 0, 1, 1},
+                 {GEMMEPI_BF16, GEMMEPI_BF16, 1, 0, 0, 1}, {GEMMEPI_BF16, GEMMEPI_BF16, 0, 4, 1, 0},
+                 {GEMMEPI_F32, GEMMEPI_BF16, 0, 0, 1, 0},  {GEMMEPI_BF16, GEMMEPI_F32, 0, 0, 1, 0},
+                 {GEMMEPI_F32, GEMMEPI_F32, 4, 2, 1, 0},   {GEMMEPI_E4M3, GEMMEPI_E4M3, 0, 0, 0, 0},
+                 {GEMMEPI_E4M3, GEMMEPI_BF16, 0, 0, 0, 1}};
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = fused_product();
+        gemmepi_matmul_args args = fused_args();
+        const gemmepi__tensor_map *d = &gpu.last_fused.d, *aux = &gpu.last_fused.aux;
+        gemmepi_plan *plan = NULL;
+        desc.epilogue |= GEMMEPI_GATED | GEMMEPI_AUX;
+        args.aux = (void *)(uintptr_t)0x50000000;
+        desc.d.dtype = cases[i].d, desc.d.ld = desc.n / 2 + cases[i].d_ld;
+        desc.aux.dtype = cases[i].aux, desc.aux.ld = desc.n + cases[i].aux_ld;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        CHECK(d->words[0] == (cases[i].has_d ? (uintptr_t)args.d : 0), "%d: D's address", i);
+        CHECK(aux->words[0] == (cases[i].has_aux ? (uintptr_t)args.aux : 0), "%d: AUX's address", i);
+        if (i < 2)
+            CHECK(d->words[1] == 512 && d->words[2] == 2048 && d->words[3] == 1 && aux->words[1] == 512 &&
+                      aux->words[2] == 2048 && aux->words[3] == 2 && aux->words[4] == 1,
+                  "extents");
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+/* TMA is slow for what lies beyond an operand, so the last boxes of lines along k have a map of their own, with as many as there
+   are. Where those along m or n lie side by side boxes are whole, and none begins beyond. */
+static void boxes_have_no_lines_beyond_an_operand(void) {
+    static const struct {
+        int64_t m, n;
+        int rows, columns; /* of last boxes; 40 columns side by side are in one box of 64 */
+    } cases[] = {{24, 4096, 24, 0}, {4096, 40, 0, 40}, {4096, 4096, 0, 0}};
+    int i, layout;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++)
+        for (layout = 0; layout < 4; layout++) {
+            planned p = planned_begin(0, 1u << GEMMEPI_ROUTE_FUSED);
+            const gemmepi__sm90_params *last = &gpu.last_fused;
+            const gemmepi__sm90 *fused;
+            p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = 1024;
+            p.desc.a.transposed = layout & 1, p.desc.b.transposed = layout >> 1;
+            if (planned_plan(&p)) {
+                fused = &matmul_of(p.plan)->fused.built.sm90;
+                planned_run(&p);
+                CHECK(!(strcmp(matmul_of(p.plan)->fused.engine->name, "sm80") == 0) &&
+                          fused->tails == (cases[i].rows || (cases[i].columns && p.desc.b.transposed)),
+                      "%d, layout %d: tails %d", i, layout, fused->tails);
+                if (cases[i].rows && !p.desc.a.transposed)
+                    CHECK(fused->last_a == cases[i].rows && last->a_tail.words[0] == (uintptr_t)p.args.a &&
+                              (int)last->a_tail.words[5] == cases[i].rows,
+                          "%d, layout %d: the last box of A has %d lines", i, layout,
+                          (int)last->a_tail.words[5]);
+                if (cases[i].columns && p.desc.b.transposed)
+                    CHECK(fused->last_b == cases[i].columns && last->b_tail.words[0] == (uintptr_t)p.args.b &&
+                              (int)last->b_tail.words[5] == cases[i].columns,
+                          "%d, layout %d: the last box of B has %d lines", i, layout,
+                          (int)last->b_tail.words[5]);
+                CHECK((int)last->a.words[10] == ((p.desc.a.transposed ? p.desc.m : p.desc.k) % 128
+                                                     ? GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+                                                     : GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B),
+                      "%d, layout %d: lines of A are brought to L2 by %d", i, layout, (int)last->a.words[10]);
+                CHECK(!p.desc.a.transposed || fused->last_a == 0, "%d: A has another map", i);
+                CHECK(p.desc.b.transposed || fused->last_b == 0, "%d: B has another map", i);
+            }
+            planned_end(&p);
+        }
+}
+
+/* Before CUDA 12.3 a captured launch may not overlap. */
+static void an_older_driver_launches_without_overlap(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_matmul_args args = fused_args();
+    context = open_fake(&config);
+    context->driver.version = 12020;
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.launches == 1 && gpu.overlapping == 0, "%ld of %ld launches overlap", gpu.overlapping,
+          gpu.launches);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* >>kernels for what a run has */
+
+/* alpha 1 and no C are compiled in; runs with others have a plan of their own, which is built once. */
+static void a_fused_run_with_alpha_or_c_has_its_own_kernel(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_matmul_args args = fused_args();
+    double two = 2;
+    gemmepi_plan *plan = NULL;
+    int run;
+    config.log = keep_log;
+    context = open_fake(&config);
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.compilations == 1 && gpu.for_sm_90a == 1 &&
+              explain_has(plan, "runs with alpha or C have a kernel of their own"),
+          "%ld kernels", gpu.compilations);
+    for (run = 0; run < 5; run++) {
+        args.alpha = run % 2 ? &two : NULL;
+        args.beta = run == 4 ? &two : NULL;
+        args.c = run == 4 ? (const void *)(uintptr_t)0x60000000 : NULL;
+        CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%d: %s", run, gemmepi_last_error());
+        CHECK(gpu.last_fused.epilogue.alpha == (run % 2 ? 2 : 1) &&
+                  gpu.last_fused.epilogue.uses_c == (run == 4),
+              "%d: alpha %g", run, gpu.last_fused.epilogue.alpha);
+        CHECK(gpu.compilations == (run > 0 ? 2 : 1), "%d: %ld kernels", run, gpu.compilations);
+    }
+    CHECK(lines_of("2 ") == 0, "the log has: %s", logged);
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* GELU_ERF's shortest form is for those alone whose bound leaves it the room. */
+static void long_sums_are_those_of_which_the_bound_grows_with_k(void) {
+    static const struct {
+        int64_t k;
+        gemmepi_dtype operands, results;
+        gemmepi_epilogue epilogue;
+        uint64_t flags;
+        int is_long;
+    } cases[] = {
+        {768, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, 0, 1},
+        {767, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, 0, 0},
+        {4096, GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_GELU_ERF | GEMMEPI_GATED, 0, 1},
+        {4096, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_GELU_TANH | GEMMEPI_BIAS, 0, 0},
+        {4096, GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, 0, 0},
+        {4096, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD, 0, 0},
+        {4096, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_GELU_ERF | GEMMEPI_RESIDUAL, 0, 0},
+        {4096, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_GELU_ERF, GEMMEPI_AMAX_D, 0},
+        {4096, GEMMEPI_I8, GEMMEPI_BF16, GEMMEPI_GELU_ERF, 0, 0},
+    };
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        gemmepi_matmul_desc desc = product(cases[i].operands, cases[i].epilogue);
+        gemmepi_plan *plan = NULL;
+        int is_long;
+        desc.m = 256, desc.n = 256, desc.k = cases[i].k;
+        desc.d.dtype = cases[i].results;
+        desc.flags = cases[i].flags;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        is_long = plan && gemmepi__has_long_sums(&matmul_of(plan)->problem);
+        CHECK(is_long == cases[i].is_long, "%d: %d", i, is_long);
+        gemmepi_plan_destroy(plan);
+    }
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* >>tiles and parts of k */
+
+/* k in parts: gates take the small tiles that the bare product does; no multiprocessor has room for more than its share of the blocks,
+   and the pass has a block for each multiprocessor, where its threads are not all of a warp or it sums. */
+static void blocks_are_shared_out_evenly(void) {
+    static const struct {
+        gemmepi_epilogue epilogue;
+        int64_t m, n, k;
+        int tile_m;      /* of parts, which are 64 wide */
+        int room, waves; /* blocks that a multiprocessor has room for; how often all have as many */
+        int pass_blocks; /* at least; 0: no pass */
+    } cases[] = {{GEMMEPI_SILU | GEMMEPI_GATED, 300, 300, 300, 32, 1, 1, 132},
+                 {GEMMEPI_SILU | GEMMEPI_GATED, 64, 2048, 2048, 64, 2, 1, 132},
+                 {GEMMEPI_SILU | GEMMEPI_GATED, 16, 256, 2048, 32, 1, 1, 8},
+                 {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 64, 2048, 2048, 64, 2, 1, 1},
+                 {GEMMEPI_BIAS, 64, 2048, 64, 0, 1, 1, 0},
+                 {GEMMEPI_SILU, 4096, 4096, 512, 0, 2, 4, 0}};
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        planned p = planned_begin(90, 1u << GEMMEPI_ROUTE_FUSED);
+        p.desc.epilogue = cases[i].epilogue;
+        p.desc.a.dtype = GEMMEPI_F32;
+        p.desc.b.transposed = 1;
+        p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = cases[i].k;
+        if (planned_plan(&p)) {
+            const gemmepi__sm80 *mma = &matmul_of(p.plan)->fused.built.sm80;
+            const gemmepi__launch *pass = &mma->pass.launch;
+            unsigned room = gemmepi__most_shared(90) / (mma->launch.shared ? mma->launch.shared : 1);
+            CHECK((strcmp(matmul_of(p.plan)->fused.engine->name, "sm80") == 0) &&
+                      (int)room == cases[i].room &&
+                      (int)gemmepi__divide_up(mma->launch.blocks, 132 * room) == cases[i].waves,
+                  "%d: %u blocks with %u bytes each", i, mma->launch.blocks, mma->launch.shared);
+            CHECK((mma->parts > 1) == (cases[i].pass_blocks > 0) &&
+                      (mma->parts == 1 || (mma->shape.tile_m == cases[i].tile_m && mma->shape.tile_n == 64)),
+                  "%d: %d parts, tiles of %d x %d", i, mma->parts, mma->shape.tile_m, mma->shape.tile_n);
+            CHECK((int)pass->blocks >= cases[i].pass_blocks &&
+                      (!pass->function || pass->threads_x * pass->threads_y >= 32),
+                  "%d: a pass of %u blocks of %u x %u", i, pass->blocks, pass->threads_x, pass->threads_y);
+        }
+        planned_end(&p);
+    }
+}
+
+/* What was fastest, where it was measured: tiles, the bias before the sums, and one band of rows where A is small and B large. */
+static void hopper_kernel_is_cut_as_measured(void) {
+    static const struct {
+        gemmepi_epilogue epilogue;
+        int64_t m, n, k;
+        int tile_n, bias_ahead, bands;
+    } cases[] = {{GEMMEPI_BIAS, 8192, 3072, 768, 128, 1, 3},
+                 {GEMMEPI_BIAS | GEMMEPI_RELU, 2048, 50304, 768, 128, 1, 1},
+                 {GEMMEPI_BIAS | GEMMEPI_RELU, 4096, 4096, 4096, 128, 0, 1},
+                 {GEMMEPI_BIAS | GEMMEPI_SILU, 8192, 3072, 768, 128, 1, 3},
+                 {GEMMEPI_BIAS | GEMMEPI_SILU, 4096, 4096, 4096, 128, 0, 1},
+                 {GEMMEPI_BIAS | GEMMEPI_SILU | GEMMEPI_AUX, 8192, 3072, 768, 128, 0, 11},
+                 {GEMMEPI_BIAS | GEMMEPI_GELU_TANH | GEMMEPI_AUX, 8192, 3072, 768, 128, 1, 11},
+                 {GEMMEPI_BIAS | GEMMEPI_GELU_ERF, 8192, 3072, 768, 128, 0, 3},
+                 {GEMMEPI_BIAS, 8192, 8192, 8192, 192, 0, 5},
+                 {GEMMEPI_BIAS | GEMMEPI_GELU_ERF, 8192, 8192, 8192, 192, 0, 5},
+                 {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 8192, 3072, 768, 128, 0, 6},
+                 {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 2048, 50304, 768, 128, 0, 1}};
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        planned p = planned_begin(90, 1u << GEMMEPI_ROUTE_FUSED);
+        p.desc.epilogue = cases[i].epilogue;
+        p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = cases[i].k;
+        if (planned_plan(&p)) {
+            const gemmepi__sm90 *fused = &matmul_of(p.plan)->fused.built.sm90;
+            unsigned band = fused->params.band, rows = fused->params.cluster_rows;
+            int ahead = gemmepi__loads_bias_ahead(&matmul_of(p.plan)->problem, fused);
+            CHECK(!(strcmp(matmul_of(p.plan)->fused.engine->name, "sm80") == 0) &&
+                      fused->shape.tile_m == 128 && fused->shape.tile_n == cases[i].tile_n &&
+                      ahead == cases[i].bias_ahead,
+                  "%d: tiles of %d x %d, bias ahead %d", i, fused->shape.tile_m, fused->shape.tile_n, ahead);
+            CHECK((int)gemmepi__divide_up(rows, band) == cases[i].bands, "%d: %u rows in bands of %u", i,
+                  rows, band);
+        }
+        planned_end(&p);
+    }
+}
+
+/* Few tiles and a long k: its parts, and a pass that adds them up. */
+static void the_second_kernel_divides_k_among_blocks(void) {
+    static const double two = 2;
+    planned p = planned_begin(80, 0);
+    p.desc.m = p.desc.n = 128, p.desc.k = 8192;
+    p.desc.epilogue = GEMMEPI_SILU | GEMMEPI_BACKWARD;
+    p.args.aux = (void *)(uintptr_t)0x50000000, p.args.bias = NULL;
+    if (planned_plan(&p)) {
+        CHECK(is_kernel(&p.details, "gemmepi_sm80_") && p.details.launches == 2 &&
+                  p.details.workspace_size >= 2 * 128 * 128 * sizeof(float),
+              "%d launches of %s, %d bytes", p.details.launches, p.details.kernel,
+              (int)p.details.workspace_size);
+        CHECK(explain_has(p.plan, "gemmepi_sm80_") &&
+                  explain_has(p.plan, ": the sum of k's parts, the epilogue"),
+              "another explanation");
+        planned_run(&p);
+        CHECK(gpu.launches == 2, "%ld launches", gpu.launches);
+        p.args.alpha = &two; /* by kernels of its own, in the same workspace */
+        CHECK(gemmepi_run_matmul(p.plan, &p.args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    }
+    CHECK(gpu.launches == 4, "%ld launches", gpu.launches);
+    planned_end(&p);
+}
+
+/* Runs of eight are stored in pairs: in each part they must begin at a multiple of their size. */
+static void parts_of_a_narrow_product_are_aligned(void) {
+    int n;
+    for (n = 1; n < 20; n++) {
+        planned p = planned_begin(80, 0);
+        p.desc.m = 1, p.desc.n = n, p.desc.k = 8192, p.desc.batch = 1 + n % 2;
+        p.desc.a.batch_stride = p.desc.k, p.desc.d.batch_stride = n;
+        if (planned_plan(&p)) {
+            const gemmepi__sm80 *mma = &matmul_of(p.plan)->fused.built.sm80;
+            int64_t part = mma->params.epilogue.d.stride;
+            CHECK(matmul_of(p.plan)->route == GEMMEPI_ROUTE_FUSED && mma->parts > 1, "n %d is not in parts",
+                  n);
+            CHECK(part % 4 == 0 && part >= n, "n %d: stride %d", n, (int)part);
+            CHECK(mma->pass.params.part == part && mma->pass.params.product.stride == mma->parts * part,
+                  "n %d: the pass reads other places", n);
+            CHECK(mma->product_bytes == (size_t)(p.desc.batch * mma->parts * part) * sizeof(float),
+                  "n %d: %d bytes", n, (int)mma->product_bytes);
+        }
+        planned_end(&p);
+    }
+}
+
+/* >>sums */
+
+/* The kernel leaves a line of sums for each 128 rows in workspace, of both halves of a gate's gradient; one launch adds them up, or
+   two where a column has more than 512 of them. */
+static void a_fused_gradient_leaves_its_sums(void) {
+    static const struct {
+        int64_t m, n;
+        int batch, shared, gated, launches;
+    } cases[] = {{2048, 1024, 1, 1, 0, 2}, {2000, 1024, 3, 0, 0, 2},     {2048, 1024, 3, 1, 0, 2},
+                 {4096, 4096, 1, 1, 0, 2}, {128 * 512, 128, 1, 1, 0, 2}, {128 * 513, 128, 1, 1, 0, 3},
+                 {2048, 1024, 1, 1, 1, 2}};
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        planned p = planned_begin(0, 0);
+        int64_t tiles = (cases[i].m + 127) / 128;
+        size_t lines = (size_t)(tiles * cases[i].n * cases[i].batch * (1 + cases[i].gated)) * sizeof(float);
+        const gemmepi__sm90_params *last = &gpu.last_fused;
+        p.desc.epilogue = GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
+        if (cases[i].gated)
+            p.desc.epilogue |= GEMMEPI_GATED;
+        p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.batch = cases[i].batch;
+        if (p.desc.batch > 1) {
+            p.desc.a.batch_stride = p.desc.m * p.desc.k;
+            p.desc.d.batch_stride = p.desc.aux.batch_stride = p.desc.m * p.desc.n;
+            p.desc.bias_grad.batch_stride = cases[i].shared ? 0 : p.desc.n + 8;
+        }
+        p.args.aux = (void *)(uintptr_t)0x50000000;
+        p.args.bias = NULL;
+        p.args.bias_grad = (void *)(uintptr_t)0x30000000;
+        if (planned_plan(&p)) {
+            CHECK(p.details.route == GEMMEPI_ROUTE_FUSED && p.details.launches == cases[i].launches,
+                  "%d: route %d, %d launches", i, (int)p.details.route, p.details.launches);
+            CHECK(cases[i].launches == 2 ? p.details.workspace_size == lines
+                                         : p.details.workspace_size > lines,
+                  "%d: %lu bytes", i, (unsigned long)p.details.workspace_size);
+            CHECK(explain_has(p.plan, "more launch"), "%d: explain does not tell", i);
+            planned_run(&p);
+            CHECK(last->epilogue.row_tiles == (unsigned)tiles, "%d: %u lines", i, last->epilogue.row_tiles);
+        }
+        CHECK(gpu.launches == cases[i].launches && gpu.overlapping == gpu.launches,
+              "%d: %ld of %ld launches overlap", i, gpu.overlapping, gpu.launches);
+        planned_end(&p);
+    }
+}
+
+/* The kernel writes them into bias_grad itself; where the items of a batch share it, into lines that one launch adds up. */
+static void sums_of_an_operand_are_the_fused_kernels_own(void) {
+    int i;
+    for (i = 0; i < 6; i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = fused_product();
+        gemmepi_matmul_args args = fused_args();
+        gemmepi_plan_details details;
+        gemmepi_plan *plan = NULL;
+        int of_a = i % 2, shared = i / 2 == 2;
+        int64_t length = of_a ? desc.m : desc.n;
+        size_t lines = shared ? (size_t)(3 * length) * sizeof(double) : 0;
+        const gemmepi__sm90_params *last = &gpu.last_fused;
+        desc.epilogue |= of_a ? GEMMEPI_BGRAD_A : GEMMEPI_BGRAD_B;
+        args.bias_grad = (void *)(uintptr_t)0x50000000;
+        if (i / 2) {
+            desc.batch = 3;
+            desc.a.batch_stride = desc.m * desc.k;
+            desc.d.batch_stride = desc.m * desc.n;
+            desc.bias_grad.batch_stride = shared ? 0 : length + 8;
+        }
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.route == GEMMEPI_ROUTE_FUSED &&
+                  details.launches == 1 + shared && details.workspace_size == lines,
+              "%d: route %d, %d launches, %lu bytes", i, (int)details.route, details.launches,
+              (unsigned long)details.workspace_size);
+        CHECK(explain_has(plan, of_a ? "bias_grad: sums of a as" : "bias_grad: sums of b as") &&
+                  explain_has(plan, "by 1 more launch") == shared,
+              "%d: explain does not tell", i);
+        CHECK(gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        gpu.launches = 0;
+        CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        CHECK(gpu.launches == 1 + shared, "%d: %ld launches", i, gpu.launches);
+        CHECK((last->sums == args.bias_grad) == !shared && last->sums != NULL, "%d: sums elsewhere", i);
+        CHECK(last->sums_stride == (shared ? length : desc.bias_grad.batch_stride), "%d: stride %lld", i,
+              last->sums_stride);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+int main(void) {
+    keep_libraries_open();
+    RUN(a_fused_run_has_its_own_pointers_in_its_maps);
+    RUN(fused_results_have_maps_of_their_own);
+    RUN(boxes_have_no_lines_beyond_an_operand);
+    RUN(an_older_driver_launches_without_overlap);
+    RUN(a_fused_run_with_alpha_or_c_has_its_own_kernel);
+    RUN(long_sums_are_those_of_which_the_bound_grows_with_k);
+    RUN(blocks_are_shared_out_evenly);
+    RUN(hopper_kernel_is_cut_as_measured);
+    RUN(the_second_kernel_divides_k_among_blocks);
+    RUN(parts_of_a_narrow_product_are_aligned);
+    RUN(a_fused_gradient_leaves_its_sums);
+    RUN(sums_of_an_operand_are_the_fused_kernels_own);
+    return test_finish();
+}

@@ -1,0 +1,408 @@
+/* Which route and which kernel take a product, and what a plan says of those that do not: on the fake GPU of fake_cuda.h. */
+#include "fake_program.h"
+
+/* >>routes */
+
+static void routes_that_are_none_of_products_are_refused(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_context *context = NULL;
+    gemmepi_plan *plan = NULL;
+    config.routes = 1u << GEMMEPI_ROUTE_SUM;
+    CHECK(gemmepi_create(&config, &context) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("config.routes is 0x80"),
+          "%s", gemmepi_last_error());
+    config.routes = 1u << GEMMEPI_ROUTE_LT; /* has no SILU */
+    context = open_fake(&config);
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_UNSUPPORTED &&
+              sentence_has("fused: config.routes leaves it out") &&
+              sentence_has("split: config.routes leaves it out") &&
+              sentence_has("plain: config.routes leaves it out"),
+          "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* A library that is not there leaves the routes that do without it. */
+static void a_missing_library_leaves_the_other_routes(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_plan *plan = NULL;
+    desc.epilogue = GEMMEPI_RELU; /* lt has it, too */
+    gpu.missing = "nvrtc";
+    context = open_fake(&config);
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK && route_of(plan) == GEMMEPI_ROUTE_LT,
+          "without NVRTC: %s", gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+    config = config_with_all_routes();
+    gpu.missing = "cublasLt";
+    context = open_fake(&config);
+    desc.epilogue = GEMMEPI_NONE; /* lt would be taken */
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK && route_of(plan) == GEMMEPI_ROUTE_FUSED,
+          "without cuBLASLt: %s", gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void a_problem_that_no_route_runs_is_refused_with_the_reasons_of_both(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc descs[2];
+    int i;
+    descs[0] = lt_product(), descs[1] = split_product();
+    gpu.heuristic_answers = 0;
+    for (i = 0; i < 2; i++) {
+        gemmepi_plan *plan = NULL;
+        descs[i].m = descs[i].n = (int64_t)1 << 24; /* 2^36 tiles */
+        CHECK(gemmepi_plan_matmul(context, &descs[i], &plan) == GEMMEPI_UNSUPPORTED && !plan, "%s",
+              gemmepi_last_error());
+        CHECK(sentence_has("lt: ") && sentence_has("split: ") && sentence_has("plain: "), "%s",
+              gemmepi_last_error());
+    }
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void a_problem_that_cublaslt_has_no_algorithm_for_is_plain(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    int i;
+    for (i = 0; i < 4; i++) {
+        gemmepi_matmul_desc desc = i % 2 ? split_product() : lt_product();
+        gemmepi_matmul_args args = args_for(&desc);
+        gemmepi_plan *plan = NULL;
+        gpu.heuristic_answers = i >= 2;
+        if (i >= 2)
+            break_function("cublasLtMatmulAlgoGetHeuristic", GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED);
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK && plan, "%s", gemmepi_last_error());
+        CHECK(route_of(plan) == GEMMEPI_ROUTE_PLAIN, "route %d", (int)route_of(plan));
+        CHECK(explain_has(plan, "route plain") && explain_has(plan, "not lt: ") &&
+                  explain_has(plan, "not split: cuBLASLt 130100 has no algorithm"),
+              "explain does not tell why");
+        CHECK(gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        gemmepi_plan_destroy(plan);
+    }
+    CHECK(gpu.lt_calls == 0 && gpu.launches == 2 * 1 + 2 * 2, "%ld calls, %ld launches", gpu.lt_calls,
+          gpu.launches);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* cuBLASLt reads the operand once more. */
+static void a_product_that_sums_an_operand_goes_fused(void) {
+    static gemmepi_context h200;
+    gemmepi_matmul_desc desc;
+    gemmepi__problem problem;
+    gemmepi__estimates bare, summing;
+    h200.arch = 90, h200.multiprocessors = 132;
+    memset(&desc, 0, sizeof desc);
+    desc.m = desc.n = desc.k = 4096, desc.batch = 1;
+    desc.a.dtype = GEMMEPI_BF16;
+    desc.a.transposed = 1;
+    CHECK(gemmepi__normalise(&desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    gemmepi__estimate_routes(&h200, &problem, &bare);
+    desc.epilogue = GEMMEPI_BGRAD_B;
+    CHECK(gemmepi__normalise(&desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    gemmepi__estimate_routes(&h200, &problem, &summing);
+    CHECK(summing.fused == bare.fused && summing.lt > bare.lt + 10, "fused %g and %g us, lt %g and %g",
+          bare.fused, summing.fused, bare.lt, summing.lt);
+    CHECK(!gemmepi__fused_is_least(&bare) && gemmepi__fused_is_least(&summing), "another route");
+}
+
+/* There is no product, but sums over no rows, or of an operand that is there: whatever routes are allowed. */
+static void an_empty_product_leaves_its_sums(void) {
+    static const struct {
+        gemmepi_epilogue epilogue;
+        int64_t m, n;
+        int batch, launches;
+    } cases[] = {{GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 0, 1024, 1, 1},
+                 {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 0, 1024, 3, 1},
+                 {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 2048, 0, 1, 0},
+                 {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 0, 1024, 0, 1},
+                 {GEMMEPI_SILU | GEMMEPI_BACKWARD, 0, 1024, 1, 0},
+                 {GEMMEPI_BGRAD_A, 2048, 0, 1, 1},
+                 {GEMMEPI_BGRAD_A, 2048, 0, 3, 2},
+                 {GEMMEPI_BGRAD_B, 0, 1024, 1, 1},
+                 {GEMMEPI_BGRAD_B, 2048, 0, 1, 0}};
+    int i, lt_only;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++)
+        for (lt_only = 0; lt_only < 2; lt_only++) {
+            planned p = planned_begin(0, lt_only ? 1u << GEMMEPI_ROUTE_LT : 0);
+            int writes = cases[i].launches != 0;
+            gemmepi_status without;
+            p.desc.epilogue = cases[i].epilogue;
+            p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.batch = cases[i].batch;
+            p.args.bias = NULL;
+            if (cases[i].epilogue & GEMMEPI_BACKWARD)
+                p.args.aux = (void *)(uintptr_t)0x50000000;
+            if (planned_plan(&p)) {
+                CHECK(p.details.route == GEMMEPI_ROUTE_EMPTY && p.details.launches == cases[i].launches,
+                      "%d: route %d, %d launches", i, (int)p.details.route, p.details.launches);
+                CHECK(writes ? is_kernel(&p.details, "gemmepi_sum_") : !p.details.kernel[0], "%d: kernel %s",
+                      i, p.details.kernel);
+                CHECK(explain_has(p.plan, "sums of bias_grad are written") == writes, "%d: explained wrong",
+                      i);
+                without = gemmepi_run_matmul(p.plan, &p.args, NULL);
+                CHECK(without == (writes ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK), "%d: %d without bias_grad",
+                      i, (int)without);
+                p.args.bias_grad = (void *)(uintptr_t)0x30000000;
+                planned_run(&p);
+            }
+            CHECK(gpu.launches == cases[i].launches, "%d: %ld launches", i, gpu.launches);
+            planned_end(&p);
+        }
+}
+
+/* cuBLASLt that knows of both rounds the product before it adds D. */
+static void what_is_added_to_d_is_not_told_that_beta_is_1(void) {
+    static const struct {
+        double alpha, beta;
+        int in_place, is_hidden, is_split;
+        gemmepi_dtype dtype;
+        uint64_t flags;
+    } rows[] = {
+        {1, 1, 1, 1, 0, GEMMEPI_BF16, 0},
+        {1, 1, 0, 0, 0, GEMMEPI_BF16, 0},
+        {1, 2, 1, 0, 0, GEMMEPI_F16, 0},
+        {2, 1, 1, 0, 1, GEMMEPI_F16, 0},
+        {1, 1, 1, 0, 0, GEMMEPI_F32, 0},
+        {2, 1, 0, 0, 0, GEMMEPI_F16, 0},
+        {2, 1, 1, 0, 0, GEMMEPI_F16, GEMMEPI_RELAXED},
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+        static const double one = 1;
+        gemmepi_config config = fake_config();
+        gemmepi_context *context;
+        gemmepi_matmul_desc desc = product(rows[i].dtype, GEMMEPI_NONE);
+        gemmepi_matmul_args args = args_for(&desc);
+        gemmepi_plan *plan = NULL;
+        config.log = keep_log;
+        context = open_fake(&config);
+        desc.flags = rows[i].flags;
+        args.c = rows[i].in_place ? args.d : memory[7];
+        args.alpha = &rows[i].alpha;
+        args.beta = &rows[i].beta;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%d: %s", (int)i, gemmepi_last_error());
+        CHECK(gpu.last_alpha && (gpu.last_beta == gpu.last_alpha + 1) == rows[i].is_hidden,
+              "%d: scalars at %p and %p", (int)i, (const void *)gpu.last_alpha, (const void *)gpu.last_beta);
+        CHECK(!rows[i].is_hidden || (gpu.last_alpha[0] == 1 && gpu.last_alpha[1] == 1), "%d: %g %g", (int)i,
+              (double)gpu.last_alpha[0], (double)gpu.last_alpha[1]);
+        CHECK((gpu.launches == 1) == rows[i].is_split, "%d: %ld passes", (int)i, gpu.launches);
+        CHECK(explain_has(plan, "route lt"), "%d: the plan changed its route", (int)i);
+        CHECK((strstr(logged, "with such an alpha it rounds") != NULL) == rows[i].is_split,
+              "%d: the log has: %s", (int)i, logged);
+        args.c = args.d;
+        args.alpha = args.beta = &one; /* other runs of the plan go on as before */
+        CHECK(gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK &&
+                  gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK,
+              "%d: %s", (int)i, gemmepi_last_error());
+        CHECK(gpu.launches == rows[i].is_split, "%d: %ld passes", (int)i, gpu.launches);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+/* A context whose two ones are not there sends D = A B + D to the route split. */
+static void a_context_without_its_ones_works(void) {
+    static const char *const functions[] = {"cuMemAlloc_v2", "cuStreamCreate", "cuMemcpyHtoDAsync_v2",
+                                            "cuStreamSynchronize"};
+    static const double one = 1;
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(functions); i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_NONE);
+        gemmepi_matmul_args args = args_for(&desc);
+        gemmepi_context *context;
+        config.device = GEMMEPI_DEVICE(0);
+        config.log = keep_log;
+        break_function(functions[i], GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY);
+        context = open_fake(&config);
+        CHECK(strstr(logged, "takes the route split"), "%s: the log has: %s", functions[i], logged);
+        gpu.fails = NULL;
+        args.c = args.d;
+        args.beta = &one;
+        CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s: %s", functions[i],
+              gemmepi_last_error());
+        CHECK(strstr(logged, "without scalars on the device"), "%s: the log has: %s", functions[i], logged);
+        CHECK(gpu.products == 1 && gpu.launches == 1, "%s: %ld products, %ld passes", functions[i],
+              gpu.products, gpu.launches);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+/* >>kernels of the route fused */
+
+static void what_fused_does_not_take_says_why(void) {
+    static const char *const rules[] = {"not fused: a and b are not both BF16, both F16 or both F32",
+                                        "not fused: k is 0",
+                                        "gemmepi_pack: a to workspace, lines of whole 16 bytes",
+                                        "gemmepi_pack: b to workspace",
+                                        "not fused: config.routes leaves it out",
+                                        "not gemmepi_sm90: TMA takes the second half of b",
+                                        "not gemmepi_sm90: TMA takes a and b at multiples"};
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(rules); i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context;
+        gemmepi_matmul_desc desc = fused_product();
+        gemmepi_plan *plan = NULL;
+        if (i == 4)
+            config.routes = NOT_FUSED;
+        if (i == 5)
+            desc.epilogue |= GEMMEPI_GATED, desc.n = 1016; /* halves of 508 columns */
+        if (i == 5)
+            config.routes = 1u << GEMMEPI_ROUTE_FUSED;
+        if (i == 6)
+            desc.batch = 2, desc.a.batch_stride = (int64_t)1 << 39, desc.d.batch_stride = desc.m * desc.n;
+        context = open_fake(&config);
+        if (i == 0)
+            desc.b.dtype = GEMMEPI_F16;
+        else if (i == 1)
+            desc.k = 0;
+        else if (i == 2)
+            desc.a.ld = desc.k + 1;
+        else if (i == 3)
+            desc.alignment = 8;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        CHECK(explain_has(plan, rules[i]), "%d: another rule", i);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+static void what_tma_does_not_take_is_copied_by_threads(void) {
+    static const double two = 2;
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_matmul_args args = fused_args();
+    gemmepi_plan_details details;
+    gemmepi_plan *plan = NULL;
+    config.routes = 1u << GEMMEPI_ROUTE_FUSED;
+    context = open_fake(&config);
+    desc.epilogue |= GEMMEPI_GATED, desc.n = 1016; /* the second half of b begins at a multiple of 8 bytes */
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.route == GEMMEPI_ROUTE_FUSED &&
+              is_kernel(&details, "gemmepi_sm80_") && details.launches == 1,
+          "%s by %s", details.route_name, details.kernel);
+    CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.launches == 1 && gpu.overlapping == 1, "%ld of %ld launches overlap", gpu.overlapping,
+          gpu.launches);
+    args.alpha = &two;
+    CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.launches == 2, "%ld launches", gpu.launches);
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void other_chips_from_8_0_on_have_the_second_kernel(void) {
+    static const int archs[] = {75, 80, 86, 89, 100, 120};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(archs); i++) {
+        planned p = planned_begin(archs[i], 0);
+        int is_taken = archs[i] >= 80, is_made = planned_plan(&p);
+        CHECK(!is_taken || is_kernel(&p.details, "gemmepi_sm80_"), "%d: %s by %s", archs[i],
+              p.details.route_name, p.details.kernel);
+        CHECK(is_taken == (p.details.route == GEMMEPI_ROUTE_FUSED) &&
+                  is_taken == explain_has(p.plan, "not gemmepi_sm90: its kernel is for compute") &&
+                  is_taken != explain_has(p.plan, "not fused: its kernels are for compute capability 8.0"),
+              "%d: another explanation", archs[i]);
+        if (is_taken && is_made)
+            planned_run(&p);
+        CHECK(!is_taken || (gpu.launches == 1 && gpu.overlapping == (archs[i] > 90)),
+              "%d: %ld launches, of which %ld overlap", archs[i], gpu.launches, gpu.overlapping);
+        planned_end(&p);
+    }
+}
+
+static void operands_of_odd_lines_are_packed_first(void) {
+    planned p = planned_begin(0, 0);
+    p.desc.a.ld = p.desc.k + 1;
+    if (planned_plan(&p)) {
+        CHECK(p.details.route == GEMMEPI_ROUTE_FUSED && is_kernel(&p.details, "gemmepi_sm90_") &&
+                  p.details.launches == 2 && p.details.workspace_size == (size_t)(2 * p.desc.m * p.desc.k),
+              "%s by %s, %d launches", p.details.route_name, p.details.kernel, p.details.launches);
+        CHECK(explain_has(p.plan, "gemmepi_pack: a to workspace") && !explain_has(p.plan, "gemmepi_pack: b"),
+              "another explanation");
+        planned_run(&p);
+    }
+    CHECK(gpu.launches == 2 && gpu.overlapping == 2, "%ld of %ld launches overlap", gpu.overlapping,
+          gpu.launches);
+    planned_end(&p);
+}
+
+/* Strict F32 by the second kernel, TF32 by that for Hopper, for which operands lie along k: what does not is transposed first, or
+   packed, where that is less. */
+static void f32_has_both_kernels(void) {
+    static const struct {
+        gemmepi_compute compute;
+        int m, transposed, odd; /* bits: A, B */
+        const char *kernel, *first, *second;
+    } cases[] = {
+        {GEMMEPI_COMPUTE_F32, 4096, 0, 0, "gemmepi_sm80_", NULL, NULL},
+        {GEMMEPI_COMPUTE_F32, 4096, 0, 1, "gemmepi_sm80_", "gemmepi_convert_f32_to_f32: a", NULL},
+        {GEMMEPI_COMPUTE_F32, 64, 0, 1, "gemmepi_sm80_", NULL, NULL},
+        {GEMMEPI_COMPUTE_TF32, 4096, 2, 0, "gemmepi_sm90_", NULL, NULL},
+        {GEMMEPI_COMPUTE_TF32, 4096, 2, 1, "gemmepi_sm90_", "gemmepi_convert_f32_to_f32: a", NULL},
+        {GEMMEPI_COMPUTE_TF32, 4096, 0, 0, "gemmepi_sm90_", "gemmepi_transpose: b", NULL},
+        {GEMMEPI_COMPUTE_TF32, 4096, 1, 0, "gemmepi_sm90_", "gemmepi_transpose: a", "gemmepi_transpose: b"},
+        {GEMMEPI_COMPUTE_TF32, 4096, 0, 3, "gemmepi_sm90_", "gemmepi_convert_f32_to_f32: a",
+         "gemmepi_transpose: b"},
+        {GEMMEPI_COMPUTE_TF32, 64, 0, 0, "gemmepi_sm80_", NULL, NULL},
+    };
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        int copies = (cases[i].first != NULL) + (cases[i].second != NULL);
+        planned p = planned_begin(0, 1u << GEMMEPI_ROUTE_FUSED);
+        p.desc.a.dtype = GEMMEPI_F32, p.desc.compute = cases[i].compute;
+        p.desc.m = cases[i].m, p.desc.n = p.desc.k = 4096;
+        p.desc.a.transposed = cases[i].transposed & 1, p.desc.b.transposed = cases[i].transposed >> 1;
+        p.desc.a.ld = (p.desc.a.transposed ? p.desc.m : p.desc.k) + (cases[i].odd & 1);
+        p.desc.b.ld = (p.desc.b.transposed ? p.desc.k : p.desc.n) + (cases[i].odd >> 1);
+        if (planned_plan(&p)) {
+            CHECK(is_kernel(&p.details, cases[i].kernel) && p.details.compute == cases[i].compute,
+                  "%d: %s by %s", i, p.details.route_name, p.details.kernel);
+            CHECK(p.details.launches - (gemmepi__describe_built(&matmul_of(p.plan)->fused).pass != NULL) ==
+                      1 + copies,
+                  "%d: %d launches", i, p.details.launches);
+            CHECK((!cases[i].first || explain_has(p.plan, cases[i].first)) &&
+                      (!cases[i].second || explain_has(p.plan, cases[i].second)),
+                  "%d: another explanation", i);
+            planned_run(&p);
+            CHECK(gpu.launches == p.details.launches, "%d: %ld launches", i, gpu.launches);
+        }
+        planned_end(&p);
+    }
+}
+
+int main(void) {
+    keep_libraries_open();
+    RUN(routes_that_are_none_of_products_are_refused);
+    RUN(a_missing_library_leaves_the_other_routes);
+    RUN(a_problem_that_no_route_runs_is_refused_with_the_reasons_of_both);
+    RUN(a_problem_that_cublaslt_has_no_algorithm_for_is_plain);
+    RUN(a_product_that_sums_an_operand_goes_fused);
+    RUN(an_empty_product_leaves_its_sums);
+    RUN(what_is_added_to_d_is_not_told_that_beta_is_1);
+    RUN(a_context_without_its_ones_works);
+    RUN(what_fused_does_not_take_says_why);
+    RUN(what_tma_does_not_take_is_copied_by_threads);
+    RUN(other_chips_from_8_0_on_have_the_second_kernel);
+    RUN(operands_of_odd_lines_are_packed_first);
+    RUN(f32_has_both_kernels);
+    return test_finish();
+}
