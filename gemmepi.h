@@ -12787,15 +12787,63 @@ enum {
 
 typedef struct gemmepi__candidate {
   gemmepi_route route;
-  int engine; /* of FUSED: a row of gemmepi__engines */
+  int engine; /* of FUSED: a row of gemmepi__engines, or ANY_ENGINE of a refusal for all */
   int shape; /* of the engine: a row of its shapes */
   int parts; /* of the engine: k in so many, whose sums are added up by a pass */
-  int applied; /* for runs alone whose alpha is 1 and which have no C */
-  int copies[2]; /* of A and B */
-  double microseconds; /* an estimate */
+  int applied; /* of FUSED: for runs alone whose alpha is 1 and which have no C */
+  int copies[2]; /* of FUSED: of A and B */
+  int bare; /* of SPLIT: without an epilogue of cuBLASLt's */
+  double microseconds; /* an estimate; 0: not known */
+  double rank; /* what is compared: mostly the estimate */
+  const char *refusal; /* why it cannot run the problem, or NULL */
 } gemmepi__candidate;
 
-#define GEMMEPI__NEVER 1e300 /* microseconds */
+#define GEMMEPI__ANY_ENGINE      (-1)
+#define GEMMEPI__NEVER           1e300 /* microseconds */
+#define GEMMEPI__MOST_CANDIDATES 12 /* FUSED has engines times three ways to copy the operands */
+
+typedef struct gemmepi__candidates {
+  int count;
+  gemmepi__candidate list[GEMMEPI__MOST_CANDIDATES];
+} gemmepi__candidates;
+
+static gemmepi__candidate *gemmepi__add_candidate(gemmepi__candidates *candidates, gemmepi_route route) {
+  gemmepi__candidate *added = &candidates->list[candidates->count++];
+  memset(added, 0, sizeof *added);
+  added->route = route;
+  return added;
+}
+
+/* Of those that are not refused, the first of the least rank; NULL where there is none. */
+static const gemmepi__candidate *gemmepi__least(const gemmepi__candidates *candidates) {
+  const gemmepi__candidate *least = NULL;
+  int i;
+  for (i = 0; i < candidates->count; i++)
+    if (!candidates->list[i].refusal && (!least || candidates->list[i].rank < least->rank))
+      least = &candidates->list[i];
+  return least;
+}
+
+/* The route's candidate of the least rank; where all are refused the first of them, NULL where there is none. */
+static const gemmepi__candidate *gemmepi__least_of_route(const gemmepi__candidates *candidates,
+        gemmepi_route route) {
+  const gemmepi__candidate *least = NULL;
+  int i;
+  for (i = 0; i < candidates->count; i++) {
+    const gemmepi__candidate *one = &candidates->list[i];
+    if (one->route == route && (!least || (!one->refusal && (least->refusal || one->rank < least->rank))))
+      least = one;
+  }
+  return least;
+}
+
+/* Nothing of the route is tried any more. */
+static void gemmepi__refuse_route(gemmepi__candidates *candidates, gemmepi_route route, const char *refusal) {
+  int i;
+  for (i = 0; i < candidates->count; i++)
+    if (candidates->list[i].route == route && !candidates->list[i].refusal)
+      candidates->list[i].refusal = refusal;
+}
 /* The route fused: product and epilogue of 16-bit or TF32 operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
  they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one for each
  item, which another launch adds up. */
@@ -14050,13 +14098,14 @@ typedef struct gemmepi__built_details {
 typedef struct gemmepi__engine {
   const char *name;
   int is_there;
-  double
-    margin; /* of the least estimate of the rows above: its own must be less than that, so good are the models */
+  /* Of the least estimate of the rows above: its own must be less than that, so good are the models. */
+  double margin;
   /* Why it does not take a problem that gemmepi__engines_rule lets pass, or NULL. */
   const char *(*rule)(const gemmepi_context *context, const gemmepi__problem *problem);
   /* The shape of the least estimate. The rule has been asked; candidate->applied is given. */
   void (*choose)(const gemmepi_context *context, const gemmepi__problem *problem,
         gemmepi__candidate *candidate);
+  void (*tile)(const gemmepi__candidate *candidate, int *tile_m, int *tile_n);
   /* Builds the candidate as it is. */
   gemmepi_status (*build)(gemmepi_context *context, const gemmepi__problem *problem,
         const gemmepi__candidate *candidate, gemmepi__built *built);
@@ -14077,6 +14126,11 @@ static void gemmepi__engine_sm90_choose(const gemmepi_context *context, const ge
     gemmepi__choose_sm90(context, problem, candidate->applied, &candidate->microseconds);
   candidate->shape = (int)(shape - gemmepi__sm90_shapes);
   candidate->parts = 1;
+}
+
+static void gemmepi__engine_sm90_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
+  *tile_m = gemmepi__sm90_shapes[candidate->shape].tile_m;
+  *tile_n = gemmepi__sm90_shapes[candidate->shape].tile_n;
 }
 
 static gemmepi_status gemmepi__engine_sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
@@ -14122,6 +14176,11 @@ static void gemmepi__engine_sm80_choose(const gemmepi_context *context, const ge
   candidate->parts = cut.parts;
 }
 
+static void gemmepi__engine_sm80_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
+  *tile_m = gemmepi__sm80_shapes[candidate->shape].tile_m;
+  *tile_n = gemmepi__sm80_shapes[candidate->shape].tile_n;
+}
+
 static gemmepi_status gemmepi__engine_sm80_build(gemmepi_context *context, const gemmepi__problem *problem,
         const gemmepi__candidate *candidate, gemmepi__built *built) {
   gemmepi__sm80_cut cut;
@@ -14155,28 +14214,36 @@ static gemmepi_status gemmepi__engine_sm80_run(const gemmepi_context *context,
 /* >>the table */
 
 static const gemmepi__engine gemmepi__engines[] = {
-  {"sm90", GEMMEPI__HAS_SM90, 1, gemmepi__tma_rule, gemmepi__engine_sm90_choose,
+  {"sm90", GEMMEPI__HAS_SM90, 1, gemmepi__tma_rule, gemmepi__engine_sm90_choose, gemmepi__engine_sm90_tile,
   GEMMEPI__HAS_SM90 ? gemmepi__engine_sm90_build : NULL, gemmepi__engine_sm90_describe,
   gemmepi__engine_sm90_explain, GEMMEPI__HAS_SM90 ? gemmepi__engine_sm90_run : NULL},
   {"sm80", GEMMEPI__HAS_SM80, 0.9, gemmepi__engine_sm80_rule, gemmepi__engine_sm80_choose,
-  GEMMEPI__HAS_SM80 ? gemmepi__engine_sm80_build : NULL, gemmepi__engine_sm80_describe,
-  gemmepi__engine_sm80_explain, GEMMEPI__HAS_SM80 ? gemmepi__engine_sm80_run : NULL},
+  gemmepi__engine_sm80_tile, GEMMEPI__HAS_SM80 ? gemmepi__engine_sm80_build : NULL,
+  gemmepi__engine_sm80_describe, gemmepi__engine_sm80_explain,
+  GEMMEPI__HAS_SM80 ? gemmepi__engine_sm80_run : NULL},
 };
 
-/* The candidate of the least estimate among all engines; NEVER where none takes the problem. candidate->applied is given. */
-static void gemmepi__choose_engine(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__candidate *candidate) {
+/* Adds a candidate for each engine, refused or not. like: how it is applied and what is copied, which takes copying. */
+static void gemmepi__enumerate_engines(const gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__candidate *like, double copying,
+        gemmepi__candidates *candidates) {
   int engine, count = (int)GEMMEPI__COUNT(gemmepi__engines);
-  candidate->microseconds = GEMMEPI__NEVER;
+  double least = GEMMEPI__NEVER;
   for (engine = 0; engine < count; engine++) {
     const gemmepi__engine *row = &gemmepi__engines[engine];
-    gemmepi__candidate own = *candidate;
-    if (!row->is_there || row->rule(context, problem))
+    gemmepi__candidate *added = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_FUSED);
+    double own;
+    *added = *like;
+    added->engine = engine;
+    added->refusal = row->is_there ? row->rule(context, problem) : "left out of this program";
+    if (added->refusal)
       continue;
-    own.engine = engine;
-    row->choose(context, problem, &own);
-    if (own.microseconds < row->margin * candidate->microseconds)
-      *candidate = own;
+    row->choose(context, problem, added);
+    own = added->microseconds;
+    added->microseconds = copying + own;
+    added->rank = copying + (own < row->margin * least || own > least ? own : least);
+    if (own < row->margin * least)
+      least = own;
   }
 }
 /* The route lt: cuBLASLt runs product and epilogue in one kernel. Also the bare product of the route split. */
@@ -15252,27 +15319,41 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
 
 /* >>choosing */
 
-/* The candidate of the least estimate, NEVER where no engine takes the problem, however its operands are copied. */
+/* By every engine, with the operands as they lie and copied in the ways that help. */
+static void gemmepi__enumerate_fused(const gemmepi_context *context, const gemmepi__problem *problem,
+        int applied, gemmepi__candidates *candidates) {
+  int side_by_side, ways = context->arch == 90 && gemmepi__is_tf32(problem) ? 2 : 1;
+  gemmepi__candidate like;
+  memset(&like, 0, sizeof like);
+  like.route = GEMMEPI_ROUTE_FUSED;
+  like.applied = applied;
+  gemmepi__enumerate_engines(context, problem, &like, 0, candidates);
+  for (side_by_side = 0; side_by_side < ways; side_by_side++) {
+    gemmepi__problem packed;
+    int a = gemmepi__pack_of(problem, GEMMEPI__A, side_by_side);
+    int b = gemmepi__pack_of(problem, GEMMEPI__B, side_by_side);
+    if (a == like.copies[0] && b == like.copies[1])
+      continue;
+    like.copies[0] = a;
+    like.copies[1] = b;
+    gemmepi__pack_views(problem, like.copies, &packed);
+    gemmepi__enumerate_engines(context, &packed, &like, gemmepi__pack_microseconds(&packed, like.copies),
+        candidates);
+  }
+}
+
+/* The best of them; one of NEVER where no engine takes the problem, however its operands are copied. */
 static gemmepi__candidate gemmepi__choose_fused(const gemmepi_context *context,
         const gemmepi__problem *problem, int applied) {
-  int side_by_side, ways = context->arch == 90 && gemmepi__is_tf32(problem) ? 2 : 1;
-  gemmepi__candidate best;
-  memset(&best, 0, sizeof best);
-  best.route = GEMMEPI_ROUTE_FUSED;
-  best.applied = applied;
-  gemmepi__choose_engine(context, problem, &best);
-  for (side_by_side = 0; side_by_side < ways; side_by_side++) {
-    gemmepi__candidate tried = best;
-    gemmepi__problem packed;
-    tried.copies[0] = gemmepi__pack_of(problem, GEMMEPI__A, side_by_side);
-    tried.copies[1] = gemmepi__pack_of(problem, GEMMEPI__B, side_by_side);
-    gemmepi__pack_views(problem, tried.copies, &packed);
-    gemmepi__choose_engine(context, &packed, &tried);
-    tried.microseconds = gemmepi__pack_microseconds(&packed, tried.copies) + tried.microseconds;
-    if (tried.microseconds < best.microseconds)
-      best = tried;
-  }
-  return best;
+  gemmepi__candidates candidates;
+  const gemmepi__candidate *least;
+  gemmepi__candidate never;
+  candidates.count = 0;
+  gemmepi__enumerate_fused(context, problem, applied, &candidates);
+  least = gemmepi__least(&candidates);
+  memset(&never, 0, sizeof never);
+  never.microseconds = GEMMEPI__NEVER;
+  return least ? *least : never;
 }
 
 /* The rule that keeps a problem from the route, or NULL. */
@@ -15349,12 +15430,7 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
     }
   return status ? status : fused->engine->run(context, problem, &fused->built, &packed, workspace, stream);
 }
-/* What the routes of a product would take, by a small model: it chooses between them, and gemmepi_explain shows it. */
-
-/* Microseconds; 0 where the route does not run the problem, or nothing is known of the device. */
-typedef struct gemmepi__estimates {
-  double fused, lt, split;
-} gemmepi__estimates;
+/* What cuBLASLt would take for a product and for an epilogue of its own, by a small model. */
 
 #define GEMMEPI__MANY_TILES 20 /* of 128 x 128, for each multiprocessor */
 
@@ -15436,35 +15512,52 @@ static double gemmepi__lt_epilogue_microseconds(const gemmepi__problem *problem)
         ? gemmepi__lt_costs[i].relu
         : gemmepi__lt_costs[i].others);
 }
+/* Plans of products: a route chosen once for a problem, and built. */
+
+/* The candidates that a product's plan is chosen from. cuBLASLt is not asked: to load it takes longer than to build a plan. */
 
 static int gemmepi__is_left_out(const gemmepi_context *context, gemmepi_route route) {
   return context->routes && !(context->routes >> route & 1);
 }
 
-/* cuBLASLt is not asked: to load it takes longer than to build a plan. */
-static void gemmepi__estimate_routes(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__estimates *estimates) {
-  double bare;
-  int applied = !(problem->flags & GEMMEPI_DEVICE_SCALARS);
-  memset(estimates, 0, sizeof *estimates);
-  if (gemmepi__engines_rule(context, problem))
-    return;
-  bare = gemmepi__bare_microseconds(context, problem);
-  if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED) && !gemmepi__fused_rule(context, problem))
-    estimates->fused = gemmepi__choose_fused(context, problem, applied).microseconds;
-  if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_LT) && !gemmepi__lt_rule(problem))
-    estimates->lt =
-      bare + gemmepi__lt_epilogue_microseconds(problem) + gemmepi__operand_sum_microseconds(problem);
-  if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_SPLIT))
-    estimates->split = bare + gemmepi__pass_microseconds(problem, 1);
+/* A candidate of the route, refused where config.routes or the rule says so. */
+static gemmepi__candidate *gemmepi__add_route(const gemmepi_context *context, gemmepi_route route,
+        const char *rule, gemmepi__candidates *candidates) {
+  gemmepi__candidate *added = gemmepi__add_candidate(candidates, route);
+  added->engine = GEMMEPI__ANY_ENGINE;
+  added->refusal = gemmepi__is_left_out(context, route) ? "config.routes leaves it out" : rule;
+  return added;
 }
 
-/* Where nothing is to be gained cuBLASLt has no kernel to compile. */
-static int gemmepi__fused_is_least(const gemmepi__estimates *estimates) {
-  double other = estimates->lt > 0 ? estimates->lt : estimates->split;
-  return estimates->fused > 0 && (other <= 0 || estimates->fused < 0.99 * other);
+/* cuBLASLt with its own epilogue goes before FUSED where less than a hundredth is to be gained, for it has nothing to compile, and
+ always before SPLIT. */
+static void gemmepi__enumerate_cublaslt(const gemmepi_context *context, const gemmepi__problem *problem,
+        int is_known, gemmepi__candidates *candidates) {
+  gemmepi__candidate *lt =
+    gemmepi__add_route(context, GEMMEPI_ROUTE_LT, gemmepi__lt_rule(problem), candidates);
+  gemmepi__candidate *split = gemmepi__add_route(context, GEMMEPI_ROUTE_SPLIT, NULL, candidates);
+  double bare = is_known ? gemmepi__bare_microseconds(context, problem) : 0;
+  if (is_known && !lt->refusal)
+    lt->microseconds =
+      bare + gemmepi__lt_epilogue_microseconds(problem) + gemmepi__operand_sum_microseconds(problem);
+  if (is_known && !split->refusal)
+    split->microseconds = bare + gemmepi__pass_microseconds(problem, 1);
+  lt->rank = 0.99 * lt->microseconds;
+  split->rank = split->microseconds < lt->rank ? lt->rank : split->microseconds;
 }
-/* Plans of products: a route chosen once for a problem, and built. */
+
+/* All ways to run the problem, and why others cannot. applied: of FUSED, for runs alone whose alpha is 1 and which have no C. */
+static void gemmepi__enumerate(const gemmepi_context *context, const gemmepi__problem *problem, int applied,
+        gemmepi__candidates *candidates) {
+  const char *rule = gemmepi__fused_rule(context, problem);
+  candidates->count = 0;
+  gemmepi__enumerate_cublaslt(context, problem, !gemmepi__engines_rule(context, problem), candidates);
+  if (rule || gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED))
+    gemmepi__add_route(context, GEMMEPI_ROUTE_FUSED, rule, candidates);
+  else
+    gemmepi__enumerate_fused(context, problem, applied, candidates);
+  gemmepi__add_route(context, GEMMEPI_ROUTE_PLAIN, NULL, candidates)->rank = GEMMEPI__NEVER;
+}
 
 #define GEMMEPI__REASON_SIZE 512
 #define GEMMEPI__IS_APPLIED  "alpha 1 and no C are compiled in"
@@ -15479,10 +15572,8 @@ struct gemmepi__matmul_plan {
   gemmepi__split split; /* of the route split; of empty its sums alone */
   gemmepi__plain plain; /* of the route plain */
   gemmepi__fused fused; /* of the route fused */
-  char fused_reason[GEMMEPI__REASON_SIZE]; /* why not fused */
-  char lt_reason[GEMMEPI__REASON_SIZE]; /* why not lt */
-  char split_reason[GEMMEPI__REASON_SIZE]; /* why not split */
-  gemmepi__estimates estimates;
+  gemmepi__candidates candidates; /* what it was chosen from */
+  char reasons[GEMMEPI__COUNT(gemmepi__route_names)][GEMMEPI__REASON_SIZE]; /* why a route failed, or "" */
   /* The plan that runs in place of this one once cuBLASLt has refused it: a field of its own plan, reached by a pointer
    because users hold plans as const. */
   gemmepi__atomic_pointer replacement;
@@ -15493,48 +15584,25 @@ struct gemmepi__matmul_plan {
   gemmepi__atomic_pointer *scaled_place;
 };
 
-/* >>choosing */
+/* >>building a candidate as it is */
 
-/* Notes why a route does not run a problem; other failures are returned. */
-static gemmepi_status gemmepi__keep_reason(gemmepi_status status, char *reason) {
-  if (status == GEMMEPI_UNSUPPORTED || status == GEMMEPI_LIBRARY_NOT_FOUND)
-    snprintf(reason, GEMMEPI__REASON_SIZE, "%.500s", gemmepi__error_text);
-  return status;
-}
-
-/* GEMMEPI_UNSUPPORTED where config.routes leaves a route out. */
-static gemmepi_status gemmepi__check_route(const gemmepi__matmul_plan *plan, gemmepi_route route) {
-  if (gemmepi__is_left_out(plan->base.context, route))
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "config.routes leaves it out");
-  return GEMMEPI_OK;
-}
-
-static gemmepi_status gemmepi__try_lt(gemmepi__matmul_plan *plan) {
-  const char *rule = gemmepi__lt_rule(&plan->problem);
-  gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_LT);
-  if (!status && rule)
-    status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
-  if (!status)
-    status = gemmepi__open_lt(plan->base.context);
+static gemmepi_status gemmepi__build_lt(gemmepi__matmul_plan *plan) {
+  gemmepi_status status = gemmepi__open_lt(plan->base.context);
   if (status)
-    return gemmepi__keep_reason(status, plan->lt_reason);
+    return status;
   status = gemmepi__lt_build(plan->base.context, &plan->problem, GEMMEPI__LT_WHOLE,
         &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
   plan->workspace_size = plan->lt.workspace_size;
-  plan->route = GEMMEPI_ROUTE_LT;
-  return gemmepi__keep_reason(status, plan->lt_reason);
+  return status;
 }
 
-static gemmepi_status gemmepi__try_split(gemmepi__matmul_plan *plan, int bare) {
-  gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_SPLIT);
-  if (!status && plan->problem.k)
-    status = gemmepi__open_lt(plan->base.context);
-  if (!status) {
-    status = gemmepi__split_build(plan->base.context, &plan->problem, bare, &plan->split);
-    plan->workspace_size = gemmepi__split_workspace(&plan->split);
-    plan->route = GEMMEPI_ROUTE_SPLIT;
-  }
-  return gemmepi__keep_reason(status, plan->split_reason);
+static gemmepi_status gemmepi__build_split(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
+  gemmepi_status status = plan->problem.k ? gemmepi__open_lt(plan->base.context) : GEMMEPI_OK;
+  if (status)
+    return status;
+  status = gemmepi__split_build(plan->base.context, &plan->problem, candidate->bare, &plan->split);
+  plan->workspace_size = gemmepi__split_workspace(&plan->split);
+  return status;
 }
 
 /* Counts what runs with alpha or C need, too, whose kernel is compiled in the first of them. */
@@ -15553,93 +15621,97 @@ static gemmepi_status gemmepi__count_scaled(gemmepi__matmul_plan *plan) {
   return status == GEMMEPI_UNSUPPORTED ? GEMMEPI_OK : status; /* then such runs are, too */
 }
 
-/* applied: for runs whose alpha is 1 and which have no C. */
-static gemmepi_status gemmepi__try_fused(gemmepi__matmul_plan *plan, int applied) {
-  const char *rule = gemmepi__fused_rule(plan->base.context, &plan->problem);
-  gemmepi__candidate candidate;
-  gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_FUSED);
-  if (!status && rule)
-    status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
-  if (status)
-    return gemmepi__keep_reason(status, plan->fused_reason);
-  plan->route = GEMMEPI_ROUTE_FUSED;
-  candidate = gemmepi__choose_fused(plan->base.context, &plan->problem, applied);
-  status = gemmepi__fused_build(plan->base.context, &plan->problem, &candidate, &plan->fused);
+static gemmepi_status gemmepi__build_fused(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
+  gemmepi_status status = gemmepi__fused_build(plan->base.context, &plan->problem, candidate, &plan->fused);
   plan->workspace_size = gemmepi__fused_workspace(&plan->fused);
-  if (!status && applied)
-    status = gemmepi__count_scaled(plan);
-  return gemmepi__keep_reason(status, plan->fused_reason);
+  return !status && candidate->applied ? gemmepi__count_scaled(plan) : status;
 }
 
-static gemmepi_status gemmepi__try_plain(gemmepi__matmul_plan *plan) {
-  gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_PLAIN);
-  if (!status) {
-    status = gemmepi__plain_build(plan->base.context, &plan->problem, &plan->plain);
-    plan->workspace_size = gemmepi__plain_workspace(&plan->plain);
-    plan->route = GEMMEPI_ROUTE_PLAIN;
-  }
+static gemmepi_status gemmepi__build_plain(gemmepi__matmul_plan *plan) {
+  gemmepi_status status = gemmepi__plain_build(plan->base.context, &plan->problem, &plan->plain);
+  plan->workspace_size = gemmepi__plain_workspace(&plan->plain);
   return status;
 }
 
-/* A library that is not there ends planning, unless another route is left that may do without it. */
-static gemmepi_status gemmepi__or_another(gemmepi_status status, int has_another) {
-  return status == GEMMEPI_LIBRARY_NOT_FOUND && has_another ? GEMMEPI_UNSUPPORTED : status;
+static gemmepi_status gemmepi__build_candidate(gemmepi__matmul_plan *plan,
+        const gemmepi__candidate *candidate) {
+  plan->route = candidate->route;
+  switch (candidate->route) {
+  case GEMMEPI_ROUTE_FUSED:
+    return gemmepi__build_fused(plan, candidate);
+  case GEMMEPI_ROUTE_LT:
+    return gemmepi__build_lt(plan);
+  case GEMMEPI_ROUTE_SPLIT:
+    return gemmepi__build_split(plan, candidate);
+  default:
+    return gemmepi__build_plain(plan);
+  }
 }
 
-/* What gemmepi__choose_route knows. */
-typedef struct gemmepi__choice {
-  const gemmepi__matmul_plan *refused; /* the plan, if any, that cuBLASLt refused when it ran */
-  int applied; /* of the route fused */
-  int tried_fused;
-} gemmepi__choice;
+/* >>choosing */
 
-static gemmepi_status gemmepi__go_fused(gemmepi__matmul_plan *plan, gemmepi__choice *choice) {
-  choice->tried_fused = 1;
-  return gemmepi__or_another(gemmepi__try_fused(plan, choice->applied),
-        plan->estimates.lt > 0 || plan->estimates.split > 0);
+/* Keeps the calling thread's error text as why the route cannot run the problem. */
+static void gemmepi__keep_reason(gemmepi__matmul_plan *plan, gemmepi_route route) {
+  snprintf(plan->reasons[route], GEMMEPI__REASON_SIZE, "%.500s", gemmepi__error_text);
 }
 
-/* What cuBLASLt refused with its own epilogue may go bare; without sums of operands lt was that epilogue. */
-static gemmepi_status gemmepi__go_split(gemmepi__matmul_plan *plan, const gemmepi__choice *choice) {
-  const gemmepi__matmul_plan *refused = choice->refused;
-  int goes_bare = refused && (refused->route == GEMMEPI_ROUTE_LT || !refused->split.bare);
-  if (refused && !goes_bare)
-    return GEMMEPI_UNSUPPORTED;
-  return gemmepi__or_another(gemmepi__try_split(plan, goes_bare),
-        plan->estimates.fused > 0 && !choice->tried_fused);
+/* In place of a plan of FUSED that is not for this run: FUSED for any alpha goes first. */
+static void gemmepi__prefer_fused(gemmepi__candidates *candidates) {
+  int i;
+  for (i = 0; i < candidates->count; i++)
+    if (candidates->list[i].route != GEMMEPI_ROUTE_FUSED)
+      candidates->list[i].rank = GEMMEPI__NEVER;
 }
 
-/* The route of the least estimate that runs the problem; those tried before have left their reasons. instead_of: the plan, if
- any, that cannot do a run, or cannot any more. */
-static gemmepi_status gemmepi__choose_route(gemmepi__matmul_plan *plan,
-        const gemmepi__matmul_plan *instead_of) {
-  int was_fused = instead_of && instead_of->route == GEMMEPI_ROUTE_FUSED;
-  const gemmepi__estimates *estimates = &plan->estimates;
-  gemmepi_status status = GEMMEPI_UNSUPPORTED;
-  char reason[GEMMEPI__REASON_SIZE];
-  gemmepi__choice choice;
-  choice.refused = was_fused ? NULL : instead_of;
-  choice.applied = !instead_of && !(plan->problem.flags & (GEMMEPI_DEVICE_SCALARS | GEMMEPI_ACCUMULATE));
-  choice.tried_fused = 0;
-  gemmepi__estimate_routes(plan->base.context, &plan->problem, &plan->estimates);
-  if (was_fused || (!choice.refused && gemmepi__fused_is_least(estimates)))
-    status = gemmepi__go_fused(plan, &choice);
-  if (status == GEMMEPI_UNSUPPORTED && !choice.refused)
-    status = gemmepi__or_another(gemmepi__try_lt(plan), estimates->fused > 0 && !choice.tried_fused);
-  if (status == GEMMEPI_UNSUPPORTED && !choice.tried_fused && estimates->fused > 0 &&
-    estimates->fused < estimates->split)
-    status = gemmepi__go_fused(plan, &choice);
-  if (status == GEMMEPI_UNSUPPORTED)
-    status = gemmepi__go_split(plan, &choice);
-  if (status == GEMMEPI_UNSUPPORTED && !choice.tried_fused)
-    status = gemmepi__go_fused(plan, &choice);
-  if (status == GEMMEPI_UNSUPPORTED)
-    status = gemmepi__try_plain(plan);
-  if (gemmepi__keep_reason(status, reason) != GEMMEPI_UNSUPPORTED)
-    return status;
+/* In place of a plan that cuBLASLt refused when it was run: with an epilogue of its own, which the route lt has but for sums of
+ operands, the bare product is left. */
+static void gemmepi__do_without(const gemmepi__matmul_plan *refused, gemmepi__candidates *candidates) {
+  static const char refusal[] = "cuBLASLt refused it when it was run";
+  int i;
+  gemmepi__refuse_route(candidates, GEMMEPI_ROUTE_LT, refusal);
+  if (refused->route == GEMMEPI_ROUTE_SPLIT && refused->split.bare)
+    gemmepi__refuse_route(candidates, GEMMEPI_ROUTE_SPLIT, refusal);
+  for (i = 0; i < candidates->count; i++)
+    candidates->list[i].bare = candidates->list[i].route == GEMMEPI_ROUTE_SPLIT;
+}
+
+/* Whether one is left whose time is known: PLAIN's is not. */
+static int gemmepi__has_another(const gemmepi__candidates *candidates) {
+  const gemmepi__candidate *least = gemmepi__least(candidates);
+  return least && least->microseconds > 0;
+}
+
+static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan) {
+  const char *reasons[GEMMEPI__COUNT(gemmepi__route_names)] = {0};
+  int i;
+  for (i = 0; i < plan->candidates.count; i++)
+    reasons[plan->candidates.list[i].route] = plan->candidates.list[i].refusal;
   return gemmepi__fail(GEMMEPI_UNSUPPORTED,
         "no route runs this problem. fused: %s. lt: %s. split: %s. plain: %s",
-        plan->fused_reason, plan->lt_reason, plan->split_reason, reason);
+        reasons[GEMMEPI_ROUTE_FUSED], reasons[GEMMEPI_ROUTE_LT],
+        reasons[GEMMEPI_ROUTE_SPLIT], reasons[GEMMEPI_ROUTE_PLAIN]);
+}
+
+/* Builds the best candidate that can be built. A library that is not there ends planning, unless a candidate is left that may do
+ without it. instead_of: the plan, if any, that cannot do a run, or cannot any more. */
+static gemmepi_status gemmepi__choose(gemmepi__matmul_plan *plan, const gemmepi__matmul_plan *instead_of) {
+  const gemmepi__candidate *best;
+  int applied = !instead_of && !(plan->problem.flags & (GEMMEPI_DEVICE_SCALARS | GEMMEPI_ACCUMULATE));
+  gemmepi__enumerate(plan->base.context, &plan->problem, applied, &plan->candidates);
+  if (instead_of && instead_of->route == GEMMEPI_ROUTE_FUSED)
+    gemmepi__prefer_fused(&plan->candidates);
+  else if (instead_of)
+    gemmepi__do_without(instead_of, &plan->candidates);
+  while ((best = gemmepi__least(&plan->candidates)) != NULL) {
+    gemmepi_status status = gemmepi__build_candidate(plan, best);
+    if (status != GEMMEPI_UNSUPPORTED && status != GEMMEPI_LIBRARY_NOT_FOUND)
+      return status;
+    gemmepi__keep_reason(plan, best->route);
+    gemmepi__refuse_route(&plan->candidates, best->route, plan->reasons[best->route]);
+    if (status == GEMMEPI_LIBRARY_NOT_FOUND && !gemmepi__has_another(&plan->candidates))
+      return status;
+  }
+  return gemmepi__fail_all(plan);
 }
 
 /* D has no element, so of the product and its epilogue nothing is left but the sums of bias_grad. */
@@ -15658,8 +15730,8 @@ static gemmepi_status gemmepi__choose_on_device(gemmepi__matmul_plan *plan,
   if (status)
     return status;
   gemmepi__lock(&context->build_lock);
-  status = gemmepi__is_empty(&plan->problem) ? gemmepi__build_empty(plan)
-        : gemmepi__choose_route(plan, instead_of);
+  status =
+    gemmepi__is_empty(&plan->problem) ? gemmepi__build_empty(plan) : gemmepi__choose(plan, instead_of);
   gemmepi__unlock(&context->build_lock);
   gemmepi__leave_relaxed(context, &entry);
   return status;
@@ -15818,12 +15890,9 @@ static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemme
   gemmepi_status status;
   if (!next)
     return GEMMEPI_OUT_OF_MEMORY;
-  memcpy(next->fused_reason, plan->fused_reason, sizeof next->fused_reason);
-  memcpy(next->lt_reason, plan->lt_reason, sizeof next->lt_reason);
-  memcpy(next->split_reason, plan->split_reason, sizeof next->split_reason);
+  memcpy(next->reasons, plan->reasons, sizeof next->reasons);
   if (plan->route != GEMMEPI_ROUTE_FUSED)
-    (void)gemmepi__keep_reason(GEMMEPI_UNSUPPORTED,
-        plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);
+    gemmepi__keep_reason(next, plan->route);
   status = gemmepi__choose_on_device(next, plan);
   gemmepi__lock(&plan->base.context->lock);
   if (!status && !gemmepi__load_pointer(place)) {
@@ -15838,9 +15907,7 @@ static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemme
         "a product of m %lld, n %lld, k %lld takes another route %s: %s",
         (long long)gemmepi__callers_m(&plan->problem),
         (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k, runs,
-        plan->route == GEMMEPI_ROUTE_LT
-        ? ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->lt_reason
-        : ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->split_reason);
+        ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->reasons[plan->route]);
   return status;
 }
 
@@ -16158,51 +16225,17 @@ static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi__matmul_pl
   gemmepi__explain_sums(text, &plan->plain.sums);
 }
 
-/* Why a route was not taken: what it said when it was tried, a rule, or otherwise. */
-static const char *gemmepi__why_not(const gemmepi__matmul_plan *plan, gemmepi_route route, const char *reason,
-        const char *rule, const char *otherwise) {
-  return reason[0]                                         ? reason
-     : gemmepi__is_left_out(plan->base.context, route) ? "config.routes leaves it out"
-     : rule                                            ? rule
-        : otherwise;
-}
-
-static const char *gemmepi__why_not_lt(const gemmepi__matmul_plan *plan) {
-  return gemmepi__why_not(plan, GEMMEPI_ROUTE_LT, plan->lt_reason, gemmepi__lt_rule(&plan->problem),
-        "its estimate is not less");
-}
-
-static const char *gemmepi__why_not_split(const gemmepi__matmul_plan *plan) {
-  return gemmepi__why_not(plan, GEMMEPI_ROUTE_SPLIT, plan->split_reason, NULL, "it takes a pass more");
-}
-
-static const char *gemmepi__why_not_fused(const gemmepi__matmul_plan *plan) {
-  return gemmepi__why_not(plan, GEMMEPI_ROUTE_FUSED, plan->fused_reason,
-        gemmepi__fused_rule(plan->base.context, &plan->problem),
-        "its estimate is not less");
-}
-
-static const char *gemmepi__why_not_plain(const gemmepi__matmul_plan *plan) {
-  const char *otherwise = plan->route == GEMMEPI_ROUTE_SPLIT && !plan->split.has_product
-        ? "there is no product"
+/* Why a route was not taken: what it said when it was tried, a rule, or that it is slower. */
+static const char *gemmepi__why_not(const gemmepi__matmul_plan *plan, gemmepi_route route) {
+  const gemmepi__candidate *best = gemmepi__least_of_route(&plan->candidates, route);
+  if (plan->reasons[route][0])
+    return plan->reasons[route];
+  if (best->refusal)
+    return best->refusal;
+  if (route == GEMMEPI_ROUTE_PLAIN)
+    return plan->route == GEMMEPI_ROUTE_SPLIT && !plan->split.has_product ? "there is no product"
         : "slower than the others";
-  return gemmepi__why_not(plan, GEMMEPI_ROUTE_PLAIN, "", NULL, otherwise);
-}
-
-/* Why the engines ahead of the one taken do not run the problem as it is copied. */
-static void gemmepi__explain_engines(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-  const gemmepi__engine *engine;
-  gemmepi__problem packed;
-  int copies[2];
-  copies[0] = plan->fused.packs[0].launch.function != NULL;
-  copies[1] = plan->fused.packs[1].launch.function != NULL;
-  gemmepi__pack_views(&plan->problem, copies, &packed);
-  for (engine = gemmepi__engines; engine != plan->fused.engine; engine++) {
-    const char *rule =
-      engine->is_there ? engine->rule(plan->base.context, &packed) : "left out of this program";
-    gemmepi__append(text, "  not gemmepi_%s: %s\n", engine->name,
-        rule ? rule : "its estimate is not less");
-  }
+  return route == GEMMEPI_ROUTE_SPLIT ? "it takes a pass more" : "its estimate is not less";
 }
 
 static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
@@ -16216,30 +16249,59 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi__matmul_pl
   fused->engine->explain(&plan->problem, &fused->built, text);
   if (fused->applied)
     gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
-  gemmepi__explain_engines(text, plan);
 }
 
-/* What the choice was made by. */
-static void gemmepi__explain_estimates(gemmepi__text *text, const gemmepi__estimates *estimates) {
-  if (estimates->fused <= 0)
+static void gemmepi__explain_candidate(gemmepi__text *text, const gemmepi__problem *problem,
+        const gemmepi__candidate *candidate) {
+  gemmepi__append(text, "    %s", gemmepi__route_names[candidate->route]);
+  if (candidate->engine != GEMMEPI__ANY_ENGINE)
+    gemmepi__append(text, " by gemmepi_%s", gemmepi__engines[candidate->engine].name);
+  if (candidate->copies[0] || candidate->copies[1])
+    gemmepi__append(text, " with %s%s%s copied",
+        candidate->copies[0] ? gemmepi__argument_name(problem, GEMMEPI__A) : "",
+        candidate->copies[0] && candidate->copies[1] ? " and " : "",
+        candidate->copies[1] ? gemmepi__argument_name(problem, GEMMEPI__B) : "");
+  if (candidate->refusal) {
+    gemmepi__append(text, ": %s\n", candidate->refusal);
     return;
-  gemmepi__append(text, "  estimates: fused %.1f us", estimates->fused);
-  if (estimates->lt > 0)
-    gemmepi__append(text, ", lt %.1f us", estimates->lt);
-  gemmepi__append(text, ", split %.1f us\n", estimates->split);
+  }
+  if (candidate->engine != GEMMEPI__ANY_ENGINE) {
+    int tile_m, tile_n;
+    gemmepi__engines[candidate->engine].tile(candidate, &tile_m, &tile_n);
+    gemmepi__append(text, ", tile %d x %d", problem->exchanged ? tile_n : tile_m,
+        problem->exchanged ? tile_m : tile_n);
+  }
+  if (candidate->microseconds > 0 && candidate->rank > candidate->microseconds)
+    gemmepi__append(text, ": %.1f us, counted as %.1f\n", candidate->microseconds, candidate->rank);
+  else if (candidate->microseconds > 0)
+    gemmepi__append(text, ": %.1f us\n", candidate->microseconds);
+  else
+    gemmepi__append(text, ": where nothing else can\n");
+}
+
+/* What the plan was chosen from, where estimates are known. */
+static void gemmepi__explain_candidates(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+  const gemmepi__candidates *candidates = &plan->candidates;
+  int i, is_known = 0;
+  for (i = 0; i < candidates->count; i++)
+    is_known |= candidates->list[i].microseconds > 0;
+  if (!is_known)
+    return;
+  gemmepi__append(text, "  chosen from, by estimates:\n");
+  for (i = 0; i < candidates->count; i++)
+    gemmepi__explain_candidate(text, &plan->problem, &candidates->list[i]);
 }
 
 static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-  if (plan->route != GEMMEPI_ROUTE_FUSED)
-    gemmepi__append(text, "  not fused: %s\n", gemmepi__why_not_fused(plan));
-  if (plan->route != GEMMEPI_ROUTE_LT)
-    gemmepi__append(text, "  not lt: %s\n", gemmepi__why_not_lt(plan));
-  if (plan->route != GEMMEPI_ROUTE_SPLIT)
-    gemmepi__append(text, "  not split: %s\n", gemmepi__why_not_split(plan));
-  if (plan->route != GEMMEPI_ROUTE_PLAIN)
-    gemmepi__append(text, "  not plain: %s\n", gemmepi__why_not_plain(plan));
+  static const gemmepi_route routes[] = {GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_LT, GEMMEPI_ROUTE_SPLIT,
+        GEMMEPI_ROUTE_PLAIN};
+  size_t i;
+  for (i = 0; i < GEMMEPI__COUNT(routes); i++)
+    if (plan->route != routes[i])
+      gemmepi__append(text, "  not %s: %s\n", gemmepi__route_names[routes[i]],
+        gemmepi__why_not(plan, routes[i]));
   gemmepi__append(text, "  not host: the context runs on a GPU\n");
-  gemmepi__explain_estimates(text, &plan->estimates);
+  gemmepi__explain_candidates(text, plan);
 }
 
 static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_plan *plan) {

@@ -13,14 +13,62 @@ enum {
 
 typedef struct gemmepi__candidate {
     gemmepi_route route;
-    int engine;          /* of FUSED: a row of gemmepi__engines */
+    int engine;          /* of FUSED: a row of gemmepi__engines, or ANY_ENGINE of a refusal for all */
     int shape;           /* of the engine: a row of its shapes */
     int parts;           /* of the engine: k in so many, whose sums are added up by a pass */
-    int applied;         /* for runs alone whose alpha is 1 and which have no C */
-    int copies[2];       /* of A and B */
-    double microseconds; /* an estimate */
+    int applied;         /* of FUSED: for runs alone whose alpha is 1 and which have no C */
+    int copies[2];       /* of FUSED: of A and B */
+    int bare;            /* of SPLIT: without an epilogue of cuBLASLt's */
+    double microseconds; /* an estimate; 0: not known */
+    double rank;         /* what is compared: mostly the estimate */
+    const char *refusal; /* why it cannot run the problem, or NULL */
 } gemmepi__candidate;
 
-#define GEMMEPI__NEVER 1e300 /* microseconds */
+#define GEMMEPI__ANY_ENGINE      (-1)
+#define GEMMEPI__NEVER           1e300 /* microseconds */
+#define GEMMEPI__MOST_CANDIDATES 12    /* FUSED has engines times three ways to copy the operands */
+
+typedef struct gemmepi__candidates {
+    int count;
+    gemmepi__candidate list[GEMMEPI__MOST_CANDIDATES];
+} gemmepi__candidates;
+
+static gemmepi__candidate *gemmepi__add_candidate(gemmepi__candidates *candidates, gemmepi_route route) {
+    gemmepi__candidate *added = &candidates->list[candidates->count++];
+    memset(added, 0, sizeof *added);
+    added->route = route;
+    return added;
+}
+
+/* Of those that are not refused, the first of the least rank; NULL where there is none. */
+static const gemmepi__candidate *gemmepi__least(const gemmepi__candidates *candidates) {
+    const gemmepi__candidate *least = NULL;
+    int i;
+    for (i = 0; i < candidates->count; i++)
+        if (!candidates->list[i].refusal && (!least || candidates->list[i].rank < least->rank))
+            least = &candidates->list[i];
+    return least;
+}
+
+/* The route's candidate of the least rank; where all are refused the first of them, NULL where there is none. */
+static const gemmepi__candidate *gemmepi__least_of_route(const gemmepi__candidates *candidates,
+                                                         gemmepi_route route) {
+    const gemmepi__candidate *least = NULL;
+    int i;
+    for (i = 0; i < candidates->count; i++) {
+        const gemmepi__candidate *one = &candidates->list[i];
+        if (one->route == route && (!least || (!one->refusal && (least->refusal || one->rank < least->rank))))
+            least = one;
+    }
+    return least;
+}
+
+/* Nothing of the route is tried any more. */
+static void gemmepi__refuse_route(gemmepi__candidates *candidates, gemmepi_route route, const char *refusal) {
+    int i;
+    for (i = 0; i < candidates->count; i++)
+        if (candidates->list[i].route == route && !candidates->list[i].refusal)
+            candidates->list[i].refusal = refusal;
+}
 
 #endif

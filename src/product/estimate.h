@@ -1,14 +1,8 @@
-/* What the routes of a product would take, by a small model: it chooses between them, and gemmepi_explain shows it. */
+/* What cuBLASLt would take for a product and for an epilogue of its own, by a small model. */
 #ifndef GEMMEPI_PRODUCT_ESTIMATE_H
 #define GEMMEPI_PRODUCT_ESTIMATE_H
 
 #include "routes/fused.h"
-#include "routes/split.h"
-
-/* Microseconds; 0 where the route does not run the problem, or nothing is known of the device. */
-typedef struct gemmepi__estimates {
-    double fused, lt, split;
-} gemmepi__estimates;
 
 #define GEMMEPI__MANY_TILES 20 /* of 128 x 128, for each multiprocessor */
 
@@ -89,34 +83,6 @@ static double gemmepi__lt_epilogue_microseconds(const gemmepi__problem *problem)
                                            (gemmepi__activation(problem->epilogue) <= GEMMEPI_RELU
                                                 ? gemmepi__lt_costs[i].relu
                                                 : gemmepi__lt_costs[i].others);
-}
-
-static int gemmepi__is_left_out(const gemmepi_context *context, gemmepi_route route) {
-    return context->routes && !(context->routes >> route & 1);
-}
-
-/* cuBLASLt is not asked: to load it takes longer than to build a plan. */
-static void gemmepi__estimate_routes(const gemmepi_context *context, const gemmepi__problem *problem,
-                                     gemmepi__estimates *estimates) {
-    double bare;
-    int applied = !(problem->flags & GEMMEPI_DEVICE_SCALARS);
-    memset(estimates, 0, sizeof *estimates);
-    if (gemmepi__engines_rule(context, problem))
-        return;
-    bare = gemmepi__bare_microseconds(context, problem);
-    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED) && !gemmepi__fused_rule(context, problem))
-        estimates->fused = gemmepi__choose_fused(context, problem, applied).microseconds;
-    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_LT) && !gemmepi__lt_rule(problem))
-        estimates->lt =
-            bare + gemmepi__lt_epilogue_microseconds(problem) + gemmepi__operand_sum_microseconds(problem);
-    if (!gemmepi__is_left_out(context, GEMMEPI_ROUTE_SPLIT))
-        estimates->split = bare + gemmepi__pass_microseconds(problem, 1);
-}
-
-/* Where nothing is to be gained cuBLASLt has no kernel to compile. */
-static int gemmepi__fused_is_least(const gemmepi__estimates *estimates) {
-    double other = estimates->lt > 0 ? estimates->lt : estimates->split;
-    return estimates->fused > 0 && (other <= 0 || estimates->fused < 0.99 * other);
 }
 
 #endif

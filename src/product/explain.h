@@ -117,51 +117,17 @@ static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi__matmul_pl
     gemmepi__explain_sums(text, &plan->plain.sums);
 }
 
-/* Why a route was not taken: what it said when it was tried, a rule, or otherwise. */
-static const char *gemmepi__why_not(const gemmepi__matmul_plan *plan, gemmepi_route route, const char *reason,
-                                    const char *rule, const char *otherwise) {
-    return reason[0]                                         ? reason
-           : gemmepi__is_left_out(plan->base.context, route) ? "config.routes leaves it out"
-           : rule                                            ? rule
-                                                             : otherwise;
-}
-
-static const char *gemmepi__why_not_lt(const gemmepi__matmul_plan *plan) {
-    return gemmepi__why_not(plan, GEMMEPI_ROUTE_LT, plan->lt_reason, gemmepi__lt_rule(&plan->problem),
-                            "its estimate is not less");
-}
-
-static const char *gemmepi__why_not_split(const gemmepi__matmul_plan *plan) {
-    return gemmepi__why_not(plan, GEMMEPI_ROUTE_SPLIT, plan->split_reason, NULL, "it takes a pass more");
-}
-
-static const char *gemmepi__why_not_fused(const gemmepi__matmul_plan *plan) {
-    return gemmepi__why_not(plan, GEMMEPI_ROUTE_FUSED, plan->fused_reason,
-                            gemmepi__fused_rule(plan->base.context, &plan->problem),
-                            "its estimate is not less");
-}
-
-static const char *gemmepi__why_not_plain(const gemmepi__matmul_plan *plan) {
-    const char *otherwise = plan->route == GEMMEPI_ROUTE_SPLIT && !plan->split.has_product
-                                ? "there is no product"
-                                : "slower than the others";
-    return gemmepi__why_not(plan, GEMMEPI_ROUTE_PLAIN, "", NULL, otherwise);
-}
-
-/* Why the engines ahead of the one taken do not run the problem as it is copied. */
-static void gemmepi__explain_engines(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-    const gemmepi__engine *engine;
-    gemmepi__problem packed;
-    int copies[2];
-    copies[0] = plan->fused.packs[0].launch.function != NULL;
-    copies[1] = plan->fused.packs[1].launch.function != NULL;
-    gemmepi__pack_views(&plan->problem, copies, &packed);
-    for (engine = gemmepi__engines; engine != plan->fused.engine; engine++) {
-        const char *rule =
-            engine->is_there ? engine->rule(plan->base.context, &packed) : "left out of this program";
-        gemmepi__append(text, "  not gemmepi_%s: %s\n", engine->name,
-                        rule ? rule : "its estimate is not less");
-    }
+/* Why a route was not taken: what it said when it was tried, a rule, or that it is slower. */
+static const char *gemmepi__why_not(const gemmepi__matmul_plan *plan, gemmepi_route route) {
+    const gemmepi__candidate *best = gemmepi__least_of_route(&plan->candidates, route);
+    if (plan->reasons[route][0])
+        return plan->reasons[route];
+    if (best->refusal)
+        return best->refusal;
+    if (route == GEMMEPI_ROUTE_PLAIN)
+        return plan->route == GEMMEPI_ROUTE_SPLIT && !plan->split.has_product ? "there is no product"
+                                                                              : "slower than the others";
+    return route == GEMMEPI_ROUTE_SPLIT ? "it takes a pass more" : "its estimate is not less";
 }
 
 static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
@@ -175,30 +141,59 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi__matmul_pl
     fused->engine->explain(&plan->problem, &fused->built, text);
     if (fused->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
-    gemmepi__explain_engines(text, plan);
 }
 
-/* What the choice was made by. */
-static void gemmepi__explain_estimates(gemmepi__text *text, const gemmepi__estimates *estimates) {
-    if (estimates->fused <= 0)
+static void gemmepi__explain_candidate(gemmepi__text *text, const gemmepi__problem *problem,
+                                       const gemmepi__candidate *candidate) {
+    gemmepi__append(text, "    %s", gemmepi__route_names[candidate->route]);
+    if (candidate->engine != GEMMEPI__ANY_ENGINE)
+        gemmepi__append(text, " by gemmepi_%s", gemmepi__engines[candidate->engine].name);
+    if (candidate->copies[0] || candidate->copies[1])
+        gemmepi__append(text, " with %s%s%s copied",
+                        candidate->copies[0] ? gemmepi__argument_name(problem, GEMMEPI__A) : "",
+                        candidate->copies[0] && candidate->copies[1] ? " and " : "",
+                        candidate->copies[1] ? gemmepi__argument_name(problem, GEMMEPI__B) : "");
+    if (candidate->refusal) {
+        gemmepi__append(text, ": %s\n", candidate->refusal);
         return;
-    gemmepi__append(text, "  estimates: fused %.1f us", estimates->fused);
-    if (estimates->lt > 0)
-        gemmepi__append(text, ", lt %.1f us", estimates->lt);
-    gemmepi__append(text, ", split %.1f us\n", estimates->split);
+    }
+    if (candidate->engine != GEMMEPI__ANY_ENGINE) {
+        int tile_m, tile_n;
+        gemmepi__engines[candidate->engine].tile(candidate, &tile_m, &tile_n);
+        gemmepi__append(text, ", tile %d x %d", problem->exchanged ? tile_n : tile_m,
+                        problem->exchanged ? tile_m : tile_n);
+    }
+    if (candidate->microseconds > 0 && candidate->rank > candidate->microseconds)
+        gemmepi__append(text, ": %.1f us, counted as %.1f\n", candidate->microseconds, candidate->rank);
+    else if (candidate->microseconds > 0)
+        gemmepi__append(text, ": %.1f us\n", candidate->microseconds);
+    else
+        gemmepi__append(text, ": where nothing else can\n");
+}
+
+/* What the plan was chosen from, where estimates are known. */
+static void gemmepi__explain_candidates(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+    const gemmepi__candidates *candidates = &plan->candidates;
+    int i, is_known = 0;
+    for (i = 0; i < candidates->count; i++)
+        is_known |= candidates->list[i].microseconds > 0;
+    if (!is_known)
+        return;
+    gemmepi__append(text, "  chosen from, by estimates:\n");
+    for (i = 0; i < candidates->count; i++)
+        gemmepi__explain_candidate(text, &plan->problem, &candidates->list[i]);
 }
 
 static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-    if (plan->route != GEMMEPI_ROUTE_FUSED)
-        gemmepi__append(text, "  not fused: %s\n", gemmepi__why_not_fused(plan));
-    if (plan->route != GEMMEPI_ROUTE_LT)
-        gemmepi__append(text, "  not lt: %s\n", gemmepi__why_not_lt(plan));
-    if (plan->route != GEMMEPI_ROUTE_SPLIT)
-        gemmepi__append(text, "  not split: %s\n", gemmepi__why_not_split(plan));
-    if (plan->route != GEMMEPI_ROUTE_PLAIN)
-        gemmepi__append(text, "  not plain: %s\n", gemmepi__why_not_plain(plan));
+    static const gemmepi_route routes[] = {GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_LT, GEMMEPI_ROUTE_SPLIT,
+                                           GEMMEPI_ROUTE_PLAIN};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(routes); i++)
+        if (plan->route != routes[i])
+            gemmepi__append(text, "  not %s: %s\n", gemmepi__route_names[routes[i]],
+                            gemmepi__why_not(plan, routes[i]));
     gemmepi__append(text, "  not host: the context runs on a GPU\n");
-    gemmepi__explain_estimates(text, &plan->estimates);
+    gemmepi__explain_candidates(text, plan);
 }
 
 static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_plan *plan) {

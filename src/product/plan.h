@@ -3,9 +3,7 @@
 #define GEMMEPI_PRODUCT_PLAN_H
 
 #include "../device/destroy.h"
-#include "estimate.h"
-#include "routes/plain.h"
-#include "routes/split.h"
+#include "choose.h"
 
 #define GEMMEPI__REASON_SIZE 512
 #define GEMMEPI__IS_APPLIED  "alpha 1 and no C are compiled in"
@@ -16,14 +14,12 @@ struct gemmepi__matmul_plan {
     gemmepi__problem problem;
     gemmepi_route route;
     size_t workspace_size;
-    gemmepi__lt_product lt;                  /* of the route lt */
-    gemmepi__split split;                    /* of the route split; of empty its sums alone */
-    gemmepi__plain plain;                    /* of the route plain */
-    gemmepi__fused fused;                    /* of the route fused */
-    char fused_reason[GEMMEPI__REASON_SIZE]; /* why not fused */
-    char lt_reason[GEMMEPI__REASON_SIZE];    /* why not lt */
-    char split_reason[GEMMEPI__REASON_SIZE]; /* why not split */
-    gemmepi__estimates estimates;
+    gemmepi__lt_product lt;         /* of the route lt */
+    gemmepi__split split;           /* of the route split; of empty its sums alone */
+    gemmepi__plain plain;           /* of the route plain */
+    gemmepi__fused fused;           /* of the route fused */
+    gemmepi__candidates candidates; /* what it was chosen from */
+    char reasons[GEMMEPI__COUNT(gemmepi__route_names)][GEMMEPI__REASON_SIZE]; /* why a route failed, or "" */
     /* The plan that runs in place of this one once cuBLASLt has refused it: a field of its own plan, reached by a pointer
        because users hold plans as const. */
     gemmepi__atomic_pointer replacement;
@@ -34,48 +30,25 @@ struct gemmepi__matmul_plan {
     gemmepi__atomic_pointer *scaled_place;
 };
 
-/* >>choosing */
+/* >>building a candidate as it is */
 
-/* Notes why a route does not run a problem; other failures are returned. */
-static gemmepi_status gemmepi__keep_reason(gemmepi_status status, char *reason) {
-    if (status == GEMMEPI_UNSUPPORTED || status == GEMMEPI_LIBRARY_NOT_FOUND)
-        snprintf(reason, GEMMEPI__REASON_SIZE, "%.500s", gemmepi__error_text);
-    return status;
-}
-
-/* GEMMEPI_UNSUPPORTED where config.routes leaves a route out. */
-static gemmepi_status gemmepi__check_route(const gemmepi__matmul_plan *plan, gemmepi_route route) {
-    if (gemmepi__is_left_out(plan->base.context, route))
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "config.routes leaves it out");
-    return GEMMEPI_OK;
-}
-
-static gemmepi_status gemmepi__try_lt(gemmepi__matmul_plan *plan) {
-    const char *rule = gemmepi__lt_rule(&plan->problem);
-    gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_LT);
-    if (!status && rule)
-        status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
-    if (!status)
-        status = gemmepi__open_lt(plan->base.context);
+static gemmepi_status gemmepi__build_lt(gemmepi__matmul_plan *plan) {
+    gemmepi_status status = gemmepi__open_lt(plan->base.context);
     if (status)
-        return gemmepi__keep_reason(status, plan->lt_reason);
+        return status;
     status = gemmepi__lt_build(plan->base.context, &plan->problem, GEMMEPI__LT_WHOLE,
                                &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
     plan->workspace_size = plan->lt.workspace_size;
-    plan->route = GEMMEPI_ROUTE_LT;
-    return gemmepi__keep_reason(status, plan->lt_reason);
+    return status;
 }
 
-static gemmepi_status gemmepi__try_split(gemmepi__matmul_plan *plan, int bare) {
-    gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_SPLIT);
-    if (!status && plan->problem.k)
-        status = gemmepi__open_lt(plan->base.context);
-    if (!status) {
-        status = gemmepi__split_build(plan->base.context, &plan->problem, bare, &plan->split);
-        plan->workspace_size = gemmepi__split_workspace(&plan->split);
-        plan->route = GEMMEPI_ROUTE_SPLIT;
-    }
-    return gemmepi__keep_reason(status, plan->split_reason);
+static gemmepi_status gemmepi__build_split(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
+    gemmepi_status status = plan->problem.k ? gemmepi__open_lt(plan->base.context) : GEMMEPI_OK;
+    if (status)
+        return status;
+    status = gemmepi__split_build(plan->base.context, &plan->problem, candidate->bare, &plan->split);
+    plan->workspace_size = gemmepi__split_workspace(&plan->split);
+    return status;
 }
 
 /* Counts what runs with alpha or C need, too, whose kernel is compiled in the first of them. */
@@ -94,93 +67,97 @@ static gemmepi_status gemmepi__count_scaled(gemmepi__matmul_plan *plan) {
     return status == GEMMEPI_UNSUPPORTED ? GEMMEPI_OK : status; /* then such runs are, too */
 }
 
-/* applied: for runs whose alpha is 1 and which have no C. */
-static gemmepi_status gemmepi__try_fused(gemmepi__matmul_plan *plan, int applied) {
-    const char *rule = gemmepi__fused_rule(plan->base.context, &plan->problem);
-    gemmepi__candidate candidate;
-    gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_FUSED);
-    if (!status && rule)
-        status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", rule);
-    if (status)
-        return gemmepi__keep_reason(status, plan->fused_reason);
-    plan->route = GEMMEPI_ROUTE_FUSED;
-    candidate = gemmepi__choose_fused(plan->base.context, &plan->problem, applied);
-    status = gemmepi__fused_build(plan->base.context, &plan->problem, &candidate, &plan->fused);
+static gemmepi_status gemmepi__build_fused(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
+    gemmepi_status status = gemmepi__fused_build(plan->base.context, &plan->problem, candidate, &plan->fused);
     plan->workspace_size = gemmepi__fused_workspace(&plan->fused);
-    if (!status && applied)
-        status = gemmepi__count_scaled(plan);
-    return gemmepi__keep_reason(status, plan->fused_reason);
+    return !status && candidate->applied ? gemmepi__count_scaled(plan) : status;
 }
 
-static gemmepi_status gemmepi__try_plain(gemmepi__matmul_plan *plan) {
-    gemmepi_status status = gemmepi__check_route(plan, GEMMEPI_ROUTE_PLAIN);
-    if (!status) {
-        status = gemmepi__plain_build(plan->base.context, &plan->problem, &plan->plain);
-        plan->workspace_size = gemmepi__plain_workspace(&plan->plain);
-        plan->route = GEMMEPI_ROUTE_PLAIN;
-    }
+static gemmepi_status gemmepi__build_plain(gemmepi__matmul_plan *plan) {
+    gemmepi_status status = gemmepi__plain_build(plan->base.context, &plan->problem, &plan->plain);
+    plan->workspace_size = gemmepi__plain_workspace(&plan->plain);
     return status;
 }
 
-/* A library that is not there ends planning, unless another route is left that may do without it. */
-static gemmepi_status gemmepi__or_another(gemmepi_status status, int has_another) {
-    return status == GEMMEPI_LIBRARY_NOT_FOUND && has_another ? GEMMEPI_UNSUPPORTED : status;
+static gemmepi_status gemmepi__build_candidate(gemmepi__matmul_plan *plan,
+                                               const gemmepi__candidate *candidate) {
+    plan->route = candidate->route;
+    switch (candidate->route) {
+    case GEMMEPI_ROUTE_FUSED:
+        return gemmepi__build_fused(plan, candidate);
+    case GEMMEPI_ROUTE_LT:
+        return gemmepi__build_lt(plan);
+    case GEMMEPI_ROUTE_SPLIT:
+        return gemmepi__build_split(plan, candidate);
+    default:
+        return gemmepi__build_plain(plan);
+    }
 }
 
-/* What gemmepi__choose_route knows. */
-typedef struct gemmepi__choice {
-    const gemmepi__matmul_plan *refused; /* the plan, if any, that cuBLASLt refused when it ran */
-    int applied;                         /* of the route fused */
-    int tried_fused;
-} gemmepi__choice;
+/* >>choosing */
 
-static gemmepi_status gemmepi__go_fused(gemmepi__matmul_plan *plan, gemmepi__choice *choice) {
-    choice->tried_fused = 1;
-    return gemmepi__or_another(gemmepi__try_fused(plan, choice->applied),
-                               plan->estimates.lt > 0 || plan->estimates.split > 0);
+/* Keeps the calling thread's error text as why the route cannot run the problem. */
+static void gemmepi__keep_reason(gemmepi__matmul_plan *plan, gemmepi_route route) {
+    snprintf(plan->reasons[route], GEMMEPI__REASON_SIZE, "%.500s", gemmepi__error_text);
 }
 
-/* What cuBLASLt refused with its own epilogue may go bare; without sums of operands lt was that epilogue. */
-static gemmepi_status gemmepi__go_split(gemmepi__matmul_plan *plan, const gemmepi__choice *choice) {
-    const gemmepi__matmul_plan *refused = choice->refused;
-    int goes_bare = refused && (refused->route == GEMMEPI_ROUTE_LT || !refused->split.bare);
-    if (refused && !goes_bare)
-        return GEMMEPI_UNSUPPORTED;
-    return gemmepi__or_another(gemmepi__try_split(plan, goes_bare),
-                               plan->estimates.fused > 0 && !choice->tried_fused);
+/* In place of a plan of FUSED that is not for this run: FUSED for any alpha goes first. */
+static void gemmepi__prefer_fused(gemmepi__candidates *candidates) {
+    int i;
+    for (i = 0; i < candidates->count; i++)
+        if (candidates->list[i].route != GEMMEPI_ROUTE_FUSED)
+            candidates->list[i].rank = GEMMEPI__NEVER;
 }
 
-/* The route of the least estimate that runs the problem; those tried before have left their reasons. instead_of: the plan, if
-   any, that cannot do a run, or cannot any more. */
-static gemmepi_status gemmepi__choose_route(gemmepi__matmul_plan *plan,
-                                            const gemmepi__matmul_plan *instead_of) {
-    int was_fused = instead_of && instead_of->route == GEMMEPI_ROUTE_FUSED;
-    const gemmepi__estimates *estimates = &plan->estimates;
-    gemmepi_status status = GEMMEPI_UNSUPPORTED;
-    char reason[GEMMEPI__REASON_SIZE];
-    gemmepi__choice choice;
-    choice.refused = was_fused ? NULL : instead_of;
-    choice.applied = !instead_of && !(plan->problem.flags & (GEMMEPI_DEVICE_SCALARS | GEMMEPI_ACCUMULATE));
-    choice.tried_fused = 0;
-    gemmepi__estimate_routes(plan->base.context, &plan->problem, &plan->estimates);
-    if (was_fused || (!choice.refused && gemmepi__fused_is_least(estimates)))
-        status = gemmepi__go_fused(plan, &choice);
-    if (status == GEMMEPI_UNSUPPORTED && !choice.refused)
-        status = gemmepi__or_another(gemmepi__try_lt(plan), estimates->fused > 0 && !choice.tried_fused);
-    if (status == GEMMEPI_UNSUPPORTED && !choice.tried_fused && estimates->fused > 0 &&
-        estimates->fused < estimates->split)
-        status = gemmepi__go_fused(plan, &choice);
-    if (status == GEMMEPI_UNSUPPORTED)
-        status = gemmepi__go_split(plan, &choice);
-    if (status == GEMMEPI_UNSUPPORTED && !choice.tried_fused)
-        status = gemmepi__go_fused(plan, &choice);
-    if (status == GEMMEPI_UNSUPPORTED)
-        status = gemmepi__try_plain(plan);
-    if (gemmepi__keep_reason(status, reason) != GEMMEPI_UNSUPPORTED)
-        return status;
+/* In place of a plan that cuBLASLt refused when it was run: with an epilogue of its own, which the route lt has but for sums of
+   operands, the bare product is left. */
+static void gemmepi__do_without(const gemmepi__matmul_plan *refused, gemmepi__candidates *candidates) {
+    static const char refusal[] = "cuBLASLt refused it when it was run";
+    int i;
+    gemmepi__refuse_route(candidates, GEMMEPI_ROUTE_LT, refusal);
+    if (refused->route == GEMMEPI_ROUTE_SPLIT && refused->split.bare)
+        gemmepi__refuse_route(candidates, GEMMEPI_ROUTE_SPLIT, refusal);
+    for (i = 0; i < candidates->count; i++)
+        candidates->list[i].bare = candidates->list[i].route == GEMMEPI_ROUTE_SPLIT;
+}
+
+/* Whether one is left whose time is known: PLAIN's is not. */
+static int gemmepi__has_another(const gemmepi__candidates *candidates) {
+    const gemmepi__candidate *least = gemmepi__least(candidates);
+    return least && least->microseconds > 0;
+}
+
+static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan) {
+    const char *reasons[GEMMEPI__COUNT(gemmepi__route_names)] = {0};
+    int i;
+    for (i = 0; i < plan->candidates.count; i++)
+        reasons[plan->candidates.list[i].route] = plan->candidates.list[i].refusal;
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
                          "no route runs this problem. fused: %s. lt: %s. split: %s. plain: %s",
-                         plan->fused_reason, plan->lt_reason, plan->split_reason, reason);
+                         reasons[GEMMEPI_ROUTE_FUSED], reasons[GEMMEPI_ROUTE_LT],
+                         reasons[GEMMEPI_ROUTE_SPLIT], reasons[GEMMEPI_ROUTE_PLAIN]);
+}
+
+/* Builds the best candidate that can be built. A library that is not there ends planning, unless a candidate is left that may do
+   without it. instead_of: the plan, if any, that cannot do a run, or cannot any more. */
+static gemmepi_status gemmepi__choose(gemmepi__matmul_plan *plan, const gemmepi__matmul_plan *instead_of) {
+    const gemmepi__candidate *best;
+    int applied = !instead_of && !(plan->problem.flags & (GEMMEPI_DEVICE_SCALARS | GEMMEPI_ACCUMULATE));
+    gemmepi__enumerate(plan->base.context, &plan->problem, applied, &plan->candidates);
+    if (instead_of && instead_of->route == GEMMEPI_ROUTE_FUSED)
+        gemmepi__prefer_fused(&plan->candidates);
+    else if (instead_of)
+        gemmepi__do_without(instead_of, &plan->candidates);
+    while ((best = gemmepi__least(&plan->candidates)) != NULL) {
+        gemmepi_status status = gemmepi__build_candidate(plan, best);
+        if (status != GEMMEPI_UNSUPPORTED && status != GEMMEPI_LIBRARY_NOT_FOUND)
+            return status;
+        gemmepi__keep_reason(plan, best->route);
+        gemmepi__refuse_route(&plan->candidates, best->route, plan->reasons[best->route]);
+        if (status == GEMMEPI_LIBRARY_NOT_FOUND && !gemmepi__has_another(&plan->candidates))
+            return status;
+    }
+    return gemmepi__fail_all(plan);
 }
 
 /* D has no element, so of the product and its epilogue nothing is left but the sums of bias_grad. */
@@ -199,8 +176,8 @@ static gemmepi_status gemmepi__choose_on_device(gemmepi__matmul_plan *plan,
     if (status)
         return status;
     gemmepi__lock(&context->build_lock);
-    status = gemmepi__is_empty(&plan->problem) ? gemmepi__build_empty(plan)
-                                               : gemmepi__choose_route(plan, instead_of);
+    status =
+        gemmepi__is_empty(&plan->problem) ? gemmepi__build_empty(plan) : gemmepi__choose(plan, instead_of);
     gemmepi__unlock(&context->build_lock);
     gemmepi__leave_relaxed(context, &entry);
     return status;

@@ -90,12 +90,9 @@ static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemme
     gemmepi_status status;
     if (!next)
         return GEMMEPI_OUT_OF_MEMORY;
-    memcpy(next->fused_reason, plan->fused_reason, sizeof next->fused_reason);
-    memcpy(next->lt_reason, plan->lt_reason, sizeof next->lt_reason);
-    memcpy(next->split_reason, plan->split_reason, sizeof next->split_reason);
+    memcpy(next->reasons, plan->reasons, sizeof next->reasons);
     if (plan->route != GEMMEPI_ROUTE_FUSED)
-        (void)gemmepi__keep_reason(GEMMEPI_UNSUPPORTED,
-                                   plan->route == GEMMEPI_ROUTE_LT ? next->lt_reason : next->split_reason);
+        gemmepi__keep_reason(next, plan->route);
     status = gemmepi__choose_on_device(next, plan);
     gemmepi__lock(&plan->base.context->lock);
     if (!status && !gemmepi__load_pointer(place)) {
@@ -110,9 +107,7 @@ static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemme
                      "a product of m %lld, n %lld, k %lld takes another route %s: %s",
                      (long long)gemmepi__callers_m(&plan->problem),
                      (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k, runs,
-                     plan->route == GEMMEPI_ROUTE_LT
-                         ? ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->lt_reason
-                         : ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->split_reason);
+                     ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->reasons[plan->route]);
     return status;
 }
 

@@ -28,31 +28,35 @@ static void estimates_are_near_what_was_measured(void) {
     for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
         gemmepi_matmul_desc desc;
         gemmepi__problem problem;
-        gemmepi__estimates estimates;
+        gemmepi__candidates candidates;
+        double fused;
         memset(&desc, 0, sizeof desc);
         desc.m = rows[i].m, desc.n = rows[i].n, desc.k = rows[i].k, desc.batch = 1;
         desc.a.dtype = GEMMEPI_BF16;
         desc.epilogue = rows[i].epilogue;
         CHECK(gemmepi__normalise(&desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
               gemmepi_last_error());
-        gemmepi__estimate_routes(&h200, &problem, &estimates);
-        CHECK(fabs(estimates.fused / rows[i].microseconds - 1) < 0.12, "row %d: %g us, not %g", (int)i,
-              estimates.fused, rows[i].microseconds);
-        CHECK(gemmepi__fused_is_least(&estimates), "row %d takes another route", (int)i);
+        gemmepi__enumerate(&h200, &problem, 1, &candidates);
+        fused = estimate_of(&candidates, GEMMEPI_ROUTE_FUSED);
+        CHECK(fabs(fused / rows[i].microseconds - 1) < 0.12, "row %d: %g us, not %g", (int)i, fused,
+              rows[i].microseconds);
+        CHECK(gemmepi__least(&candidates)->route == GEMMEPI_ROUTE_FUSED, "row %d takes another route",
+              (int)i);
     }
 }
 
-static gemmepi__estimates estimates_of(gemmepi_dtype dtype, gemmepi_compute compute,
-                                       gemmepi_epilogue epilogue, int layout, int64_t edge, int64_t n) {
+/* Of a product with such operands, by that route. */
+static double estimate_for(gemmepi_route route, gemmepi_dtype dtype, gemmepi_compute compute,
+                           gemmepi_epilogue epilogue, int layout, int64_t edge, int64_t n) {
     planned p = planned_begin(0, 0);
-    gemmepi__estimates estimates = {0, 0, 0};
+    double microseconds = 0;
     p.desc.a.dtype = dtype, p.desc.compute = compute, p.desc.epilogue = epilogue;
     p.desc.m = p.desc.k = edge, p.desc.n = n;
     p.desc.a.transposed = layout & 1, p.desc.b.transposed = layout >> 1;
     if (planned_plan(&p))
-        gemmepi__estimate_routes(p.context, &matmul_of(p.plan)->problem, &estimates);
+        microseconds = estimate_of(&matmul_of(p.plan)->candidates, route);
     planned_end(&p);
-    return estimates;
+    return microseconds;
 }
 
 /* A call of cuBLASLt takes the host longer than a launch; its TF32 is slower for each operand that does not lie along k, all but
@@ -81,15 +85,18 @@ static void cublaslt_is_estimated_as_long_as_it_takes(void) {
         planned_end(&p);
     }
     for (layout = 0; layout < 4; layout++)
-        of_layout[layout] =
-            estimates_of(GEMMEPI_F32, GEMMEPI_COMPUTE_TF32, GEMMEPI_SILU, layout, 2048, 2048).split;
+        of_layout[layout] = estimate_for(GEMMEPI_ROUTE_SPLIT, GEMMEPI_F32, GEMMEPI_COMPUTE_TF32, GEMMEPI_SILU,
+                                         layout, 2048, 2048);
     CHECK(of_layout[2] < of_layout[0] && of_layout[0] == of_layout[3] && of_layout[0] < of_layout[1],
           "%g %g %g %g", of_layout[0], of_layout[1], of_layout[2], of_layout[3]);
-    whole = estimates_of(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_SILU, 2, 2048, 2048).split;
-    odd = estimates_of(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_SILU, 2, 2048, 2044).split;
+    whole =
+        estimate_for(GEMMEPI_ROUTE_SPLIT, GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_SILU, 2, 2048, 2048);
+    odd =
+        estimate_for(GEMMEPI_ROUTE_SPLIT, GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_SILU, 2, 2048, 2044);
     CHECK(odd > 2 * whole, "%g, with lines of 2044 %g", whole, odd);
-    without = estimates_of(GEMMEPI_F32, GEMMEPI_COMPUTE_F32, drelu, 0, 128, 128).lt;
-    with = estimates_of(GEMMEPI_F32, GEMMEPI_COMPUTE_F32, drelu | GEMMEPI_BGRAD, 0, 128, 128).lt;
+    without = estimate_for(GEMMEPI_ROUTE_LT, GEMMEPI_F32, GEMMEPI_COMPUTE_F32, drelu, 0, 128, 128);
+    with =
+        estimate_for(GEMMEPI_ROUTE_LT, GEMMEPI_F32, GEMMEPI_COMPUTE_F32, drelu | GEMMEPI_BGRAD, 0, 128, 128);
     CHECK(without > 0 && with > without + 6, "%g, with the sums %g", without, with);
 }
 

@@ -98,7 +98,8 @@ static void a_product_that_sums_an_operand_goes_fused(void) {
     static gemmepi_context h200;
     gemmepi_matmul_desc desc;
     gemmepi__problem problem;
-    gemmepi__estimates bare, summing;
+    gemmepi__candidates bare, summing;
+    double fused[2], lt[2];
     h200.arch = 90, h200.multiprocessors = 132;
     memset(&desc, 0, sizeof desc);
     desc.m = desc.n = desc.k = 4096, desc.batch = 1;
@@ -106,14 +107,18 @@ static void a_product_that_sums_an_operand_goes_fused(void) {
     desc.a.transposed = 1;
     CHECK(gemmepi__normalise(&desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
           gemmepi_last_error());
-    gemmepi__estimate_routes(&h200, &problem, &bare);
+    gemmepi__enumerate(&h200, &problem, 1, &bare);
     desc.epilogue = GEMMEPI_BGRAD_B;
     CHECK(gemmepi__normalise(&desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
           gemmepi_last_error());
-    gemmepi__estimate_routes(&h200, &problem, &summing);
-    CHECK(summing.fused == bare.fused && summing.lt > bare.lt + 10, "fused %g and %g us, lt %g and %g",
-          bare.fused, summing.fused, bare.lt, summing.lt);
-    CHECK(!gemmepi__fused_is_least(&bare) && gemmepi__fused_is_least(&summing), "another route");
+    gemmepi__enumerate(&h200, &problem, 1, &summing);
+    fused[0] = estimate_of(&bare, GEMMEPI_ROUTE_FUSED), fused[1] = estimate_of(&summing, GEMMEPI_ROUTE_FUSED);
+    lt[0] = estimate_of(&bare, GEMMEPI_ROUTE_LT), lt[1] = estimate_of(&summing, GEMMEPI_ROUTE_LT);
+    CHECK(fused[1] == fused[0] && lt[1] > lt[0] + 10, "fused %g and %g us, lt %g and %g", fused[0], fused[1],
+          lt[0], lt[1]);
+    CHECK(gemmepi__least(&bare)->route == GEMMEPI_ROUTE_LT &&
+              gemmepi__least(&summing)->route == GEMMEPI_ROUTE_FUSED,
+          "another route");
 }
 
 /* There is no product, but sums over no rows, or of an operand that is there: whatever routes are allowed. */
@@ -250,8 +255,8 @@ static void what_fused_does_not_take_says_why(void) {
                                         "gemmepi_pack: a to workspace, lines of whole 16 bytes",
                                         "gemmepi_pack: b to workspace",
                                         "not fused: config.routes leaves it out",
-                                        "not gemmepi_sm90: TMA takes the second half of b",
-                                        "not gemmepi_sm90: TMA takes a and b at multiples"};
+                                        "fused by gemmepi_sm90: TMA takes the second half of b",
+                                        "fused by gemmepi_sm90: TMA takes a and b at multiples"};
     int i;
     for (i = 0; i < (int)GEMMEPI__COUNT(rules); i++) {
         gemmepi_config config = config_with_all_routes();
@@ -318,7 +323,7 @@ static void other_chips_from_8_0_on_have_the_second_kernel(void) {
         CHECK(!is_taken || is_kernel(&p.details, "gemmepi_sm80_"), "%d: %s by %s", archs[i],
               p.details.route_name, p.details.kernel);
         CHECK(is_taken == (p.details.route == GEMMEPI_ROUTE_FUSED) &&
-                  is_taken == explain_has(p.plan, "not gemmepi_sm90: its kernel is for compute") &&
+                  is_taken == explain_has(p.plan, "fused by gemmepi_sm90: its kernel is for compute") &&
                   is_taken != explain_has(p.plan, "not fused: its kernels are for compute capability 8.0"),
               "%d: another explanation", archs[i]);
         if (is_taken && is_made)

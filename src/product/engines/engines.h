@@ -33,13 +33,14 @@ typedef struct gemmepi__built_details {
 typedef struct gemmepi__engine {
     const char *name;
     int is_there;
-    double
-        margin; /* of the least estimate of the rows above: its own must be less than that, so good are the models */
+    /* Of the least estimate of the rows above: its own must be less than that, so good are the models. */
+    double margin;
     /* Why it does not take a problem that gemmepi__engines_rule lets pass, or NULL. */
     const char *(*rule)(const gemmepi_context *context, const gemmepi__problem *problem);
     /* The shape of the least estimate. The rule has been asked; candidate->applied is given. */
     void (*choose)(const gemmepi_context *context, const gemmepi__problem *problem,
                    gemmepi__candidate *candidate);
+    void (*tile)(const gemmepi__candidate *candidate, int *tile_m, int *tile_n);
     /* Builds the candidate as it is. */
     gemmepi_status (*build)(gemmepi_context *context, const gemmepi__problem *problem,
                             const gemmepi__candidate *candidate, gemmepi__built *built);
@@ -60,6 +61,11 @@ static void gemmepi__engine_sm90_choose(const gemmepi_context *context, const ge
         gemmepi__choose_sm90(context, problem, candidate->applied, &candidate->microseconds);
     candidate->shape = (int)(shape - gemmepi__sm90_shapes);
     candidate->parts = 1;
+}
+
+static void gemmepi__engine_sm90_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
+    *tile_m = gemmepi__sm90_shapes[candidate->shape].tile_m;
+    *tile_n = gemmepi__sm90_shapes[candidate->shape].tile_n;
 }
 
 static gemmepi_status gemmepi__engine_sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
@@ -105,6 +111,11 @@ static void gemmepi__engine_sm80_choose(const gemmepi_context *context, const ge
     candidate->parts = cut.parts;
 }
 
+static void gemmepi__engine_sm80_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
+    *tile_m = gemmepi__sm80_shapes[candidate->shape].tile_m;
+    *tile_n = gemmepi__sm80_shapes[candidate->shape].tile_n;
+}
+
 static gemmepi_status gemmepi__engine_sm80_build(gemmepi_context *context, const gemmepi__problem *problem,
                                                  const gemmepi__candidate *candidate, gemmepi__built *built) {
     gemmepi__sm80_cut cut;
@@ -138,28 +149,36 @@ static gemmepi_status gemmepi__engine_sm80_run(const gemmepi_context *context,
 /* >>the table */
 
 static const gemmepi__engine gemmepi__engines[] = {
-    {"sm90", GEMMEPI__HAS_SM90, 1, gemmepi__tma_rule, gemmepi__engine_sm90_choose,
+    {"sm90", GEMMEPI__HAS_SM90, 1, gemmepi__tma_rule, gemmepi__engine_sm90_choose, gemmepi__engine_sm90_tile,
      GEMMEPI__HAS_SM90 ? gemmepi__engine_sm90_build : NULL, gemmepi__engine_sm90_describe,
      gemmepi__engine_sm90_explain, GEMMEPI__HAS_SM90 ? gemmepi__engine_sm90_run : NULL},
     {"sm80", GEMMEPI__HAS_SM80, 0.9, gemmepi__engine_sm80_rule, gemmepi__engine_sm80_choose,
-     GEMMEPI__HAS_SM80 ? gemmepi__engine_sm80_build : NULL, gemmepi__engine_sm80_describe,
-     gemmepi__engine_sm80_explain, GEMMEPI__HAS_SM80 ? gemmepi__engine_sm80_run : NULL},
+     gemmepi__engine_sm80_tile, GEMMEPI__HAS_SM80 ? gemmepi__engine_sm80_build : NULL,
+     gemmepi__engine_sm80_describe, gemmepi__engine_sm80_explain,
+     GEMMEPI__HAS_SM80 ? gemmepi__engine_sm80_run : NULL},
 };
 
-/* The candidate of the least estimate among all engines; NEVER where none takes the problem. candidate->applied is given. */
-static void gemmepi__choose_engine(const gemmepi_context *context, const gemmepi__problem *problem,
-                                   gemmepi__candidate *candidate) {
+/* Adds a candidate for each engine, refused or not. like: how it is applied and what is copied, which takes copying. */
+static void gemmepi__enumerate_engines(const gemmepi_context *context, const gemmepi__problem *problem,
+                                       const gemmepi__candidate *like, double copying,
+                                       gemmepi__candidates *candidates) {
     int engine, count = (int)GEMMEPI__COUNT(gemmepi__engines);
-    candidate->microseconds = GEMMEPI__NEVER;
+    double least = GEMMEPI__NEVER;
     for (engine = 0; engine < count; engine++) {
         const gemmepi__engine *row = &gemmepi__engines[engine];
-        gemmepi__candidate own = *candidate;
-        if (!row->is_there || row->rule(context, problem))
+        gemmepi__candidate *added = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_FUSED);
+        double own;
+        *added = *like;
+        added->engine = engine;
+        added->refusal = row->is_there ? row->rule(context, problem) : "left out of this program";
+        if (added->refusal)
             continue;
-        own.engine = engine;
-        row->choose(context, problem, &own);
-        if (own.microseconds < row->margin * candidate->microseconds)
-            *candidate = own;
+        row->choose(context, problem, added);
+        own = added->microseconds;
+        added->microseconds = copying + own;
+        added->rank = copying + (own < row->margin * least || own > least ? own : least);
+        if (own < row->margin * least)
+            least = own;
     }
 }
 

@@ -64,27 +64,41 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
 
 /* >>choosing */
 
-/* The candidate of the least estimate, NEVER where no engine takes the problem, however its operands are copied. */
+/* By every engine, with the operands as they lie and copied in the ways that help. */
+static void gemmepi__enumerate_fused(const gemmepi_context *context, const gemmepi__problem *problem,
+                                     int applied, gemmepi__candidates *candidates) {
+    int side_by_side, ways = context->arch == 90 && gemmepi__is_tf32(problem) ? 2 : 1;
+    gemmepi__candidate like;
+    memset(&like, 0, sizeof like);
+    like.route = GEMMEPI_ROUTE_FUSED;
+    like.applied = applied;
+    gemmepi__enumerate_engines(context, problem, &like, 0, candidates);
+    for (side_by_side = 0; side_by_side < ways; side_by_side++) {
+        gemmepi__problem packed;
+        int a = gemmepi__pack_of(problem, GEMMEPI__A, side_by_side);
+        int b = gemmepi__pack_of(problem, GEMMEPI__B, side_by_side);
+        if (a == like.copies[0] && b == like.copies[1])
+            continue;
+        like.copies[0] = a;
+        like.copies[1] = b;
+        gemmepi__pack_views(problem, like.copies, &packed);
+        gemmepi__enumerate_engines(context, &packed, &like, gemmepi__pack_microseconds(&packed, like.copies),
+                                   candidates);
+    }
+}
+
+/* The best of them; one of NEVER where no engine takes the problem, however its operands are copied. */
 static gemmepi__candidate gemmepi__choose_fused(const gemmepi_context *context,
                                                 const gemmepi__problem *problem, int applied) {
-    int side_by_side, ways = context->arch == 90 && gemmepi__is_tf32(problem) ? 2 : 1;
-    gemmepi__candidate best;
-    memset(&best, 0, sizeof best);
-    best.route = GEMMEPI_ROUTE_FUSED;
-    best.applied = applied;
-    gemmepi__choose_engine(context, problem, &best);
-    for (side_by_side = 0; side_by_side < ways; side_by_side++) {
-        gemmepi__candidate tried = best;
-        gemmepi__problem packed;
-        tried.copies[0] = gemmepi__pack_of(problem, GEMMEPI__A, side_by_side);
-        tried.copies[1] = gemmepi__pack_of(problem, GEMMEPI__B, side_by_side);
-        gemmepi__pack_views(problem, tried.copies, &packed);
-        gemmepi__choose_engine(context, &packed, &tried);
-        tried.microseconds = gemmepi__pack_microseconds(&packed, tried.copies) + tried.microseconds;
-        if (tried.microseconds < best.microseconds)
-            best = tried;
-    }
-    return best;
+    gemmepi__candidates candidates;
+    const gemmepi__candidate *least;
+    gemmepi__candidate never;
+    candidates.count = 0;
+    gemmepi__enumerate_fused(context, problem, applied, &candidates);
+    least = gemmepi__least(&candidates);
+    memset(&never, 0, sizeof never);
+    never.microseconds = GEMMEPI__NEVER;
+    return least ? *least : never;
 }
 
 /* The rule that keeps a problem from the route, or NULL. */
