@@ -4,8 +4,8 @@
     embed.py          writes both into the repository's root
     embed.py --check  fails, and says how to mend it, if what is there differs
 
-The output depends on the sources alone: no dates, LF line ends. CUDA sources are embedded without comments, indentation and
-blank lines; the compiler still counts lines as the files in src/kernels/ have them, and names those files.
+The output depends on the sources alone: no dates, LF line ends. CUDA sources are embedded without comments, indentation,
+blank lines and most blanks; the compiler still counts lines as the files in src/kernels/ have them, and names those files.
 """
 import pathlib
 import re
@@ -27,6 +27,21 @@ TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Za-z_])'
 LONGEST_GAP = 6  # lines left out that are counted by empty ones, which take two bytes each in the header
 
 
+MARK = r"[,;=<>?:(){}\[\]|&*/%!]"  # not + and -, which go into numbers such as 0x1e
+BLANK = re.compile(rf"(?<=\w) (?={MARK})|(?<={MARK}) (?=\w)")
+
+
+def without_blanks(line):
+    """Without those between a word and a mark, but in strings and directives."""
+    if line.startswith("#"):
+        return line
+    out, end = [], 0
+    for token in TOKEN.finditer(line):
+        out += [BLANK.sub("", line[end:token.start()]), token.group(0)]
+        end = token.end()
+    return "".join(out) + BLANK.sub("", line[end:])
+
+
 def without_comments(text):
     """A comment becomes a space, or as many line ends as it has."""
     def replace(match):
@@ -46,7 +61,7 @@ def depth_after(line, depth):
 
 def stripped_lines(path):
     """Pairs of a line and how many line ends follow it; #line where more were left out."""
-    lines = [line.strip() for line in without_comments(path.read_text(encoding="utf-8")).split("\n")]
+    lines = [without_blanks(line.strip()) for line in without_comments(path.read_text(encoding="utf-8")).split("\n")]
     out, depth, continued = [[f'#line 1 "src/kernels/{path.name}"', 1]], 0, False
     expected = 1
     for number, line in enumerate(lines, 1):
