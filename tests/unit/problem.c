@@ -1,0 +1,352 @@
+/* From a desc to a problem: what the defaults are, column-major products, and that the bytes of problems are equal where they mean
+   the same, as those are the keys by which plans are found. */
+#include "problem/problem.h"
+
+#include "test.h"
+
+enum { PROMISED = 16 }; /* bytes, where desc.alignment is 0 */
+
+static gemmepi_matmul_desc product(int64_t m, int64_t n, int64_t k, gemmepi_epilogue epilogue) {
+    gemmepi_matmul_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.m = m, desc.n = n, desc.k = k;
+    desc.epilogue = epilogue;
+    return desc;
+}
+
+static gemmepi__problem problem_of(const gemmepi_matmul_desc *desc) {
+    gemmepi__problem problem;
+    CHECK(gemmepi__normalise(desc, PROMISED, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    return problem;
+}
+
+static int are_one(const gemmepi_matmul_desc *first, const gemmepi_matmul_desc *second) {
+    gemmepi__problem one = problem_of(first), other = problem_of(second);
+    return memcmp(&one, &other, sizeof one) == 0;
+}
+
+/* >>defaults */
+
+static void a_desc_of_sizes_alone_is_one_dense_product_in_f32(void) {
+    gemmepi_matmul_desc desc = product(5, 6, 7, GEMMEPI_NONE);
+    gemmepi__problem problem = problem_of(&desc);
+    const gemmepi__view *views = problem.views;
+    int operand;
+    CHECK(problem.batch == 1 && problem.compute == GEMMEPI_COMPUTE_F32 && problem.accumulator == GEMMEPI_F32,
+          "batch %d, compute %d, accumulator %d", (int)problem.batch, (int)problem.compute,
+          (int)problem.accumulator);
+    CHECK(problem.alignment == PROMISED && !problem.exchanged, "alignment %d", (int)problem.alignment);
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__D; operand++)
+        CHECK(views[operand].dtype == GEMMEPI_F32 && views[operand].bits == 32 &&
+                  !views[operand].batch_stride && views[operand].written == (operand == GEMMEPI__D),
+              "%s", gemmepi__operand_names[operand]);
+    CHECK(views[GEMMEPI__A].ld == 7 && views[GEMMEPI__A].bytes == 4 * 5 * 7, "a");
+    CHECK(views[GEMMEPI__B].ld == 6 && views[GEMMEPI__B].bytes == 4 * 7 * 6, "b");
+    CHECK(views[GEMMEPI__C].ld == 6 && views[GEMMEPI__D].ld == 6 && views[GEMMEPI__D].bytes == 4 * 5 * 6,
+          "c and d");
+}
+
+static void types_left_open_follow_from_a_and_d(void) {
+    static const struct {
+        gemmepi_dtype a, d;                              /* given */
+        gemmepi_dtype b, result, c, aux, residual, bias; /* taken */
+        gemmepi_dtype accumulator;
+    } cases[] = {
+        {GEMMEPI_DTYPE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F32,
+         GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F32},
+        {GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_BF16,
+         GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_F32},
+        {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F32,
+         GEMMEPI_F32, GEMMEPI_F32},
+        {GEMMEPI_F64, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_F64,
+         GEMMEPI_F64, GEMMEPI_F64},
+        {GEMMEPI_E4M3, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_E4M3, GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_E4M3,
+         GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_F32},
+        {GEMMEPI_I8, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_I8,
+         GEMMEPI_F32, GEMMEPI_F32},
+    };
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        gemmepi_matmul_desc desc =
+            product(5, 6, 7, GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL);
+        gemmepi__problem problem;
+        const gemmepi__view *views = problem.views;
+        desc.a.dtype = cases[i].a, desc.d.dtype = cases[i].d;
+        problem = problem_of(&desc);
+        CHECK(views[GEMMEPI__B].dtype == (int)cases[i].b && views[GEMMEPI__D].dtype == (int)cases[i].result &&
+                  views[GEMMEPI__C].dtype == (int)cases[i].c,
+              "%d: b %d, d %d, c %d", i, (int)views[GEMMEPI__B].dtype, (int)views[GEMMEPI__D].dtype,
+              (int)views[GEMMEPI__C].dtype);
+        CHECK(views[GEMMEPI__AUX].dtype == (int)cases[i].aux &&
+                  views[GEMMEPI__RESIDUAL].dtype == (int)cases[i].residual &&
+                  views[GEMMEPI__BIAS].dtype == (int)cases[i].bias,
+              "%d: aux %d, residual %d, bias %d", i, (int)views[GEMMEPI__AUX].dtype,
+              (int)views[GEMMEPI__RESIDUAL].dtype, (int)views[GEMMEPI__BIAS].dtype);
+        CHECK(problem.accumulator == (int)cases[i].accumulator, "%d: sums in %d", i,
+              (int)problem.accumulator);
+    }
+}
+
+static void the_parameter_left_open_is_the_activations_own(void) {
+    gemmepi_matmul_desc leaky = product(5, 6, 7, GEMMEPI_LEAKY_RELU), elu = product(5, 6, 7, GEMMEPI_ELU),
+                        silu = product(5, 6, 7, GEMMEPI_SILU);
+    CHECK(problem_of(&leaky).parameter == 0.01 && problem_of(&elu).parameter == 1 &&
+              problem_of(&silu).parameter == 0,
+          "%g, %g and %g", problem_of(&leaky).parameter, problem_of(&elu).parameter,
+          problem_of(&silu).parameter);
+    leaky.has_parameter = 1;
+    CHECK(problem_of(&leaky).parameter == 0, "a parameter of 0 becomes %g", problem_of(&leaky).parameter);
+}
+
+static void a_c_left_zero_lies_as_d_does(void) {
+    gemmepi_matmul_desc desc = product(5, 6, 7, GEMMEPI_NONE);
+    gemmepi__problem problem;
+    desc.batch = 3;
+    desc.d.ld = 10, desc.d.batch_stride = 100;
+    desc.a.batch_stride = 35;
+    problem = problem_of(&desc);
+    CHECK(problem.views[GEMMEPI__C].ld == 10 && problem.views[GEMMEPI__C].batch_stride == 100,
+          "ld %d, batch_stride %d", (int)problem.views[GEMMEPI__C].ld,
+          (int)problem.views[GEMMEPI__C].batch_stride);
+    desc.c.dtype = GEMMEPI_F16; /* no longer zero: dense, and shared by the batch */
+    problem = problem_of(&desc);
+    CHECK(problem.views[GEMMEPI__C].ld == 6 && problem.views[GEMMEPI__C].batch_stride == 0,
+          "ld %d, batch_stride %d", (int)problem.views[GEMMEPI__C].ld,
+          (int)problem.views[GEMMEPI__C].batch_stride);
+}
+
+/* The bytes of a view by going through it. */
+static int64_t last_byte(int64_t batch, int64_t stride, int64_t lines, int64_t ld, int64_t length, int bits) {
+    int64_t item, line, last = 0;
+    for (item = 0; item < batch; item++)
+        for (line = 0; line < lines; line++) {
+            int64_t end = ((item * stride + line * ld + length) * bits + 7) / 8;
+            last = length && end > last ? end : last;
+        }
+    return last;
+}
+
+static void a_tensor_reaches_to_its_last_element(void) {
+    int i;
+    for (i = 0; i < 500; i++) {
+        gemmepi_matmul_desc desc = product(i % 4, i / 2 % 5, i / 3 % 7, GEMMEPI_RELU | GEMMEPI_AUX);
+        gemmepi__problem problem;
+        int64_t lines, length, ld_a, ld_aux = i % 3 ? 128 : 384;
+        desc.batch = 1 + i % 3;
+        desc.a.dtype = i % 2 ? GEMMEPI_BF16 : GEMMEPI_E4M3, desc.b.dtype = GEMMEPI_BF16,
+        desc.d.dtype = GEMMEPI_F32;
+        desc.a.transposed = i / 5 % 2;
+        lines = desc.a.transposed ? desc.k : desc.m, length = desc.a.transposed ? desc.m : desc.k;
+        ld_a = desc.a.ld = length + i % 5 + (length == 0);
+        desc.a.batch_stride = i % 11;
+        desc.d.batch_stride = desc.m * desc.n;
+        desc.aux.ld = ld_aux, desc.aux.batch_stride = desc.m * ld_aux;
+        problem = problem_of(&desc);
+        CHECK(problem.views[GEMMEPI__A].bytes ==
+                  last_byte(desc.batch, desc.a.batch_stride, lines, ld_a, length, i % 2 ? 16 : 8),
+              "%d: %d bytes of a", i, (int)problem.views[GEMMEPI__A].bytes);
+        CHECK(problem.views[GEMMEPI__AUX].bytes ==
+                  last_byte(desc.batch, desc.aux.batch_stride, desc.m, ld_aux, desc.n, 1),
+              "%d: %d bytes of the mask", i, (int)problem.views[GEMMEPI__AUX].bytes);
+    }
+}
+
+static void operands_are_listed_once_with_the_outputs_first(void) {
+    static const struct {
+        gemmepi_epilogue epilogue;
+        uint64_t flags;
+        int outputs, list[8], count;
+    } cases[] = {
+        {GEMMEPI_NONE, 0, 1, {GEMMEPI__D, GEMMEPI__A, GEMMEPI__B, GEMMEPI__C}, 4},
+        {GEMMEPI_SILU | GEMMEPI_AUX | GEMMEPI_BIAS,
+         0,
+         2,
+         {GEMMEPI__D, GEMMEPI__AUX, GEMMEPI__A, GEMMEPI__B, GEMMEPI__C, GEMMEPI__BIAS},
+         6},
+        {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_RESIDUAL,
+         GEMMEPI_AMAX_D,
+         3,
+         {GEMMEPI__D, GEMMEPI__BIAS_GRAD, GEMMEPI__AMAX_D, GEMMEPI__A, GEMMEPI__B, GEMMEPI__C, GEMMEPI__AUX,
+          GEMMEPI__RESIDUAL},
+         8},
+    };
+    int i, j;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        gemmepi_matmul_desc desc = product(5, 6, 7, cases[i].epilogue);
+        gemmepi__problem problem;
+        uint32_t used = 0;
+        desc.flags = cases[i].flags;
+        problem = problem_of(&desc);
+        CHECK(problem.count == cases[i].count && problem.outputs == cases[i].outputs, "%d: %d of %d", i,
+              (int)problem.outputs, (int)problem.count);
+        for (j = 0; j < cases[i].count; j++) {
+            CHECK(problem.list[j] == cases[i].list[j], "%d: %s at %d", i,
+                  gemmepi__operand_names[(int)problem.list[j]], j);
+            used |= 1u << cases[i].list[j];
+        }
+        CHECK(problem.used == used, "%d: used 0x%x", i, (unsigned)problem.used);
+    }
+}
+
+/* >>column-major */
+
+/* The product that has the same bytes: D^T = op(B)^T op(A)^T. */
+static gemmepi_matmul_desc turned(const gemmepi_matmul_desc *desc) {
+    gemmepi_matmul_desc other = *desc;
+    other.order = GEMMEPI_ROW_MAJOR;
+    other.m = desc->n, other.n = desc->m;
+    other.a = desc->b, other.b = desc->a;
+    if (desc->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+        other.epilogue ^= GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+    return other;
+}
+
+static void a_column_major_product_is_the_row_major_one_of_the_same_memory(void) {
+    static const gemmepi_epilogue epilogues[] = {
+        GEMMEPI_NONE,
+        GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX,
+        GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_RESIDUAL,
+        GEMMEPI_BGRAD_A | GEMMEPI_BIAS,
+        GEMMEPI_BGRAD_B,
+        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS,
+        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD};
+    int i, transposed, scaled;
+    for (i = 0; i < (int)GEMMEPI__COUNT(epilogues); i++)
+        for (transposed = 0; transposed < 4; transposed++)
+            for (scaled = 0; scaled < 2; scaled++) {
+                gemmepi_matmul_desc desc = product(26, 40, 14, epilogues[i]), other;
+                gemmepi__problem folded, plain;
+                desc.order = GEMMEPI_COLUMN_MAJOR;
+                desc.batch = 2;
+                desc.a.dtype = desc.b.dtype = scaled ? GEMMEPI_E4M3 : GEMMEPI_BF16,
+                desc.d.dtype = GEMMEPI_BF16;
+                desc.a.transposed = transposed & 1, desc.b.transposed = transposed >> 1;
+                desc.a.ld = 64, desc.b.ld = 72, desc.d.ld = 80;
+                desc.a.batch_stride = 4000, desc.d.batch_stride = 8000;
+                desc.aux.batch_stride = desc.residual.batch_stride = 8192;
+                desc.a.scale.mode = desc.b.scale.mode = scaled ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_NONE;
+                other = turned(&desc);
+                folded = problem_of(&desc), plain = problem_of(&other);
+                CHECK(folded.exchanged && !plain.exchanged, "%d: exchanged", i);
+                CHECK(gemmepi__callers_m(&folded) == 26 && gemmepi__callers_n(&folded) == 40, "%d: %d x %d",
+                      i, (int)gemmepi__callers_m(&folded), (int)gemmepi__callers_n(&folded));
+                folded.exchanged = 0;
+                CHECK(memcmp(&folded, &plain, sizeof folded) == 0,
+                      "%d, transposed %d, scaled %d: other bytes", i, transposed, scaled);
+            }
+}
+
+/* >>keys */
+
+static void what_is_left_open_and_what_is_given_as_the_default_are_one_problem(void) {
+    gemmepi_matmul_desc open = product(5, 6, 7, GEMMEPI_LEAKY_RELU | GEMMEPI_BIAS | GEMMEPI_AUX),
+                        given = open;
+    given.batch = 1;
+    given.compute = GEMMEPI_COMPUTE_F32;
+    given.alignment = PROMISED;
+    given.a.dtype = given.b.dtype = given.c.dtype = given.d.dtype = given.aux.dtype = given.bias.dtype =
+        GEMMEPI_F32;
+    given.a.ld = 7, given.b.ld = given.c.ld = given.d.ld = given.aux.ld = 6;
+    given.has_parameter = 1, given.activation_parameter = 0.01;
+    CHECK(are_one(&open, &given), "they differ");
+}
+
+static void what_has_no_meaning_tells_no_problems_apart(void) {
+    gemmepi_matmul_desc first = product(1, 6, 7, GEMMEPI_BIAS), second = first;
+    second.a.ld = 1000; /* of one line */
+    second.d.ld = 77;
+    CHECK(are_one(&first, &second), "the ld of one line");
+    second.a.batch_stride = second.d.batch_stride = second.bias.batch_stride = 12345; /* of one item */
+    CHECK(are_one(&first, &second), "the batch_stride of one item");
+    first = second = product(5, 6, 0, GEMMEPI_NONE);
+    second.a.ld = 9, second.b.ld = 10; /* of no element */
+    CHECK(are_one(&first, &second), "the ld of no element");
+    first = second = product(0, 6, 7, GEMMEPI_NONE);
+    first.batch = second.batch = 3;
+    second.a.batch_stride = (int64_t)1 << 55;
+    CHECK(are_one(&first, &second), "the batch_stride of no element");
+}
+
+enum { CHANGES = 20 };
+
+/* One thing in which a desc may differ. */
+/* clang-format off */
+static void change(gemmepi_matmul_desc *desc, int what) {
+    switch (what) {
+    case 0: desc->m++; break;
+    case 1: desc->n++; break;
+    case 2: desc->k++; break;
+    case 3: desc->batch++; break;
+    case 4: desc->order = GEMMEPI_COLUMN_MAJOR; break;
+    case 5: desc->compute = GEMMEPI_COMPUTE_TF32; break;
+    case 6: desc->epilogue ^= GEMMEPI_SILU ^ GEMMEPI_LEAKY_RELU; break;
+    case 7: desc->epilogue ^= GEMMEPI_AUX; break;
+    case 8: desc->flags |= GEMMEPI_RELAXED; break;
+    case 9: desc->flags |= GEMMEPI_AMAX_D; break;
+    case 10: desc->has_parameter = 1, desc->activation_parameter = 0.5; break;
+    case 11: desc->alignment = 64; break;
+    case 12: desc->a.transposed = 1; break;
+    case 13: desc->b.ld = 10; break;
+    case 14: desc->a.batch_stride = 64; break;
+    case 15: desc->d.dtype = GEMMEPI_BF16; break;
+    case 16: desc->bias.dtype = GEMMEPI_F16; break;
+    case 17: desc->residual.ld = 16; break;
+    case 18: desc->c.ld = 24; break;
+    default: desc->bias.batch_stride = 6; break;
+    }
+}
+/* clang-format on */
+
+static void each_difference_tells_problems_apart(void) {
+    int i, j;
+    for (i = 0; i < CHANGES; i++)
+        for (j = i + 1; j <= CHANGES; j++) {
+            gemmepi_matmul_desc first =
+                                    product(5, 6, 5, GEMMEPI_LEAKY_RELU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL),
+                                second;
+            first.batch = 2;
+            first.a.batch_stride = 40, first.d.batch_stride = first.aux.batch_stride = 60;
+            second = first;
+            change(&first, i);
+            if (j < CHANGES)
+                change(&second, j);
+            CHECK(!are_one(&first, &second), "%d and %d are one problem", i, j);
+        }
+}
+
+/* >>sizes */
+
+static void sizes_up_to_2_to_the_56_have_bytes_and_beyond_are_refused(void) {
+    gemmepi_matmul_desc desc = product((int64_t)1 << 40, 1, 1 << 15, GEMMEPI_NONE);
+    gemmepi__problem problem = problem_of(&desc);
+    CHECK(problem.views[GEMMEPI__A].bytes == (int64_t)1 << 57, "%lld bytes",
+          (long long)problem.views[GEMMEPI__A].bytes);
+    desc.a.dtype = GEMMEPI_F64, desc.k = 1 << 16;
+    problem = problem_of(&desc);
+    CHECK(problem.views[GEMMEPI__A].bytes == (int64_t)1 << 59, "%lld bytes",
+          (long long)problem.views[GEMMEPI__A].bytes);
+    desc.k++;
+    CHECK(gemmepi__normalise(&desc, PROMISED, &problem) == GEMMEPI_INVALID_ARGUMENT &&
+              strstr(gemmepi_last_error(), "desc.a spans more than 2^56 elements"),
+          "%s", gemmepi_last_error());
+    desc = product(2, (int64_t)1 << 55, 1, GEMMEPI_NONE);
+    desc.d.ld = INT64_MAX;
+    CHECK(gemmepi__normalise(&desc, PROMISED, &problem) == GEMMEPI_INVALID_ARGUMENT &&
+              strstr(gemmepi_last_error(), "desc.d spans more than 2^56 elements"),
+          "%s", gemmepi_last_error());
+}
+
+int main(void) {
+    RUN(a_desc_of_sizes_alone_is_one_dense_product_in_f32);
+    RUN(types_left_open_follow_from_a_and_d);
+    RUN(the_parameter_left_open_is_the_activations_own);
+    RUN(a_c_left_zero_lies_as_d_does);
+    RUN(a_tensor_reaches_to_its_last_element);
+    RUN(operands_are_listed_once_with_the_outputs_first);
+    RUN(a_column_major_product_is_the_row_major_one_of_the_same_memory);
+    RUN(what_is_left_open_and_what_is_given_as_the_default_are_one_problem);
+    RUN(what_has_no_meaning_tells_no_problems_apart);
+    RUN(each_difference_tells_problems_apart);
+    RUN(sizes_up_to_2_to_the_56_have_bytes_and_beyond_are_refused);
+    return test_finish();
+}
