@@ -1,6 +1,8 @@
 /* The models by which a route is chosen: on the fake GPU of fake_cuda.h. */
 #include "fake_program.h"
 
+/* >>what was measured */
+
 /* The model against an H200: the times of the route fused there, in microseconds, which clock and power move by some 5 %. */
 static void estimates_are_near_what_was_measured(void) {
     static const struct {
@@ -100,9 +102,161 @@ static void cublaslt_is_estimated_as_long_as_it_takes(void) {
     CHECK(without > 0 && with > without + 6, "%g, with the sums %g", without, with);
 }
 
+/* >>what must hold of any model */
+
+static const struct { int arch, multiprocessors; } chips[] = {{80, 108}, {89, 128}, {90, 132}};
+
+static const struct {
+    gemmepi_dtype dtype;
+    gemmepi_epilogue epilogue;
+} kinds[] = {
+    {GEMMEPI_BF16, GEMMEPI_NONE},
+    {GEMMEPI_BF16, GEMMEPI_RELU | GEMMEPI_BIAS},
+    {GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_GATED},
+    {GEMMEPI_F16, GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD},
+    {GEMMEPI_F32, GEMMEPI_BGRAD_A},
+    {GEMMEPI_F32, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX},
+};
+
+enum { CHIPS = (int)GEMMEPI__COUNT(chips), KINDS = (int)GEMMEPI__COUNT(kinds), LAYOUTS = 4 };
+
+static gemmepi_matmul_desc desc_of(int kind, int layout, int64_t m, int64_t n, int64_t k) {
+    gemmepi_matmul_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.m = m, desc.n = n, desc.k = k;
+    desc.a.dtype = kinds[kind].dtype;
+    desc.epilogue = kinds[kind].epilogue;
+    desc.a.transposed = layout & 1, desc.b.transposed = layout >> 1;
+    return desc;
+}
+
+static gemmepi__estimates estimates_on(int chip, const gemmepi_matmul_desc *desc) {
+    static gemmepi_context context;
+    gemmepi__problem problem;
+    gemmepi__estimates estimates = {0, 0, 0};
+    context.arch = chips[chip].arch, context.multiprocessors = chips[chip].multiprocessors;
+    CHECK(gemmepi__normalise(desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    gemmepi__estimate_routes(&context, &problem, &estimates);
+    return estimates;
+}
+
+/* Lines of all of these are whole units of 16 bytes: there a larger product may be the faster one. */
+static const int64_t even_sizes[] = {64, 256, 1000, 3072, 65536, (int64_t)1 << 24};
+enum {
+    EVEN_SIZES = (int)GEMMEPI__COUNT(even_sizes),
+    ALL_EVEN = CHIPS * KINDS * LAYOUTS * EVEN_SIZES * EVEN_SIZES
+};
+
+/* The so-manyth choice of a chip, a kind, a layout, m and n. */
+static gemmepi_matmul_desc even_case(int number, int64_t k, int *chip) {
+    int m = number % EVEN_SIZES, n = number / EVEN_SIZES % EVEN_SIZES,
+        rest = number / EVEN_SIZES / EVEN_SIZES;
+    *chip = rest / LAYOUTS / KINDS;
+    return desc_of(rest / LAYOUTS % KINDS, rest % LAYOUTS, even_sizes[m], even_sizes[n], k);
+}
+
+static void a_longer_k_never_takes_less(void) {
+    int i, chip;
+    for (i = 0; i < ALL_EVEN; i++) {
+        gemmepi__estimates last = {0, 0, 0};
+        int64_t k;
+        for (k = 64; k < (int64_t)1 << 30; k *= 2) {
+            gemmepi_matmul_desc desc = even_case(i, k, &chip);
+            gemmepi__estimates now = estimates_on(chip, &desc);
+            CHECK(now.fused >= 0.999 * last.fused && now.lt >= 0.999 * last.lt &&
+                      now.split >= 0.999 * last.split,
+                  "case %d, k %d: %g, %g, %g us after %g, %g, %g", i, (int)k, now.fused, now.lt, now.split,
+                  last.fused, last.lt, last.split);
+            last = now;
+        }
+        CHECK(last.fused > 1e4 && last.split > 1e4, "case %d: %g and %g us for 2^29 terms", i, last.fused,
+              last.split);
+    }
+}
+
+static void a_batch_takes_no_less_than_one_item_and_no_more_than_all_by_themselves(void) {
+    int i, chip;
+    for (i = 0; i < ALL_EVEN; i++) {
+        gemmepi_matmul_desc desc = even_case(i, 512, &chip);
+        gemmepi__estimates one = estimates_on(chip, &desc), four;
+        if (desc.m * desc.n >= (int64_t)1 << 38) /* TMA takes strides below 2^40 bytes */
+            continue;
+        desc.batch = 4;
+        desc.a.batch_stride = desc.m * desc.k, desc.b.batch_stride = desc.k * desc.n;
+        desc.d.batch_stride = desc.aux.batch_stride = desc.m * desc.n;
+        desc.bias_grad.batch_stride = desc.epilogue & GEMMEPI_BGRAD_A ? desc.m : desc.n;
+        four = estimates_on(chip, &desc);
+        CHECK(four.fused >= 0.999 * one.fused && four.fused <= 4.001 * one.fused,
+              "case %d: fused %g us, four %g", i, one.fused, four.fused);
+        CHECK(four.split >= 0.999 * one.split && four.split <= 4.001 * one.split,
+              "case %d: split %g us, four %g", i, one.split, four.split);
+    }
+}
+
+/* The same memory is a row-major product with the operands exchanged: the same kernels run. */
+static void a_column_major_product_takes_as_long_as_the_row_major_one_of_the_same_memory(void) {
+    int i, chip;
+    for (i = 0; i < ALL_EVEN; i++) {
+        gemmepi_matmul_desc desc = even_case(i, 512, &chip), other = desc;
+        gemmepi__estimates rows, columns;
+        rows = estimates_on(chip, &desc);
+        other.order = GEMMEPI_COLUMN_MAJOR;
+        other.m = desc.n, other.n = desc.m;
+        other.a.transposed = desc.b.transposed, other.b.transposed = desc.a.transposed;
+        other.epilogue ^= desc.epilogue & GEMMEPI_BGRAD_A ? GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B : 0;
+        columns = estimates_on(chip, &other);
+        CHECK(rows.fused == columns.fused && rows.lt == columns.lt && rows.split == columns.split,
+              "case %d: %g, %g, %g us and %g, %g, %g", i, rows.fused, rows.lt, rows.split, columns.fused,
+              columns.lt, columns.split);
+    }
+}
+
+/* D^T = B^T A^T, row-major both, of a bare product: tiles are not square, so that one may be cut up better. */
+static void a_product_and_its_transpose_take_the_same_but_for_a_factor_of_2(void) {
+    int chip, layout, i, j;
+    for (chip = 0; chip < CHIPS; chip++)
+        for (layout = 0; layout < LAYOUTS; layout++)
+            for (i = 0; i < EVEN_SIZES; i++)
+                for (j = 0; j < EVEN_SIZES; j++) {
+                    int back = ((layout >> 1) ^ 1) | ((layout & 1) ^ 1) << 1;
+                    gemmepi_matmul_desc desc = desc_of(0, layout, even_sizes[i], even_sizes[j], 1024);
+                    gemmepi_matmul_desc other = desc_of(0, back, even_sizes[j], even_sizes[i], 1024);
+                    double one = estimates_on(chip, &desc).fused, two = estimates_on(chip, &other).fused;
+                    CHECK(one <= 2 * two && two <= 2 * one, "arch %d, layout %d, %d x %d: %g and %g us",
+                          chips[chip].arch, layout, (int)desc.m, (int)desc.n, one, two);
+                }
+}
+
+/* 0 says that a route does not run the problem. */
+static void every_estimate_is_a_time_up_to_2_to_the_40(void) {
+    static const int64_t sizes[] = {2, 14, 100, 1 << 15, 1 << 29, (int64_t)1 << 30, (int64_t)1 << 40};
+    enum { SIZES = (int)GEMMEPI__COUNT(sizes) };
+    int i;
+    for (i = 0; i < CHIPS * KINDS * LAYOUTS * SIZES * SIZES * SIZES; i++) {
+        int rest = i / SIZES / SIZES / SIZES, chip = rest / LAYOUTS / KINDS;
+        int64_t m = sizes[i % SIZES], n = sizes[i / SIZES % SIZES], k = sizes[i / SIZES / SIZES % SIZES];
+        double most = ldexp(1, 55), at_least = m < 1 << 30 && n < 1 << 30 && k < 1 << 30 ? 1 : 0;
+        gemmepi_matmul_desc desc = desc_of(rest / LAYOUTS % KINDS, rest % LAYOUTS, m, n, k);
+        gemmepi__estimates is;
+        if ((double)m * (double)n > most || (double)m * (double)k > most || (double)n * (double)k > most)
+            continue; /* refused */
+        is = estimates_on(chip, &desc);
+        CHECK(is.fused >= at_least && is.split >= at_least && is.lt >= 0, "%d x %d x %d: %g, %g, %g us",
+              (int)m, (int)n, (int)k, is.fused, is.lt, is.split);
+        CHECK(isfinite(is.fused) && isfinite(is.split) && isfinite(is.lt), "%d x %d x %d: %g, %g, %g us",
+              (int)m, (int)n, (int)k, is.fused, is.lt, is.split);
+    }
+}
+
 int main(void) {
     keep_libraries_open();
     RUN(estimates_are_near_what_was_measured);
     RUN(cublaslt_is_estimated_as_long_as_it_takes);
+    RUN(a_longer_k_never_takes_less);
+    RUN(a_batch_takes_no_less_than_one_item_and_no_more_than_all_by_themselves);
+    RUN(a_column_major_product_takes_as_long_as_the_row_major_one_of_the_same_memory);
+    RUN(a_product_and_its_transpose_take_the_same_but_for_a_factor_of_2);
+    RUN(every_estimate_is_a_time_up_to_2_to_the_40);
     return test_finish();
 }
