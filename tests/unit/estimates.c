@@ -130,15 +130,24 @@ static gemmepi_matmul_desc desc_of(int kind, int layout, int64_t m, int64_t n, i
     return desc;
 }
 
-static gemmepi__estimates estimates_on(int chip, const gemmepi_matmul_desc *desc) {
+/* Of a route's best candidate, in microseconds. */
+typedef struct {
+    double fused, lt, split;
+} route_times;
+
+static route_times estimates_on(int chip, const gemmepi_matmul_desc *desc) {
     static gemmepi_context context;
     gemmepi__problem problem;
-    gemmepi__estimates estimates = {0, 0, 0};
+    gemmepi__candidates candidates;
+    route_times times;
     context.arch = chips[chip].arch, context.multiprocessors = chips[chip].multiprocessors;
     CHECK(gemmepi__normalise(desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
           gemmepi_last_error());
-    gemmepi__estimate_routes(&context, &problem, &estimates);
-    return estimates;
+    gemmepi__enumerate(&context, &problem, 1, &candidates);
+    times.fused = estimate_of(&candidates, GEMMEPI_ROUTE_FUSED);
+    times.lt = estimate_of(&candidates, GEMMEPI_ROUTE_LT);
+    times.split = estimate_of(&candidates, GEMMEPI_ROUTE_SPLIT);
+    return times;
 }
 
 /* Lines of all of these are whole units of 16 bytes: there a larger product may be the faster one. */
@@ -159,11 +168,11 @@ static gemmepi_matmul_desc even_case(int number, int64_t k, int *chip) {
 static void a_longer_k_never_takes_less(void) {
     int i, chip;
     for (i = 0; i < ALL_EVEN; i++) {
-        gemmepi__estimates last = {0, 0, 0};
+        route_times last = {0, 0, 0};
         int64_t k;
         for (k = 64; k < (int64_t)1 << 30; k *= 2) {
             gemmepi_matmul_desc desc = even_case(i, k, &chip);
-            gemmepi__estimates now = estimates_on(chip, &desc);
+            route_times now = estimates_on(chip, &desc);
             CHECK(now.fused >= 0.999 * last.fused && now.lt >= 0.999 * last.lt &&
                       now.split >= 0.999 * last.split,
                   "case %d, k %d: %g, %g, %g us after %g, %g, %g", i, (int)k, now.fused, now.lt, now.split,
@@ -179,7 +188,7 @@ static void a_batch_takes_no_less_than_one_item_and_no_more_than_all_by_themselv
     int i, chip;
     for (i = 0; i < ALL_EVEN; i++) {
         gemmepi_matmul_desc desc = even_case(i, 512, &chip);
-        gemmepi__estimates one = estimates_on(chip, &desc), four;
+        route_times one = estimates_on(chip, &desc), four;
         if (desc.m * desc.n >= (int64_t)1 << 38) /* TMA takes strides below 2^40 bytes */
             continue;
         desc.batch = 4;
@@ -199,7 +208,7 @@ static void a_column_major_product_takes_as_long_as_the_row_major_one_of_the_sam
     int i, chip;
     for (i = 0; i < ALL_EVEN; i++) {
         gemmepi_matmul_desc desc = even_case(i, 512, &chip), other = desc;
-        gemmepi__estimates rows, columns;
+        route_times rows, columns;
         rows = estimates_on(chip, &desc);
         other.order = GEMMEPI_COLUMN_MAJOR;
         other.m = desc.n, other.n = desc.m;
@@ -238,7 +247,7 @@ static void every_estimate_is_a_time_up_to_2_to_the_40(void) {
         int64_t m = sizes[i % SIZES], n = sizes[i / SIZES % SIZES], k = sizes[i / SIZES / SIZES % SIZES];
         double most = ldexp(1, 55), at_least = m < 1 << 30 && n < 1 << 30 && k < 1 << 30 ? 1 : 0;
         gemmepi_matmul_desc desc = desc_of(rest / LAYOUTS % KINDS, rest % LAYOUTS, m, n, k);
-        gemmepi__estimates is;
+        route_times is;
         if ((double)m * (double)n > most || (double)m * (double)k > most || (double)n * (double)k > most)
             continue; /* refused */
         is = estimates_on(chip, &desc);
