@@ -12781,6 +12781,42 @@ static void gemmepi__refuse_route(gemmepi__candidates *candidates, gemmepi_route
  they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one for each
  item, which another launch adds up. */
 
+/* What is known of a chip, by its compute capability: limits, and what the models of time count with. To add one: its row, in order. */
+
+typedef struct gemmepi__chip {
+  int arch; /* 90 for compute capability 9.0 */
+  unsigned most_shared; /* bytes of shared memory that a block may have */
+  double
+    mma; /* pairs of 16 bits that a multiprocessor multiplies in a cycle and sums in F32, by mma.sync; TF32 half */
+  double wgmma; /* likewise by wgmma; 0: it has none */
+  double fma; /* pairs of F32, by multiply-adds */
+  double megahertz; /* of a multiprocessor at work */
+  const char *source; /* of the four rates */
+} gemmepi__chip;
+
+/* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 8.8 it says nothing: it is taken for an 8.6. */
+static const gemmepi__chip gemmepi__chips[] = {
+  {80, 163u << 10, 920, 0, 58, 1700, "nine tenths of what NVIDIA's paper on A100 says"},
+  {86, 99u << 10, 230, 0, 115, 1700, "nine tenths of what NVIDIA's paper on GA102 says"},
+  {87, 163u << 10, 920, 0, 115, 1700, "a guess, as 8.0"},
+  {88, 99u << 10, 230, 0, 115, 1700, "a guess, as 8.6"},
+  {89, 99u << 10, 230, 0, 115, 1700, "nine tenths of what NVIDIA's paper on Ada says"},
+  {90, 227u << 10, 1240, 1740, 115, 1700, "measured on an H200"},
+  {100, 227u << 10, 920, 0, 115, 1700, "a guess from NVIDIA's paper on Blackwell"},
+  {103, 227u << 10, 920, 0, 115, 1700, "a guess, as 10.0"},
+  {110, 227u << 10, 230, 0, 115, 1700, "a guess, as 12.0"},
+  {120, 99u << 10, 230, 0, 115, 1700, "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
+  {121, 99u << 10, 230, 0, 115, 1700, "a guess, as 12.0"},
+};
+
+/* The chip's row, or that of the nearest older one; of those older than all the first. */
+static const gemmepi__chip *gemmepi__chip_of(int arch) {
+  const gemmepi__chip *chip = gemmepi__chips + sizeof gemmepi__chips / sizeof *gemmepi__chips - 1;
+  while (chip > gemmepi__chips && chip->arch > arch)
+    chip--;
+  return chip;
+}
+
 #include <math.h>
 
 #define GEMMEPI__SM90_THREADS 384 /* gemm_sm90.cu */
@@ -13202,7 +13238,7 @@ static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmep
      GEMMEPI__SM90_LINE / 54;
 }
 
-/* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs of 16 bits, or half
+/* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half
  as many of TF32, a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; a launch takes 2850 cycles to begin and
  end, a tile 500. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does beyond
  storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which wait
@@ -13213,6 +13249,7 @@ static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmep
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
         const gemmepi__sm90_shape *shape, int applied) {
   int cluster = gemmepi__cluster_blocks(shape);
+  double megahertz = gemmepi__chip_of(context->arch)->megahertz;
   double waves = (double)gemmepi__sm90_waves(context, problem, shape);
   double area = (double)shape->tile_m * shape->tile_n;
   double steps = (double)gemmepi__divide_up(gemmepi__sm90_steps(problem), shape->split);
@@ -13236,8 +13273,8 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   if (gemmepi__gains_side_by_side(problem, shape))
     cycles *= 0.995; /* enough to decide */
   if (gemmepi__sm90_summed(problem, shape, applied))
-    return cycles / 1700 + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
-  return cycles / 1700 + gemmepi__sums_microseconds(problem);
+    return cycles / megahertz + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
+  return cycles / megahertz + gemmepi__sums_microseconds(problem);
 }
 
 static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,
@@ -13666,11 +13703,6 @@ static int gemmepi__copy_unit(const gemmepi__problem *problem, int operand) {
   return gemmepi__unit_of(problem, view, has_halves ? gemmepi__half_columns(problem) * view->bits / 8 : 0);
 }
 
-/* Bytes of shared memory that a block may have. Source: CUDA C++ Programming Guide, compute capabilities. */
-static unsigned gemmepi__most_shared(int arch) {
-  return arch == 80 || arch == 87 ? 163u << 10 : arch < 90 || arch >= 120 ? 99u << 10 : 227u << 10;
-}
-
 static unsigned gemmepi__sm80_shared(const gemmepi__sm80_shape *shape) {
   return (unsigned)((shape->tile_m + shape->tile_n) * GEMMEPI__SM80_LINE * shape->stages);
 }
@@ -13701,7 +13733,7 @@ static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemm
     (shape->tile_n > 128 || gemmepi__is_fma(problem) || gemmepi__has(problem, GEMMEPI_GATED) ||
      gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)))
     return 0; /* registers would not do */
-  return gemmepi__sm80_shared(shape) <= gemmepi__most_shared(arch);
+  return gemmepi__sm80_shared(shape) <= gemmepi__chip_of(arch)->most_shared;
 }
 
 /* >>how long it takes */
@@ -13719,13 +13751,11 @@ static int64_t gemmepi__stage_k(const gemmepi__problem *problem) {
   return GEMMEPI__SM80_LINE * 8 / problem->views[GEMMEPI__A].bits;
 }
 
-/* Pairs that a multiprocessor multiplies in a cycle and sums in F32: on an H200 measured; of others nine tenths of what
- NVIDIA's architecture papers of A100, Ada and Blackwell say. TF32 goes at half the rate of 16 bits. */
-static double gemmepi__sm80_rate(const gemmepi__problem *problem, int arch) {
-  double rate = arch == 90 ? 1240 : arch == 80 || arch == 87 || arch == 100 || arch == 103 ? 920 : 230;
+/* Pairs that a multiprocessor multiplies in a cycle. */
+static double gemmepi__sm80_rate(const gemmepi__problem *problem, const gemmepi__chip *chip) {
   if (gemmepi__is_fma(problem))
-    return arch == 80 ? 58 : 115;
-  return problem->common == GEMMEPI_F32 ? rate / 2 : rate;
+    return chip->fma;
+  return problem->common == GEMMEPI_F32 ? chip->mma / 2 : chip->mma;
 }
 
 /* How much longer multiply-adds take than that, fitted to products on an H200: A along m is read a word at a time, small tiles load
@@ -13746,16 +13776,17 @@ static double gemmepi__copy_rate(int unit) {
 
 /* That a multiprocessor runs at a time. */
 static int gemmepi__sm80_blocks(const gemmepi_context *context, const gemmepi__sm80_shape *shape) {
-  int blocks = (int)(gemmepi__most_shared(context->arch) / gemmepi__sm80_shared(shape));
+  int blocks = (int)(gemmepi__chip_of(context->arch)->most_shared / gemmepi__sm80_shared(shape));
   return blocks < shape->blocks ? blocks : shape->blocks;
 }
 
-/* Microseconds with a shape, roughly, at 1.7 GHz: a launch takes 2900 cycles to begin and end, a step of k 400 beside what it
+/* Microseconds with a shape, roughly: a launch takes 2900 cycles to begin and end, a step of k 400 beside what it
  multiplies or copies, whichever is more, for all blocks of a multiprocessor. own: the kernel's problem, bare where k is in
  parts */
 static double gemmepi__sm80_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
         const gemmepi__problem *own, const gemmepi__sm80_cut *cut) {
   const gemmepi__sm80_shape *shape = cut->shape;
+  const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
   int64_t rows, columns, tiles = gemmepi__sm80_tiles(own, shape, &rows, &columns);
   int64_t each = gemmepi__divide_up(gemmepi__times(tiles, cut->parts),
         context->multiprocessors); /* tiles of a multiprocessor */
@@ -13763,7 +13794,7 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
   double area = (double)shape->tile_m * shape->tile_n, lines[2];
   int64_t of_stage = gemmepi__stage_k(problem);
   double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, cut->parts), of_stage);
-  double multiply = area * (double)of_stage / gemmepi__sm80_rate(problem, context->arch), copy;
+  double multiply = area * (double)of_stage / gemmepi__sm80_rate(problem, chip), copy;
   double finish = cut->parts > 1 ? 2 * GEMMEPI__STORING_CYCLES : gemmepi__epilogue_cycles(problem), waves;
   lines[0] = shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A));
   lines[1] = shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B));
@@ -13778,7 +13809,8 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
     finish *= blocks;
   }
   finish *= area / 128;
-  return (2900 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +
+  return (2900 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) /
+       chip->megahertz +
      (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
         : gemmepi__sums_microseconds(problem));
 }
@@ -13881,7 +13913,7 @@ static void gemmepi__cut_up_sm80(const gemmepi__problem *problem, const gemmepi_
 static unsigned gemmepi__sm80_asked(const gemmepi_context *context, const gemmepi__sm80 *mma) {
   unsigned each = (unsigned)gemmepi__divide_up(mma->launch.blocks, context->multiprocessors);
   unsigned needed = gemmepi__sm80_shared(&mma->shape);
-  unsigned least = gemmepi__most_shared(context->arch) / (each + 1) + 16;
+  unsigned least = gemmepi__chip_of(context->arch)->most_shared / (each + 1) + 16;
   return needed < least ? least / 16 * 16 : needed;
 }
 
@@ -15255,7 +15287,7 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
 /* By every engine, with the operands as they lie and copied in the ways that help. */
 static void gemmepi__enumerate_fused(const gemmepi_context *context, const gemmepi__problem *problem,
         int applied, gemmepi__candidates *candidates) {
-  int side_by_side, ways = context->arch == 90 && gemmepi__is_tf32(problem) ? 2 : 1;
+  int side_by_side, ways = gemmepi__chip_of(context->arch)->wgmma > 0 && gemmepi__is_tf32(problem) ? 2 : 1;
   gemmepi__candidate like;
   memset(&like, 0, sizeof like);
   like.route = GEMMEPI_ROUTE_FUSED;
@@ -15405,7 +15437,8 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
   gemmepi__problem bare;
   double least,
     pairs = (double)problem->m * (double)problem->n * (double)problem->k * (double)problem->batch;
-  double rate = gemmepi__sm80_rate(problem, context->arch), otherwise;
+  const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
+  double rate = gemmepi__sm80_rate(problem, chip), otherwise;
   int packs[2] = {GEMMEPI__IN_UNITS, GEMMEPI__IN_UNITS};
   int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A],
         problem->n * problem->views[GEMMEPI__A].bits / 8);
@@ -15418,9 +15451,9 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
     least = GEMMEPI__LT_CALL;
   if (unit == 16 || gemmepi__is_fma(problem))
     return least;
-  if (context->arch == 90)
-    rate = problem->common == GEMMEPI_F32 ? 870 : 1740; /* of wgmma, as it is reached */
-  otherwise = 10 + (unit > 2 ? 4 : 6) * pairs / (rate * context->multiprocessors * 1700);
+  if (chip->wgmma > 0)
+    rate = problem->common == GEMMEPI_F32 ? chip->wgmma / 2 : chip->wgmma;
+  otherwise = 10 + (unit > 2 ? 4 : 6) * pairs / (rate * context->multiprocessors * chip->megahertz);
   return otherwise > least ? otherwise : least;
 }
 
@@ -16215,12 +16248,15 @@ static void gemmepi__explain_candidate(gemmepi__text *text, const gemmepi__probl
 /* What the plan was chosen from, where estimates are known. */
 static void gemmepi__explain_candidates(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
   const gemmepi__candidates *candidates = &plan->candidates;
+  const gemmepi__chip *chip = gemmepi__chip_of(plan->base.context->arch);
   int i, is_known = 0;
   for (i = 0; i < candidates->count; i++)
     is_known |= candidates->list[i].microseconds > 0;
   if (!is_known)
     return;
-  gemmepi__append(text, "  chosen from, by estimates:\n");
+  gemmepi__append(text, "  chosen from, by estimates for compute capability %d.%d (%s)%s:\n",
+        chip->arch / 10, chip->arch % 10, chip->source,
+        chip->arch == plan->base.context->arch ? "" : ", the nearest that is known");
   for (i = 0; i < candidates->count; i++)
     gemmepi__explain_candidate(text, &plan->problem, &candidates->list[i]);
 }

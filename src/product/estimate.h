@@ -44,7 +44,8 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
     gemmepi__problem bare;
     double least,
         pairs = (double)problem->m * (double)problem->n * (double)problem->k * (double)problem->batch;
-    double rate = gemmepi__sm80_rate(problem, context->arch), otherwise;
+    const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
+    double rate = gemmepi__sm80_rate(problem, chip), otherwise;
     int packs[2] = {GEMMEPI__IN_UNITS, GEMMEPI__IN_UNITS};
     int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A],
                                 problem->n * problem->views[GEMMEPI__A].bits / 8);
@@ -57,9 +58,9 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
         least = GEMMEPI__LT_CALL;
     if (unit == 16 || gemmepi__is_fma(problem))
         return least;
-    if (context->arch == 90)
-        rate = problem->common == GEMMEPI_F32 ? 870 : 1740; /* of wgmma, as it is reached */
-    otherwise = 10 + (unit > 2 ? 4 : 6) * pairs / (rate * context->multiprocessors * 1700);
+    if (chip->wgmma > 0)
+        rate = problem->common == GEMMEPI_F32 ? chip->wgmma / 2 : chip->wgmma;
+    otherwise = 10 + (unit > 2 ? 4 : 6) * pairs / (rate * context->multiprocessors * chip->megahertz);
     return otherwise > least ? otherwise : least;
 }
 

@@ -174,12 +174,15 @@ static void gemmepi__explain_candidate(gemmepi__text *text, const gemmepi__probl
 /* What the plan was chosen from, where estimates are known. */
 static void gemmepi__explain_candidates(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     const gemmepi__candidates *candidates = &plan->candidates;
+    const gemmepi__chip *chip = gemmepi__chip_of(plan->base.context->arch);
     int i, is_known = 0;
     for (i = 0; i < candidates->count; i++)
         is_known |= candidates->list[i].microseconds > 0;
     if (!is_known)
         return;
-    gemmepi__append(text, "  chosen from, by estimates:\n");
+    gemmepi__append(text, "  chosen from, by estimates for compute capability %d.%d (%s)%s:\n",
+                    chip->arch / 10, chip->arch % 10, chip->source,
+                    chip->arch == plan->base.context->arch ? "" : ", the nearest that is known");
     for (i = 0; i < candidates->count; i++)
         gemmepi__explain_candidate(text, &plan->problem, &candidates->list[i]);
 }

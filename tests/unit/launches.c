@@ -233,7 +233,7 @@ static void blocks_are_shared_out_evenly(void) {
         if (planned_plan(&p)) {
             const gemmepi__sm80 *mma = &matmul_of(p.plan)->fused.built.sm80;
             const gemmepi__launch *pass = &mma->pass.launch;
-            unsigned room = gemmepi__most_shared(90) / (mma->launch.shared ? mma->launch.shared : 1);
+            unsigned room = gemmepi__chip_of(90)->most_shared / (mma->launch.shared ? mma->launch.shared : 1);
             CHECK((strcmp(matmul_of(p.plan)->fused.engine->name, "sm80") == 0) &&
                       (int)room == cases[i].room &&
                       (int)gemmepi__divide_up(mma->launch.blocks, 132 * room) == cases[i].waves,

@@ -314,6 +314,24 @@ static void what_tma_does_not_take_is_copied_by_threads(void) {
     nothing_is_left();
 }
 
+static void a_chip_that_is_not_known_is_counted_as_the_nearest_older_one(void) {
+    static const struct {
+        int arch;
+        const char *says;
+    } rows[] = {
+        {82, "for compute capability 8.0 (nine tenths of what NVIDIA's paper on A100 says), the nearest"},
+        {90, "for compute capability 9.0 (measured on an H200):"},
+        {99, "for compute capability 9.0 (measured on an H200), the nearest that is known:"},
+        {123, "for compute capability 12.1 (a guess, as 12.0), the nearest that is known:"}};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+        planned p = planned_begin(rows[i].arch, 0);
+        if (planned_plan(&p))
+            CHECK(explain_has(p.plan, rows[i].says), "%d: another chip", rows[i].arch);
+        planned_end(&p);
+    }
+}
+
 static void other_chips_from_8_0_on_have_the_second_kernel(void) {
     static const int archs[] = {75, 80, 86, 89, 100, 120};
     size_t i;
@@ -406,6 +424,7 @@ int main(void) {
     RUN(a_context_without_its_ones_works);
     RUN(what_fused_does_not_take_says_why);
     RUN(what_tma_does_not_take_is_copied_by_threads);
+    RUN(a_chip_that_is_not_known_is_counted_as_the_nearest_older_one);
     RUN(other_chips_from_8_0_on_have_the_second_kernel);
     RUN(operands_of_odd_lines_are_packed_first);
     RUN(f32_has_both_kernels);

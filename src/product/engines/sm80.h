@@ -84,11 +84,6 @@ static int gemmepi__copy_unit(const gemmepi__problem *problem, int operand) {
     return gemmepi__unit_of(problem, view, has_halves ? gemmepi__half_columns(problem) * view->bits / 8 : 0);
 }
 
-/* Bytes of shared memory that a block may have. Source: CUDA C++ Programming Guide, compute capabilities. */
-static unsigned gemmepi__most_shared(int arch) {
-    return arch == 80 || arch == 87 ? 163u << 10 : arch < 90 || arch >= 120 ? 99u << 10 : 227u << 10;
-}
-
 static unsigned gemmepi__sm80_shared(const gemmepi__sm80_shape *shape) {
     return (unsigned)((shape->tile_m + shape->tile_n) * GEMMEPI__SM80_LINE * shape->stages);
 }
@@ -119,7 +114,7 @@ static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemm
          (shape->tile_n > 128 || gemmepi__is_fma(problem) || gemmepi__has(problem, GEMMEPI_GATED) ||
           gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)))
         return 0; /* registers would not do */
-    return gemmepi__sm80_shared(shape) <= gemmepi__most_shared(arch);
+    return gemmepi__sm80_shared(shape) <= gemmepi__chip_of(arch)->most_shared;
 }
 
 /* >>how long it takes */
@@ -137,13 +132,11 @@ static int64_t gemmepi__stage_k(const gemmepi__problem *problem) {
     return GEMMEPI__SM80_LINE * 8 / problem->views[GEMMEPI__A].bits;
 }
 
-/* Pairs that a multiprocessor multiplies in a cycle and sums in F32: on an H200 measured; of others nine tenths of what
-   NVIDIA's architecture papers of A100, Ada and Blackwell say. TF32 goes at half the rate of 16 bits. */
-static double gemmepi__sm80_rate(const gemmepi__problem *problem, int arch) {
-    double rate = arch == 90 ? 1240 : arch == 80 || arch == 87 || arch == 100 || arch == 103 ? 920 : 230;
+/* Pairs that a multiprocessor multiplies in a cycle. */
+static double gemmepi__sm80_rate(const gemmepi__problem *problem, const gemmepi__chip *chip) {
     if (gemmepi__is_fma(problem))
-        return arch == 80 ? 58 : 115;
-    return problem->common == GEMMEPI_F32 ? rate / 2 : rate;
+        return chip->fma;
+    return problem->common == GEMMEPI_F32 ? chip->mma / 2 : chip->mma;
 }
 
 /* How much longer multiply-adds take than that, fitted to products on an H200: A along m is read a word at a time, small tiles load
@@ -164,16 +157,17 @@ static double gemmepi__copy_rate(int unit) {
 
 /* That a multiprocessor runs at a time. */
 static int gemmepi__sm80_blocks(const gemmepi_context *context, const gemmepi__sm80_shape *shape) {
-    int blocks = (int)(gemmepi__most_shared(context->arch) / gemmepi__sm80_shared(shape));
+    int blocks = (int)(gemmepi__chip_of(context->arch)->most_shared / gemmepi__sm80_shared(shape));
     return blocks < shape->blocks ? blocks : shape->blocks;
 }
 
-/* Microseconds with a shape, roughly, at 1.7 GHz: a launch takes 2900 cycles to begin and end, a step of k 400 beside what it
+/* Microseconds with a shape, roughly: a launch takes 2900 cycles to begin and end, a step of k 400 beside what it
    multiplies or copies, whichever is more, for all blocks of a multiprocessor. own: the kernel's problem, bare where k is in
    parts */
 static double gemmepi__sm80_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                          const gemmepi__problem *own, const gemmepi__sm80_cut *cut) {
     const gemmepi__sm80_shape *shape = cut->shape;
+    const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
     int64_t rows, columns, tiles = gemmepi__sm80_tiles(own, shape, &rows, &columns);
     int64_t each = gemmepi__divide_up(gemmepi__times(tiles, cut->parts),
                                       context->multiprocessors); /* tiles of a multiprocessor */
@@ -181,7 +175,7 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
     double area = (double)shape->tile_m * shape->tile_n, lines[2];
     int64_t of_stage = gemmepi__stage_k(problem);
     double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, cut->parts), of_stage);
-    double multiply = area * (double)of_stage / gemmepi__sm80_rate(problem, context->arch), copy;
+    double multiply = area * (double)of_stage / gemmepi__sm80_rate(problem, chip), copy;
     double finish = cut->parts > 1 ? 2 * GEMMEPI__STORING_CYCLES : gemmepi__epilogue_cycles(problem), waves;
     lines[0] = shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A));
     lines[1] = shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B));
@@ -196,7 +190,8 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
         finish *= blocks;
     }
     finish *= area / 128;
-    return (2900 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) / 1700 +
+    return (2900 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) /
+               chip->megahertz +
            (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
                            : gemmepi__sums_microseconds(problem));
 }
@@ -299,7 +294,7 @@ static void gemmepi__cut_up_sm80(const gemmepi__problem *problem, const gemmepi_
 static unsigned gemmepi__sm80_asked(const gemmepi_context *context, const gemmepi__sm80 *mma) {
     unsigned each = (unsigned)gemmepi__divide_up(mma->launch.blocks, context->multiprocessors);
     unsigned needed = gemmepi__sm80_shared(&mma->shape);
-    unsigned least = gemmepi__most_shared(context->arch) / (each + 1) + 16;
+    unsigned least = gemmepi__chip_of(context->arch)->most_shared / (each + 1) + 16;
     return needed < least ? least / 16 * 16 : needed;
 }
 

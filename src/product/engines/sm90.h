@@ -4,6 +4,7 @@
 #ifndef GEMMEPI_PRODUCT_ENGINES_SM90_H
 #define GEMMEPI_PRODUCT_ENGINES_SM90_H
 
+#include "../../device/chip.h"
 #include "../parts/pass.h"
 
 #include <math.h>
@@ -427,7 +428,7 @@ static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmep
            GEMMEPI__SM90_LINE / 54;
 }
 
-/* Microseconds that the product takes with a shape, roughly, at 1.7 GHz. A multiprocessor multiplies 2048 pairs of 16 bits, or half
+/* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half
    as many of TF32, a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; a launch takes 2850 cycles to begin and
    end, a tile 500. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does beyond
    storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which wait
@@ -438,6 +439,7 @@ static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmep
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                          const gemmepi__sm90_shape *shape, int applied) {
     int cluster = gemmepi__cluster_blocks(shape);
+    double megahertz = gemmepi__chip_of(context->arch)->megahertz;
     double waves = (double)gemmepi__sm90_waves(context, problem, shape);
     double area = (double)shape->tile_m * shape->tile_n;
     double steps = (double)gemmepi__divide_up(gemmepi__sm90_steps(problem), shape->split);
@@ -461,8 +463,8 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     if (gemmepi__gains_side_by_side(problem, shape))
         cycles *= 0.995; /* enough to decide */
     if (gemmepi__sm90_summed(problem, shape, applied))
-        return cycles / 1700 + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
-    return cycles / 1700 + gemmepi__sums_microseconds(problem);
+        return cycles / megahertz + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
+    return cycles / megahertz + gemmepi__sums_microseconds(problem);
 }
 
 static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,

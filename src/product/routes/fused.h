@@ -67,7 +67,7 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
 /* By every engine, with the operands as they lie and copied in the ways that help. */
 static void gemmepi__enumerate_fused(const gemmepi_context *context, const gemmepi__problem *problem,
                                      int applied, gemmepi__candidates *candidates) {
-    int side_by_side, ways = context->arch == 90 && gemmepi__is_tf32(problem) ? 2 : 1;
+    int side_by_side, ways = gemmepi__chip_of(context->arch)->wgmma > 0 && gemmepi__is_tf32(problem) ? 2 : 1;
     gemmepi__candidate like;
     memset(&like, 0, sizeof like);
     like.route = GEMMEPI_ROUTE_FUSED;
