@@ -97,7 +97,7 @@ fi
 # Those that `test` does not run in full.
 is_shared() {
     case $1 in
-    */grid | */fuzz | gpu/fused | gpu/pytorch* | compile | windows) return 0 ;;
+    */grid | */grid_* | */fuzz | gpu/fused | gpu/pytorch* | compile | windows) return 0 ;;
     *) return 1 ;;
     esac
 }
@@ -115,6 +115,7 @@ list() {
         of=1
         case $name in
         */grid) of=$pieces ;;
+        */grid_*) of=$((pieces > 8 ? 8 : pieces)) ;;
         unit/library_calls) of=$((pieces > 4 ? 4 : pieces)) ;;
         */fuzz | */bad_input | gpu/fused) has_gpu && of=$((pieces > 16 ? 16 : pieces)) ;;
         esac

@@ -86,7 +86,7 @@ fi
 attempt 'the emulator compiles' build || finish
 
 finds_it() {
-    TEST_PART=0/1000 on_emulator 90 products/grid | grep '^on emulated 9.0:$'
+    TEST_PART=0/1000 on_emulator 90 products/grid_exact | grep '^on emulated 9.0:$'
 }
 attempt 'tests find the emulator' finds_it || finish
 
