@@ -102,6 +102,34 @@ static void cublaslt_is_estimated_as_long_as_it_takes(void) {
     CHECK(without > 0 && with > without + 6, "%g, with the sums %g", without, with);
 }
 
+/* cuBLASLt reads the operand once more. */
+static void a_product_that_sums_an_operand_goes_fused(void) {
+    static gemmepi_context h200;
+    gemmepi_matmul_desc desc;
+    gemmepi__problem problem;
+    gemmepi__candidates bare, summing;
+    double fused[2], lt[2];
+    h200.arch = 90, h200.multiprocessors = 132;
+    memset(&desc, 0, sizeof desc);
+    desc.m = desc.n = desc.k = 4096, desc.batch = 1;
+    desc.a.dtype = GEMMEPI_BF16;
+    desc.a.transposed = 1;
+    CHECK(gemmepi__normalise(&desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    gemmepi__enumerate(&h200, &problem, 1, &bare);
+    desc.epilogue = GEMMEPI_BGRAD_B;
+    CHECK(gemmepi__normalise(&desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    gemmepi__enumerate(&h200, &problem, 1, &summing);
+    fused[0] = estimate_of(&bare, GEMMEPI_ROUTE_FUSED), fused[1] = estimate_of(&summing, GEMMEPI_ROUTE_FUSED);
+    lt[0] = estimate_of(&bare, GEMMEPI_ROUTE_LT), lt[1] = estimate_of(&summing, GEMMEPI_ROUTE_LT);
+    CHECK(fused[1] == fused[0] && lt[1] > lt[0] + 10, "fused %g and %g us, lt %g and %g", fused[0], fused[1],
+          lt[0], lt[1]);
+    CHECK(gemmepi__least(&bare)->route == GEMMEPI_ROUTE_LT &&
+              gemmepi__least(&summing)->route == GEMMEPI_ROUTE_FUSED,
+          "another route");
+}
+
 /* >>what must hold of any model */
 
 static const struct { int arch, multiprocessors; } chips[] = {{80, 108}, {89, 128}, {90, 132}};
@@ -262,6 +290,7 @@ int main(void) {
     keep_libraries_open();
     RUN(estimates_are_near_what_was_measured);
     RUN(cublaslt_is_estimated_as_long_as_it_takes);
+    RUN(a_product_that_sums_an_operand_goes_fused);
     RUN(a_longer_k_never_takes_less);
     RUN(a_batch_takes_no_less_than_one_item_and_no_more_than_all_by_themselves);
     RUN(a_column_major_product_takes_as_long_as_the_row_major_one_of_the_same_memory);

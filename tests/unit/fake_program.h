@@ -39,6 +39,13 @@ enum { LT_WORKSPACE = 4096, SPLIT_WORKSPACE = LT_WORKSPACE + 4 * EDGE * EDGE };
 
 static double memory[8][EDGE * EDGE]; /* stands for tensors on the device, larger than any of them */
 
+/* Whether the kernel that was compiled last has this definition, such as "GEMMEPI_TAILS 1", ahead of its source. */
+static int is_defined(const char *definition) {
+    char line[100];
+    snprintf(line, sizeof line, "#define %s\n", definition);
+    return strstr(gpu.last_source, line) != NULL;
+}
+
 static gemmepi_matmul_args args_for(const gemmepi_matmul_desc *desc) {
     gemmepi_matmul_args args;
     memset(&args, 0, sizeof args);

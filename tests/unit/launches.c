@@ -90,22 +90,21 @@ static void boxes_have_no_lines_beyond_an_operand(void) {
         for (layout = 0; layout < 4; layout++) {
             planned p = planned_begin(0, 1u << GEMMEPI_ROUTE_FUSED);
             const gemmepi__sm90_params *last = &gpu.last_fused;
-            const gemmepi__sm90 *fused;
             p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = 1024;
             p.desc.a.transposed = layout & 1, p.desc.b.transposed = layout >> 1;
             if (planned_plan(&p)) {
-                fused = &matmul_of(p.plan)->fused.built.sm90;
                 planned_run(&p);
-                CHECK(!(strcmp(matmul_of(p.plan)->fused.engine->name, "sm80") == 0) &&
-                          fused->tails == (cases[i].rows || (cases[i].columns && p.desc.b.transposed)),
-                      "%d, layout %d: tails %d", i, layout, fused->tails);
+                CHECK(is_kernel(&p.details, "gemmepi_sm90_") &&
+                          is_defined("GEMMEPI_TAILS 1") ==
+                              (cases[i].rows || (cases[i].columns && p.desc.b.transposed)),
+                      "%d, layout %d: tails in %s", i, layout, p.details.kernel);
                 if (cases[i].rows && !p.desc.a.transposed)
-                    CHECK(fused->last_a == cases[i].rows && last->a_tail.words[0] == (uintptr_t)p.args.a &&
+                    CHECK(last->a_tail.words[0] == (uintptr_t)p.args.a &&
                               (int)last->a_tail.words[5] == cases[i].rows,
                           "%d, layout %d: the last box of A has %d lines", i, layout,
                           (int)last->a_tail.words[5]);
                 if (cases[i].columns && p.desc.b.transposed)
-                    CHECK(fused->last_b == cases[i].columns && last->b_tail.words[0] == (uintptr_t)p.args.b &&
+                    CHECK(last->b_tail.words[0] == (uintptr_t)p.args.b &&
                               (int)last->b_tail.words[5] == cases[i].columns,
                           "%d, layout %d: the last box of B has %d lines", i, layout,
                           (int)last->b_tail.words[5]);
@@ -113,8 +112,8 @@ static void boxes_have_no_lines_beyond_an_operand(void) {
                                                      ? GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_128B
                                                      : GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B),
                       "%d, layout %d: lines of A are brought to L2 by %d", i, layout, (int)last->a.words[10]);
-                CHECK(!p.desc.a.transposed || fused->last_a == 0, "%d: A has another map", i);
-                CHECK(p.desc.b.transposed || fused->last_b == 0, "%d: B has another map", i);
+                CHECK(!p.desc.a.transposed || last->a_tail.words[0] == 0, "%d: A has another map", i);
+                CHECK(p.desc.b.transposed || last->b_tail.words[0] == 0, "%d: B has another map", i);
             }
             planned_end(&p);
         }
@@ -198,7 +197,7 @@ static void long_sums_are_those_of_which_the_bound_grows_with_k(void) {
         desc.d.dtype = cases[i].results;
         desc.flags = cases[i].flags;
         CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
-        is_long = plan && gemmepi__has_long_sums(&matmul_of(plan)->problem);
+        is_long = is_defined("GEMMEPI_LONG_SUMS 1");
         CHECK(is_long == cases[i].is_long, "%d: %d", i, is_long);
         gemmepi_plan_destroy(plan);
     }
@@ -234,8 +233,7 @@ static void blocks_are_shared_out_evenly(void) {
             const gemmepi__sm80 *mma = &matmul_of(p.plan)->fused.built.sm80;
             const gemmepi__launch *pass = &mma->pass.launch;
             unsigned room = gemmepi__chip_of(90)->most_shared / (mma->launch.shared ? mma->launch.shared : 1);
-            CHECK((strcmp(matmul_of(p.plan)->fused.engine->name, "sm80") == 0) &&
-                      (int)room == cases[i].room &&
+            CHECK(is_kernel(&p.details, "gemmepi_sm80_") && (int)room == cases[i].room &&
                       (int)gemmepi__divide_up(mma->launch.blocks, 132 * room) == cases[i].waves,
                   "%d: %u blocks with %u bytes each", i, mma->launch.blocks, mma->launch.shared);
             CHECK((mma->parts > 1) == (cases[i].pass_blocks > 0) &&
@@ -247,6 +245,14 @@ static void blocks_are_shared_out_evenly(void) {
         }
         planned_end(&p);
     }
+}
+
+/* Its pointers are those that the epilogue takes. */
+static void point(planned *p) {
+    gemmepi_epilogue epilogue = p->desc.epilogue;
+    p->args.bias = epilogue & GEMMEPI_BIAS ? p->args.bias : NULL;
+    p->args.aux = epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD) ? (void *)(uintptr_t)0x50000000 : NULL;
+    p->args.bias_grad = epilogue & GEMMEPI_BGRAD ? (void *)(uintptr_t)0x60000000 : NULL;
 }
 
 /* What was fastest, where it was measured: tiles, the bias before the sums, and one band of rows where A is small and B large. */
@@ -272,15 +278,17 @@ static void hopper_kernel_is_cut_as_measured(void) {
         planned p = planned_begin(90, 1u << GEMMEPI_ROUTE_FUSED);
         p.desc.epilogue = cases[i].epilogue;
         p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = cases[i].k;
+        point(&p);
         if (planned_plan(&p)) {
-            const gemmepi__sm90 *fused = &matmul_of(p.plan)->fused.built.sm90;
-            unsigned band = fused->params.band, rows = fused->params.cluster_rows;
-            int ahead = gemmepi__loads_bias_ahead(&matmul_of(p.plan)->problem, fused);
-            CHECK(!(strcmp(matmul_of(p.plan)->fused.engine->name, "sm80") == 0) &&
-                      fused->shape.tile_m == 128 && fused->shape.tile_n == cases[i].tile_n &&
-                      ahead == cases[i].bias_ahead,
-                  "%d: tiles of %d x %d, bias ahead %d", i, fused->shape.tile_m, fused->shape.tile_n, ahead);
-            CHECK((int)gemmepi__divide_up(rows, band) == cases[i].bands, "%d: %u rows in bands of %u", i,
+            unsigned band, rows;
+            char tile[20];
+            snprintf(tile, sizeof tile, "_128x%d", cases[i].tile_n);
+            CHECK(is_kernel(&p.details, "gemmepi_sm90_") && strstr(p.details.kernel, tile), "%d: not %s: %s",
+                  i, tile, p.details.kernel);
+            CHECK(is_defined("GEMMEPI_BIAS_AHEAD 1") == cases[i].bias_ahead, "%d: bias ahead", i);
+            planned_run(&p);
+            band = gpu.last_fused.band, rows = gpu.last_fused.cluster_rows;
+            CHECK(band && (int)((rows + band - 1) / band) == cases[i].bands, "%d: %u rows in bands of %u", i,
                   rows, band);
         }
         planned_end(&p);
