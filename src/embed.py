@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Makes kernels_src.h (the CUDA sources as C strings) and gemmepi.h (every part in one file).
+"""Makes src/kernels/codes.h (the public values that kernels know), kernels_src.h (the CUDA sources as C strings) and gemmepi.h
+(every part in one file).
 
-    embed.py          writes both into the repository's root
+    embed.py          writes them
     embed.py --check  fails, and says how to mend it, if what is there differs
 
 The output depends on the sources alone: no dates, LF line ends. CUDA sources are embedded without comments, indentation,
@@ -102,6 +103,20 @@ def string_array(path):
     return name, "\n".join(out)
 
 
+def codes(types):
+    """Activations are the constants of two digits in api/types.h, the flags of an epilogue those of seven."""
+    def constants(digits):
+        return re.findall(rf"^#define GEMMEPI_(\w+) +0x([0-9a-f]{{{digits}}})ull /\*", types, re.MULTILINE)
+    names = " ".join(f"X({name})" for name, _ in constants(2))
+    return "\n".join(
+        ["// Made by src/embed.py from src/api/types.h. Change that file, then run 'make gen'.",
+         "// The public values of an epilogue's flags and activations, for kernels and their preprocessor.",
+         "#ifndef GEMMEPI_KERNELS_CODES_H\n#define GEMMEPI_KERNELS_CODES_H\n"]
+        + [f"#define FLAG_{name} 0x{value.lstrip('0')}" for name, value in constants(7)]
+        + [f"#define CODE_{name} 0x{value}" for name, value in constants(2)]
+        + [f"\n#define ACTIVATION_CODES(X) {names}\n\n#endif\n"])
+
+
 def optional(path, text):
     option = OPTIONS.get(path.name)
     return f"#ifndef {option}\n{text}\n#endif" if option else text
@@ -154,23 +169,26 @@ def inline(path, seen, generated):
     return "\n".join(lines)
 
 
+def write(outputs, checks):
+    """The names of those that were not so yet."""
+    stale = [path for path, text in outputs.items() if not path.exists() or path.read_bytes() != text.encode("utf-8")]
+    for path in [] if checks else stale:
+        path.write_bytes(outputs[path].encode("utf-8"))
+    return [str(path.relative_to(ROOT)) for path in stale]
+
+
 def main():
+    checks = "--check" in sys.argv[1:]
+    stale = write({SOURCE / "kernels/codes.h": codes((SOURCE / "api/types.h").read_text(encoding="utf-8"))}, checks)
     kernels = kernels_source()
     header = inline(SOURCE / "gemmepi.in.h", set(), {"kernels_src.h": kernels})
     first, rest = header.split("\n", 1)
     assert first.startswith("/* gemmepi.h is made")
     public, implementation = rest.split(IMPLEMENTATION)
     rest = public + IMPLEMENTATION + narrower(implementation)
-    outputs = {"kernels_src.h": kernels, "gemmepi.h": re.sub(r"\n{3,}", "\n\n", rest.rstrip("\n")) + "\n"}
-    stale = []
-    for name, text in outputs.items():
-        path = ROOT / name
-        data = text.encode("utf-8")
-        if not path.exists() or path.read_bytes() != data:
-            stale.append(name)
-            if "--check" not in sys.argv[1:]:
-                path.write_bytes(data)
-    if stale and "--check" in sys.argv[1:]:
+    stale += write({ROOT / "kernels_src.h": kernels,
+                    ROOT / "gemmepi.h": re.sub(r"\n{3,}", "\n\n", rest.rstrip("\n")) + "\n"}, checks)
+    if stale and checks:
         sys.exit(f"{' and '.join(stale)} differ from src/: run 'make gen' and commit the result")
 
 

@@ -25,6 +25,7 @@
 #include "base/dynamic_library.h"
 
 #include "problem/dtype.h"
+#include "problem/activation.h"
 #include "problem/flags.h"
 #include "problem/epilogue.h"
 #include "problem/problem.h"
@@ -56,7 +57,6 @@
 
 #ifndef GEMMEPI_NO_HOST
 #include "host/convert.h"
-#include "host/activation.h"
 #include "host/product.h"
 #ifndef GEMMEPI_NO_ELEMENTWISE
 #include "host/elementwise.h"

@@ -3,7 +3,6 @@
 #define GEMMEPI_HOST_ELEMENTWISE_H
 
 #include "../problem/nest.h"
-#include "activation.h"
 #include "convert.h"
 #include "product.h"
 

@@ -24,22 +24,43 @@
 #define GEMMEPI_EXACT 1
 #endif
 
-enum {
-    NONE = CODE_NONE,
-    RELU = CODE_RELU,
-    GELU_TANH = CODE_GELU_TANH,
-    GELU_ERF = CODE_GELU_ERF,
-    SILU = CODE_SILU,
-    SIGMOID = CODE_SIGMOID,
-    TANH = CODE_TANH,
-    LEAKY_RELU = CODE_LEAKY_RELU,
-    ELU = CODE_ELU,
-    SQUARED_RELU = CODE_SQUARED_RELU,
-    QUICK_GELU = CODE_QUICK_GELU,
-    SOFTPLUS = CODE_SOFTPLUS,
-    HARDSWISH = CODE_HARDSWISH,
-    MISH = CODE_MISH
-};
+#define NAMED(name) name = CODE_##name,
+enum { ACTIVATION_CODES(NAMED) };
+#undef NAMED
+
+// >>traits: what those who call these functions ask of an activation
+
+// Its AUX is a bit for each element, where there is neither a gate nor UPSTREAM.
+template <int Activation> constexpr bool SAVES_MASK = Activation == RELU;
+// Its derivative is 0 or 1, applied by selection.
+template <int Activation> constexpr bool SELECTS = Activation == RELU;
+// Its value or its derivative may be any number, so that three factors of a gate meet at once, lest two of them leave the range.
+template <int Activation>
+constexpr bool HAS_ANY_SIZE = Activation == SQUARED_RELU || Activation == LEAKY_RELU || Activation == ELU;
+
+// Of a sum x of products, whose own error hides what is below 2^-22 of x (2^-17 of LONG_SUMS): at EXACT 0 tails of these end where
+// exp(-w) leaves the range, at results of 1e-36 or so, and GELU_ERF's at 1e-37. Elsewhere, and for others, as above.
+template <int Activation>
+constexpr bool ENDS_TAILS = Activation == SILU || Activation == GELU_TANH || Activation == QUICK_GELU;
+// activate_sum() has a form of its own.
+template <int Activation>
+constexpr bool HAS_FORM_OF_SUMS = !GEMMEPI_EXACT && (ENDS_TAILS<Activation> || Activation == GELU_ERF);
+// A gate is better made with that; SILU's is 1 to 2 percent slower so.
+template <int Activation> constexpr bool GATES_BY_SUMS = HAS_FORM_OF_SUMS<Activation> && Activation != SILU;
+// Of x = z / SUM_SCALE, for a sum and its bias that are added and multiplied at once; 0 where nothing is gained. With the cube root
+// of what GELU_TANH's w log2(e) has of x^3, that is z (z^2 + 4.9122296). As it is below 1, z is finite where x is.
+template <int Activation> constexpr float SUM_SCALE = !GEMMEPI_EXACT && Activation == GELU_TANH ? 0.46866869f : 0;
+
+// At EXACT 0 near_derivative() is for x from NEAR on, where the exponential is in the range, up to NEAR_END, where the rest is.
+template <int Activation>
+constexpr bool HAS_NEAR_DERIVATIVE = !GEMMEPI_EXACT && (ENDS_TAILS<Activation> || Activation == GELU_ERF);
+template <int Activation>
+constexpr float NEAR = Activation == SILU         ? -80
+                       : Activation == QUICK_GELU ? -47
+                       : Activation == GELU_ERF   ? -12.5f
+                                                  : -9.75f;
+constexpr float NEAR_END = 1048576;
+template <int Activation> constexpr bool HAS_NEAR_END = Activation != SILU; // whose derivative is right up to infinity
 
 // >>the functions they are made of
 
@@ -529,10 +550,6 @@ template <int Activation, class A> __device__ inline A activate(A x, A parameter
         return x;
 }
 
-// Of a sum x of products, whose own error hides what is below 2^-22 of x (2^-17 of LONG_SUMS): at EXACT 0 tails of these end where
-// exp(-w) leaves the range, at results of 1e-36 or so, and GELU_ERF's at 1e-37. Elsewhere, and for others, as above.
-template <int Activation>
-constexpr bool ENDS_TAILS = Activation == SILU || Activation == GELU_TANH || Activation == QUICK_GELU;
 __device__ inline float logistic_of_power(float power) { // s(w) of -w log2(e)
     return fast_reciprocal(1 + fast_power_of_2(power));
 }
@@ -544,6 +561,7 @@ template <int Activation> __device__ inline float power_of_gate(float x) { // -w
     else
         return x * -1.4426950f;
 }
+// The activation of a sum of products; Gate: it is a gate's.
 template <int Activation, bool Gate, class A> __device__ inline A activate_sum(A x, A parameter) {
     if constexpr (!GEMMEPI_EXACT && sizeof(A) == 4 && ENDS_TAILS<Activation>)
         return x * logistic_of_power(power_of_gate<Activation>(x));
@@ -553,9 +571,7 @@ template <int Activation, bool Gate, class A> __device__ inline A activate_sum(A
         return activate<Activation>(x, parameter);
 }
 
-// Of x = z / SUM_SCALE, for a sum and its bias that are added and multiplied at once; 0 where nothing is gained. With the cube root
-// of what GELU_TANH's w log2(e) has of x^3, that is z (z^2 + 4.9122296). As it is below 1, z is finite where x is.
-template <int Activation> constexpr float SUM_SCALE = !GEMMEPI_EXACT && Activation == GELU_TANH ? 0.46866869f : 0;
+// The activation of x = z / SUM_SCALE.
 template <int Activation> __device__ inline float activate_scaled_sum(float z) {
     constexpr float scale = SUM_SCALE<Activation>;
     float power = z * fmaf(z, -z, -4.9122296f);
@@ -601,17 +617,8 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
     }
 }
 
-// At EXACT 0 the derivative of x s(w), s + x w' (s - s^2), and GELU_ERF's, Phi(-|x|) - |x| phi(x) or 1 less it, in fewer
-// instructions for x from NEAR on, where the exponential is in the range, up to NEAR_END, where the rest is (SILU's is up to the end):
-// as accurate as the others, which are for all x.
-template <int Activation>
-constexpr bool HAS_NEAR_DERIVATIVE = !GEMMEPI_EXACT && (ENDS_TAILS<Activation> || Activation == GELU_ERF);
-template <int Activation>
-constexpr float NEAR = Activation == SILU         ? -80
-                       : Activation == QUICK_GELU ? -47
-                       : Activation == GELU_ERF   ? -12.5f
-                                                  : -9.75f;
-constexpr float NEAR_END = 1048576;
+// The derivative of x s(w), s + x w' (s - s^2), and GELU_ERF's, Phi(-|x|) - |x| phi(x) or 1 less it, in fewer instructions where x is
+// near: as accurate as the others, which are for all x.
 template <int Activation> __device__ inline float rise_of_gate(float x) { // x w'
     if constexpr (Activation == GELU_TANH)
         return x * fmaf(float(GELU_SLOPE * 0.134145), x * x, float(GELU_SLOPE));
@@ -694,11 +701,11 @@ template <int Activation, class A> __device__ inline A gate_gradient(A dy, A val
 }
 template <int Activation, class A, int N>
 __device__ inline void gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter, A (&out)[N]) {
-    if constexpr (Activation == RELU) {
+    if constexpr (SELECTS<Activation>) {
 #pragma unroll
         for (int i = 0; i < N; i++)
             out[i] = gate[i] > 0 ? dy[i] * value[i] : A(0);
-    } else if constexpr (Activation == SQUARED_RELU || Activation == LEAKY_RELU || Activation == ELU) {
+    } else if constexpr (HAS_ANY_SIZE<Activation>) {
 #pragma unroll
         for (int i = 0; i < N; i++)
             out[i] = gate_gradient<Activation>(dy[i], value[i], gate[i], parameter);

@@ -78,7 +78,7 @@ constexpr int HALVES = GATED ? 2 : 1, VALUE = GATE_FIRST ? 1 : 0, GATE = 1 - VAL
 constexpr int HALVES_IN = GATED && (!BACKWARD || UPSTREAM) ? 2 : 1;
 constexpr int HALVES_OUT = GATED && BACKWARD ? 2 : 1;
 constexpr int HALVES_SAVED = GATED && !UPSTREAM ? 2 : 1; // of the aux that BACKWARD reads
-constexpr bool AUX_IS_MASK = ACTIVATION == RELU && !GATED && !UPSTREAM;
+constexpr bool AUX_IS_MASK = SAVES_MASK<ACTIVATION> && !GATED && !UPSTREAM;
 constexpr bool ALIGNED = GEMMEPI_ALIGNED;
 constexpr bool WHOLE = GEMMEPI_WHOLE;
 constexpr bool SPREAD = GEMMEPI_SPREAD, APART = GEMMEPI_APART;
@@ -488,7 +488,7 @@ template <class T> __device__ inline u32 pair_of(float x) {
 }
 // The largest of aux as integers of 16 bits: without a sign, of which those below NEAR are larger, and with one, of which those above
 // NEAR_END are, which F16 has not. NaN may count as either.
-constexpr bool NEAR_ENDS = ACTIVATION != SILU && SAME<GEMMEPI_AUX_TYPE, BF16>;
+constexpr bool NEAR_ENDS = HAS_NEAR_END<ACTIVATION> && SAME<GEMMEPI_AUX_TYPE, BF16>;
 struct Near {
     u32 low = pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>), high = pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);
 
@@ -604,8 +604,7 @@ __device__ inline void multiply_halves(const gemmepi__epilogue_params &p, Acc (&
     for (int i = 0; i < RUN; i++) {
         if constexpr (SAME<Acc, I32>)
             v[0][i] = product(v[VALUE % HALVES][i], activate<ACTIVATION>(v[GATE % HALVES][i], Acc(0)));
-        else if constexpr (!GEMMEPI_EXACT && (ENDS_TAILS<ACTIVATION> || ACTIVATION == GELU_ERF) &&
-                           ACTIVATION != SILU) // which is 1 to 2 percent slower so
+        else if constexpr (GATES_BY_SUMS<ACTIVATION>)
             v[0][i] = v[VALUE % HALVES][i] * activate_finished(p, v[GATE % HALVES][i]);
         else
             v[0][i] = times_activation<ACTIVATION>(v[VALUE % HALVES][i], v[GATE % HALVES][i], (Acc)p.parameter);

@@ -8,8 +8,9 @@
 
 /* RELU saves one bit an element, every other activation, and a gate, the pre-activation itself. */
 static int gemmepi__aux_is_mask(gemmepi_epilogue epilogue) {
-    return gemmepi__activation(epilogue) == GEMMEPI_RELU && (epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD)) &&
-           !(epilogue & (GEMMEPI_GATED | GEMMEPI_UPSTREAM));
+    return (epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD)) &&
+           !(epilogue & (GEMMEPI_GATED | GEMMEPI_UPSTREAM)) &&
+           gemmepi__activation_has(epilogue, GEMMEPI__SAVES_MASK);
 }
 
 /* With GATED: whether the product's columns are two halves, of which one column is made or two gradients; else they are the
@@ -58,13 +59,6 @@ static void gemmepi__append_epilogue_words(gemmepi__text *text, gemmepi_epilogue
 static gemmepi_epilogue gemmepi__callers_epilogue(gemmepi_epilogue epilogue, int exchanged) {
     uint64_t sums = epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B);
     return exchanged && sums ? epilogue ^ (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) : epilogue;
-}
-
-/* The parameter of an activation that has one and was given none; 0 for the others. */
-static double gemmepi__default_parameter(gemmepi_epilogue epilogue) {
-    return gemmepi__activation(epilogue) == GEMMEPI_LEAKY_RELU ? 0.01
-           : gemmepi__activation(epilogue) == GEMMEPI_ELU      ? 1
-                                                               : 0;
 }
 
 /* A composition is refused when it has all of `all`, none of `none` and, where `any` is given, at least two or more

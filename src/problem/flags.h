@@ -1,44 +1,10 @@
-/* Every activation and every flag of the interface: what it is called, and which fields take it. No two flags share a bit. */
+/* Every flag of the interface: what it is called, and which fields take it. No two share a bit. */
 #ifndef GEMMEPI_PROBLEM_FLAGS_H
 #define GEMMEPI_PROBLEM_FLAGS_H
 
 #include "../base/status.h"
 #include "../base/text.h"
-
-typedef struct gemmepi__activation_row {
-    gemmepi_epilogue code;
-    const char *name; /* as in GEMMEPI_RELU */
-} gemmepi__activation_row;
-
-static const gemmepi__activation_row gemmepi__activations[] = {
-    {GEMMEPI_NONE, "NONE"},
-    {GEMMEPI_RELU, "RELU"},
-    {GEMMEPI_GELU_TANH, "GELU_TANH"},
-    {GEMMEPI_GELU_ERF, "GELU_ERF"},
-    {GEMMEPI_SILU, "SILU"},
-    {GEMMEPI_SIGMOID, "SIGMOID"},
-    {GEMMEPI_TANH, "TANH"},
-    {GEMMEPI_LEAKY_RELU, "LEAKY_RELU"},
-    {GEMMEPI_ELU, "ELU"},
-    {GEMMEPI_SQUARED_RELU, "SQUARED_RELU"},
-    {GEMMEPI_QUICK_GELU, "QUICK_GELU"},
-    {GEMMEPI_SOFTPLUS, "SOFTPLUS"},
-    {GEMMEPI_HARDSWISH, "HARDSWISH"},
-    {GEMMEPI_MISH, "MISH"},
-};
-
-static uint32_t gemmepi__activation(gemmepi_epilogue epilogue) {
-    return (uint32_t)(epilogue & GEMMEPI_ACTIVATION_MASK);
-}
-
-/* "SILU", or NULL where the code is no activation's. */
-static const char *gemmepi__activation_name(gemmepi_epilogue epilogue) {
-    size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__activations); i++)
-        if (gemmepi__activations[i].code == (epilogue & GEMMEPI_ACTIVATION_MASK))
-            return gemmepi__activations[i].name;
-    return NULL;
-}
+#include "activation.h"
 
 /* The fields that hold flags. */
 enum {

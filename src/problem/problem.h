@@ -487,7 +487,7 @@ static gemmepi_status gemmepi__check_integer_epilogue(const gemmepi__problem *pr
     if (problem->accumulator != GEMMEPI_I32)
         return GEMMEPI_OK;
     gemmepi__append_epilogue(&text, problem->epilogue);
-    if (gemmepi__activation(problem->epilogue) > GEMMEPI_RELU)
+    if (!gemmepi__activation_has(problem->epilogue, GEMMEPI__OF_INTEGERS))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: "
                              "others need a floating-point or I8 result",

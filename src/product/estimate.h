@@ -81,9 +81,9 @@ static double gemmepi__lt_epilogue_microseconds(const gemmepi__problem *problem)
     while ((problem->epilogue & gemmepi__lt_costs[i].flags) != gemmepi__lt_costs[i].flags)
         i++;
     return gemmepi__lt_costs[i].once + elements * 1e-6 *
-                                           (gemmepi__activation(problem->epilogue) <= GEMMEPI_RELU
-                                                ? gemmepi__lt_costs[i].relu
-                                                : gemmepi__lt_costs[i].others);
+                                           (gemmepi__activation_costs(problem->epilogue)
+                                                ? gemmepi__lt_costs[i].others
+                                                : gemmepi__lt_costs[i].relu);
 }
 
 #endif

@@ -112,7 +112,7 @@ static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemm
     if (unit < shape->unit ||
         (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
          (shape->tile_n > 128 || gemmepi__is_fma(problem) || gemmepi__has(problem, GEMMEPI_GATED) ||
-          gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)))
+          gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_WIDE_IN_SUMS))))
         return 0; /* registers would not do */
     return gemmepi__sm80_shared(shape) <= gemmepi__chip_of(arch)->most_shared;
 }
@@ -186,7 +186,7 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
         multiply *= gemmepi__fma_slowness(own, shape, blocks);
     waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
     if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem)) {
-        finish += gemmepi__activation(problem->epilogue) > GEMMEPI_RELU ? GEMMEPI__EXACT_CYCLES : 0;
+        finish += gemmepi__activation_costs(problem->epilogue) ? GEMMEPI__EXACT_CYCLES : 0;
         finish *= blocks;
     }
     finish *= area / 128;

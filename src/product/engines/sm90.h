@@ -292,11 +292,12 @@ static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__sm90
 static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
     const uint32_t others = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD |
                             GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
-    uint32_t which = gemmepi__activation(problem->epilogue);
     return gemmepi__has(problem, GEMMEPI_BIAS) && !gemmepi__has(problem, others) && fused->applied &&
            fused->shape.ping_pong && fused->shape.tile_n == 128 && (fused->staged & 1) &&
            gemmepi__box_bits(problem) == 16 && gemmepi__k_is_short(problem) &&
-           (gemmepi__has(problem, GEMMEPI_AUX) ? which == GEMMEPI_GELU_TANH : which != GEMMEPI_GELU_ERF);
+           (gemmepi__has(problem, GEMMEPI_AUX)
+                ? gemmepi__activation_has(problem->epilogue, GEMMEPI__LEAVES_ROOM_FOR_AUX)
+                : !gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_BIAS_FIRST));
 }
 
 /* >>the choice of a shape */
@@ -331,7 +332,7 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
                                                   GEMMEPI_RESIDUAL) ||
                         !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
                         gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-                        gemmepi__activation(problem->epilogue) == GEMMEPI_MISH))
+                        gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_NOT_LEAN)))
         return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__SM90_UNIT_N)
         return 0;
@@ -345,16 +346,13 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
 
 #define GEMMEPI__STORING_CYCLES 12
 
-/* Cycles of a warpgroup for an element of the product in each of its threads. Measured on an H200 for what they name. */
+/* Cycles of a warpgroup for an element of the product in each of its threads. Measured on an H200 for what they name; an activation's
+   stand in its row. */
 static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
-    uint32_t which = gemmepi__activation(problem->epilogue);
-    int backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
-    double cycles = GEMMEPI__STORING_CYCLES, activation = which > GEMMEPI_RELU ? 14 : 0;
-    if (backward && (which == GEMMEPI_GELU_TANH || which == GEMMEPI_GELU_ERF))
-        activation = 32;
-    else if (which == GEMMEPI_GELU_ERF)
-        activation = gemmepi__has(problem, GEMMEPI_GATED) ? 40 : 24;
-    cycles += gemmepi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation;
+    const gemmepi__activation_row *row = gemmepi__activation_of(problem->epilogue);
+    int backward = gemmepi__has(problem, GEMMEPI_BACKWARD), gated = gemmepi__has(problem, GEMMEPI_GATED);
+    int activation = backward ? row->derivative_cycles : gated ? row->gate_cycles : row->cycles;
+    double cycles = GEMMEPI__STORING_CYCLES + (gated ? activation / 2.0 : activation);
     if (gemmepi__has(problem, GEMMEPI_AUX))
         cycles += 14;
     if (backward)
@@ -447,7 +445,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     double load = gemmepi__load_cycles(problem, shape);
     double sums = steps * (multiply > load ? multiply : load) + 500;
     int waits = shape->lean && gemmepi__k_is_short(problem) && gemmepi__has(problem, GEMMEPI_BIAS) &&
-                gemmepi__activation(problem->epilogue) <= GEMMEPI_RELU;
+                !gemmepi__activation_costs(problem->epilogue);
     double finish = area / 128 * (gemmepi__epilogue_cycles(problem) + (waits ? 2 : 0)) / shape->split;
     double slowed =
         (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->split) * (shape->tile_n > 128 ? 0.7 : 0.5);

@@ -24,10 +24,8 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
 /* Whether the short form of the activation is off by more than a few units of F32: a product's bound leaves no room for
    that. The derivatives' are not. */
 static int gemmepi__is_approximate(const gemmepi__problem *problem) {
-    uint32_t activation = gemmepi__activation(problem->epilogue);
     int differentiates = gemmepi__has(problem, GEMMEPI_BACKWARD) && !gemmepi__has(problem, GEMMEPI_GATED);
-    return !differentiates &&
-           (activation == GEMMEPI_TANH || activation == GEMMEPI_ELU || activation == GEMMEPI_SOFTPLUS);
+    return !differentiates && gemmepi__activation_has(problem->epilogue, GEMMEPI__SHORT_IS_COARSE);
 }
 
 /* From so many rows on the errors of short forms are lost in a sum over them, if the rows differ: for |v| < 5 they are some 5
@@ -42,11 +40,11 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
            (gemmepi__has(problem, GEMMEPI_BGRAD) && problem->m < GEMMEPI__SHORT_SUM_ROWS);
 }
 
-/* From this k on a product's bound has more than twice the room that GELU_ERF's shortest form takes: that is off by 2^-18.2 of v,
+/* From this k on a product's bound has more than twice the room that GELU_ERF's form of long sums takes: that is off by 2^-18.2 of v,
    and 1.13 (4 + k/8) 2^-24 of v is the least that the bound leaves. Whole numbers' sums are exact, and their bound knows no k. */
 #define GEMMEPI__LONG_SUM 768
 static int gemmepi__has_long_sums(const gemmepi__problem *problem) {
-    return gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF &&
+    return gemmepi__activation_has(problem->epilogue, GEMMEPI__HAS_FORM_OF_LONG_SUMS) &&
            !gemmepi__has(problem, GEMMEPI_BACKWARD) && problem->k >= GEMMEPI__LONG_SUM &&
            problem->common != GEMMEPI_I8 && !gemmepi__wants_exact(problem);
 }

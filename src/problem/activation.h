@@ -1,11 +1,94 @@
-/* Activations and their derivatives in double, in the forms that do not cancel (see the manual's table). */
-#ifndef GEMMEPI_HOST_ACTIVATION_H
-#define GEMMEPI_HOST_ACTIVATION_H
+/* The activations: one table of what is known of each, and value and derivative in double, in the forms that do not cancel
+   (their formulas stand in api/types.h, what kernels compute in kernels/activation.cuh). */
+#ifndef GEMMEPI_PROBLEM_ACTIVATION_H
+#define GEMMEPI_PROBLEM_ACTIVATION_H
 
 #include "../base/platform.h"
 
 #include <float.h>
 #include <math.h>
+
+/* >>the table */
+
+enum {
+    GEMMEPI__OF_INTEGERS = 1,     /* whole numbers stay whole, so that a result in I32 may have it */
+    GEMMEPI__SAVES_MASK = 2,      /* AUX is a bit for each element where there is neither gate nor UPSTREAM */
+    GEMMEPI__SHORT_IS_COARSE = 4, /* the short form is off by more than a few units of F32 */
+    GEMMEPI__HAS_FORM_OF_LONG_SUMS = 8, /* one shorter still: kernels/activation.cuh, LONG_SUMS */
+    GEMMEPI__WANTS_BIAS_FIRST = 16,     /* sums that begin with the bias are faster than one loaded ahead */
+    GEMMEPI__LEAVES_ROOM_FOR_AUX = 32,  /* registers, for a bias loaded ahead where AUX is stored */
+    GEMMEPI__IS_NOT_LEAN = 64,          /* takes more registers than lean shapes of gemm_sm90.cu have */
+    GEMMEPI__IS_WIDE_IN_SUMS = 128      /* so beside BGRAD in tiles of gemm_sm80.cu of more than 64 rows */
+};
+
+/* cycles: of a warpgroup for an element in each of its threads, in gemm_sm90.cu's epilogue beside what else it does, measured on an
+   H200; of the value, of a gate and of the derivative, which a gate's two halves share. 0: it costs nothing that was seen. */
+typedef struct gemmepi__activation_row {
+    gemmepi_epilogue code;
+    const char *name; /* as in GEMMEPI_RELU */
+    double parameter; /* what it is unless given; 0: it has none */
+    int cycles, gate_cycles, derivative_cycles, traits;
+} gemmepi__activation_row;
+
+#define GEMMEPI__ACTIVATION(name) GEMMEPI_##name, #name
+
+/* clang-format off */
+static const gemmepi__activation_row gemmepi__activations[] = {
+    {GEMMEPI__ACTIVATION(NONE),         0,     0,  0,  0, GEMMEPI__OF_INTEGERS},
+    {GEMMEPI__ACTIVATION(RELU),         0,     0,  0,  0, GEMMEPI__OF_INTEGERS | GEMMEPI__SAVES_MASK},
+    {GEMMEPI__ACTIVATION(GELU_TANH),    0,    14, 14, 32, GEMMEPI__LEAVES_ROOM_FOR_AUX | GEMMEPI__IS_WIDE_IN_SUMS},
+    {GEMMEPI__ACTIVATION(GELU_ERF),     0,    24, 40, 32, GEMMEPI__WANTS_BIAS_FIRST | GEMMEPI__HAS_FORM_OF_LONG_SUMS},
+    {GEMMEPI__ACTIVATION(SILU),         0,    14, 14, 14, 0},
+    {GEMMEPI__ACTIVATION(SIGMOID),      0,    14, 14, 14, 0},
+    {GEMMEPI__ACTIVATION(TANH),         0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
+    {GEMMEPI__ACTIVATION(LEAKY_RELU),   0.01, 14, 14, 14, 0},
+    {GEMMEPI__ACTIVATION(ELU),          1,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
+    {GEMMEPI__ACTIVATION(SQUARED_RELU), 0,    14, 14, 14, 0},
+    {GEMMEPI__ACTIVATION(QUICK_GELU),   0,    14, 14, 14, 0},
+    {GEMMEPI__ACTIVATION(SOFTPLUS),     0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
+    {GEMMEPI__ACTIVATION(HARDSWISH),    0,    14, 14, 14, 0},
+    {GEMMEPI__ACTIVATION(MISH),         0,    14, 14, 14, GEMMEPI__IS_NOT_LEAN},
+};
+/* clang-format on */
+
+static uint32_t gemmepi__activation(gemmepi_epilogue epilogue) {
+    return (uint32_t)(epilogue & GEMMEPI_ACTIVATION_MASK);
+}
+
+/* NULL where the code is no activation's. */
+static const gemmepi__activation_row *gemmepi__activation_of(gemmepi_epilogue epilogue) {
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__activations); i++)
+        if (gemmepi__activations[i].code == gemmepi__activation(epilogue))
+            return &gemmepi__activations[i];
+    return NULL;
+}
+
+/* "SILU", or NULL where the code is no activation's. */
+static const char *gemmepi__activation_name(gemmepi_epilogue epilogue) {
+    const gemmepi__activation_row *row = gemmepi__activation_of(epilogue);
+    return row ? row->name : NULL;
+}
+
+static int gemmepi__activation_has(gemmepi_epilogue epilogue, int trait) {
+    const gemmepi__activation_row *row = gemmepi__activation_of(epilogue);
+    return row && (row->traits & trait);
+}
+
+/* Whether it takes time that a kernel would show. */
+static int gemmepi__activation_costs(gemmepi_epilogue epilogue) {
+    const gemmepi__activation_row *row = gemmepi__activation_of(epilogue);
+    return row && row->cycles > 0;
+}
+
+/* The parameter of an activation that has one and was given none; 0 for the others. */
+static double gemmepi__default_parameter(gemmepi_epilogue epilogue) {
+    const gemmepi__activation_row *row = gemmepi__activation_of(epilogue);
+    return row ? row->parameter : 0;
+}
+
+#ifndef GEMMEPI_NO_HOST
+/* >>what they are made of */
 
 /* 1 / (1 + exp(-x)) without overflow, accurate in both tails */
 static double gemmepi__logistic(double x) {
@@ -96,6 +179,8 @@ static double gemmepi__mish_product(double x) {
     double e = exp(x);
     return e * (e + 2);
 }
+
+/* >>value and derivative */
 
 static double gemmepi__activate(uint32_t activation, double parameter, double x) {
     double n;
@@ -253,5 +338,6 @@ static double gemmepi__gate_gradient(uint32_t activation, double parameter, doub
     }
     return gemmepi__times_derivative(activation, parameter, first, gate) * last;
 }
+#endif
 
 #endif
