@@ -6,21 +6,55 @@
 
 #include <math.h>
 
+#ifndef GEMMEPI_H
 #include "gemmepi.h"
+#endif
 
 typedef long double wide;
 
-#define ACTIVATION_COUNT 14
+/* X(name, parameter, slope, traits) in the order of their codes. parameter: what it is unless given, 0: it has none. slope: the largest
+   |act'|, of those with a parameter p of |p| <= 1; SQUARED_RELU's has none. */
+/* clang-format off */
+#define ACTIVATION_LIST(X)                                                                             \
+    X(NONE,         0,    1,    ACTIVATION_IS_RATIONAL)                                                \
+    X(RELU,         0,    1,    ACTIVATION_IS_RATIONAL | ACTIVATION_SELECTS)                           \
+    X(GELU_TANH,    0,    1.13, 0)                                                                     \
+    X(GELU_ERF,     0,    1.13, 0)                                                                     \
+    X(SILU,         0,    1.1,  0)                                                                     \
+    X(SIGMOID,      0,    1,    0)                                                                     \
+    X(TANH,         0,    1,    ACTIVATION_IS_COARSE)                                                  \
+    X(LEAKY_RELU,   0.01, 1,    ACTIVATION_IS_RATIONAL)                                                \
+    X(ELU,          1,    1,    ACTIVATION_IS_COARSE)                                                  \
+    X(SQUARED_RELU, 0,    1,    ACTIVATION_IS_RATIONAL | ACTIVATION_SELECTS)                           \
+    X(QUICK_GELU,   0,    1.1,  0)                                                                     \
+    X(SOFTPLUS,     0,    1,    ACTIVATION_IS_COARSE)                                                  \
+    X(HARDSWISH,    0,    1.5,  ACTIVATION_IS_RATIONAL | ACTIVATION_JUMPS)                             \
+    X(MISH,         0,    1.1,  0)
+/* clang-format on */
 
-/* In the order of the manual. */
-static const gemmepi_epilogue activation_codes[ACTIVATION_COUNT] = {
-    GEMMEPI_NONE,       GEMMEPI_RELU,     GEMMEPI_GELU_TANH,  GEMMEPI_GELU_ERF, GEMMEPI_SILU,
-    GEMMEPI_SIGMOID,    GEMMEPI_TANH,     GEMMEPI_LEAKY_RELU, GEMMEPI_ELU,      GEMMEPI_SQUARED_RELU,
-    GEMMEPI_QUICK_GELU, GEMMEPI_SOFTPLUS, GEMMEPI_HARDSWISH,  GEMMEPI_MISH};
+enum {
+    ACTIVATION_IS_RATIONAL = 1, /* no exponential */
+    ACTIVATION_SELECTS = 2,     /* the derivative has one term, which is 0 by selection where it is 0 */
+    ACTIVATION_JUMPS = 4,       /* the derivative does, elsewhere than at 0 */
+    ACTIVATION_IS_COARSE = 8    /* the short form of the value is off by up to 2^-14 of it */
+};
 
-static const char *const activation_names[ACTIVATION_COUNT] = {
-    "NONE",       "RELU", "GELU_TANH",    "GELU_ERF",   "SILU",     "SIGMOID",   "TANH",
-    "LEAKY_RELU", "ELU",  "SQUARED_RELU", "QUICK_GELU", "SOFTPLUS", "HARDSWISH", "MISH"};
+#define ACTIVATION_INDEX_OF(name, parameter, slope, traits)     ACTIVATION_INDEX_##name,
+#define ACTIVATION_CODE_OF(name, parameter, slope, traits)      GEMMEPI_##name,
+#define ACTIVATION_NAME_OF(name, parameter, slope, traits)      #name,
+#define ACTIVATION_PARAMETER_OF(name, parameter, slope, traits) parameter,
+#define ACTIVATION_SLOPE_OF(name, parameter, slope, traits)     slope,
+#define ACTIVATION_TRAITS_OF(name, parameter, slope, traits)    traits,
+
+enum { ACTIVATION_LIST(ACTIVATION_INDEX_OF) ACTIVATION_COUNT };
+
+static const gemmepi_epilogue activation_codes[] = {ACTIVATION_LIST(ACTIVATION_CODE_OF)};
+static const char *const activation_names[] = {ACTIVATION_LIST(ACTIVATION_NAME_OF)};
+static const double activation_parameters[] = {ACTIVATION_LIST(ACTIVATION_PARAMETER_OF)};
+static const double activation_slopes[] = {ACTIVATION_LIST(ACTIVATION_SLOPE_OF)};
+static const int activation_traits[] = {ACTIVATION_LIST(ACTIVATION_TRAITS_OF)};
+
+#define ACTIVATION_LAST activation_codes[ACTIVATION_COUNT - 1]
 
 /* Where an epilogue's activation stands in those; -1: it has none of them. */
 static int activation_index(gemmepi_epilogue epilogue) {
@@ -35,9 +69,19 @@ static const char *activation_name(gemmepi_epilogue epilogue) {
     return i < 0 ? "unknown" : activation_names[i];
 }
 
-/* for (a = GEMMEPI_RELU; a <= GEMMEPI_MISH; a = activation_after(a)) */
+static int activation_has(gemmepi_epilogue epilogue, int trait) {
+    int i = activation_index(epilogue);
+    return i >= 0 && activation_traits[i] & trait;
+}
+
+static int activation_has_parameter(gemmepi_epilogue epilogue) {
+    int i = activation_index(epilogue);
+    return i >= 0 && activation_parameters[i] != 0;
+}
+
+/* for (a = GEMMEPI_RELU; a <= ACTIVATION_LAST; a = activation_after(a)) */
 static gemmepi_epilogue activation_after(gemmepi_epilogue code) {
-    return code == GEMMEPI_MISH ? GEMMEPI_MISH + 1 : activation_codes[activation_index(code) + 1];
+    return code == ACTIVATION_LAST ? code + 1 : activation_codes[activation_index(code) + 1];
 }
 
 #define ORACLE_SQRT_HALF         0.707106781186547524400844362104849039L
@@ -67,7 +111,8 @@ static wide oracle_mish_rest(wide x) {
 }
 
 static double oracle_parameter(unsigned activation, double given) {
-    return given != 0 ? given : activation == GEMMEPI_LEAKY_RELU ? 0.01 : activation == GEMMEPI_ELU ? 1 : 0;
+    int i = activation_index(activation);
+    return given != 0 || i < 0 ? given : activation_parameters[i];
 }
 
 /* 0 is a parameter like any other. */
@@ -177,6 +222,13 @@ static double oracle_derivative(unsigned activation, double parameter, double at
     wide terms, derivative = oracle_wide_derivative(activation, parameter, at, &terms);
     *magnitude = (double)terms;
     return (double)derivative;
+}
+
+/* Whether the derivative is 0 by selection, so that even an infinity times it is 0. */
+static int oracle_selects_0(unsigned activation, double at) {
+    double magnitude;
+    return activation_has(activation, ACTIVATION_SELECTS) &&
+           oracle_derivative(activation, 0, at, &magnitude) == 0;
 }
 
 #endif

@@ -533,7 +533,7 @@ static void parameters_are_looked_at(void) {
     for (i = 0; i < ACTIVATION_COUNT; i++)
         for (j = 0; j < 4; j++) {
             gemmepi_epilogue code = activation_codes[i];
-            if (code == GEMMEPI_LEAKY_RELU || code == GEMMEPI_ELU)
+            if (activation_has_parameter(code))
                 ACCEPTED(ACTIVATION, set_parameter(code, some[j]));
             else
                 REFUSED(ACTIVATION, "desc.activation_parameter", activation_names[i],

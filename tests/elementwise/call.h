@@ -809,8 +809,7 @@ static void random_activation(call *c, rng *r) {
     if (kind > GEMMEPI_OP_GATED_BACKWARD)
         return;
     c->o.activation |= activation_codes[rng_below(r, ACTIVATION_COUNT)];
-    if ((operation_activation(&c->o) == GEMMEPI_LEAKY_RELU || operation_activation(&c->o) == GEMMEPI_ELU) &&
-        rng_one_in(r, 2)) {
+    if (activation_has_parameter(operation_activation(&c->o)) && rng_one_in(r, 2)) {
         static const double some[] = {0, -0.5, -0.1, 0.3, 1.1};
         c->o.has_parameter = 1;
         c->o.parameter = some[rng_below(r, 5)];

@@ -110,7 +110,7 @@ static want want_function(unsigned activation, int derivative, double parameter,
         there[side] = derivative ? oracle_wide_derivative(activation, parameter, near, &unused)
                                  : oracle_wide_activation(activation, parameter, near);
         /* a step of a derivative is no room */
-        if (!(derivative && (activation == GEMMEPI_HARDSWISH || activation == GEMMEPI_LEAKY_RELU)))
+        if (!(derivative && activation_has(activation, ACTIVATION_JUMPS)))
             w.bound = fmaxl(w.bound, fabsl(there[side] - w.value));
     }
     w.bound = fmaxl(w.bound * (1 + 4 * (wide)U) + 4 * (wide)U * fabsl(w.value), 4 * (wide)U * fabsl(terms));
@@ -150,7 +150,7 @@ static void each_activation_and_derivative_in_f64_is_within_its_bound(void) {
     unsigned activation;
     long i;
     begin_columns();
-    for (activation = GEMMEPI_RELU; activation <= GEMMEPI_MISH;
+    for (activation = GEMMEPI_RELU; activation <= ACTIVATION_LAST;
          activation = (unsigned)activation_after(activation)) {
         double parameter = oracle_parameter(activation, 0);
         int64_t shape[1];
@@ -188,7 +188,7 @@ static void each_gate_in_f64_is_within_its_bound_whatever_it_is_multiplied_by(vo
     unsigned activation;
     long i;
     begin_columns();
-    for (activation = GEMMEPI_RELU; activation <= GEMMEPI_MISH;
+    for (activation = GEMMEPI_RELU; activation <= ACTIVATION_LAST;
          activation = (unsigned)activation_after(activation)) {
         double parameter = oracle_parameter(activation, 0);
         int64_t shape[1];

@@ -153,8 +153,7 @@ static int is_16_bits(gemmepi_dtype dtype) {
 }
 
 static int is_transcendental(unsigned activation) {
-    return activation != GEMMEPI_NONE && activation != GEMMEPI_RELU && activation != GEMMEPI_LEAKY_RELU &&
-           activation != GEMMEPI_SQUARED_RELU && activation != GEMMEPI_HARDSWISH;
+    return !activation_has(activation, ACTIVATION_IS_RATIONAL);
 }
 
 /* e: what a term may be off in relative terms, and what else in absolute ones. kernels/activation.cuh says from where on
@@ -193,7 +192,7 @@ static term term_of_slope(const operation *o, int derivative, double x) {
         t.value = (wide)parameter * x;
     if (t.exact || isnan((double)t.value) || isinf((double)t.value))
         return t;
-    for (side = -1; side <= 1 && activation != GEMMEPI_HARDSWISH; side += 2) {
+    for (side = -1; side <= 1 && !activation_has(activation, ACTIVATION_JUMPS); side += 2) {
         double near = x * (1 + side * 2 * u), wanted = fabs(x) * 2 * u, moved = fabs(near - x), there, unused;
         if (isinf(near) || moved == 0)
             continue;
@@ -224,7 +223,7 @@ static term term_times(const operation *o, wide factor, term slope) {
     return t;
 }
 
-/* factor act'(x); RELU and SQUARED_RELU select */
+/* factor act'(x) */
 static term term_backward(const operation *o, wide factor, double x, int factor_is_exact) {
     static const term zero = {0, 0, 1, 0, 0};
     unsigned activation = operation_activation(o);
@@ -235,8 +234,7 @@ static term term_backward(const operation *o, wide factor, double x, int factor_
         t.bound = t.exact ? 0 : 2 * operation_roundoff(o) * fabs((double)t.value) + operation_smallest(o);
         return t;
     }
-    return activation == GEMMEPI_SQUARED_RELU && x <= 0 ? zero
-                                                        : term_times(o, factor, term_of_slope(o, 1, x));
+    return oracle_selects_0(activation, x) ? zero : term_times(o, factor, term_of_slope(o, 1, x));
 }
 
 static term term_lerp(const operation *o, wide a, wide b, wide w) {

@@ -484,7 +484,7 @@ static void a_parameter_is_said_to_be_there(void) {
                      desc.has_parameter = -858993460);
         for (i = 0; i < ACTIVATION_COUNT; i++) {
             gemmepi_epilogue code = activation_codes[i];
-            if (code == GEMMEPI_LEAKY_RELU || code == GEMMEPI_ELU) {
+            if (activation_has_parameter(code)) {
                 ACCEPTED(backward = direction, desc.activation = code, desc.has_parameter = 1);
                 ACCEPTED(backward = direction, desc.activation = code);
             } else if (code != GEMMEPI_NONE && code != GEMMEPI_RELU) {

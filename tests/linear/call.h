@@ -598,8 +598,7 @@ static void random_layer_flags(layer *l, rng *r) {
         d->flags |= GEMMEPI_LINEAR_BIAS;
     if (layer_needs_p(l))
         d->flags |= rng_one_in(r, 2) ? GEMMEPI_LINEAR_SAVED : GEMMEPI_LINEAR_RECOMPUTE;
-    if ((layer_activation(l) == GEMMEPI_LEAKY_RELU || layer_activation(l) == GEMMEPI_ELU) &&
-        rng_one_in(r, 2)) {
+    if (activation_has_parameter(layer_activation(l)) && rng_one_in(r, 2)) {
         static const double some[] = {0, -0.5, -0.1, 0.3, 1.1};
         d->has_parameter = 1;
         d->activation_parameter = some[rng_below(r, 5)];

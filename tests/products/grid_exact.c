@@ -454,7 +454,8 @@ static void typical_errors_are_those_of_rounding_once(void) {
     int t, backward;
     double ours, plain;
     for (t = 0; t < COUNT(kinds); t++)
-        for (activation = GEMMEPI_NONE; activation <= GEMMEPI_MISH; activation = activation_after(activation))
+        for (activation = GEMMEPI_NONE; activation <= ACTIVATION_LAST;
+             activation = activation_after(activation))
             for (backward = 0; backward < 2; backward++) {
                 problem p =
                     typed(kinds[t], 88, 96, 256, activation | (backward ? GEMMEPI_BACKWARD : GEMMEPI_BIAS));
@@ -476,7 +477,8 @@ static void typical_errors_of_gates_are_those_of_rounding_once(void) {
     int t, e;
     double ours, plain;
     for (t = 0; t < COUNT(kinds); t++)
-        for (activation = GEMMEPI_NONE; activation <= GEMMEPI_MISH; activation = activation_after(activation))
+        for (activation = GEMMEPI_NONE; activation <= ACTIVATION_LAST;
+             activation = activation_after(activation))
             for (e = 0; e < COUNT(flags); e++) {
                 problem p = typed(kinds[t], 88, 96, 256, activation | flags[e]);
                 if (!takes(kinds[t], activation | flags[e]) ||

@@ -334,7 +334,8 @@ static void check_network(gemmepi_epilogue activation, int upstream) {
 
 static void gradients_equal_central_differences(void) {
     gemmepi_epilogue activation;
-    for (activation = GEMMEPI_RELU; activation <= GEMMEPI_MISH; activation = activation_after(activation)) {
+    for (activation = GEMMEPI_RELU; activation <= ACTIVATION_LAST;
+         activation = activation_after(activation)) {
         if (!takes(&f64, activation))
             continue;
         check_network(activation, 0);
@@ -345,7 +346,7 @@ static void gradients_equal_central_differences(void) {
 static void gradients_of_gates_equal_central_differences(void) {
     gemmepi_epilogue activation;
     int upstream;
-    for (activation = GEMMEPI_NONE; activation <= GEMMEPI_MISH; activation = activation_after(activation))
+    for (activation = GEMMEPI_NONE; activation <= ACTIVATION_LAST; activation = activation_after(activation))
         for (upstream = 0; upstream < 2; upstream++) {
             if (!takes(&f64, activation | GEMMEPI_GATED | (upstream ? GEMMEPI_UPSTREAM : 0)))
                 continue;
@@ -388,7 +389,8 @@ static void the_aux_of_forward_feeds_backward(void) {
     gemmepi_epilogue activation;
     int t, layout;
     for (t = 0; t < COUNT(plain_types); t++)
-        for (activation = GEMMEPI_RELU; activation <= GEMMEPI_MISH; activation = activation_after(activation))
+        for (activation = GEMMEPI_RELU; activation <= ACTIVATION_LAST;
+             activation = activation_after(activation))
             for (layout = 0; layout < 2; layout++) {
                 problem forward = typed(plain_types[t], 20, 33, 9, activation | GEMMEPI_AUX);
                 problem backward =
@@ -414,7 +416,7 @@ static void the_aux_of_forward_feeds_backward(void) {
 static void saved_and_recomputed_gates_have_the_same_gradients(void) {
     gemmepi_epilogue gate;
     int layout, upstream, i, first;
-    for (gate = GEMMEPI_NONE; gate <= GEMMEPI_MISH; gate = activation_after(gate))
+    for (gate = GEMMEPI_NONE; gate <= ACTIVATION_LAST; gate = activation_after(gate))
         for (first = 0; first < 2; first++)
             for (layout = 0; layout < LAYOUTS; layout++) {
                 gemmepi_epilogue e = gate | GEMMEPI_GATED | (first ? GEMMEPI_GATE_FIRST : 0);

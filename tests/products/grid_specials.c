@@ -12,7 +12,7 @@ static void special_values_pass_through_every_activation(void) {
     gemmepi_epilogue activation;
     int t;
     for (t = 0; t < COUNT(special_types); t++)
-        for (activation = GEMMEPI_NONE; activation <= GEMMEPI_MISH;
+        for (activation = GEMMEPI_NONE; activation <= ACTIVATION_LAST;
              activation = activation_after(activation)) {
             problem p = typed(special_types[t], SPECIALS, 3, 1, activation | GEMMEPI_AUX);
             p.given[T_A] = specials;
@@ -33,7 +33,7 @@ static void special_values_pass_through_every_derivative(void) {
         aux[3 * i + 2] = specials[i] / 4;
     }
     for (t = 0; t < COUNT(special_types); t++)
-        for (activation = GEMMEPI_GELU_TANH; activation <= GEMMEPI_MISH;
+        for (activation = GEMMEPI_GELU_TANH; activation <= ACTIVATION_LAST;
              activation = activation_after(activation)) {
             problem p = typed(special_types[t], SPECIALS, 3, 1, activation | GEMMEPI_BACKWARD);
             p.given[T_A] = ones;
@@ -72,7 +72,7 @@ static void tails_keep_their_relative_precision(void) {
     gemmepi_epilogue activation;
     int t, i, backward, k;
     for (t = 0; t < COUNT(plain_types); t++)
-        for (activation = GEMMEPI_GELU_TANH; activation <= GEMMEPI_MISH;
+        for (activation = GEMMEPI_GELU_TANH; activation <= ACTIVATION_LAST;
              activation = activation_after(activation))
             for (backward = 0; backward < 2; backward++)
                 for (k = 1; k <= MANY; k += MANY - 1) {
@@ -203,7 +203,7 @@ static void gates_keep_their_relative_precision_in_the_tails(void) {
     gemmepi_epilogue activation;
     int t, i;
     for (t = 0; t < COUNT(plain_types); t++)
-        for (activation = GEMMEPI_GELU_TANH; activation <= GEMMEPI_MISH;
+        for (activation = GEMMEPI_GELU_TANH; activation <= ACTIVATION_LAST;
              activation = activation_after(activation)) {
             gemmepi_dtype dtype = plain_types[t]->results;
             gemmepi_epilogue gate = activation | GEMMEPI_GATED, back = gate | GEMMEPI_BACKWARD;

@@ -431,24 +431,10 @@ static double oracle_exact_gated_limit(const oracle_problem *p) {
 
 /* The largest |act'| near v. */
 static double oracle_slope(const oracle_problem *p, double v) {
-    switch (p->activation) {
-    case GEMMEPI_GELU_TANH:
-    case GEMMEPI_GELU_ERF:
-        return 1.13;
-    case GEMMEPI_SILU:
-    case GEMMEPI_QUICK_GELU:
-    case GEMMEPI_MISH:
-        return 1.1;
-    case GEMMEPI_LEAKY_RELU:
-    case GEMMEPI_ELU:
-        return fmax(1, fabs(p->parameter));
-    case GEMMEPI_SQUARED_RELU:
-        return v > 0 && isfinite(v) ? 2.2 * v + 1 : 1;
-    case GEMMEPI_HARDSWISH:
-        return 1.5;
-    default:
-        return 1;
-    }
+    double slope = activation_slopes[activation_index(p->activation)];
+    if (p->activation == GEMMEPI_SQUARED_RELU && v > 0 && isfinite(v))
+        return 2.2 * v + 1;
+    return activation_has_parameter(p->activation) ? fmax(slope, fabs(p->parameter)) : slope;
 }
 
 /* The manual's bounds are for the strict contract. RELAXED admits cuBLASLt's approximate tanh, which was seen to be off
@@ -481,23 +467,18 @@ static double oracle_bend(const oracle_problem *p, double v, double aux, double 
     return fabs(v) * fabs(oracle_derivative(p->activation, p->parameter, nearby, &magnitude) - derivative);
 }
 
-/* The derivative has one term, which is 0 by selection. */
-static int oracle_selects(const oracle_problem *p) {
-    return p->activation == GEMMEPI_RELU || p->activation == GEMMEPI_SQUARED_RELU;
-}
-
 /* v times the derivative, or 0 where it is selected. */
 static double oracle_times_derivative(const oracle_problem *p, double v, double at, double derivative) {
     if (p->activation == GEMMEPI_RELU)
         return at > 0 ? v : 0;
-    return p->activation == GEMMEPI_SQUARED_RELU && at <= 0 ? 0 : v * derivative;
+    return oracle_selects_0(p->activation, at) ? 0 : v * derivative;
 }
 
 static void oracle_backward(const oracle_problem *p, element *e, double aux) {
     double magnitude, derivative = oracle_derivative(p->activation, p->parameter, aux, &magnitude);
     e->result = oracle_times_derivative(p, e->v, aux, derivative);
     e->spread = fabs(derivative) * e->error + oracle_bend(p, e->v, aux, derivative);
-    e->terms = oracle_selects(p) ? fabs(e->result) : fabs(e->v) * magnitude;
+    e->terms = activation_has(p->activation, ACTIVATION_SELECTS) ? fabs(e->result) : fabs(e->v) * magnitude;
 }
 
 /* What of act and act' at x is lost where they are subnormal. */
@@ -530,7 +511,7 @@ static void oracle_upstream(const oracle_problem *p, element *e, double aux) {
     double magnitude, derivative = oracle_derivative(p->activation, p->parameter, e->v, &magnitude);
     e->result = oracle_times_derivative(p, aux, e->v, derivative);
     e->spread = fabs(aux) * (oracle_swing(p, e->v, e->error) + oracle_floor(p, e->v));
-    e->terms = oracle_selects(p) ? fabs(e->result) : fabs(aux) * magnitude;
+    e->terms = activation_has(p->activation, ACTIVATION_SELECTS) ? fabs(e->result) : fabs(aux) * magnitude;
     e->free = oracle_is_free(p, aux, derivative);
 }
 
@@ -560,7 +541,7 @@ static void oracle_gate_gradient(const oracle_problem *p, element *e, const elem
     e->spread =
         fabs(derivative) * (fabs(value->v) * x->error + fabs(x->v) * value->error + x->error * value->error);
     e->spread += (fabs(x->v) + x->error) * (fabs(value->v) + value->error) * swing;
-    e->terms = oracle_selects(p) ? fabs(e->result) : fabs(both) * magnitude;
+    e->terms = activation_has(p->activation, ACTIVATION_SELECTS) ? fabs(e->result) : fabs(both) * magnitude;
     e->free = oracle_is_free(p, both, derivative);
 }
 

@@ -1227,7 +1227,7 @@ static gemmepi_epilogue whole_epilogue(gemmepi_epilogue e) {
 
 static void random_epilogue(problem *p, rng *r) {
     static const gemmepi_epilogue bgrads[] = {GEMMEPI_BGRAD, GEMMEPI_BGRAD, GEMMEPI_BGRAD_A, GEMMEPI_BGRAD_B};
-    gemmepi_epilogue e = activation_codes[rng_below(r, rng_one_in(r, 3) ? 14 : 7)],
+    gemmepi_epilogue e = activation_codes[rng_below(r, rng_one_in(r, 3) ? ACTIVATION_COUNT : 7)],
                      bgrad = bgrads[rng_below(r, 4)];
     int backward = rng_one_in(r, 3);
     e |= backward ? GEMMEPI_BACKWARD : rng_one_in(r, 3) ? GEMMEPI_AUX : 0;
@@ -1238,8 +1238,7 @@ static void random_epilogue(problem *p, rng *r) {
     if (rng_one_in(r, backward ? 2 : 4))
         e |= bgrad | (rng_one_in(r, 2) ? GEMMEPI_ACCUMULATE_BIAS_GRAD : 0);
     p->desc.epilogue = problem_is_whole(p) ? whole_epilogue(e) : e;
-    if ((problem_activation(p) == GEMMEPI_LEAKY_RELU || problem_activation(p) == GEMMEPI_ELU) &&
-        rng_one_in(r, 2))
+    if (activation_has_parameter(problem_activation(p)) && rng_one_in(r, 2))
         problem_give_parameter(p, rng_one_in(r, 4) ? 0 : rng_below(r, 5) * 0.4 - 0.5);
     p->desc.flags |= rng_one_in(r, 5) ? GEMMEPI_RELAXED : 0;
 }

@@ -138,7 +138,7 @@ template <int Activation> static Want want_of(double x) {
     Want w = want([](double at) { return oracle_activation(Activation, parameter_of<Activation>(), at); }, x,
                   fabs(oracle_activation(Activation, parameter_of<Activation>(), x)));
 #if !GEMMEPI_EXACT
-    if (Activation == TANH || Activation == ELU || Activation == SOFTPLUS)
+    if (activation_has(Activation, ACTIVATION_IS_COARSE))
         w.bound = fmax(w.bound, 0x1p-14 * fabs(w.value));
     if (Activation == GELU_ERF)
         w.bound = fmax(w.bound, fmax(0x1p-21 * fabs(x), 0x1p-13 * fabs(w.value)));
@@ -292,20 +292,9 @@ template <int Activation> static void a_gates_gradient_in_f64_is_right_where_dy_
     RUN_F64(activation)
 #endif
 
+#define RUN_ROW(name, parameter, slope, traits) RUN_ALL(name);
+
 int main() {
-    RUN_ALL(NONE);
-    RUN_ALL(RELU);
-    RUN_ALL(GELU_TANH);
-    RUN_ALL(GELU_ERF);
-    RUN_ALL(SILU);
-    RUN_ALL(SIGMOID);
-    RUN_ALL(TANH);
-    RUN_ALL(LEAKY_RELU);
-    RUN_ALL(ELU);
-    RUN_ALL(SQUARED_RELU);
-    RUN_ALL(QUICK_GELU);
-    RUN_ALL(SOFTPLUS);
-    RUN_ALL(HARDSWISH);
-    RUN_ALL(MISH);
+    ACTIVATION_LIST(RUN_ROW)
     return test_finish();
 }

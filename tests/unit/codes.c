@@ -5,6 +5,7 @@
 
 #include "kernels/codes.h"
 
+#include "activations.h"
 #include "test.h"
 
 /* >>what there is */
@@ -64,34 +65,23 @@ static const flag_row flags[] = {
 
 enum { FLAGS = (int)GEMMEPI__COUNT(flags) };
 
-#define CODE(name) \
-    { GEMMEPI_##name, #name }
-
-static const struct {
-    uint64_t code;
-    const char *name;
-} activations[] = {CODE(NONE),       CODE(RELU),     CODE(GELU_TANH),  CODE(GELU_ERF), CODE(SILU),
-                   CODE(SIGMOID),    CODE(TANH),     CODE(LEAKY_RELU), CODE(ELU),      CODE(SQUARED_RELU),
-                   CODE(QUICK_GELU), CODE(SOFTPLUS), CODE(HARDSWISH),  CODE(MISH)};
-
-enum { ACTIVATIONS = (int)GEMMEPI__COUNT(activations) };
-
 /* cublasLtEpilogue_t, DEFAULT to BGRADB. */
 static const uint64_t cublaslt_numbers[16] = {1,  2,   130, 4,   6,   134, 136, 152,
                                               32, 160, 36,  164, 192, 208, 256, 512};
 
 static int is_code(uint64_t number) {
     int i = 0;
-    while (i < ACTIVATIONS && activations[i].code != number)
+    while (i < ACTIVATION_COUNT && activation_codes[i] != number)
         i++;
-    return i < ACTIVATIONS;
+    return i < ACTIVATION_COUNT;
 }
 
 /* >>numbers */
 
 static void kernels_have_the_interfaces_numbers(void) {
 #define SAME_FLAG(name) CHECK(FLAG_##name == GEMMEPI_##name, "%s: 0x%x", #name, (unsigned)FLAG_##name)
-#define SAME_CODE(name) CHECK(CODE_##name == GEMMEPI_##name, "%s: 0x%x", #name, (unsigned)CODE_##name)
+#define SAME_CODE(name, parameter, slope, traits) \
+    CHECK(CODE_##name == GEMMEPI_##name, "%s: 0x%x", #name, (unsigned)CODE_##name);
     SAME_FLAG(BIAS);
     SAME_FLAG(AUX);
     SAME_FLAG(BACKWARD);
@@ -100,20 +90,22 @@ static void kernels_have_the_interfaces_numbers(void) {
     SAME_FLAG(GATED);
     SAME_FLAG(GATE_FIRST);
     SAME_FLAG(UPSTREAM);
-    SAME_CODE(NONE);
-    SAME_CODE(RELU);
-    SAME_CODE(GELU_TANH);
-    SAME_CODE(GELU_ERF);
-    SAME_CODE(SILU);
-    SAME_CODE(SIGMOID);
-    SAME_CODE(TANH);
-    SAME_CODE(LEAKY_RELU);
-    SAME_CODE(ELU);
-    SAME_CODE(SQUARED_RELU);
-    SAME_CODE(QUICK_GELU);
-    SAME_CODE(SOFTPLUS);
-    SAME_CODE(HARDSWISH);
-    SAME_CODE(MISH);
+    ACTIVATION_LIST(SAME_CODE)
+}
+
+#define COUNT_CODE(name) +1
+
+static void the_librarys_tables_have_every_activation(void) {
+    int i;
+    CHECK((0 ACTIVATION_CODES(COUNT_CODE)) == ACTIVATION_COUNT, "kernels have others");
+    CHECK(GEMMEPI__COUNT(gemmepi__activations) == ACTIVATION_COUNT, "the host has others");
+    for (i = 0; i < ACTIVATION_COUNT; i++) {
+        const gemmepi__activation_row *row = &gemmepi__activations[i];
+        CHECK(row->code == activation_codes[i] && strcmp(row->name, activation_names[i]) == 0 &&
+                  row->parameter == activation_parameters[i],
+              "the row of %s is %s, 0x%x, with parameter %g", activation_names[i], row->name,
+              (unsigned)row->code, row->parameter);
+    }
 }
 
 /* The lists above have every number that types.h defines, and no other. */
@@ -131,12 +123,12 @@ static void tests_know_every_flag_and_code(void) {
             continue;
         for (i = 0; i < FLAGS; i++)
             known += strcmp(flags[i].name, name) == 0 && flags[i].flag == number;
-        for (i = 0; i < ACTIVATIONS; i++)
-            known += strcmp(activations[i].name, name) == 0 && activations[i].code == number;
+        for (i = 0; i < ACTIVATION_COUNT; i++)
+            known += strcmp(activation_names[i], name) == 0 && activation_codes[i] == number;
         CHECK(++found == known, "%s is in neither list, or in both", name);
     }
     fclose(file);
-    CHECK(found == FLAGS + ACTIVATIONS, "%d names, where %d are known", found, FLAGS + ACTIVATIONS);
+    CHECK(found == FLAGS + ACTIVATION_COUNT, "%d names, where %d are known", found, FLAGS + ACTIVATION_COUNT);
 }
 
 static void no_two_flags_share_a_bit(void) {
@@ -153,13 +145,13 @@ static void no_two_flags_share_a_bit(void) {
 
 static void activations_or_ed_are_no_activation(void) {
     int i, j, k;
-    for (i = 1; i < ACTIVATIONS; i++) /* NONE is 0 */
+    for (i = 1; i < ACTIVATION_COUNT; i++) /* NONE is 0 */
         for (j = 1; j < i; j++) {
-            uint64_t two = activations[i].code | activations[j].code;
-            CHECK(!is_code(two), "%s | %s is an activation", activations[i].name, activations[j].name);
+            uint64_t two = activation_codes[i] | activation_codes[j];
+            CHECK(!is_code(two), "%s | %s is an activation", activation_names[i], activation_names[j]);
             for (k = 1; k < j; k++)
-                CHECK(!is_code(two | activations[k].code), "%s | %s | %s is an activation",
-                      activations[i].name, activations[j].name, activations[k].name);
+                CHECK(!is_code(two | activation_codes[k]), "%s | %s | %s is an activation",
+                      activation_names[i], activation_names[j], activation_names[k]);
         }
 }
 
@@ -167,10 +159,10 @@ static void cublaslts_numbers_are_no_activations(void) {
     int i, n;
     for (n = 0; n < 16; n++) {
         CHECK(!is_code(cublaslt_numbers[n]), "%d is an activation", (int)cublaslt_numbers[n]);
-        for (i = 1; i < ACTIVATIONS; i++) {
-            uint64_t both = activations[i].code | cublaslt_numbers[n];
-            CHECK(both == activations[i].code || !is_code(both), "%s | %d is an activation",
-                  activations[i].name, (int)cublaslt_numbers[n]);
+        for (i = 1; i < ACTIVATION_COUNT; i++) {
+            uint64_t both = activation_codes[i] | cublaslt_numbers[n];
+            CHECK(both == activation_codes[i] || !is_code(both), "%s | %d is an activation",
+                  activation_names[i], (int)cublaslt_numbers[n]);
         }
     }
 }
@@ -339,10 +331,10 @@ static void a_number_of_cublaslts_is_refused_alone_and_or_ed(void) {
               "%d: %s", (int)number, gemmepi_last_error());
         CHECK(plan_with(EPILOGUE, number | GEMMEPI_BIAS, 0) == GEMMEPI_INVALID_ARGUMENT,
               "%d with BIAS is accepted", (int)number);
-        for (i = 0; i < ACTIVATIONS; i++)
-            CHECK((activations[i].code | number) == activations[i].code ||
-                      plan_with(EPILOGUE, activations[i].code | number, 0) == GEMMEPI_INVALID_ARGUMENT,
-                  "%s | %d is accepted", activations[i].name, (int)number);
+        for (i = 0; i < ACTIVATION_COUNT; i++)
+            CHECK((activation_codes[i] | number) == activation_codes[i] ||
+                      plan_with(EPILOGUE, activation_codes[i] | number, 0) == GEMMEPI_INVALID_ARGUMENT,
+                  "%s | %d is accepted", activation_names[i], (int)number);
     }
 }
 
@@ -355,6 +347,7 @@ int main(void) {
         return 1;
     }
     RUN(kernels_have_the_interfaces_numbers);
+    RUN(the_librarys_tables_have_every_activation);
     RUN(tests_know_every_flag_and_code);
     RUN(no_two_flags_share_a_bit);
     RUN(activations_or_ed_are_no_activation);
