@@ -322,8 +322,29 @@ typedef struct gemmepi_scale {
    as in cuBLASLt. */
 typedef uint64_t gemmepi_epilogue;
 
-/* name, value, the derivative stands at gemmepi_matmul. Each code has four of its eight bits set, so that two activations
-   or-ed together are none, and so is every epilogue number of cuBLASLt's. */
+/* Activations: name, value, derivative; s is the logistic function, Phi and phi the normal distribution's, c = sqrt(2 / pi), p the
+   parameter.
+
+       NONE          x                                          1
+       RELU          x > 0 ? x : 0, NaN stays NaN               x > 0, applied by selection: v or 0
+       GELU_TANH     x q, q = s(2 w), w = c (x + 0.044715 x^3)  q + 2 x q s(-2 w) c (1 + 0.134145 x^2)
+       GELU_ERF      x Phi(x)                                   Phi(x) + x phi(x)
+       SILU          x s(x)                                     s(x) (1 + x s(-x))
+       SIGMOID       s(x)                                       s(x) s(-x)
+       TANH          tanh x                                     4 s(2 x) s(-2 x)
+       LEAKY_RELU    x > 0 ? x : p x                            x > 0 ? 1 : p
+       ELU           x > 0 ? x : p (exp(x) - 1)                 x > 0 ? 1 : p exp(x)
+       SQUARED_RELU  x > 0 ? x^2 : 0, NaN stays NaN             2 x, by selection: 0 below
+       QUICK_GELU    x s(1.702 x)                               s(z) (1 + z s(-z)), z = 1.702 x
+       SOFTPLUS      log(1 + exp(x))                            s(x)
+       HARDSWISH     x min(max(x + 3, 0), 6) / 6                0 up to -3, x / 3 + 1 / 2, 1 from 3 on
+       MISH          x t, t = tanh(log(1 + exp(x)))             t + x s(x) (1 - t^2)
+
+   The formulas are meant to the letter, also at infinities and NaN: where one says inf * 0 (SILU, the GELUs, MISH and HARDSWISH at
+   -inf, the derivatives of all these but HARDSWISH at either infinity) the result is NaN, as in PyTorch.
+
+   Each code has four of its eight bits set, so that two activations or-ed together are none, and so is every epilogue number of
+   cuBLASLt's. */
 #define GEMMEPI_NONE         0x00ull /* x */
 #define GEMMEPI_RELU         0x0full /* x > 0 ? x : 0, NaN stays NaN */
 #define GEMMEPI_GELU_TANH    0x17ull /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
@@ -829,26 +850,7 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
    infinite, and where both signs are, bias_grad is NaN. docs/numerics.md says how these were measured.
    A run repeated on the same GPU gives the same bits. Where cuBLASLt's own epilogue is looser than this, another route is taken,
    unless GEMMEPI_RELAXED is set.
-
-   Activations and derivatives (s is the logistic function, Phi and phi the normal distribution's, c = sqrt(2 / pi)):
-
-       NONE          x                                          1
-       RELU          x > 0 ? x : 0, NaN stays NaN               x > 0, applied by selection: v or 0
-       GELU_TANH     x q, q = s(2 w), w = c (x + 0.044715 x^3)  q + 2 x q s(-2 w) c (1 + 0.134145 x^2)
-       GELU_ERF      x Phi(x)                                   Phi(x) + x phi(x)
-       SILU          x s(x)                                     s(x) (1 + x s(-x))
-       SIGMOID       s(x)                                       s(x) s(-x)
-       TANH          tanh x                                     4 s(2 x) s(-2 x)
-       LEAKY_RELU    x > 0 ? x : p x                            x > 0 ? 1 : p
-       ELU           x > 0 ? x : p (exp(x) - 1)                 x > 0 ? 1 : p exp(x)
-       SQUARED_RELU  x > 0 ? x^2 : 0, NaN stays NaN             2 x, by selection: 0 below
-       QUICK_GELU    x s(1.702 x)                               s(z) (1 + z s(-z)), z = 1.702 x
-       SOFTPLUS      log(1 + exp(x))                            s(x)
-       HARDSWISH     x min(max(x + 3, 0), 6) / 6                0 up to -3, x / 3 + 1 / 2, 1 from 3 on
-       MISH          x t, t = tanh(log(1 + exp(x)))             t + x s(x) (1 - t^2)
-
-   The formulas are meant to the letter, also at infinities and NaN: where one says inf * 0 (SILU, the GELUs, MISH and HARDSWISH at
-   -inf, the derivatives of all these but HARDSWISH at either infinity) the result is NaN, as in PyTorch. */
+   Activations and their derivatives stand at GEMMEPI_NONE. */
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 
@@ -2559,42 +2561,344 @@ static int gemmepi__dtype_is_known(gemmepi_dtype dtype) {
 GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype) {
   return gemmepi__dtype(dtype)->size;
 }
-/* Every activation and every flag of the interface: what it is called, and which fields take it. No two flags share a bit. */
+/* The activations: one table of what is known of each, and value and derivative in double, in the forms that do not cancel
+ (their formulas stand in api/types.h, what kernels compute in kernels/activation.cuh). */
 
+#include <float.h>
+#include <math.h>
+
+/* >>the table */
+
+enum {
+  GEMMEPI__OF_INTEGERS = 1, /* whole numbers stay whole, so that a result in I32 may have it */
+  GEMMEPI__SAVES_MASK = 2, /* AUX is a bit for each element where there is neither gate nor UPSTREAM */
+  GEMMEPI__SHORT_IS_COARSE = 4, /* the short form is off by more than a few units of F32 */
+  GEMMEPI__HAS_FORM_OF_LONG_SUMS = 8, /* one shorter still: kernels/activation.cuh, LONG_SUMS */
+  GEMMEPI__WANTS_BIAS_FIRST = 16, /* sums that begin with the bias are faster than one loaded ahead */
+  GEMMEPI__LEAVES_ROOM_FOR_AUX = 32, /* registers, for a bias loaded ahead where AUX is stored */
+  GEMMEPI__IS_NOT_LEAN = 64, /* takes more registers than lean shapes of gemm_sm90.cu have */
+  GEMMEPI__IS_WIDE_IN_SUMS = 128 /* so beside BGRAD in tiles of gemm_sm80.cu of more than 64 rows */
+};
+
+/* cycles: of a warpgroup for an element in each of its threads, in gemm_sm90.cu's epilogue beside what else it does, measured on an
+ H200; of the value, of a gate and of the derivative, which a gate's two halves share. 0: it costs nothing that was seen. */
 typedef struct gemmepi__activation_row {
   gemmepi_epilogue code;
   const char *name; /* as in GEMMEPI_RELU */
+  double parameter; /* what it is unless given; 0: it has none */
+  int cycles, gate_cycles, derivative_cycles, traits;
 } gemmepi__activation_row;
 
+#define GEMMEPI__ACTIVATION(name) GEMMEPI_##name, #name
+
+/* clang-format off */
 static const gemmepi__activation_row gemmepi__activations[] = {
-  {GEMMEPI_NONE, "NONE"},
-  {GEMMEPI_RELU, "RELU"},
-  {GEMMEPI_GELU_TANH, "GELU_TANH"},
-  {GEMMEPI_GELU_ERF, "GELU_ERF"},
-  {GEMMEPI_SILU, "SILU"},
-  {GEMMEPI_SIGMOID, "SIGMOID"},
-  {GEMMEPI_TANH, "TANH"},
-  {GEMMEPI_LEAKY_RELU, "LEAKY_RELU"},
-  {GEMMEPI_ELU, "ELU"},
-  {GEMMEPI_SQUARED_RELU, "SQUARED_RELU"},
-  {GEMMEPI_QUICK_GELU, "QUICK_GELU"},
-  {GEMMEPI_SOFTPLUS, "SOFTPLUS"},
-  {GEMMEPI_HARDSWISH, "HARDSWISH"},
-  {GEMMEPI_MISH, "MISH"},
+  {GEMMEPI__ACTIVATION(NONE),         0,     0,  0,  0, GEMMEPI__OF_INTEGERS},
+  {GEMMEPI__ACTIVATION(RELU),         0,     0,  0,  0, GEMMEPI__OF_INTEGERS | GEMMEPI__SAVES_MASK},
+  {GEMMEPI__ACTIVATION(GELU_TANH),    0,    14, 14, 32, GEMMEPI__LEAVES_ROOM_FOR_AUX | GEMMEPI__IS_WIDE_IN_SUMS},
+  {GEMMEPI__ACTIVATION(GELU_ERF),     0,    24, 40, 32, GEMMEPI__WANTS_BIAS_FIRST | GEMMEPI__HAS_FORM_OF_LONG_SUMS},
+  {GEMMEPI__ACTIVATION(SILU),         0,    14, 14, 14, 0},
+  {GEMMEPI__ACTIVATION(SIGMOID),      0,    14, 14, 14, 0},
+  {GEMMEPI__ACTIVATION(TANH),         0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
+  {GEMMEPI__ACTIVATION(LEAKY_RELU),   0.01, 14, 14, 14, 0},
+  {GEMMEPI__ACTIVATION(ELU),          1,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
+  {GEMMEPI__ACTIVATION(SQUARED_RELU), 0,    14, 14, 14, 0},
+  {GEMMEPI__ACTIVATION(QUICK_GELU),   0,    14, 14, 14, 0},
+  {GEMMEPI__ACTIVATION(SOFTPLUS),     0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
+  {GEMMEPI__ACTIVATION(HARDSWISH),    0,    14, 14, 14, 0},
+  {GEMMEPI__ACTIVATION(MISH),         0,    14, 14, 14, GEMMEPI__IS_NOT_LEAN},
 };
+/* clang-format on */
 
 static uint32_t gemmepi__activation(gemmepi_epilogue epilogue) {
   return (uint32_t)(epilogue & GEMMEPI_ACTIVATION_MASK);
 }
 
-/* "SILU", or NULL where the code is no activation's. */
-static const char *gemmepi__activation_name(gemmepi_epilogue epilogue) {
+/* NULL where the code is no activation's. */
+static const gemmepi__activation_row *gemmepi__activation_of(gemmepi_epilogue epilogue) {
   size_t i;
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__activations); i++)
-    if (gemmepi__activations[i].code == (epilogue & GEMMEPI_ACTIVATION_MASK))
-      return gemmepi__activations[i].name;
+    if (gemmepi__activations[i].code == gemmepi__activation(epilogue))
+      return &gemmepi__activations[i];
   return NULL;
 }
+
+/* "SILU", or NULL where the code is no activation's. */
+static const char *gemmepi__activation_name(gemmepi_epilogue epilogue) {
+  const gemmepi__activation_row *row = gemmepi__activation_of(epilogue);
+  return row ? row->name : NULL;
+}
+
+static int gemmepi__activation_has(gemmepi_epilogue epilogue, int trait) {
+  const gemmepi__activation_row *row = gemmepi__activation_of(epilogue);
+  return row && (row->traits & trait);
+}
+
+/* Whether it takes time that a kernel would show. */
+static int gemmepi__activation_costs(gemmepi_epilogue epilogue) {
+  const gemmepi__activation_row *row = gemmepi__activation_of(epilogue);
+  return row && row->cycles > 0;
+}
+
+/* The parameter of an activation that has one and was given none; 0 for the others. */
+static double gemmepi__default_parameter(gemmepi_epilogue epilogue) {
+  const gemmepi__activation_row *row = gemmepi__activation_of(epilogue);
+  return row ? row->parameter : 0;
+}
+
+#ifndef GEMMEPI_NO_HOST
+/* >>what they are made of */
+
+/* 1 / (1 + exp(-x)) without overflow, accurate in both tails */
+static double gemmepi__logistic(double x) {
+  double e = exp(x < 0 ? x : -x);
+  return (x < 0 ? e : 1) / (1 + e);
+}
+
+/* factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the
+ result need not be: there its root is multiplied in twice. */
+static double gemmepi__scaled_logistic(double factor, double x) {
+  double root;
+  if (x > -600)
+    return factor * gemmepi__logistic(x);
+  root = exp(0.5 * x);
+  return factor * root * root;
+}
+
+#define GEMMEPI__SQRT_2_OVER_PI 0.79788456080286535588
+#define GEMMEPI__SQRT_HALF      0.70710678118654752440
+#define GEMMEPI__INV_SQRT_2PI   0.39894228040143267794
+
+/* 2 sqrt(2/pi) (x + 0.044715 x^3): the tanh form of GELU is x times the logistic of this */
+static double gemmepi__gelu_argument(double x) {
+  return x * (2 * GEMMEPI__SQRT_2_OVER_PI + 2 * GEMMEPI__SQRT_2_OVER_PI * 0.044715 * (x * x));
+}
+
+/* exp(-x (y + more)) of x, y >= 0 and finite products, which are not rounded; more is small */
+static double gemmepi__exp_of_product(double x, double y, double more) {
+  double product = x * y, e = exp(-product);
+  return fma(e, -fma(x, more, fma(x, y, -product)), e);
+}
+
+/* 1 / (1 + x), with what was rounded off the sum */
+static double gemmepi__reciprocal_of_1_plus(double x) {
+  double sum = 1 + x, rest = sum > 2 ? 1 - (sum - x) : x - (sum - 1), inverse = 1 / sum;
+  return fma(inverse, fma(-rest, inverse, fma(-sum, inverse, 1.0)), inverse);
+}
+
+/* The derivative of x s(w), of e = exp(-|w|) and the derivative slope + more of w: s(w) (1 + x (slope + more) s(-w)) */
+static double gemmepi__gate_derivative(double x, double e, double slope, double more) {
+  double inverse = gemmepi__reciprocal_of_1_plus(e), small = e * inverse;
+  double s = x < 0 ? small : inverse, opposite = x < 0 ? inverse : small, change = x * opposite;
+  change = fma(change, slope, fma(change, more, fma(x, opposite, -change) * slope));
+  return fma(change, s, s);
+}
+
+/* e = exp(-|w|) of w = gemmepi__gelu_argument(x) where |x| < 30, and beyond that 0 */
+static double gemmepi__gelu_exponential(double x) {
+  double c = 2 * GEMMEPI__SQRT_2_OVER_PI, size = x < 0 ? -x : x, square, factor;
+  size = size > 30 ? 30 : size;
+  square = size * size;
+  factor = fma(c * 0.044715, square, c);
+  return gemmepi__exp_of_product(size, factor, fma(c * 0.044715, square, c - factor));
+}
+
+/* what was rounded off -x sqrt(1/2), times the slope of erfc / 2 but for its exponential; of bounded x */
+static double gemmepi__rounded_off(double x) {
+  double argument = -x * GEMMEPI__SQRT_HALF;
+  return (fma(-x, GEMMEPI__SQRT_HALF, -argument) + x * 4.8336466567264567e-17) * -0.56418958354775628695;
+}
+
+/* Phi(x) is phi(x) times this over -x, for x < -30: to 2^-50, where a rounding of x weighs 900 of them */
+static double gemmepi__normal_tail(double x) {
+  double w = 1 / (x * x);
+  return 1 - w * (1 - 3 * w * (1 - 5 * w * (1 - 7 * w * (1 - 9 * w))));
+}
+
+/* factor phi(x) of x < -30, where the exponential is subnormal although the result need not be */
+static double gemmepi__times_density(double factor, double x) {
+  double root = exp(-0.25 * x * x);
+  return GEMMEPI__INV_SQRT_2PI * root * factor * root;
+}
+
+/* of x >= -30 */
+static double gemmepi__normal(double x) {
+  double within = x > 40 ? 40 : x;
+  return fma(gemmepi__rounded_off(within), exp(-0.5 * within * within),
+       0.5 * erfc(-within * GEMMEPI__SQRT_HALF));
+}
+
+/* log(1 + exp(x)), accurate in the left tail */
+static double gemmepi__softplus(double x) {
+  return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
+/* n of tanh(log(1 + exp(x))) = n / (n + 2), for |x| <= 40 */
+static double gemmepi__mish_product(double x) {
+  double e = exp(x);
+  return e * (e + 2);
+}
+
+/* >>value and derivative */
+
+static double gemmepi__activate(uint32_t activation, double parameter, double x) {
+  double n;
+  switch (activation) {
+  case GEMMEPI_RELU:
+    return x > 0 || x != x ? x : 0;
+  case GEMMEPI_GELU_TANH:
+    if (x < -15)
+      return gemmepi__scaled_logistic(x, gemmepi__gelu_argument(x));
+    n = gemmepi__gelu_exponential(x);
+    return x * ((x < 0 ? n : 1) / (1 + n));
+  case GEMMEPI_GELU_ERF: /* at infinity the formula is NaN */
+    return x < -30 ? gemmepi__times_density(x - x - gemmepi__normal_tail(x), x) : x * gemmepi__normal(x);
+  case GEMMEPI_SILU:
+    return gemmepi__scaled_logistic(x, x);
+  case GEMMEPI_SIGMOID:
+    return gemmepi__logistic(x);
+  case GEMMEPI_TANH:
+    return tanh(x);
+  case GEMMEPI_LEAKY_RELU:
+    return x > 0 || x != x ? x : parameter * x;
+  case GEMMEPI_ELU:
+    return x > 0 || x != x ? x : parameter * expm1(x);
+  case GEMMEPI_SQUARED_RELU:
+    return x > 0 || x != x ? x * x : 0;
+  case GEMMEPI_QUICK_GELU:
+    return gemmepi__scaled_logistic(x, 1.702 * x);
+  case GEMMEPI_SOFTPLUS:
+    return gemmepi__softplus(x);
+  case GEMMEPI_HARDSWISH:
+    return x * ((x < -3 ? 0 : x > 3 ? 6 : x + 3) / 6);
+  case GEMMEPI_MISH: /* far below zero the factor is exp(x), as the logistic is, far above 1 */
+    if (x < -40 || x > 40)
+      return x < 0 ? gemmepi__scaled_logistic(x, x) : x;
+    n = gemmepi__mish_product(x);
+    return x * (n / (n + 2));
+  default:
+    return x;
+  }
+}
+
+/* That of the RELUs is applied by selection: see below. */
+static double gemmepi__derivative(uint32_t activation, double parameter, double x) {
+  double argument, within, size, n, rest;
+  switch (activation) {
+  case GEMMEPI_GELU_TANH:
+    if (x >= -15)
+      return gemmepi__gate_derivative(x, gemmepi__gelu_exponential(x), 2 * GEMMEPI__SQRT_2_OVER_PI,
+        2 * GEMMEPI__SQRT_2_OVER_PI * 0.134145 * (x > 30 ? 900 : x * x));
+    argument = gemmepi__gelu_argument(x);
+    /* beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN */
+    within = x > 64 && x < HUGE_VAL ? 64 : x < -64 && x > -HUGE_VAL ? -64 : x;
+    return gemmepi__scaled_logistic(1 + 2 * within * gemmepi__logistic(-argument) *
+        (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
+        argument);
+  case GEMMEPI_GELU_ERF:
+    if (x < -30)
+      return gemmepi__times_density(x - gemmepi__normal_tail(x) / x, x);
+    within = x > 40 ? 40 : x;
+    size = within * within;
+    argument = -within * GEMMEPI__SQRT_HALF;
+    /* what was rounded off the argument, off the square and off x / sqrt(2 pi) */
+    rest = gemmepi__rounded_off(within);
+    rest = fma(within * GEMMEPI__INV_SQRT_2PI, -0.5 * fma(within, within, -size), rest);
+    return fma(fma(x, GEMMEPI__INV_SQRT_2PI, rest), exp(-0.5 * x * x), 0.5 * erfc(argument));
+  case GEMMEPI_SILU:
+    if (x >= -600)
+      return gemmepi__gate_derivative(x, exp(x < 0 ? x : -x), 1, 0);
+    return gemmepi__scaled_logistic(1 + x * gemmepi__logistic(-x), x);
+  case GEMMEPI_SIGMOID:
+    return gemmepi__logistic(x) * gemmepi__logistic(-x);
+  case GEMMEPI_TANH:
+    size = x < 0 ? -x : x;
+    return gemmepi__scaled_logistic(4 * gemmepi__logistic(2 * size), -2 * size);
+  case GEMMEPI_LEAKY_RELU:
+    return x > 0 ? 1 : parameter;
+  case GEMMEPI_ELU:
+    return x > 0 ? 1 : parameter * exp(x);
+  case GEMMEPI_SQUARED_RELU:
+    return x > 0 || x != x ? 2 * x : 0;
+  case GEMMEPI_QUICK_GELU: /* 1.702 x must not overflow where x does not */
+    if (x >= -350) {
+      size = x < 0 ? -x : x > 1000 ? 1000 : x;
+      return gemmepi__gate_derivative(x, gemmepi__exp_of_product(size, 1.702, 0), 1.702, 0);
+    }
+    argument = 1.702 * (x > 1e300 && x < HUGE_VAL ? 1e300 : x < -1e300 && x > -HUGE_VAL ? -1e300 : x);
+    return gemmepi__scaled_logistic(1 + argument * gemmepi__logistic(-argument), argument);
+  case GEMMEPI_SOFTPLUS:
+    return gemmepi__logistic(x);
+  case GEMMEPI_HARDSWISH:
+    return x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + 0.5;
+  case GEMMEPI_MISH:
+    if (x < -40)
+      return gemmepi__scaled_logistic(1 + x, x);
+    if (x > 40)
+      return 1 + (x - x); /* at infinity the formula is NaN */
+    /* above 0 n / (1 + n) is 1 - 1 / (1 + n), which is rounded less often */
+    argument = exp(x);
+    n = fma(argument, 0.5 * argument, argument);
+    size = gemmepi__reciprocal_of_1_plus(n);
+    rest = fma(x * fma(argument, argument, argument), size, x > 0 ? -1 : n);
+    return x > 0 ? fma(rest, size, 1.0) : rest * size;
+  default:
+    return 1;
+  }
+}
+
+/* v times the derivative; the RELUs select, so that inf * 0 does not arise. */
+static double gemmepi__times_derivative(uint32_t activation, double parameter, double v, double x) {
+  if (activation == GEMMEPI_RELU)
+    return x > 0 ? v : 0;
+  if (activation == GEMMEPI_SQUARED_RELU)
+    return x <= 0 ? 0 : v * x * 2; /* 2 x may overflow */
+  return v * gemmepi__derivative(activation, parameter, x);
+}
+
+/* x y z, right where that is in the range, wherever a product of two of them is */
+static double gemmepi__product_in_range(double x, double y, double z) {
+  double both = x * y, size = fabs(both), larger, smaller, outer;
+  if (size >= DBL_MIN && size <= DBL_MAX)
+    return both * z;
+  larger = fabs(x) > fabs(y) ? x : y;
+  smaller = fabs(x) > fabs(y) ? y : x;
+  outer = larger * z;
+  return size > DBL_MAX || fabs(outer) <= DBL_MAX ? outer * smaller : smaller * z * larger;
+}
+
+/* v times the activation, which may be subnormal or infinite where the product is not */
+static double gemmepi__times_activation(uint32_t activation, double parameter, double v, double x) {
+  int is_below = x <= 0;
+  if (activation == GEMMEPI_SQUARED_RELU && !is_below)
+    return gemmepi__product_in_range(x, x, v);
+  if (activation == GEMMEPI_LEAKY_RELU && is_below)
+    return gemmepi__product_in_range(x, parameter, v);
+  if (activation == GEMMEPI_ELU && is_below)
+    return gemmepi__product_in_range(expm1(x), parameter, v);
+  return v * gemmepi__activate(activation, parameter, x);
+}
+
+/* dy value act'(gate); of three factors that may be any number, else with dy value first where it is a number that is not
+ subnormal, or the larger one */
+static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
+        double gate) {
+  double both = dy * value, size = fabs(both), first = both, last = 1;
+  if (activation == GEMMEPI_RELU && !(gate > 0))
+    return 0;
+  if (activation == GEMMEPI_SQUARED_RELU)
+    return gate <= 0 ? 0 : gemmepi__product_in_range(dy, value, gate) * 2;
+  if (!(gate > 0) && (activation == GEMMEPI_LEAKY_RELU || activation == GEMMEPI_ELU))
+    return gemmepi__product_in_range(dy, value, gemmepi__derivative(activation, parameter, gate));
+  if (!(size <= DBL_MAX && (size >= DBL_MIN || dy == 0 || value == 0))) {
+    int value_first = fabs(value) > fabs(dy);
+    first = value_first ? value : dy;
+    last = value_first ? dy : value;
+  }
+  return gemmepi__times_derivative(activation, parameter, first, gate) * last;
+}
+#endif
+/* Every flag of the interface: what it is called, and which fields take it. No two share a bit. */
 
 /* The fields that hold flags. */
 enum {
@@ -2753,8 +3057,9 @@ static gemmepi_status gemmepi__check_flags_of(int field, uint64_t flags, uint64_
 
 /* RELU saves one bit an element, every other activation, and a gate, the pre-activation itself. */
 static int gemmepi__aux_is_mask(gemmepi_epilogue epilogue) {
-  return gemmepi__activation(epilogue) == GEMMEPI_RELU && (epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD)) &&
-     !(epilogue & (GEMMEPI_GATED | GEMMEPI_UPSTREAM));
+  return (epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD)) &&
+     !(epilogue & (GEMMEPI_GATED | GEMMEPI_UPSTREAM)) &&
+     gemmepi__activation_has(epilogue, GEMMEPI__SAVES_MASK);
 }
 
 /* With GATED: whether the product's columns are two halves, of which one column is made or two gradients; else they are the
@@ -2803,13 +3108,6 @@ static void gemmepi__append_epilogue_words(gemmepi__text *text, gemmepi_epilogue
 static gemmepi_epilogue gemmepi__callers_epilogue(gemmepi_epilogue epilogue, int exchanged) {
   uint64_t sums = epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B);
   return exchanged && sums ? epilogue ^ (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) : epilogue;
-}
-
-/* The parameter of an activation that has one and was given none; 0 for the others. */
-static double gemmepi__default_parameter(gemmepi_epilogue epilogue) {
-  return gemmepi__activation(epilogue) == GEMMEPI_LEAKY_RELU ? 0.01
-     : gemmepi__activation(epilogue) == GEMMEPI_ELU      ? 1
-        : 0;
 }
 
 /* A composition is refused when it has all of `all`, none of `none` and, where `any` is given, at least two or more
@@ -3386,7 +3684,7 @@ static gemmepi_status gemmepi__check_integer_epilogue(const gemmepi__problem *pr
   if (problem->accumulator != GEMMEPI_I32)
     return GEMMEPI_OK;
   gemmepi__append_epilogue(&text, problem->epilogue);
-  if (gemmepi__activation(problem->epilogue) > GEMMEPI_RELU)
+  if (!gemmepi__activation_has(problem->epilogue, GEMMEPI__OF_INTEGERS))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
         "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: "
         "others need a floating-point or I8 result",
@@ -7474,91 +7772,90 @@ static void gemmepi__free_blocks(gemmepi_context *context, int entered) {
 #include <stddef.h>
 
 static const char *const gemmepi__source_activation_cuh[] = {
-"#line 1 \"src/kernels/activation.cuh\"\n#line 16\n#pragma once\n\n#include \"codes.h\"\n\n#ifndef GEMMEPI_LONG_SUMS\n#define GEMMEPI_LONG_SUMS 0\n#endif\n#ifndef GEMMEPI_EXACT\n#define GEMMEPI_EXACT 1\n#endif\n\nenum{\nNONE=CODE_NONE,\nRELU=CODE_RELU,\nGELU_TANH=CODE_GELU_TANH,\n"
-"GELU_ERF=CODE_GELU_ERF,\nSILU=CODE_SILU,\nSIGMOID=CODE_SIGMOID,\nTANH=CODE_TANH,\nLEAKY_RELU=CODE_LEAKY_RELU,\nELU=CODE_ELU,\nSQUARED_RELU=CODE_SQUARED_RELU,\nQUICK_GELU=CODE_QUICK_GELU,\nSOFTPLUS=CODE_SOFTPLUS,\nHARDSWISH=CODE_HARDSWISH,\nMISH=CODE_MISH\n};\n\n\n\n\n"
-"__device__ inline float from_0_to_1(float x) {\nreturn __saturatef(x);\n}\n__device__ inline double from_0_to_1(double x) {\nreturn x<0?0:x>1?1:x;\n}\n\n\n#ifndef GEMMEPI_HAS_FUNCTIONS\n__device__ inline float fast_power_of_2(float x) {\nfloat y;\n"
-"asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\nreturn y;\n}\n__device__ inline float fast_reciprocal(float x) {\nfloat y;\nasm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\nreturn y;\n}\n#endif\n\n\n__device__ inline float fused(float x,float y,float z) {\n"
-"return fmaf(x,y,z);\n}\n__device__ inline double fused(double x,double y,double z) {\nreturn fma(x,y,z);\n}\n\n\n__device__ inline float ratio(float x,float y) {\nfloat inverse=fast_reciprocal(y),guess=x*inverse;\nreturn GEMMEPI_EXACT?fmaf(inverse,fmaf(-y,guess,x),guess) :guess;\n}\n\n\n"
-"__device__ inline float reciprocal_of_1_plus(float x,float y) {\nfloat sum=fmaf(x,y,1),inverse=fast_reciprocal(sum);\nif(!GEMMEPI_EXACT)\nreturn inverse;\nfloat rest=fmaf(x,y,1 - sum);\nreturn fmaf(inverse,fmaf(-rest,inverse,fmaf(-sum,inverse,1)),inverse);\n}\n"
-"__device__ inline double reciprocal_of_1_plus(double x,double y) {\ndouble sum=fma(x,y,1.0),inverse=1/sum,rest=fma(x,y,1 - sum);\nreturn fma(inverse,fma(-rest,inverse,fma(-sum,inverse,1.0)),inverse);\n}\n\n\n\ntemplate<class A>struct Exponential{\nA part,root;\n__device__ A value()const{\n"
-"return part*root*root;\n}\n};\n\n\nstruct Reduced_exponential{\nfloat less_1,root;\n};\n\nconstexpr float ROUNDER=12582912 + 127 + 24;\nconstexpr float LOG_4_HIGH=1.38629150390625f,LOG_4_LOW=2.85721364e-06f;\n__device__ inline float shifted_quotient(float x) {\n"
-"return fmaf(x,0.72134752044448170368f,ROUNDER);\n}\n__device__ inline Reduced_exponential exponential_of_remainder(float shifted,float r) {\n\nfloat q=fmaf(r,2.48440974e-05f,0.000200913782f);\nq=fmaf(r,q,0.00138897297f);\nq=fmaf(r,q,0.00833266042f);\nq=fmaf(r,q,0.0416666456f);\n"
-"q=fmaf(r,q,0.166666716f);\nq=fmaf(r,q,0.5f);\nreturn{fmaf(r*r,q,r),__uint_as_float(__float_as_uint(shifted) <<23) *5.9604644775390625e-08f};\n}\n__device__ inline Reduced_exponential reduced_exponential(float x) {\nx=x< -209.5f? -209.5f:x;\nfloat shifted=shifted_quotient(x),k=shifted - ROUNDER;\n"
-"return exponential_of_remainder(shifted,fmaf(k, -LOG_4_LOW,fmaf(k, -LOG_4_HIGH,x)));\n}\n\n__device__ inline Exponential<float>exponential(float x) {\n#if GEMMEPI_EXACT\nReduced_exponential e=reduced_exponential(x);\nreturn{1 + e.less_1,e.root};\n#else\n"
-"return{1,fast_power_of_2(x*0.72134752044448170368f)};\n#endif\n}\n__device__ inline Exponential<double>exponential(double x) {\nbool far= !(x> -600);\ndouble e=exp(far?0.5*x:x);\nreturn{far?1:e,far?e:1};\n}\n\n\ntemplate<bool More>\n"
-"__device__ inline Reduced_exponential reduced_exponential_of_product(float x,float y,float more) {\nfloat shifted=shifted_quotient(-x*y),k=shifted - ROUNDER,r=fmaf(-x,y,k* -LOG_4_HIGH);\nif(More)\nr=fmaf(-x,more,r);\nreturn exponential_of_remainder(shifted,fmaf(k, -LOG_4_LOW,r));\n}\n"
-"template<bool More>\n__device__ inline Exponential<float>exponential_of_product(float x,float y,float more) {\nReduced_exponential e=reduced_exponential_of_product<More>(x,y,more);\nreturn{1 + e.less_1,e.root};\n}\ntemplate<bool More>\n"
-"__device__ inline Exponential<double>exponential_of_product(double x,double y,double more) {\ndouble product=x*y;\nExponential<double>e=exponential(-product);\ndouble rounded=fma(x,y, -product);\nif(More)\nrounded=fma(x,more,rounded);\n",
-"return{e.part==1?1:fma(e.part, -rounded,e.part),e.root};\n}\n\n\n__device__ inline float exponential_less_1(float x) {\n#if GEMMEPI_EXACT\nReduced_exponential e=reduced_exponential(x);\nfloat square=e.root*e.root;\nreturn fmaf(e.less_1,square,square - 1);\n#else\n\n"
-"return x> -0.015625f?x*fmaf(x,0.5f,1) :exponential(x).value() - 1;\n#endif\n}\n__device__ inline double exponential_less_1(double x) {\nreturn expm1(x);\n}\n\n__device__ inline float hyperbolic_tangent(float x) {\nfloat m=exponential_less_1(-2*fabsf(x));\nreturn copysignf(ratio(m,2 + m),x);\n}\n"
-"__device__ inline double hyperbolic_tangent(double x) {\nreturn tanh(x);\n}\n\n\n__device__ inline float logarithm_of_1_plus(Exponential<float>exponential) {\nfloat e=exponential.value(),q;\n#if GEMMEPI_EXACT\n\nq=fmaf(e, -0.00329107419f,0.0200884603f);\nq=fmaf(e,q, -0.0574604832f);\n"
-"q=fmaf(e,q,0.106613711f);\nq=fmaf(e,q, -0.153449774f);\nq=fmaf(e,q,0.196921214f);\nq=fmaf(e,q, -0.249580204f);\nq=fmaf(e,q,0.333304644f);\nq=fmaf(e,q, -0.499999315f);\nreturn fmaf(exponential.part*e,q,exponential.part);\n#else\n\nq=fmaf(e,0.0413442105f, -0.157421246f);\n"
-"q=fmaf(e,q,0.306297272f);\nq=fmaf(e,q, -0.496977061f);\nreturn fmaf(e,q,0.999943256f);\n#endif\n}\n__device__ inline double logarithm_of_1_plus(Exponential<double>e) {\nreturn e.root==1?log1p(e.part) :e.part;\n}\n\n\n\n\ntemplate<class A>struct Logistic{A part,root,opposite; };\n"
-"template<class A>__device__ inline Logistic<A>logistic(bool below,Exponential<A>e) {\nA inverse=reciprocal_of_1_plus(e.part*e.root,e.root);\nreturn{below?e.part*inverse:inverse,below?e.root:A(1),below?inverse:e.value() *inverse};\n}\n\n\n"
+"#line 1 \"src/kernels/activation.cuh\"\n#line 16\n#pragma once\n\n#include \"codes.h\"\n\n#ifndef GEMMEPI_LONG_SUMS\n#define GEMMEPI_LONG_SUMS 0\n#endif\n#ifndef GEMMEPI_EXACT\n#define GEMMEPI_EXACT 1\n#endif\n\n#define NAMED(name) name = CODE_##name,\nenum{ACTIVATION_CODES(NAMED) };\n"
+"#undef NAMED\n\n\n\n\ntemplate<int Activation>constexpr bool SAVES_MASK=Activation==RELU;\n\ntemplate<int Activation>constexpr bool SELECTS=Activation==RELU;\n\ntemplate<int Activation>\nconstexpr bool HAS_ANY_SIZE=Activation==SQUARED_RELU||Activation==LEAKY_RELU||Activation==ELU;\n\n\n\n"
+"template<int Activation>\nconstexpr bool ENDS_TAILS=Activation==SILU||Activation==GELU_TANH||Activation==QUICK_GELU;\n\ntemplate<int Activation>\nconstexpr bool HAS_FORM_OF_SUMS= !GEMMEPI_EXACT&& (ENDS_TAILS<Activation> ||Activation==GELU_ERF);\n\n"
+"template<int Activation>constexpr bool GATES_BY_SUMS=HAS_FORM_OF_SUMS<Activation> &&Activation!=SILU;\n\n\ntemplate<int Activation>constexpr float SUM_SCALE= !GEMMEPI_EXACT&&Activation==GELU_TANH?0.46866869f:0;\n\n\ntemplate<int Activation>\n"
+"constexpr bool HAS_NEAR_DERIVATIVE= !GEMMEPI_EXACT&& (ENDS_TAILS<Activation> ||Activation==GELU_ERF);\ntemplate<int Activation>\nconstexpr float NEAR=Activation==SILU         ? -80\n:Activation==QUICK_GELU? -47\n:Activation==GELU_ERF   ? -12.5f\n: -9.75f;\nconstexpr float NEAR_END=1048576;\n"
+"template<int Activation>constexpr bool HAS_NEAR_END=Activation!=SILU;\n\n\n\n\n__device__ inline float from_0_to_1(float x) {\nreturn __saturatef(x);\n}\n__device__ inline double from_0_to_1(double x) {\nreturn x<0?0:x>1?1:x;\n}\n\n\n#ifndef GEMMEPI_HAS_FUNCTIONS\n"
+"__device__ inline float fast_power_of_2(float x) {\nfloat y;\nasm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\nreturn y;\n}\n__device__ inline float fast_reciprocal(float x) {\nfloat y;\nasm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\nreturn y;\n}\n#endif\n\n\n"
+"__device__ inline float fused(float x,float y,float z) {\nreturn fmaf(x,y,z);\n}\n__device__ inline double fused(double x,double y,double z) {\nreturn fma(x,y,z);\n}\n\n\n__device__ inline float ratio(float x,float y) {\nfloat inverse=fast_reciprocal(y),guess=x*inverse;\n"
+"return GEMMEPI_EXACT?fmaf(inverse,fmaf(-y,guess,x),guess) :guess;\n}\n\n\n__device__ inline float reciprocal_of_1_plus(float x,float y) {\nfloat sum=fmaf(x,y,1),inverse=fast_reciprocal(sum);\nif(!GEMMEPI_EXACT)\nreturn inverse;\nfloat rest=fmaf(x,y,1 - sum);\n"
+"return fmaf(inverse,fmaf(-rest,inverse,fmaf(-sum,inverse,1)),inverse);\n}\n__device__ inline double reciprocal_of_1_plus(double x,double y) {\ndouble sum=fma(x,y,1.0),inverse=1/sum,rest=fma(x,y,1 - sum);\nreturn fma(inverse,fma(-rest,inverse,fma(-sum,inverse,1.0)),inverse);\n}\n\n\n\n"
+"template<class A>struct Exponential{\nA part,root;\n__device__ A value()const{\nreturn part*root*root;\n}\n};\n\n\nstruct Reduced_exponential{\nfloat less_1,root;\n};\n\nconstexpr float ROUNDER=12582912 + 127 + 24;\nconstexpr float LOG_4_HIGH=1.38629150390625f,LOG_4_LOW=2.85721364e-06f;\n"
+"__device__ inline float shifted_quotient(float x) {\nreturn fmaf(x,0.72134752044448170368f,ROUNDER);\n}\n__device__ inline Reduced_exponential exponential_of_remainder(float shifted,float r) {\n\nfloat q=fmaf(r,2.48440974e-05f,0.000200913782f);\nq=fmaf(r,q,0.00138897297f);\n"
+"q=fmaf(r,q,0.00833266042f);\nq=fmaf(r,q,0.0416666456f);\nq=fmaf(r,q,0.166666716f);\nq=fmaf(r,q,0.5f);\nreturn{fmaf(r*r,q,r),__uint_as_float(__float_as_uint(shifted) <<23) *5.9604644775390625e-08f};\n}\n__device__ inline Reduced_exponential reduced_exponential(float x) {\n"
+"x=x< -209.5f? -209.5f:x;\nfloat shifted=shifted_quotient(x),k=shifted - ROUNDER;\nreturn exponential_of_remainder(shifted,fmaf(k, -LOG_4_LOW,fmaf(k, -LOG_4_HIGH,x)));\n}\n\n__device__ inline Exponential<float>exponential(float x) {\n#if GEMMEPI_EXACT\n"
+"Reduced_exponential e=reduced_exponential(x);\nreturn{1 + e.less_1,e.root};\n#else\nreturn{1,fast_power_of_2(x*0.72134752044448170368f)};\n#endif\n}\n",
+"__device__ inline Exponential<double>exponential(double x) {\nbool far= !(x> -600);\ndouble e=exp(far?0.5*x:x);\nreturn{far?1:e,far?e:1};\n}\n\n\ntemplate<bool More>\n__device__ inline Reduced_exponential reduced_exponential_of_product(float x,float y,float more) {\n"
+"float shifted=shifted_quotient(-x*y),k=shifted - ROUNDER,r=fmaf(-x,y,k* -LOG_4_HIGH);\nif(More)\nr=fmaf(-x,more,r);\nreturn exponential_of_remainder(shifted,fmaf(k, -LOG_4_LOW,r));\n}\ntemplate<bool More>\n__device__ inline Exponential<float>exponential_of_product(float x,float y,float more) {\n"
+"Reduced_exponential e=reduced_exponential_of_product<More>(x,y,more);\nreturn{1 + e.less_1,e.root};\n}\ntemplate<bool More>\n__device__ inline Exponential<double>exponential_of_product(double x,double y,double more) {\ndouble product=x*y;\nExponential<double>e=exponential(-product);\n"
+"double rounded=fma(x,y, -product);\nif(More)\nrounded=fma(x,more,rounded);\nreturn{e.part==1?1:fma(e.part, -rounded,e.part),e.root};\n}\n\n\n__device__ inline float exponential_less_1(float x) {\n#if GEMMEPI_EXACT\nReduced_exponential e=reduced_exponential(x);\nfloat square=e.root*e.root;\n"
+"return fmaf(e.less_1,square,square - 1);\n#else\n\nreturn x> -0.015625f?x*fmaf(x,0.5f,1) :exponential(x).value() - 1;\n#endif\n}\n__device__ inline double exponential_less_1(double x) {\nreturn expm1(x);\n}\n\n__device__ inline float hyperbolic_tangent(float x) {\n"
+"float m=exponential_less_1(-2*fabsf(x));\nreturn copysignf(ratio(m,2 + m),x);\n}\n__device__ inline double hyperbolic_tangent(double x) {\nreturn tanh(x);\n}\n\n\n__device__ inline float logarithm_of_1_plus(Exponential<float>exponential) {\nfloat e=exponential.value(),q;\n#if GEMMEPI_EXACT\n\n"
+"q=fmaf(e, -0.00329107419f,0.0200884603f);\nq=fmaf(e,q, -0.0574604832f);\nq=fmaf(e,q,0.106613711f);\nq=fmaf(e,q, -0.153449774f);\nq=fmaf(e,q,0.196921214f);\nq=fmaf(e,q, -0.249580204f);\nq=fmaf(e,q,0.333304644f);\nq=fmaf(e,q, -0.499999315f);\nreturn fmaf(exponential.part*e,q,exponential.part);\n"
+"#else\n\nq=fmaf(e,0.0413442105f, -0.157421246f);\nq=fmaf(e,q,0.306297272f);\nq=fmaf(e,q, -0.496977061f);\nreturn fmaf(e,q,0.999943256f);\n#endif\n}\n__device__ inline double logarithm_of_1_plus(Exponential<double>e) {\nreturn e.root==1?log1p(e.part) :e.part;\n}\n\n\n\n\n"
+"template<class A>struct Logistic{A part,root,opposite; };\ntemplate<class A>__device__ inline Logistic<A>logistic(bool below,Exponential<A>e) {\nA inverse=reciprocal_of_1_plus(e.part*e.root,e.root);\nreturn{below?e.part*inverse:inverse,below?e.root:A(1),below?inverse:e.value() *inverse};\n}\n\n\n"
 "template<class A>__device__ inline A times_logistic(A v,A factor,Logistic<A>s) {\nreturn v*s.root* (factor*s.part) *s.root;\n}\n#if !GEMMEPI_EXACT\ntemplate<>struct Logistic<float> {float root,share; };\n__device__ inline Logistic<float>logistic(bool below,Exponential<float>e) {\n"
 "float root=below?e.root:1;\nreturn{root,root*reciprocal_of_1_plus(e.root,e.root)};\n}\n__device__ inline float times_logistic(float v,float factor,Logistic<float>s) {\nreturn v*s.root* (factor*s.share);\n}\n#endif\ntemplate<class A>__device__ inline Logistic<A>logistic(A x) {\n"
 "return logistic(x<0,exponential(-fabs(x)));\n}\ntemplate<class A>__device__ inline A times_logistic(A v,A factor,A x) {\nreturn times_logistic(v,factor,logistic(x));\n}\ntemplate<class A>__device__ inline A times_logistic(A v,A x) {\nreturn times_logistic(v,A(1),x);\n}\n\n\n"
 "__device__ inline float times_logistic_of(float x,float power) {\nconstexpr float scale=0.00390625f;\nreturn x*scale*fast_reciprocal(fast_power_of_2(power) + scale);\n}\n\n\n\ntemplate<bool More,class A>\n__device__ inline A times_gate_derivative(A v,A x,Logistic<A>s,A slope,A more) {\n"
-"A scale=s.opposite*s.root,change=x*scale;\nif(More)\nchange=fused(change,slope,fused(change,more,fused(x,scale, -change) *slope));\nelse\nchange*=slope;\nreturn v*s.root*fused(change,s.part,s.root*s.part);\n}\n#if !GEMMEPI_EXACT\ntemplate<bool More>\n"
+"A scale=s.opposite*s.root,change=x*scale;\nif(More)\nchange=fused(change,slope,fused(change,more,fused(x,scale, -change) *slope));\nelse\nchange*=slope;\nreturn v*s.root*fused(change,s.part,s.root*s.part);\n}\n#if !GEMMEPI_EXACT\ntemplate<bool More>\n",
 "__device__ inline float times_gate_derivative(float v,float x,Logistic<float>s,float slope,float more) {\nfloat opposite=fmaf(-s.root,s.share,1);\nreturn v*s.root* (x*s.share*opposite* (More?slope + more:slope) + s.share);\n}\n#endif\n\n\n"
 "template<class A>__device__ inline A times_logistic_derivative(A v,A factor,A x) {\nExponential<A>e=exponential(x);\nA inverse=reciprocal_of_1_plus(e.part*e.root,e.root);\nreturn v*e.root* (e.part*inverse*inverse* (factor*e.root));\n}\n\n\n\ntemplate<class A>struct Gate{\nLogistic<A>s;\n"
 "A slope,more;\n};\nconstexpr double GELU_SLOPE=2*0.79788456080286535588;\ntemplate<class A>__device__ inline Gate<A>gelu_gate(A x) {\nconstexpr double c=GELU_SLOPE;\nconstexpr A end=sizeof(A) ==8?A(40) :A(13.8);\nA size=fabs(x) >end?end:fabs(x),square=size*size;\n"
-"A factor=fused(A(c*0.044715),square,A(c)),more=A(c*0.134145) *square;\nA rest=fused(A(c*0.044715),square,A(c) - factor);\n",
-"return{logistic(x<0,exponential_of_product<true>(size,factor,rest)),A(c),more};\n}\ntemplate<class A>__device__ inline Gate<A>quick_gelu_gate(A x) {\nconstexpr A end=sizeof(A) ==8?A(1000) :A(123.2);\nA size=fabs(x) >end?end:fabs(x);\n"
-"return{logistic(x<0,exponential_of_product<false>(size,A(1.702),A(0))),A(1.702),A(0)};\n}\n#if !GEMMEPI_EXACT\nconstexpr double ROOT_POWER= -0.72134752044448170368;\n__device__ inline Gate<float>gelu_gate(float x) {\nconstexpr double c=GELU_SLOPE;\nfloat square=x*x,root=fast_power_of_2(\n"
-"fabsf(x) *fmaf(float(ROOT_POWER*c*0.044715),square,float(ROOT_POWER*c)));\nreturn{logistic(x<0, {1,root}),float(c),float(c*0.134145) * (square<4096?square:4096)};\n}\n__device__ inline Gate<float>quick_gelu_gate(float x) {\n"
-"return{logistic(x<0, {1,fast_power_of_2(fabsf(x) *float(ROOT_POWER*1.702))}),1.702f,0};\n}\n#endif\n\n\n\n\n__device__ inline float short_normal_tail(float y) {\nfloat above=fmaf(y,fmaf(y,fmaf(y,0.0157306679f,0.11407923f),0.352673531f),0.499999911f);\n"
-"float under=fmaf(y,fmaf(y,fmaf(y,0.0394377708f,0.28568697f),0.927633762f),1.50322306f);\nreturn above*fast_reciprocal(fmaf(y,under,1));\n}\n\n\n__device__ inline float short_normal_slope(float y) {\n"
+"A factor=fused(A(c*0.044715),square,A(c)),more=A(c*0.134145) *square;\nA rest=fused(A(c*0.044715),square,A(c) - factor);\nreturn{logistic(x<0,exponential_of_product<true>(size,factor,rest)),A(c),more};\n}\ntemplate<class A>__device__ inline Gate<A>quick_gelu_gate(A x) {\n"
+"constexpr A end=sizeof(A) ==8?A(1000) :A(123.2);\nA size=fabs(x) >end?end:fabs(x);\nreturn{logistic(x<0,exponential_of_product<false>(size,A(1.702),A(0))),A(1.702),A(0)};\n}\n#if !GEMMEPI_EXACT\nconstexpr double ROOT_POWER= -0.72134752044448170368;\n"
+"__device__ inline Gate<float>gelu_gate(float x) {\nconstexpr double c=GELU_SLOPE;\nfloat square=x*x,root=fast_power_of_2(\nfabsf(x) *fmaf(float(ROOT_POWER*c*0.044715),square,float(ROOT_POWER*c)));\nreturn{logistic(x<0, {1,root}),float(c),float(c*0.134145) * (square<4096?square:4096)};\n}\n"
+"__device__ inline Gate<float>quick_gelu_gate(float x) {\nreturn{logistic(x<0, {1,fast_power_of_2(fabsf(x) *float(ROOT_POWER*1.702))}),1.702f,0};\n}\n#endif\n\n\n\n\n__device__ inline float short_normal_tail(float y) {\n"
+"float above=fmaf(y,fmaf(y,fmaf(y,0.0157306679f,0.11407923f),0.352673531f),0.499999911f);\nfloat under=fmaf(y,fmaf(y,fmaf(y,0.0394377708f,0.28568697f),0.927633762f),1.50322306f);\nreturn above*fast_reciprocal(fmaf(y,under,1));\n}\n\n\n__device__ inline float short_normal_slope(float y) {\n"
 "float above=fmaf(y,fmaf(y,fmaf(y,fmaf(y, -0.0383506231f, -0.217693895f), -0.443243533f), -0.192517936f),0.500000179f);\nfloat under=fmaf(y,fmaf(y,0.0961380526f,0.545425475f),1.2107532f);\nreturn above*fast_reciprocal(fmaf(y,under,1));\n}\n\n\n\n\n"
 "template<bool Derivative>__device__ inline float times_normal(float v,float x) {\n#if GEMMEPI_EXACT\nfloat size=fabsf(x),y=fminf(size,20.47f);\nReduced_exponential e=reduced_exponential_of_product<false>(y,0.5f*y,0);\n\n\nfloat above=\n"
 "fmaf(y,fmaf(y,fmaf(y,fmaf(y,0.0031668392f,0.03207509f),0.14717144f),0.35697037f),0.4140625f);\nfloat under=fmaf(y,0.0079379715f,0.08040679f);\nfloat slope=fmaf(y,fmaf(y,fmaf(y,under,0.37669387f),0.97712195f),1.374689f);\nunder=fmaf(y,slope,0.828125f);\n\n"
 "float inverse=fast_reciprocal(under),tail=above*inverse,lost=fmaf(y,slope,0.828125f - under);\ntail=fmaf(inverse,fmaf(-lost,tail,fmaf(-under,tail,above)),tail);\nif(Derivative)\ntail=fmaf(size, -0.39894228040143267794f,tail);\ntail=fmaf(tail,e.less_1,tail) *e.root;\n"
 "return(x<0?v*tail:v) * (x<0?e.root:fmaf(-tail,e.root,1));\n#else\nfloat size=fabsf(x),y=fminf(size,20);\nExponential<float>e=exponential(-0.5f*x*x);\nfloat tail=short_normal_tail(y);\nif(Derivative)\ntail=fmaf(size, -0.39894228040143267794f,tail);\ntail*=e.root;\nfloat rest=e.part*e.root;\n"
 "return(x<0?v*tail:v) * (x<0?rest:fmaf(-tail,rest,1));\n#endif\n}\n\n\n\n__device__ inline float times_own_normal(float x) {\nfloat size=fabsf(fminf(x,20)),t=fast_reciprocal(fmaf(size,0.26f,1));\nfloat root=fast_power_of_2(x* -0.36067376f*x);\nfloat p=fmaf(t, -0.066500567f,0.20305874f);\n"
-"p=fmaf(t,p, -0.065038852f);\np=fmaf(t,p,0.13312194f);\np=fmaf(t,p,0.087257259f);\np=fmaf(t,p,0.10438382f);\np=fmaf(t,p,0.10371772f);\np*=t*size;\nreturn fmaf(-p*root,root,fmaxf(x,0));\n}\n\n__device__ inline float above_0(float x) {\n#if __CUDA_ARCH__ >= 800\n"
+"p=fmaf(t,p, -0.065038852f);\np=fmaf(t,p,0.13312194f);\np=fmaf(t,p,0.087257259f);\np=fmaf(t,p,0.10438382f);\np=fmaf(t,p,0.10371772f);\np*=t*size;\nreturn fmaf(-p*root,root,fmaxf(x,0));\n}\n\n__device__ inline float above_0(float x) {\n#if __CUDA_ARCH__ >= 800\n",
 "asm(\"max.NaN.f32 %0, %1, 0f00000000;\" : \"=f\"(x) : \"f\"(x));\nreturn x;\n#else\nreturn x<=0?0:x;\n#endif\n}\n\n\n\ntemplate<bool Gate>__device__ inline float sum_times_own_normal(float x) {\nfloat y=Gate? -fabsf(x) :fminf(x,fmaxf(-x, -13));\n#if GEMMEPI_LONG_SUMS\n"
 "float p=fmaf(y,0.000388750457f,0.00660956977f);\np=fmaf(y,p,0.0510568805f);\np=fmaf(y,p, -0.460328877f);\np=fmaf(y,p,1.15084445f);\np=fmaf(y,p, -1.0000087f);\n#else\nfloat p=fmaf(y,9.13470785e-07f,4.16792682e-05f);\np=fmaf(y,p,0.000778685964f);\np=fmaf(y,p,0.00801064726f);\n"
 "p=fmaf(y,p,0.0532111079f);\np=fmaf(y,p, -0.458959132f);\np=fmaf(y,p,1.15113628f);\np=fmaf(y,p, -0.999999404f);\n#endif\nif constexpr(Gate)\nreturn fmaf(x,0.5f,y* -0.5f) - from_0_to_1(-y*fast_power_of_2(p));\nreturn fmaf(y,fast_power_of_2(p),above_0(x));\n}\n"
-"constexpr double SQRT_HALF=0.70710678118654752440,\nSQRT_HALF_REST=4.8336466567264567e-17;\nconstexpr double INV_SQRT_2PI=0.39894228040143267794;\n",
-"template<bool Derivative>__device__ inline double times_normal(double v,double x) {\ndouble y=x>40?40:x,square=y*y,argument=y* -SQRT_HALF;\nExponential<double>e=exponential(-0.5*x*x);\nif(x> -30) {\ndouble of_square=fma(y,y, -square),\n"
-"of_argument=fma(y, -SQRT_HALF, -argument) + y*SQRT_HALF_REST;\ndouble less=of_argument* -0.56418958354775628695,half;\nhalf=square<1?fma(-0.5,erf(argument),0.5) :0.5*erfc(argument);\nif(Derivative)\nless=fma(x,INV_SQRT_2PI,fma(y*INV_SQRT_2PI, -0.5*of_square,less));\n"
-"return v*fma(less,e.value(),half);\n}\ndouble factor=Derivative?x*INV_SQRT_2PI:0;\n\nreturn v*e.root* (e.part* (0.5*erfcx(x* -SQRT_HALF) + factor)) *e.root;\n}\n\n\n\n\ntemplate<class A>__device__ inline A softplus(A x) {\nExponential<A>e=exponential(-fabs(x));\n"
-"return e.root*logarithm_of_1_plus(e) *e.root + (x>0?x:A(0));\n}\n\n\n\ntemplate<class A>struct Mish{\nExponential<A>e;\nA n,inverse;\n};\ntemplate<class A>constexpr A FAR=sizeof(A) ==8?A(40) :A(20);\ntemplate<class A>__device__ inline Mish<A>mish_parts(A x) {\n"
-"Exponential<A>e=exponential(x>FAR<A> ?FAR<A> :x);\nif(GEMMEPI_EXACT&&x>0)\ne= {e.value(),1};\nA n=e.part + e.part* (A(0.5) *e.value());\nreturn{e,n,reciprocal_of_1_plus(n*e.root,e.root)};\n}\ntemplate<class A>__device__ inline A mish(A x) {\nMish<A>m=mish_parts(x);\n"
-"A y=x*m.e.root* (m.n*m.inverse) *m.e.root;\nreturn x>FAR<A> ?x:y;\n}\ntemplate<class A>__device__ inline A times_mish_derivative(A v,A x) {\nMish<A>m=mish_parts(x);\nA rise=m.e.part + m.e.part*m.e.value(),y;\nif(GEMMEPI_EXACT) {\nA sum=fused(x*rise,m.inverse,x>0?A(-1) :m.n);\n"
-"y=v*m.e.root*fused(sum*m.inverse,m.e.root,x>0?A(1) :A(-0.0));\n}else{\nA sum=m.n + x* (rise*m.inverse);\ny=v* (sum*m.inverse*m.e.root) *m.e.root;\n}\nreturn x>FAR<A> ?v + (x - x) :y;\n}\n\n\n\n\ntemplate<class A>constexpr A LARGEST=A(3.4028234663852886e38);\n"
-"template<class A>constexpr A LEAST=A(1.1754943508222875e-38);\ntemplate<>constexpr double LARGEST<double> =1.7976931348623157e308;\ntemplate<>constexpr double LEAST<double> =2.2250738585072014e-308;\n\n\ntemplate<class A>__device__ inline A product_in_range(A x,A y,A z) {\n"
-"bool x_is_larger=fabs(x) >fabs(y);\nA both=x*y,larger=x_is_larger?x:y,smaller=x_is_larger?y:x,outer=larger*z;\nA out=fabs(both) >LARGEST<A> ||fabs(outer) <=LARGEST<A> ?outer*smaller:smaller*z*larger;\nreturn fabs(both) >=LEAST<A> &&fabs(both) <=LARGEST<A> ?both*z:out;\n}\n\n\n\n\n"
-"template<int Activation,class A>__device__ inline A activate(A x,A parameter) {\nconstexpr bool is_short= !GEMMEPI_EXACT&&sizeof(A) ==4;\nif constexpr(Activation==RELU)\nreturn x>0||x!=x?x:A(0);\nelse if constexpr(Activation==GELU_TANH&&is_short)\n"
-"return times_logistic_of(x,fmaf(x,fmaf(-0.10294324f,x*x, -2.3022082f), -8));\nelse if constexpr(Activation==SILU&&is_short)\nreturn times_logistic_of(x,fmaf(x, -1.4426950f, -8));\nelse if constexpr(Activation==SIGMOID&&is_short)\nreturn times_logistic_of(1,fmaf(x, -1.4426950f, -8));\n"
-"else if constexpr(Activation==QUICK_GELU&&is_short)\nreturn times_logistic_of(x,fmaf(x, -2.4554670f, -8));\nelse if constexpr(Activation==GELU_TANH)\nreturn times_logistic(x,A(1),gelu_gate(x).s);\nelse if constexpr(Activation==GELU_ERF&&is_short)\nreturn times_own_normal(x);\n"
-"else if constexpr(Activation==GELU_ERF)\nreturn times_normal<false>(x,x);\nelse if constexpr(Activation==SILU)\nreturn times_logistic(x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(A(1),x);\nelse if constexpr(Activation==TANH)\nreturn hyperbolic_tangent(x);\n"
-"else if constexpr(Activation==LEAKY_RELU)\nreturn x>0||x!=x?x:parameter*x;\nelse if constexpr(Activation==ELU) {\nA below=parameter*copysign(exponential_less_1(x),x);\nreturn x>0||x!=x?x:below;\n}else if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?x*x:A(0);\n"
-"else if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(x,A(1),quick_gelu_gate(x).s);\nelse if constexpr(Activation==SOFTPLUS)\nreturn softplus(x);\nelse if constexpr(Activation==HARDSWISH)\nreturn x*from_0_to_1((x + 3) *A(1/6.0));\n",
-"else if constexpr(Activation==MISH)\nreturn mish(x);\nelse\nreturn x;\n}\n\n\n\ntemplate<int Activation>\nconstexpr bool ENDS_TAILS=Activation==SILU||Activation==GELU_TANH||Activation==QUICK_GELU;\n__device__ inline float logistic_of_power(float power) {\n"
-"return fast_reciprocal(1 + fast_power_of_2(power));\n}\ntemplate<int Activation>__device__ inline float power_of_gate(float x) {\nif constexpr(Activation==GELU_TANH)\nreturn x*fmaf(-0.10294324f,x*x, -2.3022082f);\nelse if constexpr(Activation==QUICK_GELU)\nreturn x* -2.4554670f;\nelse\n"
-"return x* -1.4426950f;\n}\ntemplate<int Activation,bool Gate,class A>__device__ inline A activate_sum(A x,A parameter) {\nif constexpr(!GEMMEPI_EXACT&&sizeof(A) ==4&&ENDS_TAILS<Activation>)\nreturn x*logistic_of_power(power_of_gate<Activation>(x));\n"
-"else if constexpr(!GEMMEPI_EXACT&&sizeof(A) ==4&&Activation==GELU_ERF)\nreturn sum_times_own_normal<Gate>(x);\nelse\nreturn activate<Activation>(x,parameter);\n}\n\n\n\ntemplate<int Activation>constexpr float SUM_SCALE= !GEMMEPI_EXACT&&Activation==GELU_TANH?0.46866869f:0;\n"
-"template<int Activation>__device__ inline float activate_scaled_sum(float z) {\nconstexpr float scale=SUM_SCALE<Activation>;\nfloat power=z*fmaf(z, -z, -4.9122296f);\nreturn z*fast_reciprocal(fmaf(fast_power_of_2(power),scale,scale));\n}\n\n\n"
-"template<int Activation,class A>__device__ inline A times_derivative(A v,A x,A parameter) {\nif constexpr(Activation==RELU) {\nreturn x>0?v:A(0);\n}else if constexpr(Activation==GELU_TANH) {\nGate<A>gate=gelu_gate(x);\nreturn times_gate_derivative<true>(v,x,gate.s,gate.slope,gate.more);\n"
-"}else if constexpr(Activation==GELU_ERF) {\nreturn times_normal<true>(v,x);\n}else if constexpr(Activation==SILU) {\nreturn times_gate_derivative<false>(v,x,logistic(x),A(1),A(0));\n}else if constexpr(Activation==SIGMOID) {\nreturn times_logistic_derivative(v,A(1), -fabs(x));\n"
-"}else if constexpr(Activation==TANH) {\nreturn times_logistic_derivative(v,A(4), -2*fabs(x));\n}else if constexpr(Activation==LEAKY_RELU) {\nreturn x>0?v:v*parameter;\n}else if constexpr(Activation==ELU) {\nExponential<A>e=exponential(x);\n\n"
+"constexpr double SQRT_HALF=0.70710678118654752440,\nSQRT_HALF_REST=4.8336466567264567e-17;\nconstexpr double INV_SQRT_2PI=0.39894228040143267794;\ntemplate<bool Derivative>__device__ inline double times_normal(double v,double x) {\ndouble y=x>40?40:x,square=y*y,argument=y* -SQRT_HALF;\n"
+"Exponential<double>e=exponential(-0.5*x*x);\nif(x> -30) {\ndouble of_square=fma(y,y, -square),\nof_argument=fma(y, -SQRT_HALF, -argument) + y*SQRT_HALF_REST;\ndouble less=of_argument* -0.56418958354775628695,half;\nhalf=square<1?fma(-0.5,erf(argument),0.5) :0.5*erfc(argument);\nif(Derivative)\n"
+"less=fma(x,INV_SQRT_2PI,fma(y*INV_SQRT_2PI, -0.5*of_square,less));\nreturn v*fma(less,e.value(),half);\n}\ndouble factor=Derivative?x*INV_SQRT_2PI:0;\n\nreturn v*e.root* (e.part* (0.5*erfcx(x* -SQRT_HALF) + factor)) *e.root;\n}\n\n\n\n\ntemplate<class A>__device__ inline A softplus(A x) {\n"
+"Exponential<A>e=exponential(-fabs(x));\nreturn e.root*logarithm_of_1_plus(e) *e.root + (x>0?x:A(0));\n}\n\n\n\ntemplate<class A>struct Mish{\nExponential<A>e;\nA n,inverse;\n};\ntemplate<class A>constexpr A FAR=sizeof(A) ==8?A(40) :A(20);\n"
+"template<class A>__device__ inline Mish<A>mish_parts(A x) {\nExponential<A>e=exponential(x>FAR<A> ?FAR<A> :x);\nif(GEMMEPI_EXACT&&x>0)\ne= {e.value(),1};\nA n=e.part + e.part* (A(0.5) *e.value());\nreturn{e,n,reciprocal_of_1_plus(n*e.root,e.root)};\n}\n"
+"template<class A>__device__ inline A mish(A x) {\nMish<A>m=mish_parts(x);\nA y=x*m.e.root* (m.n*m.inverse) *m.e.root;\nreturn x>FAR<A> ?x:y;\n}\ntemplate<class A>__device__ inline A times_mish_derivative(A v,A x) {\nMish<A>m=mish_parts(x);\nA rise=m.e.part + m.e.part*m.e.value(),y;\n"
+"if(GEMMEPI_EXACT) {\nA sum=fused(x*rise,m.inverse,x>0?A(-1) :m.n);\ny=v*m.e.root*fused(sum*m.inverse,m.e.root,x>0?A(1) :A(-0.0));\n}else{\nA sum=m.n + x* (rise*m.inverse);\ny=v* (sum*m.inverse*m.e.root) *m.e.root;\n}\nreturn x>FAR<A> ?v + (x - x) :y;\n}\n\n\n\n\n"
+"template<class A>constexpr A LARGEST=A(3.4028234663852886e38);\ntemplate<class A>constexpr A LEAST=A(1.1754943508222875e-38);\ntemplate<>constexpr double LARGEST<double> =1.7976931348623157e308;\ntemplate<>constexpr double LEAST<double> =2.2250738585072014e-308;\n\n\n"
+"template<class A>__device__ inline A product_in_range(A x,A y,A z) {\nbool x_is_larger=fabs(x) >fabs(y);\nA both=x*y,larger=x_is_larger?x:y,smaller=x_is_larger?y:x,outer=larger*z;\nA out=fabs(both) >LARGEST<A> ||fabs(outer) <=LARGEST<A> ?outer*smaller:smaller*z*larger;\n"
+"return fabs(both) >=LEAST<A> &&fabs(both) <=LARGEST<A> ?both*z:out;\n}\n\n\n\n\ntemplate<int Activation,class A>__device__ inline A activate(A x,A parameter) {\nconstexpr bool is_short= !GEMMEPI_EXACT&&sizeof(A) ==4;\nif constexpr(Activation==RELU)\nreturn x>0||x!=x?x:A(0);\n"
+"else if constexpr(Activation==GELU_TANH&&is_short)\nreturn times_logistic_of(x,fmaf(x,fmaf(-0.10294324f,x*x, -2.3022082f), -8));\nelse if constexpr(Activation==SILU&&is_short)\nreturn times_logistic_of(x,fmaf(x, -1.4426950f, -8));\nelse if constexpr(Activation==SIGMOID&&is_short)\n"
+"return times_logistic_of(1,fmaf(x, -1.4426950f, -8));\nelse if constexpr(Activation==QUICK_GELU&&is_short)\nreturn times_logistic_of(x,fmaf(x, -2.4554670f, -8));\n",
+"else if constexpr(Activation==GELU_TANH)\nreturn times_logistic(x,A(1),gelu_gate(x).s);\nelse if constexpr(Activation==GELU_ERF&&is_short)\nreturn times_own_normal(x);\nelse if constexpr(Activation==GELU_ERF)\nreturn times_normal<false>(x,x);\nelse if constexpr(Activation==SILU)\n"
+"return times_logistic(x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(A(1),x);\nelse if constexpr(Activation==TANH)\nreturn hyperbolic_tangent(x);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0||x!=x?x:parameter*x;\nelse if constexpr(Activation==ELU) {\n"
+"A below=parameter*copysign(exponential_less_1(x),x);\nreturn x>0||x!=x?x:below;\n}else if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?x*x:A(0);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(x,A(1),quick_gelu_gate(x).s);\nelse if constexpr(Activation==SOFTPLUS)\n"
+"return softplus(x);\nelse if constexpr(Activation==HARDSWISH)\nreturn x*from_0_to_1((x + 3) *A(1/6.0));\nelse if constexpr(Activation==MISH)\nreturn mish(x);\nelse\nreturn x;\n}\n\n__device__ inline float logistic_of_power(float power) {\nreturn fast_reciprocal(1 + fast_power_of_2(power));\n}\n"
+"template<int Activation>__device__ inline float power_of_gate(float x) {\nif constexpr(Activation==GELU_TANH)\nreturn x*fmaf(-0.10294324f,x*x, -2.3022082f);\nelse if constexpr(Activation==QUICK_GELU)\nreturn x* -2.4554670f;\nelse\nreturn x* -1.4426950f;\n}\n\n"
+"template<int Activation,bool Gate,class A>__device__ inline A activate_sum(A x,A parameter) {\nif constexpr(!GEMMEPI_EXACT&&sizeof(A) ==4&&ENDS_TAILS<Activation>)\nreturn x*logistic_of_power(power_of_gate<Activation>(x));\nelse if constexpr(!GEMMEPI_EXACT&&sizeof(A) ==4&&Activation==GELU_ERF)\n"
+"return sum_times_own_normal<Gate>(x);\nelse\nreturn activate<Activation>(x,parameter);\n}\n\n\ntemplate<int Activation>__device__ inline float activate_scaled_sum(float z) {\nconstexpr float scale=SUM_SCALE<Activation>;\nfloat power=z*fmaf(z, -z, -4.9122296f);\n"
+"return z*fast_reciprocal(fmaf(fast_power_of_2(power),scale,scale));\n}\n\n\ntemplate<int Activation,class A>__device__ inline A times_derivative(A v,A x,A parameter) {\nif constexpr(Activation==RELU) {\nreturn x>0?v:A(0);\n}else if constexpr(Activation==GELU_TANH) {\nGate<A>gate=gelu_gate(x);\n"
+"return times_gate_derivative<true>(v,x,gate.s,gate.slope,gate.more);\n}else if constexpr(Activation==GELU_ERF) {\nreturn times_normal<true>(v,x);\n}else if constexpr(Activation==SILU) {\nreturn times_gate_derivative<false>(v,x,logistic(x),A(1),A(0));\n}else if constexpr(Activation==SIGMOID) {\n"
+"return times_logistic_derivative(v,A(1), -fabs(x));\n}else if constexpr(Activation==TANH) {\nreturn times_logistic_derivative(v,A(4), -2*fabs(x));\n}else if constexpr(Activation==LEAKY_RELU) {\nreturn x>0?v:v*parameter;\n}else if constexpr(Activation==ELU) {\nExponential<A>e=exponential(x);\n\n"
 "A large=fabs(parameter) >1?parameter:A(1),small=fabs(parameter) >1?A(1) :parameter;\nA size=large*e.root*e.part,below= (fabs(v) >=1?v:size) *e.root* (fabs(v) >=1?size:v) *small;\nreturn x>0?v:below;\n}else if constexpr(Activation==SQUARED_RELU) {\nreturn x>0||x!=x?v*x*2:A(0);\n"
 "}else if constexpr(Activation==QUICK_GELU) {\nGate<A>gate=quick_gelu_gate(x);\nreturn times_gate_derivative<false>(v,x,gate.s,gate.slope,gate.more);\n}else if constexpr(Activation==SOFTPLUS) {\nreturn times_logistic(v,x);\n}else if constexpr(Activation==HARDSWISH) {\n"
-"return v* (x<= -3?A(0) :x>=3?A(1) :x*A(1/3.0) + A(0.5));\n}else if constexpr(Activation==MISH) {\nreturn times_mish_derivative(v,x);\n}else{\nreturn v;\n}\n}\n\n\n\n\ntemplate<int Activation>\nconstexpr bool HAS_NEAR_DERIVATIVE= !GEMMEPI_EXACT&& (ENDS_TAILS<Activation> ||Activation==GELU_ERF);\n"
-"template<int Activation>\nconstexpr float NEAR=Activation==SILU         ? -80\n:Activation==QUICK_GELU? -47\n:Activation==GELU_ERF   ? -12.5f\n: -9.75f;\nconstexpr float NEAR_END=1048576;\ntemplate<int Activation>__device__ inline float rise_of_gate(float x) {\n"
-"if constexpr(Activation==GELU_TANH)\nreturn x*fmaf(float(GELU_SLOPE*0.134145),x*x,float(GELU_SLOPE));\nelse\nreturn Activation==QUICK_GELU?1.702f*x:x;\n}\ntemplate<int Activation>__device__ inline float near_derivative(float x) {\nif constexpr(Activation==GELU_ERF) {\n"
-"float rest=short_normal_slope(fabsf(x));\nreturn fmaf(x<0?rest: -rest,fast_power_of_2(x* -0.72134752f*x),x<0?0:1);\n}else{\nfloat s=logistic_of_power(power_of_gate<Activation>(x));\nreturn fmaf(rise_of_gate<Activation>(x),fmaf(-s,s,s),s);\n}\n}\n\n\n"
-"template<int Activation,class A>__device__ inline A times_activation(A v,A x,A parameter) {\nif constexpr(Activation==GELU_TANH)\nreturn times_logistic(v,x,gelu_gate(x).s);\nelse if constexpr(Activation==SILU)\nreturn times_logistic(v,x,x);\n",
-"else if constexpr(Activation==SIGMOID)\nreturn times_logistic(v,A(1),x);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(v,x,quick_gelu_gate(x).s);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0?v*x:product_in_range(x,parameter,v);\nelse if constexpr(Activation==ELU)\n"
+"return v* (x<= -3?A(0) :x>=3?A(1) :x*A(1/3.0) + A(0.5));\n}else if constexpr(Activation==MISH) {\nreturn times_mish_derivative(v,x);\n}else{\nreturn v;\n}\n}\n\n\n\ntemplate<int Activation>__device__ inline float rise_of_gate(float x) {\nif constexpr(Activation==GELU_TANH)\n"
+"return x*fmaf(float(GELU_SLOPE*0.134145),x*x,float(GELU_SLOPE));\nelse\nreturn Activation==QUICK_GELU?1.702f*x:x;\n}\ntemplate<int Activation>__device__ inline float near_derivative(float x) {\nif constexpr(Activation==GELU_ERF) {\nfloat rest=short_normal_slope(fabsf(x));\n",
+"return fmaf(x<0?rest: -rest,fast_power_of_2(x* -0.72134752f*x),x<0?0:1);\n}else{\nfloat s=logistic_of_power(power_of_gate<Activation>(x));\nreturn fmaf(rise_of_gate<Activation>(x),fmaf(-s,s,s),s);\n}\n}\n\n\n"
+"template<int Activation,class A>__device__ inline A times_activation(A v,A x,A parameter) {\nif constexpr(Activation==GELU_TANH)\nreturn times_logistic(v,x,gelu_gate(x).s);\nelse if constexpr(Activation==SILU)\nreturn times_logistic(v,x,x);\nelse if constexpr(Activation==SIGMOID)\n"
+"return times_logistic(v,A(1),x);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(v,x,quick_gelu_gate(x).s);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0?v*x:product_in_range(x,parameter,v);\nelse if constexpr(Activation==ELU)\n"
 "return x>0?v*x:product_in_range(copysign(exponential_less_1(x),x),parameter,v);\nelse if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?product_in_range(x,x,v) :v*A(0);\nelse\nreturn v*activate<Activation>(x,parameter);\n}\n\n\n\n\n"
 "template<class A>__device__ inline bool leaves_range(A both) {\nreturn fabs(both) >LARGEST<A> || (sizeof(A) ==8&&both!=0&&fabs(both) <LEAST<A>);\n}\ntemplate<int Activation,class A,int N>\n"
 "__device__ inline void bounded_gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,\nA(&out)[N]) {\nbool apart=false;\n#pragma unroll\nfor(int i=0;i<N;i++) {\nout[i] =dy[i] *value[i];\napart|=leaves_range(out[i]);\n}\nif(apart)\n#pragma unroll\nfor(int i=0;i<N;i++)\n"
 "if(leaves_range(out[i]))\nout[i] =fabs(dy[i]) >fabs(value[i]) ?dy[i] :value[i];\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i] =times_derivative<Activation>(out[i],gate[i],parameter);\nif(apart)\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(leaves_range(dy[i] *value[i]))\n"
 "out[i] *=fabs(dy[i]) >fabs(value[i]) ?value[i] :dy[i];\n}\n\n\ntemplate<int Activation,class A>__device__ inline A gate_gradient(A dy,A value,A gate,A parameter) {\nif constexpr(Activation==SQUARED_RELU)\nreturn gate>0||gate!=gate?product_in_range(dy,value,gate) *2:A(0);\n"
 "else if constexpr(Activation==LEAKY_RELU)\nreturn gate>0?dy*value:product_in_range(dy,value,parameter);\nbool value_first=fabs(value) >fabs(dy);\nA both=dy*value,first=value_first?value:dy,last=value_first?dy:value;\nif(fabs(both) <=LARGEST<A> && (fabs(both) >=LEAST<A> ||last==0)) {\n"
-"first=both;\nlast=1;\n}\nreturn times_derivative<Activation>(first,gate,parameter) *last;\n}\ntemplate<int Activation,class A,int N>\n__device__ inline void gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,A(&out)[N]) {\nif constexpr(Activation==RELU) {\n"
-"#pragma unroll\nfor(int i=0;i<N;i++)\nout[i] =gate[i] >0?dy[i] *value[i] :A(0);\n}else if constexpr(Activation==SQUARED_RELU||Activation==LEAKY_RELU||Activation==ELU) {\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i] =gate_gradient<Activation>(dy[i],value[i],gate[i],parameter);\n}else{\n"
+"first=both;\nlast=1;\n}\nreturn times_derivative<Activation>(first,gate,parameter) *last;\n}\ntemplate<int Activation,class A,int N>\n__device__ inline void gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,A(&out)[N]) {\nif constexpr(SELECTS<Activation>) {\n"
+"#pragma unroll\nfor(int i=0;i<N;i++)\nout[i] =gate[i] >0?dy[i] *value[i] :A(0);\n}else if constexpr(HAS_ANY_SIZE<Activation>) {\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i] =gate_gradient<Activation>(dy[i],value[i],gate[i],parameter);\n}else{\n"
 "bounded_gate_gradients<Activation>(dy,value,gate,parameter,out);\n}\n}\n",
   NULL};
 
@@ -7574,9 +7871,10 @@ static const char *const gemmepi__source_amax_cuh[] = {
   NULL};
 
 static const char *const gemmepi__source_codes_h[] = {
-"#line 1 \"src/kernels/codes.h\"\n\n\n#ifndef GEMMEPI_KERNELS_CODES_H\n#define GEMMEPI_KERNELS_CODES_H\n\n#define FLAG_BIAS       0x400\n#define FLAG_AUX        0x800\n#define FLAG_BACKWARD   0x1000\n#define FLAG_RESIDUAL   0x2000\n#define FLAG_BGRAD      0x4000\n#define FLAG_GATED      0x40000\n"
-"#define FLAG_GATE_FIRST 0x80000\n#define FLAG_UPSTREAM   0x100000\n\n#define CODE_NONE         0x00\n#define CODE_RELU         0x0f\n#define CODE_GELU_TANH    0x17\n#define CODE_GELU_ERF     0x1b\n#define CODE_SILU         0x1d\n#define CODE_SIGMOID      0x1e\n#define CODE_TANH         0x27\n"
-"#define CODE_LEAKY_RELU   0x2b\n#define CODE_ELU          0x2d\n#define CODE_SQUARED_RELU 0x2e\n#define CODE_QUICK_GELU   0x33\n#define CODE_SOFTPLUS     0x35\n#define CODE_HARDSWISH    0x36\n#define CODE_MISH         0x39\n\n#endif\n",
+"#line 1 \"src/kernels/codes.h\"\n\n\n#ifndef GEMMEPI_KERNELS_CODES_H\n#define GEMMEPI_KERNELS_CODES_H\n\n#define FLAG_BIAS 0x400\n#define FLAG_AUX 0x800\n#define FLAG_BACKWARD 0x1000\n#define FLAG_RESIDUAL 0x2000\n#define FLAG_BGRAD 0x4000\n#define FLAG_BGRAD_A 0x8000\n"
+"#define FLAG_BGRAD_B 0x10000\n#define FLAG_GATED 0x40000\n#define FLAG_GATE_FIRST 0x80000\n#define FLAG_UPSTREAM 0x100000\n#define FLAG_ACCUMULATE_BIAS_GRAD 0x20000\n#define CODE_NONE 0x00\n#define CODE_RELU 0x0f\n#define CODE_GELU_TANH 0x17\n#define CODE_GELU_ERF 0x1b\n#define CODE_SILU 0x1d\n"
+"#define CODE_SIGMOID 0x1e\n#define CODE_TANH 0x27\n#define CODE_LEAKY_RELU 0x2b\n#define CODE_ELU 0x2d\n#define CODE_SQUARED_RELU 0x2e\n#define CODE_QUICK_GELU 0x33\n#define CODE_SOFTPLUS 0x35\n#define CODE_HARDSWISH 0x36\n#define CODE_MISH 0x39\n\n"
+"#define ACTIVATION_CODES(X) X(NONE) X(RELU) X(GELU_TANH) X(GELU_ERF) X(SILU) X(SIGMOID) X(TANH) X(LEAKY_RELU) X(ELU) X(SQUARED_RELU) X(QUICK_GELU) X(SOFTPLUS) X(HARDSWISH) X(MISH)\n\n#endif\n",
   NULL};
 
 static const char *const gemmepi__source_convert_cu[] = {
@@ -7646,7 +7944,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
 "#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS= (GEMMEPI_EPILOGUE&FLAG_BIAS) !=0,BIAS_FIRST=HAS_BIAS&&GEMMEPI_BIAS_FIRST;\nconstexpr bool WRITES_AUX= (GEMMEPI_EPILOGUE&FLAG_AUX) !=0;\n"
 "constexpr bool BACKWARD= (GEMMEPI_EPILOGUE&FLAG_BACKWARD) !=0;\nconstexpr bool HAS_RESIDUAL= (GEMMEPI_EPILOGUE&FLAG_RESIDUAL) !=0;\nconstexpr bool HAS_BGRAD= (GEMMEPI_EPILOGUE&FLAG_BGRAD) !=0;\nconstexpr bool GATED= (GEMMEPI_EPILOGUE&FLAG_GATED) !=0;\n"
 "constexpr bool GATE_FIRST= (GEMMEPI_EPILOGUE&FLAG_GATE_FIRST) !=0;\nconstexpr bool UPSTREAM= (GEMMEPI_EPILOGUE&FLAG_UPSTREAM) !=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1 - VALUE;\n"
-"constexpr int HALVES_IN=GATED&& (!BACKWARD||UPSTREAM) ?2:1;\nconstexpr int HALVES_OUT=GATED&&BACKWARD?2:1;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=ACTIVATION==RELU&& !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\n"
+"constexpr int HALVES_IN=GATED&& (!BACKWARD||UPSTREAM) ?2:1;\nconstexpr int HALVES_OUT=GATED&&BACKWARD?2:1;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\n"
 "constexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr bool STAGES_D= (GEMMEPI_STAGED&1) !=0;\nconstexpr bool LOADS_AUX= (GEMMEPI_LOADED&1) !=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK= (GEMMEPI_LOADED&4) !=0&&BACKWARD&&AUX_IS_MASK;\n"
 "constexpr bool LOADS_RESIDUAL= (GEMMEPI_LOADED&2) !=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX= (GEMMEPI_STAGED&2) !=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D= (GEMMEPI_COPIED&1) !=0,COPIES_AUX= (GEMMEPI_COPIED&2) !=0;\n"
 "constexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C= (GEMMEPI_SCALES&1) !=0;\nconstexpr bool SCALES_D= (GEMMEPI_SCALES&2) !=0;\nconstexpr bool SCALES_AUX= (GEMMEPI_SCALES&4) !=0&& !AUX_IS_MASK;\n"
@@ -7698,7 +7996,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
 "}else if constexpr(AUX_IS_MASK&&SPREAD) {\nsaved.mask=load_spread_mask(p,item,row,column,valid);\n}else if constexpr(AUX_IS_MASK) {\nsaved.mask= ((const u8*)p.aux.data)[offset(p.aux,item,row,column) /8];\n}else{\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++) {\n"
 "if constexpr(LOADS_AUX)\nsaved.runs[half] =unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\nelse\nsaved.runs[half] =read(\n(const GEMMEPI_AUX_TYPE*)p.aux.data + offset(p.aux,item,row,column + half*p.n),valid);\n}\n}\n}\n\n\nconstexpr bool LOOKS_NEAR=\n"
 "LOADS_AUX&&sizeof(GEMMEPI_AUX_TYPE) ==2&&HAS_NEAR_DERIVATIVE<ACTIVATION> &&SAME<Acc,F32> && !GATED&& !UPSTREAM&& !HAS_RESIDUAL&& !SCALES_AUX;\n\ntemplate<class T>__device__ inline u32 pair_of(float x) {\n"
-"u32 bits=__float_as_uint(x),of_f16= (bits>>16&0x8000) | (((bits&0x7fffffff) >>13) - (112<<10));\nreturn(SAME<T,BF16> ?bits>>16:of_f16) *0x10001u;\n}\n\n\nconstexpr bool NEAR_ENDS=ACTIVATION!=SILU&&SAME<GEMMEPI_AUX_TYPE,BF16>;\nstruct Near{\n"
+"u32 bits=__float_as_uint(x),of_f16= (bits>>16&0x8000) | (((bits&0x7fffffff) >>13) - (112<<10));\nreturn(SAME<T,BF16> ?bits>>16:of_f16) *0x10001u;\n}\n\n\nconstexpr bool NEAR_ENDS=HAS_NEAR_END<ACTIVATION> &&SAME<GEMMEPI_AUX_TYPE,BF16>;\nstruct Near{\n"
 "u32 low=pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>),high=pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);\n\n",
 "__device__ inline void take_in(const Read<GEMMEPI_AUX_TYPE> &read) {\nu32 words[4];\nmemcpy(words, &read,sizeof words);\n#pragma unroll\nfor(int i=0;i<4;i +=2) {\nasm(\"{\\n.reg .b32 most;\\nmax.u16x2 most, %0, %1;\\nmax.u16x2 %0, most, %2;\\n}\"\n: \"+r\"(low)\n"
 ": \"r\"(words[i]), \"r\"(words[i + 1]));\nif(NEAR_ENDS)\nasm(\"{\\n.reg .b32 most;\\nmax.s16x2 most, %0, %1;\\nmax.s16x2 %0, most, %2;\\n}\"\n: \"+r\"(high)\n: \"r\"(words[i]), \"r\"(words[i + 1]));\n}\n}\n__device__ inline bool has_all()const{\nNear none;\n"
@@ -7713,7 +8011,7 @@ static const char *const gemmepi__source_epilogue_cuh[] = {
 "if(KEEPS_MASK)\nkeep_mask(state,v);\nelse if(AUX_IS_MASK)\nstore_mask(p.aux,item,row,column,valid,v);\nelse if(SCALES_AUX)\nstore_scaled<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],state.scale_aux,item,row,column,\nvalid,v);\nelse\n"
 "store<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],item,row,column,valid,v);\n}\n}\n\n\n__device__ inline Acc activate_finished(const gemmepi__epilogue_params&p,Acc v) {\nif constexpr(SCALES_SUM)\nreturn activate_scaled_sum<ACTIVATION>(v);\nelse\n"
 "return activate_sum<ACTIVATION,GATED>(v, (Acc)p.parameter);\n}\n\n\n__device__ inline void multiply_halves(const gemmepi__epilogue_params&p,Acc(&v)[HALVES][RUN]) {\n#pragma unroll\nfor(int i=0;i<RUN;i++) {\nif constexpr(SAME<Acc,I32>)\n"
-"v[0][i] =product(v[VALUE%HALVES][i],activate<ACTIVATION>(v[GATE%HALVES][i],Acc(0)));\nelse if constexpr(!GEMMEPI_EXACT&& (ENDS_TAILS<ACTIVATION> ||ACTIVATION==GELU_ERF) &&\nACTIVATION!=SILU)\nv[0][i] =v[VALUE%HALVES][i] *activate_finished(p,v[GATE%HALVES][i]);\nelse\n"
+"v[0][i] =product(v[VALUE%HALVES][i],activate<ACTIVATION>(v[GATE%HALVES][i],Acc(0)));\nelse if constexpr(GATES_BY_SUMS<ACTIVATION>)\nv[0][i] =v[VALUE%HALVES][i] *activate_finished(p,v[GATE%HALVES][i]);\nelse\n"
 "v[0][i] =times_activation<ACTIVATION>(v[VALUE%HALVES][i],v[GATE%HALVES][i], (Acc)p.parameter);\n}\n}\n\n\nconstexpr int TOGETHER= !SPREAD?1:GEMMEPI_APPLIED&& !HAS_RESIDUAL?RUN:4;\n\n\ntemplate<bool IsNear>\n",
 "__device__ inline void differentiate(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Saved&saved,\nAcc(&v)[HALVES][RUN]) {\nif constexpr(AUX_IS_MASK) {\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i] =saved.mask>>place(i) &1?v[0][i] :Acc(0);\n"
 "}else if constexpr(!SAME<Acc,I32>) {\nAcc aside[HALVES_SAVED][RUN];\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++) {\nto_accs(saved.runs[half],aside[half]);\n#pragma unroll\nfor(int i=0;SCALES_AUX&&i<RUN;i++)\naside[half][i] *=state.scale_aux;\n}\nif constexpr(GATED) {\n"
@@ -9352,257 +9650,6 @@ static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t cou
   else
     for (i = 0; i < count; i++)
       ((uint8_t *)base)[first + i] = (uint8_t)gemmepi__encode(format, values[i]);
-}
-/* Activations and their derivatives in double, in the forms that do not cancel (see the manual's table). */
-
-#include <float.h>
-#include <math.h>
-
-/* 1 / (1 + exp(-x)) without overflow, accurate in both tails */
-static double gemmepi__logistic(double x) {
-  double e = exp(x < 0 ? x : -x);
-  return (x < 0 ? e : 1) / (1 + e);
-}
-
-/* factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the
- result need not be: there its root is multiplied in twice. */
-static double gemmepi__scaled_logistic(double factor, double x) {
-  double root;
-  if (x > -600)
-    return factor * gemmepi__logistic(x);
-  root = exp(0.5 * x);
-  return factor * root * root;
-}
-
-#define GEMMEPI__SQRT_2_OVER_PI 0.79788456080286535588
-#define GEMMEPI__SQRT_HALF      0.70710678118654752440
-#define GEMMEPI__INV_SQRT_2PI   0.39894228040143267794
-
-/* 2 sqrt(2/pi) (x + 0.044715 x^3): the tanh form of GELU is x times the logistic of this */
-static double gemmepi__gelu_argument(double x) {
-  return x * (2 * GEMMEPI__SQRT_2_OVER_PI + 2 * GEMMEPI__SQRT_2_OVER_PI * 0.044715 * (x * x));
-}
-
-/* exp(-x (y + more)) of x, y >= 0 and finite products, which are not rounded; more is small */
-static double gemmepi__exp_of_product(double x, double y, double more) {
-  double product = x * y, e = exp(-product);
-  return fma(e, -fma(x, more, fma(x, y, -product)), e);
-}
-
-/* 1 / (1 + x), with what was rounded off the sum */
-static double gemmepi__reciprocal_of_1_plus(double x) {
-  double sum = 1 + x, rest = sum > 2 ? 1 - (sum - x) : x - (sum - 1), inverse = 1 / sum;
-  return fma(inverse, fma(-rest, inverse, fma(-sum, inverse, 1.0)), inverse);
-}
-
-/* The derivative of x s(w), of e = exp(-|w|) and the derivative slope + more of w: s(w) (1 + x (slope + more) s(-w)) */
-static double gemmepi__gate_derivative(double x, double e, double slope, double more) {
-  double inverse = gemmepi__reciprocal_of_1_plus(e), small = e * inverse;
-  double s = x < 0 ? small : inverse, opposite = x < 0 ? inverse : small, change = x * opposite;
-  change = fma(change, slope, fma(change, more, fma(x, opposite, -change) * slope));
-  return fma(change, s, s);
-}
-
-/* e = exp(-|w|) of w = gemmepi__gelu_argument(x) where |x| < 30, and beyond that 0 */
-static double gemmepi__gelu_exponential(double x) {
-  double c = 2 * GEMMEPI__SQRT_2_OVER_PI, size = x < 0 ? -x : x, square, factor;
-  size = size > 30 ? 30 : size;
-  square = size * size;
-  factor = fma(c * 0.044715, square, c);
-  return gemmepi__exp_of_product(size, factor, fma(c * 0.044715, square, c - factor));
-}
-
-/* what was rounded off -x sqrt(1/2), times the slope of erfc / 2 but for its exponential; of bounded x */
-static double gemmepi__rounded_off(double x) {
-  double argument = -x * GEMMEPI__SQRT_HALF;
-  return (fma(-x, GEMMEPI__SQRT_HALF, -argument) + x * 4.8336466567264567e-17) * -0.56418958354775628695;
-}
-
-/* Phi(x) is phi(x) times this over -x, for x < -30: to 2^-50, where a rounding of x weighs 900 of them */
-static double gemmepi__normal_tail(double x) {
-  double w = 1 / (x * x);
-  return 1 - w * (1 - 3 * w * (1 - 5 * w * (1 - 7 * w * (1 - 9 * w))));
-}
-
-/* factor phi(x) of x < -30, where the exponential is subnormal although the result need not be */
-static double gemmepi__times_density(double factor, double x) {
-  double root = exp(-0.25 * x * x);
-  return GEMMEPI__INV_SQRT_2PI * root * factor * root;
-}
-
-/* of x >= -30 */
-static double gemmepi__normal(double x) {
-  double within = x > 40 ? 40 : x;
-  return fma(gemmepi__rounded_off(within), exp(-0.5 * within * within),
-       0.5 * erfc(-within * GEMMEPI__SQRT_HALF));
-}
-
-/* log(1 + exp(x)), accurate in the left tail */
-static double gemmepi__softplus(double x) {
-  return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
-}
-
-/* n of tanh(log(1 + exp(x))) = n / (n + 2), for |x| <= 40 */
-static double gemmepi__mish_product(double x) {
-  double e = exp(x);
-  return e * (e + 2);
-}
-
-static double gemmepi__activate(uint32_t activation, double parameter, double x) {
-  double n;
-  switch (activation) {
-  case GEMMEPI_RELU:
-    return x > 0 || x != x ? x : 0;
-  case GEMMEPI_GELU_TANH:
-    if (x < -15)
-      return gemmepi__scaled_logistic(x, gemmepi__gelu_argument(x));
-    n = gemmepi__gelu_exponential(x);
-    return x * ((x < 0 ? n : 1) / (1 + n));
-  case GEMMEPI_GELU_ERF: /* at infinity the formula is NaN */
-    return x < -30 ? gemmepi__times_density(x - x - gemmepi__normal_tail(x), x) : x * gemmepi__normal(x);
-  case GEMMEPI_SILU:
-    return gemmepi__scaled_logistic(x, x);
-  case GEMMEPI_SIGMOID:
-    return gemmepi__logistic(x);
-  case GEMMEPI_TANH:
-    return tanh(x);
-  case GEMMEPI_LEAKY_RELU:
-    return x > 0 || x != x ? x : parameter * x;
-  case GEMMEPI_ELU:
-    return x > 0 || x != x ? x : parameter * expm1(x);
-  case GEMMEPI_SQUARED_RELU:
-    return x > 0 || x != x ? x * x : 0;
-  case GEMMEPI_QUICK_GELU:
-    return gemmepi__scaled_logistic(x, 1.702 * x);
-  case GEMMEPI_SOFTPLUS:
-    return gemmepi__softplus(x);
-  case GEMMEPI_HARDSWISH:
-    return x * ((x < -3 ? 0 : x > 3 ? 6 : x + 3) / 6);
-  case GEMMEPI_MISH: /* far below zero the factor is exp(x), as the logistic is, far above 1 */
-    if (x < -40 || x > 40)
-      return x < 0 ? gemmepi__scaled_logistic(x, x) : x;
-    n = gemmepi__mish_product(x);
-    return x * (n / (n + 2));
-  default:
-    return x;
-  }
-}
-
-/* That of the RELUs is applied by selection: see below. */
-static double gemmepi__derivative(uint32_t activation, double parameter, double x) {
-  double argument, within, size, n, rest;
-  switch (activation) {
-  case GEMMEPI_GELU_TANH:
-    if (x >= -15)
-      return gemmepi__gate_derivative(x, gemmepi__gelu_exponential(x), 2 * GEMMEPI__SQRT_2_OVER_PI,
-        2 * GEMMEPI__SQRT_2_OVER_PI * 0.134145 * (x > 30 ? 900 : x * x));
-    argument = gemmepi__gelu_argument(x);
-    /* beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN */
-    within = x > 64 && x < HUGE_VAL ? 64 : x < -64 && x > -HUGE_VAL ? -64 : x;
-    return gemmepi__scaled_logistic(1 + 2 * within * gemmepi__logistic(-argument) *
-        (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
-        argument);
-  case GEMMEPI_GELU_ERF:
-    if (x < -30)
-      return gemmepi__times_density(x - gemmepi__normal_tail(x) / x, x);
-    within = x > 40 ? 40 : x;
-    size = within * within;
-    argument = -within * GEMMEPI__SQRT_HALF;
-    /* what was rounded off the argument, off the square and off x / sqrt(2 pi) */
-    rest = gemmepi__rounded_off(within);
-    rest = fma(within * GEMMEPI__INV_SQRT_2PI, -0.5 * fma(within, within, -size), rest);
-    return fma(fma(x, GEMMEPI__INV_SQRT_2PI, rest), exp(-0.5 * x * x), 0.5 * erfc(argument));
-  case GEMMEPI_SILU:
-    if (x >= -600)
-      return gemmepi__gate_derivative(x, exp(x < 0 ? x : -x), 1, 0);
-    return gemmepi__scaled_logistic(1 + x * gemmepi__logistic(-x), x);
-  case GEMMEPI_SIGMOID:
-    return gemmepi__logistic(x) * gemmepi__logistic(-x);
-  case GEMMEPI_TANH:
-    size = x < 0 ? -x : x;
-    return gemmepi__scaled_logistic(4 * gemmepi__logistic(2 * size), -2 * size);
-  case GEMMEPI_LEAKY_RELU:
-    return x > 0 ? 1 : parameter;
-  case GEMMEPI_ELU:
-    return x > 0 ? 1 : parameter * exp(x);
-  case GEMMEPI_SQUARED_RELU:
-    return x > 0 || x != x ? 2 * x : 0;
-  case GEMMEPI_QUICK_GELU: /* 1.702 x must not overflow where x does not */
-    if (x >= -350) {
-      size = x < 0 ? -x : x > 1000 ? 1000 : x;
-      return gemmepi__gate_derivative(x, gemmepi__exp_of_product(size, 1.702, 0), 1.702, 0);
-    }
-    argument = 1.702 * (x > 1e300 && x < HUGE_VAL ? 1e300 : x < -1e300 && x > -HUGE_VAL ? -1e300 : x);
-    return gemmepi__scaled_logistic(1 + argument * gemmepi__logistic(-argument), argument);
-  case GEMMEPI_SOFTPLUS:
-    return gemmepi__logistic(x);
-  case GEMMEPI_HARDSWISH:
-    return x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + 0.5;
-  case GEMMEPI_MISH:
-    if (x < -40)
-      return gemmepi__scaled_logistic(1 + x, x);
-    if (x > 40)
-      return 1 + (x - x); /* at infinity the formula is NaN */
-    /* above 0 n / (1 + n) is 1 - 1 / (1 + n), which is rounded less often */
-    argument = exp(x);
-    n = fma(argument, 0.5 * argument, argument);
-    size = gemmepi__reciprocal_of_1_plus(n);
-    rest = fma(x * fma(argument, argument, argument), size, x > 0 ? -1 : n);
-    return x > 0 ? fma(rest, size, 1.0) : rest * size;
-  default:
-    return 1;
-  }
-}
-
-/* v times the derivative; the RELUs select, so that inf * 0 does not arise. */
-static double gemmepi__times_derivative(uint32_t activation, double parameter, double v, double x) {
-  if (activation == GEMMEPI_RELU)
-    return x > 0 ? v : 0;
-  if (activation == GEMMEPI_SQUARED_RELU)
-    return x <= 0 ? 0 : v * x * 2; /* 2 x may overflow */
-  return v * gemmepi__derivative(activation, parameter, x);
-}
-
-/* x y z, right where that is in the range, wherever a product of two of them is */
-static double gemmepi__product_in_range(double x, double y, double z) {
-  double both = x * y, size = fabs(both), larger, smaller, outer;
-  if (size >= DBL_MIN && size <= DBL_MAX)
-    return both * z;
-  larger = fabs(x) > fabs(y) ? x : y;
-  smaller = fabs(x) > fabs(y) ? y : x;
-  outer = larger * z;
-  return size > DBL_MAX || fabs(outer) <= DBL_MAX ? outer * smaller : smaller * z * larger;
-}
-
-/* v times the activation, which may be subnormal or infinite where the product is not */
-static double gemmepi__times_activation(uint32_t activation, double parameter, double v, double x) {
-  int is_below = x <= 0;
-  if (activation == GEMMEPI_SQUARED_RELU && !is_below)
-    return gemmepi__product_in_range(x, x, v);
-  if (activation == GEMMEPI_LEAKY_RELU && is_below)
-    return gemmepi__product_in_range(x, parameter, v);
-  if (activation == GEMMEPI_ELU && is_below)
-    return gemmepi__product_in_range(expm1(x), parameter, v);
-  return v * gemmepi__activate(activation, parameter, x);
-}
-
-/* dy value act'(gate); of three factors that may be any number, else with dy value first where it is a number that is not
- subnormal, or the larger one */
-static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
-        double gate) {
-  double both = dy * value, size = fabs(both), first = both, last = 1;
-  if (activation == GEMMEPI_RELU && !(gate > 0))
-    return 0;
-  if (activation == GEMMEPI_SQUARED_RELU)
-    return gate <= 0 ? 0 : gemmepi__product_in_range(dy, value, gate) * 2;
-  if (!(gate > 0) && (activation == GEMMEPI_LEAKY_RELU || activation == GEMMEPI_ELU))
-    return gemmepi__product_in_range(dy, value, gemmepi__derivative(activation, parameter, gate));
-  if (!(size <= DBL_MAX && (size >= DBL_MIN || dy == 0 || value == 0))) {
-    int value_first = fabs(value) > fabs(dy);
-    first = value_first ? value : dy;
-    last = value_first ? dy : value;
-  }
-  return gemmepi__times_derivative(activation, parameter, first, gate) * last;
 }
 /* The whole product in plain C: a tile of the result at a time, everything in double, rounded once. */
 
@@ -12243,10 +12290,8 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
 /* Whether the short form of the activation is off by more than a few units of F32: a product's bound leaves no room for
  that. The derivatives' are not. */
 static int gemmepi__is_approximate(const gemmepi__problem *problem) {
-  uint32_t activation = gemmepi__activation(problem->epilogue);
   int differentiates = gemmepi__has(problem, GEMMEPI_BACKWARD) && !gemmepi__has(problem, GEMMEPI_GATED);
-  return !differentiates &&
-     (activation == GEMMEPI_TANH || activation == GEMMEPI_ELU || activation == GEMMEPI_SOFTPLUS);
+  return !differentiates && gemmepi__activation_has(problem->epilogue, GEMMEPI__SHORT_IS_COARSE);
 }
 
 /* From so many rows on the errors of short forms are lost in a sum over them, if the rows differ: for |v| < 5 they are some 5
@@ -12261,11 +12306,11 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
      (gemmepi__has(problem, GEMMEPI_BGRAD) && problem->m < GEMMEPI__SHORT_SUM_ROWS);
 }
 
-/* From this k on a product's bound has more than twice the room that GELU_ERF's shortest form takes: that is off by 2^-18.2 of v,
+/* From this k on a product's bound has more than twice the room that GELU_ERF's form of long sums takes: that is off by 2^-18.2 of v,
  and 1.13 (4 + k/8) 2^-24 of v is the least that the bound leaves. Whole numbers' sums are exact, and their bound knows no k. */
 #define GEMMEPI__LONG_SUM 768
 static int gemmepi__has_long_sums(const gemmepi__problem *problem) {
-  return gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_ERF &&
+  return gemmepi__activation_has(problem->epilogue, GEMMEPI__HAS_FORM_OF_LONG_SUMS) &&
      !gemmepi__has(problem, GEMMEPI_BACKWARD) && problem->k >= GEMMEPI__LONG_SUM &&
      problem->common != GEMMEPI_I8 && !gemmepi__wants_exact(problem);
 }
@@ -13102,11 +13147,12 @@ static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__sm90
 static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
   const uint32_t others = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD |
         GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
-  uint32_t which = gemmepi__activation(problem->epilogue);
   return gemmepi__has(problem, GEMMEPI_BIAS) && !gemmepi__has(problem, others) && fused->applied &&
      fused->shape.ping_pong && fused->shape.tile_n == 128 && (fused->staged & 1) &&
      gemmepi__box_bits(problem) == 16 && gemmepi__k_is_short(problem) &&
-     (gemmepi__has(problem, GEMMEPI_AUX) ? which == GEMMEPI_GELU_TANH : which != GEMMEPI_GELU_ERF);
+     (gemmepi__has(problem, GEMMEPI_AUX)
+        ? gemmepi__activation_has(problem->epilogue, GEMMEPI__LEAVES_ROOM_FOR_AUX)
+        : !gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_BIAS_FIRST));
 }
 
 /* >>the choice of a shape */
@@ -13141,7 +13187,7 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
         GEMMEPI_RESIDUAL) ||
         !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
         gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-        gemmepi__activation(problem->epilogue) == GEMMEPI_MISH))
+        gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_NOT_LEAN)))
     return 0;
   if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__SM90_UNIT_N)
     return 0;
@@ -13155,16 +13201,13 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
 
 #define GEMMEPI__STORING_CYCLES 12
 
-/* Cycles of a warpgroup for an element of the product in each of its threads. Measured on an H200 for what they name. */
+/* Cycles of a warpgroup for an element of the product in each of its threads. Measured on an H200 for what they name; an activation's
+ stand in its row. */
 static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
-  uint32_t which = gemmepi__activation(problem->epilogue);
-  int backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
-  double cycles = GEMMEPI__STORING_CYCLES, activation = which > GEMMEPI_RELU ? 14 : 0;
-  if (backward && (which == GEMMEPI_GELU_TANH || which == GEMMEPI_GELU_ERF))
-    activation = 32;
-  else if (which == GEMMEPI_GELU_ERF)
-    activation = gemmepi__has(problem, GEMMEPI_GATED) ? 40 : 24;
-  cycles += gemmepi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation;
+  const gemmepi__activation_row *row = gemmepi__activation_of(problem->epilogue);
+  int backward = gemmepi__has(problem, GEMMEPI_BACKWARD), gated = gemmepi__has(problem, GEMMEPI_GATED);
+  int activation = backward ? row->derivative_cycles : gated ? row->gate_cycles : row->cycles;
+  double cycles = GEMMEPI__STORING_CYCLES + (gated ? activation / 2.0 : activation);
   if (gemmepi__has(problem, GEMMEPI_AUX))
     cycles += 14;
   if (backward)
@@ -13257,7 +13300,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   double load = gemmepi__load_cycles(problem, shape);
   double sums = steps * (multiply > load ? multiply : load) + 500;
   int waits = shape->lean && gemmepi__k_is_short(problem) && gemmepi__has(problem, GEMMEPI_BIAS) &&
-        gemmepi__activation(problem->epilogue) <= GEMMEPI_RELU;
+        !gemmepi__activation_costs(problem->epilogue);
   double finish = area / 128 * (gemmepi__epilogue_cycles(problem) + (waits ? 2 : 0)) / shape->split;
   double slowed =
     (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->split) * (shape->tile_n > 128 ? 0.7 : 0.5);
@@ -13731,7 +13774,7 @@ static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemm
   if (unit < shape->unit ||
     (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
     (shape->tile_n > 128 || gemmepi__is_fma(problem) || gemmepi__has(problem, GEMMEPI_GATED) ||
-     gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)))
+     gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_WIDE_IN_SUMS))))
     return 0; /* registers would not do */
   return gemmepi__sm80_shared(shape) <= gemmepi__chip_of(arch)->most_shared;
 }
@@ -13805,7 +13848,7 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
     multiply *= gemmepi__fma_slowness(own, shape, blocks);
   waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
   if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem)) {
-    finish += gemmepi__activation(problem->epilogue) > GEMMEPI_RELU ? GEMMEPI__EXACT_CYCLES : 0;
+    finish += gemmepi__activation_costs(problem->epilogue) ? GEMMEPI__EXACT_CYCLES : 0;
     finish *= blocks;
   }
   finish *= area / 128;
@@ -15474,9 +15517,9 @@ static double gemmepi__lt_epilogue_microseconds(const gemmepi__problem *problem)
   while ((problem->epilogue & gemmepi__lt_costs[i].flags) != gemmepi__lt_costs[i].flags)
     i++;
   return gemmepi__lt_costs[i].once + elements * 1e-6 *
-        (gemmepi__activation(problem->epilogue) <= GEMMEPI_RELU
-        ? gemmepi__lt_costs[i].relu
-        : gemmepi__lt_costs[i].others);
+        (gemmepi__activation_costs(problem->epilogue)
+        ? gemmepi__lt_costs[i].others
+        : gemmepi__lt_costs[i].relu);
 }
 /* Plans of products: a route chosen once for a problem, and built. */
 

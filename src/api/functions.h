@@ -113,26 +113,7 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
    infinite, and where both signs are, bias_grad is NaN. docs/numerics.md says how these were measured.
    A run repeated on the same GPU gives the same bits. Where cuBLASLt's own epilogue is looser than this, another route is taken,
    unless GEMMEPI_RELAXED is set.
-
-   Activations and derivatives (s is the logistic function, Phi and phi the normal distribution's, c = sqrt(2 / pi)):
-
-       NONE          x                                          1
-       RELU          x > 0 ? x : 0, NaN stays NaN               x > 0, applied by selection: v or 0
-       GELU_TANH     x q, q = s(2 w), w = c (x + 0.044715 x^3)  q + 2 x q s(-2 w) c (1 + 0.134145 x^2)
-       GELU_ERF      x Phi(x)                                   Phi(x) + x phi(x)
-       SILU          x s(x)                                     s(x) (1 + x s(-x))
-       SIGMOID       s(x)                                       s(x) s(-x)
-       TANH          tanh x                                     4 s(2 x) s(-2 x)
-       LEAKY_RELU    x > 0 ? x : p x                            x > 0 ? 1 : p
-       ELU           x > 0 ? x : p (exp(x) - 1)                 x > 0 ? 1 : p exp(x)
-       SQUARED_RELU  x > 0 ? x^2 : 0, NaN stays NaN             2 x, by selection: 0 below
-       QUICK_GELU    x s(1.702 x)                               s(z) (1 + z s(-z)), z = 1.702 x
-       SOFTPLUS      log(1 + exp(x))                            s(x)
-       HARDSWISH     x min(max(x + 3, 0), 6) / 6                0 up to -3, x / 3 + 1 / 2, 1 from 3 on
-       MISH          x t, t = tanh(log(1 + exp(x)))             t + x s(x) (1 - t^2)
-
-   The formulas are meant to the letter, also at infinities and NaN: where one says inf * 0 (SILU, the GELUs, MISH and HARDSWISH at
-   -inf, the derivatives of all these but HARDSWISH at either infinity) the result is NaN, as in PyTorch. */
+   Activations and their derivatives stand at GEMMEPI_NONE. */
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 
