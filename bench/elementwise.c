@@ -228,26 +228,6 @@ static const form host_forms[] = {
 };
 /* clang-format on */
 
-typedef struct activation_row {
-    gemmepi_epilogue code;
-    const char *name;
-} activation_row;
-
-static const activation_row activations[] = {{GEMMEPI_NONE, ""},
-                                             {GEMMEPI_RELU, "RELU"},
-                                             {GEMMEPI_GELU_TANH, "GELU_TANH"},
-                                             {GEMMEPI_GELU_ERF, "GELU_ERF"},
-                                             {GEMMEPI_SILU, "SILU"},
-                                             {GEMMEPI_SIGMOID, "SIGMOID"},
-                                             {GEMMEPI_TANH, "TANH"},
-                                             {GEMMEPI_LEAKY_RELU, "LEAKY_RELU"},
-                                             {GEMMEPI_ELU, "ELU"},
-                                             {GEMMEPI_SQUARED_RELU, "SQUARED_RELU"},
-                                             {GEMMEPI_QUICK_GELU, "QUICK_GELU"},
-                                             {GEMMEPI_SOFTPLUS, "SOFTPLUS"},
-                                             {GEMMEPI_HARDSWISH, "HARDSWISH"},
-                                             {GEMMEPI_MISH, "MISH"}};
-
 static const char *const dtype_names[BENCH_DTYPES] = {
     [GEMMEPI_F32] = "F32", [GEMMEPI_F16] = "F16", [GEMMEPI_BF16] = "BF16", [GEMMEPI_E4M3] = "E4M3"};
 
@@ -258,7 +238,7 @@ static const gemmepi_dtype floats[] = {GEMMEPI_F32, GEMMEPI_F16, GEMMEPI_BF16};
 typedef struct recipe {
     const form *form;
     bench_kind kind;
-    const activation_row *activation;
+    const gemmepi__activation_row *activation;
     gemmepi_dtype from, to;
 } recipe;
 
@@ -529,14 +509,15 @@ static void add_row(bench_list *list, const recipe *r) {
     static recipe recipes[BENCH_MOST_ROWS];
     bench_row *row = list->rows + list->count;
     const form *f = r->form;
+    const char *activation = r->activation->code == GEMMEPI_NONE ? "" : r->activation->name;
     if (list->count == BENCH_MOST_ROWS)
         return;
     recipes[list->count] = *r;
     memset(row, 0, sizeof *row);
     row->kind = r->kind;
     row->group = f->group;
-    snprintf(row->name, sizeof row->name, "%s%s%s", r->activation->name,
-             r->activation->name[0] && f->name[0] ? " " : "", f->name);
+    snprintf(row->name, sizeof row->name, "%s%s%s", activation, activation[0] && f->name[0] ? " " : "",
+             f->name);
     snprintf(row->dtype, sizeof row->dtype, "%s%s%s", dtype_names[r->from], r->from == r->to ? "" : "->",
              r->from == r->to ? "" : dtype_names[r->to]);
     row->bound = bound_of(r) / 100.0;
@@ -551,11 +532,11 @@ static void add_form(bench_list *list, const form *f, bench_kind kind) {
     int i, j;
     r.form = f;
     r.kind = kind;
-    for (j = 0; j < COUNT(activations); j++)
+    for (j = 0; j < COUNT(gemmepi__activations); j++)
         for (i = 0; i < (f->from ? 1 : COUNT(floats)); i++) {
             r.from = f->from ? f->from : floats[i];
             r.to = f->from ? f->to : floats[i];
-            r.activation = &activations[j];
+            r.activation = &gemmepi__activations[j];
             if (f->activations & BIT(r.activation->code))
                 add_row(list, &r);
         }

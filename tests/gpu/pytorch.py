@@ -38,6 +38,7 @@ import itertools
 import math
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -54,11 +55,17 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 # >>the C interface
 
-ACTIVATIONS = ["NONE", "RELU", "GELU_TANH", "GELU_ERF", "SILU", "SIGMOID", "TANH", "LEAKY_RELU", "ELU", "SQUARED_RELU",
-               "QUICK_GELU", "SOFTPLUS", "HARDSWISH", "MISH"]
-(NONE, RELU, GELU_TANH, GELU_ERF, SILU, SIGMOID, TANH, LEAKY_RELU, ELU, SQUARED_RELU, QUICK_GELU, SOFTPLUS, HARDSWISH,
- MISH) = range(len(ACTIVATIONS))
-CODES = [0x00, 0x0f, 0x17, 0x1b, 0x1d, 0x1e, 0x27, 0x2b, 0x2d, 0x2e, 0x33, 0x35, 0x36, 0x39]  # in an epilogue
+
+
+def activations():
+    """pairs of name and code, which alone of the header's constants have two digits"""
+    with open(os.path.join(ROOT, "gemmepi.h"), encoding="utf-8") as header:
+        found = re.findall(r"^#define GEMMEPI_(\w+) +0x([0-9a-f]{2})ull /\*", header.read(), re.MULTILINE)
+    return [name for name, _ in found], [int(code, 16) for _, code in found]
+
+
+ACTIVATIONS, CODES = activations()
+globals().update((name, index) for index, name in enumerate(ACTIVATIONS))  # NONE, RELU and so on
 FLAGS = ["BIAS", "AUX", "BACKWARD", "RESIDUAL", "BGRAD", "BGRAD_A", "BGRAD_B", "ACCUMULATE_BIAS_GRAD", "GATED",
          "GATE_FIRST"]
 (BIAS, AUX, BACKWARD, RESIDUAL, BGRAD, BGRAD_A, BGRAD_B, ACCUMULATE_BIAS_GRAD, GATED,
@@ -890,13 +897,31 @@ def softplus(x):
     return torch.logaddexp(x, torch.zeros_like(x))  # F.softplus is x from 20 on
 
 
+FORMS_OF = {
+    NONE: lambda x, p: x,
+    RELU: lambda x, p: torch.relu(x),
+    GELU_TANH: lambda x, p: F.gelu(x, approximate="tanh"),
+    GELU_ERF: lambda x, p: F.gelu(x, approximate="none"),
+    SILU: lambda x, p: F.silu(x),
+    SIGMOID: lambda x, p: torch.sigmoid(x),
+    TANH: lambda x, p: torch.tanh(x),
+    LEAKY_RELU: lambda x, p: torch.where(x > 0, x, p * x),
+    ELU: lambda x, p: torch.where(x > 0, x, p * torch.expm1(torch.where(x > 0, torch.zeros_like(x), x))),
+    SQUARED_RELU: lambda x, p: torch.relu(x) * torch.relu(x),
+    QUICK_GELU: lambda x, p: x * torch.sigmoid(1.702 * x),
+    SOFTPLUS: lambda x, p: softplus(x),
+    HARDSWISH: lambda x, p: torch.where(x <= -3, 0 * x, torch.where(x >= 3, x, x * (x + 3) / 6)),
+    MISH: lambda x, p: x * torch.tanh(softplus(x))}
+
+
 def activate(activation, parameter, x):
-    return [lambda x: x, torch.relu, lambda x: F.gelu(x, approximate="tanh"), lambda x: F.gelu(x, approximate="none"),
-            F.silu, torch.sigmoid, torch.tanh,
-            lambda x: torch.where(x > 0, x, parameter * x),
-            lambda x: torch.where(x > 0, x, parameter * torch.expm1(torch.where(x > 0, torch.zeros_like(x), x))),
-            lambda x: torch.relu(x) * torch.relu(x), lambda x: x * torch.sigmoid(1.702 * x), softplus,
-            lambda x: torch.where(x <= -3, 0 * x, torch.where(x >= 3, x, x * (x + 3) / 6)), lambda x: x * torch.tanh(softplus(x))][activation](x)
+    form = FORMS_OF.get(activation)
+    return form(x, parameter) if form else getattr(F, ACTIVATIONS[activation].lower())(x)
+
+
+def off_by(activation):
+    """what `activate` may be off by; a function of PyTorch's may hold constants of F32"""
+    return REFERENCE if activation in FORMS_OF else 2.0 ** -24
 
 
 def slope(activation, parameter, v):
@@ -1004,7 +1029,7 @@ def after_activation(p, v, error):
     """the result before the residual, L E, T"""
     activation = p.family.activation
     loose = LOOSE if p.flags & RELAXED and activation == GELU_TANH else 0
-    own = REFERENCE * (v.abs() + error) if activation > RELU else torch.zeros_like(v)
+    own = off_by(activation) * (v.abs() + error) if activation > RELU else torch.zeros_like(v)
     if not p.has(BACKWARD):
         result = activate(activation, p.parameter, v)
         return result, slope(activation, p.parameter, v) * error + own + loose, result.abs()

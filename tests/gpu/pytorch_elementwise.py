@@ -50,7 +50,7 @@ except ImportError as missing:
 import pytorch
 from pytorch import (ACCUMULATE, ACTIVATIONS, BF16, CODES, DTYPE_NUMBERS, E4M3, E5M2, ELU, F16, F32, F64, FP8,
                      GATE_FIRST, GELU_ERF, GELU_TANH, HARDSWISH, INTEGERS, LEAKY_RELU, MISH, NONE, QUICK_GELU, RELU,
-                     SCALE_MODES, SIGMOID, SILU, SQUARED_RELU, TANH, Refused, c_int, c_pointer, c_size, name_of,
+                     SCALE_MODES, SIGMOID, SILU, SOFTPLUS, SQUARED_RELU, TANH, Refused, c_int, c_pointer, c_size, name_of, off_by,
                      round_up, struct, workspace_for)
 
 # >>the C interface
@@ -243,7 +243,7 @@ def family_of(seed, number):
     rng = random.Random("element family %d %d" % (seed, number))
     operation = [ACTIVATION, GATED_BACKWARD, LERP, CAST, ACTIVATION_BACKWARD, GATED, LERP_BACKWARD, BIAS_GRAD,
                  CAST][number % 9]
-    activation = NONE  # 126 families, of any seed, have met each activation with each operation that has one
+    activation = NONE  # 9 families for each activation, of any seed, have met each activation with each operation that has one
     if operation <= GATED_BACKWARD:
         activation = (number // 9 + 3 * operation + 5 * seed) % len(ACTIVATIONS)
     dtype, split, mode, flags, inputs, outputs = rng.choice(FLOATS), False, SCALE_NONE, 0, ["a"], ["y"]
@@ -655,12 +655,16 @@ RATIONAL = (NONE, RELU, LEAKY_RELU, SQUARED_RELU, HARDSWISH)  # no exponential
 C = math.sqrt(2 / math.pi)
 
 
+FORMS_OF = {
+    LEAKY_RELU: lambda x, p: F.leaky_relu(x, p),
+    ELU: lambda x, p: F.elu(x, p),
+    SOFTPLUS: lambda x, p: F.softplus(x, 1, 700),
+    HARDSWISH: lambda x, p: x * (x + 3).clamp(0, 6) / 6,
+    MISH: lambda x, p: F.mish(x)}
+
+
 def by_torch(activation, p, x):
-    return [torch.clone, torch.relu, lambda x: F.gelu(x, approximate="tanh"), F.gelu, F.silu, torch.sigmoid, torch.tanh,
-            lambda x: F.leaky_relu(x, p), lambda x: F.elu(x, p), lambda x: torch.relu(x).square(),
-            lambda x: x * torch.sigmoid(1.702 * x), lambda x: F.softplus(x, 1, 700),
-            lambda x: x * (x + 3).clamp(0, 6) / 6,  # torch's own divides by 6 in float32 on a GPU
-            F.mish][activation](x)
+    return FORMS_OF[activation](x, p) if activation in FORMS_OF else pytorch.activate(activation, p, x)
 
 
 def gelu_argument(x):
@@ -766,7 +770,7 @@ def is_short(p):
 
 
 def slack(p):
-    return 4 * p.u + (SHORTER if is_short(p) else 0) + (REFERENCE if p.wide else 0)
+    return 4 * p.u + (SHORTER if is_short(p) else 0) + (max(REFERENCE, off_by(p.activation)) if p.wide else 0)
 
 
 def slope_of(p, x, derivative):

@@ -48,7 +48,7 @@ from pytorch import (ACTIVATIONS, BF16, BLOCK_128, CODES, COMPUTE_DEFAULT, COMPU
                      GATED, GELU_TANH, GUARD, I8, LEAKY_RELU, LOOSE, LOWEST, Mask, Matrix, NARROW, NONE, OUTER,
                      REFERENCE, RELAXED, RELU, SCALE_MODES, SCALE_NONE, SHORTER, TENSOR, VECTOR_128, Expected,
                      Refused, Tensor, Vector, activate, bound_of, c_int, c_pointer, c_size, derivatives, exact_limit,
-                     name_of, random_size, round_to, round_up, roundoff, share_of_cores, share_of_products, slope,
+                     name_of, off_by, random_size, round_to, round_up, roundoff, share_of_cores, share_of_products, slope,
                      struct, workspace_for)
 
 # >>the C interface
@@ -163,7 +163,7 @@ def random_operands(rng, kind):
 
 
 def family_of(seed, number):
-    """9 kinds and 16 draws of an activation, NONE and RELU twice: 144 families have met each pair."""
+    """9 kinds and 16 draws of an activation, the first of them twice: 144 families have met each pair."""
     rng = random.Random("layers %d %d" % (seed, number))
     activation = number % 16 % len(ACTIVATIONS)
     gate = rng.choice(GATES)
@@ -463,7 +463,7 @@ def forward(p):
     elif p.has(SAVED):
         expected["preact"] = stored(p, "preact", v, error, zero, exact)
     loose = LOOSE if p.flags & RELAXED and activation == GELU_TANH else 0
-    own = REFERENCE * (v.abs() + error) if activation > RELU else zero
+    own = off_by(activation) * (v.abs() + error) if activation > RELU else zero
     steep = slope(activation, parameter, v)
     result = apply(p, v)
     if p.gated:
@@ -497,7 +497,7 @@ def first_derivative(p, x):
 def slope_error(p, x, error):
     """by how much act'(x) may be off: where x is, and of itself"""
     first, magnitude, bend = derivatives(p.family.activation, p.parameter, x)
-    own = REFERENCE * (x.abs() + 1) * (1 + x * x) if p.family.activation > RELU else 0
+    own = off_by(p.family.activation) * (x.abs() + 1) * (1 + x * x) if p.family.activation > RELU else 0
     return first, (4 * magnitude + 2 * bend) * p.roundoff + own + moved(lambda at: first_derivative(p, at), x, error)
 
 
@@ -517,7 +517,7 @@ def upstream_of_product(p, dy, v, error):
     first, first_error = slope_error(p, gate, gate_error)
     act_error = 4 * p.roundoff * act.abs() + moved(lambda at: activate(activation, parameter, at), gate, gate_error)
     if activation > NONE:
-        act_error = act_error + 2 * p.roundoff * (gate * first).abs() + REFERENCE * gate.abs()
+        act_error = act_error + 2 * p.roundoff * (gate * first).abs() + off_by(activation) * gate.abs()
     of_gate = (value.abs() + value_error) * first_error + value_error * first.abs()
     return g, p.joined(size * act_error, size * of_gate) + 4 * p.roundoff * g.abs()
 
