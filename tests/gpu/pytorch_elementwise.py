@@ -722,6 +722,8 @@ def differentiate(activation, p, x):
     where, own = own_derivative(activation, x)
     if where is not None:
         first = torch.where(where, own, first)
+    if activation == LEAKY_RELU or activation not in pytorch.FORMS_OF:  # to the letter p, and what PyTorch's own function says
+        return first
     return torch.where(x.isnan(), x, first)
 
 
