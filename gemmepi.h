@@ -339,6 +339,7 @@ typedef uint64_t gemmepi_epilogue;
        SOFTPLUS      log(1 + exp(x))                            s(x)
        HARDSWISH     x min(max(x + 3, 0), 6) / 6                0 up to -3, x / 3 + 1 / 2, 1 from 3 on
        MISH          x t, t = tanh(log(1 + exp(x)))             t + x s(x) (1 - t^2)
+       HARDSIGMOID   min(max(x + 3, 0), 6) / 6, NaN stays NaN   1 / 6 where -3 < x < 3, by selection: 0 elsewhere
 
    The formulas are meant to the letter, also at infinities and NaN: where one says inf * 0 (SILU, the GELUs, MISH and HARDSWISH at
    -inf, the derivatives of all these but HARDSWISH at either infinity) the result is NaN, as in PyTorch.
@@ -359,6 +360,7 @@ typedef uint64_t gemmepi_epilogue;
 #define GEMMEPI_SOFTPLUS     0x35ull /* log(1 + exp(x)) */
 #define GEMMEPI_HARDSWISH    0x36ull /* x min(max(x + 3, 0), 6) / 6 */
 #define GEMMEPI_MISH         0x39ull /* x tanh(log(1 + exp(x))) */
+#define GEMMEPI_HARDSIGMOID  0x3aull /* min(max(x + 3, 0), 6) / 6, NaN stays NaN */
 
 #define GEMMEPI_ACTIVATION_MASK 0xffull
 
@@ -2607,6 +2609,7 @@ static const gemmepi__activation_row gemmepi__activations[] = {
   {GEMMEPI__ACTIVATION(SOFTPLUS),     0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
   {GEMMEPI__ACTIVATION(HARDSWISH),    0,    14, 14, 14, 0},
   {GEMMEPI__ACTIVATION(MISH),         0,    14, 14, 14, GEMMEPI__IS_NOT_LEAN},
+  {GEMMEPI__ACTIVATION(HARDSIGMOID),  0,    14, 14, 14, 0},
 };
 /* clang-format on */
 
@@ -2776,12 +2779,14 @@ static double gemmepi__activate(uint32_t activation, double parameter, double x)
       return x < 0 ? gemmepi__scaled_logistic(x, x) : x;
     n = gemmepi__mish_product(x);
     return x * (n / (n + 2));
+  case GEMMEPI_HARDSIGMOID:
+    return (x < -3 ? 0 : x > 3 ? 6 : x + 3) / 6;
   default:
     return x;
   }
 }
 
-/* That of the RELUs is applied by selection: see below. */
+/* Where it is 0 by selection see below. */
 static double gemmepi__derivative(uint32_t activation, double parameter, double x) {
   double argument, within, size, n, rest;
   switch (activation) {
@@ -2842,17 +2847,33 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
     size = gemmepi__reciprocal_of_1_plus(n);
     rest = fma(x * fma(argument, argument, argument), size, x > 0 ? -1 : n);
     return x > 0 ? fma(rest, size, 1.0) : rest * size;
+  case GEMMEPI_HARDSIGMOID:
+    return 1 / 6.0;
   default:
     return 1;
   }
 }
 
-/* v times the derivative; the RELUs select, so that inf * 0 does not arise. */
+/* Whether the derivative is 0 by selection, so that inf * 0 does not arise. */
+static int gemmepi__selects_0(uint32_t activation, double x) {
+  switch (activation) {
+  case GEMMEPI_RELU:
+    return !(x > 0);
+  case GEMMEPI_SQUARED_RELU:
+    return x <= 0;
+  case GEMMEPI_HARDSIGMOID:
+    return !(x > -3 && x < 3);
+  default:
+    return 0;
+  }
+}
+
+/* v times the derivative */
 static double gemmepi__times_derivative(uint32_t activation, double parameter, double v, double x) {
-  if (activation == GEMMEPI_RELU)
-    return x > 0 ? v : 0;
+  if (gemmepi__selects_0(activation, x))
+    return 0;
   if (activation == GEMMEPI_SQUARED_RELU)
-    return x <= 0 ? 0 : v * x * 2; /* 2 x may overflow */
+    return v * x * 2; /* 2 x may overflow */
   return v * gemmepi__derivative(activation, parameter, x);
 }
 
@@ -2884,10 +2905,10 @@ static double gemmepi__times_activation(uint32_t activation, double parameter, d
 static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
         double gate) {
   double both = dy * value, size = fabs(both), first = both, last = 1;
-  if (activation == GEMMEPI_RELU && !(gate > 0))
+  if (gemmepi__selects_0(activation, gate))
     return 0;
   if (activation == GEMMEPI_SQUARED_RELU)
-    return gate <= 0 ? 0 : gemmepi__product_in_range(dy, value, gate) * 2;
+    return gemmepi__product_in_range(dy, value, gate) * 2;
   if (!(gate > 0) && (activation == GEMMEPI_LEAKY_RELU || activation == GEMMEPI_ELU))
     return gemmepi__product_in_range(dy, value, gemmepi__derivative(activation, parameter, gate));
   if (!(size <= DBL_MAX && (size >= DBL_MIN || dy == 0 || value == 0))) {
@@ -7773,20 +7794,21 @@ static void gemmepi__free_blocks(gemmepi_context *context, int entered) {
 
 static const char *const gemmepi__source_activation_cuh[] = {
 "#line 1 \"src/kernels/activation.cuh\"\n#line 16\n#pragma once\n\n#include \"codes.h\"\n\n#ifndef GEMMEPI_LONG_SUMS\n#define GEMMEPI_LONG_SUMS 0\n#endif\n#ifndef GEMMEPI_EXACT\n#define GEMMEPI_EXACT 1\n#endif\n\n#define NAMED(name) name = CODE_##name,\nenum{ACTIVATION_CODES(NAMED) };\n"
-"#undef NAMED\n\n\n\n\ntemplate<int Activation>constexpr bool SAVES_MASK=Activation==RELU;\n\ntemplate<int Activation>constexpr bool SELECTS=Activation==RELU;\n\ntemplate<int Activation>\nconstexpr bool HAS_ANY_SIZE=Activation==SQUARED_RELU||Activation==LEAKY_RELU||Activation==ELU;\n\n\n\n"
-"template<int Activation>\nconstexpr bool ENDS_TAILS=Activation==SILU||Activation==GELU_TANH||Activation==QUICK_GELU;\n\ntemplate<int Activation>\nconstexpr bool HAS_FORM_OF_SUMS= !GEMMEPI_EXACT&& (ENDS_TAILS<Activation> ||Activation==GELU_ERF);\n\n"
-"template<int Activation>constexpr bool GATES_BY_SUMS=HAS_FORM_OF_SUMS<Activation> &&Activation!=SILU;\n\n\ntemplate<int Activation>constexpr float SUM_SCALE= !GEMMEPI_EXACT&&Activation==GELU_TANH?0.46866869f:0;\n\n\ntemplate<int Activation>\n"
-"constexpr bool HAS_NEAR_DERIVATIVE= !GEMMEPI_EXACT&& (ENDS_TAILS<Activation> ||Activation==GELU_ERF);\ntemplate<int Activation>\nconstexpr float NEAR=Activation==SILU         ? -80\n:Activation==QUICK_GELU? -47\n:Activation==GELU_ERF   ? -12.5f\n: -9.75f;\nconstexpr float NEAR_END=1048576;\n"
-"template<int Activation>constexpr bool HAS_NEAR_END=Activation!=SILU;\n\n\n\n\n__device__ inline float from_0_to_1(float x) {\nreturn __saturatef(x);\n}\n__device__ inline double from_0_to_1(double x) {\nreturn x<0?0:x>1?1:x;\n}\n\n\n#ifndef GEMMEPI_HAS_FUNCTIONS\n"
-"__device__ inline float fast_power_of_2(float x) {\nfloat y;\nasm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\nreturn y;\n}\n__device__ inline float fast_reciprocal(float x) {\nfloat y;\nasm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\nreturn y;\n}\n#endif\n\n\n"
-"__device__ inline float fused(float x,float y,float z) {\nreturn fmaf(x,y,z);\n}\n__device__ inline double fused(double x,double y,double z) {\nreturn fma(x,y,z);\n}\n\n\n__device__ inline float ratio(float x,float y) {\nfloat inverse=fast_reciprocal(y),guess=x*inverse;\n"
-"return GEMMEPI_EXACT?fmaf(inverse,fmaf(-y,guess,x),guess) :guess;\n}\n\n\n__device__ inline float reciprocal_of_1_plus(float x,float y) {\nfloat sum=fmaf(x,y,1),inverse=fast_reciprocal(sum);\nif(!GEMMEPI_EXACT)\nreturn inverse;\nfloat rest=fmaf(x,y,1 - sum);\n"
-"return fmaf(inverse,fmaf(-rest,inverse,fmaf(-sum,inverse,1)),inverse);\n}\n__device__ inline double reciprocal_of_1_plus(double x,double y) {\ndouble sum=fma(x,y,1.0),inverse=1/sum,rest=fma(x,y,1 - sum);\nreturn fma(inverse,fma(-rest,inverse,fma(-sum,inverse,1.0)),inverse);\n}\n\n\n\n"
-"template<class A>struct Exponential{\nA part,root;\n__device__ A value()const{\nreturn part*root*root;\n}\n};\n\n\nstruct Reduced_exponential{\nfloat less_1,root;\n};\n\nconstexpr float ROUNDER=12582912 + 127 + 24;\nconstexpr float LOG_4_HIGH=1.38629150390625f,LOG_4_LOW=2.85721364e-06f;\n"
-"__device__ inline float shifted_quotient(float x) {\nreturn fmaf(x,0.72134752044448170368f,ROUNDER);\n}\n__device__ inline Reduced_exponential exponential_of_remainder(float shifted,float r) {\n\nfloat q=fmaf(r,2.48440974e-05f,0.000200913782f);\nq=fmaf(r,q,0.00138897297f);\n"
-"q=fmaf(r,q,0.00833266042f);\nq=fmaf(r,q,0.0416666456f);\nq=fmaf(r,q,0.166666716f);\nq=fmaf(r,q,0.5f);\nreturn{fmaf(r*r,q,r),__uint_as_float(__float_as_uint(shifted) <<23) *5.9604644775390625e-08f};\n}\n__device__ inline Reduced_exponential reduced_exponential(float x) {\n"
-"x=x< -209.5f? -209.5f:x;\nfloat shifted=shifted_quotient(x),k=shifted - ROUNDER;\nreturn exponential_of_remainder(shifted,fmaf(k, -LOG_4_LOW,fmaf(k, -LOG_4_HIGH,x)));\n}\n\n__device__ inline Exponential<float>exponential(float x) {\n#if GEMMEPI_EXACT\n"
-"Reduced_exponential e=reduced_exponential(x);\nreturn{1 + e.less_1,e.root};\n#else\nreturn{1,fast_power_of_2(x*0.72134752044448170368f)};\n#endif\n}\n",
+"#undef NAMED\n\n\n\n\ntemplate<int Activation>constexpr bool SAVES_MASK=Activation==RELU;\n\ntemplate<int Activation>constexpr bool SELECTS=Activation==RELU||Activation==HARDSIGMOID;\n\ntemplate<int Activation>\n"
+"constexpr bool HAS_ANY_SIZE=Activation==SQUARED_RELU||Activation==LEAKY_RELU||Activation==ELU;\n\n\n\ntemplate<int Activation>\nconstexpr bool ENDS_TAILS=Activation==SILU||Activation==GELU_TANH||Activation==QUICK_GELU;\n\ntemplate<int Activation>\n"
+"constexpr bool HAS_FORM_OF_SUMS= !GEMMEPI_EXACT&& (ENDS_TAILS<Activation> ||Activation==GELU_ERF);\n\ntemplate<int Activation>constexpr bool GATES_BY_SUMS=HAS_FORM_OF_SUMS<Activation> &&Activation!=SILU;\n\n\n"
+"template<int Activation>constexpr float SUM_SCALE= !GEMMEPI_EXACT&&Activation==GELU_TANH?0.46866869f:0;\n\n\ntemplate<int Activation>\nconstexpr bool HAS_NEAR_DERIVATIVE= !GEMMEPI_EXACT&& (ENDS_TAILS<Activation> ||Activation==GELU_ERF);\ntemplate<int Activation>\n"
+"constexpr float NEAR=Activation==SILU         ? -80\n:Activation==QUICK_GELU? -47\n:Activation==GELU_ERF   ? -12.5f\n: -9.75f;\nconstexpr float NEAR_END=1048576;\ntemplate<int Activation>constexpr bool HAS_NEAR_END=Activation!=SILU;\n\n\n\n\n__device__ inline float from_0_to_1(float x) {\n"
+"return __saturatef(x);\n}\n__device__ inline double from_0_to_1(double x) {\nreturn x<0?0:x>1?1:x;\n}\n\n\n#ifndef GEMMEPI_HAS_FUNCTIONS\n__device__ inline float fast_power_of_2(float x) {\nfloat y;\nasm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\nreturn y;\n}\n"
+"__device__ inline float fast_reciprocal(float x) {\nfloat y;\nasm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\nreturn y;\n}\n#endif\n\n\n__device__ inline float fused(float x,float y,float z) {\nreturn fmaf(x,y,z);\n}\n__device__ inline double fused(double x,double y,double z) {\n"
+"return fma(x,y,z);\n}\n\n\n__device__ inline float ratio(float x,float y) {\nfloat inverse=fast_reciprocal(y),guess=x*inverse;\nreturn GEMMEPI_EXACT?fmaf(inverse,fmaf(-y,guess,x),guess) :guess;\n}\n\n\n__device__ inline float reciprocal_of_1_plus(float x,float y) {\n"
+"float sum=fmaf(x,y,1),inverse=fast_reciprocal(sum);\nif(!GEMMEPI_EXACT)\nreturn inverse;\nfloat rest=fmaf(x,y,1 - sum);\nreturn fmaf(inverse,fmaf(-rest,inverse,fmaf(-sum,inverse,1)),inverse);\n}\n__device__ inline double reciprocal_of_1_plus(double x,double y) {\n"
+"double sum=fma(x,y,1.0),inverse=1/sum,rest=fma(x,y,1 - sum);\nreturn fma(inverse,fma(-rest,inverse,fma(-sum,inverse,1.0)),inverse);\n}\n\n\n\ntemplate<class A>struct Exponential{\nA part,root;\n__device__ A value()const{\nreturn part*root*root;\n}\n};\n\n\nstruct Reduced_exponential{\n"
+"float less_1,root;\n};\n\nconstexpr float ROUNDER=12582912 + 127 + 24;\nconstexpr float LOG_4_HIGH=1.38629150390625f,LOG_4_LOW=2.85721364e-06f;\n__device__ inline float shifted_quotient(float x) {\nreturn fmaf(x,0.72134752044448170368f,ROUNDER);\n}\n"
+"__device__ inline Reduced_exponential exponential_of_remainder(float shifted,float r) {\n\nfloat q=fmaf(r,2.48440974e-05f,0.000200913782f);\nq=fmaf(r,q,0.00138897297f);\nq=fmaf(r,q,0.00833266042f);\nq=fmaf(r,q,0.0416666456f);\nq=fmaf(r,q,0.166666716f);\nq=fmaf(r,q,0.5f);\n"
+"return{fmaf(r*r,q,r),__uint_as_float(__float_as_uint(shifted) <<23) *5.9604644775390625e-08f};\n}\n__device__ inline Reduced_exponential reduced_exponential(float x) {\nx=x< -209.5f? -209.5f:x;\nfloat shifted=shifted_quotient(x),k=shifted - ROUNDER;\n"
+"return exponential_of_remainder(shifted,fmaf(k, -LOG_4_LOW,fmaf(k, -LOG_4_HIGH,x)));\n}\n\n__device__ inline Exponential<float>exponential(float x) {\n#if GEMMEPI_EXACT\nReduced_exponential e=reduced_exponential(x);\nreturn{1 + e.less_1,e.root};\n#else\n"
+"return{1,fast_power_of_2(x*0.72134752044448170368f)};\n#endif\n}\n",
 "__device__ inline Exponential<double>exponential(double x) {\nbool far= !(x> -600);\ndouble e=exp(far?0.5*x:x);\nreturn{far?1:e,far?e:1};\n}\n\n\ntemplate<bool More>\n__device__ inline Reduced_exponential reduced_exponential_of_product(float x,float y,float more) {\n"
 "float shifted=shifted_quotient(-x*y),k=shifted - ROUNDER,r=fmaf(-x,y,k* -LOG_4_HIGH);\nif(More)\nr=fmaf(-x,more,r);\nreturn exponential_of_remainder(shifted,fmaf(k, -LOG_4_LOW,r));\n}\ntemplate<bool More>\n__device__ inline Exponential<float>exponential_of_product(float x,float y,float more) {\n"
 "Reduced_exponential e=reduced_exponential_of_product<More>(x,y,more);\nreturn{1 + e.less_1,e.root};\n}\ntemplate<bool More>\n__device__ inline Exponential<double>exponential_of_product(double x,double y,double more) {\ndouble product=x*y;\nExponential<double>e=exponential(-product);\n"
@@ -7834,29 +7856,30 @@ static const char *const gemmepi__source_activation_cuh[] = {
 "else if constexpr(Activation==GELU_TANH)\nreturn times_logistic(x,A(1),gelu_gate(x).s);\nelse if constexpr(Activation==GELU_ERF&&is_short)\nreturn times_own_normal(x);\nelse if constexpr(Activation==GELU_ERF)\nreturn times_normal<false>(x,x);\nelse if constexpr(Activation==SILU)\n"
 "return times_logistic(x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(A(1),x);\nelse if constexpr(Activation==TANH)\nreturn hyperbolic_tangent(x);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0||x!=x?x:parameter*x;\nelse if constexpr(Activation==ELU) {\n"
 "A below=parameter*copysign(exponential_less_1(x),x);\nreturn x>0||x!=x?x:below;\n}else if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?x*x:A(0);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(x,A(1),quick_gelu_gate(x).s);\nelse if constexpr(Activation==SOFTPLUS)\n"
-"return softplus(x);\nelse if constexpr(Activation==HARDSWISH)\nreturn x*from_0_to_1((x + 3) *A(1/6.0));\nelse if constexpr(Activation==MISH)\nreturn mish(x);\nelse\nreturn x;\n}\n\n__device__ inline float logistic_of_power(float power) {\nreturn fast_reciprocal(1 + fast_power_of_2(power));\n}\n"
-"template<int Activation>__device__ inline float power_of_gate(float x) {\nif constexpr(Activation==GELU_TANH)\nreturn x*fmaf(-0.10294324f,x*x, -2.3022082f);\nelse if constexpr(Activation==QUICK_GELU)\nreturn x* -2.4554670f;\nelse\nreturn x* -1.4426950f;\n}\n\n"
-"template<int Activation,bool Gate,class A>__device__ inline A activate_sum(A x,A parameter) {\nif constexpr(!GEMMEPI_EXACT&&sizeof(A) ==4&&ENDS_TAILS<Activation>)\nreturn x*logistic_of_power(power_of_gate<Activation>(x));\nelse if constexpr(!GEMMEPI_EXACT&&sizeof(A) ==4&&Activation==GELU_ERF)\n"
-"return sum_times_own_normal<Gate>(x);\nelse\nreturn activate<Activation>(x,parameter);\n}\n\n\ntemplate<int Activation>__device__ inline float activate_scaled_sum(float z) {\nconstexpr float scale=SUM_SCALE<Activation>;\nfloat power=z*fmaf(z, -z, -4.9122296f);\n"
-"return z*fast_reciprocal(fmaf(fast_power_of_2(power),scale,scale));\n}\n\n\ntemplate<int Activation,class A>__device__ inline A times_derivative(A v,A x,A parameter) {\nif constexpr(Activation==RELU) {\nreturn x>0?v:A(0);\n}else if constexpr(Activation==GELU_TANH) {\nGate<A>gate=gelu_gate(x);\n"
-"return times_gate_derivative<true>(v,x,gate.s,gate.slope,gate.more);\n}else if constexpr(Activation==GELU_ERF) {\nreturn times_normal<true>(v,x);\n}else if constexpr(Activation==SILU) {\nreturn times_gate_derivative<false>(v,x,logistic(x),A(1),A(0));\n}else if constexpr(Activation==SIGMOID) {\n"
-"return times_logistic_derivative(v,A(1), -fabs(x));\n}else if constexpr(Activation==TANH) {\nreturn times_logistic_derivative(v,A(4), -2*fabs(x));\n}else if constexpr(Activation==LEAKY_RELU) {\nreturn x>0?v:v*parameter;\n}else if constexpr(Activation==ELU) {\nExponential<A>e=exponential(x);\n\n"
+"return softplus(x);\nelse if constexpr(Activation==HARDSWISH)\nreturn x*from_0_to_1((x + 3) *A(1/6.0));\nelse if constexpr(Activation==MISH)\nreturn mish(x);\nelse if constexpr(Activation==HARDSIGMOID)\nreturn x!=x?x:from_0_to_1((x + 3) *A(1/6.0));\nelse\nreturn x;\n}\n\n"
+"__device__ inline float logistic_of_power(float power) {\nreturn fast_reciprocal(1 + fast_power_of_2(power));\n}\ntemplate<int Activation>__device__ inline float power_of_gate(float x) {\nif constexpr(Activation==GELU_TANH)\nreturn x*fmaf(-0.10294324f,x*x, -2.3022082f);\n"
+"else if constexpr(Activation==QUICK_GELU)\nreturn x* -2.4554670f;\nelse\nreturn x* -1.4426950f;\n}\n\ntemplate<int Activation,bool Gate,class A>__device__ inline A activate_sum(A x,A parameter) {\nif constexpr(!GEMMEPI_EXACT&&sizeof(A) ==4&&ENDS_TAILS<Activation>)\n"
+"return x*logistic_of_power(power_of_gate<Activation>(x));\nelse if constexpr(!GEMMEPI_EXACT&&sizeof(A) ==4&&Activation==GELU_ERF)\nreturn sum_times_own_normal<Gate>(x);\nelse\nreturn activate<Activation>(x,parameter);\n}\n\n\n"
+"template<int Activation>__device__ inline float activate_scaled_sum(float z) {\nconstexpr float scale=SUM_SCALE<Activation>;\nfloat power=z*fmaf(z, -z, -4.9122296f);\nreturn z*fast_reciprocal(fmaf(fast_power_of_2(power),scale,scale));\n}\n\n\n"
+"template<int Activation,class A>__device__ inline A times_derivative(A v,A x,A parameter) {\nif constexpr(Activation==RELU) {\nreturn x>0?v:A(0);\n}else if constexpr(Activation==GELU_TANH) {\nGate<A>gate=gelu_gate(x);\nreturn times_gate_derivative<true>(v,x,gate.s,gate.slope,gate.more);\n"
+"}else if constexpr(Activation==GELU_ERF) {\nreturn times_normal<true>(v,x);\n}else if constexpr(Activation==SILU) {\nreturn times_gate_derivative<false>(v,x,logistic(x),A(1),A(0));\n}else if constexpr(Activation==SIGMOID) {\nreturn times_logistic_derivative(v,A(1), -fabs(x));\n"
+"}else if constexpr(Activation==TANH) {\nreturn times_logistic_derivative(v,A(4), -2*fabs(x));\n}else if constexpr(Activation==LEAKY_RELU) {\nreturn x>0?v:v*parameter;\n}else if constexpr(Activation==ELU) {\nExponential<A>e=exponential(x);\n\n"
 "A large=fabs(parameter) >1?parameter:A(1),small=fabs(parameter) >1?A(1) :parameter;\nA size=large*e.root*e.part,below= (fabs(v) >=1?v:size) *e.root* (fabs(v) >=1?size:v) *small;\nreturn x>0?v:below;\n}else if constexpr(Activation==SQUARED_RELU) {\nreturn x>0||x!=x?v*x*2:A(0);\n"
 "}else if constexpr(Activation==QUICK_GELU) {\nGate<A>gate=quick_gelu_gate(x);\nreturn times_gate_derivative<false>(v,x,gate.s,gate.slope,gate.more);\n}else if constexpr(Activation==SOFTPLUS) {\nreturn times_logistic(v,x);\n}else if constexpr(Activation==HARDSWISH) {\n"
-"return v* (x<= -3?A(0) :x>=3?A(1) :x*A(1/3.0) + A(0.5));\n}else if constexpr(Activation==MISH) {\nreturn times_mish_derivative(v,x);\n}else{\nreturn v;\n}\n}\n\n\n\ntemplate<int Activation>__device__ inline float rise_of_gate(float x) {\nif constexpr(Activation==GELU_TANH)\n"
-"return x*fmaf(float(GELU_SLOPE*0.134145),x*x,float(GELU_SLOPE));\nelse\nreturn Activation==QUICK_GELU?1.702f*x:x;\n}\ntemplate<int Activation>__device__ inline float near_derivative(float x) {\nif constexpr(Activation==GELU_ERF) {\nfloat rest=short_normal_slope(fabsf(x));\n",
-"return fmaf(x<0?rest: -rest,fast_power_of_2(x* -0.72134752f*x),x<0?0:1);\n}else{\nfloat s=logistic_of_power(power_of_gate<Activation>(x));\nreturn fmaf(rise_of_gate<Activation>(x),fmaf(-s,s,s),s);\n}\n}\n\n\n"
-"template<int Activation,class A>__device__ inline A times_activation(A v,A x,A parameter) {\nif constexpr(Activation==GELU_TANH)\nreturn times_logistic(v,x,gelu_gate(x).s);\nelse if constexpr(Activation==SILU)\nreturn times_logistic(v,x,x);\nelse if constexpr(Activation==SIGMOID)\n"
-"return times_logistic(v,A(1),x);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(v,x,quick_gelu_gate(x).s);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0?v*x:product_in_range(x,parameter,v);\nelse if constexpr(Activation==ELU)\n"
-"return x>0?v*x:product_in_range(copysign(exponential_less_1(x),x),parameter,v);\nelse if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?product_in_range(x,x,v) :v*A(0);\nelse\nreturn v*activate<Activation>(x,parameter);\n}\n\n\n\n\n"
+"return v* (x<= -3?A(0) :x>=3?A(1) :x*A(1/3.0) + A(0.5));\n}else if constexpr(Activation==MISH) {\nreturn times_mish_derivative(v,x);\n}else if constexpr(Activation==HARDSIGMOID) {\nreturn x> -3&&x<3?v*A(1/6.0) :A(0);\n}else{\nreturn v;\n}\n}\n\n\n\n"
+"template<int Activation>__device__ inline float rise_of_gate(float x) {\nif constexpr(Activation==GELU_TANH)\nreturn x*fmaf(float(GELU_SLOPE*0.134145),x*x,float(GELU_SLOPE));\nelse\nreturn Activation==QUICK_GELU?1.702f*x:x;\n}\n",
+"template<int Activation>__device__ inline float near_derivative(float x) {\nif constexpr(Activation==GELU_ERF) {\nfloat rest=short_normal_slope(fabsf(x));\nreturn fmaf(x<0?rest: -rest,fast_power_of_2(x* -0.72134752f*x),x<0?0:1);\n}else{\nfloat s=logistic_of_power(power_of_gate<Activation>(x));\n"
+"return fmaf(rise_of_gate<Activation>(x),fmaf(-s,s,s),s);\n}\n}\n\n\ntemplate<int Activation,class A>__device__ inline A times_activation(A v,A x,A parameter) {\nif constexpr(Activation==GELU_TANH)\nreturn times_logistic(v,x,gelu_gate(x).s);\nelse if constexpr(Activation==SILU)\n"
+"return times_logistic(v,x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(v,A(1),x);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(v,x,quick_gelu_gate(x).s);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0?v*x:product_in_range(x,parameter,v);\n"
+"else if constexpr(Activation==ELU)\nreturn x>0?v*x:product_in_range(copysign(exponential_less_1(x),x),parameter,v);\nelse if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?product_in_range(x,x,v) :v*A(0);\nelse\nreturn v*activate<Activation>(x,parameter);\n}\n\n\n\n\n"
 "template<class A>__device__ inline bool leaves_range(A both) {\nreturn fabs(both) >LARGEST<A> || (sizeof(A) ==8&&both!=0&&fabs(both) <LEAST<A>);\n}\ntemplate<int Activation,class A,int N>\n"
 "__device__ inline void bounded_gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,\nA(&out)[N]) {\nbool apart=false;\n#pragma unroll\nfor(int i=0;i<N;i++) {\nout[i] =dy[i] *value[i];\napart|=leaves_range(out[i]);\n}\nif(apart)\n#pragma unroll\nfor(int i=0;i<N;i++)\n"
-"if(leaves_range(out[i]))\nout[i] =fabs(dy[i]) >fabs(value[i]) ?dy[i] :value[i];\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i] =times_derivative<Activation>(out[i],gate[i],parameter);\nif(apart)\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(leaves_range(dy[i] *value[i]))\n"
-"out[i] *=fabs(dy[i]) >fabs(value[i]) ?value[i] :dy[i];\n}\n\n\ntemplate<int Activation,class A>__device__ inline A gate_gradient(A dy,A value,A gate,A parameter) {\nif constexpr(Activation==SQUARED_RELU)\nreturn gate>0||gate!=gate?product_in_range(dy,value,gate) *2:A(0);\n"
-"else if constexpr(Activation==LEAKY_RELU)\nreturn gate>0?dy*value:product_in_range(dy,value,parameter);\nbool value_first=fabs(value) >fabs(dy);\nA both=dy*value,first=value_first?value:dy,last=value_first?dy:value;\nif(fabs(both) <=LARGEST<A> && (fabs(both) >=LEAST<A> ||last==0)) {\n"
-"first=both;\nlast=1;\n}\nreturn times_derivative<Activation>(first,gate,parameter) *last;\n}\ntemplate<int Activation,class A,int N>\n__device__ inline void gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,A(&out)[N]) {\nif constexpr(SELECTS<Activation>) {\n"
-"#pragma unroll\nfor(int i=0;i<N;i++)\nout[i] =gate[i] >0?dy[i] *value[i] :A(0);\n}else if constexpr(HAS_ANY_SIZE<Activation>) {\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i] =gate_gradient<Activation>(dy[i],value[i],gate[i],parameter);\n}else{\n"
-"bounded_gate_gradients<Activation>(dy,value,gate,parameter,out);\n}\n}\n",
+"if(leaves_range(out[i]))\nout[i] =fabs(dy[i]) >fabs(value[i]) ?dy[i] :value[i];\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i] =times_derivative<Activation>(out[i],gate[i],parameter);\nif(apart)\n#pragma unroll\nfor(int i=0;i<N;i++)\n"
+"if(leaves_range(dy[i] *value[i]) && !(SELECTS<Activation> &&out[i] ==0))\nout[i] *=fabs(dy[i]) >fabs(value[i]) ?value[i] :dy[i];\n}\n\n\ntemplate<int Activation,class A>__device__ inline A gate_gradient(A dy,A value,A gate,A parameter) {\nif constexpr(Activation==SQUARED_RELU)\n"
+"return gate>0||gate!=gate?product_in_range(dy,value,gate) *2:A(0);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn gate>0?dy*value:product_in_range(dy,value,parameter);\nbool value_first=fabs(value) >fabs(dy);\nA both=dy*value,first=value_first?value:dy,last=value_first?dy:value;\n"
+"if(fabs(both) <=LARGEST<A> && (fabs(both) >=LEAST<A> ||last==0)) {\nfirst=both;\nlast=1;\n}\nreturn times_derivative<Activation>(first,gate,parameter) *last;\n}\ntemplate<int Activation,class A,int N>\n"
+"__device__ inline void gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,A(&out)[N]) {\nif constexpr(Activation==RELU) {\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i] =gate[i] >0?dy[i] *value[i] :A(0);\n}else if constexpr(HAS_ANY_SIZE<Activation>) {\n#pragma unroll\n"
+"for(int i=0;i<N;i++)\nout[i] =gate_gradient<Activation>(dy[i],value[i],gate[i],parameter);\n}else{\nbounded_gate_gradients<Activation>(dy,value,gate,parameter,out);\n}\n}\n",
   NULL};
 
 static const char *const gemmepi__source_amax_cuh[] = {
@@ -7873,8 +7896,8 @@ static const char *const gemmepi__source_amax_cuh[] = {
 static const char *const gemmepi__source_codes_h[] = {
 "#line 1 \"src/kernels/codes.h\"\n\n\n#ifndef GEMMEPI_KERNELS_CODES_H\n#define GEMMEPI_KERNELS_CODES_H\n\n#define FLAG_BIAS 0x400\n#define FLAG_AUX 0x800\n#define FLAG_BACKWARD 0x1000\n#define FLAG_RESIDUAL 0x2000\n#define FLAG_BGRAD 0x4000\n#define FLAG_BGRAD_A 0x8000\n"
 "#define FLAG_BGRAD_B 0x10000\n#define FLAG_GATED 0x40000\n#define FLAG_GATE_FIRST 0x80000\n#define FLAG_UPSTREAM 0x100000\n#define FLAG_ACCUMULATE_BIAS_GRAD 0x20000\n#define CODE_NONE 0x00\n#define CODE_RELU 0x0f\n#define CODE_GELU_TANH 0x17\n#define CODE_GELU_ERF 0x1b\n#define CODE_SILU 0x1d\n"
-"#define CODE_SIGMOID 0x1e\n#define CODE_TANH 0x27\n#define CODE_LEAKY_RELU 0x2b\n#define CODE_ELU 0x2d\n#define CODE_SQUARED_RELU 0x2e\n#define CODE_QUICK_GELU 0x33\n#define CODE_SOFTPLUS 0x35\n#define CODE_HARDSWISH 0x36\n#define CODE_MISH 0x39\n\n"
-"#define ACTIVATION_CODES(X) X(NONE) X(RELU) X(GELU_TANH) X(GELU_ERF) X(SILU) X(SIGMOID) X(TANH) X(LEAKY_RELU) X(ELU) X(SQUARED_RELU) X(QUICK_GELU) X(SOFTPLUS) X(HARDSWISH) X(MISH)\n\n#endif\n",
+"#define CODE_SIGMOID 0x1e\n#define CODE_TANH 0x27\n#define CODE_LEAKY_RELU 0x2b\n#define CODE_ELU 0x2d\n#define CODE_SQUARED_RELU 0x2e\n#define CODE_QUICK_GELU 0x33\n#define CODE_SOFTPLUS 0x35\n#define CODE_HARDSWISH 0x36\n#define CODE_MISH 0x39\n#define CODE_HARDSIGMOID 0x3a\n\n"
+"#define ACTIVATION_CODES(X) X(NONE) X(RELU) X(GELU_TANH) X(GELU_ERF) X(SILU) X(SIGMOID) X(TANH) X(LEAKY_RELU) X(ELU) X(SQUARED_RELU) X(QUICK_GELU) X(SOFTPLUS) X(HARDSWISH) X(MISH) X(HARDSIGMOID)\n\n#endif\n",
   NULL};
 
 static const char *const gemmepi__source_convert_cu[] = {

@@ -15,21 +15,22 @@ typedef long double wide;
 /* X(name, parameter, slope, traits) in the order of their codes. parameter: what it is unless given, 0: it has none. slope: the largest
    |act'|, of those with a parameter p of |p| <= 1; SQUARED_RELU's has none. */
 /* clang-format off */
-#define ACTIVATION_LIST(X)                                                                             \
-    X(NONE,         0,    1,    ACTIVATION_IS_RATIONAL)                                                \
-    X(RELU,         0,    1,    ACTIVATION_IS_RATIONAL | ACTIVATION_SELECTS)                           \
-    X(GELU_TANH,    0,    1.13, 0)                                                                     \
-    X(GELU_ERF,     0,    1.13, 0)                                                                     \
-    X(SILU,         0,    1.1,  0)                                                                     \
-    X(SIGMOID,      0,    1,    0)                                                                     \
-    X(TANH,         0,    1,    ACTIVATION_IS_COARSE)                                                  \
-    X(LEAKY_RELU,   0.01, 1,    ACTIVATION_IS_RATIONAL)                                                \
-    X(ELU,          1,    1,    ACTIVATION_IS_COARSE)                                                  \
-    X(SQUARED_RELU, 0,    1,    ACTIVATION_IS_RATIONAL | ACTIVATION_SELECTS)                           \
-    X(QUICK_GELU,   0,    1.1,  0)                                                                     \
-    X(SOFTPLUS,     0,    1,    ACTIVATION_IS_COARSE)                                                  \
-    X(HARDSWISH,    0,    1.5,  ACTIVATION_IS_RATIONAL | ACTIVATION_JUMPS)                             \
-    X(MISH,         0,    1.1,  0)
+#define ACTIVATION_LIST(X)                                                                      \
+    X(NONE,         0,    1,    ACTIVATION_IS_RATIONAL)                                         \
+    X(RELU,         0,    1,    ACTIVATION_IS_RATIONAL | ACTIVATION_SELECTS)                    \
+    X(GELU_TANH,    0,    1.13, 0)                                                              \
+    X(GELU_ERF,     0,    1.13, 0)                                                              \
+    X(SILU,         0,    1.1,  0)                                                              \
+    X(SIGMOID,      0,    1,    0)                                                              \
+    X(TANH,         0,    1,    ACTIVATION_IS_COARSE)                                           \
+    X(LEAKY_RELU,   0.01, 1,    ACTIVATION_IS_RATIONAL)                                         \
+    X(ELU,          1,    1,    ACTIVATION_IS_COARSE)                                           \
+    X(SQUARED_RELU, 0,    1,    ACTIVATION_IS_RATIONAL | ACTIVATION_SELECTS)                    \
+    X(QUICK_GELU,   0,    1.1,  0)                                                              \
+    X(SOFTPLUS,     0,    1,    ACTIVATION_IS_COARSE)                                           \
+    X(HARDSWISH,    0,    1.5,  ACTIVATION_IS_RATIONAL | ACTIVATION_JUMPS)                      \
+    X(MISH,         0,    1.1,  0)                                                              \
+    X(HARDSIGMOID,  0,    1,    ACTIVATION_IS_RATIONAL | ACTIVATION_SELECTS | ACTIVATION_JUMPS)
 /* clang-format on */
 
 enum {
@@ -150,6 +151,8 @@ static wide oracle_wide_activation(unsigned activation, double parameter, wide x
         return (x * fminl(fmaxl(x + 3, 0), 6) / 6);
     case GEMMEPI_MISH:
         return (x * oracle_mish(x));
+    case GEMMEPI_HARDSIGMOID:
+        return fminl(fmaxl(x + 3, 0), 6) / 6;
     default:
         return x;
     }
@@ -162,7 +165,8 @@ static double oracle_activation(unsigned activation, double parameter, double x)
 /* act'(x), and the magnitudes of its terms. For RELU x is the bit of the mask. */
 static wide oracle_wide_derivative(unsigned activation, double parameter, wide x, wide *magnitude) {
     wide first = 1, second = 0, w;
-    if (isnan(x) && activation != GEMMEPI_NONE && activation != GEMMEPI_LEAKY_RELU)
+    if (isnan(x) && activation != GEMMEPI_NONE && activation != GEMMEPI_LEAKY_RELU &&
+        activation != GEMMEPI_HARDSIGMOID)
         return *magnitude = x;
     switch (activation) {
     case GEMMEPI_RELU:
@@ -210,6 +214,9 @@ static wide oracle_wide_derivative(unsigned activation, double parameter, wide x
     case GEMMEPI_MISH:
         first = oracle_mish(x);
         second = x * oracle_logistic(x) * oracle_mish_rest(x);
+        break;
+    case GEMMEPI_HARDSIGMOID:
+        first = x > -3 && x < 3 ? 1 / 6.0L : 0;
         break;
     default:
         break;

@@ -220,6 +220,7 @@ typedef uint64_t gemmepi_epilogue;
        SOFTPLUS      log(1 + exp(x))                            s(x)
        HARDSWISH     x min(max(x + 3, 0), 6) / 6                0 up to -3, x / 3 + 1 / 2, 1 from 3 on
        MISH          x t, t = tanh(log(1 + exp(x)))             t + x s(x) (1 - t^2)
+       HARDSIGMOID   min(max(x + 3, 0), 6) / 6, NaN stays NaN   1 / 6 where -3 < x < 3, by selection: 0 elsewhere
 
    The formulas are meant to the letter, also at infinities and NaN: where one says inf * 0 (SILU, the GELUs, MISH and HARDSWISH at
    -inf, the derivatives of all these but HARDSWISH at either infinity) the result is NaN, as in PyTorch.
@@ -240,6 +241,7 @@ typedef uint64_t gemmepi_epilogue;
 #define GEMMEPI_SOFTPLUS     0x35ull /* log(1 + exp(x)) */
 #define GEMMEPI_HARDSWISH    0x36ull /* x min(max(x + 3, 0), 6) / 6 */
 #define GEMMEPI_MISH         0x39ull /* x tanh(log(1 + exp(x))) */
+#define GEMMEPI_HARDSIGMOID  0x3aull /* min(max(x + 3, 0), 6) / 6, NaN stays NaN */
 
 #define GEMMEPI_ACTIVATION_MASK 0xffull
 

@@ -32,8 +32,8 @@ enum { ACTIVATION_CODES(NAMED) };
 
 // Its AUX is a bit for each element, where there is neither a gate nor UPSTREAM.
 template <int Activation> constexpr bool SAVES_MASK = Activation == RELU;
-// Its derivative is 0 or 1, applied by selection.
-template <int Activation> constexpr bool SELECTS = Activation == RELU;
+// Its derivative is 0 or a constant, applied by selection.
+template <int Activation> constexpr bool SELECTS = Activation == RELU || Activation == HARDSIGMOID;
 // Its value or its derivative may be any number, so that three factors of a gate meet at once, lest two of them leave the range.
 template <int Activation>
 constexpr bool HAS_ANY_SIZE = Activation == SQUARED_RELU || Activation == LEAKY_RELU || Activation == ELU;
@@ -546,6 +546,8 @@ template <int Activation, class A> __device__ inline A activate(A x, A parameter
         return x * from_0_to_1((x + 3) * A(1 / 6.0));
     else if constexpr (Activation == MISH)
         return mish(x);
+    else if constexpr (Activation == HARDSIGMOID)
+        return x != x ? x : from_0_to_1((x + 3) * A(1 / 6.0));
     else
         return x;
 }
@@ -578,7 +580,7 @@ template <int Activation> __device__ inline float activate_scaled_sum(float z) {
     return z * fast_reciprocal(fmaf(fast_power_of_2(power), scale, scale));
 }
 
-// v times the derivative at x. RELU's is applied by selection.
+// v times the derivative at x
 template <int Activation, class A> __device__ inline A times_derivative(A v, A x, A parameter) {
     if constexpr (Activation == RELU) {
         return x > 0 ? v : A(0);
@@ -612,6 +614,8 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
         return v * (x <= -3 ? A(0) : x >= 3 ? A(1) : x * A(1 / 3.0) + A(0.5));
     } else if constexpr (Activation == MISH) {
         return times_mish_derivative(v, x);
+    } else if constexpr (Activation == HARDSIGMOID) {
+        return x > -3 && x < 3 ? v * A(1 / 6.0) : A(0);
     } else {
         return v;
     }
@@ -681,7 +685,7 @@ __device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)
     if (apart)
 #pragma unroll
         for (int i = 0; i < N; i++)
-            if (leaves_range(dy[i] * value[i]))
+            if (leaves_range(dy[i] * value[i]) && !(SELECTS<Activation> && out[i] == 0)) // 0 by selection
                 out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];
 }
 // Where it may be any number, all three factors meet at once; ELU's meets dy value, or where that leaves the range the larger factor
@@ -701,7 +705,7 @@ template <int Activation, class A> __device__ inline A gate_gradient(A dy, A val
 }
 template <int Activation, class A, int N>
 __device__ inline void gate_gradients(const A (&dy)[N], const A (&value)[N], const A (&gate)[N], A parameter, A (&out)[N]) {
-    if constexpr (SELECTS<Activation>) {
+    if constexpr (Activation == RELU) {
 #pragma unroll
         for (int i = 0; i < N; i++)
             out[i] = gate[i] > 0 ? dy[i] * value[i] : A(0);

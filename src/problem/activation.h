@@ -48,6 +48,7 @@ static const gemmepi__activation_row gemmepi__activations[] = {
     {GEMMEPI__ACTIVATION(SOFTPLUS),     0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
     {GEMMEPI__ACTIVATION(HARDSWISH),    0,    14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(MISH),         0,    14, 14, 14, GEMMEPI__IS_NOT_LEAN},
+    {GEMMEPI__ACTIVATION(HARDSIGMOID),  0,    14, 14, 14, 0},
 };
 /* clang-format on */
 
@@ -217,12 +218,14 @@ static double gemmepi__activate(uint32_t activation, double parameter, double x)
             return x < 0 ? gemmepi__scaled_logistic(x, x) : x;
         n = gemmepi__mish_product(x);
         return x * (n / (n + 2));
+    case GEMMEPI_HARDSIGMOID:
+        return (x < -3 ? 0 : x > 3 ? 6 : x + 3) / 6;
     default:
         return x;
     }
 }
 
-/* That of the RELUs is applied by selection: see below. */
+/* Where it is 0 by selection see below. */
 static double gemmepi__derivative(uint32_t activation, double parameter, double x) {
     double argument, within, size, n, rest;
     switch (activation) {
@@ -283,17 +286,33 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
         size = gemmepi__reciprocal_of_1_plus(n);
         rest = fma(x * fma(argument, argument, argument), size, x > 0 ? -1 : n);
         return x > 0 ? fma(rest, size, 1.0) : rest * size;
+    case GEMMEPI_HARDSIGMOID:
+        return 1 / 6.0;
     default:
         return 1;
     }
 }
 
-/* v times the derivative; the RELUs select, so that inf * 0 does not arise. */
+/* Whether the derivative is 0 by selection, so that inf * 0 does not arise. */
+static int gemmepi__selects_0(uint32_t activation, double x) {
+    switch (activation) {
+    case GEMMEPI_RELU:
+        return !(x > 0);
+    case GEMMEPI_SQUARED_RELU:
+        return x <= 0;
+    case GEMMEPI_HARDSIGMOID:
+        return !(x > -3 && x < 3);
+    default:
+        return 0;
+    }
+}
+
+/* v times the derivative */
 static double gemmepi__times_derivative(uint32_t activation, double parameter, double v, double x) {
-    if (activation == GEMMEPI_RELU)
-        return x > 0 ? v : 0;
+    if (gemmepi__selects_0(activation, x))
+        return 0;
     if (activation == GEMMEPI_SQUARED_RELU)
-        return x <= 0 ? 0 : v * x * 2; /* 2 x may overflow */
+        return v * x * 2; /* 2 x may overflow */
     return v * gemmepi__derivative(activation, parameter, x);
 }
 
@@ -325,10 +344,10 @@ static double gemmepi__times_activation(uint32_t activation, double parameter, d
 static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
                                      double gate) {
     double both = dy * value, size = fabs(both), first = both, last = 1;
-    if (activation == GEMMEPI_RELU && !(gate > 0))
+    if (gemmepi__selects_0(activation, gate))
         return 0;
     if (activation == GEMMEPI_SQUARED_RELU)
-        return gate <= 0 ? 0 : gemmepi__product_in_range(dy, value, gate) * 2;
+        return gemmepi__product_in_range(dy, value, gate) * 2;
     if (!(gate > 0) && (activation == GEMMEPI_LEAKY_RELU || activation == GEMMEPI_ELU))
         return gemmepi__product_in_range(dy, value, gemmepi__derivative(activation, parameter, gate));
     if (!(size <= DBL_MAX && (size >= DBL_MIN || dy == 0 || value == 0))) {
