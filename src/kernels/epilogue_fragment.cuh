@@ -1,0 +1,142 @@
+// Where a run lies: which lanes have which rows and columns, and how tensors are read and written from there.
+#pragma once
+#include "epilogue_parameters.cuh"
+
+__device__ inline long long offset(const gemmepi__kernel_matrix &x, long long item, long long row, long long column) {
+    return item * x.stride + row * x.ld + column;
+}
+
+// Columns from a run's first to its i-th, which exists if these are fewer than `valid`.
+__device__ constexpr int place(int i) {
+    return SPREAD ? i / 2 * 8 + i % 2 : i;
+}
+// Which four lanes have a row, of eight, and which row that is: as wgmma and mma.sync leave sums, or APART.
+constexpr int IN_ROW = APART ? 16 : 2, OF_ROWS = APART ? 2 : 4; // the second bit of the first, the first of the second
+__device__ inline int lane_of_row() {
+    return APART ? (int)(threadIdx.x % 2 + threadIdx.x % 32 / IN_ROW * 2) : (int)(threadIdx.x % 4);
+}
+__device__ inline int row_of_lane() {
+    return (int)(threadIdx.x % 32 / OF_ROWS % 8);
+}
+
+// A run as it lies in memory.
+template <class T> struct Read {
+    Words<T, SPREAD ? 2 : RUN> at[SPREAD ? RUN / 2 : 1];
+};
+template <class T> __device__ inline Read<T> read(const T *from, int valid) {
+    Read<T> read = {};
+    if constexpr (SPREAD) {
+#pragma unroll
+        for (int i = 0; i < RUN; i += 2)
+            if (ALIGNED && valid > place(i + 1))
+                read.at[i / 2] = *reinterpret_cast<const Words<T, 2> *>(from + place(i));
+            else if (!(ALIGNED && WHOLE))
+                read.at[i / 2] = words_of(read_elements<2>(from + place(i), valid - place(i)));
+    } else {
+        read.at[0] = read_run<ALIGNED>(from, valid);
+    }
+    return read;
+}
+template <class T> __device__ inline void to_accs(const Read<T> &read, Acc (&values)[RUN]) {
+    if constexpr (SPREAD) {
+#pragma unroll
+        for (int i = 0; i < RUN; i += 2) {
+            Acc two[2];
+            words_to_acc(read.at[i / 2], two);
+            values[i] = two[0];
+            values[i + 1] = two[1];
+        }
+    } else {
+        run_to_acc(run_of(read.at[0]), values);
+    }
+}
+
+template <class T> __device__ inline void store_at(T *to, int valid, const Acc (&values)[RUN]) {
+    if constexpr (SPREAD) {
+        Run<T> run = run_from_acc<T>(values);
+#pragma unroll
+        for (int i = 0; i < RUN; i += 2) {
+            Run<T, 2> pair = {run.at[i], run.at[i + 1]};
+            if (ALIGNED && valid > place(i + 1)) {
+                *reinterpret_cast<Words<T, 2> *>(to + place(i)) = words_of(pair);
+            } else {
+                if (valid > place(i))
+                    to[place(i)] = pair.at[0];
+                if (valid > place(i + 1))
+                    to[place(i + 1)] = pair.at[1];
+            }
+        }
+    } else {
+        store_run<ALIGNED>(to, valid, values);
+    }
+}
+
+template <class T>
+__device__ inline void load(const gemmepi__kernel_matrix &x, long long item, long long row, long long column, int valid,
+                            Acc (&values)[RUN]) {
+    to_accs(read((const T *)x.data + offset(x, item, row, column), valid), values);
+}
+
+// Of those of a run that exist.
+__device__ inline void keep_largest_of_run(const Acc (&v)[RUN], int valid, Magnitude &largest) {
+    Acc existing[RUN];
+#pragma unroll
+    for (int i = 0; i < RUN; i++)
+        existing[i] = place(i) < valid ? v[i] : Acc(0);
+    keep_largest(existing, RUN, largest);
+}
+
+// The aux that BACKWARD reads, as it lies in memory: RELU's mask, the upstream gradient, or the pre-activation. Kernels
+// load it ahead.
+struct Saved {
+    Read<GEMMEPI_AUX_TYPE> runs[HALVES_SAVED];
+    u32 mask;
+};
+
+// LOOKS_NEAR: the kernel looks whether all aux at hand are where near_derivative() holds, as they nearly always are.
+constexpr bool LOOKS_NEAR =
+    LOADS_AUX && sizeof(GEMMEPI_AUX_TYPE) == 2 && HAS_NEAR_DERIVATIVE<ACTIVATION> && SAME<Acc, F32> && !GATED && !UPSTREAM && !HAS_RESIDUAL && !SCALES_AUX;
+// Two of a number that T, of 16 bits, has exactly.
+template <class T> __device__ inline u32 pair_of(float x) {
+    u32 bits = __float_as_uint(x), of_f16 = (bits >> 16 & 0x8000) | (((bits & 0x7fffffff) >> 13) - (112 << 10));
+    return (SAME<T, BF16> ? bits >> 16 : of_f16) * 0x10001u;
+}
+// The largest of aux as integers of 16 bits: without a sign, of which those below NEAR are larger, and with one, of which those above
+// NEAR_END are, which F16 has not. NaN may count as either.
+constexpr bool NEAR_ENDS = HAS_NEAR_END<ACTIVATION> && SAME<GEMMEPI_AUX_TYPE, BF16>;
+struct Near {
+    u32 low = pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>), high = pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);
+
+    __device__ inline void take_in(const Read<GEMMEPI_AUX_TYPE> &read) {
+        u32 words[4];
+        memcpy(words, &read, sizeof words);
+#pragma unroll
+        for (int i = 0; i < 4; i += 2) { // one instruction each
+            asm("{\n.reg .b32 most;\nmax.u16x2 most, %0, %1;\nmax.u16x2 %0, most, %2;\n}"
+                : "+r"(low)
+                : "r"(words[i]), "r"(words[i + 1]));
+            if (NEAR_ENDS)
+                asm("{\n.reg .b32 most;\nmax.s16x2 most, %0, %1;\nmax.s16x2 %0, most, %2;\n}"
+                    : "+r"(high)
+                    : "r"(words[i]), "r"(words[i + 1]));
+        }
+    }
+    __device__ inline bool has_all() const {
+        Near none;
+        return low == none.low && high == none.high;
+    }
+};
+
+// What is the same for all rows: the bias of a run's columns.
+struct Of_columns {
+    Read<GEMMEPI_BIAS_TYPE> bias[HALVES_IN];
+};
+__device__ inline Of_columns load_columns(const gemmepi__epilogue_params &p, long long item, long long column, int valid) {
+    Of_columns of;
+    if (HAS_BIAS)
+#pragma unroll
+        for (int half = 0; half < HALVES_IN; half++)
+            of.bias[half] =
+                read((const GEMMEPI_BIAS_TYPE *)p.bias.data + offset(p.bias, item, 0, column + half * p.n), valid);
+    return of;
+}

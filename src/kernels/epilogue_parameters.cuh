@@ -1,0 +1,101 @@
+// What is compiled into an epilogue, and what a thread keeps from run to run.
+#pragma once
+#include "types.cuh"
+#include "activation.cuh"
+#include "amax.cuh"
+#include "params.h"
+
+// The prologue defines these for the problem at hand; the values here let the file compile by itself.
+#ifndef GEMMEPI_EPILOGUE
+#define GEMMEPI_EPILOGUE     0 // the public value: activation and flags
+#define GEMMEPI_ACC          F32
+#define GEMMEPI_C_TYPE       F32
+#define GEMMEPI_D_TYPE       F32
+#define GEMMEPI_BIAS_TYPE    F32
+#define GEMMEPI_AUX_TYPE     F32
+#define GEMMEPI_RESIDUAL_TYPE F32
+#define GEMMEPI_ALIGNED      0 // 1: every run of every tensor starts at a multiple of its size, 16 bytes at most
+#define GEMMEPI_SCALE_A      0 // the public mode; the epilogue multiplies TENSOR and OUTER in, the others a main loop
+#define GEMMEPI_SCALE_B      0
+#define GEMMEPI_SCALES       0 // which others have a scale: bits 1 C, 2 D, 4 AUX, 8 RESIDUAL
+#define GEMMEPI_AMAX         0 // what is left in amax: bits 1 D, 2 AUX
+#define GEMMEPI_STORES_D     1 // 0: only sums are wanted
+#endif
+#ifndef GEMMEPI_APPLIED
+#define GEMMEPI_APPLIED 0 // 1: alpha is 1 and there is no C, known beforehand
+#endif
+#ifndef GEMMEPI_WHOLE
+#define GEMMEPI_WHOLE 0 // 1: n is a multiple of eight, so that runs side by side exist whole or not at all
+#endif
+#ifndef GEMMEPI_SPREAD
+#define GEMMEPI_SPREAD 0
+#endif
+#ifndef GEMMEPI_APART
+#define GEMMEPI_APART 0 // SPREAD: 1: of a row's lanes, numbered 0 to 3, the third is 16 behind the first, and rows are two lanes apart
+#endif
+#ifndef GEMMEPI_BIAS_FIRST
+#define GEMMEPI_BIAS_FIRST 0 // 1: the sums that come hold the bias
+#endif
+#ifndef GEMMEPI_LOADED
+#define GEMMEPI_LOADED 0 // SPREAD: what the kernel has brought: bits 1 BACKWARD's aux, 2 RESIDUAL, 4 RELU's mask
+#endif
+#ifndef GEMMEPI_MASK_WORDS
+#define GEMMEPI_MASK_WORDS 0 // SPREAD: 1: RELU's mask begins at a multiple of 16 bytes, as its lines do
+#endif
+#ifndef GEMMEPI_STAGES_WORDS
+#define GEMMEPI_STAGES_WORDS 0 // STAGED: 1: each lane stores its own words, as stmatrix is of Hopper
+#endif
+#ifndef GEMMEPI_STAGED
+#define GEMMEPI_STAGED 0 // SPREAD: what the epilogue leaves in shared memory for the kernel to store: bits 1 D, 2 AUX
+#endif
+#ifndef GEMMEPI_COPIED
+#define GEMMEPI_COPIED 0 // STAGED: which of those go in words, to lines that begin anywhere; others in units of 16 bytes, or by TMA
+#endif
+
+typedef GEMMEPI_ACC Acc;
+
+constexpr bool HAS_BIAS = (GEMMEPI_EPILOGUE & FLAG_BIAS) != 0, BIAS_FIRST = HAS_BIAS && GEMMEPI_BIAS_FIRST;
+constexpr bool WRITES_AUX = (GEMMEPI_EPILOGUE & FLAG_AUX) != 0;
+constexpr bool BACKWARD = (GEMMEPI_EPILOGUE & FLAG_BACKWARD) != 0;
+constexpr bool HAS_RESIDUAL = (GEMMEPI_EPILOGUE & FLAG_RESIDUAL) != 0;
+constexpr bool HAS_BGRAD = (GEMMEPI_EPILOGUE & FLAG_BGRAD) != 0;
+constexpr bool GATED = (GEMMEPI_EPILOGUE & FLAG_GATED) != 0;
+constexpr bool GATE_FIRST = (GEMMEPI_EPILOGUE & FLAG_GATE_FIRST) != 0;
+constexpr bool UPSTREAM = (GEMMEPI_EPILOGUE & FLAG_UPSTREAM) != 0;
+constexpr int ACTIVATION = GEMMEPI_EPILOGUE & 0xff;
+constexpr int HALVES = GATED ? 2 : 1, VALUE = GATE_FIRST ? 1 : 0, GATE = 1 - VALUE;
+constexpr int HALVES_IN = GATED && (!BACKWARD || UPSTREAM) ? 2 : 1;
+constexpr int HALVES_OUT = GATED && BACKWARD ? 2 : 1;
+constexpr int HALVES_SAVED = GATED && !UPSTREAM ? 2 : 1; // of the aux that BACKWARD reads
+constexpr bool AUX_IS_MASK = SAVES_MASK<ACTIVATION> && !GATED && !UPSTREAM;
+constexpr bool ALIGNED = GEMMEPI_ALIGNED;
+constexpr bool WHOLE = GEMMEPI_WHOLE;
+constexpr bool SPREAD = GEMMEPI_SPREAD, APART = GEMMEPI_APART;
+constexpr bool STAGES_D = (GEMMEPI_STAGED & 1) != 0;
+constexpr bool LOADS_AUX = (GEMMEPI_LOADED & 1) != 0 && BACKWARD && !AUX_IS_MASK;
+constexpr bool LOADS_MASK = (GEMMEPI_LOADED & 4) != 0 && BACKWARD && AUX_IS_MASK;
+constexpr bool LOADS_RESIDUAL = (GEMMEPI_LOADED & 2) != 0 && HAS_RESIDUAL;
+constexpr bool STAGES_AUX = (GEMMEPI_STAGED & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;
+constexpr bool COPIES_D = (GEMMEPI_COPIED & 1) != 0, COPIES_AUX = (GEMMEPI_COPIED & 2) != 0;
+constexpr bool KEEPS_MASK = SPREAD && GEMMEPI_MASK_WORDS && WRITES_AUX && AUX_IS_MASK; // for store_kept_masks()
+constexpr bool SCALES_C = (GEMMEPI_SCALES & 1) != 0;
+constexpr bool SCALES_D = (GEMMEPI_SCALES & 2) != 0;
+constexpr bool SCALES_AUX = (GEMMEPI_SCALES & 4) != 0 && !AUX_IS_MASK;
+constexpr bool SCALES_RESIDUAL = (GEMMEPI_SCALES & 8) != 0;
+constexpr bool AMAX_D = (GEMMEPI_AMAX & 1) != 0;
+constexpr bool AMAX_AUX = (GEMMEPI_AMAX & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;
+
+typedef decltype(magnitude(Acc())) Magnitude;
+
+// What a thread keeps from run to run: its runs are of one item and of the same columns.
+struct Epilogue_state {
+    Acc alpha, beta; // alpha with the scales of A and B where they are one number, beta without C's
+    Acc scale_c, scale_d, scale_aux, scale_residual;
+    Acc column_factors[HALVES_IN][RUN]; // alpha with the scales of B's columns
+    Magnitude largest_d, largest_aux;
+    u32 staged_d[HALVES_OUT], staged_aux[HALVES_IN];             // where the run at hand goes, if STAGED,
+    u32 loaded_aux[HALVES_SAVED], loaded_residual[HALVES_OUT]; // and comes from, if LOADED
+    u32 loaded_mask;                                             // likewise: of this row's 32 columns
+    u32 kept_mask;  // KEEPS_MASK: of the four runs of a box in this lane's rows and columns, the one that it stores,
+    int mask_place; // and which of them the run at hand is: the rows' half + 2 * the columns' group
+};
