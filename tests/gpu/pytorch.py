@@ -897,6 +897,11 @@ def softplus(x):
     return torch.logaddexp(x, torch.zeros_like(x))  # F.softplus is x from 20 on
 
 
+def hardsigmoid(x):  # F.hardsigmoid has no second derivative; NaN stays NaN
+    outside = torch.where(x >= 3, torch.ones_like(x), torch.where(x <= -3, torch.zeros_like(x), x.detach()))
+    return torch.where((x > -3) & (x < 3), (x + 3) / 6, outside)
+
+
 FORMS_OF = {
     NONE: lambda x, p: x,
     RELU: lambda x, p: torch.relu(x),
@@ -911,7 +916,8 @@ FORMS_OF = {
     QUICK_GELU: lambda x, p: x * torch.sigmoid(1.702 * x),
     SOFTPLUS: lambda x, p: softplus(x),
     HARDSWISH: lambda x, p: torch.where(x <= -3, 0 * x, torch.where(x >= 3, x, x * (x + 3) / 6)),
-    MISH: lambda x, p: x * torch.tanh(softplus(x))}
+    MISH: lambda x, p: x * torch.tanh(softplus(x)),
+    HARDSIGMOID: lambda x, p: hardsigmoid(x)}
 
 
 def activate(activation, parameter, x):
