@@ -29,11 +29,12 @@ LONGEST_GAP = 6  # lines left out that are counted by empty ones, which take two
 
 
 MARK = r"[,;=<>?:(){}\[\]|&*/%!]"  # not + and -, which go into numbers such as 0x1e
-BLANK = re.compile(rf"(?<=\w) (?={MARK})|(?<={MARK}) (?=\w)")
+ALONE = r"[,;(){}\[\]]"  # never the beginning or the end of a longer mark
+BLANK = re.compile(rf"(?<=\w) (?={MARK})|(?<={MARK}) (?=\w)|(?<={ALONE}) | (?={ALONE})")
 
 
 def without_blanks(line):
-    """Without those between a word and a mark, but in strings and directives."""
+    """Without those between a word and a mark, and around marks that stand alone; in strings and directives they stay."""
     if line.startswith("#"):
         return line
     out, end = [], 0
