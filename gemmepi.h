@@ -15576,6 +15576,10 @@ static double gemmepi__lt_epilogue_microseconds(const gemmepi__problem *problem)
 
 /* The candidates that a product's plan is chosen from. cuBLASLt is not asked: to load it takes longer than to build a plan. */
 
+/* Does not compile where the list is too short for all engines. */
+typedef char
+  gemmepi__candidates_fit[3 + 3 * GEMMEPI__COUNT(gemmepi__engines) <= GEMMEPI__MOST_CANDIDATES ? 1 : -1];
+
 static int gemmepi__is_left_out(const gemmepi_context *context, gemmepi_route route) {
   return context->routes && !(context->routes >> route & 1);
 }

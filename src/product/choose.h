@@ -6,6 +6,10 @@
 #include "routes/plain.h"
 #include "routes/split.h"
 
+/* Does not compile where the list is too short for all engines. */
+typedef char
+    gemmepi__candidates_fit[3 + 3 * GEMMEPI__COUNT(gemmepi__engines) <= GEMMEPI__MOST_CANDIDATES ? 1 : -1];
+
 static int gemmepi__is_left_out(const gemmepi_context *context, gemmepi_route route) {
     return context->routes && !(context->routes >> route & 1);
 }
