@@ -19,8 +19,9 @@ and by 8 * 2^-24 of the sum of the terms' magnitudes where 16-bit values are add
   anything may come out. So it may where infinity meets a factor that rounding decides to be 0 or to have this sign.
 
 The manual's text goes before PyTorch where they differ, and this file computes by itself
-- derivatives at kinks and at NaN: RELU selects dy or 0, 0 at NaN; HARDSWISH's is 0 at -3 and 1 at 3; all others are NaN
-  at NaN, and all but RELU's and SQUARED_RELU's multiply, so that an infinite dy times 0 is NaN;
+- derivatives at kinks and at NaN: RELU selects dy or 0, 0 at NaN, and so does HARDSIGMOID; HARDSWISH's is 0 at -3 and 1 at 3;
+  LEAKY_RELU's at NaN is p; all others are NaN at NaN, and all but RELU's, SQUARED_RELU's and HARDSIGMOID's multiply, so that an
+  infinite dy times 0 is NaN;
 - where PyTorch's own formulas cancel or overflow: the GELUs below -1, HARDSWISH from 3 on, and derivatives: GELU_ERF's
   below -1, GELU_TANH's and TANH's beyond -1 and 1, those of SIGMOID, SILU, QUICK_GELU and MISH from 1 on;
 - SQUARED_RELU and QUICK_GELU, which PyTorch does not have, and rounding to 16 and 8 bits (torch rounds doubles twice).
@@ -49,7 +50,7 @@ except ImportError as missing:
 
 import pytorch
 from pytorch import (ACCUMULATE, ACTIVATIONS, BF16, CODES, DTYPE_NUMBERS, E4M3, E5M2, ELU, F16, F32, F64, FP8,
-                     GATE_FIRST, GELU_ERF, GELU_TANH, HARDSWISH, INTEGERS, LEAKY_RELU, MISH, NONE, QUICK_GELU, RELU,
+                     GATE_FIRST, GELU_ERF, GELU_TANH, HARDSIGMOID, HARDSWISH, INTEGERS, LEAKY_RELU, MISH, NONE, QUICK_GELU, RELU,
                      SCALE_MODES, SIGMOID, SILU, SOFTPLUS, SQUARED_RELU, TANH, Refused, c_int, c_pointer, c_size, name_of, off_by,
                      round_up, struct, workspace_for)
 
@@ -722,8 +723,8 @@ def differentiate(activation, p, x):
     where, own = own_derivative(activation, x)
     if where is not None:
         first = torch.where(where, own, first)
-    if activation == LEAKY_RELU or activation not in pytorch.FORMS_OF:  # to the letter p, and what PyTorch's own function says
-        return first
+    if activation == LEAKY_RELU or activation == HARDSIGMOID or activation not in pytorch.FORMS_OF:
+        return first  # at NaN to the letter p, 0, and what PyTorch's own function says
     return torch.where(x.isnan(), x, first)
 
 
@@ -793,7 +794,7 @@ def slope_of(p, x, derivative):
             bound = torch.maximum(bound, (at(x * (1 + side * p.u)) - value).abs().nan_to_num(0, 0))
     bound = bound + slack(p) * magnitude + 2 * (SUBNORMAL if is_short(p) else p.smallest)
     if p.wide:
-        bound = bound + x.abs().clamp(max=1000) * p.smallest + LOST * (p.activation not in RATIONAL)
+        bound = bound + x.abs().nan_to_num(0).clamp(max=1000) * p.smallest + LOST * (p.activation not in RATIONAL)
     return value, torch.where(value.isfinite(), bound, 0)
 
 
@@ -804,7 +805,7 @@ def times(p, factor, x, value, bound):
     vague = factor.isinf() & x.isfinite() & (x != 0) & (
         (value.abs() < few) & (p.activation not in RATIONAL) | (value.abs() <= bound) & (bound > 0))
     size = factor.abs() * bound + 2 * p.u * product.abs() + 2 * p.smallest
-    free = vague | overflown(p, product, factor, value) | left_range(p, value)
+    free = vague | overflown(p, product, factor, value) | overflown(p, value, x) | left_range(p, value)
     return Term(product, torch.where(product.isfinite(), size, 0), free)
 
 
@@ -820,8 +821,8 @@ def backward_term(p, dy, x, dy_is_exact=True):
     if not dy_is_exact:
         term = term._replace(bound=torch.where(term.value.isfinite(), term.bound + p.smallest * slope.abs() +
                                                2 * p.u * term.value.abs(), 0))
-    if p.activation == SQUARED_RELU:
-        selected = x <= 0
+    if p.activation in (SQUARED_RELU, HARDSIGMOID):
+        selected = x <= 0 if p.activation == SQUARED_RELU else ~((x > -3) & (x < 3))
         term = Term(torch.where(selected, 0, term.value), torch.where(selected, 0, term.bound), term.free & ~selected)
     return term
 
