@@ -961,7 +961,7 @@ def roundoff(dtype):
 
 
 def bound_of(dtype, value, spread):
-    return roundoff(dtype) * (value.abs() + spread) + spread + LOWEST[dtype]
+    return roundoff(dtype) * value.abs() + spread + LOWEST[dtype]
 
 
 def stored(p, name, value, error, terms, exact):

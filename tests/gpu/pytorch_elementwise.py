@@ -805,7 +805,7 @@ def times(p, factor, x, value, bound):
     vague = factor.isinf() & x.isfinite() & (x != 0) & (
         (value.abs() < few) & (p.activation not in RATIONAL) | (value.abs() <= bound) & (bound > 0))
     size = factor.abs() * bound + 2 * p.u * product.abs() + 2 * p.smallest
-    free = vague | overflown(p, product, factor, value) | overflown(p, value, x) | left_range(p, value)
+    free = vague | overflown(p, product, factor, value) | left_range(p, value)
     return Term(product, torch.where(product.isfinite(), size, 0), free)
 
 
