@@ -55,8 +55,6 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 # >>the C interface
 
-
-
 def activations():
     """pairs of name and code, which alone of the header's constants have two digits"""
     with open(os.path.join(ROOT, "gemmepi.h"), encoding="utf-8") as header:

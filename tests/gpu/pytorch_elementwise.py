@@ -801,6 +801,8 @@ def slope_of(p, x, derivative):
 def times(p, factor, x, value, bound):
     """factor times act(x) or act'(x)"""
     product = factor * value
+    if p.activation == LEAKY_RELU:  # a gate gives what fits, whatever two of its three factors make
+        product = torch.where(value.isinf() & x.isfinite(), factor * p.parameter * x, product)
     few = LOST if p.wide else 2.0 ** -120
     vague = factor.isinf() & x.isfinite() & (x != 0) & (
         (value.abs() < few) & (p.activation not in RATIONAL) | (value.abs() <= bound) & (bound > 0))
