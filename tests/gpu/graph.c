@@ -17,6 +17,7 @@ int main(void) {
 
 typedef struct driver {
     int (*get_device)(int *device, int ordinal);
+    int (*get_attribute)(int *value, int attribute, int device);
     int (*retain)(void **primary, int device);
     int (*set_current)(void *current);
     int (*get_current)(void **current);
@@ -28,7 +29,13 @@ typedef struct driver {
     int (*destroy_graph)(void *graph);
 } driver;
 
-enum { M = 192, N = 160, K = 640, CAPTURE_GLOBAL = 0 }; /* k enough for packing to pay */
+enum {
+    M = 192,
+    N = 160,
+    K = 640,
+    CAPTURE_GLOBAL = 0,
+    PAGEABLE_MEMORY_ACCESS = 88
+}; /* k enough for packing to pay */
 
 static driver cuda;
 static gemmepi_context *context;
@@ -46,6 +53,7 @@ static int find(void *library, const char *name, void *function) {
 static int find_driver(void) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     return library && find(library, "cuDeviceGet", &cuda.get_device) &&
+           find(library, "cuDeviceGetAttribute", &cuda.get_attribute) &&
            find(library, "cuDevicePrimaryCtxRetain", &cuda.retain) &&
            find(library, "cuCtxSetCurrent", &cuda.set_current) &&
            find(library, "cuCtxGetCurrent", &cuda.get_current) &&
@@ -211,6 +219,33 @@ static void memory_and_streams_come_and_go_while_another_stream_is_captured(void
     CHECK(gemmepi_stream_destroy(context, fresh) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(cuda.end_capture(stream, &graph) == 0, "the other stream's capture was spoiled");
     cuda.destroy_graph(graph);
+}
+
+/* A one-shot call asks whose memory each pointer is, which must not end a capture; a plan with check_pointers asks, too. */
+static void host_memory_is_refused_and_a_capture_goes_on(void) {
+    static unsigned short on_host[M * K];
+    gemmepi_matmul_desc desc = description(GEMMEPI_SILU);
+    gemmepi_matmul_args args = arguments(GEMMEPI_SILU), wrong = args;
+    gemmepi_status status;
+    void *graph = NULL;
+    int captured, reaches = 0;
+    CHECK(cuda.get_attribute(&reaches, PAGEABLE_MEMORY_ACCESS, 0) == 0, "the attribute cannot be read");
+    if (reaches)
+        SKIP("this GPU reaches all of the host's memory");
+    wrong.b = on_host;
+    for (captured = 0; captured < 2; captured++) {
+        if (captured)
+            CHECK(cuda.begin_capture(stream, CAPTURE_GLOBAL) == 0, "capture does not begin");
+        status = gemmepi_matmul(context, &desc, &wrong, stream);
+        CHECK(status == GEMMEPI_INVALID_ARGUMENT && strstr(gemmepi_last_error(), "args.b") &&
+                  strstr(gemmepi_last_error(), "host memory"),
+              "captured %d: %s: %s", captured, gemmepi_status_name(status), gemmepi_last_error());
+        CHECK(gemmepi_matmul(context, &desc, &args, stream) == GEMMEPI_OK, "captured %d: %s", captured,
+              gemmepi_last_error());
+    }
+    CHECK(cuda.end_capture(stream, &graph) == 0 && graph, "the refused call spoiled the capture");
+    cuda.destroy_graph(graph);
+    CHECK(gemmepi_synchronize(context, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
 }
 
 /* >>element-wise operations */
@@ -544,6 +579,7 @@ int main(void) {
     RUN(a_one_shot_call_reserves_nothing_while_its_stream_is_captured);
     RUN(plans_are_built_and_workspace_reserved_while_another_stream_is_captured);
     RUN(memory_and_streams_come_and_go_while_another_stream_is_captured);
+    RUN(host_memory_is_refused_and_a_capture_goes_on);
     RUN(captured_elementwise_operations_replay_with_the_same_bits_on_other_inputs);
     RUN(a_captured_training_step_replays_with_the_same_bits);
     RUN(the_current_context_of_the_thread_stays_as_it_was);

@@ -1296,6 +1296,7 @@ def run_random(name, description, count, only, indices_of, library, try_problem,
     more of a tally"""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--count", type=int, default=count)
+    parser.add_argument("--first", type=int, default=0, help="the index of the first; divides a long run among processes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", help=only)
     parser.add_argument("--host", action="store_true", help="GEMMEPI_DEVICE_HOST and CPU tensors")
@@ -1327,7 +1328,7 @@ def run_random(name, description, count, only, indices_of, library, try_problem,
     if report:
         report(tally)
     print("largest error / bound: %s" % ", ".join("%s %.2f" % row for row in sorted(worst.items())))
-    print("torch %s, seed %d, %.0f s" % (torch.__version__, options.seed, time.monotonic() - tally.start))
+    print("torch %s, seed %d, from #%d, %.0f s" % (torch.__version__, options.seed, options.first, time.monotonic() - tally.start))
     right = tally.passed == tally.count
     print("%s %s (%d of %d)" % ("ok  " if right else "FAIL", name, tally.passed, tally.count))
     print("%d passed, %d failed, 0 skipped" % (right, not right))
@@ -1336,10 +1337,10 @@ def run_random(name, description, count, only, indices_of, library, try_problem,
 
 def indices_of(options):
     if options.only is None:
-        return range(options.count)
+        return range(options.first, options.first + options.count)
     if options.only != "new":
         return [int(options.only)]
-    return list(itertools.islice(filter(is_new, itertools.count()), options.count))
+    return list(itertools.islice(filter(is_new, itertools.count(options.first)), options.count))
 
 
 if __name__ == "__main__":

@@ -1100,7 +1100,7 @@ def try_problem(gemmepi, options, index, device, tally, side):
 
 def indices_of(options):
     if options.only is None:
-        return range(options.count)
+        return range(options.first, options.first + options.count)
     if options.only.isdigit():
         return [int(options.only)]
     text = options.only.lower().split()
