@@ -153,12 +153,16 @@ if ! command -v python3 >/dev/null 2>&1; then
     skipped=$((skipped + 3))
 fi
 list "$@" >"$results/all"
-long='^([a-z]*/grid|compile|windows|linear/|unit/library_calls)'
-{ # what takes longest begins first
-    grep -E '^(compile|windows) ' "$results/all"
-    grep -E "$long" "$results/all" | grep -v -E '^(compile|windows) '
-    grep -v -E "$long" "$results/all"
-} | awk -v part=$part -v parts=$parts 'NR % parts == (part + 1) % parts' >"$results/list"
+# What takes longest begins first, so that nothing long is left for the end: kinds of tests in that order, by the longest of each.
+longest='compile windows linear/grid gpu/fused docs gpu/pytorch products/grid_edges products/bad_input programs products/grid
+unit/library_calls unit/activations linear/ elementwise/grid'
+awk -v longest="$longest" 'BEGIN { kinds = split(longest, kind) }
+{
+    for (i = 1; i <= kinds && index($1, kind[i]) != 1; i++) {
+    }
+    printf "%02d %s\n", i, $0
+}' "$results/all" | sort -s -n -k 1,1 | cut -d ' ' -f 2- |
+    awk -v part=$part -v parts=$parts 'NR % parts == (part + 1) % parts' >"$results/list"
 xargs -P "$jobs" -I '{}' sh tests/run.sh --one '{}' <"$results/list"
 while read -r name command; do
     if read -r p f s <"$results/$(printf '%s' "$name" | tr / _).counts"; then

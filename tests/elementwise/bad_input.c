@@ -917,6 +917,9 @@ static void workspace_is_looked_at(void) {
         check_refused("run", gemmepi_run_elementwise(plan, &args, here->stream), GEMMEPI_INVALID_ARGUMENT,
                       "args.workspace", "overlaps", "overlaps y");
         args.workspace = NULL;
+        check_refused("run", gemmepi_run_elementwise(plan, &args, here->stream), GEMMEPI_INVALID_ARGUMENT,
+                      "args.workspace is NULL", "args.workspace_size", "a size without workspace");
+        args.workspace_size = 0;
         CHECK(gemmepi_stream_create(here->context, &stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
         check_refused("run", gemmepi_run_elementwise(plan, &args, stream), GEMMEPI_BUFFER_TOO_SMALL,
                       "args.workspace", "NULL", "not prepared");
