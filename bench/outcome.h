@@ -216,28 +216,33 @@ static int outcome_read(char *line, outcome *o) {
     return !rest && o->times[RACE_OURS].middle > 0;
 }
 
-/* Adds a file's lines. Lines that begin with # or are the heading say nothing. Returns 0 with a sentence on stderr. */
+/* Adds a file's lines. Lines that begin with # or are the heading say nothing; what is none of ours, as the half line of a run that
+   was ended, is told and left. Returns 0 with a sentence on stderr. */
 static int outcomes_read(outcomes *list, const char *path) {
     static char line[OUTCOME_LINE], heading[OUTCOME_LINE];
     FILE *file = fopen(path, "r");
     outcome o;
-    int number = 0, right = 1;
+    int number = 0, added = 1;
     if (!file) {
         fprintf(stderr, "%s cannot be read\n", path);
         return 0;
     }
     outcome_heading(heading, sizeof heading);
-    while (right && fgets(line, sizeof line, file)) {
+    while (added && fgets(line, sizeof line, file)) {
         number++;
         line[strcspn(line, "\r\n")] = 0;
         if (!line[0] || line[0] == '#' || strcmp(line, heading) == 0)
             continue;
-        right = outcome_read(line, &o) && outcomes_add(list, &o);
+        if (outcome_read(line, &o))
+            added = outcomes_add(list, &o);
+        else
+            fprintf(stderr, "%s, line %d, is left out: --random --csv of this version writes no such\n", path,
+                    number);
     }
-    if (!right)
-        fprintf(stderr, "%s, line %d, is none that --random --csv of this version writes\n", path, number);
+    if (!added)
+        fprintf(stderr, "out of memory\n");
     fclose(file);
-    return right;
+    return added;
 }
 
 /* >>what a line says */
