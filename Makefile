@@ -76,8 +76,6 @@ $(USERS): INCLUDES := -I. -Itests
 $(USERS): IMPLEMENTATION := build/tests/gemmepi.o
 $(USERS): build/tests/gemmepi.o
 build/tests/unit/bench_random: INCLUDES := -I. -Itests
-build/tests/unit/bench_random: IMPLEMENTATION := build/tests/gemmepi.o
-build/tests/unit/bench_random: build/tests/gemmepi.o
 
 build/tests/gemmepi.o: gemmepi.h Makefile
 	@mkdir -p $(@D)

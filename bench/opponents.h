@@ -235,18 +235,19 @@ static int opponents_time_trials(bench *b, const race *r, opponent_trial *trials
     return 1;
 }
 
+/* An answer that cannot be captured is left out. */
 static int opponents_capture_trials(bench *b, race *r, int series, opponent *to, opponent_trial *trials,
                                     int calls) {
     race_body body;
-    int i;
+    int kept = 0, i;
     body.series = series, body.count = calls, body.spaced = 0;
     for (i = 0; i < to->count; i++) {
-        trials[i].answer = to->product.answer = to->answers[i];
+        to->product.answer = trials[kept].answer = to->answers[i];
         r->next[series] = 0;
-        if (!race_capture(b, r, &body, &trials[i].graph))
-            return 0;
+        kept += race_capture(b, r, &body, &trials[kept].graph);
     }
-    return 1;
+    to->count = kept;
+    return kept > 0;
 }
 
 /* Orders the answers by their times in graphs, the fastest first. `series` runs the product with its answer. */

@@ -345,9 +345,14 @@ static int random_try(bench *b, const random_work *w, race *r) {
     r->has[RACE_BARE] = 1;
     r->has[RACE_CUBLASLT] = w->opponents.epilogue.count != 0;
     r->has[RACE_PASS] = !pass_is_product(&w->problem);
-    for (s = 0; s < RACE_SERIES; s++)
-        if (r->has[s] && !race_try(b, r, s))
+    for (s = 0; s < RACE_SERIES; s++) {
+        if (!r->has[s] || race_try(b, r, s))
+            continue;
+        if (s < RACE_FUSED || s > RACE_PLAIN)
             return 0;
+        r->has[s] = 0; /* what nobody asked for but this bench */
+        fprintf(stderr, "the route %s does not run: %s\n", race_series_names[s], b->fault);
+    }
     race_leave_out_slow(r);
     return 1;
 }

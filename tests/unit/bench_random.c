@@ -1,5 +1,6 @@
 /* The bench that draws products, without a GPU: what it draws, that its own kernels compile, and what its report says. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
+#define GEMMEPI_IMPLEMENTATION
 
 #include "bench/nvrtc.h"
 #include "bench/outcome.h"
