@@ -34,7 +34,7 @@ help:
 	@echo 'make kernels   every kernel family for every architecture that the installed NVRTC knows; KERNELS holds options:'
 	@echo '               --only FAMILY, --all (every specialisation for each of them: half an hour)'
 	@echo 'make check     every static check                            make parts     each part compiles alone'
-	@echo 'make bench     measures on the GPU; BENCH holds options, such as --only, --csv and --help'
+	@echo "make bench     measures on the GPU; BENCH holds options: --only, --csv, '--random N --seed S' (products drawn at random), --help"
 	@echo 'make table     runs every type with every epilogue, checks it and shows the routes taken on this machine;'
 	@echo '               TABLE holds options: --host, --without-fused'
 	@echo 'make gen       writes gemmepi.h, kernels_src.h, docs/api.md  make check-gen fails if they are stale'
@@ -75,6 +75,7 @@ $(INSIDE): INCLUDES := -I. -Itests -DGEMMEPI_IMPLEMENTATION=
 $(USERS): INCLUDES := -I. -Itests
 $(USERS): IMPLEMENTATION := build/tests/gemmepi.o
 $(USERS): build/tests/gemmepi.o
+build/tests/unit/bench_random: INCLUDES := -I. -Itests
 
 build/tests/gemmepi.o: gemmepi.h Makefile
 	@mkdir -p $(@D)

@@ -9,20 +9,24 @@
 #include "elementwise.c"
 #include "linear.c"
 #include "products.c"
+#include "random.c"
 #include "report.h"
 
-enum { NOTHING_MEASURED = 77 };
+enum { NOTHING_MEASURED = 77, MOST_REPORTS = 64, MOST_RANDOM = 1000000 };
 
 static struct {
     int rounds, warm, size, device; /* warm in milliseconds; size in MiB; 0: as main says */
     int host, list, help;
     const char *only, *csv, *svg;
-} wanted = {15, 300, 0, 0, 0, 0, 0, "", NULL, NULL};
+    int random, seed;                      /* problems to draw; 0: --random was not given */
+    const char *rows, *modes, *seconds;    /* NULL: not given */
+    const char *reports[MOST_REPORTS + 1]; /* up to the first NULL */
+} wanted = {15, 300, 0, 0, 0, 0, 0, "", NULL, NULL, 0, 1, NULL, NULL, NULL, {NULL}};
 
 typedef struct option {
     const char *name, *value, *help; /* value NULL: a flag */
     int *number;
-    int least, most;
+    int least, most; /* with text: least is how many there may be, 0 for one that the next replaces */
     const char **text;
 } option;
 
@@ -41,6 +45,16 @@ static const option options[] = {
      NULL, 0, 0, &wanted.csv},
     {"--svg", "FILE", "draws some of the products to FILE", NULL, 0, 0, &wanted.svg},
     {"--device", "I", "the CUDA device, 0 unless given", &wanted.device, 0, 1 << 10, NULL},
+    {"--random", "N",
+     "in place of the rows above N products drawn at random, raced in four modes against cuBLASLt's epilogue"
+     "\n                 and its product with one pass behind it; with --list shows them, with --csv adds lines to FILE",
+     &wanted.random, 1, MOST_RANDOM, NULL},
+    {"--seed", "S", "of --random, 1 unless given", &wanted.seed, 0, 1 << 30, NULL},
+    {"--rows", "A..B", "of the N from A to before B", NULL, 0, 0, &wanted.rows},
+    {"--modes", "LIST", "graph,spaced,burst,stream or some of them", NULL, 0, 0, &wanted.modes},
+    {"--seconds", "X", "for the races of one problem, about 4 unless given", NULL, 0, 0, &wanted.seconds},
+    {"--report", "FILE", "the report of what --random --csv has written; again for more files, or FILE,FILE",
+     NULL, MOST_REPORTS, 0, wanted.reports},
     {"--host", NULL, "measures the host in place of a GPU, against memcpy", &wanted.host, 0, 0, NULL},
     {"--list", NULL, "lists the rows with their bounds, measures nothing", &wanted.list, 0, 0, NULL},
     {"--help", NULL, "this", &wanted.help, 0, 0, NULL},
@@ -58,6 +72,17 @@ static int is_number(const option *o, const char *text) {
     return 1;
 }
 
+/* Adds a text to a list that may hold o->least of them, divided at its commas. */
+static int add_texts(const option *o, char *text) {
+    int count = 0;
+    char *rest = text;
+    while (o->text[count])
+        count++;
+    while (rest && count < o->least)
+        o->text[count++] = outcome_field(&rest);
+    return !rest;
+}
+
 /* Takes the option at argv[0]. Returns how many arguments it has, 0 where that is no option. */
 static int take_option(char **argv) {
     const option *o = options;
@@ -71,6 +96,8 @@ static int take_option(char **argv) {
         *o->number = 1;
         return 1;
     }
+    if (argv[1] && o->text && o->least)
+        return add_texts(o, argv[1]) ? 2 : 0;
     if (argv[1] && o->text) {
         *o->text = argv[1];
         return 2;
@@ -100,7 +127,7 @@ static void print_help(void) {
     printf(
         "Times planned runs by turns with plain copies of as many bytes, and what a run costs the host; layers\n"
         "by turns with their bare products and a copy; products by turns with cuBLASLt's, bare, with its own\n"
-        "epilogue and with a pass of ours.\n");
+        "epilogue and with a pass of ours. --random draws products in place of those rows.\n");
     for (i = 0; i < COUNT(options); i++) {
         snprintf(name, sizeof name, "%s %s", options[i].name, options[i].value ? options[i].value : "");
         printf("  %-14s %s\n", name, options[i].help);
@@ -208,6 +235,55 @@ static int close_files(report *r, const bench *b) {
     return close_file(r->svg, wanted.svg) && csv;
 }
 
+/* "A..B" within the N */
+static int take_rows(random_wishes *w) {
+    int length = 0;
+    w->from = 0, w->to = w->count;
+    if (!wanted.rows)
+        return 1;
+    if (sscanf(wanted.rows, "%d..%d%n", &w->from, &w->to, &length) == 2 && !wanted.rows[length] &&
+        w->from >= 0 && w->from < w->to && w->to <= w->count)
+        return 1;
+    fprintf(stderr, "--rows takes A..B, from 0 to %d, A below B\n", w->count);
+    return 0;
+}
+
+static int take_modes(random_wishes *w) {
+    const char *at = wanted.modes;
+    int mode;
+    for (mode = 0; mode < RACE_MODES; mode++)
+        w->modes[mode] = !at;
+    while (at && *at) {
+        size_t length = strcspn(at, ",");
+        for (mode = 0; mode < RACE_MODES; mode++)
+            if (strlen(race_mode_names[mode]) == length && strncmp(race_mode_names[mode], at, length) == 0)
+                break;
+        if (mode == RACE_MODES) {
+            fprintf(stderr, "--modes takes graph, spaced, burst and stream, with commas between\n");
+            return 0;
+        }
+        w->modes[mode] = 1;
+        at += length + (at[length] == ',');
+    }
+    return 1;
+}
+
+static int take_seconds(random_wishes *w) {
+    char *end = NULL;
+    double seconds = wanted.seconds ? strtod(wanted.seconds, &end) : 4;
+    w->scale = seconds / 4;
+    if (seconds > 0.01 && seconds < 1000 && (!end || !*end))
+        return 1;
+    fprintf(stderr, "--seconds takes a number\n");
+    return 0;
+}
+
+static int take_wishes(random_wishes *w) {
+    memset(w, 0, sizeof *w);
+    w->count = wanted.random, w->seed = wanted.seed, w->csv = wanted.csv;
+    return take_rows(w) && take_modes(w) && take_seconds(w);
+}
+
 /* With the context created. Returns the program's status. */
 static int run(bench *b, int argc, char **argv) {
     static report r;
@@ -242,33 +318,69 @@ static int create(bench *b) {
     return 1;
 }
 
-int main(int argc, char **argv) {
-    static bench b;
+/* Drawn products, from the options to the report. Returns the program's status. */
+static int run_random(bench *b) {
+    random_wishes wishes;
     int status;
-    if (!take_options(argv))
+    if (!take_wishes(&wishes))
         return 1;
-    choose_rows();
-    if (wanted.help || wanted.list || !rows.count) {
-        if (wanted.help)
-            print_help();
-        else if (wanted.list)
-            print_list();
-        if (!rows.count)
-            fprintf(stderr, "no row has '%s' in its name and dtype\n", wanted.only);
-        return !rows.count;
+    if (wanted.list)
+        return random_list(&wishes);
+    if (wanted.host) {
+        fprintf(stderr, "--random measures a GPU, and not the host\n");
+        return 1;
     }
+    b->rounds = wanted.rounds;
+    status = create(b);
+    if (status)
+        return status;
+    if (bench_open(b, RANDOM_WARM_BYTES) && bench_warm_up(b, RANDOM_WARM_BYTES))
+        status = random_run(b, &wishes);
+    else {
+        fprintf(stderr, "%s\n", b->fault);
+        status = 1;
+    }
+    bench_close(b);
+    return status;
+}
+
+static int run_rows(bench *b, int argc, char **argv) {
+    int status;
+    choose_rows();
+    if (wanted.list && rows.count)
+        print_list();
+    if (!rows.count)
+        fprintf(stderr, "no row has '%s' in its name and dtype\n", wanted.only);
+    if (wanted.list || !rows.count)
+        return !rows.count;
     if (wanted.svg && !has_products()) {
         fprintf(stderr, "--svg draws products, and none of the rows is one\n");
         return 1;
     }
-    b.rounds = wanted.rounds;
-    b.warm = wanted.host ? 0 : wanted.warm / 1e3;
-    b.size = (size_t)(wanted.size ? wanted.size : wanted.host ? 1 : 256) << 20;
-    status = create(&b);
+    b->rounds = wanted.rounds;
+    b->warm = wanted.host ? 0 : wanted.warm / 1e3;
+    b->size = (size_t)(wanted.size ? wanted.size : wanted.host ? 1 : 256) << 20;
+    status = create(b);
     if (status)
         return status;
-    status = run(&b, argc, argv);
+    status = run(b, argc, argv);
     products_close();
-    bench_close(&b);
+    bench_close(b);
     return status;
+}
+
+int main(int argc, char **argv) {
+    static bench b;
+    int reports = 0;
+    if (!take_options(argv))
+        return 1;
+    if (wanted.help) {
+        print_help();
+        return 0;
+    }
+    while (wanted.reports[reports])
+        reports++;
+    if (reports)
+        return random_report(wanted.reports, reports);
+    return wanted.random ? run_random(&b) : run_rows(&b, argc, argv);
 }

@@ -5,6 +5,7 @@
 #define GEMMEPI_BENCH_BENCH_H
 
 #include <math.h>
+#include <stddef.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>

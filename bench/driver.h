@@ -9,26 +9,33 @@
 typedef unsigned long long driver_address;
 
 /* our field, the exported name, parameters; every result is an int, 0 for success */
-#define DRIVER_FUNCTIONS(X)                                                                             \
-    X(device_get, cuDeviceGet, (int *device, int ordinal))                                              \
-    X(primary_retain, cuDevicePrimaryCtxRetain, (void **context, int device))                           \
-    X(primary_release, cuDevicePrimaryCtxRelease_v2, (int device))                                      \
-    X(set_current, cuCtxSetCurrent, (void *context))                                                    \
-    X(copy, cuMemcpyDtoDAsync_v2, (driver_address to, driver_address from, size_t bytes, void *stream)) \
-    X(set_bytes, cuMemsetD8Async, (driver_address to, unsigned char value, size_t count, void *stream)) \
-    X(set_words, cuMemsetD32Async, (driver_address to, unsigned value, size_t count, void *stream))     \
-    X(event_create, cuEventCreate, (void **event, unsigned flags))                                      \
-    X(event_destroy, cuEventDestroy_v2, (void *event))                                                  \
-    X(event_record, cuEventRecord, (void *event, void *stream))                                         \
-    X(event_synchronize, cuEventSynchronize, (void *event))                                             \
-    X(event_elapsed, cuEventElapsedTime, (float *milliseconds, void *from, void *to))                   \
-    X(module_load, cuModuleLoadData, (void **module, const void *image))                                \
-    X(module_unload, cuModuleUnload, (void *module))                                                    \
-    X(module_function, cuModuleGetFunction, (void **function, void *module, const char *name))          \
-    X(launch, cuLaunchKernel,                                                                           \
-      (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,             \
-       unsigned block_y, unsigned block_z, unsigned shared_size, void *stream, void **parameters,       \
-       void **extra))                                                                                   \
+#define DRIVER_FUNCTIONS(X)                                                                                 \
+    X(device_get, cuDeviceGet, (int *device, int ordinal))                                                  \
+    X(primary_retain, cuDevicePrimaryCtxRetain, (void **context, int device))                               \
+    X(primary_release, cuDevicePrimaryCtxRelease_v2, (int device))                                          \
+    X(set_current, cuCtxSetCurrent, (void *context))                                                        \
+    X(copy, cuMemcpyDtoDAsync_v2, (driver_address to, driver_address from, size_t bytes, void *stream))     \
+    X(set_bytes, cuMemsetD8Async, (driver_address to, unsigned char value, size_t count, void *stream))     \
+    X(set_words, cuMemsetD32Async, (driver_address to, unsigned value, size_t count, void *stream))         \
+    X(event_create, cuEventCreate, (void **event, unsigned flags))                                          \
+    X(event_destroy, cuEventDestroy_v2, (void *event))                                                      \
+    X(event_record, cuEventRecord, (void *event, void *stream))                                             \
+    X(event_synchronize, cuEventSynchronize, (void *event))                                                 \
+    X(event_elapsed, cuEventElapsedTime, (float *milliseconds, void *from, void *to))                       \
+    X(stream_synchronize, cuStreamSynchronize, (void *stream))                                              \
+    X(begin_capture, cuStreamBeginCapture_v2, (void *stream, int mode))                                     \
+    X(end_capture, cuStreamEndCapture, (void *stream, void **graph))                                        \
+    X(instantiate, cuGraphInstantiateWithFlags, (void **executable, void *graph, unsigned long long flags)) \
+    X(graph_launch, cuGraphLaunch, (void *executable, void *stream))                                        \
+    X(executable_destroy, cuGraphExecDestroy, (void *executable))                                           \
+    X(graph_destroy, cuGraphDestroy, (void *graph))                                                         \
+    X(module_load, cuModuleLoadData, (void **module, const void *image))                                    \
+    X(module_unload, cuModuleUnload, (void *module))                                                        \
+    X(module_function, cuModuleGetFunction, (void **function, void *module, const char *name))              \
+    X(launch, cuLaunchKernel,                                                                               \
+      (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,                 \
+       unsigned block_y, unsigned block_z, unsigned shared_size, void *stream, void **parameters,           \
+       void **extra))                                                                                       \
     X(error_name, cuGetErrorName, (int error, const char **name))
 
 typedef struct driver {

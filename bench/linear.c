@@ -204,7 +204,7 @@ static int layer_check_output(bench *b, const layer_work *w, int t) {
 /* >>the bare products */
 
 static int layer_run_bare(bench *b, layer_work *w, const layer_product *p, int set) {
-    lt_pointers pointers = {NULL, NULL, NULL, NULL, NULL};
+    lt_pointers pointers = {NULL, NULL, NULL, NULL, NULL, NULL};
     pointers.a = layer_tensor(w, set, p->a);
     pointers.b = layer_tensor(w, set, p->b);
     pointers.d = layer_tensor(w, set, p->d);

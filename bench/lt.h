@@ -1,5 +1,5 @@
-/* cuBLASLt, as far as rows are held against it: declared by hand, found when the program runs. Products of
-   BF16, bare or with an epilogue of cuBLASLt's, each by the fastest algorithm that its heuristic names. */
+/* cuBLASLt, as far as rows are held against it: declared by hand, found when the program runs. Products, bare or with an
+   epilogue of cuBLASLt's, each by the fastest algorithm that its heuristic names. */
 #ifndef GEMMEPI_BENCH_LT_H
 #define GEMMEPI_BENCH_LT_H
 
@@ -15,10 +15,13 @@ typedef struct lt_answer {
 
 enum {
     LT_REAL_32F = 0, /* cudaDataType */
+    LT_REAL_16F = 2,
     LT_REAL_16BF = 14,
-    LT_COMPUTE_32F = 68,   /* cublasComputeType_t */
-    LT_COMPUTE_TF32 = 77,  /* cublasComputeType_t */
-    LT_NOT_SUPPORTED = 15, /* cublasStatus_t */
+    LT_COMPUTE_32F = 68,  /* cublasComputeType_t */
+    LT_COMPUTE_TF32 = 77, /* cublasComputeType_t */
+    LT_INVALID_VALUE =
+        7, /* cublasStatus_t: the heuristic's answer to some of what cuBLASLt does not support */
+    LT_NOT_SUPPORTED = 15,
     LT_TRANSPOSED = 1,
     LT_PREFERENCE_WORKSPACE = 1
 };
@@ -43,7 +46,9 @@ enum {
     LT_EPILOGUE_GELU = 32,
     LT_EPILOGUE_DGELU = 64, /* as DRELU */
     LT_EPILOGUE_AUX = 128,
-    LT_EPILOGUE_ANY_BIAS = LT_EPILOGUE_BIAS | LT_EPILOGUE_BGRAD
+    LT_EPILOGUE_BGRADA = 256, /* of the column-major operands, alone */
+    LT_EPILOGUE_BGRADB = 512,
+    LT_EPILOGUE_ANY_BIAS = LT_EPILOGUE_BIAS | LT_EPILOGUE_BGRAD | LT_EPILOGUE_BGRADA | LT_EPILOGUE_BGRADB
 };
 
 /* our field, the exported name, parameters; every result is an int, 0 for success */
@@ -88,16 +93,19 @@ typedef struct lt {
 typedef struct lt_form {
     int64_t rows, columns, inner;
     int a_transposed, b_transposed;
-    int type;                 /* of all three: LT_REAL_16BF or LT_REAL_32F */
+    int type;                 /* of all three: LT_REAL_16BF, LT_REAL_16F or LT_REAL_32F */
+    int d_is_f32;             /* 1: D, C, bias and what is summed are LT_REAL_32F */
+    int adds;                 /* 1: D = op(a) op(b) + C; C lies as D unless c_ld says otherwise */
     int compute;              /* 0: LT_COMPUTE_32F */
     int epilogue;             /* 0: none */
     int64_t aux_ld;           /* bits with RELU and DRELU, else elements; 0 without AUX */
     int64_t a_ld, b_ld, d_ld; /* 0: dense */
+    int64_t c_ld;             /* 0: D's */
 } lt_form;
 
 typedef struct lt_product {
-    void *desc, *a_layout, *b_layout, *d_layout;
-    int epilogue;
+    void *desc, *a_layout, *b_layout, *c_layout, *d_layout;
+    int epilogue, adds;
     lt_answer answer;
 } lt_product;
 
@@ -106,6 +114,7 @@ typedef struct lt_pointers {
     void *d;
     const void *bias; /* these two where the epilogue has them; BGRAD writes its sums there */
     void *aux;
+    const void *c; /* of a product that adds */
 } lt_pointers;
 
 /* >>opening and closing */
@@ -170,11 +179,16 @@ static int lt_layout(bench *b, const lt *l, void **layout, int type, int64_t row
                   "cublasLtMatrixLayoutCreate");
 }
 
+static int lt_d_type(const lt_form *form) {
+    return form->d_is_f32 ? LT_REAL_32F : form->type;
+}
+
 static int lt_set_epilogue(bench *b, const lt *l, lt_product *p, const lt_form *form) {
+    const int type = lt_d_type(form);
     p->epilogue = form->epilogue;
     return (!form->epilogue || lt_set(b, l, p, LT_DESC_EPILOGUE, &form->epilogue, sizeof form->epilogue)) &&
            (!(form->epilogue & LT_EPILOGUE_ANY_BIAS) ||
-            lt_set(b, l, p, LT_DESC_BIAS_TYPE, &form->type, sizeof form->type)) &&
+            lt_set(b, l, p, LT_DESC_BIAS_TYPE, &type, sizeof type)) &&
            (!(form->epilogue & LT_EPILOGUE_AUX) ||
             lt_set(b, l, p, LT_DESC_AUX_LD, &form->aux_ld, sizeof form->aux_ld));
 }
@@ -186,15 +200,19 @@ static int lt_describe(bench *b, const lt *l, lt_product *p, const lt_form *form
     int64_t a_columns = form->a_transposed ? form->rows : form->inner;
     int64_t b_rows = form->b_transposed ? form->columns : form->inner;
     int64_t b_columns = form->b_transposed ? form->inner : form->columns;
+    int64_t d_ld = form->d_ld ? form->d_ld : form->rows;
     int compute = form->compute ? form->compute : LT_COMPUTE_32F;
     memset(p, 0, sizeof *p);
+    p->adds = form->adds;
     return lt_did(b, l->desc_create(&p->desc, compute, LT_REAL_32F), "cublasLtMatmulDescCreate") &&
            (!form->a_transposed || lt_set(b, l, p, LT_DESC_TRANSA, &transposed, sizeof transposed)) &&
            (!form->b_transposed || lt_set(b, l, p, LT_DESC_TRANSB, &transposed, sizeof transposed)) &&
            lt_set_epilogue(b, l, p, form) &&
            lt_layout(b, l, &p->a_layout, form->type, a_rows, a_columns, form->a_ld) &&
            lt_layout(b, l, &p->b_layout, form->type, b_rows, b_columns, form->b_ld) &&
-           lt_layout(b, l, &p->d_layout, form->type, form->rows, form->columns, form->d_ld);
+           lt_layout(b, l, &p->c_layout, lt_d_type(form), form->rows, form->columns,
+                     form->c_ld ? form->c_ld : d_ld) &&
+           lt_layout(b, l, &p->d_layout, lt_d_type(form), form->rows, form->columns, d_ld);
 }
 
 /* A product that was never described is none to forget. */
@@ -205,6 +223,8 @@ static void lt_forget(const lt *l, lt_product *p) {
         l->layout_destroy(p->a_layout);
     if (p->b_layout)
         l->layout_destroy(p->b_layout);
+    if (p->c_layout)
+        l->layout_destroy(p->c_layout);
     if (p->d_layout)
         l->layout_destroy(p->d_layout);
     memset(p, 0, sizeof *p);
@@ -221,10 +241,22 @@ static int lt_run(bench *b, const lt *l, const lt_product *p, const lt_pointers 
     static const float one = 1, zero = 0;
     return lt_point(b, l, p, at) &&
            lt_did(b,
-                  l->matmul(l->handle, p->desc, &one, at->a, p->a_layout, at->b, p->b_layout, &zero, at->d,
-                            p->d_layout, at->d, p->d_layout, p->answer.algorithm, l->workspace, LT_WORKSPACE,
-                            b->stream),
+                  l->matmul(l->handle, p->desc, &one, at->a, p->a_layout, at->b, p->b_layout,
+                            p->adds ? &one : &zero, p->adds ? at->c : at->d, p->c_layout, at->d, p->d_layout,
+                            p->answer.algorithm, l->workspace, LT_WORKSPACE, b->stream),
                   "cublasLtMatmul");
+}
+
+/* So many algorithms for p, or fewer, that the heuristic names; *count 0: cuBLASLt does not support it. */
+static int lt_ask(bench *b, const lt *l, const lt_product *p, int most, lt_answer *answers, int *count) {
+    int result;
+    *count = 0;
+    result = l->heuristic(l->handle, p->desc, p->a_layout, p->b_layout, p->c_layout, p->d_layout,
+                          l->preference, most, answers, count);
+    if (result)
+        *count = 0;
+    return result == LT_NOT_SUPPORTED || result == LT_INVALID_VALUE ||
+           lt_did(b, result, "cublasLtMatmulAlgoGetHeuristic");
 }
 
 /* Times the algorithms that the heuristic names, each by `run`, which runs p with p->answer, by turns, as the clock falls
@@ -232,12 +264,10 @@ static int lt_run(bench *b, const lt *l, const lt_product *p, const lt_pointers 
 static int lt_choose(bench *b, const lt *l, lt_product *p, bench_call run, void *user, int *found) {
     lt_answer answers[LT_ANSWERS], best;
     double least = 0, time;
-    int count = 0, i, trial;
-    int result = l->heuristic(l->handle, p->desc, p->a_layout, p->b_layout, p->d_layout, p->d_layout,
-                              l->preference, LT_ANSWERS, answers, &count);
+    int count, i, trial;
     *found = 0;
-    if (result && result != LT_NOT_SUPPORTED)
-        return lt_did(b, result, "cublasLtMatmulAlgoGetHeuristic");
+    if (!lt_ask(b, l, p, LT_ANSWERS, answers, &count))
+        return 0;
     for (i = 0; i < count; i++) { /* what does not run is out; it warms up, too */
         p->answer = answers[i];
         answers[i].state = answers[i].state || !run(b, user);

@@ -463,6 +463,7 @@ static lt_pointers product_lt_pointers(const product_work *w, int set) {
     pointers.d = product_tensor(w, set, P_D);
     pointers.bias = product_tensor(w, set, w->form->epilogue & GEMMEPI_BGRAD ? P_BIAS_GRAD : P_BIAS);
     pointers.aux = product_tensor(w, set, product_aux(w));
+    pointers.c = NULL;
     return pointers;
 }
 
