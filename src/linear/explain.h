@@ -24,7 +24,7 @@ static int gemmepi__layer_is_empty(const gemmepi__linear_plan *layer) {
     int i, empty = 1;
     for (i = 0; i < layer->step_count; i++)
         empty = empty && layer->steps[i].kind == GEMMEPI__STEP_PRODUCT &&
-                layer->steps[i].product->route == GEMMEPI_ROUTE_EMPTY;
+                layer->steps[i].product->route->id == GEMMEPI_ROUTE_EMPTY;
     return empty;
 }
 

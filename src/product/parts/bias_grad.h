@@ -191,6 +191,10 @@ static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const ge
     return gemmepi__launch_kernel(context, &sums->second, &params, what, stream);
 }
 
+static int gemmepi__sums_launches(const gemmepi__sums *sums) {
+    return (sums->first.function != NULL) + (sums->second.function != NULL);
+}
+
 /* >>in words */
 
 static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums) {

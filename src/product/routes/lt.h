@@ -2,8 +2,10 @@
 #ifndef GEMMEPI_PRODUCT_ROUTES_LT_H
 #define GEMMEPI_PRODUCT_ROUTES_LT_H
 
-#include "../../device/context.h"
 #include "../../problem/arguments.h"
+#include "../matmul_plan.h"
+
+#define GEMMEPI__LT_REFUSED_RUN "cuBLASLt refused it when it was run"
 
 /* What one reduction over k may need; NVIDIA recommends 32 MiB for Hopper, and 4 MiB before. */
 #define GEMMEPI__LT_WORKSPACE ((size_t)32 << 20)
@@ -165,10 +167,11 @@ static const char *gemmepi__lt_scale_rule(const gemmepi__problem *problem) {
 }
 
 /* The rule that keeps a problem from cuBLASLt, or NULL. */
-static const char *gemmepi__lt_rule(const gemmepi__problem *problem) {
+static const char *gemmepi__lt_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     const gemmepi__view *views = problem->views;
     const gemmepi__view *aux = &views[GEMMEPI__AUX];
     const char *rule;
+    (void)context;
     if (problem->flags & GEMMEPI_DEVICE_SCALARS)
         return "alpha and beta lie on the device as doubles";
     if (problem->k == 0)
@@ -537,6 +540,18 @@ typedef struct gemmepi__lt_call {
     void *d, *workspace;
 } gemmepi__lt_call;
 
+static gemmepi__lt_call gemmepi__lt_call_of(const gemmepi__arguments *arguments, void *workspace) {
+    gemmepi__lt_call call;
+    call.alpha = arguments->alpha;
+    call.beta = arguments->beta;
+    call.a = arguments->pointers[GEMMEPI__A];
+    call.b = arguments->pointers[GEMMEPI__B];
+    call.c = arguments->pointers[GEMMEPI__C];
+    call.d = arguments->pointers[GEMMEPI__D];
+    call.workspace = workspace;
+    return call;
+}
+
 typedef union gemmepi__lt_scalar {
     double f64;
     float f32;
@@ -568,8 +583,9 @@ static int gemmepi__lt_is_in_place(const gemmepi__lt_product *product, const gem
 /* Whether it cannot be kept, and another route is to run it: the sentence, or NULL. */
 static const char *gemmepi__lt_rounds_early(const gemmepi_context *context,
                                             const gemmepi__lt_product *product,
-                                            const gemmepi__lt_call *call) {
-    if (!gemmepi__lt_is_in_place(product, call) || ((float)call->alpha == 1 && context->ones))
+                                            const gemmepi__arguments *arguments) {
+    gemmepi__lt_call call = gemmepi__lt_call_of(arguments, NULL);
+    if (!gemmepi__lt_is_in_place(product, &call) || ((float)call.alpha == 1 && context->ones))
         return NULL;
     return context->ones ? "with such an alpha it rounds the product to d's type before it adds d"
                          : "without scalars on the device it rounds the product to d's type before it adds d";
@@ -631,14 +647,65 @@ static const short gemmepi__lt_tiles[][2] = {
 
 /* The algorithm in words; its tile in rows and columns of our D, 0 where its number is not in the table. */
 static void gemmepi__lt_describe_algo(const gemmepi__cublaslt *lt, const gemmepi__lt_product *product,
-                                      char *text, size_t size, int *tile_m, int *tile_n) {
+                                      gemmepi_plan_details *details) {
     int id = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
     int tile = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID);
     int split_k = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
     int known = tile >= 1 && tile <= (int)GEMMEPI__COUNT(gemmepi__lt_tiles);
-    *tile_n = known ? gemmepi__lt_tiles[tile - 1][0] : 0;
-    *tile_m = known ? gemmepi__lt_tiles[tile - 1][1] : 0;
-    snprintf(text, size, "cuBLASLt %d algorithm %d, tile %d, split-k %d", lt->version, id, tile, split_k);
+    details->tile_n = known ? gemmepi__lt_tiles[tile - 1][0] : 0;
+    details->tile_m = known ? gemmepi__lt_tiles[tile - 1][1] : 0;
+    snprintf(details->kernel, sizeof details->kernel, "cuBLASLt %d algorithm %d, tile %d, split-k %d",
+             lt->version, id, tile, split_k);
+}
+
+/* >>the row */
+
+static gemmepi_status gemmepi__lt_route_build(gemmepi__matmul_plan *plan,
+                                              const gemmepi__candidate *candidate) {
+    gemmepi__lt_product *lt = (gemmepi__lt_product *)plan->built;
+    gemmepi_status status = gemmepi__open_lt(plan->base.context);
+    (void)candidate;
+    if (status)
+        return status;
+    status = gemmepi__lt_build(plan->base.context, &plan->problem, GEMMEPI__LT_WHOLE,
+                               &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], lt);
+    plan->workspace_size = lt->workspace_size;
+    return status;
+}
+
+static const char *gemmepi__lt_route_not_for(const gemmepi__matmul_plan *plan,
+                                             const gemmepi__arguments *arguments) {
+    return gemmepi__lt_rounds_early(plan->base.context, (const gemmepi__lt_product *)plan->built, arguments);
+}
+
+/* With an epilogue of its own, which the route lt has but for sums of operands, cuBLASLt is not tried again: the bare product is
+   left. */
+static void gemmepi__lt_route_give_up(const gemmepi__matmul_plan *plan, gemmepi__candidates *candidates) {
+    int i;
+    (void)plan;
+    gemmepi__refuse_route(candidates, GEMMEPI_ROUTE_LT, GEMMEPI__LT_REFUSED_RUN);
+    for (i = 0; i < candidates->count; i++)
+        candidates->list[i].bare = candidates->list[i].route == GEMMEPI_ROUTE_SPLIT;
+}
+
+static gemmepi_status gemmepi__lt_route_run(const gemmepi__matmul_plan *plan,
+                                            const gemmepi__arguments *arguments, char *workspace,
+                                            gemmepi_stream stream) {
+    gemmepi__lt_call call = gemmepi__lt_call_of(arguments, workspace);
+    return gemmepi__lt_run(plan->base.context, (const gemmepi__lt_product *)plan->built, arguments, &call,
+                           stream);
+}
+
+static void gemmepi__lt_route_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
+    gemmepi__lt_describe_algo(&plan->base.context->cublaslt, (const gemmepi__lt_product *)plan->built,
+                              details);
+    details->launches = 1;
+}
+
+static void gemmepi__lt_route_explain(const gemmepi__matmul_plan *plan, const char *kernel,
+                                      gemmepi__text *text) {
+    (void)plan;
+    gemmepi__append(text, "  %s\n", kernel);
 }
 
 #endif
