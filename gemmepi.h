@@ -3474,9 +3474,8 @@ static gemmepi_dtype gemmepi__default_dtype(int operand, gemmepi_dtype d) {
 
 /* >>scales and amax */
 
-/* A vector of `lines` x `length` numbers beside the matrices; its pointer needs `alignment` bytes. */
-static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int operand, int dtype, int64_t lines,
-  int64_t length, int64_t ld, int64_t batch_stride,
+/* Numbers beside the matrices, whose extents and strides are set; their pointer needs `alignment` bytes. */
+static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int operand, int dtype,
   int32_t alignment) {
   gemmepi__view *view = &problem->views[operand];
   int of = operand < GEMMEPI__AMAX_D ? operand - GEMMEPI__SCALE_A : operand;
@@ -3484,10 +3483,6 @@ static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int opera
   view->dtype = dtype;
   view->bits = dtype == GEMMEPI_F64 ? 64 : 32;
   view->alignment = alignment;
-  view->lines = lines;
-  view->length = length;
-  view->ld = ld;
-  view->batch_stride = batch_stride;
   snprintf(name, sizeof name, "%s%s", gemmepi__operand_names[of], of == operand ? "" : ".scale");
   return gemmepi__check_view(view, name, problem->batch);
 }
@@ -3529,23 +3524,22 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
       "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b",
       name, (int)scale->mode);
   view->scale = (int32_t)scale->mode;
-  operand = GEMMEPI__SCALE_OF(operand);
-  switch (scale->mode) {
-  case GEMMEPI_SCALE_OUTER:
-    return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, 1, outer, outer, scale->batch_stride, 16);
-  case GEMMEPI_SCALE_VECTOR_128:
-    return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, steps, outer, outer, scale->batch_stride,
-      16);
-  case GEMMEPI_SCALE_BLOCK_128:
-    return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, gemmepi__blocks_of_128(outer), steps,
-      (steps + 3) / 4 * 4, scale->batch_stride, 16);
-  default:
-    return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, 1, 1, 1, scale->batch_stride, 4);
-  }
+  view = &problem->views[GEMMEPI__SCALE_OF(operand)];
+  view->lines = scale->mode == GEMMEPI_SCALE_VECTOR_128  ? steps
+    : scale->mode == GEMMEPI_SCALE_BLOCK_128 ? gemmepi__blocks_of_128(outer)
+      : 1;
+  view->length = scale->mode == GEMMEPI_SCALE_TENSOR      ? 1
+    : scale->mode == GEMMEPI_SCALE_BLOCK_128 ? steps
+      : outer;
+  view->ld = scale->mode == GEMMEPI_SCALE_BLOCK_128 ? (steps + 3) / 4 * 4 : view->length;
+  view->batch_stride = scale->batch_stride;
+  return gemmepi__take_numbers(problem, GEMMEPI__SCALE_OF(operand), GEMMEPI_F32,
+    scale->mode == GEMMEPI_SCALE_TENSOR ? 4 : 16);
 }
 
 static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint64_t flag, int operand, int of) {
   const gemmepi__view *view = &problem->views[of];
+  gemmepi__view *amax = &problem->views[operand];
   const char *name = flag == GEMMEPI_AMAX_D ? "AMAX_D" : "AMAX_AUX";
   int dtype = problem->accumulator;
   if (!(problem->flags & flag))
@@ -3556,8 +3550,9 @@ static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint64_t fla
   if (view->bits == 1 || dtype == GEMMEPI_I32)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; %s has no amax", name,
       view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
-  problem->views[operand].written = 1;
-  return gemmepi__take_numbers(problem, operand, dtype, 1, 1, 1, 0, dtype == GEMMEPI_F64 ? 8 : 4);
+  amax->written = 1;
+  amax->lines = amax->length = amax->ld = 1;
+  return gemmepi__take_numbers(problem, operand, dtype, dtype == GEMMEPI_F64 ? 8 : 4);
 }
 
 /* The alignment that a pointer of the view has: the promise, and the element in any case. */
@@ -9109,6 +9104,19 @@ typedef struct gemmepi__host_tile {
   double amax_d, amax_aux; /* of all tiles so far */
 } gemmepi__host_tile;
 
+/* `count` elements of a row of one item, from (row, column) on; of A and B row is the outer index, A's row or B's column, and
+ column is k. */
+typedef struct gemmepi__host_place {
+  int64_t item, row, column, count;
+} gemmepi__host_place;
+
+/* The same columns of half 0 or 1. */
+static gemmepi__host_place gemmepi__host_in_half(const gemmepi__problem *problem, gemmepi__host_place at,
+  int half) {
+  at.column += half * gemmepi__half_columns(problem);
+  return at;
+}
+
 static int64_t gemmepi__smaller(int64_t x, int64_t y) {
   return x < y ? x : y;
 }
@@ -9136,39 +9144,44 @@ static double gemmepi__scale_at(const gemmepi__problem *problem, const gemmepi__
   }
 }
 
-/* `count` elements of A or B from (outer, k) on, along k or along the rows of A (columns of B), times the scales that change
- along k, or all scales */
+/* Elements of A or B. summed: along k, times all scales. Else for the product: A along k and B along its columns, times the scales
+ that change along k. */
 static void gemmepi__host_load_factor(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  int operand, int64_t item, int64_t outer, int64_t k, int along_k,
-  int all_scales, int64_t count, double *out) {
+  int operand, gemmepi__host_place at, int summed, double *out) {
   const gemmepi__view *view = &problem->views[operand];
-  int is_a = operand == GEMMEPI__A;
-  int64_t first = gemmepi__index_of(view, item, is_a ? outer : k, is_a ? k : outer), c;
-  int contiguous = (is_a == (view->transposed == 0)) == (along_k != 0);
-  gemmepi__load_run(view->dtype, arguments->pointers[operand], first, contiguous ? 1 : view->ld, count,
+  int is_a = operand == GEMMEPI__A, along_k = is_a || summed;
+  int64_t outer = at.row, k = at.column, c;
+  int64_t first = gemmepi__index_of(view, at.item, is_a ? outer : k, is_a ? k : outer);
+  int contiguous = (is_a == (view->transposed == 0)) == along_k;
+  gemmepi__load_run(view->dtype, arguments->pointers[operand], first, contiguous ? 1 : view->ld, at.count,
     out);
-  for (c = 0; c < count && view->scale > (all_scales ? GEMMEPI_SCALE_NONE : GEMMEPI_SCALE_OUTER); c++)
-    out[c] *= gemmepi__scale_at(problem, arguments, operand, item, along_k ? outer : outer + c,
+  for (c = 0; c < at.count && view->scale > (summed ? GEMMEPI_SCALE_NONE : GEMMEPI_SCALE_OUTER); c++)
+    out[c] *= gemmepi__scale_at(problem, arguments, operand, at.item, along_k ? outer : outer + c,
       along_k ? k + c : k);
 }
 
-/* v = op(A)[rows from i, :] op(B)[:, columns from j] of one item */
+/* v = op(A)[`rows` rows, :] op(B)[:, columns] */
 static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t rows, int64_t j,
-  int64_t columns, double v[][GEMMEPI__HOST_TILE]) {
+  gemmepi__host_tile *tile, gemmepi__host_place at, int64_t rows,
+  double v[][GEMMEPI__HOST_TILE]) {
+  gemmepi__host_place a = at, b = at;
   int64_t k, r, c, s;
   memset(v, 0, sizeof tile->v[0]);
   memset(tile->b, 0, sizeof tile->b);
+  b.row = at.column;
   for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
-    int64_t depth = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
+    a.column = k;
+    a.count = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
+    for (r = 0; r < rows; r++) {
+      a.row = at.row + r;
+      gemmepi__host_load_factor(problem, arguments, GEMMEPI__A, a, 0, tile->a[r]);
+    }
+    for (s = 0; s < a.count; s++) {
+      b.column = k + s;
+      gemmepi__host_load_factor(problem, arguments, GEMMEPI__B, b, 0, tile->b[s]);
+    }
     for (r = 0; r < rows; r++)
-      gemmepi__host_load_factor(problem, arguments, GEMMEPI__A, item, i + r, k, 1, 0, depth,
-        tile->a[r]);
-    for (s = 0; s < depth; s++)
-      gemmepi__host_load_factor(problem, arguments, GEMMEPI__B, item, j, k + s, 0, 0, columns,
-        tile->b[s]);
-    for (r = 0; r < rows; r++)
-      for (s = 0; s < depth; s++)
+      for (s = 0; s < a.count; s++)
         for (c = 0; c < GEMMEPI__HOST_TILE; c++)
           v[r][c] += tile->a[r][s] * tile->b[s][c];
   }
@@ -9180,29 +9193,28 @@ static double gemmepi__host_scale(const gemmepi__problem *problem, const gemmepi
   return problem->views[operand].scale ? gemmepi__scale_at(problem, arguments, operand, item, 0, 0) : 1;
 }
 
-/* `columns` elements of row i of a matrix or vector, scaled */
+/* Of a matrix or vector, scaled. */
 static void gemmepi__host_load(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
-  double *out) {
+  int operand, gemmepi__host_place at, double *out) {
   const gemmepi__view *view = &problem->views[operand];
   int64_t c;
-  gemmepi__load_run(view->dtype, arguments->pointers[operand], gemmepi__index_of(view, item, i, j), 1,
-    columns, out);
+  gemmepi__load_run(view->dtype, arguments->pointers[operand],
+    gemmepi__index_of(view, at.item, at.row, at.column), 1, at.count, out);
   if (operand <= GEMMEPI__RESIDUAL && view->scale)
-    for (c = 0; c < columns; c++)
-      out[c] *= gemmepi__host_scale(problem, arguments, operand, item);
+    for (c = 0; c < at.count; c++)
+      out[c] *= gemmepi__host_scale(problem, arguments, operand, at.item);
 }
 
 static void gemmepi__host_store(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
-  const double *v) {
+  int operand, gemmepi__host_place at, const double *v) {
   const gemmepi__view *view = &problem->views[operand];
-  double scale = gemmepi__host_scale(problem, arguments, operand, item), scaled[GEMMEPI__HOST_TILE];
+  double scale = gemmepi__host_scale(problem, arguments, operand, at.item), scaled[GEMMEPI__HOST_TILE];
   int64_t c;
-  for (c = 0; c < columns; c++)
+  for (c = 0; c < at.count; c++)
     scaled[c] = v[c] * scale;
-  gemmepi__store_run(view->dtype, arguments->pointers[operand], gemmepi__index_of(view, item, i, j),
-    columns, view->scale ? scaled : v);
+  gemmepi__store_run(view->dtype, arguments->pointers[operand],
+    gemmepi__index_of(view, at.item, at.row, at.column), at.count,
+    view->scale ? scaled : v);
 }
 
 /* The largest |v| so far; NaN stays. */
@@ -9213,22 +9225,22 @@ static void gemmepi__host_amax(double *amax, int64_t columns, const double *v) {
       *amax = fabs(v[c]);
 }
 
-static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *mask, int64_t item, int64_t i,
-  int64_t j, int64_t columns, const double *v) {
+static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *mask, gemmepi__host_place at,
+  const double *v) {
   int64_t c;
-  for (c = 0; c < columns; c++) {
-    int64_t bit = gemmepi__index_of(aux, item, i, j + c);
+  for (c = 0; c < at.count; c++) {
+    int64_t bit = gemmepi__index_of(aux, at.item, at.row, at.column + c);
     unsigned char *byte = &mask[bit / 8], one = (unsigned char)(1u << (bit % 8));
     *byte = (unsigned char)(v[c] > 0 ? *byte | one : *byte & ~one);
   }
 }
 
 /* The mask's bits as 1 and 0. */
-static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned char *mask, int64_t item,
-  int64_t i, int64_t j, int64_t columns, double *out) {
+static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned char *mask,
+  gemmepi__host_place at, double *out) {
   int64_t c;
-  for (c = 0; c < columns; c++) {
-    int64_t bit = gemmepi__index_of(aux, item, i, j + c);
+  for (c = 0; c < at.count; c++) {
+    int64_t bit = gemmepi__index_of(aux, at.item, at.row, at.column + c);
     out[c] = mask[bit / 8] >> (bit % 8) & 1;
   }
 }
@@ -9236,8 +9248,7 @@ static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned cha
 /* The upstream gradient and the pre-activation, of which one is v and the other aux, into the gradient of a run of one row:
  with GATED of the same columns of both halves. */
 static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  int64_t item, int64_t i, int64_t j, int64_t columns, double *first,
-  double *second) {
+  gemmepi__host_place at, double *first, double *second) {
   uint32_t activation = gemmepi__activation(problem->epilogue);
   int gated = gemmepi__has(problem, GEMMEPI_GATED), upstream = gemmepi__has(problem, GEMMEPI_UPSTREAM);
   int gate_first = gemmepi__has(problem, GEMMEPI_GATE_FIRST);
@@ -9245,14 +9256,13 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
   int64_t c;
   if (problem->views[GEMMEPI__AUX].bits == 1)
     gemmepi__host_load_mask(&problem->views[GEMMEPI__AUX],
-      (const unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns,
+      (const unsigned char *)arguments->pointers[GEMMEPI__AUX], at,
       aux[0]); /* 1 is as good as any pre-activation above 0 */
   else
-    gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j, columns, aux[0]);
+    gemmepi__host_load(problem, arguments, GEMMEPI__AUX, at, aux[0]);
   if (gated && !upstream)
-    gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j + gemmepi__half_columns(problem),
-      columns, aux[1]);
-  for (c = 0; c < columns; c++) {
+    gemmepi__host_load(problem, arguments, GEMMEPI__AUX, gemmepi__host_in_half(problem, at, 1), aux[1]);
+  for (c = 0; c < at.count; c++) {
     double dy = upstream ? aux[0][c] : first[c];
     double p = upstream ? first[c] : aux[0][c], q = upstream && gated ? second[c] : aux[1][c];
     double value = gate_first ? q : p, gate = gate_first ? p : q;
@@ -9285,41 +9295,42 @@ static void gemmepi__host_add(const gemmepi__problem *problem, const double *oth
 
 /* The scales of A and B that are factors of the whole sum: so sums of I8 stay exact up to here. */
 static void gemmepi__host_scale_sums(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  int64_t item, int64_t i, int64_t j, int64_t columns, double *v) {
+  gemmepi__host_place at, double *v) {
   int scale_a = problem->views[GEMMEPI__A].scale, scale_b = problem->views[GEMMEPI__B].scale;
   int64_t c;
-  for (c = 0; c < columns; c++) {
+  for (c = 0; c < at.count; c++) {
     if (scale_a == GEMMEPI_SCALE_TENSOR || scale_a == GEMMEPI_SCALE_OUTER)
-      v[c] *= gemmepi__scale_at(problem, arguments, GEMMEPI__A, item, i, 0);
+      v[c] *= gemmepi__scale_at(problem, arguments, GEMMEPI__A, at.item, at.row, 0);
     if (scale_b == GEMMEPI_SCALE_TENSOR || scale_b == GEMMEPI_SCALE_OUTER)
-      v[c] *= gemmepi__scale_at(problem, arguments, GEMMEPI__B, item, j + c, 0);
+      v[c] *= gemmepi__scale_at(problem, arguments, GEMMEPI__B, at.item, at.column + c, 0);
   }
 }
 
 /* v up to the activation: from the bare sums, factors, C, bias, and what AUX keeps of it. */
 static void gemmepi__host_finish_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
-  int64_t columns, double *v) {
+  gemmepi__host_tile *tile, gemmepi__host_place at, double *v) {
   double other[GEMMEPI__HOST_TILE];
-  gemmepi__host_scale_sums(problem, arguments, item, i, j, columns, v);
-  gemmepi__host_multiply_by(problem, arguments->alpha, columns, v);
+  gemmepi__host_scale_sums(problem, arguments, at, v);
+  gemmepi__host_multiply_by(problem, arguments->alpha, at.count, v);
   if (arguments->uses_c && arguments->beta != 0) {
-    gemmepi__host_load(problem, arguments, GEMMEPI__C, item, i, j, columns, other);
-    gemmepi__host_multiply_by(problem, arguments->beta, columns, other);
-    gemmepi__host_add(problem, other, columns, v);
+    gemmepi__host_load(problem, arguments, GEMMEPI__C, at, other);
+    gemmepi__host_multiply_by(problem, arguments->beta, at.count, other);
+    gemmepi__host_add(problem, other, at.count, v);
   }
   if (gemmepi__has(problem, GEMMEPI_BIAS)) {
-    gemmepi__host_load(problem, arguments, GEMMEPI__BIAS, item, 0, j, columns, other);
-    gemmepi__host_add(problem, other, columns, v);
+    gemmepi__host_place bias = at;
+    bias.row = 0;
+    gemmepi__host_load(problem, arguments, GEMMEPI__BIAS, bias, other);
+    gemmepi__host_add(problem, other, at.count, v);
   }
   if (!gemmepi__has(problem, GEMMEPI_AUX))
     return;
-  gemmepi__host_amax(&tile->amax_aux, columns, v);
+  gemmepi__host_amax(&tile->amax_aux, at.count, v);
   if (problem->views[GEMMEPI__AUX].bits == 1)
     gemmepi__host_store_mask(&problem->views[GEMMEPI__AUX],
-      (unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns, v);
+      (unsigned char *)arguments->pointers[GEMMEPI__AUX], at, v);
   else
-    gemmepi__host_store(problem, arguments, GEMMEPI__AUX, item, i, j, columns, v);
+    gemmepi__host_store(problem, arguments, GEMMEPI__AUX, at, v);
 }
 
 /* The activation of a run, with GATED of a value's and a gate's, which leaves the result in the first. */
@@ -9344,25 +9355,23 @@ static void gemmepi__host_forward(const gemmepi__problem *problem, int64_t colum
 /* The whole epilogue on a run of one row, with GATED on the same columns of both halves: the bare sums go in and what
  D stores comes out. */
 static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
-  int64_t columns, double *const v[2]) {
-  int64_t half_columns = gemmepi__half_columns(problem);
+  gemmepi__host_tile *tile, gemmepi__host_place at, double *const v[2]) {
   double other[GEMMEPI__HOST_TILE];
   int half;
   for (half = 0; half < gemmepi__halves_in(problem); half++)
-    gemmepi__host_finish_product(problem, arguments, tile, item, i, j + half * half_columns, columns,
+    gemmepi__host_finish_product(problem, arguments, tile, gemmepi__host_in_half(problem, at, half),
       v[half]);
   if (gemmepi__has(problem, GEMMEPI_BACKWARD))
-    gemmepi__host_backward(problem, arguments, item, i, j, columns, v[0], v[1]);
+    gemmepi__host_backward(problem, arguments, at, v[0], v[1]);
   else
-    gemmepi__host_forward(problem, columns, v[0], v[1]);
+    gemmepi__host_forward(problem, at.count, v[0], v[1]);
   for (half = 0; half < gemmepi__halves_out(problem); half++) {
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
-      gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL, item, i, j + half * half_columns,
-        columns, other);
-      gemmepi__host_add(problem, other, columns, v[half]);
+      gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL,
+        gemmepi__host_in_half(problem, at, half), other);
+      gemmepi__host_add(problem, other, at.count, v[half]);
     }
-    gemmepi__host_amax(&tile->amax_d, columns, v[half]);
+    gemmepi__host_amax(&tile->amax_d, at.count, v[half]);
   }
 }
 
@@ -9379,21 +9388,21 @@ static void gemmepi__add_to(gemmepi__sum *sum, double term) {
   sum->total = total;
 }
 
-/* bias_grad[first ...] of one item (+)= sums, which start anew */
+/* bias_grad (+)= sums, which start anew */
 static void gemmepi__host_store_sums(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  int64_t item, int64_t first, int64_t count, gemmepi__sum *sums) {
+  gemmepi__host_place at, gemmepi__sum *sums) {
   const gemmepi__view *view = &problem->views[GEMMEPI__BIAS_GRAD];
   void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
   double values[GEMMEPI__HOST_TILE] = {0};
-  int64_t at = gemmepi__index_of(view, item, 0, first), c;
+  int64_t first = gemmepi__index_of(view, at.item, 0, at.column), c;
   if (gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD))
-    gemmepi__load_run(view->dtype, bias_grad, at, 1, count, values);
-  for (c = 0; c < count; c++) {
+    gemmepi__load_run(view->dtype, bias_grad, first, 1, at.count, values);
+  for (c = 0; c < at.count; c++) {
     gemmepi__add_to(&sums[c], values[c]);
     values[c] = sums[c].total - sums[c].total == 0 ? sums[c].total + sums[c].lost : sums[c].total;
   }
-  gemmepi__store_run(view->dtype, bias_grad, at, count, values);
-  memset(sums, 0, (size_t)count * sizeof *sums);
+  gemmepi__store_run(view->dtype, bias_grad, first, at.count, values);
+  memset(sums, 0, (size_t)at.count * sizeof *sums);
 }
 
 /* Where a finished product lies, if it is not to be made. */
@@ -9402,47 +9411,48 @@ typedef struct gemmepi__host_given {
   const void *data;
 } gemmepi__host_given;
 
-/* A tile of D, with GATED the same columns of both halves; they are added to sums where the epilogue wants them. */
-static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  const gemmepi__host_given *given, gemmepi__host_tile *tile, int64_t item,
-  int64_t i, int64_t j, int64_t columns,
-  gemmepi__sum sums[2][GEMMEPI__HOST_TILE]) {
-  int64_t rows = gemmepi__smaller(problem->m - i, GEMMEPI__HOST_TILE), r, c;
-  int64_t half_columns = gemmepi__half_columns(problem);
+/* A tile of D from `at` on, with GATED the same columns of both halves; they are added to sums where the epilogue wants them. */
+static void gemmepi__host_tile_of(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi__host_given *given, gemmepi__host_tile *tile,
+  gemmepi__host_place at, gemmepi__sum sums[2][GEMMEPI__HOST_TILE]) {
+  int64_t rows = gemmepi__smaller(problem->m - at.row, GEMMEPI__HOST_TILE), r, c;
   int half;
   for (half = 0; half < gemmepi__halves_in(problem); half++) {
-    int64_t from = j + half * half_columns;
+    gemmepi__host_place from = gemmepi__host_in_half(problem, at, half);
     if (!given)
-      gemmepi__host_multiply(problem, arguments, tile, item, i, rows, from, columns, tile->v[half]);
+      gemmepi__host_multiply(problem, arguments, tile, from, rows, tile->v[half]);
     for (r = 0; given && r < rows; r++)
       gemmepi__load_run(given->view->dtype, given->data,
-        gemmepi__index_of(given->view, item, i + r, from), 1, columns,
-        tile->v[half][r]);
+        gemmepi__index_of(given->view, from.item, from.row + r, from.column), 1,
+        from.count, tile->v[half][r]);
   }
-  for (r = 0; r < rows; r++) {
+  for (r = 0; r < rows; r++, at.row++) {
     double *v[2];
     v[0] = tile->v[0][r];
     v[1] = tile->v[1][r];
-    gemmepi__host_epilogue(problem, arguments, tile, item, i + r, j, columns, v);
+    gemmepi__host_epilogue(problem, arguments, tile, at, v);
     for (half = 0; half < gemmepi__halves_out(problem); half++) {
-      for (c = 0; c < columns && gemmepi__has(problem, GEMMEPI_BGRAD); c++)
+      for (c = 0; c < at.count && gemmepi__has(problem, GEMMEPI_BGRAD); c++)
         gemmepi__add_to(&sums[half][c], v[half][c]);
       if (!(problem->flags & GEMMEPI__ONLY_SUMS))
-        gemmepi__host_store(problem, arguments, GEMMEPI__D, item, i + r, j + half * half_columns,
-          columns, v[half]);
+        gemmepi__host_store(problem, arguments, GEMMEPI__D, gemmepi__host_in_half(problem, at, half),
+          v[half]);
     }
   }
 }
 
-/* sum += the sum over k of row i of op(A) or column i of op(B) */
+/* sum += the sum over k of row `outer` of op(A) or column `outer` of op(B) */
 static void gemmepi__host_sum_line(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  int operand, int64_t item, int64_t i, gemmepi__sum *sum) {
+  int operand, int64_t item, int64_t outer, gemmepi__sum *sum) {
   double values[GEMMEPI__HOST_DEPTH];
-  int64_t k, s, depth;
-  for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
-    depth = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
-    gemmepi__host_load_factor(problem, arguments, operand, item, i, k, 1, 1, depth, values);
-    for (s = 0; s < depth; s++)
+  gemmepi__host_place at;
+  int64_t s;
+  at.item = item;
+  at.row = outer;
+  for (at.column = 0; at.column < problem->k; at.column += GEMMEPI__HOST_DEPTH) {
+    at.count = gemmepi__smaller(problem->k - at.column, GEMMEPI__HOST_DEPTH);
+    gemmepi__host_load_factor(problem, arguments, operand, at, 1, values);
+    for (s = 0; s < at.count; s++)
       gemmepi__add_to(sum, values[s]);
   }
 }
@@ -9451,15 +9461,17 @@ static void gemmepi__host_sum_line(const gemmepi__problem *problem, const gemmep
 static void gemmepi__host_sum_operand(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
   int operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
   int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
-  int64_t length = problem->views[GEMMEPI__BIAS_GRAD].length, i, item;
+  int64_t length = problem->views[GEMMEPI__BIAS_GRAD].length;
+  gemmepi__host_place at;
   gemmepi__sum sum = {0, 0};
-  for (i = 0; i < length; i++) {
-    for (item = 0; item < problem->batch; item++) {
-      gemmepi__host_sum_line(problem, arguments, operand, item, i, &sum);
-      if (!shared || item + 1 == problem->batch)
-        gemmepi__host_store_sums(problem, arguments, item, i, 1, &sum);
+  at.row = 0;
+  at.count = 1;
+  for (at.column = 0; at.column < length; at.column++)
+    for (at.item = 0; at.item < problem->batch; at.item++) {
+      gemmepi__host_sum_line(problem, arguments, operand, at.item, at.column, &sum);
+      if (!shared || at.item + 1 == problem->batch)
+        gemmepi__host_store_sums(problem, arguments, at, &sum);
     }
-  }
 }
 
 static void gemmepi__host_store_amax(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
@@ -9472,20 +9484,21 @@ static void gemmepi__host_store_amax(const gemmepi__problem *problem, const gemm
 static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
   const gemmepi__host_given *given) {
   int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0, half;
-  int64_t half_columns = gemmepi__half_columns(problem), i, j, item;
+  int64_t half_columns = gemmepi__half_columns(problem);
   gemmepi__sum sums[2][GEMMEPI__HOST_TILE];
+  gemmepi__host_place at;
   gemmepi__host_tile tile;
   memset(sums, 0, sizeof sums);
   tile.amax_d = tile.amax_aux = 0;
-  for (j = 0; j < half_columns; j += GEMMEPI__HOST_TILE) {
-    int64_t columns = gemmepi__smaller(half_columns - j, GEMMEPI__HOST_TILE);
-    for (item = 0; item < problem->batch; item++) {
-      for (i = 0; i < problem->m; i += GEMMEPI__HOST_TILE)
-        gemmepi__host_tile_row(problem, arguments, given, &tile, item, i, j, columns, sums);
-      if (!gemmepi__has(problem, GEMMEPI_BGRAD) || (shared && item + 1 < problem->batch))
+  for (at.column = 0; at.column < half_columns; at.column += GEMMEPI__HOST_TILE) {
+    at.count = gemmepi__smaller(half_columns - at.column, GEMMEPI__HOST_TILE);
+    for (at.item = 0; at.item < problem->batch; at.item++) {
+      for (at.row = 0; at.row < problem->m; at.row += GEMMEPI__HOST_TILE)
+        gemmepi__host_tile_of(problem, arguments, given, &tile, at, sums);
+      if (!gemmepi__has(problem, GEMMEPI_BGRAD) || (shared && at.item + 1 < problem->batch))
         continue;
       for (half = 0; half < gemmepi__halves_out(problem); half++)
-        gemmepi__host_store_sums(problem, arguments, item, j + half * half_columns, columns,
+        gemmepi__host_store_sums(problem, arguments, gemmepi__host_in_half(problem, at, half),
           sums[half]);
     }
   }
@@ -11534,44 +11547,52 @@ typedef struct gemmepi__sums {
   size_t partial_bytes; /* between the two */
 } gemmepi__sums;
 
-static void gemmepi__reduce_prologue(int x, int scale, int out, int accumulate, int rows, char *data,
-  size_t size) {
+/* What one launch of reduce.cu adds up, and into what. */
+typedef struct gemmepi__addends {
+  int along_rows; /* sums of rows, else of columns */
+  int64_t items;
+  int dtype, scale, out_dtype, accumulate;
+} gemmepi__addends;
+
+static void gemmepi__reduce_prologue(const gemmepi__addends *x, int rows, char *data, size_t size) {
   gemmepi__text text = gemmepi__text_in(data, size);
-  gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x)->name);
-  gemmepi__append(&text, "#define GEMMEPI_X_SCALE %d\n", scale);
-  gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)out)->name);
-  gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_ROWS %d\n", accumulate, rows);
+  gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x->dtype)->name);
+  gemmepi__append(&text, "#define GEMMEPI_X_SCALE %d\n", x->scale);
+  gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n",
+    gemmepi__dtype((gemmepi_dtype)x->out_dtype)->name);
+  gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_ROWS %d\n", x->accumulate, rows);
 }
 
-/* One launch of reduce.cu: items * parts sums of x's columns, or of its rows. */
-static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_rows, int64_t items, int x_dtype,
-  int scale, int out_dtype, int accumulate,
+/* One launch of reduce.cu: items * parts sums. */
+static gemmepi_status gemmepi__build_sum(gemmepi_context *context, const gemmepi__addends *x,
   const gemmepi__reduce_params *params, gemmepi__launch *launch) {
-  int64_t tiles = along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
-  int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), items, 0);
+  int64_t tiles = x->along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
+  int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), x->items, 0);
   int rows = params->part_rows >= 4 * GEMMEPI__SUM_MANY_ROWS ? GEMMEPI__SUM_MANY_ROWS : GEMMEPI__SUM_ROWS;
   char prologue[512];
   if (blocks <= 0 || blocks > INT_MAX)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
   launch->blocks = (unsigned)blocks;
-  launch->threads_x = along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
-  launch->threads_y = along_rows ? 1 : (unsigned)rows;
-  gemmepi__reduce_prologue(x_dtype, scale, out_dtype, accumulate, rows, prologue, sizeof prologue);
-  gemmepi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", along_rows ? "rows" : "columns",
-    gemmepi__dtype((gemmepi_dtype)x_dtype)->name,
-    gemmepi__dtype((gemmepi_dtype)out_dtype)->name);
+  launch->threads_x = x->along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
+  launch->threads_y = x->along_rows ? 1 : (unsigned)rows;
+  gemmepi__reduce_prologue(x, rows, prologue, sizeof prologue);
+  gemmepi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", x->along_rows ? "rows" : "columns",
+    gemmepi__dtype((gemmepi_dtype)x->dtype)->name,
+    gemmepi__dtype((gemmepi_dtype)x->out_dtype)->name);
   return gemmepi__get_waiting_kernel(context, "reduce.cu", prologue,
-    along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
+    x->along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
 }
 
-/* Adds up `lines` lines of sums in F64 for each of `groups` rows of bias_grad. */
+/* Adds up `lines` lines of sums in F64 for each of `results` lines of bias_grad. */
 static gemmepi_status gemmepi__build_sum_of_lines(gemmepi_context *context, const gemmepi__problem *problem,
-  int64_t groups, int64_t lines, gemmepi__sums *sums) {
+  int64_t results, int64_t lines, gemmepi__sums *sums) {
   const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
   gemmepi__reduce_params *second = &sums->second_params;
-  int64_t stride = gemmepi__offset(lines, out->length, 0), count = gemmepi__offset(groups, stride, 0);
+  int64_t stride = gemmepi__offset(lines, out->length, 0), count = gemmepi__offset(results, stride, 0);
+  gemmepi__addends x = {0, results, GEMMEPI_F64, 0, out->dtype, 0};
   if (count < 0)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more than 2^56 partial sums");
+  x.accumulate = gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
   sums->partial_bytes = gemmepi__bytes_for(count, sizeof(double));
   second->x.ld = out->length;
   second->x.stride = stride;
@@ -11579,27 +11600,23 @@ static gemmepi_status gemmepi__build_sum_of_lines(gemmepi_context *context, cons
   second->columns = out->length;
   second->parts = 1;
   second->out_stride = out->batch_stride;
-  return gemmepi__build_sum(context, 0, groups, GEMMEPI_F64, 0, out->dtype,
-    gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), second, &sums->second);
+  return gemmepi__build_sum(context, &x, second, &sums->second);
 }
 
-/* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
- block's; else by way of partial sums in F64, of which a second launch adds up `lines` for each group. */
+/* Sums x's items of first_params into `results` lines of bias_grad (as many, or one). Directly where each sum is one block's; else
+ by way of partial sums in F64, of which a second launch adds up some lines for each result. */
 static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gemmepi__problem *problem,
-  int along_rows, int x_dtype, int scale, int64_t items,
-  int64_t groups, gemmepi__sums *sums) {
+  gemmepi__addends x, int64_t results, gemmepi__sums *sums) {
   const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
   gemmepi__reduce_params *first = &sums->first_params;
-  int64_t lines = gemmepi__times(items / groups, first->parts);
+  int64_t lines = gemmepi__times(x.items / results, first->parts);
   gemmepi_status status;
-  first->out_stride = out->batch_stride;
-  if (lines == 1)
-    return gemmepi__build_sum(context, along_rows, items, x_dtype, scale, out->dtype,
-      gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), first, &sums->first);
-  first->out_stride = out->length;
-  status =
-    gemmepi__build_sum(context, along_rows, items, x_dtype, scale, GEMMEPI_F64, 0, first, &sums->first);
-  return status ? status : gemmepi__build_sum_of_lines(context, problem, groups, lines, sums);
+  x.out_dtype = lines == 1 ? out->dtype : GEMMEPI_F64;
+  x.accumulate = lines == 1 && gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
+  first->out_stride = lines == 1 ? out->batch_stride : out->length;
+  status = gemmepi__build_sum(context, &x, first, &sums->first);
+  return status || lines == 1 ? status
+    : gemmepi__build_sum_of_lines(context, problem, results, lines, sums);
 }
 
 /* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 512 rows
@@ -11629,29 +11646,31 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
   int64_t row_tiles, gemmepi__sums *sums) {
   gemmepi__reduce_params *params = &sums->first_params;
   int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
-  int64_t groups = shared ? 1 : problem->batch;
+  int64_t results = shared ? 1 : problem->batch;
+  gemmepi__addends x = {0, results, problem->accumulator, 0, 0, 0};
   const gemmepi__view *view;
-  int along_rows;
   params->parts = 1;
   if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
     sums->operand = GEMMEPI__AUX;
     params->rows = gemmepi__times(row_tiles, shared ? problem->batch : 1);
     params->columns = params->x.ld = problem->views[GEMMEPI__BIAS_GRAD].length;
     params->x.stride = gemmepi__times(params->rows, params->columns);
-    gemmepi__choose_parts(context, groups, params);
-    return gemmepi__build_sums_of(context, problem, 0, problem->accumulator, 0, groups, groups, sums);
+    gemmepi__choose_parts(context, results, params);
+    return gemmepi__build_sums_of(context, problem, x, results, sums);
   }
   sums->operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
   view = &problem->views[sums->operand];
-  along_rows = (sums->operand == GEMMEPI__A) != (view->transposed != 0);
+  x.along_rows = (sums->operand == GEMMEPI__A) != (view->transposed != 0);
+  x.items = problem->batch;
+  x.dtype = view->dtype;
+  x.scale = view->scale;
   params->x = gemmepi__kernel_matrix_of(view);
   params->scale.stride = problem->views[GEMMEPI__SCALE_OF(sums->operand)].batch_stride;
   params->rows = view->lines;
   params->columns = view->length;
-  if (!along_rows)
+  if (!x.along_rows)
     gemmepi__choose_parts(context, problem->batch, params);
-  return gemmepi__build_sums_of(context, problem, along_rows, view->dtype, view->scale, problem->batch,
-    groups, sums);
+  return gemmepi__build_sums_of(context, problem, x, results, sums);
 }
 
 /* Of BGRAD's lines of sums in the accumulator's type, row_tiles for each item. */
@@ -11663,7 +11682,7 @@ static size_t gemmepi__line_bytes(const gemmepi__problem *problem, unsigned row_
     gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size);
 }
 
-/* To read an operand once more for its sums, at 2 TB/s: so much cuBLASLt's epilogue takes on an H200, where linear/plan.h says. */
+/* To read an operand once more for its sums, at 2 TB/s: so much cuBLASLt's epilogue takes on an H200, where linear/backward.h says. */
 static double gemmepi__operand_sum_microseconds(const gemmepi__problem *problem) {
   int operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
   const gemmepi__view *view = &problem->views[operand];
