@@ -11953,10 +11953,10 @@ static gemmepi_status gemmepi__clear_amax(const gemmepi_context *context, const 
 
 /* The product, in the type of its sums, as it lies in workspace. Runs of eight start at multiples of 16 bytes, but for narrow
  results, which would grow too much. */
-static gemmepi__view gemmepi__product_in_workspace(const gemmepi__problem *problem, int sums) {
+static gemmepi__view gemmepi__product_in_workspace(const gemmepi__problem *problem, int dtype) {
   gemmepi__view view = problem->views[GEMMEPI__D];
-  view.dtype = sums;
-  view.bits = sums == GEMMEPI_F64 ? 64 : 32;
+  view.dtype = dtype;
+  view.bits = dtype == GEMMEPI_F64 ? 64 : 32;
   view.alignment = 256;
   view.scale = 0;
   view.lines = problem->m;
@@ -13788,53 +13788,18 @@ static void gemmepi__enumerate_engines(const gemmepi_context *context, const gem
       least = own;
   }
 }
-/* The route lt: cuBLASLt runs product and epilogue in one kernel. Also the bare product of the route split. */
-
-#define GEMMEPI__LT_REFUSED_RUN "cuBLASLt refused it when it was run"
-
-/* What one reduction over k may need; NVIDIA recommends 32 MiB for Hopper, and 4 MiB before. */
-#define GEMMEPI__LT_WORKSPACE ((size_t)32 << 20)
+/* What may go to cuBLASLt with its epilogue: what that has, and where it breaks the contract. */
 
 /* From this k on the bound for 16-bit results, at least 1.13 (4 + k / 8) 2^-24 |v| = 4.5e-6 |v|, covers the error of
  cuBLASLt's approximate GELU: at most 3.9e-6 |v| (near v = -1.4; 1.2e-6 |v| below 0.5, 3e-7 below 0.25), measured on an
  H200 with cuBLASLt 13.1 over |v| from 2^-13 to 64. */
 #define GEMMEPI__LT_GELU_MIN_K 512
 
-/* What a route asks of cuBLASLt. */
-typedef enum gemmepi__lt_use {
-  GEMMEPI__LT_WHOLE, /* product and epilogue */
-  GEMMEPI__LT_BARE, /* alpha A B + beta C */
-  GEMMEPI__LT_BARE_ALPHA_1 /* A B alone: alpha will be 1 and beta 0 in each run */
-} gemmepi__lt_use;
-
-/* A pointer of the matmul descriptor that each run sets. */
-typedef struct gemmepi__lt_pointer {
-  int attribute;
-  int operand; /* of ours, whose pointer it is */
-} gemmepi__lt_pointer;
-
-#define GEMMEPI__LT_MAX_POINTERS 9 /* bias or bias_grad, aux, five scales, two amax */
-
-/* Everything a run hands to cublasLtMatmul but pointers and scalars. */
-typedef struct gemmepi__lt_product {
-  gemmepi__lt_matmul_desc desc;
-  gemmepi__lt_layout a, b, c, d; /* ours, so cuBLASLt's A is b and its B is a */
-  gemmepi__lt_algo algo;
-  size_t workspace_size;
-  int scalars; /* dtype of alpha and beta */
-  int c_as_d; /* where C is not read, D may stand for it */
-  int adds_in_place; /* see gemmepi__lt_adds_in_place */
-  int pointer_count;
-  gemmepi__lt_pointer pointers[GEMMEPI__LT_MAX_POINTERS];
-} gemmepi__lt_product;
-
 /* Whether the product runs on the fp8 tensor cores, whose bound is wider: see the manual. */
 static int gemmepi__is_fp8_product(const gemmepi__problem *problem) {
   return gemmepi__is_fp8(problem->views[GEMMEPI__A].dtype) &&
     gemmepi__is_fp8(problem->views[GEMMEPI__B].dtype);
 }
-
-/* >>what may go there */
 
 typedef struct gemmepi__lt_epilogue_row {
   uint64_t epilogue;
@@ -13976,8 +13941,35 @@ static const char *gemmepi__lt_rule(const gemmepi_context *context, const gemmep
     return gemmepi__lt_slower(problem);
   return problem->flags & GEMMEPI_RELAXED ? NULL : gemmepi__lt_breach(problem);
 }
+/* A problem in cuBLASLt's words: operands, epilogue and scales. */
 
-/* >>building */
+/* What a route asks of cuBLASLt. */
+typedef enum gemmepi__lt_use {
+  GEMMEPI__LT_WHOLE, /* product and epilogue */
+  GEMMEPI__LT_BARE, /* alpha A B + beta C */
+  GEMMEPI__LT_BARE_ALPHA_1 /* A B alone: alpha will be 1 and beta 0 in each run */
+} gemmepi__lt_use;
+
+/* A pointer of the matmul descriptor that each run sets. */
+typedef struct gemmepi__lt_pointer {
+  int attribute;
+  int operand; /* of ours, whose pointer it is */
+} gemmepi__lt_pointer;
+
+#define GEMMEPI__LT_MAX_POINTERS 9 /* bias or bias_grad, aux, five scales, two amax */
+
+/* Everything a run hands to cublasLtMatmul but pointers and scalars. */
+typedef struct gemmepi__lt_product {
+  gemmepi__lt_matmul_desc desc;
+  gemmepi__lt_layout a, b, c, d; /* ours, so cuBLASLt's A is b and its B is a */
+  gemmepi__lt_algo algo;
+  size_t workspace_size;
+  int scalars; /* dtype of alpha and beta */
+  int c_as_d; /* where C is not read, D may stand for it */
+  int adds_in_place; /* see gemmepi__lt_adds_in_place */
+  int pointer_count;
+  gemmepi__lt_pointer pointers[GEMMEPI__LT_MAX_POINTERS];
+} gemmepi__lt_product;
 
 static gemmepi_status gemmepi__open_lt(gemmepi_context *context) {
   gemmepi_status status = GEMMEPI_OK;
@@ -14131,18 +14123,18 @@ static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__prob
   const gemmepi__view *c, const gemmepi__view *d,
   gemmepi__lt_product *product) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-  int sums = gemmepi__product_dtype(problem);
-  int compute = sums == GEMMEPI_F64                        ? GEMMEPI__CUBLAS_COMPUTE_64F
-    : sums == GEMMEPI_I32                      ? GEMMEPI__CUBLAS_COMPUTE_32I
+  int dtype = gemmepi__product_dtype(problem);
+  int compute = dtype == GEMMEPI_F64                       ? GEMMEPI__CUBLAS_COMPUTE_64F
+    : dtype == GEMMEPI_I32                     ? GEMMEPI__CUBLAS_COMPUTE_32I
     : problem->compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI__CUBLAS_COMPUTE_32F_FAST_TF32
       : GEMMEPI__CUBLAS_COMPUTE_32F;
   int32_t transpose_a = b->transposed ? GEMMEPI__CUBLAS_OP_T : GEMMEPI__CUBLAS_OP_N;
   int32_t transpose_b = a->transposed ? GEMMEPI__CUBLAS_OP_T : GEMMEPI__CUBLAS_OP_N;
   int result;
   int8_t fast = 1;
-  product->scalars = sums;
+  product->scalars = dtype;
   product->c_as_d = c->dtype == d->dtype;
-  result = lt->matmul_desc_init(&product->desc, sizeof product->desc, compute, gemmepi__lt_type(sums));
+  result = lt->matmul_desc_init(&product->desc, sizeof product->desc, compute, gemmepi__lt_type(dtype));
   if (!result && (problem->flags & GEMMEPI_FAST_ACCUMULATION))
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast);
   if (!result)
@@ -14161,6 +14153,12 @@ static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__prob
     result = gemmepi__lt_layout_of(lt, d, problem->batch, &product->d);
   return result;
 }
+/* A product by cuBLASLt: its algorithm, and its runs. */
+
+/* >>choosing an algorithm */
+
+/* What one reduction over k may need; NVIDIA recommends 32 MiB for Hopper, and 4 MiB before. */
+#define GEMMEPI__LT_WORKSPACE ((size_t)32 << 20)
 
 static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
   const gemmepi__view *c, const gemmepi__view *d,
@@ -14420,7 +14418,7 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
   return result ? gemmepi__cublaslt_failed(lt, result, "cublasLtMatmul") : GEMMEPI_OK;
 }
 
-/* >>telling */
+/* >>in words */
 
 /* Rows x columns of cuBLASLt's tile, by CUBLASLT_ALGO_CONFIG_TILE_ID from 1 on. */
 static const short gemmepi__lt_tiles[][2] = {
@@ -14442,8 +14440,9 @@ static void gemmepi__lt_describe_algo(const gemmepi__cublaslt *lt, const gemmepi
   snprintf(details->kernel, sizeof details->kernel, "cuBLASLt %d algorithm %d, tile %d, split-k %d",
     lt->version, id, tile, split_k);
 }
+/* The route lt: cuBLASLt runs product and epilogue in one kernel. */
 
-/* >>the row */
+#define GEMMEPI__LT_REFUSED_RUN "cuBLASLt refused it when it was run"
 
 static gemmepi_status gemmepi__lt_route_build(gemmepi__matmul_plan *plan,
   const gemmepi__candidate *candidate) {
@@ -14517,17 +14516,17 @@ typedef struct gemmepi__split {
 static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int alone,
   gemmepi__split *split) {
   gemmepi__view view = problem->views[GEMMEPI__D];
-  int sums = gemmepi__product_dtype(problem);
+  int dtype = gemmepi__product_dtype(problem);
   int reads_aside = gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL); /* what may be D */
   /* factors that the pass multiplies by come before beta C */
   int scaled = problem->views[GEMMEPI__A].scale || problem->views[GEMMEPI__B].scale;
   /* with alpha or beta cuBLASLt's I32 results are not modulo 2^32 */
-  alone = alone || scaled || sums == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS);
-  split->product_takes_c =
-    problem->views[GEMMEPI__C].dtype == sums && sums == problem->accumulator && !alone && problem->k != 0;
+  alone = alone || scaled || dtype == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS);
+  split->product_takes_c = problem->views[GEMMEPI__C].dtype == dtype && dtype == problem->accumulator &&
+    !alone && problem->k != 0;
   reads_aside = reads_aside || (!split->product_takes_c && problem->views[GEMMEPI__C].dtype == view.dtype);
-  split->to_workspace = view.dtype != sums || reads_aside || gemmepi__has(problem, GEMMEPI_GATED);
-  return split->to_workspace ? gemmepi__product_in_workspace(problem, sums) : view;
+  split->to_workspace = view.dtype != dtype || reads_aside || gemmepi__has(problem, GEMMEPI_GATED);
+  return split->to_workspace ? gemmepi__product_in_workspace(problem, dtype) : view;
 }
 
 /* The problem without the sums of an operand. */
@@ -14623,20 +14622,20 @@ static gemmepi_status gemmepi__build_bare_or_converted(gemmepi_context *context,
   return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", reason);
 }
 
-/* The parts of the workspace, each at a multiple of 256. */
-typedef struct gemmepi__split_parts {
+/* The workspace divided, each part at a multiple of 256. */
+typedef struct gemmepi__split_places {
   char *operands[2], *product, *pass_partials, *sum_partials, *lt;
-} gemmepi__split_parts;
+} gemmepi__split_places;
 
-static gemmepi__split_parts gemmepi__divide_workspace(const gemmepi__split *split, char *workspace) {
-  gemmepi__split_parts parts;
-  parts.operands[0] = workspace;
-  parts.operands[1] = gemmepi__past(parts.operands[0], split->converts[0].bytes);
-  parts.product = gemmepi__past(parts.operands[1], split->converts[1].bytes);
-  parts.pass_partials = gemmepi__past(parts.product, split->product_bytes);
-  parts.sum_partials = gemmepi__past(parts.pass_partials, split->pass.partial_bytes);
-  parts.lt = gemmepi__past(parts.sum_partials, split->sums.partial_bytes);
-  return parts;
+static gemmepi__split_places gemmepi__divide_workspace(const gemmepi__split *split, char *workspace) {
+  gemmepi__split_places places;
+  places.operands[0] = workspace;
+  places.operands[1] = gemmepi__past(places.operands[0], split->converts[0].bytes);
+  places.product = gemmepi__past(places.operands[1], split->converts[1].bytes);
+  places.pass_partials = gemmepi__past(places.product, split->product_bytes);
+  places.sum_partials = gemmepi__past(places.pass_partials, split->pass.partial_bytes);
+  places.lt = gemmepi__past(places.sum_partials, split->sums.partial_bytes);
+  return places;
 }
 
 static size_t gemmepi__split_workspace(const gemmepi__split *split) {
@@ -14683,21 +14682,21 @@ static gemmepi_status gemmepi__split_build(gemmepi__matmul_plan *plan, const gem
 
 static gemmepi_status gemmepi__run_product(const gemmepi_context *context, const gemmepi__split *split,
   const gemmepi__arguments *arguments,
-  const gemmepi__split_parts *parts, void *product,
+  const gemmepi__split_places *places, void *product,
   gemmepi_stream stream) {
-  gemmepi__lt_call call = gemmepi__lt_call_of(arguments, parts->lt);
+  gemmepi__lt_call call = gemmepi__lt_call_of(arguments, places->lt);
   gemmepi_status status = GEMMEPI_OK;
   int i;
   for (i = 0; i < 2 && !status; i++)
     if (split->converts[i].launch.function)
       status = gemmepi__run_convert(context, &split->converts[i], arguments->pointers[i],
-        parts->operands[i], stream);
+        places->operands[i], stream);
   if (status)
     return status;
   if (split->converts[GEMMEPI__A].launch.function)
-    call.a = parts->operands[GEMMEPI__A];
+    call.a = places->operands[GEMMEPI__A];
   if (split->converts[GEMMEPI__B].launch.function)
-    call.b = parts->operands[GEMMEPI__B];
+    call.b = places->operands[GEMMEPI__B];
   if (!split->product_takes_c) {
     call.alpha = 1;
     call.beta = 0;
@@ -14711,20 +14710,20 @@ static gemmepi_status gemmepi__split_run(const gemmepi__matmul_plan *plan,
   gemmepi_stream stream) {
   const gemmepi_context *context = plan->base.context;
   const gemmepi__split *split = (const gemmepi__split *)plan->built;
-  gemmepi__split_parts parts = gemmepi__divide_workspace(split, workspace);
-  void *product = split->to_workspace ? (void *)parts.product : arguments->pointers[GEMMEPI__D];
+  gemmepi__split_places places = gemmepi__divide_workspace(split, workspace);
+  void *product = split->to_workspace ? (void *)places.product : arguments->pointers[GEMMEPI__D];
   gemmepi_status status = GEMMEPI_OK;
   if (split->has_product)
-    status = gemmepi__run_product(context, split, arguments, &parts, product, stream);
+    status = gemmepi__run_product(context, split, arguments, &places, product, stream);
   if (!status && split->bare) {
     status = gemmepi__clear_amax(context, &plan->problem, arguments, stream);
     if (!status)
       status =
-        gemmepi__run_pass(context, &split->pass, arguments, product, parts.pass_partials, stream);
+        gemmepi__run_pass(context, &split->pass, arguments, product, places.pass_partials, stream);
   }
   if (!status)
-    status = gemmepi__run_sums(context, &split->sums, arguments, parts.pass_partials, parts.sum_partials,
-      stream);
+    status = gemmepi__run_sums(context, &split->sums, arguments, places.pass_partials,
+      places.sum_partials, stream);
   return status;
 }
 
@@ -16007,8 +16006,8 @@ typedef struct gemmepi__layer_task {
   int32_t alignment;
   int32_t exchanged; /* column-major: a here is the caller's b */
   int32_t shares_b; /* in a batch B is the same for all items: dB and dbias are sums over them */
-  int32_t sums_da; /* A is, and so is dA */
-  int32_t sums_dbias;
+  int32_t shares_a; /* A and dA are: dA is a sum over them */
+  int32_t shares_dbias; /* dbias is */
   uint32_t used; /* bit t: this direction has tensor t */
   uint32_t written;
   gemmepi__view views[GEMMEPI__L_COUNT];
@@ -16387,7 +16386,7 @@ static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer
       b, (long long)layer->b.scale.batch_stride, b);
   if (!backward)
     return GEMMEPI_OK;
-  if (task->sums_da && layer->a.scale.batch_stride)
+  if (task->shares_a && layer->a.scale.batch_stride)
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
       "desc.%s.scale.batch_stride is %lld, but %s is the sum over the batch (its stride "
@@ -16411,7 +16410,7 @@ static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer
       "desc.dbias.batch_stride is %lld and desc.bias.batch_stride %lld; either both are "
       "0, or neither is",
       (long long)layer->dbias.batch_stride, (long long)layer->bias.batch_stride);
-  if (task->sums_da && shared)
+  if (task->shares_a && shared)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
       "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
       "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1",
@@ -16464,7 +16463,7 @@ static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, 
     status = gemmepi__take_upstream(layer, alignment, task);
   if (!status && layer->flags & GEMMEPI_LINEAR_DA)
     status =
-      gemmepi__take_gradient(layer, GEMMEPI__L_DA, task->sums_da ? 1 : layer->batch, alignment, task);
+      gemmepi__take_gradient(layer, GEMMEPI__L_DA, task->shares_a ? 1 : layer->batch, alignment, task);
   if (!status && layer->flags & GEMMEPI_LINEAR_DB)
     status =
       gemmepi__take_gradient(layer, GEMMEPI__L_DB, task->shares_b ? 1 : layer->batch, alignment, task);
@@ -16492,9 +16491,9 @@ static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int b
   task->k = layer.k;
   task->batch = layer.batch;
   task->shares_b = layer.batch != 1 && layer.b.batch_stride == 0;
-  task->sums_da = backward && layer.batch != 1 && layer.flags & GEMMEPI_LINEAR_DA &&
+  task->shares_a = backward && layer.batch != 1 && layer.flags & GEMMEPI_LINEAR_DA &&
     layer.a.batch_stride == 0 && layer.da.batch_stride == 0;
-  task->sums_dbias = layer.batch != 1 && layer.dbias.batch_stride == 0;
+  task->shares_dbias = layer.batch != 1 && layer.dbias.batch_stride == 0;
   task->epilogue = layer.activation;
   task->compute = (int32_t)layer.compute;
   task->flags = backward ? layer.flags
@@ -16669,7 +16668,7 @@ typedef struct gemmepi__linear_plan {
   size_t built_size; /* the workspace as it was built: more once a product takes another route */
 } gemmepi__linear_plan;
 
-/* >>building: matrices */
+/* >>matrices */
 
 /* A view of the layer as a desc takes it. */
 static gemmepi_matrix gemmepi__layer_matrix(const gemmepi__layer_task *task, int tensor) {
@@ -16696,59 +16695,7 @@ static gemmepi_vector gemmepi__layer_vector(const gemmepi__layer_task *task, int
   return vector;
 }
 
-/* What backward makes its products from: matrices, and where they lie. */
-typedef struct gemmepi__factors {
-  gemmepi_matrix a, b, g;
-  int a_source, b_source, g_source;
-} gemmepi__factors;
-
-/* A line's length rounded up so that each begins at a multiple of 16 bytes. */
-static int64_t gemmepi__padded(int64_t length) {
-  return gemmepi__divide_up(length, GEMMEPI__RUN) * GEMMEPI__RUN;
-}
-
-/* Whether the items of a matrix, `rows` x `columns` as op() has it, follow one another like one of batch * rows rows. */
-static int gemmepi__stacks_rows(const gemmepi_matrix *matrix, int64_t batch, int64_t rows) {
-  if (matrix->transposed) /* every stored line goes on into the next item */
-    return matrix->batch_stride == rows && matrix->ld >= gemmepi__offset(batch, rows, 0);
-  return matrix->batch_stride == gemmepi__offset(rows, matrix->ld, 0);
-}
-
-/* The same of batch * columns columns. */
-static int gemmepi__stacks_columns(const gemmepi_matrix *matrix, int64_t batch, int64_t columns) {
-  gemmepi_matrix turned = *matrix;
-  turned.transposed = !turned.transposed;
-  return gemmepi__stacks_rows(&turned, batch, columns);
-}
-
-/* G as it lies in workspace: items follow one another row by row, or, where dA is a sum over them, column by column. */
-static gemmepi_matrix gemmepi__g_matrix(const gemmepi__layer_task *task) {
-  int side_by_side = task->sums_da && task->m != 0;
-  int64_t ld = gemmepi__padded(side_by_side ? gemmepi__times(task->batch, task->n) : task->n);
-  gemmepi_matrix g = gemmepi__dense_matrix((gemmepi_dtype)task->g_dtype, task->m, ld);
-  if (side_by_side)
-    g.batch_stride = task->n;
-  if (task->batch <= 1)
-    g.batch_stride = 0;
-  return g;
-}
-
-/* Whether dY may stand for G: nothing is to be multiplied or rounded, and its items lie as the products want them. */
-static int gemmepi__dy_is_g(const gemmepi__layer_task *task) {
-  gemmepi_matrix dy = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
-  uint64_t flags = task->flags;
-  if (!gemmepi__is_affine(task->epilogue) || (int32_t)dy.dtype != task->g_dtype ||
-    task->views[GEMMEPI__L_DY].scale)
-    return 0;
-  if (task->batch <= 1)
-    return 1;
-  return !(task->shares_b && flags & (GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS) &&
-    !gemmepi__stacks_rows(&dy, task->batch, task->m)) &&
-    !(task->sums_da && flags & GEMMEPI_LINEAR_DA &&
-     !gemmepi__stacks_columns(&dy, task->batch, task->n));
-}
-
-/* >>building: steps */
+/* >>building */
 
 static gemmepi__step *gemmepi__new_step(gemmepi__linear_plan *layer, gemmepi__step_kind kind,
   const char *what) {
@@ -16817,9 +16764,14 @@ static gemmepi_status gemmepi__build_kernels(gemmepi__linear_plan *layer, gemmep
   return status;
 }
 
-static uint64_t gemmepi__dbias_epilogue(const gemmepi__layer_task *task, uint64_t sums) {
-  uint64_t accumulates = task->flags & GEMMEPI_ACCUMULATE_DBIAS ? GEMMEPI_ACCUMULATE_BIAS_GRAD : 0;
-  return task->flags & GEMMEPI_LINEAR_DBIAS ? sums | accumulates : 0;
+/* dbias as the step's sums, of the kind that the flag `sums` names, where the layer has one. */
+static void gemmepi__leave_dbias(const gemmepi__layer_task *task, uint64_t sums, gemmepi_matmul_desc *desc,
+  gemmepi__step *step) {
+  if (!(task->flags & GEMMEPI_LINEAR_DBIAS))
+    return;
+  desc->epilogue |= sums | (task->flags & GEMMEPI_ACCUMULATE_DBIAS ? GEMMEPI_ACCUMULATE_BIAS_GRAD : 0);
+  desc->bias_grad = gemmepi__layer_vector(task, GEMMEPI__L_DBIAS);
+  step->sources[GEMMEPI__BIAS_GRAD] = GEMMEPI__L_DBIAS;
 }
 
 static void gemmepi__give_parameter(const gemmepi__layer_task *task, gemmepi_matmul_desc *desc) {
@@ -16840,92 +16792,67 @@ static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, i
   return desc;
 }
 
-/* G = dY act'(P) of a P that was saved, and dbias on the way. */
-static gemmepi_status gemmepi__add_pass(gemmepi__linear_plan *layer, const gemmepi_matrix *g) {
-  const gemmepi__layer_task *task = &layer->task;
-  const gemmepi__view *dy = &task->views[GEMMEPI__L_DY];
-  gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PASS, "G");
-  gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, dy->length, 1, task->batch);
-  gemmepi_status status;
-  desc.flags = 0;
-  desc.epilogue = task->epilogue | gemmepi__dbias_epilogue(task, GEMMEPI_BGRAD);
-  if (!gemmepi__is_affine(task->epilogue)) {
-    desc.epilogue |= GEMMEPI_BACKWARD;
-    desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_PREACT);
-    step->sources[GEMMEPI__AUX] = GEMMEPI__L_PREACT;
-    step->sources[GEMMEPI__SCALE_AUX] = GEMMEPI__L_SCALE_PREACT;
-  }
-  gemmepi__give_parameter(task, &desc);
-  desc.a.dtype = dy->dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
-  desc.d = *g;
-  step->sources[GEMMEPI__D] = GEMMEPI__G;
-  if (task->flags & GEMMEPI_LINEAR_DBIAS) {
-    desc.bias_grad = gemmepi__layer_vector(task, GEMMEPI__L_DBIAS);
-    step->sources[GEMMEPI__BIAS_GRAD] = GEMMEPI__L_DBIAS;
-  }
-  step->given = *dy;
-  step->given_source = GEMMEPI__L_DY;
-  status = gemmepi__normalise_step(layer, step, &desc, &step->problem);
-  gemmepi__mark_g(task, &step->problem);
-  if (dy->scale) { /* the pass multiplies by it as by that of an operand */
-    step->problem.views[GEMMEPI__A].scale = dy->scale;
-    step->problem.views[GEMMEPI__SCALE_A] = task->views[GEMMEPI__L_SCALE_DY];
-    step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_DY;
-  }
-  return status ? status : gemmepi__build_kernels(layer, step);
-}
-
-/* G = dY act'(A B + bias), and dbias on the way. */
-static gemmepi_status gemmepi__add_recomputation(gemmepi__linear_plan *layer, const gemmepi_matrix *g) {
-  const gemmepi__layer_task *task = &layer->task;
-  gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, "G");
+/* The layer's own product with its activation: act(A B + bias). */
+static gemmepi_matmul_desc gemmepi__layer_product(const gemmepi__layer_task *task, gemmepi__step *step) {
   gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, task->n, task->k, task->batch);
   desc.compute = (gemmepi_compute)task->compute;
-  desc.epilogue =
-    task->epilogue | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | gemmepi__dbias_epilogue(task, GEMMEPI_BGRAD);
+  desc.epilogue = task->epilogue;
   gemmepi__give_parameter(task, &desc);
   desc.a = gemmepi__layer_matrix(task, GEMMEPI__L_A);
   desc.b = gemmepi__layer_matrix(task, GEMMEPI__L_B);
-  desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
-  desc.d = *g;
   step->sources[GEMMEPI__A] = GEMMEPI__L_A;
   step->sources[GEMMEPI__B] = GEMMEPI__L_B;
-  step->sources[GEMMEPI__AUX] = GEMMEPI__L_DY;
-  step->sources[GEMMEPI__D] = GEMMEPI__G;
   step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_A;
   step->sources[GEMMEPI__SCALE_B] = GEMMEPI__L_SCALE_B;
-  step->sources[GEMMEPI__SCALE_AUX] = GEMMEPI__L_SCALE_DY;
   if (task->flags & GEMMEPI_LINEAR_BIAS) {
     desc.epilogue |= GEMMEPI_BIAS;
     desc.bias = gemmepi__layer_vector(task, GEMMEPI__L_BIAS);
     step->sources[GEMMEPI__BIAS] = GEMMEPI__L_BIAS;
   }
-  if (task->flags & GEMMEPI_LINEAR_DBIAS) {
-    desc.bias_grad = gemmepi__layer_vector(task, GEMMEPI__L_DBIAS);
-    step->sources[GEMMEPI__BIAS_GRAD] = GEMMEPI__L_DBIAS;
-  }
-  return gemmepi__build_product_step(layer, step, &desc);
+  return desc;
+}
+/* What backward makes its products from, and the copies of A and B whose items, or scales, do not lie as the products want them. */
+
+/* What backward makes its products from: matrices, and where they lie. */
+typedef struct gemmepi__factors {
+  gemmepi_matrix a, b, g;
+  int a_source, b_source, g_source;
+} gemmepi__factors;
+
+/* A line's length rounded up so that each begins at a multiple of 16 bytes. */
+static int64_t gemmepi__padded(int64_t length) {
+  return gemmepi__divide_up(length, GEMMEPI__RUN) * GEMMEPI__RUN;
+}
+
+/* Whether the items of a matrix, `rows` x `columns` as op() has it, follow one another like one of batch * rows rows. */
+static int gemmepi__stacks_rows(const gemmepi_matrix *matrix, int64_t batch, int64_t rows) {
+  if (matrix->transposed) /* every stored line goes on into the next item */
+    return matrix->batch_stride == rows && matrix->ld >= gemmepi__offset(batch, rows, 0);
+  return matrix->batch_stride == gemmepi__offset(rows, matrix->ld, 0);
+}
+
+/* The same of batch * columns columns. */
+static int gemmepi__stacks_columns(const gemmepi_matrix *matrix, int64_t batch, int64_t columns) {
+  gemmepi_matrix turned = *matrix;
+  turned.transposed = !turned.transposed;
+  return gemmepi__stacks_rows(&turned, batch, columns);
 }
 
 /* A tensor of three axes, the items of a batch first, as a copy takes it. */
 typedef struct gemmepi__three_axes {
-  int64_t shape[3], stride[3];
+  int64_t stride[3];
   gemmepi_tensor tensor;
 } gemmepi__three_axes;
 
-static void gemmepi__fill_three_axes(gemmepi__three_axes *axes, gemmepi_dtype dtype, int64_t items,
-  int64_t rows, int64_t columns, int64_t item, int64_t row,
-  int64_t column) {
+static void gemmepi__fill_three_axes(gemmepi__three_axes *axes, gemmepi_dtype dtype, const int64_t shape[3],
+  int64_t item, int64_t row, int64_t column) {
   memset(axes, 0, sizeof *axes);
-  axes->shape[0] = items;
-  axes->shape[1] = rows;
-  axes->shape[2] = columns;
   axes->stride[0] = item;
   axes->stride[1] = row;
   axes->stride[2] = column;
   axes->tensor.dtype = dtype;
   axes->tensor.rank = 3;
-  axes->tensor.shape = axes->shape;
+  axes->tensor.shape = shape;
   axes->tensor.stride = axes->stride;
 }
 
@@ -16966,6 +16893,7 @@ static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tenso
   int64_t items = layer->task.batch, item = gemmepi__times(view->lines, ld);
   int to = tensor == GEMMEPI__L_A ? GEMMEPI__SCALES_A : GEMMEPI__SCALES_B;
   gemmepi__three_axes given, dense;
+  int64_t shape[3];
   gemmepi_elementwise_desc desc;
   gemmepi__step *step;
   *source = GEMMEPI__L_SCALE_OF(tensor);
@@ -16973,9 +16901,11 @@ static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tenso
     return GEMMEPI_OK;
   *source = to;
   step = gemmepi__new_step(layer, GEMMEPI__STEP_COPY, tensor == GEMMEPI__L_A ? "A's scales" : "B's scales");
-  gemmepi__fill_three_axes(&given, GEMMEPI_F32, items, view->lines, length, view->batch_stride, view->ld,
-    !repeats);
-  gemmepi__fill_three_axes(&dense, GEMMEPI_F32, items, view->lines, length, item, ld, 1);
+  shape[0] = items;
+  shape[1] = view->lines;
+  shape[2] = length;
+  gemmepi__fill_three_axes(&given, GEMMEPI_F32, shape, view->batch_stride, view->ld, !repeats);
+  gemmepi__fill_three_axes(&dense, GEMMEPI_F32, shape, item, ld, 1);
   memset(&desc, 0, sizeof desc);
   desc.a = &given.tensor;
   desc.y = &dense.tensor;
@@ -16996,6 +16926,7 @@ static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor,
   gemmepi_dtype wide = view->scale ? GEMMEPI_F32 : GEMMEPI_BF16;
   gemmepi_dtype dtype = gemmepi__is_fp8(view->dtype) ? wide : (gemmepi_dtype)view->dtype;
   gemmepi__three_axes given, dense;
+  int64_t shape[3];
   gemmepi_elementwise_desc desc;
   gemmepi__step *step;
   gemmepi_status status = view->scale ? gemmepi__add_scales(layer, tensor, outer, &scales) : GEMMEPI_OK;
@@ -17005,9 +16936,12 @@ static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor,
   *matrix = gemmepi__dense_matrix(dtype, outer, ld);
   matrix->transposed = !is_a;
   *source = to;
-  gemmepi__fill_three_axes(&given, (gemmepi_dtype)view->dtype, items, outer, task->k, view->batch_stride,
+  shape[0] = items;
+  shape[1] = outer;
+  shape[2] = task->k;
+  gemmepi__fill_three_axes(&given, (gemmepi_dtype)view->dtype, shape, view->batch_stride,
     rows_are_lines ? view->ld : 1, rows_are_lines ? 1 : view->ld);
-  gemmepi__fill_three_axes(&dense, dtype, items, outer, task->k, matrix->batch_stride, ld, 1);
+  gemmepi__fill_three_axes(&dense, dtype, shape, matrix->batch_stride, ld, 1);
   memset(&desc, 0, sizeof desc);
   desc.a = &given.tensor;
   desc.y = &dense.tensor;
@@ -17025,18 +16959,18 @@ static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor,
 
 /* Whether the product for a gradient takes the operand as it lies. stacks: the items of the batch lie so that the product
  sums over them, or it does not have to. */
-static int gemmepi__takes_factor(const gemmepi__layer_task *task, int tensor, int sums_items, int stacks) {
+static int gemmepi__takes_factor(const gemmepi__layer_task *task, int tensor, int over_items, int stacks) {
   const gemmepi__view *view = &task->views[tensor];
   int varies = view->scale > GEMMEPI_SCALE_TENSOR ||
-    (view->scale && sums_items && task->views[GEMMEPI__L_SCALE_OF(tensor)].batch_stride);
-  return !varies && (!sums_items || stacks);
+    (view->scale && over_items && task->views[GEMMEPI__L_SCALE_OF(tensor)].batch_stride);
+  return !varies && (!over_items || stacks);
 }
 
 static gemmepi_status gemmepi__take_factors(gemmepi__linear_plan *layer, gemmepi__factors *factors) {
   const gemmepi__layer_task *task = &layer->task;
   gemmepi_status status = GEMMEPI_OK;
   int empty = task->m == 0 || task->n == 0 || task->k == 0;
-  int sums_a = task->shares_b && task->batch > 1, sums_b = task->sums_da && task->batch > 1;
+  int a_over_items = task->shares_b && task->batch > 1, b_over_items = task->shares_a && task->batch > 1;
   factors->a = gemmepi__layer_matrix(task, GEMMEPI__L_A);
   factors->b = gemmepi__layer_matrix(task, GEMMEPI__L_B);
   factors->a_source = GEMMEPI__L_A;
@@ -17048,14 +16982,91 @@ static gemmepi_status gemmepi__take_factors(gemmepi__linear_plan *layer, gemmepi
     memset(&factors->b.scale, 0, sizeof factors->b.scale);
   }
   if (task->flags & GEMMEPI_LINEAR_DB && !empty &&
-    !gemmepi__takes_factor(task, GEMMEPI__L_A, sums_a,
+    !gemmepi__takes_factor(task, GEMMEPI__L_A, a_over_items,
       gemmepi__stacks_rows(&factors->a, task->batch, task->m)))
     status = gemmepi__add_copy(layer, GEMMEPI__L_A, &factors->a, &factors->a_source);
   if (!status && task->flags & GEMMEPI_LINEAR_DA && !empty &&
-    !gemmepi__takes_factor(task, GEMMEPI__L_B, sums_b,
+    !gemmepi__takes_factor(task, GEMMEPI__L_B, b_over_items,
       gemmepi__stacks_columns(&factors->b, task->batch, task->n)))
     status = gemmepi__add_copy(layer, GEMMEPI__L_B, &factors->b, &factors->b_source);
   return status;
+}
+/* The steps of a layer's backward: G, and the gradients. */
+
+/* >>G */
+
+/* G as it lies in workspace: items follow one another row by row, or, where dA is a sum over them, column by column. */
+static gemmepi_matrix gemmepi__g_matrix(const gemmepi__layer_task *task) {
+  int side_by_side = task->shares_a && task->m != 0;
+  int64_t ld = gemmepi__padded(side_by_side ? gemmepi__times(task->batch, task->n) : task->n);
+  gemmepi_matrix g = gemmepi__dense_matrix((gemmepi_dtype)task->g_dtype, task->m, ld);
+  if (side_by_side)
+    g.batch_stride = task->n;
+  if (task->batch <= 1)
+    g.batch_stride = 0;
+  return g;
+}
+
+/* Whether dY may stand for G: nothing is to be multiplied or rounded, and its items lie as the products want them. */
+static int gemmepi__dy_is_g(const gemmepi__layer_task *task) {
+  gemmepi_matrix dy = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
+  uint64_t flags = task->flags;
+  if (!gemmepi__is_affine(task->epilogue) || (int32_t)dy.dtype != task->g_dtype ||
+    task->views[GEMMEPI__L_DY].scale)
+    return 0;
+  if (task->batch <= 1)
+    return 1;
+  return !(task->shares_b && flags & (GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS) &&
+    !gemmepi__stacks_rows(&dy, task->batch, task->m)) &&
+    !(task->shares_a && flags & GEMMEPI_LINEAR_DA &&
+     !gemmepi__stacks_columns(&dy, task->batch, task->n));
+}
+
+/* G = dY act'(P) of a P that was saved, and dbias on the way. */
+static gemmepi_status gemmepi__add_pass(gemmepi__linear_plan *layer, const gemmepi_matrix *g) {
+  const gemmepi__layer_task *task = &layer->task;
+  const gemmepi__view *dy = &task->views[GEMMEPI__L_DY];
+  gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PASS, "G");
+  gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, dy->length, 1, task->batch);
+  gemmepi_status status;
+  desc.flags = 0;
+  desc.epilogue = task->epilogue;
+  if (!gemmepi__is_affine(task->epilogue)) {
+    desc.epilogue |= GEMMEPI_BACKWARD;
+    desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_PREACT);
+    step->sources[GEMMEPI__AUX] = GEMMEPI__L_PREACT;
+    step->sources[GEMMEPI__SCALE_AUX] = GEMMEPI__L_SCALE_PREACT;
+  }
+  gemmepi__give_parameter(task, &desc);
+  desc.a.dtype = dy->dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+  desc.d = *g;
+  step->sources[GEMMEPI__D] = GEMMEPI__G;
+  gemmepi__leave_dbias(task, GEMMEPI_BGRAD, &desc, step);
+  step->given = *dy;
+  step->given_source = GEMMEPI__L_DY;
+  status = gemmepi__normalise_step(layer, step, &desc, &step->problem);
+  gemmepi__mark_g(task, &step->problem);
+  if (dy->scale) { /* the pass multiplies by it as by that of an operand */
+    step->problem.views[GEMMEPI__A].scale = dy->scale;
+    step->problem.views[GEMMEPI__SCALE_A] = task->views[GEMMEPI__L_SCALE_DY];
+    step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_DY;
+  }
+  return status ? status : gemmepi__build_kernels(layer, step);
+}
+
+/* G = dY act'(A B + bias), and dbias on the way. */
+static gemmepi_status gemmepi__add_recomputation(gemmepi__linear_plan *layer, const gemmepi_matrix *g) {
+  const gemmepi__layer_task *task = &layer->task;
+  gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, "G");
+  gemmepi_matmul_desc desc = gemmepi__layer_product(task, step);
+  desc.epilogue |= GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM;
+  desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
+  desc.d = *g;
+  step->sources[GEMMEPI__AUX] = GEMMEPI__L_DY;
+  step->sources[GEMMEPI__D] = GEMMEPI__G;
+  step->sources[GEMMEPI__SCALE_AUX] = GEMMEPI__L_SCALE_DY;
+  gemmepi__leave_dbias(task, GEMMEPI_BGRAD, &desc, step);
+  return gemmepi__build_product_step(layer, step, &desc);
 }
 
 static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, gemmepi__factors *factors) {
@@ -17071,7 +17082,7 @@ static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, gemmepi__fact
     return GEMMEPI_OK;
   }
   elements = gemmepi__offset(task->m, factors->g.ld, 0);
-  elements = elements < 0 || task->sums_da ? elements : gemmepi__offset(task->batch, elements, 0);
+  elements = elements < 0 || task->shares_a ? elements : gemmepi__offset(task->batch, elements, 0);
   if (elements < 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "G has more than 2^56 elements");
   if (!gemmepi__wants_only_sums(task))
@@ -17080,6 +17091,8 @@ static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, gemmepi__fact
   return task->flags & GEMMEPI_LINEAR_RECOMPUTE ? gemmepi__add_recomputation(layer, &factors->g)
     : gemmepi__add_pass(layer, &factors->g);
 }
+
+/* >>gradients */
 
 /* What dA's and dB's products have in common: D, which they overwrite or add to. */
 static gemmepi__step *gemmepi__new_gradient(gemmepi__linear_plan *layer, int tensor,
@@ -17121,16 +17134,17 @@ static void gemmepi__turn_product(gemmepi_matmul_desc *desc, gemmepi__step *step
 static gemmepi_status gemmepi__add_da(gemmepi__linear_plan *layer, const gemmepi__factors *factors) {
   const gemmepi__layer_task *task = &layer->task;
   gemmepi_matrix da = gemmepi__layer_matrix(task, GEMMEPI__L_DA);
-  int sums = task->sums_da, stacks;
-  gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, task->k, task->n, sums ? 1 : task->batch);
+  int over_items = task->shares_a, stacks;
+  gemmepi_matmul_desc desc =
+    gemmepi__step_desc(task, task->m, task->k, task->n, over_items ? 1 : task->batch);
   gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DA, &desc);
   desc.a = factors->g;
   desc.b = factors->b;
   desc.b.transposed = !desc.b.transposed;
-  stacks = !sums && task->shares_b && task->batch > 1 &&
+  stacks = !over_items && task->shares_b && task->batch > 1 &&
     gemmepi__stacks_rows(&desc.a, task->batch, task->m) &&
     gemmepi__stacks_rows(&da, task->batch, task->m);
-  if (sums)
+  if (over_items)
     desc.k = gemmepi__times(task->batch, task->n);
   if (stacks) {
     desc.m = gemmepi__times(task->batch, task->m);
@@ -17157,11 +17171,8 @@ static void gemmepi__fill_db(const gemmepi__layer_task *task, const gemmepi__fac
   step->sources[GEMMEPI__A] = (int8_t)factors->a_source;
   step->sources[GEMMEPI__B] = (int8_t)factors->g_source;
   step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_A;
-  if (sums_dbias) {
-    desc->epilogue = gemmepi__dbias_epilogue(task, GEMMEPI_BGRAD_B);
-    desc->bias_grad = gemmepi__layer_vector(task, GEMMEPI__L_DBIAS);
-    step->sources[GEMMEPI__BIAS_GRAD] = GEMMEPI__L_DBIAS;
-  }
+  if (sums_dbias)
+    gemmepi__leave_dbias(task, GEMMEPI_BGRAD_B, desc, step);
 }
 
 /* The product that dB is, of `rows` rows of op(A)^T. */
@@ -17219,28 +17230,15 @@ static gemmepi_status gemmepi__build_backward(gemmepi__linear_plan *layer) {
     status = gemmepi__add_dbias(layer, &factors);
   return status;
 }
+/* Plans of layers: forward's one step, and workspace. */
 
 static gemmepi_status gemmepi__build_forward(gemmepi__linear_plan *layer) {
   const gemmepi__layer_task *task = &layer->task;
   gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, "Y");
-  gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, task->n, task->k, task->batch);
-  desc.compute = (gemmepi_compute)task->compute;
-  desc.epilogue = task->epilogue;
-  gemmepi__give_parameter(task, &desc);
-  desc.a = gemmepi__layer_matrix(task, GEMMEPI__L_A);
-  desc.b = gemmepi__layer_matrix(task, GEMMEPI__L_B);
+  gemmepi_matmul_desc desc = gemmepi__layer_product(task, step);
   desc.d = gemmepi__layer_matrix(task, GEMMEPI__L_Y);
-  step->sources[GEMMEPI__A] = GEMMEPI__L_A;
-  step->sources[GEMMEPI__B] = GEMMEPI__L_B;
   step->sources[GEMMEPI__D] = GEMMEPI__L_Y;
-  step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_A;
-  step->sources[GEMMEPI__SCALE_B] = GEMMEPI__L_SCALE_B;
   step->sources[GEMMEPI__SCALE_D] = GEMMEPI__L_SCALE_Y;
-  if (task->flags & GEMMEPI_LINEAR_BIAS) {
-    desc.epilogue |= GEMMEPI_BIAS;
-    desc.bias = gemmepi__layer_vector(task, GEMMEPI__L_BIAS);
-    step->sources[GEMMEPI__BIAS] = GEMMEPI__L_BIAS;
-  }
   if (task->flags & GEMMEPI_LINEAR_SAVED) {
     desc.epilogue |= GEMMEPI_AUX;
     desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_PREACT);
@@ -17334,6 +17332,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context
   gemmepi_plan **plan) {
   return gemmepi__plan_layer(context, desc, 1, plan);
 }
+/* Runs of layers' plans, and the calls that plan by themselves. */
 
 /* >>running */
 

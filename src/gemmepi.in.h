@@ -81,6 +81,9 @@
 #include "product/engines/sm90.h"
 #include "product/engines/sm80.h"
 #include "product/engines/engines.h"
+#include "product/routes/lt_rule.h"
+#include "product/routes/lt_describe.h"
+#include "product/routes/lt_product.h"
 #include "product/routes/lt.h"
 #include "product/routes/split.h"
 #include "product/routes/plain.h"
@@ -93,7 +96,11 @@
 #include "product/explain.h"
 #ifndef GEMMEPI_NO_LINEAR
 #include "linear/layer.h"
+#include "linear/step.h"
+#include "linear/factors.h"
+#include "linear/backward.h"
 #include "linear/plan.h"
+#include "linear/run.h"
 #include "linear/explain.h"
 #endif
 #include "plans/plans.h"

@@ -4,7 +4,7 @@
 
 #include "../elementwise/explain.h"
 #include "../product/explain.h"
-#include "plan.h"
+#include "run.h"
 
 static int gemmepi__step_launches(const gemmepi__step *step) {
     gemmepi_plan_details details;

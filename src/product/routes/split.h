@@ -28,17 +28,17 @@ typedef struct gemmepi__split {
 static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int alone,
                                            gemmepi__split *split) {
     gemmepi__view view = problem->views[GEMMEPI__D];
-    int sums = gemmepi__product_dtype(problem);
+    int dtype = gemmepi__product_dtype(problem);
     int reads_aside = gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL); /* what may be D */
     /* factors that the pass multiplies by come before beta C */
     int scaled = problem->views[GEMMEPI__A].scale || problem->views[GEMMEPI__B].scale;
     /* with alpha or beta cuBLASLt's I32 results are not modulo 2^32 */
-    alone = alone || scaled || sums == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS);
-    split->product_takes_c =
-        problem->views[GEMMEPI__C].dtype == sums && sums == problem->accumulator && !alone && problem->k != 0;
+    alone = alone || scaled || dtype == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS);
+    split->product_takes_c = problem->views[GEMMEPI__C].dtype == dtype && dtype == problem->accumulator &&
+                             !alone && problem->k != 0;
     reads_aside = reads_aside || (!split->product_takes_c && problem->views[GEMMEPI__C].dtype == view.dtype);
-    split->to_workspace = view.dtype != sums || reads_aside || gemmepi__has(problem, GEMMEPI_GATED);
-    return split->to_workspace ? gemmepi__product_in_workspace(problem, sums) : view;
+    split->to_workspace = view.dtype != dtype || reads_aside || gemmepi__has(problem, GEMMEPI_GATED);
+    return split->to_workspace ? gemmepi__product_in_workspace(problem, dtype) : view;
 }
 
 /* The problem without the sums of an operand. */
@@ -134,20 +134,20 @@ static gemmepi_status gemmepi__build_bare_or_converted(gemmepi_context *context,
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", reason);
 }
 
-/* The parts of the workspace, each at a multiple of 256. */
-typedef struct gemmepi__split_parts {
+/* The workspace divided, each part at a multiple of 256. */
+typedef struct gemmepi__split_places {
     char *operands[2], *product, *pass_partials, *sum_partials, *lt;
-} gemmepi__split_parts;
+} gemmepi__split_places;
 
-static gemmepi__split_parts gemmepi__divide_workspace(const gemmepi__split *split, char *workspace) {
-    gemmepi__split_parts parts;
-    parts.operands[0] = workspace;
-    parts.operands[1] = gemmepi__past(parts.operands[0], split->converts[0].bytes);
-    parts.product = gemmepi__past(parts.operands[1], split->converts[1].bytes);
-    parts.pass_partials = gemmepi__past(parts.product, split->product_bytes);
-    parts.sum_partials = gemmepi__past(parts.pass_partials, split->pass.partial_bytes);
-    parts.lt = gemmepi__past(parts.sum_partials, split->sums.partial_bytes);
-    return parts;
+static gemmepi__split_places gemmepi__divide_workspace(const gemmepi__split *split, char *workspace) {
+    gemmepi__split_places places;
+    places.operands[0] = workspace;
+    places.operands[1] = gemmepi__past(places.operands[0], split->converts[0].bytes);
+    places.product = gemmepi__past(places.operands[1], split->converts[1].bytes);
+    places.pass_partials = gemmepi__past(places.product, split->product_bytes);
+    places.sum_partials = gemmepi__past(places.pass_partials, split->pass.partial_bytes);
+    places.lt = gemmepi__past(places.sum_partials, split->sums.partial_bytes);
+    return places;
 }
 
 static size_t gemmepi__split_workspace(const gemmepi__split *split) {
@@ -194,21 +194,21 @@ static gemmepi_status gemmepi__split_build(gemmepi__matmul_plan *plan, const gem
 
 static gemmepi_status gemmepi__run_product(const gemmepi_context *context, const gemmepi__split *split,
                                            const gemmepi__arguments *arguments,
-                                           const gemmepi__split_parts *parts, void *product,
+                                           const gemmepi__split_places *places, void *product,
                                            gemmepi_stream stream) {
-    gemmepi__lt_call call = gemmepi__lt_call_of(arguments, parts->lt);
+    gemmepi__lt_call call = gemmepi__lt_call_of(arguments, places->lt);
     gemmepi_status status = GEMMEPI_OK;
     int i;
     for (i = 0; i < 2 && !status; i++)
         if (split->converts[i].launch.function)
             status = gemmepi__run_convert(context, &split->converts[i], arguments->pointers[i],
-                                          parts->operands[i], stream);
+                                          places->operands[i], stream);
     if (status)
         return status;
     if (split->converts[GEMMEPI__A].launch.function)
-        call.a = parts->operands[GEMMEPI__A];
+        call.a = places->operands[GEMMEPI__A];
     if (split->converts[GEMMEPI__B].launch.function)
-        call.b = parts->operands[GEMMEPI__B];
+        call.b = places->operands[GEMMEPI__B];
     if (!split->product_takes_c) {
         call.alpha = 1;
         call.beta = 0;
@@ -222,20 +222,20 @@ static gemmepi_status gemmepi__split_run(const gemmepi__matmul_plan *plan,
                                          gemmepi_stream stream) {
     const gemmepi_context *context = plan->base.context;
     const gemmepi__split *split = (const gemmepi__split *)plan->built;
-    gemmepi__split_parts parts = gemmepi__divide_workspace(split, workspace);
-    void *product = split->to_workspace ? (void *)parts.product : arguments->pointers[GEMMEPI__D];
+    gemmepi__split_places places = gemmepi__divide_workspace(split, workspace);
+    void *product = split->to_workspace ? (void *)places.product : arguments->pointers[GEMMEPI__D];
     gemmepi_status status = GEMMEPI_OK;
     if (split->has_product)
-        status = gemmepi__run_product(context, split, arguments, &parts, product, stream);
+        status = gemmepi__run_product(context, split, arguments, &places, product, stream);
     if (!status && split->bare) {
         status = gemmepi__clear_amax(context, &plan->problem, arguments, stream);
         if (!status)
             status =
-                gemmepi__run_pass(context, &split->pass, arguments, product, parts.pass_partials, stream);
+                gemmepi__run_pass(context, &split->pass, arguments, product, places.pass_partials, stream);
     }
     if (!status)
-        status = gemmepi__run_sums(context, &split->sums, arguments, parts.pass_partials, parts.sum_partials,
-                                   stream);
+        status = gemmepi__run_sums(context, &split->sums, arguments, places.pass_partials,
+                                   places.sum_partials, stream);
     return status;
 }
 
